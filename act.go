@@ -153,10 +153,10 @@ func (c *Client) dueBefore(ctx context.Context, id ID) (due time.Time, refused, 
 	return due, fmt.Errorf("nobody has rescheduled it: %w", ErrNotAllowed), nil
 }
 
-// Prune deletes dead and cancelled jobs now, whatever their queue keeps. What the audit told of them
-// stays.
-func (c *Client) Prune(ctx context.Context, ids []ID, act Act) error {
-	return c.act("prune", ids, &act, func() ([]error, error) { return c.store.PruneJobs(ctx, ids, act) })
+// Delete deletes dead and cancelled jobs now, whatever their queue keeps. Their audit entries
+// stay.
+func (c *Client) Delete(ctx context.Context, ids []ID, act Act) error {
+	return c.act("delete", ids, &act, func() ([]error, error) { return c.store.DeleteJobs(ctx, ids, act) })
 }
 
 func (c *Client) act(verb string, ids []ID, act *Act, do func() ([]error, error)) error {

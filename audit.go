@@ -45,9 +45,9 @@ type AuditEntry struct {
 	ActID      ID              `json:"act_id,omitzero"`
 }
 
-// CheckNote says which rule an entry breaks that somebody wants to add with Note: the moves are told of by the verbs
+// CheckAppended says which rule an entry breaks that somebody wants to add with Note: the moves are told of by the verbs
 // that make them, or the audit would tell of what never happened.
-func (e AuditEntry) CheckNote() error {
+func (e AuditEntry) CheckAppended() error {
 	switch {
 	case e.Object == "":
 		return invalid("object", "an entry must say what it tells of")

@@ -72,7 +72,7 @@ func (c *Client) Enqueue(ctx context.Context, job NewJob) (Receipt, error) {
 // EnqueueMany stores jobs in one transaction; a few thousand at a time go fastest. More than MaxBatch, or than 512 MiB of
 // payloads, are an ErrInvalid of the field "jobs", and nothing is stored: split them. On SQLite every other writer of the
 // file waits until all are stored. A job that
-// breaks a rule, names a new queue that the QueuePolicy refuses, or is to run after one that is not stored, fails alone: the error is then a
+// breaks a rule, names a new queue that the policy of package admission refuses, or is to run after one that is not stored, fails alone: the error is then a
 // *BatchError, and the others are stored. Any other
 // error is an *EnqueueError: whether the jobs are stored may not be known, and it has their ids, as the receipts have
 // them, under which they can be sent again.
@@ -271,7 +271,7 @@ func CheckSchema(checker PayloadChecker, queue Queue, payload []byte) error {
 
 // EnsureQueue stores a queue with these settings if it is not stored yet, and returns the queue as
 // it is stored. From then on the database rules: settings that are given in code do not overwrite
-// what an operator changed. It declares the queue; if the store has as many as its QueuePolicy allows, it is a
+// what an operator changed. It declares the queue; if the store has as many as package admission allows, it is a
 // *QueueLimitError.
 func (c *Client) EnsureQueue(ctx context.Context, name string, settings Settings, act Act) (Queue, error) {
 	if err := CheckQueueName(name); err != nil {
@@ -334,5 +334,5 @@ func pageLimit(limit int) (int, error) {
 
 // Depth counts the jobs of a queue, each figure at most DepthLimit.
 func (c *Client) Depth(ctx context.Context, queue string) (Depth, error) {
-	return c.store.Depth(ctx, queue)
+	return c.store.Depth(ctx, queue, DepthLimit)
 }

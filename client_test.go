@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/changes"
 	"github.com/sluice-queue/sluice/store/memory"
 )
@@ -229,16 +230,16 @@ func TestUndoPutsTheSettingsBackAndCanBeUndone(t *testing.T) {
 
 func TestJobsOfUndeclaredQueuesAreRefusedAlone(t *testing.T) {
 	t.Parallel()
-	client, _ := newClient(t)
-	policy, err := client.QueuePolicy(t.Context())
+	client, store := newClient(t)
+	policy, err := admission.Of(t.Context(), store)
 	if err != nil {
 		t.Fatal(err)
 	}
 	policy.Declared, policy.MaxQueues = true, 1
-	if _, err := client.SaveQueuePolicy(t.Context(), policy, sluice.Act{By: "ada"}); !errors.Is(err, sluice.ErrInvalid) {
+	if _, err := admission.Save(t.Context(), store, policy, sluice.Act{By: "ada"}); !errors.Is(err, sluice.ErrInvalid) {
 		t.Errorf("without a reason: %v", err)
 	}
-	if _, err := client.SaveQueuePolicy(t.Context(), policy, sluice.Act{By: "ada", Reason: "test"}); err != nil {
+	if _, err := admission.Save(t.Context(), store, policy, sluice.Act{By: "ada", Reason: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := client.EnsureQueue(t.Context(), "mail", sluice.DefaultSettings(), ada); err != nil {
@@ -363,7 +364,7 @@ func TestActsNeedToSayWhoAndForARequeueWhy(t *testing.T) {
 	if err := client.Cancel(t.Context(), ids, ada); err != nil {
 		t.Error(err)
 	}
-	if err := client.Prune(t.Context(), ids, ada); err != nil {
+	if err := client.Delete(t.Context(), ids, ada); err != nil {
 		t.Error(err)
 	}
 	if _, err := client.Attempts(t.Context(), receipt.ID); !errors.Is(err, sluice.ErrNotFound) {

@@ -43,7 +43,7 @@ func TestTheKindOfAnEngineConditionIsThatOfItsError(t *testing.T) {
 		presence.ConditionCodec:        fmt.Errorf("start: %w: %w", engine.ErrUnavailable, engine.ErrCodec),
 	} {
 		c := presence.EngineCondition("q", "temporal", away("q").Since, "the breaker is open", err)
-		if c.Kind != kind || c.Mend == "" || !c.OfEngine() {
+		if c.Kind != kind || c.Repair == "" || !c.OfEngine() {
 			t.Errorf("%v gives %+v, want the kind %s", err, c, kind)
 		}
 	}

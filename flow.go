@@ -1,6 +1,9 @@
 package sluice
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Flow is what lets the jobs of a queue through at this moment, and what holds them back. Finding it reads a bounded
 // number of rows.
@@ -24,11 +27,27 @@ type TenantFlow struct {
 	Tenant string `json:"tenant"`
 	// InFlight jobs are claimed or dispatched, or have ended while a run of theirs may be open.
 	InFlight int `json:"in_flight"`
-	// Terms are the limits that count for it; the zero value where the queue does not serve its tenants in turns.
-	Terms Terms `json:"terms"`
+	// EffectiveLimits are the limits that count for it; the zero value where the queue does not serve its tenants in turns.
+	EffectiveLimits EffectiveLimits `json:"limits"`
 }
 
 // Flows tells it of every queue that has a limit or blocked jobs, with at most topTenants tenants of each.
 func (c *Client) Flows(ctx context.Context, topTenants int) ([]Flow, error) {
 	return c.store.Flows(ctx, topTenants)
+}
+
+// EffectiveLimits are the limits that count for a tenant in a queue, whoever said them.
+type EffectiveLimits struct {
+	// Capacity is how many jobs may be in flight at the same time; 0: no limit.
+	Capacity int `json:"capacity,omitempty"`
+	// Rate and Burst are how many may be claimed per time, and at once after a lull; 0: no limit.
+	Rate  Rate `json:"rate,omitzero"`
+	Burst int  `json:"burst,omitempty"`
+	// Weight is the tenant's share beside the others that have work.
+	Weight int `json:"weight"`
+	// Until is when others count; zero: never.
+	Until time.Time `json:"until,omitzero"`
+	// Paused tenants are open again at PausedUntil, if that is set.
+	Paused      bool      `json:"paused,omitempty"`
+	PausedUntil time.Time `json:"paused_until,omitzero"`
 }

@@ -32,18 +32,18 @@ func (m missingStore) Cancel(context.Context, []ID, Act) ([]error, error) { retu
 func (m missingStore) Claim(context.Context, ClaimRequest) (Claimed, error) { return Claimed{}, m.err }
 func (m missingStore) Close() error                                         { return m.err }
 func (m missingStore) DeleteQueue(context.Context, string, Act) error       { return m.err }
-func (m missingStore) Depth(context.Context, string) (Depth, error)         { return Depth{}, m.err }
 
-func (m missingStore) Expire(context.Context, int, string) (int, error)      { return 0, m.err }
-func (m missingStore) Flows(context.Context, int) ([]Flow, error)            { return nil, m.err }
-func (m missingStore) Glance(context.Context, string, int) (Depth, error)    { return Depth{}, m.err }
-func (m missingStore) Job(context.Context, ID) (Job, error)                  { return Job{}, m.err }
-func (m missingStore) Jobs(context.Context, JobFilter) (Page, error)         { return Page{}, m.err }
-func (m missingStore) Mend(context.Context, string) (int, error)             { return 0, m.err }
-func (m missingStore) Note(context.Context, []AuditEntry) error              { return m.err }
-func (m missingStore) Prune(context.Context, string, int) (Pruned, error)    { return Pruned{}, m.err }
-func (m missingStore) PruneJobs(context.Context, []ID, Act) ([]error, error) { return nil, m.err }
-func (m missingStore) QueuePolicy(context.Context) (QueuePolicy, error)      { return QueuePolicy{}, m.err }
+func (m missingStore) Expire(context.Context, int, string) (int, error)  { return 0, m.err }
+func (m missingStore) Flows(context.Context, int) ([]Flow, error)        { return nil, m.err }
+func (m missingStore) Depth(context.Context, string, int) (Depth, error) { return Depth{}, m.err }
+
+func (m missingStore) Job(context.Context, ID) (Job, error) { return Job{}, m.err }
+
+func (m missingStore) Jobs(context.Context, JobFilter) (Page, error)          { return Page{}, m.err }
+func (m missingStore) Repair(context.Context, string) (int, error)            { return 0, m.err }
+func (m missingStore) AppendAudit(context.Context, []AuditEntry) error        { return m.err }
+func (m missingStore) Prune(context.Context, string, int) (Pruned, error)     { return Pruned{}, m.err }
+func (m missingStore) DeleteJobs(context.Context, []ID, Act) ([]error, error) { return nil, m.err }
 
 func (m missingStore) Recover(context.Context, string, int, string) (Recovered, error) {
 	return Recovered{}, m.err
@@ -60,13 +60,11 @@ func (m missingStore) SaveCheckpoint(context.Context, ID, Token, json.RawMessage
 
 func (m missingStore) SaveQueue(context.Context, Queue, Act) (Queue, error) { return Queue{}, m.err }
 
-func (m missingStore) SaveQueuePolicy(context.Context, QueuePolicy, Act) (QueuePolicy, error) {
-	return QueuePolicy{}, m.err
-}
-
 func (m missingStore) Settle(context.Context, []Settlement) ([]error, error) { return nil, m.err }
 
-func (m missingStore) TellQueue(context.Context, Queue, Act) (Queue, error) { return Queue{}, m.err }
+func (m missingStore) RecordQueueChange(context.Context, Queue, Act) (Queue, error) {
+	return Queue{}, m.err
+}
 
 func (m missingStore) Terminate(context.Context, []ID, Act) ([]error, error) { return nil, m.err }
 func (m missingStore) Look(context.Context, []string) (map[string]time.Duration, error) {

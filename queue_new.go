@@ -2,6 +2,7 @@ package sluice
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -64,13 +65,6 @@ func (n *newQueues) notAdmitted(names []string) []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.DeleteFunc(names, func(name string) bool { return time.Since(n.admitted[name]) < SettingsInterval })
-}
-
-// forget has the store asked again of every queue.
-func (n *newQueues) forget() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	clear(n.admitted)
 }
 
 // admit has the queues made that jobs name and that are not stored, and says which were refused, and why. Within the caller's
@@ -155,3 +149,38 @@ func (c *Client) askFor(ctx context.Context, names []string, refused map[string]
 	}
 	return nil
 }
+
+const (
+	// MaxMaxQueues is the highest bound that can be set.
+	MaxMaxQueues = 1_000_000
+)
+
+// UnknownQueueError says that a job was refused because nobody has declared its queue, and the store takes no others; see
+// package admission. Nothing was stored. It is an ErrNotFound.
+type UnknownQueueError struct{ Queue string }
+
+// Error names the queue, and the command that declares it.
+func (e *UnknownQueueError) Error() string {
+	return fmt.Sprintf("queue %q is not declared, and this store takes jobs for declared queues only; look at the name, or declare it with «sluice settings set %s lease=1m --reason …»", e.Queue, e.Queue)
+}
+
+// Is makes an UnknownQueueError an ErrNotFound.
+func (e *UnknownQueueError) Is(target error) bool { return target == ErrNotFound }
+
+// QueueLimitError says that a queue was not made because the store has as many as it may; see package admission. Nothing was
+// stored. It is an ErrNotAllowed.
+type QueueLimitError struct {
+	Queue string
+	// Stored is how many queues there are, MaxQueues how many there may be.
+	Stored    int
+	MaxQueues int
+}
+
+// Error says how many queues there are and may be, and which commands make room.
+func (e *QueueLimitError) Error() string {
+	return fmt.Sprintf("queue %q is not made: the store has %d queues, and at most %d are allowed; delete some with «sluice queues rm», or raise the bound with «sluice queues policy --max %d --reason …»",
+		e.Queue, e.Stored, e.MaxQueues, min(2*max(e.MaxQueues, e.Stored), MaxMaxQueues))
+}
+
+// Is makes a QueueLimitError an ErrNotAllowed.
+func (e *QueueLimitError) Is(target error) bool { return target == ErrNotAllowed }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/admission"
 )
 
 // verbs counts the calls of a store that make or read queues.
@@ -57,7 +58,7 @@ func TestManyNewQueuesAreMadeInOneCall(t *testing.T) {
 				if got := fmt.Sprint(counted.queues, counted.admits, counted.saves, counted.enqueues); got != "2 1 0 1" {
 					t.Errorf("%s calls that read, admit and save queues and store jobs; want 2 1 0 1", got)
 				}
-				if policy, err := client.QueuePolicy(t.Context()); err != nil || policy.Stored != len(jobs) {
+				if policy, err := admission.Of(t.Context(), store); err != nil || policy.Stored != len(jobs) {
 					t.Errorf("%d queues, %v", policy.Stored, err)
 				}
 			})

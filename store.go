@@ -35,7 +35,7 @@ type Enqueuer interface {
 	// Admit makes room for jobs that name queues, of which none need be stored and each is given once. A Store stores those
 	// that are new in one transaction, with the default settings; a transaction of the caller's own only says which may be,
 	// and upkeep stores them later. A queue that is stored is always admitted; another one may be refused by an
-	// *UnknownQueueError or a *QueueLimitError, see QueuePolicy. The first of the slice come first.
+	// *UnknownQueueError or a *QueueLimitError, see package admission. The first of the slice come first.
 	Admit(ctx context.Context, queues []string, act Act) ([]error, error)
 }
 
@@ -102,18 +102,18 @@ type Store interface {
 	// Reschedule changes when queued jobs are due; a zero time means now.
 	Reschedule(ctx context.Context, ids []ID, dueAt time.Time, act Act) ([]error, error)
 
-	// PruneJobs deletes dead and cancelled jobs now, as a person's act, whatever their queue keeps.
-	PruneJobs(ctx context.Context, ids []ID, act Act) ([]error, error)
+	// DeleteJobs deletes dead and cancelled jobs now, as a person's act, whatever their queue keeps.
+	DeleteJobs(ctx context.Context, ids []ID, act Act) ([]error, error)
 
 	// Recover requeues jobs of a queue whose lease ran out, at most limit, and buries those that
 	// have lost max_recoveries holders. It leaves those alone of which a run is intended: see Dispatches.
 	Recover(ctx context.Context, queue string, limit int, by string) (Recovered, error)
 	// Expire cancels queued jobs whose expires_at has passed, at most limit.
 	Expire(ctx context.Context, limit int, by string) (int, error)
-	// Mend finds what no other verb looks after: jobs of queues that have no settings, which it makes whatever the
-	// QueuePolicy says, and blocked jobs whose blocker is gone. It returns how many rows it set right. Beside that, and uncounted, it
+	// Repair finds what no other verb looks after: jobs of queues that have no settings, which it makes whatever the
+	// policy of package admission says, and blocked jobs whose blocker is gone. It returns how many rows it set right. Beside that, and uncounted, it
 	// does what claims leave undone in queues from which nobody claims.
-	Mend(ctx context.Context, by string) (int, error)
+	Repair(ctx context.Context, by string) (int, error)
 	// Prune deletes finished jobs that were kept as long as their queue's settings ask, and keys whose window has passed:
 	// at most limit of each, and fewer where that many would hold up others. It goes on after the place that the call
 	// before it returned, and looks at no job that is kept longer. An empty after begins a pass. The last call of a pass
@@ -126,35 +126,29 @@ type Store interface {
 	Attempts(ctx context.Context, id ID) ([]Attempt, error)
 	// Jobs lists jobs, the newest first, without their payloads.
 	Jobs(ctx context.Context, filter JobFilter) (Page, error)
-	// Depth counts the jobs of a queue, each figure at most DepthLimit.
-	Depth(ctx context.Context, queue string) (Depth, error)
 	// Flows tells what lets jobs through in every stored queue, by name, each with at most so many tenants.
 	Flows(ctx context.Context, topTenants int) ([]Flow, error)
-	// Glance is Depth with each figure at most limit, so that it costs as little as one wants to know.
-	Glance(ctx context.Context, queue string, limit int) (Depth, error)
+	// Depth counts the jobs of a queue, each figure at most limit, which bounds the cost.
+	Depth(ctx context.Context, queue string, limit int) (Depth, error)
 	// Audit lists what was done, the newest first.
 	Audit(ctx context.Context, filter AuditFilter) ([]AuditEntry, error)
 	// Note adds entries to the audit that tell of no move, all of them or none; one that tells of a move, or of nothing,
 	// is an ErrInvalid. When it was done is by the store's clock. Entries that are sent twice, also because an answer
 	// was lost, are there twice.
-	Note(ctx context.Context, entries []AuditEntry) error
+	AppendAudit(ctx context.Context, entries []AuditEntry) error
 
 	// SaveQueue stores a queue's settings and plans. Version must be that of the stored queue, 0 for a new
 	// one, else it is an ErrConflict. It tells the audit also of what was changed by plain SQL before. A new queue that the
-	// QueuePolicy refuses, exactly with any number of processes, is an *UnknownQueueError or a *QueueLimitError.
+	// policy of package admission refuses, exactly with any number of processes, is an *UnknownQueueError or a *QueueLimitError.
 	SaveQueue(ctx context.Context, queue Queue, act Act) (Queue, error)
-	// TellQueue tells the audit of what was changed in a queue's settings by plain SQL: from what it told
+	// RecordQueueChange tells the audit of what was changed in a queue's settings by plain SQL: from what it told
 	// last to queue.Settings. Version must be that of the stored queue, which is one higher then, else
 	// it is an ErrConflict.
-	TellQueue(ctx context.Context, queue Queue, act Act) (Queue, error)
+	RecordQueueChange(ctx context.Context, queue Queue, act Act) (Queue, error)
 	// DeleteQueue deletes a queue that holds nothing, and all that is stored of it beside the audit, the statistics, the
 	// grants of roles and the keys that outlive their jobs. One that holds anything is a *QueueNotEmptyError, an unknown one
 	// an ErrNotFound.
 	DeleteQueue(ctx context.Context, name string, act Act) error
-	// QueuePolicy reads which new queues are made, and counts those that are stored.
-	QueuePolicy(ctx context.Context) (QueuePolicy, error)
-	// SaveQueuePolicy stores it, by the rule of SaveQueue.
-	SaveQueuePolicy(ctx context.Context, policy QueuePolicy, act Act) (QueuePolicy, error)
 
 	// Watch calls signal until ctx ends, and returns nil then: for jobs that became due to claim
 	// and for claims that were cancelled. Signals may be missed; polling is what is relied on.
@@ -200,3 +194,17 @@ const (
 	// HearsLess: signals of other processes may be missing.
 	HearsLess Hearing = "less"
 )
+
+// Migration is a numbered step of a store's schema, or what is made after the steps.
+type Migration struct {
+	// Version is the step's number, from 1; 0: it is no step, and is made again whenever its text is another one.
+	Version int
+	Name    string
+	// SQL is what the step runs.
+	SQL string
+	// WorksFrom is the step that a program must know to work on a database which has had this one;
+	// it lets old and new programs run side by side during an upgrade.
+	WorksFrom int
+	// Checksum tells whether the step was changed since it was applied.
+	Checksum string
+}

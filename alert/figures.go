@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/changes"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/presence"
@@ -72,7 +73,7 @@ func (f *figures) read(ctx context.Context, t Target) (Reading, error) {
 
 // queuesUsed is which share there is of the queues that the store takes.
 func (f *figures) queuesUsed(ctx context.Context) (Reading, error) {
-	policy, err := f.store.QueuePolicy(ctx)
+	policy, err := admission.Of(ctx, f.store)
 	if err != nil {
 		return Reading{}, err
 	}
@@ -170,7 +171,7 @@ func (f *figures) depth(ctx context.Context, queue string) (sluice.Depth, error)
 	if d, known := f.depths[queue]; known {
 		return d, nil
 	}
-	d, err := f.store.Glance(ctx, queue, f.limit)
+	d, err := f.store.Depth(ctx, queue, f.limit)
 	if err == nil {
 		f.depths[queue] = d
 	}

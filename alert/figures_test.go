@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/presence"
@@ -211,7 +212,7 @@ func near(got, want string) bool {
 // takes makes the store take so many queues.
 func (y *yard) takes(n int) {
 	y.Helper()
-	_, err := y.client.SaveQueuePolicy(y.Context(), sluice.QueuePolicy{MaxQueues: n}, sluice.Act{By: "ada", Reason: "test"})
+	_, err := admission.Save(y.Context(), y.store, admission.Policy{MaxQueues: n}, sluice.Act{By: "ada", Reason: "test"})
 	y.ok(err)
 }
 

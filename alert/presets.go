@@ -90,7 +90,7 @@ Requeue what died of it: sluice dead requeue --all --queue QUEUE --reason "bank 
 		Says:   "dead letters wait for a person",
 		Runbook: `See what they died of: sluice dead ls QUEUE
 Requeue those whose cause is gone: sluice dead requeue --all --queue QUEUE --reason "fixed"
-Delete those that nobody needs: sluice dead discard --all --queue QUEUE --reason "tests"`,
+Delete those that nobody needs: sluice dead delete --all --queue QUEUE --reason "tests"`,
 	},
 	{
 		Name: "slow-runs", Metric: MetricRunP95, Op: ">", Threshold: 10, Window: time.Hour, For: 5 * time.Minute, Severity: health.SeverityWarning,

@@ -104,7 +104,7 @@ func (w *Watcher) putOff(ctx context.Context, n Notice, cause error) NoticeResul
 		Object: audit.ObjectAlert, Name: RuleName(m.Rule, m.Queue), Event: audit.EventAlertUntold, Actor: w.options.Holder,
 		Reason: sluice.Brief(n.Receiver + " was not told that it is " + string(m.Event) + ": " + cause.Error()),
 	}
-	if err := w.store.Note(ctx, []sluice.AuditEntry{entry}); err != nil {
+	if err := w.store.AppendAudit(ctx, []sluice.AuditEntry{entry}); err != nil {
 		return result // it is given up once that can be told
 	}
 	w.log.Tell(event.AlertGivenUp, m.Queue, "rule", m.Rule, "receiver", n.Receiver, "error", cause)

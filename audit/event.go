@@ -21,7 +21,7 @@ const (
 const (
 	// EventLost: the store refused a write because its token is not the job's.
 	EventLost sluice.Event = "lost"
-	// EventPrune: a person deleted a finished job early, or retention deleted entries of the audit.
+	// EventPrune: retention deleted entries of the audit.
 	EventPrune sluice.Event = "prune"
 	// EventMissing: a claim or upkeep found that somebody had deleted a job's row, and deleted its remaining rows.
 	EventMissing sluice.Event = "job missing"
@@ -31,7 +31,7 @@ const (
 	EventBeside sluice.Event = "beside open run"
 	// EventChange: somebody changed a queue, tenant, tier or alert rule, or the state or terms of an operation.
 	EventChange sluice.Event = "change"
-	// EventDelete: somebody deleted a queue, a tenant, a tier or the changes of an alert rule.
+	// EventDelete: somebody deleted a finished job, a queue, a tenant, a tier or the changes of an alert rule.
 	EventDelete sluice.Event = "delete"
 	// EventBatch: a dispatcher claimed jobs of a queue and started them at its engine. After has the counts.
 	EventBatch sluice.Event = "dispatch batch"

@@ -42,7 +42,7 @@ func (l *ledger) fill(store sluice.Store) {
 				Object: audit.ObjectQueue, Name: "mail", Event: audit.EventBreaker, Actor: "ada@bank", Reason: fmt.Sprintf("act %d", 3*n+m), After: []byte(`{"n":1}`),
 			})
 		}
-		if err := store.Note(l.Context(), entries); err != nil {
+		if err := store.AppendAudit(l.Context(), entries); err != nil {
 			l.Fatal(err)
 		}
 		sealed, err := audit.SealSettled(l.Context(), chain, audit.SealOptions{})

@@ -16,7 +16,7 @@ import (
 func (a *app) deadCommand() *cobra.Command {
 	command := a.listingDead(&cobra.Command{
 		Use:     "dead [QUEUE]",
-		Short:   "List, group, requeue or discard dead letters",
+		Short:   "List, group, requeue or delete dead letters",
 		Long:    "Alone it lists dead letters, as \"sluice dead ls\" does.",
 		Example: "  sluice dead payments\n  sluice dead groups\n  sluice dead requeue --all --queue payments --reason \"bank is back\"",
 	})
@@ -26,17 +26,17 @@ func (a *app) deadCommand() *cobra.Command {
 		Example: `  sluice dead requeue 01a1fb72-1dea-7abc-8fc6-99e4817522bb --reason "bank is back"
   sluice dead requeue --all --queue payments --limit 10`,
 	}, &selection{}, new(bool), new(bool))
-	discard := a.actCommand(&cobra.Command{
-		Use:   "discard ID…|-",
+	deletion := a.actCommand(&cobra.Command{
+		Use:   "delete ID…|-",
 		Short: "Delete dead letters; the audit keeps who and why",
-		Example: `  sluice dead discard 01a1fb72-1dea-7abc-8fc6-99e4817522bb --reason "paid by hand"
-  sluice dead ls payments --label batch=7 -o ids | sluice dead discard -`,
-	}, &selection{kind: operation.KindPrune}, func() (verb, error) {
-		return verb{"discarded", []sluice.State{sluice.StateDead}, func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
-			return c.Prune(ctx, ids, a.act(""))
+		Example: `  sluice dead delete 01a1fb72-1dea-7abc-8fc6-99e4817522bb --reason "paid by hand"
+  sluice dead ls payments --label batch=7 -o ids | sluice dead delete -`,
+	}, &selection{kind: operation.KindDelete}, func() (verb, error) {
+		return verb{"deleted", []sluice.State{sluice.StateDead}, func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
+			return c.Delete(ctx, ids, a.act(""))
 		}}, nil
 	})
-	command.AddCommand(a.deadListCommand(), a.deadGroupsCommand(), a.redriveCommand(), requeue, discard)
+	command.AddCommand(a.deadListCommand(), a.deadGroupsCommand(), a.redriveCommand(), requeue, deletion)
 	return command
 }
 

@@ -287,7 +287,7 @@ func (d *demoRun) watch(ctx context.Context, total int, crew crew) error {
 		d.note(format, args...)
 	}
 	for {
-		depth, err := d.store.Depth(ctx, d.summary.Queue)
+		depth, err := d.store.Depth(ctx, d.summary.Queue, sluice.DepthLimit)
 		if err != nil {
 			return err
 		}

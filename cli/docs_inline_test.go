@@ -41,7 +41,7 @@ var inlineExits = map[string]int{
 	"sluice requeue --undo":            2, // names of flags
 	"sluice requeue --beside-open-run": 2,
 	"sluice reschedule --undo":         2,
-	"sluice dead discard --all":        2,
+	"sluice dead delete --all":         2,
 	"sluice resume mail --tenant acme": 3, // nobody has paused the tenant
 }
 

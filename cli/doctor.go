@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/presence"
 )
@@ -68,8 +69,8 @@ func (a *app) printFindings(findings []finding) error {
 		if f.Why != "" {
 			text += fmt.Sprintf("  why:       %s\n", f.Why)
 		}
-		if f.Mend != "" {
-			text += fmt.Sprintf("  do:        %s\n", f.Mend)
+		if f.Repair != "" {
+			text += fmt.Sprintf("  do:        %s\n", f.Repair)
 		}
 		if _, err := fmt.Fprint(a.stdout, text); err != nil {
 			return err
@@ -87,9 +88,9 @@ func (a *app) examine(ctx context.Context, thorough bool, engine engineFlags) ([
 	store, err := a.open(ctx)
 	switch {
 	case errors.Is(err, sluice.ErrNotMigrated):
-		return []finding{{Check: "schema", Severity: health.SeverityError, What: err.Error(), Why: "no command works without its tables", Mend: "sluice migrate"}}, nil
+		return []finding{{Check: "schema", Severity: health.SeverityError, What: err.Error(), Why: "no command works without its tables", Repair: "sluice migrate"}}, nil
 	case errors.Is(err, sluice.ErrNewerSchema):
-		return []finding{{Check: "schema", Severity: health.SeverityError, What: err.Error(), Why: "this program does not know what the newer schema means", Mend: "install the newer sluice"}}, nil
+		return []finding{{Check: "schema", Severity: health.SeverityError, What: err.Error(), Why: "this program does not know what the newer schema means", Repair: "install the newer sluice"}}, nil
 	case err != nil:
 		return denied(err)
 	}
@@ -105,7 +106,7 @@ func (a *app) examine(ctx context.Context, thorough bool, engine engineFlags) ([
 	workFindings, err := examineWork(ctx, store, a.client(store))
 	if err != nil && report.Ill() { // the likely cause
 		return append(findings, finding{
-			Check: "work", Severity: health.SeverityError, What: "it could not be looked at: " + err.Error(), Why: "a store that is not well does not answer", Mend: "mend the above first",
+			Check: "work", Severity: health.SeverityError, What: "it could not be looked at: " + err.Error(), Why: "a store that is not well does not answer", Repair: "mend the above first",
 		}), nil
 	}
 	if err != nil {
@@ -127,7 +128,7 @@ func denied(err error) ([]finding, error) {
 	}
 	return []finding{{
 		Check: "grant", Severity: health.SeverityError, What: server.Message, Why: "no command works without it",
-		Mend: "as the owner of the schema, for this role: grant usage on schema sluice to ROLE; grant select, insert, update, delete on all tables in schema sluice to ROLE; revoke update, delete on sluice.audit, sluice.audit_seal, sluice.audit_batch from ROLE; grant execute on function sluice._forget_audit to ROLE; grant usage on all sequences in schema sluice to ROLE; or, if it only reads: select sluice.grant_reader('ROLE')",
+		Repair: "as the owner of the schema, for this role: grant usage on schema sluice to ROLE; grant select, insert, update, delete on all tables in schema sluice to ROLE; revoke update, delete on sluice.audit, sluice.audit_seal, sluice.audit_batch from ROLE; grant execute on function sluice._forget_audit to ROLE; grant usage on all sequences in schema sluice to ROLE; or, if it only reads: select sluice.grant_reader('ROLE')",
 	}}, nil
 }
 
@@ -156,7 +157,7 @@ func examineWork(ctx context.Context, store sluice.Store, client *sluice.Client)
 	if more {
 		out = append(out, finding{
 			Check: "queues", Severity: health.SeverityNote, Well: true, What: fmt.Sprintf("only the first %s queues by name were looked at", count(doctorQueues)),
-			Why: "there are more, and each takes a look of its own", Mend: "ask of others by name: sluice queues NAME, sluice why ID",
+			Why: "there are more, and each takes a look of its own", Repair: "ask of others by name: sluice queues NAME, sluice why ID",
 		})
 	}
 	served := map[string]map[string]int{presence.RoleWorker: {}, presence.RoleDispatcher: {}}
@@ -184,7 +185,7 @@ func examineWork(ctx context.Context, store sluice.Store, client *sluice.Client)
 		return nil, err
 	}
 	out = append(out, waits...)
-	policy, err := client.QueuePolicy(ctx)
+	policy, err := admission.Of(ctx, store)
 	if err != nil {
 		return nil, err
 	}
@@ -195,14 +196,14 @@ func examineWork(ctx context.Context, store sluice.Store, client *sluice.Client)
 const manyQueues = 0.8
 
 // examinePolicy checks that there is room for new queues.
-func examinePolicy(policy sluice.QueuePolicy) finding {
+func examinePolicy(policy admission.Policy) finding {
 	what := fmt.Sprintf("%s of at most %s; %s", count(policy.Stored), count(policy.MaxQueues), madeBy(policy))
 	if policy.Used() <= manyQueues {
 		return well("queues", "%s", what)
 	}
 	out := finding{
 		Check: "queues", Severity: health.SeverityWarning, What: what, Why: "no queue is made beyond that: a job that names a new one is refused",
-		Mend: fmt.Sprintf("sluice queues rm QUEUE… --reason WHY; or sluice queues policy --max %d --reason WHY", min(2*policy.MaxQueues, sluice.MaxMaxQueues)),
+		Repair: fmt.Sprintf("sluice queues rm QUEUE… --reason WHY; or sluice queues policy --max %d --reason WHY", min(2*policy.MaxQueues, sluice.MaxMaxQueues)),
 	}
 	if policy.Stored >= policy.MaxQueues {
 		out.Severity = health.SeverityError
@@ -225,22 +226,22 @@ func examineQueue(q queueRow, served map[string]map[string]int) []finding {
 	case q.Paused:
 		return []finding{{
 			Check: check, Severity: health.SeverityWarning, What: fmt.Sprintf("%s is %s; jobs ready: %s", q.Name, queueStatus(q), bounded(q.Depth.Ready)),
-			Why: "a paused queue hands out nothing", Mend: "sluice resume " + q.Name,
+			Why: "a paused queue hands out nothing", Repair: "sluice resume " + q.Name,
 		}}
 	case q.Depth.Ready > 0 && serving == 0:
 		return []finding{{
 			Check: check, Severity: health.SeverityError, What: fmt.Sprintf("%s has jobs ready (%s) and no %s; the first was due %s", q.Name, bounded(q.Depth.Ready), who, ago(q.Depth.OldestDue)),
-			Why: "nobody claims them", Mend: mend,
+			Why: "nobody claims them", Repair: mend,
 		}}
 	case q.Depth.Uncertain > 0:
 		return []finding{{
 			Check: check, Severity: health.SeverityWarning, What: fmt.Sprintf("%s has %s uncertain jobs", q.Name, bounded(q.Depth.Uncertain)),
-			Why: "whether their runs did the work only a person can find out; until then they are not run again", Mend: "sluice jobs --queue " + q.Name + " --state uncertain",
+			Why: "whether their runs did the work only a person can find out; until then they are not run again", Repair: "sluice jobs --queue " + q.Name + " --state uncertain",
 		}}
 	case q.Depth.Dead > 0:
 		return []finding{{
 			Check: check, Severity: health.SeverityWarning, What: fmt.Sprintf("%s has %s dead letters", q.Name, bounded(q.Depth.Dead)),
-			Why: "they wait for a person", Mend: "sluice dead ls " + q.Name,
+			Why: "they wait for a person", Repair: "sluice dead ls " + q.Name,
 		}}
 	}
 	return []finding{well(check, "%s: %s ready, %s scheduled, %s claimed, %ss: %d", q.Name, bounded(q.Depth.Ready), bounded(q.Depth.Scheduled), bounded(q.Depth.Claimed), who, serving)}
@@ -253,7 +254,7 @@ func examineSettings(q queueRow, tended bool) []finding {
 	if q.Wrong != "" {
 		out = append(out, finding{
 			Check: "settings", Severity: health.SeverityWarning, What: q.Name + ": " + q.Wrong, Why: "what is stored is not what counts",
-			Mend: "sluice settings undo " + q.Name,
+			Repair: "sluice settings undo " + q.Name,
 		})
 	}
 	for _, plan := range q.Plans {
@@ -269,24 +270,24 @@ func examinePlan(plan planRow, tended bool) finding {
 	if plan.ID == 0 { // the plans of the queue cannot be read
 		return finding{
 			Check: "plan", Severity: health.SeverityWarning, What: plan.Wrong, Why: "whoever cannot read a plan does not carry it out",
-			Mend: "sluice settings undo " + plan.Queue,
+			Repair: "sluice settings undo " + plan.Queue,
 		}
 	}
 	out := finding{
 		Check: "plan", Severity: health.SeverityWarning, What: fmt.Sprintf("%s: plan %d, %s: due since %s, %s", plan.Queue, plan.ID, plan.Plan, plan.Next.UTC().Format(time.RFC3339), ago(plan.Next)),
-		Why: "the settings are not what they were planned to be by now", Mend: "sluice upkeep",
+		Why: "the settings are not what they were planned to be by now", Repair: "sluice upkeep",
 	}
 	remove := fmt.Sprintf("sluice settings unplan %s %d", plan.Queue, plan.ID)
 	switch {
 	case plan.Wrong != "":
 		out.What = fmt.Sprintf("%s: plan %d, %s: %s; it was made %s", plan.Queue, plan.ID, plan.Plan, plan.Wrong, ago(plan.MadeAt))
-		out.Why, out.Mend = "whoever cannot read a plan does not carry it out", remove
+		out.Why, out.Repair = "whoever cannot read a plan does not carry it out", remove
 	case tended && plan.Window != nil:
 		out.Why += ", although upkeep runs: its machine may not know the time zone " + plan.Window.Zone
-		out.Mend = "look for «plan not carried out» in upkeep's log, and install the time zones (tzdata) there; or " + remove
+		out.Repair = "look for «plan not carried out» in upkeep's log, and install the time zones (tzdata) there; or " + remove
 	case tended:
 		out.Why += ", although upkeep runs"
-		out.Mend = "look for «tend settings» in upkeep's log"
+		out.Repair = "look for «tend settings» in upkeep's log"
 	}
 	return out
 }

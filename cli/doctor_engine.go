@@ -59,6 +59,6 @@ func engineFinding(q sluice.Queue, report engine.Report, err error) finding {
 	default:
 		return well("engine", "%s: the engine %s %s answers, and workers poll task queue %s: %d", q.Name, name, report.Version, target.TaskQueue, report.Pollers)
 	}
-	ill.What, ill.Mend = c.String(), c.Mend
+	ill.What, ill.Repair = c.String(), c.Repair
 	return ill
 }

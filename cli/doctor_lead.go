@@ -26,14 +26,14 @@ func examineUpkeep(lead presence.Leader, tended bool, waiting int) finding {
 	case tended:
 		return finding{
 			Check: "upkeep", Severity: health.SeverityWarning, What: "upkeep runs, and none leads it", Why: "nothing is recovered, expired or pruned until one does",
-			Mend: "wait a few seconds if the one that led was killed: another takes over once its lease has passed; else look for «elect» in upkeep's log",
+			Repair: "wait a few seconds if the one that led was killed: another takes over once its lease has passed; else look for «elect» in upkeep's log",
 		}
 	case waiting == 0:
 		return well("upkeep", "nobody does it, and no job waits for it")
 	}
 	return finding{
 		Check: "upkeep", Severity: health.SeverityError, What: "no upkeep was seen lately",
-		Why: "jobs of workers that die are not handed out again, plans for settings are not carried out, and history is not pruned", Mend: "sluice upkeep",
+		Why: "jobs of workers that die are not handed out again, plans for settings are not carried out, and history is not pruned", Repair: "sluice upkeep",
 	}
 }
 
@@ -47,8 +47,8 @@ func examineFollowing(task presence.Task) finding {
 	}
 	return finding{
 		Check: "follow", Severity: health.SeverityError, What: unfollowed.Text,
-		Why:  "their jobs stay dispatched and hold their places in the limits, however the runs end",
-		Mend: unfollowed.Mend,
+		Why:    "their jobs stay dispatched and hold their places in the limits, however the runs end",
+		Repair: unfollowed.Repair,
 	}
 }
 
@@ -59,7 +59,7 @@ func examineHolder(h presence.Holder) []finding {
 	for _, c := range h.Conditions {
 		f := finding{
 			Check: h.Role, Severity: health.SeverityError, What: h.ID + ": " + c.String(),
-			Why: "it does not do that part of its work until this is mended", Mend: c.Mend,
+			Why: "it does not do that part of its work until this is mended", Repair: c.Repair,
 		}
 		switch c.Kind {
 		case presence.ConditionUnfollowed:

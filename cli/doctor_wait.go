@@ -86,13 +86,13 @@ func explainWaiting(ctx context.Context, store sluice.Store, job sluice.Job, tol
 		case "paused", "workers", "dispatchers", "state": // reported with the queue, or gone since
 			continue
 		}
-		if g.Mend == "" || told[g.Name] {
+		if g.Repair == "" || told[g.Name] {
 			continue
 		}
 		told[g.Name] = true
 		f := finding{
 			Check: "wait", Well: true, Severity: health.SeverityNote, What: fmt.Sprintf("%s: job %s does not start: %s", job.Queue, job.ID, g.Says),
-			Why: "it has been due since " + job.DueAt.UTC().Format(time.RFC3339), Mend: g.Mend,
+			Why: "it has been due since " + job.DueAt.UTC().Format(time.RFC3339), Repair: g.Repair,
 		}
 		if g.Name == "due" {
 			f.Why = "each attempt that fails takes it nearer to the dead letters"

@@ -161,8 +161,8 @@ func (a *app) printConditions(holders []presence.Holder) error {
 	for _, h := range holders {
 		for _, c := range h.Conditions {
 			text := fmt.Sprintf("✖ %s: %s\n", h.ID, c)
-			if c.Mend != "" {
-				text += "  do: " + c.Mend + "\n"
+			if c.Repair != "" {
+				text += "  do: " + c.Repair + "\n"
 			}
 			if _, err := fmt.Fprint(a.stdout, text); err != nil {
 				return err

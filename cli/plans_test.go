@@ -40,7 +40,7 @@ func TestDoctorNoticesAWindowThatNobodyCarriesOut(t *testing.T) {
 			}
 			continue
 		}
-		if len(found) != 1 || !strings.Contains(found[0].What, c.what) || !strings.Contains(found[0].Why, c.why) || !strings.Contains(found[0].Mend, c.mend) {
+		if len(found) != 1 || !strings.Contains(found[0].What, c.what) || !strings.Contains(found[0].Why, c.why) || !strings.Contains(found[0].Repair, c.mend) {
 			t.Errorf("%s: %+v, want %+v", name, found, c)
 		}
 	}
@@ -60,7 +60,7 @@ func TestPlansThatCannotBeReadAreShownAsUnknown(t *testing.T) {
 	t.Parallel()
 	queue := sluice.Queue{Name: "payments", Plans: json.RawMessage(`[{"id": "seven"}]`)}
 	found := cli.ExaminePlans(queue, true)
-	if len(found) != 1 || !strings.Contains(found[0].What, `the plans of queue "payments" are not carried out`) || found[0].Mend != "sluice settings undo payments" {
+	if len(found) != 1 || !strings.Contains(found[0].What, `the plans of queue "payments" are not carried out`) || found[0].Repair != "sluice settings undo payments" {
 		t.Errorf("the doctor found %+v", found)
 	}
 	if what, next, note := cli.PlanTexts(queue); what != "-" || next != "-" || strings.Contains(note, "0001") || !strings.HasPrefix(note, "warning: the plans of queue") {

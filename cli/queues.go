@@ -187,7 +187,7 @@ func matchesAny(name string, patterns []string) bool {
 func queueRows(ctx context.Context, store sluice.Store, queues []sluice.Queue) ([]queueRow, error) {
 	var rows []queueRow
 	for _, q := range queues {
-		depth, err := store.Depth(ctx, q.Name)
+		depth, err := store.Depth(ctx, q.Name, sluice.DepthLimit)
 		if err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/admission"
 )
 
 // policyRow says which new queues the store takes.
@@ -20,7 +21,7 @@ type policyRow struct {
 	Reason    string    `json:"reason,omitempty"`
 }
 
-func policyRowOf(p sluice.QueuePolicy) policyRow {
+func policyRowOf(p admission.Policy) policyRow {
 	return policyRow{p.Stored, p.MaxQueues, p.Declared, p.ChangedAt, p.ChangedBy, p.Reason}
 }
 
@@ -41,8 +42,8 @@ new queue on; stored queues stay.`,
 			if declared != "" && declared != "on" && declared != "off" {
 				return usagef("--declared %q must be on or off", declared)
 			}
-			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-				policy, err := client.QueuePolicy(ctx)
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+				policy, err := admission.Of(ctx, store)
 				if err != nil {
 					return err
 				}
@@ -54,7 +55,7 @@ new queue on; stored queues stay.`,
 					next.MaxQueues = maxQueues
 				}
 				if next != policy {
-					if policy, err = client.SaveQueuePolicy(ctx, next, a.act("")); err != nil {
+					if policy, err = admission.Save(ctx, store, next, a.act("")); err != nil {
 						return err
 					}
 				}
@@ -67,7 +68,7 @@ new queue on; stored queues stay.`,
 	return command
 }
 
-func (a *app) printPolicy(policy sluice.QueuePolicy) error {
+func (a *app) printPolicy(policy admission.Policy) error {
 	return a.printOne(policyRowOf(policy), func() error {
 		line, instant := detailLines(a.stdout, time.RFC3339)
 		line("queues", fmt.Sprintf("%s of at most %s", count(policy.Stored), count(policy.MaxQueues)))
@@ -80,7 +81,7 @@ func (a *app) printPolicy(policy sluice.QueuePolicy) error {
 }
 
 // madeBy says who creates new queues.
-func madeBy(policy sluice.QueuePolicy) string {
+func madeBy(policy admission.Policy) string {
 	if policy.Declared {
 		return "must be declared: sluice settings set QUEUE lease=1m"
 	}

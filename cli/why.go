@@ -46,10 +46,10 @@ func (a *app) printWhy(why explain.Explanation) error {
 		return err
 	}
 	for _, g := range why.Gates {
-		if g.Mend == "" {
+		if g.Repair == "" {
 			continue
 		}
-		if _, err := fmt.Fprintf(a.stdout, "do (%s): %s\n", g.Name, g.Mend); err != nil {
+		if _, err := fmt.Fprintf(a.stdout, "do (%s): %s\n", g.Name, g.Repair); err != nil {
 			return err
 		}
 	}

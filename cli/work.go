@@ -168,7 +168,7 @@ func (a *app) work(ctx context.Context, queues, program []string, f workFlags) e
 // deadIn counts the dead letters of queues.
 func deadIn(ctx context.Context, store sluice.Store, queues []string) (dead int, err error) {
 	for _, queue := range queues {
-		depth, err := store.Depth(ctx, queue)
+		depth, err := store.Depth(ctx, queue, sluice.DepthLimit)
 		if err != nil {
 			return 0, err
 		}
@@ -191,7 +191,7 @@ func stopWhenEmpty(ctx context.Context, store sluice.Store, queues []string, sto
 	for {
 		left := 0
 		for _, queue := range queues {
-			depth, err := store.Depth(ctx, queue)
+			depth, err := store.Depth(ctx, queue, sluice.DepthLimit)
 			if err != nil {
 				left++ // unknown: look again
 				continue

@@ -259,7 +259,7 @@ func (d *Dispatcher) note(work context.Context, l *lane, done Cycle) {
 // tellAudit records an event of a queue in the audit.
 func (d *Dispatcher) tellAudit(work context.Context, l *lane, entry sluice.AuditEntry) {
 	entry.Object, entry.Name, entry.Actor = audit.ObjectQueue, l.queue, d.holder.ID
-	if err := d.store.Note(work, []sluice.AuditEntry{entry}); err != nil {
+	if err := d.store.AppendAudit(work, []sluice.AuditEntry{entry}); err != nil {
 		d.log.Tell(event.NotNoted, l.queue, "event", entry.Event, "error", err)
 	}
 }

@@ -260,7 +260,7 @@ type mute struct{ sluice.Store }
 // Unwrap returns the decorated store.
 func (s mute) Unwrap() sluice.Store { return s.Store }
 
-func (mute) Note(context.Context, []sluice.AuditEntry) error {
+func (mute) AppendAudit(context.Context, []sluice.AuditEntry) error {
 	return fmt.Errorf("note: %w", sluice.ErrUnavailable)
 }
 

@@ -29,8 +29,8 @@ type Gate struct {
 	// Until is when a closed gate opens by itself, as far as can be known; zero: that depends on
 	// something else.
 	Until time.Time `json:"until,omitzero"`
-	// Mend is the command or the act that opens a closed gate; empty: time does, or it is not known.
-	Mend string `json:"mend,omitempty"`
+	// Repair is the command or the act that opens a closed gate; empty: time does, or it is not known.
+	Repair string `json:"repair,omitempty"`
 }
 
 // Explanation says why a job is not running, and when it should be.
@@ -62,8 +62,8 @@ type Outlook struct {
 	// ByTenant says that the queue serves its tenants in turns. Then Ahead counts the job's own tenant
 	// alone, and what follows tells of that tenant.
 	ByTenant bool
-	// Terms are the limits that count for it.
-	Terms sluice.Terms
+	// EffectiveLimits are the limits that count for it.
+	EffectiveLimits sluice.EffectiveLimits
 	// Held counts its jobs in flight and its stray runs, at most OutlookLimit; Holding are some of these jobs, the longest
 	// first.
 	Held    int
@@ -182,10 +182,10 @@ func stateGate(j sluice.Job, o Outlook) Gate {
 		g.Says = fmt.Sprintf("it is running: the engine %q has it as %q", j.Engine, j.Ref)
 	case sluice.StateUncertain:
 		g.Says = "whether its run happened is not known; a person decides, and «sluice requeue» runs it again"
-		g.Mend = fmt.Sprintf("sluice ask-engine %s; or sluice resolve %s --completed --reason WHY", j.ID, j.ID)
+		g.Repair = fmt.Sprintf("sluice ask-engine %s; or sluice resolve %s --completed --reason WHY", j.ID, j.ID)
 	case sluice.StateDead:
 		g.Says = fmt.Sprintf("it is dead since %s: %s; «sluice requeue» gives it a new life", moment(j.FinishedAt), firstLine(j.Error))
-		g.Mend = mendDead(j)
+		g.Repair = mendDead(j)
 	default:
 		g.Says = fmt.Sprintf("it is %s since %s", j.State, moment(j.FinishedAt))
 	}
@@ -217,7 +217,7 @@ func blockedGate(j sluice.Job) Gate {
 	if j.BlockedBy.IsZero() {
 		return Gate{Name: "blocked", Open: true, Says: "it waits for no other job"}
 	}
-	return Gate{Name: "blocked", Says: fmt.Sprintf("it waits for job %s, which holds its key, to end", j.BlockedBy), Mend: "sluice why " + j.BlockedBy.String()}
+	return Gate{Name: "blocked", Says: fmt.Sprintf("it waits for job %s, which holds its key, to end", j.BlockedBy), Repair: "sluice why " + j.BlockedBy.String()}
 }
 
 func expiryGate(j sluice.Job, o Outlook) Gate {
@@ -234,10 +234,10 @@ func dueGate(j sluice.Job, o Outlook) Gate {
 	if !j.DueAt.After(o.Now) {
 		return Gate{Name: "due", Open: true, Says: "it is due since " + moment(j.DueAt)}
 	}
-	g := Gate{Name: "due", Says: "it is due at " + moment(j.DueAt), Until: j.DueAt, Mend: "sluice run-now " + j.ID.String()}
+	g := Gate{Name: "due", Says: "it is due at " + moment(j.DueAt), Until: j.DueAt, Repair: "sluice run-now " + j.ID.String()}
 	if j.Attempts > 0 {
 		g.Says += fmt.Sprintf(", after failed attempt %d: %s", j.Attempts, firstLine(j.Error))
-		g.Mend = fmt.Sprintf("mend the cause; sluice run-now %s tries it at once", j.ID)
+		g.Repair = fmt.Sprintf("mend the cause; sluice run-now %s tries it at once", j.ID)
 	}
 	return g
 }
@@ -247,7 +247,7 @@ func pausedGate(ctx context.Context, store sluice.Store, q sluice.Queue, o Outlo
 	if !q.Settings.PausedAt(o.Now) {
 		return Gate{Name: "paused", Open: true, Says: fmt.Sprintf("queue %q is not paused", q.Name)}, nil
 	}
-	g := Gate{Name: "paused", Says: fmt.Sprintf("queue %q is paused", q.Name), Until: q.Settings.PausedUntil, Mend: "sluice resume " + q.Name}
+	g := Gate{Name: "paused", Says: fmt.Sprintf("queue %q is paused", q.Name), Until: q.Settings.PausedUntil, Repair: "sluice resume " + q.Name}
 	by, err := PausedBy(ctx, store, q)
 	if by.Actor != "" {
 		g.Says = fmt.Sprintf("%s paused queue %q at %s: %s", by.Actor, q.Name, moment(by.At), by.Reason)
@@ -295,7 +295,7 @@ func rateGate(q sluice.Queue, o Outlook) Gate {
 		return Gate{Name: "rate", Open: true, Says: fmt.Sprintf("the rate of %s has a token", q.Settings.Rate)}
 	}
 	until := o.Now.Add(o.TokenWait)
-	return Gate{Name: "rate", Mend: mendRate(q, o), Says: fmt.Sprintf("the rate of %s has its next token at %s", q.Settings.Rate, until.UTC().Format(time.RFC3339Nano)), Until: until}
+	return Gate{Name: "rate", Repair: mendRate(q, o), Says: fmt.Sprintf("the rate of %s has its next token at %s", q.Settings.Rate, until.UTC().Format(time.RFC3339Nano)), Until: until}
 }
 
 // slowRate is how long the jobs before one may take by the rate until the rate is worth a change.
@@ -319,7 +319,7 @@ func inFlightGate(q sluice.Queue, o Outlook) Gate {
 	}
 	return Gate{
 		Name: "in_flight", Says: fmt.Sprintf("%s in flight, and %d are allowed; one has to end first", counted(o.InFlight), limit),
-		Mend: fmt.Sprintf("sluice jobs --queue %s --state claimed,dispatched shows them; or sluice settings set %s in_flight_limit=N --reason WHY", q.Name, q.Name),
+		Repair: fmt.Sprintf("sluice jobs --queue %s --state claimed,dispatched shows them; or sluice settings set %s in_flight_limit=N --reason WHY", q.Name, q.Name),
 	}
 }
 
@@ -349,14 +349,14 @@ func startOf(gates []Gate, q sluice.Queue, o Outlook) time.Time {
 		missing := max(0, float64(o.Ahead)+1-o.Tokens)
 		start = start.Add(time.Duration(missing / rate * float64(time.Second)))
 	}
-	if rate := o.Terms.Rate.PerSecond(); rate > 0 {
+	if rate := o.EffectiveLimits.Rate.PerSecond(); rate > 0 {
 		if own := o.Now.Add(o.TenantTokenWait + time.Duration(float64(o.Ahead)/rate*float64(time.Second))); own.After(start) {
 			start = own
 		}
 	}
 	for _, g := range gates {
 		switch {
-		case g.Open, g.Name == "order" && (!q.Settings.Rate.IsZero() || !o.Terms.Rate.IsZero()):
+		case g.Open, g.Name == "order" && (!q.Settings.Rate.IsZero() || !o.EffectiveLimits.Rate.IsZero()):
 		case g.Until.IsZero():
 			return time.Time{}
 		case g.Until.After(start):

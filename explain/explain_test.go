@@ -265,8 +265,8 @@ func TestDispatchersThatLeaveTheQueueAloneAreNamed(t *testing.T) {
 		if gate.Says != `no dispatcher hands the queue's jobs to the engine "eu": `+awaySays || !why.Start.IsZero() {
 			e.Errorf("it says %q, and starts at %s", gate.Says, why.Start)
 		}
-		if want := "sluice engine check q --engine eu=temporal://HOST:PORT/NAMESPACE "; !strings.HasPrefix(gate.Mend, want) {
-			e.Errorf("it is mended by %q, want %q", gate.Mend, want)
+		if want := "sluice engine check q --engine eu=temporal://HOST:PORT/NAMESPACE "; !strings.HasPrefix(gate.Repair, want) {
+			e.Errorf("it is mended by %q, want %q", gate.Repair, want)
 		}
 		says("h:2", "other")
 		if got := last(e.closed()); got != `1 of 2 dispatchers hand the queue's jobs to the engine "eu"; another says: `+awaySays {
@@ -331,8 +331,8 @@ func TestRunsThatNobodyTakesAreTheCauseOfAFullQueue(t *testing.T) {
 			}
 		}
 		gate := e.closed("in_flight").Closed()[0]
-		if !strings.HasSuffix(gate.Says, nobody.Text) || !strings.Contains(gate.Mend, "run_task_queue") {
-			e.Errorf("it says %q, mended by %q", gate.Says, gate.Mend)
+		if !strings.HasSuffix(gate.Says, nobody.Text) || !strings.Contains(gate.Repair, "run_task_queue") {
+			e.Errorf("it says %q, mended by %q", gate.Says, gate.Repair)
 		}
 	})
 }
@@ -353,7 +353,7 @@ func TestAProgramThatIsTooOldForTheSchemaServesNothing(t *testing.T) {
 			if err != nil || len(holders) != 1 || len(holders[0].Conditions) != 1 {
 				e.Fatalf("%+v, %v", holders, err)
 			}
-			if c := holders[0].Conditions[0]; c.Kind != kind || !strings.Contains(c.Text, "too old") || !strings.Contains(c.Mend, "deploy the newer program") {
+			if c := holders[0].Conditions[0]; c.Kind != kind || !strings.Contains(c.Text, "too old") || !strings.Contains(c.Repair, "deploy the newer program") {
 				e.Errorf("it is told as %+v", c)
 			}
 			time.Sleep(presence.Silence + time.Second)
@@ -391,8 +391,8 @@ func TestAKilledWorkerIsToldByItsJobAndByTheHolders(t *testing.T) {
 			e.Errorf("killed workers have %v", got)
 		}
 		gate := e.closed("state").Gates[0]
-		if !strings.Contains(gate.Says, "was last heard of at") || gate.Mend != "sluice upkeep" {
-			e.Errorf("it says %q, mended by %q", gate.Says, gate.Mend)
+		if !strings.Contains(gate.Says, "was last heard of at") || gate.Repair != "sluice upkeep" {
+			e.Errorf("it says %q, mended by %q", gate.Says, gate.Repair)
 		}
 		time.Sleep(59*time.Minute - time.Second)
 		time.Sleep(time.Minute)
@@ -443,10 +443,10 @@ func TestWhyNamesTheJobsThatAreWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	says(last.closed("after"), "after", "cancelled")
-	if gate := last.closed("after").Closed()[0]; !strings.Contains(gate.Mend, "then: sluice requeue "+second.id.String()) {
-		t.Errorf("what mends it is %q", gate.Mend)
+	if gate := last.closed("after").Closed()[0]; !strings.Contains(gate.Repair, "then: sluice requeue "+second.id.String()) {
+		t.Errorf("what mends it is %q", gate.Repair)
 	}
-	if err := client.Prune(t.Context(), []sluice.ID{second.id}, ada); err != nil {
+	if err := client.Delete(t.Context(), []sluice.ID{second.id}, ada); err != nil {
 		t.Fatal(err)
 	}
 	says(last.closed("after"), "after", "gone")

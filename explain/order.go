@@ -56,7 +56,7 @@ func orderKeyGate(j, blocker sluice.Job, inOrder bool) Gate {
 	if !inOrder {
 		return Gate{Name: "order_key", Open: true, Says: fmt.Sprintf("it waits for no job before it with the order key %q", j.OrderKey)}
 	}
-	return Gate{Name: "order_key", Says: fmt.Sprintf("it waits for job %s, which is %s and comes before it with the order key %q", blocker.ID, blocker.State, j.OrderKey), Mend: "sluice why " + blocker.ID.String()}
+	return Gate{Name: "order_key", Says: fmt.Sprintf("it waits for job %s, which is %s and comes before it with the order key %q", blocker.ID, blocker.State, j.OrderKey), Repair: "sluice why " + blocker.ID.String()}
 }
 
 // afterGate says what has become of the jobs that a job runs after.
@@ -92,7 +92,7 @@ func afterGate(ctx context.Context, store sluice.Store, j sluice.Job) (Gate, err
 			sluice.FailureWaits:   "; if one fails, it waits until that was requeued and has completed",
 		}[j.AfterFailure]
 	}
-	return Gate{Name: "after", Open: open, Says: says, Mend: mend}, nil
+	return Gate{Name: "after", Open: open, Says: says, Repair: mend}, nil
 }
 
 // mendBefore is what lets a job go on that runs after another.
@@ -118,7 +118,7 @@ func openRunGates(j sluice.Job, o Outlook) []Gate {
 		g := Gate{Name: "open_run", Open: j.State != sluice.StateQueued || run.Beside, Says: says}
 		if !g.Open {
 			g.Says = "it waits for an earlier run to end: " + says
-			g.Mend = "sluice runs terminate " + run.JobID.String() + " --reason WHY"
+			g.Repair = "sluice runs terminate " + run.JobID.String() + " --reason WHY"
 		}
 		gates = append(gates, g)
 	}

@@ -13,7 +13,7 @@ import (
 func (g *Gate) hindered(holders []presence.Holder, job sluice.Job, now time.Time) {
 	if job.State == sluice.StateDispatched {
 		if c, found := followed(holders, job.Queue, now); found {
-			g.Says, g.Mend = g.Says+"; it may not have begun: "+saysOf(c), c.Mend
+			g.Says, g.Repair = g.Says+"; it may not have begun: "+saysOf(c), c.Repair
 			if c.OfEngine() {
 				g.Says = g.Says + "; its end is not seen meanwhile"
 			}
@@ -24,7 +24,7 @@ func (g *Gate) hindered(holders []presence.Holder, job sluice.Job, now time.Time
 	silent := at >= 0 && !holders[at].Alive(now)
 	if at >= 0 && !silent {
 		if c, open := holders[at].Condition(job.Queue, presence.Condition.OfEngine); open && holders[at].Role == presence.RoleDispatcher {
-			g.Says, g.Mend = g.Says+"; it waits for that: "+saysOf(c), c.Mend
+			g.Says, g.Repair = g.Says+"; it waits for that: "+saysOf(c), c.Repair
 			return
 		}
 	}
@@ -32,7 +32,7 @@ func (g *Gate) hindered(holders []presence.Holder, job sluice.Job, now time.Time
 		g.Says += "; " + holders[at].Silence(now)
 	}
 	if (silent || !job.LeaseUntil.After(now)) && !tended(holders, now) {
-		g.Says, g.Mend = g.Says+"; no upkeep runs, which would take it back when its lease has ended", "sluice upkeep"
+		g.Says, g.Repair = g.Says+"; no upkeep runs, which would take it back when its lease has ended", "sluice upkeep"
 	}
 }
 
@@ -45,7 +45,7 @@ func tended(holders []presence.Holder, now time.Time) bool {
 func blameRuns(gates []Gate, c presence.Condition) {
 	for i := range gates {
 		if g := &gates[i]; !g.Open && (g.Name == "in_flight" || g.Name == "capacity") {
-			g.Says, g.Mend = g.Says+"; runs may not end: "+saysOf(c), c.Mend
+			g.Says, g.Repair = g.Says+"; runs may not end: "+saysOf(c), c.Repair
 		}
 	}
 }
@@ -64,14 +64,14 @@ func servedGate(q sluice.Queue, holders []presence.Holder, o Outlook) Gate {
 	if workers == 0 {
 		return Gate{
 			Name: "workers", Says: fmt.Sprintf("no worker of queue %q was seen in the last %s", q.Name, presence.Silence) + lastOf(holders, q.Name, o.Now),
-			Mend: "sluice work " + q.Name + " -- COMMAND",
+			Repair: "sluice work " + q.Name + " -- COMMAND",
 		}
 	}
 	g := Gate{Name: "workers", Open: busy < slots || slots == 0, Says: fmt.Sprintf("%d workers serve the queue, with %d of %d slots busy", workers, busy, slots)}
 	if !g.Open {
 		g.Name = "slots"
 		g.Says += "; one has to become free"
-		g.Mend = fmt.Sprintf("more slots: sluice work %s --slots N -- COMMAND; sluice jobs --queue %s --state claimed shows what runs", q.Name, q.Name)
+		g.Repair = fmt.Sprintf("more slots: sluice work %s --slots N -- COMMAND; sluice jobs --queue %s --state claimed shows what runs", q.Name, q.Name)
 	}
 	return g
 }
@@ -118,10 +118,10 @@ func dispatchersGate(q sluice.Queue, holders []presence.Holder, o Outlook) Gate 
 	case dispatchers == 0:
 		return Gate{
 			Name: "dispatchers", Says: fmt.Sprintf("the engine %q runs the queue's jobs, and no dispatcher of it was seen in the last %s", q.Settings.Engine, presence.Silence) + lastOf(holders, q.Name, o.Now),
-			Mend: "sluice dispatch " + q.Name + " " + presence.EngineFlag(q.Settings.Engine),
+			Repair: "sluice dispatch " + q.Name + " " + presence.EngineFlag(q.Settings.Engine),
 		}
 	case hindered == dispatchers:
-		return Gate{Name: "dispatchers", Says: fmt.Sprintf("no dispatcher hands the queue's jobs to the engine %q: %s", q.Settings.Engine, saysOf(trouble)), Mend: trouble.Mend}
+		return Gate{Name: "dispatchers", Says: fmt.Sprintf("no dispatcher hands the queue's jobs to the engine %q: %s", q.Settings.Engine, saysOf(trouble)), Repair: trouble.Repair}
 	case hindered > 0:
 		return Gate{Name: "dispatchers", Open: true, Says: fmt.Sprintf("%d of %d dispatchers hand the queue's jobs to the engine %q; another says: %s", dispatchers-hindered, dispatchers, q.Settings.Engine, saysOf(trouble))}
 	}

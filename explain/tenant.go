@@ -24,10 +24,10 @@ func tenantName(j sluice.Job) string {
 }
 
 func tenantGate(j sluice.Job, o Outlook) Gate {
-	if !o.Terms.Paused {
-		return Gate{Name: "tenant", Open: true, Says: fmt.Sprintf("%s takes turns with the others, with a weight of %d", tenantName(j), o.Terms.Weight)}
+	if !o.EffectiveLimits.Paused {
+		return Gate{Name: "tenant", Open: true, Says: fmt.Sprintf("%s takes turns with the others, with a weight of %d", tenantName(j), o.EffectiveLimits.Weight)}
 	}
-	g := Gate{Name: "tenant", Says: tenantName(j) + " is paused", Until: o.Terms.PausedUntil, Mend: fmt.Sprintf("sluice resume %s --tenant %s", j.Queue, j.Tenant)}
+	g := Gate{Name: "tenant", Says: tenantName(j) + " is paused", Until: o.EffectiveLimits.PausedUntil, Repair: fmt.Sprintf("sluice resume %s --tenant %s", j.Queue, j.Tenant)}
 	if !g.Until.IsZero() {
 		g.Says += " until " + moment(g.Until)
 	}
@@ -37,7 +37,7 @@ func tenantGate(j sluice.Job, o Outlook) Gate {
 
 // capacityGate names who holds the slots.
 func capacityGate(j sluice.Job, o Outlook) Gate {
-	most := o.Terms.Capacity
+	most := o.EffectiveLimits.Capacity
 	switch {
 	case most == 0:
 		return Gate{Name: "capacity", Open: true, Says: fmt.Sprintf("%s of %s in flight, without a limit", counted(o.Held), tenantName(j))}
@@ -55,19 +55,19 @@ func capacityGate(j sluice.Job, o Outlook) Gate {
 			says += ", …"
 		}
 	}
-	return Gate{Name: "capacity", Says: says, Until: o.Terms.Until, Mend: fmt.Sprintf("sluice tenants set %s capacity=N --queue %s --reason WHY; or let one of them end", j.Tenant, j.Queue)}
+	return Gate{Name: "capacity", Says: says, Until: o.EffectiveLimits.Until, Repair: fmt.Sprintf("sluice tenants set %s capacity=N --queue %s --reason WHY; or let one of them end", j.Tenant, j.Queue)}
 }
 
 func tenantRateGate(j sluice.Job, o Outlook) Gate {
 	switch {
-	case o.Terms.Rate.IsZero():
+	case o.EffectiveLimits.Rate.IsZero():
 		return Gate{Name: "tenant_rate", Open: true, Says: tenantName(j) + " has no rate"}
 	case o.TenantTokenWait <= 0:
-		return Gate{Name: "tenant_rate", Open: true, Says: fmt.Sprintf("the rate of %s of %s has a token", o.Terms.Rate, tenantName(j))}
+		return Gate{Name: "tenant_rate", Open: true, Says: fmt.Sprintf("the rate of %s of %s has a token", o.EffectiveLimits.Rate, tenantName(j))}
 	}
 	until := o.Now.Add(o.TenantTokenWait)
 	return Gate{
-		Name: "tenant_rate", Says: fmt.Sprintf("the rate of %s of %s has its next token at %s", o.Terms.Rate, tenantName(j), until.UTC().Format(time.RFC3339Nano)), Until: until,
-		Mend: fmt.Sprintf("sluice tenants set %s rate=N/s --queue %s --reason WHY", j.Tenant, j.Queue),
+		Name: "tenant_rate", Says: fmt.Sprintf("the rate of %s of %s has its next token at %s", o.EffectiveLimits.Rate, tenantName(j), until.UTC().Format(time.RFC3339Nano)), Until: until,
+		Repair: fmt.Sprintf("sluice tenants set %s rate=N/s --queue %s --reason WHY", j.Tenant, j.Queue),
 	}
 }

@@ -102,16 +102,16 @@ type tenantLine struct {
 }
 
 // termsOf reads the limits of the tenants that are counted by name, at once.
-func termsOf(ctx context.Context, store sluice.Store, q sluice.Queue, tenants []string, at time.Time) (map[string]sluice.Terms, error) {
+func termsOf(ctx context.Context, store sluice.Store, q sluice.Queue, tenants []string, at time.Time) (map[string]sluice.EffectiveLimits, error) {
 	if !q.ByTenant || len(tenants) == 0 {
 		return nil, nil
 	}
-	return tenancy.Given(store).Terms(ctx, q, tenants, at)
+	return tenancy.Given(store).EffectiveLimits(ctx, q, tenants, at)
 }
 
 // addLines makes the lines in which the jobs wait: one for each tenant that is counted by name and one for
 // the others, in a queue that serves its tenants in turns; else one for all.
-func (f *queueFlow) addLines(q sluice.Queue, counted QueueCounts, of crowd, terms map[string]sluice.Terms) {
+func (f *queueFlow) addLines(q sluice.Queue, counted QueueCounts, of crowd, terms map[string]sluice.EffectiveLimits) {
 	if !q.ByTenant {
 		f.lines = []tenantLine{{flowLine: flowLine{arrivals: arrivalsOf(counted, func(t Tally) int { return t.Jobs }), weight: 1, opens: f.opens}}}
 		return
@@ -125,14 +125,14 @@ func (f *queueFlow) addLines(q sluice.Queue, counted QueueCounts, of crowd, term
 		least, s := of.least(), q.Settings
 		line := tenantLine{others: true}
 		line.arrivals = others
-		f.addLine(line, sluice.Terms{Capacity: s.TenantCapacity, Rate: s.TenantRate, Burst: s.TenantBurst, Weight: 1}, least, counted, othersOf(counted.InFlight))
+		f.addLine(line, sluice.EffectiveLimits{Capacity: s.TenantCapacity, Rate: s.TenantRate, Burst: s.TenantBurst, Weight: 1}, least, counted, othersOf(counted.InFlight))
 		f.notes = append(f.notes, fmt.Sprintf("the tenants beyond the %d largest are taken together, as %d or more by the queue's tenant_capacity and tenant_rate; what is granted to them or to their tiers is left out", len(of.names), least))
 	}
 	f.noteTerms(of.names, terms)
 }
 
 // addLine takes up a line of so many tenants, who have jobs in flight already.
-func (f *queueFlow) addLine(line tenantLine, t sluice.Terms, tenants int, counted QueueCounts, inFlight int) {
+func (f *queueFlow) addLine(line tenantLine, t sluice.EffectiveLimits, tenants int, counted QueueCounts, inFlight int) {
 	if len(line.arrivals) == 0 {
 		return
 	}
@@ -191,7 +191,7 @@ func slowest(limits []flowLimit) float64 {
 }
 
 // pausedLine says when a paused tenant's jobs may start, and tells of it.
-func (f *queueFlow) pausedLine(line tenantLine, t sluice.Terms, counted QueueCounts) float64 {
+func (f *queueFlow) pausedLine(line tenantLine, t sluice.EffectiveLimits, counted QueueCounts) float64 {
 	jobs := 0
 	for _, a := range line.arrivals {
 		jobs += a.jobs
@@ -211,7 +211,7 @@ func jobsText(n int) string {
 	return strconv.Itoa(n) + " jobs"
 }
 
-func pausedWords(t sluice.Terms) string {
+func pausedWords(t sluice.EffectiveLimits) string {
 	if t.PausedUntil.IsZero() {
 		return "paused"
 	}
@@ -219,7 +219,7 @@ func pausedWords(t sluice.Terms) string {
 }
 
 // noteTerms says what is supposed of the limits of tenants.
-func (f *queueFlow) noteTerms(names []string, terms map[string]sluice.Terms) {
+func (f *queueFlow) noteTerms(names []string, terms map[string]sluice.EffectiveLimits) {
 	if f.unknownCapacity {
 		f.notes = append(f.notes, "the capacities of tenants are left out, because how long a job runs is not known: none finished lately")
 	}

@@ -326,9 +326,9 @@ func (r *reads) Waves(ctx context.Context, filter forecast.Filter) (forecast.Cou
 	return r.Store.Waves(ctx, filter)
 }
 
-func (r *reads) Terms(ctx context.Context, queue sluice.Queue, tenants []string, at time.Time) (map[string]sluice.Terms, error) {
+func (r *reads) EffectiveLimits(ctx context.Context, queue sluice.Queue, tenants []string, at time.Time) (map[string]sluice.EffectiveLimits, error) {
 	r.calls = append(r.calls, fmt.Sprint("terms of ", len(tenants)))
-	return r.Store.Terms(ctx, queue, tenants, at)
+	return r.Store.EffectiveLimits(ctx, queue, tenants, at)
 }
 
 func (r *reads) Tenant(ctx context.Context, name string) (tenancy.Tenant, error) {

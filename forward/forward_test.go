@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/forward"
 	"github.com/sluice-queue/sluice/presence"
@@ -276,7 +277,7 @@ func TestQueueThatTheCentreRefusesWaitsHere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSea(t)
 		ada := sluice.Act{By: "ada", Reason: "test"}
-		if _, err := s.mainland.SaveQueuePolicy(t.Context(), sluice.QueuePolicy{MaxQueues: 10, Declared: true}, ada); err != nil {
+		if _, err := admission.Save(t.Context(), s.centre, admission.Policy{MaxQueues: 10, Declared: true}, ada); err != nil {
 			t.Fatal(err)
 		}
 		id := s.add(sluice.EnqueueOptions{})

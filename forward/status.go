@@ -53,7 +53,7 @@ func StatusOf(ctx context.Context, local sluice.Store, queues []string) ([]Statu
 }
 
 func statusOf(ctx context.Context, local sluice.Store, queue string) (Status, error) {
-	depth, err := local.Depth(ctx, queue)
+	depth, err := local.Depth(ctx, queue, sluice.DepthLimit)
 	if err != nil {
 		return Status{}, err
 	}

@@ -34,9 +34,9 @@ type Finding struct {
 	// Severity is empty where there is nothing but good to say.
 	Severity Severity `json:"severity,omitempty"`
 	// What was seen, Why it matters, and the command or the statement that mends it.
-	What string `json:"what"`
-	Why  string `json:"why,omitempty"`
-	Mend string `json:"mend,omitempty"`
+	What   string `json:"what"`
+	Why    string `json:"why,omitempty"`
+	Repair string `json:"repair,omitempty"`
 }
 
 // Well is a finding with nothing but good to say.

@@ -89,11 +89,11 @@ type failing struct {
 
 func (f *failing) Unwrap() sluice.Store { return f.Store }
 
-func (f *failing) Glance(ctx context.Context, queue string, limit int) (sluice.Depth, error) {
+func (f *failing) Depth(ctx context.Context, queue string, limit int) (sluice.Depth, error) {
 	if err := f.err.Load(); err != nil {
 		return sluice.Depth{}, *err
 	}
-	return f.Store.Glance(ctx, queue, limit)
+	return f.Store.Depth(ctx, queue, limit)
 }
 
 func TestGaugesThatAreTooOldAreGaps(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/health"
@@ -33,7 +34,7 @@ func (g *Gauges) readQueues(ctx context.Context, told *told) error {
 	if err != nil {
 		return err
 	}
-	policy, err := bounded(ctx, g, g.store.QueuePolicy)
+	policy, err := bounded(ctx, g, admission.Given(g.store).QueuePolicy)
 	if err != nil {
 		return err
 	}
@@ -83,8 +84,8 @@ func (g *Gauges) readFlows(ctx context.Context, told *told) error {
 		told.add("sluice_blocked_jobs", float64(f.After), q.Name, "after")
 		for _, of := range f.Tenants {
 			told.add("sluice_tenant_in_flight", float64(of.InFlight), q.Name, of.Tenant)
-			if of.Terms.Capacity > 0 {
-				told.add("sluice_tenant_capacity", float64(of.Terms.Capacity), q.Name, of.Tenant)
+			if of.EffectiveLimits.Capacity > 0 {
+				told.add("sluice_tenant_capacity", float64(of.EffectiveLimits.Capacity), q.Name, of.Tenant)
 			}
 		}
 	}
@@ -116,7 +117,7 @@ const countLimit = 10_000
 
 // depth counts the jobs of a queue, and takes upkeep's last count if there are many.
 func (g *Gauges) depth(ctx context.Context, queue string) (depth sluice.Depth, inFlight int, err error) {
-	depth, err = g.store.Glance(ctx, queue, countLimit)
+	depth, err = g.store.Depth(ctx, queue, countLimit)
 	inFlight = depth.InFlight()
 	if err != nil || max(depth.Ready, depth.Scheduled, depth.Blocked, inFlight) < countLimit {
 		return depth, inFlight, err

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/changes"
@@ -98,7 +99,7 @@ func (w *world) settings() {
 		_, err := w.client.EnsureQueue(ctx, queue, settings, by("first"))
 		w.ok(err)
 	}
-	_, err := w.client.SaveQueuePolicy(ctx, sluice.QueuePolicy{MaxQueues: 123, Declared: true}, by("policy"))
+	_, err := admission.Save(ctx, w.store, admission.Policy{MaxQueues: 123, Declared: true}, by("policy"))
 	w.ok(err)
 	_, err = changes.For(ctx, w.client, "plain", time.Hour, by("for a while"), func(s *sluice.Settings) error {
 		s.Backoff.Base, s.PausedUntil = 1500*time.Millisecond, time.Now().Add(-time.Hour)
@@ -345,7 +346,7 @@ func goesOn(t *testing.T, store sluice.Store) map[string][]sluice.ID {
 	}
 	entries, err := store.Audit(ctx, sluice.AuditFilter{Limit: 1})
 	w.ok(err)
-	w.ok(store.Note(ctx, []sluice.AuditEntry{{Object: audit.ObjectQueue, Name: "plain", Event: audit.EventBatch, Actor: "test"}}))
+	w.ok(store.AppendAudit(ctx, []sluice.AuditEntry{{Object: audit.ObjectQueue, Name: "plain", Event: audit.EventBatch, Actor: "test"}}))
 	next, err := store.Audit(ctx, sluice.AuditFilter{Limit: 1})
 	w.ok(err)
 	if next[0].Seq <= entries[0].Seq {
@@ -400,7 +401,7 @@ func (w *world) drain() map[string][]sluice.ID {
 		}
 	}
 	for _, queue := range queues {
-		depth, err := w.store.Depth(w.Context(), queue)
+		depth, err := w.store.Depth(w.Context(), queue, sluice.DepthLimit)
 		w.ok(err)
 		if depth.Ready > 0 || depth.Claimed > 0 || depth.Scheduled > 1 { // the one of the year 9999
 			w.Errorf("left in %s: %+v", queue, depth)
@@ -413,7 +414,7 @@ func (w *world) drain() map[string][]sluice.ID {
 func (w *world) ready() bool {
 	w.Helper()
 	for _, queue := range queues {
-		depth, err := w.store.Depth(w.Context(), queue)
+		depth, err := w.store.Depth(w.Context(), queue, sluice.DepthLimit)
 		w.ok(err)
 		if depth.Ready > 0 {
 			return true

@@ -38,6 +38,6 @@ func (s *store) Reschedule(ctx context.Context, ids []sluice.ID, dueAt time.Time
 	return s.act(ctx, "reschedule", "", len(ids), func(ctx context.Context) ([]error, error) { return s.Store.Reschedule(ctx, ids, dueAt, act) })
 }
 
-func (s *store) PruneJobs(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
-	return s.act(ctx, "prune_jobs", "", len(ids), func(ctx context.Context) ([]error, error) { return s.Store.PruneJobs(ctx, ids, act) })
+func (s *store) DeleteJobs(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
+	return s.act(ctx, "delete_jobs", "", len(ids), func(ctx context.Context) ([]error, error) { return s.Store.DeleteJobs(ctx, ids, act) })
 }

@@ -8,10 +8,6 @@ import (
 	"github.com/sluice-queue/sluice/alert"
 )
 
-func (s *store) Glance(ctx context.Context, queue string, limit int) (sluice.Depth, error) {
-	return do(ctx, s, "glance", queue, func(ctx context.Context) (sluice.Depth, error) { return s.Store.Glance(ctx, queue, limit) })
-}
-
 func (s *store) AlertBook(ctx context.Context) (alert.Book, error) {
 	return do(ctx, s, "alert_book", "", s.alerts.AlertBook)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/presence"
@@ -23,8 +24,8 @@ func (s *store) Admit(ctx context.Context, queues []string, act sluice.Act) ([]e
 	return do(ctx, s, "admit", "", func(ctx context.Context) ([]error, error) { return s.Store.Admit(ctx, queues, act) })
 }
 
-func (s *store) QueuePolicy(ctx context.Context) (sluice.QueuePolicy, error) {
-	return do(ctx, s, "queue_policy", "", s.Store.QueuePolicy)
+func (s *store) QueuePolicy(ctx context.Context) (admission.Policy, error) {
+	return do(ctx, s, "queue_policy", "", s.policies.QueuePolicy)
 }
 
 func (s *store) Job(ctx context.Context, id sluice.ID) (sluice.Job, error) {
@@ -43,8 +44,8 @@ func (s *store) Outlook(ctx context.Context, id sluice.ID) (explain.Outlook, err
 	return do(ctx, s, "outlook", "", func(ctx context.Context) (explain.Outlook, error) { return s.explanations.Outlook(ctx, id) })
 }
 
-func (s *store) Depth(ctx context.Context, queue string) (sluice.Depth, error) {
-	return do(ctx, s, "depth", queue, func(ctx context.Context) (sluice.Depth, error) { return s.Store.Depth(ctx, queue) })
+func (s *store) Depth(ctx context.Context, queue string, limit int) (sluice.Depth, error) {
+	return do(ctx, s, "depth", queue, func(ctx context.Context) (sluice.Depth, error) { return s.Store.Depth(ctx, queue, limit) })
 }
 
 func (s *store) Flows(ctx context.Context, topTenants int) ([]sluice.Flow, error) {
@@ -85,8 +86,8 @@ func (s *store) TenantLimits(ctx context.Context, tier, tenant string) ([]tenanc
 	})
 }
 
-func (s *store) Terms(ctx context.Context, queue sluice.Queue, tenants []string, at time.Time) (map[string]sluice.Terms, error) {
-	return do(ctx, s, "terms", queue.Name, func(ctx context.Context) (map[string]sluice.Terms, error) {
-		return s.tenants.Terms(ctx, queue, tenants, at)
+func (s *store) EffectiveLimits(ctx context.Context, queue sluice.Queue, tenants []string, at time.Time) (map[string]sluice.EffectiveLimits, error) {
+	return do(ctx, s, "terms", queue.Name, func(ctx context.Context) (map[string]sluice.EffectiveLimits, error) {
+		return s.tenants.EffectiveLimits(ctx, queue, tenants, at)
 	})
 }

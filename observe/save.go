@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
@@ -11,8 +12,8 @@ func (s *store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Ac
 	return do(ctx, s, "save_queue", queue.Name, func(ctx context.Context) (sluice.Queue, error) { return s.Store.SaveQueue(ctx, queue, act) })
 }
 
-func (s *store) TellQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
-	return do(ctx, s, "tell_queue", queue.Name, func(ctx context.Context) (sluice.Queue, error) { return s.Store.TellQueue(ctx, queue, act) })
+func (s *store) RecordQueueChange(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
+	return do(ctx, s, "record_queue_change", queue.Name, func(ctx context.Context) (sluice.Queue, error) { return s.Store.RecordQueueChange(ctx, queue, act) })
 }
 
 func (s *store) DeleteQueue(ctx context.Context, name string, act sluice.Act) error {
@@ -22,9 +23,9 @@ func (s *store) DeleteQueue(ctx context.Context, name string, act sluice.Act) er
 	return err
 }
 
-func (s *store) SaveQueuePolicy(ctx context.Context, policy sluice.QueuePolicy, act sluice.Act) (sluice.QueuePolicy, error) {
-	return do(ctx, s, "save_queue_policy", "", func(ctx context.Context) (sluice.QueuePolicy, error) {
-		return s.Store.SaveQueuePolicy(ctx, policy, act)
+func (s *store) SaveQueuePolicy(ctx context.Context, policy admission.Policy, act sluice.Act) (admission.Policy, error) {
+	return do(ctx, s, "save_queue_policy", "", func(ctx context.Context) (admission.Policy, error) {
+		return s.policies.SaveQueuePolicy(ctx, policy, act)
 	})
 }
 

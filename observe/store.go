@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/explain"
@@ -20,6 +21,7 @@ import (
 // store is a store whose calls are observed, except Watch, which waits on purpose, and Close.
 type store struct {
 	sluice.Store
+	policies
 	alerts
 	engineRuns
 	explanations
@@ -34,6 +36,7 @@ type store struct {
 // Distinct names let the struct embed several ports, all named Store.
 type (
 	alerts       = alert.Store
+	policies     = admission.Store
 	engineRuns   = engine.Store
 	explanations = explain.Store
 	forecasts    = forecast.Store
@@ -46,7 +49,7 @@ type (
 // Store decorates a store. Its method Unwrap returns the store. Observers begin in their order and end in
 // reverse order; nil observers are left out. With a nil store, every method returns a [sluice.ErrInvalid].
 func Store(inner sluice.Store, observers ...Observer) sluice.Store {
-	return &store{sluice.GivenStore(inner), alert.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), operation.Given(inner), presence.Given(inner), stat.Given(inner), tenancy.Given(inner), given(observers)}
+	return &store{sluice.GivenStore(inner), admission.Given(inner), alert.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), operation.Given(inner), presence.Given(inner), stat.Given(inner), tenancy.Given(inner), given(observers)}
 }
 
 // given leaves out nil observers.

@@ -43,8 +43,8 @@ func (s *store) ForgetOrphanRuns(ctx context.Context, runs []engine.OrphanRun) e
 	return err
 }
 
-func (s *store) Mend(ctx context.Context, by string) (int, error) {
-	return do(ctx, s, "mend", "", func(ctx context.Context) (int, error) { return s.Store.Mend(ctx, by) })
+func (s *store) Repair(ctx context.Context, by string) (int, error) {
+	return do(ctx, s, "repair", "", func(ctx context.Context) (int, error) { return s.Store.Repair(ctx, by) })
 }
 
 func (s *store) Prune(ctx context.Context, after string, limit int) (sluice.Pruned, error) {
@@ -55,8 +55,8 @@ func (s *store) CountWaves(ctx context.Context) (forecast.Count, error) {
 	return do(ctx, s, "count_waves", "", s.forecasts.CountWaves)
 }
 
-func (s *store) Note(ctx context.Context, entries []sluice.AuditEntry) error {
-	_, err := do(ctx, s, "note", "", func(ctx context.Context) (none, error) { return none{}, s.Store.Note(ctx, entries) })
+func (s *store) AppendAudit(ctx context.Context, entries []sluice.AuditEntry) error {
+	_, err := do(ctx, s, "append_audit", "", func(ctx context.Context) (none, error) { return none{}, s.Store.AppendAudit(ctx, entries) })
 	return err
 }
 

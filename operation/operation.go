@@ -26,8 +26,8 @@ const (
 	KindCancel Kind = "cancel"
 	// KindReschedule changes when queued jobs are due.
 	KindReschedule Kind = "reschedule"
-	// KindPrune deletes dead and cancelled jobs.
-	KindPrune Kind = "prune"
+	// KindDelete deletes dead and cancelled jobs.
+	KindDelete Kind = "delete"
 )
 
 // State is where an operation is.
@@ -183,7 +183,7 @@ var kinds = map[Kind]struct {
 	KindRequeue:    {[]sluice.State{sluice.StateDead, sluice.StateCancelled, sluice.StateUncertain}, 1},
 	KindCancel:     {[]sluice.State{sluice.StateQueued, sluice.StateClaimed, sluice.StateDispatched}, 3},
 	KindReschedule: {[]sluice.State{sluice.StateQueued}, 1},
-	KindPrune:      {[]sluice.State{sluice.StateDead, sluice.StateCancelled}, 1},
+	KindDelete:     {[]sluice.State{sluice.StateDead, sluice.StateCancelled}, 1},
 }
 
 // begin checks an operation, and fills in what it leaves open.

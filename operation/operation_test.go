@@ -276,7 +276,7 @@ func TestOperationsOfEachKindCountWhatTheyDidAndDidNot(t *testing.T) {
 		if op := run(operation.Operation{Kind: operation.KindCancel, Query: search.Query{DueFrom: due, CreatedBefore: time.Now(), Queue: "payments"}}); op.Done != 4 {
 			t.Errorf("cancelled: %+v", op)
 		}
-		if op := run(operation.Operation{Kind: operation.KindPrune, Query: search.Query{Error: "closed", Fingerprint: deadletter.Fingerprint("payments", "account closed")}}); op.Done != 6 {
+		if op := run(operation.Operation{Kind: operation.KindDelete, Query: search.Query{Error: "closed", Fingerprint: deadletter.Fingerprint("payments", "account closed")}}); op.Done != 6 {
 			t.Errorf("pruned: %+v", op)
 		}
 		// One key, two cancelled jobs: the second finds it held.

@@ -209,8 +209,8 @@ func actOnBatch(ctx context.Context, store sluice.Store, o Operation) ([]error, 
 			return store.Cancel(ctx, o.course.Under, act)
 		case KindReschedule:
 			return store.Reschedule(ctx, o.course.Under, o.DueAt, act)
-		case KindPrune:
-			return store.PruneJobs(ctx, o.course.Under, act)
+		case KindDelete:
+			return store.DeleteJobs(ctx, o.course.Under, act)
 		}
 		return nil, feature.Invalid("kind", fmt.Sprintf("%.40q is not known to this program; let a newer one do upkeep", o.Kind))
 	}

@@ -55,14 +55,14 @@ type Condition struct {
 	Since time.Time `json:"since,omitzero"`
 	// Text is the problem and its cause, in one line.
 	Text string `json:"text"`
-	// Mend is the command or act that removes the condition. Empty: not known.
-	Mend string `json:"mend,omitempty"`
+	// Repair is the command or act that removes the condition. Empty: not known.
+	Repair string `json:"repair,omitempty"`
 }
 
 // NewCondition returns a condition with the command for its kind. A long text is cut in its middle.
 func NewCondition(kind ConditionKind, queue, engine string, since time.Time, text string) Condition {
 	return Condition{
-		Kind: kind, Queue: queue, Engine: engine, Since: feature.Instant(since), Text: sluice.Brief(text), Mend: kind.mend(queue, engine),
+		Kind: kind, Queue: queue, Engine: engine, Since: feature.Instant(since), Text: sluice.Brief(text), Repair: kind.mend(queue, engine),
 	}
 }
 
@@ -160,7 +160,7 @@ func StoredConditions(all []Condition) (string, error) {
 	}
 	kept := slices.Clone(all)
 	for i := range kept {
-		kept[i].Text, kept[i].Mend = sluice.StoredText(kept[i].Text), sluice.StoredText(kept[i].Mend)
+		kept[i].Text, kept[i].Repair = sluice.StoredText(kept[i].Text), sluice.StoredText(kept[i].Repair)
 	}
 	text, err := json.Marshal(kept)
 	if err != nil {

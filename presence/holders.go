@@ -98,7 +98,7 @@ func (c claimedJobs) silent(ctx context.Context, h Holder, now time.Time) (Condi
 			kind = ConditionTooOld
 		}
 	}
-	return Condition{Kind: kind, Since: h.Seen, Text: text, Mend: mend}, nil
+	return Condition{Kind: kind, Since: h.Seen, Text: text, Repair: mend}, nil
 }
 
 // startAgain returns the command that starts another such process.

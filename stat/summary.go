@@ -241,7 +241,7 @@ func slotsByQueue(ctx context.Context, store sluice.Store, filter Filter) (map[s
 }
 
 func addDepth(ctx context.Context, store sluice.Store, s *Summary) error {
-	depth, err := store.Depth(ctx, s.Queue)
+	depth, err := store.Depth(ctx, s.Queue, sluice.DepthLimit)
 	if err != nil {
 		return fmt.Errorf("queue %q: %w", s.Queue, err)
 	}

@@ -23,9 +23,9 @@ type Store interface {
 	// TenantLimits lists the limits of a tier or of a tenant, by queue; without either, those of every
 	// tier, by tier and queue.
 	TenantLimits(ctx context.Context, tier, tenant string) ([]Limits, error)
-	// Terms finds the limits that count for tenants in a queue at an instant, by the queue's settings as
+	// EffectiveLimits finds the limits that count for tenants in a queue at an instant, by the queue's settings as
 	// they are given: the same that claims go by. It reads the limits of all of them at once.
-	Terms(ctx context.Context, queue sluice.Queue, tenants []string, at time.Time) (map[string]sluice.Terms, error)
+	EffectiveLimits(ctx context.Context, queue sluice.Queue, tenants []string, at time.Time) (map[string]sluice.EffectiveLimits, error)
 	// SaveTenantLimits stores limits, by the rule of SaveQueue of [sluice.Store]. They count from the next claim on.
 	SaveTenantLimits(ctx context.Context, limits Limits, act sluice.Act) (Limits, error)
 	// Delete forgets a tier or a tenant, and its limits. An unknown one is an ErrNotFound.
@@ -59,7 +59,7 @@ func (m missing) SaveTier(context.Context, Tier, sluice.Act) (Tier, error) { ret
 
 func (m missing) TenantLimits(context.Context, string, string) ([]Limits, error) { return nil, m.err }
 
-func (m missing) Terms(context.Context, sluice.Queue, []string, time.Time) (map[string]sluice.Terms, error) {
+func (m missing) EffectiveLimits(context.Context, sluice.Queue, []string, time.Time) (map[string]sluice.EffectiveLimits, error) {
 	return nil, m.err
 }
 

@@ -92,7 +92,7 @@ func (f *farm) dead(jobs int) (ids []sluice.ID) {
 
 func (f *farm) discard(ids []sluice.ID) {
 	f.Helper()
-	if err := f.client.Prune(f.Context(), ids, ada); err != nil {
+	if err := f.client.Delete(f.Context(), ids, ada); err != nil {
 		f.Fatal(err)
 	}
 }

@@ -39,7 +39,7 @@ func (u *Upkeep) tendSettings(ctx context.Context) (queues []sluice.Queue, done 
 
 func (u *Upkeep) tendQueue(ctx context.Context, q sluice.Queue) (tended sluice.Queue, done int, err error) {
 	if q.Untold() {
-		told, err := u.store.TellQueue(ctx, q, storing.SQLAct())
+		told, err := u.store.RecordQueueChange(ctx, q, storing.SQLAct())
 		if err != nil {
 			return q, 0, err
 		}

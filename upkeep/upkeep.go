@@ -113,7 +113,7 @@ type Done struct {
 	Poisoned  int `json:"poisoned"`
 	Expired   int `json:"expired"`
 	// Mended counts repaired orphans, Pruned counts deleted lives of finished jobs.
-	Mended int `json:"mended"`
+	Mended int `json:"repaired"`
 	Pruned int `json:"pruned"`
 	// Followed counts jobs settled by the outcome of their runs.
 	Followed int `json:"followed"`
@@ -304,7 +304,7 @@ func (u *Upkeep) mend(ctx context.Context, all bool, done *Done) error {
 	}
 	u.mended = time.Now()
 	var err error
-	if done.Mended, err = u.store.Mend(ctx, u.holder.ID); err != nil {
+	if done.Mended, err = u.store.Repair(ctx, u.holder.ID); err != nil {
 		return fmt.Errorf("mend: %w", err)
 	}
 	return nil

@@ -55,7 +55,7 @@ func TestAHandlerIsToldWhetherItsJobWasCancelledOrLost(t *testing.T) {
 		return err
 	}
 	forget := func(s *shop, id sluice.ID) error {
-		_, err := s.store.PruneJobs(s.Context(), []sluice.ID{id}, sluice.Act{By: "ada"})
+		_, err := s.store.DeleteJobs(s.Context(), []sluice.ID{id}, sluice.Act{By: "ada"})
 		return errors.Join(err, s.store.DeleteQueue(s.Context(), payments.Name(), sluice.Act{By: "ada"}))
 	}
 	mute := func(s *shop, _ sluice.ID) error { s.store.(*frozen).mute.Store(true); return nil }

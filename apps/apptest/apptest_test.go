@@ -21,7 +21,7 @@ func TestSomePassesOverJobsThatOthersMovedAndNothingElse(t *testing.T) {
 		act  func(ids []sluice.ID) error
 		want error
 	}{
-		"another state": {func(ids []sluice.ID) error { return client.Prune(t.Context(), ids, sluice.Act{By: "test"}) }, nil},
+		"another state": {func(ids []sluice.ID) error { return client.Delete(t.Context(), ids, sluice.Act{By: "test"}) }, nil},
 		"a failure":     {func([]sluice.ID) error { return broken }, broken},
 		"a failure of one": {func([]sluice.ID) error {
 			return &sluice.BatchError{Total: 2, Failed: map[int]error{0: sluice.ErrNotFound, 1: broken}}

@@ -19,7 +19,7 @@ type Report struct{ Health health.Report }
 // healthy.
 func (r *Report) Find(severity health.Severity, check, what, why, mend string) {
 	r.Health.Findings = append(r.Health.Findings, health.Finding{
-		Check: check, Well: severity == health.SeverityNote, Severity: severity, What: what, Why: why, Mend: mend,
+		Check: check, Well: severity == health.SeverityNote, Severity: severity, What: what, Why: why, Repair: mend,
 	})
 }
 

@@ -239,7 +239,7 @@ func (b *bank) tend() {
 func (b *bank) settled() {
 	b.Helper()
 	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		depth, err := b.store.Depth(b.Context(), queue)
+		depth, err := b.store.Depth(b.Context(), queue, sluice.DepthLimit)
 		if err == nil && depth.Ready+depth.Scheduled+depth.Claimed+depth.Blocked+depth.Dispatched == 0 {
 			return
 		}

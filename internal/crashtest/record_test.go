@@ -228,7 +228,7 @@ func (r *record) finish() {
 	r.set(func(s *sluice.Settings) { s.Paused = false })
 	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		r.forgetUnstarted()
-		depth, err := r.store.Depth(r.Context(), queue)
+		depth, err := r.store.Depth(r.Context(), queue, sluice.DepthLimit)
 		if err != nil {
 			r.Fatal(err)
 		}

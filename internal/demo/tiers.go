@@ -170,8 +170,8 @@ func (b *tierBook) standingOf(ctx context.Context, job sluice.Job) (*standing, e
 		b.tiers[tenant.Tier] = tier
 	}
 	tier.Tenants++
-	tier.Capacity = max(tier.Capacity, outlook.Terms.Capacity)
-	s := &standing{tier: tier, capacity: outlook.Terms.Capacity}
+	tier.Capacity = max(tier.Capacity, outlook.EffectiveLimits.Capacity)
+	s := &standing{tier: tier, capacity: outlook.EffectiveLimits.Capacity}
 	b.tenants[job.Tenant] = s
 	return s, nil
 }

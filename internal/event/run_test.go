@@ -414,7 +414,7 @@ func alerts(t *testing.T, s *shop) {
 		_ = upkeep.New(s.store, upkeep.Options{Logger: s.logger, Interval: 20 * time.Minute, Receivers: []alert.Receiver{deaf{}}}).Run(s.ctx)
 	}()
 	s.after(time.Hour)
-	must(t, s.client.Prune(s.ctx, dead[:1], act))
+	must(t, s.client.Delete(s.ctx, dead[:1], act))
 	s.after(alert.NoticeKept + 2*time.Hour)
 }
 
@@ -494,7 +494,7 @@ func alarm(t *testing.T, s *shop) {
 	page, err := s.client.Jobs(s.ctx, sluice.JobFilter{States: []sluice.State{sluice.StateDead}})
 	must(t, err)
 	for _, job := range page.Jobs {
-		must(t, s.client.Prune(s.ctx, []sluice.ID{job.ID}, act))
+		must(t, s.client.Delete(s.ctx, []sluice.ID{job.ID}, act))
 	}
 	s.after(3 * time.Hour)
 }

@@ -153,11 +153,11 @@ func (s *shaky) Expire(ctx context.Context, limit int, by string) (int, error) {
 	return s.Store.Expire(ctx, limit, by)
 }
 
-func (s *shaky) Note(ctx context.Context, entries []sluice.AuditEntry) error {
+func (s *shaky) AppendAudit(ctx context.Context, entries []sluice.AuditEntry) error {
 	if err := s.fault("note"); err != nil {
 		return err
 	}
-	return s.Store.Note(ctx, entries)
+	return s.Store.AppendAudit(ctx, entries)
 }
 
 func (s *shaky) Heartbeat(ctx context.Context, h presence.Holder) error {

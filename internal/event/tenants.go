@@ -134,7 +134,7 @@ func (t *Tenants) lookForFull(ctx context.Context, of *tenants) {
 	if len(names) == 0 {
 		return
 	}
-	terms, err := tenancy.Given(t.store).Terms(ctx, of.queue, names, of.queue.Now)
+	terms, err := tenancy.Given(t.store).EffectiveLimits(ctx, of.queue, names, of.queue.Now)
 	if err != nil {
 		return
 	}
@@ -148,9 +148,9 @@ func (t *Tenants) lookForFull(ctx context.Context, of *tenants) {
 		switch {
 		case errors.Is(err, sluice.ErrNotFound), err == nil && outlook.Held == 0:
 			t.forget(of.queue.Name, tenant)
-		case err == nil && outlook.Terms.Capacity > 0 && outlook.Held >= outlook.Terms.Capacity:
+		case err == nil && outlook.EffectiveLimits.Capacity > 0 && outlook.Held >= outlook.EffectiveLimits.Capacity:
 			stored, _ := tenancy.Given(t.store).Tenant(ctx, tenant) // a tenant that is not stored has no tier
-			t.log.Tell(TenantAtCapacity, of.queue.Name, "tenant", tenant, "tier", stored.Tier, "in_flight", outlook.Held, "capacity", outlook.Terms.Capacity)
+			t.log.Tell(TenantAtCapacity, of.queue.Name, "tenant", tenant, "tier", stored.Tier, "in_flight", outlook.Held, "capacity", outlook.EffectiveLimits.Capacity)
 		}
 	}
 }

@@ -231,7 +231,7 @@ func (b *bank) settled() {
 func (b *bank) settledOr(ended <-chan struct{}) (settled bool) {
 	b.Helper()
 	for deadline := time.Now().Add(10 * time.Minute); ; {
-		depth, err := b.store.Depth(b.Context(), b.queue)
+		depth, err := b.store.Depth(b.Context(), b.queue, sluice.DepthLimit)
 		if err == nil && depth.Ready+depth.Scheduled+depth.Claimed+depth.Blocked == 0 {
 			return true
 		}

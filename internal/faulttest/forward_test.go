@@ -260,7 +260,7 @@ func awaitForwarded(t *testing.T, local sluice.Store, queue string) {
 	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		status, err := forward.StatusOf(t.Context(), local, []string{queue})
 		if err == nil && status[0].Waiting == 0 && status[0].OnTheWay == 0 {
-			depth, err := local.Depth(t.Context(), queue)
+			depth, err := local.Depth(t.Context(), queue, sluice.DepthLimit)
 			if err == nil && depth.Claimed == 0 {
 				return
 			}

@@ -60,7 +60,7 @@ func TestWorkerThatWakesUpAfterItsLeaseHasLostItsJobs(t *testing.T) {
 			// Stop it while it holds jobs; on SQLite not while it holds the file's lock, which no
 			// other process could then take: that is what the lock is.
 			for {
-				depth, err := b.store.Depth(t.Context(), b.queue)
+				depth, err := b.store.Depth(t.Context(), b.queue, sluice.DepthLimit)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -77,7 +77,7 @@ func TestHundredsOfPoolerRestartsCostNoAttempt(t *testing.T) {
 		}
 	}
 	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		depth, err := producer.Depth(t.Context(), "posts")
+		depth, err := producer.Depth(t.Context(), "posts", sluice.DepthLimit)
 		if err == nil && depth.Ready+depth.Scheduled+depth.Claimed == 0 {
 			break
 		}

@@ -27,8 +27,8 @@ type Line struct {
 	WakeAt time.Time
 	// Bucket is the tenant's tokens.
 	Bucket Bucket
-	// Terms are the limits in effect.
-	Terms sluice.Terms
+	// EffectiveLimits are the limits in effect.
+	EffectiveLimits sluice.EffectiveLimits
 	// Held is how many of the tenant's jobs are in flight.
 	Held int
 
@@ -39,13 +39,13 @@ type Line struct {
 	NextDue time.Time
 }
 
-// TermsOf returns a tenant's limits in effect. Each value comes from the first of the limits that
+// EffectiveLimitsOf returns a tenant's limits in effect. Each value comes from the first of the limits that
 // sets it. Jobs without a tenant have no limits.
-func TermsOf(tenant string, s sluice.Settings, now time.Time, nearestFirst ...tenancy.Limits) sluice.Terms {
+func EffectiveLimitsOf(tenant string, s sluice.Settings, now time.Time, nearestFirst ...tenancy.Limits) sluice.EffectiveLimits {
 	if tenant == "" {
-		return sluice.Terms{Weight: 1}
+		return sluice.EffectiveLimits{Weight: 1}
 	}
-	terms := sluice.Terms{Capacity: s.TenantCapacity, Rate: s.TenantRate, Burst: s.TenantBurst, Weight: 1}
+	terms := sluice.EffectiveLimits{Capacity: s.TenantCapacity, Rate: s.TenantRate, Burst: s.TenantBurst, Weight: 1}
 	for _, l := range slices.Backward(nearestFirst) {
 		if l.PausedAt(now) {
 			terms.Paused, terms.PausedUntil = true, later(terms, l.PausedUntil)
@@ -65,7 +65,7 @@ func TermsOf(tenant string, s sluice.Settings, now time.Time, nearestFirst ...te
 }
 
 // later returns the later end of two pauses. Zero, for no end, is the latest.
-func later(t sluice.Terms, until time.Time) time.Time {
+func later(t sluice.EffectiveLimits, until time.Time) time.Time {
 	if t.Paused && (t.PausedUntil.IsZero() || !until.IsZero() && t.PausedUntil.After(until)) {
 		return t.PausedUntil
 	}
@@ -81,7 +81,7 @@ func take[T any](figure, said *T) {
 // pace returns a tenant's rate as a bucket takes it. A tenant has a bucket and no window. So the
 // bucket is filled more slowly, by its size, and no window can have more claims than the rate and
 // the burst allow.
-func pace(t sluice.Terms) sluice.Settings {
+func pace(t sluice.EffectiveLimits) sluice.Settings {
 	full := t.Rate.Tokens(t.Burst)
 	refill := sluice.Rate{Jobs: min(t.Rate.Jobs, t.Rate.Jobs+t.Burst-int(full)+1), Per: t.Rate.Per}
 	return sluice.Settings{Rate: refill, Burst: int(full)}
@@ -91,12 +91,12 @@ func pace(t sluice.Terms) sluice.Settings {
 func (l *Line) room() int {
 	room := math.MaxInt
 	switch {
-	case l.Terms.Paused:
+	case l.EffectiveLimits.Paused:
 		return 0
-	case l.Terms.Capacity > 0:
-		room = max(0, l.Terms.Capacity-l.Held)
+	case l.EffectiveLimits.Capacity > 0:
+		room = max(0, l.EffectiveLimits.Capacity-l.Held)
 	}
-	if !l.Terms.Rate.IsZero() {
+	if !l.EffectiveLimits.Rate.IsZero() {
 		room = min(room, max(0, l.Bucket.whole()))
 	}
 	return room
@@ -232,7 +232,7 @@ func share(jobs int, lines []*Line, now time.Time) []*Line {
 	var order turns
 	looked := 0
 	for _, l := range lines {
-		l.Bucket = l.Bucket.filledFor(l.Terms, now)
+		l.Bucket = l.Bucket.filledFor(l.EffectiveLimits, now)
 		l.Share, l.Got, l.NextDue = 0, 0, time.Time{}
 	}
 	for jobs > 0 {
@@ -250,7 +250,7 @@ func share(jobs int, lines []*Line, now time.Time) []*Line {
 		next := order[0]
 		next.line.Share++
 		jobs--
-		next.turn += 1 / float64(next.line.Terms.Weight)
+		next.turn += 1 / float64(next.line.EffectiveLimits.Weight)
 		if next.room--; next.room == 0 {
 			heap.Pop(&order)
 			continue
@@ -261,11 +261,11 @@ func share(jobs int, lines []*Line, now time.Time) []*Line {
 }
 
 // TokenWait returns how long until a tenant's rate has a token. 0: it has one, or there is no rate.
-func TokenWait(t sluice.Terms, b Bucket, now time.Time) time.Duration {
+func TokenWait(t sluice.EffectiveLimits, b Bucket, now time.Time) time.Duration {
 	return b.filledFor(t, now).UntilNext(pace(t))
 }
 
-func (b Bucket) filledFor(t sluice.Terms, now time.Time) Bucket {
+func (b Bucket) filledFor(t sluice.EffectiveLimits, now time.Time) Bucket {
 	if t.Rate.IsZero() {
 		return b
 	}
@@ -321,21 +321,21 @@ func (l *Line) mark() Mark { return Mark{l.Turn, l.Tenant} }
 // rest updates a line after a claim served it or could not: its turn, tokens and sleep.
 func (l *Line) rest(mark Mark, now time.Time, lead time.Duration) {
 	l.Held += l.Got
-	l.Turn += float64(l.Got) / float64(l.Terms.Weight)
-	if !l.Terms.Rate.IsZero() {
+	l.Turn += float64(l.Got) / float64(l.EffectiveLimits.Weight)
+	if !l.EffectiveLimits.Rate.IsZero() {
 		l.Bucket = l.Bucket.Take(l.Got)
 	}
 	if l.mark().before(mark) {
 		l.Turn = mark.Behind()
 	}
 	switch {
-	case l.Terms.Paused:
-		l.sleep(l.Terms.PausedUntil)
-	case l.Terms.Capacity > 0 && l.Held >= l.Terms.Capacity:
-		l.sleep(l.Terms.Until)
+	case l.EffectiveLimits.Paused:
+		l.sleep(l.EffectiveLimits.PausedUntil)
+	case l.EffectiveLimits.Capacity > 0 && l.Held >= l.EffectiveLimits.Capacity:
+		l.sleep(l.EffectiveLimits.Until)
 		l.Full = true
 	case l.room() == 0:
-		l.sleep(sooner(now.Add(l.Bucket.untilUseful(pace(l.Terms))), l.Terms.Until))
+		l.sleep(sooner(now.Add(l.Bucket.untilUseful(pace(l.EffectiveLimits))), l.EffectiveLimits.Until))
 	case l.Jobs == 0:
 		l.sleep(time.Time{})
 	case l.NextDue.After(now.Add(lead)):
@@ -371,12 +371,12 @@ func (l *Line) Spare(mark Mark, inTurns bool, now time.Time) bool {
 	switch {
 	case l.Bucket.FilledAt.IsZero():
 		return true
-	case !l.Terms.Until.IsZero(): // the next limits may have another burst
+	case !l.EffectiveLimits.Until.IsZero(): // the next limits may have another burst
 		return false
-	case l.Terms.Rate.IsZero():
+	case l.EffectiveLimits.Rate.IsZero():
 		return now.Sub(l.Bucket.FilledAt) > offRate
 	}
-	return l.Bucket.filledFor(l.Terms, now).Tokens >= l.Terms.Rate.Tokens(l.Terms.Burst)
+	return l.Bucket.filledFor(l.EffectiveLimits, now).Tokens >= l.EffectiveLimits.Rate.Tokens(l.EffectiveLimits.Burst)
 }
 
 func isActive(l *Line) bool { return l.Active }

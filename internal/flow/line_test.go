@@ -41,7 +41,7 @@ func newQueue() *queue {
 }
 
 // add adds due jobs of a tenant, and wakes its line.
-func (q *queue) add(tenant string, jobs int, terms sluice.Terms) {
+func (q *queue) add(tenant string, jobs int, terms sluice.EffectiveLimits) {
 	terms.Weight = max(terms.Weight, 1)
 	l := q.lines[tenant]
 	if l == nil {
@@ -49,7 +49,7 @@ func (q *queue) add(tenant string, jobs int, terms sluice.Terms) {
 		q.lines[tenant] = l
 	}
 	q.due[tenant] += jobs
-	l.Terms, l.Jobs = terms, 1<<5
+	l.EffectiveLimits, l.Jobs = terms, 1<<5
 	l.Wake(q.mark)
 }
 
@@ -110,7 +110,7 @@ func TestLineWithoutTokensLooksAgainWhenItsLimitsEnd(t *testing.T) {
 	t.Parallel()
 	q := newQueue()
 	end := q.now.Add(time.Minute)
-	q.add("a", 9, sluice.Terms{Rate: sluice.RatePerSecond(1.0 / 3600), Burst: 1, Until: end})
+	q.add("a", 9, sluice.EffectiveLimits{Rate: sluice.RatePerSecond(1.0 / 3600), Burst: 1, Until: end})
 	if got := q.claim(t, 5); got["a"] != 1 {
 		t.Fatalf("claimed %v, want 1", got)
 	}
@@ -125,8 +125,8 @@ func TestLineWhoseJobIsLockedDoesNotHoldOthersBack(t *testing.T) {
 	t.Parallel()
 	q := newQueue()
 	q.locked["a"] = true
-	q.add("a", 1, sluice.Terms{})
-	q.add("b", 5, sluice.Terms{})
+	q.add("a", 1, sluice.EffectiveLimits{})
+	q.add("b", 5, sluice.EffectiveLimits{})
 	for range 5 {
 		if got := q.claim(t, 1); got["b"] != 1 {
 			t.Fatalf("claimed %v, want 1 of b", got)
@@ -139,9 +139,9 @@ func TestSmallClaimPassesOverManyLinesWithoutRoom(t *testing.T) {
 	t.Parallel()
 	q := newQueue()
 	for n := range 300 {
-		q.add(fmt.Sprintf("full %d", n), 5, sluice.Terms{Paused: true})
+		q.add(fmt.Sprintf("full %d", n), 5, sluice.EffectiveLimits{Paused: true})
 	}
-	q.add("other", 5, sluice.Terms{})
+	q.add("other", 5, sluice.EffectiveLimits{})
 	if got := q.claim(t, 1); got["other"] != 1 {
 		t.Errorf("claimed %v, want 1 of the other", got)
 	}
@@ -152,10 +152,10 @@ func TestSmallClaimPassesOverManyLinesWithoutRoom(t *testing.T) {
 func TestOneAloneOwesNothingForIt(t *testing.T) {
 	t.Parallel()
 	q := newQueue()
-	q.add("a", 500, sluice.Terms{})
+	q.add("a", 500, sluice.EffectiveLimits{})
 	q.claim(t, 1000)
-	q.add("a", 1000, sluice.Terms{})
-	q.add("b", 1000, sluice.Terms{})
+	q.add("a", 1000, sluice.EffectiveLimits{})
+	q.add("b", 1000, sluice.EffectiveLimits{})
 	if got := q.claim(t, 100); got["a"] < 45 {
 		t.Errorf("claimed %v, want about the same of each", got)
 	}
@@ -165,7 +165,7 @@ func TestOneAloneOwesNothingForIt(t *testing.T) {
 func TestOnlyLinesOfWhichNothingIsLostAreSpare(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)
-	slow := sluice.Terms{Rate: sluice.RatePerSecond(0.01), Burst: 3}
+	slow := sluice.EffectiveLimits{Rate: sluice.RatePerSecond(0.01), Burst: 3}
 	bucket := func(tokens float64, ago time.Duration) flow.Bucket {
 		return flow.Bucket{Tokens: tokens, FilledAt: now.Add(-ago)}
 	}
@@ -180,11 +180,11 @@ func TestOnlyLinesOfWhichNothingIsLostAreSpare(t *testing.T) {
 		"active":                          {flow.Line{Active: true}, false, true},
 		"at its capacity":                 {flow.Line{Full: true}, false, true},
 		"wakes later":                     {flow.Line{WakeAt: now.Add(time.Hour)}, false, true},
-		"some tokens are used":            {flow.Line{Terms: slow, Bucket: bucket(1, 100*time.Second)}, false, false},
-		"all tokens are back":             {flow.Line{Terms: slow, Bucket: bucket(1, 200*time.Second)}, true, true},
+		"some tokens are used":            {flow.Line{EffectiveLimits: slow, Bucket: bucket(1, 100*time.Second)}, false, false},
+		"all tokens are back":             {flow.Line{EffectiveLimits: slow, Bucket: bucket(1, 200*time.Second)}, true, true},
 		"the rate was lifted":             {flow.Line{Bucket: bucket(1, 23*time.Hour)}, false, false},
 		"the rate was lifted long ago":    {flow.Line{Bucket: bucket(1, 25*time.Hour)}, true, true},
-		"the rate is for a while":         {flow.Line{Terms: sluice.Terms{Rate: sluice.RatePerSecond(9), Burst: 1, Until: now.Add(time.Hour)}, Bucket: bucket(1, time.Hour)}, false, false},
+		"the rate is for a while":         {flow.Line{EffectiveLimits: sluice.EffectiveLimits{Rate: sluice.RatePerSecond(9), Burst: 1, Until: now.Add(time.Hour)}, Bucket: bucket(1, time.Hour)}, false, false},
 	} {
 		mark := flow.Mark{Turn: 5}
 		if got := c.line.Spare(mark, true, now); got != c.spare {

@@ -144,7 +144,7 @@ func (l *Looker) tenant(ctx context.Context, q *queue, tenant string) (bool, err
 	for name := range q.tenants {
 		names = append(names, name)
 	}
-	terms, err := tenancy.Given(l.store).Terms(ctx, q.Queue, names, q.Now)
+	terms, err := tenancy.Given(l.store).EffectiveLimits(ctx, q.Queue, names, q.Now)
 	if err != nil {
 		delete(q.tenants, tenant)
 		return false, fmt.Errorf("look whether tenants are paused: %w", err)

@@ -13,6 +13,7 @@ import (
 	"runtime/debug"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/explain"
@@ -26,6 +27,7 @@ import (
 type (
 	// The names keep the embedded ports apart.
 	alerts       = alert.Store
+	policies     = admission.Store
 	engineRuns   = engine.Store
 	explanations = explain.Store
 	forecasts    = forecast.Store
@@ -36,6 +38,7 @@ type (
 
 	store struct {
 		sluice.Store
+		policies
 		alerts
 		engineRuns
 		explanations
@@ -50,7 +53,7 @@ type (
 // Store returns a store whose panics are errors. For a nil store, every method returns an error,
 // too.
 func Store(inner sluice.Store) sluice.Store {
-	return store{sluice.GivenStore(inner), alert.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), operation.Given(inner), presence.Given(inner), stat.Given(inner), tenancy.Given(inner)}
+	return store{sluice.GivenStore(inner), admission.Given(inner), alert.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), operation.Given(inner), presence.Given(inner), stat.Given(inner), tenancy.Given(inner)}
 }
 
 // Unwrap returns the inner store.

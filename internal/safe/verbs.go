@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/explain"
@@ -141,9 +142,9 @@ func (s store) Reschedule(ctx context.Context, ids []sluice.ID, dueAt time.Time,
 	return s.Store.Reschedule(ctx, ids, dueAt, act)
 }
 
-func (s store) PruneJobs(ctx context.Context, ids []sluice.ID, act sluice.Act) (_ []error, err error) {
+func (s store) DeleteJobs(ctx context.Context, ids []sluice.ID, act sluice.Act) (_ []error, err error) {
 	defer s.caught(&err)
-	return s.Store.PruneJobs(ctx, ids, act)
+	return s.Store.DeleteJobs(ctx, ids, act)
 }
 
 func (s store) Recover(ctx context.Context, queue string, limit int, by string) (_ sluice.Recovered, err error) {
@@ -171,9 +172,9 @@ func (s store) Expire(ctx context.Context, limit int, by string) (_ int, err err
 	return s.Store.Expire(ctx, limit, by)
 }
 
-func (s store) Mend(ctx context.Context, by string) (_ int, err error) {
+func (s store) Repair(ctx context.Context, by string) (_ int, err error) {
 	defer s.caught(&err)
-	return s.Store.Mend(ctx, by)
+	return s.Store.Repair(ctx, by)
 }
 
 func (s store) Prune(ctx context.Context, after string, limit int) (_ sluice.Pruned, err error) {
@@ -206,19 +207,14 @@ func (s store) Outlook(ctx context.Context, id sluice.ID) (_ explain.Outlook, er
 	return s.explanations.Outlook(ctx, id)
 }
 
-func (s store) Depth(ctx context.Context, queue string) (_ sluice.Depth, err error) {
-	defer s.caught(&err)
-	return s.Store.Depth(ctx, queue)
-}
-
 func (s store) Flows(ctx context.Context, topTenants int) (_ []sluice.Flow, err error) {
 	defer s.caught(&err)
 	return s.Store.Flows(ctx, topTenants)
 }
 
-func (s store) Glance(ctx context.Context, queue string, limit int) (_ sluice.Depth, err error) {
+func (s store) Depth(ctx context.Context, queue string, limit int) (_ sluice.Depth, err error) {
 	defer s.caught(&err)
-	return s.Store.Glance(ctx, queue, limit)
+	return s.Store.Depth(ctx, queue, limit)
 }
 
 func (s store) Waves(ctx context.Context, filter forecast.Filter) (_ forecast.Counts, err error) {
@@ -231,9 +227,9 @@ func (s store) Audit(ctx context.Context, filter sluice.AuditFilter) (_ []sluice
 	return s.Store.Audit(ctx, filter)
 }
 
-func (s store) Note(ctx context.Context, entries []sluice.AuditEntry) (err error) {
+func (s store) AppendAudit(ctx context.Context, entries []sluice.AuditEntry) (err error) {
 	defer s.caught(&err)
-	return s.Store.Note(ctx, entries)
+	return s.Store.AppendAudit(ctx, entries)
 }
 
 func (s store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (_ sluice.Queue, err error) {
@@ -241,9 +237,9 @@ func (s store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Act
 	return s.Store.SaveQueue(ctx, queue, act)
 }
 
-func (s store) TellQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (_ sluice.Queue, err error) {
+func (s store) RecordQueueChange(ctx context.Context, queue sluice.Queue, act sluice.Act) (_ sluice.Queue, err error) {
 	defer s.caught(&err)
-	return s.Store.TellQueue(ctx, queue, act)
+	return s.Store.RecordQueueChange(ctx, queue, act)
 }
 
 func (s store) DeleteQueue(ctx context.Context, name string, act sluice.Act) (err error) {
@@ -251,14 +247,14 @@ func (s store) DeleteQueue(ctx context.Context, name string, act sluice.Act) (er
 	return s.Store.DeleteQueue(ctx, name, act)
 }
 
-func (s store) QueuePolicy(ctx context.Context) (_ sluice.QueuePolicy, err error) {
+func (s store) QueuePolicy(ctx context.Context) (_ admission.Policy, err error) {
 	defer s.caught(&err)
-	return s.Store.QueuePolicy(ctx)
+	return s.policies.QueuePolicy(ctx)
 }
 
-func (s store) SaveQueuePolicy(ctx context.Context, policy sluice.QueuePolicy, act sluice.Act) (_ sluice.QueuePolicy, err error) {
+func (s store) SaveQueuePolicy(ctx context.Context, policy admission.Policy, act sluice.Act) (_ admission.Policy, err error) {
 	defer s.caught(&err)
-	return s.Store.SaveQueuePolicy(ctx, policy, act)
+	return s.policies.SaveQueuePolicy(ctx, policy, act)
 }
 
 func (s store) Admit(ctx context.Context, queues []string, act sluice.Act) (_ []error, err error) {
@@ -296,9 +292,9 @@ func (s store) TenantLimits(ctx context.Context, tier, tenant string) (_ []tenan
 	return s.tenants.TenantLimits(ctx, tier, tenant)
 }
 
-func (s store) Terms(ctx context.Context, queue sluice.Queue, tenants []string, at time.Time) (_ map[string]sluice.Terms, err error) {
+func (s store) EffectiveLimits(ctx context.Context, queue sluice.Queue, tenants []string, at time.Time) (_ map[string]sluice.EffectiveLimits, err error) {
 	defer s.caught(&err)
-	return s.tenants.Terms(ctx, queue, tenants, at)
+	return s.tenants.EffectiveLimits(ctx, queue, tenants, at)
 }
 
 func (s store) SaveTenantLimits(ctx context.Context, limits tenancy.Limits, act sluice.Act) (_ tenancy.Limits, err error) {

@@ -56,12 +56,12 @@ func (s *scrubbing) Settle(ctx context.Context, settlements []sluice.Settlement)
 }
 
 // Note scrubs reasons.
-func (s *scrubbing) Note(ctx context.Context, entries []sluice.AuditEntry) error {
+func (s *scrubbing) AppendAudit(ctx context.Context, entries []sluice.AuditEntry) error {
 	entries = slices.Clone(entries)
 	for i := range entries {
 		entries[i].Reason = s.clean(entries[i].Reason)
 	}
-	return s.Store.Note(ctx, entries)
+	return s.Store.AppendAudit(ctx, entries)
 }
 
 // Heartbeat scrubs the conditions of the holder.

@@ -127,11 +127,11 @@ func (m *model) tenantLines() []string {
 	lines := []string{"", bold.Render("  " + row(tenantWidths, "TENANT", "QUEUE", "FLIGHT", "RATE"))}
 	for _, t := range m.snapshot.tenants {
 		flight, limit := count(t.InFlight), "-"
-		if t.Terms.Capacity > 0 {
-			flight += "/" + count(t.Terms.Capacity)
+		if t.EffectiveLimits.Capacity > 0 {
+			flight += "/" + count(t.EffectiveLimits.Capacity)
 		}
-		if !t.Terms.Rate.IsZero() {
-			limit = t.Terms.Rate.String()
+		if !t.EffectiveLimits.Rate.IsZero() {
+			limit = t.EffectiveLimits.Rate.String()
 		}
 		lines = append(lines, "  "+styled(t.full(), warning, row(tenantWidths, t.Tenant, t.queue, flight, limit)))
 	}

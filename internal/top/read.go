@@ -33,7 +33,9 @@ type tenantRow struct {
 	sluice.TenantFlow
 }
 
-func (t tenantRow) full() bool { return t.Terms.Capacity > 0 && t.InFlight >= t.Terms.Capacity }
+func (t tenantRow) full() bool {
+	return t.EffectiveLimits.Capacity > 0 && t.InFlight >= t.EffectiveLimits.Capacity
+}
 
 // tenantsShown is how many tenants of a queue are read.
 const tenantsShown = 10

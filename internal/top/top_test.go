@@ -56,8 +56,8 @@ func busy() snapshot {
 			{ID: "web-1:4712:99887766", Role: presence.RoleUpkeep, Seen: at},
 		},
 		tenants: tenantRows([]sluice.Flow{{Queue: "payments", Tenants: []sluice.TenantFlow{
-			{Tenant: "globex", InFlight: 80, Terms: sluice.Terms{Capacity: 100, Rate: sluice.RatePerSecond(20)}},
-			{Tenant: "acme", InFlight: 5, Terms: sluice.Terms{Capacity: 5}},
+			{Tenant: "globex", InFlight: 80, EffectiveLimits: sluice.EffectiveLimits{Capacity: 100, Rate: sluice.RatePerSecond(20)}},
+			{Tenant: "acme", InFlight: 5, EffectiveLimits: sluice.EffectiveLimits{Capacity: 5}},
 			{Tenant: "nobody-in-particular", InFlight: 2},
 		}}}),
 		alerts: alertsShown([]alert.Alert{

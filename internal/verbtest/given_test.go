@@ -21,6 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/api"
 	"github.com/sluice-queue/sluice/audit"
@@ -188,6 +189,12 @@ var calls = map[string]func(ctx context.Context) error{
 	"deadletter.Read":  func(ctx context.Context) error { _, err := deadletter.Read(ctx, nil, nil, 0); return err },
 	"explain.Job":      func(ctx context.Context) error { _, err := explain.Job(ctx, nil, sluice.NewID()); return err },
 	"explain.PausedBy": func(ctx context.Context) error { _, err := explain.PausedBy(ctx, nil, sluice.Queue{}); return err },
+	"admission.Given":  func(ctx context.Context) error { _, err := admission.Given(nil).QueuePolicy(ctx); return err },
+	"admission.Of":     func(ctx context.Context) error { _, err := admission.Of(ctx, nil); return err },
+	"admission.Save": func(ctx context.Context) error {
+		_, err := admission.Save(ctx, nil, admission.DefaultPolicy(), sluice.Act{By: "x", Reason: "x"})
+		return err
+	},
 	"engine.Given": func(ctx context.Context) error {
 		_, err := engine.Given(nil).Dispatches(ctx, engine.DispatchFilter{})
 		return err

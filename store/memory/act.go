@@ -151,13 +151,13 @@ func (s *Store) Reschedule(ctx context.Context, ids []sluice.ID, dueAt time.Time
 	})
 }
 
-// PruneJobs deletes dead and cancelled jobs.
-func (s *Store) PruneJobs(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
+// DeleteJobs deletes dead and cancelled jobs.
+func (s *Store) DeleteJobs(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
 	return s.each(ctx, ids, act, func(j *job) error {
 		if !j.State.Prunable() {
-			return notAllowed(audit.EventPrune, j)
+			return notAllowed(audit.EventDelete, j)
 		}
-		s.tell(j, audit.EventPrune, j.State, act)
+		s.tell(j, audit.EventDelete, j.State, act)
 		delete(s.jobs, j.ID)
 		return nil
 	})

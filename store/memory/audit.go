@@ -64,9 +64,9 @@ func (s *Store) add(entry sluice.AuditEntry) {
 }
 
 // Note adds entries to the audit that record no move.
-func (s *Store) Note(ctx context.Context, entries []sluice.AuditEntry) error {
+func (s *Store) AppendAudit(ctx context.Context, entries []sluice.AuditEntry) error {
 	for _, entry := range entries {
-		if err := entry.CheckNote(); err != nil {
+		if err := entry.CheckAppended(); err != nil {
 			return err
 		}
 	}

@@ -50,7 +50,7 @@ func (s *Store) flow(queue string, topTenants int) sluice.Flow {
 		}
 		of := sluice.TenantFlow{Tenant: tenant, InFlight: jobs}
 		if byTenant {
-			of.Terms = s.terms(queue, tenant, now)
+			of.EffectiveLimits = s.terms(queue, tenant, now)
 		}
 		out.Tenants = append(out.Tenants, of)
 	}

@@ -112,26 +112,26 @@ func (s *Store) byTenant(queue string) bool {
 }
 
 // terms returns a tenant's limits in effect.
-func (s *Store) terms(queue, tenant string, now time.Time) sluice.Terms {
+func (s *Store) terms(queue, tenant string, now time.Time) sluice.EffectiveLimits {
 	return s.termsBy(s.settings(queue), queue, tenant, now)
 }
 
-func (s *Store) termsBy(settings sluice.Settings, queue, tenant string, now time.Time) sluice.Terms {
+func (s *Store) termsBy(settings sluice.Settings, queue, tenant string, now time.Time) sluice.EffectiveLimits {
 	nearest := []tenancy.Limits{s.limits[limitsOf{queue, "", tenant}], s.limits[limitsOf{"", "", tenant}]}
 	if tier := s.tenants[tenant].Tier; tier != "" {
 		nearest = append(nearest, s.limits[limitsOf{queue, tier, ""}], s.limits[limitsOf{"", tier, ""}])
 	}
-	return flow.TermsOf(tenant, settings, now, nearest...)
+	return flow.EffectiveLimitsOf(tenant, settings, now, nearest...)
 }
 
-// Terms returns the limits in effect of tenants.
-func (s *Store) Terms(ctx context.Context, queue sluice.Queue, tenants []string, at time.Time) (map[string]sluice.Terms, error) {
+// EffectiveLimits returns the limits in effect of tenants.
+func (s *Store) EffectiveLimits(ctx context.Context, queue sluice.Queue, tenants []string, at time.Time) (map[string]sluice.EffectiveLimits, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	terms := make(map[string]sluice.Terms, len(tenants))
+	terms := make(map[string]sluice.EffectiveLimits, len(tenants))
 	for _, tenant := range tenants {
 		terms[tenant] = s.termsBy(queue.Settings, queue.Name, tenant, at)
 	}
@@ -159,7 +159,7 @@ func (s *Store) pruneLines() {
 			if _, waits := s.firstDue(&n.waiting); waits || l.held[tenant] > 0 {
 				continue
 			}
-			if n.Terms = s.terms(queue, tenant, now); n.Spare(l.mark, true, now) {
+			if n.EffectiveLimits = s.terms(queue, tenant, now); n.Spare(l.mark, true, now) {
 				delete(l.lines, tenant)
 			}
 		}
@@ -186,7 +186,7 @@ func (v *serving) First(_ flow.Mark, limit int) ([]*flow.Line, error) {
 	slices.SortFunc(active, flow.InTurns)
 	active = active[:min(limit, len(active))]
 	for _, n := range active {
-		n.Terms, n.Held = v.store.terms(v.request.Queue, n.Tenant, v.now), v.lane.held[n.Tenant]
+		n.EffectiveLimits, n.Held = v.store.terms(v.request.Queue, n.Tenant, v.now), v.lane.held[n.Tenant]
 	}
 	return active, nil
 }

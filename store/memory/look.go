@@ -125,10 +125,10 @@ func (s *Store) tenantOutlook(out *explain.Outlook, l *lane, of *job) {
 	if out.ByTenant = s.byTenant(of.Queue); !out.ByTenant {
 		return
 	}
-	out.Terms = s.terms(of.Queue, of.Tenant, out.Now)
+	out.EffectiveLimits = s.terms(of.Queue, of.Tenant, out.Now)
 	out.Held = l.held[of.Tenant]
 	if n := l.lines[of.Tenant]; n != nil {
-		out.TenantTokenWait = flow.TokenWait(out.Terms, n.Bucket, out.Now)
+		out.TenantTokenWait = flow.TokenWait(out.EffectiveLimits, n.Bucket, out.Now)
 	}
 	var holding []engine.OrphanRun
 	for _, inFlight := range []map[sluice.ID]*job{l.claimed, l.dispatched} {
@@ -156,13 +156,8 @@ func before(a, b *job) bool {
 	return cmp.Or(cmp.Compare(a.Priority, b.Priority), a.DueAt.Compare(b.DueAt), bytes.Compare(a.ID[:], b.ID[:])) < 0
 }
 
-// Depth counts the jobs of a queue.
-func (s *Store) Depth(ctx context.Context, queue string) (sluice.Depth, error) {
-	return s.Glance(ctx, queue, sluice.DepthLimit)
-}
-
-// Glance counts the jobs of a queue, each figure up to limit.
-func (s *Store) Glance(ctx context.Context, queue string, limit int) (sluice.Depth, error) {
+// Depth counts the jobs of a queue, each figure up to limit.
+func (s *Store) Depth(ctx context.Context, queue string, limit int) (sluice.Depth, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return sluice.Depth{}, err

@@ -6,37 +6,38 @@ import (
 	"slices"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/audit"
 )
 
 // QueuePolicy reads the rule for new queues.
-func (s *Store) QueuePolicy(ctx context.Context) (sluice.QueuePolicy, error) {
+func (s *Store) QueuePolicy(ctx context.Context) (admission.Policy, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
-		return sluice.QueuePolicy{}, err
+		return admission.Policy{}, err
 	}
 	defer leave()
 	return s.queuePolicy(), nil
 }
 
-func (s *Store) queuePolicy() sluice.QueuePolicy {
+func (s *Store) queuePolicy() admission.Policy {
 	policy := s.policy
 	policy.Stored = len(s.queues)
 	return policy
 }
 
 // SaveQueuePolicy stores the rule for new queues.
-func (s *Store) SaveQueuePolicy(ctx context.Context, policy sluice.QueuePolicy, act sluice.Act) (sluice.QueuePolicy, error) {
+func (s *Store) SaveQueuePolicy(ctx context.Context, policy admission.Policy, act sluice.Act) (admission.Policy, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
-		return sluice.QueuePolicy{}, err
+		return admission.Policy{}, err
 	}
 	defer leave()
 	if policy.Version != s.policy.Version {
-		return sluice.QueuePolicy{}, sluice.ErrConflict
+		return admission.Policy{}, sluice.ErrConflict
 	}
 	if err := s.tellChange(audit.ObjectPolicy, "queues", s.policy.ForAudit(), policy.ForAudit(), act); err != nil {
-		return sluice.QueuePolicy{}, err
+		return admission.Policy{}, err
 	}
 	policy.Version++
 	policy.ChangedAt, policy.ChangedBy, policy.Reason = s.now(), act.By, act.Reason

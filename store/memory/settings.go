@@ -107,8 +107,8 @@ func (s *Store) putQueue(next sluice.Queue, tellings []storing.Change) error {
 	return nil
 }
 
-// TellQueue audits settings that were changed by plain SQL.
-func (s *Store) TellQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
+// RecordQueueChange audits settings that were changed by plain SQL.
+func (s *Store) RecordQueueChange(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return sluice.Queue{}, err

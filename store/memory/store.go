@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/internal/broadcast"
@@ -60,7 +61,7 @@ type Store struct {
 	history map[class][]ending        // by queue and outcome: ended jobs, the earliest end first
 	expiry  dueHeap
 	queues  map[string]sluice.Queue
-	policy  sluice.QueuePolicy
+	policy  admission.Policy
 	tenants map[string]tenancy.Tenant
 	tiers   map[string]tenancy.Tier
 	limits  map[limitsOf]tenancy.Limits
@@ -142,7 +143,7 @@ func New(options Options) *Store {
 		after:   make(map[sluice.ID][]sluice.ID),
 		chains:  make(map[queueKey][]*job),
 		queues:  make(map[string]sluice.Queue),
-		policy:  sluice.DefaultQueuePolicy(),
+		policy:  admission.DefaultPolicy(),
 		tenants: make(map[string]tenancy.Tenant),
 		tiers:   make(map[string]tenancy.Tier),
 		limits:  make(map[limitsOf]tenancy.Limits),

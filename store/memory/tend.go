@@ -100,9 +100,9 @@ func (s *Store) Expire(ctx context.Context, limit int, by string) (int, error) {
 	return done, nil
 }
 
-// Mend repairs states that no other method handles: jobs of queues without settings, and jobs whose
+// Repair repairs states that no other method handles: jobs of queues without settings, and jobs whose
 // blocker is gone.
-func (s *Store) Mend(ctx context.Context, by string) (int, error) {
+func (s *Store) Repair(ctx context.Context, by string) (int, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return 0, err

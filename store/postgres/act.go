@@ -28,8 +28,8 @@ var requeueSQL string
 //go:embed sql/requeue_uncertain.sql
 var requeueUncertainSQL string
 
-//go:embed sql/prune_jobs.sql
-var pruneJobsSQL string
+//go:embed sql/delete_jobs.sql
+var deleteJobsSQL string
 
 //go:embed sql/reschedule.sql
 var rescheduleSQL string
@@ -159,11 +159,11 @@ func (s *Store) Reschedule(ctx context.Context, ids []sluice.ID, dueAt time.Time
 	})
 }
 
-// PruneJobs deletes dead and cancelled jobs.
-func (s *Store) PruneJobs(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
-	return s.act(ctx, audit.EventPrune, ids, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, _ map[sluice.ID]error) (out endings, err error) {
+// DeleteJobs deletes dead and cancelled jobs.
+func (s *Store) DeleteJobs(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
+	return s.act(ctx, audit.EventDelete, ids, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, _ map[sluice.ID]error) (out endings, err error) {
 		prunable := slices.DeleteFunc(sluice.States(), func(state sluice.State) bool { return !state.Prunable() })
-		out.rows, err = list(ctx, tx, scanMoved, pruneJobsSQL, uuids(sorted), states(prunable), act.By, act.Reason, nullUUID(act.ID))
+		out.rows, err = list(ctx, tx, scanMoved, deleteJobsSQL, uuids(sorted), states(prunable), act.By, act.Reason, nullUUID(act.ID))
 		return out, err
 	})
 }

@@ -64,7 +64,7 @@ type lateAudit struct {
 
 func (l *lateAudit) note() {
 	l.Helper()
-	if err := l.stores[1].Note(l.Context(), []sluice.AuditEntry{{Object: audit.ObjectQueue, Name: "q", Event: audit.EventBatch, Actor: "test"}}); err != nil {
+	if err := l.stores[1].AppendAudit(l.Context(), []sluice.AuditEntry{{Object: audit.ObjectQueue, Name: "q", Event: audit.EventBatch, Actor: "test"}}); err != nil {
 		l.Fatal(err)
 	}
 }

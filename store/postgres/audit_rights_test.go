@@ -28,7 +28,7 @@ func TestDocumentedRoleOnlyAddsToTheAudit(t *testing.T) {
 		r.exec(strings.ReplaceAll(statement, "sluice_app", app))
 	}
 	store := openStore(t, asRole(r.url, app))
-	if err := store.Note(t.Context(), []sluice.AuditEntry{{Object: audit.ObjectQueue, Name: "scraper", Event: audit.EventBreaker, Actor: "ada"}}); err != nil {
+	if err := store.AppendAudit(t.Context(), []sluice.AuditEntry{{Object: audit.ObjectQueue, Name: "scraper", Event: audit.EventBreaker, Actor: "ada"}}); err != nil {
 		t.Fatal(err)
 	}
 	refusesChanges(t, store, "permission denied")
@@ -67,7 +67,7 @@ func TestMigrationTakesBackTheRightToChangeTheAudit(t *testing.T) {
 	r.owner = openStore(t, r.url)
 	t.Cleanup(func() { r.dropRole(app) })
 	store := openStore(t, asRole(r.url, app))
-	if err := store.Note(t.Context(), []sluice.AuditEntry{{Object: audit.ObjectQueue, Name: "scraper", Event: audit.EventBreaker, Actor: "ada"}}); err != nil {
+	if err := store.AppendAudit(t.Context(), []sluice.AuditEntry{{Object: audit.ObjectQueue, Name: "scraper", Event: audit.EventBreaker, Actor: "ada"}}); err != nil {
 		t.Fatal(err)
 	}
 	refusesChanges(t, store, "permission denied")
@@ -77,7 +77,7 @@ func TestMigrationTakesBackTheRightToChangeTheAudit(t *testing.T) {
 func TestOwnerDoesNotChangeTheAuditByMistake(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, migrated.Copy(t))
-	if err := store.Note(t.Context(), []sluice.AuditEntry{{Object: audit.ObjectQueue, Name: "scraper", Event: audit.EventBreaker, Actor: "ada"}}); err != nil {
+	if err := store.AppendAudit(t.Context(), []sluice.AuditEntry{{Object: audit.ObjectQueue, Name: "scraper", Event: audit.EventBreaker, Actor: "ada"}}); err != nil {
 		t.Fatal(err)
 	}
 	refusesChanges(t, store, "are only added")

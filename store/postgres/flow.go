@@ -132,7 +132,7 @@ func (f *flowRow) findTerms(ctx context.Context, db rowsQuerier) error {
 		return err
 	}
 	for i, tenant := range tenants {
-		f.Tenants[i].Terms = found[tenant].Terms
+		f.Tenants[i].EffectiveLimits = found[tenant].EffectiveLimits
 	}
 	return nil
 }

@@ -179,9 +179,9 @@ func serverTroubles() []trouble {
 		{check: "statements", severity: health.SeverityNote, says: "is not there", options: health.Options{Statements: true}, stays: true, provoke: func(p *patient) {
 			p.as("postgres")
 			found, _ := p.finding(trouble{check: "statements", options: health.Options{Statements: true}})
-			before, after, restarts := strings.Cut(found.Mend, "; restart the server; ")
+			before, after, restarts := strings.Cut(found.Repair, "; restart the server; ")
 			if !restarts || after != "create extension pg_stat_statements" {
-				p.Errorf("want a restart before the extension: %q", found.Mend)
+				p.Errorf("want a restart before the extension: %q", found.Repair)
 			}
 			p.exec(before) // the server starts again in what follows
 		}},
@@ -221,7 +221,7 @@ func (p *patient) mendAndReset(check string) {
 	p.Helper()
 	for _, f := range p.health(health.Options{}).Findings {
 		if f.Check == check && !f.Well {
-			p.mend(f.Mend)
+			p.mend(f.Repair)
 		}
 	}
 	p.store.Pool().Reset()

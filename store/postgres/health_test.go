@@ -90,12 +90,12 @@ func (p *patient) suffer(t *testing.T, one trouble) {
 				break
 			}
 		}
-		if !p.mend(found.Mend) {
+		if !p.mend(found.Repair) {
 			t.Fatalf("what mends it cannot be done: %+v", found)
 		}
 		mended := found
-		if found, is = p.await(one, mended.Mend); is && found.Mend == mended.Mend {
-			t.Fatalf("«%s» does not mend it: %+v", mended.Mend, found)
+		if found, is = p.await(one, mended.Repair); is && found.Repair == mended.Repair {
+			t.Fatalf("«%s» does not mend it: %+v", mended.Repair, found)
 		}
 	}
 }
@@ -106,7 +106,7 @@ func (p *patient) await(one trouble, mended string) (found health.Finding, is bo
 	p.Helper()
 	for range 200 {
 		found, is = p.finding(one)
-		if is != (mended != "") || is && found.Mend != mended {
+		if is != (mended != "") || is && found.Repair != mended {
 			break
 		}
 	}

@@ -165,7 +165,7 @@ func meet(ctx context.Context, db rowsQuerier, j sluice.Insert, hold keyHold) (b
 
 // keepBlocker locks a blocker until the job behind it is stored, so that the end of the blocker unblocks that job.
 // A zero id means that the blocker has ended. In a caller's own transaction, which may be long, keepBlocker locks
-// nothing: if the blocker ends meanwhile, [Store.Mend] unblocks the job.
+// nothing: if the blocker ends meanwhile, [Store.Repair] unblocks the job.
 func keepBlocker(ctx context.Context, db rowsQuerier, blocker sluice.ID, brief bool) (sluice.ID, error) {
 	if !brief || blocker.IsZero() {
 		return blocker, nil

@@ -55,13 +55,13 @@ func scanLimits(row pgx.CollectableRow, before ...any) (tenancy.Limits, error) {
 	return l, err
 }
 
-// Terms returns the limits in effect of tenants.
-func (s *Store) Terms(ctx context.Context, queue sluice.Queue, tenants []string, at time.Time) (map[string]sluice.Terms, error) {
-	out := make(map[string]sluice.Terms, len(tenants))
+// EffectiveLimits returns the limits in effect of tenants.
+func (s *Store) EffectiveLimits(ctx context.Context, queue sluice.Queue, tenants []string, at time.Time) (map[string]sluice.EffectiveLimits, error) {
+	out := make(map[string]sluice.EffectiveLimits, len(tenants))
 	err := s.call(ctx, "look at limits", func(ctx context.Context, _ bool) error {
 		all, err := termsOf(ctx, s.pool, queue.Name, queue.Settings, tenants, at)
 		for tenant, t := range all {
-			out[tenant] = t.Terms
+			out[tenant] = t.EffectiveLimits
 		}
 		return err
 	})

@@ -248,7 +248,7 @@ func (v contextual) First(mark flow.Mark, limit int) ([]*flow.Line, error) {
 		return nil, err
 	}
 	for _, l := range lines {
-		l.Terms, v.lines[l].changed = terms[l.Tenant].Terms, terms[l.Tenant].changed
+		l.EffectiveLimits, v.lines[l].changed = terms[l.Tenant].EffectiveLimits, terms[l.Tenant].changed
 	}
 	return lines, v.count(lines)
 }
@@ -265,7 +265,7 @@ func (v *serving) scanLine(row pgx.CollectableRow) (*flow.Line, error) {
 
 // terms are a tenant's limits in effect, and the time of their last change.
 type terms struct {
-	sluice.Terms
+	sluice.EffectiveLimits
 	changed time.Time
 }
 
@@ -283,7 +283,7 @@ func termsOf(ctx context.Context, db rowsQuerier, queue string, s sluice.Setting
 	}
 	all := make(map[string]terms, len(tenants))
 	for _, tenant := range tenants {
-		t := terms{Terms: flow.TermsOf(tenant, s, now, nearest[tenant]...)}
+		t := terms{EffectiveLimits: flow.EffectiveLimitsOf(tenant, s, now, nearest[tenant]...)}
 		for _, l := range nearest[tenant] {
 			t.changed = latest(t.changed, l.ChangedAt)
 		}
@@ -307,9 +307,9 @@ func (v contextual) count(lines []*flow.Line) error {
 	var most []int32
 	var from []*time.Time
 	for _, l := range lines {
-		if l.Terms.Capacity > 0 {
+		if l.EffectiveLimits.Capacity > 0 {
 			limited[l.Tenant] = l
-			tenants, most = append(tenants, l.Tenant), append(most, int32(l.Terms.Capacity))
+			tenants, most = append(tenants, l.Tenant), append(most, int32(l.EffectiveLimits.Capacity))
 			from = append(from, nullTime(v.lines[l].countedFrom))
 		}
 	}
@@ -385,7 +385,7 @@ func (v contextual) Claim(lines []*flow.Line) error {
 func nearCapacity(lines []*flow.Line) []string {
 	near := []string{}
 	for _, l := range lines {
-		if l.Terms.Capacity > 0 && 2*(l.Held+l.Share) >= l.Terms.Capacity {
+		if l.EffectiveLimits.Capacity > 0 && 2*(l.Held+l.Share) >= l.EffectiveLimits.Capacity {
 			near = append(near, l.Tenant)
 		}
 	}

@@ -239,7 +239,7 @@ func (s *Store) forgetLines(ctx context.Context, lines []idleLine) error {
 		}
 		spare := []pgtype.TID{}
 		for _, l := range found {
-			if l.Terms = limits[l.Tenant].Terms; l.Spare(g.turns.mark, g.byTenant, g.now) {
+			if l.EffectiveLimits = limits[l.Tenant].EffectiveLimits; l.Spare(g.turns.mark, g.byTenant, g.now) {
 				spare = append(spare, places[l])
 			}
 		}

@@ -29,7 +29,7 @@ func prune(t *testing.T, store *postgres.Store, limit int) {
 
 func mend(t *testing.T, store *postgres.Store) {
 	t.Helper()
-	if _, err := store.Mend(t.Context(), "upkeep"); err != nil {
+	if _, err := store.Repair(t.Context(), "upkeep"); err != nil {
 		t.Fatal(err)
 	}
 }

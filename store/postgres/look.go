@@ -160,12 +160,12 @@ func (s *Store) Outlook(ctx context.Context, id sluice.ID) (explain.Outlook, err
 		if err != nil {
 			return err
 		}
-		row.Terms = terms[row.tenant].Terms
+		row.EffectiveLimits = terms[row.tenant].EffectiveLimits
 		holding, err := list(ctx, s.pool, pgx.RowTo[pgtype.UUID], holdingSQL, row.queue, row.tenant, explain.HoldingLimit)
 		row.Holding = idsOf(holding)
 		return err
 	})
-	row.TenantTokenWait = flow.TokenWait(row.Terms, row.line, row.Now)
+	row.TenantTokenWait = flow.TokenWait(row.EffectiveLimits, row.line, row.Now)
 	return row.Outlook, err
 }
 
@@ -196,13 +196,8 @@ func scanTurn(row pgx.CollectableRow) (turnRow, error) {
 	return out, err
 }
 
-// Depth counts the jobs of a queue.
-func (s *Store) Depth(ctx context.Context, queue string) (sluice.Depth, error) {
-	return s.Glance(ctx, queue, sluice.DepthLimit)
-}
-
-// Glance counts the jobs of a queue, each figure up to limit.
-func (s *Store) Glance(ctx context.Context, queue string, limit int) (sluice.Depth, error) {
+// Depth counts the jobs of a queue, each figure up to limit.
+func (s *Store) Depth(ctx context.Context, queue string, limit int) (sluice.Depth, error) {
 	d := sluice.Depth{Queue: queue}
 	err := s.call(ctx, "count jobs", func(ctx context.Context, _ bool) error {
 		rows, err := query(ctx, s.pool, depthSQL, queue, limit)

@@ -41,7 +41,7 @@ func TestMendWakesLinesThatNobodyWouldWake(t *testing.T) {
 			if got := claim(); got != 0 {
 				t.Fatalf("claimed %d jobs of which nobody told", got)
 			}
-			if _, err := store.Mend(t.Context(), "upkeep"); err != nil {
+			if _, err := store.Repair(t.Context(), "upkeep"); err != nil {
 				t.Fatal(err)
 			}
 			if got := claim(); got != 1 {

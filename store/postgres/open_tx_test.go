@@ -129,7 +129,7 @@ func TestJobCoalescedInATransactionGoesWhenItsBlockerEndsMeanwhile(t *testing.T)
 	later := s.add(s.client.Within(s.store.InTx(s.tx)), coalescing)
 	s.settle(sluice.EventComplete, claims...)
 	s.commit()
-	if _, err := s.store.Mend(t.Context(), "upkeep"); err != nil {
+	if _, err := s.store.Repair(t.Context(), "upkeep"); err != nil {
 		t.Fatal(err)
 	}
 	s.store.ForgetMarks() // it is due since its transaction began, and claims walk from the front only now and then

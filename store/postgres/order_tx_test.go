@@ -10,7 +10,7 @@ import (
 // mend lets upkeep look once for what was left behind.
 func (s *shop) mend() {
 	s.Helper()
-	if _, err := s.store.Mend(s.Context(), "upkeep"); err != nil {
+	if _, err := s.store.Repair(s.Context(), "upkeep"); err != nil {
 		s.Fatal(err)
 	}
 }

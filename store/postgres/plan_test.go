@@ -42,7 +42,7 @@ func TestClaimKeepsItsLimitUnderHostilePlans(t *testing.T) {
 				if err != nil || len(claimed.Jobs) != 5 {
 					t.Fatalf("claimed %d, want 5: %v", len(claimed.Jobs), err)
 				}
-				depth, err := store.Depth(t.Context(), "q")
+				depth, err := store.Depth(t.Context(), "q", sluice.DepthLimit)
 				if err != nil || depth.Claimed != 5*(round+1) {
 					t.Fatalf("depth %+v, %v", depth, err)
 				}
@@ -274,7 +274,7 @@ func planArguments() map[string][]any {
 		"requeue.sql":           {ids, []string{"dead"}, "a", "r", id, ids},
 		"requeue_uncertain.sql": {ids, "a", "r", id},
 		"reschedule.sql":        {ids, time.Now(), "a", "r", id},
-		"prune_jobs.sql":        {ids, []string{"dead"}, "a", "r", id},
+		"delete_jobs.sql":       {ids, []string{"dead"}, "a", "r", id},
 		"intend.sql":            {ids, tokens, texts, texts, []time.Duration{time.Minute, time.Minute, time.Minute}},
 		"dispatches.sql":        {"q1", nil, false, id, 100},
 		"stray_list.sql":        {"q1", time.Now(), id, 100, "x"},

@@ -91,7 +91,7 @@ func TestStatementsThatTheServerDoesNotKnowAreSentAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	depth, err := store.Depth(t.Context(), "q")
+	depth, err := store.Depth(t.Context(), "q", sluice.DepthLimit)
 	if err != nil || depth.Ready != 3 {
 		t.Errorf("%d are ready, want 3: %v", depth.Ready, err)
 	}

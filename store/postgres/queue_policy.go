@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/audit"
 )
 
@@ -28,8 +29,8 @@ var queuePolicyLockSQL string
 var queuePolicySaveSQL string
 
 // QueuePolicy reads the rule for new queues.
-func (s *Store) QueuePolicy(ctx context.Context) (sluice.QueuePolicy, error) {
-	var policy sluice.QueuePolicy
+func (s *Store) QueuePolicy(ctx context.Context) (admission.Policy, error) {
+	var policy admission.Policy
 	err := s.call(ctx, "read policy of queues", func(ctx context.Context, _ bool) (err error) {
 		policy, _, err = readPolicy(ctx, s.pool, "")
 		return err
@@ -38,8 +39,8 @@ func (s *Store) QueuePolicy(ctx context.Context) (sluice.QueuePolicy, error) {
 }
 
 // readPolicy reads the rule for new queues, and reports whether queue is stored.
-func readPolicy(ctx context.Context, db rowsQuerier, queue string) (policy sluice.QueuePolicy, stored bool, err error) {
-	rows, err := list(ctx, db, func(row pgx.CollectableRow) (p sluice.QueuePolicy, err error) {
+func readPolicy(ctx context.Context, db rowsQuerier, queue string) (policy admission.Policy, stored bool, err error) {
+	rows, err := list(ctx, db, func(row pgx.CollectableRow) (p admission.Policy, err error) {
 		var changedAt *time.Time
 		err = row.Scan(&p.MaxQueues, &p.Declared, &p.Version, &changedAt, &p.ChangedBy, &p.Reason, &p.Stored, &stored)
 		if changedAt != nil {
@@ -48,13 +49,13 @@ func readPolicy(ctx context.Context, db rowsQuerier, queue string) (policy sluic
 		return p, err
 	}, queuePolicySQL, queue)
 	if err != nil {
-		return sluice.QueuePolicy{}, false, err
+		return admission.Policy{}, false, err
 	}
 	return rows[0], stored, nil
 }
 
 // SaveQueuePolicy stores the rule for new queues, and its audit entry.
-func (s *Store) SaveQueuePolicy(ctx context.Context, policy sluice.QueuePolicy, act sluice.Act) (sluice.QueuePolicy, error) {
+func (s *Store) SaveQueuePolicy(ctx context.Context, policy admission.Policy, act sluice.Act) (admission.Policy, error) {
 	saved := policy
 	err := s.call(ctx, "save policy of queues", func(ctx context.Context, again bool) error {
 		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
@@ -78,7 +79,7 @@ func (s *Store) SaveQueuePolicy(ctx context.Context, policy sluice.QueuePolicy, 
 }
 
 // isNextPolicy reports whether stored is the result of storing policy by act.
-func isNextPolicy(stored, policy sluice.QueuePolicy, act sluice.Act) bool {
+func isNextPolicy(stored, policy admission.Policy, act sluice.Act) bool {
 	return stored.Version == policy.Version+1 && stored.MaxQueues == policy.MaxQueues && stored.Declared == policy.Declared &&
 		stored.ChangedBy == act.By && stored.Reason == act.Reason
 }

@@ -129,7 +129,7 @@ func TestReaderIsServedByTheStore(t *testing.T) {
 			return err
 		},
 		"jobs":    func() error { _, err := store.Jobs(ctx, sluice.JobFilter{Limit: 10}); return err },
-		"glance":  func() error { _, err := store.Glance(ctx, "scraper", 10); return err },
+		"glance":  func() error { _, err := store.Depth(ctx, "scraper", 10); return err },
 		"flows":   func() error { _, err := store.Flows(ctx, 10); return err },
 		"waves":   func() error { _, err := store.Waves(ctx, forecast.Filter{}); return err },
 		"audit":   func() error { _, err := store.Audit(ctx, sluice.AuditFilter{Limit: 10}); return err },
@@ -188,7 +188,7 @@ func TestGrantReaderTakesBackWhatTheRoleSawBefore(t *testing.T) {
 	if len(found) != 1 || found[0].Severity != health.SeverityWarning || !strings.Contains(found[0].What, before) {
 		t.Fatalf("doctor finds %+v, want the role that sees payloads", found)
 	}
-	for statement := range strings.SplitSeq(found[0].Mend, "; ") {
+	for statement := range strings.SplitSeq(found[0].Repair, "; ") {
 		r.exec(statement)
 	}
 	if found = r.grantFindings(r.owner); len(found) != 0 {
@@ -205,7 +205,7 @@ func TestGrantReaderTakesBackWhatTheRoleSawBefore(t *testing.T) {
 	r.refused(conn, "42501", "select id from sluice.live")
 	// Public is a role like others here, and is named.
 	r.exec("grant select (token) on sluice.done to public")
-	if found = r.grantFindings(r.owner); len(found) != 1 || found[0].Mend != "revoke select on all tables in schema sluice from public" {
+	if found = r.grantFindings(r.owner); len(found) != 1 || found[0].Repair != "revoke select on all tables in schema sluice from public" {
 		t.Errorf("doctor finds %+v, want public", found)
 	}
 }
@@ -259,7 +259,7 @@ func TestMigrateLetsReadersSeeWhatIsNew(t *testing.T) {
 	r.exec("alter table sluice.holder add column zone text, add column key_of_it bytea")
 	r.refused(conn, "42501", "select zone from sluice.holder")
 	if found := r.grantFindings(openStore(t, asRole(r.url, reader))); !slices.ContainsFunc(found, func(f health.Finding) bool {
-		return strings.Contains(f.What, "may not read all of holder") && strings.HasSuffix(f.Mend, "select sluice.grant_reader('"+reader+"')")
+		return strings.Contains(f.What, "may not read all of holder") && strings.HasSuffix(f.Repair, "select sluice.grant_reader('"+reader+"')")
 	}) {
 		t.Errorf("the reader is told %+v", found)
 	}

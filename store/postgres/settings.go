@@ -146,8 +146,8 @@ func (s *Store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Ac
 	})
 }
 
-// TellQueue audits settings that were changed by plain SQL.
-func (s *Store) TellQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
+// RecordQueueChange audits settings that were changed by plain SQL.
+func (s *Store) RecordQueueChange(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
 	return s.putQueue(ctx, "tell of a queue", queue, act, func(tx pgx.Tx, stored *sluice.Queue) (sluice.Queue, error) {
 		if stored == nil {
 			return sluice.Queue{}, sluice.ErrConflict

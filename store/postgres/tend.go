@@ -126,9 +126,9 @@ func (s *Store) Expire(ctx context.Context, limit int, by string) (int, error) {
 	return expired, err
 }
 
-// Mend repairs states that no other method handles: jobs of queues without settings, and jobs whose blocker has
-// ended. Mend also deletes unused order keys, reads old hints, wakes lines and deletes old holders.
-func (s *Store) Mend(ctx context.Context, by string) (int, error) {
+// Repair repairs states that no other method handles: jobs of queues without settings, and jobs whose blocker has
+// ended. Repair also deletes unused order keys, reads old hints, wakes lines and deletes old holders.
+func (s *Store) Repair(ctx context.Context, by string) (int, error) {
 	freed, err := s.mendBlocked(ctx)
 	if err != nil {
 		return freed, err
@@ -143,7 +143,7 @@ func (s *Store) Mend(ctx context.Context, by string) (int, error) {
 		return freed, err
 	}
 	var orphans []string
-	err = s.call(ctx, "mend", func(ctx context.Context, _ bool) (err error) {
+	err = s.call(ctx, "repair", func(ctx context.Context, _ bool) (err error) {
 		if orphans, err = list(ctx, s.pool, pgx.RowTo[string], mendQueuesSQL); err != nil {
 			return err
 		}

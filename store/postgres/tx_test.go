@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/store/postgres"
@@ -157,7 +158,7 @@ func TestEnqueueInATransactionStandsOrFallsWithIt(t *testing.T) {
 func TestEnqueueInATransactionIntoAnUndeclaredQueueIsRefused(t *testing.T) {
 	t.Parallel()
 	store, client := newStore(t)
-	if _, err := client.SaveQueuePolicy(t.Context(), sluice.QueuePolicy{MaxQueues: 1, Declared: true}, sluice.Act{By: "ada", Reason: "test"}); err != nil {
+	if _, err := admission.Save(t.Context(), store, admission.Policy{MaxQueues: 1, Declared: true}, sluice.Act{By: "ada", Reason: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	for kind, start := range begin(t, store) {

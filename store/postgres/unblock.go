@@ -167,7 +167,7 @@ func (s *Store) mendBlocked(ctx context.Context) (int, error) {
 	s.mending.Lock()
 	defer s.mending.Unlock()
 	var ended []sluice.ID
-	err := s.call(ctx, "mend", func(ctx context.Context, _ bool) error {
+	err := s.call(ctx, "repair", func(ctx context.Context, _ bool) error {
 		rows, err := query(ctx, s.pool, mendBlockedSQL, [16]byte(s.mendFrom.blocker), mendSlice)
 		if err != nil {
 			return err
@@ -202,7 +202,7 @@ func (s *Store) mendBlocked(ctx context.Context) (int, error) {
 func (s *Store) mendOrderKeys(ctx context.Context) error {
 	s.mending.Lock()
 	defer s.mending.Unlock()
-	return s.call(ctx, "mend", func(ctx context.Context, _ bool) error {
+	return s.call(ctx, "repair", func(ctx context.Context, _ bool) error {
 		last, err := list(ctx, s.pool, scanQueueKey, mendOrderKeysSQL, s.mendFrom.key.queue, s.mendFrom.key.key, unblockSlice)
 		if err == nil {
 			s.mendFrom.key = queueKey{}

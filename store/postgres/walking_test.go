@@ -27,7 +27,7 @@ func TestSettingsOfOurStatementsEndWithThem(t *testing.T) {
 			t.Errorf("after %s %d settings of the planner are off (%v)", after, touched, err)
 		}
 	}
-	if _, err := store.Depth(t.Context(), "q"); err != nil {
+	if _, err := store.Depth(t.Context(), "q", sluice.DepthLimit); err != nil {
 		t.Fatal(err)
 	}
 	untouched("a statement", store.Pool())
@@ -44,7 +44,7 @@ func TestSettingsOfOurStatementsEndWithThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(t, store, "alter table sluice.stray_run rename to gone")
-	if _, err := store.Depth(t.Context(), "q"); err == nil {
+	if _, err := store.Depth(t.Context(), "q", sluice.DepthLimit); err == nil {
 		t.Fatal("a statement on a table that is gone succeeded")
 	}
 	untouched("a statement that failed", store.Pool()) // on the only connection, which was given back

@@ -207,9 +207,9 @@ func (s *Store) Reschedule(ctx context.Context, ids []sluice.ID, dueAt time.Time
 	})
 }
 
-// PruneJobs deletes dead and cancelled jobs.
-func (s *Store) PruneJobs(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
-	return s.act(ctx, audit.EventPrune, ids, act, func(tx runner, id sluice.ID) (bool, error) {
+// DeleteJobs deletes dead and cancelled jobs.
+func (s *Store) DeleteJobs(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
+	return s.act(ctx, audit.EventDelete, ids, act, func(tx runner, id sluice.ID) (bool, error) {
 		at, err := stand(tx, id)
 		if err != nil || !at.state.Prunable() {
 			return false, err
@@ -217,7 +217,7 @@ func (s *Store) PruneJobs(ctx context.Context, ids []sluice.ID, act sluice.Act) 
 		if err := deleteJobs(tx, []int64{at.seq}); err != nil {
 			return false, err
 		}
-		entry := moveEntry(id, at.queue, at.generation, audit.EventPrune, at.state, act)
+		entry := moveEntry(id, at.queue, at.generation, audit.EventDelete, at.state, act)
 		entry.To = at.state
 		return true, tell(tx, entry)
 	})

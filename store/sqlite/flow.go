@@ -111,7 +111,7 @@ func (f *flowRow) findTenants(tx runner, topTenants int, at int64) (err error) {
 	}
 	terms, err := termsOf(tx, f.Queue, f.settings, tenants, at)
 	for i, tenant := range tenants {
-		f.Tenants[i].Terms = terms[tenant]
+		f.Tenants[i].EffectiveLimits = terms[tenant]
 	}
 	return err
 }

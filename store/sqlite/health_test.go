@@ -107,16 +107,16 @@ func (p *patient) suffer(one trouble) {
 	if !is {
 		p.Fatalf("not found: %+v", p.health(one.thorough).Findings)
 	}
-	if found.Severity != one.severity || found.Well != (one.severity == health.SeverityNote) || found.Why == "" || found.Mend == "" {
+	if found.Severity != one.severity || found.Well != (one.severity == health.SeverityNote) || found.Why == "" || found.Repair == "" {
 		p.Errorf("found %+v, want the severity %s, a reason, and what mends it", found, one.severity)
 	}
 	if one.relieve != nil {
 		one.relieve(p)
 	}
 	for found, is := p.finding(one); is; found, is = p.finding(one) {
-		p.mend(found.Mend)
-		if again, is := p.finding(one); is && again.Mend == found.Mend {
-			p.Fatalf("«%s» does not mend it: %+v", found.Mend, again)
+		p.mend(found.Repair)
+		if again, is := p.finding(one); is && again.Repair == found.Repair {
+			p.Fatalf("«%s» does not mend it: %+v", found.Repair, again)
 		}
 	}
 	if health := p.health(one.thorough); health.Ill() {

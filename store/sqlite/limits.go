@@ -57,9 +57,9 @@ func scanLimits(rows *sql.Rows, before ...any) (tenancy.Limits, error) {
 	return l, err
 }
 
-// Terms returns the limits in effect of tenants.
-func (s *Store) Terms(ctx context.Context, queue sluice.Queue, tenants []string, at time.Time) (map[string]sluice.Terms, error) {
-	var terms map[string]sluice.Terms
+// EffectiveLimits returns the limits in effect of tenants.
+func (s *Store) EffectiveLimits(ctx context.Context, queue sluice.Queue, tenants []string, at time.Time) (map[string]sluice.EffectiveLimits, error) {
+	var terms map[string]sluice.EffectiveLimits
 	err := s.read(ctx, "look at limits", func(tx runner) (err error) {
 		terms, err = termsOf(tx, queue.Name, queue.Settings, tenants, at.UnixMicro())
 		return err

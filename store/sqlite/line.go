@@ -97,13 +97,13 @@ func (v *serving) First(mark flow.Mark, limit int) ([]*flow.Line, error) {
 		return nil, err
 	}
 	for _, l := range lines {
-		l.Terms = terms[l.Tenant]
+		l.EffectiveLimits = terms[l.Tenant]
 	}
 	return lines, v.count(lines)
 }
 
 // termsOf returns the limits in effect of tenants.
-func termsOf(tx runner, queue string, s sluice.Settings, tenants []string, at int64) (map[string]sluice.Terms, error) {
+func termsOf(tx runner, queue string, s sluice.Settings, tenants []string, at int64) (map[string]sluice.EffectiveLimits, error) {
 	names, err := jsonOf(tenants)
 	if err != nil {
 		return nil, err
@@ -118,9 +118,9 @@ func termsOf(tx runner, queue string, s sluice.Settings, tenants []string, at in
 	if err != nil {
 		return nil, err
 	}
-	terms := make(map[string]sluice.Terms, len(tenants))
+	terms := make(map[string]sluice.EffectiveLimits, len(tenants))
 	for _, tenant := range tenants {
-		terms[tenant] = flow.TermsOf(tenant, s, time.UnixMicro(at), nearest[tenant]...)
+		terms[tenant] = flow.EffectiveLimitsOf(tenant, s, time.UnixMicro(at), nearest[tenant]...)
 	}
 	return terms, nil
 }
@@ -130,8 +130,8 @@ func (v *serving) count(lines []*flow.Line) error {
 	var tenants []string
 	most := 0
 	for _, l := range lines {
-		if l.Terms.Capacity > 0 {
-			tenants, most = append(tenants, l.Tenant), max(most, l.Terms.Capacity)
+		if l.EffectiveLimits.Capacity > 0 {
+			tenants, most = append(tenants, l.Tenant), max(most, l.EffectiveLimits.Capacity)
 		}
 	}
 	if len(tenants) == 0 {

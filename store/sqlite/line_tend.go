@@ -87,7 +87,7 @@ func forgetLines(tx runner, queue string, lines []*tendedLine) error {
 		return err
 	}
 	for _, l := range lines {
-		l.Terms = terms[l.Tenant]
+		l.EffectiveLimits = terms[l.Tenant]
 		if !l.Spare(g.mark, g.byTenant, time.UnixMicro(at)) {
 			continue
 		}

@@ -170,8 +170,8 @@ func outlook(tx runner, id sluice.ID, at int64, steady time.Time) (explain.Outlo
 	if err != nil {
 		return explain.Outlook{}, err
 	}
-	row.Terms = terms[row.tenant]
-	row.TenantTokenWait = flow.TokenWait(row.Terms, row.line, row.Now)
+	row.EffectiveLimits = terms[row.tenant]
+	row.TenantTokenWait = flow.TokenWait(row.EffectiveLimits, row.line, row.Now)
 	holding, err := list(tx, scanOne[[]byte], holdingSQL, row.queue, row.tenant, explain.HoldingLimit)
 	row.Holding = idsOf(holding)
 	return row.Outlook, err
@@ -197,13 +197,8 @@ func turnScanner(at int64) func(*sql.Rows) (turnRow, error) {
 	}
 }
 
-// Depth counts the jobs of a queue.
-func (s *Store) Depth(ctx context.Context, queue string) (sluice.Depth, error) {
-	return s.Glance(ctx, queue, sluice.DepthLimit)
-}
-
-// Glance counts the jobs of a queue, each figure up to limit.
-func (s *Store) Glance(ctx context.Context, queue string, limit int) (sluice.Depth, error) {
+// Depth counts the jobs of a queue, each figure up to limit.
+func (s *Store) Depth(ctx context.Context, queue string, limit int) (sluice.Depth, error) {
 	var out []sluice.Depth
 	err := s.read(ctx, "count jobs", func(tx runner) (err error) {
 		out, err = list(tx, func(rows *sql.Rows) (sluice.Depth, error) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/audit"
 )
 
@@ -20,8 +21,8 @@ var queuesStoredSQL string
 var queuePolicySaveSQL string
 
 // QueuePolicy reads the rule for new queues.
-func (s *Store) QueuePolicy(ctx context.Context) (sluice.QueuePolicy, error) {
-	var policy sluice.QueuePolicy
+func (s *Store) QueuePolicy(ctx context.Context) (admission.Policy, error) {
+	var policy admission.Policy
 	err := s.read(ctx, "read policy of queues", func(tx runner) (err error) {
 		policy, _, err = readPolicy(tx, "")
 		return err
@@ -30,21 +31,21 @@ func (s *Store) QueuePolicy(ctx context.Context) (sluice.QueuePolicy, error) {
 }
 
 // readPolicy reads the rule for new queues, and reports whether queue is stored.
-func readPolicy(tx runner, queue string) (policy sluice.QueuePolicy, stored bool, err error) {
-	rows, err := list(tx, func(rows *sql.Rows) (p sluice.QueuePolicy, err error) {
+func readPolicy(tx runner, queue string) (policy admission.Policy, stored bool, err error) {
+	rows, err := list(tx, func(rows *sql.Rows) (p admission.Policy, err error) {
 		var changedAt *int64
 		err = rows.Scan(&p.MaxQueues, &p.Declared, &p.Version, &changedAt, &p.ChangedBy, &p.Reason, &p.Stored, &stored)
 		p.ChangedAt = timeOf(changedAt)
 		return p, err
 	}, queuePolicySQL, queue)
 	if err != nil {
-		return sluice.QueuePolicy{}, false, err
+		return admission.Policy{}, false, err
 	}
 	return rows[0], stored, nil
 }
 
 // SaveQueuePolicy stores the rule for new queues, and its audit entry.
-func (s *Store) SaveQueuePolicy(ctx context.Context, policy sluice.QueuePolicy, act sluice.Act) (sluice.QueuePolicy, error) {
+func (s *Store) SaveQueuePolicy(ctx context.Context, policy admission.Policy, act sluice.Act) (admission.Policy, error) {
 	saved := policy
 	err := s.write(ctx, "save policy of queues", func(tx runner, _ bool) error {
 		before, _, err := readPolicy(tx, "")

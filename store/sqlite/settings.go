@@ -200,8 +200,8 @@ func tellQueue(tx runner, next sluice.Queue, tellings []storing.Change) error {
 	return nil
 }
 
-// TellQueue audits settings that were changed by plain SQL.
-func (s *Store) TellQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
+// RecordQueueChange audits settings that were changed by plain SQL.
+func (s *Store) RecordQueueChange(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
 	var next sluice.Queue
 	err := s.write(ctx, "tell of a queue", func(tx runner, _ bool) error {
 		stored, err := lockQueue(tx, queue)

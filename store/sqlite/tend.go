@@ -105,15 +105,15 @@ func (s *Store) Expire(ctx context.Context, limit int, by string) (int, error) {
 	return len(rows), err
 }
 
-// Mend repairs states that no other method handles: jobs of queues without settings, and jobs whose
+// Repair repairs states that no other method handles: jobs of queues without settings, and jobs whose
 // blocker has ended.
-func (s *Store) Mend(ctx context.Context, by string) (int, error) {
+func (s *Store) Repair(ctx context.Context, by string) (int, error) {
 	freed, err := s.mendBlocked(ctx)
 	if err != nil {
 		return freed, err
 	}
 	mended := 0
-	err = s.write(ctx, "mend", func(tx runner, _ bool) error {
+	err = s.write(ctx, "repair", func(tx runner, _ bool) error {
 		orphans, err := list(tx, scanOne[string], mendQueuesSQL)
 		if err != nil {
 			return err
@@ -140,7 +140,7 @@ func (s *Store) mendBlocked(ctx context.Context) (mended int, err error) {
 		count int
 	}
 	var ended []int64
-	err = s.read(ctx, "mend", func(tx runner) error {
+	err = s.read(ctx, "repair", func(tx runner) error {
 		blockers, err := list(tx, func(rows *sql.Rows) (b blocker, err error) {
 			err = rows.Scan(&b.seq, &b.ended, &b.count)
 			return b, err
@@ -161,7 +161,7 @@ func (s *Store) mendBlocked(ctx context.Context) (mended int, err error) {
 	})
 	for after, more := int64(0), len(ended) > 0; more && err == nil; {
 		var out looks
-		err = s.write(ctx, "mend", func(tx runner, _ bool) error {
+		err = s.write(ctx, "repair", func(tx runner, _ bool) error {
 			if out, err = lookAtAll(tx, ended, nil, after, unblockLimit); err != nil {
 				return err
 			}

@@ -12,6 +12,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
@@ -84,7 +85,7 @@ func TestEnqueueInATransactionStandsOrFallsWithIt(t *testing.T) {
 func TestEnqueueInATransactionIntoAnUndeclaredQueueIsRefused(t *testing.T) {
 	t.Parallel()
 	store, client := newStore(t)
-	if _, err := client.SaveQueuePolicy(t.Context(), sluice.QueuePolicy{MaxQueues: 1, Declared: true}, sluice.Act{By: "ada", Reason: "test"}); err != nil {
+	if _, err := admission.Save(t.Context(), store, admission.Policy{MaxQueues: 1, Declared: true}, sluice.Act{By: "ada", Reason: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	tx, err := store.DB().BeginTx(t.Context(), nil)

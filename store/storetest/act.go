@@ -233,15 +233,15 @@ func actRules() []Rule {
 			w.done(by(sluice.EventBury, w.claimOne()))
 			waiting := w.add(sluice.EnqueueOptions{})
 			act := person("resolved by hand")
-			errs, err := w.Store.PruneJobs(w.ctx, []sluice.ID{dead, waiting, sluice.NewID()}, act)
+			errs, err := w.Store.DeleteJobs(w.ctx, []sluice.ID{dead, waiting, sluice.NewID()}, act)
 			w.ok(err)
 			w.ok(errs[0])
 			w.is(errs[1], sluice.ErrNotAllowed)
 			w.is(errs[2], sluice.ErrNotFound)
 			_, err = w.Store.Job(w.ctx, dead)
 			w.is(err, sluice.ErrNotFound)
-			equal(w, "reason", w.told(dead, audit.EventPrune).Reason, "resolved by hand")
-			w.ok(w.only(w.Store.PruneJobs(w.ctx, []sluice.ID{dead}, act)))
+			equal(w, "reason", w.told(dead, audit.EventDelete).Reason, "resolved by hand")
+			w.ok(w.only(w.Store.DeleteJobs(w.ctx, []sluice.ID{dead}, act)))
 			w.inState(waiting, sluice.StateQueued)
 		}},
 	}

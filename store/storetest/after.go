@@ -113,7 +113,7 @@ func afterRules() []Rule {
 			gone := w.add(sluice.EnqueueOptions{})
 			w.done(by(sluice.EventBury, w.claims(gone)[0]))
 			waits, runs := w.add(after(sluice.FailureWaits, gone)), w.add(after(sluice.FailureWaits, a))
-			w.ok(w.only(w.Store.PruneJobs(w.ctx, []sluice.ID{gone}, person("test"))))
+			w.ok(w.only(w.Store.DeleteJobs(w.ctx, []sluice.ID{gone}, person("test"))))
 			w.mend(1)
 			w.inState(waits, sluice.StateCancelled)
 			w.finishes(runs)
@@ -199,7 +199,7 @@ func afterRules() []Rule {
 			w.receipts(append(row, fan...)...)
 			w.done(by(sluice.EventBury, w.claims(first)[0]))
 			for range 10 {
-				_, err := w.Store.Mend(w.ctx, "upkeep")
+				_, err := w.Store.Repair(w.ctx, "upkeep")
 				w.ok(err)
 			}
 			w.inState(row[60].ID, sluice.StateCancelled)
@@ -247,7 +247,7 @@ func (w *world) mend(want int) {
 	if err != nil && !errors.Is(err, sluice.ErrConflict) {
 		w.Fatal(err)
 	}
-	mended, err := w.Store.Mend(w.ctx, "upkeep")
+	mended, err := w.Store.Repair(w.ctx, "upkeep")
 	w.ok(err)
 	equal(w, "mended", mended, want)
 }

@@ -290,19 +290,17 @@ func noticeRules() []Rule {
 			equal(w, "that stays", book.Receivers[0].Name, "hook")
 			equal(w, "waiting", book.Receivers[0].Waiting, 2)
 		}},
-		{"R-349", "A glance at a queue is its depth, with each figure at most the limit.", "C-65, D-58", func(w *world) {
+		{"R-349", "A depth has each figure at most its limit.", "C-65, D-58", func(w *world) {
 			w.addMany(9)
 			w.claim(4)
-			got, err := w.Other.Glance(w.ctx, queue, 3)
+			got, err := w.Other.Depth(w.ctx, queue, 3)
 			w.ok(err)
 			equal(w, "ready", got.Ready, 3)
 			equal(w, "claimed", got.Claimed, 3)
-			whole, err := w.Other.Glance(w.ctx, queue, sluice.DepthLimit)
+			whole, err := w.Other.Depth(w.ctx, queue, sluice.DepthLimit)
 			w.ok(err)
-			depth, err := w.Other.Depth(w.ctx, queue)
-			w.ok(err)
-			equal(w, "without a limit", whole, depth)
-			equal(w, "ready", whole.Ready, 5)
+			equal(w, "all ready", whole.Ready, 5)
+			equal(w, "all claimed", whole.Claimed, 4)
 		}},
 	}
 }

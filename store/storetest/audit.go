@@ -140,7 +140,7 @@ func (w *world) note(n int) {
 			Before: json.RawMessage(`{"b": 1.50, "a": [null]}`), ActID: sluice.NewID(),
 		}
 	}
-	w.ok(w.Store.Note(w.ctx, entries))
+	w.ok(w.Store.AppendAudit(w.ctx, entries))
 }
 
 // auditWorld makes seals over entries of both levels.

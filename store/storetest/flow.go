@@ -280,7 +280,7 @@ func (w *world) workUnder(n, limit int) {
 			w.Errorf("claim: %v", err)
 			return
 		}
-		depth, err := store.Depth(w.ctx, queue)
+		depth, err := store.Depth(w.ctx, queue, sluice.DepthLimit)
 		if err != nil || depth.Claimed > limit {
 			w.Errorf("%d are in flight, and %d are allowed: %v", depth.Claimed, limit, err)
 			return

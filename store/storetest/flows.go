@@ -49,8 +49,8 @@ func flowsRules() []Rule {
 			equal(w, "the first", got.Tenants[0], sluice.TenantFlow{Tenant: "b", InFlight: 3})
 			equal(w, "the second", got.Tenants[1], sluice.TenantFlow{Tenant: "c", InFlight: 2})
 			w.limit(tenancy.Limits{Tenant: "c", Capacity: new(7), Weight: new(2)})
-			equal(w, "its limits", w.flowOf(2).Tenants[1].Terms, sluice.Terms{Capacity: 7, Weight: 2})
-			equal(w, "those of one without", w.flowOf(2).Tenants[0].Terms, sluice.Terms{Weight: 1})
+			equal(w, "its limits", w.flowOf(2).Tenants[1].EffectiveLimits, sluice.EffectiveLimits{Capacity: 7, Weight: 2})
+			equal(w, "those of one without", w.flowOf(2).Tenants[0].EffectiveLimits, sluice.EffectiveLimits{Weight: 1})
 			for _, c := range claims {
 				if c.Tenant == "b" {
 					w.done(by(sluice.EventComplete, c))

@@ -146,7 +146,7 @@ func lookRules() []Rule {
 			w.done(by(sluice.EventDispatch, claims[1]))
 			w.done(by(sluice.EventDoubt, claims[2]))
 			w.done(by(sluice.EventBury, claims[3]))
-			got, err := w.Other.Depth(w.ctx, queue)
+			got, err := w.Other.Depth(w.ctx, queue, sluice.DepthLimit)
 			w.ok(err)
 			w.near("oldest due", got.OldestDue, due)
 			got.OldestDue = time.Time{}

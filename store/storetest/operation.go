@@ -144,7 +144,7 @@ func operationRules() []Rule {
 				for _, job := range page.Jobs {
 					left--
 					equal(w, "job", job.ID, ids[left])
-					w.ok(w.only(w.Store.PruneJobs(w.ctx, []sluice.ID{job.ID}, person("test"))))
+					w.ok(w.only(w.Store.DeleteJobs(w.ctx, []sluice.ID{job.ID}, person("test"))))
 				}
 				if filter.Mark = page.Mark; filter.Mark == "" {
 					break

@@ -28,7 +28,7 @@ func planRules() []Rule {
 				if n%2 == 1 {
 					store = w.Other
 				}
-				all.Go(func() { _, _ = store.TellQueue(w.ctx, q, storing.SQLAct()) })
+				all.Go(func() { _, _ = store.RecordQueueChange(w.ctx, q, storing.SQLAct()) })
 			}
 			all.Wait()
 			equal(w, "untold", w.stored().Untold(), false)
@@ -39,7 +39,7 @@ func planRules() []Rule {
 			before, after := settingsOf(w, entries[0].Before), settingsOf(w, entries[0].After)
 			equal(w, "before", before.MaxAttempts, 4)
 			equal(w, "after", after, w.stored().Settings)
-			_, err := w.Store.TellQueue(w.ctx, sluice.Queue{Name: "nobody's"}, storing.SQLAct())
+			_, err := w.Store.RecordQueueChange(w.ctx, sluice.Queue{Name: "nobody's"}, storing.SQLAct())
 			w.is(err, sluice.ErrConflict)
 		}},
 		{"R-241", "What plain SQL changed is told before the next change, if nobody has noticed it until then.", "I-15", func(w *world) {
@@ -73,7 +73,7 @@ func planRules() []Rule {
 				if !strings.Contains(q.Wrong, strings.TrimSuffix(column, "_ms")) {
 					w.Fatalf("the warning is %q, want one of %s", q.Wrong, column)
 				}
-				w.ok(ignore(w.Store.TellQueue(w.ctx, q, storing.SQLAct())))
+				w.ok(ignore(w.Store.RecordQueueChange(w.ctx, q, storing.SQLAct())))
 				if w.stored().Wrong == "" {
 					w.Fatal("telling of the change hid the warning")
 				}

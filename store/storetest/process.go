@@ -20,7 +20,7 @@ func processRules() []Rule {
 			w.ok(presence.Given(w.Store).Heartbeat(w.ctx, h))
 			w.ok(presence.Given(w.Store).Heartbeat(w.ctx, presence.Holder{ID: holder(2), Role: "upkeep"}))
 			h.Busy, h.Conditions = 4, []presence.Condition{
-				{Kind: presence.ConditionEngineAway, Queue: "a", Engine: "eu", Since: time.Unix(1_800_000_000, 0).UTC(), Text: `no route: "eu"`, Mend: "sluice engine check a"},
+				{Kind: presence.ConditionEngineAway, Queue: "a", Engine: "eu", Since: time.Unix(1_800_000_000, 0).UTC(), Text: `no route: "eu"`, Repair: "sluice engine check a"},
 				{Kind: presence.ConditionNoPollers, Queue: "b", Text: "nobody\x00 polls"},
 			}
 			w.ok(presence.Given(w.Store).Heartbeat(w.ctx, h))

@@ -33,7 +33,7 @@ func queueDeleteRules() []Rule {
 			_, err := w.Store.Cancel(w.ctx, []sluice.ID{job}, person("test"))
 			w.ok(err)
 			refused(sluice.QueueHolds{Finished: 1})
-			_, err = w.Store.PruneJobs(w.ctx, []sluice.ID{job}, person("test"))
+			_, err = w.Store.DeleteJobs(w.ctx, []sluice.ID{job}, person("test"))
 			w.ok(err)
 			op, err := operation.Given(w.Store).SaveOperation(w.ctx, operation.Operation{
 				ID: sluice.NewID(), Kind: operation.KindCancel, Query: search.Query{Queue: queue}, State: operation.StateRunning,
@@ -137,7 +137,7 @@ func (w *world) emptyAndDelete() bool {
 	}
 	_, err = w.Store.Cancel(w.ctx, ids, person("test"))
 	w.ok(err)
-	_, err = w.Store.PruneJobs(w.ctx, ids, person("test"))
+	_, err = w.Store.DeleteJobs(w.ctx, ids, person("test"))
 	w.ok(err)
 	err = w.Store.DeleteQueue(w.ctx, queue, person("test"))
 	if err != nil && !errors.Is(err, sluice.ErrNotAllowed) && !errors.Is(err, sluice.ErrNotFound) {

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/audit"
 )
 
@@ -14,26 +15,26 @@ func queuePolicyRules() []Rule {
 	return []Rule{
 		{"R-525", "Which new queues are made is stored by version, and told with who and why; unless somebody has changed it, 10,000 are, and a job makes them.", "I-15", func(w *world) {
 			policy := w.policy()
-			equal(w, "policy", policy, sluice.QueuePolicy{MaxQueues: 10_000})
+			equal(w, "policy", policy, admission.Policy{MaxQueues: 10_000})
 			w.save(func(*sluice.Settings) {})
 			policy.MaxQueues, policy.Declared = 7, true
-			saved, err := w.Store.SaveQueuePolicy(w.ctx, policy, person("few"))
+			saved, err := admission.Given(w.Store).SaveQueuePolicy(w.ctx, policy, person("few"))
 			w.ok(err)
 			for _, store := range []sluice.Store{w.Store, w.Other} {
-				read, err := store.QueuePolicy(w.ctx)
+				read, err := admission.Of(w.ctx, store)
 				w.ok(err)
 				w.near("changed at", read.ChangedAt, w.Now())
 				saved.ChangedAt = read.ChangedAt
 				equal(w, "policy", read, saved)
 			}
-			equal(w, "policy", saved, sluice.QueuePolicy{MaxQueues: 7, Declared: true, Version: 1, ChangedAt: saved.ChangedAt, ChangedBy: "ada", Reason: "few", Stored: 1})
+			equal(w, "policy", saved, admission.Policy{MaxQueues: 7, Declared: true, Version: 1, ChangedAt: saved.ChangedAt, ChangedBy: "ada", Reason: "few", Stored: 1})
 			for _, version := range []int64{0, 2} {
 				policy.Version = version
-				_, err = w.Other.SaveQueuePolicy(w.ctx, policy, person("late"))
+				_, err = admission.Given(w.Other).SaveQueuePolicy(w.ctx, policy, person("late"))
 				w.is(err, sluice.ErrConflict)
 			}
 			saved.Declared = false
-			saved, err = w.Other.SaveQueuePolicy(w.ctx, saved, person("again"))
+			saved, err = admission.Given(w.Other).SaveQueuePolicy(w.ctx, saved, person("again"))
 			w.ok(err)
 			equal(w, "version", saved.Version, 2)
 			told, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: audit.ObjectPolicy, Name: "queues", Limit: 10})
@@ -48,7 +49,7 @@ func queuePolicyRules() []Rule {
 			other.Queue = "other"
 			_, err := w.Store.Enqueue(w.ctx, []sluice.Insert{other})
 			w.ok(err)
-			w.limitQueues(func(p *sluice.QueuePolicy) { p.Declared = true })
+			w.limitQueues(func(p *admission.Policy) { p.Declared = true })
 			fresh := sluice.Queue{Name: queue, Settings: sluice.DefaultSettings()}
 			unknown := func(err error) {
 				w.Helper()
@@ -67,13 +68,13 @@ func queuePolicyRules() []Rule {
 			w.is(err, sluice.ErrConflict)
 			_, err = w.Store.SaveQueue(w.ctx, saved, person("a change"))
 			w.ok(err)
-			_, err = w.Store.Mend(w.ctx, "upkeep")
+			_, err = w.Store.Repair(w.ctx, "upkeep")
 			w.ok(err)
 			equal(w, "queues", w.policy().Stored, 2)
 		}},
 		{"R-527", "A store that has as many queues as it may makes no other, however many are made at once, and whoever makes them; those that it has can be changed.", "I-15", func(w *world) {
 			q := w.save(func(*sluice.Settings) {})
-			w.limitQueues(func(p *sluice.QueuePolicy) { p.MaxQueues = 4 })
+			w.limitQueues(func(p *admission.Policy) { p.MaxQueues = 4 })
 			var all sync.WaitGroup
 			errs := make([]error, 12)
 			for n := range errs {
@@ -106,12 +107,12 @@ func queuePolicyRules() []Rule {
 			w.ok(err)
 			w.ok(w.Store.DeleteQueue(w.ctx, queue, person("test")))
 			w.save(func(*sluice.Settings) {})
-			w.limitQueues(func(p *sluice.QueuePolicy) { p.MaxQueues = 1 })
+			w.limitQueues(func(p *admission.Policy) { p.MaxQueues = 1 })
 			w.tooMany(w.admit("another")[0])
 		}},
 		{"R-535", "The new queues that jobs name are made together, with the default settings, and told with who and why; those that are stored stay as they are, and the last ones are refused where not all have room.", "I-15", func(w *world) {
 			kept := w.save(func(s *sluice.Settings) { s.MaxAttempts = 9 })
-			w.limitQueues(func(p *sluice.QueuePolicy) { p.MaxQueues = 3 })
+			w.limitQueues(func(p *admission.Policy) { p.MaxQueues = 3 })
 			refused := w.admit("zebra", queue, "ant", "bee")
 			equal(w, "refused", errors.Join(refused[:3]...), nil)
 			w.tooMany(refused[3])
@@ -154,19 +155,19 @@ func (w *world) admit(queues ...string) []error {
 }
 
 // policy reads which new queues are made.
-func (w *world) policy() sluice.QueuePolicy {
+func (w *world) policy() admission.Policy {
 	w.Helper()
-	policy, err := w.Store.QueuePolicy(w.ctx)
+	policy, err := admission.Of(w.ctx, w.Store)
 	w.ok(err)
 	return policy
 }
 
 // limitQueues changes which new queues are made.
-func (w *world) limitQueues(change func(*sluice.QueuePolicy)) {
+func (w *world) limitQueues(change func(*admission.Policy)) {
 	w.Helper()
 	policy := w.policy()
 	change(&policy)
-	_, err := w.Store.SaveQueuePolicy(w.ctx, policy, person("test"))
+	_, err := admission.Given(w.Store).SaveQueuePolicy(w.ctx, policy, person("test"))
 	w.ok(err)
 }
 

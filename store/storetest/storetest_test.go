@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/store/storetest"
 )
@@ -96,8 +97,8 @@ func TestModelFindsAPlantedBugAndShrinksIt(t *testing.T) {
 		passed += d
 	}}
 	// Each sequence has a queue of its own, and to shrink one takes thousands.
-	policy := sluice.QueuePolicy{MaxQueues: 1_000_000}
-	if _, err := store.SaveQueuePolicy(t.Context(), policy, sluice.Act{By: "test", ID: sluice.NewID()}); err != nil {
+	policy := admission.Policy{MaxQueues: 1_000_000}
+	if _, err := admission.Save(t.Context(), store, policy, sluice.Act{By: "test", Reason: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	r := &record{T: t}

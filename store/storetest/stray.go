@@ -79,7 +79,7 @@ func strayRules() []Rule {
 			again := person("again")
 			again.BesideOpenRun = true
 			w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{first.ID}, again)))
-			w.ok(w.only(w.Store.PruneJobs(w.ctx, []sluice.ID{second.ID}, person("gone"))))
+			w.ok(w.only(w.Store.DeleteJobs(w.ctx, []sluice.ID{second.ID}, person("gone"))))
 			equal(w, "runs", len(w.strays()), 2)
 
 			next := w.claimOne()
@@ -114,7 +114,7 @@ func noteRules() []Rule {
 				{Object: audit.ObjectJob, Name: queue, JobID: id, Generation: 2, Event: "looked at", Actor: "ada", Reason: "it is late", Before: json.RawMessage(`[1]`), ActID: sluice.NewID()},
 			}
 			for n := range 2 { // what is sent twice is there twice
-				w.ok(w.Store.Note(w.ctx, entries))
+				w.ok(w.Store.AppendAudit(w.ctx, entries))
 				told, err := w.Other.Audit(w.ctx, sluice.AuditFilter{Name: queue, Limit: 2})
 				w.ok(err)
 				equal(w, "entries", len(told), 2)
@@ -132,14 +132,14 @@ func noteRules() []Rule {
 			}
 			equal(w, "batches", len(w.batches()), 2)
 			w.inState(id, sluice.StateQueued)
-			w.ok(w.Store.Note(w.ctx, nil))
+			w.ok(w.Store.AppendAudit(w.ctx, nil))
 		}},
 		{"R-319", "An entry that tells of a move, or of nothing, cannot be noted, nor those that are sent with it.", "I-8", func(w *world) {
 			good := sluice.AuditEntry{Object: audit.ObjectQueue, Name: queue, Event: audit.EventBatch, Actor: holder(1)}
 			move, states, nothing, nobody := good, good, good, good
 			move.Event, states.To, nothing.Event, nobody.Object = sluice.EventCancel, sluice.StateDead, "", ""
 			for _, bad := range []sluice.AuditEntry{move, states, nothing, nobody} {
-				w.is(w.Store.Note(w.ctx, []sluice.AuditEntry{good, bad}), sluice.ErrInvalid)
+				w.is(w.Store.AppendAudit(w.ctx, []sluice.AuditEntry{good, bad}), sluice.ErrInvalid)
 			}
 			equal(w, "batches", len(w.batches()), 0)
 		}},

@@ -350,7 +350,7 @@ func lineRules() []Rule {
 			o, err := explain.Given(w.Store).Outlook(w.ctx, ids[4])
 			w.ok(err)
 			equal(w, "by tenant", o.ByTenant, true)
-			equal(w, "terms", fmt.Sprint(o.Terms.Capacity, o.Terms.Rate, o.Terms.Burst, o.Terms.Weight), "2 1/1m40s 2 3")
+			equal(w, "terms", fmt.Sprint(o.EffectiveLimits.Capacity, o.EffectiveLimits.Rate, o.EffectiveLimits.Burst, o.EffectiveLimits.Weight), "2 1/1m40s 2 3")
 			equal(w, "held", o.Held, 2)
 			equal(w, "holding", len(o.Holding), 2)
 			equal(w, "ahead of it in its line", o.Ahead, 2)

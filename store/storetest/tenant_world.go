@@ -115,7 +115,7 @@ func (w *world) workUntilDone(n, jobs int) {
 		if len(claimed.Jobs) > 0 {
 			continue
 		}
-		depth, err := store.Depth(w.ctx, queue)
+		depth, err := store.Depth(w.ctx, queue, sluice.DepthLimit)
 		if err != nil {
 			w.Errorf("depth: %v", err)
 			return

@@ -86,23 +86,23 @@ func tendRules() []Rule {
 			w.prune()
 			w.inState(id, sluice.StateCompleted)
 		}},
-		{"R-93", "Mend gives settings to a queue that has jobs and none, so that every job has somebody who looks after it.", "I-1", func(w *world) {
+		{"R-93", "Repair gives settings to a queue that has jobs and none, so that every job has somebody who looks after it.", "I-1", func(w *world) {
 			w.addMany(3)
-			n, err := w.Store.Mend(w.ctx, "upkeep")
+			n, err := w.Store.Repair(w.ctx, "upkeep")
 			w.ok(err)
 			equal(w, "mended", n, 1)
 			queues, err := w.Store.Queues(w.ctx, sluice.QueueFilter{})
 			w.ok(err)
 			equal(w, "queues", len(queues), 1)
 			equal(w, "settings", queues[0].Settings, sluice.DefaultSettings())
-			n, err = w.Store.Mend(w.ctx, "upkeep")
+			n, err = w.Store.Repair(w.ctx, "upkeep")
 			w.ok(err)
 			equal(w, "mended again", n, 0)
 		}},
-		{"R-95", "Mend gives settings also to a queue whose jobs are all claimed, so that their leases are looked after.", "I-1", func(w *world) {
+		{"R-95", "Repair gives settings also to a queue whose jobs are all claimed, so that their leases are looked after.", "I-1", func(w *world) {
 			w.add(sluice.EnqueueOptions{})
 			w.claimOne()
-			_, err := w.Store.Mend(w.ctx, "upkeep")
+			_, err := w.Store.Repair(w.ctx, "upkeep")
 			w.ok(err)
 			queues, err := w.Store.Queues(w.ctx, sluice.QueueFilter{})
 			w.ok(err)

@@ -20,7 +20,7 @@ func termRules() []Rule {
 			settings.TenantCapacity = 7
 			names := []string{"acme", "nobody's", "shut", ""}
 			for wait, want := range map[time.Duration]string{0: "9 3/s 6 2 false", 2 * time.Hour: "5 3/s 6 2 false"} {
-				terms, err := tenancy.Given(w.Other).Terms(w.ctx, sluice.Queue{Name: queue, Settings: settings}, names, w.Now().Add(wait))
+				terms, err := tenancy.Given(w.Other).EffectiveLimits(w.ctx, sluice.Queue{Name: queue, Settings: settings}, names, w.Now().Add(wait))
 				w.ok(err)
 				equal(w, "tenants", len(terms), len(names))
 				equal(w, "by the tenant and its tier, in "+wait.String(), termsText(terms["acme"]), want)
@@ -28,13 +28,13 @@ func termRules() []Rule {
 				equal(w, "paused", termsText(terms["shut"]), "7 0 0 1 true")
 				equal(w, "without a tenant", termsText(terms[""]), "0 0 0 1 false")
 			}
-			terms, err := tenancy.Given(w.Store).Terms(w.ctx, sluice.Queue{Name: "other", Settings: settings}, names, w.Now())
+			terms, err := tenancy.Given(w.Store).EffectiveLimits(w.ctx, sluice.Queue{Name: "other", Settings: settings}, names, w.Now())
 			w.ok(err)
 			equal(w, "in another queue", termsText(terms["acme"])+", "+termsText(terms["shut"]), "9 0 0 2 false, 7 0 0 1 false")
 		}},
 	}
 }
 
-func termsText(t sluice.Terms) string {
+func termsText(t sluice.EffectiveLimits) string {
 	return fmt.Sprint(t.Capacity, t.Rate, t.Burst, t.Weight, t.Paused)
 }

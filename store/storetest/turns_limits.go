@@ -181,8 +181,8 @@ func (m *turnsMachine) byTenant() bool {
 }
 
 // terms finds the limits that count for a tenant at an instant.
-func (m *turnsMachine) terms(tenant string, clock time.Duration) sluice.Terms {
-	terms := sluice.Terms{Weight: 1}
+func (m *turnsMachine) terms(tenant string, clock time.Duration) sluice.EffectiveLimits {
+	terms := sluice.EffectiveLimits{Weight: 1}
 	if tenant == "" {
 		return terms
 	}
@@ -211,7 +211,7 @@ func (m *turnsMachine) terms(tenant string, clock time.Duration) sluice.Terms {
 func (m *turnsMachine) upkeep(t *rapid.T) {
 	store := m.store(t)
 	if rapid.IntRange(0, 3).Draw(t, "mend") == 0 {
-		_, err := store.Mend(m.ctx, "upkeep")
+		_, err := store.Repair(m.ctx, "upkeep")
 		m.must(err)
 		return
 	}

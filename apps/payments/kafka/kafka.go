@@ -94,7 +94,7 @@ type Submit func(ctx context.Context, items []json.RawMessage) (domain.Result, e
 
 // Depths counts the jobs that wait. Every sluice.Store does.
 type Depths interface {
-	Glance(ctx context.Context, queue string, limit int) (sluice.Depth, error)
+	Depth(ctx context.Context, queue string, limit int) (sluice.Depth, error)
 }
 
 // Consumer is a member of the group. It is also a prometheus.Collector.

@@ -37,7 +37,7 @@ func (c *Consumer) look(ctx context.Context) bool {
 		return true
 	}
 	return c.insist(ctx, "count the jobs that wait", func(ctx context.Context) error {
-		depth, err := c.depths.Glance(ctx, c.options.Queue, c.options.MaxWaiting)
+		depth, err := c.depths.Depth(ctx, c.options.Queue, c.options.MaxWaiting)
 		if err == nil {
 			c.waiting, c.lookedAt = depth.Ready+depth.Scheduled, time.Now()
 		}

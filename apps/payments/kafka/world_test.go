@@ -330,11 +330,11 @@ type depths struct {
 	*outage
 }
 
-func (d depths) Glance(ctx context.Context, queue string, limit int) (sluice.Depth, error) {
+func (d depths) Depth(ctx context.Context, queue string, limit int) (sluice.Depth, error) {
 	if err := d.err(); err != nil {
 		return sluice.Depth{}, err
 	}
-	return d.Depths.Glance(ctx, queue, limit)
+	return d.Depths.Depth(ctx, queue, limit)
 }
 
 // lines gets what is logged; what nobody reads is lost.

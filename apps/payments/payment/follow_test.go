@@ -83,7 +83,7 @@ func (d *desk) missing() string {
 	for _, queue := range []string{payment.Queue, invoice.Queue} {
 		unseen, err := apptest.Unseen(d.Context(), d.books.Client, queue,
 			sluice.EventDispatch, sluice.EventComplete, sluice.EventRetry, sluice.EventRelease, sluice.EventRecover, sluice.EventBury,
-			sluice.EventCancel, sluice.EventDoubt, sluice.EventRequeue, sluice.EventUndo, audit.EventBeside, audit.EventTerminate, audit.EventPrune)
+			sluice.EventCancel, sluice.EventDoubt, sluice.EventRequeue, sluice.EventUndo, audit.EventBeside, audit.EventTerminate, audit.EventDelete)
 		if err != nil {
 			d.Fatal(err)
 		}

@@ -126,7 +126,7 @@ func (m *mover) move() error {
 			return client.UndoRequeue(ctx, ids, act)
 		})
 	case 9:
-		return on(sluice.StateDead, client.Prune)
+		return on(sluice.StateDead, client.Delete)
 	case 10, 11:
 		_, err := m.upkeep.Once(m.ctx, true)
 		return err

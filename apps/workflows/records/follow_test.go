@@ -60,7 +60,7 @@ func TestRecordsNeverDisagreeWithTheirJobs(t *testing.T) {
 // events are the moves that the test must have seen.
 var events = []sluice.Event{
 	sluice.EventDispatch, sluice.EventComplete, sluice.EventRetry, sluice.EventRelease, sluice.EventRecover, sluice.EventBury, sluice.EventCancel,
-	sluice.EventRequeue, sluice.EventUndo, audit.EventBeside, audit.EventTerminate, audit.EventPrune,
+	sluice.EventRequeue, sluice.EventUndo, audit.EventBeside, audit.EventTerminate, audit.EventDelete,
 }
 
 func agree(t *testing.T, d *records.Database) {
@@ -148,7 +148,7 @@ func (m *mover) move() error {
 			return client.UndoRequeue(ctx, ids, act)
 		})
 	case 9:
-		return m.some(sluice.StateDead, client.Prune)
+		return m.some(sluice.StateDead, client.Delete)
 	case 10:
 		_, err := m.d.Store.Recover(m.ctx, records.Queue, 100, "test")
 		return err
