@@ -1,0 +1,131 @@
+package sluice_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// mostWords is the length of a sentence that a reader follows at once.
+const mostWords = 25
+
+// handWritten lists the pages of the documentation that people write. The changelog keeps the words of its time.
+func handWritten(t *testing.T) []string {
+	t.Helper()
+	pages := []string{"README.md", "CONTRIBUTING.md", "SECURITY.md"}
+	for _, pattern := range []string{"docs/*.md", "docs/guide/*.md", "docs/decisions/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no page is %s: %v", pattern, err)
+		}
+		for _, path := range found {
+			if path != "docs/cli.md" { // made of the help of the commands
+				pages = append(pages, path)
+			}
+		}
+	}
+	return pages
+}
+
+var (
+	generatedPart = regexp.MustCompile(`(?s)<!-- begin .*?<!-- end[^>]*-->`)
+	codeBlock     = regexp.MustCompile("(?s)```.*?```")
+	wholeMade     = regexp.MustCompile(`(?i)do not edit`)
+	link          = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+	inlineCode    = regexp.MustCompile("`[^`]*`")
+	marks         = regexp.MustCompile(`[*_]{1,2}`)
+	sentenceEnd   = regexp.MustCompile(`[.!?:;]["')]*\s+`)
+	emptyHead     = regexp.MustCompile(`^(What|Who|That|Those|Where)\b`)
+	numberOfOurs  = regexp.MustCompile(`\b[A-EHI]-\d{1,3}\b`)
+	digitsJoined  = regexp.MustCompile(`(^|[\s(])\d+(ms|s|min|h|MB|GB|KB|%)(\s|[.,;:)]|$)`)
+)
+
+// prose returns the paragraphs, list items and table cells of a page, without code.
+func prose(page string) []string {
+	page = codeBlock.ReplaceAllString(generatedPart.ReplaceAllString(page, ""), "\n\n")
+	page = link.ReplaceAllString(page, "$1")
+	var all []string
+	var paragraph []string
+	flush := func() {
+		if len(paragraph) > 0 {
+			all = append(all, strings.Join(paragraph, " "))
+		}
+		paragraph = nil
+	}
+	for _, line := range strings.Split(page, "\n") {
+		trimmed := strings.TrimSpace(line)
+		switch {
+		case trimmed == "", strings.HasPrefix(trimmed, "#"), strings.HasPrefix(trimmed, "<"):
+			flush()
+		case strings.HasPrefix(trimmed, "|"):
+			flush()
+			all = append(all, strings.Split(strings.Trim(trimmed, "|"), "|")...)
+		case strings.HasPrefix(trimmed, "- "), strings.HasPrefix(trimmed, "* "), regexp.MustCompile(`^\d+\. `).MatchString(trimmed):
+			flush()
+			paragraph = append(paragraph, strings.TrimLeft(trimmed, "-*0123456789. "))
+		default:
+			paragraph = append(paragraph, trimmed)
+		}
+	}
+	flush()
+	return all
+}
+
+// sentences splits a paragraph. Inline code counts as one word.
+func sentences(paragraph string) []string {
+	text := marks.ReplaceAllString(inlineCode.ReplaceAllString(paragraph, "`code`"), "")
+	var all []string
+	for {
+		end := sentenceEnd.FindStringIndex(text)
+		if end == nil {
+			break
+		}
+		all = append(all, strings.TrimSpace(text[:end[1]]))
+		text = text[end[1]:]
+	}
+	return append(all, strings.TrimSpace(text))
+}
+
+func TestPagesAreInPlainEnglish(t *testing.T) {
+	t.Parallel()
+	for _, path := range handWritten(t) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if wholeMade.Match(text) {
+			continue
+		}
+		for _, paragraph := range prose(string(text)) {
+			for _, fault := range faultsOf(paragraph) {
+				t.Errorf("%s: %s", path, fault)
+			}
+		}
+	}
+}
+
+// faultsOf names the rules that a paragraph breaks.
+func faultsOf(paragraph string) (faults []string) {
+	plain := inlineCode.ReplaceAllString(paragraph, "`code`")
+	if strings.ContainsAny(plain, "«»") {
+		faults = append(faults, "guillemets; write backticks for code and straight quotes for words: "+paragraph)
+	}
+	if number := numberOfOurs.FindString(plain); number != "" {
+		faults = append(faults, number+" is a number of our own, which a reader cannot look up: "+paragraph)
+	}
+	if joined := digitsJoined.FindString(plain); joined != "" {
+		faults = append(faults, strings.TrimSpace(joined)+" needs a space before its unit: "+paragraph)
+	}
+	for _, sentence := range sentences(paragraph) {
+		if n := len(strings.Fields(sentence)); n > mostWords {
+			faults = append(faults, fmt.Sprintf("a sentence has %d words, at most %d: %s", n, mostWords, sentence))
+		}
+		if emptyHead.MatchString(sentence) && !strings.HasSuffix(sentence, "?") {
+			faults = append(faults, "a sentence begins with an empty head; name the actor: "+sentence)
+		}
+	}
+	return faults
+}
