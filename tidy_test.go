@@ -46,6 +46,7 @@ var doors = map[string][]string{
 	"admission":          {"", "internal/feature"},
 	"presence":           {"", "engine", "internal/feature"},
 	"internal/storing":   {""},
+	"internal/draw":      {},
 	"tenancy":            {"", "internal/feature", "audit"},
 	"search":             {"", "deadletter", "internal/feature"},
 	"operation":          {"", "search", "internal/feature", "audit"},
@@ -93,11 +94,11 @@ var doors = map[string][]string{
 	"engine/temporal":    {"", "engine"},
 	"internal/demo":      {"", "explain", "tenancy", "internal/flow", "worker", "store/sqlite", "store/postgres", "audit"},
 	"internal/sim":       {"", "tenancy", "internal/flow", "internal/near", "store/memory"},
-	"internal/top":       {"", "stat", "alert", "health", "presence"},
+	"internal/top":       {"", "stat", "alert", "health", "presence", "internal/draw"},
 	"cli": {
 		"", "admission", "alert", "alert/webhook", "audit", "api", "changes", "deadletter", "dispatcher", "engine", "engine/temporal", "explain", "forecast", "forward", "health", "metric", "move", "observe", "operation", "presence", "schema", "scrub", "search", "stat", "store/postgres",
 		"store/sqlite", "tenancy", "trace", "upkeep", "worker",
-		"internal/demo", "internal/event", "internal/export", "internal/near", "internal/scrubbed", "internal/sim", "internal/systemd", "internal/top",
+		"internal/demo", "internal/draw", "internal/event", "internal/export", "internal/near", "internal/scrubbed", "internal/sim", "internal/systemd", "internal/top",
 	},
 	"cmd/sluice": {"cli"},
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/draw"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/search"
 )
@@ -88,7 +89,7 @@ type acted struct {
 
 func (a *app) printActed(v verb, what acted) error {
 	return a.printOne(what, func() error {
-		text := fmt.Sprintf("%s %s of %s\n", v.name, count(what.Done), jobs(what.Matched))
+		text := fmt.Sprintf("%s %s of %s\n", v.name, draw.Count(what.Done), jobs(what.Matched))
 		if what.DryRun {
 			text = jobs(what.Matched) + " would be " + v.name + "\n"
 		}
@@ -231,7 +232,7 @@ func (a *app) actOnAll(ctx context.Context, s *selection, v verb) error {
 		if !s.dryRun {
 			moved, err := a.actOnPage(ctx, client, v, ids)
 			if err != nil {
-				a.note("%s %s jobs before it failed; run it again for the rest", v.name, count(done))
+				a.note("%s %s jobs before it failed; run it again for the rest", v.name, draw.Count(done))
 				return err
 			}
 			done += moved

@@ -14,6 +14,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/health"
+	"github.com/sluice-queue/sluice/internal/draw"
 	"github.com/sluice-queue/sluice/stat"
 )
 
@@ -114,7 +115,7 @@ func alertColumns() []column[alertRow] {
 // figureText formats a value briefly.
 func figureText(value float64) string {
 	if value >= 1000 && value < 1e15 {
-		return count(int(value))
+		return draw.Count(int(value))
 	}
 	return strconv.FormatFloat(value, 'g', 4, 64)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/deadletter"
+	"github.com/sluice-queue/sluice/internal/draw"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/search"
 )
@@ -123,12 +124,12 @@ func (a *app) searchDead(ctx context.Context, query search.Query, limit int) err
 			return err
 		}
 		if len(found.Jobs) == 0 && a.output == "table" {
-			a.note("no dead letters that match among the %s that were looked at", count(found.Looked))
+			a.note("no dead letters that match among the %s that were looked at", draw.Count(found.Looked))
 		} else if err := printList(a, found.Jobs, func(j sluice.Job) string { return j.ID.String() }, deadColumns()); err != nil {
 			return err
 		}
 		if found.More {
-			a.note("stopped after %s; there are older ones", count(found.Looked))
+			a.note("stopped after %s; there are older ones", draw.Count(found.Looked))
 		}
 		return nil
 	})
@@ -174,7 +175,7 @@ numbers, times and quotes. Other commands choose groups by fingerprint.`,
 
 func (a *app) printGroups(found deadletter.Groups) error {
 	if found.More {
-		a.note("stopped after the newest %s; there are older ones, see --limit", count(found.Looked))
+		a.note("stopped after the newest %s; there are older ones, see --limit", draw.Count(found.Looked))
 	}
 	if a.output == "json" {
 		return printJSON(a, found, "  ")
@@ -185,11 +186,11 @@ func (a *app) printGroups(found deadletter.Groups) error {
 	}
 	return printList(a, found.Groups, func(g deadletter.Group) string { return g.Fingerprint }, []column[deadletter.Group]{
 		{"FINGERPRINT", func(g deadletter.Group) string { return g.Fingerprint }, false},
-		{"COUNT", func(g deadletter.Group) string { return count(g.Count) }, true},
+		{"COUNT", func(g deadletter.Group) string { return draw.Count(g.Count) }, true},
 		{"QUEUE", func(g deadletter.Group) string { return g.Queue }, false},
 		{"CLASS", func(g deadletter.Group) string { return g.Class }, false},
-		{"TENANTS", func(g deadletter.Group) string { return count(g.Tenants) }, true},
-		{"ATTEMPTS", func(g deadletter.Group) string { return count(g.Attempts) }, true},
+		{"TENANTS", func(g deadletter.Group) string { return draw.Count(g.Tenants) }, true},
+		{"ATTEMPTS", func(g deadletter.Group) string { return draw.Count(g.Attempts) }, true},
 		{"FIRST", func(g deadletter.Group) string { return ago(g.First) }, true},
 		{"LAST", func(g deadletter.Group) string { return ago(g.Last) }, true},
 		{"SAMPLE", func(g deadletter.Group) string { return g.Sample.String() }, false},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/demo"
+	"github.com/sluice-queue/sluice/internal/draw"
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
@@ -179,7 +180,7 @@ func (a *app) writeWave(f *demoFlags) error {
 	if err = errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("write %s: %w", f.file, err)
 	}
-	a.note("%s payments of %d tenants, all due at %s", count(f.payments), f.tenants, due.Format("15:04:05"))
+	a.note("%s payments of %d tenants, all due at %s", draw.Count(f.payments), f.tenants, due.Format("15:04:05"))
 	return nil
 }
 
@@ -293,7 +294,7 @@ func (d *demoRun) watch(ctx context.Context, total int, crew crew) error {
 		}
 		left := depth.Ready + depth.Scheduled + depth.Blocked + depth.Claimed
 		done := max(total-left, 0)
-		status := fmt.Sprintf("queued %s  running %s  retrying %s  dead %s", count(depth.Ready), count(depth.Claimed), count(depth.Scheduled), count(depth.Dead))
+		status := fmt.Sprintf("queued %s  running %s  retrying %s  dead %s", draw.Count(depth.Ready), draw.Count(depth.Claimed), draw.Count(depth.Scheduled), draw.Count(depth.Dead))
 		if done == 0 && depth.Scheduled == total {
 			bar.begun = time.Now() // the rate counts from the due time
 			status = "all wait until they are due"

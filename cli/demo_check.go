@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/demo"
+	"github.com/sluice-queue/sluice/internal/draw"
 )
 
 // setTiers puts the payments' tenants into tiers, with --tiers.
@@ -47,13 +48,13 @@ func (d *demoRun) failure() string {
 		failed = append(failed, "the books do not balance")
 	}
 	if p := d.summary.Pace; p != nil && p.Over > 0 {
-		failed = append(failed, fmt.Sprintf("%s payments were claimed before the rate allowed it", count(p.Over)))
+		failed = append(failed, fmt.Sprintf("%s payments were claimed before the rate allowed it", draw.Count(p.Over)))
 	}
 	if claims, posted := d.auditedClaims(), d.summary.Check.Posted; claims >= 0 && claims < posted {
-		failed = append(failed, fmt.Sprintf("the audit tells of %s claims, and %s payments were posted", count(claims), count(posted)))
+		failed = append(failed, fmt.Sprintf("the audit tells of %s claims, and %s payments were posted", draw.Count(claims), draw.Count(posted)))
 	}
 	if n := d.overCapacity(); n > 0 {
-		failed = append(failed, fmt.Sprintf("%s claims gave a tenant more than its capacity", count(n)))
+		failed = append(failed, fmt.Sprintf("%s claims gave a tenant more than its capacity", draw.Count(n)))
 	}
 	return strings.Join(failed, "; ")
 }

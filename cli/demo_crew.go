@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice/internal/demo"
+	"github.com/sluice-queue/sluice/internal/draw"
 )
 
 // crew runs the workers of the demo.
@@ -111,7 +112,7 @@ func (c *crewOutside) progress(ctx context.Context, done, total int, say func(st
 	}
 	_ = victim.Wait() // fails: killed
 	c.run.summary.Killed++
-	say("killed worker process %d (SIGKILL) at %s of %s; another takes its place", victim.Process.Pid, count(done), count(total))
+	say("killed worker process %d (SIGKILL) at %s of %s; another takes its place", victim.Process.Pid, draw.Count(done), draw.Count(total))
 	c.processes = c.processes[1:]
 	return c.spawn(ctx)
 }

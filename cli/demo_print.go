@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sluice-queue/sluice/internal/demo"
+	"github.com/sluice-queue/sluice/internal/draw"
 )
 
 // print shows the results and whether the books balance.
@@ -12,21 +13,21 @@ func (d *demoRun) print() error {
 	c, s := d.summary.Check, d.summary
 	type row struct{ name, value, note string }
 	rows := []row{
-		{"payments stored", count(c.Payments), fmt.Sprintf("in %.1f s, %s/s", s.EnqueueSeconds, count(int(float64(c.Payments)/max(s.EnqueueSeconds, 0.001))))},
-		{"posted", count(c.Posted), money(c.CentsPosted)},
-		{"dead", count(c.Dead), money(c.CentsDead)},
-		{"failed attempts", count(c.FailedAttempts), ""},
-		{"recovered", count(c.Recoveries), killed(s.Killed)},
-		{"posted twice", count(c.Doubled), ""},
-		{"posted wrongly", count(c.Misposted), ""},
-		{"lost", count(c.Unposted + c.Unfinished), ""},
+		{"payments stored", draw.Count(c.Payments), fmt.Sprintf("in %.1f s, %s/s", s.EnqueueSeconds, draw.Count(int(float64(c.Payments)/max(s.EnqueueSeconds, 0.001))))},
+		{"posted", draw.Count(c.Posted), money(c.CentsPosted)},
+		{"dead", draw.Count(c.Dead), money(c.CentsDead)},
+		{"failed attempts", draw.Count(c.FailedAttempts), ""},
+		{"recovered", draw.Count(c.Recoveries), killed(s.Killed)},
+		{"posted twice", draw.Count(c.Doubled), ""},
+		{"posted wrongly", draw.Count(c.Misposted), ""},
+		{"lost", draw.Count(c.Unposted + c.Unfinished), ""},
 	}
 	if s.Pace != nil {
-		rows = append(rows, row{"claims", count(s.Pace.Claims), fmt.Sprintf("%.1f/s; allowed are %s and a burst of %d", s.Pace.PerSecond, s.Pace.Rate, s.Pace.Burst)},
-			row{"claimed too early", count(s.Pace.Over), ""})
+		rows = append(rows, row{"claims", draw.Count(s.Pace.Claims), fmt.Sprintf("%.1f/s; allowed are %s and a burst of %d", s.Pace.PerSecond, s.Pace.Rate, s.Pace.Burst)},
+			row{"claimed too early", draw.Count(s.Pace.Over), ""})
 	}
 	if n := s.Refused + s.Duplicates; n > 0 {
-		rows = slices.Insert(rows, 1, row{"lines left out", count(n), fmt.Sprintf("%s refused, %s duplicates", count(s.Refused), count(s.Duplicates))})
+		rows = slices.Insert(rows, 1, row{"lines left out", draw.Count(n), fmt.Sprintf("%s refused, %s duplicates", draw.Count(s.Refused), draw.Count(s.Duplicates))})
 	}
 	if err := printTable(d.app, rows, []column[row]{
 		{"WHAT", func(r row) string { return r.name }, false},
@@ -39,7 +40,7 @@ func (d *demoRun) print() error {
 		fmt.Fprintln(d.stdout)
 		if err := printTable(d.app, c.Reasons, []column[demo.Reason]{
 			{"DEAD BECAUSE", func(r demo.Reason) string { return r.Error }, false},
-			{"COUNT", func(r demo.Reason) string { return count(r.Count) }, true},
+			{"COUNT", func(r demo.Reason) string { return draw.Count(r.Count) }, true},
 		}); err != nil {
 			return err
 		}
@@ -63,10 +64,10 @@ func (d *demoRun) printTiers() error {
 	fmt.Fprintln(d.stdout)
 	return printTable(d.app, d.summary.Tiers, []column[demo.Tier]{
 		{"TIER", func(t demo.Tier) string { return orDash(t.Tier) }, false},
-		{"TENANTS", func(t demo.Tier) string { return count(t.Tenants) }, true},
-		{"JOBS", func(t demo.Tier) string { return count(t.Jobs) }, true},
+		{"TENANTS", func(t demo.Tier) string { return draw.Count(t.Tenants) }, true},
+		{"JOBS", func(t demo.Tier) string { return draw.Count(t.Jobs) }, true},
 		{"SHARE", func(t demo.Tier) string { return fmt.Sprintf("%.1f %%", 100*t.Share) }, true},
-		{"AT MOST IN FLIGHT", func(t demo.Tier) string { return count(t.Highest) }, true},
+		{"AT MOST IN FLIGHT", func(t demo.Tier) string { return draw.Count(t.Highest) }, true},
 		{"CAPACITY", func(t demo.Tier) string { return capacity(t.Capacity) }, true},
 		{"MEDIAN WAIT", func(t demo.Tier) string { return fmt.Sprintf("%.2f s", t.MedianWait) }, true},
 	})
@@ -77,7 +78,7 @@ func capacity(n int) string {
 	if n == 0 {
 		return "-"
 	}
-	return count(n)
+	return draw.Count(n)
 }
 
 // verdict says what was proven, or which checks failed.
@@ -116,5 +117,5 @@ func money(cents int64) string {
 	if cents < 0 {
 		return "-" + money(-cents)
 	}
-	return fmt.Sprintf("%s.%02d EUR", count(int(cents/100)), cents%100)
+	return fmt.Sprintf("%s.%02d EUR", draw.Count(int(cents/100)), cents%100)
 }

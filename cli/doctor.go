@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/health"
+	"github.com/sluice-queue/sluice/internal/draw"
 	"github.com/sluice-queue/sluice/presence"
 )
 
@@ -96,7 +97,7 @@ func (a *app) examine(ctx context.Context, thorough bool, engine engineFlags) ([
 	}
 	defer a.close(store)
 	findings := []finding{
-		well("store", "%s answers in %s", redactURL(a.db), short(time.Since(begun))),
+		well("store", "%s answers in %s", redactURL(a.db), draw.Duration(time.Since(begun))),
 	}
 	report, err := health.Of(ctx, store, health.Options{Statements: true, Thorough: thorough})
 	if err != nil {
@@ -156,7 +157,7 @@ func examineWork(ctx context.Context, store sluice.Store, client *sluice.Client)
 	var out []finding
 	if more {
 		out = append(out, finding{
-			Check: "queues", Severity: health.SeverityNote, Well: true, What: fmt.Sprintf("only the first %s queues by name were looked at", count(doctorQueues)),
+			Check: "queues", Severity: health.SeverityNote, Well: true, What: fmt.Sprintf("only the first %s queues by name were looked at", draw.Count(doctorQueues)),
 			Why: "there are more, and each takes a look of its own", Repair: "ask of others by name: sluice queues NAME, sluice why ID",
 		})
 	}
@@ -197,7 +198,7 @@ const manyQueues = 0.8
 
 // examinePolicy checks that there is room for new queues.
 func examinePolicy(policy admission.Policy) finding {
-	what := fmt.Sprintf("%s of at most %s; %s", count(policy.Stored), count(policy.MaxQueues), madeBy(policy))
+	what := fmt.Sprintf("%s of at most %s; %s", draw.Count(policy.Stored), draw.Count(policy.MaxQueues), madeBy(policy))
 	if policy.Used() <= manyQueues {
 		return well("queues", "%s", what)
 	}

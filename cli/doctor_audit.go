@@ -7,6 +7,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/health"
+	"github.com/sluice-queue/sluice/internal/draw"
 )
 
 // sealPatience is how long audit entries may wait for a seal. Upkeep seals each minute.
@@ -26,7 +27,7 @@ func examineAudit(ctx context.Context, store sluice.Store) ([]finding, error) {
 		return []finding{well("audit", "no entry waits long for a seal")}, nil
 	}
 	return []finding{{
-		Check: "audit", Severity: health.SeverityWarning, What: "entries of the audit wait for a seal for " + short(now.Sub(since)),
+		Check: "audit", Severity: health.SeverityWarning, What: "entries of the audit wait for a seal for " + draw.Duration(now.Sub(since)),
 		Why: "who owns the tables can change an entry that is not sealed, and nobody would find out",
 		Repair: "sluice upkeep; if it runs, look for «seal the audit» in its log, and for a transaction that stays open: " +
 			"no entry is sealed while one may still add an entry before it",

@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/health"
+	"github.com/sluice-queue/sluice/internal/draw"
 )
 
 const (
@@ -98,7 +99,7 @@ func explainWaiting(ctx context.Context, store sluice.Store, job sluice.Job, tol
 			f.Why = "each attempt that fails takes it nearer to the dead letters"
 		}
 		if wait := why.Start.Sub(why.Now); wait > farStart {
-			f.Why += fmt.Sprintf("; if nothing changes it starts in %s", short(wait))
+			f.Why += fmt.Sprintf("; if nothing changes it starts in %s", draw.Duration(wait))
 		}
 		out = append(out, f)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/engine"
+	"github.com/sluice-queue/sluice/internal/draw"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/upkeep"
 )
@@ -156,7 +157,7 @@ func (a *app) printChecked(checked []engineCheck) error {
 		{"TYPE", func(c engineCheck) string { return c.Type }, false},
 		{"TASK QUEUE", func(c engineCheck) string { return c.TaskQueue }, false},
 		{"VERSION", func(c engineCheck) string { return c.Report.Version }, false},
-		{"KEEPS RUNS", func(c engineCheck) string { return short(c.Report.Retention) }, true},
+		{"KEEPS RUNS", func(c engineCheck) string { return draw.Duration(c.Report.Retention) }, true},
 		{"WORKERS", func(c engineCheck) string { return fmt.Sprint(c.Report.Pollers) }, true},
 	})
 	if err != nil || faults == 0 {

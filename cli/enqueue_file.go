@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/draw"
 )
 
 // enqueued is the result of a file of jobs.
@@ -29,11 +30,11 @@ type enqueued struct {
 
 // String formats the result for people.
 func (e enqueued) String() string {
-	text := fmt.Sprintf("%s stored, ", count(e.Stored))
+	text := fmt.Sprintf("%s stored, ", draw.Count(e.Stored))
 	if e.Before > 0 {
-		text += fmt.Sprintf("%s stored before, ", count(e.Before))
+		text += fmt.Sprintf("%s stored before, ", draw.Count(e.Before))
 	}
-	return text + fmt.Sprintf("%s duplicates, %s refused", count(e.Duplicates), count(e.Refused))
+	return text + fmt.Sprintf("%s duplicates, %s refused", draw.Count(e.Duplicates), draw.Count(e.Refused))
 }
 
 // goOn says how to continue an interrupted run.

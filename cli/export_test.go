@@ -30,8 +30,6 @@ var (
 	RedactURL      = redactURL
 	Redact         = redact
 	CutMiddle      = cut
-	Short          = short
-	Count          = count
 	Money          = money
 	TraceExporters = traceExporters
 )

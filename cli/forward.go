@@ -17,6 +17,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/forward"
+	"github.com/sluice-queue/sluice/internal/draw"
 	"github.com/sluice-queue/sluice/internal/event"
 	"github.com/sluice-queue/sluice/schema"
 	"github.com/sluice-queue/sluice/upkeep"
@@ -222,6 +223,6 @@ func forwardColumns() []column[forward.Status] {
 		{"SINCE", func(s forward.Status) string { return ago(s.Since) }, true},
 		{"DEAD", func(s forward.Status) string { return bounded(s.Dead) }, true},
 		{"UNCERTAIN", func(s forward.Status) string { return bounded(s.Uncertain) }, true},
-		{"FORWARDERS", func(s forward.Status) string { return count(len(s.Forwarders)) }, true},
+		{"FORWARDERS", func(s forward.Status) string { return draw.Count(len(s.Forwarders)) }, true},
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/draw"
 	"github.com/sluice-queue/sluice/stat"
 	"github.com/sluice-queue/sluice/tenancy"
 )
@@ -131,7 +132,7 @@ func warnOfTenant(ctx context.Context, store sluice.Store, of tenancy.Limits, ti
 		}
 	}
 	if now, was, tier := given.Capacity, before.Capacity, usual.Capacity; now != nil && tier != nil {
-		tell("capacity", count(*now), count(*tier), ceiling(float64(*now)), allowed(was, func(n int) float64 { return float64(n) }), float64(*tier))
+		tell("capacity", draw.Count(*now), draw.Count(*tier), ceiling(float64(*now)), allowed(was, func(n int) float64 { return float64(n) }), float64(*tier))
 	}
 	if now, was, tier := given.Rate, before.Rate, usual.Rate; now != nil && tier != nil {
 		tell("rate", now.String(), tier.String(), ceiling(now.PerSecond()), allowed(was, sluice.Rate.PerSecond), tier.PerSecond())
@@ -209,7 +210,7 @@ func warnOfRate(ctx context.Context, store sluice.Store, client *sluice.Client, 
 // rateWarning compares a rate with the engine's most runs in a minute.
 func rateWarning(after sluice.Settings, before sluice.Rate, most int64) string {
 	took := float64(most) / stat.Minute.Seconds()
-	lately := fmt.Sprintf("engine %s took at most %s runs a minute (%.3g/s) in the last day", after.Engine, count(int(most)), took)
+	lately := fmt.Sprintf("engine %s took at most %s runs a minute (%.3g/s) in the last day", after.Engine, draw.Count(int(most)), took)
 	switch {
 	case most == 0:
 		return ""

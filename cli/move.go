@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluice-queue/sluice/internal/draw"
 	"github.com/sluice-queue/sluice/move"
 )
 
@@ -89,7 +90,7 @@ func (a *app) move(ctx context.Context, to string, options move.Options) error {
 		var kinds []string
 		for _, t := range report.Tables {
 			if t.Rows > 0 {
-				kinds = append(kinds, fmt.Sprintf("%s %s", count(int(t.Rows)), t.Name))
+				kinds = append(kinds, fmt.Sprintf("%s %s", draw.Count(int(t.Rows)), t.Name))
 			}
 		}
 		_, err := fmt.Fprintf(a.stdout, "moved to %s in %s, and compared: %s\n", redactURL(to), report.Took.Round(time.Millisecond), strings.Join(kinds, ", "))

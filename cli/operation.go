@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/draw"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/search"
@@ -81,10 +82,10 @@ func (a *app) printPreview(found search.Found, op operation.Operation, name stri
 		}
 		text := jobs(matched) + " would be " + name
 		if found.More {
-			text = "at least " + text + ": looking stopped after " + count(found.Looked)
+			text = "at least " + text + ": looking stopped after " + draw.Count(found.Looked)
 		}
 		if !op.Rate.IsZero() {
-			text += fmt.Sprintf(", in about %s at %s", short(time.Duration(float64(matched)/op.Rate.PerSecond()*float64(time.Second))), op.Rate)
+			text += fmt.Sprintf(", in about %s at %s", draw.Duration(time.Duration(float64(matched)/op.Rate.PerSecond()*float64(time.Second))), op.Rate)
 		}
 		if _, err := fmt.Fprintln(a.stdout, text); err != nil || len(found.Jobs) == 0 {
 			return err
@@ -173,11 +174,11 @@ func doneWord(kind operation.Kind) string {
 // operationLine formats an operation's progress; the end of the line matters least.
 func operationLine(op operation.Operation) string {
 	word := doneWord(op.Kind)
-	parts := []string{strings.ToUpper(word[:1]) + word[1:] + " " + count(op.Done)}
+	parts := []string{strings.ToUpper(word[:1]) + word[1:] + " " + draw.Count(op.Done)}
 	total := op.Done + op.Skipped + op.Failed + op.Left()
 	if total > 0 && !op.ExpectedMore {
 		parts[0] = strings.ToUpper(word[:1]) + word[1:] + " " + shareBar(total-op.Left(), total)
-		parts = append(parts, count(total-op.Left())+"/"+count(total))
+		parts = append(parts, draw.Count(total-op.Left())+"/"+draw.Count(total))
 	}
 	switch {
 	case op.State == operation.StatePaused:
@@ -188,10 +189,10 @@ func operationLine(op operation.Operation) string {
 		parts = append(parts, op.Rate.String())
 	}
 	if op.WatchedFailed > 0 {
-		parts = append(parts, fmt.Sprintf("failed again %s of %s watched", count(op.WatchedFailed), count(op.WatchedEnded)))
+		parts = append(parts, fmt.Sprintf("failed again %s of %s watched", draw.Count(op.WatchedFailed), draw.Count(op.WatchedEnded)))
 	}
 	if eta, known := op.ETA(); known && eta >= time.Second {
-		parts = append(parts, "ETA "+short(eta))
+		parts = append(parts, "ETA "+draw.Duration(eta))
 	}
 	return strings.Join(append(parts, refusals(op)...), "  ")
 }
@@ -199,10 +200,10 @@ func operationLine(op operation.Operation) string {
 // refusals formats how many jobs were not acted on.
 func refusals(op operation.Operation) (parts []string) {
 	if op.Skipped > 0 {
-		parts = append(parts, "skipped "+count(op.Skipped))
+		parts = append(parts, "skipped "+draw.Count(op.Skipped))
 	}
 	if op.Failed > 0 {
-		parts = append(parts, "refused "+count(op.Failed))
+		parts = append(parts, "refused "+draw.Count(op.Failed))
 	}
 	return parts
 }
@@ -215,7 +216,7 @@ func (a *app) printEnded(op operation.Operation) error {
 			text += ", " + part
 		}
 		if op.WatchedEnded > 0 {
-			text += fmt.Sprintf("; %s watched, %s failed again", count(op.WatchedEnded), count(op.WatchedFailed))
+			text += fmt.Sprintf("; %s watched, %s failed again", draw.Count(op.WatchedEnded), draw.Count(op.WatchedFailed))
 		}
 		if op.Why != "" {
 			text += "; " + oneLine(op.Why)

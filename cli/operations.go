@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/internal/draw"
 	"github.com/sluice-queue/sluice/operation"
 )
 
@@ -67,7 +68,7 @@ func (a *app) operationsListCommand() *cobra.Command {
 
 func operationColumns() []column[operation.Operation] {
 	figure := func(title string, of func(operation.Operation) int) column[operation.Operation] {
-		return column[operation.Operation]{title, func(op operation.Operation) string { return count(of(op)) }, true}
+		return column[operation.Operation]{title, func(op operation.Operation) string { return draw.Count(of(op)) }, true}
 	}
 	return []column[operation.Operation]{
 		{"ID", func(op operation.Operation) string { return op.ID.String() }, false},
@@ -125,16 +126,16 @@ func (a *app) printOperation(op operation.Operation, told []sluice.AuditEntry) e
 	line("why", oneLine(op.Why))
 	line("jobs", compact(query))
 	line("progress", operationLine(op))
-	line("done", fmt.Sprintf("%s%s  (skipped %s, refused %s, of %s)", atLeast(op), count(op.Done), count(op.Skipped), count(op.Failed), expected(op)))
+	line("done", fmt.Sprintf("%s%s  (skipped %s, refused %s, of %s)", atLeast(op), draw.Count(op.Done), draw.Count(op.Skipped), draw.Count(op.Failed), expected(op)))
 	if !op.Rate.IsZero() {
 		line("pace", op.Rate.String())
 	}
 	if op.StopIfFailed > 0 {
 		line("stops if", fmt.Sprintf("more than %s fail again  (watched %s, of which %s failed; %s are not over)",
-			percentage(op.StopIfFailed), count(op.WatchedEnded), count(op.WatchedFailed), count(op.Watching)))
+			percentage(op.StopIfFailed), draw.Count(op.WatchedEnded), draw.Count(op.WatchedFailed), draw.Count(op.Watching)))
 	}
 	if op.Canary > 0 {
-		line("canary", count(op.Canary))
+		line("canary", draw.Count(op.Canary))
 	}
 	line("by", op.By)
 	line("reason", oneLine(op.Reason))
@@ -151,9 +152,9 @@ func (a *app) printOperation(op operation.Operation, told []sluice.AuditEntry) e
 
 func expected(op operation.Operation) string {
 	if op.ExpectedMore {
-		return "at least " + count(op.Expected)
+		return "at least " + draw.Count(op.Expected)
 	}
-	return count(op.Expected)
+	return draw.Count(op.Expected)
 }
 
 // stateAfter is an operation's state and rate after a change.

@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/sluice-queue/sluice/internal/draw"
 )
 
 // column is a column of a printed table.
@@ -134,33 +136,9 @@ func ago(at time.Time) string {
 	}
 	d := time.Until(at)
 	if d > 0 {
-		return "in " + short(d)
+		return "in " + draw.Duration(d)
 	}
-	return short(-d) + " ago"
-}
-
-// short formats a duration with 1 or 2 units.
-func short(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return strconv.FormatInt(d.Milliseconds(), 10) + "ms"
-	case d < time.Minute:
-		return strconv.FormatInt(int64(d.Seconds()), 10) + "s"
-	case d < time.Hour:
-		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
-	}
-	return strconv.Itoa(int(d.Hours()/24)) + "d"
-}
-
-// count formats a number with blanks between the thousands.
-func count(n int) string {
-	text := strconv.Itoa(n)
-	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
-		text = text[:i] + " " + text[i:]
-	}
-	return text
+	return draw.Duration(-d) + " ago"
 }
 
 // jobs formats a number of jobs.
@@ -168,7 +146,7 @@ func jobs(n int) string {
 	if n == 1 {
 		return "1 job"
 	}
-	return count(n) + " jobs"
+	return draw.Count(n) + " jobs"
 }
 
 // orDash replaces an empty text.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/sluice-queue/sluice/internal/draw"
 )
 
 // progress shows how far a long command has come: on a terminal one line, overwritten; else a plain line every few
@@ -94,11 +96,11 @@ func (p *progress) put(line string) {
 func (p *progress) line(done int, more string) string {
 	rate := float64(done) / max(time.Since(p.begun).Seconds(), 0.001)
 	if p.total <= 0 {
-		return strings.TrimSpace(fmt.Sprintf("%s %s  %s/s  %s", p.verb, count(done), count(int(rate)), more))
+		return strings.TrimSpace(fmt.Sprintf("%s %s  %s/s  %s", p.verb, draw.Count(done), draw.Count(int(rate)), more))
 	}
-	line := fmt.Sprintf("%s %s  %s/%s  %s/s", p.verb, shareBar(done, p.total), count(done), count(p.total), count(int(rate)))
+	line := fmt.Sprintf("%s %s  %s/%s  %s/s", p.verb, shareBar(done, p.total), draw.Count(done), draw.Count(p.total), draw.Count(int(rate)))
 	if left := p.total - done; left > 0 && rate >= 1 && float64(left)/rate >= 1 {
-		line += "  ETA " + short(time.Duration(float64(left)/rate*float64(time.Second)))
+		line += "  ETA " + draw.Duration(time.Duration(float64(left)/rate*float64(time.Second)))
 	}
 	return strings.TrimSpace(line + "  " + more)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/explain"
+	"github.com/sluice-queue/sluice/internal/draw"
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
@@ -39,7 +40,7 @@ func (a *app) queuesCommand() *cobra.Command {
 		Use:   "queues [QUEUE…]",
 		Short: "List queues with their job counts",
 		Long: fmt.Sprintf(`Lists queues and their jobs by state, counted up to %s. Arguments choose queues; a * stands for any
-part of a name.`, count(sluice.DepthLimit)),
+part of a name.`, draw.Count(sluice.DepthLimit)),
 		Example: "  sluice queues\n  sluice queues 'mail.*' -o json",
 		Args:    arguments(0, math.MaxInt),
 		RunE: func(command *cobra.Command, chosen []string) error {
@@ -245,9 +246,9 @@ func queueStatus(q queueRow) string {
 // bounded formats a count that may have stopped at its limit.
 func bounded(n int) string {
 	if n >= sluice.DepthLimit {
-		return count(n) + "+"
+		return draw.Count(n) + "+"
 	}
-	return count(n)
+	return draw.Count(n)
 }
 
 func (a *app) pauseCommand() *cobra.Command {

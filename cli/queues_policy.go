@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/admission"
+	"github.com/sluice-queue/sluice/internal/draw"
 )
 
 // policyRow says which new queues the store takes.
@@ -64,14 +65,14 @@ new queue on; stored queues stay.`,
 		},
 	}
 	command.Flags().StringVar(&declared, "declared", "", "on: queues must be declared; off: the first job creates its queue")
-	command.Flags().IntVar(&maxQueues, "max", 0, fmt.Sprintf("most queues, 1 to %s", count(sluice.MaxMaxQueues)))
+	command.Flags().IntVar(&maxQueues, "max", 0, fmt.Sprintf("most queues, 1 to %s", draw.Count(sluice.MaxMaxQueues)))
 	return command
 }
 
 func (a *app) printPolicy(policy admission.Policy) error {
 	return a.printOne(policyRowOf(policy), func() error {
 		line, instant := detailLines(a.stdout, time.RFC3339)
-		line("queues", fmt.Sprintf("%s of at most %s", count(policy.Stored), count(policy.MaxQueues)))
+		line("queues", fmt.Sprintf("%s of at most %s", draw.Count(policy.Stored), draw.Count(policy.MaxQueues)))
 		line("new ones", madeBy(policy))
 		instant("changed", policy.ChangedAt)
 		line("by", policy.ChangedBy)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/engine"
+	"github.com/sluice-queue/sluice/internal/draw"
 )
 
 func (a *app) runsCommand() *cobra.Command {
@@ -65,7 +66,7 @@ func (a *app) printRuns(runs []engine.OrphanRun, clock sluice.Queue) error {
 		{"TENANT", func(r engine.OrphanRun) string { return r.Tenant }, false},
 		{"ENGINE", func(r engine.OrphanRun) string { return r.Engine }, false},
 		{"RUN", func(r engine.OrphanRun) string { return r.Ref }, false},
-		{"SINCE", func(r engine.OrphanRun) string { return short(clock.Now.Sub(r.CancelledAt)) }, true},
+		{"SINCE", func(r engine.OrphanRun) string { return draw.Duration(clock.Now.Sub(r.CancelledAt)) }, true},
 		{"UPKEEP", upkeepOfRun, false},
 	})
 }

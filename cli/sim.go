@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluice-queue/sluice/internal/draw"
 	"github.com/sluice-queue/sluice/internal/sim"
 )
 
@@ -72,13 +73,13 @@ func (a *app) sim(ctx context.Context, f simFlags) error {
 	begun := time.Now()
 	far := a.newProgress("", 0)
 	report, err := sim.Watch(ctx, scenario, func(p sim.Progress) {
-		far.say(fmt.Sprintf("%s of virtual time: %s jobs came, %s ended", seconds(p.At.Seconds()), count(p.Jobs), count(p.Ended)))
+		far.say(fmt.Sprintf("%s of virtual time: %s jobs came, %s ended", seconds(p.At.Seconds()), draw.Count(p.Jobs), draw.Count(p.Ended)))
 	})
 	far.leave()
 	if err != nil {
 		return err
 	}
-	a.note("%s of virtual time took %s\n", seconds(report.Seconds), short(time.Since(begun)))
+	a.note("%s of virtual time took %s\n", seconds(report.Seconds), draw.Duration(time.Since(begun)))
 	if err := a.printOne(report, func() error { return a.printSim(report, f.top) }); err != nil {
 		return err
 	}

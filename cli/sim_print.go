@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sluice-queue/sluice/internal/draw"
 	"github.com/sluice-queue/sluice/internal/sim"
 )
 
@@ -25,7 +26,7 @@ func (a *app) printSim(report sim.Report, top int) error {
 		}
 	}
 	if left := len(report.Tenants) - len(tenants); left > 0 {
-		fmt.Fprintf(a.stdout, "… and %s tenants who waited less\n", count(left))
+		fmt.Fprintf(a.stdout, "… and %s tenants who waited less\n", draw.Count(left))
 	}
 	fmt.Fprintln(a.stdout)
 	for _, c := range report.Checks {
@@ -45,18 +46,18 @@ func mark(holds bool) string {
 func (a *app) printSimQueue(q sim.Row) error {
 	type row struct{ name, value, note string }
 	rows := []row{
-		{"jobs", count(q.Jobs), fmt.Sprintf("%s completed, %s dead, %s unfinished", count(q.Completed), count(q.Dead), count(q.Unfinished))},
-		{"failed attempts", count(q.Failed), ""},
+		{"jobs", draw.Count(q.Jobs), fmt.Sprintf("%s completed, %s dead, %s unfinished", draw.Count(q.Completed), draw.Count(q.Dead), draw.Count(q.Unfinished))},
+		{"failed attempts", draw.Count(q.Failed), ""},
 		{"drain", orNever(q.Drain), "from when the last job fell due until all had ended"},
 		{"wait", orNone(q.Wait.P50), fmt.Sprintf("half waited less; mean %s, p99 %s, longest %s", orNone(q.Wait.Mean), orNone(q.Wait.P99), seconds(q.Wait.Max))},
-		{"in flight", count(q.InFlight), "at most"},
+		{"in flight", draw.Count(q.InFlight), "at most"},
 		{"slots used", percent(q.SlotsUsed), "from the first due to the last end"},
 	}
 	if q.RateUsed != nil {
 		rows = append(rows, row{"rate used", percent(*q.RateUsed), "of the tokens that came while jobs waited"})
 	}
 	for _, w := range q.Windows {
-		rows = append(rows, row{"starts in " + seconds(w.Seconds), count(w.Most), fmt.Sprintf("at most; allowed are %s", count(int(w.Allowed)))})
+		rows = append(rows, row{"starts in " + seconds(w.Seconds), draw.Count(w.Most), fmt.Sprintf("at most; allowed are %s", draw.Count(int(w.Allowed)))})
 	}
 	if q.Fairness != nil {
 		rows = append(rows, row{"fairness", fmt.Sprintf("%.3f", *q.Fairness), fmt.Sprintf("1 is best; the least that a tenant got of its fair share is %s", percent(*q.LeastShare))})
@@ -72,10 +73,10 @@ func (a *app) printSimQueue(q sim.Row) error {
 func simColumns(report sim.Report, first sim.Row) []column[sim.Row] {
 	columns := []column[sim.Row]{
 		{"TIER", func(r sim.Row) string { return orDash(r.Tier) }, false},
-		{"JOBS", func(r sim.Row) string { return count(r.Jobs) }, true},
-		{"COMPLETED", func(r sim.Row) string { return count(r.Completed) }, true},
-		{"DEAD", func(r sim.Row) string { return count(r.Dead) }, true},
-		{"IN FLIGHT", func(r sim.Row) string { return count(r.InFlight) }, true},
+		{"JOBS", func(r sim.Row) string { return draw.Count(r.Jobs) }, true},
+		{"COMPLETED", func(r sim.Row) string { return draw.Count(r.Completed) }, true},
+		{"DEAD", func(r sim.Row) string { return draw.Count(r.Dead) }, true},
+		{"IN FLIGHT", func(r sim.Row) string { return draw.Count(r.InFlight) }, true},
 		{"DRAIN", func(r sim.Row) string { return orNever(r.Drain) }, true},
 		{"WAIT P50", func(r sim.Row) string { return orNone(r.Wait.P50) }, true},
 		{"P99", func(r sim.Row) string { return orNone(r.Wait.P99) }, true},
@@ -96,7 +97,7 @@ func simColumns(report sim.Report, first sim.Row) []column[sim.Row] {
 func percent(part float64) string { return fmt.Sprintf("%.1f%%", 100*part) }
 
 // seconds formats a number of seconds.
-func seconds(s float64) string { return short(time.Duration(s * float64(time.Second))) }
+func seconds(s float64) string { return draw.Duration(time.Duration(s * float64(time.Second))) }
 
 func orNone(s *float64) string {
 	if s == nil {

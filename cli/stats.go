@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/draw"
 	"github.com/sluice-queue/sluice/stat"
 )
 
@@ -156,7 +157,7 @@ func (a *app) listSlots(ctx context.Context, store sluice.Store, patterns []stri
 		return err
 	}
 	if len(slots) == mostSlots {
-		a.note("only the first %s slots are listed; ask for a queue, or for a shorter window", count(mostSlots))
+		a.note("only the first %s slots are listed; ask for a queue, or for a shorter window", draw.Count(mostSlots))
 	}
 	slots = slices.DeleteFunc(slots, func(s stat.Stat) bool { return filter.Tenants && s.Tenant == "" })
 	if len(slots) == 0 && a.output == "table" {

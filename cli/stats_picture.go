@@ -2,17 +2,11 @@ package cli
 
 import (
 	"math"
-	"strings"
 	"time"
 
+	"github.com/sluice-queue/sluice/internal/draw"
 	"github.com/sluice-queue/sluice/stat"
 )
-
-// heights are the columns of a chart. The lowest is 0.
-var heights = []rune("▁▂▃▄▅▆▇█")
-
-// noFigure marks a missing value.
-const noFigure = '·'
 
 // countsPicture draws how many jobs made a move, over the window.
 func countsPicture(s stat.Summary, width int, jobs func(stat.Counts) int64) string {
@@ -20,7 +14,7 @@ func countsPicture(s stat.Summary, width int, jobs func(stat.Counts) int64) stri
 	for _, slot := range s.Slots {
 		figures[columnAt(s, slot.At, len(figures))] += float64(jobs(slot.Counts))
 	}
-	return picture(figures)
+	return draw.Sparkline(figures)
 }
 
 // timesPicture draws the 95th percentile of times, over the window.
@@ -36,7 +30,7 @@ func timesPicture(s stat.Summary, width int, of func(stat.Stat) stat.Histogram) 
 			figures[i] = math.NaN()
 		}
 	}
-	return picture(figures)
+	return draw.Sparkline(figures)
 }
 
 // columnsOf is the number of columns: at most one per bucket.
@@ -50,26 +44,4 @@ func columnAt(s stat.Summary, at time.Time, columns int) int {
 	slots := int((s.To.Sub(s.From) + s.Every - 1) / s.Every)
 	slot := int(at.Sub(s.From) / s.Every)
 	return min(max(slot*columns/max(slots, 1), 0), columns-1)
-}
-
-// picture draws figures as columns; the highest has full height.
-func picture(figures []float64) string {
-	most := 0.0
-	for _, f := range figures {
-		if f > most { // false for NaN
-			most = f
-		}
-	}
-	var text strings.Builder
-	for _, f := range figures {
-		switch {
-		case math.IsNaN(f):
-			text.WriteRune(noFigure)
-		case f == 0:
-			text.WriteRune(heights[0])
-		default:
-			text.WriteRune(heights[max(int(math.Round(f/most*float64(len(heights)-1))), 1)])
-		}
-	}
-	return text.String()
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/draw"
 	"github.com/sluice-queue/sluice/stat"
 )
 
@@ -183,7 +184,7 @@ func (a *app) printSummary(s stat.Summary, f statsFlags) error {
 	last := "LAST " + duration{&f.window}.String()
 	err := printTable(a, moves, []column[moveRow]{
 		{title: "MOVE", text: func(m moveRow) string { return m.name }},
-		{title: "JOBS", text: func(m moveRow) string { return count(int(m.jobs(s.Counts))) }, numeric: true},
+		{title: "JOBS", text: func(m moveRow) string { return draw.Count(int(m.jobs(s.Counts))) }, numeric: true},
 		{title: "RATE", text: func(m moveRow) string { return rateOf(m.jobs(s.Counts), s) }, numeric: true},
 		{title: last, text: func(m moveRow) string { return countsPicture(s, picture, m.jobs) }},
 	})
@@ -275,7 +276,7 @@ func slotColumns(several bool, f statsFlags) []column[slotRow] {
 	}
 	for _, m := range moveRows {
 		if m.usual || m.name == "released" || m.name == "recovered" {
-			columns = append(columns, column[slotRow]{title: strings.ToUpper(m.name), text: func(r slotRow) string { return count(int(m.jobs(r.Counts))) }, numeric: true})
+			columns = append(columns, column[slotRow]{title: strings.ToUpper(m.name), text: func(r slotRow) string { return draw.Count(int(m.jobs(r.Counts))) }, numeric: true})
 		}
 	}
 	return append(columns,
@@ -290,16 +291,16 @@ func slotColumns(several bool, f statsFlags) []column[slotRow] {
 // depthOf formats a figure of a Depth, which stops at a limit.
 func depthOf(n int) string {
 	if n >= sluice.DepthLimit {
-		return count(n) + "+"
+		return draw.Count(n) + "+"
 	}
-	return count(n)
+	return draw.Count(n)
 }
 
 func age(s stat.Summary) string {
 	if s.Depth.OldestDue.IsZero() {
 		return "-"
 	}
-	return short(s.OldestAge)
+	return draw.Duration(s.OldestAge)
 }
 
 // rateOf formats a count as a rate per second, minute or hour: the first unit that gives 1 or more.
@@ -324,7 +325,7 @@ func twoDigits(f float64) string {
 	if f < 9.95 {
 		return strconv.FormatFloat(f, 'f', 1, 64)
 	}
-	return count(int(f + 0.5))
+	return draw.Count(int(f + 0.5))
 }
 
 // partOf formats a share. Less than all is never 100%, more than nothing never 0%.
@@ -352,5 +353,5 @@ func took(d time.Duration) string {
 	case d < 10*time.Second && d >= time.Second:
 		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + "s"
 	}
-	return short(d)
+	return draw.Duration(d)
 }

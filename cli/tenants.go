@@ -10,6 +10,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/internal/draw"
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
@@ -78,7 +79,7 @@ func tenantsHelp() string {
 	return fmt.Sprintf(`Lists tenants that have a tier or limits, with their jobs in all queues. IN FLIGHT counts claimed
 and dispatched jobs, at most %s per queue. WAITING counts queued jobs, due or not, as upkeep last
 counted the %d largest tenants of each queue. "+" means possibly more; "-" means unknown: no upkeep
-counts, or the tenant is not among the largest.`, count(sluice.DepthLimit), forecast.MaxTenants)
+counts, or the tenant is not among the largest.`, draw.Count(sluice.DepthLimit), forecast.MaxTenants)
 }
 
 func tenantRows(ctx context.Context, store sluice.Store, client *sluice.Client, after string, limit int) ([]tenantRow, error) {

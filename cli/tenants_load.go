@@ -5,6 +5,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/internal/draw"
 )
 
 // mostTenants is how many tenants of a queue are read, those with the most jobs in flight.
@@ -50,9 +51,9 @@ func loadText(jobs *int, more bool) string {
 	case jobs == nil:
 		return "-"
 	case more:
-		return count(*jobs) + "+"
+		return draw.Count(*jobs) + "+"
 	}
-	return count(*jobs)
+	return draw.Count(*jobs)
 }
 
 // tenantLoads returns the jobs of tenants in flight now, and waiting at upkeep's last count. Neither counts the store's

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/internal/draw"
 )
 
 // wavesFlags are the options of `waves`.
@@ -129,11 +130,11 @@ func (a *app) forecast(ctx context.Context, store sluice.Store, f wavesFlags) (f
 		a.note("what falls due was last counted %s, and cannot be counted now: %v", ago(last), err)
 		return found, nil
 	case f.count:
-		a.note("counted %s in %s", jobs(counted.Jobs), short(time.Since(begun)))
+		a.note("counted %s in %s", jobs(counted.Jobs), draw.Duration(time.Since(begun)))
 	case last.IsZero():
-		a.note("nobody has counted what falls due; counted %s in %s. «sluice upkeep» does it every now and then", jobs(counted.Jobs), short(time.Since(begun)))
+		a.note("nobody has counted what falls due; counted %s in %s. «sluice upkeep» does it every now and then", jobs(counted.Jobs), draw.Duration(time.Since(begun)))
 	default:
-		a.note("what falls due was last counted %s; counted %s in %s. «sluice upkeep» does it every now and then", ago(last), jobs(counted.Jobs), short(time.Since(begun)))
+		a.note("what falls due was last counted %s; counted %s in %s. «sluice upkeep» does it every now and then", ago(last), jobs(counted.Jobs), draw.Duration(time.Since(begun)))
 	}
 	return forecast.Of(ctx, store, f.request)
 }
@@ -203,9 +204,9 @@ func (a *app) printWaves(f forecast.Forecast) error {
 	return printTable(a, rows, append([]column[waveRow]{
 		{"QUEUE", func(r waveRow) string { return r.queue.Queue }, false},
 		{"DUE AT", dueAt, false},
-		{"JOBS", func(r waveRow) string { return count(r.jobs) }, true},
-		{"STARTS", func(r waveRow) string { return count(r.wave.Starts) }, true},
-		{"BACKLOG", func(r waveRow) string { return count(r.wave.Backlog) }, true},
+		{"JOBS", func(r waveRow) string { return draw.Count(r.jobs) }, true},
+		{"STARTS", func(r waveRow) string { return draw.Count(r.wave.Starts) }, true},
+		{"BACKLOG", func(r waveRow) string { return draw.Count(r.wave.Backlog) }, true},
 		{"USED", used, true},
 	}, waveTimes()...))
 }
@@ -236,7 +237,7 @@ func (a *app) printTenantWaves(f forecast.Forecast) error {
 		{"QUEUE", func(r waveRow) string { return r.queue.Queue }, false},
 		{"DUE AT", dueAt, false},
 		{"OF TENANT", func(r waveRow) string { return orDash(r.tenant) }, false},
-		{"JOBS", func(r waveRow) string { return count(r.jobs) }, true},
+		{"JOBS", func(r waveRow) string { return draw.Count(r.jobs) }, true},
 	}, waveTimes()...))
 }
 
@@ -308,14 +309,14 @@ func late(r waveRow) string {
 	case r.wave.Late < time.Second:
 		return "0s"
 	}
-	return short(r.wave.Late)
+	return draw.Duration(r.wave.Late)
 }
 
 // noteForecast notes the basis of the figures.
 func (a *app) noteForecast(f forecast.Forecast) {
 	for _, q := range f.Queues {
 		if !q.CountedAt.IsZero() {
-			a.note("%s, counted %s ago: %s", q.Queue, short(f.Now.Sub(q.CountedAt)), q.Held())
+			a.note("%s, counted %s ago: %s", q.Queue, draw.Duration(f.Now.Sub(q.CountedAt)), q.Held())
 		}
 		if q.InFlight.Jobs > 0 {
 			a.note("%s: %s in flight", q.Queue, jobs(q.InFlight.Jobs))

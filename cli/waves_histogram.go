@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/internal/draw"
 )
 
 // noTerminal is the width of a chart without a terminal.
@@ -31,7 +32,7 @@ func (a *app) printHistogram(f forecast.Forecast) error {
 		for _, w := range q.Waves {
 			bars = append(bars, barOf(q, w))
 		}
-		drawn, mark := draw(bars, width, throughput(q, f))
+		drawn, mark := drawBars(bars, width, throughput(q, f))
 		marked = marked || mark
 		if _, err := fmt.Fprintf(a.stdout, "%s\n%s", q.Queue, drawn); err != nil {
 			return err
@@ -46,10 +47,10 @@ func (a *app) printHistogram(f forecast.Forecast) error {
 func barOf(q forecast.Queue, w forecast.Bucket) bar {
 	out := bar{label: dueAt(waveRow{queue: q, wave: w}), jobs: w.Jobs}
 	if w.Jobs > 0 {
-		out.text = count(w.Jobs)
+		out.text = draw.Count(w.Jobs)
 	}
 	if w.Span > 0 && w.Backlog > 0 {
-		out.text += "  backlog " + count(w.Backlog)
+		out.text += "  backlog " + draw.Count(w.Backlog)
 	}
 	if len(w.Tenants) > 0 {
 		out.text += "  " + largestShares(w.Tally)
@@ -69,7 +70,7 @@ func largestShares(t forecast.Tally) string {
 		if name == "" {
 			name = "without a tenant"
 		}
-		parts = append(parts, oneLine(name)+" "+count(s.jobs))
+		parts = append(parts, oneLine(name)+" "+draw.Count(s.jobs))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -86,8 +87,8 @@ func throughput(q forecast.Queue, f forecast.Forecast) float64 {
 	return least * f.Bucket.Seconds()
 }
 
-// draw makes the lines, as wide as there is room. marked: the throughput lies within the chart and is drawn.
-func draw(bars []bar, width int, through float64) (text string, marked bool) {
+// drawBars makes the lines, as wide as there is room. marked: the throughput lies within the chart and is drawn.
+func drawBars(bars []bar, width int, through float64) (text string, marked bool) {
 	labels, texts, most := 0, 0, 1
 	for _, b := range bars {
 		labels, texts, most = max(labels, utf8.RuneCountInString(b.label)), max(texts, utf8.RuneCountInString(b.text)), max(most, b.jobs)
@@ -99,7 +100,7 @@ func draw(bars []bar, width int, through float64) (text string, marked bool) {
 	}
 	var out strings.Builder
 	for _, b := range bars {
-		blocks := []rune(blocksOf(float64(b.jobs) / float64(most) * float64(room)))
+		blocks := []rune(draw.Blocks(float64(b.jobs) / float64(most) * float64(room)))
 		if b.jobs > 0 && len(blocks) == 0 {
 			blocks = []rune("▏")
 		}
@@ -114,14 +115,4 @@ func draw(bars []bar, width int, through float64) (text string, marked bool) {
 		out.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	return out.String(), marked
-}
-
-// blocksOf draws a length, to 1/8 of a cell.
-func blocksOf(length float64) string {
-	eighths := int(math.Round(length * 8))
-	text := strings.Repeat("█", eighths/8)
-	if rest := eighths % 8; rest > 0 {
-		text += string([]rune("▏▎▍▌▋▊▉")[rest-1])
-	}
-	return text
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/explain"
+	"github.com/sluice-queue/sluice/internal/draw"
 )
 
 func (a *app) whyCommand() *cobra.Command {
@@ -67,6 +68,6 @@ func startSentence(why explain.Explanation) string {
 	case wait <= 0:
 		return "it should start now"
 	default:
-		return fmt.Sprintf("it should start at %s, in %s", why.Start.UTC().Format(time.RFC3339), short(wait))
+		return fmt.Sprintf("it should start at %s, in %s", why.Start.UTC().Format(time.RFC3339), draw.Duration(wait))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/health"
+	"github.com/sluice-queue/sluice/internal/draw"
 	"github.com/sluice-queue/sluice/stat"
 )
 
@@ -50,14 +51,14 @@ func (q queueRow) oldest() string {
 	if q.OldestAge <= 0 && q.Depth.Ready == 0 {
 		return "-"
 	}
-	return short(q.OldestAge)
+	return draw.FineDuration(q.OldestAge)
 }
 
 func (m *model) queueLine(q queueRow) string {
 	state := q.state()
 	flight := bounded(q.InFlight)
 	if q.Settings.InFlightLimit > 0 {
-		flight += "/" + count(q.Settings.InFlightLimit)
+		flight += "/" + draw.ShortCount(q.Settings.InFlightLimit)
 	}
 	done := rate(q.Rate)
 	if !q.Settings.Rate.IsZero() {
@@ -65,7 +66,7 @@ func (m *model) queueLine(q queueRow) string {
 	}
 	p95 := "-"
 	if q.Run.P95 > 0 {
-		p95 = short(q.Run.P95)
+		p95 = draw.FineDuration(q.Run.P95)
 	}
 	came := rate(perSecond(q.Counts.Enqueued, q.Summary))
 	switch {
@@ -106,7 +107,7 @@ func (m *model) holderLines() []string {
 		if h.Slots > 0 {
 			slots = fmt.Sprintf("%d/%d", h.Busy, h.Slots)
 		}
-		line := "  " + row(holderWidths, h.Role, h.ID, strings.Join(h.Queues, " "), slots, short(max(m.snapshot.at.Sub(h.Seen), 0)))
+		line := "  " + row(holderWidths, h.Role, h.ID, strings.Join(h.Queues, " "), slots, draw.FineDuration(max(m.snapshot.at.Sub(h.Seen), 0)))
 		if len(h.Conditions) > 0 {
 			line = alarm.Render(line)
 		}
@@ -126,9 +127,9 @@ var tenantWidths = []int{-24, -24, 12, 10}
 func (m *model) tenantLines() []string {
 	lines := []string{"", bold.Render("  " + row(tenantWidths, "TENANT", "QUEUE", "FLIGHT", "RATE"))}
 	for _, t := range m.snapshot.tenants {
-		flight, limit := count(t.InFlight), "-"
+		flight, limit := draw.ShortCount(t.InFlight), "-"
 		if t.EffectiveLimits.Capacity > 0 {
-			flight += "/" + count(t.EffectiveLimits.Capacity)
+			flight += "/" + draw.ShortCount(t.EffectiveLimits.Capacity)
 		}
 		if !t.EffectiveLimits.Rate.IsZero() {
 			limit = t.EffectiveLimits.Rate.String()
@@ -146,7 +147,7 @@ var alertWidths = []int{-9, -8, -20, -16, 9, 6}
 func (m *model) alertLines() []string {
 	lines := []string{"", bold.Render("  " + row(alertWidths, "ALERT", "SEVERITY", "RULE", "QUEUE", "VALUE", "SINCE"))}
 	for _, a := range m.snapshot.alerts {
-		text := row(alertWidths, string(a.State), string(a.Severity), a.Rule, a.Queue, strconv.FormatFloat(a.Value, 'g', 5, 64), short(max(m.snapshot.at.Sub(a.Since), 0)))
+		text := row(alertWidths, string(a.State), string(a.Severity), a.Rule, a.Queue, strconv.FormatFloat(a.Value, 'g', 5, 64), draw.FineDuration(max(m.snapshot.at.Sub(a.Since), 0)))
 		style := warning
 		switch {
 		case a.State != alert.Firing:
@@ -186,10 +187,10 @@ func flowText(s sluice.Settings) string {
 		parts = append(parts, fmt.Sprintf("rate %s", s.Rate))
 	}
 	if s.InFlightLimit > 0 {
-		parts = append(parts, "in flight at most "+count(s.InFlightLimit))
+		parts = append(parts, "in flight at most "+draw.ShortCount(s.InFlightLimit))
 	}
 	if s.TenantCapacity > 0 {
-		parts = append(parts, "per tenant "+count(s.TenantCapacity))
+		parts = append(parts, "per tenant "+draw.ShortCount(s.TenantCapacity))
 	}
 	if s.Engine != "" {
 		parts = append(parts, "engine "+s.Engine)
@@ -219,10 +220,10 @@ func (m *model) hourLines() []string {
 	}
 	return []string{
 		bold.Render("  the last hour"),
-		fmt.Sprintf("  success %s  leases expired %s  failed attempts %s", share(1, h.SuccessRate, h.Counts.Completed+h.Counts.Dead),
-			share(2, h.LeaseExpiryRate, h.Counts.Claimed), count(int(h.Counts.Failed))),
-		fmt.Sprintf("  wait p50 %s p95 %s p99 %s   run p50 %s p95 %s p99 %s", short(h.Wait.P50), short(h.Wait.P95), short(h.Wait.P99), short(h.Run.P50), short(h.Run.P95), short(h.Run.P99)),
-		"  in   " + sparkline(came), "  done " + sparkline(done), "",
+		fmt.Sprintf("  success %s  leases expired %s  failed attempts %s", draw.Share(1, h.SuccessRate, h.Counts.Completed+h.Counts.Dead),
+			draw.Share(2, h.LeaseExpiryRate, h.Counts.Claimed), draw.ShortCount(int(h.Counts.Failed))),
+		fmt.Sprintf("  wait p50 %s p95 %s p99 %s   run p50 %s p95 %s p99 %s", draw.FineDuration(h.Wait.P50), draw.FineDuration(h.Wait.P95), draw.FineDuration(h.Wait.P99), draw.FineDuration(h.Run.P50), draw.FineDuration(h.Run.P95), draw.FineDuration(h.Run.P99)),
+		"  in   " + draw.Sparkline(came), "  done " + draw.Sparkline(done), "",
 	}
 }
 
@@ -232,24 +233,7 @@ func (m *model) deadLines() []string {
 	}
 	lines := []string{bold.Render("  the newest dead letters")}
 	for _, j := range m.detail.dead {
-		lines = append(lines, fmt.Sprintf("  %s  %s ago  %s", j.ID, short(max(time.Since(j.FinishedAt), 0)), oneLine(j.Error)))
+		lines = append(lines, fmt.Sprintf("  %s  %s ago  %s", j.ID, draw.FineDuration(max(time.Since(j.FinishedAt), 0)), oneLine(j.Error)))
 	}
 	return lines
-}
-
-// sparkline draws values as bars of 8 heights. The largest value has the highest bar.
-func sparkline(values []float64) string {
-	bars := []rune("▁▂▃▄▅▆▇█")
-	most := 0.0
-	for _, v := range values {
-		most = max(most, v)
-	}
-	line := make([]rune, len(values))
-	for i, v := range values {
-		line[i] = ' '
-		if v > 0 {
-			line[i] = bars[min(int(v/most*float64(len(bars))), len(bars)-1)]
-		}
-	}
-	return string(line)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/internal/draw"
 	"github.com/sluice-queue/sluice/stat"
 )
 
@@ -67,10 +68,10 @@ func (m *model) title() string {
 	}
 	text := bold.Render("sluice top") + "  " + m.options.Label + "  "
 	if !s.at.IsZero() {
-		text += s.at.Format(time.TimeOnly) + "  " + faint.Render("read in "+short(s.took))
+		text += s.at.Format(time.TimeOnly) + "  " + faint.Render("read in "+draw.FineDuration(s.took))
 	}
 	if m.failed != nil {
-		text += "  " + alarm.Render("no answer for "+short(time.Since(m.since)))
+		text += "  " + alarm.Render("no answer for "+draw.FineDuration(time.Since(m.since)))
 	}
 	return text
 }
@@ -87,19 +88,19 @@ func (m *model) totals() string {
 		in += perSecond(q.Counts.Enqueued, q.Summary)
 		done += q.Rate
 	}
-	shown := "queues " + count(len(m.snapshot.queues))
+	shown := "queues " + draw.ShortCount(len(m.snapshot.queues))
 	if m.snapshot.more { // the figures are of the shown queues only
 		shown += "+"
 	}
 	parts := []string{
-		shown, "ready " + count(ready), "in flight " + count(flight),
-		fmt.Sprintf("in %s/s", rate(in)), fmt.Sprintf("done %s/s", rate(done)), styled(dead > 0, warning, "dead "+count(dead)),
+		shown, "ready " + draw.ShortCount(ready), "in flight " + draw.ShortCount(flight),
+		fmt.Sprintf("in %s/s", rate(in)), fmt.Sprintf("done %s/s", rate(done)), styled(dead > 0, warning, "dead "+draw.ShortCount(dead)),
 	}
 	if firing := m.firing(); firing > 0 {
-		parts = append(parts, alarm.Render("ALERTS "+count(firing)))
+		parts = append(parts, alarm.Render("ALERTS "+draw.ShortCount(firing)))
 	}
 	if uncertain > 0 {
-		parts = append(parts, alarm.Render("uncertain "+count(uncertain)))
+		parts = append(parts, alarm.Render("uncertain "+draw.ShortCount(uncertain)))
 	}
 	if !m.snapshot.at.IsZero() && !m.snapshot.tended {
 		parts = append(parts, alarm.Render("NO UPKEEP"))
@@ -185,55 +186,17 @@ func styled(is bool, style lipgloss.Style, text string) string {
 
 func oneLine(text string) string { return sluice.Brief(text) }
 
-// share formats a share in percent, with this many digits. Without a whole, there is no share.
-func share(digits int, part float64, of int64) string {
-	if of == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.*f %%", digits, 100*part)
-}
-
-// count formats a number with blanks between the thousands, or shortened if it is large.
-func count(n int) string {
-	switch {
-	case n >= 10_000_000:
-		return strconv.Itoa(n/1_000_000) + "M"
-	case n >= 100_000:
-		return strconv.Itoa(n/1000) + "k"
-	case n >= 1000:
-		return fmt.Sprintf("%d %03d", n/1000, n%1000)
-	}
-	return strconv.Itoa(n)
-}
-
 // bounded is count for a number at which counting may have stopped.
 func bounded(n int) string {
 	if n >= sluice.DepthLimit {
-		return count(n) + "+"
+		return draw.ShortCount(n) + "+"
 	}
-	return count(n)
+	return draw.ShortCount(n)
 }
 
 func rate(perSecond float64) string {
 	if perSecond >= 100 || perSecond == 0 {
-		return count(int(perSecond + 0.5))
+		return draw.ShortCount(int(perSecond + 0.5))
 	}
 	return strconv.FormatFloat(perSecond, 'f', 1, 64)
-}
-
-// short formats a duration in at most 6 characters.
-func short(d time.Duration) string {
-	switch {
-	case d < time.Millisecond:
-		return strconv.FormatInt(d.Microseconds(), 10) + "µs"
-	case d < time.Second:
-		return strconv.FormatInt(d.Milliseconds(), 10) + "ms"
-	case d < time.Minute:
-		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + "s"
-	case d < time.Hour:
-		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
-	}
-	return strconv.Itoa(int(d.Hours()/24)) + "d"
 }
