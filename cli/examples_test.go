@@ -127,7 +127,7 @@ func TestDocsOfSQLRun(t *testing.T) {
 	}
 	run("sluice", "migrate", "-q", "--db", db)
 	run("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", script, db)
-	if shown := run("psql", "-X", "-At", "-c", "select state, convert_from(result, 'utf8'), (select draw.Count(*) from sent) from sluice.jobs", db); shown != `completed|{"sent": 1}|1`+"\n" {
+	if shown := run("psql", "-X", "-At", "-c", "select state, convert_from(result, 'utf8'), (select count(*) from sent) from sluice.jobs", db); shown != `completed|{"sent": 1}|1`+"\n" {
 		t.Errorf("the job is %s", shown)
 	}
 }

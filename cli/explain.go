@@ -137,7 +137,7 @@ func diagnose(command *cobra.Command, err error) (code int, todo string) {
 	case errors.As(err, &server) && (strings.HasPrefix(server.Code, "28") || server.Code == "3D000"): // wrong user or database
 		return exitUnreachable, "check the user, the password and the database in --db (or SLUICE_DB)"
 	case errors.As(err, &server) && server.Code == "53300": // too many connections
-		return exitUnreachable, "end what holds connections (select application_name, draw.Count(*) from pg_stat_activity group by 1), give each process fewer with pool_max_conns=N in --db (or SLUICE_DB), or allow more: alter role ROLE connection limit N; or alter system set max_connections = N, and a restart"
+		return exitUnreachable, "end what holds connections (select application_name, count(*) from pg_stat_activity group by 1), give each process fewer with pool_max_conns=N in --db (or SLUICE_DB), or allow more: alter role ROLE connection limit N; or alter system set max_connections = N, and a restart"
 	case diskFull(err):
 		return exitUnreachable, "make room on the disk of the database; «sluice doctor» says how much is left"
 	case errors.Is(err, context.Canceled):

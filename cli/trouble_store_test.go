@@ -82,7 +82,7 @@ func troublesOfStores() []trouble {
 				conn, err := pgx.Connect(s.Context(), s.db)
 				s.ok(err)
 				s.Cleanup(func() { _ = conn.Close(context.WithoutCancel(s.Context())) })
-				_, err = conn.Exec(s.Context(), "begin isolation level repeatable read; select draw.Count(*) from sluice.job")
+				_, err = conn.Exec(s.Context(), "begin isolation level repeatable read; select count(*) from sluice.job")
 				s.ok(err)
 				s.ok(s.server.SetClock(20 * time.Minute))
 				s.open()
