@@ -208,10 +208,12 @@ func (unrenewed) Renew(context.Context, []sluice.Renewal) ([]sluice.ID, error) {
 }
 
 // beNewer makes the test the newer program that has made step 99: from here on the last step that the test knows is the one
-// that came then, and that programs of before do not work with.
+// that came then, and that programs of before do not work with. They knew a made-up step 0.
 func (s *scene) beNewer() {
 	s.Helper()
-	s.sql(`update sluice_migration set works_from = version, applied_at = (select applied_at from sluice_migration where version = 99)
+	s.sql(`insert into sluice_migration (version, name, checksum, works_from, applied_at)
+		select 0, 'of before', 'x', 0, applied_at from sluice_migration where version = 1;
+		update sluice_migration set works_from = version, applied_at = (select applied_at from sluice_migration where version = 99)
 		where version = (select max(version) from sluice_migration where version < 99);
 		delete from sluice_migration where version = 99`)
 }

@@ -117,8 +117,8 @@ func Pending(steps []sluice.Migration, applied []Applied) ([]sluice.Migration, e
 	had := make(map[int]bool, len(applied))
 	for _, a := range applied {
 		had[a.Version] = true
-		if a.Version > len(steps) {
-			continue
+		if a.Version < 1 || a.Version > len(steps) {
+			continue // not a step of this program
 		}
 		if known := steps[a.Version-1]; known.Checksum != a.Checksum {
 			return nil, fmt.Errorf("schema step %d (%s) was applied with checksum %s, this program has %s: the file was changed after it was released",

@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"slices"
 	"time"
 
@@ -215,4 +217,15 @@ func MissesWhatCame(processes int, counts ...int) bool {
 		c.set(of(n))
 	}
 	return c.missed("q")
+}
+
+// KnowOneStepMore makes this process a program of the next version: it knows one schema step more, with these
+// statements, for programs that know worksFrom steps. Undo makes it the present version again. Tests that do so run alone.
+func KnowOneStepMore(statements string, worksFrom int) (undo func()) {
+	present := schemaSteps
+	steps, err := present()
+	next := sluice.Migration{Version: len(steps) + 1, Name: "of the next version", SQL: statements, Checksum: fmt.Sprintf("%x", sha256.Sum256([]byte(statements))), WorksFrom: worksFrom}
+	steps = append(slices.Clone(steps), next)
+	schemaSteps = func() ([]sluice.Migration, error) { return steps, err }
+	return func() { schemaSteps = present }
 }

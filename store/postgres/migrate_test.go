@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,15 +16,15 @@ import (
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-// stepOf brings an empty database to an older step of the schema, and returns all steps.
-func stepOf(t *testing.T, url string, step int) []sluice.Migration {
+// stepOf brings an empty database to an older step of the schema.
+func stepOf(t *testing.T, url string, step int) {
 	t.Helper()
 	pending, err := postgres.PendingMigrations(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if step == 0 {
-		return pending
+		return
 	}
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
@@ -42,7 +43,6 @@ func stepOf(t *testing.T, url string, step int) []sluice.Migration {
 			t.Fatal(err)
 		}
 	}
-	return pending
 }
 
 // migrateAtOnce migrates from many connections of their own, which all look before the first of them begins.
@@ -78,8 +78,11 @@ func migrateAtOnce(t *testing.T, url string, processes int) {
 	}
 }
 
-// TestFiftyProcessesMigrateAtOnce has no other test beside it: it takes fifty of the server's connections.
+// TestFiftyProcessesMigrateAtOnce has no other test beside it: it takes fifty of the server's connections, and changes
+// the version of this process. Its version knows two made-up steps more.
 func TestFiftyProcessesMigrateAtOnce(t *testing.T) {
+	t.Cleanup(postgres.KnowOneStepMore("create table sluice.mood (job uuid primary key, mood text not null)", 1))
+	t.Cleanup(postgres.KnowOneStepMore("alter table sluice.mood add column since timestamptz", 1))
 	steps, err := postgres.PendingMigrations(t.Context(), pgtest.NewDatabase(t))
 	if err != nil {
 		t.Fatal(err)
@@ -101,6 +104,61 @@ func TestFiftyProcessesMigrateAtOnce(t *testing.T) {
 			migrateAtOnce(t, url, processes)
 		})
 	}
+}
+
+// TestNextVersionMigratesADatabaseOfThisOne changes the version of this process, so it has no other test beside it.
+func TestNextVersionMigratesADatabaseOfThisOne(t *testing.T) {
+	url := migrated.Copy(t)
+	store := openStore(t, url)
+	client := sluice.NewClient(store, sluice.ClientOptions{})
+	enqueue := func() error {
+		_, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: []byte(`{}`)})
+		return err
+	}
+	if err := enqueue(); err != nil {
+		t.Fatal(err)
+	}
+	stored := func(want int, what, query string) {
+		t.Helper()
+		var got int
+		if err := store.Pool().QueryRow(t.Context(), query).Scan(&got); err != nil || got != want {
+			t.Errorf("%s: %d, want %d (%v)", what, got, want, err)
+		}
+	}
+	const makesMood = "create table sluice.mood (job uuid primary key, mood text not null); insert into sluice.mood select id, 'new' from sluice.job;"
+
+	undo := postgres.KnowOneStepMore(makesMood+" insert into sluice.mood values (null, null)", 1)
+	if _, err := postgres.Migrate(t.Context(), url); err == nil || !strings.Contains(err.Error(), "step 2 (of the next version)") {
+		t.Errorf("a step that fails gives %v", err)
+	}
+	stored(0, "tables of a step that failed", "select count(*) from pg_tables where tablename = 'mood'")
+	stored(1, "steps after one that failed", "select count(*) from sluice.migration")
+	undo()
+
+	undo = postgres.KnowOneStepMore(makesMood, 1)
+	if _, err := postgres.Open(t.Context(), url, postgres.Options{}); !errors.Is(err, sluice.ErrNotMigrated) {
+		t.Errorf("the next version opens a database of this one: %v", err)
+	}
+	if steps, err := postgres.Migrate(t.Context(), url); err != nil || len(steps) != 1 {
+		t.Errorf("the next version ran %v, want 1 step: %v", steps, err)
+	}
+	stored(1, "rows that the step made of old ones", "select count(*) from sluice.mood")
+	undo()
+
+	if err := enqueue(); err != nil {
+		t.Errorf("a program of this version, beside the step that works with it: %v", err)
+	}
+	if again, err := postgres.Open(t.Context(), url, postgres.Options{Migrate: true}); err != nil {
+		t.Errorf("this version opens a database of the next one: %v", err)
+	} else {
+		_ = again.Close()
+	}
+
+	undo = postgres.KnowOneStepMore(makesMood+" -- changed", 1)
+	if _, err := postgres.Migrate(t.Context(), url); err == nil || !strings.Contains(err.Error(), "the file was changed after it was released") {
+		t.Errorf("a step whose text was changed gives %v", err)
+	}
+	undo()
 }
 
 // TestMigrationSeesTheOthersWhateverTheIsolation has a role's default at which a transaction sees only what was there

@@ -2,8 +2,12 @@ package sqlite
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
 	"time"
 
+	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/health"
 )
 
@@ -95,3 +99,14 @@ func Migrated(ctx context.Context, tx Tx, change string) error {
 
 // SteadyClock is what the clock says that leases and rates go by.
 func (s *Store) SteadyClock() int64 { return s.steady.at() }
+
+// KnowOneStepMore makes this process a program of the next version: it knows one schema step more, with these
+// statements, for programs that know worksFrom steps. Undo makes it the present version again. Tests that do so run alone.
+func KnowOneStepMore(statements string, worksFrom int) (undo func()) {
+	present := schemaSteps
+	steps, err := present()
+	next := sluice.Migration{Version: len(steps) + 1, Name: "of the next version", SQL: statements, Checksum: fmt.Sprintf("%x", sha256.Sum256([]byte(statements))), WorksFrom: worksFrom}
+	steps = append(slices.Clone(steps), next)
+	schemaSteps = func() ([]sluice.Migration, error) { return steps, err }
+	return func() { schemaSteps = present }
+}

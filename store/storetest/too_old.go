@@ -33,9 +33,12 @@ func TooOld(t *testing.T, store sluice.Store, tables, moment string, change func
 		t.Helper()
 		must(presence.Given(store).Heartbeat(t.Context(), presence.Holder{ID: id, Role: presence.RoleWorker, Queues: []string{"mail"}}))
 	}
+	// The old program knew a made-up step 0 alone.
+	must(change("insert into " + tables + "migration (version, name, checksum, works_from, applied_at) select 0, 'of before', 'x', 0, applied_at from " + tables + "migration where version = 1"))
 	applied := "update " + tables + "migration set applied_at = (select started from " + tables + "holder) "
 	newest := " where version = (select max(version) from " + tables + "migration)"
 	beat("old")
+	must(change("update " + tables + "migration set works_from = 0" + newest))
 	// The database may have been made while another test had set the clock.
 	must(change(applied + "- " + moment))
 	must(change(applied + "+ " + moment + newest))

@@ -1,4 +1,0 @@
--- 0009 What keeps a holder from its work, so that people see it.
--- works with programs from: 8
-
-alter table sluice.holder add column trouble text not null default '';

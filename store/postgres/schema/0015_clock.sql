@@ -1,2 +1,0 @@
--- 0015 Nothing: leases go by the server's own clock here. Both stores count the same steps.
--- works with programs from: 8

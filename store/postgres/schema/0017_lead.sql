@@ -1,9 +1,0 @@
--- 0017 Who does what one process does at a time: upkeep, and following the runs at each engine.
--- works with programs from: 8
-
-create table sluice.lead (
-    task   text        primary key,
-    holder text        not null,
-    since  timestamptz not null,
-    until  timestamptz not null
-);

@@ -1,2 +1,0 @@
--- 0020 Nothing: the checks of this store are as they were. Both stores count the same steps.
--- works with programs from: 8

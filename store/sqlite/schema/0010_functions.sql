@@ -1,2 +1,0 @@
--- 0010 Nothing: functions for other languages are PostgreSQL's. Both stores count the same steps.
--- works with programs from: 8

@@ -1,2 +1,0 @@
--- 0019 Nothing: whoever may read the file reads all of it. Both stores count the same steps.
--- works with programs from: 8

@@ -1,2 +1,0 @@
--- 0026 Nothing: the index that this step remakes misled PostgreSQL's planner. Both stores count the same steps.
--- works with programs from: 8
