@@ -46,7 +46,7 @@ type Job struct {
 	// ClaimedAt is when the present, or for a finished job the last, claim was made.
 	ClaimedAt time.Time `json:"claimed_at,omitzero"`
 	// DispatchedAt is when the engine had taken the run of the present, or for a finished job the last, claim. Zero: no
-	// run was started, or a program older than this field started it.
+	// run was started.
 	DispatchedAt time.Time `json:"dispatched_at,omitzero"`
 	LeaseUntil   time.Time `json:"lease_until,omitzero"`
 	// Ref names the engine's run, and Engine says where it runs; see engine.Location. They are set while a run is intended or

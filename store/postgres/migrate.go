@@ -24,11 +24,11 @@ const migrationLock = 0x536c75696365 // "Sluice"
 const createMigrationTable = `
 create schema if not exists sluice;
 create table if not exists sluice.migration (
-    version    integer     primary key,
-    name       text        not null,
-    checksum   text        not null,
-    works_from integer     not null,
-    applied_at timestamptz not null default now()
+    version    integer     primary key,           -- the number of the step
+    name       text        not null,              -- the name of the step
+    checksum   text        not null,              -- the checksum of its text
+    works_from integer     not null,              -- the first step whose programs work with the schema
+    applied_at timestamptz not null default now() -- when a process ran the step
 )`
 
 // Migrate brings the schema and the functions for other languages up to date, and returns the steps that it ran.

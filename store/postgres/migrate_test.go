@@ -167,3 +167,19 @@ func TestMigrationSeesTheOthersWhateverTheIsolation(t *testing.T) {
 	url := pgtest.NewDatabase(t) + "&default_transaction_isolation=serializable"
 	migrateAtOnce(t, url, 10)
 }
+
+func TestSchemaExplainsEveryTableAndColumn(t *testing.T) {
+	t.Parallel()
+	store := openStore(t, migrated.Copy(t))
+	const isOurs = "c.relnamespace = 'sluice'::regnamespace and c.relname <> 'migration'" // which is made before the steps
+	for what, query := range map[string]string{
+		"tables and views": "select c.relname::text from pg_class c where " + isOurs + " and c.relkind in ('r', 'v') and obj_description(c.oid, 'pg_class') is null",
+		"columns": "select c.relname || '.' || a.attname from pg_class c join pg_attribute a on a.attrelid = c.oid where " + isOurs +
+			" and c.relkind = 'r' and a.attnum > 0 and not a.attisdropped and col_description(c.oid, a.attnum) is null",
+	} {
+		rows, _ := store.Pool().Query(t.Context(), query)
+		if silent, err := pgx.CollectRows(rows, pgx.RowTo[string]); err != nil || len(silent) != 0 {
+			t.Errorf("%s without a comment: %q, %v", what, silent, err)
+		}
+	}
+}

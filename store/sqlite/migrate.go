@@ -19,11 +19,11 @@ var schemaFiles embed.FS
 
 const createMigrationTable = `
 create table if not exists sluice_migration (
-    version    integer primary key,
-    name       text    not null,
-    checksum   text    not null,
-    works_from integer not null,
-    applied_at integer not null
+    version    integer primary key, -- the number of the step
+    name       text    not null,    -- the name of the step
+    checksum   text    not null,    -- the checksum of its text
+    works_from integer not null,    -- the first step whose programs work with the schema
+    applied_at integer not null     -- when a process ran the step, in µs since 1970 in UTC
 )`
 
 // Migrate brings the schema of a file up to date, and returns the steps that it ran. If the file

@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"errors"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -76,4 +77,29 @@ func TestNextVersionMigratesAFileOfThisOne(t *testing.T) {
 		t.Errorf("a step whose text was changed gives %v", err)
 	}
 	undo()
+}
+
+func TestSchemaExplainsEveryColumn(t *testing.T) {
+	t.Parallel()
+	store := openStore(t, filepath.Join(t.TempDir(), "sluice.db"))
+	rows, err := store.DB().QueryContext(t.Context(), `select m.name, m.sql, x.name from sqlite_master m, pragma_table_xinfo(m.name) x
+		where m.type = 'table' and m.name like 'sluice!_%' escape '!'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	columns := 0
+	for rows.Next() {
+		var table, text, column string
+		if err := rows.Scan(&table, &text, &column); err != nil {
+			t.Fatal(err)
+		}
+		columns++
+		if !regexp.MustCompile(`(?m)^ +` + column + ` .* -- \S`).MatchString(text) {
+			t.Errorf("the column %s of %s has no comment", column, table)
+		}
+	}
+	if err := rows.Err(); err != nil || columns < 250 {
+		t.Errorf("%d columns, %v", columns, err)
+	}
 }

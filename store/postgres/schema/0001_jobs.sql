@@ -1002,7 +1002,6 @@ comment on column sluice.function_set.version is 'the version of the functions';
 comment on column sluice.function_set.checksum is 'the checksum of the text';
 comment on column sluice.function_set.installed is 'when a migration installed the functions';
 
-
 -- Functions that triggers and views need. Functions for other languages are not part of the schema steps.
 
 -- Tells claims that limits or settings have changed: they look at the tenant queues anew.

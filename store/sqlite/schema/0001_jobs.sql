@@ -561,7 +561,6 @@ create table sluice_follower (
     made_at   integer not null             -- when somebody made the follower, in µs
 ) strict;
 
-
 -- Views and triggers.
 
 -- One row per job, whatever its state: select from it.
