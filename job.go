@@ -47,7 +47,8 @@ type Job struct {
 	// Releases counts the claims that a holder handed back. Recoveries counts the claims whose holder was lost.
 	Releases   int `json:"releases"`
 	Recoveries int `json:"recoveries"`
-	// Holder names the process that claimed the job last, as host:pid:nonce. Empty: none.
+	// Holder names the process that has the claim, as host:pid:nonce. A finished job keeps the last one. Empty:
+	// none.
 	Holder string `json:"holder,omitempty"`
 	// ClaimedAt is when the holder claimed the job; for a finished job, the last claim.
 	ClaimedAt time.Time `json:"claimed_at,omitzero"`

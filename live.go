@@ -193,8 +193,8 @@ func (l *LiveSettings) wait(ctx context.Context, name string) error {
 
 // Now returns the earliest time that the store's clock can show. Zero: nobody has read it yet.
 //
-// Now lags behind the store's clock by at most the duration of a reading, so that a caller who waits for an instant
-// is never early. This process's own clock only adds the time since the reading.
+// Now lags behind the store's clock by at most the duration of a reading, so a caller who waits for an instant is
+// never early. This process's own clock only adds the time since the reading.
 func (l *LiveSettings) Now() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
