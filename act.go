@@ -9,15 +9,22 @@ import (
 	"time"
 )
 
-// Cancel ends unfinished jobs. A claimed job's handler sees its context end. Jobs that cannot be
-// cancelled are in a *BatchError: ErrNotFound, or ErrNotAllowed for a finished one.
+// Cancel cancels unfinished jobs. The context of a claimed job's handler ends.
+//
+// If Cancel cannot cancel a job, the error is a [*BatchError]. It holds [ErrNotFound] for an unknown job and
+// [ErrNotAllowed] for a finished or uncertain one.
 func (c *Client) Cancel(ctx context.Context, ids []ID, act Act) error {
 	return c.act("cancel", ids, &act, func() ([]error, error) { return c.store.Cancel(ctx, ids, act) })
 }
 
-// Requeue gives dead, cancelled and uncertain jobs a new life: due now, attempts at zero, the next
-// generation; their history stays. It needs a reason. A job of which a run may still be open waits
-// until that has ended, unless the act says BesideOpenRun; an uncertain one does not wait: whoever requeues it has decided.
+// Requeue gives dead, cancelled and uncertain jobs a new life. A requeued job is due now, has no expiry and no
+// failed attempts, and is in its next generation. Its earlier attempts stay listed. The act needs a reason.
+//
+// A job with an orphan run waits until that run has ended, unless the act sets BesideOpenRun. An uncertain job does
+// not wait, because the person who requeues it has decided.
+//
+// If Requeue cannot requeue a job, the error is a [*BatchError]. It holds [ErrNotFound], [ErrNotAllowed], or
+// [ErrDuplicate] if another unfinished job holds the key.
 func (c *Client) Requeue(ctx context.Context, ids []ID, act Act) error {
 	if act.Reason == "" {
 		return invalid("reason", "a requeue needs one; it is kept in the audit")
@@ -26,10 +33,12 @@ func (c *Client) Requeue(ctx context.Context, ids []ID, act Act) error {
 	return c.act("requeue", ids, &act, func() ([]error, error) { return c.store.Requeue(ctx, ids, act) })
 }
 
-// UndoRequeue takes back the requeue of jobs that still wait, and of which nobody has claimed any since: each is dead or
-// cancelled again, with the error, the figures and the end that it had. Its key is free again, and jobs that wait for it go
-// on. Others are in a *BatchError: ErrNotFound, or ErrNotAllowed; that of an uncertain job cannot be undone, because nothing
-// is left of what was known of its run.
+// UndoRequeue takes back the requeue of jobs that still wait and that nobody has claimed since. Each job is dead or
+// cancelled again, with its former error, counts and end. Its key is free again, and the jobs that wait for it go
+// on.
+//
+// Other jobs are in a [*BatchError], as [ErrNotFound] or [ErrNotAllowed]. UndoRequeue refuses a job that was
+// uncertain, because the store keeps nothing of an uncertain life.
 func (c *Client) UndoRequeue(ctx context.Context, ids []ID, act Act) error {
 	act.Undo = true
 	return c.act("undo the requeue of", ids, &act, func() ([]error, error) {
@@ -43,9 +52,10 @@ func (c *Client) UndoRequeue(ctx context.Context, ids []ID, act Act) error {
 	})
 }
 
-// Resolve ends uncertain jobs, by what a person found out of their runs: StateCompleted if the work was done, StateDead if
-// it was not. It counts no attempt. It needs a reason; whoever is not sure leaves the job uncertain. A dead one can be
-// requeued.
+// Resolve ends uncertain jobs with the outcome that a person found out: [StateCompleted] if the work was done, else
+// [StateDead]. It counts no attempt. The act needs a reason.
+//
+// If you are not sure, leave the job uncertain. A dead job can be requeued.
 func (c *Client) Resolve(ctx context.Context, ids []ID, outcome State, act Act) error {
 	if act.Reason == "" {
 		return invalid("reason", "who says what became of a run must say how that is known; it is kept in the audit")
@@ -56,9 +66,11 @@ func (c *Client) Resolve(ctx context.Context, ids []ID, outcome State, act Act) 
 	return c.act("resolve", ids, &act, func() ([]error, error) { return c.store.Resolve(ctx, ids, outcome, act) })
 }
 
-// Terminate has upkeep end the stray runs of jobs by force: those that go on although their job was cancelled (see
-// engine.OrphanRun). It needs a reason. Jobs without such a run are in a *BatchError: ErrNotFound, or ErrNotAllowed where the job
-// is known; cancel an unfinished one first.
+// Terminate makes upkeep terminate the orphan runs of jobs: runs that go on although their job was cancelled. See
+// engine.OrphanRun. The act needs a reason.
+//
+// A job without an orphan run is in a [*BatchError]: [ErrNotAllowed] if the job is known, else [ErrNotFound].
+// Cancel an unfinished job first.
 func (c *Client) Terminate(ctx context.Context, ids []ID, act Act) error {
 	if act.Reason == "" {
 		return invalid("reason", "ending a run by force needs one; it is kept in the audit")
@@ -66,12 +78,13 @@ func (c *Client) Terminate(ctx context.Context, ids []ID, act Act) error {
 	return c.act("terminate", ids, &act, func() ([]error, error) { return c.store.Terminate(ctx, ids, act) })
 }
 
-// RunNow makes queued jobs due at once. It does not pass by a paused queue.
+// RunNow makes queued jobs due at once. A paused queue stays paused.
 func (c *Client) RunNow(ctx context.Context, ids []ID, act Act) error {
 	return c.Reschedule(ctx, ids, time.Time{}, act)
 }
 
-// Reschedule changes when queued jobs are due; a zero time means now.
+// Reschedule changes the due time of queued jobs. A zero time means now. Other jobs are in a [*BatchError], as
+// [ErrNotFound] or [ErrNotAllowed].
 func (c *Client) Reschedule(ctx context.Context, ids []ID, dueAt time.Time, act Act) error {
 	if err := checkInstant("due_at", dueAt); err != nil {
 		return err
@@ -81,12 +94,13 @@ func (c *Client) Reschedule(ctx context.Context, ids []ID, dueAt time.Time, act 
 	})
 }
 
-// dueText is how the audit tells when a job is due.
+// dueText is the due time of a job, as the audit keeps it.
 type dueText struct {
 	DueAt time.Time `json:"due_at"`
 }
 
-// DueText tells the audit when a job is due: stores add it to EventReschedule, before and after.
+// DueText returns the due time of a job as the audit keeps it. Stores write it to Before and After of each entry of
+// [EventReschedule].
 func DueText(at time.Time) json.RawMessage {
 	text, err := json.Marshal(dueText{at.UTC()})
 	if err != nil {
@@ -95,9 +109,11 @@ func DueText(at time.Time) json.RawMessage {
 	return text
 }
 
-// UndoReschedule makes queued jobs due when they were before they were last rescheduled; an undo can be undone in the same
-// way. Jobs that nobody has rescheduled in their present life, or that were claimed or put off since, are in a *BatchError as
-// ErrNotAllowed. It reads each job and its last 100 entries of the audit.
+// UndoReschedule gives queued jobs the due time from before their last reschedule. A second UndoReschedule takes
+// back the first.
+//
+// A job is in a [*BatchError] as [ErrNotAllowed] if nobody rescheduled it in its present life, or if it was claimed
+// or put off since. UndoReschedule reads each job and the last 100 audit entries of each.
 func (c *Client) UndoReschedule(ctx context.Context, ids []ID, act Act) error {
 	return c.act("undo the reschedule of", ids, &act, func() ([]error, error) {
 		errs := make([]error, len(ids))
@@ -111,7 +127,8 @@ func (c *Client) UndoReschedule(ctx context.Context, ids []ID, act Act) error {
 	})
 }
 
-// undoReschedule undoes that of one job; refused says why it cannot be.
+// undoReschedule undoes the last reschedule of one job. Refused says why the job cannot be undone; err is any other
+// failure.
 func (c *Client) undoReschedule(ctx context.Context, id ID, act Act) (refused, err error) {
 	due, refused, err := c.dueBefore(ctx, id)
 	if refused != nil || err != nil {
@@ -124,7 +141,7 @@ func (c *Client) undoReschedule(ctx context.Context, id ID, act Act) (refused, e
 	return errs[0], nil
 }
 
-// dueBefore finds when a job was due before it was last rescheduled.
+// dueBefore returns when a job was due before its last reschedule. Refused says why there is no such time.
 func (c *Client) dueBefore(ctx context.Context, id ID) (due time.Time, refused, err error) {
 	job, err := c.store.Job(ctx, id)
 	if errors.Is(err, ErrNotFound) {
@@ -153,12 +170,13 @@ func (c *Client) dueBefore(ctx context.Context, id ID) (due time.Time, refused, 
 	return due, fmt.Errorf("nobody has rescheduled it: %w", ErrNotAllowed), nil
 }
 
-// Delete deletes dead and cancelled jobs now, whatever their queue keeps. Their audit entries
-// stay.
+// Delete deletes dead and cancelled jobs now, even if the settings of their queue keep them longer. Their audit
+// entries stay. Other jobs are in a [*BatchError], as [ErrNotFound] or [ErrNotAllowed].
 func (c *Client) Delete(ctx context.Context, ids []ID, act Act) error {
 	return c.act("delete", ids, &act, func() ([]error, error) { return c.store.DeleteJobs(ctx, ids, act) })
 }
 
+// act checks an act, runs do for the jobs, and returns the errors of single jobs as a [*BatchError].
 func (c *Client) act(verb string, ids []ID, act *Act, do func() ([]error, error)) error {
 	if err := act.Check(); err != nil {
 		return err
@@ -182,8 +200,10 @@ func (c *Client) act(verb string, ids []ID, act *Act, do func() ([]error, error)
 	return nil
 }
 
-// Check says which rule an act breaks, as an [ErrInvalid], and gives it an ID if it has none. Every verb that a person
-// causes checks its act; a feature with verbs of its own does it too.
+// Check returns the rule that an act breaks, as an [ErrInvalid], and gives the act an ID if it has none. By has at
+// most [MaxLabelBytes], Reason at most 1,000 bytes.
+//
+// Every verb that a person causes checks its act. A feature with verbs of its own must do so too.
 func (a *Act) Check() error {
 	if a.By == "" {
 		return invalid("by", "who acts must be said; it is kept in the audit")
@@ -200,7 +220,7 @@ func (a *Act) Check() error {
 	return nil
 }
 
-// Queue looks up a queue's settings. A queue that is not stored is an ErrNotFound.
+// Queue returns a queue with its settings. An unknown queue is an [ErrNotFound].
 func (c *Client) Queue(ctx context.Context, name string) (Queue, error) {
 	var queues []Queue
 	if CheckQueueName(name) == nil {
@@ -215,7 +235,7 @@ func (c *Client) Queue(ctx context.Context, name string) (Queue, error) {
 	return queues[0], nil
 }
 
-// Queues lists queues with their settings, by name.
+// Queues lists queues with their settings, sorted by name.
 func (c *Client) Queues(ctx context.Context, filter QueueFilter) ([]Queue, error) {
 	queues, err := c.store.Queues(ctx, filter)
 	for i := range queues {
@@ -224,18 +244,20 @@ func (c *Client) Queues(ctx context.Context, filter QueueFilter) ([]Queue, error
 	return queues, err
 }
 
-// named chooses a queue by its name.
+// named returns the filter for one queue.
 func named(queue string) QueueFilter { return QueueFilter{Names: []string{queue}} }
 
-// ChangeSettings changes a queue's settings. It reads them, lets change edit them, checks the whole
-// and stores it with one audit entry; if somebody else changed them in between, it begins anew. A
-// change that changes nothing is not stored. Change may be called more than once for one change.
+// ChangeSettings changes the settings of a queue. It reads the settings, lets change edit them, checks them, and
+// stores them with one audit entry.
+//
+// If somebody else changes the queue in the meantime, ChangeSettings begins again, so it may call change more than
+// once. It stores nothing if the settings stay equal.
 func (c *Client) ChangeSettings(ctx context.Context, name string, act Act, change func(*Settings) error) (Queue, error) {
 	return c.ChangeQueue(ctx, name, act, func(q *Queue) error { return q.Settings.Change(change) })
 }
 
-// ChangeQueue is ChangeSettings for a change of a queue's Settings and Plans. Only these two are stored. Package changes
-// makes plans.
+// ChangeQueue changes the settings of a queue and its scheduled changes, by the rules of [Client.ChangeSettings].
+// It stores Settings and Plans, and no other field. Package changes makes plans.
 func (c *Client) ChangeQueue(ctx context.Context, name string, act Act, change func(*Queue) error) (Queue, error) {
 	if err := CheckGiven("change", change); err != nil {
 		return Queue{}, err
@@ -263,6 +285,7 @@ func (c *Client) ChangeQueue(ctx context.Context, name string, act Act, change f
 	}
 }
 
+// saveQueue checks an act and a queue's settings, and stores the queue.
 func (c *Client) saveQueue(ctx context.Context, queue Queue, act Act) (Queue, error) {
 	if err := act.Check(); err != nil {
 		return Queue{}, err
@@ -278,8 +301,8 @@ func (c *Client) saveQueue(ctx context.Context, queue Queue, act Act) (Queue, er
 	return stored, nil
 }
 
-// CheckSettings returns the rule that settings break, as an ErrInvalid. Whether a payload_schema is a JSON Schema is
-// checked by the client's PayloadChecker, if it has one.
+// CheckSettings returns the rule that settings break, as an [ErrInvalid]. If the client has a [PayloadChecker],
+// CheckSettings also checks that payload_schema is a JSON Schema.
 func (c *Client) CheckSettings(settings Settings) error {
 	if err := settings.Check(); err != nil {
 		return err
@@ -293,14 +316,14 @@ func (c *Client) CheckSettings(settings Settings) error {
 	return nil
 }
 
-// Pause stops the claims of a queue; what runs goes on, and nothing is lost.
+// Pause pauses a queue: nobody claims from it. Jobs that run go on, and no job is lost.
 func (c *Client) Pause(ctx context.Context, queue string, act Act) error {
 	_, err := c.setPaused(ctx, queue, true, time.Time{}, act)
 	return err
 }
 
-// PauseFor is Pause for a while, after which the queue opens by itself, and says when that is. The while
-// is counted by the store's clock.
+// PauseFor pauses a queue for a while, by the store's clock, and returns when it opens again by itself. The while
+// must be longer than 0.
 func (c *Client) PauseFor(ctx context.Context, queue string, while time.Duration, act Act) (until time.Time, err error) {
 	if while <= 0 {
 		return until, invalid("while", fmt.Sprintf("%s is not longer than nothing", while))
@@ -315,15 +338,17 @@ func (c *Client) PauseFor(ctx context.Context, queue string, while time.Duration
 	return paused.Settings.PausedUntil, err
 }
 
-// clockSlack is how far this process's clock may be from the store's before it matters.
+// clockSlack is the most by which this process's clock may differ from the store's before PauseFor corrects the
+// end.
 const clockSlack = time.Second
 
-// Resume opens a paused queue; it continues where it was.
+// Resume opens a paused queue. Its waiting jobs keep their places.
 func (c *Client) Resume(ctx context.Context, queue string, act Act) error {
 	_, err := c.setPaused(ctx, queue, false, time.Time{}, act)
 	return err
 }
 
+// setPaused pauses a queue until an instant (zero: until somebody resumes the queue), or resumes it.
 func (c *Client) setPaused(ctx context.Context, queue string, paused bool, until time.Time, act Act) (Queue, error) {
 	return c.ChangeSettings(ctx, queue, act, func(s *Settings) error {
 		s.Paused, s.PausedUntil = paused, storedInstant(until)

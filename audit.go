@@ -5,48 +5,56 @@ import (
 	"time"
 )
 
-// Act says who wants a change, and why. It is written to the audit with the change.
+// Act says who wants a change, and why. Stores write it to the audit with the change.
 type Act struct {
-	// By names the person or program. Required.
+	// By names the person or program. Required. At most [MaxLabelBytes].
 	By string
-	// Reason says why. Required for a requeue.
+	// Reason says why. At most 1,000 bytes. Required by Requeue, Resolve, Terminate and DeleteQueue of [Client].
+	// Default: none.
 	Reason string
-	// ID tells this act from every other. Default: a new one. The same act sent again, after an
-	// answer was lost, does not repeat what it did; so an id is for one call alone.
+	// ID names one call. Default: a new ID. A store does not repeat an act that it receives again after a lost
+	// answer, so do not use one ID for two calls.
 	ID ID
-	// BesideOpenRun lets Requeue start jobs beside runs of theirs that may still be open; see engine.OrphanRun. The audit tells
-	// for which runs a person decided so. Default: the next run waits until those have ended.
+	// BesideOpenRun lets Requeue start a job although an orphan run of it may still be open; see engine.OrphanRun.
+	// The audit keeps for which runs a person decided so. Default: the job waits until those runs have ended.
 	BesideOpenRun bool
-	// Undo lets Requeue take back what it did: see Client.UndoRequeue.
+	// Undo makes Store.Requeue take back a requeue. [Client.UndoRequeue] sets it.
 	Undo bool
 }
 
-// Object is the kind of thing an audit entry tells of.
+// Object is the kind of thing that an audit entry is about. Package audit has the kinds.
 type Object string
 
-// AuditEntry is one line of the audit, which is only ever added to.
+// AuditEntry is one entry of the audit. Stores add entries and never change them; package audit deletes old ones.
 type AuditEntry struct {
-	Seq    int64     `json:"seq"`
-	At     time.Time `json:"at"`
-	Actor  string    `json:"actor"`
-	Object Object    `json:"object"`
-	// Name is that of the queue, tenant or tier; for a job it is the name of its queue, for an alert what alert.RuleName gives,
-	// for an operation its id, for a policy queues, for the audit keep or head.
+	// Seq numbers the entries of a store, in the order in which the store wrote them.
+	Seq int64 `json:"seq"`
+	// At is when the store wrote the entry, by its own clock. Actor is the By of the act.
+	At    time.Time `json:"at"`
+	Actor string    `json:"actor"`
+	// Object is the kind of thing that the entry is about.
+	Object Object `json:"object"`
+	// Name names the object. For a job it is the name of the queue, for an operation the operation's id, for an
+	// alert the result of alert.RuleName. For a policy it is queues, and for the audit keep or head.
 	Name string `json:"name"`
-	// Event is a move of the state machine, or one of the words below.
-	Event      Event           `json:"event"`
-	JobID      ID              `json:"job_id,omitzero"`
-	Generation int             `json:"generation,omitempty"`
-	From       State           `json:"from,omitempty"`
-	To         State           `json:"to,omitempty"`
-	Reason     string          `json:"reason,omitempty"`
-	Before     json.RawMessage `json:"before,omitempty"`
-	After      json.RawMessage `json:"after,omitempty"`
-	ActID      ID              `json:"act_id,omitzero"`
+	// Event is a move of the state machine, [EventReschedule], or an event of package audit.
+	Event Event `json:"event"`
+	// JobID, Generation, From and To describe the move of a job. Zero: the entry is about no job, or about no move.
+	JobID      ID    `json:"job_id,omitzero"`
+	Generation int   `json:"generation,omitempty"`
+	From       State `json:"from,omitempty"`
+	To         State `json:"to,omitempty"`
+	// Reason is the reason of the act, or the store's own. Empty: none.
+	Reason string `json:"reason,omitempty"`
+	// Before and After are the object before and after the change, as JSON. Empty: the entry has none.
+	Before json.RawMessage `json:"before,omitempty"`
+	After  json.RawMessage `json:"after,omitempty"`
+	// ActID is the ID of the act. Zero: no act caused the entry.
+	ActID ID `json:"act_id,omitzero"`
 }
 
-// CheckAppended says which rule an entry breaks that somebody wants to add with Note: the moves are told of by the verbs
-// that make them, or the audit would tell of what never happened.
+// CheckAppended returns the rule that an entry for AppendAudit of [Store] breaks, as an [ErrInvalid]. An appended
+// entry must not describe a move: only the verb that makes a move writes its entry.
 func (e AuditEntry) CheckAppended() error {
 	switch {
 	case e.Object == "":
@@ -61,17 +69,21 @@ func (e AuditEntry) CheckAppended() error {
 
 // AuditFilter chooses audit entries. The zero value chooses all.
 type AuditFilter struct {
+	// Object, Name and JobID choose entries by those fields. Zero: any.
 	Object Object
 	Name   string
 	JobID  ID
-	// Before is the last Seq of the page before this one.
+	// Before is the last Seq of the previous page. Default: begin with the newest entry.
 	Before int64
-	// Limit is the size of a page, 1 to 10,000. Default 100.
+	// Limit is the size of a page, 1 to 10,000. Default: 100.
 	Limit int
 }
 
-// Change lets change edit the settings. A change that gives a queue an engine, and says nothing of the audit, makes the
-// audit full: what a run did is known elsewhere, and only the audit tells when it was claimed, dispatched and ended.
+// Change lets change edit the settings. If the edit gives a queue its first engine and leaves the audit alone,
+// Change sets Audit to [AuditFull].
+//
+// The reason: the engine keeps the details of a run, and only a full audit keeps when a job was claimed, dispatched
+// and ended.
 func (s *Settings) Change(change func(*Settings) error) error {
 	if err := CheckGiven("change", change); err != nil {
 		return err

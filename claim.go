@@ -9,65 +9,70 @@ import (
 	"time"
 )
 
-// ClaimRequest asks for jobs of one queue.
+// ClaimRequest asks for jobs of one queue, or of several queues.
 type ClaimRequest struct {
+	// Queue is the queue to claim from. The store ignores it if Queues are set.
 	Queue string
-	// Limit is how many at the most.
+	// Limit is the most jobs that the claim takes. 0: the claim only reports Begun.
 	Limit int
-	// Holder names who claims, as host:pid:nonce.
+	// Holder names the process that claims, as host:pid:nonce. Required.
 	Holder string
-	// Lease is how long the claim holds without being renewed.
+	// Lease is how long the claim holds unless the holder renews it.
 	Lease time.Duration
-	// Token guards the claim. Each claim has a new one; by it the store knows its jobs again when
-	// an answer was lost.
+	// Token proves the claim. Required. Each claim has a new token; by the token, the store finds the claim again
+	// after a lost answer.
 	Token Token
-	// Ageing is the share of claims that begin with another priority than the first, from 0 to 1;
-	// see Priorities. Default 0: priority is strict.
+	// Ageing is the share of claims that begin with another priority than the first, from 0 to 1; see
+	// [ClaimRequest.Priorities]. Default: 0, strict priority.
 	Ageing float64
-	// Engine is the name of the engine that the holder hands jobs to, as the queue's settings have it; empty: the holder is a
-	// worker. A queue of other jobs refuses the claim by an *OtherRunnerError.
+	// Engine is the engine that the holder hands jobs to, by its name in the settings of the queue. Empty: the
+	// holder is a worker. If the queue has another engine, the store returns an [*OtherRunnerError].
 	Engine string
-	// Lead is how long before they are due jobs may be claimed, by the store's clock. The holder must not
-	// start one before it is due. Default 0.
+	// Lead is how long before its due time the holder may claim a job, by the store's clock. The holder must not
+	// start a job before its due time. Default: 0.
 	Lead time.Duration
-	// Tells says that the holder will tell when the jobs begin, if the answer is that the claim is Paced. Without it, a
-	// job counts as begun when it is claimed.
+	// Tells says that the holder will report when the jobs begin, if the answer is Paced. Default: the rate counts
+	// a job as begun when the holder claims it.
 	Tells bool
-	// Begun tells what became of earlier claims of the queue. A claim with a Limit of 0 does nothing else.
+	// Begun reports when the jobs of earlier claims of the queue began.
 	Begun []Begun
-	// Queues, if there are any, are claimed from together instead of Queue, one after the other until Limit is reached. Queues
-	// that have limits, serve their tenants in turns, are paused or whose jobs an engine runs give nothing. Ageing, Lead, Lease
-	// and Begun do not count then; the answer tells of nothing but Jobs.
+	// Queues are claimed from instead of Queue, one after another, until the claim has Limit jobs. Default: none.
+	//
+	// The claim skips a queue that has limits, serves its tenants in turns, is paused, or has an engine. The store
+	// ignores Ageing, Lead, Lease and Begun, and fills in only Jobs of [Claimed].
 	Queues []QueueClaim
 }
 
-// QueueClaim is what a claim from several queues asks of one of them.
+// QueueClaim is the part of a claim from several queues that is about one queue.
 type QueueClaim struct {
+	// Queue is the queue to claim from.
 	Queue string
-	// Limit is how many jobs of the queue at the most.
+	// Limit is the most jobs of the queue that the claim takes.
 	Limit int
-	// Lease and Ageing are as in ClaimRequest.
+	// Lease and Ageing have the meaning that they have in [ClaimRequest].
 	Lease  time.Duration
 	Ageing float64
 }
 
-// Of is the claim of one of several queues, if so many jobs are left to be claimed.
+// Of returns the claim of one of several queues, for at most left jobs.
 func (r ClaimRequest) Of(q QueueClaim, left int) ClaimRequest {
 	r.Queues, r.Queue, r.Lease, r.Limit = nil, q.Queue, q.Lease, min(q.Limit, left)
 	r.Ageing, r.Lead, r.Begun, r.Engine = q.Ageing, 0, nil, ""
 	return r
 }
 
-// Begun tells of the jobs of one claim that they began, for the queue's rate.
+// Begun reports when the jobs of one claim began. The store counts them against the rate of the queue.
 type Begun struct {
+	// Token is the token of the claim.
 	Token Token
-	// Jobs of them have begun so far, and Gone ones never will.
+	// Jobs is how many jobs of the claim have begun so far. Gone is how many will never begin.
 	Jobs, Gone int
-	// Ago is how long ago the last of them began, at the least; negative: it is to begin so much later.
+	// Ago is how long ago the last of them began, at least. Negative: the last job is to begin so much later.
 	Ago time.Duration
 }
 
-// Check says which rule a request breaks. A claim without a token could be neither settled nor found again.
+// Check returns the rule that a request breaks, as an [ErrInvalid]. Nobody could settle a claim without a token, or
+// find it again.
 func (r ClaimRequest) Check() error {
 	switch {
 	case r.Token == Token{}:
@@ -78,10 +83,11 @@ func (r ClaimRequest) Check() error {
 	return nil
 }
 
-// Priorities is the order in which a claim serves the priorities: from 1 to 10, but that of all claims
-// the share Ageing begins with one of the others, so that none of them starves however much there is to
-// do at the first: each of the nine gets at least a ninth of that share. The token draws the lot, so
-// that a claim that is sent again is served alike.
+// Priorities returns the order in which a claim serves the priorities: from 1 to 10, as a rule. A share of Ageing
+// of all claims begins with one of the other nine, so that no priority starves. Each of the nine gets a ninth of
+// that share.
+//
+// The token draws the lot, so a claim that is sent again has the same order.
 func (r ClaimRequest) Priorities() []int {
 	order := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 	const lots = 1 << 32
@@ -92,44 +98,50 @@ func (r ClaimRequest) Priorities() []int {
 	return slices.Insert(slices.Delete(order, first, first+1), 0, first+1)
 }
 
-// Claimed is what a claim got.
+// Claimed is the answer to a claim.
 type Claimed struct {
+	// Jobs are the claimed jobs.
 	Jobs []*Claim
-	// NextDue is how long until another claim with the same lead may get something, by the store's clock:
-	// until the next job of the queue is due but for the lead, or the queue's rate allows one. It is only set where the claim
-	// found nothing or Limited is true; negative: no job waits.
+	// NextDue is how long until another claim with the same lead may get a job, by the store's clock. The next job
+	// must come due, minus the lead, or the rate must allow a start.
+	//
+	// The store sets NextDue only if the claim found no job or Limited is true. Negative: no job waits.
 	NextDue time.Duration
-	// Limited says that the queue's limits held jobs back, and that none may go before NextDue.
+	// Limited says that the limits of the queue hold jobs back until NextDue.
 	Limited bool
-	// Full says that jobs which are due wait for one of those in flight to end, of the queue or of their
-	// tenant.
+	// Full says that due jobs wait until a job in flight ends, of the queue or of their tenant.
 	Full bool
-	// Paced says that the queue has a rate, by which what was claimed counts until its holder has told when it began.
+	// Paced says that the queue has a rate. The rate counts the claimed jobs until the holder has reported when
+	// they began.
 	Paced bool
-	// Unheard says that another claim was under way: Begun must be told again.
+	// Unheard says that another claim was under way, and that the store ignored Begun. Report it again.
 	Unheard bool
 }
 
-// Claim is a job in the hands of a holder.
+// Claim is a job that a holder has claimed.
 type Claim struct {
 	Job
+	// Token proves the claim.
 	Token Token
-	// ReceivedAt is when the holder got it, by the holder's own clock; zero: nobody observes the store.
+	// ReceivedAt is when the holder got the job, by the holder's own clock. Package observe sets it. Zero: nobody
+	// observes the store.
 	ReceivedAt time.Time
 
 	settledInTx atomic.Bool
 }
 
-// MarkSettledInTx notes that the holder completed the job inside its own transaction; the stores'
-// CompleteTx calls it. The worker then only makes sure that the transaction was committed.
+// MarkSettledInTx notes that the holder completed the job inside its own transaction. CompleteTx of the stores
+// calls it. Afterwards the worker only checks that the transaction was committed.
 func (c *Claim) MarkSettledInTx() { c.settledInTx.Store(true) }
 
-// SettledInTx reports whether MarkSettledInTx was called. It says nothing of whether that transaction
-// was committed.
+// SettledInTx reports whether the holder completed the job inside its own transaction. The transaction may be
+// rolled back all the same.
 func (c *Claim) SettledInTx() bool { return c.settledInTx.Load() }
 
-// Cancelled reports whether somebody cancelled the job while this claim held it, by the job as it was read after the claim
-// was lost. It is false if the job was handed back, taken back or requeued in between: another holder may have it, or had it.
+// Cancelled reports whether somebody cancelled the job while this claim held it. Job is the job as the holder reads
+// it after it lost the claim.
+//
+// Cancelled is false if the job left the claim in another way first: another holder may have had it since.
 func (c *Claim) Cancelled(job Job) bool {
 	return job.State == StateCancelled && job.Generation == c.Generation &&
 		job.Attempts == c.Attempts && job.Releases == c.Releases && job.Recoveries == c.Recoveries
@@ -137,53 +149,55 @@ func (c *Claim) Cancelled(job Job) bool {
 
 // Renewal asks for more time on a claim.
 type Renewal struct {
+	// ID is the job, and Token proves the claim.
 	ID    ID
 	Token Token
-	// Lease is counted from now, by the store's clock.
+	// Lease is the new lease, counted from now by the store's clock.
 	Lease time.Duration
-	// Queue is that of the job, for who observes the store; stores do not read it.
+	// Queue is the queue of the job. Package observe uses it; stores ignore it.
 	Queue string
 }
 
-// Settlement is what a holder says became of a job it claimed.
+// Settlement reports how the run of a claimed job ended.
 type Settlement struct {
+	// ID is the job, and Token proves the claim.
 	ID    ID
 	Token Token
-	// Event is one of complete, retry, release, recover, bury, dispatch and doubt. Recover is for a claim of which the
-	// engine says that no run was ever started.
+	// Event is one of complete, retry, release, recover, bury, dispatch and doubt. Use recover if the engine says
+	// that it never started a run of the claim.
 	Event Event
-	// Delay is how long a retried job waits, by the store's clock. A released job with a Delay of
-	// 0 keeps its place.
+	// Delay is how long a retried or released job waits, by the store's clock. A released job with a Delay of 0
+	// keeps its place.
 	Delay time.Duration
-	// Result is what the handler returned, as JSON. One that is larger than MaxResultBytes is an ErrInvalid, and the
-	// job stays claimed.
+	// Result is the handler's result, as JSON. If it is larger than [MaxResultBytes], the store returns an
+	// [ErrInvalid] and the job stays claimed. Default: none.
 	Result json.RawMessage
-	// Error and Stack tell of the failed attempt, for retry and bury.
+	// Error and Stack describe the failed attempt, for retry and bury.
 	Error string
 	Stack string
-	// Reason goes to the audit.
+	// Reason is for the audit entry. Default: none.
 	Reason string
-	// Ref names the engine's run, for dispatch; empty: as it was intended.
+	// Ref names the engine's run, for dispatch. Default: the ref of the intent.
 	Ref string
-	// Poison says that a job is buried because it lost too many holders, which is not a failed attempt.
+	// Poison says that the job is buried because it lost too many holders. It counts no failed attempt.
 	Poison bool
-	// Holder is who says it.
+	// Holder names the process that settles.
 	Holder string
-	// Claim is what it settles, for who observes the store; stores do not read it.
+	// Claim is the claim that the settlement ends. Package observe uses it; stores ignore it.
 	Claim *Claim
-	// InTx says that the holder completed the job in a transaction of its own, and that this
-	// settlement only counts if that transaction was not committed.
+	// InTx says that the holder completed the job inside its own transaction. The settlement counts only if that
+	// transaction was not committed.
 	InTx bool
-	// Returned says, with InTx, that the handler returned nil: the transaction was most likely committed. It is for who
-	// observes the store; stores do not read it.
+	// Returned says, together with InTx, that the handler returned nil, so the transaction was most likely
+	// committed. Package observe uses it; stores ignore it.
 	Returned bool
 }
 
-// MaxResultBytes bounds the result of a job and its checkpoint, each in bytes of JSON.
+// MaxResultBytes is the most bytes of JSON in the result of a job, and in its checkpoint: 1 MiB.
 const MaxResultBytes = 1 << 20
 
-// CheckResult returns an ErrInvalid if a result or a checkpoint, which the field names, is larger than MaxResultBytes.
-// Stores ask it before they write one.
+// CheckResult returns an [ErrInvalid] if a result or a checkpoint is larger than [MaxResultBytes]. Field names the
+// text in the error. Stores call it before they write a result or a checkpoint.
 func CheckResult(field string, text json.RawMessage) error {
 	if len(text) > MaxResultBytes {
 		return invalid(field, fmt.Sprintf("%d bytes are more than the %d that a store keeps; keep it elsewhere, and store where", len(text), MaxResultBytes))
@@ -191,11 +205,12 @@ func CheckResult(field string, text json.RawMessage) error {
 	return nil
 }
 
-// MaxErrorBytes bounds an error's text and a stack; what is longer is cut in the middle.
+// MaxErrorBytes is the most bytes of an error text, and of a stack: 8 KiB. [StoredText] cuts a longer text in its
+// middle.
 const MaxErrorBytes = 8 << 10
 
-// FailureOf settles a failed attempt by the queue's rules: the last attempt buries the job, the
-// ones before retry it after the backoff.
+// FailureOf returns the settlement of a failed attempt by the settings of the queue. The last attempt buries the
+// job; an earlier attempt retries it after the backoff.
 func FailureOf(c *Claim, s Settings, cause string) Settlement {
 	out := Settlement{ID: c.ID, Token: c.Token, Holder: c.Holder, Claim: c, Event: EventRetry, Error: cause}
 	limit := c.MaxAttempts
@@ -211,16 +226,18 @@ func FailureOf(c *Claim, s Settings, cause string) Settlement {
 	return out
 }
 
-// OtherRunnerError says that a queue refused a claim: its jobs are not for this kind of holder.
+// OtherRunnerError says that a queue refused a claim because another kind of holder runs its jobs. It is an
+// [ErrNotAllowed].
 type OtherRunnerError struct {
+	// Queue is the queue of the claim.
 	Queue string
-	// Engine runs the queue's jobs; empty: workers do.
+	// Engine runs the jobs of the queue. Empty: workers run them.
 	Engine string
-	// Claimed is the engine that the holder claimed for; empty: it is a worker.
+	// Claimed is the engine of the holder. Empty: the holder is a worker.
 	Claimed string
 }
 
-// Error says who runs the jobs, and what to do.
+// Error says which engine or worker runs the jobs, and what to do.
 func (e *OtherRunnerError) Error() string {
 	switch {
 	case e.Engine == "":
@@ -231,10 +248,10 @@ func (e *OtherRunnerError) Error() string {
 	return fmt.Sprintf("claim from queue %s for engine %s: engine %s runs its jobs; read its settings again", e.Queue, e.Claimed, e.Engine)
 }
 
-// Is makes it an ErrNotAllowed.
+// Is makes an OtherRunnerError an [ErrNotAllowed].
 func (e *OtherRunnerError) Is(target error) bool { return target == ErrNotAllowed }
 
-// CheckRunner refuses a claim from a queue whose engine is another one than the request's.
+// CheckRunner returns an [*OtherRunnerError] if the engine of the queue is not the engine of the request.
 func (r ClaimRequest) CheckRunner(engine string) error {
 	if r.Engine == engine {
 		return nil

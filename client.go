@@ -8,26 +8,26 @@ import (
 	"slices"
 )
 
-// PayloadChecker checks payloads against a JSON Schema. Package schema has one.
+// PayloadChecker checks payloads against a JSON Schema. Package schema has an implementation.
 type PayloadChecker interface {
-	// Compile says whether a text is a JSON Schema.
+	// Compile returns an error if the text is not a JSON Schema.
 	Compile(schema string) error
-	// Check says whether a payload matches a schema.
+	// Check returns an error if the payload does not match the schema.
 	Check(schema string, payload []byte) error
 }
 
-// ClientOptions adjust a Client. The zero value works.
+// ClientOptions configures a [Client]. The zero value works.
 type ClientOptions struct {
-	// PayloadChecker checks the payloads of queues that have a payload_schema. Without one, an
-	// enqueue into such a queue is refused. Default: none.
+	// PayloadChecker checks the payloads of queues that have a payload_schema. Default: none, so an enqueue into
+	// such a queue fails.
 	PayloadChecker PayloadChecker
-	// Logger gets a line when settings that were stored by plain SQL break a rule, and one for each job that was not
-	// stored because another holds its key or id; at most 10 of these for a queue within 10 s. Default: slog.Default.
+	// Logger gets a line when settings that somebody stored by plain SQL break a rule. It gets a line for each
+	// duplicate job too, at most 10 per queue in 10 s. Default: slog.Default().
 	Logger *slog.Logger
 }
 
-// Client puts jobs in, looks at them and acts on them. It does not run them; a Worker does. It may
-// be used by many goroutines.
+// Client enqueues jobs, looks them up and acts on them. It does not run jobs; package worker does. Many goroutines
+// may share one Client.
 type Client struct {
 	store      Store
 	enqueuer   Enqueuer
@@ -38,8 +38,8 @@ type Client struct {
 	fresh      *newQueues
 }
 
-// NewClient makes a client of a store. It does no reading or writing itself. Without a store (nil) each method that gives an
-// error gives an ErrInvalid.
+// NewClient makes a client of a store. It does not call the store. If store is nil, each method that returns an
+// error returns an [ErrInvalid].
 func NewClient(store Store, options ClientOptions) *Client {
 	store = GivenStore(store)
 	live := NewLiveSettings(store, LiveOptions(options))
@@ -49,17 +49,18 @@ func NewClient(store Store, options ClientOptions) *Client {
 	}
 }
 
-// Within gives a client that enqueues inside the caller's own transaction, so that the job exists
-// if and only if the transaction commits. The SQL stores' InTx makes the argument. Everything but
-// enqueueing goes to the store as before.
+// Within returns a client that enqueues inside your own transaction, so that a job exists only if the transaction
+// commits. InTx of the SQL stores makes tx. The client does everything else outside of the transaction.
 func (c *Client) Within(tx Enqueuer) *Client {
 	inner := *c
 	inner.enqueuer, inner.inTx = GivenEnqueuer(tx), true
 	return &inner
 }
 
-// Enqueue stores one job. When it returns without an error, the job is durable. After an *EnqueueError the job may be
-// stored or not; send it again under the id that the receipt and the error have.
+// Enqueue stores one job. If the error is nil, the job is durable, or the receipt says that it is a duplicate.
+//
+// After an [*EnqueueError] the job may be stored or not. Send it again with the ID of the receipt or of the error:
+// a job that is stored is not stored twice.
 func (c *Client) Enqueue(ctx context.Context, job NewJob) (Receipt, error) {
 	receipts, err := c.EnqueueMany(ctx, []NewJob{job})
 	var batch *BatchError
@@ -69,13 +70,15 @@ func (c *Client) Enqueue(ctx context.Context, job NewJob) (Receipt, error) {
 	return receipts[0], err
 }
 
-// EnqueueMany stores jobs in one transaction; a few thousand at a time go fastest. More than MaxBatch, or than 512 MiB of
-// payloads, are an ErrInvalid of the field "jobs", and nothing is stored: split them. On SQLite every other writer of the
-// file waits until all are stored. A job that
-// breaks a rule, names a new queue that the policy of package admission refuses, or is to run after one that is not stored, fails alone: the error is then a
-// *BatchError, and the others are stored. Any other
-// error is an *EnqueueError: whether the jobs are stored may not be known, and it has their ids, as the receipts have
-// them, under which they can be sent again.
+// EnqueueMany stores jobs in one transaction. A few thousand jobs per call are fastest. On SQLite, every other
+// writer of the file waits until the call ends.
+//
+// A job fails alone if it breaks a rule or runs after an unknown job. A job also fails alone if the store refuses
+// its new queue; see package admission. The error is then a [*BatchError], and the other jobs are stored.
+//
+// More than [MaxBatch] jobs, or more than 512 MiB of payloads, are an [ErrInvalid]; nothing is stored. Any other
+// error is an [*EnqueueError]: the jobs may be stored or not. Send them again with the IDs of the receipts or of
+// the error.
 func (c *Client) EnqueueMany(ctx context.Context, jobs []NewJob) ([]Receipt, error) {
 	if err := checkBatch(jobs); err != nil {
 		return nil, err
@@ -97,8 +100,8 @@ func (c *Client) EnqueueMany(ctx context.Context, jobs []NewJob) ([]Receipt, err
 	}
 }
 
-// checkBatch refuses what would keep other writers of a SQLite file waiting until they give up, or is more than PostgreSQL
-// takes in one statement.
+// checkBatch refuses a batch that would make other writers of a SQLite file wait until they give up, or that
+// exceeds one statement of PostgreSQL.
 func checkBatch(jobs []NewJob) error {
 	if len(jobs) > MaxBatch {
 		return invalid("jobs", fmt.Sprintf("%d are more than %d in one call; store them in parts", len(jobs), MaxBatch))
@@ -113,10 +116,10 @@ func checkBatch(jobs []NewJob) error {
 	return nil
 }
 
-// enqueueTries bounds how often jobs are sent whose queue is deleted again and again.
+// enqueueTries is how often the client sends jobs whose queue is deleted again and again.
 const enqueueTries = 5
 
-// enqueueInto stores jobs that have ids, and fills in their receipts.
+// enqueueInto stores jobs that have IDs, and fills in their receipts.
 func (c *Client) enqueueInto(ctx context.Context, jobs []NewJob, receipts []Receipt) error {
 	inserts := make([]Insert, 0, len(jobs))
 	places := make([]int, 0, len(jobs))
@@ -172,7 +175,7 @@ func (c *Client) enqueueInto(ctx context.Context, jobs []NewJob, receipts []Rece
 	return nil
 }
 
-// queuesOf names the queues of those jobs that have not failed.
+// queuesOf returns the queues of the jobs that have not failed.
 func queuesOf(jobs []NewJob, failed map[int]error) []string {
 	var names []string
 	seen := make(map[string]bool)
@@ -185,6 +188,7 @@ func queuesOf(jobs []NewJob, failed map[int]error) []string {
 	return names
 }
 
+// enqueueError returns an error with the IDs of all jobs.
 func enqueueError(jobs []NewJob, err error) *EnqueueError {
 	ids := make([]ID, len(jobs))
 	for i, job := range jobs {
@@ -193,8 +197,7 @@ func enqueueError(jobs []NewJob, err error) *EnqueueError {
 	return &EnqueueError{IDs: ids, Err: err}
 }
 
-// inOrder puts jobs behind those of the batch that they are to run after, and takes out those that wait
-// for each other.
+// inOrder sorts jobs behind their predecessors in the batch, and removes jobs that wait for each other.
 func inOrder(inserts []Insert, places []int, failed map[int]error) ([]Insert, []int) {
 	if !slices.ContainsFunc(inserts, func(in Insert) bool { return len(in.After) > 0 }) {
 		return inserts, places
@@ -210,14 +213,14 @@ func inOrder(inserts []Insert, places []int, failed map[int]error) ([]Insert, []
 	return sorted, sortedPlaces
 }
 
-// prepare checks a job by the rules of its queue, and fills in what it leaves open.
+// prepare checks a job by the rules of its queue, and fills in defaults.
 func (c *Client) prepare(ctx context.Context, job NewJob) (Insert, error) {
 	queue, err := c.settings.queueBy(ctx, c.enqueuer, c.inTx, job.Queue)
 	if err != nil {
 		return Insert{}, err
 	}
 	now := c.settings.Now()
-	if now.IsZero() && !job.ExpiresAt.IsZero() { // nothing was stored that shows the store's clock
+	if now.IsZero() && !job.ExpiresAt.IsZero() { // no stored queue has shown the store's clock yet
 		if _, err := c.settings.queueBy(ctx, c.enqueuer, c.inTx, job.Queue); err != nil {
 			return Insert{}, err
 		}
@@ -246,6 +249,7 @@ func (c *Client) prepare(ctx context.Context, job NewJob) (Insert, error) {
 	return Insert{NewJob: job, AuditFull: queue.Settings.Audit == AuditFull, ByTenant: queue.ByTenant, Known: !c.inTx}, nil
 }
 
+// orElse returns the value, or otherwise if the value is zero.
 func orElse[T comparable](value, otherwise T) T {
 	var unset T
 	if value == unset {
@@ -254,8 +258,8 @@ func orElse[T comparable](value, otherwise T) T {
 	return value
 }
 
-// CheckSchema checks a payload by the queue's payload_schema. A queue without one accepts every
-// payload; a queue with one, in a program without a checker, accepts none.
+// CheckSchema returns an [ErrInvalid] if a payload does not match the payload_schema of its queue. A queue without
+// a schema accepts every payload. A queue with a schema accepts none if checker is nil.
 func CheckSchema(checker PayloadChecker, queue Queue, payload []byte) error {
 	if queue.Settings.PayloadSchema == "" {
 		return nil
@@ -269,10 +273,11 @@ func CheckSchema(checker PayloadChecker, queue Queue, payload []byte) error {
 	return nil
 }
 
-// EnsureQueue stores a queue with these settings if it is not stored yet, and returns the queue as
-// it is stored. From then on the database rules: settings that are given in code do not overwrite
-// what an operator changed. It declares the queue; if the store has as many as package admission allows, it is a
-// *QueueLimitError.
+// EnsureQueue stores a queue with these settings unless the queue is stored, and returns the stored queue. It never
+// changes a stored queue, so an operator's changes survive a deploy.
+//
+// EnsureQueue declares the queue; see package admission. If the store has as many queues as it may have, the error
+// is a [*QueueLimitError].
 func (c *Client) EnsureQueue(ctx context.Context, name string, settings Settings, act Act) (Queue, error) {
 	if err := CheckQueueName(name); err != nil {
 		return Queue{}, err
@@ -280,7 +285,7 @@ func (c *Client) EnsureQueue(ctx context.Context, name string, settings Settings
 	return c.ensureQueue(ctx, Queue{Name: name, Settings: settings}, act)
 }
 
-// ensureQueue stores a new queue unless it is stored, and returns the stored one.
+// ensureQueue stores a new queue unless it is stored, and returns the stored queue.
 func (c *Client) ensureQueue(ctx context.Context, queue Queue, act Act) (Queue, error) {
 	for try := 1; ; try++ {
 		stored, err := c.saveQueue(ctx, queue, act)
@@ -288,21 +293,22 @@ func (c *Client) ensureQueue(ctx context.Context, queue Queue, act Act) (Queue, 
 			return stored, err
 		}
 		stored, err = c.Queue(ctx, queue.Name)
-		if !errors.Is(err, ErrNotFound) || try == enqueueTries { // else it was deleted in between
+		if !errors.Is(err, ErrNotFound) || try == enqueueTries { // else somebody deleted the queue in between
 			return stored, err
 		}
 	}
 }
 
-// Job looks a job up.
+// Job returns a job. An unknown ID is an [ErrNotFound].
 func (c *Client) Job(ctx context.Context, id ID) (Job, error) { return c.store.Job(ctx, id) }
 
-// Attempts lists a job's failed attempts, the oldest first.
+// Attempts lists the failed attempts of a job, the oldest first.
 func (c *Client) Attempts(ctx context.Context, id ID) ([]Attempt, error) {
 	return c.store.Attempts(ctx, id)
 }
 
-// Jobs lists jobs, the newest first, without their payloads.
+// Jobs lists jobs without their payloads, the newest first. A Limit outside of 1 to 10,000 is an [ErrInvalid]; 0 is
+// 100.
 func (c *Client) Jobs(ctx context.Context, filter JobFilter) (Page, error) {
 	limit, err := pageLimit(filter.Limit)
 	if err != nil {
@@ -312,7 +318,7 @@ func (c *Client) Jobs(ctx context.Context, filter JobFilter) (Page, error) {
 	return c.store.Jobs(ctx, filter)
 }
 
-// Audit lists what was done, the newest first.
+// Audit lists audit entries, the newest first. A Limit outside of 1 to 10,000 is an [ErrInvalid]; 0 is 100.
 func (c *Client) Audit(ctx context.Context, filter AuditFilter) ([]AuditEntry, error) {
 	limit, err := pageLimit(filter.Limit)
 	if err != nil {
@@ -322,6 +328,7 @@ func (c *Client) Audit(ctx context.Context, filter AuditFilter) ([]AuditEntry, e
 	return c.store.Audit(ctx, filter)
 }
 
+// pageLimit returns the size of a page, or the default for 0.
 func pageLimit(limit int) (int, error) {
 	switch {
 	case limit == 0:
@@ -332,7 +339,7 @@ func pageLimit(limit int) (int, error) {
 	return limit, nil
 }
 
-// Depth counts the jobs of a queue, each figure at most DepthLimit.
+// Depth counts the jobs of a queue. Each count is at most [DepthLimit].
 func (c *Client) Depth(ctx context.Context, queue string) (Depth, error) {
 	return c.store.Depth(ctx, queue, DepthLimit)
 }

@@ -1,7 +1,31 @@
-// Package sluice is a durable dispatch queue. It keeps work in a database that you already run
-// until it is due, and lets it through to workers that claim jobs under leases.
+// Package sluice is a durable job queue in a database that you already run. It stores jobs until they are due, then
+// hands them to workers under leases.
 //
-// A Client puts jobs into a Store, looks at them and acts on them; a Worker (package worker) runs
-// them; upkeep (package upkeep) tends what nobody else looks after. Stores are PostgreSQL, SQLite
-// and memory, in the packages below store. The life of a job is the state machine of Moves.
+// Begin with a store: sqlite.Open, postgres.Open or memory.New. [NewClient] makes a [Client] of the store, and
+// [QueueOf] names a queue with the type of its payloads. [TypedQueue.Enqueue] stores a job. Package worker runs
+// your handler for each job, with retries.
+//
+// The other packages:
+//
+//	store/sqlite      one machine, one file
+//	store/postgres    many machines
+//	store/memory      tests and trials
+//	worker            claims jobs and runs handlers
+//	upkeep            recovers lost jobs, expires, repairs and deletes; run it with every store
+//	dispatcher        hands jobs to an engine
+//	engine            the port of systems that run jobs elsewhere, such as Temporal
+//	presence          the processes that work, by their heartbeats
+//	audit             makes the audit tamper-evident
+//	observe, trace    observers of every call, such as OpenTelemetry spans
+//	schema            checks payloads against JSON Schemas
+//
+// Each feature is a package of functions that take a store: admission, alert, changes, deadletter, explain,
+// forecast, health, operation, search, stat and tenancy.
+//
+// A [State] says where a job is in its life, and [Moves] lists the state machine. [Store] is the port that the
+// stores implement. [Settings] say how a queue behaves; the store keeps them, and each process reads a change
+// within [SettingsInterval].
+//
+// Read next: docs/guide/start.md has a complete first program, docs/concepts.md explains the terms, and
+// docs/walk.md walks through the code.
 package sluice

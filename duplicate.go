@@ -7,22 +7,24 @@ import (
 )
 
 const (
-	// duplicateLines is how many duplicates of a queue a client logs within a duplicateWindow; it counts the others.
+	// duplicateLines is the most duplicates of a queue that a client logs within a duplicateWindow. The client
+	// counts the others.
 	duplicateLines  = 10
 	duplicateWindow = 10 * time.Second
 )
 
-// duplicateLog logs enqueues that stored nothing, because another job holds the key or the id. A producer that sends
-// everything again fills no disk by it.
+// duplicateLog logs enqueues that stored nothing because another job has the key or the ID. The limit keeps a
+// producer that repeats everything from filling a disk.
 type duplicateLog struct {
 	logger *slog.Logger
 	mu     sync.Mutex
 	queues map[string]*duplicateCount
 }
 
-// duplicateCount is what a queue had since the first line of a window.
+// duplicateCount counts the lines of a queue in one window.
 type duplicateCount struct{ written, leftOut int }
 
+// newDuplicateLog makes a duplicateLog. A nil logger means slog.Default().
 func newDuplicateLog(logger *slog.Logger) *duplicateLog {
 	if logger == nil {
 		logger = slog.Default()
@@ -30,7 +32,7 @@ func newDuplicateLog(logger *slog.Logger) *duplicateLog {
 	return &duplicateLog{logger: logger, queues: make(map[string]*duplicateCount)}
 }
 
-// tell logs the duplicates among what was enqueued.
+// tell logs the duplicates of an enqueue.
 func (d *duplicateLog) tell(inserts []Insert, receipts []Receipt) {
 	for i, receipt := range receipts {
 		if receipt.Duplicate && d.takes(inserts[i].Queue) {
@@ -39,6 +41,7 @@ func (d *duplicateLog) tell(inserts []Insert, receipts []Receipt) {
 	}
 }
 
+// line logs one duplicate.
 func (d *duplicateLog) line(in Insert, there ID) {
 	args := []any{"job", there, "queue", in.Queue}
 	if in.Tenant != "" {
@@ -65,7 +68,7 @@ func (d *duplicateLog) takes(queue string) bool {
 	return false
 }
 
-// end ends a queue's window, and says how many lines were left out.
+// end ends the window of a queue, and logs how many lines the client left out.
 func (d *duplicateLog) end(queue string) {
 	d.mu.Lock()
 	leftOut := d.queues[queue].leftOut

@@ -9,116 +9,118 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of what a job may carry. Each is checked at enqueue, where the caller can still act.
+// Limits of a job. The client checks them at enqueue, so that the caller can still act.
 const (
-	// MaxTenantBytes and MaxKeyBytes bound those names.
+	// MaxTenantBytes is the most bytes of a tenant's name, and MaxKeyBytes of a key or an order key.
 	MaxTenantBytes = 128
 	MaxKeyBytes    = 255
-	// MaxLabels bounds how many labels a job has, MaxLabelBytes the length of a label's name and
-	// of its value.
+	// MaxLabels is the most labels of a job. MaxLabelBytes is the most bytes of a label's name, and of its value.
 	MaxLabels     = 16
 	MaxLabelBytes = 255
-	// MaxBatch is how many jobs one call of EnqueueMany stores at the most.
+	// MaxBatch is the most jobs of one call of [Client.EnqueueMany].
 	MaxBatch = 100_000
-	// DefaultPriority is the middle of 1 (first) to 10 (last).
+	// DefaultPriority is the priority of a job that sets none, between 1 (first) and 10 (last).
 	DefaultPriority = 5
 
-	// maxBatchBytes is how long their payloads may be together.
+	// maxBatchBytes is the most bytes of the payloads of a batch of 2 jobs or more.
 	maxBatchBytes = 512 << 20
 )
 
-// KeyScope says how long a key keeps others out.
+// KeyScope says how long a key refuses other jobs with the same key in the same queue.
 type KeyScope string
 
 // The scopes of a key.
 const (
-	// WhileUnfinished, the default: until the job that holds it is completed, dead or cancelled.
+	// WhileUnfinished lets a key refuse other jobs until its job is completed, dead or cancelled. It is the
+	// default.
 	WhileUnfinished KeyScope = "unfinished"
-	// ForWindow: for KeyWindow from the enqueue on, finished or not.
+	// ForWindow lets a key refuse other jobs for KeyWindow after the enqueue, even if its job has finished.
 	ForWindow KeyScope = "window"
-	// ForEver: as long as the store exists.
+	// ForEver lets a key refuse other jobs as long as the store exists.
 	ForEver KeyScope = "forever"
 )
 
-// OnDuplicate says what becomes of a job whose key another job holds.
+// OnDuplicate says how a store treats a job whose key another job has.
 type OnDuplicate string
 
-// What may become of a duplicate.
+// The rules for duplicates.
 const (
-	// Keep, the default: the first job stays, and its id is the receipt's.
+	// Keep keeps the first job and stores no other. The receipt has the ID of the first job. It is the default.
 	Keep OnDuplicate = "keep"
-	// Replace: if the first job still waits, it is cancelled and this one takes its place. If it
-	// runs or has ended, Replace is Keep.
+	// Replace cancels the first job if it still waits, and stores the new job in its place. If the first job runs
+	// or has ended, Replace acts like Keep.
 	Replace OnDuplicate = "replace"
-	// Coalesce: if the first job has begun, this one is stored to run once after it; further ones meet
-	// in that later run. A job that waits and was never handed out takes over the payload and the labels
-	// of each that meets in it, so that the newest is never lost; its id, place and due time stay.
+	// Coalesce merges repeated jobs. If the first job has begun, the store keeps the new job to run once after it,
+	// and further jobs merge into that later run.
+	//
+	// Jobs merge into a waiting job that nobody has claimed: it takes over the payload and labels of each, so the
+	// newest payload runs. Its ID, place and due time stay.
 	Coalesce OnDuplicate = "coalesce"
 )
 
-// EnqueueOptions are what a producer may say about a job. The zero value is a job without a
-// tenant, due at once, of middle priority.
+// EnqueueOptions says how a job is to run. The zero value is a job without a tenant, due at once, with the default
+// priority.
 type EnqueueOptions struct {
-	// ID names the job. Default: a new one. A caller that keeps the id may send the same job again
-	// after a lost answer, and finds the first.
+	// ID names the job. Default: a new ID. If you keep the ID, you can send the same job again after a lost answer,
+	// and the store finds the first.
 	ID ID
-	// Tenant is whom the job belongs to. Default: nobody.
+	// Tenant is the owner of the job, at most [MaxTenantBytes]. Default: none.
 	Tenant string
-	// Key is the idempotency key, unique within the queue and the scope. Default: none.
+	// Key is the idempotency key, unique within the queue and the scope, at most [MaxKeyBytes]. Default: none.
 	Key string
-	// KeyScope says how long the key keeps others out. Default WhileUnfinished.
+	// KeyScope says how long the key refuses other jobs. Default: WhileUnfinished.
 	KeyScope KeyScope
-	// KeyWindow is the length of ForWindow.
+	// KeyWindow is how long a key with the scope ForWindow refuses other jobs. Required with that scope, and not
+	// allowed with another.
 	KeyWindow time.Duration
-	// OnDuplicate says what becomes of this job if the key is taken. Default Keep.
+	// OnDuplicate says how the store treats this job if another job has the key. Default: Keep.
 	OnDuplicate OnDuplicate
-	// DueAt is when the job may start, never earlier. Default: now. Not together with Delay.
+	// DueAt is the earliest start. Default: now. Set DueAt or Delay, not both.
 	DueAt time.Time
-	// Delay is a DueAt counted from now, by the store's clock.
+	// Delay is the time from now to the earliest start, by the store's clock. Default: 0.
 	Delay time.Duration
-	// Priority is 1 (first) to 10 (last). Default 5.
+	// Priority is 1 (first) to 10 (last). Default: 5.
 	Priority int
-	// ExpiresAt cancels the job if it waits then, or comes back to wait later. Default: never.
+	// ExpiresAt cancels the job if the job waits at that time, or returns to waiting later. Default: never.
 	ExpiresAt time.Time
-	// Labels are free names and values to find jobs by.
+	// Labels are names and values of your own to find jobs by, at most [MaxLabels]. Default: none.
 	Labels map[string]string
-	// MaxAttempts buries the job at this many failed attempts. Default: the queue's setting.
+	// MaxAttempts is how many failed attempts bury the job. Default: the queue's setting.
 	MaxAttempts int
-	// OrderKey lets the jobs of the queue that share it run one at a time, in the order in which they
-	// were enqueued. Default: none.
+	// OrderKey makes the jobs of a queue with the same order key run one at a time, in the order of their enqueue.
+	// Default: none.
 	OrderKey string
-	// After names jobs that must have completed before this one runs, at most MaxAfter. Each is stored
-	// already, or is in the same call of EnqueueMany; of one that came back as a duplicate there, the
-	// job that holds its key is meant. Default: none.
+	// After lists jobs that must complete before this job runs, at most [MaxAfter]. Each is stored already, or is
+	// in the same call of EnqueueMany. If a job of that call is a duplicate, this job runs after the job that holds
+	// its key. Default: none.
 	After []ID
-	// AfterFailure says what becomes of this job when one of After dies or is cancelled. Default
-	// FailureCancels.
+	// AfterFailure says how this job goes on if a job of After dies or is cancelled. Default: FailureCancels.
 	AfterFailure AfterFailure
 }
 
 // NewJob is a job to enqueue.
 type NewJob struct {
-	// Queue is the named lane. Required: 1 to 64 letters, digits and . _ : -, of which the first is
-	// a letter or a digit.
+	// Queue is the name of the queue. Required: 1 to 64 letters, digits and . _ : -, of which the first is a letter
+	// or a digit.
 	Queue string
-	// Payload is the body: valid JSON in UTF-8, at most the queue's payload limit. Required.
+	// Payload is the body of the job: valid JSON in UTF-8, at most the queue's payload_limit. Required.
 	Payload json.RawMessage
 	EnqueueOptions
 
-	written bool // by json.Marshal, which writes only what is valid
+	written bool // json.Marshal made the payload, so it is valid JSON
 }
 
-// Receipt tells what became of an enqueue.
+// Receipt is the answer to an enqueue.
 type Receipt struct {
-	// ID is the job's; for a duplicate, that of the job which holds the key.
+	// ID is the job's ID. For a duplicate, ID is the ID of the job that has the key.
 	ID ID `json:"id"`
-	// Duplicate reports that the job was not stored, because another holds its key or its id.
+	// Duplicate says that the store did not store the job, because another job has its key or its ID.
 	Duplicate bool `json:"duplicate"`
-	// Replaced is the waiting job that this one took the place of; zero: none.
+	// Replaced is the waiting job that this job replaced. Zero: none.
 	Replaced ID `json:"replaced,omitzero"`
 }
 
-// CheckQueueName says whether a queue may have this name, as an ErrInvalid.
+// CheckQueueName returns an [ErrInvalid] if a queue must not have this name.
 func CheckQueueName(name string) error {
 	if !isQueueName(name) {
 		return invalid("queue", fmt.Sprintf("%.80q must be 1 to 64 letters, digits and . _ : -, the first a letter or a digit", name))
@@ -126,10 +128,11 @@ func CheckQueueName(name string) error {
 	return nil
 }
 
-// maxQueueName is how long the name of a queue may be.
+// maxQueueName is the most bytes of a queue's name.
 const maxQueueName = 64
 
-// isQueueName is a loop and no regular expression because each job of a batch is checked.
+// isQueueName reports whether a queue may have the name. It is a loop and no regular expression because the client
+// checks every job of a batch.
 func isQueueName(name string) bool {
 	for i := range len(name) {
 		c := name[i]
@@ -141,7 +144,8 @@ func isQueueName(name string) bool {
 	return len(name) >= 1 && len(name) <= maxQueueName
 }
 
-// check refuses what no store could keep; settings of the queue are checked by the client.
+// check returns the first rule that the job breaks in every store. Checks that need the queue's settings are in
+// prepare.
 func (j NewJob) check() error {
 	if err := CheckQueueName(j.Queue); err != nil {
 		return err
@@ -175,7 +179,7 @@ func (j NewJob) check() error {
 	return j.checkLabels()
 }
 
-// checkExpiry refuses a job that would expire before it is due, by the store's clock; zero: that is not known yet.
+// checkExpiry refuses a job that expires before it is due. Now is the store's clock; zero: not known yet.
 func (j NewJob) checkExpiry(now time.Time) error {
 	switch {
 	case now.IsZero() || j.ExpiresAt.IsZero():
@@ -188,7 +192,7 @@ func (j NewJob) checkExpiry(now time.Time) error {
 	return nil
 }
 
-// checkInstant checks that every store can keep an instant. A zero one says nothing.
+// checkInstant returns an [ErrInvalid] if a store cannot keep an instant. The zero instant is valid.
 func checkInstant(field string, at time.Time) error {
 	if year := at.UTC().Year(); !at.IsZero() && (year < 1970 || year > 9999) {
 		return invalid(field, fmt.Sprintf("the year %d is not from 1970 to 9999", year))
@@ -196,6 +200,7 @@ func checkInstant(field string, at time.Time) error {
 	return nil
 }
 
+// checkKey checks the key and the options that need one.
 func (j NewJob) checkKey() error {
 	if err := checkName("key", j.Key, MaxKeyBytes); err != nil {
 		return err
@@ -230,6 +235,7 @@ func (j NewJob) checkKey() error {
 	return nil
 }
 
+// checkLabels checks the number of labels, and their names and values.
 func (j NewJob) checkLabels() error {
 	if len(j.Labels) > MaxLabels {
 		return invalid("labels", fmt.Sprintf("%d labels are more than %d", len(j.Labels), MaxLabels))
@@ -248,11 +254,12 @@ func (j NewJob) checkLabels() error {
 	return nil
 }
 
-// checkName accepts an empty name; where one is required, the caller says so.
-// CheckTenantName says which rule of tenants' names a name breaks, as an [ErrInvalid]: at most MaxTenantBytes, and no
-// characters that cannot be seen. The empty name is nobody's, and fine.
+// CheckTenantName returns the rule that the name of a tenant breaks, as an [ErrInvalid]. A name has at most
+// [MaxTenantBytes] and no control or invisible characters. The empty name is valid: it means no tenant.
 func CheckTenantName(name string) error { return checkName("tenant", name, MaxTenantBytes) }
 
+// checkName returns an [ErrInvalid] if a name is too long, not UTF-8, or has a control or invisible character. It
+// accepts an empty name.
 func checkName(field, name string, limit int) error {
 	if len(name) > limit {
 		return invalid(field, fmt.Sprintf("%d bytes are more than %d", len(name), limit))
@@ -264,14 +271,14 @@ func checkName(field, name string, limit int) error {
 		if unicode.IsControl(r) {
 			return invalid(field, fmt.Sprintf("%q has a control character", name))
 		}
-		if unicode.Is(unicode.Cf, r) { // two names that look alike, or one that reads backwards
+		if unicode.Is(unicode.Cf, r) { // two names that look alike, or a name that reads backwards
 			return invalid(field, fmt.Sprintf("%q has a character that cannot be seen (%U)", name, r))
 		}
 	}
 	return nil
 }
 
-// checkPayload refuses what is not JSON in UTF-8, byte for byte as it will be read again.
+// checkPayload refuses a payload that is missing, too long, or not JSON in UTF-8.
 func (j NewJob) checkPayload(limit int) error {
 	payload := j.Payload
 	switch {
@@ -289,6 +296,7 @@ func (j NewJob) checkPayload(limit int) error {
 	return nil
 }
 
+// jsonFault returns why a payload is not JSON.
 func jsonFault(payload []byte) string {
 	var any json.RawMessage
 	if err := json.Unmarshal(payload, &any); err != nil {

@@ -7,62 +7,67 @@ import (
 	"strings"
 )
 
-// The errors that a caller may act on. They arrive wrapped with what was being done; ask with
-// errors.Is, and with errors.As for the types below.
+// The errors that a caller can act on. They arrive wrapped in an error that says which call failed. Test for them
+// with errors.Is, and for the error types of this package with errors.As.
 var (
-	// ErrInvalid: the input breaks a rule. The error is an *InvalidError, which names the field.
+	// ErrInvalid: the input breaks a rule. The error is an [*InvalidError], which names the field.
 	ErrInvalid = errors.New("invalid input")
-	// ErrNotFound: no job, queue, tenant or tier has that name.
+	// ErrNotFound: no job, queue, tenant, tier or setting has that name.
 	ErrNotFound = errors.New("not found")
-	// ErrLost: the caller no longer holds the job; nothing was changed. The lease ran out and
-	// somebody else has it, or a person cancelled it. Touch nothing that the job's next holder may use.
+	// ErrLost: the caller does not hold the job any more, and nothing was changed. The lease ran out and another
+	// holder has the job, or a person cancelled it. Do not touch anything that the next holder may use.
 	ErrLost = errors.New("the claim is lost")
-	// ErrCancelled: somebody cancelled the job while the caller held it, and nobody else has it: clean up. Stores answer
-	// with ErrLost; a worker asks the store which of the two it was, for the cause of a handler's context and for
-	// SaveCheckpoint. It is no ErrLost.
+	// ErrCancelled: somebody cancelled the job while the caller held it, and nobody else holds it. Clean up.
+	//
+	// Only package worker returns it, as the cause of a handler's context and from SaveCheckpoint. Stores return
+	// [ErrLost] in this case. ErrCancelled is not an ErrLost.
 	ErrCancelled = errors.New("the job was cancelled")
 	// ErrNotAllowed: the state machine has no such move from the job's state.
 	ErrNotAllowed = errors.New("not allowed in this state")
-	// ErrDuplicate: another unfinished job holds the key.
+	// ErrDuplicate: another unfinished job has the key.
 	ErrDuplicate = errors.New("duplicate key")
-	// ErrConflict: somebody else changed the settings in between. Read them again.
+	// ErrConflict: somebody else changed the settings after you read them. Read them again.
 	ErrConflict = errors.New("changed by somebody else")
-	// ErrUnavailable: the store could not be reached, or did not answer within the deadline.
+	// ErrUnavailable: the caller could not reach the store, or the store did not answer within the deadline.
 	ErrUnavailable = errors.New("store unavailable")
-	// ErrNotMigrated: the database lacks Sluice's tables, or some of them.
+	// ErrNotMigrated: the database lacks some of Sluice's tables.
 	ErrNotMigrated = errors.New("database not migrated")
-	// ErrMoved: the store was moved to another one, which the error names, or is being moved. Use that one.
+	// ErrMoved: somebody moved the store to another store, or is moving it. Use the store that the error names.
 	ErrMoved = errors.New("store was moved")
-	// ErrReader: the store's role only reads, and may neither write, nor see payloads, results, checkpoints and tokens. Nothing
-	// was changed. Connect as a role that may.
+	// ErrReader: the store's database role is read-only. It cannot write, or see payloads, results, checkpoints and
+	// tokens. Nothing was changed. Connect with another role.
 	ErrReader = errors.New("this role only reads")
-	// ErrForeignTx: what was given as a transaction is not one of the store's own driver and database. Nothing was written.
+	// ErrForeignTx: the value given as a transaction is no transaction of the store's driver and database. Nothing
+	// was written.
 	ErrForeignTx = errors.New("not a transaction of this store")
-	// ErrNewerSchema: the database was migrated by a newer Sluice that this one cannot work with. A store that is open
-	// looks for it once a second, and refuses every verb then. Deploy the program that the error names.
+	// ErrNewerSchema: a newer Sluice has migrated the database, and this program cannot work with it. Deploy the
+	// program that the error names.
+	//
+	// An open store checks for this once a second, and then refuses every verb.
 	ErrNewerSchema = errors.New("database is newer than this program")
-	// ErrFollower: the statement of a Follower failed, and the move with it. Nothing was changed. The error is a
-	// *FollowerError, which names the follower.
+	// ErrFollower: the statement of a [Follower] failed, and so did the move. Nothing was changed. The error is a
+	// [*FollowerError], which names the follower.
 	ErrFollower = errors.New("the statement of a follower failed")
 )
 
-// InvalidError says which field of the input breaks which rule.
+// InvalidError says which field of the input breaks which rule. It is an [ErrInvalid].
 type InvalidError struct {
 	Field string
 	Rule  string
 }
 
-// Error names the field and the rule.
+// Error returns the field and the rule.
 func (e *InvalidError) Error() string { return "invalid " + e.Field + ": " + e.Rule }
 
-// Is makes an InvalidError an ErrInvalid.
+// Is makes an InvalidError an [ErrInvalid].
 func (e *InvalidError) Is(target error) bool { return target == ErrInvalid }
 
-// FollowerError says whose statement failed, and why.
+// FollowerError says which follower's statement failed, and why. It is an [ErrFollower].
 type FollowerError struct {
-	// Followers has the name of the follower. SQLite does not tell which it was: where a file has several, all are named.
+	// Followers names the follower. SQLite does not report which of several statements failed, so there Followers
+	// names all followers of the file.
 	Followers []string
-	// Err is what the database said.
+	// Err is the database's error.
 	Err error
 }
 
@@ -75,24 +80,25 @@ func (e *FollowerError) Error() string {
 	return fmt.Sprintf("%s failed, and the job stays as it was; mend the statement, or end it by Unfollow: %v", whose, e.Err)
 }
 
-// Is makes a FollowerError an ErrFollower.
+// Is makes a FollowerError an [ErrFollower].
 func (e *FollowerError) Is(target error) bool { return target == ErrFollower }
 
-// Unwrap gives what the database said.
+// Unwrap returns the database's error.
 func (e *FollowerError) Unwrap() error { return e.Err }
 
+// invalid returns an [InvalidError].
 func invalid(field, rule string) error { return &InvalidError{Field: field, Rule: rule} }
 
-// EnqueueError says that jobs may not have been stored, and under which ids they may be sent again: a job that was stored
-// is then its own duplicate, and none is stored twice.
+// EnqueueError says that an enqueue failed and that the jobs may be stored or not. Send them again with the same
+// IDs: a job that is stored becomes a duplicate of itself.
 type EnqueueError struct {
-	// IDs are those of the jobs, in their order: the caller's, or those that the client chose.
+	// IDs are the IDs of the jobs, in the order of the call. The client chose the IDs of jobs that had none.
 	IDs []ID
-	// Err is why.
+	// Err is the cause.
 	Err error
 }
 
-// Error tells why, and under which id a single job may be sent again.
+// Error returns the cause, and the ID if there is one job.
 func (e *EnqueueError) Error() string {
 	if len(e.IDs) == 1 {
 		return fmt.Sprintf("enqueue job %s: %v", e.IDs[0], e.Err)
@@ -100,18 +106,18 @@ func (e *EnqueueError) Error() string {
 	return fmt.Sprintf("enqueue %d jobs: %v", len(e.IDs), e.Err)
 }
 
-// Unwrap gives why.
+// Unwrap returns the cause.
 func (e *EnqueueError) Unwrap() error { return e.Err }
 
-// BatchError says which items of a batch failed; the others succeeded.
+// BatchError says which items of a batch failed. The other items succeeded.
 type BatchError struct {
-	// Failed maps the index of an item to its error.
+	// Failed has the error of each failed item, by the index of the item.
 	Failed map[int]error
-	// Total is how many items the batch had.
+	// Total is the number of items in the batch.
 	Total int
 }
 
-// Error tells how many failed, and the first few.
+// Error returns how many items failed, and the first 3 errors.
 func (e *BatchError) Error() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d of %d failed", len(e.Failed), e.Total)
@@ -125,7 +131,7 @@ func (e *BatchError) Error() string {
 	return text.String()
 }
 
-// Unwrap lets errors.Is and errors.As look at each item's error.
+// Unwrap returns the items' errors, so that errors.Is and errors.As look at each of them.
 func (e *BatchError) Unwrap() []error {
 	errs := make([]error, 0, len(e.Failed))
 	for _, at := range e.indexes() {
@@ -134,6 +140,7 @@ func (e *BatchError) Unwrap() []error {
 	return errs
 }
 
+// indexes returns the indexes of the failed items, sorted.
 func (e *BatchError) indexes() []int {
 	at := make([]int, 0, len(e.Failed))
 	for i := range e.Failed {
@@ -143,15 +150,17 @@ func (e *BatchError) indexes() []int {
 	return at
 }
 
-// OutageReporter is a Store that knows the faults of its own connections, also where a caller met them: in a transaction
-// of its own on the store's database, for instance.
+// OutageReporter is a [Store] that recognises faults of its own connections. A caller may meet such a fault in a
+// transaction of its own on the store's database.
 type OutageReporter interface {
 	// Outage reports whether an error says that the store's database, or a connection to it, was out of reach.
 	Outage(err error) bool
 }
 
-// Outage reports whether an error says that a store was out of reach: an ErrUnavailable, or what an OutageReporter knows
-// as a fault of its connections. A worker releases the job of a handler that returns such an error, and counts no attempt.
+// Outage reports whether an error says that a store was out of reach. The error is an [ErrUnavailable], or an
+// [OutageReporter] recognises it.
+//
+// If a handler returns such an error, the worker releases the job and counts no attempt.
 func Outage(store Store, err error) bool {
 	if err == nil || errors.Is(err, ErrUnavailable) {
 		return err != nil

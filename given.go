@@ -5,8 +5,8 @@ import (
 	"reflect"
 )
 
-// GivenStore returns the store. For nil, also a nil pointer, it returns a Store whose every verb is an ErrInvalid that says
-// that no store was given. Constructors that give no error themselves use it.
+// GivenStore returns the store. If the store is nil or a nil pointer, GivenStore returns a [Store] whose every verb
+// returns an [ErrInvalid]. Constructors that return no error use it.
 func GivenStore(store Store) Store {
 	if isNil(store) {
 		return missingStore{missingEnqueuer{notGiven("store")}}
@@ -14,7 +14,7 @@ func GivenStore(store Store) Store {
 	return store
 }
 
-// GivenEnqueuer is GivenStore for a transaction.
+// GivenEnqueuer returns tx, by the rule of [GivenStore].
 func GivenEnqueuer(tx Enqueuer) Enqueuer {
 	if isNil(tx) {
 		return missingEnqueuer{notGiven("transaction")}
@@ -22,8 +22,8 @@ func GivenEnqueuer(tx Enqueuer) Enqueuer {
 	return tx
 }
 
-// CheckGiven returns an ErrInvalid if a value is nil, also a nil pointer or a nil function, or a store that decorates nil.
-// The error says what is missing: the field names it, in the singular.
+// CheckGiven returns an [ErrInvalid] if a value is nil, a nil pointer, a nil function, or a store that decorates
+// nil. The error names the missing value by field, a noun in the singular.
 func CheckGiven(field string, value any) error {
 	for {
 		switch given := value.(type) {
@@ -42,8 +42,9 @@ func CheckGiven(field string, value any) error {
 	}
 }
 
-// StoreAs finds what a store can do beside its port, such as [OutageReporter], in it or in a store that it decorates: a decorator
-// has the method Unwrap() Store. It reports whether it found anything.
+// StoreAs finds an ability of a store beyond [Store], such as [OutageReporter]. It looks at the store and at the
+// stores that the store decorates. A decorator has the method Unwrap() Store. Ok reports whether any of them has
+// the ability.
 func StoreAs[T any](store Store) (found T, ok bool) {
 	for store != nil {
 		if found, ok = store.(T); ok {
@@ -58,11 +59,12 @@ func StoreAs[T any](store Store) (found T, ok bool) {
 	return found, false
 }
 
+// notGiven returns the error for a missing value.
 func notGiven(field string) error {
 	return invalid(field, fmt.Sprintf("no %s was given, it is nil: make one, and hand it over", field))
 }
 
-// isNil reports whether nothing can be called on a value.
+// isNil reports whether a value is nil, a nil pointer or a nil function.
 func isNil(value any) bool {
 	switch of := reflect.ValueOf(value); of.Kind() {
 	case reflect.Invalid:

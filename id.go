@@ -9,29 +9,32 @@ import (
 	"time"
 )
 
-// ID names a job: a UUID of version 7, so that ids sort by the time they were made.
-// Ids are chosen by the client, so that an enqueue whose answer was lost can be sent again and
-// finds the job it already stored.
+// ID names a job. It is a UUID of version 7, so IDs sort by the time at which they were made.
+//
+// The client chooses IDs. If the answer to an enqueue is lost, you can send the job again, and the store finds the
+// job that it stored.
 type ID [16]byte
 
-// Token proves a claim. A claim writes a fresh random token on every job it takes, and each later
-// write of the holder must show it. It is random and not a counter, because a counter repeats
-// after a failover or a restored backup.
+// Token proves a claim. Each claim writes a new random token to its jobs, and each later write of the holder must
+// show the token.
+//
+// A token is random because a counter repeats after a failover or a restored backup.
 type Token [16]byte
 
-// Proves reports whether the token is the one of a claim. The zero token proves nothing, not even against a zero one.
+// Proves reports whether the token is the token of a claim. The zero token proves nothing, not even a zero claim.
 func (t Token) Proves(claim Token) bool { return t == claim && t != Token{} }
 
+// idClock has the last time that an ID of this process carries.
 var idClock struct {
 	sync.Mutex
 	last uint64
 }
 
-// NewID makes an ID that is larger than every one this process made before.
+// NewID makes an ID that is larger than every earlier ID of this process.
 func NewID() ID { return idAt(time.Now()) }
 
-// idAt puts 48 bits of milliseconds, 12 bits of their fraction and 62 random bits into an ID
-// (RFC 9562, section 6.2, method 3).
+// idAt makes an ID of 48 bits of milliseconds, 12 bits of their fraction and 62 random bits (RFC 9562, section 6.2,
+// method 3).
 func idAt(at time.Time) ID {
 	micros := uint64(at.UnixMicro())
 	ticks := micros/1000<<12 | micros%1000*4096/1000
@@ -57,7 +60,7 @@ func NewToken() Token {
 	return t
 }
 
-// Time tells when the ID was made, to the millisecond.
+// Time returns when the ID was made, to the millisecond.
 func (id ID) Time() time.Time {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(id[:8]) >> 16)).UTC()
 }
@@ -65,7 +68,7 @@ func (id ID) Time() time.Time {
 // IsZero reports whether the ID is unset.
 func (id ID) IsZero() bool { return id == ID{} }
 
-// String gives the usual form, 8-4-4-4-12 hexadecimal digits.
+// String returns the ID as 8-4-4-4-12 hexadecimal digits.
 func (id ID) String() string {
 	var text [36]byte
 	hex.Encode(text[0:8], id[0:4])
@@ -77,7 +80,7 @@ func (id ID) String() string {
 	return string(text[:])
 }
 
-// ParseID reads the form that String gives. Anything else is an ErrInvalid.
+// ParseID reads the text that [ID.String] writes. Any other text is an [ErrInvalid].
 func ParseID(text string) (ID, error) {
 	var id ID
 	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
@@ -90,10 +93,10 @@ func ParseID(text string) (ID, error) {
 	return id, nil
 }
 
-// MarshalText writes the ID as String does; it makes IDs readable in JSON.
+// MarshalText writes the ID like [ID.String], for JSON.
 func (id ID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText reads the text that [ID.MarshalText] writes. Any other text is an [ErrInvalid].
 func (id *ID) UnmarshalText(text []byte) error {
 	parsed, err := ParseID(string(text))
 	if err != nil {

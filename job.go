@@ -9,65 +9,76 @@ import (
 	"time"
 )
 
-// Job is one unit of work: a payload in a queue. The part above State is written at enqueue and
-// never changes; the part below tells of its life.
+// Job is one unit of work: a payload in a queue. The producer sets the fields above State, and the fields from
+// State on describe the job's life.
+//
+// Few fields above State change later: a duplicate with [Coalesce] replaces Payload and Labels, and a requeue
+// clears ExpiresAt.
 type Job struct {
+	// ID names the job. The producer sets it, and the fields below, with [EnqueueOptions].
 	ID       ID     `json:"id"`
 	Queue    string `json:"queue"`
 	Tenant   string `json:"tenant,omitempty"`
 	Priority int    `json:"priority"`
 	Key      string `json:"key,omitempty"`
-	// KeyScope says how long the key still keeps others out, and KeyUntil until when if that is for a window. They
-	// are known where one job is looked up; a job that keeps nobody out has no scope.
+	// KeyScope says how long the key still refuses other jobs. KeyUntil is the end of a window. Only a lookup of
+	// one job fills them in. Empty: the key refuses no jobs.
 	KeyScope    KeyScope          `json:"key_scope,omitempty"`
 	KeyUntil    time.Time         `json:"key_until,omitzero"`
 	Payload     json.RawMessage   `json:"payload,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
-	MaxAttempts int               `json:"max_attempts,omitempty"` // 0: as the queue's setting says
+	MaxAttempts int               `json:"max_attempts,omitempty"` // 0: the queue's setting
 	CreatedAt   time.Time         `json:"created_at"`
 	ExpiresAt   time.Time         `json:"expires_at,omitzero"` // zero: never
 	OrderKey    string            `json:"order_key,omitempty"`
-	// After lists the jobs that had to complete before this one, AfterFailure what becomes of it if one
-	// of them fails.
+	// After lists the jobs that must complete before this job. AfterFailure says how this job goes on if one of
+	// them fails.
 	After        []ID         `json:"after,omitempty"`
 	AfterFailure AfterFailure `json:"after_failure,omitempty"`
 
+	// State is where the job is in its life.
 	State State `json:"state"`
-	// Generation is the job's life, counted from 1; a person's requeue begins the next one.
-	Generation int       `json:"generation"`
-	DueAt      time.Time `json:"due_at"`
-	// Attempts counts the hand-outs that ended in the handler's or the engine's own failure.
+	// Generation is the number of the job's life, from 1. Each requeue begins the next one.
+	Generation int `json:"generation"`
+	// DueAt is the earliest start.
+	DueAt time.Time `json:"due_at"`
+	// Attempts counts the attempts that ended in a failure of the handler or the engine.
 	Attempts int `json:"attempts"`
-	// Releases counts the hand-outs that were handed back uncounted, Recoveries those whose holder
-	// was lost.
-	Releases   int    `json:"releases"`
-	Recoveries int    `json:"recoveries"`
-	Holder     string `json:"holder,omitempty"`
-	// ClaimedAt is when the present, or for a finished job the last, claim was made.
+	// Releases counts the claims that a holder handed back. Recoveries counts the claims whose holder was lost.
+	Releases   int `json:"releases"`
+	Recoveries int `json:"recoveries"`
+	// Holder names the process that has the claim, as host:pid:nonce. A finished job keeps the last one. Empty:
+	// none.
+	Holder string `json:"holder,omitempty"`
+	// ClaimedAt is when the holder claimed the job; for a finished job, the last claim.
 	ClaimedAt time.Time `json:"claimed_at,omitzero"`
-	// DispatchedAt is when the engine had taken the run of the present, or for a finished job the last, claim. Zero: no
-	// run was started.
+	// DispatchedAt is when the engine accepted the run of that claim. Zero: no run was started, or a program older
+	// than this field started it.
 	DispatchedAt time.Time `json:"dispatched_at,omitzero"`
-	LeaseUntil   time.Time `json:"lease_until,omitzero"`
-	// Ref names the engine's run, and Engine says where it runs; see engine.Location. They are set while a run is intended or
-	// under way; history keeps the ref.
-	Ref        string          `json:"ref,omitempty"`
-	Engine     string          `json:"engine,omitempty"`
+	// LeaseUntil is when the lease runs out. Zero: no lease.
+	LeaseUntil time.Time `json:"lease_until,omitzero"`
+	// Ref names the engine's run, and Engine says where the run is; see engine.Location. They are set while a run
+	// is intended or under way. The history keeps only Ref.
+	Ref    string `json:"ref,omitempty"`
+	Engine string `json:"engine,omitempty"`
+	// Checkpoint is the progress that a handler saved for the next attempt, as JSON. Empty: none.
 	Checkpoint json.RawMessage `json:"checkpoint,omitempty"`
-	// BlockedBy is the job that a queued job waits for although it may be due: its running twin,
-	// behind which it was coalesced, the one before it in its order, or one that it runs after. It may
-	// wait for others besides. Zero: none.
-	BlockedBy  ID              `json:"blocked_by,omitzero"`
-	FinishedAt time.Time       `json:"finished_at,omitzero"`
-	Result     json.RawMessage `json:"result,omitempty"`
-	// Withheld says that Payload, Checkpoint and Result are not shown, because the store's role may not read them.
+	// BlockedBy is the job that a queued job waits for. It is the earlier job of the same key or order key, or a
+	// job that this one runs after. A requeued job with an orphan run waits for its own ID. The job may wait for
+	// other jobs too. Zero: none.
+	BlockedBy ID `json:"blocked_by,omitzero"`
+	// FinishedAt is when the job ended. Zero: it has not ended.
+	FinishedAt time.Time `json:"finished_at,omitzero"`
+	// Result is the handler's or the engine's result, as JSON. Empty: none.
+	Result json.RawMessage `json:"result,omitempty"`
+	// Withheld says that Payload, Checkpoint and Result are missing because the store's role may not read them.
 	Withheld bool `json:"withheld,omitempty"`
-	// Error is the last failure's text.
+	// Error is the text of the last failure. Empty: none.
 	Error string `json:"error,omitempty"`
 }
 
-// Label is the word that people are shown for a job at an instant. It splits queued into blocked,
-// scheduled, retrying and ready; for the other states it is the state.
+// Label returns the word that people see for the job's state at an instant. It splits queued into blocked,
+// scheduled, retrying and ready.
 func (j Job) Label(now time.Time) string {
 	switch {
 	case j.State != StateQueued:
@@ -83,11 +94,11 @@ func (j Job) Label(now time.Time) string {
 	}
 }
 
-// Attempt is a hand-out that ended in the handler's or the engine's own failure.
+// Attempt is an attempt that ended in a failure of the handler or the engine.
 type Attempt struct {
 	JobID      ID        `json:"job_id"`
 	Generation int       `json:"generation"`
-	Attempt    int       `json:"attempt"` // counted from 1 within the generation
+	Attempt    int       `json:"attempt"` // from 1 in each generation
 	ClaimedAt  time.Time `json:"claimed_at"`
 	FailedAt   time.Time `json:"failed_at"`
 	Holder     string    `json:"holder"`
@@ -95,38 +106,41 @@ type Attempt struct {
 	Stack      string    `json:"stack,omitempty"` // of a panic
 }
 
-// JobFilter chooses jobs. The zero value chooses all; each field that is set narrows it.
+// JobFilter chooses jobs. The zero value chooses all, and each field that is set narrows the choice.
 type JobFilter struct {
+	// Queue, Tenant, Key and States choose jobs by those fields. Default: any.
 	Queue  string
 	Tenant string
 	Key    string
 	States []State
-	// Labels must all be on the job, with these values. Without a Key or a Tenant beside them, a page looks at
-	// 20,000 unfinished and 20,000 finished jobs at the most, and may hold fewer jobs than its limit, even none, where
-	// another page follows.
+	// Labels chooses the jobs that have all these labels, with these values. Default: any.
+	//
+	// Without a Key or a Tenant, a page looks at 20,000 unfinished and 20,000 finished jobs at most. Such a page
+	// may hold fewer jobs than Limit, even none, although another page follows.
 	Labels map[string]string
-	// MinAttempts and MinRecoveries choose jobs in trouble: those of which at least so many attempts failed, and so many
-	// holders were lost, in their present or last life.
+	// MinAttempts chooses jobs with at least this many failed attempts in their present or last life, and
+	// MinRecoveries with this many lost holders. Default: 0.
 	MinAttempts, MinRecoveries int
-	// Before is the last id of the page before this one.
+	// Before is the Next of the previous page. Default: begin with the newest job.
 	Before ID
-	// Mark is that of the page before this one, instead of Before: it holds also where jobs of that page have been deleted
-	// since. A mark of another kind of store is an ErrInvalid.
+	// Mark is the Mark of the previous page, instead of Before. It stays valid if jobs of that page are deleted. A
+	// mark of another kind of store is an [ErrInvalid]. Default: use Before.
 	Mark string
-	// Limit is the size of a page, 1 to 10,000. Default 100.
+	// Limit is the size of a page, 1 to 10,000. Default: 100.
 	Limit int
 }
 
-// Page is a part of a list of jobs, the newest first. One that is not the last may be empty: see JobFilter.Labels.
+// Page is a part of a list of jobs, the newest first. A page may be empty although another follows; see Labels of
+// [JobFilter].
 type Page struct {
+	// Jobs are the jobs of the page.
 	Jobs []Job
-	// Next is the Before of the next page, Mark its Mark; zero: this is the last.
+	// Next is the Before of the next page, and Mark its Mark. Zero: this page is the last.
 	Next ID
 	Mark string
 }
 
-// EndOfPage gives the id before which a page begins, by the mark or the Before of a filter, in a store that marks pages by
-// ids.
+// EndOfPage returns the ID before which a page begins, from Mark or Before. Stores that mark pages by IDs call it.
 func (f JobFilter) EndOfPage() (ID, error) {
 	if f.Mark == "" {
 		return f.Before, nil
@@ -139,43 +153,44 @@ func (f JobFilter) EndOfPage() (ID, error) {
 	return id, nil
 }
 
-// idMark begins the mark of a page in stores that list by id.
+// idMark begins the mark of a page in stores that list by ID.
 const idMark = "id:"
 
-// BadMark is the error of a mark that a store did not make.
+// BadMark returns the [ErrInvalid] for a mark that the store did not make.
 func BadMark(mark string) error {
 	return invalid("mark", fmt.Sprintf("%.60q is not where a page of this store ended; list from the beginning", mark))
 }
 
-// Depth counts the jobs of a queue. Counting stops at DepthLimit for each state, so that looking
-// never costs more than a bounded read.
+// Depth counts the jobs of a queue by state. Each count stops at a limit, so that a count costs a bounded read; see
+// [DepthLimit].
 type Depth struct {
+	// Queue is the name of the queue.
 	Queue string `json:"queue"`
-	// Ready jobs are due and may be claimed, Scheduled ones are not due yet, Blocked ones wait for
-	// another job.
+	// Ready counts jobs that are due and may be claimed. Scheduled counts jobs that are not due yet, and Blocked
+	// counts jobs that wait for another job.
 	Ready     int `json:"ready"`
 	Scheduled int `json:"scheduled"`
 	Blocked   int `json:"blocked"`
-	// Claimed, Dispatched and Uncertain jobs are in those states.
+	// Claimed, Dispatched and Uncertain count the jobs in those states.
 	Claimed    int `json:"claimed"`
 	Dispatched int `json:"dispatched"`
 	Uncertain  int `json:"uncertain"`
-	// StrayRuns are runs of jobs that have ended, which may still be open; see engine.OrphanRun.
+	// StrayRuns counts orphan runs: runs that may be open although their job has ended; see engine.OrphanRun.
 	StrayRuns int `json:"stray_runs"`
-	// Dead counts the dead letters that wait for a person.
+	// Dead counts the dead letters, which wait for a person.
 	Dead int `json:"dead"`
-	// OldestDue is the due_at of the ready job that waits longest; zero: none is ready.
+	// OldestDue is the due time of the ready job that waits longest. Zero: no job is ready.
 	OldestDue time.Time `json:"oldest_due,omitzero"`
 }
 
-// InFlight counts what is under way, or may be: claimed and dispatched jobs, and stray runs.
+// InFlight counts the jobs that run or may run: claimed and dispatched jobs, and orphan runs.
 func (d Depth) InFlight() int { return d.Claimed + d.Dispatched + d.StrayRuns }
 
-// DepthLimit is where counting stops: a figure of DepthLimit means so many or more.
+// DepthLimit is the highest count in a [Depth] of [Client.Depth]: it means that many jobs or more.
 const DepthLimit = 100_000
 
-// StoredText makes a text fit for every store: valid UTF-8 without NUL, at most MaxErrorBytes, cut
-// in the middle, where the least is lost.
+// StoredText makes a text fit for every store: valid UTF-8 without NUL, at most [MaxErrorBytes]. It cuts a longer
+// text in its middle.
 func StoredText(text string) string {
 	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "\uFFFD")
 	if len(text) <= MaxErrorBytes {
@@ -186,11 +201,11 @@ func StoredText(text string) string {
 	return strings.ToValidUTF8(text[:half], "") + mark + strings.ToValidUTF8(text[len(text)-half:], "")
 }
 
-// briefBytes is how much of a text Brief leaves.
+// briefBytes is the most bytes of a text from Brief.
 const briefBytes = 200
 
-// Brief is a text in one line of at most 200 bytes, for where a word on the cause is enough. A longer one is cut in its
-// middle: errors name what was done first, and the cause last.
+// Brief returns a text as one line of at most 200 bytes. It cuts a longer text in its middle, because errors begin
+// with the action and end with the cause.
 func Brief(text string) string {
 	text = strings.Join(strings.Fields(StoredText(text)), " ")
 	if len(text) <= briefBytes {
@@ -202,8 +217,7 @@ func Brief(text string) string {
 	return strings.ToValidUTF8(text[:head], "") + mark + strings.ToValidUTF8(text[len(text)-tail:], "")
 }
 
-// SplitStates parts states into those of unfinished jobs and those of finished ones. None at all
-// means every state.
+// SplitStates splits states into unfinished and finished ones. No states at all mean every state.
 func SplitStates(states []State) (unfinished, finished []State) {
 	if len(states) == 0 {
 		states = States()
@@ -218,9 +232,11 @@ func SplitStates(states []State) (unfinished, finished []State) {
 	return unfinished, finished
 }
 
-// NewestPage makes a page of jobs that a store found: the newest first, at most limit. A store
-// looks for one more than the limit, so that the page knows whether another follows. A floor is the oldest job that it
-// looked at, where older ones are left for another page; zero: it looked at all.
+// NewestPage makes a page of the jobs that a store found: the newest first, at most limit. The store must look for
+// limit + 1 jobs, so that NewestPage knows whether another page follows.
+//
+// Floor is the oldest job that the store looked at, if it left older jobs to the next page. Zero: the store looked
+// at all jobs.
 func NewestPage(found []Job, limit int, floor ID) Page {
 	slices.SortFunc(found, func(a, b Job) int { return bytes.Compare(b.ID[:], a.ID[:]) })
 	page := Page{Jobs: found}

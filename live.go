@@ -9,59 +9,60 @@ import (
 	"time"
 )
 
-// SettingsInterval is how old the settings that a process acts on may be: a change takes effect
-// everywhere within it.
+// SettingsInterval is the greatest age of the settings that a process acts on. A change reaches every process
+// within it.
 const SettingsInterval = time.Second
 
-// liveKept is for how long after it was last asked for a queue is read again with the others. A queue that is asked for
-// later is read then.
+// liveKept is how long after the last request for a queue its settings are read along with the others. A later
+// request reads them by itself.
 const liveKept = 5 * SettingsInterval
 
-// liveForgotten is how long after it was last asked for a queue is forgotten.
+// liveForgotten is how long after the last request for a queue LiveSettings forgets the queue.
 const liveForgotten = 10 * time.Minute
 
-// LiveSettings reads the settings of those queues that it is asked for, together, at most once per SettingsInterval
-// however often it is asked; a queue that is asked for the first time is read at once. What a store holds beside them
-// costs nothing. It may be used by many goroutines.
+// LiveSettings reads the settings of the queues that callers ask for. It reads them together, at most once per
+// [SettingsInterval]. It reads a queue at once on the first request. Other queues of the store cost nothing.
+//
+// Many goroutines may share one LiveSettings. It forgets a queue 10 min after the last request.
 type LiveSettings struct {
 	store   Store
 	options LiveOptions
 
 	mu      sync.Mutex
-	queues  map[string]*liveQueue // those that were asked for
-	under   *reading              // the reading that is under way; nil: none is
-	changes int                   // how often somebody asked to forget
+	queues  map[string]*liveQueue // the queues that callers asked for
+	under   *reading              // the reading under way; nil: none
+	changes int                   // how often a caller asked to forget
 
-	clock   time.Time // what the store's clock showed at the least,
-	clockAt time.Time // at this instant of ours; zero: it was not read yet
+	clock   time.Time // the earliest time that the store's clock can have shown
+	clockAt time.Time // at this instant of our clock; zero: nobody has read the store's clock
 }
 
-// liveQueue is a queue as it was read last.
+// liveQueue is a queue as LiveSettings read it last.
 type liveQueue struct {
 	Queue
-	read  bool // else it was asked for, and not read yet
+	read  bool // false: a caller asked for the queue, and nobody has read it yet
 	asked time.Time
-	until time.Time // how long what was read counts
+	until time.Time // when the settings become too old
 }
 
-// reading is a reading of some queues.
+// reading is one reading of some queues.
 type reading struct {
 	names []string
 	done  chan struct{}
 	err   error
-	cut   bool // it ended because its caller did, which tells the others nothing
+	cut   bool // the context of its caller ended, so err is no fault of the store
 }
 
-// LiveOptions adjust LiveSettings. The zero value works.
+// LiveOptions configures [LiveSettings]. The zero value works.
 type LiveOptions struct {
-	// PayloadChecker finds a payload_schema that was stored by plain SQL and is none; the last good one
-	// counts then. Default: none.
+	// PayloadChecker finds a payload_schema that is no JSON Schema, stored by plain SQL. The last good schema
+	// applies then. Default: none.
 	PayloadChecker PayloadChecker
-	// Logger gets a line for each queue whose stored settings break a rule, once. Default: slog.Default.
+	// Logger gets one line for each queue whose stored settings break a rule. Default: slog.Default().
 	Logger *slog.Logger
 }
 
-// NewLiveSettings reads settings from a store. It does no reading itself.
+// NewLiveSettings makes LiveSettings of a store. It does not read the store.
 func NewLiveSettings(store Store, options LiveOptions) *LiveSettings {
 	if options.Logger == nil {
 		options.Logger = slog.Default()
@@ -69,14 +70,17 @@ func NewLiveSettings(store Store, options LiveOptions) *LiveSettings {
 	return &LiveSettings{store: GivenStore(store), options: options}
 }
 
-// Queue gives a queue's settings as of now, or as of at most one interval ago. A queue that is not
-// stored has Version 0 and the default settings. While the store cannot be reached, the last good
-// settings go on to count.
+// Queue returns a queue with settings at most one [SettingsInterval] old. An unknown queue has Version 0 and the
+// default settings.
+//
+// While the store is out of reach, Queue returns the last good settings. It returns an error only if nobody has
+// ever read the queue.
 func (l *LiveSettings) Queue(ctx context.Context, name string) (Queue, error) {
 	return l.queueBy(ctx, l.store, false, name)
 }
 
-// Expect names queues that will be asked for in a moment, so that they are read together. It reads nothing.
+// Expect names queues that a caller will ask for soon, so that the next reading reads them together. It does not
+// read the store.
 func (l *LiveSettings) Expect(names ...string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,8 +89,8 @@ func (l *LiveSettings) Expect(names ...string) {
 	}
 }
 
-// queueBy is Queue, reading through the caller's transaction where one is under way: with all
-// connections in transactions, there would be none left to read with, and nobody to wait for.
+// queueBy is Queue, but reads through the caller's transaction if there is one. If transactions hold all
+// connections, no other connection is left for the reading, and nobody may wait for one.
 func (l *LiveSettings) queueBy(ctx context.Context, from Enqueuer, inTx bool, name string) (Queue, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,7 +98,7 @@ func (l *LiveSettings) queueBy(ctx context.Context, from Enqueuer, inTx bool, na
 		q := l.noteAsked(name)
 		switch {
 		case q.read && (time.Now().Before(q.until) || l.readsNow(q)):
-			return q.Queue, nil // while one caller reads, the others go on with what was read last
+			return q.Queue, nil // while one caller reads, the others use the last settings
 		case !q.read && l.under != nil && !inTx:
 			if err := l.wait(ctx, name); err != nil {
 				return Queue{}, err
@@ -108,13 +112,13 @@ func (l *LiveSettings) queueBy(ctx context.Context, from Enqueuer, inTx bool, na
 	}
 }
 
-// readsNow reports whether a queue is being read.
+// readsNow reports whether a reading of the queue is under way.
 func (l *LiveSettings) readsNow(q *liveQueue) bool {
 	return l.under != nil && slices.Contains(l.under.names, q.Name)
 }
 
-// Latest gives a queue's settings as they were read last, and reads nothing. Fresh says that they are as Queue would give
-// them; read, that they were read at all.
+// Latest returns the last settings that LiveSettings read, without a reading. Fresh says that Queue would return
+// the same without a reading. Read says that somebody has read the queue at all.
 func (l *LiveSettings) Latest(name string) (queue Queue, fresh, read bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -122,18 +126,19 @@ func (l *LiveSettings) Latest(name string) (queue Queue, fresh, read bool) {
 	return q.Queue, q.read && time.Now().Before(q.until), q.read
 }
 
-// Refresh reads the settings of all queues that were asked for lately and will be too old within half an interval.
+// Refresh reads the settings of all recently requested queues, if some of them become too old within half a
+// [SettingsInterval].
 func (l *LiveSettings) Refresh(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	lately := &liveQueue{read: true}
 	if l.under != nil || len(l.due(lately)) == 0 {
-		return nil // somebody reads them, or nobody needs them
+		return nil // a reading is under way, or nobody needs one
 	}
 	return l.read(ctx, l.store, lately)
 }
 
-// noteAsked finds a queue, and notes that somebody asks for it.
+// noteAsked finds a queue, and notes the request.
 func (l *LiveSettings) noteAsked(name string) *liveQueue {
 	if l.queues == nil {
 		l.queues = make(map[string]*liveQueue)
@@ -147,9 +152,11 @@ func (l *LiveSettings) noteAsked(name string) *liveQueue {
 	return q
 }
 
-// due names the queues to read for one: all that were not read yet and, if that one was, all that were asked for lately and
-// whose settings are too old soon. Of ten thousand, each asked for now and then, that is a few. While another reads, one
-// that cannot wait for that is read alone. Queues that nobody has asked for in a long time are forgotten.
+// due returns the queues to read for one wanted queue. It returns all queues that nobody has read yet. If wanted
+// was read before, due adds the recently requested queues whose settings soon become too old.
+//
+// Of ten thousand queues with rare requests, those are few. While another reading is under way, due returns only
+// the wanted queue. It forgets queues without a request for a long time.
 func (l *LiveSettings) due(wanted *liveQueue) (names []string) {
 	if l.under != nil {
 		return []string{wanted.Name}
@@ -167,7 +174,7 @@ func (l *LiveSettings) due(wanted *liveQueue) (names []string) {
 	return names
 }
 
-// wait waits with the lock open until the reading that is under way has ended, and gives its error if it was about this
+// wait unlocks the lock, waits until the reading under way has ended, and returns its error if it was about this
 // queue.
 func (l *LiveSettings) wait(ctx context.Context, name string) error {
 	under := l.under
@@ -184,15 +191,17 @@ func (l *LiveSettings) wait(ctx context.Context, name string) error {
 	return nil
 }
 
-// Now is what the store's clock shows at the least; zero: nothing was read yet. It lies behind that clock by the
-// time that the answer of a reading took at the most, so that who waits for it is never early; this process's
-// own clock only counts on from there.
+// Now returns the earliest time that the store's clock can show. Zero: nobody has read it yet.
+//
+// Now lags behind the store's clock by at most the duration of a reading, so a caller who waits for an instant is
+// never early. This process's own clock only adds the time since the reading.
 func (l *LiveSettings) Now() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.now()
 }
 
+// now is Now, with the lock held.
 func (l *LiveSettings) now() time.Time {
 	if l.clockAt.IsZero() {
 		return time.Time{}
@@ -200,8 +209,8 @@ func (l *LiveSettings) now() time.Time {
 	return l.clock.Add(time.Since(l.clockAt))
 }
 
-// setClock learns from a reading that took so long what the store's clock shows at the least. What was known
-// before is kept if it is more, unless that cannot be: then the clock was set back.
+// setClock notes the time that the store's clock showed in a reading. It keeps a later known time, unless the
+// difference exceeds the reading's duration: then somebody set the store's clock back.
 func (l *LiveSettings) setClock(shown time.Time, took time.Duration) {
 	if known := l.now(); known.After(shown) && !known.After(shown.Add(took)) {
 		shown = known
@@ -209,7 +218,7 @@ func (l *LiveSettings) setClock(shown time.Time, took time.Duration) {
 	l.clock, l.clockAt = shown, time.Now()
 }
 
-// Forget makes the next look read the store.
+// Forget makes the next request read the store.
 func (l *LiveSettings) Forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -219,8 +228,8 @@ func (l *LiveSettings) Forget() {
 	l.changes++
 }
 
-// ask reads queues, and the store's clock, with the lock open. It is closed again also where the store panics, as a
-// caller's own may: the panic is then the caller's to recover from.
+// ask reads queues and the store's clock, with the lock open. It takes the lock again even if the store panics, so
+// that the caller can recover.
 func (l *LiveSettings) ask(ctx context.Context, from Enqueuer, r *reading) (queues []Queue, shown time.Time, err error) {
 	before := l.under
 	if before == nil {
@@ -243,7 +252,7 @@ func (l *LiveSettings) ask(ctx context.Context, from Enqueuer, r *reading) (queu
 	return queues, shown, err
 }
 
-// queuesAndClock reads queues by name, and the store's clock. Names that no queue can have are not asked for.
+// queuesAndClock reads queues by name, and the store's clock. It leaves out names that no queue can have.
 func queuesAndClock(ctx context.Context, from Enqueuer, names []string) (queues []Queue, shown time.Time, err error) {
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return CheckQueueName(name) != nil })
 	if len(names) > 0 {
@@ -258,8 +267,8 @@ func queuesAndClock(ctx context.Context, from Enqueuer, names []string) (queues 
 	return nil, shown, err
 }
 
-// read reads the settings of the queues that are due, for one that is wanted. The lock is open meanwhile, so that nobody waits for a slow
-// store but this caller and those that ask for a queue that was never read.
+// read reads the settings of the due queues, for one wanted queue. The lock is open meanwhile. Only this caller,
+// and callers that ask for a queue that nobody has read, wait for a slow store.
 func (l *LiveSettings) read(ctx context.Context, from Enqueuer, wanted *liveQueue) error {
 	changes, asked := l.changes, time.Now()
 	names := l.due(wanted)
@@ -278,7 +287,7 @@ func (l *LiveSettings) read(ctx context.Context, from Enqueuer, wanted *liveQueu
 	return nil
 }
 
-// count lets what was read of queues count for a while.
+// count makes the settings of the queues valid for one SettingsInterval.
 func (l *LiveSettings) count(names []string) {
 	until := time.Now().Add(SettingsInterval)
 	for _, name := range names {
@@ -288,7 +297,7 @@ func (l *LiveSettings) count(names []string) {
 	}
 }
 
-// put keeps queues as they were read.
+// put keeps queues as the store returned them, and the defaults of queues that it does not have.
 func (l *LiveSettings) put(names []string, queues []Queue, at time.Time) {
 	stored := make(map[string]Queue, len(queues))
 	for _, q := range queues {

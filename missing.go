@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// missingEnqueuer, missingStore and missingEngine answer every verb with their error.
+// missingEnqueuer and missingStore return their error from every verb.
 type (
 	missingEnqueuer struct{ err error }
 	missingStore    struct{ missingEnqueuer }
 )
 
-// missing gives the error, for CheckGiven.
+// missing returns the error, for CheckGiven.
 func (m missingEnqueuer) missing() error { return m.err }
 
 func (m missingEnqueuer) Admit(context.Context, []string, Act) ([]error, error) { return nil, m.err }

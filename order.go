@@ -7,25 +7,24 @@ import (
 	"strings"
 )
 
-// MaxAfter bounds how many jobs one may be enqueued after.
+// MaxAfter is the most jobs that a job can run after.
 const MaxAfter = 100
 
-// AfterFailure says what becomes of a job when one that it is to run after dies or is cancelled.
+// AfterFailure says how a job goes on if a job that it runs after dies or is cancelled.
 type AfterFailure string
 
-// What may become of it.
+// The rules after a failure.
 const (
-	// FailureCancels, the default: it is cancelled, and those that are to run after it have a failure
-	// of their own.
+	// FailureCancels cancels the job. The jobs that run after it follow their own rule. It is the default.
 	FailureCancels AfterFailure = "cancel"
-	// FailureRuns: the failed one counts as done.
+	// FailureRuns lets the job run as if the failed job had completed.
 	FailureRuns AfterFailure = "run"
-	// FailureWaits: it waits until a person has requeued the failed one, and that has completed. If the
-	// failed one is deleted from the history, it is cancelled.
+	// FailureWaits makes the job wait until somebody requeues the failed job and that job completes. If the failed
+	// job is deleted, the waiting job is cancelled.
 	FailureWaits AfterFailure = "wait"
 )
 
-// checkOrder checks what a producer says of a job's place among others.
+// checkOrder checks the order key, After and AfterFailure.
 func (j NewJob) checkOrder() error {
 	if err := checkName("order_key", j.OrderKey, MaxKeyBytes); err != nil {
 		return err
@@ -48,30 +47,29 @@ func (j NewJob) checkOrder() error {
 	return nil
 }
 
-// sortedIDs gives each id once, in the order in which every store looks at them.
+// sortedIDs returns each ID once, in the order in which every store looks at IDs.
 func sortedIDs(ids []ID) []ID {
 	out := slices.Clone(ids)
 	slices.SortFunc(out, func(a, b ID) int { return bytes.Compare(a[:], b[:]) })
 	return slices.Compact(out)
 }
 
-// batchOrder sorts a batch so that each job comes behind those of the batch that it waits for: those
-// that it is to run after, and the one before it with the same order key. Of the same key, the first
-// stays the first.
+// batchOrder sorts a batch so that each job comes behind the jobs of the batch that it waits for. A job waits for
+// the jobs in its After, and for the previous job with the same order key or key.
 //
-// Cycles can only arise within a batch. A job that is stored waits only for jobs that were stored before
-// it or together with it; a requeued one takes its old place in its order again, or waits for one that
-// waits for nobody. So the order in which jobs were stored is one in which they can all run.
+// Cycles arise only within a batch. A stored job waits only for jobs that were stored before it or with it. A
+// requeued job takes its old place in its order, or waits for a job that waits for nobody. So the stored order is
+// an order in which all jobs can run.
 type batchOrder struct {
 	jobs   []Insert
-	waits  [][]int // by job: those that must come before it
+	waits  [][]int // by job: the jobs that must come before it
 	marks  []mark
-	path   []int // from a job to one that it waits for, and so on
+	path   []int // from a job to a job that it waits for, and so on
 	sorted []int
 	failed map[int]error
 }
 
-// mark says how far a job of a batch was looked at.
+// mark says whether visit has seen a job.
 type mark int
 
 const (
@@ -80,8 +78,7 @@ const (
 	seen
 )
 
-// sortBatch gives the order in which a batch can be stored, and what is wrong with the jobs that wait
-// for each other.
+// sortBatch returns the order in which to store a batch, and the errors of jobs that wait for each other.
 func sortBatch(jobs []Insert) (sorted []int, failed map[int]error) {
 	b := &batchOrder{jobs: jobs, waits: waitsOf(jobs), marks: make([]mark, len(jobs)), failed: make(map[int]error)}
 	for i := range jobs {
@@ -90,12 +87,12 @@ func sortBatch(jobs []Insert) (sorted []int, failed map[int]error) {
 	return slices.DeleteFunc(b.sorted, func(i int) bool { return b.failed[i] != nil }), b.failed
 }
 
-// waitsOf finds what each job of a batch waits for within the batch.
+// waitsOf returns which jobs of a batch each job waits for.
 func waitsOf(jobs []Insert) [][]int {
 	type lane struct{ queue, kind, key string }
 	waits, byID, last := make([][]int, len(jobs)), make(map[ID]int, len(jobs)), make(map[lane]int)
 	for i, j := range slices.Backward(jobs) {
-		byID[j.ID] = i // of jobs with the same id, the first counts
+		byID[j.ID] = i // of jobs with the same ID, the first counts
 	}
 	for i, j := range jobs {
 		for _, place := range []lane{{j.Queue, "order", j.OrderKey}, {j.Queue, "key", j.Key}} {
@@ -116,6 +113,7 @@ func waitsOf(jobs []Insert) [][]int {
 	return waits
 }
 
+// visit adds a job to the order, after all jobs that it waits for.
 func (b *batchOrder) visit(i int) {
 	switch b.marks[i] {
 	case seen:
@@ -134,7 +132,7 @@ func (b *batchOrder) visit(i int) {
 	b.sorted = append(b.sorted, i)
 }
 
-// refuse names a cycle to each of its jobs.
+// refuse fails each job of a cycle, with an error that names the cycle.
 func (b *batchOrder) refuse(cycle []int) {
 	const shown = 5
 	var text strings.Builder

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// TypedQueue is a queue whose payloads are values of one Go type. Name it once, in a package that
-// both the producer and the worker import; see QueueOf.
+// TypedQueue is a queue whose payloads are values of one Go type. [QueueOf] makes it. Keep it in a package that
+// both the producer and the worker import.
 type TypedQueue[T any] struct {
 	name string
 }
@@ -17,10 +17,10 @@ type TypedQueue[T any] struct {
 //	var Payments = sluice.QueueOf[Payment]("payments")
 func QueueOf[T any](name string) TypedQueue[T] { return TypedQueue[T]{name: name} }
 
-// Name is the queue's name.
+// Name returns the queue's name.
 func (q TypedQueue[T]) Name() string { return q.name }
 
-// NewJob makes a job of the queue, for Client.EnqueueMany.
+// NewJob makes a job of the queue, for [Client.EnqueueMany]. A payload that JSON cannot express is an [ErrInvalid].
 func (q TypedQueue[T]) NewJob(payload T, options EnqueueOptions) (NewJob, error) {
 	text, err := json.Marshal(payload)
 	if err != nil {
@@ -29,7 +29,7 @@ func (q TypedQueue[T]) NewJob(payload T, options EnqueueOptions) (NewJob, error)
 	return NewJob{Queue: q.name, Payload: text, EnqueueOptions: options, written: true}, nil
 }
 
-// Enqueue stores one job of the queue.
+// Enqueue stores one job of the queue, like [Client.Enqueue].
 func (q TypedQueue[T]) Enqueue(ctx context.Context, client *Client, payload T, options EnqueueOptions) (Receipt, error) {
 	if err := CheckGiven("client", client); err != nil {
 		return Receipt{}, err
@@ -41,7 +41,7 @@ func (q TypedQueue[T]) Enqueue(ctx context.Context, client *Client, payload T, o
 	return client.Enqueue(ctx, job)
 }
 
-// Decode reads a payload. One that does not fit the type is an ErrInvalid.
+// Decode reads a payload. A payload that does not fit the type is an [ErrInvalid].
 func (q TypedQueue[T]) Decode(payload json.RawMessage) (T, error) {
 	var value T
 	if err := json.Unmarshal(payload, &value); err != nil {

@@ -7,37 +7,37 @@ import (
 	"strings"
 )
 
-// QueueHoldsLimit is how far DeleteQueue counts what a queue still holds.
+// QueueHoldsLimit is the highest count in [QueueHolds]: it means that many or more.
 const QueueHoldsLimit = 1000
 
-// ErrQueueGone: a queue was deleted since its settings were read; nothing was stored. A Client reads the settings again,
-// makes the queue anew, and stores the jobs then.
+// ErrQueueGone: somebody deleted a queue after the client read its settings, and nothing was stored. A [Client]
+// then makes the queue anew and sends the jobs again, 5 times in all.
 var ErrQueueGone = errors.New("the queue was deleted meanwhile")
 
-// QueueHolds counts what keeps a queue from being deleted, each figure at most QueueHoldsLimit.
+// QueueHolds counts what prevents the deletion of a queue. Each count is at most [QueueHoldsLimit].
 type QueueHolds struct {
-	// Unfinished jobs wait or are in flight.
+	// Unfinished counts jobs that wait, run, or are uncertain.
 	Unfinished int
-	// Finished jobs are in the history. Upkeep deletes them when the queue's keep_ settings say.
+	// Finished counts jobs in the history. Upkeep deletes them as the keep_ settings of the queue say.
 	Finished int
-	// OpenRuns are runs of cancelled jobs that go on at their engine; see engine.OrphanRun.
+	// OpenRuns counts orphan runs: runs of cancelled jobs that go on at their engine; see engine.OrphanRun.
 	OpenRuns int
-	// Operations are those that are not done yet, on jobs of the queue.
+	// Operations are the operations on jobs of the queue that are not done yet.
 	Operations []ID
 }
 
-// Empty reports whether nothing keeps the queue from being deleted.
+// Empty reports whether nothing prevents the deletion.
 func (h QueueHolds) Empty() bool {
 	return h.Unfinished == 0 && h.Finished == 0 && h.OpenRuns == 0 && len(h.Operations) == 0
 }
 
-// QueueNotEmptyError says why a queue was not deleted. It is an ErrNotAllowed.
+// QueueNotEmptyError says why [Client.DeleteQueue] did not delete a queue. It is an [ErrNotAllowed].
 type QueueNotEmptyError struct {
 	Queue string
 	Holds QueueHolds
 }
 
-// Error says what the queue still holds, and what to do with that.
+// Error lists the remaining jobs, runs and operations, and says how to end each.
 func (e *QueueNotEmptyError) Error() string {
 	var parts []string
 	add := func(n int, what, todo string) {
@@ -54,9 +54,10 @@ func (e *QueueNotEmptyError) Error() string {
 	return fmt.Sprintf("queue %q is not empty: it holds %s", e.Queue, strings.Join(parts, ", "))
 }
 
-// Is makes a QueueNotEmptyError an ErrNotAllowed.
+// Is makes a QueueNotEmptyError an [ErrNotAllowed].
 func (e *QueueNotEmptyError) Is(target error) bool { return target == ErrNotAllowed }
 
+// atMost writes a count, or "or more" at the limit.
 func atMost(n int) string {
 	if n >= QueueHoldsLimit {
 		return fmt.Sprintf("%d or more", QueueHoldsLimit)
@@ -64,10 +65,14 @@ func atMost(n int) string {
 	return fmt.Sprint(n)
 }
 
-// DeleteQueue deletes an empty queue: its settings and plans, the limits of tenants and tiers in it, its rules of alerts
-// and its counts. It needs a reason. A queue that holds anything is a *QueueNotEmptyError, an unknown one an ErrNotFound.
-// The audit, the statistics, the grants of SQL roles and the keys that were taken for ever or for a window stay: they count
-// again if the queue is made anew. The next job that names the queue makes it, with the default settings.
+// DeleteQueue deletes an empty queue. It deletes the settings and scheduled changes, the limits of tenants and
+// tiers in the queue, its alert rules, and its counts. The act needs a reason.
+//
+// If the queue holds anything, the error is a [*QueueNotEmptyError]. An unknown queue is an [ErrNotFound].
+//
+// The audit, the statistics, the grants of SQL roles and the keys with the scope [ForEver] or [ForWindow] stay.
+// They apply again if the queue is made anew. The next job that names the queue makes it, with the default
+// settings.
 func (c *Client) DeleteQueue(ctx context.Context, name string, act Act) error {
 	if err := act.Check(); err != nil {
 		return err

@@ -8,19 +8,21 @@ import (
 	"time"
 )
 
-// newQueues has each queue that is not stored made by one caller at a time: the others wait for that, and find it stored.
-// It may be used by many goroutines.
+// newQueues lets one caller at a time make a new queue. The other callers wait, and then find the queue stored.
+// Many goroutines may share newQueues.
 type newQueues struct {
 	mu       sync.Mutex
-	making   map[string]chan struct{} // closed when whoever makes the queue has ended
-	admitted map[string]time.Time     // when a transaction was last told that it may name a queue that is not stored
+	making   map[string]chan struct{} // closed when the caller who makes the queue has ended
+	admitted map[string]time.Time     // when the store last admitted a new queue in a transaction
 }
 
+// newNewQueues makes newQueues.
 func newNewQueues() *newQueues {
 	return &newQueues{making: make(map[string]chan struct{}), admitted: make(map[string]time.Time)}
 }
 
-// claim divides queues into those that the caller is to make, and those that others are making, with when these have ended.
+// claim divides queues into mine, which the caller must make, and theirs, which others are making. Each channel of
+// ended closes when such a caller has ended.
 func (n *newQueues) claim(names []string) (mine, theirs []string, ended []chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -35,7 +37,7 @@ func (n *newQueues) claim(names []string) (mine, theirs []string, ended []chan s
 	return mine, theirs, ended
 }
 
-// release ends the making of queues, however that went.
+// release ends the making of queues, after success or failure.
 func (n *newQueues) release(names []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -45,7 +47,7 @@ func (n *newQueues) release(names []string) {
 	}
 }
 
-// noteAdmitted notes that transactions may name queues.
+// noteAdmitted notes that the store admitted queues in a transaction.
 func (n *newQueues) noteAdmitted(names []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -60,16 +62,17 @@ func (n *newQueues) noteAdmitted(names []string) {
 	}
 }
 
-// notAdmitted leaves out the queues that a transaction was allowed to name within the last SettingsInterval.
+// notAdmitted leaves out the queues that the store admitted within the last SettingsInterval.
 func (n *newQueues) notAdmitted(names []string) []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.DeleteFunc(names, func(name string) bool { return time.Since(n.admitted[name]) < SettingsInterval })
 }
 
-// admit has the queues made that jobs name and that are not stored, and says which were refused, and why. Within the caller's
-// transaction nothing else may write, because SQLite has one writer: the queues are only admitted, and upkeep stores their
-// settings later.
+// admit makes the new queues that jobs name, and returns the error of each refused queue.
+//
+// Inside the caller's transaction nobody else may write, because SQLite has one writer. There the store only admits
+// the queues, and upkeep stores their settings later.
 func (c *Client) admit(ctx context.Context, jobs []NewJob, failed map[int]error) (map[string]error, error) {
 	names := queuesOf(jobs, failed)
 	fresh, err := c.notStored(ctx, names)
@@ -94,14 +97,14 @@ func (c *Client) admit(ctx context.Context, jobs []NewJob, failed map[int]error)
 			return nil, ctx.Err()
 		}
 	}
-	if theirs, err = c.notStored(ctx, theirs); err != nil { // whoever was to make them has failed, or they are refused
+	if theirs, err = c.notStored(ctx, theirs); err != nil { // their maker failed, or the store refused them
 		return nil, err
 	}
 	return refused, c.askFor(ctx, theirs, refused)
 }
 
-// notStored gives the queues that are not stored, as far as is known. What has to be read is read together, however long ago
-// the caller asked for it last.
+// notStored returns the queues that are not stored, as far as the client knows. It reads all that it must read
+// together.
 func (c *Client) notStored(ctx context.Context, names []string) ([]string, error) {
 	c.settings.Expect(names...)
 	var fresh []string
@@ -117,7 +120,7 @@ func (c *Client) notStored(ctx context.Context, names []string) ([]string, error
 	return fresh, nil
 }
 
-// makeQueues makes queues that the caller has claimed, and reads them, so that those who wait for them find them.
+// makeQueues makes queues that the caller has claimed, and reads them, so that waiting callers find them.
 func (c *Client) makeQueues(ctx context.Context, names []string, refused map[string]error) error {
 	if len(names) == 0 {
 		return nil
@@ -130,7 +133,7 @@ func (c *Client) makeQueues(ctx context.Context, names []string, refused map[str
 	return err
 }
 
-// askFor asks the store for queues, and adds those that it refused.
+// askFor asks the store to admit queues, and adds the error of each refused queue.
 func (c *Client) askFor(ctx context.Context, names []string, refused map[string]error) error {
 	if len(names) == 0 {
 		return nil
@@ -151,12 +154,12 @@ func (c *Client) askFor(ctx context.Context, names []string, refused map[string]
 }
 
 const (
-	// MaxMaxQueues is the highest bound that can be set.
+	// MaxMaxQueues is the highest MaxQueues of an admission.Policy.
 	MaxMaxQueues = 1_000_000
 )
 
-// UnknownQueueError says that a job was refused because nobody has declared its queue, and the store takes no others; see
-// package admission. Nothing was stored. It is an ErrNotFound.
+// UnknownQueueError says that the store refused a job because nobody has declared its queue; see package admission.
+// Nothing was stored. It is an [ErrNotFound].
 type UnknownQueueError struct{ Queue string }
 
 // Error names the queue, and the command that declares it.
@@ -164,23 +167,24 @@ func (e *UnknownQueueError) Error() string {
 	return fmt.Sprintf("queue %q is not declared, and this store takes jobs for declared queues only; look at the name, or declare it with «sluice settings set %s lease=1m --reason …»", e.Queue, e.Queue)
 }
 
-// Is makes an UnknownQueueError an ErrNotFound.
+// Is makes an UnknownQueueError an [ErrNotFound].
 func (e *UnknownQueueError) Is(target error) bool { return target == ErrNotFound }
 
-// QueueLimitError says that a queue was not made because the store has as many as it may; see package admission. Nothing was
-// stored. It is an ErrNotAllowed.
+// QueueLimitError says that the store refused a new queue because it has as many queues as it may have; see package
+// admission. Nothing was stored. It is an [ErrNotAllowed].
 type QueueLimitError struct {
+	// Queue is the name of the refused queue.
 	Queue string
-	// Stored is how many queues there are, MaxQueues how many there may be.
+	// Stored is how many queues the store has, and MaxQueues how many it may have.
 	Stored    int
 	MaxQueues int
 }
 
-// Error says how many queues there are and may be, and which commands make room.
+// Error returns both numbers, and the commands that make room.
 func (e *QueueLimitError) Error() string {
 	return fmt.Sprintf("queue %q is not made: the store has %d queues, and at most %d are allowed; delete some with «sluice queues rm», or raise the bound with «sluice queues policy --max %d --reason …»",
 		e.Queue, e.Stored, e.MaxQueues, min(2*max(e.MaxQueues, e.Stored), MaxMaxQueues))
 }
 
-// Is makes a QueueLimitError an ErrNotAllowed.
+// Is makes a QueueLimitError an [ErrNotAllowed].
 func (e *QueueLimitError) Is(target error) bool { return target == ErrNotAllowed }

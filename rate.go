@@ -11,26 +11,26 @@ import (
 	"time"
 )
 
-// Rate is how many jobs may start per time: in no window of length Per do more than Jobs start. The zero value is no
-// limit.
+// Rate limits how many jobs start per time: at most Jobs in any window of length Per, plus the burst of the
+// settings. The zero value is no limit.
 type Rate struct {
-	// Jobs is how many may start in one window.
+	// Jobs is how many jobs may start in one window.
 	Jobs int
-	// Per is how long a window is, in whole milliseconds.
+	// Per is the length of the window, in whole milliseconds.
 	Per time.Duration
 }
 
-// maxRate is how many jobs a second a rate may allow, and maxRatePer how long its window may be.
+// maxRate is the most jobs per second of a rate, and maxRatePer the longest window.
 const (
 	maxRate    = 1_000_000
 	maxRatePer = 3650 * day
 )
 
-// RatePerSecond gives the rate of so many jobs a second. Its window is a second where that is a whole number of jobs,
-// else the time in which the jobs are whole.
+// RatePerSecond returns the rate of this many jobs per second. If jobs is not a whole number, the window is longer
+// than 1 s, so that Jobs is whole. 0 or less is no limit.
 func RatePerSecond(jobs float64) Rate { return rateFrom(jobs, time.Second) }
 
-// rateFrom gives the rate of a number per time, which need not be whole.
+// rateFrom returns the rate of a number of jobs, whole or not, per time.
 func rateFrom(jobs float64, per time.Duration) Rate {
 	if !(jobs > 0) {
 		return Rate{}
@@ -50,12 +50,13 @@ func rateFrom(jobs float64, per time.Duration) Rate {
 	return Rate{int(1000 * jobs), 1000 * per}
 }
 
+// nearlyWhole rounds a number, and reports whether it was nearly whole.
 func nearlyWhole(number float64) (whole int, near bool) {
 	rounded := math.Round(number)
 	return int(rounded), rounded >= 1 && math.Abs(number-rounded) < 1e-9*rounded
 }
 
-// storedRate gives a rate as stores keep it: by its jobs per second, and by its window. Where the two do not make whole
+// storedRate returns the rate that a store keeps as jobs per second and a window. If the two do not make whole
 // jobs, because somebody stored one of them alone, the window is longer.
 func storedRate(perSecond float64, per time.Duration) Rate {
 	if per <= 0 {
@@ -64,13 +65,13 @@ func storedRate(perSecond float64, per time.Duration) Rate {
 	return rateFrom(perSecond*per.Seconds(), per)
 }
 
-// StoredRate gives the rate that a store keeps as jobs per second and as the window in milliseconds.
+// StoredRate returns the rate that a store keeps as jobs per second and as the window in milliseconds.
 func StoredRate(perSecond float64, perMillis int64) Rate {
 	return storedRate(perSecond, time.Duration(min(max(perMillis, 0), maxRatePer.Milliseconds()))*time.Millisecond)
 }
 
-// Columns gives a rate as stores keep it, in a column of jobs per second and one of the window in milliseconds; nil: none
-// is said.
+// Columns returns a rate as stores keep it: jobs per second, and the window in milliseconds. A nil rate returns nil
+// twice.
 func (r *Rate) Columns() (perSecond *float64, perMillis *int64) {
 	if r == nil {
 		return nil, nil
@@ -78,10 +79,11 @@ func (r *Rate) Columns() (perSecond *float64, perMillis *int64) {
 	return new(r.PerSecond()), new(r.perMillis())
 }
 
-// perMillis is the window as stores keep it. Without a limit it is that of the default.
+// perMillis returns the window as stores keep it. The window of no limit is 1 s.
 func (r Rate) perMillis() int64 { return cmp.Or(r.Per, time.Second).Milliseconds() }
 
-// setStored takes a rate as jobs per second, or its window in milliseconds, which comes after that.
+// setStored takes the jobs per second, a float64, or afterwards the window in milliseconds, an int64. It reports
+// whether the value is valid.
 func (r *Rate) setStored(stored any) bool {
 	switch number := stored.(type) {
 	case float64:
@@ -94,7 +96,7 @@ func (r *Rate) setStored(stored any) bool {
 	return false
 }
 
-// PerSecond is how many jobs the rate allows per second, on average; 0: no limit.
+// PerSecond returns how many jobs the rate allows per second, on average. 0: no limit.
 func (r Rate) PerSecond() float64 {
 	if r.Jobs <= 0 || r.Per <= 0 {
 		return 0
@@ -102,9 +104,10 @@ func (r Rate) PerSecond() float64 {
 	return float64(r.Jobs) / r.Per.Seconds()
 }
 
-// Tokens is how many jobs the rate lets start at once after a lull: a hundredth of a window's, or what a twentieth of a
-// second gives, if that is more; and the burst, if that is more. Starts are spread over the window so, not bunched at its
-// beginning.
+// Tokens returns how many jobs may start at once after a lull. It is the larger of 1 % of the jobs of a window and
+// the jobs of 50 ms. It is at least 1, at least burst, and without a burst at most Jobs.
+//
+// Because Tokens is small, starts spread over the window and do not crowd at its beginning.
 func (r Rate) Tokens(burst int) float64 {
 	share := math.Floor(math.Max(float64(r.Jobs)/100, r.PerSecond()/20))
 	return math.Max(math.Min(math.Max(1, share), float64(r.Jobs)), float64(burst))
@@ -113,13 +116,13 @@ func (r Rate) Tokens(burst int) float64 {
 // IsZero reports whether there is no limit.
 func (r Rate) IsZero() bool { return r.PerSecond() == 0 }
 
-// Fits reports whether a rate can be kept: it is zero, or has at least one job in whole milliseconds.
+// Fits reports whether stores can keep a rate. It is zero, or has at least one job, whole milliseconds, and at most
+// 1,000,000 jobs per second.
 func (r Rate) Fits() bool {
 	return r == Rate{} || r.Jobs > 0 && r.Per >= time.Millisecond && r.Per%time.Millisecond == 0 && r.Per <= maxRatePer && r.PerSecond() <= maxRate
 }
 
-// ParseRate reads a number per time: 100/s, 20/m, 3/h or, as the source designs say it, 500/5s.
-// A number alone is per second.
+// ParseRate reads a number per time: 100/s, 20/m, 3/h or 500/5s. A number alone is per second.
 func ParseRate(text string) (Rate, error) {
 	number, per, found := strings.Cut(strings.TrimSpace(text), "/")
 	count, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
@@ -139,7 +142,7 @@ func ParseRate(text string) (Rate, error) {
 	return rateFrom(count, window), nil
 }
 
-// perTime reads what stands behind the stroke: a unit, or a duration.
+// perTime reads the time after the slash: a unit or a duration.
 func perTime(text string) (time.Duration, error) {
 	if text != "" && (text[0] < '0' || text[0] > '9') {
 		text = "1" + text
@@ -155,7 +158,7 @@ func perTime(text string) (time.Duration, error) {
 	return d, err
 }
 
-// String writes the rate as ParseRate reads it: 100/s, 20/m, 500/5s.
+// String writes the rate as [ParseRate] reads it: 100/s, 20/m, 500/5s.
 func (r Rate) String() string {
 	if r.IsZero() {
 		return "0"
@@ -170,7 +173,7 @@ func (r Rate) String() string {
 // MarshalJSON writes the rate as a text, such as "500/5s".
 func (r Rate) MarshalJSON() ([]byte, error) { return json.Marshal(r.String()) }
 
-// UnmarshalJSON reads the rate as a text, or as a number of jobs per second.
+// UnmarshalJSON reads the rate from a text, or from a number of jobs per second.
 func (r *Rate) UnmarshalJSON(text []byte) error {
 	var perSecond float64
 	if json.Unmarshal(text, &perSecond) == nil {

@@ -9,68 +9,72 @@ import (
 	"time"
 )
 
-// maxCount bounds the settings that count something; the stores keep them in 16 bits.
+// maxCount is the highest value of the settings that count something. The stores keep them in 16 bits.
 const maxCount = 10_000
 
-// maxName bounds the settings that name something, in bytes.
+// maxName is the most bytes of the settings that name something.
 const maxName = 200
 
-// maxFlow bounds the settings that count jobs in flight.
+// maxFlow is the highest value of the settings that count jobs in flight.
 const (
 	maxFlow = 1_000_000
 )
 
-// AuditLevel says which moves of a queue are written to the audit.
+// AuditLevel says which moves of a queue's jobs the stores write to the audit.
 type AuditLevel string
 
-// The levels. Acts of persons, settings and moves out of the ordinary are always written.
+// The levels. AuditNotable writes acts of persons, changes of settings, and the moves for which [Event.Notable] is
+// true. AuditFull writes every move.
 const (
 	AuditNotable AuditLevel = "notable"
 	AuditFull    AuditLevel = "full"
 )
 
-// Settings are how a queue behaves. They live in the store, every process reads them anew within
-// a second, and each change is audited and can be undone. Start from DefaultSettings.
+// Settings say how a queue behaves. They live in the store, every process reads a change within [SettingsInterval],
+// and the audit keeps each change.
+//
+// Begin with [DefaultSettings], which has the defaults below. [Client.ChangeSettings] changes them, and package
+// changes undoes and schedules changes. docs/settings.md has the ranges.
 type Settings struct {
-	Paused          bool
-	Lease           time.Duration
-	Timeout         time.Duration
-	MaxAttempts     int
-	MaxRecoveries   int
-	Backoff         Backoff
-	RecoverInterval time.Duration
-	RecoverBatch    int
-	KeepCompleted   time.Duration
-	KeepCancelled   time.Duration
-	KeepDead        time.Duration
-	PayloadLimit    int
-	PayloadSchema   string
-	Audit           AuditLevel
-	Rate            Rate
-	Burst           int
-	InFlightLimit   int
-	PausedUntil     time.Time
-	Ageing          float64
-	Fair            bool
-	TenantCapacity  int
-	TenantRate      Rate
-	TenantBurst     int
-	Batch           int
-	Interval        time.Duration
-	Lead            time.Duration
-	Jitter          time.Duration
-	Engine          string
-	RunNamespace    string
-	RunType         string
-	RunTaskQueue    string
-	RunTimeout      time.Duration
-	RunRef          string
-	RunResults      bool
-	RetryRuns       bool
-	FollowInterval  time.Duration
+	Paused          bool          // nobody claims from the queue; jobs that run go on
+	Lease           time.Duration // how long a claim holds unless renewed; default: 60 s
+	Timeout         time.Duration // how long an attempt may run before its context ends; 0: no limit; default: 15 min
+	MaxAttempts     int           // how many failed attempts bury a job; default: 3
+	MaxRecoveries   int           // how many lost holders bury a job as poison; default: 5
+	Backoff         Backoff       // the wait after a failed attempt
+	RecoverInterval time.Duration // how often upkeep looks for leases that ran out; default: 5 s
+	RecoverBatch    int           // the most jobs that upkeep recovers at one look; default: 1000
+	KeepCompleted   time.Duration // how long completed jobs stay; 0: for ever; default: 7 days
+	KeepCancelled   time.Duration // how long cancelled jobs stay; 0: for ever; default: 7 days
+	KeepDead        time.Duration // how long dead letters stay; 0: for ever; default: 90 days
+	PayloadLimit    int           // the largest payload, in bytes; default: 1 MiB
+	PayloadSchema   string        // the JSON Schema of payloads; empty: none
+	Audit           AuditLevel    // default: AuditNotable
+	Rate            Rate          // how many jobs may start per time; zero: no limit
+	Burst           int           // how many jobs more may start at once after a lull; 0: none
+	InFlightLimit   int           // the most jobs in flight; 0: no limit
+	PausedUntil     time.Time     // when a paused queue opens by itself; zero: when somebody resumes it
+	Ageing          float64       // the share of claims that begin with a lower priority, 0 to 1; default: 0.05
+	Fair            bool          // tenants take turns by their weights
+	TenantCapacity  int           // the most jobs in flight of a tenant without a limit of its own; 0: no limit
+	TenantRate      Rate          // how many jobs of such a tenant may be claimed per time; zero: no limit
+	TenantBurst     int           // how many more of them may be claimed at once after a lull; 0: none
+	Batch           int           // the most jobs of one claim; 0: as many as the process has room for
+	Interval        time.Duration // the least time between two claims of one process; 0: none
+	Lead            time.Duration // how long before its due time an idle process may claim a job; 0: never before
+	Jitter          time.Duration // the most by which a claimed job starts later, at random; 0: none
+	Engine          string        // the engine that runs the jobs; empty: workers run them
+	RunNamespace    string        // the engine's namespace; empty: the dispatcher's
+	RunType         string        // the type of the engine's runs; empty: the queue's name
+	RunTaskQueue    string        // the engine's task queue; empty: the queue's name
+	RunTimeout      time.Duration // how long a run may take; 0: no limit
+	RunRef          string        // the template of refs; empty: DefaultRunRef
+	RunResults      bool          // keep the results of runs
+	RetryRuns       bool          // retry a job whose run failed; false: bury it
+	FollowInterval  time.Duration // how often upkeep asks the engine which runs have ended; default: 2 s
 }
 
-// DefaultSettings is how a queue behaves for which nobody said anything.
+// DefaultSettings returns the settings of a queue that nobody has changed.
 func DefaultSettings() Settings {
 	return Settings{
 		Lease:           60 * time.Second,
@@ -90,7 +94,7 @@ func DefaultSettings() Settings {
 	}
 }
 
-// Keep gives how long finished jobs of an outcome are kept; 0: for ever.
+// Keep returns how long finished jobs with an outcome stay. 0: for ever.
 func (s Settings) Keep(outcome State) time.Duration {
 	switch outcome {
 	case StateCompleted:
@@ -103,40 +107,41 @@ func (s Settings) Keep(outcome State) time.Duration {
 	return 0
 }
 
-// Queue is a named lane and its settings.
+// Queue is a named list of jobs with its settings.
 type Queue struct {
+	// Name is the name of the queue.
 	Name string
-	// Version counts the changes of the settings; 0: the queue is not stored yet.
-	Version  int64
+	// Version counts the changes of the settings. 0: the queue is not stored yet.
+	Version int64
+	// Settings say how the queue behaves.
 	Settings Settings
-	// ChangedAt, ChangedBy and Reason tell of the last change.
+	// ChangedAt, ChangedBy and Reason describe the last change.
 	ChangedAt time.Time
 	ChangedBy string
 	Reason    string
-	// ByTenant says that the queue serves its tenants in turns, by its settings or because there are
-	// limits of tenants or tiers. Stores fill it in; it is not stored.
+	// ByTenant says that the queue serves its tenants in turns, because of its settings or of limits for tenants or
+	// tiers. Stores compute it and do not keep it.
 	ByTenant bool
-	// Plans are the scheduled changes, as JSON; empty: none. Package changes reads and makes them, and upkeep applies
-	// them.
+	// Plans are the scheduled changes, as JSON. Empty: none. Package changes reads and makes them, and upkeep
+	// applies them.
 	Plans json.RawMessage
-	// Wrong says which rule a value breaks that somebody stored by plain SQL, and what to do; empty: none
-	// does. Such a value does not count: Settings holds the last good one.
+	// Wrong says which rule a value breaks that somebody stored by plain SQL, and what to do. Settings has the last
+	// good value instead. Empty: every value is valid.
 	Wrong string
-	// Now is the store's clock when the queue was read or stored.
+	// Now is the store's clock when the store read or stored the queue.
 	Now time.Time
 
-	told string // the settings as the audit last told of them, as JSON; empty: it never did
+	told string // the settings as the last audit entry has them, as JSON; empty: no entry has them
 }
 
-// Setting describes one of the Settings: its name, which is the same in SQL, the API and the
-// command line, what it means, and which values it may have.
+// Setting describes one of the [Settings]. SQL, the API and the command line use the same name for it.
 type Setting struct {
-	// Name as people write it. Durations are stored in milliseconds, in a column of this name
-	// with the ending _ms.
+	// Name is the name as people write it. Stores keep a duration in milliseconds, in a column of this name with
+	// the ending _ms.
 	Name string
 	// Meaning is one sentence for people.
 	Meaning string
-	// Source names the requirements of the source designs that ask for it.
+	// Source lists the requirements that asked for the setting. Empty: none.
 	Source string
 
 	kind  settingKind
@@ -145,6 +150,7 @@ type Setting struct {
 	high  int64
 }
 
+// settingKind is the kind of value that a setting has.
 type settingKind int
 
 const (
@@ -159,8 +165,10 @@ const (
 	kindPer
 )
 
+// day is 24 h.
 const day = 24 * time.Hour
 
+// ms returns a duration in milliseconds.
 func ms(d time.Duration) int64 { return d.Milliseconds() }
 
 // allSettings lists every setting, in the order of the columns of the queue table.
@@ -207,7 +215,7 @@ var allSettings = [...]Setting{
 	{"follow_interval", "How often upkeep asks the engine which runs have ended.", "", kindDuration, func(s *Settings) any { return &s.FollowInterval }, 100, ms(day)},
 }
 
-// SettingNamed finds a setting by its name. An unknown name is an ErrNotFound that lists them.
+// SettingNamed finds a setting by its name. An unknown name is an [ErrNotFound] that lists the names.
 func SettingNamed(name string) (Setting, error) {
 	names := make([]string, 0, len(allSettings))
 	for _, s := range allSettings {
@@ -219,7 +227,7 @@ func SettingNamed(name string) (Setting, error) {
 	return Setting{}, fmt.Errorf("setting %.60q: %w; there are: %s", name, ErrNotFound, strings.Join(names, ", "))
 }
 
-// Column is the name of the setting's column in the SQL stores.
+// Column returns the name of the setting's column in the SQL stores.
 func (d Setting) Column() string {
 	if d.kind == kindDuration || d.kind == kindPer {
 		return d.Name + "_ms"
@@ -252,8 +260,8 @@ func (d Setting) Format(s Settings) string {
 	return ""
 }
 
-// Parse reads what a person wrote into the setting's field. It does not check the whole; Check
-// does.
+// Parse reads the value that a person wrote into the setting's field. A text that is no such value is an
+// [ErrInvalid]. Parse does not check the range; [Settings.Check] does.
 func (d Setting) Parse(s *Settings, text string) error {
 	var err error
 	switch v := d.field(s).(type) {
@@ -280,12 +288,13 @@ func (d Setting) Parse(s *Settings, text string) error {
 	return nil
 }
 
+// String describes the kind, for errors.
 func (k settingKind) String() string {
 	return [...]string{"true or false", "a whole number", "a duration such as 30s, 5m or 7d", "a number", "a text", "a rate such as 100/s, 500/5s or 20/m", "an instant such as 2026-12-24T16:00:00Z", "a name", "a duration in milliseconds"}[k]
 }
 
-// Stored gives the value as the stores keep it: bool, int64 (durations in milliseconds), float64,
-// string or time.Time, nil for a zero one.
+// Stored returns the value as the stores keep it: bool, int64 (a duration in milliseconds), float64, string or
+// time.Time. A zero instant is nil.
 func (d Setting) Stored(s Settings) any {
 	switch v := d.field(&s).(type) {
 	case *bool:
@@ -313,8 +322,8 @@ func (d Setting) Stored(s Settings) any {
 	return nil
 }
 
-// SetStored takes a value as the stores keep it; a bool may also come as 0 or 1, an instant as
-// microseconds since 1970.
+// SetStored takes a value as the stores keep it. A bool may also be 0 or 1, and an instant microseconds since 1970.
+// Another type is an [ErrInvalid].
 func (d Setting) SetStored(s *Settings, stored any) error {
 	number, isNumber := stored.(int64)
 	text, isText := stored.(string)
@@ -347,6 +356,7 @@ func (d Setting) SetStored(s *Settings, stored any) error {
 	return nil
 }
 
+// storedBool returns a bool that a store may keep as 0 or 1.
 func storedBool(stored any) (value, fits bool) {
 	if number, isNumber := stored.(int64); isNumber {
 		return number != 0, true
@@ -355,10 +365,10 @@ func storedBool(stored any) (value, fits bool) {
 	return value, fits
 }
 
-// maxMillis is how many milliseconds a time.Duration can hold.
+// maxMillis is the most milliseconds that a time.Duration can hold.
 const maxMillis = int64(math.MaxInt64 / time.Millisecond)
 
-// Check says which rule the settings break, as an ErrInvalid.
+// Check returns the rule that the settings break, as an [ErrInvalid].
 func (s Settings) Check() error {
 	for _, d := range allSettings {
 		if err := d.checkRange(&s); err != nil {
@@ -373,7 +383,7 @@ func (s Settings) PausedAt(now time.Time) bool {
 	return s.Paused && (s.PausedUntil.IsZero() || s.PausedUntil.After(now))
 }
 
-// storedInstant is an instant as every store can keep it.
+// storedInstant returns an instant as every store can keep it: UTC, in whole microseconds.
 func storedInstant(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
@@ -381,6 +391,7 @@ func storedInstant(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Microsecond)
 }
 
+// parseInstant reads an instant. The empty text is the zero instant.
 func parseInstant(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -389,7 +400,7 @@ func parseInstant(text string) (time.Time, error) {
 	return storedInstant(t), err
 }
 
-// ParseDuration reads what time.ParseDuration reads, and whole days, such as 7d.
+// ParseDuration reads the texts of time.ParseDuration, and whole days, such as 7d.
 func ParseDuration(text string) (time.Duration, error) {
 	if days, found := strings.CutSuffix(text, "d"); found {
 		n, err := strconv.ParseInt(days, 10, 32)
@@ -404,10 +415,10 @@ func ParseDuration(text string) (time.Duration, error) {
 	return time.ParseDuration(text)
 }
 
-// maxDays is how many days a time.Duration can hold.
+// maxDays is the most days that a time.Duration can hold.
 const maxDays = int64(math.MaxInt64 / day)
 
-// FormatDuration writes a duration as settings write it, such as 7d, 1h or 90s. ParseDuration reads it.
+// FormatDuration writes a duration as [ParseDuration] reads it, such as 7d, 1h or 90s.
 func FormatDuration(d time.Duration) string {
 	if d >= day && d%day == 0 {
 		return strconv.FormatInt(int64(d/day), 10) + "d"
@@ -424,7 +435,7 @@ func FormatDuration(d time.Duration) string {
 // MarshalJSON writes the settings by their names, each value as people write it.
 func (s Settings) MarshalJSON() ([]byte, error) { return json.Marshal(s.named()) }
 
-// named gives each value by the setting's name.
+// named returns the value of each setting by its name.
 func (s Settings) named() map[string]any {
 	named := make(map[string]any, len(allSettings))
 	for _, d := range allSettings {
@@ -436,9 +447,8 @@ func (s Settings) named() map[string]any {
 	return named
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote. Settings that the text does not name keep their
-// value; names that this version does not know are passed over, so that an older program reads a
-// newer one's audit.
+// UnmarshalJSON reads the text that [Settings.MarshalJSON] writes. Settings that the text does not name keep their
+// value. Unknown names are ignored, so that an older program reads the audit of a newer one.
 func (s *Settings) UnmarshalJSON(text []byte) error {
 	var named map[string]any
 	if err := json.Unmarshal(text, &named); err != nil {

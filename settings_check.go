@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// checkTogether checks the rules that are about more than the range of one setting.
+// checkTogether checks the rules beyond the range of one setting.
 func (s Settings) checkTogether() error {
 	if s.Backoff.Max < s.Backoff.Base {
 		return invalid("backoff_max", fmt.Sprintf("%s is shorter than backoff_base, %s", FormatDuration(s.Backoff.Max), FormatDuration(s.Backoff.Base)))
@@ -18,8 +18,8 @@ func (s Settings) checkTogether() error {
 	return checkRef(s.RunRef)
 }
 
-// checkRange checks one setting by itself. It writes no text for a value that fits: it is asked for every setting of
-// every queue that is read.
+// checkRange checks one setting by itself. It builds no text for a valid value, because it runs for every setting
+// of every queue that is read.
 func (d Setting) checkRange(s *Settings) error {
 	inside := true
 	switch v := d.field(s).(type) {
@@ -45,6 +45,7 @@ func (d Setting) checkRange(s *Settings) error {
 	return nil
 }
 
+// checkText checks the length and the form of a text.
 func (d Setting) checkText(text string) error {
 	if int64(len(text)) > d.high {
 		return invalid(d.Name, fmt.Sprintf("%d bytes are more than %d", len(text), d.high))
@@ -52,13 +53,13 @@ func (d Setting) checkText(text string) error {
 	if d.kind == kindName {
 		return checkName(d.Name, text, maxName)
 	}
-	if text != "" && !json.Valid([]byte(text)) { // the only text that is no name is payload_schema
+	if text != "" && !json.Valid([]byte(text)) { // payload_schema is the only text that is no name
 		return invalid(d.Name, "it is not a JSON Schema: it is not JSON")
 	}
 	return nil
 }
 
-// rangeText writes the lowest and the highest value that a setting may have.
+// rangeText writes the lowest and the highest value of a setting.
 func (d Setting) rangeText(s *Settings) (low, high string) {
 	low, high = fmt.Sprint(d.low), fmt.Sprint(d.high)
 	switch d.field(s).(type) {
@@ -71,13 +72,13 @@ func (d Setting) rangeText(s *Settings) (low, high string) {
 	return low, high
 }
 
-// DefaultRunRef is the template of refs for which the settings of a queue say none.
+// DefaultRunRef is the template of refs if the setting run_ref is empty.
 const DefaultRunRef = "{queue}-{id}"
 
-// refFields are what a template of refs may name.
+// refFields are the fields that a template of refs may name.
 var refFields = []string{"{queue}", "{type}", "{id}", "{key}", "{tenant}"}
 
-// checkRef says which rule a template of refs breaks: jobs of a queue must have refs of their own.
+// checkRef returns the rule that a template of refs breaks. Each job of a queue must have its own ref.
 func checkRef(template string) error {
 	rest := template
 	for _, field := range refFields {

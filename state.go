@@ -2,25 +2,26 @@ package sluice
 
 import "slices"
 
-// State is where a job is in its life. These seven are the only ones a store keeps; scheduled,
-// ready, retrying and blocked are labels that people are shown (see Job.Label).
+// State is where a job is in its life. A store keeps only these seven states. Scheduled, ready, retrying and
+// blocked are labels that people see; see [Job.Label].
 type State string
 
 // The seven states.
 const (
-	// StateQueued: it waits until it is due and let through.
+	// StateQueued: the job waits until it is due and the limits let it through.
 	StateQueued State = "queued"
-	// StateClaimed: a holder has it under a lease.
+	// StateClaimed: a holder has the job under a lease.
 	StateClaimed State = "claimed"
-	// StateDispatched: an engine runs it under its ref, and upkeep follows the run to its end.
+	// StateDispatched: an engine runs the job, and upkeep follows the run to its end.
 	StateDispatched State = "dispatched"
-	// StateUncertain: whether its run happened can no longer be known. It is never repeated by itself.
+	// StateUncertain: nobody can know whether the run happened. The job waits for a person, and nothing repeats it.
 	StateUncertain State = "uncertain"
-	// StateCompleted: it was done.
+	// StateCompleted: the work is done.
 	StateCompleted State = "completed"
-	// StateDead: attempts or recoveries are spent, or the error is permanent. A dead job is a dead letter.
+	// StateDead: the job spent its attempts or recoveries, or failed for good. A dead job is a dead letter and
+	// waits for a person.
 	StateDead State = "dead"
-	// StateCancelled: a person, an expiry or a replacement ended it.
+	// StateCancelled: a person, an expiry, a replacement or the failure of an earlier job cancelled the job.
 	StateCancelled State = "cancelled"
 )
 
@@ -29,16 +30,16 @@ func States() []State {
 	return []State{StateQueued, StateClaimed, StateDispatched, StateUncertain, StateCompleted, StateDead, StateCancelled}
 }
 
-// Finished reports whether a job in this state is history.
+// Finished reports whether a job in this state is history: completed, dead or cancelled.
 func (s State) Finished() bool { return s == StateCompleted || s == StateDead || s == StateCancelled }
 
-// Prunable reports whether a person may have a job in this state deleted.
+// Prunable reports whether a person may delete a job in this state: dead or cancelled.
 func (s State) Prunable() bool { return s == StateDead || s == StateCancelled }
 
-// Event is what moves a job from one state to another.
+// Event is a move of a job, or another event in the audit.
 type Event string
 
-// The events. Enqueue makes a job; each of the others moves one (see Moves).
+// The events that move a job. EventEnqueue makes a job, and each other event changes its state; see [Moves].
 const (
 	EventEnqueue  Event = "enqueue"
 	EventClaim    Event = "claim"
@@ -54,18 +55,19 @@ const (
 	EventUndo     Event = "undo"
 )
 
-// EventReschedule is no move: a waiting job got another due_at.
+// EventReschedule gives a queued job another due time. It is no move.
 const EventReschedule Event = "reschedule"
 
-// Move is one line of the state machine: an event leads from one of some states to another.
+// Move is one line of the state machine: an event leads from one of some states to another state.
 type Move struct {
+	// Event is the event of the move.
 	Event Event
 	From  []State // empty: the job is new
-	To    State
-	When  string
+	To    State   // the new state
+	When  string  // the condition, for people
 }
 
-// moves is the whole state machine, and the only place that holds it.
+// moves is the whole state machine. No other place holds it.
 var moves = [...]Move{
 	{EventEnqueue, nil, StateQueued, "a producer asked for it"},
 	{EventClaim, []State{StateQueued}, StateClaimed, "it is due, and its queue is open"},
@@ -81,12 +83,12 @@ var moves = [...]Move{
 	{EventUndo, []State{StateQueued}, StateDead, "a person undoes the requeue of a dead job, before anybody has claimed it"},
 }
 
-// Moves gives the state machine, line by line. The stores take the guards of their statements from
-// it, the documented table and drawing are made from it, and a store refuses every other move.
+// Moves returns the state machine, line by line. Stores refuse every other move. The guards of their SQL statements
+// and the tables of docs/states.md come from it.
 func Moves() []Move { return slices.Clone(moves[:]) }
 
-// MoveOf gives the line of Moves for an event. An event that is not in Moves gives the zero Move,
-// which no state may take.
+// MoveOf returns the line of [Moves] for an event. For another event it returns the zero Move, which no state
+// allows.
 func MoveOf(event Event) Move {
 	for _, m := range moves {
 		if m.Event == event {
@@ -96,7 +98,7 @@ func MoveOf(event Event) Move {
 	return Move{}
 }
 
-// Resolution is the move by which a person ends an uncertain job with an outcome; false: none leads there.
+// Resolution returns the move by which a person ends an uncertain job with an outcome. False: no move does.
 func Resolution(outcome State) (Move, bool) {
 	for _, m := range moves {
 		if m.To == outcome && outcome.Finished() && m.Allows(StateUncertain) {
@@ -109,8 +111,8 @@ func Resolution(outcome State) (Move, bool) {
 // Allows reports whether a job in this state may make the move.
 func (m Move) Allows(from State) bool { return slices.Contains(m.From, from) }
 
-// Notable reports whether the audit tells of this move in every queue: the moves out of the
-// ordinary, and those that persons make.
+// Notable reports whether the audit of every queue has this move: the unusual moves, and most moves that persons
+// make.
 func (e Event) Notable() bool {
 	switch e {
 	case EventRecover, EventDoubt, EventBury, EventCancel, EventRequeue, EventUndo:

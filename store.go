@@ -6,205 +6,224 @@ import (
 	"time"
 )
 
-// Insert is a job on its way into a store: checked, and with its id, priority, key scope, duplicate
-// rule and failure rule filled in. The jobs that it is to run after are sorted by id, each once.
+// Insert is a checked job on its way into a store. The client has filled in its ID, priority, key scope, duplicate
+// rule and failure rule. After is sorted by ID, and has each ID once.
 type Insert struct {
 	NewJob
 	// AuditFull says that the queue audits every move.
 	AuditFull bool
-	// ByTenant says that the queue serves its tenants in turns. A store finds out if it is wrong; then
-	// the job costs a little more.
+	// ByTenant says that the queue serves its tenants in turns. If it is wrong, the store finds out, and the job
+	// costs a little more.
 	ByTenant bool
-	// Known says that the queue was stored when its settings were read. If one of a batch was deleted since, the whole batch
-	// is an ErrQueueGone. Inside a transaction of the caller's own it is not said: upkeep gives such a queue its settings.
+	// Known says that the queue was stored when the client read its settings. If one queue of a batch was deleted
+	// since, the store returns [ErrQueueGone] for the whole batch.
+	//
+	// Inside a transaction of the caller Known is false: upkeep makes the settings of such a queue.
 	Known bool
 }
 
-// Enqueuer stores jobs by the settings of their queues: a Store, or a transaction of the caller's own,
-// which must not need another connection than the transaction's.
+// Enqueuer stores jobs by the settings of their queues. It is a [Store], or a transaction of the caller. An
+// Enqueuer of a transaction must use no other connection.
 type Enqueuer interface {
-	// Enqueue stores jobs, in one transaction. Jobs whose id or key is taken become duplicates;
-	// they do not fail the others. A job comes behind those of the batch that it is to run after; one
-	// that names a job which is not stored fails alone: the error is then a *BatchError, and the
-	// others are stored.
+	// Enqueue stores jobs in one transaction, each behind the jobs of the batch that it runs after. A job whose ID
+	// or key is taken becomes a duplicate, and does not fail the other jobs.
+	//
+	// A job that runs after an unknown job fails alone: the error is a [*BatchError], and the other jobs are
+	// stored.
 	Enqueue(ctx context.Context, jobs []Insert) ([]Receipt, error)
-	// Queues lists queues with their settings, by name. Names that are not stored are left out.
+	// Queues lists queues with their settings, sorted by name. It leaves out unknown names.
 	Queues(ctx context.Context, filter QueueFilter) ([]Queue, error)
-	// Now reads the store's clock. It costs less than every other question.
+	// Now reads the store's clock. No other verb costs less.
 	Now(ctx context.Context) (time.Time, error)
-	// Admit makes room for jobs that name queues, of which none need be stored and each is given once. A Store stores those
-	// that are new in one transaction, with the default settings; a transaction of the caller's own only says which may be,
-	// and upkeep stores them later. A queue that is stored is always admitted; another one may be refused by an
-	// *UnknownQueueError or a *QueueLimitError, see package admission. The first of the slice come first.
+	// Admit admits new queues. It returns one error per queue: nil, an [*UnknownQueueError] or a
+	// [*QueueLimitError]; see package admission. It always admits a stored queue. Each name occurs once, and the
+	// first names come first.
+	//
+	// A Store makes the new queues with the default settings, in one transaction. A transaction of the caller only
+	// returns the errors, and upkeep makes the queues later.
 	Admit(ctx context.Context, queues []string, act Act) ([]error, error)
 }
 
-// QueueFilter chooses queues. The zero value chooses all, which with thousands of queues takes long; a program that works
-// for some of them names those.
+// QueueFilter chooses queues. The zero value chooses all, which takes long with thousands of queues. A program that
+// works for some queues should name them.
 type QueueFilter struct {
 	// Names chooses queues by their names. Default: all.
 	Names []string
-	// Engines chooses queues whose setting `engine` is one of these. Default: all.
+	// Engines chooses queues with one of these engines. Default: all.
 	Engines []string
-	// Engined chooses queues that name an engine, or that have jobs at one. Default: all.
+	// Engined chooses queues that have an engine, or have jobs at an engine. Default: all.
 	Engined bool
-	// After chooses queues whose names come after this one. Default: all.
+	// After chooses queues whose names sort after this name. Default: all.
 	After string
-	// Limit is how many are given at the most, the first by name. Default, and less than nothing: all.
+	// Limit is the most queues, the first by name. Default: all. A negative Limit also means all.
 	Limit int
 }
 
-// Store keeps the jobs. It is the port that SQLite, PostgreSQL and memory implement; package
-// storetest holds the rules that each obeys, in plain sentences.
+// Store keeps the jobs. It is the port that SQLite, PostgreSQL and memory implement. Package store/storetest holds
+// the rules that every store obeys, in plain sentences.
 //
-// Its methods are the verbs of a job's life, in batches. Each is one guarded step: it moves a job
-// only from a state that Moves allows and, where the caller holds the job, only for its token.
-// Each has a deadline, tries transient faults again, and knows its own work again when an answer was
-// lost. Enqueue, Settle and the acts may also be called again with the same ids, tokens and act id:
-// they then find what they did before. A store that cannot be reached gives ErrUnavailable, never an
-// empty answer. Where a method returns a slice of errors, it has
-// one entry per item, nil for each that succeeded.
+// The methods are the verbs of a job's life, in batches. Each moves a job only from a state that [Moves] allows. If
+// a holder has the job, the holder's token must prove the claim.
+//
+// Each method has a deadline, retries transient faults, and recognises its own work after a lost answer. You can
+// repeat Enqueue, Settle and the acts with the same IDs, tokens and act ID: the store then repeats nothing.
+//
+// A store that is out of reach returns [ErrUnavailable], never an empty answer. A slice of errors has one entry per
+// item, nil for success.
 type Store interface {
 	Enqueuer
 
-	// Look tells of queues, by name, how long until the first of their waiting jobs is due, by the store's clock: 0 or less if
-	// it is due now. A queue with no waiting job is left out, and so is one that is paused without an end. Limits are not
-	// looked at, so that a claim may get less than Look promises, and never more. It is one question however many queues
-	// are asked of, and costs less than a claim.
+	// Look returns, by queue, how long until its first waiting job is due, by the store's clock. 0 or less: now. It
+	// leaves out a queue without a waiting job, and a queue that is paused without an end.
+	//
+	// Look ignores limits, so a claim may get fewer jobs than Look promises, but never more. It is one query for
+	// any number of queues, and costs less than a claim.
 	Look(ctx context.Context, queues []string) (map[string]time.Duration, error)
-	// Claim hands out jobs that are due, the lowest priority figure first and then the longest
-	// due.
+	// Claim hands out due jobs, by priority, then the longest due first.
 	Claim(ctx context.Context, request ClaimRequest) (Claimed, error)
-	// Renew gives claims more time and returns those that their holder has lost. A claim that has
-	// more than two thirds of its lease left is only looked at, so that asking often costs little.
+	// Renew extends claims, and returns the jobs that their holder has lost. The SQL stores do not write a claim
+	// with more than two thirds of its lease left, so frequent renewals cost little.
 	Renew(ctx context.Context, renewals []Renewal) (lost []ID, err error)
-	// SaveCheckpoint keeps how far a claimed job has come. It is an ErrLost for an old
-	// token, and an ErrInvalid for a checkpoint of more than MaxResultBytes.
+	// SaveCheckpoint saves the progress of a claimed job. An old token is an [ErrLost]. A checkpoint of more than
+	// [MaxResultBytes] is an [ErrInvalid].
 	SaveCheckpoint(ctx context.Context, id ID, token Token, checkpoint json.RawMessage) error
-	// Settle writes what became of claimed jobs. An old token gives ErrLost and is audited, a move
-	// that the state machine does not have gives ErrNotAllowed.
+	// Settle writes how the runs of claimed jobs ended. An old token is an [ErrLost], and the audit keeps it. A
+	// move that the state machine lacks is an [ErrNotAllowed].
 	Settle(ctx context.Context, settlements []Settlement) ([]error, error)
 
-	// Cancel ends unfinished jobs: ErrNotFound for an unknown one, ErrNotAllowed for a finished.
+	// Cancel cancels queued, claimed and dispatched jobs. An unknown job is an [ErrNotFound], any other an
+	// [ErrNotAllowed].
 	Cancel(ctx context.Context, ids []ID, act Act) ([]error, error)
-	// Requeue gives dead, cancelled and uncertain jobs a new life, due now. It is an
-	// ErrDuplicate where another unfinished job holds the job's key. A job of which stray runs are listed waits for itself
-	// until the last of them is forgotten, unless the act says BesideOpenRun. An act that says Undo ends queued jobs
-	// instead, by UndoneMove, as the life before the present one ended, with what is known of that: ErrNotAllowed for one
-	// whose life before was no finished one or is not known any more, and for one that was claimed since.
+	// Requeue gives dead, cancelled and uncertain jobs a new life, due now. If another unfinished job has the key,
+	// the error is an [ErrDuplicate]. A job with orphan runs is blocked by itself until the last of them is
+	// forgotten, unless the act sets BesideOpenRun.
+	//
+	// With Undo in the act, Requeue ends queued jobs instead, with the outcome and the data of the life before. A
+	// job is an [ErrNotAllowed] if it was claimed since, or if no finished life before it is known.
 	Requeue(ctx context.Context, ids []ID, act Act) ([]error, error)
-	// Resolve ends uncertain jobs by the move that Resolution gives for the outcome, which must have one, and counts no
-	// attempt: ErrNotFound for an unknown job, ErrNotAllowed for one that is not uncertain. A dead one has ResolvedError.
+	// Resolve ends uncertain jobs by the move that [Resolution] returns for the outcome, and counts no attempt. An
+	// unknown job is an [ErrNotFound], a job that is not uncertain an [ErrNotAllowed]. A dead job gets an error
+	// text with By and Reason of the act.
 	Resolve(ctx context.Context, ids []ID, outcome State, act Act) ([]error, error)
-	// Terminate marks the stray runs of jobs, so that upkeep ends them by force: ErrNotFound for an unknown job of which
-	// none is listed, ErrNotAllowed for a known one.
+	// Terminate marks the orphan runs of jobs, so that upkeep terminates them. An unknown job without an orphan run
+	// is an [ErrNotFound], a known one an [ErrNotAllowed].
 	Terminate(ctx context.Context, ids []ID, act Act) ([]error, error)
-	// Reschedule changes when queued jobs are due; a zero time means now.
+	// Reschedule changes the due time of queued jobs. A zero time means now. An unknown job is an [ErrNotFound],
+	// any other an [ErrNotAllowed].
 	Reschedule(ctx context.Context, ids []ID, dueAt time.Time, act Act) ([]error, error)
 
-	// DeleteJobs deletes dead and cancelled jobs now, as a person's act, whatever their queue keeps.
+	// DeleteJobs deletes dead and cancelled jobs now, as the act of a person, whatever the settings keep. An
+	// unknown job is an [ErrNotFound], any other an [ErrNotAllowed].
 	DeleteJobs(ctx context.Context, ids []ID, act Act) ([]error, error)
 
-	// Recover requeues jobs of a queue whose lease ran out, at most limit, and buries those that
-	// have lost max_recoveries holders. It leaves those alone of which a run is intended: see Dispatches.
+	// Recover requeues jobs of a queue whose lease ran out, at most limit. It buries a job that has lost
+	// max_recoveries holders. It skips jobs with an intended run; see Dispatches of engine.Store.
 	Recover(ctx context.Context, queue string, limit int, by string) (Recovered, error)
-	// Expire cancels queued jobs whose expires_at has passed, at most limit.
+	// Expire cancels queued jobs whose ExpiresAt has passed, at most limit. It returns how many.
 	Expire(ctx context.Context, limit int, by string) (int, error)
-	// Repair finds what no other verb looks after: jobs of queues that have no settings, which it makes whatever the
-	// policy of package admission says, and blocked jobs whose blocker is gone. It returns how many rows it set right. Beside that, and uncounted, it
-	// does what claims leave undone in queues from which nobody claims.
+	// Repair repairs rows that no other verb cares for, and returns how many. It makes the settings of queues that
+	// have jobs and no settings, whatever package admission allows. It frees jobs whose blocker is gone.
+	//
+	// Without counting it, Repair also does the work that claims leave undone in queues from which nobody claims.
 	Repair(ctx context.Context, by string) (int, error)
-	// Prune deletes finished jobs that were kept as long as their queue's settings ask, and keys whose window has passed:
-	// at most limit of each, and fewer where that many would hold up others. It goes on after the place that the call
-	// before it returned, and looks at no job that is kept longer. An empty after begins a pass. The last call of a pass
-	// also looks at the next limit tenants that have a turn in a queue, and forgets those of which nothing would be lost.
+	// Prune deletes finished jobs that their queue's settings keep no longer, and keys whose window has passed. It
+	// deletes at most limit of each, and fewer if that many would block others.
+	//
+	// An empty after begins a pass. Each next call continues at the Next of the call before, and skips jobs that
+	// are kept longer. The last call of a pass also forgets idle tenants among the next limit tenants with a turn
+	// in a queue.
 	Prune(ctx context.Context, after string, limit int) (Pruned, error)
 
-	// Job looks one job up, payload and all. An unknown id is an ErrNotFound.
+	// Job returns a job with its payload. An unknown ID is an [ErrNotFound].
 	Job(ctx context.Context, id ID) (Job, error)
-	// Attempts lists a job's failed attempts, the oldest first.
+	// Attempts lists the failed attempts of a job, the oldest first.
 	Attempts(ctx context.Context, id ID) ([]Attempt, error)
-	// Jobs lists jobs, the newest first, without their payloads.
+	// Jobs lists jobs without their payloads, the newest first.
 	Jobs(ctx context.Context, filter JobFilter) (Page, error)
-	// Flows tells what lets jobs through in every stored queue, by name, each with at most so many tenants.
+	// Flows returns the [Flow] of every stored queue, by name, with at most topTenants tenants each.
 	Flows(ctx context.Context, topTenants int) ([]Flow, error)
-	// Depth counts the jobs of a queue, each figure at most limit, which bounds the cost.
+	// Depth counts the jobs of a queue. Each count is at most limit, which bounds the cost.
 	Depth(ctx context.Context, queue string, limit int) (Depth, error)
-	// Audit lists what was done, the newest first.
+	// Audit lists audit entries, the newest first.
 	Audit(ctx context.Context, filter AuditFilter) ([]AuditEntry, error)
-	// Note adds entries to the audit that tell of no move, all of them or none; one that tells of a move, or of nothing,
-	// is an ErrInvalid. When it was done is by the store's clock. Entries that are sent twice, also because an answer
-	// was lost, are there twice.
+	// AppendAudit adds entries to the audit, all of them or none, with the time of the store's clock. An entry that
+	// fails [AuditEntry.CheckAppended] is an [ErrInvalid]. Entries that are sent twice are in the audit twice, even
+	// after a lost answer.
 	AppendAudit(ctx context.Context, entries []AuditEntry) error
 
-	// SaveQueue stores a queue's settings and plans. Version must be that of the stored queue, 0 for a new
-	// one, else it is an ErrConflict. It tells the audit also of what was changed by plain SQL before. A new queue that the
-	// policy of package admission refuses, exactly with any number of processes, is an *UnknownQueueError or a *QueueLimitError.
+	// SaveQueue stores a queue's settings and plans, with an audit entry. Version must be the stored queue's, or 0
+	// for a new queue, else the error is an [ErrConflict]. If somebody changed the settings by plain SQL before,
+	// SaveQueue adds an entry for that change too.
+	//
+	// A new queue that package admission refuses is an [*UnknownQueueError] or a [*QueueLimitError]. The limit is
+	// exact with any number of processes.
 	SaveQueue(ctx context.Context, queue Queue, act Act) (Queue, error)
-	// RecordQueueChange tells the audit of what was changed in a queue's settings by plain SQL: from what it told
-	// last to queue.Settings. Version must be that of the stored queue, which is one higher then, else
-	// it is an ErrConflict.
+	// RecordQueueChange adds an audit entry for a change of a queue's settings by plain SQL: from the settings of
+	// the last entry to queue.Settings. Version must be the stored queue's, else the error is an [ErrConflict]. The
+	// new Version is 1 higher.
 	RecordQueueChange(ctx context.Context, queue Queue, act Act) (Queue, error)
-	// DeleteQueue deletes a queue that holds nothing, and all that is stored of it beside the audit, the statistics, the
-	// grants of roles and the keys that outlive their jobs. One that holds anything is a *QueueNotEmptyError, an unknown one
-	// an ErrNotFound.
+	// DeleteQueue deletes a queue that holds nothing. It keeps only the audit, the statistics, the grants of roles,
+	// and the keys that outlive their jobs. A queue that holds anything is a [*QueueNotEmptyError], an unknown
+	// queue an [ErrNotFound].
 	DeleteQueue(ctx context.Context, name string, act Act) error
 
-	// Watch calls signal until ctx ends, and returns nil then: for jobs that became due to claim
-	// and for claims that were cancelled. Signals may be missed; polling is what is relied on.
+	// Watch calls signal for jobs that became due to claim, and for claims that somebody cancelled. It returns nil
+	// when ctx ends. Signals may be lost, so callers must also poll.
 	Watch(ctx context.Context, signal func(Signal)) error
 
-	// Close frees what the store holds. Calls under way end with ErrUnavailable.
+	// Close frees the resources of the store. Calls under way end with [ErrUnavailable].
 	Close() error
 }
 
-// Recovered counts what Recover did.
+// Recovered is the result of Recover of [Store].
 type Recovered struct {
-	// Requeued jobs wait again; Buried ones lost max_recoveries holders.
+	// Requeued counts jobs that wait again. Buried counts jobs that lost max_recoveries holders.
 	Requeued int
 	Buried   int
 }
 
-// Pruned tells how far Prune has come.
+// Pruned is the result of Prune of [Store].
 type Pruned struct {
-	// Deleted counts the jobs that are gone.
+	// Deleted counts the deleted jobs.
 	Deleted int
-	// Next is where to go on; empty: the pass is over.
+	// Next is the after of the next call. Empty: the pass has ended.
 	Next string
 }
 
-// Signal tells a worker to look now instead of at its next poll.
+// Signal makes a worker look for jobs now instead of at its next poll.
 type Signal struct {
-	// Queue has jobs to claim; empty: any queue may have.
+	// Queue has jobs to claim. Empty: any queue may have some.
 	Queue string
-	// Cancelled is a job that was cancelled while it was claimed; zero: none was.
+	// Cancelled is a claimed job that somebody cancelled. Zero: none.
 	Cancelled ID
-	// Hearing tells how far signals are to be relied on from now on. Empty: the signal tells nothing of it. Until a store
-	// has said HearsAll, it is to be looked at as if it heard nothing.
+	// Hearing says how far the receiver may rely on signals from now on. Empty: no change. Until the first
+	// HearsAll, assume HearsLess.
 	Hearing Hearing
 }
 
-// Hearing is how far a store hears the signals of other processes.
+// Hearing says how far a store hears the signals of other processes.
 type Hearing string
 
-// What a store may say of its hearing.
+// The values of Hearing.
 const (
-	// HearsAll: whatever a program of Sluice does in the store is signalled within some milliseconds.
+	// HearsAll: the store signals every change that a program of Sluice makes, within milliseconds.
 	HearsAll Hearing = "all"
-	// HearsLess: signals of other processes may be missing.
+	// HearsLess: the store may miss signals of other processes.
 	HearsLess Hearing = "less"
 )
 
-// Migration is a numbered step of a store's schema, or what is made after the steps.
+// Migration is a numbered step of a store's schema, or an object that the store makes after the steps, such as a
+// view.
 type Migration struct {
-	// Version is the step's number, from 1; 0: it is no step, and is made again whenever its text is another one.
+	// Version is the number of the step, from 1. 0: not a step; the store makes it again whenever its text changes.
 	Version int
-	Name    string
-	// SQL is what the step runs.
+	// Name names the step.
+	Name string
+	// SQL is the text that the step runs.
 	SQL string
-	// WorksFrom is the step that a program must know to work on a database which has had this one;
-	// it lets old and new programs run side by side during an upgrade.
+	// WorksFrom is the newest step that a program must know to work on a database after this step. It lets old and
+	// new programs run side by side during an upgrade.
 	WorksFrom int
-	// Checksum tells whether the step was changed since it was applied.
+	// Checksum shows whether the step was changed after the store applied it.
 	Checksum string
 }

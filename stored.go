@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// storedBefore is how many columns of a queue's row come before the settings.
+// storedBefore is the number of columns of a queue's row before the settings.
 const storedBefore = 9
 
-// storedSettings are what stores keep of the settings: each of them, and the window of each rate.
+// storedSettings are the settings as stores keep them: every setting, and then the window of each rate.
 var storedSettings = append(allSettings[:len(allSettings):len(allSettings)],
 	Setting{"rate_per", "", "", kindPer, func(s *Settings) any { return &s.Rate }, 0, maxRate},
 	Setting{"tenant_rate_per", "", "", kindPer, func(s *Settings) any { return &s.TenantRate }, 0, maxRate})
@@ -20,14 +20,16 @@ var storedSettings = append(allSettings[:len(allSettings):len(allSettings)],
 // AllSettings lists every setting, in the order of the columns of the queue table.
 func AllSettings() []Setting { return slices.Clone(allSettings[:]) }
 
-// StoredSettings lists what stores keep of the settings, in the order of the columns of the queue table: all of them, and
-// then the window of each rate, of which the setting itself is kept as jobs per second.
+// StoredSettings lists the settings as stores keep them, in the order of the columns of the queue table. It has
+// every setting, and then the window of each rate. The setting of a rate itself is kept as jobs per second.
 func StoredSettings() []Setting { return slices.Clone(storedSettings) }
 
-// QueueFromRow makes a queue of a row as the SQL stores keep it: name, version, changed_at, changed_by,
-// reason, the store's clock, what Columns gave, whether it serves its tenants in turns, and then the settings in the order of StoredSettings. What
-// somebody wrote by plain SQL and makes no sense is no error, because it would keep all queues from being
-// read: see Queue.Wrong.
+// QueueFromRow makes a queue of a row of an SQL store. The columns are name, version, changed_at, changed_by,
+// reason, the store's clock, the two texts of [Queue.Columns], ByTenant, and the settings in the order of
+// [StoredSettings].
+//
+// An invalid value, written by plain SQL, is no error, because the error would block the reading of all queues; see
+// Wrong of [Queue].
 func QueueFromRow(row []any) (Queue, error) {
 	if len(row) != storedBefore+len(storedSettings) {
 		return Queue{}, fmt.Errorf("a queue's row has %d columns instead of %d", len(row), storedBefore+len(storedSettings))
@@ -53,7 +55,7 @@ func QueueFromRow(row []any) (Queue, error) {
 	return q, nil
 }
 
-// readSettings takes the stored values that make sense, and of the others what the audit last told.
+// readSettings takes the valid stored values. It replaces an invalid value by the value of the last audit entry.
 func (q *Queue) readSettings(values []any) {
 	for i, d := range storedSettings {
 		err := d.SetStored(&q.Settings, values[i])
@@ -71,6 +73,7 @@ func (q *Queue) readSettings(values []any) {
 	}
 }
 
+// readPlans takes the stored plans if they are a JSON array of objects.
 func (q *Queue) readPlans(text string) {
 	if text == "" {
 		return
@@ -85,14 +88,14 @@ func (q *Queue) readPlans(text string) {
 	}
 }
 
-// wrong notes that a stored value does not count.
+// wrong notes that a stored value is invalid. The first note stays.
 func (q *Queue) wrong(err error) {
 	if q.Wrong == "" {
 		q.Wrong = fmt.Sprintf("%v; it was stored by plain SQL, and the last good value counts; «sluice settings undo %s» puts that back", err, q.Name)
 	}
 }
 
-// lastGoodOf gives settings of which one is as it was told last, or the default.
+// lastGoodOf returns settings with a good value of one setting: from the last audit entry, or the defaults.
 func (q *Queue) lastGoodOf(d Setting) Settings {
 	if told, ok := q.Told(); ok && d.checkRange(&told) == nil {
 		return told
@@ -100,7 +103,7 @@ func (q *Queue) lastGoodOf(d Setting) Settings {
 	return DefaultSettings()
 }
 
-// lastGood gives the settings that were told last, or the defaults.
+// lastGood returns the settings of the last audit entry if they are valid, else the defaults.
 func (q *Queue) lastGood() Settings {
 	if told, ok := q.Told(); ok && told.Check() == nil {
 		return told
@@ -108,18 +111,18 @@ func (q *Queue) lastGood() Settings {
 	return DefaultSettings()
 }
 
-// Told gives the settings as the audit last told of them; false: it never did. They differ from Settings if
-// somebody changed those by plain SQL and nobody has noticed yet.
+// Told returns the settings as the last audit entry has them. False: no entry has them. They differ from Settings
+// if somebody changed the settings by plain SQL and no process has noticed yet.
 func (q Queue) Told() (Settings, bool) { return toldTexts.settings(q.told) }
 
-// Untold reports whether the settings were changed by plain SQL, and the audit does not tell of it.
+// Untold reports whether somebody changed the settings by plain SQL and the audit lacks the change.
 func (q Queue) Untold() bool {
 	told, ok := q.Told()
 	return !ok || told != q.Settings
 }
 
-// Stored is the queue as its next version, stored at an instant of the store's clock. Stores call it when
-// they write a queue.
+// Stored returns the queue as its next version, stored at an instant of the store's clock. Stores call it when they
+// write a queue.
 func (q Queue) Stored(at time.Time, act Act) Queue {
 	q.Version++
 	q.ChangedAt, q.ChangedBy, q.Reason, q.Now, q.Wrong = storedInstant(at), act.By, act.Reason, storedInstant(at), ""
@@ -128,12 +131,11 @@ func (q Queue) Stored(at time.Time, act Act) Queue {
 	return q
 }
 
-// Columns gives what the stores keep of a queue beside its settings, as JSON: what the audit was told of
-// them, and the plans, empty if there are none.
+// Columns returns two texts that stores keep beside the settings, both JSON. Told is the settings of the last audit
+// entry. Plans is the scheduled changes, empty if there are none.
 func (q Queue) Columns() (told, plans string) { return q.told, string(q.Plans) }
 
-// ForAudit gives what the audit keeps of a queue before and after a change: the settings by their names, and
-// the plans.
+// ForAudit returns the queue as the audit keeps it: the settings by name, and the scheduled changes.
 func (q Queue) ForAudit() map[string]any {
 	named := q.Settings.named()
 	if len(q.Plans) > 0 {
@@ -142,7 +144,7 @@ func (q Queue) ForAudit() map[string]any {
 	return named
 }
 
-// ToldForAudit is ForAudit with the settings that were told last, nil if none were.
+// ToldForAudit is [Queue.ForAudit] with the settings of the last audit entry. Nil: no entry has them.
 func (q Queue) ToldForAudit() any {
 	told, ok := q.Told()
 	if !ok {
@@ -152,8 +154,7 @@ func (q Queue) ToldForAudit() any {
 	return q.ForAudit()
 }
 
-// keepGoodSchema lets the last payload_schema count that was told, if the stored one is no JSON Schema. Only
-// a program with a checker can say so.
+// keepGoodSchema replaces a stored payload_schema that is no JSON Schema by the last good one. It needs a checker.
 func (q *Queue) keepGoodSchema(checker PayloadChecker) {
 	schema := q.Settings.PayloadSchema
 	if checker == nil || schema == "" {
@@ -169,21 +170,20 @@ func (q *Queue) keepGoodSchema(checker PayloadChecker) {
 	}
 }
 
-// maxToldTexts bounds how many texts of settings are remembered. Most queues share a few.
+// maxToldTexts is the most texts of settings that toldTexts remembers. Most queues share a few.
 const maxToldTexts = 1000
 
-// toldTexts remembers the settings that texts of the audit stand for. Upkeep compares the settings of every queue with what
-// the audit was told of them, each second, and to read a text takes longer than all else that it does for the queue.
+// toldTexts remembers the settings of texts in the audit. Upkeep compares the settings of every queue with the
+// audit each second, and parsing a text would be most of that work.
 var toldTexts = toldReader{read: make(map[string]Settings)}
 
-// toldReader reads each text once.
+// toldReader parses each text once.
 type toldReader struct {
 	mu   sync.Mutex
 	read map[string]Settings
 }
 
-// settings gives the settings that a text stands for, with the defaults for those that it does not name; false: it cannot be
-// read.
+// settings returns the settings in a text, with the defaults for missing names. False: the text is not valid.
 func (t *toldReader) settings(text string) (Settings, bool) {
 	t.mu.Lock()
 	settings, known := t.read[text]
