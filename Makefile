@@ -1,4 +1,4 @@
-# The commands of this project; «make help» lists them. Programs that the checks need are built into
+# The commands of this project; `make help` lists them. Programs that the checks need are built into
 # Go's own cache, outside this folder.
 
 TOOL   = go tool -modfile=tools/go.mod

@@ -28,9 +28,9 @@ type ClaimRequest struct {
 	// Engine is the engine that the holder hands jobs to, by its name in the settings of the queue. Empty: the
 	// holder is a worker. If the queue has another engine, the store returns an [*OtherRunnerError].
 	Engine string
-	// Lead is how long before its due time the holder may claim a job, by the store's clock. The holder must not
+	// ClaimAhead is how long before its due time the holder may claim a job, by the store's clock. The holder must not
 	// start a job before its due time. Default: 0.
-	Lead time.Duration
+	ClaimAhead time.Duration
 	// Tells says that the holder will report when the jobs begin, if the answer is Paced. Default: the rate counts
 	// a job as begun when the holder claims it.
 	Tells bool
@@ -39,7 +39,7 @@ type ClaimRequest struct {
 	// Queues are claimed from instead of Queue, one after another, until the claim has Limit jobs. Default: none.
 	//
 	// The claim skips a queue that has limits, serves its tenants in turns, is paused, or has an engine. The store
-	// ignores Ageing, Lead, Lease and Begun, and fills in only Jobs of [Claimed].
+	// ignores Ageing, ClaimAhead, Lease and Begun, and fills in only Jobs of [Claimed].
 	Queues []QueueClaim
 }
 
@@ -57,7 +57,7 @@ type QueueClaim struct {
 // Of returns the claim of one of several queues, for at most left jobs.
 func (r ClaimRequest) Of(q QueueClaim, left int) ClaimRequest {
 	r.Queues, r.Queue, r.Lease, r.Limit = nil, q.Queue, q.Lease, min(q.Limit, left)
-	r.Ageing, r.Lead, r.Begun, r.Engine = q.Ageing, 0, nil, ""
+	r.Ageing, r.ClaimAhead, r.Begun, r.Engine = q.Ageing, 0, nil, ""
 	return r
 }
 

@@ -104,12 +104,12 @@ func TestNothingElseIsLogged(t *testing.T) {
 	}
 	live, err := os.ReadFile("live.go")
 	if err != nil || !strings.Contains(string(live), `Logger.Warn("`+event.SettingsRefused.Name+`", "queue"`) {
-		t.Errorf("live.go does not log «%s», %v", event.SettingsRefused.Name, err)
+		t.Errorf("live.go does not log `%s`, %v", event.SettingsRefused.Name, err)
 	}
 	duplicate, err := os.ReadFile("duplicate.go")
 	for _, e := range []*event.Event{event.JobDuplicate, event.LinesLeftOut} {
 		if err != nil || !strings.Contains(string(duplicate), `logger.Info("`+e.Name+`", `) {
-			t.Errorf("duplicate.go does not log «%s», %v", e.Name, err)
+			t.Errorf("duplicate.go does not log `%s`, %v", e.Name, err)
 		}
 	}
 	told["SettingsRefused"], told["JobDuplicate"] = true, true

@@ -18,9 +18,9 @@ type Flow struct {
 	// jobs of all queues at most.
 	Ordered int `json:"ordered"`
 	After   int `json:"after"`
-	// AtCapacity counts the tenants that have reached their capacity, as the last claims found them. The store
+	// AtLimit counts the tenants that have reached their concurrency, as the last claims found them. The store
 	// looks at [DepthLimit] tenants at most.
-	AtCapacity int `json:"at_capacity"`
+	AtLimit int `json:"at_limit"`
 	// Tenants are the tenants with the most jobs in flight, the largest first.
 	Tenants []TenantFlow `json:"tenants,omitempty"`
 }
@@ -43,8 +43,8 @@ func (c *Client) Flows(ctx context.Context, topTenants int) ([]Flow, error) {
 // EffectiveLimits are the limits that apply to a tenant in a queue, whether the tenant, its tier or the queue sets
 // them.
 type EffectiveLimits struct {
-	// Capacity is the most jobs that the tenant may have in flight. 0: no limit.
-	Capacity int `json:"capacity,omitempty"`
+	// Concurrency is the most jobs that the tenant may have in flight. 0: no limit.
+	Concurrency int `json:"concurrency,omitempty"`
 	// Rate is how many jobs of the tenant may be claimed per time. Burst is how many may be claimed at once after a
 	// lull. 0: no limit.
 	Rate  Rate `json:"rate,omitzero"`

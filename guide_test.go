@@ -33,7 +33,7 @@ func TestFirstProgramOfTheGuideRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The module that a reader's «go get» would make, without asking a server for it.
+	// The module that a reader's `go get` would make, without asking a server for it.
 	required := regexp.MustCompile(`(?m)^module .*\n`).ReplaceAllString(string(ours), "module shop\n")
 	module := required + "\nrequire github.com/sluice-queue/sluice v0.0.0\nreplace github.com/sluice-queue/sluice => " + here + "\n"
 	folder := t.TempDir()

@@ -175,8 +175,8 @@ type Depth struct {
 	Claimed    int `json:"claimed"`
 	Dispatched int `json:"dispatched"`
 	Uncertain  int `json:"uncertain"`
-	// StrayRuns counts orphan runs: runs that may be open although their job has ended; see engine.OrphanRun.
-	StrayRuns int `json:"stray_runs"`
+	// OrphanRuns counts orphan runs: runs that may be open although their job has ended; see engine.OrphanRun.
+	OrphanRuns int `json:"orphan_runs"`
 	// Dead counts the dead letters, which wait for a person.
 	Dead int `json:"dead"`
 	// OldestDue is the due time of the ready job that waits longest. Zero: no job is ready.
@@ -184,7 +184,7 @@ type Depth struct {
 }
 
 // InFlight counts the jobs that run or may run: claimed and dispatched jobs, and orphan runs.
-func (d Depth) InFlight() int { return d.Claimed + d.Dispatched + d.StrayRuns }
+func (d Depth) InFlight() int { return d.Claimed + d.Dispatched + d.OrphanRuns }
 
 // DepthLimit is the highest count in a [Depth] of [Client.Depth]: it means that many jobs or more.
 const DepthLimit = 100_000

@@ -45,11 +45,11 @@ func (e *QueueNotEmptyError) Error() string {
 			parts = append(parts, fmt.Sprintf("%s %s (%s)", atMost(n), what, fmt.Sprintf(todo, e.Queue)))
 		}
 	}
-	add(e.Holds.Unfinished, "unfinished jobs", "wait for them, or «sluice cancel --queue %s»")
-	add(e.Holds.Finished, "finished jobs", "upkeep deletes them in time; «sluice settings set %s keep_completed=…» makes that sooner")
-	add(e.Holds.OpenRuns, "open runs of cancelled jobs", "«sluice runs %s» lists them")
+	add(e.Holds.Unfinished, "unfinished jobs", "wait for them, or `sluice cancel --queue %s`")
+	add(e.Holds.Finished, "finished jobs", "upkeep deletes them in time; `sluice settings set %s keep_completed=…` makes that sooner")
+	add(e.Holds.OpenRuns, "open runs of cancelled jobs", "`sluice runs %s` lists them")
 	for _, id := range e.Holds.Operations {
-		parts = append(parts, fmt.Sprintf("the operation %s («sluice operations stop %s»)", id, id))
+		parts = append(parts, fmt.Sprintf("the operation %s (`sluice operations stop %s`)", id, id))
 	}
 	return fmt.Sprintf("queue %q is not empty: it holds %s", e.Queue, strings.Join(parts, ", "))
 }

@@ -164,7 +164,7 @@ type UnknownQueueError struct{ Queue string }
 
 // Error names the queue, and the command that declares it.
 func (e *UnknownQueueError) Error() string {
-	return fmt.Sprintf("queue %q is not declared, and this store takes jobs for declared queues only; look at the name, or declare it with «sluice settings set %s lease=1m --reason …»", e.Queue, e.Queue)
+	return fmt.Sprintf("queue %q is not declared, and this store takes jobs for declared queues only; look at the name, or declare it with `sluice settings set %s lease=1m --reason …`", e.Queue, e.Queue)
 }
 
 // Is makes an UnknownQueueError an [ErrNotFound].
@@ -182,7 +182,7 @@ type QueueLimitError struct {
 
 // Error returns both numbers, and the commands that make room.
 func (e *QueueLimitError) Error() string {
-	return fmt.Sprintf("queue %q is not made: the store has %d queues, and at most %d are allowed; delete some with «sluice queues rm», or raise the bound with «sluice queues policy --max %d --reason …»",
+	return fmt.Sprintf("queue %q is not made: the store has %d queues, and at most %d are allowed; delete some with `sluice queues rm`, or raise the bound with `sluice queues policy --max %d --reason …`",
 		e.Queue, e.Stored, e.MaxQueues, min(2*max(e.MaxQueues, e.Stored), MaxMaxQueues))
 }
 

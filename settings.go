@@ -36,42 +36,42 @@ const (
 // Begin with [DefaultSettings], which has the defaults below. [Client.ChangeSettings] changes them, and package
 // changes undoes and schedules changes. docs/settings.md has the ranges.
 type Settings struct {
-	Paused          bool          // nobody claims from the queue; jobs that run go on
-	Lease           time.Duration // how long a claim holds unless renewed; default: 60 s
-	Timeout         time.Duration // how long an attempt may run before its context ends; 0: no limit; default: 15 min
-	MaxAttempts     int           // how many failed attempts bury a job; default: 3
-	MaxRecoveries   int           // how many lost holders bury a job as poison; default: 5
-	Backoff         Backoff       // the wait after a failed attempt
-	RecoverInterval time.Duration // how often upkeep looks for leases that ran out; default: 5 s
-	RecoverBatch    int           // the most jobs that upkeep recovers at one look; default: 1000
-	KeepCompleted   time.Duration // how long completed jobs stay; 0: for ever; default: 7 days
-	KeepCancelled   time.Duration // how long cancelled jobs stay; 0: for ever; default: 7 days
-	KeepDead        time.Duration // how long dead letters stay; 0: for ever; default: 90 days
-	PayloadLimit    int           // the largest payload, in bytes; default: 1 MiB
-	PayloadSchema   string        // the JSON Schema of payloads; empty: none
-	Audit           AuditLevel    // default: AuditNotable
-	Rate            Rate          // how many jobs may start per time; zero: no limit
-	Burst           int           // how many jobs more may start at once after a lull; 0: none
-	InFlightLimit   int           // the most jobs in flight; 0: no limit
-	PausedUntil     time.Time     // when a paused queue opens by itself; zero: when somebody resumes it
-	Ageing          float64       // the share of claims that begin with a lower priority, 0 to 1; default: 0.05
-	Fair            bool          // tenants take turns by their weights
-	TenantCapacity  int           // the most jobs in flight of a tenant without a limit of its own; 0: no limit
-	TenantRate      Rate          // how many jobs of such a tenant may be claimed per time; zero: no limit
-	TenantBurst     int           // how many more of them may be claimed at once after a lull; 0: none
-	Batch           int           // the most jobs of one claim; 0: as many as the process has room for
-	Interval        time.Duration // the least time between two claims of one process; 0: none
-	Lead            time.Duration // how long before its due time an idle process may claim a job; 0: never before
-	Jitter          time.Duration // the most by which a claimed job starts later, at random; 0: none
-	Engine          string        // the engine that runs the jobs; empty: workers run them
-	RunNamespace    string        // the engine's namespace; empty: the dispatcher's
-	RunType         string        // the type of the engine's runs; empty: the queue's name
-	RunTaskQueue    string        // the engine's task queue; empty: the queue's name
-	RunTimeout      time.Duration // how long a run may take; 0: no limit
-	RunRef          string        // the template of refs; empty: DefaultRunRef
-	RunResults      bool          // keep the results of runs
-	RetryRuns       bool          // retry a job whose run failed; false: bury it
-	FollowInterval  time.Duration // how often upkeep asks the engine which runs have ended; default: 2 s
+	Paused            bool          // nobody claims from the queue; jobs that run go on
+	Lease             time.Duration // how long a claim holds unless renewed; default: 60 s
+	Timeout           time.Duration // how long an attempt may run before its context ends; 0: no limit; default: 15 min
+	MaxAttempts       int           // how many failed attempts bury a job; default: 3
+	MaxRecoveries     int           // how many lost holders bury a job as poison; default: 5
+	Backoff           Backoff       // the wait after a failed attempt
+	RecoverInterval   time.Duration // how often upkeep looks for leases that ran out; default: 5 s
+	RecoverBatch      int           // the most jobs that upkeep recovers at one look; default: 1000
+	KeepCompleted     time.Duration // how long completed jobs stay; 0: for ever; default: 7 days
+	KeepCancelled     time.Duration // how long cancelled jobs stay; 0: for ever; default: 7 days
+	KeepDead          time.Duration // how long dead letters stay; 0: for ever; default: 90 days
+	PayloadLimit      int           // the largest payload, in bytes; default: 1 MiB
+	PayloadSchema     string        // the JSON Schema of payloads; empty: none
+	Audit             AuditLevel    // default: AuditNotable
+	Rate              Rate          // how many jobs may start per time; zero: no limit
+	Burst             int           // how many jobs more may start at once after a lull; 0: none
+	Concurrency       int           // the most jobs in flight; 0: no limit
+	PausedUntil       time.Time     // when a paused queue opens by itself; zero: when somebody resumes it
+	Ageing            float64       // the share of claims that begin with a lower priority, 0 to 1; default: 0.05
+	Fair              bool          // tenants take turns by their weights
+	TenantConcurrency int           // the most jobs in flight of a tenant without a limit of its own; 0: no limit
+	TenantRate        Rate          // how many jobs of such a tenant may be claimed per time; zero: no limit
+	TenantBurst       int           // how many more of them may be claimed at once after a lull; 0: none
+	Batch             int           // the most jobs of one claim; 0: as many as the process has room for
+	Interval          time.Duration // the least time between two claims of one process; 0: none
+	ClaimAhead        time.Duration // how long before its due time an idle process may claim a job; 0: never before
+	Jitter            time.Duration // the most by which a claimed job starts later, at random; 0: none
+	Engine            string        // the engine that runs the jobs; empty: workers run them
+	RunNamespace      string        // the engine's namespace; empty: the dispatcher's
+	RunType           string        // the type of the engine's runs; empty: the queue's name
+	RunTaskQueue      string        // the engine's task queue; empty: the queue's name
+	RunTimeout        time.Duration // how long a run may take; 0: no limit
+	RunRef            string        // the template of refs; empty: DefaultRunRef
+	RunResults        bool          // keep the results of runs
+	RetryRuns         bool          // retry a job whose run failed; false: bury it
+	FollowInterval    time.Duration // how often upkeep asks the engine which runs have ended; default: 2 s
 }
 
 // DefaultSettings returns the settings of a queue that nobody has changed.
@@ -193,16 +193,16 @@ var allSettings = [...]Setting{
 	{"audit", "Which moves are audited: notable ones, or full: every one. It becomes full where a queue is given an engine and nothing is said of the audit.", "", kindText, func(s *Settings) any { return &s.Audit }, 0, 16},
 	{"rate", "How many jobs may start per time, such as 100/s or 500/5s, by all processes together: in no window of 5s more than 500; 0: no limit.", "D-36, H-10", kindRate, func(s *Settings) any { return &s.Rate }, 0, maxRate},
 	{"burst", "How many jobs more than the rate may start in a window, and how many at once after a lull; 0: none, and starts are spread over the window.", "H-10", kindCount, func(s *Settings) any { return &s.Burst }, 0, maxFlow},
-	{"in_flight_limit", "How many jobs may be claimed or dispatched at the same time; 0: no limit.", "", kindCount, func(s *Settings) any { return &s.InFlightLimit }, 0, maxFlow},
+	{"concurrency", "How many jobs may be claimed or dispatched at the same time; 0: no limit.", "", kindCount, func(s *Settings) any { return &s.Concurrency }, 0, maxFlow},
 	{"paused_until", "When a paused queue opens by itself; empty: when it is resumed.", "", kindInstant, func(s *Settings) any { return &s.PausedUntil }, 0, 0},
 	{"ageing", "The share of claims that begin with another priority than 1, one of the nine by lot; 0: low priorities may starve.", "", kindFactor, func(s *Settings) any { return &s.Ageing }, 0, 1},
 	{"fair", "Tenants take turns by their weights, whatever each has waiting; they do in every queue that has limits for tenants, too.", "H-16", kindBool, func(s *Settings) any { return &s.Fair }, 0, 0},
-	{"tenant_capacity", "How many jobs of one tenant may be claimed or dispatched at the same time, if nothing is said of the tenant or its tier; 0: no limit.", "A-24", kindCount, func(s *Settings) any { return &s.TenantCapacity }, 0, maxFlow},
+	{"tenant_concurrency", "How many jobs of one tenant may be claimed or dispatched at the same time, if nothing is said of the tenant or its tier; 0: no limit.", "A-24", kindCount, func(s *Settings) any { return &s.TenantConcurrency }, 0, maxFlow},
 	{"tenant_rate", "How many jobs of one tenant may be claimed per time, if nothing is said of the tenant or its tier; 0: no limit.", "", kindRate, func(s *Settings) any { return &s.TenantRate }, 0, maxRate},
 	{"tenant_burst", "How many jobs of one tenant more than its rate may be claimed in a window, and how many at once after a lull; 0: none.", "", kindCount, func(s *Settings) any { return &s.TenantBurst }, 0, maxFlow},
 	{"batch", "How many jobs one claim takes at the most; 0: as many as the process has room for.", "D-18, D-36", kindCount, func(s *Settings) any { return &s.Batch }, 0, maxCount},
 	{"interval", "The least time between two claims of the queue by one process; 0s: none.", "D-36", kindDuration, func(s *Settings) any { return &s.Interval }, 0, ms(day)},
-	{"lead", "How long before it is due a job may be claimed by a process with nothing else to do, which starts it when it is due and never before; 0s: not at all.", "D-36", kindDuration, func(s *Settings) any { return &s.Lead }, 0, ms(day)},
+	{"claim_ahead", "How long before it is due a job may be claimed by a process with nothing else to do, which starts it when it is due and never before; 0s: not at all.", "D-36", kindDuration, func(s *Settings) any { return &s.ClaimAhead }, 0, ms(day)},
 	{"jitter", "By how much a claimed job starts later, drawn by lot from 0 up to this.", "D-18, D-24, D-36", kindDuration, func(s *Settings) any { return &s.Jitter }, 0, ms(day)},
 	{"engine", "The engine that runs the jobs, by the name that dispatchers know it by; empty: workers run them.", "B-19", kindName, func(s *Settings) any { return &s.Engine }, 0, maxName},
 	{"run_namespace", "The engine's namespace; empty: the one that the dispatcher is connected to.", "D-67", kindName, func(s *Settings) any { return &s.RunNamespace }, 0, maxName},

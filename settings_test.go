@@ -26,9 +26,9 @@ func TestEverySettingIsReadAsItIsWritten(t *testing.T) {
 		"backoff_factor": "1.5", "backoff_max": "2h", "backoff_jitter": "250ms", "backoff_full_jitter": "true", "recover_interval": "10s",
 		"recover_batch": "50", "keep_completed": "30d", "keep_cancelled": "1d", "keep_dead": "0s", "payload_limit": "2048",
 		"payload_schema": `{"type":"object"}`, "audit": "full",
-		"rate": "20/m", "burst": "7", "in_flight_limit": "12", "paused_until": "2030-01-02T03:04:05.678Z", "ageing": "0.25",
-		"fair": "true", "tenant_capacity": "5", "tenant_rate": "3/s", "tenant_burst": "9", "batch": "500",
-		"interval": "5s", "lead": "3m", "jitter": "4s",
+		"rate": "20/m", "burst": "7", "concurrency": "12", "paused_until": "2030-01-02T03:04:05.678Z", "ageing": "0.25",
+		"fair": "true", "tenant_concurrency": "5", "tenant_rate": "3/s", "tenant_burst": "9", "batch": "500",
+		"interval": "5s", "claim_ahead": "3m", "jitter": "4s",
 		"engine": "temporal", "run_namespace": "billing", "run_type": "PayOut", "run_task_queue": "payments", "run_timeout": "10m",
 		"run_ref": "pay-{key}", "run_results": "true", "retry_runs": "true", "follow_interval": "5s",
 	}

@@ -80,7 +80,7 @@ func (q *Queue) readPlans(text string) {
 	}
 	var plans []map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &plans); err != nil {
-		q.wrong(invalid("plans", "they are not what «sluice settings schedule» stores"))
+		q.wrong(invalid("plans", "they are not what `sluice settings schedule` stores"))
 		return
 	}
 	if len(plans) > 0 {
@@ -91,7 +91,7 @@ func (q *Queue) readPlans(text string) {
 // wrong notes that a stored value is invalid. The first note stays.
 func (q *Queue) wrong(err error) {
 	if q.Wrong == "" {
-		q.Wrong = fmt.Sprintf("%v; it was stored by plain SQL, and the last good value counts; «sluice settings undo %s» puts that back", err, q.Name)
+		q.Wrong = fmt.Sprintf("%v; it was stored by plain SQL, and the last good value counts; `sluice settings undo %s` puts that back", err, q.Name)
 	}
 }
 

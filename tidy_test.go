@@ -347,7 +347,7 @@ func TestModuleFileIsFitForRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	if regexp.MustCompile(`(?m)^replace`).Match(text) {
-		t.Error("go.mod has a replace: «go install …@latest» would refuse it")
+		t.Error("go.mod has a replace: `go install …@latest` would refuse it")
 	}
 	// SQLite in Go only works with the very libc that it was made with.
 	pinned := regexp.MustCompile(`modernc\.org/libc (v\S+)`)
@@ -401,7 +401,7 @@ func TestDocsAreMadeFromTheCode(t *testing.T) {
 			continue
 		}
 		if !*update {
-			t.Errorf("%s: the part %q is not what the code says; run «make docs»", doc.path, doc.part)
+			t.Errorf("%s: the part %q is not what the code says; run `make docs`", doc.path, doc.part)
 			continue
 		}
 		if err := os.WriteFile(doc.path, []byte(whole), 0o644); err != nil {

@@ -8,11 +8,11 @@ import (
 func TestTextOfSettingsIsReadOnceAndFewAreRemembered(t *testing.T) {
 	t.Parallel()
 	reader := toldReader{read: make(map[string]Settings)}
-	text := func(limit int) string { return `{"in_flight_limit": ` + strconv.Itoa(limit) + `}` }
+	text := func(limit int) string { return `{"concurrency": ` + strconv.Itoa(limit) + `}` }
 	for limit := range 2*maxToldTexts + 1 {
 		for range 2 {
 			want := DefaultSettings()
-			want.InFlightLimit = limit
+			want.Concurrency = limit
 			if settings, ok := reader.settings(text(limit)); !ok || settings != want {
 				t.Fatalf("%s stands for %+v, %t; want %+v", text(limit), settings, ok, want)
 			}
@@ -21,7 +21,7 @@ func TestTextOfSettingsIsReadOnceAndFewAreRemembered(t *testing.T) {
 			t.Fatalf("after %s: remembered %t, among %d", text(limit), remembered, len(reader.read))
 		}
 	}
-	for _, text := range []string{"", "{", `{"in_flight_limit": "many"}`} {
+	for _, text := range []string{"", "{", `{"concurrency": "many"}`} {
 		if settings, ok := reader.settings(text); ok || settings != DefaultSettings() {
 			t.Errorf("%q stands for %+v, %t", text, settings, ok)
 		}

@@ -34,14 +34,14 @@ Start a second dispatcher, or raise batch: sluice settings set QUEUE batch=500`,
 		Says: "jobs are ready, but less than half of what the rate allows is claimed",
 		Runbook: `In a queue with a rate a backlog is planned; that it does not go down at the rate is not.
 Look what holds the first jobs back: sluice why JOB
-An in_flight_limit or capacities of tenants may let through less than the rate: sluice settings get QUEUE
+A concurrency or concurrencies of tenants may let through less than the rate: sluice settings get QUEUE
 Look whether enough workers or dispatchers run: sluice holders`,
 	},
 	{
 		Name: "long-backlog", Metric: MetricDrainTime, Op: ">", Threshold: 4 * 3600, For: 5 * time.Minute, Severity: health.SeverityWarning,
 		Covers: CoversRated, Source: "C-70",
 		Says: "at the queue's rate, what is ready takes more than four hours",
-		Runbook: `See when it is done, and what another rate would do: sluice waves QUEUE --rate 200/s
+		Runbook: `See when it is done, and what another rate would do: sluice forecast QUEUE --rate 200/s
 Raise the rate for a while: sluice settings set QUEUE rate=200/s --revert-in 2h --reason "catch up"
 If so much is planned: sluice alerts set long-backlog --queue QUEUE threshold=43200`,
 	},

@@ -183,7 +183,7 @@ func (r Rule) Check() error {
 // Scope says which queues a rule covers.
 type Scope string
 
-// The scopes. Limits are a rate, an in_flight_limit, and whatever tenants are granted: in a queue that has them jobs
+// The scopes. Limits are a rate, a concurrency, and whatever tenants are granted: in a queue that has them jobs
 // wait because they are meant to, so how many wait and how long says nothing of trouble.
 const (
 	// CoversAll is every queue.
@@ -248,7 +248,7 @@ func (s Scope) Covers(queue sluice.Queue) bool {
 // limited reports whether jobs of a queue wait because they are meant to.
 func limited(queue sluice.Queue) bool {
 	s := queue.Settings
-	return !s.Rate.IsZero() || s.InFlightLimit > 0 || s.TenantCapacity > 0 || !s.TenantRate.IsZero() || queue.ByTenant
+	return !s.Rate.IsZero() || s.Concurrency > 0 || s.TenantConcurrency > 0 || !s.TenantRate.IsZero() || queue.ByTenant
 }
 
 // Silence keeps receivers from being told of alerts for a while.

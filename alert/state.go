@@ -166,7 +166,7 @@ type Message struct {
 	// Message is one sentence for people, Runbook what to do, one step a line.
 	Message string `json:"message"`
 	Runbook string `json:"runbook,omitempty"`
-	// AuditHead is the head of the audit's chain, for «sluice audit verify»; only where Event is HeadOfAudit.
+	// AuditHead is the head of the audit's chain, for `sluice audit verify`; only where Event is HeadOfAudit.
 	AuditHead string `json:"audit_head,omitempty"`
 	// FiredAt is since when it fires, At when this was seen, by the store's clock.
 	FiredAt time.Time `json:"fired_at,omitzero"`

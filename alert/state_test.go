@@ -117,7 +117,7 @@ func TestRulesCoverTheQueuesTheyAreMeantFor(t *testing.T) {
 		queue("engine", func(q *sluice.Queue) { q.Settings.Engine = "temporal" }),
 		queue("paced", func(q *sluice.Queue) { rated(q); q.Settings.Engine = "temporal" }),
 		queue("turns", func(q *sluice.Queue) { q.ByTenant = true }),
-		queue("narrow", func(q *sluice.Queue) { q.Settings.InFlightLimit = 1 }),
+		queue("narrow", func(q *sluice.Queue) { q.Settings.Concurrency = 1 }),
 	}
 	for rule, want := range map[string]string{
 		"backlog": "plain", "backlog-engine": "engine", "old-job": "plain engine", "behind-pace": "rated paced", "long-backlog": "rated paced",

@@ -79,8 +79,8 @@ func Led(store sluice.Store) Check {
 		for _, task := range tasks {
 			unfollowed, is := task.Unfollowed()
 			switch {
-			case task.Lead.Held:
-				led = append(led, task.Name+" by "+task.Lead.Holder)
+			case task.Leader.Held:
+				led = append(led, task.Name+" by "+task.Leader.Holder)
 			case task.Engine == "":
 				faults = append(faults, errors.New("nobody leads upkeep"))
 			case is:

@@ -21,7 +21,7 @@ func sqliteLimits(n sizes, _ map[string]measured) scenario {
 
 // limitsCost compares a queue without limits with queues whose limits are never reached.
 func limitsCost(task cell.Task) scenario {
-	const open, limited, byTenant = "Sluice, no limits", "Sluice, rate and in-flight limit", "Sluice, tenants in turns"
+	const open, limited, byTenant = "Sluice, no limits", "Sluice, rate and concurrency limit", "Sluice, tenants in turns"
 	task.Tenants = 100
 	limits, turns := task, task
 	limits.Limited, turns.ByTenant = true, true
@@ -29,7 +29,7 @@ func limitsCost(task cell.Task) scenario {
 		return func(m measured) []float64 { return m.against(name, []string{open}, cell.WorkRate, false) }
 	}
 	return scenario{
-		method: fmt.Sprintf("As %s, with %d tenants: without limits; with a rate of 1,000,000/s and an in_flight_limit of 1,000,000; "+
+		method: fmt.Sprintf("As %s, with %d tenants: without limits; with a rate of 1,000,000/s and a concurrency of 1,000,000; "+
 			"and with turns, such a rate, and such a capacity and rate for each tenant. No limit is reached.", postgresWorkName, task.Tenants),
 		entrants: []entrant{{open, task}, {limited, limits}, {byTenant, turns}},
 		headline: []cell.Figure{cell.EnqueueRate, cell.WorkRate, cell.TotalCPU},
@@ -37,7 +37,7 @@ func limitsCost(task cell.Task) scenario {
 		ratios:   func(m measured, name string) []float64 { return share(name)(m) },
 		goals: []goal{
 			{"work rate with limits against none", 0.75, false, "×", share(limited)},
-			{"work rate with capacity, rate and turns of tenants against none", 0.75, false, "×", share(byTenant)},
+			{"work rate with concurrency, rate and turns of tenants against none", 0.75, false, "×", share(byTenant)},
 		},
 	}
 }

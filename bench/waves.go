@@ -28,7 +28,7 @@ func waves(n sizes, store string) scenario {
 	return scenario{
 		limit: 2, // a round stores millions of jobs, which takes minutes
 		method: fmt.Sprintf("%s and %s jobs of 1,000 tenants fall due within 24 hours. Each tenant has a capacity of 5; a job runs for 30 s. "+
-			"%d forecasts of 24 hours by tenant, and %d of two hours (near), are timed, as in `sluice waves`. "+
+			"%d forecasts of 24 hours by tenant, and %d of two hours (near), are timed, as in `sluice forecast`. "+
 			"Count is the median time of counting all jobs. Upkeep counts for at most 1/50 of the time.", thousands(n.crowd/1000), crowd, n.claims, n.claims),
 		entrants: []entrant{{few, task}, {many, crowded}},
 		headline: []cell.Figure{cell.P50, cell.P99, cell.NearP50, cell.CountTime},

@@ -71,7 +71,7 @@ func Cancel(ctx context.Context, client *sluice.Client, queue string, plan int64
 		}
 		at := slices.IndexFunc(next.plans, func(p Plan) bool { return p.ID == plan })
 		if at < 0 {
-			return fmt.Errorf("plan %d of queue %q: %w; «sluice settings plans %s» lists them", plan, queue, sluice.ErrNotFound, queue)
+			return fmt.Errorf("plan %d of queue %q: %w; `sluice settings plans %s` lists them", plan, queue, sluice.ErrNotFound, queue)
 		}
 		if next.plans[at].Window != nil {
 			next.putBack(at)
@@ -89,7 +89,7 @@ func Plans(queue sluice.Queue) ([]Plan, error) {
 	}
 	var plans []Plan
 	if err := json.Unmarshal(queue.Plans, &plans); err != nil {
-		return nil, &Error{Queue: queue.Name, Err: feature.Invalid("plans", "they are not what «sluice settings schedule» stores: "+err.Error())}
+		return nil, &Error{Queue: queue.Name, Err: feature.Invalid("plans", "they are not what `sluice settings schedule` stores: "+err.Error())}
 	}
 	return plans, nil
 }
@@ -109,7 +109,7 @@ func addPlan(q *sluice.Queue, act sluice.Act, plan Plan) error {
 		return err
 	}
 	if len(plans) >= maxPlans {
-		return feature.Invalid("plans", fmt.Sprintf("queue %q has %d already; «sluice settings unplan» removes one", q.Name, maxPlans))
+		return feature.Invalid("plans", fmt.Sprintf("queue %q has %d already; `sluice settings unplan` removes one", q.Name, maxPlans))
 	}
 	plan.ID, plan.MadeAt, plan.MadeBy, plan.Reason = q.Version+1, q.Now, act.By, act.Reason
 	return setPlans(q, append(plans, plan))

@@ -15,9 +15,9 @@ type Error struct {
 // Error names the change and the rule, and says what to do.
 func (e *Error) Error() string {
 	if e.Plan == 0 {
-		return fmt.Sprintf("the plans of queue %q are not carried out: %v; «sluice settings undo %s» removes them", e.Queue, e.Err, e.Queue)
+		return fmt.Sprintf("the plans of queue %q are not carried out: %v; `sluice settings undo %s` removes them", e.Queue, e.Err, e.Queue)
 	}
-	return fmt.Sprintf("plan %d of queue %q is not carried out: %v; mend that where upkeep runs, or remove the plan with «sluice settings unplan %s %d»",
+	return fmt.Sprintf("plan %d of queue %q is not carried out: %v; mend that where upkeep runs, or remove the plan with `sluice settings unplan %s %d`",
 		e.Plan, e.Queue, e.Err, e.Queue, e.Plan)
 }
 

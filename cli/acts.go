@@ -345,7 +345,7 @@ func (a *app) requeuing(command *cobra.Command, s *selection, beside, undo *bool
 			return verb{}, usagef("--undo acts at once; it does not go with --%s", strings.Join(paceNames, ", --"))
 		case *undo:
 			return verb{"put back", []sluice.State{sluice.StateQueued}, func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
-				return c.UndoRequeue(ctx, ids, a.act("requested with «sluice requeue --undo»"))
+				return c.UndoRequeue(ctx, ids, a.act("requested with `sluice requeue --undo`"))
 			}}, nil
 		case *beside && a.reason == "":
 			return verb{}, usagef("--beside-open-run lets two runs of one job be open at once; say why, with --reason")
@@ -353,7 +353,7 @@ func (a *app) requeuing(command *cobra.Command, s *selection, beside, undo *bool
 			return verb{}, usagef("--beside-open-run is decided job by job; name them instead of --all")
 		}
 		return verb{"requeued", []sluice.State{sluice.StateDead}, func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
-			act := a.act("requested with «sluice requeue»")
+			act := a.act("requested with `sluice requeue`")
 			act.BesideOpenRun = *beside
 			return c.Requeue(ctx, ids, act)
 		}}, nil
@@ -375,7 +375,7 @@ jobs, unless --state names others.`,
 }
 
 func (a *app) retry(ctx context.Context, client *sluice.Client, ids []sluice.ID) error {
-	act := a.act("requested with «sluice retry»")
+	act := a.act("requested with `sluice retry`")
 	err := client.RunNow(ctx, ids, act)
 	var batch *sluice.BatchError
 	if !errors.As(err, &batch) {

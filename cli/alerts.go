@@ -135,9 +135,9 @@ func (a *app) noteBook(book alert.Book, rows int) {
 	looked := lastLook(book)
 	switch {
 	case looked.IsZero():
-		a.note("nobody has looked at alerts yet; «sluice upkeep» does")
+		a.note("nobody has looked at alerts yet; `sluice upkeep` does")
 	case book.Now.Sub(looked) > time.Minute:
-		a.note("nobody has looked at alerts since %s, %s; run «sluice upkeep»", looked.Format(time.RFC3339), ago(looked))
+		a.note("nobody has looked at alerts since %s, %s; run `sluice upkeep`", looked.Format(time.RFC3339), ago(looked))
 	case rows == 0:
 		a.note("no alert; the last look was %s", ago(looked))
 	}

@@ -123,7 +123,7 @@ func (a *app) showRules(rules []alert.Rule) error {
 
 func unknownRule(err error) error {
 	if errors.Is(err, sluice.ErrNotFound) {
-		return codedError{err, exitNotFound, "look at «sluice alerts rules»"}
+		return codedError{err, exitNotFound, "look at `sluice alerts rules`"}
 	}
 	return err
 }
@@ -239,7 +239,7 @@ func (a *app) alertResetCommand() *cobra.Command {
 			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
 				err := alert.ResetRule(ctx, store, args[0], queue, a.act(""))
 				if errors.Is(err, sluice.ErrNotFound) {
-					return codedError{err, exitNotFound, "nothing was said of it there; look at «sluice alerts rules»"}
+					return codedError{err, exitNotFound, "nothing was said of it there; look at `sluice alerts rules`"}
 				}
 				if err == nil {
 					a.note("%s is as it was", alert.RuleName(args[0], queue))

@@ -42,7 +42,7 @@ ends, and always of the end of alerts they know.`,
 				if err != nil {
 					return unknownRule(err)
 				}
-				a.note("%s is silenced until %s; end that with «sluice alerts unsilence %s»", saved.Name(), saved.Until.Format(time.RFC3339), saved.ID)
+				a.note("%s is silenced until %s; end that with `sluice alerts unsilence %s`", saved.Name(), saved.Until.Format(time.RFC3339), saved.ID)
 				return printList(a, []alert.Silence{saved}, silenceID, silenceColumns())
 			})
 		},
@@ -81,7 +81,7 @@ func (a *app) unsilenceCommand() *cobra.Command {
 			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
 				err := alert.StopSilence(ctx, store, id, a.act(""))
 				if errors.Is(err, sluice.ErrNotFound) {
-					return codedError{err, exitNotFound, "look at «sluice alerts silences»; it may be over"}
+					return codedError{err, exitNotFound, "look at `sluice alerts silences`; it may be over"}
 				}
 				if err == nil {
 					a.note("the silence has ended")

@@ -56,11 +56,11 @@ func group(command *cobra.Command) *cobra.Command {
 // unknownCommand suggests similar commands.
 func unknownCommand(parent *cobra.Command, name string) error {
 	parent.SuggestionsMinimumDistance = 2
-	todo := fmt.Sprintf("see «%s --help»", parent.CommandPath())
+	todo := fmt.Sprintf("see `%s --help`", parent.CommandPath())
 	if meant := parent.SuggestionsFor(name); len(meant) > 0 {
 		slices.Sort(meant)
 		for i := range meant {
-			meant[i] = "«" + parent.CommandPath() + " " + meant[i] + "»"
+			meant[i] = "`" + parent.CommandPath() + " " + meant[i] + "`"
 		}
 		todo = "did you mean " + strings.Join(meant, " or ") + "? " + todo
 	}
@@ -260,7 +260,7 @@ func unknownFlag(command *cobra.Command, name string) error {
 			flags = append(flags, f.Name)
 		}
 	})
-	todo := fmt.Sprintf("see «%s --help»", command.CommandPath())
+	todo := fmt.Sprintf("see `%s --help`", command.CommandPath())
 	if meant := near.Meant(name, flags, 3); len(meant) > 0 {
 		todo = "did you mean --" + strings.Join(meant, " or --") + "? " + todo
 	}

@@ -101,7 +101,7 @@ func (a *app) printVerified(ctx context.Context, store sluice.Store, r audit.Rep
 		fmt.Fprintf(&text, "✖ cannot be looked for: %s, as retention has left nothing of its time\n", h)
 	}
 	if r.Unsealed > 0 {
-		fmt.Fprintf(&text, "  not sealed yet: %d entries, the oldest of %s; «sluice upkeep» seals each minute\n", r.Unsealed, r.OldestUnsealed.Format(time.RFC3339))
+		fmt.Fprintf(&text, "  not sealed yet: %d entries, the oldest of %s; `sluice upkeep` seals each minute\n", r.Unsealed, r.OldestUnsealed.Format(time.RFC3339))
 	}
 	_, err := fmt.Fprint(a.stdout, text.String())
 	return err
@@ -135,7 +135,7 @@ audit verify" then detects a truncated or rewritten audit.`,
 					return err
 				}
 				if last.No == 0 {
-					return codedError{fmt.Errorf("nothing was sealed yet: %w", sluice.ErrNotFound), exitNotFound, "run «sluice upkeep», which seals the audit"}
+					return codedError{fmt.Errorf("nothing was sealed yet: %w", sluice.ErrNotFound), exitNotFound, "run `sluice upkeep`, which seals the audit"}
 				}
 				return a.printOne(last, func() error {
 					_, err := fmt.Fprintln(a.stdout, last.Head())

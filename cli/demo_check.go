@@ -53,14 +53,14 @@ func (d *demoRun) failure() string {
 	if claims, posted := d.auditedClaims(), d.summary.Check.Posted; claims >= 0 && claims < posted {
 		failed = append(failed, fmt.Sprintf("the audit tells of %s claims, and %s payments were posted", draw.Count(claims), draw.Count(posted)))
 	}
-	if n := d.overCapacity(); n > 0 {
-		failed = append(failed, fmt.Sprintf("%s claims gave a tenant more than its capacity", draw.Count(n)))
+	if n := d.overLimit(); n > 0 {
+		failed = append(failed, fmt.Sprintf("%s claims gave a tenant more than its concurrency", draw.Count(n)))
 	}
 	return strings.Join(failed, "; ")
 }
 
-// overCapacity counts claims beyond a tenant's concurrency limit.
-func (d *demoRun) overCapacity() int {
+// overLimit counts claims beyond a tenant's concurrency limit.
+func (d *demoRun) overLimit() int {
 	over := 0
 	for _, t := range d.summary.Tiers {
 		over += t.Over

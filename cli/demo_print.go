@@ -68,13 +68,13 @@ func (d *demoRun) printTiers() error {
 		{"JOBS", func(t demo.Tier) string { return draw.Count(t.Jobs) }, true},
 		{"SHARE", func(t demo.Tier) string { return fmt.Sprintf("%.1f %%", 100*t.Share) }, true},
 		{"AT MOST IN FLIGHT", func(t demo.Tier) string { return draw.Count(t.Highest) }, true},
-		{"CAPACITY", func(t demo.Tier) string { return capacity(t.Capacity) }, true},
+		{"CONCURRENCY", func(t demo.Tier) string { return concurrency(t.Concurrency) }, true},
 		{"MEDIAN WAIT", func(t demo.Tier) string { return fmt.Sprintf("%.2f s", t.MedianWait) }, true},
 	})
 }
 
-// capacity formats a concurrency limit; 0: none.
-func capacity(n int) string {
+// concurrency formats a concurrency limit; 0: none.
+func concurrency(n int) string {
 	if n == 0 {
 		return "-"
 	}
@@ -94,7 +94,7 @@ func (d *demoRun) verdict() string {
 	}
 	text := "✔ every payment was posted exactly once, or is dead with its reason\n✔ the money adds up: " + sums
 	if d.summary.Tiers != nil {
-		text = "✔ no tenant had more in flight than its capacity, at any moment\n" + text
+		text = "✔ no tenant had more in flight than its concurrency, at any moment\n" + text
 	}
 	if d.summary.Pace != nil {
 		text = "✔ no payment was claimed before the rate allowed it\n" + text

@@ -19,7 +19,7 @@ func TestDemoSaysWhichCheckFailed(t *testing.T) {
 	}{
 		"all is well":              {true, kept, []demo.Tier{{Claims: 5}}, "✔ no tenant had more in flight", "✖"},
 		"too early":                {true, early, nil, "✖ 2 payments were claimed before the rate allowed it", "balance"},
-		"over a capacity":          {true, kept, []demo.Tier{{Claims: 4}, {Claims: 3, Over: 1}}, "✖ 1 claims gave a tenant more", "balance"},
+		"over a concurrency":       {true, kept, []demo.Tier{{Claims: 4}, {Claims: 3, Over: 1}}, "✖ 1 claims gave a tenant more", "balance"},
 		"claims that nobody tells": {true, nil, []demo.Tier{{Claims: 2}}, "✖ the audit tells of 2 claims, and 5 payments were posted", "balance"},
 		"the books":                {false, kept, nil, "✖ the books do not balance", "✔"},
 		"the books and the rate":   {false, early, nil, "✖ the books do not balance; 2 payments", "✔"},

@@ -45,7 +45,7 @@ func TestDocsOfTheCommandLineAreMadeFromTheCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(text) != page {
-		t.Errorf("%s is not what the code says; run «make docs»", path)
+		t.Errorf("%s is not what the code says; run "make docs"", path)
 	}
 }
 
@@ -54,7 +54,7 @@ func cliPage(root *cobra.Command) string {
 	var page strings.Builder
 	page.WriteString(`# Command line
 
-<!-- made from the code; «make docs» writes it -->
+<!-- made from the code; "make docs" writes it -->
 
 One program, ` + "`sluice`" + `. It talks to the store directly; ` + "`--db` or `SLUICE_DB`" + ` names it, as ` + "`sqlite:PATH` or `postgres://USER@HOST/DATABASE`" + `. Data goes to standard output, all else (notes, progress, logs, errors) to standard error. An error is three lines: what failed, why, and what to do.
 

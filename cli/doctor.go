@@ -285,10 +285,10 @@ func examinePlan(plan planRow, tended bool) finding {
 		out.Why, out.Repair = "whoever cannot read a plan does not carry it out", remove
 	case tended && plan.Window != nil:
 		out.Why += ", although upkeep runs: its machine may not know the time zone " + plan.Window.Zone
-		out.Repair = "look for «plan not carried out» in upkeep's log, and install the time zones (tzdata) there; or " + remove
+		out.Repair = "look for `plan not carried out` in upkeep's log, and install the time zones (tzdata) there; or " + remove
 	case tended:
 		out.Why += ", although upkeep runs"
-		out.Repair = "look for «tend settings» in upkeep's log"
+		out.Repair = "look for `tend settings` in upkeep's log"
 	}
 	return out
 }

@@ -29,7 +29,7 @@ func examineAudit(ctx context.Context, store sluice.Store) ([]finding, error) {
 	return []finding{{
 		Check: "audit", Severity: health.SeverityWarning, What: "entries of the audit wait for a seal for " + draw.Duration(now.Sub(since)),
 		Why: "who owns the tables can change an entry that is not sealed, and nobody would find out",
-		Repair: "sluice upkeep; if it runs, look for «seal the audit» in its log, and for a transaction that stays open: " +
+		Repair: "sluice upkeep; if it runs, look for `seal the audit` in its log, and for a transaction that stays open: " +
 			"no entry is sealed while one may still add an entry before it",
 	}}, nil
 }

@@ -11,7 +11,7 @@ func examineTasks(tasks []presence.Task, tended bool, waiting int) []finding {
 	var out []finding
 	for _, task := range tasks {
 		if task.Engine == "" {
-			out = append(out, examineUpkeep(task.Lead, tended, waiting))
+			out = append(out, examineUpkeep(task.Leader, tended, waiting))
 			continue
 		}
 		out = append(out, examineFollowing(task))
@@ -26,7 +26,7 @@ func examineUpkeep(lead presence.Leader, tended bool, waiting int) finding {
 	case tended:
 		return finding{
 			Check: "upkeep", Severity: health.SeverityWarning, What: "upkeep runs, and none leads it", Why: "nothing is recovered, expired or pruned until one does",
-			Repair: "wait a few seconds if the one that led was killed: another takes over once its lease has passed; else look for «elect» in upkeep's log",
+			Repair: "wait a few seconds if the one that led was killed: another takes over once its lease has passed; else look for `elect` in upkeep's log",
 		}
 	case waiting == 0:
 		return well("upkeep", "nobody does it, and no job waits for it")
@@ -40,8 +40,8 @@ func examineUpkeep(lead presence.Leader, tended bool, waiting int) finding {
 func examineFollowing(task presence.Task) finding {
 	unfollowed, is := task.Unfollowed()
 	switch {
-	case task.Lead.Held:
-		return well("follow", "%s follows the runs at the engine %s, since %s", task.Lead.Holder, task.Engine, ago(task.Lead.Since))
+	case task.Leader.Held:
+		return well("follow", "%s follows the runs at the engine %s, since %s", task.Leader.Holder, task.Engine, ago(task.Leader.Since))
 	case !is:
 		return well("follow", "nobody follows the runs at the engine %s, and none is under way", task.Engine)
 	}

@@ -28,7 +28,7 @@ func TestExamplesInOtherLanguagesRun(t *testing.T) {
 		t.Run(example.file, func(t *testing.T) {
 			t.Parallel()
 			if _, err := exec.LookPath(example.command[0]); err != nil {
-				t.Fatalf("the Debian package %s is needed, which «make test» installs: %v", example.packaged, err)
+				t.Fatalf("the Debian package %s is needed, which `make test` installs: %v", example.packaged, err)
 			}
 			path, err := filepath.Abs(filepath.Join("../docs/examples", example.file))
 			if err != nil {

@@ -122,7 +122,7 @@ func (a *app) why(err error) string {
 }
 
 func diagnose(command *cobra.Command, err error) (code int, todo string) {
-	help := fmt.Sprintf("see «%s --help»", command.CommandPath())
+	help := fmt.Sprintf("see `%s --help`", command.CommandPath())
 	var coded codedError
 	var usage usageError
 	var server *pgconn.PgError
@@ -139,11 +139,11 @@ func diagnose(command *cobra.Command, err error) (code int, todo string) {
 	case errors.As(err, &server) && server.Code == "53300": // too many connections
 		return exitUnreachable, "end what holds connections (select application_name, count(*) from pg_stat_activity group by 1), give each process fewer with pool_max_conns=N in --db (or SLUICE_DB), or allow more: alter role ROLE connection limit N; or alter system set max_connections = N, and a restart"
 	case diskFull(err):
-		return exitUnreachable, "make room on the disk of the database; «sluice doctor» says how much is left"
+		return exitUnreachable, "make room on the disk of the database; `sluice doctor` says how much is left"
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted, "run it again; what was done is done"
 	case errors.Is(err, sluice.ErrNotMigrated):
-		return exitFailed, "run «sluice migrate», or add --migrate"
+		return exitFailed, "run `sluice migrate`, or add --migrate"
 	case errors.Is(err, sluice.ErrNewerSchema):
 		return exitRefused, "install the newer sluice that migrated this database"
 	case errors.Is(err, sluice.ErrMoved):
@@ -151,9 +151,9 @@ func diagnose(command *cobra.Command, err error) (code int, todo string) {
 	case errors.Is(err, sluice.ErrReader):
 		return exitRefused, "name a role that may write with --db (or SLUICE_DB)"
 	case errors.Is(err, sluice.ErrFollower):
-		return exitRefused, "nothing was changed; «sluice doctor» says whether the statement can be run at all"
+		return exitRefused, "nothing was changed; `sluice doctor` says whether the statement can be run at all"
 	case errors.As(err, &server) && server.Code == "42501": // permission denied
-		return exitRefused, "run «sluice doctor»: it names the rights that the role lacks, and the statements that grant them"
+		return exitRefused, "run `sluice doctor`: it names the rights that the role lacks, and the statements that grant them"
 	case errors.Is(err, move.ErrRefused):
 		return exitRefused, "nothing was changed; " + help
 	case errors.Is(err, worker.ErrDrainTimeout):
@@ -163,13 +163,13 @@ func diagnose(command *cobra.Command, err error) (code int, todo string) {
 	case errors.Is(err, engine.ErrUnavailable):
 		return exitUnreachable, "check --temporal (or SLUICE_TEMPORAL), and that the server is up"
 	case errors.Is(err, engine.ErrTarget):
-		return exitFailed, "«sluice engine check» says what is missing; the queue's settings name it"
+		return exitFailed, "`sluice engine check` says what is missing; the queue's settings name it"
 	case errors.Is(err, context.DeadlineExceeded):
 		return exitTimeout, "narrow what you ask for, or give it more time with --timeout"
 	case errors.Is(err, sluice.ErrNotFound):
-		return exitNotFound, "look at what there is: «sluice queues», «sluice jobs»"
+		return exitNotFound, "look at what there is: `sluice queues`, `sluice jobs`"
 	case errors.Is(err, sluice.ErrNotAllowed):
-		return exitRefused, "look at the job's state: «sluice job ID»"
+		return exitRefused, "look at the job's state: `sluice job ID`"
 	case errors.Is(err, sluice.ErrDuplicate):
 		return exitRefused, "wait for the job that holds the key, or cancel it"
 	case errors.Is(err, sluice.ErrConflict):

@@ -77,7 +77,7 @@ func SaidLines(each func(line string, cut int)) (w io.Writer, end func()) {
 	return lines, lines.end
 }
 
-// Batch gives the handler of «work --batch» for a program, of which one runs at a time.
+// Batch gives the handler of `work --batch` for a program, of which one runs at a time.
 func Batch(size int, program ...string) func(context.Context, *worker.Job[json.RawMessage]) error {
 	one := runner{
 		program: program, running: &programs{}, settings: func(context.Context, string) sluice.Settings { return sluice.DefaultSettings() }, log: event.NewLog(slog.New(slog.DiscardHandler), "", 0),
@@ -175,7 +175,7 @@ func WarnOfRate(ctx context.Context, store sluice.Store, client *sluice.Client, 
 	return warnOfRate(ctx, store, client, queue, pairs)
 }
 
-// StoreLines stores lines as «sluice enqueue --file» does, and gives how far it came, and what it was cut off by.
+// StoreLines stores lines as `sluice enqueue --file` does, and gives how far it came, and what it was cut off by.
 func StoreLines(ctx context.Context, client *sluice.Client, lines string) (told string, err error) {
 	var out bytes.Buffer
 	a := &app{stderr: &out}

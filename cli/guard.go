@@ -131,8 +131,8 @@ func warnOfTenant(ctx context.Context, store sluice.Store, of tenancy.Limits, ti
 			parts = append(parts, fmt.Sprintf("%s %s, %.3g times the %s", name, figure, now/tier, of))
 		}
 	}
-	if now, was, tier := given.Capacity, before.Capacity, usual.Capacity; now != nil && tier != nil {
-		tell("capacity", draw.Count(*now), draw.Count(*tier), ceiling(float64(*now)), allowed(was, func(n int) float64 { return float64(n) }), float64(*tier))
+	if now, was, tier := given.Concurrency, before.Concurrency, usual.Concurrency; now != nil && tier != nil {
+		tell("concurrency", draw.Count(*now), draw.Count(*tier), ceiling(float64(*now)), allowed(was, func(n int) float64 { return float64(n) }), float64(*tier))
 	}
 	if now, was, tier := given.Rate, before.Rate, usual.Rate; now != nil && tier != nil {
 		tell("rate", now.String(), tier.String(), ceiling(now.PerSecond()), allowed(was, sluice.Rate.PerSecond), tier.PerSecond())
@@ -150,8 +150,8 @@ func nearest(all []tenancy.Limits, queue string) (out tenancy.Limits) {
 			if l.Queue != of || !l.Until.IsZero() && !l.Until.After(time.Now()) {
 				continue
 			}
-			if l.Capacity != nil {
-				out.Capacity = l.Capacity
+			if l.Concurrency != nil {
+				out.Concurrency = l.Concurrency
 			}
 			if l.Rate != nil {
 				out.Rate = l.Rate

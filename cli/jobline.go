@@ -73,7 +73,7 @@ func parseJobLine(line []byte, queue string) (sluice.NewJob, error) {
 		at := slices.IndexFunc(jobFields, func(f jobField) bool { return f.name == name })
 		switch {
 		case at < 0:
-			return job, wrong(fmt.Sprintf("%.60q", name), errors.New("there is no such field; «sluice enqueue --help» lists them"))
+			return job, wrong(fmt.Sprintf("%.60q", name), errors.New("there is no such field; `sluice enqueue --help` lists them"))
 		case seen[name]:
 			return job, wrong(name, errors.New("it is there twice"))
 		}

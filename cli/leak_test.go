@@ -24,7 +24,7 @@ var leaks = []struct{ said, secret string }{
 
 const wentWrong = "what-went-wrong" // is in every error, to see that the errors are there at all
 
-// leaky is a program for «sluice work» that fails in the way that its job says. The files beside it have the secrets.
+// leaky is a program for `sluice work` that fails in the way that its job says. The files beside it have the secrets.
 const leaky = `#!/bin/sh
 read -r how
 case $how in
@@ -41,7 +41,7 @@ case $how in
 esac
 `
 
-// TestNoProgramLeavesASecretBehind has programs of «sluice work» quote secrets in all that they say of failures.
+// TestNoProgramLeavesASecretBehind has programs of `sluice work` quote secrets in all that they say of failures.
 func TestNoProgramLeavesASecretBehind(t *testing.T) {
 	t.Parallel()
 	for _, how := range []struct {
@@ -67,7 +67,7 @@ func TestNoProgramLeavesASecretBehind(t *testing.T) {
 	}
 }
 
-// programsFail lets jobs die of programs, alone and in batches, and gives what «sluice work» printed.
+// programsFail lets jobs die of programs, alone and in batches, and gives what `sluice work` printed.
 func programsFail(t *testing.T, db string, flags []string) (log string) {
 	t.Helper()
 	folder := t.TempDir()

@@ -21,17 +21,17 @@ type limitFlags struct {
 	during time.Duration
 }
 
-// figures parses limits such as capacity=5.
+// figures parses limits such as concurrency=5.
 func figures(args []string) (func(*tenancy.Limits) error, error) {
 	type figure struct{ name, value string }
 	var given []figure
 	for _, arg := range args {
 		name, value, found := strings.Cut(arg, "=")
 		if !found {
-			return nil, usagef("%q is not written as NAME=VALUE, such as capacity=5", arg)
+			return nil, usagef("%q is not written as NAME=VALUE, such as concurrency=5", arg)
 		}
 		if err := new(tenancy.Limits).Set(name, value); err != nil {
-			return nil, codedError{err, exitUsage, "write it as capacity=5, rate=10/s, burst=20 or weight=3; an empty value says nothing any more"}
+			return nil, codedError{err, exitUsage, "write it as concurrency=5, rate=10/s, burst=20 or weight=3; an empty value says nothing any more"}
 		}
 		given = append(given, figure{name, value})
 	}
@@ -54,12 +54,12 @@ func (a *app) setLimits(ctx context.Context, store sluice.Store, of tenancy.Limi
 	stored, err := tenancy.ChangeLimits(ctx, store, of, a.act(""), func(l *tenancy.Limits) error {
 		now := time.Now()
 		if !l.Until.IsZero() && !l.Until.After(now) { // ended limits must not return
-			l.Capacity, l.Rate, l.Burst, l.Weight, l.Until = nil, nil, nil, nil, time.Time{}
+			l.Concurrency, l.Rate, l.Burst, l.Weight, l.Until = nil, nil, nil, nil, time.Time{}
 		}
 		if err := set(l); err != nil {
 			return err
 		}
-		if l.Capacity == nil && l.Rate == nil && l.Burst == nil && l.Weight == nil {
+		if l.Concurrency == nil && l.Rate == nil && l.Burst == nil && l.Weight == nil {
 			l.Until = time.Time{}
 		} else if f.during > 0 {
 			l.Until = now.Add(f.during)
@@ -67,7 +67,7 @@ func (a *app) setLimits(ctx context.Context, store sluice.Store, of tenancy.Limi
 		return nil
 	})
 	if errors.Is(err, sluice.ErrNotFound) && of.Tier != "" {
-		return codedError{err, exitNotFound, "look at «sluice tiers», or add it with «sluice tiers add " + of.Tier + "»"}
+		return codedError{err, exitNotFound, "look at `sluice tiers`, or add it with `sluice tiers add " + of.Tier + "`"}
 	}
 	if err == nil {
 		a.note("%s %s: %s", stored.Object(), stored.Name(), limitsText([]tenancy.Limits{stored}))
@@ -83,8 +83,8 @@ func limitsText(all []tenancy.Limits) string {
 	for _, l := range all {
 		var figures []string
 		add := func(name, value string) { figures = append(figures, name+" "+value) }
-		if l.Capacity != nil {
-			add("capacity", strconv.Itoa(*l.Capacity))
+		if l.Concurrency != nil {
+			add("concurrency", strconv.Itoa(*l.Concurrency))
 		}
 		if l.Rate != nil {
 			add("rate", l.Rate.String())
@@ -134,7 +134,7 @@ func pausedText(l tenancy.Limits) string {
 func (a *app) pauseTenant(ctx context.Context, store sluice.Store, args []string, tenant string, during time.Duration) error {
 	paused, err := tenancy.Pause(ctx, store, onlyQueue(args), tenant, during, a.act(""))
 	if err == nil {
-		a.note("tenant %s: %s; open it with «%s»", tenant, limitsText([]tenancy.Limits{paused}), resumeLine(args, tenant))
+		a.note("tenant %s: %s; open it with `%s`", tenant, limitsText([]tenancy.Limits{paused}), resumeLine(args, tenant))
 	}
 	return err
 }
@@ -162,7 +162,7 @@ func (a *app) presetTiersCommand() *cobra.Command {
 	var queue string
 	command := &cobra.Command{
 		Use:     "preset",
-		Short:   "Add the tiers FREE, PRO and ENTERPRISE with capacities 1, 5 and 20",
+		Short:   "Add the tiers FREE, PRO and ENTERPRISE with concurrencies 1, 5 and 20",
 		Example: "  sluice tiers preset\n  sluice tiers preset --queue payments",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -171,8 +171,8 @@ func (a *app) presetTiersCommand() *cobra.Command {
 					if _, err := tenancy.AddTier(ctx, store, preset.Tier, a.act("preset")); err != nil && !errors.Is(err, sluice.ErrConflict) {
 						return err
 					}
-					capacity := fmt.Sprintf("capacity=%d", *preset.Capacity)
-					if err := a.setLimits(ctx, store, tenancy.Limits{Tier: preset.Tier, Queue: queue}, limitFlags{}, []string{capacity}); err != nil {
+					concurrency := fmt.Sprintf("concurrency=%d", *preset.Concurrency)
+					if err := a.setLimits(ctx, store, tenancy.Limits{Tier: preset.Tier, Queue: queue}, limitFlags{}, []string{concurrency}); err != nil {
 						return err
 					}
 				}
@@ -188,8 +188,8 @@ func (a *app) setTierCommand() *cobra.Command {
 	var f limitFlags
 	command := &cobra.Command{
 		Use:     "set TIER NAME=VALUE…",
-		Short:   "Set what a tier grants each tenant: capacity, rate, burst, weight",
-		Example: "  sluice tiers set PRO capacity=5 weight=2\n  sluice tiers set FREE rate=10/s --queue payments\n  sluice tiers set FREE rate= --queue payments",
+		Short:   "Set what a tier grants each tenant: concurrency, rate, burst, weight",
+		Example: "  sluice tiers set PRO concurrency=5 weight=2\n  sluice tiers set FREE rate=10/s --queue payments\n  sluice tiers set FREE rate= --queue payments",
 		Args:    arguments(2, 5),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {

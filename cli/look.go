@@ -124,7 +124,7 @@ func (a *app) holdersCommand() *cobra.Command {
 					return err
 				}
 				if len(holders) == 0 && a.output == "table" {
-					a.note("nobody works; «sluice work QUEUE -- COMMAND» does")
+					a.note("nobody works; `sluice work QUEUE -- COMMAND` does")
 					return nil
 				}
 				if err := printList(a, holders, func(h presence.Holder) string { return h.ID }, []column[presence.Holder]{

@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/freeport"
 )
 
-// port puts the number of a free port into a variable, as in «port METRICS».
+// port puts the number of a free port into a variable, as in `port METRICS`.
 func port(ts *testscript.TestScript, _ bool, args []string) {
 	free, err := freeport.Find()
 	ts.Check(err)
@@ -21,7 +21,7 @@ func port(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // scrape reads the metrics at a port until each pattern finds a line, and leaves them in metrics.txt, as in
-// «scrape $METRICS '^sluice_queues 1$'». It waits for what a background command has yet to do.
+// `scrape $METRICS '^sluice_queues 1$'`. It waits for what a background command has yet to do.
 func scrape(ts *testscript.TestScript, _ bool, args []string) {
 	var text []byte
 	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
@@ -49,7 +49,7 @@ func matchesAll(text []byte, patterns []string) bool {
 	return true
 }
 
-// asks reads the metrics at a port under the name of a host, as in «asks $METRICS evil.example 421».
+// asks reads the metrics at a port under the name of a host, as in `asks $METRICS evil.example 421`.
 func asks(ts *testscript.TestScript, _ bool, args []string) {
 	request, err := http.NewRequest(http.MethodGet, "http://127.0.0.1:"+args[0]+"/metrics", nil)
 	ts.Check(err)

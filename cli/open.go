@@ -74,7 +74,7 @@ func (a *app) openQuietly(ctx context.Context, at address, named string, migrate
 	if _, err := os.Stat(at.sqlite); os.IsNotExist(err) && !migrate {
 		return nil, codedError{
 			error: fmt.Errorf("there is no file %s", at.sqlite), code: exitUnreachable,
-			todo: "make it with «sluice migrate --db " + named + "», or add --migrate",
+			todo: "make it with `sluice migrate --db " + named + "`, or add --migrate",
 		}
 	}
 	if err := checkFolder(at.sqlite); err != nil {
@@ -91,7 +91,7 @@ func (a *app) openQuietly(ctx context.Context, at address, named string, migrate
 func checkFolder(path string) error {
 	folder := filepath.Dir(path)
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return codedError{fmt.Errorf("there is no folder %s", folder), exitUnreachable, "make it with «mkdir -p " + folder + "», or name another file with --db"}
+		return codedError{fmt.Errorf("there is no folder %s", folder), exitUnreachable, "make it with `mkdir -p " + folder + "`, or name another file with --db"}
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return codedError{fmt.Errorf("%s is a folder", path), exitUnreachable, "name a file in it with --db, such as sqlite:" + filepath.Join(path, "jobs.db")}

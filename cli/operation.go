@@ -63,7 +63,7 @@ func (a *app) operate(ctx context.Context, s *selection, filter sluice.JobFilter
 	if found.Matched == 0 && !found.More {
 		return a.printActed(verb{name: name}, acted{})
 	}
-	if op, err = operation.Start(limited, store, op, a.act("requested with «sluice»")); err != nil {
+	if op, err = operation.Start(limited, store, op, a.act("requested with `sluice`")); err != nil {
 		return err
 	}
 	a.warnOfNoUpkeep(limited, store)
@@ -101,7 +101,7 @@ func (a *app) printBegun(op operation.Operation) error {
 		return err
 	}
 	return a.printOne(op, func() error {
-		_, err := fmt.Fprintf(a.stdout, "operation %s began; watch it with «sluice operations watch %s»\n", op.ID, op.ID)
+		_, err := fmt.Fprintf(a.stdout, "operation %s began; watch it with `sluice operations watch %s`\n", op.ID, op.ID)
 		return err
 	})
 }
@@ -120,7 +120,7 @@ func (a *app) warnOfNoUpkeep(ctx context.Context, store sluice.Store) {
 			return
 		}
 	}
-	a.note("nobody does upkeep, so that nothing happens until somebody does: start «sluice upkeep»")
+	a.note("nobody does upkeep, so that nothing happens until somebody does: start `sluice upkeep`")
 }
 
 // watchInterval is how often a watched operation is read.

@@ -198,7 +198,7 @@ func (a *app) settingsPlansCommand() *cobra.Command {
 				}
 				rows := planRows(queues)
 				if len(rows) == 0 && a.output == "table" {
-					a.note("nothing is planned; «sluice settings schedule» does")
+					a.note("nothing is planned; `sluice settings schedule` does")
 					return nil
 				}
 				return a.printPlans(rows)
@@ -217,7 +217,7 @@ func (a *app) settingsUnplanCommand() *cobra.Command {
 		RunE: func(command *cobra.Command, args []string) error {
 			id, err := strconv.ParseInt(args[1], 10, 64)
 			if err != nil {
-				return usagef("%q is not the number of a plan; «sluice settings plans %s» lists them", args[1], args[0])
+				return usagef("%q is not the number of a plan; `sluice settings plans %s` lists them", args[1], args[0])
 			}
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
 				before, err := client.Queue(ctx, args[0])

@@ -29,7 +29,7 @@ func TestDoctorNoticesAWindowThatNobodyCarriesOut(t *testing.T) {
 		"a moment ago":          {now: now.Add(-29*time.Minute - 40*time.Second), tended: true},
 		"nobody does upkeep":    {now: now, what: "due since 2026-07-10T14:00:00Z", mend: "sluice upkeep"},
 		"although upkeep runs":  {now, false, true, "payments: plan 7, rate=200/s from 16:00 to 18:00 Europe/Berlin: due since 2026-07-10T14:00:00Z", "may not know the time zone Europe/Berlin", "sluice settings unplan payments 7"},
-		"nobody has closed it":  {now.Add(3 * time.Hour), true, true, "due since 2026-07-10T16:00:00Z", "although upkeep runs", "«plan not carried out»"},
+		"nobody has closed it":  {now.Add(3 * time.Hour), true, true, "due since 2026-07-10T16:00:00Z", "although upkeep runs", "`plan not carried out`"},
 		"the next day it waits": {now: now.Add(20 * time.Hour), tended: true},
 	} {
 		plan.Open = c.open

@@ -50,7 +50,7 @@ func (a *app) probe(ctx context.Context, url string) error {
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return codedError{fmt.Errorf("the server does not answer: %w", err), exitUnreachable, "check --url, and that «sluice serve» runs there"}
+		return codedError{fmt.Errorf("the server does not answer: %w", err), exitUnreachable, "check --url, and that `sluice serve` runs there"}
 	}
 	defer func() { _ = response.Body.Close() }()
 	if _, err := io.Copy(a.stdout, io.LimitReader(response.Body, maxReport)); err != nil {
@@ -62,5 +62,5 @@ func (a *app) probe(ctx context.Context, url string) error {
 	case http.StatusServiceUnavailable:
 		return silentExit(exitCheckFailed)
 	}
-	return codedError{fmt.Errorf("%s answers %s", url, response.Status), exitFailed, "check --url: it names no «sluice serve»"}
+	return codedError{fmt.Errorf("%s answers %s", url, response.Status), exitFailed, "check --url: it names no `sluice serve`"}
 }

@@ -57,7 +57,7 @@ part of a name.`, draw.Count(sluice.DepthLimit)),
 					return err
 				}
 				if len(rows) == 0 && a.output == "table" {
-					a.note("no queues; «sluice enqueue QUEUE PAYLOAD» makes one")
+					a.note("no queues; `sluice enqueue QUEUE PAYLOAD` makes one")
 					return nil
 				}
 				if err := printList(a, rows, func(q queueRow) string { return q.Name }, queueColumns()); err != nil || a.output != "table" {
@@ -145,7 +145,7 @@ func (a *app) chosenQueues(ctx context.Context, client *sluice.Client, patterns 
 	}
 	for _, pattern := range patterns {
 		if !slices.ContainsFunc(queues, func(q sluice.Queue) bool { return matchesAny(q.Name, []string{pattern}) }) {
-			return nil, codedError{fmt.Errorf("no queue is named %s", pattern), exitNotFound, "«sluice queues» lists all"}
+			return nil, codedError{fmt.Errorf("no queue is named %s", pattern), exitNotFound, "`sluice queues` lists all"}
 		}
 	}
 	return queues, nil
@@ -272,13 +272,13 @@ func (a *app) pauseCommand() *cobra.Command {
 					if err != nil {
 						return err
 					}
-					a.note("paused %s until %s; open it before that with «sluice resume %s»", args[0], until.Format(time.RFC3339), args[0])
+					a.note("paused %s until %s; open it before that with `sluice resume %s`", args[0], until.Format(time.RFC3339), args[0])
 					return nil
 				}
 				if err := client.Pause(ctx, args[0], a.act("")); err != nil {
 					return err
 				}
-				a.note("paused %s; open it with «sluice resume %s»", args[0], args[0])
+				a.note("paused %s; open it with `sluice resume %s`", args[0], args[0])
 				return nil
 			})
 		},
@@ -303,7 +303,7 @@ func (a *app) resumeCommand() *cobra.Command {
 				if tenant != "" {
 					err := tenancy.Resume(ctx, store, onlyQueue(args), tenant, a.act(""))
 					if errors.Is(err, sluice.ErrNotFound) {
-						return codedError{err, exitNotFound, "look with «sluice tenants» where it is paused, and name that queue or none"}
+						return codedError{err, exitNotFound, "look with `sluice tenants` where it is paused, and name that queue or none"}
 					}
 					if err != nil {
 						return err

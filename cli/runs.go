@@ -21,7 +21,7 @@ flight, and requeued jobs wait for them. Upkeep asks them to end; terminate thos
 		Args:    arguments(0, math.MaxInt),
 		RunE: func(command *cobra.Command, queues []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
-				runs, now, err := strayRuns(ctx, store, queues)
+				runs, now, err := orphanRuns(ctx, store, queues)
 				if err != nil {
 					return err
 				}
@@ -36,8 +36,8 @@ flight, and requeued jobs wait for them. Upkeep asks them to end; terminate thos
 // runsPage is how many runs one call lists.
 const runsPage = 1000
 
-// strayRuns lists the orphan runs of the named queues, or all, with the store's clock.
-func strayRuns(ctx context.Context, store sluice.Store, names []string) (runs []engine.OrphanRun, clock sluice.Queue, err error) {
+// orphanRuns lists the orphan runs of the named queues, or all, with the store's clock.
+func orphanRuns(ctx context.Context, store sluice.Store, names []string) (runs []engine.OrphanRun, clock sluice.Queue, err error) {
 	queues, err := chosenQueues(ctx, store, names)
 	if err != nil {
 		return nil, clock, err

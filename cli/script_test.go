@@ -101,7 +101,7 @@ func TestScriptsThroughAPooler(t *testing.T) {
 	}))
 }
 
-// migrated is a database that «sluice migrate» finds up to date.
+// migrated is a database that `sluice migrate` finds up to date.
 var migrated = pgtest.Template{Fill: func(ctx context.Context, url string) error {
 	_, err := postgres.Migrate(ctx, url)
 	return err
@@ -166,13 +166,13 @@ func parameters(kind string, files []string, database func(*testscript.Env) (str
 	}
 }
 
-// show tells of the job with a key, as in «show QUEUE KEY».
+// show tells of the job with a key, as in `show QUEUE KEY`.
 func show(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(ts.Exec("sluice", "jobs", "--queue", args[0], "--key", args[1], "-o", "ids"))
 	ts.Check(ts.Exec("sluice", "job", strings.TrimSpace(ts.ReadFile("stdout"))))
 }
 
-// runSQL runs a statement in a SQLite file, as in «sqlite FILE STATEMENT».
+// runSQL runs a statement in a SQLite file, as in `sqlite FILE STATEMENT`.
 func runSQL(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) != 2 {
 		ts.Fatalf("usage: sqlite FILE STATEMENT")
@@ -184,7 +184,7 @@ func runSQL(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 }
 
-// exits runs a command that must end with an exit code, as in «exits 3 sluice job ID».
+// exits runs a command that must end with an exit code, as in `exits 3 sluice job ID`.
 func exits(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
@@ -200,8 +200,8 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// keep puts what the last command printed into a variable, as in «keep ID», or the part of it that
-// a pattern finds, as in «keep ID '"id": "(.*?)"'».
+// keep puts what the last command printed into a variable, as in `keep ID`, or the part of it that
+// a pattern finds, as in `keep ID '"id": "(.*?)"'`.
 func keep(ts *testscript.TestScript, _ bool, args []string) {
 	text := strings.TrimSpace(ts.ReadFile("stdout"))
 	if len(args) > 1 {
@@ -214,7 +214,7 @@ func keep(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], text)
 }
 
-// await runs a command until it prints what a pattern finds, as in «await READY sluice holders».
+// await runs a command until it prints what a pattern finds, as in `await READY sluice holders`.
 func await(ts *testscript.TestScript, _ bool, args []string) {
 	pattern := regexp.MustCompile("(?m)" + args[0])
 	pause := 10 * time.Millisecond // it grows, since each look is a process

@@ -25,7 +25,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/temporaltest"
 )
 
-// served is a «sluice serve» that runs.
+// served is a `sluice serve` that runs.
 type served struct {
 	*process
 	url string // of --listen
@@ -235,9 +235,9 @@ func TestServeWaitsForAStoreThatIsAwayAndEndsAtOneThatRefuses(t *testing.T) {
 	}{
 		"password": {strings.Replace(own.URL, "postgres@", "ada:wrong@", 1), "check the user, the password and the database", 5},
 		"database": {strings.Replace(own.URL, "/postgres?", "/nothing?", 1), "check the user, the password and the database", 5},
-		"tables":   {own.URL, "run «sluice migrate»", 1},
+		"tables":   {own.URL, "run `sluice migrate`", 1},
 		"address":  {"postgres://%zz", "write --db", 2},
-		"file":     {"sqlite:" + filepath.Join(t.TempDir(), "none.db"), "make it with «sluice migrate", 5},
+		"file":     {"sqlite:" + filepath.Join(t.TempDir(), "none.db"), "make it with `sluice migrate", 5},
 	} {
 		p := start(t, c.db, "serve", "--listen", "127.0.0.1:0")
 		if rest := p.ends(t, c.code); !strings.Contains(rest, c.says) || strings.Contains(rest, "wrong@") {

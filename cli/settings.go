@@ -207,7 +207,7 @@ func applySettings(settings *sluice.Settings, pairs []string) error {
 func settingNamed(name string) (sluice.Setting, error) {
 	setting, err := near.Setting(name)
 	if err != nil {
-		return setting, codedError{usagef("%w", err), exitUsage, "see «sluice settings --help», which lists all settings"}
+		return setting, codedError{usagef("%w", err), exitUsage, "see `sluice settings --help`, which lists all settings"}
 	}
 	return setting, nil
 }

@@ -97,7 +97,7 @@ func (a *app) readScenario(f simFlags) (sim.Scenario, error) {
 	}
 	scenario, err := sim.Parse(text)
 	if err != nil {
-		return sim.Scenario{}, codedError{fmt.Errorf("%s: %w", name, err), exitUsage, "«sluice sim --print payments-16h» shows how a scenario is written"}
+		return sim.Scenario{}, codedError{fmt.Errorf("%s: %w", name, err), exitUsage, "`sluice sim --print payments-16h` shows how a scenario is written"}
 	}
 	if scenario.Name == "" {
 		scenario.Name = name
@@ -123,7 +123,7 @@ func (a *app) scenarioText(f simFlags) (text []byte, name string, err error) {
 func shipped(name string) ([]byte, error) {
 	text, ok := sim.Text(name)
 	if !ok {
-		return nil, codedError{fmt.Errorf("there is no scenario %q; there are: %s", name, strings.Join(sim.Shipped(), ", ")), exitNotFound, "«sluice sim» lists them; a scenario of yours is read with -f"}
+		return nil, codedError{fmt.Errorf("there is no scenario %q; there are: %s", name, strings.Join(sim.Shipped(), ", ")), exitNotFound, "`sluice sim` lists them; a scenario of yours is read with -f"}
 	}
 	return text, nil
 }

@@ -142,7 +142,7 @@ func (a *app) noteNoStats(queues []string, f statsFlags) {
 		a.note("nothing was counted in the last %s", duration{&f.window})
 		return
 	}
-	a.note("no queues; «sluice enqueue QUEUE PAYLOAD» makes one")
+	a.note("no queues; `sluice enqueue QUEUE PAYLOAD` makes one")
 }
 
 // listSlots prints the figures bucket by bucket.

@@ -54,7 +54,7 @@ func (a *app) tenantsCommand() *cobra.Command {
 					return err
 				}
 				if len(rows) == 0 && a.output == "table" {
-					a.note("no tenants; jobs may name any, and «sluice tenants set TENANT --tier TIER» puts one into a tier")
+					a.note("no tenants; jobs may name any, and `sluice tenants set TENANT --tier TIER` puts one into a tier")
 					return nil
 				}
 				return printList(a, rows, func(t tenantRow) string { return t.Name }, []column[tenantRow]{
@@ -122,16 +122,16 @@ func (a *app) setTenantCommand() *cobra.Command {
 	var yes *bool
 	command := &cobra.Command{
 		Use:   "set TENANT [NAME=VALUE…]",
-		Short: "Put a tenant into a tier, or set its own capacity, rate, burst, weight",
+		Short: "Put a tenant into a tier, or set its own concurrency, rate, burst, weight",
 		Long: `Puts a tenant into a tier (--tier "" takes it out), or sets its own limits, which count before the
 tier's: in one queue with --queue, for a while with --for. An empty value removes a limit. A
-capacity or rate of 0 is no limit. Raising one to twice the tier's or more, or to no limit, asks
+concurrency or rate of 0 is no limit. Raising one to twice the tier's or more, or to no limit, asks
 first, and needs --yes if nobody can be asked.`,
-		Example: "  sluice tenants set acme --tier PRO\n  sluice tenants set acme capacity=50 --for 2h --reason \"their migration\" --yes\n  sluice tenants set acme rate=100/s weight=3 --queue payments\n  sluice tenants set acme capacity=",
+		Example: "  sluice tenants set acme --tier PRO\n  sluice tenants set acme concurrency=50 --for 2h --reason \"their migration\" --yes\n  sluice tenants set acme rate=100/s weight=3 --queue payments\n  sluice tenants set acme concurrency=",
 		Args:    arguments(1, 5),
 		RunE: func(command *cobra.Command, args []string) error {
 			if !command.Flags().Changed("tier") && len(args) == 1 {
-				return usagef("say what to change; write: sluice tenants set TENANT --tier TIER, or: sluice tenants set TENANT capacity=5")
+				return usagef("say what to change; write: sluice tenants set TENANT --tier TIER, or: sluice tenants set TENANT concurrency=5")
 			}
 			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
 				if err := a.guardTenant(ctx, store, tenancy.Limits{Tenant: args[0], Queue: f.queue}, command.Flags().Lookup("tier"), args[1:], *yes); err != nil {
@@ -159,7 +159,7 @@ first, and needs --yes if nobody can be asked.`,
 func (a *app) setTier(ctx context.Context, store sluice.Store, tenant, tier string) error {
 	_, err := tenancy.SetTier(ctx, store, tenant, tier, a.act(""))
 	if errors.Is(err, sluice.ErrNotFound) {
-		return codedError{err, exitNotFound, "look at «sluice tiers», or add it with «sluice tiers add " + tier + "»"}
+		return codedError{err, exitNotFound, "look at `sluice tiers`, or add it with `sluice tiers add " + tier + "`"}
 	}
 	if err == nil {
 		a.note("tenant %s is in tier %s", tenant, orDash(tier))
@@ -177,7 +177,7 @@ func (a *app) tiersCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "tiers",
 		Short:   "List and change tiers and their limits",
-		Example: "  sluice tiers\n  sluice tiers preset\n  sluice tiers add GOLD\n  sluice tiers set GOLD capacity=50",
+		Example: "  sluice tiers\n  sluice tiers preset\n  sluice tiers add GOLD\n  sluice tiers set GOLD concurrency=50",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
@@ -186,7 +186,7 @@ func (a *app) tiersCommand() *cobra.Command {
 					return err
 				}
 				if len(rows) == 0 && a.output == "table" {
-					a.note("no tiers; «sluice tiers add TIER» makes one, and «sluice tiers preset» makes FREE, PRO and ENTERPRISE")
+					a.note("no tiers; `sluice tiers add TIER` makes one, and `sluice tiers preset` makes FREE, PRO and ENTERPRISE")
 					return nil
 				}
 				return printList(a, rows, func(t tierRow) string { return t.Name }, []column[tierRow]{
@@ -234,7 +234,7 @@ func (a *app) addTierCommand() *cobra.Command {
 			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
 				_, err := tenancy.AddTier(ctx, store, args[0], a.act(""))
 				if errors.Is(err, sluice.ErrConflict) {
-					return codedError{fmt.Errorf("tier %q is there already", args[0]), exitRefused, "put tenants into it with «sluice tenants set TENANT --tier " + args[0] + "»"}
+					return codedError{fmt.Errorf("tier %q is there already", args[0]), exitRefused, "put tenants into it with `sluice tenants set TENANT --tier " + args[0] + "`"}
 				}
 				if err == nil {
 					a.note("added tier %s", args[0])

@@ -29,7 +29,7 @@ cover the queues shown; "+" means there are more.`,
 				return err
 			}
 			if terminalWidth(a.stdout) == 0 {
-				return codedError{usagef("top needs a terminal"), exitUsage, "«sluice stats» and «sluice queues -o json» tell the same elsewhere"}
+				return codedError{usagef("top needs a terminal"), exitUsage, "`sluice stats` and `sluice queues -o json` tell the same elsewhere"}
 			}
 			store, err := a.open(command.Context())
 			if err != nil {

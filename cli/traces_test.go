@@ -88,8 +88,8 @@ func (r *receiver) lines() (lines []string, err error) {
 // receivers are those of the scripts, by their URLs.
 var receivers sync.Map
 
-// receive starts a receiver, as in «receiver», which the programs that are run from then on send their spans to, or one that
-// never answers, as in «receiver silent».
+// receive starts a receiver, as in `receiver`, which the programs that are run from then on send their spans to, or one that
+// never answers, as in `receiver silent`.
 func receive(ts *testscript.TestScript, _ bool, args []string) {
 	r := &receiver{}
 	var answers http.Handler = r
@@ -106,7 +106,7 @@ func receive(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.URL)
 }
 
-// spans writes the spans that were received into a file, as in «spans FILE».
+// spans writes the spans that were received into a file, as in `spans FILE`.
 func spans(ts *testscript.TestScript, _ bool, args []string) {
 	r, _ := receivers.Load(ts.Getenv("RECEIVER"))
 	lines, err := r.(*receiver).lines()

@@ -43,7 +43,7 @@ type trouble struct {
 	asks, says, mend string
 	// alert is the rule that goes off, in time; empty: none does. With noStore, nobody can look at the rules.
 	alert string
-	// unready are the checks by which /readyz of «sluice serve» fails; empty: none does, because it does its own work. With
+	// unready are the checks by which /readyz of `sluice serve` fails; empty: none does, because it does its own work. With
 	// serveEnds, it does not even start.
 	unready string
 	// log is a part of a line that one of the processes logs; empty: none warns of anything.
@@ -342,7 +342,7 @@ func (s *scene) judge(row trouble, job sluice.ID) {
 	}
 	all := fmt.Sprintf("doctor:\n%s\nholders:\n%s\nwhy:\n%s", said["doctor"], said["holders"], said["why"])
 	if named := said[row.asks]; !regexp.MustCompile(row.says).MatchString(named) || !strings.Contains(named, row.mend) {
-		s.Errorf("«sluice %s» does not say %q, or not that %q mends it\n%s", row.asks, row.says, row.mend, all)
+		s.Errorf("`sluice %s` does not say %q, or not that %q mends it\n%s", row.asks, row.says, row.mend, all)
 	}
 	if rest := everyday.ReplaceAllString(said["doctor"], ""); !regexp.MustCompile(`(?m)^(✖|•|error:) `).MatchString(rest) {
 		s.Errorf("doctor says that all is well\n%s", all)
@@ -420,7 +420,7 @@ func without(all []string, text string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return slices.Contains(strings.Fields(text), name) })
 }
 
-// judgeReadiness asks for /readyz of what «sluice serve» would look at.
+// judgeReadiness asks for /readyz of what `sluice serve` would look at.
 func (s *scene) judgeReadiness(row trouble) {
 	s.Helper()
 	var failing []string
@@ -495,6 +495,6 @@ func TestDocsOfTroublesAreMadeFromTheTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(text) != page {
-		t.Errorf("%s is not what the table says; run «make docs»", path)
+		t.Errorf("%s is not what the table says; run `make docs`", path)
 	}
 }

@@ -93,11 +93,11 @@ func troublesOfWork() []trouble {
 			},
 		},
 		{
-			sees: fewStart, cause: "the tenant is at its limit", asks: "doctor", says: `mail: job .* does not start: 1 of tenant "acme" in flight, and 1 are allowed`, mend: "sluice tenants set acme capacity=N",
+			sees: fewStart, cause: "the tenant is at its limit", asks: "doctor", says: `mail: job .* does not start: 1 of tenant "acme" in flight, and 1 are allowed`, mend: "sluice tenants set acme concurrency=N",
 			make: func(s *scene) sluice.ID {
 				s.open()
 				s.tend(nil)
-				s.queue("mail", func(settings *sluice.Settings) { settings.TenantCapacity = 1 })
+				s.queue("mail", func(settings *sluice.Settings) { settings.TenantConcurrency = 1 })
 				id := s.add("mail", 2, sluice.EnqueueOptions{Tenant: "acme"})
 				s.work("mail", untilTheEnd)
 				s.until("one runs", func() bool { return s.claimed("mail") == 1 })
@@ -109,7 +109,7 @@ func troublesOfWork() []trouble {
 			make: func(s *scene) sluice.ID {
 				s.open()
 				s.tend(nil)
-				s.queue("mail", func(settings *sluice.Settings) { settings.InFlightLimit = 1 })
+				s.queue("mail", func(settings *sluice.Settings) { settings.Concurrency = 1 })
 				id := s.add("mail", 2, sluice.EnqueueOptions{})
 				s.work("mail", untilTheEnd)
 				s.until("one runs", func() bool { return s.claimed("mail") == 1 })

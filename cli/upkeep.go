@@ -22,7 +22,7 @@ func (a *app) upkeepCommand() *cobra.Command {
 		Short: "Recover, expire and prune jobs, apply scheduled changes, evaluate alerts, seal the audit",
 		Long: `Maintains the store until interrupted. Any number may run; one leads, the others stand by. Queue
 settings say how often leases are checked and how many jobs are recovered at once
-(recover_interval, recover_batch). Upkeep counts for "sluice waves", carries out "sluice
+(recover_interval, recover_batch). Upkeep counts for "sluice forecast", carries out "sluice
 operations", follows runs at the engines of --temporal and --engine, and evaluates alert rules.
 Every upkeep notifies its webhooks, whichever leads.`,
 		Example: "  sluice upkeep\n  sluice upkeep --once\n  sluice upkeep --alert-webhook https://hooks.example.com/sluice --alert-secret-file secret",

@@ -74,7 +74,7 @@ once. Upkeep runs along: one process is enough for a small system.`,
 		Args:    arguments(2, math.MaxInt),
 		RunE: func(command *cobra.Command, args []string) error {
 			if command.ArgsLenAtDash() != 1 {
-				return usagef("the program comes after «--»; write: sluice work QUEUE -- COMMAND")
+				return usagef("the program comes after `--`; write: sluice work QUEUE -- COMMAND")
 			}
 			if f.slots < 1 {
 				return usagef("--slots %d is not at least 1", f.slots)
@@ -183,7 +183,7 @@ func died(ctx context.Context, store sluice.Store, queues []string, before int) 
 	if err != nil || dead <= before {
 		return err
 	}
-	return codedError{fmt.Errorf("%d jobs died", dead-before), exitPartly, "look at them with «sluice dead ls " + queues[0] + "»"}
+	return codedError{fmt.Errorf("%d jobs died", dead-before), exitPartly, "look at them with `sluice dead ls " + queues[0] + "`"}
 }
 
 // stopWhenEmpty calls stop when every job of the queues is finished.

@@ -18,7 +18,7 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// answerer is a program for «sluice work --batch» that does what the payloads say. It notes in the file
+// answerer is a program for `sluice work --batch` that does what the payloads say. It notes in the file
 // runs how many jobs it was given, and in the file checkpoints how far they had come.
 func answerer() {
 	note, err := os.OpenFile("runs", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// manifests are what «kubectl apply -k» would send, each as the type that Kubernetes reads it as. An unknown field is an
+// manifests are what `kubectl apply -k` would send, each as the type that Kubernetes reads it as. An unknown field is an
 // error.
 type manifests struct {
 	namespace  corev1.Namespace

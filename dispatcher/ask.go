@@ -137,7 +137,7 @@ func (d *Dispatcher) learn(l *lane, holds []*hold, errs []error) (worked bool, f
 // job is due by the store's clock, which shows at least now, and for its share of the jitter.
 func delayOf(c *sluice.Claim, s sluice.Settings, now time.Time) time.Duration {
 	delay := max(c.DueAt.Sub(now), 0)
-	if s.Lead == 0 {
+	if s.ClaimAhead == 0 {
 		delay = 0 // it was due when it was claimed
 	}
 	if s.Jitter > 0 {

@@ -147,7 +147,7 @@ func (d *Dispatcher) take(work context.Context, l *lane, q sluice.Queue, limit i
 	asked, told := time.Now(), d.begun.Tell(l.queue)
 	claimed, err := d.store.Claim(work, sluice.ClaimRequest{
 		Queue: l.queue, Limit: limit, Holder: d.holder.ID, Lease: q.Settings.Lease, Token: sluice.NewToken(),
-		Ageing: q.Settings.Ageing, Lead: q.Settings.Lead, Engine: q.Settings.Engine, Tells: true, Begun: told,
+		Ageing: q.Settings.Ageing, ClaimAhead: q.Settings.ClaimAhead, Engine: q.Settings.Engine, Tells: true, Begun: told,
 	})
 	if err != nil {
 		return nil, d.options.Poll, fmt.Errorf("claim: %w", err)

@@ -179,7 +179,7 @@ func TestRunWhoseResultIsTooLargeCompletesItsJobWithoutIt(t *testing.T) {
 
 func TestJobClaimedAheadIsDelayedByItsEngineUntilItIsDue(t *testing.T) {
 	inBank(t, func(b *bank) {
-		b.set(func(s *sluice.Settings) { s.Lead = time.Minute })
+		b.set(func(s *sluice.Settings) { s.ClaimAhead = time.Minute })
 		due := time.Now().Add(50 * time.Second)
 		b.enqueue(1, sluice.EnqueueOptions{DueAt: due})
 		b.run(1)

@@ -39,7 +39,7 @@ func (b *bank) strays(want int) {
 		b.Fatal(err)
 	}
 	if len(runs) != want {
-		b.Fatalf("%d stray runs, want %d", len(runs), want)
+		b.Fatalf("%d orphan runs, want %d", len(runs), want)
 	}
 }
 
@@ -130,7 +130,7 @@ func TestRunsThatDoNotHeedAreAskedAgainAndKeepNobodyFromTheOthers(t *testing.T) 
 
 func TestRequeuedJobAndItsTenantWaitForARunThatDoesNotHeedItsCancel(t *testing.T) {
 	inBank(t, func(b *bank) {
-		b.set(func(s *sluice.Settings) { s.TenantCapacity = 1 })
+		b.set(func(s *sluice.Settings) { s.TenantConcurrency = 1 })
 		ids := b.enqueue(2, sluice.EnqueueOptions{Tenant: "acme"})
 		refs := refsOf(ids)
 		b.engine.heed(nil, refs...)

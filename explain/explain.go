@@ -20,7 +20,7 @@ import (
 // Gate is one of the things that a job must pass before it runs.
 type Gate struct {
 	// Name is a word for the gate: state, open_run, blocked, order_key, after, expiry, due, paused, rate,
-	// in_flight, tenant, capacity, tenant_rate, order, workers, dispatchers.
+	// in_flight, tenant, concurrency, tenant_rate, order, workers, dispatchers.
 	Name string `json:"gate"`
 	// Open says that the job may pass.
 	Open bool `json:"open"`
@@ -51,10 +51,10 @@ type Outlook struct {
 	Now time.Time
 	// Ahead counts the due jobs that are claimed before it, at most OutlookLimit.
 	Ahead int
-	// InFlight counts the claimed and dispatched jobs of the queue and its stray runs, at most OutlookLimit.
+	// InFlight counts the claimed and dispatched jobs of the queue and its orphan runs, at most OutlookLimit.
 	InFlight int
-	// StrayRuns are runs of the job itself that may still be open, at most HoldingLimit, the first that was cancelled first.
-	StrayRuns []engine.OrphanRun
+	// OrphanRuns are runs of the job itself that may still be open, at most HoldingLimit, the first that was cancelled first.
+	OrphanRuns []engine.OrphanRun
 	// Tokens are those that the queue's rate has now, which may be negative; TokenWait is how long
 	// until it has one, 0 if it has, or if there is no rate.
 	Tokens    float64
@@ -64,7 +64,7 @@ type Outlook struct {
 	ByTenant bool
 	// EffectiveLimits are the limits that count for it.
 	EffectiveLimits sluice.EffectiveLimits
-	// Held counts its jobs in flight and its stray runs, at most OutlookLimit; Holding are some of these jobs, the longest
+	// Held counts its jobs in flight and its orphan runs, at most OutlookLimit; Holding are some of these jobs, the longest
 	// first.
 	Held    int
 	Holding []sluice.ID
@@ -181,10 +181,10 @@ func stateGate(j sluice.Job, o Outlook) Gate {
 	case sluice.StateDispatched:
 		g.Says = fmt.Sprintf("it is running: the engine %q has it as %q", j.Engine, j.Ref)
 	case sluice.StateUncertain:
-		g.Says = "whether its run happened is not known; a person decides, and «sluice requeue» runs it again"
+		g.Says = "whether its run happened is not known; a person decides, and `sluice requeue` runs it again"
 		g.Repair = fmt.Sprintf("sluice ask-engine %s; or sluice resolve %s --completed --reason WHY", j.ID, j.ID)
 	case sluice.StateDead:
-		g.Says = fmt.Sprintf("it is dead since %s: %s; «sluice requeue» gives it a new life", moment(j.FinishedAt), firstLine(j.Error))
+		g.Says = fmt.Sprintf("it is dead since %s: %s; `sluice requeue` gives it a new life", moment(j.FinishedAt), firstLine(j.Error))
 		g.Repair = mendDead(j)
 	default:
 		g.Says = fmt.Sprintf("it is %s since %s", j.State, moment(j.FinishedAt))
@@ -255,7 +255,7 @@ func pausedGate(ctx context.Context, store sluice.Store, q sluice.Queue, o Outlo
 	if !g.Until.IsZero() {
 		g.Says += ", until " + moment(g.Until)
 	}
-	g.Says += fmt.Sprintf("; «sluice resume %s» goes on", q.Name)
+	g.Says += fmt.Sprintf("; `sluice resume %s` goes on", q.Name)
 	return g, err
 }
 
@@ -310,7 +310,7 @@ func mendRate(q sluice.Queue, o Outlook) string {
 }
 
 func inFlightGate(q sluice.Queue, o Outlook) Gate {
-	limit := q.Settings.InFlightLimit
+	limit := q.Settings.Concurrency
 	switch {
 	case limit == 0:
 		return Gate{Name: "in_flight", Open: true, Says: fmt.Sprintf("%s in flight, without a limit", counted(o.InFlight))}
@@ -319,7 +319,7 @@ func inFlightGate(q sluice.Queue, o Outlook) Gate {
 	}
 	return Gate{
 		Name: "in_flight", Says: fmt.Sprintf("%s in flight, and %d are allowed; one has to end first", counted(o.InFlight), limit),
-		Repair: fmt.Sprintf("sluice jobs --queue %s --state claimed,dispatched shows them; or sluice settings set %s in_flight_limit=N --reason WHY", q.Name, q.Name),
+		Repair: fmt.Sprintf("sluice jobs --queue %s --state claimed,dispatched shows them; or sluice settings set %s concurrency=N --reason WHY", q.Name, q.Name),
 	}
 }
 

@@ -132,7 +132,7 @@ func TestWhyTellsOfTheQueuesLimits(t *testing.T) {
 				e.Fatal(err)
 			}
 		}
-		e.settings(func(s *sluice.Settings) { s.Rate, s.Burst, s.InFlightLimit = sluice.RatePerSecond(0.1), 1, 1 })
+		e.settings(func(s *sluice.Settings) { s.Rate, s.Burst, s.Concurrency = sluice.RatePerSecond(0.1), 1, 1 })
 		if why := e.closed("order"); why.Start.Sub(why.Now) != 40*time.Second {
 			e.Errorf("it starts in %s, want 40s: four come before it at 6/m", why.Start.Sub(why.Now))
 		}
@@ -311,7 +311,7 @@ func TestClaimedJobOfAnEngineThatIsAwaySaysSo(t *testing.T) {
 // TestRunsThatNobodyTakesAreTheCauseOfAFullQueue: a job that waits behind runs that never begin is told so.
 func TestRunsThatNobodyTakesAreTheCauseOfAFullQueue(t *testing.T) {
 	inQueue(t, sluice.EnqueueOptions{}, func(e *explained) {
-		e.settings(func(s *sluice.Settings) { s.Engine, s.InFlightLimit = "eu", 1 })
+		e.settings(func(s *sluice.Settings) { s.Engine, s.Concurrency = "eu", 1 })
 		claimed, err := e.store.Claim(e.Context(), sluice.ClaimRequest{Queue: "q", Engine: "eu", Limit: 1, Holder: "h:1", Lease: time.Hour, Token: sluice.NewToken()})
 		if err != nil || len(claimed.Jobs) != 1 {
 			e.Fatal(claimed, err)

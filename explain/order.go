@@ -100,20 +100,20 @@ func mendBefore(j, other sluice.Job) string {
 	if !other.State.Finished() {
 		return "sluice why " + other.ID.String()
 	}
-	return fmt.Sprintf("mend the cause, which «sluice why %s» names; then: sluice requeue %s; or give this one up: sluice cancel %s", other.ID, other.ID, j.ID)
+	return fmt.Sprintf("mend the cause, which `sluice why %s` names; then: sluice requeue %s; or give this one up: sluice cancel %s", other.ID, other.ID, j.ID)
 }
 
 // openRunGates say which runs of a job may be open beside what it is now. It waits for those that nobody has let it run
 // beside.
 func openRunGates(j sluice.Job, o Outlook) []Gate {
-	gates := make([]Gate, 0, len(o.StrayRuns))
-	for _, run := range o.StrayRuns {
+	gates := make([]Gate, 0, len(o.OrphanRuns))
+	for _, run := range o.OrphanRuns {
 		says := fmt.Sprintf("its run %q at the engine %q may still be open; its life %d ended at %s", run.Ref, run.Engine, run.Generation, moment(run.CancelledAt))
 		switch {
 		case run.Terminate:
 			says += "; upkeep ends it by force, and lets go of it when the engine says that it has ended"
 		default:
-			says += fmt.Sprintf("; upkeep asks it to end, and «sluice runs terminate %s» ends it by force", run.JobID)
+			says += fmt.Sprintf("; upkeep asks it to end, and `sluice runs terminate %s` ends it by force", run.JobID)
 		}
 		g := Gate{Name: "open_run", Open: j.State != sluice.StateQueued || run.Beside, Says: says}
 		if !g.Open {

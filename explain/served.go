@@ -44,7 +44,7 @@ func tended(holders []presence.Holder, now time.Time) bool {
 // blameRuns adds to closed gates that wait for runs to end why these may never do.
 func blameRuns(gates []Gate, c presence.Condition) {
 	for i := range gates {
-		if g := &gates[i]; !g.Open && (g.Name == "in_flight" || g.Name == "capacity") {
+		if g := &gates[i]; !g.Open && (g.Name == "in_flight" || g.Name == "concurrency") {
 			g.Says, g.Repair = g.Says+"; runs may not end: "+saysOf(c), c.Repair
 		}
 	}

@@ -31,18 +31,18 @@ func tenantGate(j sluice.Job, o Outlook) Gate {
 	if !g.Until.IsZero() {
 		g.Says += " until " + moment(g.Until)
 	}
-	g.Says += fmt.Sprintf("; «sluice tenants» says where: «sluice resume %s --tenant %s» opens it there, or without the queue in every one", j.Queue, j.Tenant)
+	g.Says += fmt.Sprintf("; `sluice tenants` says where: `sluice resume %s --tenant %s` opens it there, or without the queue in every one", j.Queue, j.Tenant)
 	return g
 }
 
 // capacityGate names who holds the slots.
 func capacityGate(j sluice.Job, o Outlook) Gate {
-	most := o.EffectiveLimits.Capacity
+	most := o.EffectiveLimits.Concurrency
 	switch {
 	case most == 0:
-		return Gate{Name: "capacity", Open: true, Says: fmt.Sprintf("%s of %s in flight, without a limit", counted(o.Held), tenantName(j))}
+		return Gate{Name: "concurrency", Open: true, Says: fmt.Sprintf("%s of %s in flight, without a limit", counted(o.Held), tenantName(j))}
 	case o.Held < most:
-		return Gate{Name: "capacity", Open: true, Says: fmt.Sprintf("%d of %d of %s in flight", o.Held, most, tenantName(j))}
+		return Gate{Name: "concurrency", Open: true, Says: fmt.Sprintf("%d of %d of %s in flight", o.Held, most, tenantName(j))}
 	}
 	says := fmt.Sprintf("%s of %s in flight, and %d are allowed; one has to end first", counted(o.Held), tenantName(j), most)
 	if len(o.Holding) > 0 {
@@ -55,7 +55,7 @@ func capacityGate(j sluice.Job, o Outlook) Gate {
 			says += ", …"
 		}
 	}
-	return Gate{Name: "capacity", Says: says, Until: o.EffectiveLimits.Until, Repair: fmt.Sprintf("sluice tenants set %s capacity=N --queue %s --reason WHY; or let one of them end", j.Tenant, j.Queue)}
+	return Gate{Name: "concurrency", Says: says, Until: o.EffectiveLimits.Until, Repair: fmt.Sprintf("sluice tenants set %s concurrency=N --queue %s --reason WHY; or let one of them end", j.Tenant, j.Queue)}
 }
 
 func tenantRateGate(j sluice.Job, o Outlook) Gate {

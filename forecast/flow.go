@@ -22,8 +22,8 @@ type queueFlow struct {
 	// lines are where the jobs wait, and held what holds tenants back beside the limits.
 	lines []tenantLine
 	held  []HeldTenant
-	// unknownCapacity says that a tenant has a capacity of which nobody knows what it lets through.
-	unknownCapacity bool
+	// unknownConcurrency says that a tenant has a concurrency of which nobody knows what it lets through.
+	unknownConcurrency bool
 }
 
 // flowOf gathers what holds the jobs of a queue back as a whole.
@@ -73,7 +73,7 @@ func (f *queueFlow) addBatch(waiting bool, what WhatIf) {
 // addCapacity takes up what may be in flight at once: by the queue's limit, and by the slots of its
 // workers.
 func (f *queueFlow) addCapacity(q sluice.Queue, counted QueueCounts, holders []presence.Holder, now time.Time, what WhatIf) {
-	capacity, says := q.Settings.InFlightLimit, fmt.Sprintf("in_flight_limit %d", q.Settings.InFlightLimit)
+	concurrency, says := q.Settings.Concurrency, fmt.Sprintf("concurrency %d", q.Settings.Concurrency)
 	workers, slots := 0, 0
 	for _, h := range holders {
 		if h.Serves(q.Name, now) {
@@ -81,19 +81,19 @@ func (f *queueFlow) addCapacity(q sluice.Queue, counted QueueCounts, holders []p
 		}
 	}
 	switch {
-	case what.Capacity > 0:
-		capacity, says = what.Capacity, fmt.Sprintf("capacity %d", what.Capacity)
+	case what.Concurrency > 0:
+		concurrency, says = what.Concurrency, fmt.Sprintf("concurrency %d", what.Concurrency)
 	case workers == 0:
 		f.notes = append(f.notes, "no worker of it was seen in the last "+presence.Silence.String()+"; the forecast supposes that there are enough")
-	case capacity == 0 || slots < capacity:
-		capacity, says = slots, fmt.Sprintf("%d slots of %d workers", slots, workers)
+	case concurrency == 0 || slots < concurrency:
+		concurrency, says = slots, fmt.Sprintf("%d slots of %d workers", slots, workers)
 	}
 	switch {
-	case capacity == 0 || counted.CountedAt.IsZero():
+	case concurrency == 0 || counted.CountedAt.IsZero():
 	case f.runTime <= 0:
 		f.notes = append(f.notes, fmt.Sprintf("the forecast leaves %s out, because how long a job runs is not known: none finished lately", says))
 	default:
-		f.add(placesLimit(float64(capacity), counted.InFlight.Jobs, f.runTime), false, "in_flight", fmt.Sprintf("%s, each job %s", says, sluice.FormatDuration(roundRun(f.runTime))))
+		f.add(placesLimit(float64(concurrency), counted.InFlight.Jobs, f.runTime), false, "in_flight", fmt.Sprintf("%s, each job %s", says, sluice.FormatDuration(roundRun(f.runTime))))
 	}
 }
 

@@ -36,9 +36,9 @@ type WhatIf struct {
 	// queue's rate. With a Rate both hold.
 	Batch int
 	Every time.Duration
-	// Capacity is how many jobs of the queue may be in flight at once, whatever in_flight_limit and
+	// Concurrency is how many jobs of the queue may be in flight at once, whatever concurrency and
 	// workers there are. Tenants go on having their own.
-	Capacity int
+	Concurrency int
 	// RunTime is how long a job runs, instead of what was measured.
 	RunTime time.Duration
 }
@@ -236,7 +236,7 @@ func queuesOf(ctx context.Context, store sluice.Store, name string) ([]sluice.Qu
 	return []sluice.Queue{q}, nil
 }
 
-// maxJobs bounds the jobs of a batch and of a capacity, as it does those of a queue's settings.
+// maxJobs bounds the jobs of a batch and of a concurrency, as it does those of a queue's settings.
 const maxJobs = 1_000_000
 
 // buckets are those that a forecast may have.
@@ -263,8 +263,8 @@ func (r Request) complete() (Request, error) {
 		return r, feature.Invalid("rate", fmt.Sprintf("%v is not a rate that can be kept", w.Rate))
 	case w.Batch < 0 || w.Batch > maxJobs || (w.Batch > 0) != (w.Every > 0):
 		return r, feature.Invalid("batch", fmt.Sprintf("it is not 1 to %d jobs every so often", maxJobs))
-	case w.Capacity < 0 || w.Capacity > maxJobs:
-		return r, feature.Invalid("capacity", fmt.Sprintf("%d is not from 0 to %d", w.Capacity, maxJobs))
+	case w.Concurrency < 0 || w.Concurrency > maxJobs:
+		return r, feature.Invalid("concurrency", fmt.Sprintf("%d is not from 0 to %d", w.Concurrency, maxJobs))
 	case w.RunTime < 0:
 		return r, feature.Invalid("duration", "a job does not run for less than nothing")
 	}

@@ -129,7 +129,7 @@ func TestForecastWithoutLimits(t *testing.T) {
 
 func TestForecastOfWhatIsInFlightAtOnce(t *testing.T) {
 	t.Parallel()
-	a := newAhead(t, func(s *sluice.Settings) { s.InFlightLimit = 10 })
+	a := newAhead(t, func(s *sluice.Settings) { s.Concurrency = 10 })
 	a.due(10*time.Minute, 100)
 	// Ten at once, each 20 s: half a job a second.
 	q := a.forecast(forecast.Request{Bucket: time.Minute, WhatIf: forecast.WhatIf{RunTime: 20 * time.Second}})
@@ -137,18 +137,18 @@ func TestForecastOfWhatIsInFlightAtOnce(t *testing.T) {
 	a.times("the wave", a.at(q, 10*time.Minute), 13*time.Minute, 13*time.Minute+20*time.Second, 3*time.Minute)
 	// Unknown run time: it cannot be told.
 	q = a.forecast(forecast.Request{Bucket: time.Minute})
-	if len(q.Limits) != 0 || !strings.Contains(strings.Join(q.Notes, "\n"), "leaves in_flight_limit 10 out") {
+	if len(q.Limits) != 0 || !strings.Contains(strings.Join(q.Notes, "\n"), "leaves concurrency 10 out") {
 		t.Errorf("limits %+v, notes %q", q.Limits, q.Notes)
 	}
-	// The slots of workers are a limit, too, and a capacity that is supposed is the only one.
+	// The slots of workers are a limit, too, and a concurrency that is supposed is the only one.
 	err := presence.Given(a.store).Heartbeat(t.Context(), presence.Holder{ID: "h:1:x", Role: "worker", Queues: []string{"q"}, Slots: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
 	q = a.forecast(forecast.Request{Bucket: time.Minute, WhatIf: forecast.WhatIf{RunTime: 20 * time.Second}})
 	a.counts("with five slots", a.at(q, 10*time.Minute), 100, 20, 80)
-	q = a.forecast(forecast.Request{Bucket: time.Minute, WhatIf: forecast.WhatIf{RunTime: 20 * time.Second, Capacity: 100}})
-	a.counts("with a capacity", a.at(q, 10*time.Minute), 100, 100, 0)
+	q = a.forecast(forecast.Request{Bucket: time.Minute, WhatIf: forecast.WhatIf{RunTime: 20 * time.Second, Concurrency: 100}})
+	a.counts("with a concurrency", a.at(q, 10*time.Minute), 100, 100, 0)
 }
 
 func TestForecastOfWhatIf(t *testing.T) {
@@ -163,7 +163,7 @@ func TestForecastOfWhatIf(t *testing.T) {
 		"a rate":               {forecast.WhatIf{Rate: sluice.RatePerSecond(100)}, 59950 * time.Millisecond},
 		"a batch":              {forecast.WhatIf{Batch: 500, Every: 5 * time.Second}, 55 * time.Second},
 		"a rate and batches":   {forecast.WhatIf{Rate: sluice.RatePerSecond(50), Batch: 500, Every: 5 * time.Second}, 119960 * time.Millisecond},
-		"a rate and slow runs": {forecast.WhatIf{Rate: sluice.RatePerSecond(100), Capacity: 600, RunTime: time.Minute}, 540 * time.Second},
+		"a rate and slow runs": {forecast.WhatIf{Rate: sluice.RatePerSecond(100), Concurrency: 600, RunTime: time.Minute}, 540 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := *a
@@ -222,12 +222,12 @@ func TestForecastRefusesNonsense(t *testing.T) {
 	t.Parallel()
 	a := newAhead(t, func(*sluice.Settings) {})
 	for field, request := range map[string]forecast.Request{
-		"ahead":    {Ahead: 8 * 24 * time.Hour},
-		"bucket":   {Bucket: 7 * time.Minute},
-		"rate":     {WhatIf: forecast.WhatIf{Rate: sluice.Rate{Jobs: -1, Per: 1}}},
-		"batch":    {WhatIf: forecast.WhatIf{Batch: 5}},
-		"capacity": {WhatIf: forecast.WhatIf{Capacity: -1}},
-		"duration": {WhatIf: forecast.WhatIf{RunTime: -time.Second}},
+		"ahead":       {Ahead: 8 * 24 * time.Hour},
+		"bucket":      {Bucket: 7 * time.Minute},
+		"rate":        {WhatIf: forecast.WhatIf{Rate: sluice.Rate{Jobs: -1, Per: 1}}},
+		"batch":       {WhatIf: forecast.WhatIf{Batch: 5}},
+		"concurrency": {WhatIf: forecast.WhatIf{Concurrency: -1}},
+		"duration":    {WhatIf: forecast.WhatIf{RunTime: -time.Second}},
 	} {
 		var invalid *sluice.InvalidError
 		if _, err := forecast.Of(t.Context(), a.store, request); !errors.As(err, &invalid) || invalid.Field != field {

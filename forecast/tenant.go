@@ -125,8 +125,8 @@ func (f *queueFlow) addLines(q sluice.Queue, counted QueueCounts, of crowd, term
 		least, s := of.least(), q.Settings
 		line := tenantLine{others: true}
 		line.arrivals = others
-		f.addLine(line, sluice.EffectiveLimits{Capacity: s.TenantCapacity, Rate: s.TenantRate, Burst: s.TenantBurst, Weight: 1}, least, counted, othersOf(counted.InFlight))
-		f.notes = append(f.notes, fmt.Sprintf("the tenants beyond the %d largest are taken together, as %d or more by the queue's tenant_capacity and tenant_rate; what is granted to them or to their tiers is left out", len(of.names), least))
+		f.addLine(line, sluice.EffectiveLimits{Concurrency: s.TenantConcurrency, Rate: s.TenantRate, Burst: s.TenantBurst, Weight: 1}, least, counted, othersOf(counted.InFlight))
+		f.notes = append(f.notes, fmt.Sprintf("the tenants beyond the %d largest are taken together, as %d or more by the queue's tenant_concurrency and tenant_rate; what is granted to them or to their tiers is left out", len(of.names), least))
 	}
 	f.noteTerms(of.names, terms)
 }
@@ -154,12 +154,12 @@ func (f *queueFlow) addLine(line tenantLine, t sluice.EffectiveLimits, tenants i
 		line.limits, says = append(line.limits, limit), append(says, "rate "+t.Rate.String())
 	}
 	switch {
-	case t.Capacity == 0:
+	case t.Concurrency == 0:
 	case f.runTime <= 0:
-		f.unknownCapacity = true
+		f.unknownConcurrency = true
 	default:
-		line.limits = append(line.limits, placesLimit(many*float64(t.Capacity), inFlight, f.runTime))
-		says = append(says, fmt.Sprintf("capacity %d, each job %s", t.Capacity, sluice.FormatDuration(roundRun(f.runTime))))
+		line.limits = append(line.limits, placesLimit(many*float64(t.Concurrency), inFlight, f.runTime))
+		says = append(says, fmt.Sprintf("concurrency %d, each job %s", t.Concurrency, sluice.FormatDuration(roundRun(f.runTime))))
 	}
 	f.lines = append(f.lines, line)
 	if len(says) > 0 {
@@ -220,8 +220,8 @@ func pausedWords(t sluice.EffectiveLimits) string {
 
 // noteTerms says what is supposed of the limits of tenants.
 func (f *queueFlow) noteTerms(names []string, terms map[string]sluice.EffectiveLimits) {
-	if f.unknownCapacity {
-		f.notes = append(f.notes, "the capacities of tenants are left out, because how long a job runs is not known: none finished lately")
+	if f.unknownConcurrency {
+		f.notes = append(f.notes, "the concurrencies of tenants are left out, because how long a job runs is not known: none finished lately")
 	}
 	var ends []string
 	for _, name := range names {

@@ -77,7 +77,7 @@ func minutes(run time.Duration) forecast.Request {
 func TestForecastOfATenantWithACapacityBesideOthers(t *testing.T) {
 	t.Parallel()
 	a := newAhead(t, func(s *sluice.Settings) { s.Rate, s.Burst = sluice.RatePerSecond(1), 1 })
-	a.limit(tenancy.Limits{Tenant: "one", Capacity: new(1)})
+	a.limit(tenancy.Limits{Tenant: "one", Concurrency: new(1)})
 	a.dueOf("one", 10*time.Minute, 1000)
 	a.dueOf("many", 10*time.Minute, 100)
 	a.dueOf("many", 20*time.Minute, 10)
@@ -94,7 +94,7 @@ func TestForecastOfATenantWithACapacityBesideOthers(t *testing.T) {
 	if late := a.tenantTimes(later, "many").Late; late > 11*time.Second {
 		a.Errorf("those that come later wait for %s behind the one that is full", late)
 	}
-	if want := `1/s; tenant "one": capacity 1, each job 1m`; q.Held() != want {
+	if want := `1/s; tenant "one": concurrency 1, each job 1m`; q.Held() != want {
 		a.Errorf("held by %s, want %s", q.Held(), want)
 	}
 	if len(q.HeldTenants) != 1 || q.HeldTenants[0].PerSecond != 1.0/60 || len(q.Notes) != 1 {
@@ -130,54 +130,54 @@ func TestForecastByTheLimitsOfTenants(t *testing.T) {
 			acme:   131 * second, other: 13667 * time.Millisecond,
 			says: "1/s",
 		},
-		"the tier's capacity": {
-			limits: func(a *ahead) { a.tier(tenancy.Limits{Tier: "PRO", Capacity: new(5)}, "acme") },
+		"the tier's concurrency": {
+			limits: func(a *ahead) { a.tier(tenancy.Limits{Tier: "PRO", Concurrency: new(5)}, "acme") },
 			acme:   232 * second, // five at once, each 10 s
-			says:   `tenant "acme": capacity 5, each job 10s`,
+			says:   `tenant "acme": concurrency 5, each job 10s`,
 		},
 		"the tier's, but its own in this queue": {
 			limits: func(a *ahead) {
-				a.tier(tenancy.Limits{Tier: "PRO", Capacity: new(5)}, "acme")
-				a.limit(tenancy.Limits{Queue: "q", Tenant: "acme", Capacity: new(10)})
-				a.limit(tenancy.Limits{Queue: "elsewhere", Tenant: "acme", Capacity: new(1)})
+				a.tier(tenancy.Limits{Tier: "PRO", Concurrency: new(5)}, "acme")
+				a.limit(tenancy.Limits{Queue: "q", Tenant: "acme", Concurrency: new(10)})
+				a.limit(tenancy.Limits{Queue: "elsewhere", Tenant: "acme", Concurrency: new(1)})
 			},
 			acme: 111 * second,
-			says: `tenant "acme": capacity 10, each job 10s`,
+			says: `tenant "acme": concurrency 10, each job 10s`,
 		},
 		"a tenant's rate": {
 			limits: func(a *ahead) { a.limit(tenancy.Limits{Tenant: "acme", Rate: new(sluice.RatePerSecond(2))}) },
 			acme:   60 * time.Second, // one, then two a second
 			says:   `tenant "acme": rate 2/s`,
 		},
-		"a rate with a burst, and a capacity": {
+		"a rate with a burst, and a concurrency": {
 			limits: func(a *ahead) {
-				a.limit(tenancy.Limits{Tenant: "acme", Rate: new(sluice.RatePerSecond(2)), Burst: new(21), Capacity: new(11)})
+				a.limit(tenancy.Limits{Tenant: "acme", Rate: new(sluice.RatePerSecond(2)), Burst: new(21), Concurrency: new(11)})
 			},
 			acme: 100 * second,
-			says: `tenant "acme": rate 2/s and capacity 11, each job 10s`,
+			says: `tenant "acme": rate 2/s and concurrency 11, each job 10s`,
 		},
 		"the queue's for each tenant": {
-			queue: func(s *sluice.Settings) { s.TenantCapacity = 1 },
+			queue: func(s *sluice.Settings) { s.TenantConcurrency = 1 },
 			acme:  1200 * second, other: 100 * second,
-			says: "each of 2 tenants: capacity 1, each job 10s",
+			says: "each of 2 tenants: concurrency 1, each job 10s",
 		},
 		"the queue's, what if jobs were quicker": {
-			queue: func(s *sluice.Settings) { s.TenantCapacity = 1 },
+			queue: func(s *sluice.Settings) { s.TenantConcurrency = 1 },
 			what:  forecast.WhatIf{RunTime: second},
 			acme:  120 * second, other: 10 * second,
-			says: "each of 2 tenants: capacity 1, each job 1s",
+			says: "each of 2 tenants: concurrency 1, each job 1s",
 		},
 		"the queue's, what if it had a rate": {
-			queue: func(s *sluice.Settings) { s.TenantCapacity = 10 },
+			queue: func(s *sluice.Settings) { s.TenantConcurrency = 10 },
 			what:  forecast.WhatIf{Rate: sluice.RatePerSecond(1)},
 			acme:  131 * second, other: 21 * second,
-			says: "1/s; each of 2 tenants: capacity 10, each job 10s",
+			says: "1/s; each of 2 tenants: concurrency 10, each job 10s",
 		},
-		"what if it had a capacity": {
-			queue: func(s *sluice.Settings) { s.TenantCapacity = 5 },
-			what:  forecast.WhatIf{Capacity: 200},
+		"what if it had a concurrency": {
+			queue: func(s *sluice.Settings) { s.TenantConcurrency = 5 },
+			what:  forecast.WhatIf{Concurrency: 200},
 			acme:  232 * second, other: 12 * second,
-			says: "capacity 200, each job 10s; each of 2 tenants: capacity 5, each job 10s",
+			says: "concurrency 200, each job 10s; each of 2 tenants: concurrency 5, each job 10s",
 		},
 		"what if in batches": {
 			queue: func(s *sluice.Settings) { s.TenantRate, s.TenantBurst = sluice.RatePerSecond(1), 1 },
@@ -254,7 +254,7 @@ func TestForecastOfAPausedTenant(t *testing.T) {
 
 func TestForecastCountsWhatATenantHasInFlight(t *testing.T) {
 	t.Parallel()
-	a := newAhead(t, func(s *sluice.Settings) { s.TenantCapacity = 2 })
+	a := newAhead(t, func(s *sluice.Settings) { s.TenantConcurrency = 2 })
 	a.dueOf("acme", 0, 12)
 	if _, err := a.store.Claim(t.Context(), sluice.ClaimRequest{Queue: "q", Limit: 10, Holder: "h:1:x", Lease: time.Minute, Token: sluice.NewToken()}); err != nil {
 		t.Fatal(err)
@@ -269,14 +269,14 @@ func TestForecastCountsWhatATenantHasInFlight(t *testing.T) {
 
 func TestForecastSaysWhatItSupposesOfTenants(t *testing.T) {
 	t.Parallel()
-	a := newAhead(t, func(s *sluice.Settings) { s.TenantCapacity = 1 })
+	a := newAhead(t, func(s *sluice.Settings) { s.TenantConcurrency = 1 })
 	for n := range forecast.MaxTenants {
 		a.dueOf(fmt.Sprint("large ", n), 30*time.Minute, 6)
 	}
 	for n := range 10 {
 		a.dueOf(fmt.Sprint("small ", n), 10*time.Minute, 3)
 	}
-	a.limit(tenancy.Limits{Tenant: "large 1", Capacity: new(6), Until: a.now.Add(time.Hour)})
+	a.limit(tenancy.Limits{Tenant: "large 1", Concurrency: new(6), Until: a.now.Add(time.Hour)})
 	request := minutes(10 * time.Second)
 	request.Ahead = 20 * time.Minute
 	q := a.forecast(request)
@@ -284,23 +284,23 @@ func TestForecastSaysWhatItSupposesOfTenants(t *testing.T) {
 	a.times("the others", a.at(q, 10*time.Minute), 11*time.Minute-10*time.Second, 11*time.Minute, 50*time.Second)
 	notes := strings.Join(q.Notes, "\n")
 	for _, want := range []string{
-		"the tenants beyond the 20 largest are taken together, as 5 or more by the queue's tenant_capacity and tenant_rate; what is granted to them or to their tiers is left out",
+		"the tenants beyond the 20 largest are taken together, as 5 or more by the queue's tenant_concurrency and tenant_rate; what is granted to them or to their tiers is left out",
 		`limits that end are taken to stay: of tenant "large 1" at 2026-12-01T17:00:00Z`,
 	} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("%s\nlacks %s", notes, want)
 		}
 	}
-	if q.Held() != "each tenant beyond the largest: capacity 1, each job 10s" {
+	if q.Held() != "each tenant beyond the largest: concurrency 1, each job 10s" {
 		t.Errorf("held by %s", q.Held())
 	}
 	request.WhatIf.RunTime = 0
 	q = a.forecast(request)
-	if notes = strings.Join(q.Notes, "\n"); !strings.Contains(notes, "the capacities of tenants are left out, because how long a job runs is not known") {
+	if notes = strings.Join(q.Notes, "\n"); !strings.Contains(notes, "the concurrencies of tenants are left out, because how long a job runs is not known") {
 		t.Errorf("notes: %s", notes)
 	}
 	q = a.forecast(minutes(10 * time.Second))
-	if want := `each of 19 tenants and of the others: capacity 1, each job 10s; tenant "large 1": capacity 6, each job 10s`; q.Held() != want {
+	if want := `each of 19 tenants and of the others: concurrency 1, each job 10s; tenant "large 1": concurrency 6, each job 10s`; q.Held() != want {
 		t.Errorf("held by %s, want %s", q.Held(), want)
 	}
 }
@@ -343,7 +343,7 @@ func (r *reads) TenantLimits(ctx context.Context, tier, tenant string) ([]tenanc
 
 func TestForecastReadsTheLimitsOfTenantsAtOnce(t *testing.T) {
 	t.Parallel()
-	a := newAhead(t, func(s *sluice.Settings) { s.TenantCapacity = 1 })
+	a := newAhead(t, func(s *sluice.Settings) { s.TenantConcurrency = 1 })
 	for n := range 100 {
 		a.dueOf(fmt.Sprint(n), 10*time.Minute, 1)
 	}

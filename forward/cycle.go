@@ -125,7 +125,7 @@ func (f *Forwarder) take(ctx context.Context, l *lane, at shore) ([]*hold, error
 	err = f.call(ctx, func(ctx context.Context) (err error) {
 		claimed, err = f.local.Claim(ctx, sluice.ClaimRequest{
 			Queue: l.queue, Limit: f.options.Batch, Holder: f.holder.ID, Lease: f.options.Lease, Token: sluice.NewToken(),
-			Ageing: settings.Settings.Ageing, Lead: ahead, Engine: settings.Settings.Engine,
+			Ageing: settings.Settings.Ageing, ClaimAhead: ahead, Engine: settings.Settings.Engine,
 		})
 		return err
 	})

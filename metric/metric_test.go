@@ -199,8 +199,8 @@ func TestWhatHoldsReadyJobsBackIsTold(t *testing.T) {
 	for name, change := range map[string]func(*sluice.Settings){
 		"open":   func(*sluice.Settings) {},
 		"paused": func(q *sluice.Settings) { q.Paused, q.Rate, q.Burst = true, sluice.RatePerSecond(0.001), 1 },
-		"rated":  func(q *sluice.Settings) { q.Rate, q.Burst, q.InFlightLimit = sluice.RatePerSecond(0.001), 1, 1 },
-		"full":   func(q *sluice.Settings) { q.InFlightLimit = 1 },
+		"rated":  func(q *sluice.Settings) { q.Rate, q.Burst, q.Concurrency = sluice.RatePerSecond(0.001), 1, 1 },
+		"full":   func(q *sluice.Settings) { q.Concurrency = 1 },
 	} {
 		settings := sluice.DefaultSettings()
 		change(&settings)

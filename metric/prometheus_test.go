@@ -66,7 +66,7 @@ func startPrometheus(t *testing.T, target net.Addr) string {
 	t.Helper()
 	path, err := exec.LookPath("prometheus")
 	if err != nil {
-		t.Fatal("there is no prometheus; «go run ./internal/testbed» installs it on Debian: ", err)
+		t.Fatal("there is no prometheus; `go run ./internal/testbed` installs it on Debian: ", err)
 	}
 	port, err := freeport.Find()
 	if err != nil {

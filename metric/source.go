@@ -47,8 +47,8 @@ func (g *Gauges) readQueues(ctx context.Context, told *told) error {
 		if !q.Settings.Rate.IsZero() {
 			told.add("sluice_rate_limit", q.Settings.Rate.PerSecond(), q.Name)
 		}
-		if q.Settings.InFlightLimit > 0 {
-			told.add("sluice_in_flight_limit", float64(q.Settings.InFlightLimit), q.Name)
+		if q.Settings.Concurrency > 0 {
+			told.add("sluice_in_flight_limit", float64(q.Settings.Concurrency), q.Name)
 		}
 	}
 	return nil
@@ -79,13 +79,13 @@ func (g *Gauges) readFlows(ctx context.Context, told *told) error {
 			told.add("sluice_rate_tokens", f.Tokens, q.Name)
 			g.round.tokens[q.Name] = f.Tokens
 		}
-		told.add("sluice_tenants_at_capacity", float64(f.AtCapacity), q.Name)
+		told.add("sluice_tenants_at_capacity", float64(f.AtLimit), q.Name)
 		told.add("sluice_blocked_jobs", float64(f.Ordered), q.Name, "order")
 		told.add("sluice_blocked_jobs", float64(f.After), q.Name, "after")
 		for _, of := range f.Tenants {
 			told.add("sluice_tenant_in_flight", float64(of.InFlight), q.Name, of.Tenant)
-			if of.EffectiveLimits.Capacity > 0 {
-				told.add("sluice_tenant_capacity", float64(of.EffectiveLimits.Capacity), q.Name, of.Tenant)
+			if of.EffectiveLimits.Concurrency > 0 {
+				told.add("sluice_tenant_concurrency", float64(of.EffectiveLimits.Concurrency), q.Name, of.Tenant)
 			}
 		}
 	}
@@ -181,7 +181,7 @@ func (g *Gauges) heldBy(q sluice.Queue, inFlight int) string {
 		return "paused"
 	case rated && tokens < 1:
 		return "rate"
-	case q.Settings.InFlightLimit > 0 && inFlight >= q.Settings.InFlightLimit:
+	case q.Settings.Concurrency > 0 && inFlight >= q.Settings.Concurrency:
 		return "in_flight"
 	}
 	return ""

@@ -109,7 +109,7 @@ func (s *system) wantGauges() {
 // sometimes are metrics that a healthy system in a test has no reason to tell.
 var sometimes = map[string]string{
 	"sluice_engine_errors_total": "no engine failed", "sluice_health_findings": "nothing is wrong, or it is the machine's",
-	"sluice_tenant_capacity":         "the tenant in flight has none",
+	"sluice_tenant_concurrency":      "the tenant in flight has none",
 	"sluice_postgres_slot_wal_bytes": "there is no slot", "sluice_sqlite_busy_share": "it is told from the second look on",
 }
 

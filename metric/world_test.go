@@ -136,14 +136,14 @@ func (s *system) queues() {
 	s.Helper()
 	mail := sluice.DefaultSettings()
 	mail.MaxAttempts, mail.Backoff = 2, sluice.Backoff{Base: time.Millisecond, Factor: 1, Max: time.Millisecond}
-	mail.Rate, mail.InFlightLimit, mail.TenantCapacity = sluice.RatePerSecond(100_000), 500, 100
+	mail.Rate, mail.Concurrency, mail.TenantConcurrency = sluice.RatePerSecond(100_000), 500, 100
 	parcels := sluice.DefaultSettings()
 	parcels.Engine, parcels.RunType, parcels.MaxAttempts = "local", "ship", 1
 	parcels.FollowInterval = 100 * time.Millisecond
 	still := sluice.DefaultSettings()
 	still.Paused = true
 	hand := sluice.DefaultSettings()
-	hand.InFlightLimit = 1
+	hand.Concurrency = 1
 	for name, settings := range map[string]sluice.Settings{"mail": mail, "parcels": parcels, "still": still, "hand": hand} {
 		if _, err := s.client.EnsureQueue(s.Context(), name, settings, ada); err != nil {
 			s.Fatal(err)

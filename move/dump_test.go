@@ -58,7 +58,7 @@ func dumped(table string, columns []string) (expressions []string) {
 		switch table + "." + column {
 		case "sluice_audit.seq", "sluice_alert_notice.seq":
 		case "sluice_job.seq", "sluice_live.in_line", "sluice_flow.turn", "sluice_flow.tenant", "sluice_line.turn", "sluice_line.jobs",
-			"sluice_line.active", "sluice_line.at_capacity", "sluice_line.wake_at", "sluice_migration.applied_at":
+			"sluice_line.active", "sluice_line.at_limit", "sluice_line.wake_at", "sluice_migration.applied_at":
 			continue
 		default:
 			if column == "seq" || column == "after_seq" || column == "blocked_by" {

@@ -281,7 +281,7 @@ func liteArgument(ctx context.Context, seqOf *sql.Stmt, c column, value any, nex
 	var seq int64
 	err := seqOf.QueryRowContext(ctx, value).Scan(&seq)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, fmt.Errorf("column %s names job %s, which is not stored; run «sluice upkeep --once» on the source and begin again", c.name, sluice.ID(value.([]byte)))
+		return nil, fmt.Errorf("column %s names job %s, which is not stored; run `sluice upkeep --once` on the source and begin again", c.name, sluice.ID(value.([]byte)))
 	}
 	return seq, err
 }

@@ -172,7 +172,7 @@ func (m *mover) sameStep(ctx context.Context) error {
 		return err
 	}
 	if here != there {
-		return refused("%s has schema step %d and %s step %d; run «sluice migrate» on the older one", m.source.name(), here, m.target.name(), there)
+		return refused("%s has schema step %d and %s step %d; run `sluice migrate` on the older one", m.source.name(), here, m.target.name(), there)
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func tables() []table {
 			is("job_id", kindID), is("queue", kindText), is("engine", kindText), is("ref", kindText), is("cancelled_at", kindInstant),
 			is("tenant", kindText), is("generation", kindInt), is("claimed_at", kindInstant), is("started", kindBool), is("beside", kindBool),
 			is("terminate", kindBool),
-		}, keyed("stray_run", "job_id", "ref"), keyed("sluice_stray_run", "job_id", "ref")},
+		}, keyed("orphan_run", "job_id", "ref"), keyed("sluice_orphan_run", "job_id", "ref")},
 		auditTable(),
 		{"operations", []column{
 			is("id", kindID), is("version", kindInt), is("kind", kindText), is("state", kindText), is("created_at", kindInstant),
@@ -200,7 +200,7 @@ func kindOf(s sluice.Setting) kind {
 }
 
 func limitTable() table {
-	columns := changed(is("queue", kindText), is("tier", kindText), is("tenant", kindText), is("capacity", kindInt), is("rate", kindReal), is("rate_per_ms", kindInt),
+	columns := changed(is("queue", kindText), is("tier", kindText), is("tenant", kindText), is("concurrency", kindInt), is("rate", kindReal), is("rate_per_ms", kindInt),
 		is("burst", kindInt), is("weight", kindInt), is("until", kindInstant), is("paused", kindBool), is("paused_until", kindInstant))
 	t := table{"limits of tenants", columns, keyed("tenant_limit", "queue", "tier", "tenant"), keyed("sluice_tenant_limit", "queue", "tier", "tenant")}
 	t.postgres.left, t.lite.left = []string{"says"}, []string{"says"}
@@ -303,11 +303,11 @@ func tenantRateTable() table {
 		layout{
 			name: "line", key: []string{"queue", "tenant"}, made: map[string]any{"version": 1, "turn": 0, "jobs": 0, "active": false},
 			only: "t.filled_at is not null and t.version = (select max(n.version) from sluice.line n where n.queue = t.queue and n.tenant = t.tenant)",
-			left: []string{"at_capacity", "wake_at", "counted_from"},
+			left: []string{"at_limit", "wake_at", "counted_from"},
 		},
 		layout{
 			name: "sluice_line", key: []string{"queue", "tenant"}, only: "t.filled_at is not null", made: map[string]any{"turn": 0, "active": 0},
-			left: []string{"jobs", "at_capacity", "wake_at"},
+			left: []string{"jobs", "at_limit", "wake_at"},
 		},
 	}
 	return t

@@ -115,7 +115,7 @@ func fromLite(c column, value any) (any, error) {
 		}
 	case kindJob:
 		if isBlob && len(blob) == 1 {
-			return nil, fmt.Errorf("column %s names a job that is not stored; run «sluice upkeep --once» on the source first", c.name)
+			return nil, fmt.Errorf("column %s names a job that is not stored; run `sluice upkeep --once` on the source first", c.name)
 		}
 		if isBlob && len(blob) == 16 {
 			return blob, nil

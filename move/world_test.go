@@ -89,10 +89,10 @@ func (w *world) settings() {
 		settings := sluice.DefaultSettings()
 		switch queue {
 		case "limited":
-			settings.Rate, settings.Burst, settings.InFlightLimit = sluice.RatePerSecond(1000), 500, 40
+			settings.Rate, settings.Burst, settings.Concurrency = sluice.RatePerSecond(1000), 500, 40
 			settings.PayloadSchema = ""
 		case "by-tenant":
-			settings.Fair, settings.TenantCapacity, settings.TenantRate, settings.TenantBurst = true, 15, sluice.RatePerSecond(1000.5), 400
+			settings.Fair, settings.TenantConcurrency, settings.TenantRate, settings.TenantBurst = true, 15, sluice.RatePerSecond(1000.5), 400
 		case "audited":
 			settings.Audit, settings.Engine, settings.RunResults = sluice.AuditFull, "temporal", true
 		}
@@ -369,7 +369,7 @@ func (w *world) drain() map[string][]sluice.ID {
 	for deadline, idle := time.Now().Add(10*time.Minute), 0; idle < 3 || w.ready() && time.Now().Before(deadline); {
 		got := 0
 		for _, queue := range queues {
-			request := sluice.ClaimRequest{Queue: queue, Limit: 50, Holder: "host:2:y", Lease: time.Minute, Token: sluice.NewToken(), Lead: 100 * time.Hour}
+			request := sluice.ClaimRequest{Queue: queue, Limit: 50, Holder: "host:2:y", Lease: time.Minute, Token: sluice.NewToken(), ClaimAhead: 100 * time.Hour}
 			if queue == "audited" {
 				request.Engine = "temporal"
 			}
@@ -381,7 +381,7 @@ func (w *world) drain() map[string][]sluice.ID {
 			tenants := make(map[string]int)
 			for _, c := range claimed.Jobs {
 				if tenants[c.Tenant]++; queue == "by-tenant" && c.Tenant != "" && tenants[c.Tenant] > 15 {
-					w.Errorf("%d jobs of tenant %s in flight, more than its capacity", tenants[c.Tenant], c.Tenant)
+					w.Errorf("%d jobs of tenant %s in flight, more than its concurrency", tenants[c.Tenant], c.Tenant)
 				}
 				if seen[c.ID] {
 					w.Errorf("job %s was claimed twice", c.ID)

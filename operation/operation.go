@@ -124,7 +124,7 @@ type course struct {
 	Tokens   float64   `json:"tokens"`
 	FilledAt time.Time `json:"filled_at,omitzero"`
 	// Proved says that the canary is over. Watched jobs are waited for; Verdicts has one sign for each of the last that
-	// ended, «.» or «x» for one that failed.
+	// ended, `.` or `x` for one that failed.
 	Proved   bool   `json:"proved,omitempty"`
 	Watched  idList `json:"watched,omitempty"`
 	Verdicts string `json:"verdicts,omitempty"`

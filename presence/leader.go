@@ -40,13 +40,13 @@ type Task struct {
 	// Queues name the engine, or have runs there. Runs says that some runs are open.
 	Queues []string `json:"queues,omitempty"`
 	Runs   bool     `json:"runs,omitempty"`
-	// Lead is the last leader. Zero: nobody has led.
-	Lead Leader `json:"lead"`
+	// Leader is the last one. Zero: nobody has led.
+	Leader Leader `json:"leader"`
 }
 
 // Unfollowed returns the condition that open runs wait for the task and nobody does it. False: somebody does, or no run waits.
 func (t Task) Unfollowed() (Condition, bool) {
-	if t.Engine == "" || t.Lead.Held || !t.Runs {
+	if t.Engine == "" || t.Leader.Held || !t.Runs {
 		return Condition{}, false
 	}
 	text := "nobody follows the runs at the engine " + t.Engine + " (queues: " + strings.Join(t.Queues, ", ") + ")"
@@ -97,7 +97,7 @@ func Tasks(ctx context.Context, store sluice.Store) ([]Task, error) {
 	slices.SortFunc(all[1:], func(a, b Task) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range all {
 		if at := slices.IndexFunc(leads, func(l Leader) bool { return l.Task == all[i].Name }); at >= 0 {
-			all[i].Lead = leads[at]
+			all[i].Leader = leads[at]
 		}
 	}
 	return all, nil

@@ -72,7 +72,7 @@ func (q Query) Check() error {
 		}
 	}
 	if q.Fingerprint != "" && (len(q.Fingerprint) != 8 || strings.Trim(q.Fingerprint, "0123456789abcdef") != "") {
-		return feature.Invalid("fingerprint", fmt.Sprintf("%.40q is not eight hexadecimal digits; «sluice dead groups» lists them", q.Fingerprint))
+		return feature.Invalid("fingerprint", fmt.Sprintf("%.40q is not eight hexadecimal digits; `sluice dead groups` lists them", q.Fingerprint))
 	}
 	return nil
 }

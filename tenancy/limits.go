@@ -16,7 +16,7 @@ import (
 // Limits are what a queue grants to one tenant, or to each tenant of a tier. A nil figure says
 // nothing; each figure is taken from the nearest that says it: the tenant in this queue, the tenant in
 // every queue, its tier in this queue, its tier in every queue, and last the queue's settings
-// tenant_capacity, tenant_rate and tenant_burst. A queue for which there are such limits, or whose setting
+// tenant_concurrency, tenant_rate and tenant_burst. A queue for which there are such limits, or whose setting
 // fair is true, serves its tenants in turns.
 type Limits struct {
 	// Queue is where they count; empty: in every queue.
@@ -24,9 +24,9 @@ type Limits struct {
 	// Tier or Tenant says for whom; exactly one of them is set.
 	Tier   string `json:"tier,omitempty"`
 	Tenant string `json:"tenant,omitempty"`
-	// Capacity is how many jobs of a tenant may be claimed or dispatched at the same time;
+	// Concurrency is how many jobs of a tenant may be claimed or dispatched at the same time;
 	// 0: as many as there are.
-	Capacity *int `json:"capacity,omitempty"`
+	Concurrency *int `json:"concurrency,omitempty"`
 	// Rate and Burst are how many of its jobs may be claimed per time, and at once after a lull. They bound claims, not
 	// starts: jobs that are held between the two may start together.
 	// A rate of 0 is no limit, a burst of 0 spreads them over its window.
@@ -72,7 +72,7 @@ func (l Limits) Name() string { return cmp.Or(l.Tier, l.Tenant) }
 
 // Say reports whether the limits say anything. Those that do not put no queue in turns.
 func (l Limits) Say() bool {
-	return l.Capacity != nil || l.Rate != nil || l.Burst != nil || l.Weight != nil || l.Paused
+	return l.Concurrency != nil || l.Rate != nil || l.Burst != nil || l.Weight != nil || l.Paused
 }
 
 // PausedAt reports whether the tenant is paused at an instant.
@@ -107,7 +107,7 @@ func (l Limits) checkFigures() error {
 		name      string
 		value     *int
 		low, high int
-	}{{"capacity", l.Capacity, 0, maxJobs}, {"burst", l.Burst, 0, maxJobs}, {"weight", l.Weight, 1, MaxWeight}} {
+	}{{"concurrency", l.Concurrency, 0, maxJobs}, {"burst", l.Burst, 0, maxJobs}, {"weight", l.Weight, 1, MaxWeight}} {
 		if v := figure.value; v != nil && (*v < figure.low || *v > figure.high) {
 			return feature.Invalid(figure.name, fmt.Sprintf("%d is not from %d to %d", *v, figure.low, figure.high))
 		}
@@ -118,13 +118,13 @@ func (l Limits) checkFigures() error {
 	return nil
 }
 
-// Set reads what a person wrote into the figure of a name: capacity, rate, burst or weight. An empty text
+// Set reads what a person wrote into the figure of a name: concurrency, rate, burst or weight. An empty text
 // makes it say nothing.
 func (l *Limits) Set(name, text string) error {
 	var err error
 	switch name {
-	case "capacity":
-		l.Capacity, err = parseFigure(text, parseCount)
+	case "concurrency":
+		l.Concurrency, err = parseFigure(text, parseCount)
 	case "rate":
 		l.Rate, err = parseFigure(text, sluice.ParseRate)
 	case "burst":
@@ -132,7 +132,7 @@ func (l *Limits) Set(name, text string) error {
 	case "weight":
 		l.Weight, err = parseFigure(text, parseCount)
 	default:
-		return fmt.Errorf("limit %.60q: %w; there are: capacity, rate, burst, weight", name, sluice.ErrNotFound)
+		return fmt.Errorf("limit %.60q: %w; there are: concurrency, rate, burst, weight", name, sluice.ErrNotFound)
 	}
 	if err != nil {
 		return feature.Invalid(name, err.Error())
@@ -271,11 +271,11 @@ func setPaused(ctx context.Context, store sluice.Store, queue, tenant string, pa
 	})
 }
 
-// PresetTiers are the tiers of the source designs and their capacities. None is stored unless
+// PresetTiers are the tiers of the source designs and their concurrencies. None is stored unless
 // somebody asks for it.
 func PresetTiers() []Limits {
 	return []Limits{
-		{Tier: "FREE", Capacity: new(1)}, {Tier: "PRO", Capacity: new(5)}, {Tier: "ENTERPRISE", Capacity: new(20)},
+		{Tier: "FREE", Concurrency: new(1)}, {Tier: "PRO", Concurrency: new(5)}, {Tier: "ENTERPRISE", Concurrency: new(20)},
 	}
 }
 

@@ -16,15 +16,15 @@ var ada = sluice.Act{By: "ada", Reason: "test"}
 func TestLimitsAreReadAsPeopleWriteThem(t *testing.T) {
 	t.Parallel()
 	var limits tenancy.Limits
-	for _, figure := range [][2]string{{"capacity", "5"}, {"rate", "100/s"}, {"burst", "20"}, {"weight", "3"}} {
+	for _, figure := range [][2]string{{"concurrency", "5"}, {"rate", "100/s"}, {"burst", "20"}, {"weight", "3"}} {
 		if err := limits.Set(figure[0], figure[1]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if !limits.Say() || *limits.Capacity != 5 || limits.Rate.String() != "100/s" || *limits.Burst != 20 || *limits.Weight != 3 {
+	if !limits.Say() || *limits.Concurrency != 5 || limits.Rate.String() != "100/s" || *limits.Burst != 20 || *limits.Weight != 3 {
 		t.Errorf("they read as %+v", limits)
 	}
-	for _, name := range []string{"capacity", "rate", "burst", "weight"} {
+	for _, name := range []string{"concurrency", "rate", "burst", "weight"} {
 		if err := limits.Set(name, "many"); !errors.Is(err, sluice.ErrInvalid) {
 			t.Errorf("%s=many: %v, want an ErrInvalid", name, err)
 		}
@@ -50,7 +50,7 @@ func TestLimitsThatMakeNoSenseAreRefused(t *testing.T) {
 		"of a tier that is paused":    {Tier: "FREE", Paused: true},
 		"of a tier for a time":        {Tier: "FREE", Until: time.Now()},
 		"until the year 20000":        {Tenant: "acme", Until: time.Date(20_000, 1, 1, 0, 0, 0, 0, time.UTC)},
-		"with a negative capacity":    {Tenant: "acme", Capacity: new(-1)},
+		"with a negative concurrency": {Tenant: "acme", Concurrency: new(-1)},
 		"with a weight of 0":          {Tenant: "acme", Weight: new(0)},
 		"with a weight over the most": {Tenant: "acme", Weight: new(tenancy.MaxWeight + 1)},
 	} {

@@ -15,7 +15,7 @@ func TestHundredsOfDrainsAndLateTimersCostNoAttempt(t *testing.T) {
 	inShop(t, func(s *shop) {
 		const drains = 300
 		s.settings(func(q *sluice.Settings) {
-			q.MaxAttempts, q.Lead, q.Jitter = 1, 2*time.Second, time.Second
+			q.MaxAttempts, q.ClaimAhead, q.Jitter = 1, 2*time.Second, time.Second
 		})
 		var jobs []sluice.ID
 		for i := range drains {

@@ -159,8 +159,8 @@ func (w *Worker) claim(ctx, work context.Context, l *lane, room int) time.Durati
 	}
 	begun := time.Now()
 	got, wait := w.claimWithin(ctx, work, l, &queue, room, 0)
-	if early := w.earlyRoom(l); queue.Settings.Lead > 0 && wait > 0 && early > 0 && got >= 0 && !l.limited() && ctx.Err() == nil {
-		_, wait = w.claimWithin(ctx, work, l, &queue, early, queue.Settings.Lead)
+	if early := w.earlyRoom(l); queue.Settings.ClaimAhead > 0 && wait > 0 && early > 0 && got >= 0 && !l.limited() && ctx.Err() == nil {
+		_, wait = w.claimWithin(ctx, work, l, &queue, early, queue.Settings.ClaimAhead)
 		if got > 0 {
 			wait = min(wait, minWait)
 		}
@@ -207,13 +207,13 @@ func (w *Worker) claimWithin(ctx, work context.Context, l *lane, queue *sluice.Q
 	}
 	request := sluice.ClaimRequest{
 		Queue: l.queue, Limit: room, Holder: w.holder.ID, Lease: queue.Settings.Lease, Token: sluice.NewToken(),
-		Ageing: queue.Settings.Ageing, Lead: lead, Tells: true, Begun: w.begun.Tell(l.queue),
+		Ageing: queue.Settings.Ageing, ClaimAhead: lead, Tells: true, Begun: w.begun.Tell(l.queue),
 	}
 	asked, ended := time.Now(), l.ended.Load()
 	// Use work, not ctx: if the answer to a claim is thrown away, its jobs stay locked until the lease ends.
 	claimed, err := w.claimBeside(ctx, work, queue, request)
 	l.claimedAt = time.Now()
-	l.paused, l.lead = w.log.NoticePause(*queue, l.paused), queue.Settings.Lead
+	l.paused, l.lead = w.log.NoticePause(*queue, l.paused), queue.Settings.ClaimAhead
 	if err != nil {
 		return -1, w.fetchFailed(ctx, l, err)
 	}

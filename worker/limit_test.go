@@ -72,7 +72,7 @@ func TestRateIsKeptAndMadeUseOf(t *testing.T) {
 func TestFullQueueGoesOnAsSoonAsAJobHasEnded(t *testing.T) {
 	inShop(t, func(s *shop) {
 		const limit, jobs = 3, 30
-		s.settings(func(q *sluice.Settings) { q.InFlightLimit = limit })
+		s.settings(func(q *sluice.Settings) { q.Concurrency = limit })
 		s.enqueueMany(jobs)
 		var mu sync.Mutex
 		running, ended := 0, 0
@@ -104,7 +104,7 @@ func TestFullQueueGoesOnAsSoonAsAJobHasEnded(t *testing.T) {
 // TestFullQueueGoesOnWhenItsJobIsCancelled lets nothing but the cancel tell of the room.
 func TestFullQueueGoesOnWhenItsJobIsCancelled(t *testing.T) {
 	inShop(t, func(s *shop) {
-		s.settings(func(q *sluice.Settings) { q.InFlightLimit = 1 })
+		s.settings(func(q *sluice.Settings) { q.Concurrency = 1 })
 		first, second := s.add(sluice.EnqueueOptions{Priority: 1}), s.add(sluice.EnqueueOptions{})
 		s.run(worker.Options{Slots: 10, Poll: time.Hour}, func(ctx context.Context, job *worker.Job[payment]) error {
 			if job.ID == first {
@@ -145,8 +145,8 @@ func (c *claimCounter) Claim(ctx context.Context, request sluice.ClaimRequest) (
 // makes room in it.
 func TestQueueThatIsHeldBackIsNotAskedInVain(t *testing.T) {
 	for name, limit := range map[string]func(*sluice.Settings){
-		"by its rate":            func(q *sluice.Settings) { q.Rate, q.Burst = sluice.RatePerSecond(0.1), 1 },
-		"by its in-flight limit": func(q *sluice.Settings) { q.InFlightLimit = 1 },
+		"by its rate":              func(q *sluice.Settings) { q.Rate, q.Burst = sluice.RatePerSecond(0.1), 1 },
+		"by its concurrency limit": func(q *sluice.Settings) { q.Concurrency = 1 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inShop(t, func(s *shop) {

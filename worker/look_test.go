@@ -130,7 +130,7 @@ func TestWhatNobodySignalsIsFound(t *testing.T) {
 		}},
 		{name: "turns of tenants", most: look, settings: func(s *sluice.Settings, _ time.Time) { s.Fair = true }},
 		{name: "a lead", due: time.Minute, most: time.Minute + 5*time.Millisecond, settings: func(s *sluice.Settings, _ time.Time) {
-			s.Lead = 10 * time.Second
+			s.ClaimAhead = 10 * time.Second
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -199,7 +199,7 @@ func TestHungryQueuesAreClaimedFromTogether(t *testing.T) {
 				m := &mute{Store: memory.New(memory.Options{})}
 				client := sluice.NewClient(m.Store, sluice.ClientOptions{})
 				settings := sluice.DefaultSettings()
-				settings.InFlightLimit = c.limit
+				settings.Concurrency = c.limit
 				var jobs []sluice.NewJob
 				for n := range 50 {
 					if _, err := client.EnsureQueue(t.Context(), muteQueue(n), settings, sluice.Act{By: "test"}); err != nil {

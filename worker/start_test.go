@@ -69,7 +69,7 @@ func TestJobThatIsClaimedAheadStartsWhenItIsDueByTheStoresClock(t *testing.T) {
 			inShop(t, func(s *shop) {
 				store := newOtherClock(c.skew, c.there, c.back)
 				s.use(store)
-				s.settings(func(q *sluice.Settings) { q.Lead = 5 * time.Minute })
+				s.settings(func(q *sluice.Settings) { q.ClaimAhead = 5 * time.Minute })
 				id := s.add(sluice.EnqueueOptions{Delay: 10 * time.Minute})
 				due := s.job(id).DueAt
 				started := make(chan time.Time, 1)
@@ -100,7 +100,7 @@ func TestJobThatIsClaimedAheadStartsWhenItIsDueByTheStoresClock(t *testing.T) {
 
 func TestWhatIsDueGoesOnWhileJobsAreClaimedAhead(t *testing.T) {
 	inShop(t, func(s *shop) {
-		s.settings(func(q *sluice.Settings) { q.Lead, q.Lease = time.Hour, 10*time.Second })
+		s.settings(func(q *sluice.Settings) { q.ClaimAhead, q.Lease = time.Hour, 10*time.Second })
 		var later []sluice.ID
 		for range 10 {
 			later = append(later, s.add(sluice.EnqueueOptions{Delay: 30 * time.Minute, Priority: 1}))
@@ -140,7 +140,7 @@ func TestWhatIsDueGoesOnWhileJobsAreClaimedAhead(t *testing.T) {
 
 func TestJobThatIsClaimedAheadCanBeCancelledAndIsReleasedAtTheEnd(t *testing.T) {
 	inShop(t, func(s *shop) {
-		s.settings(func(q *sluice.Settings) { q.Lead = time.Hour })
+		s.settings(func(q *sluice.Settings) { q.ClaimAhead = time.Hour })
 		first := s.add(sluice.EnqueueOptions{Delay: 30 * time.Minute})
 		second := s.add(sluice.EnqueueOptions{Delay: 40 * time.Minute})
 		third := s.add(sluice.EnqueueOptions{Delay: 50 * time.Minute})
@@ -172,7 +172,7 @@ func TestJobThatIsClaimedAheadCanBeCancelledAndIsReleasedAtTheEnd(t *testing.T) 
 
 func TestQueueKeepsToItsSlotsWhenWhatWasClaimedAheadFallsDue(t *testing.T) {
 	inShop(t, func(s *shop) {
-		s.settings(func(q *sluice.Settings) { q.Lead = time.Hour })
+		s.settings(func(q *sluice.Settings) { q.ClaimAhead = time.Hour })
 		var ids []sluice.ID
 		for range 12 {
 			ids = append(ids, s.add(sluice.EnqueueOptions{Delay: 30 * time.Minute}))
@@ -200,7 +200,7 @@ func TestJitterSpreadsStarts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inShop(t, func(s *shop) {
 				const jobs, jitter = 200, 4 * time.Second
-				s.settings(func(q *sluice.Settings) { q.Jitter, q.Lead = jitter, lead })
+				s.settings(func(q *sluice.Settings) { q.Jitter, q.ClaimAhead = jitter, lead })
 				due := time.Now().Add(10 * time.Minute)
 				for range jobs {
 					s.add(sluice.EnqueueOptions{DueAt: due})

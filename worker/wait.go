@@ -25,7 +25,7 @@ func startOf(c *sluice.Claim, s sluice.Settings, now time.Time) time.Time {
 	switch {
 	case s.Jitter > 0:
 		return later(c.DueAt, c.ClaimedAt).Add(rand.N(s.Jitter + 1))
-	case s.Lead > 0 && c.DueAt.After(now):
+	case s.ClaimAhead > 0 && c.DueAt.After(now):
 		return c.DueAt
 	}
 	return time.Time{} // it is due
@@ -46,7 +46,7 @@ func (w *Worker) hold(runs []*run) {
 	now := w.settings.Now()
 	w.mu.Lock()
 	for _, r := range runs {
-		if r.queue.Settings.Lead > 0 && r.claim.DueAt.After(now) {
+		if r.queue.Settings.ClaimAhead > 0 && r.claim.DueAt.After(now) {
 			w.setEarly(r, true)
 		}
 	}

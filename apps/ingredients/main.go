@@ -24,7 +24,7 @@ import (
 
 const usage = "usage: ingredients prepare|match|nightly|demo [flags]; ingredients demo -h lists them"
 
-// exitBroken is the exit code of a demo whose proof fails, as that of «sluice demo».
+// exitBroken is the exit code of a demo whose proof fails, as that of `sluice demo`.
 const exitBroken = 7
 
 func main() {

@@ -109,7 +109,7 @@ type Task struct {
 	Connections int
 	// Tuned gives River its best settings instead of its defaults.
 	Tuned bool
-	// Limited gives Sluice's queue a rate and an in_flight_limit that are never reached: only the checks cost.
+	// Limited gives Sluice's queue a rate and a concurrency that are never reached: only the checks cost.
 	Limited bool
 	// Metrics observes Sluice's store for Prometheus and reads its gauges.
 	Metrics bool

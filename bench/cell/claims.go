@@ -193,7 +193,7 @@ func block(ctx context.Context, client *sluice.Client, store sluice.Store, n, te
 	tenant := func(i int) string { return fmt.Sprintf("full-%d", i%tenants) }
 	for i := range tenants {
 		_, err := tenancy.ChangeLimits(ctx, store, tenancy.Limits{Queue: parcels.Name(), Tenant: tenant(i)}, sluice.Act{By: "bench"},
-			func(l *tenancy.Limits) error { l.Capacity = new(1); return nil })
+			func(l *tenancy.Limits) error { l.Concurrency = new(1); return nil })
 		if err != nil {
 			return err
 		}

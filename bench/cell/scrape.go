@@ -55,7 +55,7 @@ func measureScrape(ctx context.Context, task Task) (Result, error) {
 	}
 	defer func() { _ = store.Close() }()
 	settings := sluice.DefaultSettings()
-	settings.Rate, settings.InFlightLimit = sluice.Rate{Jobs: 5000, Per: time.Second}, 5000
+	settings.Rate, settings.Concurrency = sluice.Rate{Jobs: 5000, Per: time.Second}, 5000
 	client := sluice.NewClient(store, sluice.ClientOptions{})
 	if _, err := client.EnsureQueue(ctx, parcels.Name(), settings, sluice.Act{By: "bench"}); err != nil {
 		return nil, err

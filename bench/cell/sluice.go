@@ -96,10 +96,10 @@ func setLimits(ctx context.Context, client *sluice.Client, task Task) error {
 	case task.Fair:
 		settings.Fair = true
 	case task.Limited:
-		settings.Rate, settings.InFlightLimit = rate, never
+		settings.Rate, settings.Concurrency = rate, never
 	case task.ByTenant:
 		settings.Rate = rate
-		settings.Fair, settings.TenantCapacity, settings.TenantRate = true, never, rate
+		settings.Fair, settings.TenantConcurrency, settings.TenantRate = true, never, rate
 	}
 	if task.AuditFull {
 		settings.Audit = sluice.AuditFull

@@ -35,7 +35,7 @@ func measureWaves(ctx context.Context, task Task) (Result, error) {
 		return nil, err
 	}
 	_, err = client.ChangeSettings(ctx, parcels.Name(), sluice.Act{By: "bench"}, func(s *sluice.Settings) error {
-		s.TenantCapacity = waveCapacity
+		s.TenantConcurrency = waveCapacity
 		return nil
 	})
 	if err != nil {

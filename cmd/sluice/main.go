@@ -1,4 +1,4 @@
-// Command sluice is the durable dispatch queue from the command line; see «sluice help».
+// Command sluice is the durable dispatch queue from the command line; see `sluice help`.
 package main
 
 import (

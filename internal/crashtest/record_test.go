@@ -68,7 +68,7 @@ func dial() (engine.Engine, error) {
 
 // TestRecordOfTemporalHasOneRunOfAJobAtATime works, for a while, with dispatchers and upkeeps that are killed at any
 // moment, connections that are cut, cancels, requeues, pauses, terminations, and workflows that ignore their cancel. Then it
-// reads Temporal's own record: no two runs of a job were open at once, no tenant had more open runs than its capacity, nor
+// reads Temporal's own record: no two runs of a job were open at once, no tenant had more open runs than its concurrency, nor
 // the queue than its limit, and every job has ended.
 func TestRecordOfTemporalHasOneRunOfAJobAtATime(t *testing.T) {
 	for name, address := range addresses(t) {
@@ -106,7 +106,7 @@ func newRecord(t *testing.T, address string) *record {
 	}
 	t.Cleanup(w.Stop)
 	r.set(func(s *sluice.Settings) {
-		s.RunType, s.RunTaskQueue, s.TenantCapacity, s.InFlightLimit = r.runType, r.runType, recordCapacity, recordInFlight
+		s.RunType, s.RunTaskQueue, s.TenantConcurrency, s.Concurrency = r.runType, r.runType, recordCapacity, recordInFlight
 	})
 	r.wire = newWire(t, r.engine)
 	r.engine = r.wire.address

@@ -44,7 +44,7 @@ func SetTiers(ctx context.Context, store sluice.Store, client *sluice.Client, qu
 			return err
 		}
 		_, err := tenancy.ChangeLimits(ctx, store, tenancy.Limits{Queue: queue, Tier: grant.Tier}, act, func(l *tenancy.Limits) error {
-			l.Capacity, l.Weight = grant.Capacity, grant.Weight
+			l.Concurrency, l.Weight = grant.Concurrency, grant.Weight
 			return nil
 		})
 		if err != nil {
@@ -78,11 +78,11 @@ type Tier struct {
 	Claims int `json:"claims"`
 	// Share is the tier's share of the first half of all claims, while every tier has work.
 	Share float64 `json:"share"`
-	// Highest is the most jobs that one of its tenants had in flight at once. Capacity is the
-	// concurrency limit of each tenant; 0: no limit. If tenants have their own limits, Capacity is
+	// Highest is the most jobs that one of its tenants had in flight at once. Concurrency is the
+	// concurrency limit of each tenant; 0: no limit. If tenants have their own limits, Concurrency is
 	// the largest.
-	Highest  int `json:"highest_in_flight"`
-	Capacity int `json:"capacity"`
+	Highest     int `json:"highest_in_flight"`
+	Concurrency int `json:"concurrency"`
 	// Over counts claims that exceeded a tenant's concurrency limit.
 	Over int `json:"over_capacity"`
 	// MedianWait is the time in seconds from due to the claim of the last attempt.
@@ -94,8 +94,8 @@ type Tier struct {
 
 // standing is a tenant's state while the audit is replayed.
 type standing struct {
-	tier           *Tier
-	capacity, held int
+	tier              *Tier
+	concurrency, held int
 }
 
 // CheckTiers replays every move of a queue that audits all moves, and counts each tenant's jobs in
@@ -170,8 +170,8 @@ func (b *tierBook) standingOf(ctx context.Context, job sluice.Job) (*standing, e
 		b.tiers[tenant.Tier] = tier
 	}
 	tier.Tenants++
-	tier.Capacity = max(tier.Capacity, outlook.EffectiveLimits.Capacity)
-	s := &standing{tier: tier, capacity: outlook.EffectiveLimits.Capacity}
+	tier.Concurrency = max(tier.Concurrency, outlook.EffectiveLimits.Concurrency)
+	s := &standing{tier: tier, concurrency: outlook.EffectiveLimits.Concurrency}
 	b.tenants[job.Tenant] = s
 	return s, nil
 }
@@ -200,7 +200,7 @@ func (b *tierBook) replay(moves []sluice.AuditEntry) {
 		s.held++
 		s.tier.Claims++
 		s.tier.Highest = max(s.tier.Highest, s.held)
-		if s.capacity > 0 && s.held > s.capacity {
+		if s.concurrency > 0 && s.held > s.concurrency {
 			s.tier.Over++
 		}
 		if claims++; claims <= b.half {
@@ -223,7 +223,7 @@ func (b *tierBook) sum() []Tier {
 		out = append(out, *t)
 	}
 	slices.SortFunc(out, func(x, y Tier) int {
-		return cmp.Or(cmp.Compare(uint(x.Capacity-1), uint(y.Capacity-1)), cmp.Compare(x.Tier, y.Tier))
+		return cmp.Or(cmp.Compare(uint(x.Concurrency-1), uint(y.Concurrency-1)), cmp.Compare(x.Tier, y.Tier))
 	})
 	return out
 }

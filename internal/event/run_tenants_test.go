@@ -17,7 +17,7 @@ func tenants(t *testing.T, s *shop) {
 	must(t, err)
 	_, err = tenancy.ChangeLimits(s.ctx, s.store, tenancy.Limits{Tier: "free"}, act, func(l *tenancy.Limits) error {
 		one := 1
-		l.Capacity = &one
+		l.Concurrency = &one
 		return nil
 	})
 	must(t, err)
@@ -33,7 +33,7 @@ func tenants(t *testing.T, s *shop) {
 func deletedTenants(t *testing.T, s *shop) {
 	journal := s.logger.Handler().(*journal)
 	before := journal.count(event.TenantUnknown)
-	s.queue("mail", func(q *sluice.Settings) { q.TenantCapacity = 5 })
+	s.queue("mail", func(q *sluice.Settings) { q.TenantConcurrency = 5 })
 	_, err := tenancy.AddTier(s.ctx, s.store, "free", act)
 	must(t, err)
 	for _, tenant := range []string{"gone", "going"} {

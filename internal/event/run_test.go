@@ -39,15 +39,15 @@ var elsewhere = map[*event.Event]string{
 	event.JobsMissing:       "a PostgreSQL out of which somebody deleted jobs; see store/postgres/orphan_test.go",
 	event.SchedulesFailed:   "a Temporal server that is gone",
 	event.AuditPruned:       "an upkeep of a store whose audit is a month old",
-	event.OddLine:           "a program that «sluice work --batch» runs; see cli/testdata/script/log.txt",
+	event.OddLine:           "a program that `sluice work --batch` runs; see cli/testdata/script/log.txt",
 	event.ProgramSaid:       "the same",
 	event.NotCheckpointed:   "a program whose job is lost while it runs",
 	event.NoTraces:          "a command; see cli/testdata/script/traces.txt",
 	event.TracesNotSent:     "the same",
 	event.TracesIncomplete:  "a machine that does not know itself",
-	event.CentreUnreachable: "«sluice forward» to a centre that cannot be reached",
+	event.CentreUnreachable: "`sluice forward` to a centre that cannot be reached",
 	event.GaugesNotRead:     "a command with --metrics whose store is gone",
-	event.ServerAnswers:     "«sluice serve»; see cli/serve_test.go",
+	event.ServerAnswers:     "`sluice serve`; see cli/serve_test.go",
 	event.ServerOpen:        "the same",
 	event.StoreAwaited:      "the same",
 	event.ServerStarted:     "the same",
@@ -97,9 +97,9 @@ func TestEveryEventIsInTheLogOfARun(t *testing.T) {
 	for _, e := range event.All() {
 		switch seen, why := log.count(e) > 0, elsewhere[e]; {
 		case !seen && why == "":
-			t.Errorf("«%s» was not logged", e.Name)
+			t.Errorf("`%s` was not logged", e.Name)
 		case seen && why != "":
-			t.Errorf("«%s» was logged; is it not %s that does?", e.Name, why)
+			t.Errorf("`%s` was logged; is it not %s that does?", e.Name, why)
 		}
 	}
 }
@@ -108,25 +108,25 @@ func TestEveryEventIsInTheLogOfARun(t *testing.T) {
 func checkLine(t *testing.T, l line) {
 	i := slices.IndexFunc(event.All(), func(e *event.Event) bool { return e.Name == l.message })
 	if i < 0 {
-		t.Errorf("«%s» is not in the table", l.message)
+		t.Errorf("`%s` is not in the table", l.message)
 		return
 	}
 	e := event.All()[i]
 	if e != event.LinesLeftOut && l.level != e.Level {
-		t.Errorf("«%s» has level %s, want %s", l.message, l.level, e.Level)
+		t.Errorf("`%s` has level %s, want %s", l.message, l.level, e.Level)
 	}
 	for _, field := range e.Must() {
 		if v, there := l.fields[field]; !there || v.String() == "" {
-			t.Errorf("«%s» lacks %s: %v", l.message, field, l.fields)
+			t.Errorf("`%s` lacks %s: %v", l.message, field, l.fields)
 		}
 	}
 	for field := range l.fields {
 		if !slices.Contains(append(e.May(), "holder"), field) {
-			t.Errorf("«%s» has a field %s that the table lacks", l.message, field)
+			t.Errorf("`%s` has a field %s that the table lacks", l.message, field)
 		}
 	}
 	if _, there := l.fields["holder"]; !there && !slices.Contains([]*event.Event{event.SettingsRefused, event.JobDuplicate, event.LinesLeftOut}, e) {
-		t.Errorf("«%s» lacks its holder", l.message)
+		t.Errorf("`%s` lacks its holder", l.message)
 	}
 }
 

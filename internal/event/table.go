@@ -19,11 +19,11 @@ var (
 	JobFailed = is("job failed", wrong, "worker, upkeep", "job queue [tenant] attempt duration [ref] error [retry_in]",
 		"an attempt failed, and the job is tried again")
 	JobBuried = is("job buried", wrong, "worker, dispatcher, upkeep, forwarder", "job queue [tenant] attempt [duration] [ref] error reason",
-		"the job is a dead letter; «sluice dead» lists them")
+		"the job is a dead letter; `sluice dead` lists them")
 	JobReleased = is("job released", info, "worker, dispatcher", "job queue [tenant] attempt [duration] [ref] reason [retry_in]",
 		"the job was handed back, and no attempt is counted")
 	JobDoubted = is("job uncertain", wrong, "upkeep, forwarder", "job queue [tenant] attempt [ref] error reason",
-		"whether the job's run happened cannot be known any more; «sluice resolve» says what did")
+		"whether the job's run happened cannot be known any more; `sluice resolve` says what did")
 	RunAbsent = is("run absent", warn, "upkeep", "job queue [tenant] attempt ref reason",
 		"the engine does not have the run that the job names. It was never started, or is forgotten; the reason says which")
 	RunAdopted = is("run adopted", warn, "dispatcher", "job queue [tenant] attempt ref begun_for",
@@ -38,7 +38,7 @@ var (
 
 // Limits.
 var (
-	TenantAtCapacity = is("tenant at capacity", info, "worker, dispatcher", "queue [tenant] [tier] in_flight capacity",
+	TenantAtCapacity = is("tenant at concurrency", info, "worker, dispatcher", "queue [tenant] [tier] in_flight concurrency",
 		"as many of a tenant's jobs are in flight as may be; its others wait. Looked for every 10 s at the most, while jobs wait for that")
 	TenantUnknown = is("tenant unknown", warn, "worker, dispatcher", "job queue tenant",
 		"the tenant of a job was deleted; or it was never stored although there are limits by tier, and the limits of no tier count for it. Looked for every 10 min, in queues that tell tenants apart, and told once for each tenant")
@@ -95,7 +95,7 @@ var (
 	UpkeepDone = is("upkeep done", info, "upkeep", "recovered poisoned expired followed mended pruned settings",
 		"a round found something to do")
 	AuditHead = is("audit head", info, "upkeep", "head entries",
-		"the audit was sealed; keep such lines outside of the store, for «sluice audit verify»")
+		"the audit was sealed; keep such lines outside of the store, for `sluice audit verify`")
 	AuditPruned = is("audit pruned", info, "upkeep", "notable full",
 		"entries of the audit were deleted that were kept long enough")
 	UpkeepFailed = is("upkeep failed", wrong, "upkeep", "what error",
@@ -113,7 +113,7 @@ var (
 // Alerts.
 var (
 	AlertFiring = is("alert firing", wrong, "upkeep", "[queue] rule severity value threshold message",
-		"what a rule of alerts asks for has held for long enough; «sluice alerts ls» lists those that fire")
+		"what a rule of alerts asks for has held for long enough; `sluice alerts ls` lists those that fire")
 	AlertResolved = is("alert resolved", info, "upkeep", "[queue] rule severity value threshold message",
 		"an alert that fired, or was silenced, is over")
 	AlertSilenced = is("alert silenced", info, "upkeep", "[queue] rule severity value threshold message",
@@ -135,7 +135,7 @@ var (
 	OtherCentre = is("jobs on their way elsewhere", warn, "forwarder", "queue jobs centre",
 		"they were sent to a centre of another name, and no answer came: forward there again, or cancel them")
 	CentreUnreachable = is("centre unreachable", warn, "command", "error",
-		"«sluice forward» cannot open the central store, and goes on trying; jobs wait here")
+		"`sluice forward` cannot open the central store, and goes on trying; jobs wait here")
 )
 
 // Servers.
@@ -207,7 +207,7 @@ var (
 )
 
 var fields = []Field{
-	{"holder", "who logs: HOST:PID:NONCE, as in «sluice holders». Not in lines of a store or a client"},
+	{"holder", "who logs: HOST:PID:NONCE, as in `sluice holders`. Not in lines of a store or a client"},
 	{"job", "the job's id"},
 	{"queue", "the job's queue"},
 	{"tenant", "whom the job belongs to"},
@@ -235,7 +235,7 @@ var fields = []Field{
 	{"begun_for", "the job that a run was begun for"},
 	{"tier", "the tenant's tier"},
 	{"in_flight", "how many of the tenant's jobs are claimed or dispatched"},
-	{"capacity", "how many may be"},
+	{"concurrency", "how many may be"},
 	{"by", "who changed it"},
 	{"queues", "the queues that are served"},
 	{"slots", "how many handlers run at once"},
@@ -260,7 +260,7 @@ var fields = []Field{
 	{"ending", "runs of cancelled jobs that were asked to end"},
 	{"ended", "those that have"},
 	{"plan", "the number of the plan"},
-	{"task", "upkeep, or «follow» and the name of an engine"},
+	{"task", "upkeep, or `follow` and the name of an engine"},
 	{"what", "what was being done"},
 	{"forwarded", "jobs that the centre has now"},
 	{"duplicates", "jobs that it did not store because another holds their key"},

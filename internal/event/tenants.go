@@ -140,7 +140,7 @@ func (t *Tenants) lookForFull(ctx context.Context, of *tenants) {
 	}
 	looks := 0
 	for _, tenant := range names {
-		if terms[tenant].Capacity == 0 || looks >= maxLooks {
+		if terms[tenant].Concurrency == 0 || looks >= maxLooks {
 			continue
 		}
 		looks++
@@ -148,9 +148,9 @@ func (t *Tenants) lookForFull(ctx context.Context, of *tenants) {
 		switch {
 		case errors.Is(err, sluice.ErrNotFound), err == nil && outlook.Held == 0:
 			t.forget(of.queue.Name, tenant)
-		case err == nil && outlook.EffectiveLimits.Capacity > 0 && outlook.Held >= outlook.EffectiveLimits.Capacity:
+		case err == nil && outlook.EffectiveLimits.Concurrency > 0 && outlook.Held >= outlook.EffectiveLimits.Concurrency:
 			stored, _ := tenancy.Given(t.store).Tenant(ctx, tenant) // a tenant that is not stored has no tier
-			t.log.Tell(TenantAtCapacity, of.queue.Name, "tenant", tenant, "tier", stored.Tier, "in_flight", outlook.Held, "capacity", outlook.EffectiveLimits.Capacity)
+			t.log.Tell(TenantAtCapacity, of.queue.Name, "tenant", tenant, "tier", stored.Tier, "in_flight", outlook.Held, "concurrency", outlook.EffectiveLimits.Concurrency)
 		}
 	}
 }

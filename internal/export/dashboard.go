@@ -74,7 +74,7 @@ var questions = []question{
 		}, nil},
 		{"Tenants with the most jobs in flight", "short", []line{
 			{`topk(10, max by (queue, tenant) (sluice_tenant_in_flight{queue=~"$queue"}))`, "{{tenant}} in {{queue}}"},
-			{`max by (queue) (sluice_tenants_at_capacity{queue=~"$queue"})`, "{{queue}}: tenants at their capacity"},
+			{`max by (queue) (sluice_tenants_at_capacity{queue=~"$queue"})`, "{{queue}}: tenants at their concurrency"},
 		}, nil},
 		{"Claims that a limit held back", "ops", []line{{`sum by (queue, by) (rate(sluice_claims_limited_total{queue=~"$queue"}[$__rate_interval]))`, "{{queue}} {{by}}"}}, nil},
 	}},
@@ -84,7 +84,7 @@ var questions = []question{
 			{`sum by (call, kind) (rate(sluice_store_errors_total[$__rate_interval])) > 0`, "{{call}}: {{kind}}"},
 			{`sum by (engine, kind) (rate(sluice_engine_errors_total[$__rate_interval])) > 0`, "engine {{engine}}: {{kind}}"},
 		}, nil},
-		{"What «sluice doctor» finds", "short", []line{{`max by (check, severity) (sluice_health_findings)`, "{{severity}}: {{check}}"}}, []string{alert.MetricSettingsWrong, alert.MetricClock}},
+		{"What `sluice doctor` finds", "short", []line{{`max by (check, severity) (sluice_health_findings)`, "{{severity}}: {{check}}"}}, []string{alert.MetricSettingsWrong, alert.MetricClock}},
 		{"How long the oldest transaction is open (PostgreSQL)", "s", []line{{`max(sluice_postgres_oldest_transaction_seconds)`, "oldest"}}, []string{alert.MetricOldestTx}},
 		{"Dead rows (PostgreSQL)", "short", []line{{`max by (table) (sluice_postgres_dead_rows)`, "{{table}}"}}, []string{alert.MetricDeadRows}},
 		{"What is used up: connections, queues", "percentunit", []line{

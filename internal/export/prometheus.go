@@ -89,7 +89,7 @@ func moves(event string) string {
 }
 
 // limitedQueues excludes queues in which jobs wait on purpose.
-const limitedQueues = ` unless on (queue) sluice_rate_limit unless on (queue) sluice_in_flight_limit unless on (queue) sluice_tenant_capacity`
+const limitedQueues = ` unless on (queue) sluice_rate_limit unless on (queue) sluice_in_flight_limit unless on (queue) sluice_tenant_concurrency`
 
 // scopes narrow the queues to those that a rule covers.
 var scopes = map[alert.Scope]string{
@@ -203,7 +203,7 @@ func PrometheusRules(rules []alert.Rule) ([]byte, error) {
 		out.Rules = append(out.Rules, promRule(r, condition))
 	}
 	var text bytes.Buffer
-	text.WriteString("# Made by «sluice export prometheus-rules» from the rules of alerts; change these, and make it anew.\n")
+	text.WriteString("# Made by `sluice export prometheus-rules` from the rules of alerts; change these, and make it anew.\n")
 	encoder := yaml.NewEncoder(&text)
 	encoder.SetIndent(2)
 	if err := encoder.Encode(ruleFile{[]group{out}}); err != nil {

@@ -21,10 +21,10 @@ var crowdOf = []string{"crowd of 3", "crowd of 3", "crowd of 2"}
 
 // grants are the most that tenants are ever allowed; in between it is less.
 var grants = []tenancy.Limits{
-	{Tenant: "one", Capacity: new(1)},
-	{Tenant: "two", Capacity: new(2)},
-	{Tenant: "five", Capacity: new(5)},
-	{Tenant: "slow", Capacity: new(5), Rate: new(sluice.RatePerSecond(20)), Burst: new(4)},
+	{Tenant: "one", Concurrency: new(1)},
+	{Tenant: "two", Concurrency: new(2)},
+	{Tenant: "five", Concurrency: new(5)},
+	{Tenant: "slow", Concurrency: new(5), Rate: new(sluice.RatePerSecond(20)), Burst: new(4)},
 }
 
 // tenants is a bank whose payments belong to tenants with limits.
@@ -95,7 +95,7 @@ func (s *tenants) step() {
 		signalTo(s.T, s.workers[i], syscall.SIGCONT)
 	case 2, 3, 4, 5:
 		grant := grants[s.random.IntN(len(grants))]
-		grant.Capacity, grant.Weight = new(1+s.random.IntN(*grant.Capacity)), new(1+s.random.IntN(5))
+		grant.Concurrency, grant.Weight = new(1+s.random.IntN(*grant.Concurrency)), new(1+s.random.IntN(5))
 		s.grant(grant)
 	}
 }
@@ -115,7 +115,7 @@ func (s *tenants) payFor(tenant string, n int) error {
 func (s *tenants) grant(grant tenancy.Limits) {
 	s.Helper()
 	_, err := tenancy.ChangeLimits(s.Context(), s.store, tenancy.Limits{Tenant: grant.Tenant, Queue: s.queue}, sluice.Act{By: "test"}, func(l *tenancy.Limits) error {
-		l.Capacity, l.Rate, l.Burst, l.Weight = grant.Capacity, grant.Rate, grant.Burst, grant.Weight
+		l.Concurrency, l.Rate, l.Burst, l.Weight = grant.Concurrency, grant.Rate, grant.Burst, grant.Weight
 		return nil
 	})
 	if err != nil {
@@ -176,8 +176,8 @@ func (s *tenants) neverOver(moves []move) {
 		highest[m.tenant] = max(highest[m.tenant], held[m.tenant])
 	}
 	for _, grant := range grants {
-		if highest[grant.Tenant] > *grant.Capacity {
-			s.Errorf("tenant %s had %d jobs in flight, and may have %d", grant.Tenant, highest[grant.Tenant], *grant.Capacity)
+		if highest[grant.Tenant] > *grant.Concurrency {
+			s.Errorf("tenant %s had %d jobs in flight, and may have %d", grant.Tenant, highest[grant.Tenant], *grant.Concurrency)
 		}
 		if held[grant.Tenant] != 0 {
 			s.Errorf("tenant %s has %d jobs in flight at the end", grant.Tenant, held[grant.Tenant])

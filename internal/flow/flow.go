@@ -18,12 +18,12 @@ import (
 )
 
 // Limited reports whether a queue has a rate or a concurrency limit.
-func Limited(s sluice.Settings) bool { return !s.Rate.IsZero() || s.InFlightLimit > 0 }
+func Limited(s sluice.Settings) bool { return !s.Rate.IsZero() || s.Concurrency > 0 }
 
 // ByTenant reports whether the settings of a queue make it serve tenants in turns. Limits of tiers
 // and tenants do so, too.
 func ByTenant(s sluice.Settings) bool {
-	return s.Fair || s.TenantCapacity > 0 || !s.TenantRate.IsZero()
+	return s.Fair || s.TenantConcurrency > 0 || !s.TenantRate.IsZero()
 }
 
 // Bucket is a queue's tokens, one per job that may be claimed, as the store keeps them. The zero
@@ -124,7 +124,7 @@ func RoomFor(limit int, s sluice.Settings, b Bucket, w *Window, now time.Time, i
 			room.Wait = max(b.Take(free).untilUseful(s), w.until(free+useful(s), s, now))
 		}
 	}
-	if free := s.InFlightLimit - inFlight; s.InFlightLimit > 0 && free <= room.Jobs {
+	if free := s.Concurrency - inFlight; s.Concurrency > 0 && free <= room.Jobs {
 		room.Jobs, room.Full = max(free, 0), true
 	}
 	return room

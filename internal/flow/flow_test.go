@@ -113,7 +113,7 @@ func TestRoomIsTheLeastOfTheLimits(t *testing.T) {
 		{name: "both", rate: sluice.Rate{Jobs: 60, Per: time.Minute}, tokens: 4, inFlightLimit: 8, inFlight: 6, want: flow.Room{Jobs: 2, Wait: time.Second, Full: true}},
 	} {
 		s := sluice.DefaultSettings()
-		s.Rate, s.InFlightLimit = c.rate, c.inFlightLimit
+		s.Rate, s.Concurrency = c.rate, c.inFlightLimit
 		if got := flow.RoomFor(10, s, flow.Bucket{Tokens: c.tokens}, new(flow.Window), time.Unix(1_800_000_000, 0), c.inFlight); got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}

@@ -45,7 +45,7 @@ func EffectiveLimitsOf(tenant string, s sluice.Settings, now time.Time, nearestF
 	if tenant == "" {
 		return sluice.EffectiveLimits{Weight: 1}
 	}
-	terms := sluice.EffectiveLimits{Capacity: s.TenantCapacity, Rate: s.TenantRate, Burst: s.TenantBurst, Weight: 1}
+	terms := sluice.EffectiveLimits{Concurrency: s.TenantConcurrency, Rate: s.TenantRate, Burst: s.TenantBurst, Weight: 1}
 	for _, l := range slices.Backward(nearestFirst) {
 		if l.PausedAt(now) {
 			terms.Paused, terms.PausedUntil = true, later(terms, l.PausedUntil)
@@ -56,7 +56,7 @@ func EffectiveLimitsOf(tenant string, s sluice.Settings, now time.Time, nearestF
 		if !l.Until.IsZero() && (terms.Until.IsZero() || l.Until.Before(terms.Until)) {
 			terms.Until = l.Until
 		}
-		take(&terms.Capacity, l.Capacity)
+		take(&terms.Concurrency, l.Concurrency)
 		take(&terms.Rate, l.Rate)
 		take(&terms.Burst, l.Burst)
 		take(&terms.Weight, l.Weight)
@@ -93,8 +93,8 @@ func (l *Line) room() int {
 	switch {
 	case l.EffectiveLimits.Paused:
 		return 0
-	case l.EffectiveLimits.Capacity > 0:
-		room = max(0, l.EffectiveLimits.Capacity-l.Held)
+	case l.EffectiveLimits.Concurrency > 0:
+		room = max(0, l.EffectiveLimits.Concurrency-l.Held)
 	}
 	if !l.EffectiveLimits.Rate.IsZero() {
 		room = min(room, max(0, l.Bucket.whole()))
@@ -331,7 +331,7 @@ func (l *Line) rest(mark Mark, now time.Time, lead time.Duration) {
 	switch {
 	case l.EffectiveLimits.Paused:
 		l.sleep(l.EffectiveLimits.PausedUntil)
-	case l.EffectiveLimits.Capacity > 0 && l.Held >= l.EffectiveLimits.Capacity:
+	case l.EffectiveLimits.Concurrency > 0 && l.Held >= l.EffectiveLimits.Concurrency:
 		l.sleep(l.EffectiveLimits.Until)
 		l.Full = true
 	case l.room() == 0:

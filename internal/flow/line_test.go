@@ -178,7 +178,7 @@ func TestOnlyLinesOfWhichNothingIsLostAreSpare(t *testing.T) {
 		"where one would stand that woke": {flow.Line{Turn: flow.Mark{Turn: 5}.Behind()}, true, true},
 		"ahead":                           {flow.Line{Turn: 5.5}, false, true},
 		"active":                          {flow.Line{Active: true}, false, true},
-		"at its capacity":                 {flow.Line{Full: true}, false, true},
+		"at its concurrency":              {flow.Line{Full: true}, false, true},
 		"wakes later":                     {flow.Line{WakeAt: now.Add(time.Hour)}, false, true},
 		"some tokens are used":            {flow.Line{EffectiveLimits: slow, Bucket: bucket(1, 100*time.Second)}, false, false},
 		"all tokens are back":             {flow.Line{EffectiveLimits: slow, Bucket: bucket(1, 200*time.Second)}, true, true},

@@ -62,7 +62,7 @@ func Refusal(knows int, applied []Applied) error {
 	for _, a := range applied {
 		switch {
 		case a.Version == Moving:
-			return fmt.Errorf("jobs are being moved into this store, or were and that was broken off: run «sluice move» with it as --to, which goes on: %w", sluice.ErrUnavailable)
+			return fmt.Errorf("jobs are being moved into this store, or were and that was broken off: run `sluice move` with it as --to, which goes on: %w", sluice.ErrUnavailable)
 		case a.Version > knows && a.WorksFrom > knows:
 			return fmt.Errorf("the database has had schema step %d, which needs a program that knows step %d; this one knows %d: deploy the newer program: %w",
 				a.Version, a.WorksFrom, knows, sluice.ErrNewerSchema)

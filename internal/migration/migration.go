@@ -136,6 +136,6 @@ func Pending(steps []sluice.Migration, applied []Applied) ([]sluice.Migration, e
 
 // Missing is the error of a database that still needs steps.
 func Missing(pending []sluice.Migration) error {
-	return fmt.Errorf("%d schema steps are missing, the first is %d (%s): run «sluice migrate»: %w",
+	return fmt.Errorf("%d schema steps are missing, the first is %d (%s): run `sluice migrate`: %w",
 		len(pending), pending[0].Version, pending[0].Name, sluice.ErrNotMigrated)
 }

@@ -72,7 +72,7 @@ func TestFairnessTellsWhoGotLessThanTheirShare(t *testing.T) {
 func TestFairnessAsksNothingOfWhoIsAtItsCapacity(t *testing.T) {
 	t.Parallel()
 	l := newLane(Queue{Name: "q"}, func(name string) standing {
-		return standing{weight: 1, capacity: map[string]int{"capped": 1}[name]}
+		return standing{weight: 1, concurrency: map[string]int{"capped": 1}[name]}
 	})
 	capped, other := l.tenant("capped"), l.tenant("other")
 	l.due(capped, 100, 0, 0)

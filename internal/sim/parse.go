@@ -95,7 +95,7 @@ func (q *Queue) readSetting(name, value *yaml.Node) error {
 
 func (l *Limits) fields() []field {
 	return []field{
-		{"capacity", pointer(&l.Capacity, func(n *int) reader { return whole(n, 0, 1_000_000) })},
+		{"concurrency", pointer(&l.Concurrency, func(n *int) reader { return whole(n, 0, 1_000_000) })},
 		{"rate", pointer(&l.Rate, rate)},
 		{"burst", pointer(&l.Burst, func(n *int) reader { return whole(n, 1, 1_000_000) })},
 		{"weight", pointer(&l.Weight, func(n *int) reader { return whole(n, 1, 1000) })},

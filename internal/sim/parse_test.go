@@ -33,7 +33,7 @@ seed: 7
 queues:
   payments: {rate: 500/5s, burst: 7, backoff_jitter: 0s}
   mail:
-tiers: [{name: PRO, capacity: 10, rate: 5/s, burst: 2, weight: 3}]
+tiers: [{name: PRO, concurrency: 10, rate: 5/s, burst: 2, weight: 3}]
 tenants:
   - {name: shop, count: 12, tier: PRO}
   - {name: acme, weight: 9}
@@ -55,7 +55,7 @@ expect:
 		"seed":     s.Seed == 7,
 		"queue":    s.Queues[0].Name == "payments" && s.Queues[0].Settings.Rate == sluice.Rate{Jobs: 500, Per: 5 * time.Second} && s.Queues[0].Settings.Burst == 7,
 		"defaults": s.Queues[1].Settings == sluice.DefaultSettings(),
-		"tier":     *s.Tiers[0].Limits.Capacity == 10 && *s.Tiers[0].Limits.Rate == sluice.RatePerSecond(5) && *s.Tiers[0].Limits.Burst == 2 && *s.Tiers[0].Limits.Weight == 3,
+		"tier":     *s.Tiers[0].Limits.Concurrency == 10 && *s.Tiers[0].Limits.Rate == sluice.RatePerSecond(5) && *s.Tiers[0].Limits.Burst == 2 && *s.Tiers[0].Limits.Weight == 3,
 		"group":    len(names) == 12 && names[0] == "shop-01" && names[11] == "shop-12",
 		"tenant":   s.Tenants[1].Names()[0] == "acme" && *s.Tenants[1].Limits.Weight == 9,
 		"bulk":     s.Arrivals[0].Jobs == 1000 && s.Arrivals[0].At == 10*time.Minute && s.Arrivals[0].Due == 30*time.Minute && s.Arrivals[0].Priority == 2,
@@ -85,7 +85,7 @@ func TestFaultsOfAScenarioNameTheirLine(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]struct{ old, new, says string }{
 		"an unknown field":         {"name:", "title:", `line 1: "title" is not a field of a scenario; there are: name, about, start`},
-		"an unknown setting":       {"{q: {}}", "{q: {speed: 9}}", `line 2: setting "speed": not found; the nearest are lead, paused, rate`},
+		"an unknown setting":       {"{q: {}}", "{q: {speed: 9}}", `line 2: setting "speed": not found; the nearest are paused, rate, ageing`},
 		"a wrong setting":          {"{q: {}}", "{q: {rate: fast}}", `line 2: invalid rate: "fast" is not a rate`},
 		"settings in conflict":     {"{q: {}}", "{q: {backoff_base: 5m}}", `line 2: queue "q": invalid backoff_max`},
 		"a wrong name":             {"{q: {}}", "{q/: {}}", `line 2: invalid queue`},

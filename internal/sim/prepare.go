@@ -62,7 +62,7 @@ func (s *simulation) saveLimitsOf(of tenancy.Limits, said Limits, act sluice.Act
 		return nil
 	}
 	_, err := tenancy.ChangeLimits(s.ctx, s.store, of, act, func(l *tenancy.Limits) error {
-		l.Capacity, l.Rate, l.Burst, l.Weight = said.Capacity, said.Rate, said.Burst, said.Weight
+		l.Concurrency, l.Rate, l.Burst, l.Weight = said.Concurrency, said.Rate, said.Burst, said.Weight
 		return nil
 	})
 	return err
@@ -71,11 +71,11 @@ func (s *simulation) saveLimitsOf(of tenancy.Limits, said Limits, act sluice.Act
 // standing is the limits of a tenant in a queue: the tenant's own, else its tier's, else the
 // queue's.
 type standing struct {
-	tier     string
-	weight   float64
-	capacity int         // 0: no limit
-	rate     sluice.Rate // 0: no rate
-	burst    float64
+	tier        string
+	weight      float64
+	concurrency int         // 0: no limit
+	rate        sluice.Rate // 0: no rate
+	burst       float64
 }
 
 // standings returns the limits of each tenant in a queue. Tenants that are not listed have no tier.
@@ -101,7 +101,7 @@ func (s Scenario) standings(q Queue) func(tenant string) standing {
 
 func (q Queue) standing(own Limits, tier Tier) standing {
 	st := standing{tier: tier.Name, weight: float64(said(1, own.Weight, tier.Limits.Weight))}
-	st.capacity = said(q.Settings.TenantCapacity, own.Capacity, tier.Limits.Capacity)
+	st.concurrency = said(q.Settings.TenantConcurrency, own.Concurrency, tier.Limits.Concurrency)
 	st.rate = said(q.Settings.TenantRate, own.Rate, tier.Limits.Rate)
 	st.burst = flow.Burst(sluice.Settings{Rate: st.rate, Burst: said(q.Settings.TenantBurst, own.Burst, tier.Limits.Burst)})
 	return st

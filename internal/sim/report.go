@@ -222,9 +222,9 @@ func (s *simulation) checks(r Report) []Check {
 				}
 			}
 		}
-		if limit := l.settings.InFlightLimit; limit > 0 {
+		if limit := l.settings.Concurrency; limit > 0 {
 			checks = append(checks, Check{
-				fmt.Sprintf("in-flight limit of queue %s kept", l.name),
+				fmt.Sprintf("concurrency limit of queue %s kept", l.name),
 				fmt.Sprintf("<= %d", limit), fmt.Sprint(l.peak), l.peak <= limit,
 			})
 		}
@@ -240,10 +240,10 @@ func (s *simulation) checks(r Report) []Check {
 func (l *lane) checkTenants() []Check {
 	var capped, over, paced, early int
 	for _, t := range l.order {
-		if t.capacity > 0 {
+		if t.concurrency > 0 {
 			capped++
 		}
-		if t.capacity > 0 && t.peak > t.capacity {
+		if t.concurrency > 0 && t.peak > t.concurrency {
 			over++
 		}
 		if t.pace != nil {
@@ -253,7 +253,7 @@ func (l *lane) checkTenants() []Check {
 	}
 	var checks []Check
 	if capped > 0 {
-		checks = append(checks, Check{fmt.Sprintf("capacities in queue %s kept", l.name), "all", fmt.Sprintf("by %d of %d tenants", capped-over, capped), over == 0})
+		checks = append(checks, Check{fmt.Sprintf("concurrencies in queue %s kept", l.name), "all", fmt.Sprintf("by %d of %d tenants", capped-over, capped), over == 0})
 	}
 	if paced > 0 {
 		checks = append(checks, Check{fmt.Sprintf("rates of tenants in queue %s kept", l.name), fmt.Sprintf("%d tenants", paced), fmt.Sprintf("%d starts too early", early), early == 0})

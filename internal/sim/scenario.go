@@ -49,14 +49,14 @@ type Queue struct {
 
 // Limits are the limits of a tenant, or of each tenant of a tier, in each queue. Nil: not set.
 type Limits struct {
-	Capacity *int
-	Rate     *sluice.Rate
-	Burst    *int
-	Weight   *int
+	Concurrency *int
+	Rate        *sluice.Rate
+	Burst       *int
+	Weight      *int
 }
 
 func (l Limits) set() bool {
-	return l.Capacity != nil || l.Rate != nil || l.Burst != nil || l.Weight != nil
+	return l.Concurrency != nil || l.Rate != nil || l.Burst != nil || l.Weight != nil
 }
 
 // Tier is a class of tenants.

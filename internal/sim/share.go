@@ -18,7 +18,7 @@ type sharing struct {
 }
 
 func (t *tenant) wantsMore() bool {
-	return t.waiting > 0 && (t.capacity == 0 || t.inFlight < t.capacity)
+	return t.waiting > 0 && (t.concurrency == 0 || t.inFlight < t.concurrency)
 }
 
 // see records that a tenant may have begun or ceased to want.

@@ -115,8 +115,8 @@ func TestScenariosOfTenants(t *testing.T) {
 
 // mixed has a bit of everything that is drawn by chance.
 const mixed = `
-queues: {a: {rate: 30/s, burst: 5, fair: true, tenant_capacity: 2}, b: {in_flight_limit: 7}}
-tiers: [{name: PRO, capacity: 4, weight: 3}]
+queues: {a: {rate: 30/s, burst: 5, fair: true, tenant_concurrency: 2}, b: {concurrency: 7}}
+tiers: [{name: PRO, concurrency: 4, weight: 3}]
 tenants: [{name: t, count: 9, tier: PRO}, {name: u, count: 2, rate: 1/s}]
 until: 10m
 arrivals:
@@ -161,10 +161,10 @@ func TestWorkersOfTheSimulationActLikeRealOnes(t *testing.T) {
 		takes            time.Duration
 		settings         string
 	}{
-		"held by the slots":           {1, 7, 200 * time.Millisecond, ""},
-		"held by the rate":            {2, 20, 300 * time.Millisecond, "rate: 25/s, burst: 3"},
-		"held by the in-flight limit": {3, 4, 150 * time.Millisecond, "in_flight_limit: 5"},
-		"slow and rare":               {2, 2, 5 * time.Second, "rate: 20/m"},
+		"held by the slots":             {1, 7, 200 * time.Millisecond, ""},
+		"held by the rate":              {2, 20, 300 * time.Millisecond, "rate: 25/s, burst: 3"},
+		"held by the concurrency limit": {3, 4, 150 * time.Millisecond, "concurrency: 5"},
+		"slow and rare":                 {2, 2, 5 * time.Second, "rate: 20/m"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			const jobs = 400

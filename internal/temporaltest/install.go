@@ -45,7 +45,7 @@ func Install(ctx context.Context) (string, error) {
 		return program, nil // another process built it
 	}
 	if err := build(ctx, source, program); err != nil {
-		return "", fmt.Errorf("build the Temporal server in %s: %w\nName a server that runs already in %s to do without, for example one of «temporal server start-dev», after «go install github.com/temporalio/cli/cmd/temporal@v1.5.1»", source, err, Env)
+		return "", fmt.Errorf("build the Temporal server in %s: %w\nName a server that runs already in %s to do without, for example one of `temporal server start-dev`, after `go install github.com/temporalio/cli/cmd/temporal@v1.5.1`", source, err, Env)
 	}
 	removeUnused(filepath.Dir(program))
 	return program, nil

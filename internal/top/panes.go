@@ -26,7 +26,7 @@ func (m *model) overview(height int) []string {
 		lines = append(lines, m.queueLine(q))
 	}
 	if len(m.snapshot.queues) == 0 && !m.snapshot.at.IsZero() {
-		lines = append(lines, "  no queues; «sluice enqueue QUEUE PAYLOAD» makes one")
+		lines = append(lines, "  no queues; `sluice enqueue QUEUE PAYLOAD` makes one")
 	}
 	if rest := len(m.snapshot.queues) - last; rest > 0 {
 		lines = append(lines, faint.Render(fmt.Sprintf("  … and %d more", rest)))
@@ -57,8 +57,8 @@ func (q queueRow) oldest() string {
 func (m *model) queueLine(q queueRow) string {
 	state := q.state()
 	flight := bounded(q.InFlight)
-	if q.Settings.InFlightLimit > 0 {
-		flight += "/" + draw.ShortCount(q.Settings.InFlightLimit)
+	if q.Settings.Concurrency > 0 {
+		flight += "/" + draw.ShortCount(q.Settings.Concurrency)
 	}
 	done := rate(q.Rate)
 	if !q.Settings.Rate.IsZero() {
@@ -117,7 +117,7 @@ func (m *model) holderLines() []string {
 		lines = append(lines, strings.Split(line, "\n")...)
 	}
 	if len(m.snapshot.holders) == 0 && !m.snapshot.at.IsZero() {
-		lines = append(lines, warning.Render("  nobody works: «sluice work QUEUE -- COMMAND» starts a worker, «sluice upkeep» upkeep"))
+		lines = append(lines, warning.Render("  nobody works: `sluice work QUEUE -- COMMAND` starts a worker, `sluice upkeep` upkeep"))
 	}
 	return lines
 }
@@ -128,8 +128,8 @@ func (m *model) tenantLines() []string {
 	lines := []string{"", bold.Render("  " + row(tenantWidths, "TENANT", "QUEUE", "FLIGHT", "RATE"))}
 	for _, t := range m.snapshot.tenants {
 		flight, limit := draw.ShortCount(t.InFlight), "-"
-		if t.EffectiveLimits.Capacity > 0 {
-			flight += "/" + draw.ShortCount(t.EffectiveLimits.Capacity)
+		if t.EffectiveLimits.Concurrency > 0 {
+			flight += "/" + draw.ShortCount(t.EffectiveLimits.Concurrency)
 		}
 		if !t.EffectiveLimits.Rate.IsZero() {
 			limit = t.EffectiveLimits.Rate.String()
@@ -158,7 +158,7 @@ func (m *model) alertLines() []string {
 		lines = append(lines, "  "+style.Render(text))
 	}
 	if len(m.snapshot.alerts) == 0 {
-		lines = append(lines, "  none fires and none is pending; «sluice alerts rules» lists what is looked at")
+		lines = append(lines, "  none fires and none is pending; `sluice alerts rules` lists what is looked at")
 	}
 	return lines
 }
@@ -186,11 +186,11 @@ func flowText(s sluice.Settings) string {
 	if !s.Rate.IsZero() {
 		parts = append(parts, fmt.Sprintf("rate %s", s.Rate))
 	}
-	if s.InFlightLimit > 0 {
-		parts = append(parts, "in flight at most "+draw.ShortCount(s.InFlightLimit))
+	if s.Concurrency > 0 {
+		parts = append(parts, "in flight at most "+draw.ShortCount(s.Concurrency))
 	}
-	if s.TenantCapacity > 0 {
-		parts = append(parts, "per tenant "+draw.ShortCount(s.TenantCapacity))
+	if s.TenantConcurrency > 0 {
+		parts = append(parts, "per tenant "+draw.ShortCount(s.TenantConcurrency))
 	}
 	if s.Engine != "" {
 		parts = append(parts, "engine "+s.Engine)

@@ -34,7 +34,7 @@ type tenantRow struct {
 }
 
 func (t tenantRow) full() bool {
-	return t.EffectiveLimits.Capacity > 0 && t.InFlight >= t.EffectiveLimits.Capacity
+	return t.EffectiveLimits.Concurrency > 0 && t.InFlight >= t.EffectiveLimits.Concurrency
 }
 
 // tenantsShown is how many tenants of a queue are read.

@@ -43,7 +43,7 @@ func busy() snapshot {
 	return snapshot{
 		at: at, took: 12 * time.Millisecond, tended: true,
 		queues: []queueRow{
-			{workers: 2, Queue: queue("payments", func(s *sluice.Settings) { s.InFlightLimit, s.Rate = 200, sluice.RatePerSecond(500) }), Summary: minute(stat.Summary{
+			{workers: 2, Queue: queue("payments", func(s *sluice.Settings) { s.Concurrency, s.Rate = 200, sluice.RatePerSecond(500) }), Summary: minute(stat.Summary{
 				Counted: true, Depth: sluice.Depth{Ready: 12430, Dead: 3}, OldestAge: 182 * time.Second, InFlight: 120, Rate: 398,
 				Counts: stat.Counts{Enqueued: 24612}, Run: stat.Quantiles{P95: 41 * time.Millisecond},
 			})},
@@ -56,8 +56,8 @@ func busy() snapshot {
 			{ID: "web-1:4712:99887766", Role: presence.RoleUpkeep, Seen: at},
 		},
 		tenants: tenantRows([]sluice.Flow{{Queue: "payments", Tenants: []sluice.TenantFlow{
-			{Tenant: "globex", InFlight: 80, EffectiveLimits: sluice.EffectiveLimits{Capacity: 100, Rate: sluice.RatePerSecond(20)}},
-			{Tenant: "acme", InFlight: 5, EffectiveLimits: sluice.EffectiveLimits{Capacity: 5}},
+			{Tenant: "globex", InFlight: 80, EffectiveLimits: sluice.EffectiveLimits{Concurrency: 100, Rate: sluice.RatePerSecond(20)}},
+			{Tenant: "acme", InFlight: 5, EffectiveLimits: sluice.EffectiveLimits{Concurrency: 5}},
 			{Tenant: "nobody-in-particular", InFlight: 2},
 		}}}),
 		alerts: alertsShown([]alert.Alert{
@@ -174,7 +174,7 @@ func TestAQuestionCanBeMendedAndLeft(t *testing.T) {
 	m.Update(snapshotMsg{snapshot: busy()})
 	keys(m, "p", "a", "b", "backspace", "q")
 	if m.asks == nil || m.asks.answer != "aq" {
-		t.Fatalf("the open question is %+v, want the answer «aq»", m.asks)
+		t.Fatalf("the open question is %+v, want the answer `aq`", m.asks)
 	}
 	keys(m, "esc")
 	if m.asks != nil {

@@ -49,7 +49,7 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 			l.window.Take(request, len(jobs), settings, now, now)
 		}
 	}
-	untilNext := func() (time.Duration, error) { return s.untilNext(l, now.Add(request.Lead)), nil }
+	untilNext := func() (time.Duration, error) { return s.untilNext(l, now.Add(request.ClaimAhead)), nil }
 	out, err := room.Answer(len(jobs), request.Limit, untilNext)
 	if l.byTenant && !out.Limited && len(jobs) < request.Limit {
 		out.NextDue, _ = untilNext()
@@ -112,7 +112,7 @@ func (s *Store) take(w *waiting, request sluice.ClaimRequest, limit int, now tim
 	var jobs []*sluice.Claim
 	for _, priority := range request.Priorities() {
 		for len(jobs) < limit {
-			j := s.nextDue(&w[priority], now, request.Lead)
+			j := s.nextDue(&w[priority], now, request.ClaimAhead)
 			if j == nil {
 				break
 			}
@@ -258,7 +258,7 @@ func (s *Store) Renew(ctx context.Context, renewals []sluice.Renewal) ([]sluice.
 	return lost, nil
 }
 
-// Intend records the runs that a dispatcher is about to request from an engine.
+// RecordIntent records the runs that a dispatcher is about to request from an engine.
 func (s *Store) RecordIntent(ctx context.Context, intents []engine.Intent) ([]error, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {

@@ -40,7 +40,7 @@ func (s *Store) flow(queue string, topTenants int) sluice.Flow {
 	}
 	for _, n := range l.lines {
 		if n.Full {
-			out.AtCapacity++
+			out.AtLimit++
 		}
 	}
 	byTenant := s.byTenant(queue)

@@ -141,13 +141,13 @@ func (s *Store) EffectiveLimits(ctx context.Context, queue sluice.Queue, tenants
 // claimByTenant claims up to limit jobs of a queue, its tenants in turns.
 func (s *Store) claimByTenant(l *lane, request sluice.ClaimRequest, limit int, now time.Time) ([]*sluice.Claim, error) {
 	for _, n := range l.lines {
-		if !n.Active && !n.WakeAt.IsZero() && !n.WakeAt.After(now.Add(request.Lead)) {
+		if !n.Active && !n.WakeAt.IsZero() && !n.WakeAt.After(now.Add(request.ClaimAhead)) {
 			n.Wake(l.mark)
 		}
 	}
 	serving := &serving{store: s, lane: l, request: request, now: now}
 	var err error
-	l.mark, err = flow.Serve(limit, l.mark, now, request.Lead, &flow.Width{}, serving)
+	l.mark, err = flow.Serve(limit, l.mark, now, request.ClaimAhead, &flow.Width{}, serving)
 	return serving.jobs, err
 }
 

@@ -105,8 +105,8 @@ func (s *Store) Outlook(ctx context.Context, id sluice.ID) (explain.Outlook, err
 	bucket := l.bucket.Filled(settings, out.Now)
 	out.Tokens, out.TokenWait = bucket.Tokens, l.window.Wait(settings, bucket, out.Now)
 	s.tenantOutlook(&out, l, job)
-	out.StrayRuns = s.straysOf(id)
-	out.StrayRuns = out.StrayRuns[:min(len(out.StrayRuns), explain.HoldingLimit)]
+	out.OrphanRuns = s.straysOf(id)
+	out.OrphanRuns = out.OrphanRuns[:min(len(out.OrphanRuns), explain.HoldingLimit)]
 	if job.State != sluice.StateQueued {
 		return out, nil
 	}
@@ -169,7 +169,7 @@ func (s *Store) Depth(ctx context.Context, queue string, limit int) (sluice.Dept
 			s.count(&d, j, limit)
 		}
 	}
-	d.StrayRuns = min(s.lane(queue).stray, limit)
+	d.OrphanRuns = min(s.lane(queue).stray, limit)
 	return d, nil
 }
 

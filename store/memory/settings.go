@@ -243,7 +243,7 @@ func (s *Store) Holders(ctx context.Context) ([]presence.Holder, error) {
 	return byName(s.holders, func(h presence.Holder) string { return h.ID }), nil
 }
 
-// Lead elects the holder for tasks that are free or already its own.
+// ClaimAhead elects the holder for tasks that are free or already its own.
 func (s *Store) Elect(ctx context.Context, holder string, tasks []string, lease time.Duration) ([]string, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {

@@ -38,7 +38,7 @@ func inTurn(a, b engine.OrphanRun) int {
 	return cmp.Or(a.CancelledAt.Compare(b.CancelledAt), bytes.Compare(a.JobID[:], b.JobID[:]), cmp.Compare(a.Ref, b.Ref))
 }
 
-// StrayRuns lists orphan runs: runs that may be open although their jobs have ended.
+// OrphanRuns lists orphan runs: runs that may be open although their jobs have ended.
 func (s *Store) OrphanRuns(ctx context.Context, queue string, after engine.OrphanRun, limit int) ([]engine.OrphanRun, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Store) waitsForRun(id sluice.ID) bool {
 	return slices.ContainsFunc(s.strays, func(run engine.OrphanRun) bool { return run.JobID == id && !run.Beside })
 }
 
-// ForgetStrayRuns deletes orphan runs that have ended, and unblocks the jobs that waited for them.
+// ForgetOrphanRuns deletes orphan runs that have ended, and unblocks the jobs that waited for them.
 func (s *Store) ForgetOrphanRuns(ctx context.Context, runs []engine.OrphanRun) error {
 	leave, err := s.enter(ctx)
 	if err != nil {

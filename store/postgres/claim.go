@@ -87,7 +87,7 @@ func (s *Store) claimPlain(ctx context.Context, request sluice.ClaimRequest) (ou
 	if request.Limit == 0 {
 		return s.tellOnly(ctx, request)
 	}
-	walk := s.marks.walk(request.Queue, request.Lead)
+	walk := s.marks.walk(request.Queue, request.ClaimAhead)
 	out.Jobs, err = s.claimAlong(ctx, s.pool, walk, request, request.Limit, time.Time{})
 	if err != nil {
 		return sluice.Claimed{}, false, err
@@ -136,7 +136,7 @@ func (w walk) claim(ctx context.Context, db rowsQuerier, request sluice.ClaimReq
 	begun := time.Now()
 	order, dueAts, ids := w.inOrder(request.Priorities())
 	jobs, err := list(ctx, db, claimScanner(request), claimSQL, w.queue, order, dueAts, ids,
-		limit, [16]byte(request.Token), request.Holder, request.Lease, !at.IsZero(), nullTime(at), request.Lead, request.Engine)
+		limit, [16]byte(request.Token), request.Holder, request.Lease, !at.IsZero(), nullTime(at), request.ClaimAhead, request.Engine)
 	w.marks.walked(w.key, time.Since(begun), w.untilFront == 0) // also if the claim failed because it took so long
 	slices.SortFunc(jobs, inClaimOrder)
 	return jobs, err

@@ -22,7 +22,7 @@ var dispatchesSQL string
 //go:embed sql/dispatches_look.sql
 var dispatchesLookSQL string
 
-// Intend records the runs that a dispatcher is about to request from an engine.
+// RecordIntent records the runs that a dispatcher is about to request from an engine.
 func (s *Store) RecordIntent(ctx context.Context, intents []engine.Intent) ([]error, error) {
 	errs := make([]error, len(intents))
 	for _, round := range intentRounds(intents, errs) {

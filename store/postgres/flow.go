@@ -72,7 +72,7 @@ func scanFlow(row pgx.CollectableRow) (flowRow, error) {
 	var filledAt pgtype.Timestamptz
 	s := &out.settings
 	err := row.Scan(&out.Queue, &out.now, &rate, &ratePer, &s.Burst, &tokens, &filledAt, &out.byTenant,
-		&s.TenantCapacity, &tenantRate, &tenantRatePer, &s.TenantBurst, &out.AtCapacity)
+		&s.TenantConcurrency, &tenantRate, &tenantRatePer, &s.TenantBurst, &out.AtLimit)
 	s.Rate, s.TenantRate = sluice.StoredRate(rate, ratePer), sluice.StoredRate(tenantRate, tenantRatePer)
 	if !s.Rate.IsZero() {
 		out.Tokens = flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}.Filled(*s, out.now).Tokens

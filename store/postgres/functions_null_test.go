@@ -10,7 +10,7 @@ import (
 )
 
 // nullCalls has a call of each function that the database would carry out, and of each argument what a null in its place
-// leads to: a code, or why it may be missing. «ID» and «TOKEN» are those of a job that the caller holds.
+// leads to: a code, or why it may be missing. `ID` and `TOKEN` are those of a job that the caller holds.
 var nullCalls = map[string]struct {
 	role      string
 	arguments string // name=value=outcome, one a line

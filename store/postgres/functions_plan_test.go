@@ -20,7 +20,7 @@ func TestPlansOfFunctionsHoldWhenTheStoreFills(t *testing.T) {
 	settings := map[string]func(*sluice.Settings){
 		"plain": func(*sluice.Settings) {},
 		"limited": func(s *sluice.Settings) {
-			s.Rate, s.InFlightLimit = sluice.Rate{Jobs: 1_000_000, Per: time.Minute}, 1_000
+			s.Rate, s.Concurrency = sluice.Rate{Jobs: 1_000_000, Per: time.Minute}, 1_000
 		},
 		"fair": func(s *sluice.Settings) { s.Fair = true },
 	}

@@ -29,7 +29,7 @@ import (
 //
 // There are no functions for the rest, which goes the way of programs: the settings of queues, tiers and tenants; plans;
 // cancel, reschedule and prune; expire, mend and the counts of waves, which are upkeep's; what an engine is asked
-// (Intend, Dispatches, StrayRuns); claims of jobs before they are due; and looking jobs and the audit up.
+// (RecordIntent, Dispatches, OrphanRuns); claims of jobs before they are due; and looking jobs and the audit up.
 type functionStore struct {
 	*postgres.Store
 }
@@ -194,7 +194,7 @@ func jsonOf(j sluice.Insert) []byte {
 	return slices.Concat(text[:len(text)-1], []byte(`,"payload":`), j.Payload, []byte("}"))
 }
 
-// optional are the fields that have no value of their own for «not said», by the names of the functions' arguments. Nil:
+// optional are the fields that have no value of their own for `not said`, by the names of the functions' arguments. Nil:
 // not said.
 func optional(j sluice.Insert) map[string]any {
 	fields := map[string]any{"key_window": nil, "delay": nil, "due_at": nil, "expires_at": nil, "labels": nil, "max_attempts": nil}
@@ -265,7 +265,7 @@ func textsOf[T fmt.Stringer](ids []T) []string {
 }
 
 func (s functionStore) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
-	if len(request.Queues) > 0 || request.Lead > 0 || request.Engine != "" || request.Tells { // what workers in other languages do not say
+	if len(request.Queues) > 0 || request.ClaimAhead > 0 || request.Engine != "" || request.Tells { // what workers in other languages do not say
 		return s.Store.Claim(ctx, request)
 	}
 	jobs, err := again(func() ([]*sluice.Claim, error) {

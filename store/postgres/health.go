@@ -94,7 +94,7 @@ func (c *examination) at(ctx context.Context, one inspection) error {
 
 func (c *examination) unseen(check string, err error) {
 	why := "what cannot be seen cannot be mended"
-	mend := "look again in a minute; a statement that locks the table, such as «alter table», may be at work"
+	mend := "look again in a minute; a statement that locks the table, such as `alter table`, may be at work"
 	if !errors.Is(err, context.DeadlineExceeded) {
 		mend = "mend what the server says"
 	}

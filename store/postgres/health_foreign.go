@@ -37,7 +37,7 @@ func (c *examination) foreign(ctx context.Context) error {
 	for _, row := range rows {
 		if row.OnTable == "" {
 			c.Find(health.SeverityNote, "foreign", "the "+row.Kind+" "+brief(row.Name)+" in the schema sluice is not Sluice's",
-				"a later migration may want the name, and «drop schema» takes it along", "keep it in another schema: drop "+row.Kind+" sluice."+name(row.Name))
+				"a later migration may want the name, and `drop schema` takes it along", "keep it in another schema: drop "+row.Kind+" sluice."+name(row.Name))
 			continue
 		}
 		what := "the " + row.Kind + " " + brief(row.Name) + " on the table " + row.OnTable + " is not Sluice's"

@@ -66,7 +66,7 @@ func (c *examination) reads(ctx context.Context) error {
 	c.Find(health.SeverityNote, "grant", "the role "+c.on.Role+" only reads", "commands that change something are refused", "")
 	if len(unread) > 0 {
 		c.Find(health.SeverityError, "grant", fmt.Sprintf("the role %s may not read all of %s", c.on.Role, strings.Join(unread, ", ")),
-			"commands that need it fail with «permission denied»", "as the owner of the schema: "+grantReader(c.on.Role))
+			"commands that need it fail with `permission denied`", "as the owner of the schema: "+grantReader(c.on.Role))
 	}
 	return nil
 }
@@ -126,11 +126,11 @@ func (c *examination) writes(ctx context.Context) error {
 	excess := slices.DeleteFunc(slices.Clone(rows), func(r grantRow) bool { return !isExcess(r) })
 	if len(missing) > 0 {
 		c.Find(health.SeverityError, "grant", fmt.Sprintf("the role %s may not %s", c.on.Role, firstGrants(missing)),
-			"calls that need it fail with «permission denied»", grantStatements(missing, "grant", "to "+name(c.on.Role)))
+			"calls that need it fail with `permission denied`", grantStatements(missing, "grant", "to "+name(c.on.Role)))
 	}
 	if len(excess) > 0 {
 		c.Find(health.SeverityWarning, "grant", fmt.Sprintf("the role %s may %s", c.on.Role, firstGrants(excess)),
-			"the audit is only added to: with this right its entries can be changed, which only «sluice audit verify» notices",
+			"the audit is only added to: with this right its entries can be changed, which only `sluice audit verify` notices",
 			grantStatements(excess, "revoke", "from "+name(c.on.Role)))
 	}
 	if len(rows) == 0 {

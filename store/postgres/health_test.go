@@ -95,7 +95,7 @@ func (p *patient) suffer(t *testing.T, one trouble) {
 		}
 		mended := found
 		if found, is = p.await(one, mended.Repair); is && found.Repair == mended.Repair {
-			t.Fatalf("«%s» does not mend it: %+v", mended.Repair, found)
+			t.Fatalf("`%s` does not mend it: %+v", mended.Repair, found)
 		}
 	}
 }

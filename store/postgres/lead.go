@@ -15,7 +15,7 @@ var leadSQL string
 //go:embed sql/leads.sql
 var leadsSQL string
 
-// Lead elects a holder for tasks by a row with a lease. No session is involved, so the election works behind any
+// ClaimAhead elects a holder for tasks by a row with a lease. No session is involved, so the election works behind any
 // pooler.
 func (s *Store) Elect(ctx context.Context, holder string, tasks []string, lease time.Duration) (leads []string, err error) {
 	err = s.call(ctx, "lead", func(ctx context.Context, _ bool) error {

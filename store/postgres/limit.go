@@ -43,7 +43,7 @@ func (l *limits) forget(queue string) { l.queues.Delete(queue) }
 // claimLimited claims from a queue with limits, one claim at a time. Jobs in flight are counted under the lock, so
 // no other claim can add to them. Jobs that end meanwhile only make more room.
 func (s *Store) claimLimited(ctx context.Context, request sluice.ClaimRequest) (out sluice.Claimed, limited bool, err error) {
-	walk := s.marks.walk(request.Queue, request.Lead)
+	walk := s.marks.walk(request.Queue, request.ClaimAhead)
 	var locked *gate
 	err = s.pipelined(ctx, func(tx *pipeline) error {
 		asked := time.Now()
@@ -174,9 +174,9 @@ func scanGate(row pgx.CollectableRow) (gate, error) {
 	var rate, tenantRate float64
 	var ratePer, tenantRatePer, ahead int64
 	var filledAt, claimedAt, from, since, wakesFrom, turnsSince, changedAt, permitsFrom pgtype.Timestamptz
-	err := row.Scan(&g.settings.Paused, &rate, &ratePer, &g.settings.Burst, &g.settings.InFlightLimit, &g.version,
+	err := row.Scan(&g.settings.Paused, &rate, &ratePer, &g.settings.Burst, &g.settings.Concurrency, &g.version,
 		&g.bucket.Tokens, &filledAt, &claimedAt, &from, &g.count.version, &since, &g.now,
-		&g.settings.TenantCapacity, &tenantRate, &tenantRatePer, &g.settings.TenantBurst, &g.byTenant,
+		&g.settings.TenantConcurrency, &tenantRate, &tenantRatePer, &g.settings.TenantBurst, &g.byTenant,
 		&g.turns.mark.Turn, &g.turns.mark.Tenant, &wakesFrom, &turnsSince, &changedAt, &g.engine, &permitsFrom, &ahead)
 	g.settings.Rate, g.settings.TenantRate = sluice.StoredRate(rate, ratePer), sluice.StoredRate(tenantRate, tenantRatePer)
 	g.turns.wakesFrom, g.changed = timeOf(wakesFrom), timeOf(changedAt)
@@ -280,10 +280,10 @@ func (g *gate) keep(tx *pipeline, queue string) {
 
 // inFlight counts the jobs in flight up to the limit, and notes the place from which to count.
 func (g *gate) inFlight(ctx context.Context, tx *pipeline, queue string) (int, error) {
-	if g.settings.InFlightLimit == 0 {
+	if g.settings.Concurrency == 0 {
 		return 0, nil
 	}
-	rows, err := query(ctx, tx, inFlightSQL, queue, g.settings.InFlightLimit, nullTime(g.count.from))
+	rows, err := query(ctx, tx, inFlightSQL, queue, g.settings.Concurrency, nullTime(g.count.from))
 	if err != nil {
 		return 0, err
 	}

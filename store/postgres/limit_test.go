@@ -20,7 +20,7 @@ func openLimited(t *testing.T, limit, n int) *postgres.Store {
 	store := openStore(t, migrated.Copy(t))
 	client := sluice.NewClient(store, sluice.ClientOptions{})
 	settings := sluice.DefaultSettings()
-	settings.InFlightLimit = limit
+	settings.Concurrency = limit
 	if _, err := client.EnsureQueue(t.Context(), "q", settings, sluice.Act{By: "test"}); err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func scanLimits(row pgx.CollectableRow, before ...any) (tenancy.Limits, error) {
 	var rate *float64
 	var ratePer *int64
 	var until, pausedUntil pgtype.Timestamptz
-	err := row.Scan(append(before, &l.Queue, &l.Tier, &l.Tenant, &l.Capacity, &rate, &ratePer, &l.Burst, &l.Weight, &until,
+	err := row.Scan(append(before, &l.Queue, &l.Tier, &l.Tenant, &l.Concurrency, &rate, &ratePer, &l.Burst, &l.Weight, &until,
 		&l.Paused, &pausedUntil, &l.Version, &l.ChangedAt, &l.ChangedBy, &l.Reason)...)
 	if rate != nil {
 		l.Rate = new(sluice.StoredRate(*rate, orZero(ratePer)))
@@ -90,7 +90,7 @@ func (s *Store) SaveTenantLimits(ctx context.Context, limits tenancy.Limits, act
 			}
 			rate, ratePer := limits.Rate.Columns()
 			saved.Version, saved.ChangedAt, err = savedRow(ctx, tx, tenantLimitsSaveSQL, limits.Queue, limits.Tier, limits.Tenant,
-				limits.Capacity, rate, limits.Burst, limits.Weight, nullTime(limits.Until), limits.Paused,
+				limits.Concurrency, rate, limits.Burst, limits.Weight, nullTime(limits.Until), limits.Paused,
 				nullTime(limits.PausedUntil), limits.Version, act.By, act.Reason, ratePer)
 			if err != nil {
 				return err

@@ -105,7 +105,7 @@ func (s *Store) serve(ctx context.Context, tx *pipeline, g *gate, stray walk, re
 	v := &serving{store: s, tx: tx, gate: g, request: request, lines: make(map[*flow.Line]*lineRow)}
 	var err error
 	width, _ := s.widths.LoadOrStore(request.Queue, &flow.Width{})
-	g.turns.mark, err = flow.Serve(limit, g.turns.mark, g.now, request.Lead, width.(*flow.Width), contextual{v, ctx})
+	g.turns.mark, err = flow.Serve(limit, g.turns.mark, g.now, request.ClaimAhead, width.(*flow.Width), contextual{v, ctx})
 	return v.jobs, err
 }
 
@@ -307,9 +307,9 @@ func (v contextual) count(lines []*flow.Line) error {
 	var most []int32
 	var from []*time.Time
 	for _, l := range lines {
-		if l.EffectiveLimits.Capacity > 0 {
+		if l.EffectiveLimits.Concurrency > 0 {
 			limited[l.Tenant] = l
-			tenants, most = append(tenants, l.Tenant), append(most, int32(l.EffectiveLimits.Capacity))
+			tenants, most = append(tenants, l.Tenant), append(most, int32(l.EffectiveLimits.Concurrency))
 			from = append(from, nullTime(v.lines[l].countedFrom))
 		}
 	}
@@ -361,7 +361,7 @@ func (v contextual) Claim(lines []*flow.Line) error {
 		order = append(order, int16(priority))
 	}
 	jobs, err := list(v.ctx, v.tx, claimScanner(v.request), lineClaimSQL, v.request.Queue, tenants, shares, waiting, dueAts, ids, order,
-		[16]byte(v.request.Token), v.request.Holder, v.request.Lease, v.gate.at, v.request.Lead, nearCapacity(lines))
+		[16]byte(v.request.Token), v.request.Holder, v.request.Lease, v.gate.at, v.request.ClaimAhead, nearLimit(lines))
 	v.walked(lines, time.Since(begun))
 	if err == nil {
 		jobs, err = v.store.existing(v.ctx, v.tx, v.request, jobs)
@@ -380,12 +380,12 @@ func (v contextual) Claim(lines []*flow.Line) error {
 	return nil
 }
 
-// nearCapacity returns the tenants that will have at least half of their limit in flight. The ends of their jobs
+// nearLimit returns the tenants that will have at least half of their limit in flight. The ends of their jobs
 // leave hints, because they may make room.
-func nearCapacity(lines []*flow.Line) []string {
+func nearLimit(lines []*flow.Line) []string {
 	near := []string{}
 	for _, l := range lines {
-		if l.EffectiveLimits.Capacity > 0 && 2*(l.Held+l.Share) >= l.EffectiveLimits.Capacity {
+		if l.EffectiveLimits.Concurrency > 0 && 2*(l.Held+l.Share) >= l.EffectiveLimits.Concurrency {
 			near = append(near, l.Tenant)
 		}
 	}

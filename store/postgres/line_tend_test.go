@@ -236,17 +236,17 @@ func TestHintsStayWhileJobsStandInLine(t *testing.T) {
 	}
 }
 
-// TestEndThatWasToldWhileTenantsDidNotTakeTurnsIsNotForgotten has a line that sleeps at its capacity while its queue is
+// TestEndThatWasToldWhileTenantsDidNotTakeTurnsIsNotForgotten has a line that sleeps at its concurrency while its queue is
 // taken out of turns. What upkeep takes in then is the only word of the room.
 func TestEndThatWasToldWhileTenantsDidNotTakeTurnsIsNotForgotten(t *testing.T) {
 	t.Parallel()
-	store := openFair(t, func(s *sluice.Settings) { s.TenantCapacity = 1 })
+	store := openFair(t, func(s *sluice.Settings) { s.TenantConcurrency = 1 })
 	enqueueOf(t, store, 3, sluice.EnqueueOptions{}, "a")
 	claimed(t, store, 1)
 	if got := claimed(t, store, 1); len(got) != 0 {
-		t.Fatalf("claimed %v beyond the capacity", got)
+		t.Fatalf("claimed %v beyond the concurrency", got)
 	}
-	run(t, store, "update sluice.queue set fair = false, tenant_capacity = 0")
+	run(t, store, "update sluice.queue set fair = false, tenant_concurrency = 0")
 	run(t, store, "delete from sluice.hint")
 	complete(t, store, 1)
 	run(t, store, "update sluice.hint set at = at - interval '1 hour'")

@@ -134,7 +134,7 @@ func inFlight(t *testing.T, store *postgres.Store) (n int) {
 // the queue's row, which is written once a second.
 func TestCapacityIsKeptAlthoughTheClockWasSetBack(t *testing.T) {
 	t.Parallel()
-	store := openFair(t, func(s *sluice.Settings) { s.TenantCapacity = 3 })
+	store := openFair(t, func(s *sluice.Settings) { s.TenantConcurrency = 3 })
 	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "a")
 	claimed(t, store, 1)
 	complete(t, store, 1)
@@ -165,7 +165,7 @@ func TestCapacityIsKeptBesideAClaimThatBeganBeforeTenantsWereToldApart(t *testin
 	for name, tellApart := range map[string]func(t *testing.T, store *postgres.Store, client *sluice.Client, apart bool) error{
 		"by settings": func(t *testing.T, _ *postgres.Store, client *sluice.Client, apart bool) error {
 			_, err := client.ChangeSettings(t.Context(), "q", act, func(s *sluice.Settings) error {
-				s.TenantCapacity = map[bool]int{true: 1}[apart]
+				s.TenantConcurrency = map[bool]int{true: 1}[apart]
 				return nil
 			})
 			return err
@@ -175,7 +175,7 @@ func TestCapacityIsKeptBesideAClaimThatBeganBeforeTenantsWereToldApart(t *testin
 				return tenancy.Delete(t.Context(), store, "a", act)
 			}
 			_, err := tenancy.ChangeLimits(t.Context(), store, tenancy.Limits{Queue: "q", Tenant: "a"}, act, func(l *tenancy.Limits) error {
-				l.Capacity = new(1)
+				l.Concurrency = new(1)
 				return nil
 			})
 			return err
@@ -241,7 +241,7 @@ func TestLinesWakeHoweverFarTheTurnsAre(t *testing.T) {
 // says that it did not come to the others.
 func TestManyHintsAreTakenInAtOnce(t *testing.T) {
 	t.Parallel()
-	store := openFair(t, func(s *sluice.Settings) { s.TenantCapacity = 1 })
+	store := openFair(t, func(s *sluice.Settings) { s.TenantConcurrency = 1 })
 	enqueueOf(t, store, 2, sluice.EnqueueOptions{}, "full")
 	claimed(t, store, 1)
 	run(t, store, "insert into sluice.hint (queue, tenant, jobs, room) select 'q', 'full', 32, false from generate_series(1, 3500)")
@@ -319,11 +319,11 @@ func TestLineThatIsMadeWhileItsTenantIsResumedDoesNotSleepOn(t *testing.T) {
 	}
 }
 
-// TestEndsAreToldOnlyNearTheCapacity claims some jobs far from the capacity, whose ends nobody is told of, and then
+// TestEndsAreToldOnlyNearTheCapacity claims some jobs far from the concurrency, whose ends nobody is told of, and then
 // as many as may be: the line must wake all the same when one of the first ends.
 func TestEndsAreToldOnlyNearTheCapacity(t *testing.T) {
 	t.Parallel()
-	store := openFair(t, func(s *sluice.Settings) { s.TenantCapacity = 10 })
+	store := openFair(t, func(s *sluice.Settings) { s.TenantConcurrency = 10 })
 	enqueueOf(t, store, 20, sluice.EnqueueOptions{}, "a")
 	hints := func() (n int) {
 		t.Helper()
@@ -335,10 +335,10 @@ func TestEndsAreToldOnlyNearTheCapacity(t *testing.T) {
 	claimed(t, store, 2)
 	complete(t, store, 2)
 	if n := hints(); n != 0 {
-		t.Errorf("%d ends were told of a tenant who is far from the capacity", n)
+		t.Errorf("%d ends were told of a tenant who is far from the concurrency", n)
 	}
 	if claimed(t, store, 2); claimed(t, store, 20)["a"] != 8 || claimed(t, store, 20)["a"] != 0 {
-		t.Fatalf("%d are in flight, want the capacity of 10", inFlight(t, store))
+		t.Fatalf("%d are in flight, want the concurrency of 10", inFlight(t, store))
 	}
 	run(t, store, "delete from sluice.live where id in (select id from sluice.live where state = 'claimed' order by claimed_at limit 1)")
 	for begun := time.Now(); claimed(t, store, 20)["a"] != 1; {
@@ -348,6 +348,6 @@ func TestEndsAreToldOnlyNearTheCapacity(t *testing.T) {
 	}
 	complete(t, store, 8)
 	if n := hints(); n == 0 {
-		t.Error("no end was told of a tenant who is at the capacity")
+		t.Error("no end was told of a tenant who is at the concurrency")
 	}
 }

@@ -141,7 +141,7 @@ func (s *Store) Outlook(ctx context.Context, id sluice.ID) (explain.Outlook, err
 		return row.Outlook, err
 	}
 	err = s.call(ctx, "look at a job's runs", func(ctx context.Context, _ bool) (err error) {
-		row.StrayRuns, err = list(ctx, s.pool, scanStray, strayOfSQL, [16]byte(id), explain.HoldingLimit)
+		row.OrphanRuns, err = list(ctx, s.pool, scanStray, strayOfSQL, [16]byte(id), explain.HoldingLimit)
 		return err
 	})
 	if err == nil && !row.settings.Rate.IsZero() {
@@ -188,7 +188,7 @@ func scanTurn(row pgx.CollectableRow) (turnRow, error) {
 	out.Now, out.Ahead = out.Now.UTC(), int(ahead.Int64)
 	out.settings = sluice.Settings{
 		Rate: sluice.StoredRate(rate.Float64, ratePer.Int64), Burst: int(burst.Int64),
-		TenantCapacity: int(tenantCapacity.Int64), TenantRate: sluice.StoredRate(tenantRate.Float64, tenantRatePer.Int64), TenantBurst: int(tenantBurst.Int64),
+		TenantConcurrency: int(tenantCapacity.Int64), TenantRate: sluice.StoredRate(tenantRate.Float64, tenantRatePer.Int64), TenantBurst: int(tenantBurst.Int64),
 	}
 	out.line = flow.Bucket{Tokens: tenantTokens.Float64, FilledAt: timeOf(tenantFilledAt)}
 	out.bucket = flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}.Filled(out.settings, out.Now)
@@ -206,7 +206,7 @@ func (s *Store) Depth(ctx context.Context, queue string, limit int) (sluice.Dept
 		}
 		var oldest pgtype.Timestamptz
 		_, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (struct{}, error) {
-			return struct{}{}, row.Scan(&d.Ready, &d.Scheduled, &d.Blocked, &d.Claimed, &d.Dispatched, &d.Uncertain, &d.StrayRuns, &d.Dead, &oldest)
+			return struct{}{}, row.Scan(&d.Ready, &d.Scheduled, &d.Blocked, &d.Claimed, &d.Dispatched, &d.Uncertain, &d.OrphanRuns, &d.Dead, &oldest)
 		})
 		d.OldestDue = timeOf(oldest)
 		return err

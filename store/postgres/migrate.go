@@ -220,7 +220,7 @@ func (s *Store) checkSchema(ctx context.Context) error {
 	_, err = migrate(ctx, conn.Conn())
 	var server *pgconn.PgError
 	if errors.As(err, &server) && server.Code == "42501" {
-		return fmt.Errorf("this role may not change the schema; run «sluice migrate» as its owner: %w", err)
+		return fmt.Errorf("this role may not change the schema; run `sluice migrate` as its owner: %w", err)
 	}
 	return err
 }

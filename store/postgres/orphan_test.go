@@ -14,9 +14,9 @@ import (
 // orphanQueues are settings that make claims go each of their ways.
 var orphanQueues = map[string]func(*sluice.Settings){
 	"plain":     func(*sluice.Settings) {},
-	"in flight": func(s *sluice.Settings) { s.InFlightLimit = 2 },
+	"in flight": func(s *sluice.Settings) { s.Concurrency = 2 },
 	"rate":      func(s *sluice.Settings) { s.Rate = sluice.Rate{Jobs: 1000, Per: time.Second} },
-	"in turns":  func(s *sluice.Settings) { s.Fair, s.TenantCapacity = true, 2 },
+	"in turns":  func(s *sluice.Settings) { s.Fair, s.TenantConcurrency = true, 2 },
 }
 
 // TestClaimsTakeAwayJobsWhoseRowIsGone deletes rows of jobs by plain SQL. Claims hand none of them to anybody, and they
@@ -115,7 +115,7 @@ func TestRunsOfJobsWhoseRowIsGoneAreStray(t *testing.T) {
 	}
 	stray, err := engine.Given(store).OrphanRuns(t.Context(), "q", engine.OrphanRun{}, 10)
 	if err != nil || len(stray) != 1 || stray[0].JobID != receipt.ID || stray[0].Ref != "run" {
-		t.Errorf("the stray runs are %+v: %v", stray, err)
+		t.Errorf("the orphan runs are %+v: %v", stray, err)
 	}
 	told, err := store.Audit(t.Context(), sluice.AuditFilter{JobID: receipt.ID, Limit: 1})
 	if err != nil || len(told) != 1 || told[0].Event != audit.EventMissing {

@@ -129,6 +129,6 @@ func comparePlan(t *testing.T, store *postgres.Store, name, plan string) {
 		t.Fatal(err)
 	}
 	if string(kept) != plan {
-		t.Errorf("the plan has changed; if that is well, run «make plans». It was:\n%s\nit is:\n%s", kept, plan)
+		t.Errorf("the plan has changed; if that is well, run `make plans`. It was:\n%s\nit is:\n%s", kept, plan)
 	}
 }

@@ -69,7 +69,7 @@ var staleStatistics = map[string]struct {
 }
 
 // growing are the tables whose rows are as many as the jobs, or the tenants.
-var growing = []string{"live", "job", "done", "audit", "attempt", "line", "hint", "job_after", "job_key", "order_key", "stray_run", "stat", "stat_part"}
+var growing = []string{"live", "job", "done", "audit", "attempt", "line", "hint", "job_after", "job_key", "order_key", "orphan_run", "stat", "stat_part"}
 
 // wholly are the statements that read all there is: they count, or are a page of it.
 var wholly = []string{"list_done.sql", "list_live.sql", "wave_places.sql", "wave_ranks.sql", "wave_tenants.sql", "wave_runs.sql", "mend_queues.sql"}
@@ -147,10 +147,10 @@ func keptPlanOf(t *testing.T, store *postgres.Store, name string, args []any, ho
 
 // alsoWell are walks that are as good as those which the server chooses by fresh statistics.
 var alsoWell = map[string][]string{
-	"claimed_before.sql": {"the whole of live by live_claimed, sorted"},
-	"depth.sql":          {"the whole of live by live_blocked"},
-	"mend_blocked.sql":   {"job_after by job_after_pkey"}, // by both of its columns
-	"stray_list.sql":     {"stray_run by stray_run_turn, sorted"},
+	"claimed_before.sql":  {"the whole of live by live_claimed, sorted"},
+	"depth.sql":           {"the whole of live by live_blocked"},
+	"mend_blocked.sql":    {"job_after by job_after_pkey"}, // by both of its columns
+	"orphan_run_list.sql": {"orphan_run by orphan_run_turn, sorted"},
 }
 
 // planner tells how the server runs a statement.

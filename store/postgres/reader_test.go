@@ -32,7 +32,7 @@ const (
 // secretJobs stores a job that is claimed, one that is done, and one that waits, all with secrets, in a queue with a rate.
 func secretJobs(r *roles) {
 	r.Helper()
-	r.exec("update sluice.queue set rate = 100, rate_per_ms = 60000, in_flight_limit = 50, audit = 'full' where name = 'scraper'")
+	r.exec("update sluice.queue set rate = 100, rate_per_ms = 60000, concurrency = 50, audit = 'full' where name = 'scraper'")
 	for _, id := range []string{mine, foreign, "01890000-0000-7000-8000-000000000003"} {
 		r.exec(`select sluice.enqueue(queue => 'scraper', payload => '{"name":"`+secretText+`"}', key => 'k-' || $1::text, job_id => $1::text::uuid, tenant => 'acme')`, id)
 	}
@@ -138,7 +138,7 @@ func TestReaderIsServedByTheStore(t *testing.T) {
 		"tenants": func() error { _, err := store.Tenants(ctx, "", 10); return err },
 		"tiers":   func() error { _, err := store.Tiers(ctx); return err },
 		"alerts":  func() error { _, err := alert.Read(ctx, store); return err },
-		"stray runs": func() error {
+		"orphan runs": func() error {
 			_, err := engine.Given(store).OrphanRuns(ctx, "scraper", engine.OrphanRun{}, 10)
 			return err
 		},

@@ -153,7 +153,7 @@ func typed(err error) error {
 	case migration.MovedCode:
 		return fmt.Errorf("%w to %s; use that one", sluice.ErrMoved, server.Detail)
 	case "42P01", "3F000": // no such table, no such schema
-		return fmt.Errorf("%w: run «sluice migrate»: %w", sluice.ErrNotMigrated, err)
+		return fmt.Errorf("%w: run `sluice migrate`: %w", sluice.ErrNotMigrated, err)
 	case "57014", // statement timeout
 		"25006": // a read-only server, such as a standby
 		return fmt.Errorf("%w: %w", sluice.ErrUnavailable, err)

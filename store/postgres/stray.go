@@ -14,31 +14,31 @@ import (
 	"github.com/sluice-queue/sluice/engine"
 )
 
-//go:embed sql/stray_list.sql
+//go:embed sql/orphan_run_list.sql
 var strayListSQL string
 
-//go:embed sql/stray_forget.sql
+//go:embed sql/orphan_run_forget.sql
 var strayForgetSQL string
 
-//go:embed sql/stray_of.sql
+//go:embed sql/orphan_run_of.sql
 var strayOfSQL string
 
-//go:embed sql/stray_open.sql
+//go:embed sql/orphan_run_open.sql
 var strayOpenSQL string
 
-//go:embed sql/stray_beside.sql
+//go:embed sql/orphan_run_beside.sql
 var strayBesideSQL string
 
-//go:embed sql/stray_terminate.sql
+//go:embed sql/orphan_run_terminate.sql
 var strayTerminateSQL string
 
 //go:embed sql/note.sql
 var noteSQL string
 
-// StrayRuns lists orphan runs: runs that may be open although their jobs have ended.
+// OrphanRuns lists orphan runs: runs that may be open although their jobs have ended.
 func (s *Store) OrphanRuns(ctx context.Context, queue string, after engine.OrphanRun, limit int) ([]engine.OrphanRun, error) {
 	var out []engine.OrphanRun
-	err := s.call(ctx, "list stray runs", func(ctx context.Context, _ bool) (err error) {
+	err := s.call(ctx, "list orphan runs", func(ctx context.Context, _ bool) (err error) {
 		out, err = list(ctx, s.pool, scanStray, strayListSQL, queue, after.CancelledAt, [16]byte(after.JobID), limit, after.Ref)
 		return err
 	})
@@ -56,7 +56,7 @@ func scanStray(row pgx.CollectableRow) (engine.OrphanRun, error) {
 	return out, err
 }
 
-// ForgetStrayRuns deletes orphan runs that have ended, and unblocks the jobs that waited for them, in one
+// ForgetOrphanRuns deletes orphan runs that have ended, and unblocks the jobs that waited for them, in one
 // transaction.
 func (s *Store) ForgetOrphanRuns(ctx context.Context, runs []engine.OrphanRun) error {
 	var ids uuidArray
@@ -68,7 +68,7 @@ func (s *Store) ForgetOrphanRuns(ctx context.Context, runs []engine.OrphanRun) e
 		return nil
 	}
 	var room, free, cancelled []moved
-	err := s.call(ctx, "forget stray runs", func(ctx context.Context, _ bool) error {
+	err := s.call(ctx, "forget orphan runs", func(ctx context.Context, _ bool) error {
 		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) (err error) {
 			free, cancelled = nil, nil
 			if room, err = list(ctx, tx, scanMoved, strayForgetSQL, ids, refs); err != nil || len(room) == 0 {

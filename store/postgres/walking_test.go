@@ -43,7 +43,7 @@ func TestSettingsOfOurStatementsEndWithThem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run(t, store, "alter table sluice.stray_run rename to gone")
+	run(t, store, "alter table sluice.orphan_run rename to gone")
 	if _, err := store.Depth(t.Context(), "q", sluice.DepthLimit); err == nil {
 		t.Fatal("a statement on a table that is gone succeeded")
 	}

@@ -380,7 +380,7 @@ func typed(err error) error {
 	case codeIO, codeCantOpen:
 		return fmt.Errorf("the file cannot be opened, read or written: look at its folder and the disk: %w: %w", sluice.ErrUnavailable, err)
 	case codeAuth:
-		return fmt.Errorf("the store changes nothing of the schema of Sluice, and attaches no file; «sluice migrate» and sqlite3 do: %w", err)
+		return fmt.Errorf("the store changes nothing of the schema of Sluice, and attaches no file; `sluice migrate` and sqlite3 do: %w", err)
 	case codeNotADB:
 		return fmt.Errorf("the file is not a SQLite database: %w", err)
 	}
@@ -389,7 +389,7 @@ func typed(err error) error {
 		return fmt.Errorf("%w to %s; use that one", sluice.ErrMoved, to)
 	}
 	if strings.Contains(err.Error(), "no such table: sluice_") {
-		return fmt.Errorf("%w: run «sluice migrate»: %w", sluice.ErrNotMigrated, err)
+		return fmt.Errorf("%w: run `sluice migrate`: %w", sluice.ErrNotMigrated, err)
 	}
 	return err
 }

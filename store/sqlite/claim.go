@@ -129,8 +129,8 @@ func gateOf(tx runner, queue string) (gate, error) {
 		var rate, tenantRate float64
 		var ratePer, tenantRatePer int64
 		var filledAt *int64
-		err := rows.Scan(&g.paused, &g.auditFull, &g.awaited, &rate, &ratePer, &g.settings.Burst, &g.settings.InFlightLimit, &tokens, &filledAt,
-			&g.settings.Fair, &g.settings.TenantCapacity, &tenantRate, &tenantRatePer, &g.settings.TenantBurst, &g.byTenant,
+		err := rows.Scan(&g.paused, &g.auditFull, &g.awaited, &rate, &ratePer, &g.settings.Burst, &g.settings.Concurrency, &tokens, &filledAt,
+			&g.settings.Fair, &g.settings.TenantConcurrency, &tenantRate, &tenantRatePer, &g.settings.TenantBurst, &g.byTenant,
 			&g.mark.Turn, &g.mark.Tenant, &g.inLine, &g.engine)
 		g.settings.Rate, g.settings.TenantRate = sluice.StoredRate(rate, ratePer), sluice.StoredRate(tenantRate, tenantRatePer)
 		g.bucket = flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}
@@ -155,7 +155,7 @@ func (g *gate) room(tx runner, request sluice.ClaimRequest, at int64) (flow.Room
 		return flow.Room{Jobs: request.Limit}, nil
 	}
 	inFlight := []int{0}
-	if limit := g.settings.InFlightLimit; limit > 0 {
+	if limit := g.settings.Concurrency; limit > 0 {
 		var err error
 		if inFlight, err = list(tx, scanOne[int], inFlightSQL, request.Queue, limit); err != nil {
 			return flow.Room{}, err
@@ -192,7 +192,7 @@ func claim(tx runner, request sluice.ClaimRequest, steady int64) (taking, error)
 		return out, err
 	}
 	if queue.byTenant && !out.answer.Limited && len(out.seqs) < request.Limit {
-		if out.answer.NextDue, out.answer.Full, err = queue.linesNext(tx, request.Queue, at+request.Lead.Microseconds()); err != nil {
+		if out.answer.NextDue, out.answer.Full, err = queue.linesNext(tx, request.Queue, at+request.ClaimAhead.Microseconds()); err != nil {
 			return out, err
 		}
 	}
@@ -246,7 +246,7 @@ func (g *gate) take(tx runner, request sluice.ClaimRequest, limit int, at int64)
 		if len(seqs) == limit {
 			break
 		}
-		found, err := list(tx, scanOne[int64], claimFindSQL, request.Queue, priority, at, limit-len(seqs), at+request.Lead.Microseconds())
+		found, err := list(tx, scanOne[int64], claimFindSQL, request.Queue, priority, at, limit-len(seqs), at+request.ClaimAhead.Microseconds())
 		if err != nil {
 			return nil, err
 		}
@@ -358,7 +358,7 @@ func (r *claimRow) claim(request sluice.ClaimRequest) (*sluice.Claim, error) {
 // nextDue returns how long until a job of a queue is due, minus the lead. Negative: no job waits.
 func (g *gate) nextDue(tx runner, request sluice.ClaimRequest, at int64) (time.Duration, error) {
 	if g.byTenant {
-		wait, _, err := g.linesNext(tx, request.Queue, at+request.Lead.Microseconds())
+		wait, _, err := g.linesNext(tx, request.Queue, at+request.ClaimAhead.Microseconds())
 		return wait, err
 	}
 	if g.moreToMove {
@@ -373,7 +373,7 @@ func (g *gate) nextDue(tx runner, request sluice.ClaimRequest, at int64) (time.D
 		if len(due) == 0 {
 			continue
 		}
-		if wait := time.Duration(max(due[0]-at-request.Lead.Microseconds(), 0)) * time.Microsecond; next < 0 || wait < next {
+		if wait := time.Duration(max(due[0]-at-request.ClaimAhead.Microseconds(), 0)) * time.Microsecond; next < 0 || wait < next {
 			next = wait
 		}
 	}

@@ -22,7 +22,7 @@ var dispatchesOverdueSQL string
 //go:embed sql/dispatches_of.sql
 var dispatchesOfSQL string
 
-// Intend records the runs that a dispatcher is about to request from an engine.
+// RecordIntent records the runs that a dispatcher is about to request from an engine.
 func (s *Store) RecordIntent(ctx context.Context, intents []engine.Intent) ([]error, error) {
 	errs := make([]error, len(intents))
 	err := s.write(ctx, "intend", func(tx runner, _ bool) error {

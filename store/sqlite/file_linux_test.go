@@ -89,7 +89,7 @@ func TestFileThatIsDeletedOrReplacedUnderAProcessTakesNoJobs(t *testing.T) {
 			}
 			for range 2 {
 				if said := enqueue(); said != "refused" {
-					t.Errorf("after «%s» the process says %q to a new job", harm, said)
+					t.Errorf("after `%s` the process says %q to a new job", harm, said)
 				}
 			}
 		})

@@ -67,7 +67,7 @@ func flowScanner(at int64) func(*sql.Rows) (flowRow, error) {
 		var filledAt *int64
 		s := &out.settings
 		err := rows.Scan(&out.Queue, &rate, &ratePer, &s.Burst, &tokens, &filledAt, &out.byTenant,
-			&s.TenantCapacity, &tenantRate, &tenantRatePer, &s.TenantBurst, &out.AtCapacity)
+			&s.TenantConcurrency, &tenantRate, &tenantRatePer, &s.TenantBurst, &out.AtLimit)
 		s.Rate, s.TenantRate = sluice.StoredRate(rate, ratePer), sluice.StoredRate(tenantRate, tenantRatePer)
 		if !s.Rate.IsZero() {
 			out.Tokens = flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}.Filled(*s, time.UnixMicro(at)).Tokens

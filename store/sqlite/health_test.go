@@ -43,7 +43,7 @@ func newPatient(t *testing.T) *patient {
 }
 
 // sqlite3 is what this program does under that name, as far as findings name it: it runs a statement on a file. With
-// «hold» it leaves a transaction open until it is ended.
+// `hold` it leaves a transaction open until it is ended.
 func sqlite3(args []string) int {
 	timeout := "0"
 	if args[0] == "-cmd" {
@@ -116,7 +116,7 @@ func (p *patient) suffer(one trouble) {
 	for found, is := p.finding(one); is; found, is = p.finding(one) {
 		p.mend(found.Repair)
 		if again, is := p.finding(one); is && again.Repair == found.Repair {
-			p.Fatalf("«%s» does not mend it: %+v", found.Repair, again)
+			p.Fatalf("`%s` does not mend it: %+v", found.Repair, again)
 		}
 	}
 	if health := p.health(one.thorough); health.Ill() {

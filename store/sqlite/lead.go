@@ -20,7 +20,7 @@ var leadSaveSQL string
 //go:embed sql/lead_leave.sql
 var leadLeaveSQL string
 
-// Lead elects a holder for tasks, among all processes on the file. Only changes are written: once
+// ClaimAhead elects a holder for tasks, among all processes on the file. Only changes are written: once
 // per third of the lease for the leader, nothing for a standby.
 func (s *Store) Elect(ctx context.Context, holder string, tasks []string, lease time.Duration) (leads []string, err error) {
 	var changed []presence.Leader

@@ -48,7 +48,7 @@ func scanLimits(rows *sql.Rows, before ...any) (tenancy.Limits, error) {
 	var ratePer *int64
 	var until, pausedUntil *int64
 	var changedAt int64
-	err := rows.Scan(append(slices.Clone(before), &l.Queue, &l.Tier, &l.Tenant, &l.Capacity, &rate, &ratePer, &l.Burst, &l.Weight, &until,
+	err := rows.Scan(append(slices.Clone(before), &l.Queue, &l.Tier, &l.Tenant, &l.Concurrency, &rate, &ratePer, &l.Burst, &l.Weight, &until,
 		&l.Paused, &pausedUntil, &l.Version, &changedAt, &l.ChangedBy, &l.Reason)...)
 	if rate != nil {
 		l.Rate = new(sluice.StoredRate(*rate, orZero(ratePer)))
@@ -99,7 +99,7 @@ func (s *Store) SaveTenantLimits(ctx context.Context, limits tenancy.Limits, act
 func limitsRow(l tenancy.Limits) []any {
 	rate, ratePer := l.Rate.Columns()
 	return []any{
-		l.Queue, l.Tier, l.Tenant, orNull(l.Capacity), rate, orNull(l.Burst), orNull(l.Weight), micros(l.Until), l.Paused, micros(l.PausedUntil),
+		l.Queue, l.Tier, l.Tenant, orNull(l.Concurrency), rate, orNull(l.Burst), orNull(l.Weight), micros(l.Until), l.Paused, micros(l.PausedUntil),
 		l.Version, l.ChangedAt.UnixMicro(), l.ChangedBy, l.Reason, ratePer,
 	}
 }

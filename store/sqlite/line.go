@@ -64,11 +64,11 @@ func (g *gate) serve(tx runner, request sluice.ClaimRequest, limit int, at int64
 		return nil, err
 	}
 	g.moreToMove = moved == maxMoved
-	if _, err := tx.exec(lineWakeSQL, request.Queue, at+request.Lead.Microseconds(), g.mark.Behind()); err != nil {
+	if _, err := tx.exec(lineWakeSQL, request.Queue, at+request.ClaimAhead.Microseconds(), g.mark.Behind()); err != nil {
 		return nil, err
 	}
 	v := &serving{tx: tx, queue: g, request: request, at: at}
-	mark, err := flow.Serve(limit, g.mark, time.UnixMicro(at), request.Lead, &flow.Width{}, v)
+	mark, err := flow.Serve(limit, g.mark, time.UnixMicro(at), request.ClaimAhead, &flow.Width{}, v)
 	if err != nil || mark == g.mark {
 		return v.seqs, err
 	}
@@ -130,8 +130,8 @@ func (v *serving) count(lines []*flow.Line) error {
 	var tenants []string
 	most := 0
 	for _, l := range lines {
-		if l.EffectiveLimits.Capacity > 0 {
-			tenants, most = append(tenants, l.Tenant), max(most, l.EffectiveLimits.Capacity)
+		if l.EffectiveLimits.Concurrency > 0 {
+			tenants, most = append(tenants, l.Tenant), max(most, l.EffectiveLimits.Concurrency)
 		}
 	}
 	if len(tenants) == 0 {
@@ -166,7 +166,7 @@ func (v *serving) Claim(lines []*flow.Line) error {
 			if l.Jobs&(1<<priority) == 0 {
 				continue
 			}
-			found, err := list(v.tx, scanOne[int64], lineFindSQL, v.request.Queue, l.Tenant, priority, v.at, l.Share-l.Got, v.at+v.request.Lead.Microseconds())
+			found, err := list(v.tx, scanOne[int64], lineFindSQL, v.request.Queue, l.Tenant, priority, v.at, l.Share-l.Got, v.at+v.request.ClaimAhead.Microseconds())
 			if err != nil {
 				return err
 			}

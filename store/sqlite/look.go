@@ -160,7 +160,7 @@ func outlook(tx runner, id sluice.ID, at int64, steady time.Time) (explain.Outlo
 		}
 		row.TokenWait = w.Wait(row.settings, row.bucket, steady)
 	}
-	if row.StrayRuns, err = list(tx, scanStray, strayOfSQL, id[:], explain.HoldingLimit); err != nil {
+	if row.OrphanRuns, err = list(tx, scanStray, strayOfSQL, id[:], explain.HoldingLimit); err != nil {
 		return explain.Outlook{}, err
 	}
 	if !row.ByTenant {
@@ -188,7 +188,7 @@ func turnScanner(at int64) func(*sql.Rows) (turnRow, error) {
 		out.Ahead = int(ahead.Int64)
 		out.settings = sluice.Settings{
 			Rate: sluice.StoredRate(rate.Float64, ratePer.Int64), Burst: int(burst.Int64),
-			TenantCapacity: int(tenantCapacity.Int64), TenantRate: sluice.StoredRate(tenantRate.Float64, tenantRatePer.Int64), TenantBurst: int(tenantBurst.Int64),
+			TenantConcurrency: int(tenantCapacity.Int64), TenantRate: sluice.StoredRate(tenantRate.Float64, tenantRatePer.Int64), TenantBurst: int(tenantBurst.Int64),
 		}
 		out.line = flow.Bucket{Tokens: tenantTokens.Float64, FilledAt: timeOf(tenantFilledAt)}
 		out.bucket = flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}.Filled(out.settings, out.Now)
@@ -204,7 +204,7 @@ func (s *Store) Depth(ctx context.Context, queue string, limit int) (sluice.Dept
 		out, err = list(tx, func(rows *sql.Rows) (sluice.Depth, error) {
 			d := sluice.Depth{Queue: queue}
 			var oldest *int64
-			err := rows.Scan(&d.Ready, &d.Scheduled, &d.Blocked, &d.Claimed, &d.Dispatched, &d.Uncertain, &d.StrayRuns, &d.Dead, &oldest)
+			err := rows.Scan(&d.Ready, &d.Scheduled, &d.Blocked, &d.Claimed, &d.Dispatched, &d.Uncertain, &d.OrphanRuns, &d.Dead, &oldest)
 			d.OldestDue = timeOf(oldest)
 			return d, err
 		}, depthSQL, queue, now(), limit)

@@ -41,7 +41,7 @@ func TestShellOfTheSystemWritesAndVacuumsAFile(t *testing.T) {
 	t.Parallel()
 	shell, err := exec.LookPath("sqlite3")
 	if err != nil {
-		t.Fatalf("install SQLite's shell, as «make test» does on Debian: %v", err)
+		t.Fatalf("install SQLite's shell, as `make test` does on Debian: %v", err)
 	}
 	path := filepath.Join(t.TempDir(), "sluice.db")
 	store := openStore(t, path)

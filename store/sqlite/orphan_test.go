@@ -16,8 +16,8 @@ func TestClaimsTakeAwayJobsWhoseRowIsGone(t *testing.T) {
 	t.Parallel()
 	for way, change := range map[string]func(*sluice.Settings){
 		"plain":     func(*sluice.Settings) {},
-		"in flight": func(s *sluice.Settings) { s.InFlightLimit = 2 },
-		"in turns":  func(s *sluice.Settings) { s.Fair, s.TenantCapacity = true, 2 },
+		"in flight": func(s *sluice.Settings) { s.Concurrency = 2 },
+		"in turns":  func(s *sluice.Settings) { s.Fair, s.TenantConcurrency = true, 2 },
 	} {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
@@ -97,7 +97,7 @@ func TestRunsOfJobsWhoseRowIsGoneAreStray(t *testing.T) {
 	}
 	stray, err := engine.Given(store).OrphanRuns(t.Context(), "q", engine.OrphanRun{}, 10)
 	if err != nil || len(stray) != 1 || stray[0].JobID != receipt.ID || stray[0].Ref != "run" {
-		t.Errorf("the stray runs are %+v: %v", stray, err)
+		t.Errorf("the orphan runs are %+v: %v", stray, err)
 	}
 	told, err := store.Audit(t.Context(), sluice.AuditFilter{JobID: receipt.ID, Limit: 1})
 	if err != nil || len(told) != 1 || told[0].Event != audit.EventMissing {

@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the plans that are kept")
 var claimStatements = []string{
 	"gate", "claim_find", "claim", "claimed", "claimed_before", "next_due", "in_flight", "flow_take", "line_adopt", "line_dissolve",
 	"line_wake", "line_first", "line_limits", "line_held", "line_find", "line_due", "line_keep", "line_mark", "line_next",
-	"depth", "outlook", "holding", "late", "intend", "dispatches", "dispatches_overdue", "dispatches_of", "stray_list",
+	"depth", "outlook", "holding", "late", "intend", "dispatches", "dispatches_overdue", "dispatches_of", "orphan_run_list",
 }
 
 // pruneStatements are what deletes history.
@@ -64,7 +64,7 @@ func TestPlansAreThoseThatAreKept(t *testing.T) {
 				t.Fatal(err)
 			}
 			if string(kept) != plan {
-				t.Errorf("the plan has changed; if that is well, run «make plans». It was:\n%s\nit is:\n%s", kept, plan)
+				t.Errorf("the plan has changed; if that is well, run `make plans`. It was:\n%s\nit is:\n%s", kept, plan)
 			}
 		})
 	}
@@ -86,7 +86,7 @@ func TestNoStatementIsPlannedAnewForItsLimit(t *testing.T) {
 		}
 		for _, found := range bare.FindAllString(string(text), -1) {
 			if !strings.HasSuffix(found, " + 0") {
-				t.Errorf("%s: write «+ 0» behind the variable: %s", file, found)
+				t.Errorf("%s: write `+ 0` behind the variable: %s", file, found)
 			}
 		}
 	}

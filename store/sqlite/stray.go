@@ -12,28 +12,28 @@ import (
 	"github.com/sluice-queue/sluice/engine"
 )
 
-//go:embed sql/stray_put.sql
+//go:embed sql/orphan_run_put.sql
 var strayPutSQL string
 
-//go:embed sql/stray_list.sql
+//go:embed sql/orphan_run_list.sql
 var strayListSQL string
 
-//go:embed sql/stray_forget.sql
+//go:embed sql/orphan_run_forget.sql
 var strayForgetSQL string
 
-//go:embed sql/stray_of.sql
+//go:embed sql/orphan_run_of.sql
 var strayOfSQL string
 
-//go:embed sql/stray_open.sql
+//go:embed sql/orphan_run_open.sql
 var strayOpenSQL string
 
-//go:embed sql/stray_beside.sql
+//go:embed sql/orphan_run_beside.sql
 var strayBesideSQL string
 
-//go:embed sql/stray_terminate.sql
+//go:embed sql/orphan_run_terminate.sql
 var strayTerminateSQL string
 
-//go:embed sql/stray_waiting.sql
+//go:embed sql/orphan_run_waiting.sql
 var strayWaitingSQL string
 
 // noteStray records the run of a job that is about to end before its engine reported the run's
@@ -46,14 +46,14 @@ func noteStray(tx runner, row held) error {
 	return err
 }
 
-// StrayRuns lists orphan runs: runs that may be open although their jobs have ended.
+// OrphanRuns lists orphan runs: runs that may be open although their jobs have ended.
 func (s *Store) OrphanRuns(ctx context.Context, queue string, after engine.OrphanRun, limit int) ([]engine.OrphanRun, error) {
 	at := int64(0)
 	if !after.CancelledAt.IsZero() {
 		at = after.CancelledAt.UnixMicro()
 	}
 	var out []engine.OrphanRun
-	err := s.read(ctx, "list stray runs", func(tx runner) (err error) {
+	err := s.read(ctx, "list orphan runs", func(tx runner) (err error) {
 		out, err = list(tx, scanStray, strayListSQL, queue, at, after.JobID[:], limit, after.Ref)
 		return err
 	})
@@ -71,12 +71,12 @@ func scanStray(rows *sql.Rows) (engine.OrphanRun, error) {
 	return out, err
 }
 
-// ForgetStrayRuns deletes orphan runs that have ended, and unblocks the jobs that waited for them.
+// ForgetOrphanRuns deletes orphan runs that have ended, and unblocks the jobs that waited for them.
 func (s *Store) ForgetOrphanRuns(ctx context.Context, runs []engine.OrphanRun) error {
 	if len(runs) == 0 {
 		return nil
 	}
-	return s.write(ctx, "forget stray runs", func(tx runner, _ bool) error {
+	return s.write(ctx, "forget orphan runs", func(tx runner, _ bool) error {
 		var waiting []int64
 		for _, run := range runs {
 			queues, err := list(tx, scanOne[string], strayForgetSQL, run.JobID[:], run.Ref)

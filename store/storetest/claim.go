@@ -77,7 +77,7 @@ func claimRules() []Rule {
 			}
 			w.saveNamed("paused", func(s *sluice.Settings) { s.Paused, s.PausedUntil = true, at.Add(30*time.Minute) })
 			w.saveNamed("closed", func(s *sluice.Settings) { s.Paused = true })
-			w.saveNamed("fair", func(s *sluice.Settings) { s.Fair, s.InFlightLimit = true, 1 })
+			w.saveNamed("fair", func(s *sluice.Settings) { s.Fair, s.Concurrency = true, 1 })
 			about := func(found map[string]time.Duration, queue string, want time.Duration) {
 				got, waits := found[queue]
 				if !waits || want <= 0 && got > 0 || want > 0 && (got > want || got < want-time.Minute) {

@@ -72,7 +72,7 @@ func intentRules() []Rule {
 			claim("", 0)
 			claim("local", 0)
 			claim("temporal", 1)
-			w.save(func(s *sluice.Settings) { s.InFlightLimit = 100 })
+			w.save(func(s *sluice.Settings) { s.Concurrency = 100 })
 			claim("", 0)
 			claim("temporal", 1)
 			w.save(func(s *sluice.Settings) { s.Fair = true })
@@ -402,10 +402,10 @@ func runRules() []Rule {
 			w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{c.ID}, person("again"))))
 			w.blank(w.inState(c.ID, sluice.StateQueued))
 		}},
-		{"R-314", "What is intended or under way is in flight, for the queue's limit and for the tenant's capacity, until it has ended.", "I-10, H-6", func(w *world) {
+		{"R-314", "What is intended or under way is in flight, for the queue's limit and for the tenant's concurrency, until it has ended.", "I-10, H-6", func(w *world) {
 			for _, limit := range []func(*sluice.Settings){
-				func(s *sluice.Settings) { s.InFlightLimit, s.TenantCapacity = 2, 0 },
-				func(s *sluice.Settings) { s.InFlightLimit, s.TenantCapacity = 0, 2 },
+				func(s *sluice.Settings) { s.Concurrency, s.TenantConcurrency = 2, 0 },
+				func(s *sluice.Settings) { s.Concurrency, s.TenantConcurrency = 0, 2 },
 			} {
 				w.save(limit)
 				w.addOf("acme", 5)

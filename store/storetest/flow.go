@@ -60,22 +60,22 @@ func flowRules() []Rule {
 		{"R-203", "A changed limit counts from the next claim on, in every process.", "I-10, I-15", func(w *world) {
 			w.addMany(100)
 			equal(w, "without limits", len(w.claimOnce(10).Jobs), 10)
-			w.save(func(s *sluice.Settings) { s.InFlightLimit = 12 })
+			w.save(func(s *sluice.Settings) { s.Concurrency = 12 })
 			equal(w, "two more", len(w.claimOnce(10).Jobs), 2)
-			w.save(func(s *sluice.Settings) { s.InFlightLimit = 5 })
+			w.save(func(s *sluice.Settings) { s.Concurrency = 5 })
 			equal(w, "lowered below what is in flight", len(w.claimOnce(10).Jobs), 0)
-			w.save(func(s *sluice.Settings) { s.InFlightLimit = 13 })
+			w.save(func(s *sluice.Settings) { s.Concurrency = 13 })
 			other, err := w.Other.Claim(w.ctx, claimOf(2, 10))
 			w.ok(err)
 			equal(w, "in the other process", len(other.Jobs), 1)
-			w.save(func(s *sluice.Settings) { s.InFlightLimit, s.Rate, s.Burst = 0, sluice.RatePerSecond(0.02), 3 })
+			w.save(func(s *sluice.Settings) { s.Concurrency, s.Rate, s.Burst = 0, sluice.RatePerSecond(0.02), 3 })
 			equal(w, "by the new rate", len(w.claimOnce(10).Jobs), 3)
 			w.save(func(s *sluice.Settings) { s.Rate = sluice.Rate{} })
 			equal(w, "without limits again", len(w.claimOnce(10).Jobs), 10)
 		}},
-		{"R-204", "In flight never exceeds in_flight_limit, with many holders in two processes, and every job gets its turn.", "I-10", func(w *world) {
+		{"R-204", "In flight never exceeds concurrency, with many holders in two processes, and every job gets its turn.", "I-10", func(w *world) {
 			const limit = 7
-			w.save(func(s *sluice.Settings) { s.InFlightLimit = limit })
+			w.save(func(s *sluice.Settings) { s.Concurrency = limit })
 			ids := w.addMany(200)
 			var holders sync.WaitGroup
 			for n := range 8 {
@@ -87,7 +87,7 @@ func flowRules() []Rule {
 			}
 		}},
 		{"R-205", "A dispatched job is in flight until its run has ended; an uncertain one is not.", "I-10, H-6", func(w *world) {
-			w.save(func(s *sluice.Settings) { s.InFlightLimit = 2 })
+			w.save(func(s *sluice.Settings) { s.Concurrency = 2 })
 			w.addMany(10)
 			jobs := w.claimOnce(10).Jobs
 			equal(w, "claimed", len(jobs), 2)
@@ -100,7 +100,7 @@ func flowRules() []Rule {
 			equal(w, "when one is uncertain", len(w.claimOnce(10).Jobs), 1)
 		}},
 		{"R-206", "Every way out of flight makes room: completed, retried, released, buried, cancelled and recovered.", "I-10", func(w *world) {
-			w.save(func(s *sluice.Settings) { s.InFlightLimit = 1 })
+			w.save(func(s *sluice.Settings) { s.Concurrency = 1 })
 			w.addMany(20)
 			for _, event := range []sluice.Event{sluice.EventComplete, sluice.EventRetry, sluice.EventRelease, sluice.EventBury} {
 				w.done(by(event, w.claimOne()))
@@ -114,7 +114,7 @@ func flowRules() []Rule {
 			w.claimOne()
 		}},
 		{"R-207", "A queue that is held back by its limits holds no other queue back, and one without due jobs is not called limited.", "I-11", func(w *world) {
-			w.save(func(s *sluice.Settings) { s.InFlightLimit, s.Rate, s.Burst = 1, sluice.RatePerSecond(1), 1 })
+			w.save(func(s *sluice.Settings) { s.Concurrency, s.Rate, s.Burst = 1, sluice.RatePerSecond(1), 1 })
 			claimed := w.claimOnce(5)
 			equal(w, "an empty queue is limited", claimed.Limited, false)
 			w.addMany(3)
@@ -133,12 +133,12 @@ func flowRules() []Rule {
 			w.add(sluice.EnqueueOptions{})
 			w.save(func(s *sluice.Settings) { s.Paused, s.PausedUntil = true, w.Now().Add(time.Hour) })
 			w.claimNone("the queue is paused")
-			w.save(func(s *sluice.Settings) { s.InFlightLimit = 5 })
+			w.save(func(s *sluice.Settings) { s.Concurrency = 5 })
 			w.claimNone("the queue is paused, and has limits")
 			w.save(func(s *sluice.Settings) { s.PausedUntil = w.Now().Add(-time.Second) })
 			w.claimOne()
 			w.add(sluice.EnqueueOptions{})
-			w.save(func(s *sluice.Settings) { s.InFlightLimit = 0 })
+			w.save(func(s *sluice.Settings) { s.Concurrency = 0 })
 			w.claimOne()
 		}},
 		{"R-210", "Where claims age, low priorities get their share however much waits at the first; where they do not, the order is strict.", "I-14", func(w *world) {
@@ -165,7 +165,7 @@ func flowRules() []Rule {
 		}},
 		{"R-211", "The audit's line of a claim bears the instant of the claim, with limits and without.", "I-12, I-23", func(w *world) {
 			for _, limit := range []int{0, 5} {
-				w.save(func(s *sluice.Settings) { s.Audit, s.InFlightLimit = sluice.AuditFull, limit })
+				w.save(func(s *sluice.Settings) { s.Audit, s.Concurrency = sluice.AuditFull, limit })
 				w.addMany(1)
 				c := w.claimOne()
 				if told := w.told(c.ID, sluice.EventClaim); !told.At.Equal(c.ClaimedAt) {

@@ -48,8 +48,8 @@ func flowsRules() []Rule {
 			equal(w, "tenants", len(got.Tenants), 2)
 			equal(w, "the first", got.Tenants[0], sluice.TenantFlow{Tenant: "b", InFlight: 3})
 			equal(w, "the second", got.Tenants[1], sluice.TenantFlow{Tenant: "c", InFlight: 2})
-			w.limit(tenancy.Limits{Tenant: "c", Capacity: new(7), Weight: new(2)})
-			equal(w, "its limits", w.flowOf(2).Tenants[1].EffectiveLimits, sluice.EffectiveLimits{Capacity: 7, Weight: 2})
+			w.limit(tenancy.Limits{Tenant: "c", Concurrency: new(7), Weight: new(2)})
+			equal(w, "its limits", w.flowOf(2).Tenants[1].EffectiveLimits, sluice.EffectiveLimits{Concurrency: 7, Weight: 2})
 			equal(w, "those of one without", w.flowOf(2).Tenants[0].EffectiveLimits, sluice.EffectiveLimits{Weight: 1})
 			for _, c := range claims {
 				if c.Tenant == "b" {
@@ -60,19 +60,19 @@ func flowsRules() []Rule {
 			equal(w, "tenants that are left", len(got.Tenants), 2)
 			equal(w, "the first of them", got.Tenants[0].Tenant, "c")
 		}},
-		{"R-383", "A tenant is told to be at capacity from the claim that gave it as much as it may have in flight, until a claim finds room again.", "A-76, B-26", func(w *world) {
-			w.save(func(s *sluice.Settings) { s.TenantCapacity = 2 })
+		{"R-383", "A tenant is told to be at concurrency from the claim that gave it as much as it may have in flight, until a claim finds room again.", "A-76, B-26", func(w *world) {
+			w.save(func(s *sluice.Settings) { s.TenantConcurrency = 2 })
 			w.addOf("busy", 2)
 			w.addOf("idle", 1)
-			equal(w, "before the first claim", w.flowOf(5).AtCapacity, 0)
+			equal(w, "before the first claim", w.flowOf(5).AtLimit, 0)
 			claims := w.claim(10)
 			equal(w, "claimed", len(claims), 3)
-			equal(w, "at capacity", w.flowOf(5).AtCapacity, 1)
+			equal(w, "at concurrency", w.flowOf(5).AtLimit, 1)
 			for _, c := range claims {
 				w.done(by(sluice.EventComplete, c))
 			}
 			w.claimNone("all have ended")
-			equal(w, "when there is room", w.flowOf(5).AtCapacity, 0)
+			equal(w, "when there is room", w.flowOf(5).AtLimit, 0)
 		}},
 		{"R-384", "Jobs that wait for an earlier one of their order key are told apart from those that run after others.", "I-14", func(w *world) {
 			w.save(func(*sluice.Settings) {})

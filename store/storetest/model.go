@@ -219,9 +219,9 @@ func (m *machine) claim(t *rapid.T) {
 	request := sluice.ClaimRequest{
 		Queue: m.queue, Limit: rapid.IntRange(1, 4).Draw(t, "limit"), Holder: holder(rapid.IntRange(1, 3).Draw(t, "holder")),
 		Lease: 150 * time.Second, Token: sluice.NewToken(),
-		Lead: time.Duration(rapid.SampledFrom([]int{0, 0, 0, 4}).Draw(t, "lead in minutes")) * minute,
+		ClaimAhead: time.Duration(rapid.SampledFrom([]int{0, 0, 0, 4}).Draw(t, "lead in minutes")) * minute,
 	}
-	want := m.claimable(request.Lead)
+	want := m.claimable(request.ClaimAhead)
 	want = want[:min(len(want), request.Limit)]
 	if m.bench.Refresh != nil {
 		m.bench.Refresh()

@@ -103,10 +103,10 @@ func (m *machine) letBeside(id sluice.ID, act sluice.Act) {
 	}
 }
 
-// forget forgets one of the stray runs.
+// forget forgets one of the orphan runs.
 func (m *machine) forget(t *rapid.T) {
 	if len(m.strays) == 0 {
-		t.Skip("there are no stray runs")
+		t.Skip("there are no orphan runs")
 	}
 	m.tick()
 	i := rapid.IntRange(0, len(m.strays)-1).Draw(t, "run")
@@ -118,7 +118,7 @@ func (m *machine) forget(t *rapid.T) {
 	}
 }
 
-// terminate wants the stray runs of a job ended by force.
+// terminate wants the orphan runs of a job ended by force.
 func (m *machine) terminate(t *rapid.T) {
 	id, _ := m.pickJob(t)
 	m.tick()
@@ -133,7 +133,7 @@ func (m *machine) terminate(t *rapid.T) {
 	m.agreeOn("terminate", errs[0], want)
 }
 
-// agreeOnStrays makes sure that the store lists the model's stray runs.
+// agreeOnStrays makes sure that the store lists the model's orphan runs.
 func (m *machine) agreeOnStrays() {
 	runs, err := engine.Given(m.bench.Store).OrphanRuns(m.ctx, m.queue, engine.OrphanRun{}, 1000)
 	m.must(err)
@@ -143,7 +143,7 @@ func (m *machine) agreeOnStrays() {
 	}
 	for _, want := range m.strays {
 		if len(runs) != len(m.strays) || !got[want] {
-			m.Fatalf("the store lists the stray runs %+v, the model has %+v", runs, m.strays)
+			m.Fatalf("the store lists the orphan runs %+v, the model has %+v", runs, m.strays)
 		}
 	}
 }

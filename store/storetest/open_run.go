@@ -82,7 +82,7 @@ func openRunRules() []Rule {
 			equal(w, "ref", run.Ref, refOf(c))
 			equal(w, "claimed", w.claimOne().ID, c.ID)
 			if runs := w.strays(); len(runs) != 1 || !runs[0].Beside {
-				w.Fatalf("the stray runs are %+v", runs)
+				w.Fatalf("the orphan runs are %+v", runs)
 			}
 		}},
 		{"R-463", "A requeued job that has its place among others waits for its run and for them, in whatever order they end; those behind it wait for it.", "I-16, C-5", func(w *world) {
@@ -121,7 +121,7 @@ func openRunRules() []Rule {
 			w.is(w.only(w.Store.Requeue(w.ctx, []sluice.ID{id}, person("again"))), sluice.ErrDuplicate)
 		}},
 		{"R-465", "The run of an ended job counts as in flight of its queue until it is forgotten, and room is told at once; also when the job was deleted.", "I-10, I-17", func(w *world) {
-			w.save(func(s *sluice.Settings) { s.InFlightLimit = 2 })
+			w.save(func(s *sluice.Settings) { s.Concurrency = 2 })
 			first, second := w.intended(), w.dispatched("")
 			w.cancel(person("enough"), first.ID, second.ID)
 			w.ok(w.only(w.Store.DeleteJobs(w.ctx, []sluice.ID{second.ID}, person("gone"))))
@@ -130,7 +130,7 @@ func openRunRules() []Rule {
 			equal(w, "in flight", w.outlook(last).InFlight, 2)
 			depth, err := w.Store.Depth(w.ctx, queue, sluice.DepthLimit)
 			w.ok(err)
-			equal(w, "stray runs", depth.StrayRuns, 2)
+			equal(w, "orphan runs", depth.OrphanRuns, 2)
 			equal(w, "in flight of the depth", depth.InFlight(), 2)
 			runs := w.strays()
 			heard := w.watch(w.Store)
@@ -141,7 +141,7 @@ func openRunRules() []Rule {
 			equal(w, "in flight", w.outlook(last).InFlight, 1)
 		}},
 		{"R-466", "The run of an ended job counts as in flight of its tenant until it is forgotten, in the claims, in what is told of the tenant, and of nobody else; then the tenant's next job goes at once.", "I-10, I-17", func(w *world) {
-			w.save(func(s *sluice.Settings) { s.TenantCapacity = 1 })
+			w.save(func(s *sluice.Settings) { s.TenantConcurrency = 1 })
 			w.addOf("acme", 3)
 			w.addOf("globex", 2)
 			for n := range 2 {
@@ -176,8 +176,8 @@ func openRunRules() []Rule {
 			equal(w, "claimed when it had ended", len(claims), 1)
 			equal(w, "claimed", claims[0].ID, waiting)
 		}},
-		{"R-467", "With any number of claimers, cancels and runs that end late, a tenant never has more runs that may be open than its capacity.", "I-10", func(w *world) {
-			w.save(func(s *sluice.Settings) { s.TenantCapacity, s.InFlightLimit = 2, 5 })
+		{"R-467", "With any number of claimers, cancels and runs that end late, a tenant never has more runs that may be open than its concurrency.", "I-10", func(w *world) {
+			w.save(func(s *sluice.Settings) { s.TenantConcurrency, s.Concurrency = 2, 5 })
 			for _, tenant := range []string{"a", "b", "c", "d"} {
 				w.addOf(tenant, 5)
 			}
@@ -203,7 +203,7 @@ func openRunRules() []Rule {
 				ended++
 			}
 		}},
-		{"R-468", "Terminate marks the stray runs of a job, once, and tells the audit for which run; a job without one is refused, and so is an unknown one. A deleted job's run can be terminated too.", "I-17, D-26", func(w *world) {
+		{"R-468", "Terminate marks the orphan runs of a job, once, and tells the audit for which run; a job without one is refused, and so is an unknown one. A deleted job's run can be terminated too.", "I-17, D-26", func(w *world) {
 			c, gone := w.dispatched(""), w.dispatched("")
 			w.is(w.only(w.Store.Terminate(w.ctx, []sluice.ID{c.ID}, person("it runs"))), sluice.ErrNotAllowed)
 			w.is(w.only(w.Store.Terminate(w.ctx, []sluice.ID{sluice.NewID()}, person("who?"))), sluice.ErrNotFound)
@@ -228,10 +228,10 @@ func openRunRules() []Rule {
 		}},
 		{"R-469", "What is known of a job's turn names the runs of it that may be open.", "D-29", func(w *world) {
 			c := w.dispatched("")
-			equal(w, "runs while it is under way", len(w.outlook(c.ID).StrayRuns), 0)
+			equal(w, "runs while it is under way", len(w.outlook(c.ID).OrphanRuns), 0)
 			w.cancel(person("enough"), c.ID)
 			w.requeued(c.ID, false)
-			runs := w.outlook(c.ID).StrayRuns
+			runs := w.outlook(c.ID).OrphanRuns
 			if len(runs) != 1 || runs[0] != w.strays()[0] {
 				w.Fatalf("the runs are %+v", runs)
 			}
@@ -248,7 +248,7 @@ func (w *world) requeued(id sluice.ID, beside bool) {
 	w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{id}, act)))
 }
 
-// forget says that a stray run has ended.
+// forget says that an orphan run has ended.
 func (w *world) forget(store sluice.Store, run engine.OrphanRun) {
 	w.Helper()
 	w.ok(engine.Given(store).ForgetOrphanRuns(w.ctx, []engine.OrphanRun{run}))

@@ -21,7 +21,7 @@ func operationRules() []Rule {
 			began := w.begin(operation.Operation{
 				Kind: operation.KindRequeue, Limit: 7, Rate: sluice.RatePerSecond(20), Canary: 3, StopIfFailed: 0.25, Expected: 4312, ExpectedMore: true,
 				Query: search.Query{
-					Queue: queue, Tenant: "acme", Key: "k", Labels: map[string]string{"batch": "7"}, Fingerprint: "9ac1f00d", Error: "no «route»",
+					Queue: queue, Tenant: "acme", Key: "k", Labels: map[string]string{"batch": "7"}, Fingerprint: "9ac1f00d", Error: "no `route`",
 					DueFrom: time.UnixMicro(1).UTC(), CreatedBefore: time.UnixMicro(1e15).UTC(),
 				},
 			})

@@ -119,12 +119,12 @@ func planRules() []Rule {
 		}},
 		{"R-245", "A claim with a lead gets jobs that much before they are due, with limits and without, and says when it may get the next.", "D-36, I-3", func(w *world) {
 			for _, limit := range []int{0, 100} {
-				w.save(func(s *sluice.Settings) { s.InFlightLimit = limit })
+				w.save(func(s *sluice.Settings) { s.Concurrency = limit })
 				late := w.add(sluice.EnqueueOptions{Delay: 50 * time.Minute})
 				soon := w.add(sluice.EnqueueOptions{Delay: 20 * time.Minute})
 				now := w.add(sluice.EnqueueOptions{})
 				request := claimOf(1, 10)
-				request.Lead = 30 * time.Minute
+				request.ClaimAhead = 30 * time.Minute
 				jobs := w.claimAs(w.Store, request)
 				equal(w, "jobs", len(jobs), 2)
 				equal(w, "the first", jobs[0].ID, now)
@@ -152,7 +152,7 @@ func planRules() []Rule {
 			id := w.add(sluice.EnqueueOptions{Delay: 20 * time.Minute})
 			due := w.job(id).DueAt
 			request := claimOf(1, 10)
-			request.Lead = 30 * time.Minute
+			request.ClaimAhead = 30 * time.Minute
 			jobs := w.claimAs(w.Store, request)
 			equal(w, "jobs", len(jobs), 1)
 			w.done(by(sluice.EventRelease, jobs[0]))
@@ -165,14 +165,14 @@ func planRules() []Rule {
 			id := w.add(sluice.EnqueueOptions{ExpiresAt: w.Now().Add(10 * time.Minute)})
 			w.ok(w.only(w.Store.Reschedule(w.ctx, []sluice.ID{id}, w.Now().Add(20*time.Minute), person("test"))))
 			request := claimOf(1, 10)
-			request.Lead = 30 * time.Minute
+			request.ClaimAhead = 30 * time.Minute
 			equal(w, "jobs", len(w.claimAs(w.Store, request)), 0)
 		}},
 		{"R-248", "What falls due while jobs that are due later have been claimed already is claimed in its time.", "I-1, I-11", func(w *world) {
 			for range 3 {
 				w.add(sluice.EnqueueOptions{Delay: 20 * time.Minute})
 				request := claimOf(1, 10)
-				request.Lead = 30 * time.Minute
+				request.ClaimAhead = 30 * time.Minute
 				equal(w, "claimed ahead", len(w.claimAs(w.Store, request)), 1)
 				_, err := w.Other.Enqueue(w.ctx, []sluice.Insert{insertOf(sluice.EnqueueOptions{}), insertOf(sluice.EnqueueOptions{Delay: time.Minute})})
 				w.ok(err)
@@ -187,7 +187,7 @@ func planRules() []Rule {
 				w.add(sluice.EnqueueOptions{Delay: 20 * time.Minute})
 			}
 			request := claimOf(1, 10)
-			request.Lead = 30 * time.Minute
+			request.ClaimAhead = 30 * time.Minute
 			claimed, err := w.Store.Claim(w.ctx, request)
 			w.ok(err)
 			equal(w, "jobs", len(claimed.Jobs), 3)

@@ -48,7 +48,7 @@ func strayRules() []Rule {
 			equal(w, "runs, one of a job that was buried as poison", len(runs), 3)
 			equal(w, "of another queue", len(w.straysOf("invoices", engine.OrphanRun{}, 10)), 0)
 		}},
-		{"R-316", "Stray runs are listed page by page, each once, the first that was cancelled first.", "I-20", func(w *world) {
+		{"R-316", "Orphan runs are listed page by page, each once, the first that was cancelled first.", "I-20", func(w *world) {
 			var want []sluice.ID
 			for range 3 {
 				batch := []sluice.ID{w.intended().ID, w.intended().ID, w.intended().ID}
@@ -70,7 +70,7 @@ func strayRules() []Rule {
 				}
 			}
 		}},
-		{"R-317", "A stray run is listed until it is forgotten, by its job and ref: once, however often its cancel is sent, also when its job lives again or is deleted. Forgetting one that is not listed is no error.", "I-20, I-18", func(w *world) {
+		{"R-317", "A orphan run is listed until it is forgotten, by its job and ref: once, however often its cancel is sent, also when its job lives again or is deleted. Forgetting one that is not listed is no error.", "I-20, I-18", func(w *world) {
 			first, second := w.intended(), w.intended()
 			act := person("enough")
 			for range 2 {
@@ -146,7 +146,7 @@ func noteRules() []Rule {
 	}
 }
 
-// straysOf is a page of the stray runs of a queue.
+// straysOf is a page of the orphan runs of a queue.
 func (w *world) straysOf(of string, after engine.OrphanRun, limit int) []engine.OrphanRun {
 	w.Helper()
 	runs, err := engine.Given(w.Other).OrphanRuns(w.ctx, of, after, limit)

@@ -18,27 +18,27 @@ func tenantRules() []Rule {
 
 func capacityRules() []Rule {
 	return []Rule{
-		{"R-212", "A tenant's capacity is the nearest that is said: of the tenant in the queue, of the tenant, of its tier in the queue, of its tier, of the queue.", "I-10, A-24, A-25", func(w *world) {
+		{"R-212", "A tenant's concurrency is the nearest that is said: of the tenant in the queue, of the tenant, of its tier in the queue, of its tier, of the queue.", "I-10, A-24, A-25", func(w *world) {
 			w.addOf("acme", 30)
-			w.save(func(s *sluice.Settings) { s.TenantCapacity = 1 })
+			w.save(func(s *sluice.Settings) { s.TenantConcurrency = 1 })
 			equal(w, "by the queue", w.claimAll()["acme"], 1)
 			w.tier("acme", "PRO")
-			w.limit(tenancy.Limits{Tier: "PRO", Capacity: new(3)})
+			w.limit(tenancy.Limits{Tier: "PRO", Concurrency: new(3)})
 			equal(w, "by the tier", w.claimAll()["acme"], 2)
-			w.limit(tenancy.Limits{Queue: queue, Tier: "PRO", Capacity: new(6)})
+			w.limit(tenancy.Limits{Queue: queue, Tier: "PRO", Concurrency: new(6)})
 			equal(w, "by the tier in the queue", w.claimAll()["acme"], 3)
-			w.limit(tenancy.Limits{Tenant: "acme", Capacity: new(10)})
+			w.limit(tenancy.Limits{Tenant: "acme", Concurrency: new(10)})
 			equal(w, "by the tenant", w.claimAll()["acme"], 4)
 			w.limit(tenancy.Limits{Queue: queue, Tenant: "acme", Weight: new(2)})
 			equal(w, "by limits that say nothing of it", w.claimAll()["acme"], 0)
-			w.limit(tenancy.Limits{Queue: queue, Tenant: "acme", Capacity: new(0)})
+			w.limit(tenancy.Limits{Queue: queue, Tenant: "acme", Concurrency: new(0)})
 			equal(w, "without a limit", w.claimAll()["acme"], 20)
 		}},
-		{"R-213", "In flight of a tenant never exceeds its capacity, with many holders in two processes, and every job gets its turn.", "I-10, A-120", func(w *world) {
-			capacity := map[string]int{"a": 1, "b": 2, "c": 5}
+		{"R-213", "In flight of a tenant never exceeds its concurrency, with many holders in two processes, and every job gets its turn.", "I-10, A-120", func(w *world) {
+			concurrency := map[string]int{"a": 1, "b": 2, "c": 5}
 			w.save(func(s *sluice.Settings) { s.Audit = sluice.AuditFull })
-			for tenant, most := range capacity {
-				w.limit(tenancy.Limits{Tenant: tenant, Capacity: &most})
+			for tenant, most := range concurrency {
+				w.limit(tenancy.Limits{Tenant: tenant, Concurrency: &most})
 				w.addOf(tenant, 40)
 			}
 			w.addOf("d", 40)
@@ -47,10 +47,10 @@ func capacityRules() []Rule {
 				holders.Go(func() { w.workUntilDone(n, 160) })
 			}
 			holders.Wait()
-			w.keptCapacity(capacity)
+			w.keptCapacity(concurrency)
 		}},
 		{"R-214", "Jobs of a full tenant are not claimed, count no attempt and no release, and do not hold those of another tenant back.", "I-11, I-5, A-54, A-121, H-16", func(w *world) {
-			w.limit(tenancy.Limits{Tenant: "full", Capacity: new(1)})
+			w.limit(tenancy.Limits{Tenant: "full", Concurrency: new(1)})
 			blocked := w.addOf("full", 1000)
 			equal(w, "of the full one", w.claimAll()["full"], 1)
 			w.addOf("other", 1)
@@ -64,31 +64,31 @@ func capacityRules() []Rule {
 		}},
 		{"R-215", "A tenant's own limits count until their end, if they have one.", "", func(w *world) {
 			w.addOf("acme", 20)
-			w.save(func(s *sluice.Settings) { s.TenantCapacity = 2 })
-			w.limit(tenancy.Limits{Tenant: "acme", Capacity: new(5), Until: w.Now().Add(time.Hour)})
+			w.save(func(s *sluice.Settings) { s.TenantConcurrency = 2 })
+			w.limit(tenancy.Limits{Tenant: "acme", Concurrency: new(5), Until: w.Now().Add(time.Hour)})
 			equal(w, "before their end", w.claimAll()["acme"], 5)
 			w.Advance(2 * time.Hour)
-			equal(w, "beyond the capacity of the queue", w.claimAll()["acme"], 0)
-			w.save(func(s *sluice.Settings) { s.TenantCapacity = 6 })
+			equal(w, "beyond the concurrency of the queue", w.claimAll()["acme"], 0)
+			w.save(func(s *sluice.Settings) { s.TenantConcurrency = 6 })
 			equal(w, "by the queue", w.claimAll()["acme"], 1)
 		}},
-		{"R-216", "A changed capacity, tier or limit counts from the next claim on, in every process.", "I-10, I-15", func(w *world) {
+		{"R-216", "A changed concurrency, tier or limit counts from the next claim on, in every process.", "I-10, I-15", func(w *world) {
 			w.addOf("acme", 30)
-			w.limit(tenancy.Limits{Tier: "PRO", Capacity: new(8)})
-			w.limit(tenancy.Limits{Tenant: "acme", Capacity: new(3)})
+			w.limit(tenancy.Limits{Tier: "PRO", Concurrency: new(8)})
+			w.limit(tenancy.Limits{Tenant: "acme", Concurrency: new(3)})
 			equal(w, "at first", w.claimAll()["acme"], 3)
-			w.limit(tenancy.Limits{Tenant: "acme", Capacity: new(1)})
+			w.limit(tenancy.Limits{Tenant: "acme", Concurrency: new(1)})
 			equal(w, "lowered", w.claimAll()["acme"], 0)
-			w.limit(tenancy.Limits{Tenant: "acme", Capacity: new(4)})
+			w.limit(tenancy.Limits{Tenant: "acme", Concurrency: new(4)})
 			equal(w, "raised, in the other process", len(w.claimFrom(w.Other, 10).Jobs), 1)
 			w.limit(tenancy.Limits{Tenant: "acme"})
 			w.tier("acme", "PRO")
 			equal(w, "by its new tier", w.claimAll()["acme"], 4)
-			w.limit(tenancy.Limits{Tier: "PRO", Capacity: new(9)})
+			w.limit(tenancy.Limits{Tier: "PRO", Concurrency: new(9)})
 			equal(w, "by the changed tier", w.claimAll()["acme"], 1)
 		}},
 		{"R-217", "Every way out of flight makes room for the tenant: completed, retried, released, buried, cancelled, recovered, and doubted; dispatched makes none.", "I-10, H-6", func(w *world) {
-			w.limit(tenancy.Limits{Tenant: "acme", Capacity: new(1)})
+			w.limit(tenancy.Limits{Tenant: "acme", Concurrency: new(1)})
 			w.addOf("acme", 20)
 			for _, event := range []sluice.Event{sluice.EventComplete, sluice.EventRetry, sluice.EventRelease, sluice.EventBury} {
 				w.done(by(event, w.claimOne()))
@@ -107,10 +107,10 @@ func capacityRules() []Rule {
 		}},
 		{"R-218", "A tenant or tier that is deleted leaves its jobs to what remains said: the tier, then the queue.", "", func(w *world) {
 			w.addOf("acme", 20)
-			w.save(func(s *sluice.Settings) { s.TenantCapacity = 1 })
+			w.save(func(s *sluice.Settings) { s.TenantConcurrency = 1 })
 			w.tier("acme", "PRO")
-			w.limit(tenancy.Limits{Tier: "PRO", Capacity: new(3)})
-			w.limit(tenancy.Limits{Tenant: "acme", Capacity: new(2)})
+			w.limit(tenancy.Limits{Tier: "PRO", Concurrency: new(3)})
+			w.limit(tenancy.Limits{Tenant: "acme", Concurrency: new(2)})
 			equal(w, "by the tenant", w.claimAll()["acme"], 2)
 			w.ok(tenancy.Given(w.Store).Delete(w.ctx, audit.ObjectTenant, "acme", person("gone")))
 			w.is(tenancy.Given(w.Store).Delete(w.ctx, audit.ObjectTenant, "acme", person("gone")), sluice.ErrNotFound)
@@ -118,19 +118,19 @@ func capacityRules() []Rule {
 			w.tier("acme", "PRO")
 			equal(w, "by the tier", w.claimAll()["acme"], 1)
 			w.ok(tenancy.Given(w.Store).Delete(w.ctx, audit.ObjectTier, "PRO", person("gone")))
-			w.save(func(s *sluice.Settings) { s.TenantCapacity = 5 })
+			w.save(func(s *sluice.Settings) { s.TenantConcurrency = 5 })
 			equal(w, "by the queue, without its tier", w.claimAll()["acme"], 2)
 		}},
-		{"R-219", "Jobs without a tenant have no capacity and no rate of a tenant's, and take turns like a tenant's.", "", func(w *world) {
+		{"R-219", "Jobs without a tenant have no concurrency and no rate of a tenant's, and take turns like a tenant's.", "", func(w *world) {
 			w.save(func(s *sluice.Settings) {
-				s.TenantCapacity, s.TenantRate, s.TenantBurst = 2, sluice.RatePerSecond(0.01), 2
+				s.TenantConcurrency, s.TenantRate, s.TenantBurst = 2, sluice.RatePerSecond(0.01), 2
 			})
 			w.addOf("", 30)
 			w.addOf("acme", 30)
 			got := w.tenantsOf(w.claimOnce(4).Jobs)
 			equal(w, "without a tenant", got[""], 2)
 			got = w.claimAll()
-			equal(w, "of the tenant beyond its capacity", got["acme"], 0)
+			equal(w, "of the tenant beyond its concurrency", got["acme"], 0)
 			equal(w, "all the others without one", got[""], 28)
 		}},
 	}
@@ -249,12 +249,12 @@ func lineRules() []Rule {
 				}
 			}
 			count(w.claimOnce(5).Jobs)
-			w.save(func(s *sluice.Settings) { s.Fair, s.TenantCapacity = true, 9 })
+			w.save(func(s *sluice.Settings) { s.Fair, s.TenantConcurrency = true, 9 })
 			for range 5 {
 				count(w.claimOnce(5).Jobs)
 			}
-			equal(w, "with what ran already, up to the capacity", len(seen), 18)
-			w.save(func(s *sluice.Settings) { s.Fair, s.TenantCapacity = false, 0 })
+			equal(w, "with what ran already, up to the concurrency", len(seen), 18)
+			w.save(func(s *sluice.Settings) { s.Fair, s.TenantConcurrency = false, 0 })
 			w.addOf("c", 10)
 			for range 4 {
 				count(w.claimOnce(5).Jobs)
@@ -312,8 +312,8 @@ func lineRules() []Rule {
 			equal(w, "let go", w.claimOne().ID, behind)
 		}},
 		{"R-228", "Limits of a tenant are stored by version and audited with what was before.", "I-4", func(w *world) {
-			w.limit(tenancy.Limits{Tenant: "acme", Capacity: new(3)})
-			_, err := tenancy.Given(w.Store).SaveTenantLimits(w.ctx, tenancy.Limits{Tenant: "acme", Capacity: new(4)}, person("late"))
+			w.limit(tenancy.Limits{Tenant: "acme", Concurrency: new(3)})
+			_, err := tenancy.Given(w.Store).SaveTenantLimits(w.ctx, tenancy.Limits{Tenant: "acme", Concurrency: new(4)}, person("late"))
 			w.is(err, sluice.ErrConflict)
 			w.limit(tenancy.Limits{Queue: queue, Tenant: "acme", Rate: new(sluice.RatePerSecond(2)), Burst: new(4), Weight: new(7), Until: w.Now().Add(time.Hour)})
 			stored, err := tenancy.Given(w.Store).TenantLimits(w.ctx, "", "acme")
@@ -321,9 +321,9 @@ func lineRules() []Rule {
 			equal(w, "limits", len(stored), 2)
 			equal(w, "the queue of the second", stored[1].Queue, queue)
 			equal(w, "rate, burst, weight", fmt.Sprint(*stored[1].Rate, *stored[1].Burst, *stored[1].Weight), "2/s 4 7")
-			equal(w, "what says nothing", stored[1].Capacity == nil, true)
+			equal(w, "what says nothing", stored[1].Concurrency == nil, true)
 			w.near("until", stored[1].Until, w.Now().Add(time.Hour))
-			w.limit(tenancy.Limits{Tenant: "acme", Capacity: new(5)})
+			w.limit(tenancy.Limits{Tenant: "acme", Concurrency: new(5)})
 			entries, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: audit.ObjectTenant, Name: "acme", Limit: 10})
 			w.ok(err)
 			equal(w, "audit lines", len(entries), 3)
@@ -331,26 +331,26 @@ func lineRules() []Rule {
 			equal(w, "by", entries[0].Actor, "ada")
 		}},
 		{"R-229", "A queue's limits count beside its tenants'.", "I-10, I-12", func(w *world) {
-			w.save(func(s *sluice.Settings) { s.Fair, s.InFlightLimit = true, 6 })
+			w.save(func(s *sluice.Settings) { s.Fair, s.Concurrency = true, 6 })
 			w.addOf("a", 20)
 			w.addOf("b", 20)
 			got := w.claimAll()
 			equal(w, "in flight", got["a"]+got["b"], 6)
 			equal(w, "of a", got["a"], 3)
-			w.save(func(s *sluice.Settings) { s.InFlightLimit, s.Rate, s.Burst = 0, sluice.RatePerSecond(0.01), 4 })
+			w.save(func(s *sluice.Settings) { s.Concurrency, s.Rate, s.Burst = 0, sluice.RatePerSecond(0.01), 4 })
 			got = w.claimAll()
 			equal(w, "by the rate", got["a"]+got["b"], 4)
 			equal(w, "limited", w.claimOnce(1).Limited, true)
 		}},
 		{"R-230", "What is known of a job's turn tells of its tenant: what counts for it, what it has in flight and which jobs these are.", "I-1", func(w *world) {
-			w.limit(tenancy.Limits{Tenant: "acme", Capacity: new(2), Rate: new(sluice.RatePerSecond(0.01)), Burst: new(2), Weight: new(3)})
+			w.limit(tenancy.Limits{Tenant: "acme", Concurrency: new(2), Rate: new(sluice.RatePerSecond(0.01)), Burst: new(2), Weight: new(3)})
 			w.addOf("other", 5)
 			ids := w.addOf("acme", 5)
 			equal(w, "claimed", w.claimAll()["acme"], 2)
 			o, err := explain.Given(w.Store).Outlook(w.ctx, ids[4])
 			w.ok(err)
 			equal(w, "by tenant", o.ByTenant, true)
-			equal(w, "terms", fmt.Sprint(o.EffectiveLimits.Capacity, o.EffectiveLimits.Rate, o.EffectiveLimits.Burst, o.EffectiveLimits.Weight), "2 1/1m40s 2 3")
+			equal(w, "terms", fmt.Sprint(o.EffectiveLimits.Concurrency, o.EffectiveLimits.Rate, o.EffectiveLimits.Burst, o.EffectiveLimits.Weight), "2 1/1m40s 2 3")
 			equal(w, "held", o.Held, 2)
 			equal(w, "holding", len(o.Holding), 2)
 			equal(w, "ahead of it in its line", o.Ahead, 2)

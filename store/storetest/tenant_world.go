@@ -128,8 +128,8 @@ func (w *world) workUntilDone(n, jobs int) {
 }
 
 // keptCapacity replays the audit, in its order, and makes sure that no tenant ever had more in flight than
-// its capacity.
-func (w *world) keptCapacity(capacity map[string]int) {
+// its concurrency.
+func (w *world) keptCapacity(concurrency map[string]int) {
 	w.Helper()
 	entries, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: audit.ObjectJob, Name: queue, Limit: 10_000})
 	w.ok(err)
@@ -148,7 +148,7 @@ func (w *world) keptCapacity(capacity map[string]int) {
 		case sluice.EventComplete:
 			held[tenant]--
 		}
-		if most, limited := capacity[tenant]; limited && held[tenant] > most {
+		if most, limited := concurrency[tenant]; limited && held[tenant] > most {
 			w.Fatalf("tenant %s has %d in flight, and %d are allowed", tenant, held[tenant], most)
 		}
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
-// Turns looks that limits hold and nothing gets stuck, whatever happens: tenants with capacities, rates and
+// Turns looks that limits hold and nothing gets stuck, whatever happens: tenants with concurrencies, rates and
 // weights of their own or by tier, jobs that come, end, come back or are called off, and limits that change in
-// the middle of it. After every claim no capacity is exceeded and no token overdrawn; what may go is claimed, and
+// the middle of it. After every claim no concurrency is exceeded and no token overdrawn; what may go is claimed, and
 // what may go later is told; and in the end every job is claimed and tenants get equal shares. A failure is
 // shrunk to a short sequence and printed. The flag -rapid.checks says how many sequences.
 func Turns(t *testing.T, open func(t *testing.T) Bench) {

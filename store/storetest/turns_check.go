@@ -102,12 +102,12 @@ func (m *turnsMachine) checkClaimed(jobs []*sluice.Claim, request sluice.ClaimRe
 	held := m.held()
 	for _, tenant := range append([]string{""}, m.tenants...) {
 		terms := m.terms(tenant, before)
-		if got[tenant] > 0 && (m.terms(tenant, after).Paused || terms.Capacity > 0 && held[tenant] > terms.Capacity) {
+		if got[tenant] > 0 && (m.terms(tenant, after).Paused || terms.Concurrency > 0 && held[tenant] > terms.Concurrency) {
 			m.Fatalf("claimed %d jobs of tenant %q, of which now %d are in flight, by %+v", got[tenant], tenant, held[tenant], terms)
 		}
 		m.spend(tenant, got[tenant], terms.Rate, terms.Burst, before, after)
 	}
-	if limit := m.settings.InFlightLimit; len(jobs) > 0 && limit > 0 && held[turnsQueue] > limit {
+	if limit := m.settings.Concurrency; len(jobs) > 0 && limit > 0 && held[turnsQueue] > limit {
 		m.Fatalf("%d are in flight, %d may be", held[turnsQueue], limit)
 	}
 	m.spend(turnsQueue, len(jobs), m.settings.Rate, m.settings.Burst, before, after)
@@ -143,8 +143,8 @@ func (m *turnsMachine) checkNothingLeft(now time.Duration, claimed sluice.Claime
 		if job.state != sluice.StateQueued || !open[job.tenant] {
 			continue
 		}
-		if soon := claimed.NextDue >= 0 && claimed.NextDue <= aLook; soon && m.terms(job.tenant, now).Capacity > 0 {
-			continue // not every end is told of a tenant who is far from the capacity; the line is looked at again
+		if soon := claimed.NextDue >= 0 && claimed.NextDue <= aLook; soon && m.terms(job.tenant, now).Concurrency > 0 {
+			continue // not every end is told of a tenant who is far from the concurrency; the line is looked at again
 		}
 		if job.dueTop <= now {
 			m.Fatalf("job %s of tenant %q may be claimed, but is not; look again in %s; %s", id, job.tenant, claimed.NextDue, m.waiting())
@@ -162,7 +162,7 @@ const aLook = time.Second
 const aToken = 1.01
 
 func (m *turnsMachine) queueHasRoom(held int, now time.Duration) bool {
-	if limit := m.settings.InFlightLimit; limit > 0 && held >= limit {
+	if limit := m.settings.Concurrency; limit > 0 && held >= limit {
 		return false
 	}
 	return m.settings.Rate.IsZero() || m.bucket(turnsQueue).surely(now) >= aToken && m.windowHasRoom(now)
@@ -181,7 +181,7 @@ func (m *turnsMachine) windowHasRoom(now time.Duration) bool {
 
 func (m *turnsMachine) tenantHasRoom(tenant string, held int, now time.Duration) bool {
 	terms := m.terms(tenant, now)
-	if terms.Paused || terms.Capacity > 0 && held >= terms.Capacity {
+	if terms.Paused || terms.Concurrency > 0 && held >= terms.Concurrency {
 		return false
 	}
 	return terms.Rate.IsZero() || m.bucket(tenant).surely(now) >= aToken

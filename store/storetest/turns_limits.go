@@ -17,11 +17,11 @@ func perHour(n int) sluice.Rate { return sluice.RatePerSecond(float64(n) / 3600)
 func (m *turnsMachine) changeSettings(t *rapid.T) {
 	byTenant := m.byTenant()
 	s := &m.settings
-	switch rapid.SampledFrom([]string{"fair", "tenant capacity", "tenant rate", "rate", "in flight", "paused"}).Draw(t, "setting") {
+	switch rapid.SampledFrom([]string{"fair", "tenant concurrency", "tenant rate", "rate", "in flight", "paused"}).Draw(t, "setting") {
 	case "fair":
 		s.Fair = !s.Fair
-	case "tenant capacity":
-		s.TenantCapacity = rapid.SampledFrom([]int{0, 1, 3}).Draw(t, "capacity")
+	case "tenant concurrency":
+		s.TenantConcurrency = rapid.SampledFrom([]int{0, 1, 3}).Draw(t, "concurrency")
 	case "tenant rate":
 		s.TenantRate = perHour(rapid.SampledFrom([]int{0, 3, 120}).Draw(t, "an hour"))
 		s.TenantBurst = rapid.IntRange(0, 3).Draw(t, "burst")
@@ -29,7 +29,7 @@ func (m *turnsMachine) changeSettings(t *rapid.T) {
 		s.Rate = perHour(rapid.SampledFrom([]int{0, 30, 360}).Draw(t, "an hour"))
 		s.Burst = rapid.IntRange(0, 6).Draw(t, "burst")
 	case "in flight":
-		s.InFlightLimit = rapid.SampledFrom([]int{0, 2, 5}).Draw(t, "in flight")
+		s.Concurrency = rapid.SampledFrom([]int{0, 2, 5}).Draw(t, "in flight")
 	case "paused":
 		s.Paused = !s.Paused
 	}
@@ -51,8 +51,8 @@ func (m *turnsMachine) changeLimits(t *rapid.T) {
 			l.PausedUntil = m.bench.Now().Add(5 * minute)
 		}
 	}
-	if n := rapid.IntRange(-2, 4).Draw(t, "capacity"); n >= 0 {
-		l.Capacity = &n
+	if n := rapid.IntRange(-2, 4).Draw(t, "concurrency"); n >= 0 {
+		l.Concurrency = &n
 	}
 	if n := rapid.SampledFrom([]int{-1, -1, 0, 3, 60, 180}).Draw(t, "rate, an hour"); n >= 0 {
 		l.Rate = new(perHour(n))
@@ -177,7 +177,7 @@ func (m *turnsMachine) byTenant() bool {
 			return true
 		}
 	}
-	return m.settings.Fair || m.settings.TenantCapacity > 0 || !m.settings.TenantRate.IsZero()
+	return m.settings.Fair || m.settings.TenantConcurrency > 0 || !m.settings.TenantRate.IsZero()
 }
 
 // terms finds the limits that count for a tenant at an instant.
@@ -187,7 +187,7 @@ func (m *turnsMachine) terms(tenant string, clock time.Duration) sluice.Effectiv
 		return terms
 	}
 	now := m.at(clock)
-	terms.Capacity, terms.Rate, terms.Burst = m.settings.TenantCapacity, m.settings.TenantRate, m.settings.TenantBurst
+	terms.Concurrency, terms.Rate, terms.Burst = m.settings.TenantConcurrency, m.settings.TenantRate, m.settings.TenantBurst
 	tier := m.tiers[tenant]
 	for _, key := range []limitsKey{{"", tier, ""}, {m.queue, tier, ""}, {"", "", tenant}, {m.queue, "", tenant}} {
 		l := m.limits[key]
@@ -195,7 +195,7 @@ func (m *turnsMachine) terms(tenant string, clock time.Duration) sluice.Effectiv
 		if !l.Until.IsZero() && !l.Until.After(now) {
 			continue
 		}
-		for figure, said := range map[*int]*int{&terms.Capacity: l.Capacity, &terms.Burst: l.Burst, &terms.Weight: l.Weight} {
+		for figure, said := range map[*int]*int{&terms.Concurrency: l.Concurrency, &terms.Burst: l.Burst, &terms.Weight: l.Weight} {
 			if said != nil {
 				*figure = *said
 			}

@@ -1,5 +1,5 @@
 // Command rules writes scrub/gitleaks.go and scrub/gitleaks.LICENSE: the rules of gitleaks in the form that package scrub
-// takes. «make rules» runs it; a newer version of gitleaks is a change of the constant below.
+// takes. `make rules` runs it; a newer version of gitleaks is a change of the constant below.
 package main
 
 import (

@@ -55,7 +55,7 @@ func parseOptions(args []string) (options, error) {
 	flags := flag.NewFlagSet("temporal", flag.ContinueOnError)
 	flags.IntVar(&opts.port, "port", 7233, "port of the frontend; 0: a free one")
 	flags.IntVar(&opts.uiPort, "ui-port", 0, "port of the web UI; 0: no UI")
-	flags.StringVar(&opts.store, "store", memory, "«memory», a SQLite file, or a URL postgres://USER@HOST:PORT/NAME, where the databases NAME and NAME_visibility are made")
+	flags.StringVar(&opts.store, "store", memory, "`memory`, a SQLite file, or a URL postgres://USER@HOST:PORT/NAME, where the databases NAME and NAME_visibility are made")
 	flags.Func("namespace", "NAME or NAME=RETENTION to register where it is missing; may be repeated (default default=72h)", opts.addNamespace)
 	flags.Func("dynamic", "KEY=VALUE of Temporal's dynamic configuration, the value in YAML or JSON; may be repeated", opts.addDynamic)
 	flags.StringVar(&opts.log, "log", "error", "least level to log: debug, info, warn, error, fatal")

@@ -139,7 +139,7 @@ func within(ctx context.Context, path, id string, work func(db *records.Database
 // open opens the file if it is there: to make it takes longer than a caller may wait.
 func open(ctx context.Context, path string) (*records.Database, error) {
 	if _, err := os.Stat(path); err != nil {
-		return nil, fmt.Errorf("%w; «conversations prepare» makes it", err)
+		return nil, fmt.Errorf("%w; `conversations prepare` makes it", err)
 	}
 	return records.OpenBriefly(ctx, path, stages.Checker{}, Window)
 }

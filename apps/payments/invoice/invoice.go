@@ -46,7 +46,7 @@ func Preset() sluice.Settings {
 	s := sluice.DefaultSettings()
 	s.Batch, s.Interval = 50, 5*time.Second
 	s.Rate, s.Burst = sluice.Rate{Jobs: 50, Per: 5 * time.Second}, 50
-	s.InFlightLimit = 500 // an outage downstream must not pile runs up
+	s.Concurrency = 500 // an outage downstream must not pile runs up
 	s.Audit = sluice.AuditFull
 	s.Engine = "temporal"
 	s.RunType, s.RunTaskQueue = "InvoiceExecWorkflow", "invoice-exec-task-queue"

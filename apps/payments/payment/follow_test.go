@@ -21,7 +21,7 @@ func TestPaymentsNeverDisagreeWithTheirJobs(t *testing.T) {
 		d.prepare(invoices)
 		for _, queue := range []string{payment.Queue, invoice.Queue} {
 			_, err := d.books.Client.ChangeSettings(d.Context(), queue, sluice.Act{By: "test"}, func(s *sluice.Settings) error {
-				s.Rate, s.Burst, s.Lead, s.Jitter = sluice.Rate{}, 0, 0, 0 // moves are to be many
+				s.Rate, s.Burst, s.ClaimAhead, s.Jitter = sluice.Rate{}, 0, 0, 0 // moves are to be many
 				s.Batch, s.Lease = 3, time.Second
 				return nil
 			})

@@ -77,8 +77,8 @@ func Preset() sluice.Settings {
 	s := sluice.DefaultSettings()
 	s.Batch, s.Interval = 500, 5*time.Second
 	s.Rate, s.Burst = sluice.Rate{Jobs: 500, Per: 5 * time.Second}, 500
-	s.InFlightLimit = 5000   // an outage downstream must not pile runs up
-	s.Lead = 5 * time.Second // one interval, so that no payment is late because its cycle was just over
+	s.Concurrency = 5000           // an outage downstream must not pile runs up
+	s.ClaimAhead = 5 * time.Second // one interval, so that no payment is late because its cycle was just over
 	s.Jitter = 4 * time.Second
 	s.MaxAttempts = 5
 	s.Lease = 2 * time.Minute

@@ -25,8 +25,8 @@ func TestThePresetIsThatOfTheSource(t *testing.T) {
 			d.Fatal(err)
 		}
 		want := sluice.DefaultSettings()
-		want.Batch, want.Interval, want.Jitter, want.Lead = 500, 5*time.Second, 4*time.Second, 5*time.Second
-		want.Rate, want.Burst, want.InFlightLimit = sluice.Rate{Jobs: 500, Per: 5 * time.Second}, 500, 5000
+		want.Batch, want.Interval, want.Jitter, want.ClaimAhead = 500, 5*time.Second, 4*time.Second, 5*time.Second
+		want.Rate, want.Burst, want.Concurrency = sluice.Rate{Jobs: 500, Per: 5 * time.Second}, 500, 5000
 		want.MaxAttempts, want.RetryRuns, want.Lease, want.Audit = 5, true, 2*time.Minute, sluice.AuditFull
 		want.Engine, want.RunType, want.RunTaskQueue = "temporal", "PaymentExecWorkflow", "payment-exec-task-queue"
 		want.RunRef, want.RunTimeout = "exec-{queue}-{key}", time.Hour

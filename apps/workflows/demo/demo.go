@@ -108,7 +108,7 @@ func Run(ctx context.Context, o Options, out io.Writer) error {
 
 func (s *show) run(ctx context.Context) error {
 	for _, tier := range tenancy.PresetTiers() {
-		s.capacity[tier.Tier] = *tier.Capacity
+		s.capacity[tier.Tier] = *tier.Concurrency
 	}
 	if err := s.fill(ctx); err != nil {
 		return fmt.Errorf("fill the database: %w", err)

@@ -32,7 +32,7 @@ const TaskQueue = "workflows"
 // engineName is what the queue's settings call the engine.
 const engineName = "temporal"
 
-// settings are those that the queue begins with; from then on the database's count, and «sluice settings set» changes
+// settings are those that the queue begins with; from then on the database's count, and `sluice settings set` changes
 // them while everything runs.
 func settings(taskQueue string) sluice.Settings {
 	s := sluice.DefaultSettings()
@@ -68,7 +68,7 @@ func Prepare(ctx context.Context, d *records.Database, taskQueue string) error {
 			return err
 		}
 		of := tenancy.Limits{Queue: records.Queue, Tier: preset.Tier}
-		grant := func(l *tenancy.Limits) error { l.Capacity = preset.Capacity; return nil }
+		grant := func(l *tenancy.Limits) error { l.Concurrency = preset.Concurrency; return nil }
 		if _, err := tenancy.ChangeLimits(ctx, d.Store, of, act, grant); err != nil {
 			return err
 		}

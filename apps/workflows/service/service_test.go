@@ -26,7 +26,7 @@ func TestTheQueueAndTheTiersAreThoseOfTheSource(t *testing.T) {
 		}
 		for tier, capacity := range want {
 			limits, err := tenancy.LimitsOf(t.Context(), d.Store, tier, "")
-			if err != nil || len(limits) != 1 || limits[0].Queue != records.Queue || limits[0].Capacity == nil || *limits[0].Capacity != capacity {
+			if err != nil || len(limits) != 1 || limits[0].Queue != records.Queue || limits[0].Concurrency == nil || *limits[0].Concurrency != capacity {
 				t.Errorf("tier %s has the limits %+v, %v; want a capacity of %d", tier, limits, err, capacity)
 			}
 		}
@@ -35,7 +35,7 @@ func TestTheQueueAndTheTiersAreThoseOfTheSource(t *testing.T) {
 	of := tenancy.Limits{Queue: records.Queue, Tier: "PRO"}
 	_, err = tenancy.ChangeLimits(t.Context(), d.Store, of, sluice.Act{By: "ada"}, func(l *tenancy.Limits) error {
 		ten := 10
-		l.Capacity = &ten
+		l.Concurrency = &ten
 		return nil
 	})
 	if err != nil {

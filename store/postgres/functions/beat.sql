@@ -1,4 +1,4 @@
--- worker: Says that a process is alive, so that «sluice holders» lists it and why knows that somebody serves the queues. Every ten
+-- worker: Says that a process is alive, so that `sluice holders` lists it and why knows that somebody serves the queues. Every ten
 -- seconds will do; one that was not heard of for an hour is forgotten.
 create or replace function sluice.beat(
     holder  text,              -- as it claims

@@ -3,7 +3,7 @@
 create or replace function sluice.why(
     job_id uuid
 ) returns table (
-    gate  text,       -- state, open_run, blocked, order_key, after, expiry, due, paused, rate, in_flight, tenant, capacity, tenant_rate, order, workers or dispatchers
+    gate  text,       -- state, open_run, blocked, order_key, after, expiry, due, paused, rate, in_flight, tenant, concurrency, tenant_rate, order, workers or dispatchers
     open  boolean,
     says  text,       -- one sentence for people
     until timestamptz -- when a closed gate opens by itself; null: that depends on something else
@@ -48,10 +48,10 @@ begin
         else format('the rate of %s has its next token at %s', sluice._rate_text(q.rate, q.rate_per_ms), until) end;
     return next;
 
-    gate := 'in_flight'; open := coalesce(q.in_flight_limit, 0) = 0 or o.in_flight < q.in_flight_limit; until := null;
-    says := case when coalesce(q.in_flight_limit, 0) = 0 then format('%s in flight, without a limit', o.in_flight)
-        when open then format('%s of %s in flight', o.in_flight, q.in_flight_limit)
-        else format('%s in flight, and %s are allowed; one has to end first', o.in_flight, q.in_flight_limit) end;
+    gate := 'in_flight'; open := coalesce(q.concurrency, 0) = 0 or o.in_flight < q.concurrency; until := null;
+    says := case when coalesce(q.concurrency, 0) = 0 then format('%s in flight, without a limit', o.in_flight)
+        when open then format('%s of %s in flight', o.in_flight, q.concurrency)
+        else format('%s in flight, and %s are allowed; one has to end first', o.in_flight, q.concurrency) end;
     return next;
 
     if o.by_tenant then

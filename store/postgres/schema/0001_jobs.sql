@@ -32,18 +32,18 @@ create table sluice.queue (
     audit               text             not null default 'notable' check (audit in ('notable', 'full')),
     rate                double precision not null default 0 check (rate between 0 and 1000000),
     burst               bigint           not null default 0 check (burst between 0 and 1000000),
-    in_flight_limit     bigint           not null default 0 check (in_flight_limit between 0 and 1000000),
+    concurrency         bigint           not null default 0 check (concurrency between 0 and 1000000),
     paused_until        timestamptz,
     ageing              double precision not null default 0.05 check (ageing between 0 and 1),
     fair                boolean          not null default false,
-    tenant_capacity     bigint           not null default 0 check (tenant_capacity between 0 and 1000000),
+    tenant_concurrency  bigint           not null default 0 check (tenant_concurrency between 0 and 1000000),
     tenant_rate         double precision not null default 0 check (tenant_rate between 0 and 1000000),
     tenant_burst        bigint           not null default 0 check (tenant_burst between 0 and 1000000),
     told                jsonb,
     plans               jsonb,
     batch               bigint           not null default 0 check (batch between 0 and 10000),
     interval_ms         bigint           not null default 0 check (interval_ms between 0 and 86400000),
-    lead_ms             bigint           not null default 0 check (lead_ms between 0 and 86400000),
+    claim_ahead_ms      bigint           not null default 0 check (claim_ahead_ms between 0 and 86400000),
     jitter_ms           bigint           not null default 0 check (jitter_ms between 0 and 86400000),
     engine              text             not null default '' check (octet_length(engine) <= 200),
     run_namespace       text             not null default '' check (octet_length(run_namespace) <= 200),
@@ -83,18 +83,18 @@ comment on column sluice.queue.payload_schema is 'JSON Schema that payloads must
 comment on column sluice.queue.audit is 'moves that the audit records: notable ones, or every one (full)';
 comment on column sluice.queue.rate is 'jobs per second that may start in a window, of all processes; 0: no limit';
 comment on column sluice.queue.burst is 'jobs beyond the rate that may start in one window';
-comment on column sluice.queue.in_flight_limit is 'jobs that may be claimed or dispatched at the same time; 0: no limit';
+comment on column sluice.queue.concurrency is 'jobs that may be claimed or dispatched at the same time; 0: no limit';
 comment on column sluice.queue.paused_until is 'when a paused queue opens by itself; null: when a person resumes it';
 comment on column sluice.queue.ageing is 'share of claims, 0 to 1, that begin with another priority than 1';
 comment on column sluice.queue.fair is 'tenants take turns by their weights';
-comment on column sluice.queue.tenant_capacity is 'one tenant''s jobs that may be claimed or dispatched at the same time; 0: no limit';
+comment on column sluice.queue.tenant_concurrency is 'one tenant''s jobs that may be claimed or dispatched at the same time; 0: no limit';
 comment on column sluice.queue.tenant_rate is 'one tenant''s jobs per second that may be claimed in a window; 0: no limit';
 comment on column sluice.queue.tenant_burst is 'one tenant''s jobs beyond its rate that may be claimed in one window';
 comment on column sluice.queue.told is 'the settings by name as the audit last recorded them; null: never';
 comment on column sluice.queue.plans is 'scheduled changes of the settings; null: none';
 comment on column sluice.queue.batch is 'jobs that one claim takes at most; 0: as many as the process has room for';
 comment on column sluice.queue.interval_ms is 'ms between two claims of one process at the least';
-comment on column sluice.queue.lead_ms is 'ms before its due time that an idle process may claim a job';
+comment on column sluice.queue.claim_ahead_ms is 'ms before its due time that an idle process may claim a job';
 comment on column sluice.queue.jitter_ms is 'ms that chance adds to the start of a claimed job, from 0 up to this';
 comment on column sluice.queue.engine is 'the engine that runs the jobs, by the name that dispatchers use; empty: workers run them';
 comment on column sluice.queue.run_namespace is 'the engine''s namespace; empty: the dispatcher''s';
@@ -142,7 +142,7 @@ create table sluice.tenant_limit (
     queue        text             not null default '',
     tier         text             not null default '',
     tenant       text             not null default '',
-    capacity     bigint           check (capacity between 0 and 1000000),
+    concurrency  bigint           check (concurrency between 0 and 1000000),
     rate         double precision check (rate between 0 and 1000000),
     burst        bigint           check (burst between 0 and 1000000),
     weight       bigint           check (weight between 1 and 1000),
@@ -154,7 +154,7 @@ create table sluice.tenant_limit (
     changed_by   text             not null default '',
     reason       text             not null default '',
     says         boolean          not null generated always as
-        (capacity is not null or rate is not null or burst is not null or weight is not null or paused) stored,
+        (concurrency is not null or rate is not null or burst is not null or weight is not null or paused) stored,
     rate_per_ms  bigint           default 1000 check (rate_per_ms between 1 and 315360000000),
     primary key (queue, tier, tenant),
     check ((tier = '') <> (tenant = ''))
@@ -163,7 +163,7 @@ comment on table sluice.tenant_limit is 'The limits of a tier or a tenant, in on
 comment on column sluice.tenant_limit.queue is 'the queue; empty: every queue';
 comment on column sluice.tenant_limit.tier is 'the tier; empty: the row is about a tenant';
 comment on column sluice.tenant_limit.tenant is 'the tenant; empty: the row is about a tier';
-comment on column sluice.tenant_limit.capacity is 'jobs of a tenant that may be claimed or dispatched at the same time; 0: no limit';
+comment on column sluice.tenant_limit.concurrency is 'jobs of a tenant that may be claimed or dispatched at the same time; 0: no limit';
 comment on column sluice.tenant_limit.rate is 'jobs of a tenant per second that may be claimed in a window; 0: no limit';
 comment on column sluice.tenant_limit.burst is 'jobs of a tenant beyond the rate that may be claimed in one window';
 comment on column sluice.tenant_limit.weight is 'share of a tenant beside the others, 1 to 1,000';
@@ -456,7 +456,7 @@ create table sluice.line (
     turn         double precision not null,
     jobs         integer          not null,
     active       boolean          not null,
-    at_capacity  boolean          not null default false,
+    at_limit     boolean          not null default false,
     wake_at      timestamptz,
     tokens       double precision not null default 0,
     filled_at    timestamptz,
@@ -469,7 +469,7 @@ comment on column sluice.line.version is 'counts the versions of the row';
 comment on column sluice.line.turn is 'the position in the order of service, in jobs by weight';
 comment on column sluice.line.jobs is 'bits 1 to 10: the priorities of which jobs may wait';
 comment on column sluice.line.active is 'jobs may be claimable; false: the tenant queue sleeps';
-comment on column sluice.line.at_capacity is 'it sleeps until a job of the tenant ends';
+comment on column sluice.line.at_limit is 'it sleeps until a job of the tenant ends';
 comment on column sluice.line.wake_at is 'when it wakes; null: no instant is set';
 comment on column sluice.line.tokens is 'tokens in the bucket of the tenant''s rate, in jobs';
 comment on column sluice.line.filled_at is 'when a claim last filled the bucket; null: never';
@@ -531,7 +531,7 @@ comment on column sluice.started.jobs is 'jobs that started since the row before
 
 -- Engine and orphan runs. Runs of jobs that have ended.
 
-create table sluice.stray_run (
+create table sluice.orphan_run (
     job_id       uuid        not null,
     queue        text        not null,
     engine       text        not null,
@@ -545,21 +545,21 @@ create table sluice.stray_run (
     terminate    boolean     not null default false,
     primary key (job_id, ref)
 );
-comment on table sluice.stray_run is 'Orphan runs: runs that were intended or open when their jobs ended. They go on until their engine says that they ended.';
-comment on column sluice.stray_run.job_id is 'the id of the job';
-comment on column sluice.stray_run.queue is 'the queue of the job';
-comment on column sluice.stray_run.engine is 'the place of the run, by engine';
-comment on column sluice.stray_run.ref is 'the name of the run';
-comment on column sluice.stray_run.cancelled_at is 'when the job ended';
-comment on column sluice.stray_run.tenant is 'the tenant of the job; empty: none';
-comment on column sluice.stray_run.generation is 'the life of the job that the run belongs to';
-comment on column sluice.stray_run.claimed_at is 'when the dispatcher claimed the job; null: unknown';
-comment on column sluice.stray_run.started is 'the engine had the run; false: it may never start';
-comment on column sluice.stray_run.beside is 'a person let the job run beside this run';
-comment on column sluice.stray_run.terminate is 'a person asked upkeep to terminate the run';
-create index stray_run_held on sluice.stray_run (queue, tenant);
+comment on table sluice.orphan_run is 'Orphan runs: runs that were intended or open when their jobs ended. They go on until their engine says that they ended.';
+comment on column sluice.orphan_run.job_id is 'the id of the job';
+comment on column sluice.orphan_run.queue is 'the queue of the job';
+comment on column sluice.orphan_run.engine is 'the place of the run, by engine';
+comment on column sluice.orphan_run.ref is 'the name of the run';
+comment on column sluice.orphan_run.cancelled_at is 'when the job ended';
+comment on column sluice.orphan_run.tenant is 'the tenant of the job; empty: none';
+comment on column sluice.orphan_run.generation is 'the life of the job that the run belongs to';
+comment on column sluice.orphan_run.claimed_at is 'when the dispatcher claimed the job; null: unknown';
+comment on column sluice.orphan_run.started is 'the engine had the run; false: it may never start';
+comment on column sluice.orphan_run.beside is 'a person let the job run beside this run';
+comment on column sluice.orphan_run.terminate is 'a person asked upkeep to terminate the run';
+create index orphan_run_held on sluice.orphan_run (queue, tenant);
 -- Expressions keep the planner from this index when it looks for the runs of one job or one tenant.
-create index stray_run_turn on sluice.stray_run ((queue || ''), cancelled_at, uuid_send(job_id));
+create index orphan_run_turn on sluice.orphan_run ((queue || ''), cancelled_at, uuid_send(job_id));
 
 -- Processes. Heartbeats and leaders.
 
@@ -1112,7 +1112,7 @@ create trigger terms_changed after insert or update or delete on sluice.tenant_l
 create trigger terms_changed after insert or update of tier or delete on sluice.tenant
     for each row execute function sluice.terms_changed();
 create trigger terms_changed after update on sluice.queue for each row
-    when (new.tenant_capacity <> old.tenant_capacity or new.tenant_rate <> old.tenant_rate or new.tenant_burst <> old.tenant_burst)
+    when (new.tenant_concurrency <> old.tenant_concurrency or new.tenant_rate <> old.tenant_rate or new.tenant_burst <> old.tenant_burst)
     execute function sluice.terms_changed();
 
 create trigger audit_stays before update or truncate on sluice.audit for each statement execute function sluice._audit_stays();

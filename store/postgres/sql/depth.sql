@@ -21,7 +21,7 @@ select
     (select count(*) from (select from sluice.live l where l.queue = $1::text and l.state = 'claimed' limit $2::integer) n),
     (select count(*) from (select from sluice.live l where l.queue = $1::text and l.state = 'dispatched' limit $2::integer) n),
     (select count(*) from (select from sluice.live l where l.queue = $1::text and l.state = 'uncertain' limit $2::integer) n),
-    (select count(*) from (select from sluice.stray_run s where s.queue = $1::text order by s.tenant limit $2::integer) n),
+    (select count(*) from (select from sluice.orphan_run s where s.queue = $1::text order by s.tenant limit $2::integer) n),
     (select count(*) from (select from sluice.done d where d.queue = $1::text and d.outcome = 'dead' and d.requeued_at is null limit $2::integer) n),
     least(
         (select min(first.due_at)

@@ -37,7 +37,7 @@ with given as (
     from gone
     where $11::text = 'attempt' and state <> 'uncertain'
 ), strayed as (
-    insert into sluice.stray_run (job_id, queue, tenant, generation, engine, ref, claimed_at, started)
+    insert into sluice.orphan_run (job_id, queue, tenant, generation, engine, ref, claimed_at, started)
     select id, queue, tenant, generation, engine, ref, claimed_at, state = 'dispatched'
     from gone where $11::text = 'recovery' and engine is not null and ref is not null
     on conflict (job_id, ref) do nothing

@@ -21,7 +21,7 @@ with given as (
     insert into sluice.hint (queue, tenant, jobs, room)
     select distinct queue, tenant, 0, true from gone where in_line and state in ('claimed', 'dispatched')
 ), strayed as (
-    insert into sluice.stray_run (job_id, queue, tenant, generation, engine, ref, claimed_at, started)
+    insert into sluice.orphan_run (job_id, queue, tenant, generation, engine, ref, claimed_at, started)
     select id, queue, tenant, generation, engine, ref, claimed_at, state = 'dispatched'
     from gone where $3::text = 'cancel' and engine is not null and ref is not null
     on conflict (job_id, ref) do nothing

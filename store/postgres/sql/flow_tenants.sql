@@ -1,4 +1,4 @@
--- The tenants that have the most jobs in flight, by queue; walks along the indexes live_held and stray_run_held, each of which stops at the limit.
+-- The tenants that have the most jobs in flight, by queue; walks along the indexes live_held and orphan_run_held, each of which stops at the limit.
 -- $1 integer limit   $2 integer how many tenants of a queue
 select q.name, top.tenant, top.jobs
 from sluice.queue q
@@ -7,7 +7,7 @@ cross join lateral (
     from ((select l.tenant from sluice.live l
            where l.queue = q.name and l.tenant <> '' and l.state in ('claimed', 'dispatched') limit $1::integer)
           union all
-          (select s.tenant from sluice.stray_run s where s.queue = q.name and s.tenant <> '' order by s.tenant limit $1::integer)) held
+          (select s.tenant from sluice.orphan_run s where s.queue = q.name and s.tenant <> '' order by s.tenant limit $1::integer)) held
     group by held.tenant
     order by jobs desc, held.tenant collate "C"
     limit $2::integer

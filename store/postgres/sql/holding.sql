@@ -9,7 +9,7 @@ from (
      limit $3::integer)
     union all
     (select job_id, claimed_at
-     from sluice.stray_run
+     from sluice.orphan_run
      where queue = $1::text and tenant = $2::text and tenant <> ''
      limit $3::integer)
 ) h

@@ -11,7 +11,7 @@ from (
      where queue = $1::text and state = 'dispatched' and claimed_at >= coalesce($3::timestamptz, '-infinity')
      order by claimed_at limit $2::integer)
     union all
-    (select null from sluice.stray_run
+    (select null from sluice.orphan_run
      where queue = $1::text
      order by tenant limit $2::integer)
 ) held

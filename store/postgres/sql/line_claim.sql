@@ -4,7 +4,7 @@
 -- $1 text queue   $2 text[] tenants   $3 integer[] shares   $4 integer[] priorities of each as bits
 -- $5 timestamptz[] and $6 uuid[] the marks, ten for each line   $7 smallint[] priorities, in order
 -- $8 uuid token   $9 text holder   $10 interval lease   $11 timestamptz the instant of the claim   $12 interval how soon
--- $13 text[] tenants who may come to their capacity: only the ends of their jobs are told, so that others pay nothing
+-- $13 text[] tenants who may come to their concurrency: only the ends of their jobs are told, so that others pay nothing
 with claimed as (
     update sluice.live l
     set state = 'claimed', token = $8::uuid, holder = $9::text, claimed_at = $11::timestamptz, lease_until = now() + $10::interval,

@@ -9,7 +9,7 @@ with due as materialized (
     limit $5::integer
 ), woken as (
     update sluice.line l
-    set version = l.version + 1, active = true, at_capacity = false, wake_at = null, turn = greatest(l.turn, $4::double precision)
+    set version = l.version + 1, active = true, at_limit = false, wake_at = null, turn = greatest(l.turn, $4::double precision)
     where l.ctid = any (array(select place from due))
 )
 select count(*), max(wake_at) from due

@@ -16,5 +16,5 @@ cross join lateral (
 ) held
 cross join lateral (
     select count(*) as runs
-    from (select from sluice.stray_run s where s.queue = $1::text and s.tenant = t.tenant and t.tenant <> '' limit t.most) s
+    from (select from sluice.orphan_run s where s.queue = $1::text and s.tenant = t.tenant and t.tenant <> '' limit t.most) s
 ) stray

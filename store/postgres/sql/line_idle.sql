@@ -21,7 +21,7 @@ with recursive hop as (
     where hop.n < $3::integer
 )
 select h.queue, h.tenant, n.version,
-       case when h.queue = any ($4::text[]) and (n.active or n.at_capacity or n.wake_at is not null) then false
+       case when h.queue = any ($4::text[]) and (n.active or n.at_limit or n.wake_at is not null) then false
             else (select true from sluice.live w
                   where w.queue = h.queue and w.tenant = h.tenant and w.state = 'queued' and w.blocked_by is null and w.in_line
                   order by w.priority, w.due_at, w.id limit 1) is null
@@ -31,7 +31,7 @@ select h.queue, h.tenant, n.version,
                        order by f.claimed_at limit 1) is null) end
 from hop h
 cross join lateral (
-    select l.version, l.active, l.at_capacity, l.wake_at
+    select l.version, l.active, l.at_limit, l.wake_at
     from sluice.line l
     where l.queue = h.queue and l.tenant = h.tenant
     order by l.version desc

@@ -12,7 +12,7 @@ with slice as materialized (
       and not exists (select from sluice.awaited q where q.queue = b.queue)
     on conflict do nothing
 )
-select w.blocked_by, bool_or(w.blocked_by = w.id and not exists (select from sluice.stray_run s where s.job_id = w.id and not s.beside)
+select w.blocked_by, bool_or(w.blocked_by = w.id and not exists (select from sluice.orphan_run s where s.job_id = w.id and not s.beside)
        or b.id is null and not (coalesce(j.after_failure = 'wait', false)
            and coalesce((select true from sluice.job_after a where a.after_id = w.blocked_by and a.job_id = w.id), false)
            and coalesce((select true from sluice.job x where x.id = w.blocked_by), false))), count(*)

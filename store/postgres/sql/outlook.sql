@@ -24,21 +24,21 @@ select now(),
     least($2::integer,
         (select count(*) from (select from sluice.live w where w.queue = j.queue and w.state = 'claimed' limit $2::integer) c)
         + (select count(*) from (select from sluice.live w where w.queue = j.queue and w.state = 'dispatched' limit $2::integer) d)
-        + (select count(*) from (select from sluice.stray_run s where s.queue = j.queue order by s.tenant limit $2::integer) s)),
+        + (select count(*) from (select from sluice.orphan_run s where s.queue = j.queue order by s.tenant limit $2::integer) s)),
     q.rate, q.rate_per_ms, q.burst, f.tokens, f.filled_at,
     b.turns, j.queue, j.tenant, n.tokens, n.filled_at,
     least($2::integer,
         (select count(*) from (select from sluice.live w where w.queue = j.queue and w.tenant = j.tenant and w.tenant <> ''
             and w.state in ('claimed', 'dispatched') limit $2::integer) h)
-        + (select count(*) from (select from sluice.stray_run s where s.queue = j.queue and s.tenant = j.tenant and s.tenant <> ''
+        + (select count(*) from (select from sluice.orphan_run s where s.queue = j.queue and s.tenant = j.tenant and s.tenant <> ''
             limit $2::integer) s)),
-    q.tenant_capacity, q.tenant_rate, q.tenant_rate_per_ms, q.tenant_burst
+    q.tenant_concurrency, q.tenant_rate, q.tenant_rate_per_ms, q.tenant_burst
 from sluice.job j
 left join sluice.live l on l.id = j.id and l.state = 'queued'
 left join sluice.queue q on q.name = j.queue
 left join sluice.flow f on f.queue = j.queue
 left join lateral (select t.tokens, t.filled_at from sluice.line t where t.queue = j.queue and t.tenant = j.tenant
                    order by t.version desc limit 1) n on true
-cross join lateral (select coalesce(q.fair or q.tenant_capacity > 0 or q.tenant_rate > 0, false)
+cross join lateral (select coalesce(q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0, false)
     or exists (select from sluice.tenant_limit t where t.queue in (j.queue, '') and t.says) as turns) b
 where j.id = $1::uuid

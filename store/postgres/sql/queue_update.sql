@@ -8,9 +8,9 @@ set version = version + 1, changed_at = now(), changed_by = $2::text, reason = $
     recover_interval_ms = $14::bigint, recover_batch = $15::bigint, keep_completed_ms = $16::bigint,
     keep_cancelled_ms = $17::bigint, keep_dead_ms = $18::bigint, payload_limit = $19::bigint,
     payload_schema = $20::text, audit = $21::text, rate = $22::double precision, burst = $23::bigint,
-    in_flight_limit = $24::bigint, paused_until = $25::timestamptz, ageing = $26::double precision,
-    fair = $27::boolean, tenant_capacity = $28::bigint, tenant_rate = $29::double precision, tenant_burst = $30::bigint,
-    batch = $31::bigint, interval_ms = $32::bigint, lead_ms = $33::bigint, jitter_ms = $34::bigint,
+    concurrency = $24::bigint, paused_until = $25::timestamptz, ageing = $26::double precision,
+    fair = $27::boolean, tenant_concurrency = $28::bigint, tenant_rate = $29::double precision, tenant_burst = $30::bigint,
+    batch = $31::bigint, interval_ms = $32::bigint, claim_ahead_ms = $33::bigint, jitter_ms = $34::bigint,
     engine = $35::text, run_namespace = $36::text, run_type = $37::text, run_task_queue = $38::text,
     run_timeout_ms = $39::bigint, run_ref = $40::text, run_results = $41::boolean, retry_runs = $42::boolean, follow_interval_ms = $43::bigint,
     rate_per_ms = $44::bigint, tenant_rate_per_ms = $45::bigint

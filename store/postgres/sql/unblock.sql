@@ -46,7 +46,7 @@ with ended as materialized (
     select w.id, w.queue, w.blocked_by as before, failed.after_id as failed, failed.outcome,
            case when failed.after_id is not null then w.blocked_by
                 else coalesce(
-               (select s.job_id from sluice.stray_run s where s.job_id = w.id and not s.beside limit 1),
+               (select s.job_id from sluice.orphan_run s where s.job_id = w.id and not s.beside limit 1),
                (select b.id from sluice.live b where b.id = w.blocked_by and b.id <> w.id),
                (select p.id from sluice.live p where p.queue = w.queue and p.order_key = w.order_key and p.order_place < w.order_place
                 order by p.order_place desc limit 1),

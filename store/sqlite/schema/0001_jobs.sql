@@ -3,7 +3,7 @@
 -- locks: the whole file, for as long as it takes to make empty tables.
 -- works with programs from: 1
 -- Instants are µs since 1970 in UTC. Columns that end in _ms hold ms, in _us µs. Ids and tokens are 16 bytes.
--- Columns with a check for 0 and 1, and keyed, in_line, active and at_capacity, are false or true.
+-- Columns with a check for 0 and 1, and keyed, in_line, active and at_limit, are false or true.
 
 -- Settings and limits. People set them. Processes read settings at most 1 s after a change.
 
@@ -34,18 +34,18 @@ create table sluice_queue (
     audit               text    not null default 'notable' check (audit in ('notable', 'full')), -- moves that the audit records: notable ones, or every one (full)
     rate                real    not null default 0 check (rate between 0 and 1000000), -- jobs per second that may start in a window, of all processes; 0: no limit
     burst               integer not null default 0 check (burst between 0 and 1000000), -- jobs beyond the rate that may start in one window
-    in_flight_limit     integer not null default 0 check (in_flight_limit between 0 and 1000000), -- jobs that may be claimed or dispatched at the same time; 0: no limit
+    concurrency         integer not null default 0 check (concurrency between 0 and 1000000), -- jobs that may be claimed or dispatched at the same time; 0: no limit
     paused_until        integer,                                         -- when a paused queue opens by itself, in µs; null: when a person resumes it
     ageing              real    not null default 0.05 check (ageing between 0 and 1), -- share of claims, 0 to 1, that begin with another priority than 1
     fair                integer not null default 0 check (fair in (0, 1)), -- tenants take turns by their weights
-    tenant_capacity     integer not null default 0 check (tenant_capacity between 0 and 1000000), -- one tenant's jobs that may be claimed or dispatched at the same time; 0: no limit
+    tenant_concurrency  integer not null default 0 check (tenant_concurrency between 0 and 1000000), -- one tenant's jobs that may be claimed or dispatched at the same time; 0: no limit
     tenant_rate         real    not null default 0 check (tenant_rate between 0 and 1000000), -- one tenant's jobs per second that may be claimed in a window; 0: no limit
     tenant_burst        integer not null default 0 check (tenant_burst between 0 and 1000000), -- one tenant's jobs beyond its rate that may be claimed in one window
     told                text,                                            -- the settings by name as the audit last recorded them, as JSON; null: never
     plans               text,                                            -- scheduled changes of the settings, as JSON; null: none
     batch               integer not null default 0 check (batch between 0 and 10000), -- jobs that one claim takes at most; 0: as many as the process has room for
     interval_ms         integer not null default 0 check (interval_ms between 0 and 86400000), -- ms between two claims of one process at the least
-    lead_ms             integer not null default 0 check (lead_ms between 0 and 86400000), -- ms before its due time that an idle process may claim a job
+    claim_ahead_ms      integer not null default 0 check (claim_ahead_ms between 0 and 86400000), -- ms before its due time that an idle process may claim a job
     jitter_ms           integer not null default 0 check (jitter_ms between 0 and 86400000), -- ms that chance adds to the start of a claimed job, from 0 up to this
     run_timeout_ms      integer not null default 0 check (run_timeout_ms between 0 and 315360000000), -- ms that a run may take; 0: no limit
     run_results         integer not null default 0 check (run_results in (0, 1)), -- upkeep keeps the results of runs
@@ -85,7 +85,7 @@ create table sluice_tenant_limit (
     queue        text    not null default '',                            -- the queue; empty: every queue
     tier         text    not null default '',                            -- the tier; empty: the row is about a tenant
     tenant       text    not null default '',                            -- the tenant; empty: the row is about a tier
-    capacity     integer check (capacity between 0 and 1000000),         -- jobs of a tenant that may be claimed or dispatched at the same time; 0: no limit
+    concurrency  integer check (concurrency between 0 and 1000000),         -- jobs of a tenant that may be claimed or dispatched at the same time; 0: no limit
     rate         real    check (rate between 0 and 1000000),             -- jobs of a tenant per second that may be claimed in a window; 0: no limit
     burst        integer check (burst between 0 and 1000000),            -- jobs of a tenant beyond the rate that may be claimed in one window
     weight       integer check (weight between 1 and 1000),              -- share of a tenant beside the others, 1 to 1,000
@@ -97,7 +97,7 @@ create table sluice_tenant_limit (
     changed_by   text    not null default '',                            -- the person or program that made the last change
     reason       text    not null default '',                            -- why the last change was made
     says         integer not null generated always as -- the row says something, so that its queue serves tenants in turns
-        (capacity is not null or rate is not null or burst is not null or weight is not null or paused) stored,
+        (concurrency is not null or rate is not null or burst is not null or weight is not null or paused) stored,
     rate_per_ms  integer default 1000 check (rate_per_ms between 1 and 315360000000), -- ms of the window of rate
     primary key (queue, tier, tenant),
     check ((tier = '') <> (tenant = ''))
@@ -272,7 +272,7 @@ create table sluice_line (
     turn        real    not null,           -- the position in the order of service, in jobs by weight
     jobs        integer not null default 0, -- bits 1 to 10: the priorities of which jobs may wait
     active      integer not null default 1, -- jobs may be claimable; false: the tenant queue sleeps
-    at_capacity integer not null default 0, -- it sleeps until a job of the tenant ends
+    at_limit    integer not null default 0, -- it sleeps until a job of the tenant ends
     wake_at     integer,                    -- when it wakes, in µs; null: no instant is set
     tokens      real    not null default 0, -- tokens in the bucket of the tenant's rate, in jobs
     filled_at   integer,                    -- when a claim last filled the bucket, in µs; null: never
@@ -281,7 +281,7 @@ create table sluice_line (
 -- Claims serve active tenant queues in this order.
 create index sluice_line_turn on sluice_line (queue, turn, tenant) where active = 1;
 create index sluice_line_wake on sluice_line (queue, wake_at) where active = 0 and wake_at is not null;
-create index sluice_line_at_capacity on sluice_line (queue) where at_capacity = 1;
+create index sluice_line_at_capacity on sluice_line (queue) where at_limit = 1;
 
 -- Jobs that claims took from queues with a rate. Upkeep and holders report which of them began, and which never will.
 create table sluice_permit (
@@ -307,7 +307,7 @@ create table sluice_started (
 
 -- Orphan runs: runs that were intended or open when their jobs ended. They go on until their engine says that they
 -- ended.
-create table sluice_stray_run (
+create table sluice_orphan_run (
     job_id       blob    not null,                                       -- the id of the job
     queue        text    not null,                                       -- the queue of the job
     engine       text    not null,                                       -- the place of the run, by engine
@@ -322,8 +322,8 @@ create table sluice_stray_run (
     primary key (job_id, ref)
 ) without rowid;
 -- Orphan runs in the order in which their jobs ended.
-create index sluice_stray_run_turn on sluice_stray_run (queue, cancelled_at, job_id);
-create index sluice_stray_run_held on sluice_stray_run (queue, tenant);
+create index sluice_orphan_run_turn on sluice_orphan_run (queue, cancelled_at, job_id);
+create index sluice_orphan_run_held on sluice_orphan_run (queue, tenant);
 
 -- Processes. Heartbeats and leaders.
 
@@ -585,7 +585,7 @@ left join sluice_done d on l.seq is null and d.seq = j.seq
     and d.generation = (select max(generation) from sluice_done x where x.seq = j.seq);
 
 -- Triggers wake tenant queues by inserts into the next views. A tenant queue that wakes takes a turn behind the
--- active ones: time without work, or at capacity, gives no credit.
+-- active ones: time without work, or at concurrency, gives no credit.
 
 -- The turn right behind the mark of the flow. Rounding would lose a fixed step of very high turns.
 create view sluice_flow_behind as
@@ -602,9 +602,9 @@ begin
     where true
     on conflict (queue, tenant) do update
     set jobs = jobs | excluded.jobs,
-        turn = iif(active = 1 or at_capacity = 1 or excluded.active = 0, turn, max(turn, excluded.turn)),
-        active = iif(at_capacity = 1, 0, max(active, excluded.active)),
-        wake_at = iif(at_capacity = 1, wake_at, iif(max(active, excluded.active) = 1, null, min(coalesce(wake_at, excluded.wake_at), excluded.wake_at)))
+        turn = iif(active = 1 or at_limit = 1 or excluded.active = 0, turn, max(turn, excluded.turn)),
+        active = iif(at_limit = 1, 0, max(active, excluded.active)),
+        wake_at = iif(at_limit = 1, wake_at, iif(max(active, excluded.active) = 1, null, min(coalesce(wake_at, excluded.wake_at), excluded.wake_at)))
     where active = 0 or jobs & excluded.jobs = 0;
 end;
 
@@ -613,9 +613,9 @@ create view sluice_line_room as select queue, tenant from sluice_line where fals
 create trigger sluice_line_room_in instead of insert on sluice_line_room
 begin
     update sluice_line
-    set active = 1, at_capacity = 0, wake_at = null,
+    set active = 1, at_limit = 0, wake_at = null,
         turn = max(turn, coalesce((select f.behind from sluice_flow_behind f where f.queue = new.queue), 1.0 / 1048576))
-    where queue = new.queue and tenant = new.tenant and at_capacity = 1;
+    where queue = new.queue and tenant = new.tenant and at_limit = 1;
 end;
 
 -- Terms: limits have changed, of a queue or of all (''), of a tenant or of all ('').
@@ -623,9 +623,9 @@ create view sluice_line_terms as select queue, tenant from sluice_line where fal
 create trigger sluice_line_terms_in instead of insert on sluice_line_terms
 begin
     update sluice_line
-    set active = 1, at_capacity = 0, wake_at = null,
+    set active = 1, at_limit = 0, wake_at = null,
         turn = max(turn, coalesce((select f.behind from sluice_flow_behind f where f.queue = sluice_line.queue), 1.0 / 1048576))
-    where active = 0 and (jobs <> 0 or at_capacity = 1) and (new.queue = '' or queue = new.queue) and (new.tenant = '' or tenant = new.tenant);
+    where active = 0 and (jobs <> 0 or at_limit = 1) and (new.queue = '' or queue = new.queue) and (new.tenant = '' or tenant = new.tenant);
 end;
 
 -- Moves of jobs tell tenant queues of work and room.
@@ -654,7 +654,7 @@ begin
 end;
 
 -- An orphan run was in flight. Its end makes room.
-create trigger sluice_stray_run_gone after delete on sluice_stray_run
+create trigger sluice_orphan_run_gone after delete on sluice_orphan_run
 when old.tenant <> ''
 begin
     insert into sluice_line_room values (old.queue, old.tenant);
@@ -691,7 +691,7 @@ begin
     insert into sluice_line_terms values ('', old.name);
 end;
 
-create trigger sluice_queue_changed after update of tenant_capacity, tenant_rate, tenant_burst on sluice_queue
+create trigger sluice_queue_changed after update of tenant_concurrency, tenant_rate, tenant_burst on sluice_queue
 begin
     insert into sluice_line_terms values (new.name, '');
 end;

@@ -14,7 +14,7 @@ select
     (select count(*) from (select 1 from sluice_live where state = 'claimed' and queue = ?1 limit ?3 + 0)),
     (select count(*) from (select 1 from sluice_live where queue = ?1 and state in ('dispatched', 'uncertain') and state = 'dispatched' limit ?3 + 0)),
     (select count(*) from (select 1 from sluice_live where queue = ?1 and state in ('dispatched', 'uncertain') and state = 'uncertain' limit ?3 + 0)),
-    (select count(*) from (select 1 from sluice_stray_run where queue = ?1 limit ?3 + 0)),
+    (select count(*) from (select 1 from sluice_orphan_run where queue = ?1 limit ?3 + 0)),
     (select count(*) from (select 1 from sluice_done where queue = ?1 and outcome = 'dead' and requeued_at is null limit ?3 + 0)),
     (select min(due) from (
         select (select min(due_at) from sluice_live where queue = ?1 and priority = p and state = 'queued'

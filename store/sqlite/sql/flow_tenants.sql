@@ -1,10 +1,10 @@
 -- The tenants of a queue that have the most jobs in flight; walks along the indexes sluice_live_held and
--- sluice_stray_run_held, which stop at the limit.
+-- sluice_orphan_run_held, which stop at the limit.
 -- ?1 queue   ?2 limit   ?3 how many tenants
 select tenant, count(*) as jobs
 from (select tenant from (select tenant from sluice_live where queue = ?1 and tenant <> '' and state in ('claimed', 'dispatched') limit ?2 + 0)
       union all
-      select tenant from (select tenant from sluice_stray_run where queue = ?1 and tenant <> '' limit ?2 + 0))
+      select tenant from (select tenant from sluice_orphan_run where queue = ?1 and tenant <> '' limit ?2 + 0))
 group by tenant
 order by jobs desc, tenant
 limit ?3 + 0

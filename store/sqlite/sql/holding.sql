@@ -8,6 +8,6 @@ from (select j.id, f.claimed_at
       join sluice_job j on j.seq = f.seq
       union all
       select job_id, claimed_at
-      from (select job_id, claimed_at from sluice_stray_run where queue = ?1 and tenant = ?2 and tenant <> '' limit 1000)) h
+      from (select job_id, claimed_at from sluice_orphan_run where queue = ?1 and tenant = ?2 and tenant <> '' limit 1000)) h
 order by h.claimed_at, h.id
 limit ?3 + 0

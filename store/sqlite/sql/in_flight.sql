@@ -3,4 +3,4 @@
 -- ?1 queue   ?2 limit
 select (select count(*) from (select 1 from sluice_live where queue = ?1 and state = 'claimed' limit ?2 + 0))
      + (select count(*) from (select 1 from sluice_live where queue = ?1 and state in ('dispatched', 'uncertain') and state = 'dispatched' limit ?2 + 0))
-     + (select count(*) from (select 1 from sluice_stray_run where queue = ?1 limit ?2 + 0))
+     + (select count(*) from (select 1 from sluice_orphan_run where queue = ?1 limit ?2 + 0))

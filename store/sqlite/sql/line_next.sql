@@ -2,4 +2,4 @@
 -- ?1 queue
 select iif(exists (select 1 from sluice_line where queue = ?1 and active = 1), 0,
            (select min(wake_at) from sluice_line where queue = ?1 and active = 0 and wake_at is not null)),
-       exists (select 1 from sluice_line where queue = ?1 and at_capacity = 1)
+       exists (select 1 from sluice_line where queue = ?1 and at_limit = 1)

@@ -1,6 +1,6 @@
 -- Notes the runs of jobs that orphans_drop takes away: they are in flight until their engine says that they have ended.
 -- ?1 seqs as a JSON array   ?2 the token that the jobs must have (null: any)   ?3 now
-insert into sluice_stray_run (job_id, queue, tenant, generation, engine, ref, cancelled_at, claimed_at, started)
+insert into sluice_orphan_run (job_id, queue, tenant, generation, engine, ref, cancelled_at, claimed_at, started)
 select run_of, queue, tenant, generation, engine, ref, ?3, claimed_at, state = 'dispatched'
 from sluice_live
 where seq in (select value from json_each(?1)) and state in ('claimed', 'dispatched') and (?2 is null or token = ?2)

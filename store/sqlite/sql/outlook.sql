@@ -18,15 +18,15 @@ select
         (select count(*) from (select 1 from sluice_live w where w.queue = j.queue and w.state = 'claimed' limit ?3 + 0))
         + (select count(*) from (select 1 from sluice_live w where w.queue = j.queue and w.state in ('dispatched', 'uncertain')
             and w.state = 'dispatched' limit ?3 + 0))
-        + (select count(*) from (select 1 from sluice_stray_run s where s.queue = j.queue limit ?3 + 0))),
+        + (select count(*) from (select 1 from sluice_orphan_run s where s.queue = j.queue limit ?3 + 0))),
     q.rate, q.rate_per_ms, q.burst, f.tokens, f.filled_at,
     b.yes, j.queue, j.tenant, n.tokens, n.filled_at,
     min(?3, (select count(*) from (select 1 from sluice_live w where w.queue = j.queue and w.tenant = j.tenant and w.tenant <> ''
             and w.state in ('claimed', 'dispatched') limit ?3 + 0))
-        + (select count(*) from (select 1 from sluice_stray_run s where s.queue = j.queue and s.tenant = j.tenant and s.tenant <> '' limit ?3 + 0))),
-    q.tenant_capacity, q.tenant_rate, q.tenant_rate_per_ms, q.tenant_burst
+        + (select count(*) from (select 1 from sluice_orphan_run s where s.queue = j.queue and s.tenant = j.tenant and s.tenant <> '' limit ?3 + 0))),
+    q.tenant_concurrency, q.tenant_rate, q.tenant_rate_per_ms, q.tenant_burst
 from sluice_job j
-join (select coalesce(x.fair or x.tenant_capacity > 0 or x.tenant_rate > 0, 0)
+join (select coalesce(x.fair or x.tenant_concurrency > 0 or x.tenant_rate > 0, 0)
           or exists (select 1 from sluice_tenant_limit t where t.queue in (y.queue, '') and t.says) as yes
       from sluice_job y left join sluice_queue x on x.name = y.queue where y.id = ?1) b
 left join sluice_live l on l.seq = j.seq and l.state = 'queued'

@@ -1,4 +1,4 @@
-// Command hook takes one event of a conversation, as JSON on standard input. It is «conversations hook» without all that the
+// Command hook takes one event of a conversation, as JSON on standard input. It is `conversations hook` without all that the
 // hook does not need, because its caller waits: 13 MB instead of 100.
 package main
 

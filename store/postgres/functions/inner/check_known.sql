@@ -9,6 +9,6 @@ begin
     end if;
     raise exception using errcode = 'SL002', message = format('queue %s is not known', of_queue),
         detail = 'It has no settings and no unfinished jobs.',
-        hint = format('Make it with «sluice settings set %s lease=180s», or enqueue into it with new_queue => true.', of_queue);
+        hint = format('Make it with `sluice settings set %s lease=180s`, or enqueue into it with new_queue => true.', of_queue);
 end
 $function$;

@@ -6,7 +6,7 @@ declare
 begin
     if engine <> '' then
         raise exception using errcode = 'SL007', message = format('queue %s is not for workers: the engine %s runs its jobs', of_queue, engine),
-            hint = format('Run «sluice dispatch %s», or clear the setting engine.', of_queue);
+            hint = format('Run `sluice dispatch %s`, or clear the setting engine.', of_queue);
     end if;
 end
 $function$;

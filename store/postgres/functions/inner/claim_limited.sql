@@ -8,9 +8,9 @@ declare
     zeroes  constant uuid[] := array_fill('00000000-0000-0000-0000-000000000000'::uuid, array[10]);
     straggle constant interval := interval '1 minute';
     g       record;
-    paused boolean; rate double precision; rate_per bigint; burst bigint; in_flight_limit bigint; version bigint;
+    paused boolean; rate double precision; rate_per bigint; burst bigint; concurrency bigint; version bigint;
     tokens double precision; filled_at timestamptz; stored timestamptz; counted_from timestamptz; counted_version bigint; counted_since timestamptz;
-    now_at timestamptz; tenant_capacity bigint; tenant_rate double precision; tenant_per bigint; tenant_burst bigint; by_tenant boolean;
+    now_at timestamptz; tenant_concurrency bigint; tenant_rate double precision; tenant_per bigint; tenant_burst bigint; by_tenant boolean;
     mark_turn double precision; mark_tenant text; wakes_from timestamptz; turns_since timestamptz; changed timestamptz; permits_from timestamptz; clock_ahead bigint;
     at      timestamptz;
     is_new  boolean;
@@ -32,8 +32,8 @@ declare
     dissolved uuid;
     row     record;
 begin
-    execute {{flow_lock.sql}} into paused, rate, rate_per, burst, in_flight_limit, version, tokens, filled_at, stored, counted_from, counted_version,
-        counted_since, now_at, tenant_capacity, tenant_rate, tenant_per, tenant_burst, by_tenant, mark_turn, mark_tenant, wakes_from, turns_since, changed, by_engine, permits_from, clock_ahead
+    execute {{flow_lock.sql}} into paused, rate, rate_per, burst, concurrency, version, tokens, filled_at, stored, counted_from, counted_version,
+        counted_since, now_at, tenant_concurrency, tenant_rate, tenant_per, tenant_burst, by_tenant, mark_turn, mark_tenant, wakes_from, turns_since, changed, by_engine, permits_from, clock_ahead
         using of_queue;
     is_full := false;
     if now_at is null then -- another claim has the lock
@@ -47,7 +47,7 @@ begin
             null; -- it says which, and a statement in a function must tell somebody
         end loop;
     end if;
-    if not by_tenant and rate <= 0 and in_flight_limit <= 0 then
+    if not by_tenant and rate <= 0 and concurrency <= 0 then
         return;
     end if;
     limited := false;
@@ -67,8 +67,8 @@ begin
     end if;
     select mark_turn as turn, mark_tenant as tenant, wakes_from as wakes, turns_since as since, counted_from as counted into before;
     select * into bucket from sluice._filled(tokens, filled_at, rate, sluice._queue_burst(rate, rate_per, burst), now_at);
-    if in_flight_limit > 0 then
-        execute {{in_flight.sql}} into in_flight, first using of_queue, in_flight_limit, counted_from;
+    if concurrency > 0 then
+        execute {{in_flight.sql}} into in_flight, first using of_queue, concurrency, counted_from;
         if at - counted_since > straggle then
             counted_from := coalesce(first, at);
         end if;
@@ -88,13 +88,13 @@ begin
             room_wait := greatest(sluice._until_useful(bucket.filled - room, rate, sluice._queue_burst(rate, rate_per, burst)), in_window.wait);
         end if;
     end if;
-    if in_flight_limit > 0 and in_flight_limit - in_flight <= room then
-        room := greatest(in_flight_limit - in_flight, 0);
+    if concurrency > 0 and concurrency - in_flight <= room then
+        room := greatest(concurrency - in_flight, 0);
         full_up := true;
     end if;
     if not look_only and by_tenant then
         for row in select s.* from sluice._serve(of_queue, room, by_holder, with_token, lease, in_order, now_at, at, stored, changed,
-            tenant_capacity, tenant_rate, tenant_per, tenant_burst, mark_turn, mark_tenant, wakes_from, coalesce(turns_since, at)) s
+            tenant_concurrency, tenant_rate, tenant_per, tenant_burst, mark_turn, mark_tenant, wakes_from, coalesce(turns_since, at)) s
         loop
             if row.id is null then
                 mark_turn := row.mark_turn;

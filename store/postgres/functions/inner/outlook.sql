@@ -4,11 +4,11 @@ create or replace function sluice._outlook(job_id uuid, out now_at timestamptz, 
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
     rate double precision; rate_per bigint; burst bigint; tokens double precision; filled_at timestamptz; queue text; tenant text;
-    capacity bigint; tenant_rate double precision; tenant_per bigint; tenant_burst bigint;
+    concurrency bigint; tenant_rate double precision; tenant_per bigint; tenant_burst bigint;
     in_window record;
 begin
     execute {{outlook.sql}} into now_at, ahead, in_flight, rate, rate_per, burst, tokens, filled_at, by_tenant, queue, tenant, tenant_tokens,
-        tenant_filled_at, held, capacity, tenant_rate, tenant_per, tenant_burst
+        tenant_filled_at, held, concurrency, tenant_rate, tenant_per, tenant_burst
         using job_id, {{outlook limit}};
     token_wait := sluice._token_wait(coalesce(tokens, 0), filled_at, coalesce(rate, 0), coalesce(rate_per, 1000), coalesce(burst, 0), now_at);
     if rate > 0 then

@@ -43,11 +43,11 @@ begin
     free := array(select i from unnest(free) as i where not i = any (refused) order by i);
     select m.leaves into leaves from sluice._move('requeue') m;
     if beside then
-        for job_id, job_queue, job_state in execute {{stray_beside.sql}} using free, by_whom, reason, act loop
+        for job_id, job_queue, job_state in execute {{orphan_run_beside.sql}} using free, by_whom, reason, act loop
             waiting := '{}';
         end loop;
     else
-        for job_id in execute {{stray_open.sql}} using free loop
+        for job_id in execute {{orphan_run_open.sql}} using free loop
             waiting := waiting || job_id;
         end loop;
     end if;

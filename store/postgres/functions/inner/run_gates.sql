@@ -7,14 +7,14 @@ declare
     state text;
 begin
     select j.state into state from sluice.jobs j where j.id = job_id;
-    for run in select * from sluice.stray_run s where s.job_id = _run_gates.job_id order by s.cancelled_at, s.ref limit 10 loop
+    for run in select * from sluice.orphan_run s where s.job_id = _run_gates.job_id order by s.cancelled_at, s.ref limit 10 loop
         gate := 'open_run';
         open := state <> 'queued' or run.beside;
         says := case when open then '' else 'it waits for an earlier run to end: ' end
             || format('its run "%s" at the engine "%s" may still be open; its life %s ended at %s', run.ref, run.engine, run.generation,
                 sluice._instant(run.cancelled_at))
             || case when run.terminate then '; upkeep ends it by force, and lets go of it when the engine says that it has ended'
-                else format('; upkeep asks it to end, and «sluice runs terminate %s» ends it by force', run.job_id) end;
+                else format('; upkeep asks it to end, and `sluice runs terminate %s` ends it by force', run.job_id) end;
         return next;
     end loop;
 end

@@ -18,7 +18,7 @@ declare
         -- in headers
         ['(?i)(\m(?:bearer|basic)\s+)(?=[^\s"'']*\d)[a-z0-9._~+/=-]{8,}', '\1[redacted:password]'],
         ['(?i)(\mcookie["'']?:\s*)[^\r\n"''=;]+=[^\r\n"'']+', '\1[redacted:password]'],
-        -- behind a name: in quotes, with a letter and a digit, or any password behind «=»
+        -- behind a name: in quotes, with a letter and a digit, or any password behind `=`
         ['(?i)(' || names || sign || '\\*")(?![$<{%*])(?:[^"\\\r\n]|\\+[^"\\])+', '\1[redacted:password]'],
         ['(?i)(' || names || sign || '\\*'')(?![$<{%*])(?:[^''\\\r\n]|\\+[^''\\])+', '\1[redacted:password]'],
         ['(?i)(' || names || sign || ')(?![$<{%*("''\\/[])(?=[^\s"'',;&]*\d)(?=[^\s"'',;&]*[a-z])[^\s"'',;&]{4,}[^\s"'',;&:.)}\]]', '\1[redacted:password]'],

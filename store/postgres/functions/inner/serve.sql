@@ -1,7 +1,7 @@
 -- Claims up to room jobs from the lines of a queue, and shares them out among the tenants by their turns, as package flow
 -- does. The lock of the queue's flow is held. The last row has no id: it says how far the turns are.
 create or replace function sluice._serve(of_queue text, room integer, by_holder text, with_token uuid, lease interval, in_order smallint[],
-    now_at timestamptz, claim_at timestamptz, stored timestamptz, settings_changed timestamptz, of_capacity bigint, of_rate double precision, of_per bigint, of_burst bigint,
+    now_at timestamptz, claim_at timestamptz, stored timestamptz, settings_changed timestamptz, of_concurrency bigint, of_rate double precision, of_per bigint, of_burst bigint,
     given_turn double precision, given_tenant text, given_wakes timestamptz, turns_since timestamptz)
 returns table ({{columns}}, mark_turn double precision, mark_tenant text, wakes_from timestamptz, more boolean)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
@@ -9,7 +9,7 @@ declare
     straggle constant interval := interval '1 minute';
     -- the lines that are looked at, one array a column
     place tid[]; of_tenant text[]; turn double precision[]; jobs integer[]; tokens double precision[]; filled timestamptz[]; counted timestamptz[];
-    capacity bigint[]; rate double precision[]; burst double precision[]; weight bigint[]; until timestamptz[]; paused boolean[]; paused_until timestamptz[];
+    concurrency bigint[]; rate double precision[]; burst double precision[]; weight bigint[]; until timestamptz[]; paused boolean[]; paused_until timestamptz[];
     limits_changed timestamptz[]; held integer[]; untold boolean[]; active boolean[]; full_up boolean[]; wake_at timestamptz[]; due timestamptz[];
     share integer[]; got integer[]; space integer[]; share_turn double precision[]; in_it boolean[];
     l_place tid; l_tenant text; l_turn double precision; l_jobs integer; l_tokens double precision; l_filled timestamptz; l_counted timestamptz; l_untold boolean;
@@ -46,19 +46,19 @@ begin
         end loop;
         exit when n = 0;
         -- their limits, and what they have in flight
-        capacity := '{}'; rate := '{}'; burst := '{}'; weight := '{}'; until := '{}'; paused := '{}'; paused_until := '{}'; limits_changed := '{}';
+        concurrency := '{}'; rate := '{}'; burst := '{}'; weight := '{}'; until := '{}'; paused := '{}'; paused_until := '{}'; limits_changed := '{}';
         no := 0;
-        for row in select t.* from sluice._terms(of_queue, of_tenant, of_capacity, of_rate, of_per, of_burst, now_at) t loop
+        for row in select t.* from sluice._terms(of_queue, of_tenant, of_concurrency, of_rate, of_per, of_burst, now_at) t loop
             no := no + 1;
-            capacity[no] := row.capacity; rate[no] := sluice._refill(row.rate, row.per_ms, row.burst);
+            concurrency[no] := row.concurrency; rate[no] := sluice._refill(row.rate, row.per_ms, row.burst);
             burst[no] := case when row.rate > 0 then sluice._burst(row.rate, row.per_ms, row.burst) end;
             weight[no] := row.weight; until[no] := row.until; paused[no] := row.paused; paused_until[no] := row.paused_until; limits_changed[no] := row.changed;
         end loop;
         held := array_fill(0, array[n]); untold := array_fill(false, array[n]);
         for l_tenant, l_jobs, at_due, l_untold in execute {{line_held.sql}}
-            using of_queue, array(select t from unnest(of_tenant, capacity) as g(t, c) where c > 0),
-                array(select c::integer from unnest(capacity) as c where c > 0),
-                array(select f from unnest(counted, capacity) as g(f, c) where c > 0)
+            using of_queue, array(select t from unnest(of_tenant, concurrency) as g(t, c) where c > 0),
+                array(select c::integer from unnest(concurrency) as c where c > 0),
+                array(select f from unnest(counted, concurrency) as g(f, c) where c > 0)
         loop
             no := array_position(of_tenant, l_tenant);
             held[no] := l_jobs; untold[no] := l_untold;
@@ -74,7 +74,7 @@ begin
                 select f.filled, f.at into l_tokens, l_filled from sluice._filled(tokens[i], filled[i], rate[i], burst[i], now_at) f;
                 tokens[i] := l_tokens; filled[i] := l_filled;
             end if;
-            space[i] := sluice._space(paused[i], capacity[i], held[i], rate[i], tokens[i]);
+            space[i] := sluice._space(paused[i], concurrency[i], held[i], rate[i], tokens[i]);
         end loop;
         left_over := room - claimed;
         looked := 0;
@@ -107,7 +107,7 @@ begin
             for {{column names}} in execute {{line_claim.sql}}
                 using of_queue, array(select of_tenant[i] from unnest(few) as i order by i), array(select share[i] from unnest(few) as i order by i),
                     array(select jobs[i] from unnest(few) as i order by i), fronts, zeroes, in_order, with_token, by_holder, lease, claim_at, interval '0',
-                    array(select of_tenant[i] from unnest(few) as i where capacity[i] > 0 and 2 * (held[i] + share[i]) >= capacity[i] order by i)
+                    array(select of_tenant[i] from unnest(few) as i where concurrency[i] > 0 and 2 * (held[i] + share[i]) >= concurrency[i] order by i)
             loop
                 if created_at is null then
                     orphans := orphans || id;
@@ -151,10 +151,10 @@ begin
             end if;
             if paused[no] then
                 active[no] := false; wake_at[no] := paused_until[no];
-            elsif capacity[no] > 0 and held[no] >= capacity[no] then
+            elsif concurrency[no] > 0 and held[no] >= concurrency[no] then
                 active[no] := false; full_up[no] := true;
                 wake_at[no] := case when untold[no] then now_at + interval '1 second' else until[no] end;
-            elsif sluice._space(paused[no], capacity[no], held[no], rate[no], tokens[no]) = 0 then
+            elsif sluice._space(paused[no], concurrency[no], held[no], rate[no], tokens[no]) = 0 then
                 active[no] := false;
                 wake_at[no] := least(now_at + make_interval(secs => sluice._until_useful(tokens[no], rate[no], burst[no])), until[no]);
             elsif jobs[no] = 0 then

@@ -11,7 +11,7 @@ begin
     select q.paused, q.paused_until, q.told, q.plans into before from sluice.queue q where q.name = of_queue for update;
     if not found then
         raise exception using errcode = 'SL002', message = format('queue %s has no settings', of_queue),
-            hint = format('Make them with «sluice settings set %s lease=1m», or let the first job be enqueued by a program.', of_queue);
+            hint = format('Make them with `sluice settings set %s lease=1m`, or let the first job be enqueued by a program.', of_queue);
     elsif before.paused = to_paused and before.paused_until is not distinct from to_until then
         return false;
     end if;

@@ -1,5 +1,5 @@
 -- How many jobs the limits of a tenant let a claim take; its tokens are filled.
-create or replace function sluice._space(paused boolean, capacity bigint, held integer, rate double precision, tokens double precision) returns integer
+create or replace function sluice._space(paused boolean, concurrency bigint, held integer, rate double precision, tokens double precision) returns integer
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 declare
     room bigint := 1000000;
@@ -7,8 +7,8 @@ begin
     if paused then
         return 0;
     end if;
-    if capacity > 0 then
-        room := greatest(0, capacity - held);
+    if concurrency > 0 then
+        room := greatest(0, concurrency - held);
     end if;
     if rate > 0 then
         room := least(room, greatest(0, floor(tokens + 1e-9))::bigint);

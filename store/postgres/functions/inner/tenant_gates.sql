@@ -7,7 +7,7 @@ declare
     whose text := case when of_tenant = '' then 'jobs without a tenant' else format('tenant "%s"', of_tenant) end;
     wait  double precision;
 begin
-    select t.* into terms from sluice.queue q, lateral sluice._terms(of_queue, array[of_tenant], q.tenant_capacity, q.tenant_rate, q.tenant_rate_per_ms, q.tenant_burst, now_at) t
+    select t.* into terms from sluice.queue q, lateral sluice._terms(of_queue, array[of_tenant], q.tenant_concurrency, q.tenant_rate, q.tenant_rate_per_ms, q.tenant_burst, now_at) t
     where q.name = of_queue;
     if not found then
         select t.* into terms from sluice._terms(of_queue, array[of_tenant], 0, 0, 1000, 0, now_at) t;
@@ -17,12 +17,12 @@ begin
     until := case when not open then terms.paused_until end;
     says := case when open then format('%s takes turns with the others, with a weight of %s', whose, terms.weight) else whose || ' is paused' end;
     return next;
-    gate := 'capacity';
-    open := terms.capacity = 0 or held < terms.capacity;
+    gate := 'concurrency';
+    open := terms.concurrency = 0 or held < terms.concurrency;
     until := case when not open then terms.until end;
-    says := case when terms.capacity = 0 then format('%s of %s in flight, without a limit', held, whose)
-        when open then format('%s of %s of %s in flight', held, terms.capacity, whose)
-        else format('%s of %s in flight, and %s are allowed; one has to end first', held, whose, terms.capacity) end;
+    says := case when terms.concurrency = 0 then format('%s of %s in flight, without a limit', held, whose)
+        when open then format('%s of %s of %s in flight', held, terms.concurrency, whose)
+        else format('%s of %s in flight, and %s are allowed; one has to end first', held, whose, terms.concurrency) end;
     return next;
     wait := sluice._token_wait(coalesce(tokens, 0), filled_at, sluice._refill(terms.rate, terms.per_ms, terms.burst), 1000, sluice._burst(terms.rate, terms.per_ms, terms.burst)::bigint, now_at);
     gate := 'tenant_rate';

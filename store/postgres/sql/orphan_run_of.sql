@@ -1,7 +1,7 @@
 -- The runs of a job that may be open although its life has ended, the first that was cancelled first.
--- ?1 job   ?2 limit
+-- $1 uuid job   $2 integer limit
 select job_id, queue, engine, ref, cancelled_at, tenant, generation, claimed_at, started, terminate, beside
-from sluice_stray_run
-where job_id = ?1
+from sluice.orphan_run
+where job_id = $1::uuid
 order by cancelled_at, ref
-limit ?2 + 0
+limit $2::integer

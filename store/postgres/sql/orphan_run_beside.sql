@@ -2,13 +2,13 @@
 -- Those that live are left as they are: they are not requeued.
 -- $1 uuid[] jobs   $2 text by whom   $3 text reason   $4 uuid act
 with found as materialized (
-    select s.job_id, s.ref, s.queue from sluice.stray_run s
+    select s.job_id, s.ref, s.queue from sluice.orphan_run s
     where s.job_id = any ($1::uuid[]) and (select true from sluice.job j where j.id = s.job_id)
       and (select true from sluice.live l where l.id = s.job_id and l.state <> 'uncertain') is null
     order by s.job_id, s.ref
     for update
 ), marked as (
-    update sluice.stray_run s set beside = true
+    update sluice.orphan_run s set beside = true
     from found f
     where s.job_id = f.job_id and s.ref = f.ref and s.job_id = any ($1::uuid[]) and not s.beside
     returning s.job_id, s.queue, s.generation, s.engine, s.ref

@@ -1,7 +1,7 @@
 -- Forgets runs of ended jobs, which have ended too, and tells the lines of their tenants that there is room.
 -- $1 uuid[] jobs   $2 text[] refs
 with gone as (
-    delete from sluice.stray_run s
+    delete from sluice.orphan_run s
     using unnest($1::uuid[], $2::text[]) as g(job_id, ref)
     where s.job_id = g.job_id and s.ref = g.ref and s.job_id = any ($1::uuid[])
     returning s.job_id, s.queue, s.tenant

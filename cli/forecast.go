@@ -29,16 +29,16 @@ type wavesFlags struct {
 func (a *app) wavesCommand() *cobra.Command {
 	var f wavesFlags
 	command := &cobra.Command{
-		Use:   "waves [QUEUE]",
+		Use:   "forecast [QUEUE]",
 		Short: "Forecast what falls due, and when it is done",
 		Long: `Lists buckets of 1 minute, 5 minutes or 1 hour: when the last job starts, when all are done and how
 late, and how many due jobs wait at the end. Present rates and limits apply, including tenants'.
---rate, --batch, --capacity and --duration assume other values for the queue; tenants keep theirs.
+--rate, --batch, --concurrency and --duration assume other values for the queue; tenants keep theirs.
 
 The command reads upkeep's last count, a few rows, and says its age. Without a recent one it counts
 itself, reading every waiting job. The forecast knows the present jobs only: nothing fails, nothing
 comes in, and jobs start in due order.`,
-		Example: "  sluice waves payments\n  sluice waves payments --by tenant --bucket 1h --ahead 24h\n  sluice waves payments --rate 200/s --duration 30s\n  sluice waves --histogram --ahead 24h",
+		Example: "  sluice forecast payments\n  sluice forecast payments --by tenant --bucket 1h --ahead 24h\n  sluice forecast payments --rate 200/s --duration 30s\n  sluice forecast --histogram --ahead 24h",
 		Args:    arguments(0, 1),
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := f.check(command, a.output); err != nil {
@@ -62,7 +62,7 @@ comes in, and jobs start in due order.`,
 	flags.Var(newDuration(&f.request.Ahead, 2*time.Hour), "ahead", "how far ahead, up to 7d")
 	flags.Var(rate{&f.request.WhatIf.Rate}, "rate", "assume this rate, such as 200/s")
 	flags.Var(batch{&f.request.WhatIf}, "batch", "assume batches, such as 500/5s, instead of the queue's rate")
-	flags.IntVar(&f.request.WhatIf.Capacity, "capacity", 0, "assume this concurrency limit, whatever in_flight_limit and workers")
+	flags.IntVar(&f.request.WhatIf.Concurrency, "concurrency", 0, "assume this concurrency limit, whatever concurrency and workers")
 	flags.Var(duration{&f.request.WhatIf.RunTime}, "duration", "assume this run time (default: the recent mean)")
 	flags.BoolVar(&f.histogram, "histogram", false, "draw a histogram")
 	flags.BoolVar(&f.count, "count", false, "count now; reads every waiting job")
@@ -75,8 +75,8 @@ func (f *wavesFlags) check(command *cobra.Command, output string) error {
 		return usagef("--by %q is neither queue nor tenant", f.by)
 	case f.histogram && output != "table":
 		return usagef("--histogram is for people; leave out -o %s", output)
-	case command.Flags().Changed("capacity") && f.request.WhatIf.Capacity < 1:
-		return usagef("--capacity %d is not at least 1", f.request.WhatIf.Capacity)
+	case command.Flags().Changed("concurrency") && f.request.WhatIf.Concurrency < 1:
+		return usagef("--concurrency %d is not at least 1", f.request.WhatIf.Concurrency)
 	}
 	f.request.Tenants = f.by == "tenant"
 	return nil
@@ -122,7 +122,7 @@ func (a *app) forecast(ctx context.Context, store sluice.Store, f wavesFlags) (f
 	last := lastCount(found)
 	switch {
 	case errors.Is(err, sluice.ErrReader) && !f.count && last.IsZero():
-		a.note("nobody has counted what falls due, and this role may not: «sluice upkeep» does")
+		a.note("nobody has counted what falls due, and this role may not: `sluice upkeep` does")
 		return found, nil
 	case err != nil && (f.count || last.IsZero()):
 		return found, err
@@ -132,9 +132,9 @@ func (a *app) forecast(ctx context.Context, store sluice.Store, f wavesFlags) (f
 	case f.count:
 		a.note("counted %s in %s", jobs(counted.Jobs), draw.Duration(time.Since(begun)))
 	case last.IsZero():
-		a.note("nobody has counted what falls due; counted %s in %s. «sluice upkeep» does it every now and then", jobs(counted.Jobs), draw.Duration(time.Since(begun)))
+		a.note("nobody has counted what falls due; counted %s in %s. `sluice upkeep` does it every now and then", jobs(counted.Jobs), draw.Duration(time.Since(begun)))
 	default:
-		a.note("what falls due was last counted %s; counted %s in %s. «sluice upkeep» does it every now and then", ago(last), jobs(counted.Jobs), draw.Duration(time.Since(begun)))
+		a.note("what falls due was last counted %s; counted %s in %s. `sluice upkeep` does it every now and then", ago(last), jobs(counted.Jobs), draw.Duration(time.Since(begun)))
 	}
 	return forecast.Of(ctx, store, f.request)
 }
@@ -160,7 +160,7 @@ func (a *app) printForecast(f forecast.Forecast, flags wavesFlags) error {
 	}
 	return a.printOne(f, func() error {
 		if len(f.Queues) == 0 {
-			a.note("no queues; «sluice enqueue QUEUE PAYLOAD» makes one")
+			a.note("no queues; `sluice enqueue QUEUE PAYLOAD` makes one")
 			return nil
 		}
 		var err error

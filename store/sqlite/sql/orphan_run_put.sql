@@ -1,6 +1,6 @@
 -- Notes the run of a job that is about to end without its engine's word, if one may exist.
 -- ?1 seq   ?2 now
-insert into sluice_stray_run (job_id, queue, tenant, generation, engine, ref, cancelled_at, claimed_at, started)
+insert into sluice_orphan_run (job_id, queue, tenant, generation, engine, ref, cancelled_at, claimed_at, started)
 select run_of, queue, tenant, generation, engine, ref, ?2, claimed_at, state = 'dispatched'
 from sluice_live where seq = ?1 and engine is not null and ref is not null
 on conflict (job_id, ref) do nothing

@@ -1,0 +1,53 @@
+package sluice_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// retired are names that Sluice gave up for the field's standard terms, and what to write instead. docs/words.md has the
+// terms. Only the changelog may name them.
+var retired = map[string]string{
+	`\bin_flight_limit\b|\bInFlightLimit\b`:        "concurrency",
+	`\btenant_capacity\b|\bTenantCapacity\b`:       "tenant_concurrency",
+	`(?i)\bstray[ _]?runs?\b`:                      "orphan run",
+	`\bGlance\b`:                                   "Depth with a limit",
+	`\bIntend\b`:                                   "RecordIntent",
+	`\.Beat\(|\.Leave\(`:                           "Heartbeat, Deregister",
+	`\bPruneJobs\b|dead discard`:                   "DeleteJobs, dead delete",
+	`\bTellQueue\b|\bTellingsOf\b`:                 "RecordQueueChange, QueueChanges",
+	`sluice waves\b`:                               "sluice forecast",
+	`sluice\.(Engine|Run[A-Z]\w+|ErrEngine\w+)\b`:  "package engine",
+	`sluice\.(Holder|Condition\w*|Role[A-Z]\w+)\b`: "package presence",
+	`[«»]`: "backticks for code, straight quotes for words",
+}
+
+func TestRetiredNamesStayAway(t *testing.T) {
+	t.Parallel()
+	patterns := make(map[*regexp.Regexp]string, len(retired))
+	for pattern, instead := range retired {
+		patterns[regexp.MustCompile(pattern)] = instead
+	}
+	// These read or check texts with guillemets.
+	quoting := map[string]bool{"cli/docs_inline_test.go": true, "cli/docs_test.go": true, "english_test.go": true, "move/world_test.go": true}
+	for _, suffix := range []string{".go", ".sql", ".md", ".txt"} {
+		for _, path := range sourceFiles(t, suffix) {
+			if path == "retired_test.go" || path == "CHANGELOG.md" || path == "docs/words.md" {
+				continue
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for pattern, instead := range patterns {
+				found := pattern.FindString(string(text))
+				if found == "" || strings.ContainsAny(found, "«»") && (quoting[path] || strings.HasPrefix(path, "deadletter/")) {
+					continue
+				}
+				t.Errorf("%s has %q: write %s", path, found, instead)
+			}
+		}
+	}
+}

@@ -1,3 +1,0 @@
--- Lets a job run beside runs of it that may be open.
--- ?1 job
-update sluice_stray_run set beside = 1 where job_id = ?1 and not beside returning queue, generation, engine, ref
