@@ -45,7 +45,7 @@ func TestDocsOfTheCommandLineAreMadeFromTheCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(text) != page {
-		t.Errorf("%s is not what the code says; run "make docs"", path)
+		t.Errorf("%s is not what the code says; run `make docs`", path)
 	}
 }
 

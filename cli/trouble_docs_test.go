@@ -17,13 +17,13 @@ func troublePage(rows []trouble) string {
 
 <!-- made from the table of troubles in cli/trouble_*_test.go by make docs -->
 
-Ask in this order. Each command names the cause and the repair.
+Ask in this order:
 
 ` + "```sh\nsluice why JOB                    # why a job does not run, or does not end\nsluice doctor                     # what is wrong with the store and the work\nsluice doctor --temporal HOST:PORT # the same, and what the engine says\nsluice holders                    # which processes run, and what keeps them from their work\n```" + `
 
-Find your symptom below. A test causes each trouble and checks each row. The last column lists signs in other places, if any:
+A test causes each trouble below. Other signs are:
 
-- broken rules of [alerts](../alerts.md), which fire later; "no store": no process can evaluate rules
+- broken rules of [alerts](../alerts.md), later; "no store": no process can evaluate rules
 - ` + "`/readyz`" + `: failed checks, of which [some only warn](production.md#http-endpoints); "serve ends": ` + "`sluice serve` does not start" + `
 - log: part of a line at WARN or ERROR
 `)
@@ -31,9 +31,9 @@ Find your symptom below. A test causes each trouble and checks each row. The las
 	for _, row := range rows {
 		if row.sees != sees {
 			sees = row.sees
-			fmt.Fprintf(&page, "\n## %s\n\n| cause | ask | answer | repair | other signs |\n| --- | --- | --- | --- | --- |\n", sees)
+			fmt.Fprintf(&page, "\n## %s\n\n| cause | ask `sluice`: answer | repair | other signs |\n| --- | --- | --- | --- |\n", sees)
 		}
-		fmt.Fprintf(&page, "| %s | `sluice %s` | %s | %s | %s |\n", row.cause, asked(row.asks), cell(plainPattern(row.says)), cell(row.mend), signs(row))
+		fmt.Fprintf(&page, "| %s | `%s`: %s | %s | %s |\n", row.cause, asked(row.asks), cell(plainPattern(row.says)), cell(row.mend), signs(row))
 	}
 	return page.String()
 }
