@@ -12,8 +12,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/feature"
 )
 
-// Field is something that can be set of a rule: its name, which is the same in the store, in JSON and on the command
-// line, and what it means.
+// Field is a field of a rule that people can set. The store, JSON and the command line use the same name for it.
 type Field struct {
 	Name    string
 	Meaning string
@@ -34,10 +33,10 @@ var fields = [...]Field{
 	{"disabled", "true: it is not looked at", func(r *Rule) any { return &r.Disabled }},
 }
 
-// Fields lists what can be set of a rule.
+// Fields lists the fields of a rule.
 func Fields() []Field { return slices.Clone(fields[:]) }
 
-// FieldNamed finds a field by its name. An unknown name is an ErrInvalid that lists them.
+// FieldNamed finds a field by its name. An unknown name is an ErrInvalid that lists the names.
 func FieldNamed(name string) (Field, error) {
 	var names []string
 	for _, f := range fields {
@@ -49,7 +48,7 @@ func FieldNamed(name string) (Field, error) {
 	return Field{}, feature.Invalid("field", fmt.Sprintf("a rule has no %.40q; it has: %s", name, strings.Join(names, ", ")))
 }
 
-// Format writes what a rule says, as people write it.
+// Format writes the field's value as people write it.
 func (f Field) Format(r Rule) string {
 	switch v := f.field(&r).(type) {
 	case *string:
@@ -68,7 +67,7 @@ func (f Field) Format(r Rule) string {
 	return ""
 }
 
-// Parse sets what a rule says. What cannot be read is an ErrInvalid.
+// Parse reads a value into the field. A text that is no such value is an ErrInvalid.
 func (f Field) Parse(r *Rule, value string) error {
 	var err error
 	switch v := f.field(r).(type) {

@@ -15,22 +15,22 @@ import (
 	"github.com/sluice-queue/sluice/stat"
 )
 
-// leastCount is how far jobs are counted whatever rules ask for.
+// leastCount is how far jobs are counted, at least, for any rules.
 const leastCount = 1000
 
-// figures reads what rules look at, each thing once a look, and only what a rule asks for.
+// figures reads the figures of rules, each once per look, and only the figures that a rule needs.
 type figures struct {
 	watcher *Watcher
 	store   sluice.Store
 	book    Book
-	limit   int // of counting jobs
+	limit   int // of counts of jobs
 
 	depths  map[string]sluice.Depth
-	holders []presence.Holder // those that are alive
-	asked   bool              // for the holders
+	holders []presence.Holder // the living holders
+	asked   bool              // the holders have been read
 	waves   map[string]forecast.QueueCounts
 	stats   map[time.Duration]map[string]stat.Stat
-	counted map[string]bool // queues of which something was counted in the last day
+	counted map[string]bool // queues with counts in the last day
 }
 
 func newFigures(w *Watcher, book Book, targets []Target) *figures {
@@ -71,7 +71,7 @@ func (f *figures) read(ctx context.Context, t Target) (Reading, error) {
 	return f.now(ctx, t)
 }
 
-// queuesUsed is which share there is of the queues that the store takes.
+// queuesUsed returns the stored queues as a share of the most that the store may have.
 func (f *figures) queuesUsed(ctx context.Context) (Reading, error) {
 	policy, err := admission.Of(ctx, f.store)
 	if err != nil {
@@ -80,7 +80,7 @@ func (f *figures) queuesUsed(ctx context.Context) (Reading, error) {
 	return Reading{Value: policy.Used(), Detail: fmt.Sprintf("%d of %d", policy.Stored, policy.MaxQueues)}, nil
 }
 
-// upkeepMissing is how long ago somebody looked last, by what the look stored of this very rule.
+// upkeepMissing returns how long ago a process looked last, by the stored alert of this rule.
 func (f *figures) upkeepMissing(t Target) Reading {
 	last := stored(f.book.Alerts, t.Rule.Name, "").At
 	if last.IsZero() {
@@ -97,7 +97,7 @@ func settingsWrong(q sluice.Queue) Reading {
 	return Reading{Value: 1, Detail: q.Wrong}
 }
 
-// alive lists the holders that were seen lately.
+// alive lists the holders with a recent heartbeat.
 func (f *figures) alive(ctx context.Context) ([]presence.Holder, error) {
 	if f.asked {
 		return f.holders, nil
@@ -115,7 +115,7 @@ func (f *figures) alive(ctx context.Context) ([]presence.Holder, error) {
 	return f.holders, nil
 }
 
-// serves reports whether somebody who is alive claims from a queue.
+// serves reports whether a living holder claims from a queue.
 func (f *figures) serves(ctx context.Context, queue string) (bool, error) {
 	holders, err := f.alive(ctx)
 	for _, h := range holders {
@@ -128,8 +128,8 @@ func (f *figures) serves(ctx context.Context, queue string) (bool, error) {
 	return false, err
 }
 
-// trouble counts holders with conditions. Open breakers have a rule of their own, which also tells of an engine that upkeep
-// cannot ask meanwhile.
+// trouble counts holders with conditions. Open breakers have a rule of their own, which also reports an engine that
+// upkeep cannot ask.
 func (f *figures) trouble(ctx context.Context) (Reading, error) {
 	holders, err := f.alive(ctx)
 	if err != nil {
@@ -147,7 +147,7 @@ func (f *figures) breakerOpen(ctx context.Context, queue string) (Reading, error
 	})
 }
 
-// conditions counts the holders that have some condition of a kind, and tells of the last of them with all of these.
+// conditions counts the holders with some condition of a kind, and describes the last of them.
 func (f *figures) conditions(ctx context.Context, which func(presence.Holder, presence.Condition) bool) (Reading, error) {
 	holders, err := f.alive(ctx)
 	var out Reading
@@ -166,7 +166,7 @@ func (f *figures) conditions(ctx context.Context, which func(presence.Holder, pr
 	return out, err
 }
 
-// depth counts a queue's jobs, as far as a rule wants to know.
+// depth counts a queue's jobs, as far as a rule needs.
 func (f *figures) depth(ctx context.Context, queue string) (sluice.Depth, error) {
 	if d, known := f.depths[queue]; known {
 		return d, nil
@@ -178,12 +178,12 @@ func (f *figures) depth(ctx context.Context, queue string) (sluice.Depth, error)
 	return d, err
 }
 
-// paused reports whether a queue hands out nothing, because somebody wants it so.
+// paused reports whether somebody has paused a queue.
 func (f *figures) paused(q sluice.Queue) bool {
 	return q.Settings.PausedAt(f.book.Now)
 }
 
-// age is how long the job that has been ready longest has been due.
+// age returns how long the oldest ready job has been due.
 func (f *figures) age(d sluice.Depth) time.Duration {
 	if d.OldestDue.IsZero() {
 		return 0
@@ -191,7 +191,7 @@ func (f *figures) age(d sluice.Depth) time.Duration {
 	return max(0, f.book.Now.Sub(d.OldestDue))
 }
 
-// now reads figures that tell of this moment.
+// now reads figures of this moment.
 func (f *figures) now(ctx context.Context, t Target) (Reading, error) {
 	d, err := f.depth(ctx, t.Queue.Name)
 	if err != nil {
@@ -230,9 +230,9 @@ func (f *figures) now(ctx context.Context, t Target) (Reading, error) {
 	return Reading{Value: value}, nil
 }
 
-// plansPause reports whether a queue is opened and closed by the clock.
+// plansPause reports whether a scheduled change pauses and opens a queue.
 func plansPause(q sluice.Queue) bool {
-	plans, _ := changes.Plans(q) // unreadable ones are not applied
+	plans, _ := changes.Plans(q) // upkeep does not apply unreadable plans
 	for _, p := range plans {
 		_, sets := p.Set["paused"]
 		_, reverts := p.Swaps["paused"]
@@ -243,7 +243,8 @@ func plansPause(q sluice.Queue) bool {
 	return false
 }
 
-// drainTime is how long the rate takes for what is ready. Counting stops early; the count of waves does not.
+// drainTime returns how long the rate takes for the ready jobs. The depth stops counting early; the count of a
+// forecast does not.
 func (f *figures) drainTime(ctx context.Context, q sluice.Queue) (Reading, error) {
 	rate := q.Settings.Rate.PerSecond()
 	if rate <= 0 {

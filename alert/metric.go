@@ -8,16 +8,15 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Metric is a figure that rules evaluate. None is found by counting all jobs: counts stop where the highest
-// threshold is reached.
+// Metric is a figure that rules evaluate. No metric counts all jobs: a count stops at the highest threshold.
 type Metric struct {
-	// Name is what rules call it.
+	// Name is the name in rules.
 	Name string
-	// Unit is that of thresholds: jobs, seconds, bytes, rows, holders, queues, share (0 to 1), per second.
+	// Unit is the unit of thresholds: jobs, seconds, bytes, rows, holders, queues, share (0 to 1) or per second.
 	Unit string
-	// OfQueue says that there is one for each queue; else it tells of the store.
+	// OfQueue says that each queue has the figure. False: the store has it.
 	OfQueue bool
-	// Windowed says that it tells of a while, the rule's Window.
+	// Windowed says that the figure is over the rule's Window.
 	Windowed bool
 	// Meaning is one sentence for people.
 	Meaning string
@@ -52,7 +51,7 @@ const (
 	MetricClock         = "clock_difference"
 )
 
-// alertMetrics lists every metric.
+// metrics lists every metric.
 var metrics = [...]Metric{
 	{MetricReady, "jobs", true, false, "Jobs that are due and may be claimed; none in a paused queue. Counting stops just above the highest threshold."},
 	{MetricOldestAge, "seconds", true, false, "How long the job that has been ready longest has been due; 0 in a paused queue."},
@@ -81,14 +80,14 @@ var metrics = [...]Metric{
 	{MetricClock, "seconds", false, false, "How far the store's clock and this machine's are apart."},
 }
 
-// NeedsStatistics reports whether the figure comes from the statistics that processes keep. Where no process counts, it is
-// not known, and alerts of rules that look at it stay as they are.
+// NeedsStatistics reports whether the figure comes from the statistics that processes keep. If no process counts,
+// the figure is unknown and its alerts stay as they are.
 func (m Metric) NeedsStatistics() bool { return m.Windowed }
 
-// Metrics lists what rules can evaluate.
+// Metrics lists the metrics of rules.
 func Metrics() []Metric { return slices.Clone(metrics[:]) }
 
-// MetricNamed finds a metric by its name. An unknown name is an ErrNotFound that lists them.
+// MetricNamed finds a metric by its name. An unknown name is an ErrNotFound that lists the names.
 func MetricNamed(name string) (Metric, error) {
 	var names []string
 	for _, m := range metrics {

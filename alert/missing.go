@@ -7,7 +7,7 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// missing is the port of a store that has none: every method gives the reason.
+// missing is the port of a store without alerts. Every method returns the reason.
 type missing struct{ err error }
 
 func (m missing) AlertBook(context.Context) (Book, error) { return Book{}, m.err }

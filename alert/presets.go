@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-queue/sluice/health"
 )
 
-// alertPresets are the rules that count unless somebody changes them. Thresholds with a source are the source's own. The
-// sources look every five minutes and tell at once; we look every 15 s, and For keeps a moment from being told of.
+// alertPresets are the rules in effect unless somebody changes them. For keeps a short deviation from firing an
+// alert.
 var alertPresets = [...]Rule{
 	{
 		Name: "backlog", Metric: MetricReady, Op: ">", Threshold: 1000, For: 5 * time.Minute, Severity: health.SeverityWarning,
@@ -231,7 +231,7 @@ func presetOf(name string) (Rule, bool) {
 	return Rule{}, false
 }
 
-// RunbookIn is what to do about an alert of a queue: the name stands in the commands.
+// RunbookIn returns the runbook with the name of a queue in its commands.
 func (r Rule) RunbookIn(queue string) string {
 	if queue == "" {
 		return r.Runbook

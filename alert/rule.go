@@ -17,8 +17,8 @@ import (
 // State is the state of an alert.
 type State string
 
-// The states. An alert is pending from when its condition holds until it has held for the rule's For. A silenced one
-// would fire, but somebody said that nobody is to be told.
+// The states. An alert is pending from when its condition holds until the condition has held for the rule's For. A
+// silenced alert would fire, but a [Silence] hides it.
 const (
 	Inactive State = "inactive"
 	Pending  State = "pending"
@@ -31,48 +31,48 @@ func Severities() []health.Severity {
 	return []health.Severity{health.SeverityNote, health.SeverityWarning, health.SeverityError, health.SeverityCritical}
 }
 
-// Rule says when people are to be told of something. There is one alert for each queue that the rule covers, or one
-// for the store, as its metric tells of queues or of the store.
+// Rule is the definition of an alert. There is one alert for each queue that the rule covers, or one for the store,
+// as its metric says.
 type Rule struct {
-	// Name is the rule's, such as dead-letters. A stored rule of a preset's name counts in its place.
+	// Name names the rule, such as dead-letters. A stored rule with the name of a preset replaces the preset.
 	Name string
-	// Queue is the only one that the rule covers; empty: all that Covers names. The rule of a queue counts there in
-	// place of the one of its name for all.
+	// Queue is the only queue of the rule. Empty: all queues of Covers. In its queue, the rule replaces the rule of
+	// the same name for all queues.
 	Queue string
-	// Metric names the figure that is looked at, one of Metrics.
+	// Metric names the evaluated figure; see [Metrics].
 	Metric string
-	// Op is ">" or "<": on which side of the threshold the figure is to be told of.
+	// Op is ">" or "<": the side of the threshold on which the condition holds.
 	Op string
 	// Threshold is in the unit of the metric.
 	Threshold float64
-	// RateShare bounds the threshold to so much of the queue's rate, in queues that have one; 0: it does not. A queue
-	// that lets two jobs a second through never has five failures a second.
+	// RateShare limits the threshold to this share of the queue's rate, in queues with a rate. 0: no limit. For
+	// example, a queue with 2 jobs per second never has 5 failures per second.
 	RateShare float64
-	// For is how long the condition must hold before the alert fires; 0: it fires at once.
+	// For is how long the condition must hold before the alert fires. 0: the alert fires at once.
 	For time.Duration
-	// Window is how far back a metric looks that tells of a while; for others it has no meaning.
+	// Window is how far back a windowed metric looks. Other metrics ignore it.
 	Window time.Duration
-	// Severity says how much it matters.
+	// Severity says how much the alert matters.
 	Severity health.Severity
-	// Covers says of which queues the rule tells, unless Queue names one.
+	// Covers says which queues the rule covers. Ignored if Queue is set.
 	Covers Scope
-	// Says is one sentence: what is wrong when it fires. Runbook is what to do then, one step a line.
+	// Says is one sentence about the fault. Runbook is the steps to take, one per line.
 	Says    string
 	Runbook string
-	// Source names the requirements of the source designs that ask for it; only presets have one.
+	// Source lists the requirements that asked for the rule. Only presets have one.
 	Source string
-	// Disabled rules are not looked at.
+	// Disabled rules are not evaluated.
 	Disabled bool
 
-	// Version counts the changes; 0: the rule is not stored.
+	// Version counts the changes. 0: the rule is not stored.
 	Version int64
-	// ChangedAt, ChangedBy and Reason tell of the last change.
+	// ChangedAt, ChangedBy and Reason describe the last change.
 	ChangedAt time.Time
 	ChangedBy string
 	Reason    string
 }
 
-// alertRuleText is how a rule is written as JSON, with durations as people write them.
+// ruleText is a rule in JSON, with durations as people write them.
 type ruleText struct {
 	Name      string          `json:"name"`
 	Queue     string          `json:"queue,omitempty"`
@@ -91,7 +91,7 @@ type ruleText struct {
 	Version   int64           `json:"version,omitempty"`
 }
 
-// MarshalJSON writes the rule's fields by their names, durations as settings write them.
+// MarshalJSON writes the rule's fields by their names, with durations as settings write them.
 func (r Rule) MarshalJSON() ([]byte, error) {
 	text := ruleText{
 		r.Name, r.Queue, r.Metric, r.Op, r.Threshold, r.RateShare, sluice.FormatDuration(r.For), "", r.Severity,
@@ -103,10 +103,10 @@ func (r Rule) MarshalJSON() ([]byte, error) {
 	return json.Marshal(text)
 }
 
-// Object names the rule in the audit: its name, and the queue where it is one queue's.
+// Object names the rule in the audit; see [RuleName].
 func (r Rule) Object() string { return RuleName(r.Name, r.Queue) }
 
-// RuleName names an alert, or the rule of a queue: dead-letters, dead-letters/payments.
+// RuleName names an alert or a rule by its name and its queue, if any: dead-letters, dead-letters/payments.
 func RuleName(rule, queue string) string {
 	if queue == "" {
 		return rule
@@ -114,13 +114,13 @@ func RuleName(rule, queue string) string {
 	return rule + "/" + queue
 }
 
-// Preset reports whether there is a preset of the rule's name.
+// Preset reports whether a preset has the rule's name.
 func (r Rule) Preset() bool {
 	_, found := presetOf(r.Name)
 	return found
 }
 
-// Breaks reports whether a figure is on the wrong side of a threshold.
+// Breaks reports whether the condition holds for a value and a threshold.
 func (r Rule) Breaks(value, threshold float64) bool {
 	if r.Op == "<" {
 		return value < threshold
@@ -128,7 +128,7 @@ func (r Rule) Breaks(value, threshold float64) bool {
 	return value > threshold
 }
 
-// ThresholdIn is the threshold that counts in a queue, by the queue's own rate.
+// ThresholdIn returns the threshold in a queue, by RateShare of the queue's rate.
 func (r Rule) ThresholdIn(queue sluice.Queue) float64 {
 	if r.RateShare > 0 && !queue.Settings.Rate.IsZero() {
 		return math.Min(r.Threshold, r.RateShare*queue.Settings.Rate.PerSecond())
@@ -136,7 +136,7 @@ func (r Rule) ThresholdIn(queue sluice.Queue) float64 {
 	return r.Threshold
 }
 
-// bounds of what a rule may say.
+// The bounds of a rule.
 const (
 	maxFor     = 30 * 24 * time.Hour
 	minWindow  = time.Minute
@@ -144,7 +144,7 @@ const (
 	maxRunbook = 10_000
 )
 
-// Check says which rule of rules it breaks, as an ErrInvalid.
+// Check returns what is wrong with the rule, as an ErrInvalid.
 func (r Rule) Check() error {
 	if err := sluice.CheckQueueName(r.Name); err != nil {
 		return feature.Invalid("rule", fmt.Sprintf("%.80q is no name: up to 64 letters, figures, and . _ : - behind the first", r.Name))
@@ -183,25 +183,26 @@ func (r Rule) Check() error {
 // Scope says which queues a rule covers.
 type Scope string
 
-// The scopes. Limits are a rate, a concurrency, and whatever tenants are granted: in a queue that has them jobs
-// wait because they are meant to, so how many wait and how long says nothing of trouble.
+// The scopes. Limits are a rate, a concurrency, and limits of tenants. In a queue with limits jobs wait on
+// purpose, so the number of waiting jobs and their waits show no fault.
 const (
 	// CoversAll is every queue.
 	CoversAll Scope = ""
-	// CoversWorkers are queues whose jobs workers run, CoversEngines those that have an engine.
+	// CoversWorkers is the queues whose jobs workers run. CoversEngines is the queues with an engine.
 	CoversWorkers Scope = "workers"
 	CoversEngines Scope = "engines"
-	// CoversUnlimited are queues without limits, CoversUnlimitedWorkers and CoversUnlimitedEngines those of a kind.
+	// CoversUnlimited is the queues without limits. CoversUnlimitedWorkers and CoversUnlimitedEngines are the
+	// queues without limits of each kind.
 	CoversUnlimited        Scope = "unlimited"
 	CoversUnlimitedWorkers Scope = "unlimited workers"
 	CoversUnlimitedEngines Scope = "unlimited engines"
-	// CoversRated are queues that have a rate.
+	// CoversRated is the queues with a rate.
 	CoversRated Scope = "rated"
 	// CoversStore is the store as a whole, and no queue.
 	CoversStore Scope = "store"
 )
 
-// check says whether a scope fits a metric.
+// check returns why a scope does not fit a metric.
 func (s Scope) check(metric Metric) error {
 	known := []Scope{CoversAll, CoversWorkers, CoversEngines, CoversUnlimited, CoversUnlimitedWorkers, CoversUnlimitedEngines, CoversRated, CoversStore}
 	if !slices.Contains(known, s) {
@@ -213,7 +214,7 @@ func (s Scope) check(metric Metric) error {
 	return nil
 }
 
-// Says names the queues for people.
+// Says describes the queues for people.
 func (s Scope) Says() string {
 	return map[Scope]string{
 		CoversAll: "every queue", CoversWorkers: "queues whose jobs workers run", CoversEngines: "queues with an engine",
@@ -223,7 +224,7 @@ func (s Scope) Says() string {
 	}[s]
 }
 
-// Covers reports whether a rule tells of a queue.
+// Covers reports whether the scope has a queue.
 func (s Scope) Covers(queue sluice.Queue) bool {
 	engine := queue.Settings.Engine != ""
 	switch s {
@@ -245,22 +246,22 @@ func (s Scope) Covers(queue sluice.Queue) bool {
 	return false
 }
 
-// limited reports whether jobs of a queue wait because they are meant to.
+// limited reports whether jobs of a queue wait on purpose.
 func limited(queue sluice.Queue) bool {
 	s := queue.Settings
 	return !s.Rate.IsZero() || s.Concurrency > 0 || s.TenantConcurrency > 0 || !s.TenantRate.IsZero() || queue.ByTenant
 }
 
-// Silence keeps receivers from being told of alerts for a while.
+// Silence hides alerts from receivers for a while.
 type Silence struct {
 	ID sluice.ID `json:"id"`
-	// Rule and Queue say of which; empty: of every one.
+	// Rule and Queue choose the alerts. Empty: any.
 	Rule  string `json:"rule,omitempty"`
 	Queue string `json:"queue,omitempty"`
-	// During is how long it lasts from when it is stored; Until is when it ends, by the store's clock.
+	// During is the length of the silence from when it is stored. Until is its end, by the store's clock.
 	During time.Duration `json:"-"`
 	Until  time.Time     `json:"until"`
-	// CreatedAt, By and Reason tell of who wanted it, when and why.
+	// CreatedAt, By and Reason say when it was stored, by whom and why.
 	CreatedAt time.Time `json:"created_at"`
 	By        string    `json:"by"`
 	Reason    string    `json:"reason"`
@@ -271,8 +272,8 @@ func (s Silence) Hides(rule, queue string, now time.Time) bool {
 	return (s.Rule == "" || s.Rule == rule) && (s.Queue == "" || s.Queue == queue) && now.Before(s.Until)
 }
 
-// figure writes a number shortly.
+// figure writes a number in few digits.
 func figure(value float64) string { return strconv.FormatFloat(value, 'g', 6, 64) }
 
-// Name is what the audit calls the silence: its rule and queue, with * for every one.
+// Name returns the name of the silence in the audit: its rule and queue, with * for any rule.
 func (s Silence) Name() string { return RuleName(cmp.Or(s.Rule, "*"), s.Queue) }

@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/feature"
 )
 
-// maxSilence bounds how long alerts can be silenced at once.
+// maxSilence is the longest silence.
 const maxSilence = 90 * 24 * time.Hour
 
 // Read reads the rules in effect, the alerts, the silences and the receivers of a store.
@@ -26,7 +26,7 @@ func Read(ctx context.Context, store sluice.Store) (Book, error) {
 	return book, nil
 }
 
-// withPresets puts the presets beside the stored rules, but for those in whose place a rule is stored.
+// withPresets adds the presets that no stored rule replaces.
 func withPresets(stored []Rule) []Rule {
 	all := slices.Clone(stored)
 	for i := range all {
@@ -45,7 +45,7 @@ func compareRules(a, b Rule) int {
 	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Queue, b.Queue))
 }
 
-// withSource names the source of the preset that a rule was made of, which is not stored.
+// withSource fills in the source of the rule's preset, which stores do not keep.
 func (r Rule) withSource() Rule {
 	if preset, found := presetOf(r.Name); found && preset.Metric == r.Metric {
 		r.Source = preset.Source
@@ -53,10 +53,14 @@ func (r Rule) withSource() Rule {
 	return r
 }
 
-// SetRule changes the rule of a name for all queues, or, with a queue, for that queue alone. A rule that is not stored yet
-// begins as the rule in effect there; an unknown name begins as a new rule, and change must give it a metric. SetRule
-// returns the rule before and after the change. A rule that breaks a rule of [Rule.Check] is a [sluice.ErrInvalid], one
-// that somebody else changed in between a [sluice.ErrConflict].
+// SetRule changes the rule of a name for all queues, or for one queue. It returns the rule before and after the
+// change.
+//
+// If the rule is not stored, change gets the rule in effect. If the name is unknown, change gets a new rule and
+// must set its metric.
+//
+// A rule that fails [Rule.Check] is a [sluice.ErrInvalid]. If somebody else changed the rule in the meantime, the
+// error is a [sluice.ErrConflict].
 func SetRule(ctx context.Context, store sluice.Store, name, queue string, act sluice.Act, change func(*Rule) error) (before, after Rule, err error) {
 	if err := act.Check(); err != nil {
 		return before, after, err
@@ -75,7 +79,7 @@ func SetRule(ctx context.Context, store sluice.Store, name, queue string, act sl
 	}
 	after.Name, after.Queue, after.Version = name, queue, before.Version
 	if queue != "" && before.Version == 0 {
-		after.Covers = CoversAll // it was said of this very queue
+		after.Covers = CoversAll // somebody set it for this queue
 		if after.Threshold != before.Threshold {
 			after.RateShare = 0
 		}
@@ -93,8 +97,8 @@ func SetRule(ctx context.Context, store sluice.Store, name, queue string, act sl
 	return before, after.withSource(), nil
 }
 
-// ruleFor gives the rule that counts for a name and queue. One that is stored for that very queue has its version; any other
-// is what the queue's own begins with.
+// ruleFor returns the rule in effect for a name and queue. A rule that is stored for that queue has its version.
+// Any other rule is the beginning of the queue's own.
 func ruleFor(stored []Rule, name, queue string) Rule {
 	for _, at := range []string{queue, ""} {
 		for _, r := range stored {
@@ -113,8 +117,8 @@ func ruleFor(stored []Rule, name, queue string) Rule {
 	return Rule{Name: name, Op: ">", Window: time.Hour, For: time.Minute, Severity: health.SeverityWarning, Says: name}
 }
 
-// ResetRule deletes a stored rule: a preset of its name takes effect again, any other rule is gone. It is a
-// [sluice.ErrNotFound] where no rule is stored.
+// ResetRule deletes a stored rule. If a preset has its name, the preset is in effect again. If no rule is stored,
+// the error is a [sluice.ErrNotFound].
 func ResetRule(ctx context.Context, store sluice.Store, name, queue string, act sluice.Act) error {
 	if err := act.Check(); err != nil {
 		return err
@@ -125,7 +129,8 @@ func ResetRule(ctx context.Context, store sluice.Store, name, queue string, act 
 	return nil
 }
 
-// StartSilence keeps alerts from receivers for silence.During, at most 90 days. The act must have a reason.
+// StartSilence silences alerts for silence.During, at most 90 days. The act needs a reason. An unknown rule is a
+// [sluice.ErrNotFound].
 func StartSilence(ctx context.Context, store sluice.Store, silence Silence, act sluice.Act) (Silence, error) {
 	if act.Reason == "" {
 		return Silence{}, feature.Invalid("reason", "who silences alerts must say why; it is kept in the audit")
@@ -147,7 +152,7 @@ func StartSilence(ctx context.Context, store sluice.Store, silence Silence, act 
 	return Given(store).SaveSilence(ctx, silence, act)
 }
 
-// knowsRule is an ErrNotFound for a rule that does not exist; the empty name stands for all.
+// knowsRule returns an ErrNotFound for an unknown rule. The empty name means all rules.
 func knowsRule(ctx context.Context, store sluice.Store, name string) error {
 	if name == "" {
 		return nil
@@ -162,7 +167,7 @@ func knowsRule(ctx context.Context, store sluice.Store, name string) error {
 	return err
 }
 
-// StopSilence ends a silence before its time. An unknown silence, or one that is over, is a [sluice.ErrNotFound].
+// StopSilence ends a silence early. An unknown silence, or a silence that is over, is a [sluice.ErrNotFound].
 func StopSilence(ctx context.Context, store sluice.Store, id sluice.ID, act sluice.Act) error {
 	if err := act.Check(); err != nil {
 		return err

@@ -10,68 +10,69 @@ import (
 	"github.com/sluice-queue/sluice/health"
 )
 
-// Alert is what is known of a rule in a queue, or in the store.
+// Alert is the state of a rule in a queue, or in the store.
 type Alert struct {
 	Rule string `json:"rule"`
-	// Queue is empty for a rule about the store.
+	// Queue is the queue. Empty: the rule is about the store.
 	Queue string `json:"queue,omitempty"`
 	State State  `json:"state"`
-	// Since is when it came into its state, PendingSince since when its condition has held; zero: it does not.
+	// Since is when the alert came into its state. PendingSince is since when its condition holds; zero: the
+	// condition does not hold.
 	Since        time.Time `json:"since"`
 	PendingSince time.Time `json:"pending_since,omitzero"`
-	// FiredAt and ResolvedAt are when it fired last, and when that was over.
+	// FiredAt is when the alert fired last, and ResolvedAt when that was over.
 	FiredAt    time.Time `json:"fired_at,omitzero"`
 	ResolvedAt time.Time `json:"resolved_at,omitzero"`
-	// Told says that receivers were told that it fires, and not yet that it is over.
+	// Told says that receivers have the message that it fires, and no message yet that it is over.
 	Told bool `json:"told"`
-	// Value and Threshold are the figures as they were looked at last, at the instant At.
+	// Value and Threshold are the figures at the last evaluation, at the instant At.
 	Value     float64         `json:"value"`
 	Threshold float64         `json:"threshold"`
 	Severity  health.Severity `json:"severity"`
 	At        time.Time       `json:"at"`
-	// Detail says more of the figure, such as which table has the most; empty: there is no more.
+	// Detail describes the figure, such as which table has the most. Empty: none.
 	Detail string `json:"detail,omitempty"`
-	// Version counts how often it was stored; 0: it never was.
+	// Version counts how often the alert was stored. 0: never.
 	Version int64 `json:"-"`
 }
 
 // Reading is a figure at an instant.
 type Reading struct {
 	Value float64
-	// Unknown says that there is no figure: it could not be read, or there is nothing that it would tell of. The alert
-	// stays as it is then.
+	// Unknown says that there is no figure: the read failed, or there is nothing to measure. The alert then stays
+	// as it is.
 	Unknown bool
-	// Detail says more, for people.
+	// Detail describes the figure for people.
 	Detail string
 }
 
-// Change is a change of an alert that people are notified of.
+// Change is a change of an alert that people see.
 type Change string
 
-// The changes. The audit and the log are told of each, receivers of those that Reaches says.
+// The changes. The audit and the log get each of them. [Change.Reaches] says which of them receivers get.
 const (
 	Fires    Change = "firing"
 	Resolves Change = "resolved"
 	Hides    Change = "silenced"
-	// HeadOfAudit is no alert: receivers are told of the head of the audit's chain.
+	// HeadOfAudit is no alert: receivers get the head of the audit's chain.
 	HeadOfAudit Change = "audit head"
 )
 
-// Reaches reports whether receivers are told of a change of an alert, as it was before. That one is over is only told to
-// whom it was told that it fires.
+// Reaches reports whether receivers get a change of an alert, given the alert before it. They get the end of an
+// alert only if they got its begin.
 func (c Change) Reaches(before Alert) bool {
 	return c == Fires || c == Resolves && before.Told
 }
 
-// Event is what the audit calls the change.
+// Event returns the event of the change in the audit.
 func (c Change) Event() sluice.Event { return sluice.Event("alert " + string(c)) }
 
-// alertMemory is for how long a condition counts as having held although nobody has looked. A leader of upkeep that takes
-// over goes on from what the last one saw; after a night without any, a condition is seen anew.
+// memory is for how long a condition counts as held without any look. A new leader of upkeep goes on from the last
+// one's looks. After a night without upkeep, each condition begins anew.
 const memory = time.Hour
 
-// Next gives an alert as it is after a look, and what people are to be told, if anything; an empty change is nothing.
-// Whoever was told that it fires is told when that is over, silence or not.
+// Next returns an alert as it is after a look, and the change that people see. Empty: no change. Receivers that got
+// the begin of an alert get its end too, even under a silence.
 func (a Alert) Next(rule Rule, threshold float64, reading Reading, hidden bool, now time.Time) (Alert, Change) {
 	if a.State == "" {
 		a.State, a.Since = Inactive, now
@@ -81,7 +82,7 @@ func (a Alert) Next(rule Rule, threshold float64, reading Reading, hidden bool, 
 		if a.State == Inactive || a.State == Pending {
 			return a, ""
 		}
-		breaks = true // what fires does so until it is known to be over
+		breaks = true // a firing alert fires until its end is known
 	} else {
 		if !a.PendingSince.IsZero() && now.Sub(a.At) > memory && a.State == Pending {
 			a.PendingSince = now
@@ -104,7 +105,7 @@ func (a Alert) Next(rule Rule, threshold float64, reading Reading, hidden bool, 
 	return a.fire(hidden, now)
 }
 
-// fire is what becomes of an alert whose condition has held for long enough.
+// fire returns an alert whose condition has held for long enough.
 func (a Alert) fire(hidden bool, now time.Time) (Alert, Change) {
 	if a.State == Pending {
 		a.FiredAt = now
@@ -124,7 +125,7 @@ func (a Alert) fire(hidden bool, now time.Time) (Alert, Change) {
 	return a, Fires
 }
 
-// end is what becomes of an alert whose condition does not hold, or whose rule is gone.
+// end returns an alert whose condition does not hold, or whose rule is gone.
 func (a Alert) end(now time.Time) (Alert, Change) {
 	a.PendingSince = time.Time{}
 	if a.State == Inactive {
@@ -139,41 +140,40 @@ func (a Alert) end(now time.Time) (Alert, Change) {
 	return a, Resolves
 }
 
-// Withdraw gives an alert whose rule is no longer looked at: it was disabled or deleted, or its queue is none that the
-// rule covers.
+// Withdraw returns an alert that no rule evaluates any more: its rule was disabled or deleted, or does not cover
+// its queue.
 func (a Alert) Withdraw(now time.Time) (Alert, Change) {
 	a.At, a.Detail = now, "the rule is no longer looked at here"
 	return a.end(now)
 }
 
-// Name names the alert: its rule, and its queue if it has one.
+// Name returns the rule, and the queue if there is one; see [RuleName].
 func (a Alert) Name() string { return RuleName(a.Rule, a.Queue) }
 
-// Message is what a receiver is told. Its JSON is what a webhook gets (severity, metric, value, threshold,
-// message).
+// Message is a message to receivers. A webhook gets it as JSON.
 type Message struct {
-	// ID tells this message from every other: one that comes twice is the same.
+	// ID names the message. A message that comes twice has the same ID.
 	ID     sluice.ID `json:"id"`
 	Event  Change    `json:"event"`
 	Rule   string    `json:"rule"`
 	Queue  string    `json:"queue,omitempty"`
 	Metric string    `json:"metric"`
 	Op     string    `json:"op"`
-	// Value and Threshold are the figures; of one that is over, the last.
+	// Value and Threshold are the figures. If the alert is over, Value is the last one.
 	Value     float64         `json:"value"`
 	Threshold float64         `json:"threshold"`
 	Severity  health.Severity `json:"severity"`
-	// Message is one sentence for people, Runbook what to do, one step a line.
+	// Message is one sentence for people. Runbook is the steps to take, one per line.
 	Message string `json:"message"`
 	Runbook string `json:"runbook,omitempty"`
-	// AuditHead is the head of the audit's chain, for `sluice audit verify`; only where Event is HeadOfAudit.
+	// AuditHead is the head of the audit's chain, for `sluice audit verify`. Only the Event HeadOfAudit has it.
 	AuditHead string `json:"audit_head,omitempty"`
-	// FiredAt is since when it fires, At when this was seen, by the store's clock.
+	// FiredAt is when the alert fired. At is when the Watcher saw the change. Both are by the store's clock.
 	FiredAt time.Time `json:"fired_at,omitzero"`
 	At      time.Time `json:"at"`
 }
 
-// HeadMessage makes what receivers are told of the head of the audit's chain.
+// HeadMessage makes the message about the head of the audit's chain.
 func HeadMessage(head string, at time.Time) Message {
 	return Message{
 		ID: sluice.NewID(), Event: HeadOfAudit, Rule: "audit-head", Severity: health.SeverityNote, AuditHead: head, At: at,
@@ -181,7 +181,7 @@ func HeadMessage(head string, at time.Time) Message {
 	}
 }
 
-// Message makes what is told of a change of an alert.
+// Message makes the message about a change of an alert.
 func (a Alert) Message(rule Rule, change Change, now time.Time) Message {
 	m := Message{
 		ID: sluice.NewID(), Event: change, Rule: a.Rule, Queue: a.Queue, Metric: rule.Metric, Op: rule.Op, Value: a.Value, Threshold: a.Threshold,
@@ -202,7 +202,7 @@ func (a Alert) Message(rule Rule, change Change, now time.Time) Message {
 	return m
 }
 
-// Entry is the line that tells the audit of a message.
+// Entry returns the audit entry of a message.
 func (m Message) Entry(by string) sluice.AuditEntry {
 	after, _ := json.Marshal(m) // it holds nothing that cannot be written
 	return sluice.AuditEntry{Object: audit.ObjectAlert, Name: RuleName(m.Rule, m.Queue), Event: m.Event.Event(), Actor: by, Reason: m.Message, After: after}

@@ -13,7 +13,7 @@ import (
 // statPage is how many slots are read at once.
 const statPage = 10_000
 
-// window gives what happened in a queue in a window up to now. Known is false where nobody counts.
+// window returns the statistics of a queue over a window that ends now. Known is false if nobody counts.
 func (f *figures) window(ctx context.Context, queue string, window time.Duration) (s stat.Stat, known bool, err error) {
 	if known, err = f.somebodyCounts(ctx, queue); err != nil || !known {
 		return s, false, err
@@ -28,8 +28,8 @@ func (f *figures) window(ctx context.Context, queue string, window time.Duration
 	return f.stats[window][queue], true, nil
 }
 
-// somebodyCounts reports whether the statistics tell of a queue: something was counted in the last day, or those who serve
-// the queue count.
+// somebodyCounts reports whether a queue has statistics: something was counted in the last day, or the holders that
+// serve the queue count.
 func (f *figures) somebodyCounts(ctx context.Context, queue string) (bool, error) {
 	if f.counted == nil {
 		byQueue, err := f.slots(ctx, countedWithin, stat.Hour)
@@ -45,10 +45,10 @@ func (f *figures) somebodyCounts(ctx context.Context, queue string) (bool, error
 	return stat.Known(queue, f.counted[queue], holders, f.book.Now), err
 }
 
-// countedWithin is how long ago something may have been counted in a queue for 0 to mean that nothing happened since.
+// countedWithin is how recent a count must be for 0 to mean that nothing happened since.
 const countedWithin = 24 * time.Hour
 
-// notCounted is the answer where nobody counts.
+// notCounted is the reading if nobody counts.
 var notCounted = Reading{
 	Unknown: true, Detail: stat.NotCounted + ": the rule needs statistics, and no process that counts has served the queue for a day, or one that does not serves it",
 }
@@ -82,7 +82,7 @@ func (f *figures) slots(ctx context.Context, window, every time.Duration) (map[s
 	}
 }
 
-// overTime reads figures that tell of a while.
+// overTime reads figures over a window.
 func (f *figures) overTime(ctx context.Context, t Target) (Reading, error) {
 	window := t.Rule.Window
 	s, known, err := f.window(ctx, t.Queue.Name, window)
@@ -109,7 +109,7 @@ func (f *figures) overTime(ctx context.Context, t Target) (Reading, error) {
 	return Reading{Value: summary.Run.P95.Seconds()}, nil
 }
 
-// moving tells whether a queue whose jobs have been ready for the whole window goes on as it may.
+// moving checks a queue whose jobs have been ready for the whole window: do its jobs go on as its limits allow?
 func (f *figures) moving(ctx context.Context, t Target) (Reading, error) {
 	d, err := f.depth(ctx, t.Queue.Name)
 	if err != nil {
@@ -140,16 +140,16 @@ func (f *figures) moving(ctx context.Context, t Target) (Reading, error) {
 	return Reading{Value: float64(d.Ready)}, nil
 }
 
-// healthEvery is how often the store is asked how it is. Rules of the store hold for minutes.
+// healthEvery is how often the store is asked for its health. Rules about the store hold for minutes.
 const healthEvery = 45 * time.Second
 
-// healthCache is how the store was when it was asked last.
+// healthCache is the last health report.
 type healthCache struct {
 	at     time.Time
 	health health.Report
 }
 
-// ofStore reads figures of the store. Of those that there are for each table it is the highest.
+// ofStore reads figures of the store. If each table has a figure, it returns the highest.
 func (f *figures) ofStore(ctx context.Context, metric string) (Reading, error) {
 	cache := &f.watcher.health
 	if cache.at.IsZero() || time.Since(cache.at) >= healthEvery {
@@ -170,7 +170,7 @@ func (f *figures) ofStore(ctx context.Context, metric string) (Reading, error) {
 	return out, nil
 }
 
-// healthFigures are what stores call the figures.
+// healthFigures are the names of the figures in health reports.
 var healthFigures = map[string]string{
 	MetricOldestTx: "oldest_transaction_seconds", MetricDeadRows: "dead_rows", MetricWAL: "wal_bytes",
 	MetricConnections: "connections_used", MetricClock: "clock_difference_seconds",

@@ -8,32 +8,36 @@ import (
 	"github.com/sluice-queue/sluice/internal/feature"
 )
 
-// Store is the port of alerts: it keeps rules, alerts, silences, and the notices that receivers do not have yet. SQLite,
-// PostgreSQL and memory implement it beside their sluice.Store.
+// Store is the port of alerts: rules, alerts, silences, and the messages that receivers do not have yet. SQLite,
+// PostgreSQL and memory implement it beside sluice.Store.
 type Store interface {
-	// AlertBook reads all that is stored of alerts: Rules are those that somebody stored, without the presets.
+	// AlertBook reads all stored data of alerts. Rules has no presets.
 	AlertBook(ctx context.Context) (Book, error)
-	// SaveAlertRule stores a rule, by its name and queue, by the rule of SaveQueue.
+	// SaveAlertRule stores a rule by its name and queue, by the rule of SaveQueue of [sluice.Store].
 	SaveAlertRule(ctx context.Context, rule Rule, act sluice.Act) (Rule, error)
-	// DeleteAlertRule forgets what somebody stored of a rule. An unknown one is an ErrNotFound.
+	// DeleteAlertRule deletes a stored rule. An unknown rule is an ErrNotFound.
 	DeleteAlertRule(ctx context.Context, name, queue string, act sluice.Act) error
-	// SaveAlerts stores one evaluation in a transaction: alerts, audit entries, and each message once for each known
-	// receiver. It is an ErrConflict where an alert has another version than the stored one: somebody else has evaluated in
-	// between. It also forgets silences that are over, and receivers that were not seen for ReceiverKept, with their notices.
+	// SaveAlerts stores one evaluation in a transaction: alerts, audit entries, and each message once for each
+	// known receiver. If an alert has another version than the stored one, another process has evaluated, and the
+	// error is an ErrConflict.
+	//
+	// SaveAlerts also deletes silences that are over, and receivers without a sign for ReceiverKept, with their
+	// notices.
 	SaveAlerts(ctx context.Context, round Evaluation) error
-	// SaveSilence stores a silence that begins now; the same id again changes nothing. Until is filled in.
+	// SaveSilence stores a silence that begins now, and fills in Until. The same ID again changes nothing.
 	SaveSilence(ctx context.Context, silence Silence, act sluice.Act) (Silence, error)
-	// EndSilence ends a silence before its time. One that is unknown or over is an ErrNotFound.
+	// EndSilence ends a silence early. A silence that is unknown or over is an ErrNotFound.
 	EndSilence(ctx context.Context, id sluice.ID, act sluice.Act) error
-	// TakeNotices makes a receiver known, and gives what it is to be told now, the oldest first, at most limit: of each
-	// alert one, so that nobody hears that it is over before hearing of it. Nobody else gets these until hold has passed.
+	// TakeNotices stores a receiver, and returns its notices that are due, the oldest first, at most limit. It
+	// returns one per alert, so that a receiver gets the begin of an alert before the end. No other process gets
+	// these notices until hold has passed.
 	TakeNotices(ctx context.Context, receiver string, limit int, hold time.Duration) ([]Notice, error)
-	// SettleNotices strikes what a receiver was told, and puts off the rest.
+	// SettleNotices deletes delivered notices, and puts off the others.
 	SettleNotices(ctx context.Context, results []NoticeResult) error
 }
 
-// Given returns the port of a store, also where decorators stand before it. Where there is none, every method of the
-// returned Store gives the reason: a [sluice.ErrInvalid] for nil, a [sluice.ErrNotFound] for a store without alerts.
+// Given returns the port of a store, through decorators too. For nil, every method of the returned Store returns a
+// [sluice.ErrInvalid]. For a store without alerts, every method returns a [sluice.ErrNotFound].
 func Given(store sluice.Store) Store {
 	port, err := feature.Port[Store](store, "keeps no alerts")
 	if err != nil {
@@ -42,22 +46,22 @@ func Given(store sluice.Store) Store {
 	return port
 }
 
-// ReceiverKept is how long a receiver is kept that no process asks for any more, and NoticeKept how long one that
-// cannot be reached is tried.
+// ReceiverKept is how long the store keeps a receiver that no process asks for any more. NoticeKept is how long the
+// Watcher tries an unreachable receiver.
 const (
 	ReceiverKept = 7 * 24 * time.Hour
 	NoticeKept   = 7 * 24 * time.Hour
 )
 
-// Book is all that is stored of alerts.
+// Book is all stored data of alerts.
 type Book struct {
-	// Rules by name and queue. Those of Read have the presets among them, as they count.
+	// Rules are sorted by name and queue. [Read] adds the presets in effect.
 	Rules []Rule
-	// Alerts that are or were pending, by rule and queue. What was never pending is missing.
+	// Alerts are sorted by rule and queue. An alert that was never pending is missing.
 	Alerts []Alert
-	// Silences that are not over, those that end first first.
+	// Silences are the silences that are not over, the next to end first.
 	Silences []Silence
-	// Receivers that are known, by name.
+	// Receivers are sorted by name.
 	Receivers []ReceiverStatus
 	// Now is the store's clock.
 	Now time.Time
@@ -66,9 +70,10 @@ type Book struct {
 // ReceiverStatus is a receiver as the store knows it.
 type ReceiverStatus struct {
 	Name string `json:"name"`
-	// Seen is when a process last asked what it is to be told.
+	// Seen is when a process last asked for the receiver's notices.
 	Seen time.Time `json:"seen"`
-	// Waiting counts what it was not told yet; Oldest is since when, Error why, as the last try found.
+	// Waiting counts undelivered notices. Oldest is since when the first of them waits, and Error the result of the
+	// last try.
 	Waiting int       `json:"waiting"`
 	Oldest  time.Time `json:"oldest,omitzero"`
 	Error   string    `json:"error,omitempty"`
@@ -76,9 +81,9 @@ type ReceiverStatus struct {
 
 // Evaluation is the result of evaluating all rules once.
 type Evaluation struct {
-	// Alerts, each with the version that it was read with.
+	// Alerts are the changed alerts, each with the version with which it was read.
 	Alerts []Alert
-	// Messages for every receiver, and Entries for the audit.
+	// Messages are for every receiver, and Entries for the audit.
 	Messages []Message
 	Entries  []sluice.AuditEntry
 }
@@ -89,16 +94,18 @@ type Notice struct {
 	Seq      int64
 	Receiver string
 	Message  Message
-	// CreatedAt is since when, Attempts how often it was tried, this time among them, and Error what came of it last.
+	// CreatedAt is when the notice was stored. Attempts counts the tries, with the present one. Error is the result
+	// of the last try.
 	CreatedAt time.Time
 	Attempts  int
 	Error     string
 }
 
-// NoticeResult says what became of telling a notice.
+// NoticeResult is the result of trying a notice.
 type NoticeResult struct {
 	Seq int64
-	// Done: it was told, or is given up. Else it is tried again after a while, because of the error.
+	// Done says that the notice was delivered or given up. Else the Watcher tries again after Again, because of
+	// Error.
 	Done  bool
 	Again time.Duration
 	Error string
@@ -107,14 +114,14 @@ type NoticeResult struct {
 // Target is a rule and the queue in which it is evaluated.
 type Target struct {
 	Rule Rule
-	// Queue has no name for a rule about the store.
+	// Queue has no name if the rule is about the store.
 	Queue sluice.Queue
-	// Threshold is the one that counts there.
+	// Threshold is the rule's threshold in the queue.
 	Threshold float64
 }
 
-// Targets lists what is evaluated: each rule in the queues that it covers. The rule of a queue counts there in place of
-// that of all queues, whatever it covers. Rules that are disabled are missing.
+// Targets lists the evaluations: each rule in the queues that it covers. The rule of one queue replaces there the
+// rule of all queues. Disabled rules are left out.
 func Targets(rules []Rule, queues []sluice.Queue) []Target {
 	own := make(map[string]bool)
 	for _, r := range rules {

@@ -16,16 +16,17 @@ import (
 const TellTimeout = 10 * time.Second
 
 const (
-	// tellBatch is how many notices of a receiver are taken at once, and tellHold for how long nobody else gets them.
+	// tellBatch is how many notices of a receiver are taken at once. tellHold is for how long no other process gets
+	// them.
 	tellBatch = 10
 	tellHold  = (tellBatch + 2) * TellTimeout
-	// firstAgain and lastAgain are how long it takes until a receiver is tried again.
+	// firstAgain is the first wait before the next try, and lastAgain the longest.
 	firstAgain = 2 * time.Second
 	lastAgain  = 5 * time.Minute
 )
 
-// Tell tells the receivers what they are to be told, until there is nothing more that can be told now. It returns how many
-// messages were taken. Receivers do not wait for each other.
+// Tell delivers the notices of all receivers, until nothing more can be delivered now. It returns how many messages
+// the receivers accepted. No receiver waits for another.
 func (w *Watcher) Tell(ctx context.Context) (told int, err error) {
 	var all sync.WaitGroup
 	counts, failed := make([]int, len(w.options.Receivers)), make([]error, len(w.options.Receivers))
@@ -39,7 +40,7 @@ func (w *Watcher) Tell(ctx context.Context) (told int, err error) {
 	return told, errors.Join(failed...)
 }
 
-// tell tells one receiver. It ends where the receiver cannot be reached.
+// tell delivers the notices of one receiver. It ends if the receiver is unreachable.
 func (w *Watcher) tell(ctx context.Context, receiver Receiver) (told int, err error) {
 	if err := sluice.CheckGiven("receiver", receiver); err != nil {
 		return 0, err
@@ -51,14 +52,14 @@ func (w *Watcher) tell(ctx context.Context, receiver Receiver) (told int, err er
 		}
 		results, done, reached := w.tellAll(ctx, receiver, notices)
 		told += done
-		// What was told is struck although we are to end: it would else be told twice.
+		// Settle the delivered notices even if ctx has ended: else they would be delivered twice.
 		if err := w.alerts.SettleNotices(context.WithoutCancel(ctx), results); err != nil || !reached || ctx.Err() != nil {
 			return told, err
 		}
 	}
 }
 
-// tellAll tells notices one by one. If the receiver cannot be reached the rest is put off untried.
+// tellAll delivers notices one by one. If the receiver is unreachable, it puts off the rest untried.
 func (w *Watcher) tellAll(ctx context.Context, receiver Receiver, notices []Notice) (results []NoticeResult, told int, reached bool) {
 	for i, n := range notices {
 		err := w.tellOne(ctx, receiver, n.Message)
@@ -88,11 +89,11 @@ func (w *Watcher) tellOne(ctx context.Context, receiver Receiver, message Messag
 	return receiver.Tell(ctx, message)
 }
 
-// putOff says when a notice is tried again: later each time, and after a week no more, which the audit is told.
+// putOff says when to try a notice again: later each time. After 7 days it gives up, and adds an audit entry.
 func (w *Watcher) putOff(ctx context.Context, n Notice, cause error) NoticeResult {
 	result := NoticeResult{Seq: n.Seq, Again: againAfter(n.Attempts), Error: cause.Error()}
 	if ctx.Err() != nil {
-		result.Again = 0 // we end; another process may try at once
+		result.Again = 0 // this process ends; another process may try at once
 		return result
 	}
 	m := n.Message
@@ -105,15 +106,15 @@ func (w *Watcher) putOff(ctx context.Context, n Notice, cause error) NoticeResul
 		Reason: sluice.Brief(n.Receiver + " was not told that it is " + string(m.Event) + ": " + cause.Error()),
 	}
 	if err := w.store.AppendAudit(ctx, []sluice.AuditEntry{entry}); err != nil {
-		return result // it is given up once that can be told
+		return result // the notice is given up once the audit has that
 	}
 	w.log.Tell(event.AlertGivenUp, m.Queue, "rule", m.Rule, "receiver", n.Receiver, "error", cause)
 	result.Done = true
 	return result
 }
 
-// againAfter is how long to wait after so many attempts: twice as long each time, with a part by lot so that processes do
-// not come back together.
+// againAfter returns the wait after this many attempts. It doubles each time, with a random part so that processes
+// do not return together.
 func againAfter(attempts int) time.Duration {
 	wait := lastAgain
 	if attempts < 10 {

@@ -1,6 +1,12 @@
-// Package alert looks at the rules of alerts, stores what it finds, and tells receivers: those of package
-// webhook, or whatever else is a Receiver. Upkeep runs it; whoever leads there looks, and every process tells the receivers that it knows. Nothing that
-// was found is lost: what a receiver was not told yet is in the store.
+// Package alert evaluates alert rules, stores the alerts, and notifies receivers.
+//
+// Begin with [Read], which lists the rules and alerts of a store, and [SetRule], which changes a rule.
+// [StartSilence] silences alerts for a while. A [Receiver] gets the messages; package webhook has one.
+//
+// Upkeep runs a [Watcher]. The leader of upkeep evaluates the rules, and every process notifies its own receivers.
+// The store keeps each message until its receiver has it.
+//
+// Read next: docs/guide/alerts.md.
 package alert
 
 import (
@@ -16,34 +22,35 @@ import (
 	"github.com/sluice-queue/sluice/presence"
 )
 
-// Options adjust a Watcher. The zero value works.
+// Options configures a [Watcher]. The zero value works.
 type Options struct {
-	// Receivers are told of what fires, and when it is over. Default: none. The log and the audit are always told.
+	// Receivers get a message when an alert fires and when it is over. Default: none. The log and the audit always
+	// get every change.
 	Receivers []Receiver
-	// Holder is who looks, for the audit. Default: presence.NewID.
+	// Holder names the process in the audit. Default: presence.NewID.
 	Holder string
-	// Logger gets a line for each change. Default: slog.Default.
+	// Logger gets a line for each change. Default: slog.Default().
 	Logger *slog.Logger
-	// LogLimit is how many lines of an event are logged for one queue within 10 s. Default 10, negative: all.
+	// LogLimit is the most lines of an event for one queue in 10 s. Default: 10. Negative: no limit.
 	LogLimit int
 }
 
-// Receiver is told of alerts.
+// Receiver gets the messages of alerts.
 type Receiver interface {
-	// Name tells the receiver from every other, in all processes that know it. It holds no secret.
+	// Name names the receiver, the same in all processes that have it. It holds no secret.
 	Name() string
-	// Tell tells it one message, within a deadline of its own. A message may come twice, with the same id. An error means
-	// that it is to be told again; one that is a *RefusedError, that it can be reached all the same.
+	// Tell delivers one message. The Watcher ends ctx after [TellTimeout]. A message may come twice, with the same
+	// ID. After an error, the Watcher tries again later. A [*RefusedError] says that the receiver is reachable.
 	Tell(ctx context.Context, message Message) error
 }
 
-// RefusedError is the error of a receiver that answers, and does not take a message.
+// RefusedError says that a receiver answers, but does not accept a message.
 type RefusedError struct{ Answer string }
 
-// Error says what it answered.
+// Error returns the answer.
 func (e *RefusedError) Error() string { return "refused: " + e.Answer }
 
-// Watcher looks at rules and tells receivers. Look and Tell may run beside each other, each once at a time.
+// Watcher evaluates rules and notifies receivers. Look and Tell may run at the same time, each once at a time.
 type Watcher struct {
 	store   sluice.Store
 	alerts  Store
@@ -51,11 +58,11 @@ type Watcher struct {
 	options Options
 	log     *event.Log
 
-	known  bool // the store knows the receivers
+	known  bool // the store has the receivers
 	health healthCache
 }
 
-// New makes a watcher of a store. It does no reading or writing itself.
+// New makes a Watcher of a store. It does not call the store.
 func New(store sluice.Store, options Options) *Watcher {
 	if options.Logger == nil {
 		options.Logger = slog.Default()
@@ -70,22 +77,22 @@ func New(store sluice.Store, options Options) *Watcher {
 	}
 }
 
-// Flush tells the log of lines that were left out.
+// Flush logs how many lines the limit left out.
 func (w *Watcher) Flush() { w.log.Flush() }
 
-// Finding is what a look found of a rule in a queue, or in the store.
+// Finding is the result of evaluating a rule in a queue, or in the store.
 type Finding struct {
 	Target
 	Reading Reading
-	// Err is why there is no reading.
+	// Err is why there is no reading. Nil: there is one.
 	Err error
-	// Before is the alert as it is stored, Alert as it is now, and Change what people are told of that.
+	// Before is the stored alert, Alert is the new one, and Change is the change that people see. Empty: no change.
 	Before Alert
 	Alert  Alert
 	Change Change
 }
 
-// Read looks at all rules, and changes nothing. A figure that cannot be read does not keep the others from being looked at.
+// Read evaluates all rules, and changes nothing. If it cannot read a figure, it still reads the others.
 func (w *Watcher) Read(ctx context.Context) ([]Finding, error) {
 	found, _, err := w.read(ctx)
 	return found, err
@@ -116,7 +123,7 @@ func (w *Watcher) read(ctx context.Context) ([]Finding, Book, error) {
 	return found, book, ctx.Err()
 }
 
-// stored gives an alert as it is stored, or a new one.
+// stored returns the stored alert, or a new one.
 func stored(alerts []Alert, rule, queue string) Alert {
 	for _, a := range alerts {
 		if a.Rule == rule && a.Queue == queue {
@@ -126,9 +133,11 @@ func stored(alerts []Alert, rule, queue string) Alert {
 	return Alert{Rule: rule, Queue: queue}
 }
 
-// Look looks at all rules, stores what it finds, notes it for all receivers and logs it. It returns how many changes people
-// are told of. If somebody else has looked in between it changes nothing. The error is that of the figures that could not be
-// read, or of the store.
+// Look evaluates all rules, stores and logs the changes, and queues a message for each receiver. It returns how
+// many changes people see.
+//
+// If another process has looked in the meantime, Look changes nothing. The error is from unreadable figures, or
+// from the store.
 func (w *Watcher) Look(ctx context.Context) (changes int, err error) {
 	if err := w.register(ctx); err != nil {
 		return 0, err
@@ -159,7 +168,7 @@ func (w *Watcher) Look(ctx context.Context) (changes int, err error) {
 	if len(round.Alerts) > 0 {
 		switch err := w.alerts.SaveAlerts(ctx, round); {
 		case errors.Is(err, sluice.ErrConflict):
-			return 0, nil // another one looks, and tells
+			return 0, nil // another process looks, and notifies
 		case err != nil:
 			return 0, fmt.Errorf("save alerts: %w", err)
 		}
@@ -168,7 +177,8 @@ func (w *Watcher) Look(ctx context.Context) (changes int, err error) {
 	return len(round.Entries), errors.Join(failed...)
 }
 
-// matters reports whether a finding is to be stored. When upkeep was seen last is stored by the rule that tells of it.
+// matters reports whether Look stores a finding. The rule on missing upkeep stores each finding, because it shows
+// when upkeep looked last.
 func (f Finding) matters() bool {
 	if f.Alert.State == Inactive && f.Before.State != Pending && f.Change == "" {
 		return f.Rule.Metric == MetricUpkeepMissing
@@ -176,7 +186,7 @@ func (f Finding) matters() bool {
 	return f.Alert != f.Before
 }
 
-// withdrawn are alerts that are stored, not inactive, and no longer looked at.
+// withdrawn returns the stored active alerts that no rule evaluates any more.
 func withdrawn(found []Finding, book Book) []Finding {
 	var out []Finding
 	for _, a := range book.Alerts {
@@ -208,7 +218,7 @@ func (w *Watcher) tellLog(found []Finding) {
 	}
 }
 
-// register makes the receivers known before anything can be found, so that nothing passes them by.
+// register stores the receivers before the first finding, so that they miss no message.
 func (w *Watcher) register(ctx context.Context) error {
 	if w.known {
 		return nil

@@ -12,15 +12,16 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Apply applies the plans of a queue that are due by its Now, each as one audited change, and returns the queue
-// afterwards and how many were applied. Upkeep calls it every second. If somebody else changed the queue since it was
-// read, the error is a [sluice.ErrConflict]. Each plan that cannot be applied is an [Error] within the error; the others
-// are applied.
+// Apply applies the plans of a queue that are due by its Now, each as one audited change. It returns the changed
+// queue, and how many plans it applied. Upkeep calls it every second.
+//
+// If somebody else changed the queue after the caller read it, the error is a [sluice.ErrConflict]. Each plan that
+// Apply cannot apply is an [Error] within the error; Apply applies the others.
 func Apply(ctx context.Context, store sluice.Store, queue sluice.Queue, by string) (applied sluice.Queue, done int, err error) {
 	if err := sluice.CheckGiven("store", store); err != nil {
 		return queue, 0, err
 	}
-	for range 2 * maxPlans { // each is applied at most once; another bound would let a mistake go on for ever
+	for range 2 * maxPlans { // each plan is applied at most once; the bound stops a mistake from going on for ever
 		next, err := planned(queue)
 		if err != nil {
 			return queue, done, err
@@ -40,19 +41,20 @@ func Apply(ctx context.Context, store sluice.Store, queue sluice.Queue, by strin
 	return queue, done, nil
 }
 
-// plannedQueue is a queue with its plans as they were read from its text.
+// plannedQueue is a queue with its parsed plans.
 type plannedQueue struct {
 	sluice.Queue
 	plans []Plan
 }
 
+// planned parses the plans of a queue.
 func planned(queue sluice.Queue) (plannedQueue, error) {
 	plans, err := Plans(queue)
 	return plannedQueue{queue, plans}, err
 }
 
-// apply applies one plan that is due and returns why; an empty why: none is due. Each plan thus has its own entry in
-// the audit. A plan that cannot be applied does not stop the others.
+// apply applies one due plan and returns why. An empty why: no plan is due. Each plan thus has its own audit entry.
+// A plan that apply cannot apply does not stop the others.
 func (q *plannedQueue) apply() (why string, err error) {
 	for i, p := range q.plans {
 		reason := cmp.Or(p.Reason, "no reason given")
@@ -79,12 +81,13 @@ func (q *plannedQueue) apply() (why string, err error) {
 	return "", err
 }
 
+// join adds exceptions to a reason.
 func join(why string, but []string) string {
 	return strings.Join(append([]string{why}, but...), "; but ")
 }
 
-// open applies the settings of a window. If they would break a rule, it applies none until the window opens again. The
-// plan goes to the end, because what was set last is put back first.
+// open applies the settings of a window. If they would break a rule, it applies none until the window opens again.
+// The plan goes to the end of the list, because the last change is reverted first.
 func (q *plannedQueue) open(i int) (but []string) {
 	p := q.plans[i]
 	p.Open, p.Swaps = true, nil
@@ -99,8 +102,9 @@ func (q *plannedQueue) open(i int) (but []string) {
 	return but
 }
 
-// putBack puts back what a plan has changed, and returns what stays nevertheless. If a later plan changed a setting
-// further, that plan will put back what this one found. What somebody else has changed since stays.
+// putBack reverts the changes of a plan, and returns the settings that stay nevertheless. If a later plan changed a
+// setting further, that plan will restore the value from before this plan. A setting that somebody else has changed
+// since stays.
 func (q *plannedQueue) putBack(i int) (but []string) {
 	settings := q.Settings
 	for _, name := range slices.Sorted(maps.Keys(q.plans[i].Swaps)) {
@@ -125,7 +129,7 @@ func (q *plannedQueue) putBack(i int) (but []string) {
 	return but
 }
 
-// laterPlan finds the plan that changed a setting further from what plan i had made of it.
+// laterPlan finds the plan that changed a setting further, from the value of plan i.
 func (q *plannedQueue) laterPlan(i int, name, value string) *Plan {
 	for k := i + 1; k < len(q.plans); k++ {
 		if swap, ok := q.plans[k].Swaps[name]; ok && swap.Before == value {

@@ -1,8 +1,12 @@
 // Package changes changes the settings of a queue for a while, in windows of each day, and back.
 //
-// [For] changes settings and reverts them later. [Schedule] applies settings during a window of each day. [Cancel] removes
-// such a plan, [Plans] lists those of a queue, and [Undo] undoes the last change, whoever made it. Upkeep applies the
-// plans with [Apply]. A change that stays needs only ChangeSettings of [sluice.Client]. Next, read docs/settings.md.
+// Begin with [For], which changes settings and reverts them later, and [Schedule], which applies settings during a
+// window of each day. [Cancel] removes such a plan, [Plans] lists the plans of a queue, and [Undo] undoes the last
+// change. Upkeep applies the plans with [Apply].
+//
+// A change that stays needs only ChangeSettings of [sluice.Client].
+//
+// Read next: docs/settings.md.
 package changes
 
 import (
@@ -17,14 +21,16 @@ import (
 	"github.com/sluice-queue/sluice/internal/feature"
 )
 
-// maxRevertIn bounds how far ahead a revert may be, and maxPlans how many plans a queue may have.
+// maxRevertIn is the longest time until a revert, and maxPlans the most plans of a queue.
 const (
 	maxRevertIn = 365 * 24 * time.Hour
 	maxPlans    = 50
 )
 
-// For changes settings as ChangeSettings of [sluice.Client] does, and has upkeep revert the change after a while, by the
-// store's clock. Both are stored together. Settings that somebody has changed again by then stay, and the audit says so.
+// For changes settings like ChangeSettings of [sluice.Client], and makes upkeep revert the change after a while, by
+// the store's clock. One transaction stores both. The while is at most 365 days.
+//
+// If somebody changes such a setting again before the revert, the setting stays, and the audit says so.
 func For(ctx context.Context, client *sluice.Client, queue string, while time.Duration, act sluice.Act, change func(*sluice.Settings) error) (sluice.Queue, error) {
 	if while <= 0 || while > maxRevertIn {
 		return sluice.Queue{}, feature.Invalid("while", fmt.Sprintf("%s is not longer than nothing and at most %s", while, sluice.FormatDuration(maxRevertIn)))
@@ -38,9 +44,11 @@ func For(ctx context.Context, client *sluice.Client, queue string, while time.Du
 	})
 }
 
-// Schedule applies settings, by their names and as people write them, during a window of each day. Upkeep sets them when
-// the window opens and restores the former ones when it closes, each as an audited change. It checks every second. Upkeep
-// that starts later corrects the settings at once. What somebody changes while the window is open stays when it closes.
+// Schedule applies settings during a window of each day. Set has their names and values, as people write them.
+//
+// Upkeep sets them when the window opens and restores the former ones when it closes, each as an audited change.
+// Upkeep checks every second; if it starts late, it corrects the settings at once. A setting that somebody changes
+// while the window is open stays when the window closes.
 func Schedule(ctx context.Context, client *sluice.Client, queue string, window Window, set map[string]string, act sluice.Act) (sluice.Queue, error) {
 	if err := window.Check(); err != nil {
 		return sluice.Queue{}, err
@@ -61,8 +69,8 @@ func Schedule(ctx context.Context, client *sluice.Client, queue string, window W
 	})
 }
 
-// Cancel removes a plan by its ID. A change with a pending revert then stays; settings of an open window are restored. An
-// unknown plan is a [sluice.ErrNotFound].
+// Cancel removes a plan by its ID. If the plan is a pending revert, the change stays. If the plan is an open
+// window, Cancel restores the settings. An unknown plan is a [sluice.ErrNotFound].
 func Cancel(ctx context.Context, client *sluice.Client, queue string, plan int64, act sluice.Act) (sluice.Queue, error) {
 	return edit(ctx, client, queue, act, func(q *sluice.Queue) error {
 		next, err := planned(*q)
@@ -81,8 +89,8 @@ func Cancel(ctx context.Context, client *sluice.Client, queue string, plan int64
 	})
 }
 
-// Plans returns the plans of a queue, in the order in which they were made or opened. If plain SQL stored other text in
-// their place, it is an [Error].
+// Plans returns the plans of a queue, in the order in which they were made or opened. If plain SQL stored another
+// text in their place, the error is an [Error].
 func Plans(queue sluice.Queue) ([]Plan, error) {
 	if len(queue.Plans) == 0 {
 		return nil, nil
@@ -102,7 +110,7 @@ func edit(ctx context.Context, client *sluice.Client, queue string, act sluice.A
 	return client.ChangeQueue(ctx, queue, act, change)
 }
 
-// addPlan adds a plan to a queue, named by the version of the queue that stores it.
+// addPlan adds a plan to a queue. The plan's ID is the version of the queue that stores it.
 func addPlan(q *sluice.Queue, act sluice.Act, plan Plan) error {
 	plans, err := Plans(*q)
 	if err != nil {
@@ -115,7 +123,7 @@ func addPlan(q *sluice.Queue, act sluice.Act, plan Plan) error {
 	return setPlans(q, append(plans, plan))
 }
 
-// setPlans puts plans into a queue. Its text stays if it says the same.
+// setPlans puts plans into a queue. The text stays if the plans are equal.
 func setPlans(q *sluice.Queue, plans []Plan) error {
 	if stored, err := Plans(*q); err == nil && reflect.DeepEqual(stored, plans) {
 		return nil

@@ -2,10 +2,10 @@ package changes
 
 import "fmt"
 
-// Error is a scheduled change that cannot be applied: this machine lacks the window's time zone, or plain SQL stored
-// nonsense. The other changes are applied.
+// Error says that upkeep cannot apply a scheduled change: this machine lacks the window's time zone, or plain SQL
+// stored nonsense. Upkeep applies the other changes.
 type Error struct {
-	// Queue and Plan name the change. Plan 0: none of the queue's plans can be read.
+	// Queue and Plan name the change. Plan 0: no plan of the queue is readable.
 	Queue string
 	Plan  int64
 	// Err is the broken rule.

@@ -11,34 +11,34 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Plan is a scheduled change of a queue's settings, which upkeep applies: a revert at an instant, or settings that count
-// during a window of each day.
+// Plan is a scheduled change of a queue's settings, which upkeep applies. It is a revert at an instant, or settings
+// for a window of each day.
 type Plan struct {
-	// ID names the plan within its queue: the version of the queue by which it was made.
+	// ID names the plan within its queue. It is the version of the queue with which the plan was made.
 	ID int64 `json:"id"`
-	// RevertAt is when what the plan changed is put back, by the store's clock; zero: it has a Window.
+	// RevertAt is when upkeep reverts the plan's changes, by the store's clock. Zero: the plan has a Window.
 	RevertAt time.Time `json:"revert_at,omitzero"`
-	// Window is when the settings in Set count; nil: the plan is to revert.
+	// Window is when the settings in Set apply. Nil: the plan is a revert.
 	Window *Window `json:"window,omitempty"`
-	// Set holds settings by their names, as people write them.
+	// Set has settings by name, with values as people write them.
 	Set map[string]string `json:"set,omitempty"`
-	// Open says that the window's settings count now, as far as upkeep has carried it out.
+	// Open says that upkeep has applied the window's settings and not yet reverted them.
 	Open bool `json:"open,omitempty"`
-	// Swaps tells what the plan has changed and will put back.
+	// Swaps has the changes that upkeep will revert, by setting.
 	Swaps map[string]Swap `json:"swaps,omitempty"`
-	// MadeBy, MadeAt and Reason tell who wants it.
+	// MadeBy, MadeAt and Reason say who made the plan, when and why.
 	MadeBy string    `json:"made_by"`
 	MadeAt time.Time `json:"made_at,omitzero"`
 	Reason string    `json:"reason,omitempty"`
 }
 
-// Swap is a setting's value before a plan changed it and after, as people write them.
+// Swap is a setting's value before a plan changed it and after, as people write it.
 type Swap struct {
 	Before string `json:"before"`
 	After  string `json:"after"`
 }
 
-// String says in a few words what the plan will do.
+// String describes the plan in a few words.
 func (p Plan) String() string {
 	if p.Window == nil {
 		return fmt.Sprintf("revert %s at %s", p.swapText(), p.RevertAt.UTC().Format(time.RFC3339))
@@ -46,6 +46,7 @@ func (p Plan) String() string {
 	return fmt.Sprintf("%s from %s", p.setText(), p.Window)
 }
 
+// swapText writes the values that a revert restores.
 func (p Plan) swapText() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(p.Swaps)) {
@@ -54,6 +55,7 @@ func (p Plan) swapText() string {
 	return strings.Join(parts, ", ")
 }
 
+// setText writes the settings of a window.
 func (p Plan) setText() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(p.Set)) {
@@ -62,8 +64,8 @@ func (p Plan) setText() string {
 	return strings.Join(parts, " ")
 }
 
-// Next is when the plan changes something next, seen from an instant: its revert, or the next edge of its
-// window. An instant that has passed, such as the edge that was the last, is carried out as soon as upkeep looks.
+// Next returns when the plan changes something next, seen from an instant: its revert, or the next edge of its
+// window. If the returned instant has passed, upkeep applies the change at its next look.
 func (p Plan) Next(now time.Time) (time.Time, error) {
 	if p.Window == nil {
 		return p.RevertAt, nil
@@ -72,13 +74,13 @@ func (p Plan) Next(now time.Time) (time.Time, error) {
 	if err != nil || open == p.Open {
 		return until, err
 	}
-	if since.Before(p.MadeAt) { // it was made while the window was open
+	if since.Before(p.MadeAt) { // somebody made the plan while the window was open
 		since = p.MadeAt
 	}
 	return since, nil
 }
 
-// overlay returns settings with those of the window.
+// overlay returns the settings, changed by the window's settings.
 func (p Plan) overlay(settings sluice.Settings) (sluice.Settings, error) {
 	for name, value := range p.Set {
 		setting, err := sluice.SettingNamed(name)
@@ -92,7 +94,8 @@ func (p Plan) overlay(settings sluice.Settings) (sluice.Settings, error) {
 	return settings, settings.Check()
 }
 
-// swapsBetween returns the values of settings before and after a change. Without names, it returns those that differ.
+// swapsBetween returns the values of settings before and after a change. Without names, it returns the settings
+// that differ.
 func swapsBetween(before, after sluice.Settings, names ...string) map[string]Swap {
 	swaps := make(map[string]Swap)
 	for _, d := range sluice.AllSettings() {

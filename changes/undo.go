@@ -10,15 +10,16 @@ import (
 	"github.com/sluice-queue/sluice/audit"
 )
 
-// Undo restores a queue's settings as they were before their last change, whoever made it: a person, upkeep, or somebody
-// by plain SQL. Undo removes the windows that the change added and restores those that it removed. If the change had a
-// revert, that is removed too. Undo is itself an audited change; undoing it restores the settings again. If no change
-// is known, it is a [sluice.ErrNotFound].
+// Undo restores a queue's settings from before their last change, by a person, by upkeep or by plain SQL. Undo
+// removes the windows and the revert that the change added, and restores the windows that it removed.
+//
+// Undo is itself an audited change, and a second Undo undoes it. Without a change in the last 100 audit entries of
+// the queue, the error is a [sluice.ErrNotFound].
 func Undo(ctx context.Context, client *sluice.Client, queue string, act sluice.Act) (sluice.Queue, error) {
 	return edit(ctx, client, queue, act, func(q *sluice.Queue) error {
 		plans, unreadable := Plans(*q)
 		if told, ok := q.Told(); ok && (q.Wrong != "" || unreadable != nil || told != q.Settings) {
-			q.Settings = told // it was changed by plain SQL, and the audit does not know yet
+			q.Settings = told // somebody changed it by plain SQL, and the audit lacks that
 			if unreadable != nil {
 				q.Plans = nil
 			}
@@ -46,7 +47,7 @@ func Undo(ctx context.Context, client *sluice.Client, queue string, act sluice.A
 // undoHistory is how many audit entries Undo searches for a change.
 const undoHistory = 100
 
-// lastChange finds the last entry that changed something.
+// lastChange returns the last audit entry that changed something.
 func lastChange(ctx context.Context, client *sluice.Client, queue string) (sluice.AuditEntry, error) {
 	entries, err := client.Audit(ctx, sluice.AuditFilter{Object: audit.ObjectQueue, Name: queue, Limit: undoHistory})
 	if err != nil {
@@ -60,7 +61,7 @@ func lastChange(ctx context.Context, client *sluice.Client, queue string) (sluic
 	return sluice.AuditEntry{}, fmt.Errorf("queue %.80q has no change to undo: %w", queue, sluice.ErrNotFound)
 }
 
-// InAudit reads the plans from the text that the audit keeps of a queue before or after a change.
+// InAudit reads the plans from an audit entry's Before or After.
 func InAudit(text json.RawMessage) ([]Plan, error) {
 	var queue struct {
 		Plans []Plan `json:"plans"`
@@ -69,7 +70,7 @@ func InAudit(text json.RawMessage) ([]Plan, error) {
 	return queue.Plans, err
 }
 
-// undone returns the present plans without those that a change added, and with the windows that it removed.
+// undone returns the present plans without the plans that a change added, and with the windows that it removed.
 func undone(now, before, after []Plan) []Plan {
 	has := func(plans []Plan, id int64) bool {
 		return slices.ContainsFunc(plans, func(p Plan) bool { return p.ID == id })

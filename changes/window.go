@@ -9,19 +9,19 @@ import (
 	"github.com/sluice-queue/sluice/internal/feature"
 )
 
-// Window is a time of day, on all days or some, by the clocks of a time zone.
+// Window is a time of day, on all days or some, in a time zone.
 type Window struct {
-	// From and To are times of day, such as 16:00 and 18:00. A window that ends before it begins goes on
-	// past midnight; 24:00 is the end of the day.
+	// From and To are times of day, such as 16:00 and 18:00. If To is before From, the window goes on past
+	// midnight. 24:00 is the end of the day.
 	From string `json:"from"`
 	To   string `json:"to"`
 	// Zone is an IANA time zone, such as Europe/Berlin, or UTC. Required.
 	Zone string `json:"zone"`
-	// Days are those on which the window begins, as mon, tue, wed, thu, fri, sat and sun. Default: all.
+	// Days are the days on which the window begins: mon, tue, wed, thu, fri, sat and sun. Default: all.
 	Days []string `json:"days,omitempty"`
 }
 
-// weekdays in the order of time.Weekday.
+// weekdays are the names of days, in the order of time.Weekday.
 var weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 
 // String writes the window as people say it.
@@ -33,22 +33,25 @@ func (w Window) String() string {
 	return text
 }
 
-// Check says which rule the window breaks, as an ErrInvalid.
+// Check returns the rule that the window breaks, as an ErrInvalid.
 func (w Window) Check() error {
 	_, err := w.hours()
 	return err
 }
 
-// At reports whether the window is open at an instant, and until when that stays so. An edge is the first
-// instant of its day at which the clocks of the zone show its time or a later one: where clocks go forward
-// over it, that is the moment they do; where they go back over it, the first time they show it. A zone that
-// this machine does not know is an ErrInvalid; a program can bring all along by importing time/tzdata.
+// At reports whether the window is open at an instant, and until when that stays so.
+//
+// An edge is the first instant of its day at which the zone's clocks show its time or a later one. If clocks go
+// forward over the edge, the window opens or closes at that moment. If clocks go back over it, the first time
+// counts.
+//
+// A zone that this machine does not know is an ErrInvalid. A program that imports time/tzdata knows all zones.
 func (w Window) At(now time.Time) (open bool, until time.Time, err error) {
 	open, _, until, err = w.span(now)
 	return open, until, err
 }
 
-// span is At, and since when it has been so; zero: for longer than anybody asks.
+// span is At, and also returns since when that is so. Zero: for more than maxDaysAhead days.
 func (w Window) span(now time.Time) (open bool, since, until time.Time, err error) {
 	h, err := w.hours()
 	if err != nil {
@@ -59,7 +62,7 @@ func (w Window) span(now time.Time) (open bool, since, until time.Time, err erro
 	for ahead := -maxDaysAhead; ahead <= maxDaysAhead; ahead++ {
 		begin, end := h.on(today.AddDate(0, 0, ahead))
 		switch {
-		case !begin.Before(end): // it never opens on that day
+		case !begin.Before(end): // the window does not open on that day
 		case !end.After(now):
 			since = end
 		case begin.After(now):
@@ -71,16 +74,17 @@ func (w Window) span(now time.Time) (open bool, since, until time.Time, err erro
 	return false, since, until, nil
 }
 
-// maxDaysAhead is how far a window that opens once a week may be away, before or behind, even if it is left out once.
+// maxDaysAhead is the farthest that a weekly window may be away, before or after, even if it is skipped once.
 const maxDaysAhead = 15
 
-// hours is a window that was read.
+// hours is a parsed window.
 type hours struct {
 	from, to int // minutes after midnight; to may lie on the next day
 	days     [7]bool
 	zone     *time.Location
 }
 
+// hours parses the window.
 func (w Window) hours() (h hours, err error) {
 	if h.from, err = timeOfDay("from", w.From); err != nil {
 		return h, err
@@ -115,6 +119,7 @@ func (w Window) hours() (h hours, err error) {
 	return h, nil
 }
 
+// minutesOfDay is the number of minutes in a day.
 const minutesOfDay = 24 * 60
 
 // timeOfDay reads hours and minutes, as minutes after midnight.
@@ -129,7 +134,7 @@ func timeOfDay(field, text string) (int, error) {
 	return 60*t.Hour() + t.Minute(), nil
 }
 
-// on gives when the window opens and closes that begins on a date; twice the same if it does not.
+// on returns when the window that begins on a date opens and closes. Both are equal if no window begins then.
 func (h hours) on(date time.Time) (begin, end time.Time) {
 	if !h.days[date.Weekday()] {
 		return begin, begin
@@ -137,10 +142,10 @@ func (h hours) on(date time.Time) (begin, end time.Time) {
 	return h.first(date, h.from), h.first(date, h.to)
 }
 
-// first is the first instant at which the clocks show so many minutes after a date's midnight, or more.
+// first returns the first instant at which the clocks show this many minutes after a date's midnight, or more.
 func (h hours) first(date time.Time, minutes int) time.Time {
 	shown := time.Date(date.Year(), date.Month(), date.Day(), 0, minutes, 0, 0, time.UTC)
-	// Clocks are changed at most once in two days, so that these two are what may be in force.
+	// Clocks change at most once in two days, so one of these two offsets is in force.
 	one, two := shown.Add(-offset(shown.Add(-24*time.Hour), h.zone)), shown.Add(-offset(shown.Add(24*time.Hour), h.zone))
 	if two.Before(one) {
 		one, two = two, one
@@ -154,7 +159,7 @@ func (h hours) first(date time.Time, minutes int) time.Time {
 	return change
 }
 
-// offset is how far the clocks of a zone are before UTC.
+// offset returns how far the clocks of a zone are ahead of UTC.
 func offset(at time.Time, zone *time.Location) time.Duration {
 	_, seconds := at.In(zone).Zone()
 	return time.Duration(seconds) * time.Second

@@ -8,46 +8,46 @@ import (
 	"github.com/sluice-queue/sluice/engine"
 )
 
-// The classes of failures: what kind of end a job came to, as far as the text of its error says so. Where a handler's own
-// error begins with the name of its type, as in «TimeoutError: no answer», that name is the class.
+// The classes of failures: the kind of end, as far as the error text shows it. If a handler's own error begins with
+// its type, as in «TimeoutError: no answer», that type is the class.
 const (
-	// ClassError: the handler's own error, which does not name its type.
+	// ClassError: the handler's own error, without a type.
 	ClassError = "error"
 	// ClassPanic: the handler panicked.
 	ClassPanic = "panic"
 	// ClassTimeout: the attempt took longer than the queue's timeout.
 	ClassTimeout = "timeout"
-	// ClassPoison: it lost max_recoveries holders.
+	// ClassPoison: the job lost max_recoveries holders.
 	ClassPoison = "poison"
-	// ClassPayload: its payload does not fit what the handler or the payload_schema expects.
+	// ClassPayload: the payload does not fit the handler's type or the payload_schema.
 	ClassPayload = "payload"
-	// ClassRefused: the engine will never take its run.
+	// ClassRefused: the engine will never accept the run.
 	ClassRefused = "refused"
-	// ClassRun: its run failed at the engine, was cancelled or terminated there.
+	// ClassRun: the run failed at the engine, or was cancelled or terminated there.
 	ClassRun = "run failed"
-	// ClassRunTimeout: its run took too long at the engine.
+	// ClassRunTimeout: the run took too long at the engine.
 	ClassRunTimeout = "run timed out"
-	// ClassResolved: a person said that its run failed.
+	// ClassResolved: a person reported that the run failed.
 	ClassResolved = "resolved"
-	// ClassPermanent: the handler said that it can never succeed, in its text.
+	// ClassPermanent: the handler's error says that the job can never succeed.
 	ClassPermanent = "permanent"
-	// ClassUnknown: there is no text.
+	// ClassUnknown: the job has no error text.
 	ClassUnknown = "unknown"
 )
 
-// fingerprintBytes is how much of an error's text is looked at.
+// fingerprintBytes is how much of an error text Classify reads.
 const fingerprintBytes = 2 << 10
 
-// Fingerprint tells alike failures from others: eight hexadecimal digits over the queue, the class and the message as
-// normalise leaves it. The same cause gives the same digits, whatever ids, figures and times its texts name.
+// Fingerprint returns the same eight hexadecimal digits for similar failures of a queue. It is a hash of the queue,
+// and of the class and message of [Classify]. IDs, numbers and times in the text do not change it.
 func Fingerprint(queue, text string) string {
 	class, message := Classify(text)
 	sum := sha256.Sum256([]byte(queue + "\x00" + class + "\x00" + message))
 	return hex.EncodeToString(sum[:4])
 }
 
-// Classify gives the class of a failure, and its message without what differs from one job to the next. It looks at the
-// first 2 KiB of the text.
+// Classify returns the class of a failure, and its message without the parts that differ from job to job. It reads
+// the first 2 KiB of the text.
 func Classify(text string) (class, message string) {
 	if len(text) > fingerprintBytes {
 		text = text[:fingerprintBytes]
@@ -63,7 +63,7 @@ func Classify(text string) (class, message string) {
 	return class, normalise(rest)
 }
 
-// ownTexts are how errors begin that this library writes itself, the longer ones first.
+// ownTexts are the beginnings of the errors that this library writes, the longer ones first.
 var ownTexts = []struct{ begins, class string }{
 	{"the run failed, as ", ClassResolved},
 	{"the run timed out", ClassRunTimeout},
@@ -77,11 +77,11 @@ var ownTexts = []struct{ begins, class string }{
 	{"permanent: ", ClassPermanent},
 }
 
-// ownClass knows the ends that this library gives jobs itself; empty: the text is somebody else's.
+// ownClass returns the class of an error that this library wrote. Empty: another program wrote the text.
 func ownClass(text string) (class, rest string) {
 	for _, own := range ownTexts {
 		if after, begins := strings.CutPrefix(text, own.begins); begins {
-			if own.class == ClassResolved { // whoever found out
+			if own.class == ClassResolved { // skip the name of the person
 				if _, reason, found := strings.Cut(after, " found out: "); found {
 					after = reason
 				}
@@ -95,11 +95,11 @@ func ownClass(text string) (class, rest string) {
 	return "", text
 }
 
-// maxTypeBytes is how long the name of an error's type may be.
+// maxTypeBytes is the most bytes of an error type's name.
 const maxTypeBytes = 80
 
-// typeOf cuts the name of its type off an error: a word such as TimeoutError or java.sql.SQLException, or the exit status
-// of a program.
+// typeOf splits the type off an error: a word such as TimeoutError or java.sql.SQLException, or the exit status of
+// a program.
 func typeOf(text string) (class, rest string) {
 	if after, is := strings.CutPrefix(text, "exit status "); is {
 		code, rest, _ := strings.Cut(after, ":")
@@ -114,8 +114,8 @@ func typeOf(text string) (class, rest string) {
 	return name, strings.TrimSpace(rest)
 }
 
-// isTypeName reports whether a word looks like the name of a type: one word of letters, digits, dots and underlines with a
-// capital in it that is not its only letter, and not the name of a variable such as an id.
+// isTypeName reports whether a word looks like the name of a type. It is one word of letters, digits, dots and
+// underlines, with capital and small letters and at most 2 digits.
 func isTypeName(name string) bool {
 	capital, small, digits := false, false, 0
 	for i := range len(name) {

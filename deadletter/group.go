@@ -1,5 +1,9 @@
-// Package deadletter groups dead letters by cause. [Fingerprint] gives dead letters of one cause the same eight digits, and
-// [Read] lists the groups of a store, the largest first.
+// Package deadletter groups dead letters by cause.
+//
+// Begin with [Read], which lists the groups of a store, the largest first. [Fingerprint] gives dead letters of one
+// cause the same eight digits.
+//
+// Read next: docs/guide/dead-letters.md. Package operation requeues all dead letters of a group.
 package deadletter
 
 import (
@@ -12,44 +16,46 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// DefaultLimit is how many dead letters Read looks at, at the most, if the caller sets no limit.
+// DefaultLimit is the most dead letters that [Read] groups if the caller sets no limit.
 const DefaultLimit = 100_000
 
-// Group holds the dead letters of one queue whose errors are alike.
+// Group is the dead letters of one queue with similar errors.
 type Group struct {
+	// Fingerprint names the group; see [Fingerprint].
 	Fingerprint string `json:"fingerprint"`
 	Queue       string `json:"queue"`
-	// Class and Message are what Classify says of their errors.
+	// Class and Message are the result of [Classify]. Count is the number of dead letters.
 	Class   string `json:"class"`
 	Message string `json:"message"`
 	Count   int    `json:"count"`
-	// Tenants counts those that are hit; jobs without a tenant count as one. Attempts are all that failed.
+	// Tenants counts the tenants of the dead letters. Jobs without a tenant count as one tenant. Attempts counts
+	// all failed attempts.
 	Tenants  int `json:"tenants"`
 	Attempts int `json:"attempts"`
-	// First and Last tell when the first and the last of them died.
+	// First is when the first of them died, and Last when the last died.
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
-	// Sample is the one that died last, and SampleError its error.
+	// Sample is the job that died last, and SampleError its error.
 	Sample      sluice.ID `json:"sample"`
 	SampleError string    `json:"sample_error"`
 
 	tenants map[string]bool
 }
 
-// Groups are the groups of the dead letters that Read looked at.
+// Groups is the result of [Read].
 type Groups struct {
-	// Groups has the largest first.
+	// Groups are the groups, the largest first.
 	Groups []Group `json:"groups"`
-	// Looked counts the dead letters that were looked at. More says that there are others, older ones.
+	// Looked counts the dead letters in the groups. More says that older dead letters are left.
 	Looked int  `json:"looked"`
 	More   bool `json:"more"`
 }
 
-// pageSize is how many dead letters are read at once.
+// pageSize is how many dead letters Read reads at once.
 const pageSize = 1000
 
-// Read groups the newest dead letters of queues by their fingerprints, at most limit of them in all, taken in turns
-// from the queues. No queues: all. Limit 0: DefaultLimit.
+// Read groups the newest dead letters of queues by fingerprint, at most limit in all. It reads a page of each queue
+// in turn. No queues: all queues. Limit 0: [DefaultLimit].
 func Read(ctx context.Context, store sluice.Store, queues []string, limit int) (Groups, error) {
 	var out Groups
 	if err := sluice.CheckGiven("store", store); err != nil {
@@ -86,7 +92,7 @@ func Read(ctx context.Context, store sluice.Store, queues []string, limit int) (
 	return out, nil
 }
 
-// firstPages gives the first page of each queue.
+// firstPages returns the first page of each queue.
 func firstPages(ctx context.Context, store sluice.Store, names []string) (first []sluice.JobFilter, err error) {
 	if len(names) == 0 {
 		queues, err := store.Queues(ctx, sluice.QueueFilter{})
@@ -103,6 +109,7 @@ func firstPages(ctx context.Context, store sluice.Store, names []string) (first 
 	return first, nil
 }
 
+// addToGroups adds dead letters to their groups.
 func addToGroups(groups map[string]*Group, jobs []sluice.Job) {
 	for _, job := range jobs {
 		fingerprint := Fingerprint(job.Queue, job.Error)
@@ -125,6 +132,7 @@ func addToGroups(groups map[string]*Group, jobs []sluice.Job) {
 	}
 }
 
+// sortedGroups returns the groups, the largest first.
 func sortedGroups(groups map[string]*Group) []Group {
 	out := make([]Group, 0, len(groups))
 	for _, g := range groups {

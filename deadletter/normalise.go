@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// What normalise puts in the place of what differs from one message to the next.
+// The marks that normalise writes in place of the parts that differ from message to message.
 const (
 	someNumber   = "<n>"
 	someID       = "<id>"
@@ -18,9 +18,10 @@ const (
 	someAddress  = "<address>"
 )
 
-// normalise takes out of a message what differs from one time to the next: numbers, ids, hexadecimal digits, addresses,
-// instants, durations, quoted texts, the variable parts of URLs, the numbers of lines. What it leaves it does not
-// change if asked again. Of JSON it keeps the keys, and the values of those that say what happened.
+// normalise removes the parts of a message that differ from time to time. These are numbers, IDs, hexadecimal
+// digits, addresses, instants, durations, quoted texts, variable parts of URLs and line numbers.
+//
+// A second normalise changes nothing. Of JSON, normalise keeps the keys, and the values that say what happened.
 func normalise(text string) string {
 	n := normaliser{in: strings.ToValidUTF8(text, "\uFFFD")}
 	n.out.Grow(len(text))
@@ -33,12 +34,12 @@ func normalise(text string) string {
 	return strings.TrimSpace(n.out.String())
 }
 
-// normaliser walks once along a text.
+// normaliser walks once through a text.
 type normaliser struct {
 	in  string
 	at  int
 	out strings.Builder
-	key string // of JSON: the last quoted text, if it was one
+	key string // of JSON: the last quoted text, if it was a key
 }
 
 func isBlank(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
@@ -50,7 +51,7 @@ func isLetter(c byte) bool {
 
 func isHex(c byte) bool { return isDigit(c) || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' }
 
-// blank makes one blank of many.
+// blank writes one blank for many.
 func (n *normaliser) blank() bool {
 	from := n.at
 	for n.at < len(n.in) && isBlank(n.in[n.at]) {
@@ -65,7 +66,7 @@ func (n *normaliser) blank() bool {
 // quotes are the signs that open and close a quoted text.
 var quotes = []struct{ open, shut string }{{`"`, `"`}, {`'`, `'`}, {"`", "`"}, {"«", "»"}, {"“", "”"}}
 
-// quoted passes over a quoted text.
+// quoted handles a quoted text.
 func (n *normaliser) quoted() bool {
 	for _, q := range quotes {
 		if strings.HasPrefix(n.in[n.at:], q.open) && n.opens(q.open) {
@@ -81,15 +82,15 @@ func (n *normaliser) quoted() bool {
 	return false
 }
 
-// opens tells an apostrophe, as in «can't», from a quote.
+// opens reports whether a quote opens a text, unlike the apostrophe in «can't».
 func (n *normaliser) opens(quote string) bool {
 	return quote != "'" || n.at == 0 || !inName(n.in[n.at-1], '>')
 }
 
-// inName reports whether a sign is a letter or a figure, or stands where one was taken out.
+// inName reports whether a character is a letter, a digit, or the edge of a mark.
 func inName(c, taken byte) bool { return isLetter(c) || isDigit(c) || c == taken }
 
-// shuts finds the end of a quoted text; -1: it has none.
+// shuts returns the length of a quoted text. -1: it has no end.
 func (n *normaliser) shuts(begin int, shut string) int {
 	for i := begin; i < len(n.in); i++ {
 		if n.in[i] == '\\' {
@@ -112,7 +113,7 @@ var telling = map[string]bool{
 	"message": true, "msg": true, "error": true, "code": true, "type": true, "reason": true, "status": true, "detail": true, "title": true,
 }
 
-// putQuoted keeps of a quoted text what says what happened: a URL, and in JSON the keys and some values.
+// putQuoted writes the parts of a quoted text that say what happened: a URL, and in JSON the keys and some values.
 func (n *normaliser) putQuoted(open, inner, shut string, next int) {
 	before := byte(0)
 	if told := strings.TrimRight(n.out.String(), " "); told != "" && open == `"` {
@@ -142,7 +143,7 @@ func isWord(text string) bool {
 	return text != ""
 }
 
-// schemeOf gives the length of a URL's beginning, such as «https://»; 0: it is none.
+// schemeOf returns the length of a URL's scheme, such as «https://». 0: no URL.
 func schemeOf(text string) int {
 	i := 0
 	for i < len(text) && isLetter(text[i]) {
@@ -156,10 +157,10 @@ func schemeOf(text string) int {
 
 func beginsURL(text string) bool { return schemeOf(text) > 0 }
 
-// urlEnd are the signs that no URL has in it.
+// urlEnd are the characters that end a URL.
 const urlEnd = " \n\t\r\"'`<>()[]{},;|»”"
 
-// url keeps the scheme, the host and the path, without what varies in them.
+// url writes the scheme, the host and the path of a URL, without their variable parts.
 func (n *normaliser) url() bool {
 	if n.at > 0 && isLetter(n.in[n.at-1]) {
 		return false
@@ -194,7 +195,7 @@ func inWord(c byte) bool {
 	return isLetter(c) || isDigit(c) || strings.IndexByte("_-.:/+@%~", c) >= 0
 }
 
-// word passes over what stands between blanks and signs.
+// word handles the text between blanks and other characters.
 func (n *normaliser) word() bool {
 	from := n.at
 	for n.at < len(n.in) && inWord(n.in[n.at]) && (n.at == from || !n.quoteAt(n.at)) {
@@ -207,12 +208,12 @@ func (n *normaliser) word() bool {
 	return true
 }
 
-// quoteAt reports whether a quote of more than one byte begins, whose bytes look like letters.
+// quoteAt reports whether a quote of several bytes begins. Its bytes look like letters.
 func (n *normaliser) quoteAt(i int) bool {
 	return n.in[i] >= 0x80 && (strings.HasPrefix(n.in[i:], "«") || strings.HasPrefix(n.in[i:], "“"))
 }
 
-// putWord writes a word, or what it is one of.
+// putWord writes a word, or a mark for its kind.
 func (n *normaliser) putWord(word string) {
 	bare := strings.TrimRight(word, ".:-/")
 	rest := word[len(bare):]
@@ -247,7 +248,7 @@ func isAddress(word string) bool {
 	return err == nil
 }
 
-// isInstant knows dates and times of day: figures with at least two dashes, strokes or colons between them.
+// isInstant recognises dates and times of day: digits with at least two dashes, slashes or colons between them.
 func isInstant(word string) bool {
 	if len(word) < 5 || !isDigit(word[0]) {
 		return false
@@ -274,7 +275,7 @@ func isSpan(word string) bool {
 	return err == nil
 }
 
-// putRuns writes a word without what varies in its runs of letters and digits.
+// putRuns writes a word without the variable parts of its letters and digits.
 func (n *normaliser) putRuns(word string) {
 	for i := 0; i < len(word); {
 		if isUUID(word[i:]) {
@@ -302,7 +303,7 @@ func (n *normaliser) putRuns(word string) {
 	}
 }
 
-// restOfNumber passes over what follows the first figures of a number, as in 1.5 and 1,000. A comma ends a word.
+// restOfNumber skips the rest of a number after its first digits, as in 1.5 and 1,000. A comma ends a word.
 func (n *normaliser) restOfNumber(word string, i int) int {
 	for i+1 < len(word) && word[i] == '.' && isDigit(word[i+1]) {
 		for i++; i < len(word) && isDigit(word[i]); i++ {
@@ -323,7 +324,7 @@ func isUUID(text string) bool {
 	return err == nil && (len(text) == 36 || !isLetter(text[36]) && !isDigit(text[36]))
 }
 
-// putRun writes letters and digits: an id where they are mixed as in no word, else the letters.
+// putRun writes letters and digits: a mark if they are mixed as in no word, else the letters.
 func (n *normaliser) putRun(run string) {
 	digits, changes, hexadecimal := 0, 0, true
 	for i := range len(run) {
@@ -350,7 +351,7 @@ func isPointer(run string) bool {
 	return begins && strings.Trim(rest, "0123456789abcdefABCDEF") == ""
 }
 
-// putLetters writes a run with its figures left out.
+// putLetters writes letters and digits, with marks for the digits.
 func (n *normaliser) putLetters(run string) {
 	for i := range len(run) {
 		if !isDigit(run[i]) {

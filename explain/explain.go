@@ -1,5 +1,7 @@
-// Package explain says why a job does not run: which gates it must pass, which of them are closed, and when it should
-// start. Begin with [Job].
+// Package explain says why a job does not run: the gates that the job must pass, the closed ones among them, and
+// the expected start.
+//
+// Begin with [Job]. [Store] is the port that SQLite, PostgreSQL and memory implement.
 package explain
 
 import (
@@ -17,69 +19,69 @@ import (
 	"github.com/sluice-queue/sluice/presence"
 )
 
-// Gate is one of the things that a job must pass before it runs.
+// Gate is one condition that a job must pass before it runs.
 type Gate struct {
-	// Name is a word for the gate: state, open_run, blocked, order_key, after, expiry, due, paused, rate,
-	// in_flight, tenant, concurrency, tenant_rate, order, workers, dispatchers.
+	// Name is one of state, open_run, blocked, order_key, after, expiry, due, paused, rate, in_flight, tenant,
+	// concurrency, tenant_rate, order, workers and dispatchers.
 	Name string `json:"gate"`
-	// Open says that the job may pass.
+	// Open says that the job passes.
 	Open bool `json:"open"`
 	// Says is one sentence for people.
 	Says string `json:"says"`
-	// Until is when a closed gate opens by itself, as far as can be known; zero: that depends on
-	// something else.
+	// Until is when a closed gate opens by itself. Zero: unknown, or it depends on something else than time.
 	Until time.Time `json:"until,omitzero"`
-	// Repair is the command or the act that opens a closed gate; empty: time does, or it is not known.
+	// Repair is the command or the act that opens a closed gate. Empty: time opens the gate, or no command is
+	// known.
 	Repair string `json:"repair,omitempty"`
 }
 
-// Explanation says why a job is not running, and when it should be.
+// Explanation says why a job does not run, and when it should start.
 type Explanation struct {
+	// Job is the job, with its payload.
 	Job sluice.Job `json:"job"`
-	// Gates are in the order in which a claim looks at them.
+	// Gates are the gates, in the order in which a claim checks them.
 	Gates []Gate `json:"gates"`
-	// Start is when the job should start if nothing changes; zero: that cannot be said, or it is
-	// running or finished.
+	// Start is when the job should start if nothing changes. Zero: unknown, or the job runs or has ended.
 	Start time.Time `json:"start,omitzero"`
 	// Now is the store's clock.
 	Now time.Time `json:"now"`
 }
 
-// Outlook is what a store knows of a queued job's turn. Finding it reads a bounded number of rows.
+// Outlook is the knowledge of a store about a queued job's turn. A store reads a bounded number of rows for it.
 type Outlook struct {
 	// Now is the store's clock.
 	Now time.Time
-	// Ahead counts the due jobs that are claimed before it, at most OutlookLimit.
+	// Ahead counts the due jobs that claims take before the job, at most [OutlookLimit].
 	Ahead int
-	// InFlight counts the claimed and dispatched jobs of the queue and its orphan runs, at most OutlookLimit.
+	// InFlight counts the queue's claimed and dispatched jobs and its orphan runs, at most [OutlookLimit].
 	InFlight int
-	// OrphanRuns are runs of the job itself that may still be open, at most HoldingLimit, the first that was cancelled first.
+	// OrphanRuns are the job's own orphan runs, at most [HoldingLimit], the earliest cancelled first.
 	OrphanRuns []engine.OrphanRun
-	// Tokens are those that the queue's rate has now, which may be negative; TokenWait is how long
-	// until it has one, 0 if it has, or if there is no rate.
+	// Tokens is how many starts the queue's rate allows now. It may be negative. TokenWait is how long until the
+	// rate allows a start; 0: now, or the queue has no rate.
 	Tokens    float64
 	TokenWait time.Duration
-	// ByTenant says that the queue serves its tenants in turns. Then Ahead counts the job's own tenant
-	// alone, and what follows tells of that tenant.
+	// ByTenant says that the queue serves its tenants in turns. Then Ahead counts only jobs of the job's own
+	// tenant, and the fields below describe that tenant.
 	ByTenant bool
-	// EffectiveLimits are the limits that count for it.
+	// EffectiveLimits are the tenant's limits in the queue.
 	EffectiveLimits sluice.EffectiveLimits
-	// Held counts its jobs in flight and its orphan runs, at most OutlookLimit; Holding are some of these jobs, the longest
-	// first.
+	// Held counts the tenant's jobs in flight and its orphan runs, at most [OutlookLimit]. Holding are some of
+	// these jobs, the longest in flight first.
 	Held    int
 	Holding []sluice.ID
-	// TenantTokenWait is how long until the tenant's rate has a token, 0 if it has, or if there is no rate.
+	// TenantTokenWait is how long until the tenant's rate allows a claim. 0: now, or the tenant has no rate.
 	TenantTokenWait time.Duration
 }
 
-// HoldingLimit is how many jobs of a tenant that are in flight an Outlook names.
+// HoldingLimit is the most jobs in flight of a tenant that an [Outlook] names, and the most orphan runs.
 const HoldingLimit = 10
 
-// OutlookLimit is where the counting of an Outlook stops.
+// OutlookLimit is the highest count in an [Outlook].
 const OutlookLimit = 10_000
 
-// Job explains a job: the gates that it must pass, which of them are closed, and when it should start.
-// It works for every job; an unknown one is an ErrNotFound.
+// Job explains a job: the gates that the job must pass, which of them are closed, and when the job should start. It
+// works in every state. An unknown ID is a [sluice.ErrNotFound].
 func Job(ctx context.Context, store sluice.Store, id sluice.ID) (Explanation, error) {
 	if err := sluice.CheckGiven("store", store); err != nil {
 		return Explanation{}, err
@@ -134,7 +136,7 @@ func Job(ctx context.Context, store sluice.Store, id sluice.ID) (Explanation, er
 	return out, nil
 }
 
-// queueOf looks up the queue of a job. One that nobody stored has the default settings.
+// queueOf returns the queue of a job. An unknown queue has the default settings.
 func queueOf(ctx context.Context, store sluice.Store, job sluice.Job) (sluice.Queue, error) {
 	found, err := store.Queues(ctx, sluice.QueueFilter{Names: []string{job.Queue}})
 	switch {
@@ -146,7 +148,7 @@ func queueOf(ctx context.Context, store sluice.Store, job sluice.Job) (sluice.Qu
 	return found[0], nil
 }
 
-// Closed lists the gates that the job does not pass.
+// Closed returns the closed gates.
 func (e Explanation) Closed() []Gate {
 	return slices.DeleteFunc(slices.Clone(e.Gates), func(g Gate) bool { return g.Open })
 }
@@ -192,7 +194,7 @@ func stateGate(j sluice.Job, o Outlook) Gate {
 	return g
 }
 
-// mendDead says what to do before a dead job is given another life.
+// mendDead returns the act that gives a dead job a new life, and the repair before it.
 func mendDead(j sluice.Job) string {
 	first := "mend the cause"
 	switch class, _ := deadletter.Classify(j.Error); class {
@@ -259,11 +261,11 @@ func pausedGate(ctx context.Context, store sluice.Store, q sluice.Queue, o Outlo
 	return g, err
 }
 
-// pauseHistory is how many changes of a queue are looked at for its pause.
+// pauseHistory is how many changes of a queue PausedBy searches.
 const pauseHistory = 100
 
-// PausedBy gives the change by which a paused queue was paused, or its pause was lengthened; the zero value
-// if that lies too far back.
+// PausedBy returns the audit entry of the change that paused a queue, or prolonged its pause. If the change is too
+// old to find, PausedBy returns the zero value.
 func PausedBy(ctx context.Context, store sluice.Store, q sluice.Queue) (sluice.AuditEntry, error) {
 	if err := sluice.CheckGiven("store", store); err != nil {
 		return sluice.AuditEntry{}, err
@@ -298,10 +300,11 @@ func rateGate(q sluice.Queue, o Outlook) Gate {
 	return Gate{Name: "rate", Repair: mendRate(q, o), Says: fmt.Sprintf("the rate of %s has its next token at %s", q.Settings.Rate, until.UTC().Format(time.RFC3339Nano)), Until: until}
 }
 
-// slowRate is how long the jobs before one may take by the rate until the rate is worth a change.
+// slowRate is how long the jobs ahead may take by the rate before a faster rate is worth a change.
 const slowRate = 10 * time.Minute
 
-// mendRate is the command that makes a rate faster that is too low for what waits; empty: it will do.
+// mendRate returns the command that raises a rate that is too low for the waiting jobs. Empty: the rate is high
+// enough.
 func mendRate(q sluice.Queue, o Outlook) string {
 	if float64(o.Ahead) < q.Settings.Rate.PerSecond()*slowRate.Seconds() {
 		return ""
@@ -341,8 +344,8 @@ func orderGate(o Outlook) Gate {
 	return Gate{Name: "order", Says: counted(o.Ahead) + " due jobs" + whose + " come before it"}
 }
 
-// startOf estimates when a job starts: when the last gate opens that opens by itself. What comes before it
-// takes its tokens first.
+// startOf estimates when a job starts: when the last gate opens that opens by itself. The jobs ahead take their
+// tokens first.
 func startOf(gates []Gate, q sluice.Queue, o Outlook) time.Time {
 	start := o.Now
 	if rate := q.Settings.Rate.PerSecond(); rate > 0 {

@@ -8,10 +8,10 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// waitGates say which other jobs a queued job waits for: its twin, those before it in its order, and those
-// that it runs after. It reads at most MaxAfter jobs and one.
+// waitGates says which other jobs a queued job waits for. These are the job with the same key, the earlier jobs of
+// its order key, and its After. It reads at most MaxAfter + 1 jobs.
 func waitGates(ctx context.Context, store sluice.Store, j sluice.Job) ([]Gate, error) {
-	if j.BlockedBy == j.ID { // for a run of its own: see openRunGates
+	if j.BlockedBy == j.ID { // the job waits for a run of its own: see openRunGates
 		j.BlockedBy = sluice.ID{}
 	}
 	if j.OrderKey == "" && len(j.After) == 0 {
@@ -40,7 +40,7 @@ func waitGates(ctx context.Context, store sluice.Store, j sluice.Job) ([]Gate, e
 	return gates, nil
 }
 
-// blockerOf looks up the job that another waits for, if it is known.
+// blockerOf returns the job that another job waits for, if it is known.
 func blockerOf(ctx context.Context, store sluice.Store, j sluice.Job) (sluice.Job, error) {
 	if j.BlockedBy.IsZero() {
 		return sluice.Job{}, nil
@@ -59,7 +59,7 @@ func orderKeyGate(j, blocker sluice.Job, inOrder bool) Gate {
 	return Gate{Name: "order_key", Says: fmt.Sprintf("it waits for job %s, which is %s and comes before it with the order key %q", blocker.ID, blocker.State, j.OrderKey), Repair: "sluice why " + blocker.ID.String()}
 }
 
-// afterGate says what has become of the jobs that a job runs after.
+// afterGate says how far the jobs are that a job runs after.
 func afterGate(ctx context.Context, store sluice.Store, j sluice.Job) (Gate, error) {
 	open := true
 	says, mend := "", ""
@@ -95,7 +95,7 @@ func afterGate(ctx context.Context, store sluice.Store, j sluice.Job) (Gate, err
 	return Gate{Name: "after", Open: open, Says: says, Repair: mend}, nil
 }
 
-// mendBefore is what lets a job go on that runs after another.
+// mendBefore returns the act that lets a job go on that runs after another job.
 func mendBefore(j, other sluice.Job) string {
 	if !other.State.Finished() {
 		return "sluice why " + other.ID.String()
@@ -103,8 +103,8 @@ func mendBefore(j, other sluice.Job) string {
 	return fmt.Sprintf("mend the cause, which `sluice why %s` names; then: sluice requeue %s; or give this one up: sluice cancel %s", other.ID, other.ID, j.ID)
 }
 
-// openRunGates say which runs of a job may be open beside what it is now. It waits for those that nobody has let it run
-// beside.
+// openRunGates says which orphan runs of a job may be open. The job waits for them, except for runs that a person
+// let it run beside.
 func openRunGates(j sluice.Job, o Outlook) []Gate {
 	gates := make([]Gate, 0, len(o.OrphanRuns))
 	for _, run := range o.OrphanRuns {

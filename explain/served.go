@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-queue/sluice/presence"
 )
 
-// hindered adds what keeps a job that somebody has from its start, its beginning or its end, if somebody says so.
+// hindered adds the reported reason that keeps a claimed or dispatched job from its start or its end.
 func (g *Gate) hindered(holders []presence.Holder, job sluice.Job, now time.Time) {
 	if job.State == sluice.StateDispatched {
 		if c, found := followed(holders, job.Queue, now); found {
@@ -41,7 +41,7 @@ func tended(holders []presence.Holder, now time.Time) bool {
 	return slices.ContainsFunc(holders, func(h presence.Holder) bool { return h.Role == presence.RoleUpkeep && h.Alive(now) })
 }
 
-// blameRuns adds to closed gates that wait for runs to end why these may never do.
+// blameRuns adds to closed gates that wait for runs why these runs may never end.
 func blameRuns(gates []Gate, c presence.Condition) {
 	for i := range gates {
 		if g := &gates[i]; !g.Open && (g.Name == "in_flight" || g.Name == "concurrency") {
@@ -50,7 +50,7 @@ func blameRuns(gates []Gate, c presence.Condition) {
 	}
 }
 
-// servedGate looks whether anybody claims from the queue: dispatchers, if an engine runs its jobs, else workers.
+// servedGate says whether anybody claims from the queue: dispatchers if an engine runs the jobs, else workers.
 func servedGate(q sluice.Queue, holders []presence.Holder, o Outlook) Gate {
 	if q.Settings.Engine != "" {
 		return dispatchersGate(q, holders, o)
@@ -76,7 +76,7 @@ func servedGate(q sluice.Queue, holders []presence.Holder, o Outlook) Gate {
 	return g
 }
 
-// lastOf tells of the process that served a queue last, or of the queues that others serve instead.
+// lastOf names the process that served a queue last, or the queues that other processes serve instead.
 func lastOf(holders []presence.Holder, queue string, now time.Time) string {
 	var last presence.Holder
 	var others []string
@@ -100,7 +100,7 @@ func lastOf(holders []presence.Holder, queue string, now time.Time) string {
 	return ""
 }
 
-// dispatchersGate says who hands the queue's jobs to its engine. It is closed where each of them leaves the queue alone.
+// dispatchersGate says who hands the queue's jobs to its engine. It is closed if every dispatcher skips the queue.
 func dispatchersGate(q sluice.Queue, holders []presence.Holder, o Outlook) Gate {
 	dispatchers, hindered := 0, 0
 	var trouble presence.Condition
@@ -128,8 +128,8 @@ func dispatchersGate(q sluice.Queue, holders []presence.Holder, o Outlook) Gate 
 	return Gate{Name: "dispatchers", Open: true, Says: fmt.Sprintf("%d dispatchers hand the queue's jobs to the engine %q", dispatchers, q.Settings.Engine)}
 }
 
-// followed is what living upkeep says of the runs of a queue: that no worker waits for them, or that their engine does not
-// say how they are.
+// followed returns the condition that living upkeep reports about the runs of a queue: no worker serves them, or
+// the engine does not answer.
 func followed(holders []presence.Holder, queue string, now time.Time) (presence.Condition, bool) {
 	for _, h := range holders {
 		if h.Role != presence.RoleUpkeep || !h.Alive(now) {
@@ -142,7 +142,7 @@ func followed(holders []presence.Holder, queue string, now time.Time) (presence.
 	return presence.Condition{}, false
 }
 
-// saysOf is what a condition tells of a queue that the reader knows.
+// saysOf returns the text of a condition without the name of the queue, which the reader knows.
 func saysOf(c presence.Condition) string {
 	c.Queue = ""
 	return c.String()

@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// tenantGates are those of a job whose queue serves its tenants in turns.
+// tenantGates returns the gates of a job whose queue serves its tenants in turns.
 func tenantGates(j sluice.Job, o Outlook) []Gate {
 	if !o.ByTenant {
 		return nil
@@ -35,7 +35,7 @@ func tenantGate(j sluice.Job, o Outlook) Gate {
 	return g
 }
 
-// capacityGate names who holds the slots.
+// capacityGate names the jobs that fill the tenant's concurrency.
 func capacityGate(j sluice.Job, o Outlook) Gate {
 	most := o.EffectiveLimits.Concurrency
 	switch {

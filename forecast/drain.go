@@ -6,42 +6,41 @@ import (
 	"time"
 )
 
-// This file is the arithmetic of a forecast: how arrivals pass limits. Jobs flow like water, those of a
-// line in the order in which they are due. Between arrivals everything is linear, so the work is in the
-// number of arrivals and not in that of jobs or seconds.
+// This file is the arithmetic of a forecast: how arrivals pass limits. Jobs flow like water, and the jobs of a line
+// flow in the order of their due times. Between arrivals everything is linear, so the cost grows with the number of
+// arrivals, not with the number of jobs or seconds.
 
-// flowLimit is a bucket of tokens: each job that starts takes one. A rate is one as it stands. So is what
-// may be in flight at once: each place is a token, and comes back when a job has run.
+// flowLimit is a bucket of tokens. Each job that starts takes one token. A rate is such a bucket. A limit of jobs
+// in flight is one too: each place is a token, and returns when a job has run.
 type flowLimit struct {
 	tokens, burst float64
 	rate          float64 // tokens per second
 }
 
-// arrival is how many jobs fall due at an instant, in seconds from the beginning.
+// arrival is a number of jobs that fall due at an instant, in seconds from the beginning.
 type arrival struct {
 	at   float64
 	jobs int
-	due  bool // it was due when it was counted
+	due  bool // the jobs were due at the count
 }
 
-// flowLine is where the jobs of one tenant wait, or all of a queue that does not serve its tenants in
-// turns.
+// flowLine is the waiting line of one tenant, or of a queue that does not serve its tenants in turns.
 type flowLine struct {
 	arrivals []arrival
-	limits   []flowLimit // of its own, beside the queue's
+	limits   []flowLimit // its own limits, beside the queue's
 	weight   float64     // its share beside other lines that have work
-	opens    float64     // when its jobs may start; +Inf: nobody knows
+	opens    float64     // when its jobs may start; +Inf: unknown
 }
 
-// startsAt is when the last job of each arrival of each line starts, and how many jobs have started by each
-// of some instants.
+// startsAt has when the last job of each arrival of each line starts, and how many jobs have started by some
+// instants.
 type startsAt struct {
 	last [][]float64 // +Inf: never
 	by   []float64
 }
 
-// drain lets the arrivals of lines, in order, pass the limits of each line and those of all. Marks are in
-// order, too. Lines get shares by their weights of what all may start.
+// drain lets the arrivals of lines, in order, pass the limits of each line and the limits of the queue. Marks are
+// in order too. Lines share the starts of the queue by their weights.
 func drain(lines []flowLine, limits []flowLimit, marks []float64) startsAt {
 	d := newDrainage(lines, limits)
 	var out startsAt
@@ -61,11 +60,11 @@ func drain(lines []flowLine, limits []flowLimit, marks []float64) startsAt {
 	return out
 }
 
-// drainage is the state at the instant now.
+// drainage is the state at an instant.
 type drainage struct {
 	limits  []flowLimit
 	lines   []*lineDrainage
-	active  []*lineDrainage // those in which jobs wait
+	active  []*lineDrainage // the lines with waiting jobs
 	now     float64
 	started float64
 }
@@ -73,15 +72,15 @@ type drainage struct {
 // lineDrainage is the state of a line.
 type lineDrainage struct {
 	flowLine
-	next    int // the first arrival that is still to come
+	next    int // the first arrival still to come
 	waiting float64
 	started float64
-	targets []float64 // how many have started when the last job of each arrival has
+	targets []float64 // by arrival: how many jobs have started when its last job starts
 	last    []float64 // of the arrivals that have started altogether
 	active  bool
 	idle    float64 // since when it is not active
 
-	want, got float64 // what is being shared out
+	want, got float64 // shares of the present distribution
 	served    bool
 }
 
@@ -93,10 +92,10 @@ func newDrainage(lines []flowLine, limits []flowLimit) *drainage {
 	return d
 }
 
-// nothing is what rounding leaves of a job or a token.
+// nothing is a rest of a job or a token that rounding leaves.
 const nothing = 1e-6
 
-// arriveUntil lets time pass and jobs arrive, as far as they do before an instant.
+// arriveUntil lets time pass, and lets the jobs arrive that arrive before an instant.
 func (d *drainage) arriveUntil(mark float64) {
 	for {
 		at := mark
@@ -120,7 +119,7 @@ func (d *drainage) arriveUntil(mark float64) {
 	}
 }
 
-// arriveAt reports whether jobs arrive.
+// arriveAt lets the jobs of a line arrive, and reports whether any did.
 func (l *lineDrainage) arriveAt(at float64) bool {
 	from := l.next
 	for ; l.next < len(l.arrivals) && l.arrivals[l.next].at <= at; l.next++ {
@@ -138,7 +137,7 @@ func (d *drainage) advance(to float64) {
 	d.rest(to)
 }
 
-// forgetIdle leaves out the lines in which no jobs wait any more.
+// forgetIdle removes the lines without waiting jobs.
 func (d *drainage) forgetIdle() {
 	waiting := d.active[:0]
 	for _, l := range d.active {
@@ -151,7 +150,7 @@ func (d *drainage) forgetIdle() {
 	d.active = waiting
 }
 
-// rest lets tokens come back while no job starts.
+// rest refills tokens while no job starts.
 func (d *drainage) rest(to float64) {
 	if to <= d.now {
 		return
@@ -167,7 +166,7 @@ func (d *drainage) rest(to float64) {
 // longTime, in seconds, fills every bucket.
 const longTime = 1e12
 
-// refill lets tokens come back for a while in which jobs start at a rate.
+// refill refills tokens for a while in which jobs start at a rate.
 func refill(limits []flowLimit, rate, took float64) {
 	for i := range limits {
 		l := &limits[i]
@@ -175,8 +174,8 @@ func refill(limits []flowLimit, rate, took float64) {
 	}
 }
 
-// startAtOnce starts what there are tokens for. That has to be done when jobs arrive or a line opens: at
-// other times jobs wait for tokens that come back.
+// startAtOnce starts a job for each token. It runs when jobs arrive or a line opens; at other times jobs wait for
+// tokens.
 func (d *drainage) startAtOnce() {
 	for _, l := range d.active {
 		l.want = 0
@@ -209,8 +208,8 @@ func take(limits []flowLimit, jobs float64) {
 	}
 }
 
-// startSteadily starts jobs at the rates at which tokens come back, until something changes. It reports
-// whether anything starts before an instant.
+// startSteadily starts jobs at the rate at which tokens return, until something changes. It reports whether any job
+// starts before an instant.
 func (d *drainage) startSteadily(to float64) bool {
 	opens := math.Inf(1)
 	for _, l := range d.active {
@@ -257,7 +256,7 @@ func (d *drainage) flow(rate, took float64) {
 	}
 }
 
-// rateOf is the slowest of the limits that have no tokens left.
+// rateOf returns the slowest rate of the limits without tokens.
 func rateOf(limits []flowLimit) float64 {
 	rate := math.Inf(1)
 	for _, l := range limits {
@@ -268,7 +267,7 @@ func rateOf(limits []flowLimit) float64 {
 	return rate
 }
 
-// untilEmpty is how long it takes until one more limit has no tokens left.
+// untilEmpty returns how long it takes until another limit has no tokens.
 func untilEmpty(limits []flowLimit, rate float64) float64 {
 	took := math.Inf(1)
 	for _, l := range limits {
@@ -279,8 +278,8 @@ func untilEmpty(limits []flowLimit, rate float64) float64 {
 	return took
 }
 
-// share gives each line what it wants, as far as there is enough; else by weights: who wants less than its
-// share leaves the rest of it to the others. It returns what all got.
+// share gives each line its want if there is enough, else a share by weight. A line that wants less than its share
+// leaves the rest to the others. It returns the sum of all shares.
 func (d *drainage) share(most float64) float64 {
 	weights, wants := 0.0, 0.0
 	for _, l := range d.active {
@@ -312,8 +311,8 @@ func (d *drainage) share(most float64) float64 {
 	return most
 }
 
-// start counts jobs of a line that start now, or at a rate from now on, and notes which arrivals have
-// started with them altogether.
+// start counts jobs of a line that start now, or at a rate from now on. It notes the arrivals whose last job starts
+// with them.
 func (d *drainage) start(l *lineDrainage, jobs, rate float64) {
 	before := l.started
 	d.started += jobs
@@ -328,8 +327,8 @@ func (d *drainage) start(l *lineDrainage, jobs, rate float64) {
 	}
 }
 
-// arrivalsOf gives when the jobs of a count arrive, in seconds after it: those that are due at once, those
-// of a minute at its beginning, because that is when much falls due, and those of an hour spread over it.
+// arrivalsOf returns when the jobs of a count arrive, in seconds after the count. Due jobs arrive at once. Jobs of
+// a minute arrive at its beginning, because much work falls due then. Jobs of an hour arrive spread over the hour.
 func arrivalsOf(q QueueCounts, jobsOf func(Tally) int) []arrival {
 	var out []arrival
 	if jobs := jobsOf(q.Due); jobs > 0 {

@@ -11,22 +11,22 @@ import (
 	"github.com/sluice-queue/sluice/presence"
 )
 
-// queueFlow is how a queue lets jobs through: what a forecast supposes of it.
+// queueFlow is how a queue lets jobs through, as a forecast assumes it.
 type queueFlow struct {
 	limits  []flowLimit
 	tells   []Limit
 	notes   []string
 	runTime time.Duration
-	// opens is when jobs may start, in seconds after the count; +Inf: nobody knows.
+	// opens is when jobs may start, in seconds after the count. +Inf: unknown.
 	opens float64
-	// lines are where the jobs wait, and held what holds tenants back beside the limits.
+	// lines are the waiting lines. held is how tenants' own limits hold their jobs back.
 	lines []tenantLine
 	held  []HeldTenant
-	// unknownConcurrency says that a tenant has a concurrency of which nobody knows what it lets through.
+	// unknownConcurrency says that a tenant has a concurrency, but its effect is unknown because the run time is unknown.
 	unknownConcurrency bool
 }
 
-// flowOf gathers what holds the jobs of a queue back as a whole.
+// flowOf collects the limits of the whole queue.
 func flowOf(q sluice.Queue, counted QueueCounts, holders []presence.Holder, now time.Time, what WhatIf) queueFlow {
 	f := queueFlow{tells: []Limit{}, runTime: counted.RunTime}
 	if what.RunTime > 0 {
@@ -40,7 +40,7 @@ func flowOf(q sluice.Queue, counted QueueCounts, holders []presence.Holder, now 
 	return f
 }
 
-// add takes a limit up. With jobs waiting, what it held was taken already.
+// add adds a limit. If jobs wait, its tokens are taken already.
 func (f *queueFlow) add(limit flowLimit, waiting bool, name, says string) {
 	if waiting {
 		limit.tokens = 0
@@ -60,7 +60,7 @@ func (f *queueFlow) addRate(s sluice.Settings, waiting bool, what WhatIf) {
 	f.add(rateLimit(rate, burst, 1), waiting, "rate", rate.String())
 }
 
-// addBatch takes up batches: over a while they are a rate.
+// addBatch adds batches. Over a while they are a rate.
 func (f *queueFlow) addBatch(waiting bool, what WhatIf) {
 	if what.Batch == 0 {
 		return
@@ -70,8 +70,7 @@ func (f *queueFlow) addBatch(waiting bool, what WhatIf) {
 		fmt.Sprintf("%d every %s", what.Batch, sluice.FormatDuration(what.Every)))
 }
 
-// addCapacity takes up what may be in flight at once: by the queue's limit, and by the slots of its
-// workers.
+// addCapacity adds the limit of jobs in flight: by the queue's setting, and by the slots of its workers.
 func (f *queueFlow) addCapacity(q sluice.Queue, counted QueueCounts, holders []presence.Holder, now time.Time, what WhatIf) {
 	concurrency, says := q.Settings.Concurrency, fmt.Sprintf("concurrency %d", q.Settings.Concurrency)
 	workers, slots := 0, 0
@@ -97,7 +96,7 @@ func (f *queueFlow) addCapacity(q sluice.Queue, counted QueueCounts, holders []p
 	}
 }
 
-// roundRun leaves what a person wants to read of how long a job runs.
+// roundRun rounds a run time for people.
 func roundRun(d time.Duration) time.Duration {
 	if d >= 10*time.Second {
 		return d.Round(time.Second)
@@ -117,7 +116,7 @@ func (f *queueFlow) addPause(q sluice.Queue, counted QueueCounts, now time.Time)
 	}
 }
 
-// forecastOf lets what was counted in a queue pass its limits. It tells the times by tenant if it is asked to.
+// forecastOf lets the counted jobs of a queue pass its limits. With byTenant, it returns times by tenant too.
 func forecastOf(counted QueueCounts, flow queueFlow, of Forecast, byTenant bool) Queue {
 	out := Queue{
 		Queue: counted.Queue, CountedAt: counted.CountedAt, Took: counted.Took, Stale: counted.Stale(of.Now),
@@ -150,7 +149,7 @@ func forecastOf(counted QueueCounts, flow queueFlow, of Forecast, byTenant bool)
 	return out
 }
 
-// bucketsOf makes the buckets, with what falls due in each.
+// bucketsOf makes the buckets, with the jobs that fall due in each.
 func bucketsOf(counted QueueCounts, of Forecast) []Bucket {
 	var out []Bucket
 	if counted.Due.Jobs > 0 {
@@ -180,8 +179,8 @@ func sumTally(into, t Tally) Tally {
 	return into
 }
 
-// fillStarts tells how many start in each bucket, and how many are due and wait at its end. Whole jobs
-// are told, and what has not wholly started waits.
+// fillStarts fills in how many jobs start in each bucket, and how many due jobs wait at its end. It counts whole
+// jobs; a job that has not wholly started waits.
 func fillStarts(waves []Bucket, starts startsAt) {
 	before, arrived := 0, 0
 	for i := range waves {
@@ -193,12 +192,12 @@ func fillStarts(waves []Bucket, starts startsAt) {
 	}
 }
 
-// within reports whether jobs belong to a bucket that ends so many seconds after the count.
+// within reports whether jobs belong to a bucket that ends this many seconds after the count.
 func (a arrival) within(w Bucket, end float64) bool {
 	return a.due || w.Span > 0 && a.at < end
 }
 
-// fillUse tells what share of the limits' rate each bucket takes.
+// fillUse fills in the share of the limits' rate that each bucket uses.
 func fillUse(waves []Bucket, counted QueueCounts, limits []flowLimit) {
 	rate := math.Inf(1)
 	for _, l := range limits {
@@ -216,8 +215,7 @@ func fillUse(waves []Bucket, counted QueueCounts, limits []flowLimit) {
 	}
 }
 
-// fillTimes tells when the jobs of a line that fall due in each bucket have started and are finished, and
-// how late they are.
+// fillTimes fills in when the jobs of a line that fall due in each bucket start and finish, and how late they are.
 func fillTimes(out *Queue, line tenantLine, lasts []float64, byTenant bool) {
 	next := 0
 	for i := range out.Waves {
@@ -244,7 +242,7 @@ func fillTimes(out *Queue, line tenantLine, lasts []float64, byTenant bool) {
 	}
 }
 
-// take counts a tenant's times among those of the bucket.
+// take adds a tenant's times to the bucket.
 func (w *Bucket) take(t TenantTimes, tell bool) {
 	if t.Jobs == 0 {
 		return
@@ -259,10 +257,10 @@ func (w *Bucket) take(t TenantTimes, tell bool) {
 	}
 }
 
-// longest is what a forecast tells at the most of how late something is.
+// longest is the longest delay that a forecast reports.
 const longest = 100 * 365 * 24 * time.Hour
 
-// seconds makes a duration, which ends where nobody looks any more.
+// seconds returns a duration, at most longest.
 func seconds(s float64) time.Duration {
 	if s >= longest.Seconds() {
 		return longest
@@ -270,10 +268,10 @@ func seconds(s float64) time.Duration {
 	return time.Duration(s * float64(time.Second))
 }
 
-// Never reports whether jobs of the bucket fall due that never start by the present limits.
+// Never reports whether all jobs of the bucket never start by the present limits.
 func (w Bucket) Never() bool { return w.Jobs > 0 && w.LastStart.IsZero() }
 
-// Held is a few words on what holds the queue's jobs back.
+// Held describes in a few words the limits that hold the queue's jobs back.
 func (q Queue) Held() string {
 	if len(q.Limits) == 0 && len(q.HeldTenants) == 0 {
 		return "nothing limits it: each job starts when it is due"

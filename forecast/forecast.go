@@ -13,112 +13,111 @@ import (
 	"github.com/sluice-queue/sluice/presence"
 )
 
-// Request says what to look ahead for. The zero value looks two hours ahead in every queue.
+// Request says what to forecast. The zero value forecasts every queue for 2 h.
 type Request struct {
-	// Queue; empty: every queue that was counted.
+	// Queue is the queue. Empty: every queue.
 	Queue string
-	// Bucket is what falls due together: a minute, five or an hour. Default: what gives some 24
-	// buckets at the most, as far as there is such a one.
+	// Bucket is the length of a bucket: 1 min, 5 min or 1 h. Default: the shortest that gives at most 24 buckets,
+	// else 1 h.
 	Bucket time.Duration
-	// Ahead is how far to look, at most Horizon. Default 2 h.
+	// Ahead is how far to look, 1 min to [Horizon]. Default: 2 h.
 	Ahead time.Duration
-	// Tenants asks for the figures of tenants, too.
+	// Tenants asks for the figures of tenants. Default: false.
 	Tenants bool
-	// WhatIf overrides what is.
+	// WhatIf replaces some present limits. Default: none.
 	WhatIf WhatIf
 }
 
-// WhatIf is what a forecast supposes instead of the present settings. Zero fields suppose nothing.
+// WhatIf has limits to assume instead of the present ones. A zero field changes nothing.
 type WhatIf struct {
-	// Rate is supposed instead of the queue's rate, with a second's worth as its burst.
+	// Rate replaces the queue's rate, with 1 s of jobs as its burst.
 	Rate sluice.Rate
-	// Batch jobs start together every Every, as dispatchers of batches do it, instead of at the
-	// queue's rate. With a Rate both hold.
+	// Batch replaces the queue's rate: this many jobs start together, once per Every. With Rate, both limits apply.
 	Batch int
 	Every time.Duration
-	// Concurrency is how many jobs of the queue may be in flight at once, whatever concurrency and
-	// workers there are. Tenants go on having their own.
+	// Concurrency is the most jobs of the queue in flight, instead of concurrency and the workers' slots. Tenants
+	// keep their own concurrency.
 	Concurrency int
-	// RunTime is how long a job runs, instead of what was measured.
+	// RunTime is how long a job runs, instead of the measured time.
 	RunTime time.Duration
 }
 
-// Forecast is what falls due ahead, and how the present limits let it through.
+// Forecast is the work that falls due ahead, and how the limits let it through.
 type Forecast struct {
 	// Now is the store's clock.
 	Now time.Time `json:"now"`
-	// Bucket is what was asked for, Until the end of the last one.
+	// Bucket is the length of a bucket, and Until the end of the last one.
 	Bucket time.Duration `json:"-"`
 	Until  time.Time     `json:"until"`
 	Queues []Queue       `json:"queues"`
 }
 
-// Queue is the forecast of one queue, from the instant at which its jobs were counted. It knows
-// the jobs that were there, and supposes that nothing fails and nothing else is enqueued; jobs start in
-// the order in which they are due. In a queue that serves its tenants in turns those of each tenant do, as
-// its own limits let them through, and tenants share by their weights what the queue lets through.
+// Queue is the forecast of one queue, from the instant of the last count.
+//
+// It assumes that no job fails and nobody enqueues another. Jobs start in the order of their due times. If the
+// queue serves its tenants in turns, each tenant's jobs keep that order within its own limits. Tenants then share
+// the queue's starts by their weights.
 type Queue struct {
 	Queue string `json:"queue"`
-	// CountedAt is the instant; Took is how long counting took, and Stale says that it is so long ago
-	// that nobody seems to count any more. Zero: it was never counted, or more than a week ago.
+	// CountedAt is the instant of the count. Zero: never, or more than 7 days ago. Took is how long the count took.
+	// Stale says that nobody seems to count any more.
 	CountedAt time.Time     `json:"counted_at,omitzero"`
 	Took      time.Duration `json:"-"`
 	Stale     bool          `json:"stale,omitempty"`
-	// Limits are what holds jobs back; none: each starts when it is due.
+	// Limits are the limits that hold jobs back. None: each job starts when it is due.
 	Limits []Limit `json:"limits"`
-	// HeldTenants are the tenants with limits of which jobs fall due, those with the most queued jobs first.
+	// HeldTenants are the tenants with limits whose jobs fall due, the tenants with the most queued jobs first.
 	HeldTenants []HeldTenant `json:"held_tenants,omitempty"`
-	// Notes are sentences for people: what the forecast does not know, or supposes.
+	// Notes are sentences for people about unknown facts and assumptions.
 	Notes []string `json:"notes,omitempty"`
-	// RunTime is how long a job runs; 0: it is not known.
+	// RunTime is how long a job runs. 0: unknown.
 	RunTime time.Duration `json:"-"`
-	// Due, InFlight, Blocked and Later are as in QueueCounts.
+	// Due, InFlight, Blocked and Later have the meaning that they have in [QueueCounts].
 	Due      Tally `json:"due"`
 	InFlight Tally `json:"in_flight"`
 	Blocked  Tally `json:"blocked"`
 	Later    Tally `json:"later"`
-	// Waves are the buckets, in order and without gaps. What is due already comes first, if there is
-	// any, with a span of 0.
+	// Waves are the buckets, in order and without gaps. Jobs that are due already come first, in a bucket with a
+	// span of 0.
 	Waves []Bucket `json:"waves"`
 }
 
-// Limit is one thing that holds all jobs of a queue back.
+// Limit is one limit that holds all jobs of a queue back.
 type Limit struct {
 	// Name is rate, batch or in_flight.
 	Name string `json:"limit"`
-	// PerSecond is how many jobs may start in the long run.
+	// PerSecond is how many jobs may start per second in the long run.
 	PerSecond float64 `json:"per_second"`
 	// Says is a few words for people.
 	Says string `json:"says"`
 }
 
-// Bucket is what falls due in a bucket, and what becomes of it.
+// Bucket is the jobs that fall due in a span of time, and their starts.
 type Bucket struct {
-	// At is the beginning of the bucket, Span how long it is.
+	// At is the beginning of the bucket, and Span its length.
 	At   time.Time     `json:"at"`
 	Span time.Duration `json:"-"`
-	// Tally counts the jobs that fall due in it.
+	// Tally counts the jobs that fall due in the bucket.
 	Tally
-	// Starts is how many jobs start in it, Backlog how many are due and wait at its end, Used the
-	// share of what the limits allow, from 0 to 1; 0 also where nothing limits.
+	// Starts is how many jobs start in the bucket. Backlog is how many due jobs wait at its end. Used is the used
+	// share of the limits, 0 to 1; 0 also without a limit.
 	Starts  int     `json:"starts"`
 	Backlog int     `json:"backlog"`
 	Used    float64 `json:"used"`
-	// LastStart is when the last of the bucket's jobs starts, Finished when it has run, and Late the
-	// longest that one of them waits after it is due. Zero: there are none, or none of them ever starts,
-	// or how long they run is not known.
+	// LastStart is when the last of the bucket's jobs starts, and Finished when that job has run. Late is the
+	// longest wait after the due time. Zero: no job, no job ever starts, or the run time is unknown.
 	LastStart time.Time     `json:"last_start,omitzero"`
 	Finished  time.Time     `json:"finished,omitzero"`
 	Late      time.Duration `json:"-"`
-	// NeverJobs is how many of the bucket's jobs never start by the present limits, because their queue or
-	// tenant is paused until somebody resumes it. The times are those of the others.
+	// NeverJobs is how many of the bucket's jobs never start, because their queue or tenant is paused without an
+	// end. The times are the times of the other jobs.
 	NeverJobs int `json:"never_start,omitempty"`
-	// ByTenant are the times by tenant, where the figures of tenants were asked for and the queue serves
-	// its tenants in turns.
+	// ByTenant are the times by tenant. Empty: the request did not ask for tenants, or the queue does not serve its
+	// tenants in turns.
 	ByTenant []TenantTimes `json:"by_tenant,omitempty"`
 }
 
-// MarshalJSON writes the bucket as durations are written elsewhere.
+// MarshalJSON writes the bucket as a text, such as 5m.
 func (f Forecast) MarshalJSON() ([]byte, error) {
 	type plain Forecast
 	return json.Marshal(struct {
@@ -127,7 +126,7 @@ func (f Forecast) MarshalJSON() ([]byte, error) {
 	}{plain(f), sluice.FormatDuration(f.Bucket)})
 }
 
-// MarshalJSON writes durations as they are written elsewhere.
+// MarshalJSON writes durations as texts, such as 90s.
 func (q Queue) MarshalJSON() ([]byte, error) {
 	type plain Queue
 	return json.Marshal(struct {
@@ -137,7 +136,7 @@ func (q Queue) MarshalJSON() ([]byte, error) {
 	}{plain(q), sluice.FormatDuration(q.Took.Round(time.Millisecond)), durationIfAny(q.RunTime)})
 }
 
-// MarshalJSON writes durations as they are written elsewhere.
+// MarshalJSON writes durations as texts, such as 90s.
 func (w Bucket) MarshalJSON() ([]byte, error) {
 	type plain Bucket
 	return json.Marshal(struct {
@@ -147,7 +146,7 @@ func (w Bucket) MarshalJSON() ([]byte, error) {
 	}{plain(w), sluice.FormatDuration(w.Span), durationIfAny(w.Late)})
 }
 
-// MarshalJSON writes durations as they are written elsewhere.
+// MarshalJSON writes durations as texts, such as 90s.
 func (t TenantTimes) MarshalJSON() ([]byte, error) {
 	type plain TenantTimes
 	return json.Marshal(struct {
@@ -163,9 +162,10 @@ func durationIfAny(d time.Duration) string {
 	return sluice.FormatDuration(d.Round(time.Millisecond))
 }
 
-// Of forecasts when jobs start and finish under the present limits, or under those of request.WhatIf. It reads the last count
-// and a bounded number of rows. An unknown queue is a [sluice.ErrNotFound], a request that breaks a rule a
-// [sluice.ErrInvalid].
+// Of forecasts when jobs start and finish under the present limits, or under the limits of request.WhatIf. It reads
+// the last count and a bounded number of rows.
+//
+// An unknown queue is a [sluice.ErrNotFound]. A request that breaks a rule is a [sluice.ErrInvalid].
 func Of(ctx context.Context, store sluice.Store, request Request) (Forecast, error) {
 	request, err := request.complete()
 	if err != nil {
@@ -206,8 +206,8 @@ func Of(ctx context.Context, store sluice.Store, request Request) (Forecast, err
 	return out, nil
 }
 
-// filter is what a forecast of queues reads. How many tenants there are is known from all their jobs,
-// whenever they are due.
+// filter returns the counts that a forecast of queues reads. The number of tenants needs the count of all their
+// jobs, for any due time.
 func (r Request) filter(queues []sluice.Queue) Filter {
 	filter := Filter{Queue: r.Queue, Ahead: r.Ahead + r.Bucket, Tenants: r.Tenants}
 	if slices.ContainsFunc(queues, func(q sluice.Queue) bool { return q.ByTenant }) {
@@ -216,7 +216,7 @@ func (r Request) filter(queues []sluice.Queue) Filter {
 	return filter
 }
 
-// orUncounted is the count, unless it is so old that all it looked ahead to has passed.
+// orUncounted returns the count, or an empty count if all of its waves have passed.
 func (q QueueCounts) orUncounted(now time.Time) QueueCounts {
 	if now.Sub(q.CountedAt) > Horizon {
 		return QueueCounts{Queue: q.Queue}
@@ -224,7 +224,7 @@ func (q QueueCounts) orUncounted(now time.Time) QueueCounts {
 	return q
 }
 
-// queuesOf reads the queue of a name, or all.
+// queuesOf reads the queue of a name, or all queues.
 func queuesOf(ctx context.Context, store sluice.Store, name string) ([]sluice.Queue, error) {
 	if name == "" {
 		return sluice.GivenStore(store).Queues(ctx, sluice.QueueFilter{})
@@ -236,12 +236,13 @@ func queuesOf(ctx context.Context, store sluice.Store, name string) ([]sluice.Qu
 	return []sluice.Queue{q}, nil
 }
 
-// maxJobs bounds the jobs of a batch and of a concurrency, as it does those of a queue's settings.
+// maxJobs is the most jobs of a batch and of a concurrency, as in the settings of a queue.
 const maxJobs = 1_000_000
 
-// buckets are those that a forecast may have.
+// buckets are the lengths that a bucket may have.
 var buckets = []time.Duration{time.Minute, 5 * time.Minute, time.Hour}
 
+// complete fills in defaults, and returns the rule that the request breaks.
 func (r Request) complete() (Request, error) {
 	r.Ahead = cmp.Or(r.Ahead, 2*time.Hour)
 	if r.Bucket == 0 {
@@ -271,7 +272,7 @@ func (r Request) complete() (Request, error) {
 	return r, nil
 }
 
-// until leaves out what is due at or after an instant.
+// until leaves out the waves at or after an instant.
 func (q *QueueCounts) until(end time.Time) {
 	at := slices.IndexFunc(q.Ahead, func(w Wave) bool { return !w.At.Before(end) })
 	if at < 0 {

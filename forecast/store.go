@@ -1,5 +1,10 @@
-// Package forecast tells how much work falls due ahead, and when it starts and finishes by the limits in effect or by others.
-// Upkeep counts the jobs of a store regularly; a forecast reads the last count and costs a bounded number of rows.
+// Package forecast tells how much work falls due ahead, and when it starts and finishes by the present limits or by
+// others.
+//
+// Begin with [Of], which forecasts each queue. [WhatIf] tries other limits. Upkeep counts the jobs of a store
+// regularly; a forecast reads the last count and a bounded number of rows. [Recount] counts at once.
+//
+// Read next: docs/guide/forecast.md.
 package forecast
 
 import (
@@ -9,18 +14,18 @@ import (
 	"github.com/sluice-queue/sluice/internal/feature"
 )
 
-// Store is the port of forecasts: it counts jobs by the time at which they fall due. SQLite, PostgreSQL and memory implement
-// it beside their sluice.Store.
+// Store is the port of forecasts. It counts jobs by due time. SQLite, PostgreSQL and memory implement it beside
+// sluice.Store.
 type Store interface {
-	// CountWaves counts what falls due. It reads every unfinished job, in slices, holds nothing that others write, and
-	// writes only what differs from the last count.
+	// CountWaves counts the jobs that fall due. It reads every unfinished job, in slices, blocks no other writer,
+	// and writes only differences to the last count.
 	CountWaves(ctx context.Context) (Count, error)
-	// Waves reads the last count, by a bounded number of rows for each queue.
+	// Waves reads the last count, with a bounded number of rows for each queue.
 	Waves(ctx context.Context, filter Filter) (Counts, error)
 }
 
-// Given returns the port of a store, also where decorators stand before it. Where there is none, every method of the
-// returned Store gives the reason: a [sluice.ErrInvalid] for nil, a [sluice.ErrNotFound] for a store without forecasts.
+// Given returns the port of a store, through decorators too. For nil, every method of the returned Store returns a
+// [sluice.ErrInvalid]. For a store without forecasts, every method returns a [sluice.ErrNotFound].
 func Given(store sluice.Store) Store {
 	port, err := feature.Port[Store](store, "counts nothing ahead")
 	if err != nil {
@@ -29,7 +34,7 @@ func Given(store sluice.Store) Store {
 	return port
 }
 
-// missing is the port of a store that has none: every method gives the reason.
+// missing is the port of a store without forecasts. Every method returns the reason.
 type missing struct{ err error }
 
 func (m missing) CountWaves(context.Context) (Count, error) { return Count{}, m.err }

@@ -15,42 +15,43 @@ import (
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
-// HeldTenant is how the limits of a tenant hold its jobs back, whoever said them: the tenant, its tier or
-// the queue.
+// HeldTenant describes how limits hold the jobs of a tenant back, whether the tenant, its tier or the queue sets
+// them.
 type HeldTenant struct {
-	// Tenant is its name; empty if Others is set.
+	// Tenant is the name of the tenant. Empty: Others is set.
 	Tenant string `json:"tenant,omitempty"`
-	// Others is how many tenants it stands for at the least: all those that are not counted by name.
+	// Others is how many unnamed tenants this entry stands for, at least. 0: it stands for Tenant.
 	Others int `json:"others,omitempty"`
-	// PerSecond is how many of its jobs may start in the long run; 0: it is paused, and has no other limit.
+	// PerSecond is how many of its jobs may start per second in the long run. 0: the tenant is paused, and has no
+	// other limit.
 	PerSecond float64 `json:"per_second,omitempty"`
 	// Says is a few words for people.
 	Says string `json:"says"`
 }
 
-// TenantTimes is when jobs of one tenant start that fall due in a bucket.
+// TenantTimes is when the jobs of one tenant start that fall due in a bucket.
 type TenantTimes struct {
-	// Tenant is its name, empty for jobs without a tenant. Others stands for all those that are not
-	// counted by name.
+	// Tenant is the name of the tenant; empty for jobs without a tenant. Others says that the entry stands for all
+	// unnamed tenants.
 	Tenant string `json:"tenant"`
 	Others bool   `json:"others,omitempty"`
-	// Jobs counts them; LastStart, Finished and NeverJobs are as in Bucket.
+	// Jobs counts the jobs. LastStart, Finished and NeverJobs have the meaning that they have in [Bucket].
 	Jobs      int       `json:"jobs"`
 	LastStart time.Time `json:"last_start,omitzero"`
 	Finished  time.Time `json:"finished,omitzero"`
 	NeverJobs int       `json:"never_start,omitempty"`
-	// Late is the longest that one of them waits after it is due, of those that start.
+	// Late is the longest wait after the due time, of the jobs that start.
 	Late time.Duration `json:"-"`
 }
 
-// crowd is how many jobs the tenants of a queue have queued, whenever they are due.
+// crowd is how many jobs each tenant of a queue has queued, for any due time.
 type crowd struct {
-	names  []string // those that are counted by name, the largest first
+	names  []string // the tenants that the count names, the largest first
 	queued map[string]int
-	others int // jobs of all others
+	others int // jobs of all other tenants
 }
 
-// crowdOf counts them in a queue that serves its tenants in turns; in others nobody asks.
+// crowdOf counts the tenants' jobs in a queue that serves its tenants in turns. For other queues it is empty.
 func crowdOf(q QueueCounts, byTenant bool) crowd {
 	c := crowd{queued: make(map[string]int)}
 	if !byTenant {
@@ -74,7 +75,7 @@ func crowdOf(q QueueCounts, byTenant bool) crowd {
 	return c
 }
 
-// othersOf counts the jobs of tenants that are not counted by name.
+// othersOf counts the jobs of unnamed tenants.
 func othersOf(t Tally) int {
 	others := t.Jobs
 	for _, jobs := range t.Tenants {
@@ -83,8 +84,8 @@ func othersOf(t Tally) int {
 	return max(0, others)
 }
 
-// least is how many tenants the others are at the least: each has at most as many jobs as the smallest
-// tenant that is counted by name.
+// least returns how many unnamed tenants there are at least. Each has at most as many jobs as the smallest named
+// tenant.
 func (c crowd) least() int {
 	smallest := 1
 	if len(c.names) > 0 {
@@ -93,15 +94,14 @@ func (c crowd) least() int {
 	return (c.others + smallest - 1) / smallest
 }
 
-// tenantLine is where the jobs of a tenant wait in a forecast, or those of all that are not counted by name,
-// or all jobs of a queue.
+// tenantLine is the waiting line of a tenant, of all unnamed tenants, or of the whole queue.
 type tenantLine struct {
 	flowLine
 	tenant string
 	others bool
 }
 
-// termsOf reads the limits of the tenants that are counted by name, at once.
+// termsOf reads the effective limits of the named tenants, in one query.
 func termsOf(ctx context.Context, store sluice.Store, q sluice.Queue, tenants []string, at time.Time) (map[string]sluice.EffectiveLimits, error) {
 	if !q.ByTenant || len(tenants) == 0 {
 		return nil, nil
@@ -109,8 +109,8 @@ func termsOf(ctx context.Context, store sluice.Store, q sluice.Queue, tenants []
 	return tenancy.Given(store).EffectiveLimits(ctx, q, tenants, at)
 }
 
-// addLines makes the lines in which the jobs wait: one for each tenant that is counted by name and one for
-// the others, in a queue that serves its tenants in turns; else one for all.
+// addLines makes the waiting lines. If the queue serves its tenants in turns, each named tenant has a line, and the
+// others share one. Else all jobs share a line.
 func (f *queueFlow) addLines(q sluice.Queue, counted QueueCounts, of crowd, terms map[string]sluice.EffectiveLimits) {
 	if !q.ByTenant {
 		f.lines = []tenantLine{{flowLine: flowLine{arrivals: arrivalsOf(counted, func(t Tally) int { return t.Jobs }), weight: 1, opens: f.opens}}}
@@ -131,7 +131,7 @@ func (f *queueFlow) addLines(q sluice.Queue, counted QueueCounts, of crowd, term
 	f.noteTerms(of.names, terms)
 }
 
-// addLine takes up a line of so many tenants, who have jobs in flight already.
+// addLine adds a line of this many tenants, who have jobs in flight already.
 func (f *queueFlow) addLine(line tenantLine, t sluice.EffectiveLimits, tenants int, counted QueueCounts, inFlight int) {
 	if len(line.arrivals) == 0 {
 		return
@@ -149,7 +149,7 @@ func (f *queueFlow) addLine(line tenantLine, t sluice.EffectiveLimits, tenants i
 	if !t.Rate.IsZero() {
 		limit := rateLimit(t.Rate, t.Burst, many)
 		if line.arrivals[0].due {
-			limit.tokens = 0 // they were taken already
+			limit.tokens = 0 // claims have taken them already
 		}
 		line.limits, says = append(line.limits, limit), append(says, "rate "+t.Rate.String())
 	}
@@ -168,18 +168,18 @@ func (f *queueFlow) addLine(line tenantLine, t sluice.EffectiveLimits, tenants i
 	}
 }
 
-// rateLimit is a rate of so many tenants.
+// rateLimit returns the limit of a rate for this many tenants.
 func rateLimit(rate sluice.Rate, burst int, many float64) flowLimit {
 	most := rate.Tokens(burst)
 	return flowLimit{tokens: many * most, burst: many * most, rate: many * rate.PerSecond()}
 }
 
-// placesLimit is what may be in flight at once.
+// placesLimit returns the limit of jobs in flight.
 func placesLimit(places float64, inFlight int, runTime time.Duration) flowLimit {
 	return flowLimit{tokens: math.Max(0, places-float64(inFlight)), burst: places, rate: places / runTime.Seconds()}
 }
 
-// slowest is how many jobs may start per second in the long run; 0: no limit.
+// slowest returns how many jobs may start per second in the long run. 0: no limit.
 func slowest(limits []flowLimit) float64 {
 	rate := 0.0
 	for i, l := range limits {
@@ -190,7 +190,7 @@ func slowest(limits []flowLimit) float64 {
 	return rate
 }
 
-// pausedLine says when a paused tenant's jobs may start, and tells of it.
+// pausedLine returns when a paused tenant's jobs may start, and adds a note.
 func (f *queueFlow) pausedLine(line tenantLine, t sluice.EffectiveLimits, counted QueueCounts) float64 {
 	jobs := 0
 	for _, a := range line.arrivals {
@@ -218,7 +218,7 @@ func pausedWords(t sluice.EffectiveLimits) string {
 	return "paused until " + instant(t.PausedUntil)
 }
 
-// noteTerms says what is supposed of the limits of tenants.
+// noteTerms notes the assumptions about the limits of tenants.
 func (f *queueFlow) noteTerms(names []string, terms map[string]sluice.EffectiveLimits) {
 	if f.unknownConcurrency {
 		f.notes = append(f.notes, "the concurrencies of tenants are left out, because how long a job runs is not known: none finished lately")
@@ -234,10 +234,10 @@ func (f *queueFlow) noteTerms(names []string, terms map[string]sluice.EffectiveL
 	}
 }
 
-// heldGroups is how many kinds of limits of tenants are told in words.
+// heldGroups is how many kinds of tenants' limits Held describes.
 const heldGroups = 3
 
-// heldWords says in a few words how the tenants' limits hold jobs back, the same of several at once.
+// heldWords describes how the tenants' limits hold jobs back, and groups tenants with equal limits.
 func heldWords(held []HeldTenant) []string {
 	var says []string
 	by := make(map[string][]HeldTenant)

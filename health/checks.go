@@ -1,23 +1,25 @@
 package health
 
-// Check is one of the things that a store looks at, and from which figure on it is not well.
+// Check is one check of a store: its figure, and the limits from which the store is not well.
 type Check struct {
-	// Kind of the store: postgres or sqlite.
+	// Kind is the kind of store: postgres or sqlite.
 	Kind string
-	// Name is that of the findings.
+	// Name is the name of the check in findings.
 	Name string
-	// Looks says at what it looks.
+	// Looks describes the checked thing.
 	Looks string
-	// Figure is the one that is compared, in Unit; empty: nothing is counted, and Otherwise says what is wrong.
+	// Figure is the name of the compared figure, and Unit its unit. Empty: the check counts nothing, and Otherwise
+	// says when it fails.
 	Figure, Unit string
-	// Note, Warning and Error are from where on it is one; 0: it never is. Below: up to where.
+	// Note, Warning and Error are the values from which a finding has that severity. 0: never. With Below, the
+	// finding has the severity at that value or less.
 	Note, Warning, Error float64
 	Below                bool
-	// Otherwise says what else is found, or what must be true besides.
+	// Otherwise describes other findings of the check, or a further condition.
 	Otherwise string
 }
 
-// Judge gives the severity of a figure; empty: it is well.
+// Judge returns the severity of a value. Empty: the store is well.
 func (c Check) Judge(value float64) Severity {
 	switch {
 	case c.reaches(value, c.Error):
@@ -42,7 +44,7 @@ const (
 	gibibyte = 1 << 30
 )
 
-// Checks lists what the stores look at. The docs' table is made from it.
+// Checks lists the checks of all stores. A table in the docs is made from it.
 func Checks() []Check {
 	return append(postgresChecks(), sqliteChecks()...)
 }

@@ -1,6 +1,9 @@
-// Package health reports whether a store is well: figures, such as dead rows or the size of the write-ahead log, and findings
-// that say why each matters and how to repair it. Begin with [Of]. [Checks] lists the checks and their limits; `sluice doctor`
-// prints the findings.
+// Package health reports whether a store is well.
+//
+// Begin with [Of]. Its [Report] has figures, such as dead rows, and findings that say why each matters and how to
+// repair it. [Checks] lists the checks and their limits. `sluice doctor` prints the findings.
+//
+// Read next: docs/guide/health.md.
 package health
 
 import (
@@ -17,29 +20,31 @@ type Severity string
 const (
 	// SeverityNote is worth knowing; nothing is wrong.
 	SeverityNote Severity = "note"
-	// SeverityWarning is wrong, and gets worse if nobody mends it.
+	// SeverityWarning is wrong, and gets worse until somebody repairs it.
 	SeverityWarning Severity = "warning"
-	// SeverityError is wrong now: jobs are held up, or may be lost.
+	// SeverityError is wrong now: jobs are delayed, or may be lost.
 	SeverityError Severity = "error"
-	// SeverityCritical wants somebody now, at night too. Only alerts have it.
+	// SeverityCritical needs a person now, at night too. Only alerts have it.
 	SeverityCritical Severity = "critical"
 )
 
-// Finding is what a check has seen. One that is not well says why it matters and what mends it.
+// Finding is the result of a check. If the store is not well, Why and Repair say why it matters and how to repair
+// it.
 type Finding struct {
-	// Check is the name of the check; those of stores are in Checks.
+	// Check is the name of the check; see [Checks].
 	Check string `json:"check"`
-	// Well says that there is nothing to mend. Notes are well.
+	// Well says that there is nothing to repair. A note is well too.
 	Well bool `json:"well"`
-	// Severity is empty where there is nothing but good to say.
+	// Severity is empty if the check found nothing to report.
 	Severity Severity `json:"severity,omitempty"`
-	// What was seen, Why it matters, and the command or the statement that mends it.
+	// The observation is in What, its consequence in Why, and the command or the statement that repairs it in
+	// Repair.
 	What   string `json:"what"`
 	Why    string `json:"why,omitempty"`
 	Repair string `json:"repair,omitempty"`
 }
 
-// Well is a finding with nothing but good to say.
+// Well returns a finding with nothing to report.
 func Well(check, format string, args ...any) Finding {
 	return Finding{Check: check, Well: true, What: fmt.Sprintf(format, args...)}
 }
@@ -49,29 +54,29 @@ type Label struct {
 	Name, Value string
 }
 
-// Figure is a figure of a store, by the name that its metric has without prefix.
+// Figure is a figure of a store. Its name is the name of the metric without the prefix.
 type Figure struct {
 	// Name is in snake_case, such as dead_rows.
 	Name string
-	// Label says of what it is, such as of a table.
+	// Label names the measured part, such as a table.
 	Label Label
-	// Value is in Unit: seconds, bytes, rows, pages, transactions, connections; empty: a mere number, where 1 is on and
-	// 0 is off.
+	// Value is the value in Unit: seconds, bytes, rows, pages, transactions or connections. Unit empty: a plain
+	// number, or 1 for on and 0 for off.
 	Value float64
 	Unit  string
 }
 
 // Report is the health of a store.
 type Report struct {
-	// Kind of the store: postgres, sqlite or memory; empty: it does not tell of its health.
+	// Kind is the kind of store: postgres, sqlite or memory. Empty: the store does not report its health.
 	Kind string
-	// Figures in no particular order. One that is not known is not there.
+	// Figures are in no particular order. An unknown figure is missing.
 	Figures []Figure
-	// Findings in the order in which they are to be read.
+	// Findings are in the order in which to read them.
 	Findings []Finding
 }
 
-// Figure looks a figure up by its name and the value of its label, which is empty for a figure that has none.
+// Figure returns a figure by its name and the value of its label. The label is empty for a figure without one.
 func (h Report) Figure(name, label string) (value float64, known bool) {
 	for _, f := range h.Figures {
 		if f.Name == name && f.Label.Value == label {
@@ -81,7 +86,7 @@ func (h Report) Figure(name, label string) (value float64, known bool) {
 	return 0, false
 }
 
-// Ill reports whether there is something to mend.
+// Ill reports whether there is something to repair.
 func (h Report) Ill() bool {
 	for _, f := range h.Findings {
 		if !f.Well {
@@ -91,29 +96,30 @@ func (h Report) Ill() bool {
 	return false
 }
 
-// Options say how closely to look. The zero value is cheap enough for every ten seconds.
+// Options says how closely to examine a store. The zero value is cheap enough for every 10 s.
 type Options struct {
-	// Statements names the slowest statements too, where the server keeps count of them.
+	// Statements adds the slowest statements, if the server records them. Default: false.
 	Statements bool
-	// Thorough also reads every page of the store and checks it, which may take minutes; the caller's context bounds it.
+	// Thorough also reads and checks every page of the store, which may take minutes; use ctx to bound it. Default:
+	// false.
 	Thorough bool
 }
 
-// Store is the port of health: SQLite, PostgreSQL and memory implement it beside their sluice.Store.
+// Store is the port of health. SQLite, PostgreSQL and memory implement it beside sluice.Store.
 type Store interface {
-	// Health looks at the store by a bounded number of reads, each with a deadline. A look that fails is a finding;
-	// it is an ErrUnavailable only where the store does not answer at all.
+	// Health examines the store by a bounded number of reads, each with a deadline. A failed read is a finding. If
+	// the store does not answer at all, the error is an ErrUnavailable.
 	Health(ctx context.Context, options Options) (Report, error)
 }
 
-// FigureStore is a store that has figures in memory.
+// FigureStore is a store with figures in memory.
 type FigureStore interface {
-	// HealthFigures gives what is known without asking the database. It may be called as often as you like.
+	// HealthFigures returns the figures that need no call to the database. It is cheap.
 	HealthFigures() []Figure
 }
 
-// Of examines a store, or the store that it decorates. A store without a health report gives the zero Report, no store (nil) a
-// [sluice.ErrInvalid].
+// Of examines a store, through decorators too. A store without a health report returns the zero Report. A nil store
+// is a [sluice.ErrInvalid].
 func Of(ctx context.Context, store sluice.Store, options Options) (Report, error) {
 	if err := sluice.CheckGiven("store", store); err != nil {
 		return Report{}, err
@@ -125,7 +131,7 @@ func Of(ctx context.Context, store sluice.Store, options Options) (Report, error
 	return reporter.Health(ctx, options)
 }
 
-// FiguresOf gives the figures that a store, or the one that it decorates, has in memory; nil: it has none.
+// FiguresOf returns the figures that a store has in memory, through decorators too. Nil: it has none.
 func FiguresOf(store sluice.Store) []Figure {
 	reporter, found := sluice.StoreAs[FigureStore](store)
 	if !found {

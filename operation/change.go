@@ -10,9 +10,12 @@ import (
 	"github.com/sluice-queue/sluice/internal/feature"
 )
 
-// Start stores an operation, which whoever leads upkeep then carries out. Of the operation it takes Kind, Query, DueAt,
-// Limit, Rate, Canary, StopIfFailed, and Expected and ExpectedMore, as search.Preview counted them; ID if it is to be sent again
-// after an answer was lost. Who begins it, and why, are those of the act. A requeue needs a reason.
+// Start stores an operation, which the leader of upkeep then carries out. By and Reason of the operation are the
+// act's. A requeue needs a reason.
+//
+// Start uses Kind, Query, DueAt, Limit, Rate, Canary, StopIfFailed, Expected and ExpectedMore of the argument.
+// search.Preview counts the expected jobs. Set ID too if you may have to send the operation again after a lost
+// answer.
 func Start(ctx context.Context, store sluice.Store, operation Operation, act sluice.Act) (Operation, error) {
 	if err := act.Check(); err != nil {
 		return Operation{}, err
@@ -32,7 +35,7 @@ func Start(ctx context.Context, store sluice.Store, operation Operation, act slu
 	return stored, nil
 }
 
-// Read looks an operation up.
+// Read returns an operation. An unknown ID is a [sluice.ErrNotFound].
 func Read(ctx context.Context, store sluice.Store, id sluice.ID) (Operation, error) {
 	found, err := Given(store).Operation(ctx, id)
 	if err != nil {
@@ -51,7 +54,8 @@ func List(ctx context.Context, store sluice.Store, filter Filter) ([]Operation, 
 	return Given(store).Operations(ctx, filter)
 }
 
-// Pause lets an operation rest, after the batch that is under way. It is an ErrNotAllowed for one that does not run.
+// Pause pauses an operation after its present batch. If the operation does not run, the error is a
+// [sluice.ErrNotAllowed].
 func Pause(ctx context.Context, store sluice.Store, id sluice.ID, act sluice.Act) (Operation, error) {
 	return change(ctx, store, id, act, func(o *Operation) error {
 		if o.State != StateRunning {
@@ -62,7 +66,8 @@ func Pause(ctx context.Context, store sluice.Store, id sluice.ID, act sluice.Act
 	})
 }
 
-// Resume lets a paused operation go on where it was.
+// Resume lets a paused operation go on from its place. If the operation is not paused, the error is a
+// [sluice.ErrNotAllowed].
 func Resume(ctx context.Context, store sluice.Store, id sluice.ID, act sluice.Act) (Operation, error) {
 	return change(ctx, store, id, act, func(o *Operation) error {
 		if o.State != StatePaused {
@@ -74,7 +79,8 @@ func Resume(ctx context.Context, store sluice.Store, id sluice.ID, act sluice.Ac
 	})
 }
 
-// Stop ends an operation for good, after the batch that is under way. What it did stays done.
+// Stop ends an operation for good, after its present batch. Its effects stay. If the operation has ended, the error
+// is a [sluice.ErrNotAllowed].
 func Stop(ctx context.Context, store sluice.Store, id sluice.ID, act sluice.Act) (Operation, error) {
 	return change(ctx, store, id, act, func(o *Operation) error {
 		if o.State.Ended() {
@@ -85,6 +91,7 @@ func Stop(ctx context.Context, store sluice.Store, id sluice.ID, act sluice.Act)
 	})
 }
 
+// pausedBy writes who acts, and why.
 func pausedBy(act sluice.Act) string {
 	if act.Reason == "" {
 		return act.By
@@ -92,7 +99,8 @@ func pausedBy(act sluice.Act) string {
 	return act.By + ": " + act.Reason
 }
 
-// SetRate gives an operation that has not ended another pace; 0: as fast as upkeep can.
+// SetRate changes the rate of an operation. 0: as fast as upkeep can. If the operation has ended, the error is a
+// [sluice.ErrNotAllowed].
 func SetRate(ctx context.Context, store sluice.Store, id sluice.ID, rate sluice.Rate, act sluice.Act) (Operation, error) {
 	return change(ctx, store, id, act, func(o *Operation) error {
 		if o.State.Ended() {
@@ -104,7 +112,7 @@ func SetRate(ctx context.Context, store sluice.Store, id sluice.ID, rate sluice.
 	})
 }
 
-// change changes an operation; if somebody else changed it in between, it begins anew.
+// change changes an operation. If somebody else changes it in the meantime, change begins again.
 func change(ctx context.Context, store sluice.Store, id sluice.ID, act sluice.Act, change func(*Operation) error) (Operation, error) {
 	if err := act.Check(); err != nil {
 		return Operation{}, err

@@ -1,5 +1,10 @@
-// Package operation acts on all jobs that match a query: upkeep requeues, cancels, reschedules or deletes them in batches, at
-// a rate, and stops by itself if too many fail again. Begin with [Start]; [Read] tells how far an operation has come.
+// Package operation acts on all jobs that match a query. Upkeep requeues, cancels, reschedules or deletes them in
+// batches, at a rate, and stops by itself if too many fail again.
+//
+// Begin with [Start]. [Read] returns the progress of an operation; [Pause], [Resume], [Stop] and [SetRate] control
+// it.
+//
+// Read next: docs/guide/operations.md. Package search previews the jobs that a query chooses.
 package operation
 
 import (
@@ -15,35 +20,36 @@ import (
 	"github.com/sluice-queue/sluice/search"
 )
 
-// Kind is what an operation does to the jobs that match.
+// Kind is the act of an operation on each job.
 type Kind string
 
-// The kinds, each of which does what the verb of the same name does.
+// The kinds. Each does the same as the method of [sluice.Client] with its name.
 const (
-	// KindRequeue gives dead, cancelled and uncertain jobs a new life; of dead letters it is called a redrive.
+	// KindRequeue gives dead, cancelled and uncertain jobs a new life. A requeue of dead letters is called a
+	// redrive.
 	KindRequeue Kind = "requeue"
-	// KindCancel ends unfinished jobs.
+	// KindCancel cancels queued, claimed and dispatched jobs.
 	KindCancel Kind = "cancel"
-	// KindReschedule changes when queued jobs are due.
+	// KindReschedule changes the due time of queued jobs.
 	KindReschedule Kind = "reschedule"
 	// KindDelete deletes dead and cancelled jobs.
 	KindDelete Kind = "delete"
 )
 
-// State is where an operation is.
+// State is where an operation is in its life.
 type State string
 
 // The states. The last three are final.
 const (
-	// StateRunning: whoever leads upkeep carries it out.
+	// StateRunning: the leader of upkeep carries the operation out.
 	StateRunning State = "running"
-	// StatePaused: a person paused it; it goes on where it was.
+	// StatePaused: a person paused the operation. Resume lets it go on.
 	StatePaused State = "paused"
-	// StateDone: no job is left that matches.
+	// StateDone: no matching job is left, or Limit is reached.
 	StateDone State = "done"
 	// StateStopped: a person stopped it, or too many jobs failed again.
 	StateStopped State = "stopped"
-	// StateFailed: it cannot be carried out.
+	// StateFailed: upkeep cannot carry the operation out; Why says the reason.
 	StateFailed State = "failed"
 )
 
@@ -52,35 +58,42 @@ func (s State) Ended() bool {
 	return s == StateDone || s == StateStopped || s == StateFailed
 }
 
-// Operation is an act on all jobs that match a query, which upkeep carries out in steps, at a pace. It is kept in the store,
-// and goes on whatever becomes of the program that began it. It acts on jobs that were there, and on lives that had ended,
-// when it began; what comes later is left alone, so that a job that dies again is not sent round for ever.
+// Operation is an act on all jobs that match a query. Upkeep carries it out in steps, at a rate. It lives in the
+// store, and goes on after the program that started it ends.
+//
+// It acts on jobs that existed, and on lives that had ended, when it began. It ignores later ones, so a job that
+// dies again is not requeued for ever.
 type Operation struct {
+	// ID names the operation, Kind is its act, and Query chooses its jobs.
 	ID    sluice.ID    `json:"id"`
 	Kind  Kind         `json:"kind"`
 	Query search.Query `json:"query"`
-	// DueAt is when jobs that are rescheduled are due. Zero: when the operation began.
+	// DueAt is the new due time of rescheduled jobs. Default: when the operation began.
 	DueAt time.Time `json:"due_at,omitzero"`
-	// Limit is on how many jobs it acts at the most; 0: all.
+	// Limit is the most jobs to act on. 0: all.
 	Limit int `json:"limit,omitempty"`
-	// Rate is on how many jobs it acts per second, by the store's clock; 0: as fast as upkeep can. What it could not use,
-	// because nobody did upkeep, is not made up for, beyond one second's worth.
+	// Rate is how many jobs to act on per time, by the store's clock. 0: as fast as upkeep can. After a time
+	// without upkeep, the operation catches up for at most 1 s.
 	Rate sluice.Rate `json:"rate,omitzero"`
-	// Canary is how many jobs are requeued first, and waited for until each has ended; 0: none. At most MaxCanary.
+	// Canary is how many jobs to requeue first, at most [MaxCanary]. The operation goes on when each of them has
+	// ended. Default: 0, no canary.
 	Canary int `json:"canary,omitempty"`
-	// StopIfFailed is the share of the requeued jobs, 0 to 1, of which more may not fail again: of the canary, and after
-	// it of the last 100 that were watched to their end, once that are 10. 0: it is not looked at; with a canary it is
-	// DefaultStopIfFailed then.
+	// StopIfFailed is the greatest share of requeued jobs, 0 to 1, that may fail again. If more fail, the operation
+	// stops. Default: 0, no check; with a canary [DefaultStopIfFailed].
+	//
+	// The share is of the canary, and afterwards of the last 100 watched jobs that ended, once there are 10.
 	StopIfFailed float64 `json:"stop_if_failed,omitempty"`
-	// By and Reason say who began it, and why; the audit of each job has them, too.
+	// By and Reason say who started the operation, and why. The audit entries of the jobs have them too.
 	By     string `json:"by"`
 	Reason string `json:"reason"`
 
+	// State is where the operation is in its life.
 	State State `json:"state"`
-	// Why says why it was paused or stopped, or has failed.
+	// Why says why the operation is paused, stopped or failed.
 	Why string `json:"why,omitempty"`
-	// CreatedAt is when it began; ChangedAt and ChangedBy tell of the last change of its state or its terms; UpdatedAt is
-	// when its counts were last stored; EndedAt is zero while something is left to do. All by the store's clock.
+	// CreatedAt is when the operation began. ChangedAt and ChangedBy describe the last change of its state or
+	// terms. UpdatedAt is when a store last stored its counts. EndedAt is when it ended; zero: not yet. All times
+	// are by the store's clock.
 	CreatedAt time.Time `json:"created_at"`
 	ChangedAt time.Time `json:"changed_at"`
 	ChangedBy string    `json:"changed_by"`
@@ -88,54 +101,56 @@ type Operation struct {
 	EndedAt   time.Time `json:"ended_at,omitzero"`
 	Version   int64     `json:"version"`
 
-	// Expected is how many jobs matched before it began; ExpectedMore says that there were more, at which nobody looked.
+	// Expected is how many jobs matched before the start. ExpectedMore says that the preview left other jobs
+	// uncounted.
 	Expected     int  `json:"expected"`
 	ExpectedMore bool `json:"expected_more,omitempty"`
-	// Done jobs were acted on; Skipped ones had changed before it was their turn; Failed ones were refused, such as for a
-	// key that another job holds. AtLeast: there may have been more.
+	// Done counts jobs that the operation acted on. Skipped counts jobs that had changed before their turn. Failed
+	// counts jobs that the store refused, for example because another job has the key. AtLeast says that the true
+	// counts may be higher.
 	Done    int  `json:"done"`
 	Skipped int  `json:"skipped"`
 	Failed  int  `json:"failed"`
 	AtLeast bool `json:"at_least,omitempty"`
-	// Watching jobs were requeued and have not ended; WatchedEnded ended, of which WatchedFailed failed again.
+	// Watching counts requeued jobs that have not ended. WatchedEnded counts watched jobs that ended. WatchedFailed
+	// counts watched jobs that failed again.
 	Watching      int `json:"watching,omitempty"`
 	WatchedEnded  int `json:"watched_ended,omitempty"`
 	WatchedFailed int `json:"watched_failed,omitempty"`
 
-	// Now is the store's clock when it was read.
+	// Now is the store's clock when the store read the operation.
 	Now time.Time `json:"-"`
 
 	course   course
-	readAt   time.Time // when it was read, by the clock of this process
-	lookedAt time.Time // when watched jobs were last looked at, by the same
-	carrier  string    // who carries it out here
+	readAt   time.Time // when the store read it, by the clock of this process
+	lookedAt time.Time // when watch last looked at jobs, by the same clock
+	carrier  string    // the process that carries the operation out here
 }
 
-// course is how far an operation has come, beyond what people are shown.
+// course is the progress of an operation beyond the figures that people see.
 type course struct {
 	Place search.Place `json:"place"`
-	Found idList       `json:"found,omitempty"` // jobs that match, in the order of their turns
-	// Batch numbers the batches, from 1. Under are the jobs of the present one: it was decided to act on them, and is not
-	// known yet what became of that.
+	Found idList       `json:"found,omitempty"` // matching jobs, in the order of their turns
+	// Batch numbers the batches, from 1. Under are the jobs of the present batch, whose outcome is not known yet.
 	Batch int64  `json:"batch"`
 	Under idList `json:"under,omitempty"`
 	Taken int    `json:"taken"`
-	// Tokens are for how many jobs the pace has room, as of FilledAt.
+	// Tokens is how many jobs the rate allows, as of FilledAt.
 	Tokens   float64   `json:"tokens"`
 	FilledAt time.Time `json:"filled_at,omitzero"`
-	// Proved says that the canary is over. Watched jobs are waited for; Verdicts has one sign for each of the last that
-	// ended, `.` or `x` for one that failed.
+	// Proved says that the canary has ended well. Watched are the jobs that have not ended. Verdicts has one
+	// character for each of the last that ended: `.`, or `x` for a failure.
 	Proved   bool   `json:"proved,omitempty"`
 	Watched  idList `json:"watched,omitempty"`
 	Verdicts string `json:"verdicts,omitempty"`
-	// LastAct is the act that stored this version, by which an answer that was lost is known again.
+	// LastAct is the act that stored this version. It identifies an act that is sent again after a lost answer.
 	LastAct sluice.ID `json:"last_act"`
 }
 
-// idList is written as one text, because it is written often.
+// idList is written as one text, because stores write it often.
 type idList []sluice.ID
 
-// MarshalText writes the ids behind each other, in base 64.
+// MarshalText writes the IDs one after another, in base 64.
 func (l idList) MarshalText() ([]byte, error) {
 	raw := make([]byte, 0, 16*len(l))
 	for _, id := range l {
@@ -144,7 +159,7 @@ func (l idList) MarshalText() ([]byte, error) {
 	return base64.RawStdEncoding.AppendEncode(nil, raw), nil
 }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText reads the text of MarshalText.
 func (l *idList) UnmarshalText(text []byte) error {
 	raw, err := base64.RawStdEncoding.AppendDecode(nil, text)
 	if err != nil || len(raw)%16 != 0 {
@@ -161,21 +176,22 @@ func (l *idList) UnmarshalText(text []byte) error {
 const (
 	// MaxCanary is the largest canary.
 	MaxCanary = 1000
-	// DefaultStopIfFailed is the share of a canary that may fail again, if none is given.
+	// DefaultStopIfFailed is the default of StopIfFailed with a canary: 10 %.
 	DefaultStopIfFailed = 0.1
 )
 
 // Filter chooses operations. The zero value chooses all.
 type Filter struct {
-	// Open ones have something left to do.
+	// Open chooses operations that have not ended. Default: all.
 	Open bool
-	// Before is the last id of the page before this one.
+	// Before is the last ID of the previous page. Default: begin with the newest operation.
 	Before sluice.ID
-	// Limit is the size of a page, 1 to 10,000. Default 100.
+	// Limit is the size of a page, 1 to 10,000. Default: 100.
 	Limit int
 }
 
-// kinds says on which jobs a kind can act; the first of them, up to the number, if the query names none.
+// kinds has the states on which each kind can act. Usual is how many of them, from the first, apply if the query
+// names none.
 var kinds = map[Kind]struct {
 	states []sluice.State
 	usual  int
@@ -186,7 +202,7 @@ var kinds = map[Kind]struct {
 	KindDelete:     {[]sluice.State{sluice.StateDead, sluice.StateCancelled}, 1},
 }
 
-// begin checks an operation, and fills in what it leaves open.
+// begin checks a new operation, and fills in defaults.
 func (o *Operation) begin(act sluice.Act) error {
 	kind, known := kinds[o.Kind]
 	if !known {
@@ -220,10 +236,10 @@ func (o *Operation) begin(act sluice.Act) error {
 	return o.checkTerms()
 }
 
-// maxReason leaves room for the name of the operation in the reasons of its acts.
+// maxReason leaves room for the operation's name in the reasons of its acts.
 const maxReason = 900
 
-// checkTerms says which rule the pace and the canary break.
+// checkTerms returns the rule that the rate, the limit or the canary break.
 func (o *Operation) checkTerms() error {
 	switch {
 	case o.Limit < 0:
@@ -242,7 +258,7 @@ func (o *Operation) checkTerms() error {
 	return nil
 }
 
-// Left is how many jobs it is expected to act on yet.
+// Left returns how many jobs the operation will probably still act on.
 func (o Operation) Left() int {
 	expected := o.Expected
 	if o.Limit > 0 {
@@ -251,8 +267,8 @@ func (o Operation) Left() int {
 	return max(0, expected-o.Done-o.Skipped-o.Failed)
 }
 
-// ETA is how long it takes at the present pace until nothing is left; false: that cannot be said, because it does not run,
-// waits for its canary, or has done nothing yet.
+// ETA returns how long the operation will take at its present rate. False: unknown, because the operation does not
+// run, waits for its canary, or has done nothing yet.
 func (o Operation) ETA() (time.Duration, bool) {
 	pace := o.Rate.PerSecond()
 	if passed := o.now().Sub(o.CreatedAt).Seconds(); pace == 0 && passed > 0 {
@@ -264,10 +280,10 @@ func (o Operation) ETA() (time.Duration, bool) {
 	return time.Duration(float64(o.Left()) / pace * float64(time.Second)), true
 }
 
-// OnProbation reports whether its canary is not over.
+// OnProbation reports whether the operation still tries its canary.
 func (o Operation) OnProbation() bool { return o.Canary > 0 && !o.course.Proved }
 
-// now is the store's clock.
+// now returns the store's present time.
 func (o Operation) now() time.Time { return o.Now.Add(time.Since(o.readAt)) }
 
 // storedBody is an operation as stores keep it.
@@ -276,15 +292,16 @@ type storedBody struct {
 	Course course `json:"course"`
 }
 
+// plain is Operation without its methods.
 type plain Operation
 
-// Body is an operation as stores keep it, in one text.
+// Body returns the text in which stores keep an operation.
 func (o Operation) Body() (string, error) {
 	text, err := json.Marshal(storedBody{plain(o), o.course})
 	return string(text), err
 }
 
-// FromRow makes an operation of what a store keeps: its version, its body, and the store's clock.
+// FromRow makes an operation of its stored version and body, and of the store's clock.
 func FromRow(version int64, body string, now time.Time) (Operation, error) {
 	var kept storedBody
 	if err := json.Unmarshal([]byte(body), &kept); err != nil {
@@ -295,9 +312,10 @@ func FromRow(version int64, body string, now time.Time) (Operation, error) {
 	return o, nil
 }
 
-// Stored is the operation as its next version, stored at an instant of the store's clock, and whether the audit is to be told:
-// it is new, or its state or its terms have changed. Stores call it when they write an operation in place of another, nil
-// if it is new.
+// Stored returns the operation as its next version, stored at an instant of the store's clock. Told says that the
+// store must add an audit entry: the operation is new, or its state or terms have changed.
+//
+// Stores call it when they write an operation in place of the stored one. Stored is nil for a new operation.
 func (o Operation) Stored(stored *Operation, at time.Time, act sluice.Act) (next Operation, told bool) {
 	at = feature.Instant(at)
 	o.Version++
@@ -319,15 +337,15 @@ func (o Operation) Stored(stored *Operation, at time.Time, act sluice.Act) (next
 	return o, told
 }
 
-// IsOf reports whether this version was stored by an act: it was sent again, because its answer was lost.
+// IsOf reports whether an act stored this version. Then the act was sent again after a lost answer.
 func (o Operation) IsOf(act sluice.Act) bool { return !act.ID.IsZero() && o.course.LastAct == act.ID }
 
-// terms are what the audit is told of.
+// terms are the parts whose changes get an audit entry.
 func (o Operation) terms() string {
 	return fmt.Sprint(o.State, o.Rate, o.Canary, o.StopIfFailed, o.Limit, o.Why)
 }
 
-// ForAudit gives what the audit keeps of an operation.
+// ForAudit returns the operation as the audit keeps it.
 func (o Operation) ForAudit() map[string]any {
 	told := map[string]any{
 		"id": o.ID, "kind": o.Kind, "query": o.Query, "state": o.State, "rate": o.Rate.String(), "canary": o.Canary,
@@ -339,7 +357,7 @@ func (o Operation) ForAudit() map[string]any {
 	return told
 }
 
-// Telling is the entry of the audit that tells of a change of an operation.
+// Telling returns the audit entry for a change of an operation.
 func (o Operation) Telling(stored *Operation, act sluice.Act) (sluice.AuditEntry, error) {
 	entry := sluice.AuditEntry{
 		Object: audit.ObjectOperation, Name: o.ID.String(), Event: audit.EventChange, Actor: act.By, Reason: act.Reason, ActID: act.ID,

@@ -15,26 +15,28 @@ import (
 	"github.com/sluice-queue/sluice/search"
 )
 
-// What one step of an operation does at the most.
+// The bounds of one step of an operation.
 const (
-	batchSize = 500 // jobs it acts on
-	maxPages  = 10  // pages it looks through for them
-	// restTime is how long one is left alone that waits for the jobs it watches.
+	batchSize = 500 // the most jobs that it acts on
+	maxPages  = 10  // the most pages that it searches for them
+	// restTime is how long upkeep leaves an operation alone while the operation waits for watched jobs.
 	restTime = time.Second
-	// paceSlice is how much of its pace an operation saves up for one batch, so that a slow pace does not cost a batch for
-	// each job.
+	// paceSlice is how much of its rate an operation saves up for one batch, so that a slow rate needs fewer
+	// batches than jobs.
 	paceSlice = 500 * time.Millisecond
-	// goneAfter is when whoever carried out a batch is certainly gone: longer than any call may take.
+	// goneAfter is when the process that carried out a batch has certainly gone: longer than any call may take.
 	goneAfter = 30 * time.Second
 )
 
-// CarryOut takes the next step of an operation, as it was read, in the name of a process: it decides on a batch of jobs and
-// acts on them, looks for jobs that match, or looks at those that it watches. It returns the operation as it is then, and how long it can be left alone;
-// 0: there is more to do. Upkeep calls it.
+// CarryOut takes the next step of an operation in the name of a process. It acts on a batch of jobs, searches for
+// matching jobs, or checks the watched jobs. Upkeep calls it.
 //
-// Several may carry out the same operation, and any may end at any instant. A batch is stored before anybody acts on it,
-// and whoever acts on it does so under the same act id, so that nothing is repeated and nothing passed over, and the
-// counts are exact. An ErrConflict says that somebody else was quicker: read the operation again.
+// It returns the changed operation, and how long the caller can leave the operation alone; 0: there is more to do.
+// A [sluice.ErrConflict] says that another process was quicker: read the operation again.
+//
+// Several processes may carry out the same operation, and each may end at any instant. CarryOut stores a batch
+// before it acts, and every process acts under the same act ID. So nothing is repeated, nothing is skipped, and the
+// counts are exact.
 func CarryOut(ctx context.Context, store sluice.Store, o Operation, by string) (Operation, time.Duration, error) {
 	if err := sluice.CheckGiven("store", store); err != nil {
 		return o, restTime, err
@@ -72,6 +74,7 @@ func CarryOut(ctx context.Context, store sluice.Store, o Operation, by string) (
 	return finishBatch(ctx, store, o)
 }
 
+// saveStep stores a step, and returns how long to wait.
 func saveStep(ctx context.Context, store sluice.Store, o Operation, wait time.Duration) (Operation, time.Duration, error) {
 	saved, err := Given(store).SaveOperation(ctx, o, o.step())
 	if err != nil {
@@ -81,12 +84,12 @@ func saveStep(ctx context.Context, store sluice.Store, o Operation, wait time.Du
 	return saved, wait, nil
 }
 
-// step is who changes an operation where no person does: whoever carries it out.
+// step is the act of a step: By is the process that carries the operation out.
 func (o Operation) step() sluice.Act {
 	return sluice.Act{By: o.carrier, Reason: o.Why, ID: sluice.NewID()}
 }
 
-// saveIfChanged stores what a step found out, if it is anything.
+// saveIfChanged stores the findings of a step, if there are any.
 func saveIfChanged(ctx context.Context, store sluice.Store, before, o Operation, wait time.Duration) (Operation, time.Duration, error) {
 	same := before.State == o.State && before.course.Place == o.course.Place && len(before.course.Found) == len(o.course.Found) &&
 		before.course.Proved == o.course.Proved && before.WatchedEnded == o.WatchedEnded && before.Watching == o.Watching
@@ -96,8 +99,8 @@ func saveIfChanged(ctx context.Context, store sluice.Store, before, o Operation,
 	return saveStep(ctx, store, o, wait)
 }
 
-// find looks for jobs that match, unless there are some left from the last look. At a slow pace it looks at few at once, so
-// that they are what they were when it is their turn.
+// find searches for matching jobs, unless some are left from the last search. At a slow rate it finds few at once,
+// so that they have not changed before their turn.
 func find(ctx context.Context, store sluice.Store, o *Operation) error {
 	if len(o.course.Found) > 0 {
 		return nil
@@ -109,7 +112,7 @@ func find(ctx context.Context, store sluice.Store, o *Operation) error {
 	want := page
 	for n := 0; n < maxPages && len(o.course.Found) < want && !o.course.Place.End && !o.full(); n++ {
 		read, err := search.ReadPage(ctx, store, o.Query, o.course.Place, page)
-		if errors.Is(err, sluice.ErrInvalid) && o.course.Place.Mark != "" { // the jobs were moved to another kind of store
+		if errors.Is(err, sluice.ErrInvalid) && o.course.Place.Mark != "" { // somebody moved the jobs to another kind of store
 			o.course.Place.Mark, o.AtLeast = "", true
 			continue
 		}
@@ -126,11 +129,11 @@ func find(ctx context.Context, store sluice.Store, o *Operation) error {
 	return nil
 }
 
-// full reports whether as many jobs were taken as there may be.
+// full reports whether the operation has taken as many jobs as Limit allows.
 func (o *Operation) full() bool { return o.Limit > 0 && o.course.Taken >= o.Limit }
 
-// take decides on the next batch, by the pace, the canary and the limit; if there is none, it says how long to wait, or ends
-// the operation.
+// take chooses the next batch, by the rate, the canary and the limit. If there is no batch, take returns how long
+// to wait, or ends the operation.
 func (o *Operation) take() (wait time.Duration) {
 	n := min(len(o.course.Found), batchSize)
 	if o.Limit > 0 {
@@ -155,8 +158,7 @@ func (o *Operation) take() (wait time.Duration) {
 	return 0
 }
 
-// fill adds what the pace has earned since it was last looked at, up to one second's worth, so that a time without upkeep is
-// not followed by a burst.
+// fill adds the tokens since the last look, at most 1 s of them, so that no burst follows a time without upkeep.
 func (o *Operation) fill() int {
 	now := o.now()
 	earned := now.Sub(o.course.FilledAt).Seconds() * o.Rate.PerSecond()
@@ -171,14 +173,14 @@ func (o *Operation) idle() (wait time.Duration) {
 		return 0 // there is more to look at
 	}
 	if o.OnProbation() && len(o.course.Watched) > 0 {
-		return restTime // fewer than the canary; how they end is told all the same
+		return restTime // fewer than the canary; their ends still count
 	}
 	o.State = StateDone
 	o.course.Found, o.course.Watched, o.Watching = nil, nil, 0
 	return 0
 }
 
-// finishBatch acts on the jobs of the present batch, and stores what became of that.
+// finishBatch acts on the jobs of the present batch, and stores the outcome.
 func finishBatch(ctx context.Context, store sluice.Store, o Operation) (Operation, time.Duration, error) {
 	errs, err := actOnBatch(ctx, store, o)
 	if errors.Is(err, sluice.ErrInvalid) {
@@ -197,8 +199,8 @@ func finishBatch(ctx context.Context, store sluice.Store, o Operation) (Operatio
 	})
 }
 
-// actOnBatch does what the operation is for. Jobs that were refused are tried once more: another process may have acted on
-// them at the same time, under the same id, and then the second answer is what it did.
+// actOnBatch acts on the present batch. It tries refused jobs once more: another process may have acted on them at
+// the same time, under the same ID. Then the second answer is the result of that act.
 func actOnBatch(ctx context.Context, store sluice.Store, o Operation) ([]error, error) {
 	act := sluice.Act{By: o.By, Reason: fmt.Sprintf("%s (operation %s)", o.Reason, o.ID), ID: o.batchAct()}
 	do := func() ([]error, error) {
@@ -221,7 +223,7 @@ func actOnBatch(ctx context.Context, store sluice.Store, o Operation) ([]error, 
 	return do()
 }
 
-// batchAct is the id under which the present batch is acted on, whoever does it.
+// batchAct returns the act ID of the present batch, the same in every process.
 func (o Operation) batchAct() sluice.ID {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64(o.ID[:], uint64(o.course.Batch)))
 	id := sluice.ID(sum[:16])
@@ -229,10 +231,10 @@ func (o Operation) batchAct() sluice.ID {
 	return id
 }
 
-// watchSample is how many jobs are watched at once, after the canary.
+// watchSample is how many jobs an operation watches at once, after the canary.
 const watchSample = 50
 
-// count adds what became of one job.
+// count counts the outcome of one job.
 func (o *Operation) count(id sluice.ID, err error) {
 	switch {
 	case err == nil:
@@ -248,7 +250,7 @@ func (o *Operation) count(id sluice.ID, err error) {
 	}
 }
 
-// record stores what became of the present batch, also where a person changed the operation meanwhile.
+// record stores the outcome of the present batch, even if a person changed the operation in the meantime.
 func record(ctx context.Context, store sluice.Store, o Operation, add func(*Operation)) (Operation, time.Duration, error) {
 	batch, lookedAt, carrier := o.course.Batch, o.lookedAt, o.carrier
 	for {
@@ -270,16 +272,16 @@ func record(ctx context.Context, store sluice.Store, o Operation, add func(*Oper
 		o.carrier = carrier
 		if o.course.Batch != batch || len(o.course.Under) == 0 {
 			if o.State != StateRunning && o.course.Batch == batch && !o.AtLeast {
-				o.AtLeast = true // who looked at the batch may have seen half of it
+				o.AtLeast = true // the process that looked at the batch may have seen half of it
 				continue
 			}
-			return o, 0, nil // somebody else has stored it
+			return o, 0, nil // another process has stored it
 		}
 	}
 }
 
-// lookAtBatch finds out what became of the batch of an operation that was paused or stopped, and whose carrier is gone. It
-// does not act: nobody wants that any more. The jobs that were not acted on are left for when it goes on.
+// lookAtBatch finds the outcome of the last batch of a paused or stopped operation whose process is gone. It does
+// not act, because a person has ended or paused that. Jobs without an act wait until the operation goes on.
 func lookAtBatch(ctx context.Context, store sluice.Store, o Operation) (Operation, time.Duration, error) {
 	if left := goneAfter - o.now().Sub(o.UpdatedAt); left > 0 {
 		return o, left, nil

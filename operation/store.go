@@ -7,19 +7,20 @@ import (
 	"github.com/sluice-queue/sluice/internal/feature"
 )
 
-// Store is the port of operations: SQLite, PostgreSQL and memory implement it beside their sluice.Store.
+// Store is the port of operations. SQLite, PostgreSQL and memory implement it beside sluice.Store.
 type Store interface {
-	// SaveOperation stores an operation, by the rule of SaveQueue. The audit is told if its state or its terms have changed,
-	// not of each step. The same act sent again gives what it stored before.
+	// SaveOperation stores an operation, by the rule of SaveQueue of [sluice.Store]. It adds an audit entry if the
+	// state or the terms have changed, not for each step. If an act is sent again, SaveOperation returns the
+	// version that the act stored.
 	SaveOperation(ctx context.Context, operation Operation, act sluice.Act) (Operation, error)
-	// Operation looks an operation up. An unknown one is an ErrNotFound.
+	// Operation returns an operation. An unknown ID is an ErrNotFound.
 	Operation(ctx context.Context, id sluice.ID) (Operation, error)
 	// Operations lists operations, the newest first.
 	Operations(ctx context.Context, filter Filter) ([]Operation, error)
 }
 
-// Given returns the port of a store, also where decorators stand before it. Where there is none, every method of
-// the returned Store gives the reason: a [sluice.ErrInvalid] for nil, a [sluice.ErrNotFound] for a store without operations.
+// Given returns the port of a store, through decorators too. For nil, every method of the returned Store returns a
+// [sluice.ErrInvalid]. For a store without operations, every method returns a [sluice.ErrNotFound].
 func Given(store sluice.Store) Store {
 	port, err := feature.Port[Store](store, "keeps no operations")
 	if err != nil {
@@ -28,7 +29,7 @@ func Given(store sluice.Store) Store {
 	return port
 }
 
-// missing is the port of a store that has none: every method gives the reason.
+// missing is the port of a store without operations. Every method returns the reason.
 type missing struct{ err error }
 
 func (m missing) SaveOperation(context.Context, Operation, sluice.Act) (Operation, error) {

@@ -12,14 +12,14 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Of watching.
+// The bounds of watching.
 const (
-	watchLooks  = 50  // jobs that are looked up at once
+	watchLooks  = 50  // jobs that watch looks up at once
 	watchedLast = 100 // how many verdicts count
-	watchedLess = 10  // of so few nothing follows, beyond the canary
+	watchedLess = 10  // fewer verdicts have no effect, except for the canary
 )
 
-// watch looks what became of requeued jobs, of some at a time, once a second.
+// watch looks up some of the requeued jobs, once a second, and notes how they ended.
 func watch(ctx context.Context, store sluice.Store, o *Operation) error {
 	if len(o.course.Watched) == 0 || !o.lookedAt.IsZero() && time.Since(o.lookedAt) < restTime {
 		return nil
@@ -50,7 +50,7 @@ func watch(ctx context.Context, store sluice.Store, o *Operation) error {
 	return nil
 }
 
-// judge stops the operation if too many of the jobs that it watches failed again, and ends the canary when each of it has
+// judge stops the operation if too many watched jobs failed again, and ends the canary when each job of it has
 // ended.
 func (o *Operation) judge() {
 	if o.StopIfFailed <= 0 {
@@ -75,13 +75,15 @@ func (o *Operation) judge() {
 	}
 }
 
-// watched counts the jobs that were ever watched.
+// watched counts all jobs that the operation has watched.
 func (o *Operation) watched() int { return o.WatchedEnded + len(o.course.Watched) }
 
+// tooMany reports whether more than a share of jobs failed.
 func tooMany(failed, of int, share float64) bool {
 	return failed > 0 && float64(failed) > share*float64(of)+1e-9
 }
 
+// stop stops the operation because too many jobs failed again.
 func (o *Operation) stop(failed int, of string) {
 	o.State = StateStopped
 	o.Why = fmt.Sprintf("%d %s failed again, more than %s %%", failed, of, trimFloat(100*o.StopIfFailed))

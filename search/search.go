@@ -1,5 +1,9 @@
-// Package search finds jobs by more than a store has indexes for, such as a fingerprint, a text in the error, or a span of
-// time. Begin with [Jobs]; [Preview] counts what a [Query] chooses.
+// Package search finds jobs by criteria beyond a store's indexes, such as a fingerprint, a text in the error, or a
+// span of time.
+//
+// Begin with [Jobs], which finds the jobs that a [Query] chooses. [Preview] only counts them.
+//
+// Read next: package operation acts on all jobs that match a query.
 package search
 
 import (
@@ -14,31 +18,33 @@ import (
 	"github.com/sluice-queue/sluice/internal/feature"
 )
 
-// Query chooses jobs by more than a store has indexes for: what JobFilter has is looked up, the rest is looked at job by
-// job. The zero value chooses all; each field that is set narrows it.
+// Query chooses jobs. The store looks up the fields that [sluice.JobFilter] has; the other fields are compared job
+// by job. The zero value chooses all jobs, and each field that is set narrows the choice.
 type Query struct {
+	// Queue, Tenant, Key, States and Labels choose jobs by those fields. Default: any.
 	Queue  string            `json:"queue,omitempty"`
 	Tenant string            `json:"tenant,omitempty"`
 	Key    string            `json:"key,omitempty"`
 	States []sluice.State    `json:"states,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
-	// MinAttempts and MinRecoveries are how many attempts failed, and how many holders were lost, at least.
+	// MinAttempts is the least number of failed attempts, and MinRecoveries of lost holders. Default: 0.
 	MinAttempts   int `json:"min_attempts,omitempty"`
 	MinRecoveries int `json:"min_recoveries,omitempty"`
-	// Fingerprint is that of the queue and the error of the job, as deadletter.Fingerprint makes it.
+	// Fingerprint is the fingerprint of the job's queue and error; see deadletter.Fingerprint. Default: any.
 	Fingerprint string `json:"fingerprint,omitempty"`
-	// Error is in the text of the job's error.
+	// Error is a part of the job's error text. Default: any.
 	Error string `json:"error,omitempty"`
-	// The job is due, or was created, from the one instant on and before the other.
+	// DueFrom and DueBefore are the earliest due time, and the first due time too late. CreatedFrom and
+	// CreatedBefore are the same for CreatedAt. Default: no bound.
 	DueFrom       time.Time `json:"due_from,omitzero"`
 	DueBefore     time.Time `json:"due_before,omitzero"`
 	CreatedFrom   time.Time `json:"created_from,omitzero"`
 	CreatedBefore time.Time `json:"created_before,omitzero"`
-	// ThereAt leaves out jobs that were created, and lives that ended, after the instant.
+	// ThereAt leaves out jobs that were created or finished after the instant. Default: no bound.
 	ThereAt time.Time `json:"there_at,omitzero"`
 }
 
-// Matches reports whether a job is chosen.
+// Matches reports whether the query chooses a job.
 func (q Query) Matches(j sluice.Job) bool {
 	switch {
 	case q.Queue != "" && j.Queue != q.Queue,
@@ -60,11 +66,12 @@ func (q Query) Matches(j sluice.Job) bool {
 	return q.Fingerprint == "" || deadletter.Fingerprint(j.Queue, j.Error) == q.Fingerprint
 }
 
+// within reports whether an instant is in a span. A zero bound is no bound.
 func within(at, from, before time.Time) bool {
 	return (from.IsZero() || !at.Before(from)) && (before.IsZero() || at.Before(before))
 }
 
-// Check says which rule a query breaks.
+// Check returns the rule that a query breaks, as a [sluice.ErrInvalid].
 func (q Query) Check() error {
 	for _, state := range q.States {
 		if !slices.Contains(sluice.States(), state) {
@@ -77,7 +84,7 @@ func (q Query) Check() error {
 	return nil
 }
 
-// filter is what a store looks up, of one queue.
+// filter returns the part of the query that a store looks up, for one queue.
 func (q Query) filter(queue string) sluice.JobFilter {
 	return sluice.JobFilter{
 		Queue: queue, Tenant: q.Tenant, Key: q.Key, States: q.States, Labels: q.Labels,
@@ -85,24 +92,25 @@ func (q Query) filter(queue string) sluice.JobFilter {
 	}
 }
 
-// Place is how far a walk along the jobs of a query has come. The zero value begins.
+// Place is a position in the jobs of a query. The zero value is the beginning.
 type Place struct {
+	// Queue is the present queue, and Mark the page in it. End says that no job is left.
 	Queue string `json:"queue,omitempty"`
 	Mark  string `json:"mark,omitempty"`
 	End   bool   `json:"end,omitempty"`
 }
 
-// Page is what a store has at one place of the walk along a query.
+// Page is one page of the jobs of a query.
 type Page struct {
-	// Jobs are those that match, without their payloads. Looked counts the jobs that were read.
+	// Jobs are the matching jobs, without their payloads. Looked counts the jobs that the page compared.
 	Jobs   []sluice.Job
 	Looked int
-	// Next is where to go on.
+	// Next is the place of the next page.
 	Next Place
 }
 
-// ReadPage reads at most limit jobs from a place on. It goes queue by queue in the order of their names, in each from the
-// newest job on: for one queue at a time the stores have indexes for the dead letters, whatever the history holds.
+// ReadPage reads at most limit jobs from a place on. It goes queue by queue, sorted by name, from the newest job of
+// each. It reads one queue at a time because stores have indexes for the dead letters of one queue.
 func ReadPage(ctx context.Context, store sluice.Store, q Query, from Place, limit int) (Page, error) {
 	if err := sluice.CheckGiven("store", store); err != nil {
 		return Page{}, err
@@ -132,7 +140,7 @@ func ReadPage(ctx context.Context, store sluice.Store, q Query, from Place, limi
 	return out, err
 }
 
-// queueAfter gives the queue of a query that follows another by name; empty: none does.
+// queueAfter returns the next queue of a query after a queue, by name. Empty: none.
 func queueAfter(ctx context.Context, store sluice.Store, q Query, queue string) (string, error) {
 	if q.Queue != "" {
 		if queue == "" {
@@ -147,24 +155,25 @@ func queueAfter(ctx context.Context, store sluice.Store, q Query, queue string) 
 	return next[0].Name, nil
 }
 
-// LookLimit is how many jobs Jobs and Preview look at, at the most, if they are not told otherwise.
+// LookLimit is the most jobs that [Jobs] and [Preview] compare.
 const LookLimit = 100_000
 
-// lookPage is how many they read at once.
+// lookPage is how many jobs they read at once.
 const lookPage = 1000
 
-// Found is what a query chooses.
+// Found is the result of a search.
 type Found struct {
-	// Jobs are the first that were found, without their payloads; Matched counts all.
+	// Jobs are the first matching jobs, without their payloads. Matched counts all matching jobs that the search
+	// compared.
 	Jobs    []sluice.Job `json:"jobs"`
 	Matched int          `json:"matched"`
-	// Looked counts the jobs that were looked at. More says that there are others, at which nobody looked.
+	// Looked counts the compared jobs. More says that other jobs are left.
 	Looked int  `json:"looked"`
 	More   bool `json:"more"`
 }
 
-// Jobs finds jobs, queue by queue, in each the newest first, until it has limit of them or has looked at LookLimit.
-// Limit is 1 to 10,000; 0: 100.
+// Jobs finds jobs, queue by queue, the newest first in each. It ends when it has limit jobs or has compared
+// [LookLimit] jobs. Limit is 1 to 10,000; 0 is 100.
 func Jobs(ctx context.Context, store sluice.Store, q Query, limit int) (Found, error) {
 	size, err := feature.PageSize(limit)
 	if err != nil {
@@ -173,12 +182,13 @@ func Jobs(ctx context.Context, store sluice.Store, q Query, limit int) (Found, e
 	return search(ctx, store, q, size, true)
 }
 
-// Preview counts the jobs that a query chooses, among at most LookLimit that it looks at, and gives some of them as
+// Preview counts the jobs that a query chooses, among at most [LookLimit] jobs, and returns some of them as
 // samples. It changes nothing.
 func Preview(ctx context.Context, store sluice.Store, q Query, samples int) (Found, error) {
 	return search(ctx, store, q, samples, false)
 }
 
+// search compares jobs, and keeps the first matching ones. With enough, it ends when it has keep jobs.
 func search(ctx context.Context, store sluice.Store, q Query, keep int, enough bool) (Found, error) {
 	var out Found
 	if err := q.Check(); err != nil {

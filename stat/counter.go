@@ -10,24 +10,25 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Unknown is a time that Counter.Moved is not told.
+// Unknown is an unknown time in [Counter.Moved].
 const Unknown time.Duration = -1
 
-// Counter counts what one process did, by slot of Fine, queue and tenant, for Store.AddStats. It does no
-// reading or writing. Counting costs less than 0.1 µs a job and allocates nothing once a slot has seen its queues,
-// tenants and times. The zero value is ready; it may be used by many goroutines, and must not be copied.
+// Counter counts the moves of one process, by slot, queue and tenant, for AddStats of [Store]. It does not call the
+// store. The zero value is ready. Many goroutines may share a Counter, but nobody may copy it.
+//
+// A count costs less than 0.1 µs per job. It allocates nothing once a slot has seen its queues, tenants and times.
 type Counter struct {
 	mu     sync.Mutex
-	begun  time.Time     // by the clock of this machine, when the slots were last set right
-	until  time.Duration // from then on, how long the present slot lasts
-	slot   time.Time     // when the present slot begins, by the clock of whoever takes
+	begun  time.Time     // by the clock of this machine, when the Counter last aligned its slots
+	until  time.Duration // how long the present slot lasts after begun
+	slot   time.Time     // when the present slot begins, by the clock of the caller of Take
 	taken  bool
 	queues map[string]*queueTally
-	last   *queueTally // the queue of the last move: the next is often of the same
+	last   *queueTally // the queue of the last move: the next move is often of the same queue
 	over   []Stat
 }
 
-// queueTally is what happened in a queue in the present slot.
+// queueTally has the counts of a queue in the present slot.
 type queueTally struct {
 	name    string
 	whole   tally
@@ -35,28 +36,31 @@ type queueTally struct {
 	spare   []*tally
 }
 
-// tally is what happened in a queue, or of one tenant in it.
+// tally has the counts of a queue, or of one tenant in the queue.
 type tally struct {
 	counts           Counts
 	wait, run, total Histogram
 }
 
-// heldTenants is how many tenants of a queue are counted at once. When there are more, the half that moved the least is
-// forgotten: one that moves much is soon counted again, and what it lacks then is less than it has.
+// heldTenants is how many tenants of a queue the Counter counts at once. If there are more, it forgets the half
+// that moved the least. A busy tenant soon counts again, and has lost less than it has.
 const heldTenants = 256
 
-// Moved counts that jobs of a queue made a move: wait is from due to claim, for claims; run is from claim to end and
-// total from due to end, for what ends or fails; Unknown where it is not known or makes no sense, and the same for all
-// n. A bury with a known run time is a failed attempt, too; that of a lost job, or by a person, has none. A tenant that is
-// empty is nobody's; jobs of which nobody knows the queue are not counted.
+// Moved counts n jobs of a queue that made a move. Wait is from due to claim, for claims. Run is from claim to end
+// and total from due to end, for ends and failures. The times are the same for all n jobs; [Unknown] if a time is
+// unknown or meaningless.
+//
+// A bury with a known run time is a failed attempt too. A lost job, or a job that a person buried, has no run time.
+// An empty tenant is none. Moved ignores jobs without a queue.
 func (c *Counter) Moved(queue, tenant string, event sluice.Event, n int, wait, run, total time.Duration) {
 	c.Batch(func(moved Moved) { moved(queue, tenant, event, n, wait, run, total) })
 }
 
-// Moved counts a move, with the arguments of Counter.Moved.
+// Moved counts a move, with the arguments of [Counter.Moved].
 type Moved func(queue, tenant string, event sluice.Event, n int, wait, run, total time.Duration)
 
-// Batch counts several moves as of one instant, for a third of what each costs by itself. Count must not use the counter.
+// Batch counts several moves at one instant, for a third of the cost of single counts. The function count must not
+// use the Counter.
 func (c *Counter) Batch(count func(moved Moved)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,22 +94,23 @@ func (c *Counter) StartFailed(queue, tenant string, n int) {
 	c.mu.Unlock()
 }
 
-// CountStartFailed tells a store, or the one that it decorates, that an engine did not start a run: no verb of the store
-// shows that. Dispatchers call it. A store that keeps no statistics forgets it.
+// CountStartFailed counts a run that an engine did not start, in a store or a store that it decorates. No verb of
+// the store shows such a run, so dispatchers call it. A store without statistics ignores it.
 func CountStartFailed(store sluice.Store, queue, tenant string) {
 	if counts, is := sluice.StoreAs[interface{ CountStartFailed(queue, tenant string) }](store); is {
 		counts.CountStartFailed(queue, tenant)
 	}
 }
 
-// Take gives the slots that are over at an instant, and forgets them. The instant is by the store's clock: from then on
-// slots begin as they do there, whatever the clock of this machine says. Nothing is ever counted in a slot that was
-// taken, or in one before it.
+// Take returns the slots that are over at an instant, and forgets them. The instant is by the store's clock. From
+// then on, slots begin by that clock, even if the clock of this machine is wrong. The Counter never counts in a
+// slot that it has returned, or in an earlier one.
 func (c *Counter) Take(now time.Time) []Stat { return c.take(now, false) }
 
-// TakeAll gives the present slot, too, which ends by that: for a process that ends.
+// TakeAll returns and ends the present slot too, for a process that ends.
 func (c *Counter) TakeAll(now time.Time) []Stat { return c.take(now, true) }
 
+// take is Take, or TakeAll if all is true.
 func (c *Counter) take(now time.Time, all bool) []Stat {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,7 +144,7 @@ func (c *Counter) Empty() bool {
 	return len(c.over) == 0
 }
 
-// shift moves what was counted before anybody told the time to where it belongs.
+// shift moves counts from before the first known time to their slots.
 func (c *Counter) shift(by time.Duration) {
 	for i := range c.over {
 		c.over[i].At = c.over[i].At.Add(by)
@@ -147,7 +152,7 @@ func (c *Counter) shift(by time.Duration) {
 	c.slot = c.slot.Add(by)
 }
 
-// turn begins the next slot if the present one is over.
+// turn begins the next slot if the present slot is over.
 func (c *Counter) turn() {
 	if c.begun.IsZero() {
 		c.begun = time.Now()
@@ -168,7 +173,7 @@ func (c *Counter) turn() {
 func (c *Counter) close(next time.Time) {
 	for name, q := range c.queues {
 		if q.whole.counts == (Counts{}) {
-			delete(c.queues, name) // it rests
+			delete(c.queues, name) // the queue rests
 			continue
 		}
 		c.over = q.take(c.over, c.slot)
@@ -176,14 +181,14 @@ func (c *Counter) close(next time.Time) {
 	c.last, c.slot = nil, next
 }
 
-// now begins the next slot if the present one is over.
+// now begins the next slot if the present slot is over.
 func (c *Counter) now() {
 	if c.begun.IsZero() || time.Since(c.begun) >= c.until {
 		c.turn()
 	}
 }
 
-// queue is what happened in a queue in the present slot.
+// queue returns the counts of a queue in the present slot.
 func (c *Counter) queue(name string) *queueTally {
 	if c.last != nil && c.last.name == name {
 		return c.last
@@ -201,7 +206,7 @@ func (c *Counter) queue(name string) *queueTally {
 	return q
 }
 
-// tenant is what happened to a tenant's jobs in the present slot.
+// tenant returns the counts of a tenant in the present slot.
 func (q *queueTally) tenant(name string) *tally {
 	if t := q.tenants[name]; t != nil {
 		return t
@@ -222,7 +227,7 @@ func (q *queueTally) tenant(name string) *tally {
 	return t
 }
 
-// ranked are the tenants, the one that moved the most first.
+// ranked returns the tenants by jobs moved, the most first.
 func (q *queueTally) ranked() []string {
 	names := make([]string, 0, len(q.tenants))
 	for name := range q.tenants {
@@ -241,7 +246,7 @@ func (q *queueTally) free(tenant string) {
 	q.spare = append(q.spare, t)
 }
 
-// take appends what happened, of the whole and of its largest tenants, and begins anew.
+// take appends the counts of the queue and of its largest tenants, and resets them.
 func (q *queueTally) take(stats []Stat, at time.Time) []Stat {
 	stats = append(stats, q.whole.stat(q.name, "", at))
 	q.whole.empty()

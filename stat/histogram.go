@@ -13,20 +13,20 @@ import (
 	"github.com/sluice-queue/sluice/internal/feature"
 )
 
-// The buckets of a Histogram. Each doubling of time has eight, which grow by the same factor of 2^(1/8): a time that
-// Quantile tells is at most HistogramError off. They are those of Prometheus' native histograms with schema 3.
+// The buckets of a [Histogram]. Eight buckets cover each doubling of time, and each grows by the factor 2^(1/8).
+// They are the buckets of Prometheus' native histograms with schema 3.
 const (
-	// HistogramFirst is the upper bound of bucket 0. What takes less is told as this.
+	// HistogramFirst is the upper bound of bucket 0. A shorter time counts as this time.
 	HistogramFirst = 100 * time.Microsecond
-	// HistogramLast is the last bucket, whose upper bound is 159 days. What takes longer is told as that.
+	// HistogramLast is the last bucket, with an upper bound of 159 days. A longer time counts as that time.
 	HistogramLast = 37 * histogramParts
-	// HistogramError is how far a told time may be from the true one, as a part of that.
+	// HistogramError is the greatest relative error of a time from [Histogram.Quantile].
 	HistogramError = 0.044
 
 	histogramParts = 8
 )
 
-// histogramBounds are the upper bounds of the buckets; each belongs to its bucket.
+// histogramBounds are the upper bounds of the buckets. Each bound belongs to its bucket.
 var histogramBounds = func() (bounds [HistogramLast + 1]time.Duration) {
 	for i := range bounds {
 		bounds[i] = time.Duration(math.Round(float64(HistogramFirst) * math.Exp2(float64(i)/histogramParts)))
@@ -34,17 +34,17 @@ var histogramBounds = func() (bounds [HistogramLast + 1]time.Duration) {
 	return bounds
 }()
 
-// HistogramBound is the upper bound of a bucket from 0 to HistogramLast, which belongs to it.
+// HistogramBound returns the upper bound of a bucket from 0 to [HistogramLast]. The bound belongs to the bucket.
 func HistogramBound(bucket int) time.Duration { return histogramBounds[bucket] }
 
-// Histogram counts times in buckets, so that those of many processes and slots can be merged. The zero value is
-// empty. A copy counts into the same buckets: merge it into an empty one to have a copy of its own.
+// Histogram counts times in buckets, so that histograms of many processes and slots can be merged. The zero value
+// is empty. A copy shares the buckets; merge into an empty Histogram for an independent copy.
 type Histogram struct {
 	low    int // the bucket of counts[0]
 	counts []int64
 }
 
-// bucketOf is the bucket of a time.
+// bucketOf returns the bucket of a time.
 func bucketOf(d time.Duration) int {
 	if d <= HistogramFirst {
 		return 0
@@ -54,7 +54,7 @@ func bucketOf(d time.Duration) int {
 	if bucket >= HistogramLast {
 		return HistogramLast
 	}
-	// The bound of this bucket is below d, that of eight buckets on is not.
+	// The bound of this bucket is below d; the bound eight buckets later is not.
 	for step := histogramParts / 2; step > 0; step /= 2 {
 		if histogramBounds[bucket+step] < d {
 			bucket += step
@@ -63,7 +63,7 @@ func bucketOf(d time.Duration) int {
 	return bucket + 1
 }
 
-// Add counts a time. One below 0 counts as 0: two clocks may differ.
+// Add counts a time. A negative time counts as 0, because two clocks may differ.
 func (h *Histogram) Add(d time.Duration) { h.add(bucketOf(d), 1) }
 
 func (h *Histogram) add(bucket int, n int64) {
@@ -87,7 +87,7 @@ func (h *Histogram) reach(bucket int) {
 	h.low, h.counts = low, counts
 }
 
-// Merge counts what another has counted.
+// Merge adds the counts of another Histogram.
 func (h *Histogram) Merge(other Histogram) {
 	for i, n := range other.counts {
 		if n != 0 {
@@ -96,7 +96,7 @@ func (h *Histogram) Merge(other Histogram) {
 	}
 }
 
-// Count is how many times were counted.
+// Count returns how many times were counted.
 func (h Histogram) Count() int64 {
 	var n int64
 	for _, count := range h.counts {
@@ -105,7 +105,7 @@ func (h Histogram) Count() int64 {
 	return n
 }
 
-// Buckets gives the buckets in which something was counted, in order, and how much.
+// Buckets yields each bucket with a count, in order.
 func (h Histogram) Buckets(yield func(bucket int, n int64) bool) {
 	for i, n := range h.counts {
 		if n != 0 && !yield(h.low+i, n) {
@@ -114,8 +114,8 @@ func (h Histogram) Buckets(yield func(bucket int, n int64) bool) {
 	}
 }
 
-// Quantile is the time that a part p of all does not exceed: the one at place ceil(n·p)−1 of the n that were counted,
-// in order, at most HistogramError off. Nothing was counted: 0.
+// Quantile returns the time that a share p of all times does not exceed: the time at place ceil(n·p)−1 of n sorted
+// times. The error is at most [HistogramError]. An empty Histogram returns 0.
 func (h Histogram) Quantile(p float64) time.Duration {
 	n := h.Count()
 	place := min(max(int64(math.Ceil(float64(n)*p))-1, 0), n-1)
@@ -127,7 +127,7 @@ func (h Histogram) Quantile(p float64) time.Duration {
 	return 0
 }
 
-// middleOf is the time that is told for a bucket: it is equally far from both bounds, as a part of these.
+// middleOf returns the time that stands for a bucket. It has the same relative distance to both bounds.
 func middleOf(bucket int) time.Duration {
 	if bucket == 0 || bucket == HistogramLast {
 		return histogramBounds[bucket]
@@ -136,7 +136,7 @@ func middleOf(bucket int) time.Duration {
 	return time.Duration(2 * low * high / (low + high))
 }
 
-// clone is a copy of its own, without empty buckets at the ends.
+// clone returns an independent copy, without empty buckets at the ends.
 func (h Histogram) clone() Histogram {
 	first, last := -1, -1
 	for i, n := range h.counts {
@@ -153,10 +153,10 @@ func (h Histogram) clone() Histogram {
 	return Histogram{low: h.low + first, counts: slices.Clone(h.counts[first : last+1])}
 }
 
-// wideHistogram is how many buckets are kept for the next slot: those of some six doublings.
+// wideHistogram is how many buckets the next slot keeps: some six doublings.
 const wideHistogram = 48
 
-// empty forgets what was counted, and keeps the room unless that is unusually large.
+// empty removes all counts, and keeps the memory unless there is unusually much.
 func (h *Histogram) empty() {
 	if len(h.counts) > wideHistogram {
 		*h = Histogram{}
@@ -165,13 +165,13 @@ func (h *Histogram) empty() {
 	clear(h.counts)
 }
 
-// Equal reports whether both have counted the same.
+// Equal reports whether both have the same counts.
 func (h Histogram) Equal(other Histogram) bool {
 	a, b := h.clone(), other.clone()
 	return a.low == b.low && slices.Equal(a.counts, b.counts)
 }
 
-// MarshalJSON gives an object with the count of each bucket that is not empty, in order.
+// MarshalJSON writes an object with the count of each bucket that is not empty, in order.
 func (h Histogram) MarshalJSON() ([]byte, error) {
 	text := []byte{'{'}
 	for bucket, n := range h.Buckets {
@@ -186,7 +186,7 @@ func (h Histogram) MarshalJSON() ([]byte, error) {
 	return append(text, '}'), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote. Buckets that are none, and counts below 0, are refused.
+// UnmarshalJSON reads the text of MarshalJSON. It refuses unknown buckets and negative counts.
 func (h *Histogram) UnmarshalJSON(text []byte) error {
 	*h = Histogram{}
 	if bytes.Equal(text, []byte("{}")) {

@@ -7,12 +7,14 @@ import (
 	"github.com/sluice-queue/sluice/presence"
 )
 
-// NotCounted is shown in place of a figure that the statistics cannot give, because nobody counted.
+// NotCounted is the text in place of a figure that nobody counted.
 const NotCounted = "not counted"
 
-// Known reports whether statistics tell of a queue, so that a figure of 0 means that nothing happened. They do where
-// something was counted lately, or processes that are alive serve the queue and count. They do not where one of these does
-// not count: then a part is missing, or all. Now is by the store's clock.
+// Known reports whether a queue has statistics, so that a figure of 0 means that nothing happened. Something was
+// counted lately, or living processes serve the queue and count.
+//
+// If one of these processes does not count, Known is false, because a part of the figures is missing. Now is by the
+// store's clock.
 func Known(queue string, counted bool, holders []presence.Holder, now time.Time) bool {
 	for _, h := range holders {
 		if now.Sub(h.Seen) > presence.Silence || !slices.Contains(h.Queues, queue) {

@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/feature"
 )
 
-// The slots of statistics, how long each kind is kept, and how many tenants of a queue are told apart in one.
+// The lengths of slots, and how long stores keep each kind.
 const (
 	Fine   = 10 * time.Second
 	Minute = time.Minute
@@ -21,34 +21,35 @@ const (
 	MinuteKept = 48 * time.Hour
 	HourKept   = 90 * 24 * time.Hour
 
-	// MaxTenants are the tenants of a queue that moved the most jobs in a slot. All others are only counted in the
-	// whole queue.
+	// MaxTenants is how many tenants of a queue a slot names: the tenants that moved the most jobs. Other tenants
+	// count only in the whole queue.
 	MaxTenants = 20
 )
 
 // Counts is how many jobs made each move.
 type Counts struct {
-	// Enqueued jobs are new, Requeued ones got a new life from a person.
+	// Enqueued counts new jobs, and Requeued the jobs that a person gave a new life.
 	Enqueued int64 `json:"enqueued,omitempty"`
 	Requeued int64 `json:"requeued,omitempty"`
-	// Claimed counts hand-outs to workers and dispatchers, Dispatched those that an engine took over.
+	// Claimed counts claims by workers and dispatchers, and Dispatched the runs that an engine accepted.
 	Claimed    int64 `json:"claimed,omitempty"`
 	Dispatched int64 `json:"dispatched,omitempty"`
-	// Completed, Dead and Cancelled jobs ended so; Uncertain ones wait for somebody who knows.
+	// Completed, Dead and Cancelled count jobs that ended so. Uncertain counts jobs that wait for a person to
+	// resolve them.
 	Completed int64 `json:"completed,omitempty"`
 	Dead      int64 `json:"dead,omitempty"`
 	Cancelled int64 `json:"cancelled,omitempty"`
 	Uncertain int64 `json:"uncertain,omitempty"`
-	// Failed counts attempts that failed, also the last one of a job that is dead by that.
+	// Failed counts failed attempts, with the last attempt of a job that is dead.
 	Failed int64 `json:"failed,omitempty"`
-	// Released hand-outs were handed back uncounted, Recovered ones taken back when their lease had run out.
+	// Released counts claims that the holder handed back, and Recovered the claims whose lease ran out.
 	Released  int64 `json:"released,omitempty"`
 	Recovered int64 `json:"recovered,omitempty"`
 	// StartFailed counts runs that an engine did not start.
 	StartFailed int64 `json:"start_failed,omitempty"`
 }
 
-// Add adds what others counted.
+// Add adds other counts.
 func (c *Counts) Add(other Counts) {
 	mine, theirs := c.figures(), other.figures()
 	for i := range mine {
@@ -56,7 +57,7 @@ func (c *Counts) Add(other Counts) {
 	}
 }
 
-// Sum is all that was counted: by it tenants are ranked.
+// Sum returns the sum of all counts. It ranks tenants.
 func (c Counts) Sum() (sum int64) {
 	for _, n := range c.figures() {
 		sum += *n
@@ -64,10 +65,10 @@ func (c Counts) Sum() (sum int64) {
 	return sum
 }
 
-// statFigures is how many figures Counts has.
+// figureCount is how many counts Counts has.
 const figureCount = 12
 
-// figures are all counts, in the order of StatColumns.
+// figures returns all counts, in the order of the fields.
 func (c *Counts) figures() [figureCount]*int64 {
 	return [figureCount]*int64{
 		&c.Enqueued, &c.Requeued, &c.Claimed, &c.Dispatched, &c.Completed, &c.Dead, &c.Cancelled, &c.Uncertain,
@@ -75,30 +76,30 @@ func (c *Counts) figures() [figureCount]*int64 {
 	}
 }
 
-// Figures are all counts, in the order of the fields. Stores keep them in that order.
+// Figures returns all counts, in the order of the fields. Stores keep them in that order.
 func (c *Counts) Figures() []*int64 {
 	all := c.figures()
 	return all[:]
 }
 
-// Stat is what happened in a queue, or of one tenant in it, during a slot of time.
+// Stat is the statistics of a queue, or of one tenant in the queue, in a slot of time.
 type Stat struct {
 	Queue string `json:"queue"`
-	// Tenant; empty: the whole queue.
+	// Tenant is the tenant. Empty: the whole queue.
 	Tenant string `json:"tenant,omitempty"`
-	// At is when the slot begins, Every how long it is: Fine, Minute or Hour. Slots begin at whole multiples
-	// of that, in UTC.
+	// At is when the slot begins, and Every its length: Fine, Minute or Hour. Slots begin at whole multiples of
+	// their length, in UTC.
 	At     time.Time     `json:"at"`
 	Every  time.Duration `json:"-"`
 	Counts Counts        `json:"counts"`
-	// Wait is from due to claim, by when jobs were claimed. Run is from claim to end and Total from due to end, of jobs
-	// that completed, by when they did.
+	// Wait has the times from due to claim, in the slot of the claim. Run has the times from claim to end, and
+	// Total from due to end, of completed jobs, in the slot of their end.
 	Wait  Histogram `json:"wait"`
 	Run   Histogram `json:"run"`
 	Total Histogram `json:"total"`
 }
 
-// Merge adds what another holder counted, or another slot holds. Queue, tenant and slot stay as they are.
+// Merge adds the counts and times of another holder or slot. Queue, tenant and slot stay.
 func (s *Stat) Merge(other Stat) {
 	s.Counts.Add(other.Counts)
 	s.Wait.Merge(other.Wait)
@@ -106,21 +107,21 @@ func (s *Stat) Merge(other Stat) {
 	s.Total.Merge(other.Total)
 }
 
-// Moved counts jobs that made a move; see Counter.Moved.
+// Moved counts jobs that made a move; see [Counter.Moved].
 func (s *Stat) Moved(event sluice.Event, jobs int, wait, run, total time.Duration) {
 	t := tally{s.Counts, s.Wait, s.Run, s.Total}
 	t.moved(event, int64(jobs), wait, run, total)
 	s.Counts, s.Wait, s.Run, s.Total = t.counts, t.wait, t.run, t.total
 }
 
-// Equal reports whether both tell the same.
+// Equal reports whether both have the same values.
 func (s Stat) Equal(other Stat) bool {
 	return s.Queue == other.Queue && s.Tenant == other.Tenant && s.At.Equal(other.At) && s.Every == other.Every && s.Counts == other.Counts &&
 		s.Wait.Equal(other.Wait) && s.Run.Equal(other.Run) && s.Total.Equal(other.Total)
 }
 
-// CheckNew says whether a store can take what a process counted: a slot of Fine that begins where such slots do, in
-// a queue that can have that name, with nothing counted below 0.
+// CheckNew returns why a store cannot add the slot, as a [sluice.ErrInvalid]. The slot must be a Fine slot at a
+// whole multiple, with a valid queue name and no negative count.
 func (s Stat) CheckNew() error {
 	if err := sluice.CheckQueueName(s.Queue); err != nil {
 		return err
@@ -139,39 +140,40 @@ func (s Stat) CheckNew() error {
 	return nil
 }
 
-// Filter chooses what Stats lists.
+// Filter chooses slots. Stores take every field as given; [Read] fills in the defaults.
 type Filter struct {
-	// Queues are those whose slots are listed. Default: all.
+	// Queues chooses slots by queue. Default: all.
 	Queues []string
-	// Tenant lists the slots of one tenant instead of those of whole queues. Tenants lists those of the largest tenants
-	// beside those of whole queues.
+	// Tenant chooses the slots of one tenant instead of whole queues. Tenants adds the slots of the largest tenants
+	// to the slots of whole queues.
 	Tenant  string
 	Tenants bool
-	// Every is Fine, Minute or Hour. Read: by default the longest that gives From to To 60 slots or more,
-	// as far as such slots are kept.
+	// Every is Fine, Minute or Hour. Default: the longest with at least 60 slots from From to To, if stores keep
+	// such slots long enough.
 	Every time.Duration
-	// From and To: slots that begin at From or later, and before To. Read: To is now by default, From an hour before,
-	// and From is moved to where its slot begins.
+	// From and To choose slots that begin at From or later, and before To. Default of To: now. Default of From: 1 h
+	// before To. Read moves From back to the begin of its slot.
 	From, To time.Time
-	// Limit is how many are listed, the oldest. Read: 10,000 by default and at the most.
+	// Limit is the most slots, the oldest first. Default: 10,000, which is the most too.
 	Limit int
 }
 
-// Slots give the three kinds of slots, the shortest first, and how long each is kept.
+// Slots returns the three kinds of slots, the shortest first.
 func Slots() []SlotKind {
 	return []SlotKind{{Fine, FineKept}, {Minute, MinuteKept}, {Hour, HourKept}}
 }
 
-// SlotKind is a kind of slot.
+// SlotKind is a kind of slot: its length, and how long stores keep it.
 type SlotKind struct{ Every, Kept time.Duration }
 
-// maxSlots is how many slots Read lists at the most.
+// maxSlots is the most slots that Read lists.
 const maxSlots = 10_000
 
 // usualSlots is how many slots make a picture.
 const usualSlots = 60
 
-// Every is the slot for a picture or a figure of a window: the longest of which it has 60 or more, or Fine.
+// Every returns the length of slots for a picture of a window: the longest with at least 60 slots in the window, or
+// Fine.
 func Every(window time.Duration) time.Duration {
 	for _, slot := range slices.Backward(Slots()) {
 		if window >= usualSlots*slot.Every {
@@ -181,10 +183,10 @@ func Every(window time.Duration) time.Duration {
 	return Fine
 }
 
-// DefaultWindow is the window of which figures are told where nobody says another.
+// DefaultWindow is the window of a summary if the caller names none.
 const DefaultWindow = time.Hour
 
-// Read lists statistics by slot; see [Filter] for the defaults. A filter that breaks a rule is a [sluice.ErrInvalid].
+// Read lists statistics by slot; [Filter] has the defaults. A filter that breaks a rule is a [sluice.ErrInvalid].
 func Read(ctx context.Context, store sluice.Store, filter Filter) ([]Stat, error) {
 	if filter.To.IsZero() || filter.From.IsZero() {
 		now, err := sluice.GivenStore(store).Now(ctx)
@@ -206,7 +208,7 @@ func Read(ctx context.Context, store sluice.Store, filter Filter) ([]Stat, error
 	return Given(store).Stats(ctx, filter)
 }
 
-// until fills in the window.
+// until fills in the defaults of the window.
 func (f Filter) until(now time.Time) Filter {
 	if f.To.IsZero() {
 		f.To = now
@@ -232,7 +234,7 @@ func (f Filter) check() error {
 	return nil
 }
 
-// Compare orders by when slots begin, then by queue and tenant.
+// Compare orders slots by their begin, then by queue and tenant.
 func Compare(a, b Stat) int {
 	if c := a.At.Compare(b.At); c != 0 {
 		return c

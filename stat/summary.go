@@ -15,56 +15,55 @@ import (
 	"github.com/sluice-queue/sluice/presence"
 )
 
-// Summary tells how a queue is, or one tenant in it, over a window of time.
+// Summary describes a queue, or one tenant in the queue, over a window of time.
 type Summary struct {
 	Queue  string `json:"queue"`
 	Tenant string `json:"tenant,omitempty"`
-	// From and To are what is told of: whole slots, so that the window may begin a little earlier than was asked for.
+	// From and To are the window in whole slots. It may begin a little earlier than requested.
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
 
-	// Depth counts the queue's jobs as they are now. OldestAge is how long the one that waits longest has been due, InFlight
-	// what Depth.InFlight says. They are of whole queues.
+	// Depth counts the queue's jobs now. OldestAge is how long the oldest ready job has been due, and InFlight is
+	// Depth.InFlight. A summary of a tenant has none of them.
 	Depth     sluice.Depth  `json:"depth"`
 	OldestAge time.Duration `json:"-"`
 	InFlight  int           `json:"in_flight"`
 
-	// Counted says whether the figures below tell anything: something was counted in the window, or processes that serve the
-	// queue count, and nothing happened. Without it they are those of an empty window, and must not be shown as figures. See
-	// Known.
+	// Counted says that the figures below are known; see [Known]. If it is false, do not show them: they are the
+	// figures of an empty window.
 	Counted bool `json:"counted"`
 
-	// Counts are those of the window.
+	// Counts are the counts of the window.
 	Counts Counts `json:"counts"`
 	// Rate is how many jobs completed per second.
 	Rate float64 `json:"rate"`
-	// SuccessRate is completed / (completed + dead); 1 when no job ended. An attempt that failed and is tried again
-	// does not lower it.
+	// SuccessRate is completed / (completed + dead); 1 if no job ended. A failed attempt that is retried does not
+	// lower it.
 	SuccessRate float64 `json:"success_rate"`
-	// LeaseExpiryRate is recovered / claimed: how many hand-outs ended by their lease. 0 when none was claimed or recovered; 1
-	// when more were recovered than claimed, for their claims came before the window.
+	// LeaseExpiryRate is recovered / claimed: the share of claims whose lease ran out. 0 if the window has neither.
+	// 1 if the window has more recoveries than claims.
 	LeaseExpiryRate float64 `json:"lease_expiry_rate"`
-	// Wait is from due to claim, Run from claim to end, Total from due to end, the latter two of jobs that completed.
+	// Wait is from due to claim. Run is from claim to end and Total from due to end, of completed jobs.
 	Wait  Quantiles `json:"wait"`
 	Run   Quantiles `json:"run"`
 	Total Quantiles `json:"total"`
 
-	// Every is how long a slot is, and Slots are those that it was worked out from, the oldest first; one in which nothing
-	// happened is missing.
+	// Every is the length of a slot. Slots are the slots of the window, the oldest first; a slot without any move
+	// is missing.
 	Every time.Duration `json:"-"`
 	Slots []Stat        `json:"-"`
 }
 
-// Quantiles are the times that a half, 95 and 99 of 100 do not exceed, by Histogram.Quantile; 0 when there are none.
+// Quantiles are the times that 50 %, 95 % and 99 % of the jobs do not exceed; see [Histogram.Quantile]. 0: no job.
 type Quantiles struct{ P50, P95, P99 time.Duration }
 
-// Quantiles gives the usual three.
+// Quantiles returns the three quantiles.
 func (h Histogram) Quantiles() Quantiles {
 	return Quantiles{P50: h.Quantile(0.50), P95: h.Quantile(0.95), P99: h.Quantile(0.99)}
 }
 
-// NewSummary works out the figures of slots that go from an instant to another, all of one queue or tenant; without any
-// slots, those of a time in which nothing happened. Queue, Tenant and what is as of now are for the caller to fill in.
+// NewSummary computes the summary of slots of one queue or tenant, over a window. No slots: nothing happened. The
+// caller fills in Queue, Tenant, and the figures of now.
 func NewSummary(stats []Stat, from, to time.Time) Summary {
 	var sum Stat
 	for _, s := range stats {
@@ -80,7 +79,7 @@ func NewSummary(stats []Stat, from, to time.Time) Summary {
 	}
 }
 
-// perSecond is how many per second a count over a window is; 0 where there is no window.
+// perSecond returns a count per second of a window; 0 for an empty window.
 func perSecond(n int64, window time.Duration) float64 {
 	if window <= 0 {
 		return 0
@@ -88,7 +87,8 @@ func perSecond(n int64, window time.Duration) float64 {
 	return float64(n) / window.Seconds()
 }
 
-// share is a part of a whole, and otherwise where there is no whole. A window can hold the end of more than began in it.
+// share returns a part of a whole, at most 1, or otherwise if the whole is 0. A window can have more ends than
+// begins.
 func share(part, whole int64, otherwise float64) float64 {
 	if whole == 0 {
 		return otherwise
@@ -96,8 +96,8 @@ func share(part, whole int64, otherwise float64) float64 {
 	return math.Min(float64(part)/float64(whole), 1)
 }
 
-// Of sums up a queue: its depth now, and its statistics over a window up to now. Window 0 means [DefaultWindow]. An unknown queue
-// is a [sluice.ErrNotFound]. Of reads some tens of slots and the queue's depth.
+// Of summarises a queue: its depth now, and its statistics over a window that ends now. A window of 0 is
+// [DefaultWindow]. An unknown queue is a [sluice.ErrNotFound]. Of reads some tens of slots, and the queue's depth.
 func Of(ctx context.Context, store sluice.Store, queue string, window time.Duration) (Summary, error) {
 	all, err := summaries(ctx, store, sluice.QueueFilter{Names: []string{queue}}, Filter{}, window)
 	if err != nil {
@@ -109,13 +109,13 @@ func Of(ctx context.Context, store sluice.Store, queue string, window time.Durat
 	return all[0], nil
 }
 
-// OfQueues sums up the queues that a filter chooses, by name. It reads the slots and the depth of each.
+// OfQueues summarises the queues that a filter chooses, by name. It reads the slots and the depth of each.
 func OfQueues(ctx context.Context, store sluice.Store, filter sluice.QueueFilter, window time.Duration) ([]Summary, error) {
 	return summaries(ctx, store, filter, Filter{}, window)
 }
 
-// OfTenant sums up a tenant's jobs in a queue over a window; depths are not counted by tenant and left out. Slots in which the
-// tenant was not among the [MaxTenants] largest are missing.
+// OfTenant summarises a tenant's jobs in a queue over a window, without depths. Slots in which the tenant was not
+// among the [MaxTenants] largest are missing.
 func OfTenant(ctx context.Context, store sluice.Store, queue, tenant string, window time.Duration) (Summary, error) {
 	if tenant == "" {
 		return Summary{}, feature.Invalid("tenant", "name one; without, it is a Summary")
@@ -130,8 +130,8 @@ func OfTenant(ctx context.Context, store sluice.Store, queue, tenant string, win
 	return all[0], nil
 }
 
-// OfTenants sums up the largest tenants of the queues that a filter chooses: by queue, then the tenant that moved the most
-// jobs first.
+// OfTenants summarises the largest tenants of the queues that a filter chooses: by queue, then by jobs moved, the
+// most first.
 func OfTenants(ctx context.Context, store sluice.Store, filter sluice.QueueFilter, window time.Duration) ([]Summary, error) {
 	return summaries(ctx, store, filter, Filter{Tenants: true}, window)
 }
@@ -193,7 +193,7 @@ func summaryOf(queue, tenant string, slots []Stat, filter Filter) Summary {
 	return s
 }
 
-// tenantSummaries takes the slots of a queue apart by tenant.
+// tenantSummaries splits the slots of a queue by tenant.
 func tenantSummaries(queue string, slots []Stat, filter Filter) []Summary {
 	byTenant := make(map[string][]Stat)
 	for _, s := range slots {
@@ -226,13 +226,13 @@ func slotsByQueue(ctx context.Context, store sluice.Store, filter Filter) (map[s
 			}
 			return out, nil
 		}
-		last := stats[len(stats)-1].At // it may go on, so it is read again
+		last := stats[len(stats)-1].At // it may go on, so the next page reads it again
 		for _, s := range stats {
 			if s.At.Before(last) {
 				out[s.Queue] = append(out[s.Queue], s)
 			}
 		}
-		if !last.After(filter.From) { // a slot has more queues than are read at once
+		if !last.After(filter.From) { // a slot has more queues than a page
 			filter.Limit *= 2
 			continue
 		}

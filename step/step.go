@@ -1,5 +1,8 @@
-// Package step names the parts of the work that no method of a store or an engine shows, and tells a store when each begins
-// and ends. Workers, dispatchers, forwarders and upkeep call [Begin]; observe.Store is told, and measures the step.
+// Package step names the parts of the work that no method of a store or an engine shows, and reports them to
+// observers.
+//
+// Begin with [Begin]. Workers, dispatchers, forwarders and upkeep call it when a part of their work begins. A store
+// that is an [Observer], such as the store of observe.Store, then measures the step.
 package step
 
 import (
@@ -40,14 +43,16 @@ type End struct {
 	Err error
 }
 
-// Observer is a store that is told of steps too, such as that of observe.Store.
+// Observer is a store that steps are reported to, such as the store of observe.Store.
 type Observer interface {
-	// BeginStep is called when a step begins. The caller works under the returned context, and calls end once.
+	// BeginStep begins a step. The caller works under the returned context, and calls end once.
 	BeginStep(ctx context.Context, step Step) (_ context.Context, end func(End))
 }
 
-// Begin tells a store that a step begins, if the store or a store that it decorates is an Observer. The caller works under the
-// returned context, and calls end once. Without an Observer, Begin does nothing. Call Begin in a worker or dispatcher of your own.
+// Begin reports the begin of a step to a store, if the store or a store that it decorates is an [Observer]. The
+// caller works under the returned context, and calls end once. Without an Observer, Begin does nothing.
+//
+// Call Begin in a worker or dispatcher of your own.
 func Begin(ctx context.Context, store sluice.Store, step Step) (_ context.Context, end func(End)) {
 	if observer, observes := sluice.StoreAs[Observer](store); observes {
 		return observer.BeginStep(ctx, step)

@@ -13,37 +13,43 @@ import (
 	"github.com/sluice-queue/sluice/internal/feature"
 )
 
-// Limits are what a queue grants to one tenant, or to each tenant of a tier. A nil figure says
-// nothing; each figure is taken from the nearest that says it: the tenant in this queue, the tenant in
-// every queue, its tier in this queue, its tier in every queue, and last the queue's settings
-// tenant_concurrency, tenant_rate and tenant_burst. A queue for which there are such limits, or whose setting
-// fair is true, serves its tenants in turns.
+// Limits limit one tenant, or each tenant of a tier, in one queue or in every queue. A nil field sets nothing.
+//
+// The first of these that sets a field gives a tenant's effective limit:
+//
+//	the tenant in this queue
+//	the tenant in every queue
+//	its tier in this queue
+//	its tier in every queue
+//	the queue's settings tenant_concurrency, tenant_rate and tenant_burst
+//
+// A queue with any limits, or with the setting fair, serves its tenants in turns.
 type Limits struct {
-	// Queue is where they count; empty: in every queue.
+	// Queue is the queue that has the limits. Empty: every queue.
 	Queue string `json:"queue,omitempty"`
-	// Tier or Tenant says for whom; exactly one of them is set.
+	// Tier or Tenant names the limited tenants. Exactly one of them is set.
 	Tier   string `json:"tier,omitempty"`
 	Tenant string `json:"tenant,omitempty"`
-	// Concurrency is how many jobs of a tenant may be claimed or dispatched at the same time;
-	// 0: as many as there are.
+	// Concurrency is the most jobs of a tenant in flight. 0: no limit. Nil: not set.
 	Concurrency *int `json:"concurrency,omitempty"`
-	// Rate and Burst are how many of its jobs may be claimed per time, and at once after a lull. They bound claims, not
-	// starts: jobs that are held between the two may start together.
-	// A rate of 0 is no limit, a burst of 0 spreads them over its window.
+	// Rate is how many jobs of a tenant may be claimed per time. 0: no limit. Burst is how many may be claimed at
+	// once after a lull. With a burst of 0, claims spread over the window.
+	//
+	// They limit claims, not starts: a holder may start several claimed jobs together.
 	Rate  *sluice.Rate `json:"rate,omitempty"`
 	Burst *int         `json:"burst,omitempty"`
-	// Weight is a tenant's share of the queue beside the others that have work, 1 to MaxWeight.
-	// Default 1.
+	// Weight is the tenant's share among the tenants that have work, 1 to [MaxWeight]. Default: 1.
 	Weight *int `json:"weight,omitempty"`
-	// Until is when the figures above stop counting; zero: never. Only for a tenant.
+	// Until is when the limits above end. Zero: never. Only for a tenant.
 	Until time.Time `json:"until,omitzero"`
-	// Paused stops the claims of the tenant's jobs, until PausedUntil if that is set. Only for a tenant.
+	// Paused stops the claims of the tenant's jobs until PausedUntil. Zero PausedUntil: until somebody resumes the
+	// tenant. Only for a tenant.
 	Paused      bool      `json:"paused,omitempty"`
 	PausedUntil time.Time `json:"paused_until,omitzero"`
 
-	// Version counts the changes; 0: they are not stored yet.
+	// Version counts the changes. 0: not stored yet.
 	Version int64 `json:"-"`
-	// ChangedAt, ChangedBy and Reason tell of the last change.
+	// ChangedAt, ChangedBy and Reason describe the last change.
 	ChangedAt time.Time `json:"-"`
 	ChangedBy string    `json:"-"`
 	Reason    string    `json:"-"`
@@ -53,13 +59,14 @@ type Limits struct {
 const MaxWeight = 1000
 
 const (
-	// maxJobs is the most that limits may count.
+	// maxJobs is the largest concurrency, burst and rate per second.
 	maxJobs = 1_000_000
-	// clockSlack is how far this process's clock may be from the store's before it matters.
+	// clockSlack is the most by which this process's clock may differ from the store's before Pause corrects the
+	// end.
 	clockSlack = time.Second
 )
 
-// Object says whether the limits are a tier's or a tenant's, for the audit.
+// Object returns the kind of object in the audit: tier or tenant.
 func (l Limits) Object() sluice.Object {
 	if l.Tier != "" {
 		return audit.ObjectTier
@@ -67,10 +74,11 @@ func (l Limits) Object() sluice.Object {
 	return audit.ObjectTenant
 }
 
-// Name is that of the tier or tenant.
+// Name returns the name of the tier or tenant.
 func (l Limits) Name() string { return cmp.Or(l.Tier, l.Tenant) }
 
-// Say reports whether the limits say anything. Those that do not put no queue in turns.
+// Say reports whether the limits set anything. Limits that set nothing do not make a queue serve its tenants in
+// turns.
 func (l Limits) Say() bool {
 	return l.Concurrency != nil || l.Rate != nil || l.Burst != nil || l.Weight != nil || l.Paused
 }
@@ -80,7 +88,7 @@ func (l Limits) PausedAt(now time.Time) bool {
 	return l.Paused && (l.PausedUntil.IsZero() || l.PausedUntil.After(now))
 }
 
-// Check says which rule the limits break, as a [sluice.ErrInvalid].
+// Check returns the rule that the limits break, as a [sluice.ErrInvalid].
 func (l Limits) Check() error {
 	if (l.Tier == "") == (l.Tenant == "") {
 		return feature.Invalid("limits", "they are either a tier's or a tenant's")
@@ -102,6 +110,7 @@ func (l Limits) Check() error {
 	return l.checkFigures()
 }
 
+// checkFigures checks the range of each number.
 func (l Limits) checkFigures() error {
 	for _, figure := range []struct {
 		name      string
@@ -118,8 +127,8 @@ func (l Limits) checkFigures() error {
 	return nil
 }
 
-// Set reads what a person wrote into the figure of a name: concurrency, rate, burst or weight. An empty text
-// makes it say nothing.
+// Set reads a limit as a person writes it. Name is concurrency, rate, burst or weight; another name is a
+// [sluice.ErrNotFound]. An empty text unsets the limit.
 func (l *Limits) Set(name, text string) error {
 	var err error
 	switch name {
@@ -140,6 +149,7 @@ func (l *Limits) Set(name, text string) error {
 	return nil
 }
 
+// parseFigure reads a value. An empty text is nil.
 func parseFigure[T any](text string, parse func(string) (T, error)) (*T, error) {
 	if text == "" {
 		return nil, nil
@@ -148,6 +158,7 @@ func parseFigure[T any](text string, parse func(string) (T, error)) (*T, error) 
 	return &value, err
 }
 
+// parseCount reads a whole number.
 func parseCount(text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil {
@@ -156,15 +167,17 @@ func parseCount(text string) (int, error) {
 	return n, nil
 }
 
-// LimitsOf lists the limits of a tenant or of a tier, by queue; without either, those of every tier.
+// LimitsOf lists the limits of a tenant or of a tier, by queue. Without either, it lists the limits of every tier.
 func LimitsOf(ctx context.Context, store sluice.Store, tier, tenant string) ([]Limits, error) {
 	return Given(store).TenantLimits(ctx, tier, tenant)
 }
 
-// ChangeLimits changes what a queue, or every queue if its name is empty, grants to a tier or a
-// tenant: exactly one of them is named. It reads the limits, lets change edit them, checks the whole and
-// stores it with one audit entry; if somebody else changed them in between, it begins anew. A tier must be
-// stored, and is a [sluice.ErrNotFound] otherwise; a tenant is stored with its limits.
+// ChangeLimits changes the limits of a tier or a tenant in the queue of the argument, or in every queue if the
+// queue is empty. Of names the queue, and either the tier or the tenant.
+//
+// ChangeLimits reads the limits, lets change edit them, checks them, and stores them with one audit entry. If
+// somebody else changes them in the meantime, it begins again. An unknown tier is a [sluice.ErrNotFound]; a new
+// tenant is stored with its limits.
 func ChangeLimits(ctx context.Context, store sluice.Store, of Limits, act sluice.Act, change func(*Limits) error) (Limits, error) {
 	if err := act.Check(); err != nil {
 		return Limits{}, err
@@ -197,7 +210,7 @@ func ChangeLimits(ctx context.Context, store sluice.Store, of Limits, act sluice
 	}
 }
 
-// limitsIn gives the limits as they are stored, or empty ones.
+// limitsIn returns the stored limits, or empty ones.
 func limitsIn(ctx context.Context, store sluice.Store, of Limits) (Limits, error) {
 	all, err := Given(store).TenantLimits(ctx, of.Tier, of.Tenant)
 	if err != nil {
@@ -227,8 +240,8 @@ func ensure(ctx context.Context, store sluice.Store, name string, act sluice.Act
 	return err
 }
 
-// Pause stops the claims of a tenant's jobs in a queue, or in every queue if its name is empty; what
-// runs goes on, and nothing is lost. Of a while that is not 0 the tenant is open again by itself.
+// Pause stops the claims of a tenant's jobs in a queue, or in every queue if queue is empty. Running jobs go on,
+// and no job is lost. After the while, the tenant opens again by itself. A while of 0 has no end.
 func Pause(ctx context.Context, store sluice.Store, queue, tenant string, while time.Duration, act sluice.Act) (Limits, error) {
 	if while < 0 {
 		return Limits{}, feature.Invalid("while", fmt.Sprintf("%s is negative", while))
@@ -246,8 +259,8 @@ func Pause(ctx context.Context, store sluice.Store, queue, tenant string, while 
 	return paused, nil
 }
 
-// Resume ends a Pause of the same queue and tenant. Where nothing is stored of the tenant it is a
-// [sluice.ErrNotFound]: it is paused elsewhere, or has another name.
+// Resume ends a [Pause] of the same queue and tenant. If the store has no limits of the tenant there, the error is
+// a [sluice.ErrNotFound]. The pause is then in another queue, or the name is wrong.
 func Resume(ctx context.Context, store sluice.Store, queue, tenant string, act sluice.Act) error {
 	limits, err := limitsIn(ctx, store, Limits{Queue: queue, Tenant: tenant})
 	if err != nil {
@@ -264,6 +277,7 @@ func Resume(ctx context.Context, store sluice.Store, queue, tenant string, act s
 	return err
 }
 
+// setPaused pauses a tenant until an instant (zero: no end), or resumes it.
 func setPaused(ctx context.Context, store sluice.Store, queue, tenant string, paused bool, until time.Time, act sluice.Act) (Limits, error) {
 	return ChangeLimits(ctx, store, Limits{Queue: queue, Tenant: tenant}, act, func(l *Limits) error {
 		l.Paused, l.PausedUntil = paused, until
@@ -271,16 +285,15 @@ func setPaused(ctx context.Context, store sluice.Store, queue, tenant string, pa
 	})
 }
 
-// PresetTiers are the tiers of the source designs and their concurrencies. None is stored unless
-// somebody asks for it.
+// PresetTiers returns three usual tiers with their concurrencies. The store has none of them until somebody adds it.
 func PresetTiers() []Limits {
 	return []Limits{
 		{Tier: "FREE", Concurrency: new(1)}, {Tier: "PRO", Concurrency: new(5)}, {Tier: "ENTERPRISE", Concurrency: new(20)},
 	}
 }
 
-// DeleteTier forgets a tier and its limits. The tenants that are in it go on as tenants without a tier. An
-// unknown one is a [sluice.ErrNotFound].
+// DeleteTier deletes a tier and its limits. Its tenants stay, without a tier. An unknown tier is a
+// [sluice.ErrNotFound].
 func DeleteTier(ctx context.Context, store sluice.Store, name string, act sluice.Act) error {
 	if err := act.Check(); err != nil {
 		return err
@@ -288,8 +301,8 @@ func DeleteTier(ctx context.Context, store sluice.Store, name string, act sluice
 	return Given(store).Delete(ctx, audit.ObjectTier, name, act)
 }
 
-// Delete forgets a tenant's tier and limits. Its jobs stay, and go on by what the queue says of
-// tenants. An unknown one is a [sluice.ErrNotFound].
+// Delete deletes a tenant's tier and limits. Its jobs stay, and follow the queue's settings for tenants. An unknown
+// tenant is a [sluice.ErrNotFound].
 func Delete(ctx context.Context, store sluice.Store, name string, act sluice.Act) error {
 	if err := act.Check(); err != nil {
 		return err

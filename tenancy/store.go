@@ -8,11 +8,11 @@ import (
 	"github.com/sluice-queue/sluice/internal/feature"
 )
 
-// Store is the port of tenants: SQLite, PostgreSQL and memory implement it beside their sluice.Store.
+// Store is the port of tenants. SQLite, PostgreSQL and memory implement it beside sluice.Store.
 type Store interface {
-	// Tenant looks a stored tenant up. An unknown one is an ErrNotFound.
+	// Tenant returns a stored tenant. An unknown tenant is an ErrNotFound.
 	Tenant(ctx context.Context, name string) (Tenant, error)
-	// Tenants lists stored tenants by name, from the one that follows after.
+	// Tenants lists stored tenants with names after a name, sorted by name.
 	Tenants(ctx context.Context, after string, limit int) ([]Tenant, error)
 	// SaveTenant stores a tenant, by the rule of SaveQueue of [sluice.Store].
 	SaveTenant(ctx context.Context, tenant Tenant, act sluice.Act) (Tenant, error)
@@ -20,20 +20,21 @@ type Store interface {
 	Tiers(ctx context.Context) ([]Tier, error)
 	// SaveTier stores a tier, by the rule of SaveQueue of [sluice.Store].
 	SaveTier(ctx context.Context, tier Tier, act sluice.Act) (Tier, error)
-	// TenantLimits lists the limits of a tier or of a tenant, by queue; without either, those of every
-	// tier, by tier and queue.
+	// TenantLimits lists the limits of a tier or of a tenant, by queue. Without either, it lists the limits of
+	// every tier, by tier and queue.
 	TenantLimits(ctx context.Context, tier, tenant string) ([]Limits, error)
-	// EffectiveLimits finds the limits that count for tenants in a queue at an instant, by the queue's settings as
-	// they are given: the same that claims go by. It reads the limits of all of them at once.
+	// EffectiveLimits returns the effective limits of tenants in a queue at an instant, with the queue's settings
+	// as given. Claims follow the same limits. One query reads the limits of all tenants.
 	EffectiveLimits(ctx context.Context, queue sluice.Queue, tenants []string, at time.Time) (map[string]sluice.EffectiveLimits, error)
-	// SaveTenantLimits stores limits, by the rule of SaveQueue of [sluice.Store]. They count from the next claim on.
+	// SaveTenantLimits stores limits, by the rule of SaveQueue of [sluice.Store]. They apply from the next claim
+	// on.
 	SaveTenantLimits(ctx context.Context, limits Limits, act sluice.Act) (Limits, error)
-	// Delete forgets a tier or a tenant, and its limits. An unknown one is an ErrNotFound.
+	// Delete deletes a tier or a tenant, and its limits. An unknown name is an ErrNotFound.
 	Delete(ctx context.Context, object sluice.Object, name string, act sluice.Act) error
 }
 
-// Given returns the port of a store, also where decorators stand before it. Where there is none, every method of the
-// returned Store gives the reason: a [sluice.ErrInvalid] for nil, a [sluice.ErrNotFound] for a store without tenants.
+// Given returns the port of a store, through decorators too. For nil, every method of the returned Store returns a
+// [sluice.ErrInvalid]. For a store without tenants, every method returns a [sluice.ErrNotFound].
 func Given(store sluice.Store) Store {
 	port, err := feature.Port[Store](store, "keeps no tenants")
 	if err != nil {
@@ -42,7 +43,7 @@ func Given(store sluice.Store) Store {
 	return port
 }
 
-// missing is the port of a store that has none: every method gives the reason.
+// missing is the port of a store without tenants. Every method returns the reason.
 type missing struct{ err error }
 
 func (m missing) Tenant(context.Context, string) (Tenant, error) { return Tenant{}, m.err }
