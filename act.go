@@ -27,7 +27,7 @@ func (c *Client) Cancel(ctx context.Context, ids []ID, act Act) error {
 // [ErrDuplicate] if another unfinished job holds the key.
 func (c *Client) Requeue(ctx context.Context, ids []ID, act Act) error {
 	if act.Reason == "" {
-		return invalid("reason", "a requeue needs one; it is kept in the audit")
+		return invalid("reason", "a requeue needs a reason; the audit keeps it")
 	}
 	act.Undo = false
 	return c.act("requeue", ids, &act, func() ([]error, error) { return c.store.Requeue(ctx, ids, act) })
@@ -58,10 +58,10 @@ func (c *Client) UndoRequeue(ctx context.Context, ids []ID, act Act) error {
 // If you are not sure, leave the job uncertain. A dead job can be requeued.
 func (c *Client) Resolve(ctx context.Context, ids []ID, outcome State, act Act) error {
 	if act.Reason == "" {
-		return invalid("reason", "who says what became of a run must say how that is known; it is kept in the audit")
+		return invalid("reason", "a resolve needs a reason, such as how the outcome is known; the audit keeps it")
 	}
 	if _, known := Resolution(outcome); !known {
-		return invalid("outcome", fmt.Sprintf("%.40q is not what can have become of a run: %s or %s", outcome, StateCompleted, StateDead))
+		return invalid("outcome", fmt.Sprintf("%.40q must be %s or %s", outcome, StateCompleted, StateDead))
 	}
 	return c.act("resolve", ids, &act, func() ([]error, error) { return c.store.Resolve(ctx, ids, outcome, act) })
 }
@@ -73,7 +73,7 @@ func (c *Client) Resolve(ctx context.Context, ids []ID, outcome State, act Act) 
 // Cancel an unfinished job first.
 func (c *Client) Terminate(ctx context.Context, ids []ID, act Act) error {
 	if act.Reason == "" {
-		return invalid("reason", "ending a run by force needs one; it is kept in the audit")
+		return invalid("reason", "terminating a run needs a reason; the audit keeps it")
 	}
 	return c.act("terminate", ids, &act, func() ([]error, error) { return c.store.Terminate(ctx, ids, act) })
 }
@@ -206,7 +206,7 @@ func (c *Client) act(verb string, ids []ID, act *Act, do func() ([]error, error)
 // Every verb that a person causes checks its act. A feature with verbs of its own must do so too.
 func (a *Act) Check() error {
 	if a.By == "" {
-		return invalid("by", "who acts must be said; it is kept in the audit")
+		return invalid("by", "name the person or program that acts; the audit keeps it")
 	}
 	if err := checkName("by", a.By, MaxLabelBytes); err != nil {
 		return err
@@ -326,7 +326,7 @@ func (c *Client) Pause(ctx context.Context, queue string, act Act) error {
 // must be longer than 0.
 func (c *Client) PauseFor(ctx context.Context, queue string, while time.Duration, act Act) (until time.Time, err error) {
 	if while <= 0 {
-		return until, invalid("while", fmt.Sprintf("%s is not longer than nothing", while))
+		return until, invalid("while", fmt.Sprintf("%s must be more than 0s", while))
 	}
 	paused, err := c.setPaused(ctx, queue, true, time.Now().Add(while), act)
 	if err != nil {

@@ -58,11 +58,11 @@ type AuditEntry struct {
 func (e AuditEntry) CheckAppended() error {
 	switch {
 	case e.Object == "":
-		return invalid("object", "an entry must say what it tells of")
+		return invalid("object", "an entry must name its object")
 	case e.Event == "":
-		return invalid("event", "an entry must say what happened")
+		return invalid("event", "an entry must name its event")
 	case e.From != "" || e.To != "" || MoveOf(e.Event).To != "":
-		return invalid("event", "a move is told of by the verb that makes it")
+		return invalid("event", "an entry must not be a move; the store writes moves itself")
 	}
 	return nil
 }

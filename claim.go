@@ -200,7 +200,7 @@ const MaxResultBytes = 1 << 20
 // text in the error. Stores call it before they write a result or a checkpoint.
 func CheckResult(field string, text json.RawMessage) error {
 	if len(text) > MaxResultBytes {
-		return invalid(field, fmt.Sprintf("%d bytes are more than the %d that a store keeps; keep it elsewhere, and store where", len(text), MaxResultBytes))
+		return invalid(field, fmt.Sprintf("%d bytes must be at most %d; keep the data elsewhere, and store its address", len(text), MaxResultBytes))
 	}
 	return nil
 }

@@ -104,14 +104,14 @@ func (c *Client) EnqueueMany(ctx context.Context, jobs []NewJob) ([]Receipt, err
 // exceeds one statement of PostgreSQL.
 func checkBatch(jobs []NewJob) error {
 	if len(jobs) > MaxBatch {
-		return invalid("jobs", fmt.Sprintf("%d are more than %d in one call; store them in parts", len(jobs), MaxBatch))
+		return invalid("jobs", fmt.Sprintf("%d jobs must be at most %d in one call; split them", len(jobs), MaxBatch))
 	}
 	bytes := 0
 	for i := range jobs {
 		bytes += len(jobs[i].Payload)
 	}
 	if len(jobs) > 1 && bytes > maxBatchBytes {
-		return invalid("jobs", fmt.Sprintf("payloads of %d bytes are more than %d in one call; store them in parts", bytes, maxBatchBytes))
+		return invalid("jobs", fmt.Sprintf("payloads of %d bytes must be at most %d in one call; split them", bytes, maxBatchBytes))
 	}
 	return nil
 }
@@ -334,7 +334,7 @@ func pageLimit(limit int) (int, error) {
 	case limit == 0:
 		return 100, nil
 	case limit < 0 || limit > 10_000:
-		return 0, invalid("limit", fmt.Sprintf("%d is not from 1 to 10000", limit))
+		return 0, invalid("limit", fmt.Sprintf("%d must be from 1 to 10000", limit))
 	}
 	return limit, nil
 }

@@ -161,9 +161,9 @@ func (j NewJob) check() error {
 	}
 	switch {
 	case j.Priority < 0 || j.Priority > 10:
-		return invalid("priority", fmt.Sprintf("%d is not from 1 (first) to 10 (last)", j.Priority))
+		return invalid("priority", fmt.Sprintf("%d must be from 1 (first) to 10 (last)", j.Priority))
 	case j.MaxAttempts < 0 || j.MaxAttempts > maxCount:
-		return invalid("max_attempts", fmt.Sprintf("%d is not from 1 to %d", j.MaxAttempts, maxCount))
+		return invalid("max_attempts", fmt.Sprintf("%d must be from 1 to %d", j.MaxAttempts, maxCount))
 	case j.Delay < 0:
 		return invalid("delay", fmt.Sprintf("%s is negative", j.Delay))
 	case j.Delay > 0 && !j.DueAt.IsZero():
@@ -195,7 +195,7 @@ func (j NewJob) checkExpiry(now time.Time) error {
 // checkInstant returns an [ErrInvalid] if a store cannot keep an instant. The zero instant is valid.
 func checkInstant(field string, at time.Time) error {
 	if year := at.UTC().Year(); !at.IsZero() && (year < 1970 || year > 9999) {
-		return invalid(field, fmt.Sprintf("the year %d is not from 1970 to 9999", year))
+		return invalid(field, fmt.Sprintf("the year %d must be from 1970 to 9999", year))
 	}
 	return nil
 }
@@ -221,7 +221,7 @@ func (j NewJob) checkKey() error {
 			return invalid("key_window", fmt.Sprintf("the key scope %q needs a window longer than 0", ForWindow))
 		}
 	default:
-		return invalid("key_scope", fmt.Sprintf("%.40q is none of %s, %s, %s", j.KeyScope, WhileUnfinished, ForWindow, ForEver))
+		return invalid("key_scope", fmt.Sprintf("%.40q must be one of %s, %s, %s", j.KeyScope, WhileUnfinished, ForWindow, ForEver))
 	}
 	switch j.OnDuplicate {
 	case "", Keep, Replace:
@@ -230,7 +230,7 @@ func (j NewJob) checkKey() error {
 			return invalid("on_duplicate", fmt.Sprintf("%s needs the key scope %s", Coalesce, WhileUnfinished))
 		}
 	default:
-		return invalid("on_duplicate", fmt.Sprintf("%.40q is none of %s, %s, %s", j.OnDuplicate, Keep, Replace, Coalesce))
+		return invalid("on_duplicate", fmt.Sprintf("%.40q must be one of %s, %s, %s", j.OnDuplicate, Keep, Replace, Coalesce))
 	}
 	return nil
 }
@@ -238,7 +238,7 @@ func (j NewJob) checkKey() error {
 // checkLabels checks the number of labels, and their names and values.
 func (j NewJob) checkLabels() error {
 	if len(j.Labels) > MaxLabels {
-		return invalid("labels", fmt.Sprintf("%d labels are more than %d", len(j.Labels), MaxLabels))
+		return invalid("labels", fmt.Sprintf("%d labels must be at most %d", len(j.Labels), MaxLabels))
 	}
 	for name, value := range j.Labels {
 		if name == "" {

@@ -61,7 +61,7 @@ func StoreAs[T any](store Store) (found T, ok bool) {
 
 // notGiven returns the error for a missing value.
 func notGiven(field string) error {
-	return invalid(field, fmt.Sprintf("no %s was given, it is nil: make one, and hand it over", field))
+	return invalid(field, fmt.Sprintf("the %s is nil: make one, and pass it", field))
 }
 
 // isNil reports whether a value is nil, a nil pointer or a nil function.

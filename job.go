@@ -158,7 +158,7 @@ const idMark = "id:"
 
 // BadMark returns the [ErrInvalid] for a mark that the store did not make.
 func BadMark(mark string) error {
-	return invalid("mark", fmt.Sprintf("%.60q is not where a page of this store ended; list from the beginning", mark))
+	return invalid("mark", fmt.Sprintf("%.60q must be a cursor of this store; list from the beginning", mark))
 }
 
 // Depth counts the jobs of a queue by state. Each count stops at a limit, so that a count costs a bounded read; see

@@ -32,13 +32,13 @@ func (j NewJob) checkOrder() error {
 	switch j.AfterFailure {
 	case "", FailureCancels, FailureRuns, FailureWaits:
 	default:
-		return invalid("after_failure", fmt.Sprintf("%.40q is none of %s, %s, %s", j.AfterFailure, FailureCancels, FailureRuns, FailureWaits))
+		return invalid("after_failure", fmt.Sprintf("%.40q must be one of %s, %s, %s", j.AfterFailure, FailureCancels, FailureRuns, FailureWaits))
 	}
 	switch {
 	case len(j.After) > MaxAfter:
-		return invalid("after", fmt.Sprintf("%d jobs are more than %d; let one job run after a part of them, and this one after that", len(j.After), MaxAfter))
+		return invalid("after", fmt.Sprintf("%d jobs must be at most %d; let one job run after some of them, and this job after that one", len(j.After), MaxAfter))
 	case len(j.After) == 0 && j.AfterFailure != "":
-		return invalid("after_failure", "it says what becomes of a job that runs after others, and there are none")
+		return invalid("after_failure", "the job runs after no other; name one in after")
 	case slices.Contains(j.After, ID{}):
 		return invalid("after", "one of the ids is empty")
 	case !j.ID.IsZero() && slices.Contains(j.After, j.ID):

@@ -78,7 +78,7 @@ func (c *Client) DeleteQueue(ctx context.Context, name string, act Act) error {
 		return err
 	}
 	if act.Reason == "" {
-		return invalid("reason", "deleting a queue needs one; it is kept in the audit")
+		return invalid("reason", "deleting a queue needs a reason; the audit keeps it")
 	}
 	if err := CheckQueueName(name); err != nil {
 		return err

@@ -33,14 +33,14 @@ func (d Setting) checkRange(s *Settings) error {
 		inside = v.Milliseconds() >= d.low && v.Milliseconds() <= d.high && *v%time.Millisecond == 0
 	case *AuditLevel:
 		if *v != AuditNotable && *v != AuditFull {
-			return invalid(d.Name, fmt.Sprintf("%.40q is neither %s nor %s", *v, AuditNotable, AuditFull))
+			return invalid(d.Name, fmt.Sprintf("%.40q must be %s or %s", *v, AuditNotable, AuditFull))
 		}
 	case *string:
 		return d.checkText(*v)
 	}
 	if !inside {
 		low, high := d.rangeText(s)
-		return invalid(d.Name, fmt.Sprintf("%s is not from %s to %s", d.Format(*s), low, high))
+		return invalid(d.Name, fmt.Sprintf("%s must be from %s to %s", d.Format(*s), low, high))
 	}
 	return nil
 }

@@ -78,9 +78,9 @@ func TestNonsenseIsRefusedWithTheRuleItBreaks(t *testing.T) {
 		change func(*sluice.Settings)
 		want   string
 	}{
-		"a lease of nothing":             {func(s *sluice.Settings) { s.Lease = 0 }, "lease: 0s is not from 100ms to 1d"},
+		"a lease of nothing":             {func(s *sluice.Settings) { s.Lease = 0 }, "lease: 0s must be from 100ms to 1d"},
 		"a negative time-out":            {func(s *sluice.Settings) { s.Timeout = -time.Second }, "timeout"},
-		"no attempts":                    {func(s *sluice.Settings) { s.MaxAttempts = 0 }, "max_attempts: 0 is not from 1 to 10000"},
+		"no attempts":                    {func(s *sluice.Settings) { s.MaxAttempts = 0 }, "max_attempts: 0 must be from 1 to 10000"},
 		"a factor below 1":               {func(s *sluice.Settings) { s.Backoff.Factor = 0.5 }, "backoff_factor"},
 		"a maximum below the base":       {func(s *sluice.Settings) { s.Backoff.Max = time.Second }, "backoff_max: 1s is shorter than backoff_base, 2s"},
 		"parts of a millisecond":         {func(s *sluice.Settings) { s.Lease += time.Microsecond }, "whole milliseconds"},

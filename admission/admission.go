@@ -100,7 +100,7 @@ func Save(ctx context.Context, store sluice.Store, policy Policy, act sluice.Act
 		return Policy{}, err
 	}
 	if act.Reason == "" {
-		return Policy{}, feature.Invalid("reason", "a change of the policy of queues needs one; it is kept in the audit")
+		return Policy{}, feature.Invalid("reason", "a change of the policy needs a reason; the audit keeps it")
 	}
 	if err := policy.Check(); err != nil {
 		return Policy{}, err

@@ -158,22 +158,22 @@ func (r Rule) Check() error {
 			return err
 		}
 		if !metric.OfQueue {
-			return feature.Invalid("queue", metric.Name+" tells of the whole store, and of no queue")
+			return feature.Invalid("queue", metric.Name+" is about the whole store, not about a queue")
 		}
 	}
 	switch {
 	case r.Op != ">" && r.Op != "<":
-		return feature.Invalid("op", fmt.Sprintf("%.20q is neither > nor <", r.Op))
+		return feature.Invalid("op", fmt.Sprintf("%.20q must be > or <", r.Op))
 	case math.IsNaN(r.Threshold) || math.IsInf(r.Threshold, 0) || math.Abs(r.Threshold) > 1e15:
-		return feature.Invalid("threshold", "it is no figure that can be reached")
+		return feature.Invalid("threshold", "it must be a value that the metric can reach")
 	case r.For < 0 || r.For > maxFor:
-		return feature.Invalid("for", fmt.Sprintf("%s is not from 0s to %s", r.For, sluice.FormatDuration(maxFor)))
+		return feature.Invalid("for", fmt.Sprintf("%s must be from 0s to %s", r.For, sluice.FormatDuration(maxFor)))
 	case metric.Windowed && (r.Window < minWindow || r.Window > maxWindow):
-		return feature.Invalid("window", fmt.Sprintf("%s is not from %s to %s; %s tells of a while", r.Window, sluice.FormatDuration(minWindow), sluice.FormatDuration(maxWindow), metric.Name))
+		return feature.Invalid("window", fmt.Sprintf("%s must be from %s to %s, because %s needs a window", r.Window, sluice.FormatDuration(minWindow), sluice.FormatDuration(maxWindow), metric.Name))
 	case !slices.Contains(Severities(), r.Severity):
-		return feature.Invalid("severity", fmt.Sprintf("%.20q is none of note, warning, error, critical", r.Severity))
+		return feature.Invalid("severity", fmt.Sprintf("%.20q must be one of note, warning, error, critical", r.Severity))
 	case r.RateShare < 0 || r.RateShare > 1:
-		return feature.Invalid("rate_share", "it is not from 0 to 1")
+		return feature.Invalid("rate_share", "it must be from 0 to 1")
 	case len(r.Runbook) > maxRunbook || len(r.Says) > maxRunbook:
 		return feature.Invalid("runbook", fmt.Sprintf("it has more than %d bytes", maxRunbook))
 	}
@@ -206,7 +206,7 @@ const (
 func (s Scope) check(metric Metric) error {
 	known := []Scope{CoversAll, CoversWorkers, CoversEngines, CoversUnlimited, CoversUnlimitedWorkers, CoversUnlimitedEngines, CoversRated, CoversStore}
 	if !slices.Contains(known, s) {
-		return feature.Invalid("covers", fmt.Sprintf("%.40q is none of %q", s, known[1:]))
+		return feature.Invalid("covers", fmt.Sprintf("%.40q must be one of %q", s, known[1:]))
 	}
 	if metric.OfQueue && s == CoversStore || !metric.OfQueue && s != CoversStore && s != CoversAll {
 		return feature.Invalid("covers", fmt.Sprintf("%s does not tell of %q", metric.Name, s))

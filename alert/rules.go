@@ -133,10 +133,10 @@ func ResetRule(ctx context.Context, store sluice.Store, name, queue string, act 
 // [sluice.ErrNotFound].
 func StartSilence(ctx context.Context, store sluice.Store, silence Silence, act sluice.Act) (Silence, error) {
 	if act.Reason == "" {
-		return Silence{}, feature.Invalid("reason", "who silences alerts must say why; it is kept in the audit")
+		return Silence{}, feature.Invalid("reason", "a silence needs a reason; the audit keeps it")
 	}
 	if silence.During <= 0 || silence.During > maxSilence {
-		return Silence{}, feature.Invalid("for", fmt.Sprintf("%s is not longer than nothing and at most %s", silence.During, sluice.FormatDuration(maxSilence)))
+		return Silence{}, feature.Invalid("for", fmt.Sprintf("%s must be more than 0s and at most %s", silence.During, sluice.FormatDuration(maxSilence)))
 	}
 	if silence.Queue != "" {
 		if err := sluice.CheckQueueName(silence.Queue); err != nil {

@@ -119,7 +119,7 @@ func (a Alert) fire(hidden bool, now time.Time) (Alert, Change) {
 	}
 	a.State, a.Since = Firing, now
 	if a.Told {
-		return a, "" // it was silenced for a while after they were told
+		return a, "" // receivers have the message already, from before a silence
 	}
 	a.Told = true
 	return a, Fires

@@ -33,7 +33,7 @@ const (
 // If somebody changes such a setting again before the revert, the setting stays, and the audit says so.
 func For(ctx context.Context, client *sluice.Client, queue string, while time.Duration, act sluice.Act, change func(*sluice.Settings) error) (sluice.Queue, error) {
 	if while <= 0 || while > maxRevertIn {
-		return sluice.Queue{}, feature.Invalid("while", fmt.Sprintf("%s is not longer than nothing and at most %s", while, sluice.FormatDuration(maxRevertIn)))
+		return sluice.Queue{}, feature.Invalid("while", fmt.Sprintf("%s must be more than 0s and at most %s", while, sluice.FormatDuration(maxRevertIn)))
 	}
 	return edit(ctx, client, queue, act, func(q *sluice.Queue) error {
 		before := q.Settings
@@ -54,7 +54,7 @@ func Schedule(ctx context.Context, client *sluice.Client, queue string, window W
 		return sluice.Queue{}, err
 	}
 	if len(set) == 0 {
-		return sluice.Queue{}, feature.Invalid("set", "no setting is named")
+		return sluice.Queue{}, feature.Invalid("set", "name at least one setting")
 	}
 	plan := Plan{Window: &window, Set: set}
 	return edit(ctx, client, queue, act, func(q *sluice.Queue) error {

@@ -103,7 +103,7 @@ func (w Window) hours() (h hours, err error) {
 	for _, name := range w.Days {
 		at := slices.Index(weekdays, name)
 		if at < 0 {
-			return h, feature.Invalid("days", fmt.Sprintf("%.20q is none of %s", name, strings.Join(weekdays, ", ")))
+			return h, feature.Invalid("days", fmt.Sprintf("%.20q must be one of %s", name, strings.Join(weekdays, ", ")))
 		}
 		h.days[at] = true
 	}
@@ -111,7 +111,7 @@ func (w Window) hours() (h hours, err error) {
 		h.days = [7]bool{true, true, true, true, true, true, true}
 	}
 	if w.Zone == "" || w.Zone == "Local" {
-		return h, feature.Invalid("zone", "it must be said, such as Europe/Berlin or UTC: the machines that do the work may have other ones")
+		return h, feature.Invalid("zone", "name a time zone, such as Europe/Berlin or UTC, because machines differ")
 	}
 	if h.zone, err = time.LoadLocation(w.Zone); err != nil {
 		return h, feature.Invalid("zone", fmt.Sprintf("%.60q is not a time zone that this machine knows, such as Europe/Berlin or UTC", w.Zone))

@@ -118,7 +118,7 @@ func (a *app) settle(command *cobra.Command) error {
 		a.by = whoAmI()
 	}
 	if !slices.Contains(outputs, a.output) {
-		return usagef("--output %q is none of %s", a.output, strings.Join(outputs, ", "))
+		return usagef("--output %q must be one of %s", a.output, strings.Join(outputs, ", "))
 	}
 	return a.log.check()
 }

@@ -125,7 +125,7 @@ func TestFlagsOfAKnownSetNameIt(t *testing.T) {
 		"stats --by nonsense":                             "neither queue nor tenant",
 		"forecast --by nonsense":                          "neither queue nor tenant",
 		"stats --every 5m":                                "10s, 1m or 1h",
-		"forecast --bucket 7m":                            "1m, 5m and 1h",
+		"forecast --bucket 7m":                            "1m, 5m or 1h",
 		"audit --object nonsense":                         "job queue tenant tier alert operation",
 		"holders --log-format nonsense":                   "text nor json",
 		"holders --log-level nonsense":                    "debug, info, warn, error",

@@ -98,11 +98,11 @@ func (f enqueueFlags) check(command *cobra.Command) error {
 	}
 	switch {
 	case f.batch < 1 || f.batch > 10_000:
-		return usagef("--batch %d is not from 1 to 10000", f.batch)
+		return usagef("--batch %d must be from 1 to 10000", f.batch)
 	case f.skip < 0:
 		return usagef("--skip %d is negative", f.skip)
 	case command.Flags().Changed("priority") && f.options.Priority == 0:
-		return usagef("--priority 0 is not from 1 (first) to 10 (last)")
+		return usagef("--priority 0 must be from 1 (first) to 10 (last)")
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func (f *filterFlags) parse() (sluice.JobFilter, error) {
 			if slices.Contains([]string{"ready", "scheduled", "retrying", "blocked"}, text) {
 				hint = "; jobs that are shown as " + text + " are queued"
 			}
-			return out, usagef("--state %q is none of %s%s", text, strings.Trim(fmt.Sprint(sluice.States()), "[]"), hint)
+			return out, usagef("--state %q must be one of %s%s", text, strings.Trim(fmt.Sprint(sluice.States()), "[]"), hint)
 		}
 		out.States = append(out.States, state)
 	}

@@ -48,14 +48,14 @@ func (f *logFlags) check() error {
 		return usagef("--log-format %q is neither text nor json", f.format)
 	}
 	if _, known := levels[f.level]; !known && f.level != "" {
-		return usagef("--log-level %q is none of debug, info, warn, error", f.level)
+		return usagef("--log-level %q must be one of debug, info, warn, error", f.level)
 	}
 	if f.limit == 0 {
 		return usagef("--log-limit 0 would log nothing; -1 logs all")
 	}
 	for _, name := range f.without {
 		if name != leaveAll && !slices.Contains(familyNames(), name) {
-			return usagef("--scrub-without %q is none of %s, %s", name, strings.Join(familyNames(), ", "), leaveAll)
+			return usagef("--scrub-without %q must be one of %s, %s", name, strings.Join(familyNames(), ", "), leaveAll)
 		}
 	}
 	return nil

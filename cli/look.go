@@ -29,7 +29,7 @@ func (a *app) auditCommand() *cobra.Command {
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
 			if object != "" && !slices.Contains(objects, sluice.Object(object)) {
-				return usagef("--object %q is none of %s", object, strings.Trim(fmt.Sprint(objects), "[]"))
+				return usagef("--object %q must be one of %s", object, strings.Trim(fmt.Sprint(objects), "[]"))
 			}
 			if queue != "" {
 				if name != "" || object != "" {

@@ -46,7 +46,7 @@ func traceExporters(env func(string) string) (exporters, told []string) {
 		case "console":
 			exporters = append(exporters, name)
 		default:
-			told = append(told, "OTEL_TRACES_EXPORTER="+name+" is none of otlp, console, none")
+			told = append(told, "OTEL_TRACES_EXPORTER="+name+" must be one of otlp, console, none")
 		}
 	}
 	return exporters, told

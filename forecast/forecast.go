@@ -255,19 +255,19 @@ func (r Request) complete() (Request, error) {
 	w := r.WhatIf
 	switch {
 	case r.Ahead < time.Minute || r.Ahead > Horizon:
-		return r, feature.Invalid("ahead", fmt.Sprintf("%s is not from 1m to %s", sluice.FormatDuration(r.Ahead), sluice.FormatDuration(Horizon)))
+		return r, feature.Invalid("ahead", fmt.Sprintf("%s must be from 1m to %s", sluice.FormatDuration(r.Ahead), sluice.FormatDuration(Horizon)))
 	case !slices.Contains(buckets, r.Bucket):
-		return r, feature.Invalid("bucket", sluice.FormatDuration(r.Bucket)+" is none of 1m, 5m and 1h")
+		return r, feature.Invalid("bucket", sluice.FormatDuration(r.Bucket)+" must be 1m, 5m or 1h")
 	case r.Bucket < time.Hour && r.Ahead > MinuteHorizon:
 		return r, feature.Invalid("bucket", fmt.Sprintf("more than %s ahead jobs are counted by the hour; ask for buckets of 1h", sluice.FormatDuration(MinuteHorizon)))
 	case !w.Rate.Fits():
-		return r, feature.Invalid("rate", fmt.Sprintf("%v is not a rate that can be kept", w.Rate))
+		return r, feature.Invalid("rate", fmt.Sprintf("%v must be a rate that a queue can have", w.Rate))
 	case w.Batch < 0 || w.Batch > maxJobs || (w.Batch > 0) != (w.Every > 0):
-		return r, feature.Invalid("batch", fmt.Sprintf("it is not 1 to %d jobs every so often", maxJobs))
+		return r, feature.Invalid("batch", fmt.Sprintf("it must be 1 to %d jobs per interval", maxJobs))
 	case w.Concurrency < 0 || w.Concurrency > maxJobs:
-		return r, feature.Invalid("concurrency", fmt.Sprintf("%d is not from 0 to %d", w.Concurrency, maxJobs))
+		return r, feature.Invalid("concurrency", fmt.Sprintf("%d must be from 0 to %d", w.Concurrency, maxJobs))
 	case w.RunTime < 0:
-		return r, feature.Invalid("duration", "a job does not run for less than nothing")
+		return r, feature.Invalid("duration", "it must not be negative")
 	}
 	return r, nil
 }

@@ -206,7 +206,7 @@ var kinds = map[Kind]struct {
 func (o *Operation) begin(act sluice.Act) error {
 	kind, known := kinds[o.Kind]
 	if !known {
-		return feature.Invalid("kind", fmt.Sprintf("%.40q is none of requeue, cancel, reschedule and prune", o.Kind))
+		return feature.Invalid("kind", fmt.Sprintf("%.40q must be requeue, cancel, reschedule or delete", o.Kind))
 	}
 	if err := o.Query.Check(); err != nil {
 		return err
@@ -220,7 +220,7 @@ func (o *Operation) begin(act sluice.Act) error {
 		}
 	}
 	if o.Kind == KindRequeue && act.Reason == "" {
-		return feature.Invalid("reason", "a requeue needs one; it is kept in the audit")
+		return feature.Invalid("reason", "a requeue needs a reason; the audit keeps it")
 	}
 	if len(act.Reason) > maxReason {
 		return feature.Invalid("reason", fmt.Sprintf("it is longer than %d bytes", maxReason))
@@ -247,7 +247,7 @@ func (o *Operation) checkTerms() error {
 	case !o.Rate.Fits() || !o.Rate.IsZero() && o.Rate.PerSecond() < 1.0/86400:
 		return feature.Invalid("rate", fmt.Sprintf("%s is not one job a day or more", o.Rate))
 	case o.Canary < 0 || o.Canary > MaxCanary:
-		return feature.Invalid("canary", fmt.Sprintf("%d is not from 0 to %d", o.Canary, MaxCanary))
+		return feature.Invalid("canary", fmt.Sprintf("%d must be from 0 to %d", o.Canary, MaxCanary))
 	case o.StopIfFailed < 0 || o.StopIfFailed > 1:
 		return feature.Invalid("stop_if_failed", fmt.Sprintf("%g is not a share from 0 to 1", o.StopIfFailed))
 	case o.Kind != KindRequeue && (o.Canary > 0 || o.StopIfFailed > 0):

@@ -75,7 +75,7 @@ func within(at, from, before time.Time) bool {
 func (q Query) Check() error {
 	for _, state := range q.States {
 		if !slices.Contains(sluice.States(), state) {
-			return feature.Invalid("states", fmt.Sprintf("%.40q is none of them", state))
+			return feature.Invalid("states", fmt.Sprintf("%.40q must be a state that matches", state))
 		}
 	}
 	if q.Fingerprint != "" && (len(q.Fingerprint) != 8 || strings.Trim(q.Fingerprint, "0123456789abcdef") != "") {

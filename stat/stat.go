@@ -229,7 +229,7 @@ func (f Filter) check() error {
 		return feature.Invalid("every", fmt.Sprintf("%s is not 10s, 1m or 1h", f.Every))
 	}
 	if f.Limit < 1 || f.Limit > maxSlots {
-		return feature.Invalid("limit", fmt.Sprintf("%d is not from 1 to %d", f.Limit, maxSlots))
+		return feature.Invalid("limit", fmt.Sprintf("%d must be from 1 to %d", f.Limit, maxSlots))
 	}
 	return nil
 }

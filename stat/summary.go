@@ -141,7 +141,7 @@ func summaries(ctx context.Context, store sluice.Store, chosen sluice.QueueFilte
 		window = DefaultWindow
 	}
 	if window < Fine || window > HourKept {
-		return nil, feature.Invalid("window", fmt.Sprintf("%s is not from %s to %s", window, Fine, HourKept))
+		return nil, feature.Invalid("window", fmt.Sprintf("%s must be from %s to %s", window, Fine, HourKept))
 	}
 	for _, name := range chosen.Names {
 		if err := sluice.CheckQueueName(name); err != nil {

@@ -118,11 +118,11 @@ func (l Limits) checkFigures() error {
 		low, high int
 	}{{"concurrency", l.Concurrency, 0, maxJobs}, {"burst", l.Burst, 0, maxJobs}, {"weight", l.Weight, 1, MaxWeight}} {
 		if v := figure.value; v != nil && (*v < figure.low || *v > figure.high) {
-			return feature.Invalid(figure.name, fmt.Sprintf("%d is not from %d to %d", *v, figure.low, figure.high))
+			return feature.Invalid(figure.name, fmt.Sprintf("%d must be from %d to %d", *v, figure.low, figure.high))
 		}
 	}
 	if l.Rate != nil && !l.Rate.Fits() {
-		return feature.Invalid("rate", fmt.Sprintf("%s is not from 0 to %d/s, of at least one job in whole milliseconds", *l.Rate, maxJobs))
+		return feature.Invalid("rate", fmt.Sprintf("%s must be from 0 to %d/s, of at least one job in whole milliseconds", *l.Rate, maxJobs))
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func (p Payment) Check() error {
 		}
 	}
 	if p.Cents < 1 || p.Cents > maxCents {
-		return &sluice.InvalidError{Field: "payload", Rule: fmt.Sprintf("cents: %d is not from 1 to %d", p.Cents, int64(maxCents))}
+		return &sluice.InvalidError{Field: "payload", Rule: fmt.Sprintf("cents: %d must be from 1 to %d", p.Cents, int64(maxCents))}
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func Instant(t time.Time) time.Time {
 // CheckInstant returns a [sluice.ErrInvalid] of a field if a store cannot keep an instant. A zero one says nothing.
 func CheckInstant(field string, at time.Time) error {
 	if year := at.UTC().Year(); !at.IsZero() && (year < 1970 || year > 9999) {
-		return Invalid(field, fmt.Sprintf("the year %d is not from 1970 to 9999", year))
+		return Invalid(field, fmt.Sprintf("the year %d must be from 1970 to 9999", year))
 	}
 	return nil
 }
@@ -47,7 +47,7 @@ func PageSize(limit int) (int, error) {
 	case limit == 0:
 		return 100, nil
 	case limit < 0 || limit > 10_000:
-		return 0, Invalid("limit", fmt.Sprintf("%d is not from 1 to 10000", limit))
+		return 0, Invalid("limit", fmt.Sprintf("%d must be from 1 to 10000", limit))
 	}
 	return limit, nil
 }

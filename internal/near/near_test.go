@@ -12,8 +12,8 @@ import (
 
 func TestAMisspeltNameFindsItsNeighbours(t *testing.T) {
 	t.Parallel()
-	names := []string{"queue", "tenant", "limit", "label", "lease", "rate", "concurrency"}
-	for wrong, want := range map[string]string{"leese": "lease", "laese": "lease", "limits": "limit", "in_flight": "concurrency", "tennant": "tenant", "colour": "", "": "", "x": ""} {
+	names := []string{"queue", "tenant", "limit", "label", "lease", "rate", "concurrency", "payload_limit"}
+	for wrong, want := range map[string]string{"leese": "lease", "laese": "lease", "limits": "limit", "concurency": "concurrency", "payload": "payload_limit", "tennant": "tenant", "colour": "", "": "", "x": ""} {
 		got := near.Meant(wrong, names, 3)
 		if want == "" && len(got) > 0 || want != "" && (len(got) == 0 || got[0] != want) {
 			t.Errorf("%q may mean %q, want %q first", wrong, got, want)

@@ -73,7 +73,7 @@ func (s Scenario) check() error {
 		return &Fault{0, "a scenario needs queues, arrivals and workers"}
 	}
 	if y := s.Start.UTC().Year(); y < 1970 || y > 9000 {
-		return &Fault{0, fmt.Sprintf("start: the year %d is not from 1970 to 9000", y)}
+		return &Fault{0, fmt.Sprintf("start: the year %d must be from 1970 to 9000", y)}
 	}
 	if err := s.checkTenants(); err != nil {
 		return err

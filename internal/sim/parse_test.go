@@ -104,7 +104,7 @@ func TestFaultsOfAScenarioNameTheirLine(t *testing.T) {
 		"a slow stream of much":    {"{jobs: 5}", "{rate: 1000000/s, to: 300d}", `are the most`},
 		"failures alone":           {"{jobs: 5}", "{jobs: 5, failures: 0.5}", `line 4: failures of an arrival need its duration`},
 		"no share":                 {"{slots: 2}", "{failures: 2}", `line 6: "2" is not a number from 0 to 1`},
-		"no pattern":               {"{jobs: 5}", "{rate: 1/s, to: 1h, pattern: waves}", `line 4: "waves" is none of [poisson steady]`},
+		"no pattern":               {"{jobs: 5}", "{rate: 1/s, to: 1h, pattern: waves}", `line 4: "waves" must be one of [poisson steady]`},
 		"an unknown queue":         {"{jobs: 5}", "{jobs: 5, queue: r}", `line 4: the queue "r" is not among the queues`},
 		"workers of another queue": {"{slots: 2}", "{queues: [r]}", `no workers serve the queue "q"`},
 		"a list for a value":       {"{slots: 2}", "{slots: [2]}", `line 6: a whole number from 1 to 100000 is expected here`},

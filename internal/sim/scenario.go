@@ -164,6 +164,6 @@ func oneOf(into *string, names ...string) reader {
 				return nil
 			}
 		}
-		return faultAt(n, "%.60q is none of %v", n.Value, names)
+		return faultAt(n, "%.60q must be one of %v", n.Value, names)
 	}
 }

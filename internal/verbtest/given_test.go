@@ -337,7 +337,7 @@ func TestWhatIsMadeOfNilSaysSo(t *testing.T) {
 func TestCallsThatAreGivenNilSaySo(t *testing.T) {
 	t.Parallel()
 	for name, call := range calls {
-		if err := call(t.Context()); !errors.Is(err, sluice.ErrInvalid) || !strings.Contains(err.Error(), "was given, it is nil") {
+		if err := call(t.Context()); !errors.Is(err, sluice.ErrInvalid) || !strings.Contains(err.Error(), "is nil: make one, and pass it") {
 			t.Errorf("%s gives %v, want an ErrInvalid", name, err)
 		}
 	}

@@ -88,7 +88,7 @@ func (e Event) check() error {
 	case !isName(e.Name):
 		return fmt.Errorf("%w: event (or hook_event_name) is not a name such as UserPromptSubmit", ErrMalformed)
 	case e.Role != "user" && e.Role != "assistant" && e.Role != "system" && e.Role != "tool":
-		return fmt.Errorf("%w: role is none of user, assistant, system and tool", ErrMalformed)
+		return fmt.Errorf("%w: role must be one of user, assistant, system and tool", ErrMalformed)
 	case strings.TrimSpace(e.Content) == "":
 		return fmt.Errorf("%w: content (or prompt) is empty", ErrMalformed)
 	}

@@ -95,7 +95,7 @@ func (g Graph) Check() error {
 		return fmt.Errorf("%w: it has %d nodes, and may have 1 to %d", ErrInvalid, len(g.Nodes), MaxNodes)
 	}
 	if _, found := g.Node(g.Start); !found {
-		return fmt.Errorf("%w: it starts with %q, which is none of its nodes", ErrInvalid, g.Start)
+		return fmt.Errorf("%w: it starts with %q, which is not one of its nodes", ErrInvalid, g.Start)
 	}
 	seen := make(map[string]bool)
 	for _, n := range g.Nodes {
@@ -105,7 +105,7 @@ func (g Graph) Check() error {
 		seen[n.ID] = true
 		for _, next := range []string{n.Next, n.Else} {
 			if _, found := g.Node(next); next != "" && !found {
-				return fmt.Errorf("%w: node %q leads to %q, which is none of its nodes", ErrInvalid, n.ID, next)
+				return fmt.Errorf("%w: node %q leads to %q, which is not one of its nodes", ErrInvalid, n.ID, next)
 			}
 		}
 		if err := n.check(); err != nil {

@@ -77,7 +77,7 @@ const maxAttempts = 10_000
 
 func checkAttempts(n int) error {
 	if n < 0 || n > maxAttempts {
-		return &sluice.InvalidError{Field: "max_attempts", Rule: fmt.Sprintf("%d is not from 1 to %d, or 0 for the default", n, maxAttempts)}
+		return &sluice.InvalidError{Field: "max_attempts", Rule: fmt.Sprintf("%d must be from 1 to %d, or 0 for the default", n, maxAttempts)}
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func (d *Database) SaveWorkspace(ctx context.Context, w Workspace, by string) er
 		return err
 	}
 	if !slices.ContainsFunc(tenancy.PresetTiers(), func(t tenancy.Limits) bool { return t.Tier == w.Plan }) {
-		return &sluice.InvalidError{Field: "plan", Rule: fmt.Sprintf("%.40q is none of FREE, PRO and ENTERPRISE", w.Plan)}
+		return &sluice.InvalidError{Field: "plan", Rule: fmt.Sprintf("%.40q must be FREE, PRO or ENTERPRISE", w.Plan)}
 	}
 	if _, err := tenancy.SetTier(ctx, d.Store, w.ID, w.Plan, sluice.Act{By: by, Reason: "the plan of the workspace"}); err != nil {
 		return fmt.Errorf("save workspace %s: %w", w.ID, err)
@@ -169,7 +169,7 @@ func (d *Database) DeleteDefinition(ctx context.Context, workspace, id string) e
 // it is an ErrConflict.
 func (d *Database) SaveVersion(ctx context.Context, workspace, definition string, version int, text []byte) error {
 	if version < 1 || version > 1_000_000 {
-		return &sluice.InvalidError{Field: "version", Rule: fmt.Sprintf("%d is not from 1 to 1000000", version)}
+		return &sluice.InvalidError{Field: "version", Rule: fmt.Sprintf("%d must be from 1 to 1000000", version)}
 	}
 	g, err := graph.Parse(text)
 	if err != nil {

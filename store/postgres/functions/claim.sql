@@ -58,14 +58,14 @@ begin
     elsif coalesce(holder, '') = '' then
         perform sluice._invalid('holder', 'it is missing; name your process, such as host:pid:nonce');
     elsif batch is null or batch < 1 or batch > 1000 then
-        perform sluice._invalid('batch', format('%s is not from 1 to 1000', coalesce(batch::text, 'null')));
+        perform sluice._invalid('batch', format('%s must be from 1 to 1000', coalesce(batch::text, 'null')));
     end if;
     perform sluice._check_name('holder', holder, 255);
     perform sluice._check_said('reclaim', reclaim);
     if claim_token = '00000000-0000-0000-0000-000000000000' then
         perform sluice._invalid('claim_token', 'it is zero; leave it out, or draw one');
     elsif not (ageing >= 0 and ageing <= 1) then
-        perform sluice._invalid('ageing', format('%s is not from 0 to 1', ageing));
+        perform sluice._invalid('ageing', format('%s must be from 0 to 1', ageing));
     end if;
     foreach queue in array names loop
         perform sluice._check_queue('work', queue);

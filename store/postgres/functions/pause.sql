@@ -8,7 +8,7 @@ create or replace function sluice.pause(
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 begin
     if not isfinite(until) or until >= '10000-01-01 00:00:00+00' then
-        perform sluice._invalid('until', format('the year of %s is not from 1970 to 9999', until));
+        perform sluice._invalid('until', format('the year of %s must be from 1970 to 9999', until));
     elsif until <= clock_timestamp() then
         perform sluice._invalid('until', format('%s has passed', until));
     end if;

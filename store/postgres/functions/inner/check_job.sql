@@ -17,9 +17,9 @@ begin
     elsif coalesce(key, '') = '' and (key_scope <> 'unfinished' or key_window is not null or on_duplicate <> 'keep') then
         perform sluice._invalid('key', 'a key scope, key window or on-duplicate rule needs a key');
     elsif coalesce(key_scope, '') not in ('unfinished', 'window', 'forever') then
-        perform sluice._invalid('key_scope', format('%L is none of unfinished, window, forever', left(key_scope, 40)));
+        perform sluice._invalid('key_scope', format('%L must be one of unfinished, window, forever', left(key_scope, 40)));
     elsif coalesce(on_duplicate, '') not in ('keep', 'replace', 'coalesce') then
-        perform sluice._invalid('on_duplicate', format('%L is none of keep, replace, coalesce', left(on_duplicate, 40)));
+        perform sluice._invalid('on_duplicate', format('%L must be one of keep, replace, coalesce', left(on_duplicate, 40)));
     elsif key_scope <> 'window' and key_window is not null then
         perform sluice._invalid('key_window', 'only the key scope window has a window');
     elsif key_scope = 'window' and coalesce(key_window <= interval '0', true) then
@@ -27,9 +27,9 @@ begin
     elsif on_duplicate = 'coalesce' and key_scope <> 'unfinished' then
         perform sluice._invalid('on_duplicate', 'coalesce needs the key scope unfinished');
     elsif priority is null or priority < 1 or priority > 10 then
-        perform sluice._invalid('priority', format('%s is not from 1 (first) to 10 (last)', coalesce(priority::text, 'null')));
+        perform sluice._invalid('priority', format('%s must be from 1 (first) to 10 (last)', coalesce(priority::text, 'null')));
     elsif max_attempts < 1 or max_attempts > {{max count}} then
-        perform sluice._invalid('max_attempts', format('%s is not from 1 to {{max count}}', max_attempts));
+        perform sluice._invalid('max_attempts', format('%s must be from 1 to {{max count}}', max_attempts));
     elsif delay > interval '7900 years' or key_window > interval '7900 years' then
         perform sluice._invalid(case when delay > interval '7900 years' then 'delay' else 'key_window' end, 'it is longer than 7900 years');
     elsif delay < interval '0' then
@@ -39,11 +39,11 @@ begin
     elsif expires_at <= due_at then
         perform sluice._invalid('expires_at', 'the job would expire before it is due');
     elsif coalesce(after_failure, '') not in ('', 'cancel', 'run', 'wait') then
-        perform sluice._invalid('after_failure', format('%L is none of cancel, run, wait', left(after_failure, 40)));
+        perform sluice._invalid('after_failure', format('%L must be one of cancel, run, wait', left(after_failure, 40)));
     elsif cardinality(after) > {{max after}} then
         perform sluice._invalid('after', format('%s jobs are more than {{max after}}; let one job run after a part of them, and this one after that', cardinality(after)));
     elsif coalesce(cardinality(after), 0) = 0 and after_failure <> '' then
-        perform sluice._invalid('after_failure', 'it says what becomes of a job that runs after others, and there are none');
+        perform sluice._invalid('after_failure', 'the job runs after no other; name one in after');
     elsif array_position(after, null) is not null or '00000000-0000-0000-0000-000000000000' = any (after) then
         perform sluice._invalid('after', 'one of the ids is empty');
     elsif job_id = any (after) then
@@ -58,7 +58,7 @@ begin
     end if;
     foreach instant in array array[due_at, expires_at] loop
         if instant is not null and not (isfinite(instant) and instant >= '1970-01-01 00:00:00+00' and instant < '10000-01-01 00:00:00+00') then
-            perform sluice._invalid('due_at or expires_at', format('the year of %s is not from 1970 to 9999', instant));
+            perform sluice._invalid('due_at or expires_at', format('the year of %s must be from 1970 to 9999', instant));
         end if;
     end loop;
     if labels is not null and jsonb_typeof(labels) not in ('object', 'null') then

@@ -5,7 +5,7 @@ begin
     if seconds is null then
         return coalesce((select q.lease_ms from sluice.queue q where q.name = of_queue), {{lease ms}}) * interval '1 millisecond';
     elsif not (seconds >= 0.001 and seconds <= 86400) then
-        perform sluice._invalid('lease_seconds', format('%s is not from 0.001 to 86400', seconds));
+        perform sluice._invalid('lease_seconds', format('%s must be from 0.001 to 86400', seconds));
     end if;
     return make_interval(secs => seconds);
 end
