@@ -22,12 +22,12 @@ func TestRunSaysWhatIsWrongWithItsOptions(t *testing.T) {
 	for what, run := range map[string]func(context.Context) error{
 		"dispatcher: invalid option Poll: -1s must be 0":        dispatcher.New(store, dispatcher.Options{Poll: -time.Second}).Run,
 		"dispatcher: invalid option Engines: temporal is nil":   dispatcher.New(store, dispatcher.Options{Engines: none}).Run,
-		"dispatcher: invalid store: no store was given":         dispatcher.New(nil, dispatcher.Options{}).Run,
+		"dispatcher: invalid store: the store is nil":           dispatcher.New(nil, dispatcher.Options{}).Run,
 		"upkeep: invalid option Interval: -1s must be 0":        upkeep.New(store, upkeep.Options{Interval: -time.Second}).Run,
 		"upkeep: invalid option Engines: temporal is nil":       upkeep.New(store, upkeep.Options{Engines: none}).Run,
-		"upkeep: invalid store: no store was given":             upkeep.New(nil, upkeep.Options{}).Run,
+		"upkeep: invalid store: the store is nil":               upkeep.New(nil, upkeep.Options{}).Run,
 		"forwarder: invalid option Batch: -3 must be 0":         forward.New(store, store, forward.Options{Batch: -3, Queues: []string{"q"}}).Run,
-		"forwarder: centre: invalid store: no store was given":  forward.New(store, nil, forward.Options{Queues: []string{"q"}}).Run,
+		"forwarder: centre: invalid store: the store is nil":    forward.New(store, nil, forward.Options{Queues: []string{"q"}}).Run,
 		"name those whose jobs are to be forwarded":             forward.New(store, store, forward.Options{}).Run,
 		"forwarder: invalid option CallTimeout: -1ns must be 0": forward.New(store, store, forward.Options{CallTimeout: -1, Queues: []string{"q"}}).Run,
 	} {

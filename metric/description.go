@@ -69,7 +69,7 @@ var looked = []Description{
 	{"sluice_rate_tokens", TypeGauge, []string{"queue"}, "Tokens that the queue's rate has; absent without a rate.", "", nil},
 	{"sluice_in_flight", TypeGauge, []string{"queue"}, "Jobs that are claimed or dispatched; from 10,000 on, as upkeep counted them last.", "C-65", nil},
 	{"sluice_in_flight_limit", TypeGauge, []string{"queue"}, "Jobs that may be in flight; absent without a limit.", "", nil},
-	{"sluice_tenants_at_capacity", TypeGauge, []string{"queue"}, "Tenants that have as many jobs in flight as they may, as claims last found them.", "A-76, B-26", nil},
+	{"sluice_tenants_at_limit", TypeGauge, []string{"queue"}, "Tenants that have as many jobs in flight as they may, as claims last found them.", "A-76, B-26", nil},
 	{"sluice_tenant_in_flight", TypeGauge, []string{"queue", "tenant"}, "Jobs in flight of the tenants that have the most of them.", "A-76, B-26", nil},
 	{"sluice_tenant_concurrency", TypeGauge, []string{"queue", "tenant"}, "Jobs that these tenants may have in flight; absent without a concurrency.", "A-76", nil},
 	{"sluice_blocked_jobs", TypeGauge, []string{"queue", "reason"}, "Jobs that cannot be claimed now: order (of their order key) and after (another job) are those in state blocked; paused, rate and in_flight are the ready ones that the queue holds back.", "A-76", nil},

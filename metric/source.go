@@ -79,7 +79,7 @@ func (g *Gauges) readFlows(ctx context.Context, told *told) error {
 			told.add("sluice_rate_tokens", f.Tokens, q.Name)
 			g.round.tokens[q.Name] = f.Tokens
 		}
-		told.add("sluice_tenants_at_capacity", float64(f.AtLimit), q.Name)
+		told.add("sluice_tenants_at_limit", float64(f.AtLimit), q.Name)
 		told.add("sluice_blocked_jobs", float64(f.Ordered), q.Name, "order")
 		told.add("sluice_blocked_jobs", float64(f.After), q.Name, "after")
 		for _, of := range f.Tenants {

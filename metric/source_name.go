@@ -29,7 +29,7 @@ func SourceNames() []SourceName {
 		{"A-78", "queue_stale_recovery_count", `sum by (queue) (sluice_moves_total{event="recover"})`, ""},
 		{"A-79", "shedlock_acquisition_failures", `rate(sluice_store_call_seconds_sum{call="claim"}[5m]) / rate(sluice_store_call_seconds_count{call="claim"}[5m])`, "there is no such lock, and nobody waits for one: claims that meet take longer"},
 		{"B-25", "queue item processing rate", `sum by (queue) (rate(sluice_moves_total{event=~"complete|dispatch"}[5m]))`, "of a queue with an engine, both the start and the end of a job"},
-		{"B-26", "items at concurrency (workspaces hitting limits)", `max by (queue) (sluice_tenants_at_capacity)`, ""},
+		{"B-26", "items at capacity (workspaces hitting limits)", `max by (queue) (sluice_tenants_at_limit)`, ""},
 		{"B-27", "dispatch failures (engine connectivity or config)", `sum by (queue) (sluice_engine_start_failures_total)`, "sluice_engine_errors_total has them by kind"},
 		{"B-28", "retry count distribution", `sum by (queue, le) (sluice_attempts_bucket)`, ""},
 		{"C-65", "queue depth", `max by (queue) (sluice_jobs{state="ready"})`, ""},

@@ -245,7 +245,7 @@ func TestHandlerThatReturnsThatItsResultIsTooLargeIsNotRunAgain(t *testing.T) {
 			return job.SetResult(large)
 		})
 		job := s.becomes(s.add(sluice.EnqueueOptions{MaxAttempts: 5}), sluice.StateDead)
-		if job.Attempts != 1 || !strings.Contains(job.Error, "1048578 bytes are more than the 1048576") {
+		if job.Attempts != 1 || !strings.Contains(job.Error, "1048578 bytes must be at most 1048576") {
 			t.Errorf("it is dead after %d attempts: %s", job.Attempts, job.Error)
 		}
 		_ = s.end()

@@ -38,7 +38,7 @@ var (
 
 // Limits.
 var (
-	TenantAtCapacity = is("tenant at concurrency", info, "worker, dispatcher", "queue [tenant] [tier] in_flight concurrency",
+	TenantAtLimit = is("tenant at its limit", info, "worker, dispatcher", "queue [tenant] [tier] in_flight concurrency",
 		"as many of a tenant's jobs are in flight as may be; its others wait. Looked for every 10 s at the most, while jobs wait for that")
 	TenantUnknown = is("tenant unknown", warn, "worker, dispatcher", "job queue tenant",
 		"the tenant of a job was deleted; or it was never stored although there are limits by tier, and the limits of no tier count for it. Looked for every 10 min, in queues that tell tenants apart, and told once for each tenant")

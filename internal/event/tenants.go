@@ -150,7 +150,7 @@ func (t *Tenants) lookForFull(ctx context.Context, of *tenants) {
 			t.forget(of.queue.Name, tenant)
 		case err == nil && outlook.EffectiveLimits.Concurrency > 0 && outlook.Held >= outlook.EffectiveLimits.Concurrency:
 			stored, _ := tenancy.Given(t.store).Tenant(ctx, tenant) // a tenant that is not stored has no tier
-			t.log.Tell(TenantAtCapacity, of.queue.Name, "tenant", tenant, "tier", stored.Tier, "in_flight", outlook.Held, "concurrency", outlook.EffectiveLimits.Concurrency)
+			t.log.Tell(TenantAtLimit, of.queue.Name, "tenant", tenant, "tier", stored.Tier, "in_flight", outlook.Held, "concurrency", outlook.EffectiveLimits.Concurrency)
 		}
 	}
 }

@@ -74,7 +74,7 @@ var questions = []question{
 		}, nil},
 		{"Tenants with the most jobs in flight", "short", []line{
 			{`topk(10, max by (queue, tenant) (sluice_tenant_in_flight{queue=~"$queue"}))`, "{{tenant}} in {{queue}}"},
-			{`max by (queue) (sluice_tenants_at_capacity{queue=~"$queue"})`, "{{queue}}: tenants at their concurrency"},
+			{`max by (queue) (sluice_tenants_at_limit{queue=~"$queue"})`, "{{queue}}: tenants at their concurrency"},
 		}, nil},
 		{"Claims that a limit held back", "ops", []line{{`sum by (queue, by) (rate(sluice_claims_limited_total{queue=~"$queue"}[$__rate_interval]))`, "{{queue}} {{by}}"}}, nil},
 	}},

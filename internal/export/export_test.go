@@ -94,7 +94,7 @@ var cases = []struct {
 	{"as much as allowed", worked.with(ready("1000")), []string{"20:"}},
 	{"a backlog that is planned", worked.with(ready("9001")).with(oldest("7000")).with(rated).with(moves("claim", "30")), []string{"60:"}},
 	{"a backlog of a paused queue", worked.with(ready("9001")).with(oldest("7000")).with(series{`sluice_queue_paused{queue="q"}`: "1+0x600"}), []string{"59:", "61:Paused"}},
-	{"a backlog of tenants at concurrency", worked.with(ready("9001")).with(oldest("7000")).with(series{`sluice_tenant_concurrency{queue="q",tenant="acme"}`: "1+0x600"}), []string{"60:"}},
+	{"a backlog of tenants at their limit", worked.with(ready("9001")).with(oldest("7000")).with(series{`sluice_tenant_concurrency{queue="q",tenant="acme"}`: "1+0x600"}), []string{"60:"}},
 	{"a backlog at an engine", engine.with(ready("10001")), []string{"4:", "6:BacklogEngine"}},
 	{"less than the rate allows", worked.with(ready("100")).with(oldest("500")).with(rated).with(moves("claim", "14")), []string{"4:", "11:BehindPace"}},
 	{"more than four hours at the rate", worked.with(ready("30000")).with(oldest("500")).with(rated).with(moves("claim", "30")), []string{"4:", "6:LongBacklog"}},

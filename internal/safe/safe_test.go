@@ -38,8 +38,8 @@ func TestPanicOfEveryVerbIsAnError(t *testing.T) {
 	b := &broken{}
 	b.on.Store(true)
 	for says, store := range map[string]sluice.Store{
-		"a fault in":         observe.Store(memory.New(memory.Options{}), b),
-		"no store was given": nil,
+		"a fault in":       observe.Store(memory.New(memory.Options{}), b),
+		"the store is nil": nil,
 	} {
 		errs := verbtest.Call(t.Context(), safe.Store(store), func(name string, panicked any) { t.Errorf("%s panics: %v", name, panicked) })
 		for name, err := range errs {
@@ -97,7 +97,7 @@ func TestNoStoreIsAnErrorOfRun(t *testing.T) {
 		"worker":    w.Run, "upkeep": upkeep.New(nil, upkeep.Options{}).Run, "dispatcher": dispatcher.New(nil, dispatcher.Options{}).Run,
 	} {
 		ctx, stop := context.WithTimeout(t.Context(), 5*time.Second)
-		if err := run(ctx); err == nil || !strings.Contains(err.Error(), "no store was given") {
+		if err := run(ctx); err == nil || !strings.Contains(err.Error(), "the store is nil") {
 			t.Errorf("%s gives %v", name, err)
 		}
 		stop()

@@ -140,7 +140,7 @@ func (m *model) lastLine() string {
 var helpLines = []string{
 	"", bold.Render("Keys"),
 	"  ↑ ↓ k j   choose a queue", "  Enter     look at it closely: the last hour, its settings, its dead letters", "  Esc       back",
-	"  p         pause the queue; what runs goes on", "  r         resume it", "  Tab       the lower half: workers, tenants at concurrency, alerts",
+	"  p         pause the queue; what runs goes on", "  r         resume it", "  Tab       the lower half: workers, tenants at their limit, alerts",
 	"  q         quit", "", bold.Render("Words"),
 	"  OLDEST    how long the job that waits longest has been due",
 	"  FLIGHT    jobs in the hands of workers or engines, and how many may be",

@@ -60,14 +60,14 @@ func flowsRules() []Rule {
 			equal(w, "tenants that are left", len(got.Tenants), 2)
 			equal(w, "the first of them", got.Tenants[0].Tenant, "c")
 		}},
-		{"R-383", "A tenant is told to be at concurrency from the claim that gave it as much as it may have in flight, until a claim finds room again.", "A-76, B-26", func(w *world) {
+		{"R-383", "A tenant is told to be at its limit from the claim that gave it as much as it may have in flight, until a claim finds room again.", "A-76, B-26", func(w *world) {
 			w.save(func(s *sluice.Settings) { s.TenantConcurrency = 2 })
 			w.addOf("busy", 2)
 			w.addOf("idle", 1)
 			equal(w, "before the first claim", w.flowOf(5).AtLimit, 0)
 			claims := w.claim(10)
 			equal(w, "claimed", len(claims), 3)
-			equal(w, "at concurrency", w.flowOf(5).AtLimit, 1)
+			equal(w, "at its limit", w.flowOf(5).AtLimit, 1)
 			for _, c := range claims {
 				w.done(by(sluice.EventComplete, c))
 			}

@@ -70,7 +70,7 @@ func strayRules() []Rule {
 				}
 			}
 		}},
-		{"R-317", "A orphan run is listed until it is forgotten, by its job and ref: once, however often its cancel is sent, also when its job lives again or is deleted. Forgetting one that is not listed is no error.", "I-20, I-18", func(w *world) {
+		{"R-317", "An orphan run is listed until it is forgotten, by its job and ref: once, however often its cancel is sent, also when its job lives again or is deleted. Forgetting one that is not listed is no error.", "I-20, I-18", func(w *world) {
 			first, second := w.intended(), w.intended()
 			act := person("enough")
 			for range 2 {

@@ -585,7 +585,7 @@ left join sluice_done d on l.seq is null and d.seq = j.seq
     and d.generation = (select max(generation) from sluice_done x where x.seq = j.seq);
 
 -- Triggers wake tenant queues by inserts into the next views. A tenant queue that wakes takes a turn behind the
--- active ones: time without work, or at concurrency, gives no credit.
+-- active ones: time without work, or at its limit, gives no credit.
 
 -- The turn right behind the mark of the flow. Rounding would lose a fixed step of very high turns.
 create view sluice_flow_behind as
