@@ -39,6 +39,7 @@ var (
 	marks         = regexp.MustCompile(`[*_]{1,2}`)
 	sentenceEnd   = regexp.MustCompile(`[.!?:;]["')]*\s+`)
 	emptyHead     = regexp.MustCompile(`^(What|Who|That|Those|Where)\b`)
+	numbered      = regexp.MustCompile(`^\d+\. `)
 	numberOfOurs  = regexp.MustCompile(`\b[A-EHI]-\d{1,3}\b`)
 	digitsJoined  = regexp.MustCompile(`(^|[\s(])\d+(ms|s|min|h|MB|GB|KB|%)(\s|[.,;:)]|$)`)
 )
@@ -63,7 +64,7 @@ func prose(page string) []string {
 		case strings.HasPrefix(trimmed, "|"):
 			flush()
 			all = append(all, strings.Split(strings.Trim(trimmed, "|"), "|")...)
-		case strings.HasPrefix(trimmed, "- "), strings.HasPrefix(trimmed, "* "), regexp.MustCompile(`^\d+\. `).MatchString(trimmed):
+		case strings.HasPrefix(trimmed, "- "), strings.HasPrefix(trimmed, "* "), numbered.MatchString(trimmed):
 			flush()
 			paragraph = append(paragraph, strings.TrimLeft(trimmed, "-*0123456789. "))
 		default:

@@ -134,6 +134,9 @@ func receiverName(f *ast.FuncDecl) string {
 	if star, ok := kind.(*ast.StarExpr); ok {
 		kind = star.X
 	}
+	if generic, ok := kind.(*ast.IndexExpr); ok {
+		kind = generic.X
+	}
 	name, ok := kind.(*ast.Ident)
 	if !ok {
 		return ""

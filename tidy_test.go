@@ -262,17 +262,7 @@ func undocumented(decl ast.Decl) []string {
 	return names
 }
 
-func receiverIsExported(f *ast.FuncDecl) bool {
-	kind := f.Recv.List[0].Type
-	if star, ok := kind.(*ast.StarExpr); ok {
-		kind = star.X
-	}
-	if generic, ok := kind.(*ast.IndexExpr); ok {
-		kind = generic.X
-	}
-	name, ok := kind.(*ast.Ident)
-	return ok && name.IsExported()
-}
+func receiverIsExported(f *ast.FuncDecl) bool { return ast.IsExported(receiverName(f)) }
 
 func TestNoJunkDrawersAndNothingLeftOpen(t *testing.T) {
 	t.Parallel()

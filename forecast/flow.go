@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/feature"
 	"github.com/sluice-queue/sluice/presence"
 )
 
@@ -112,7 +113,7 @@ func (f *queueFlow) addPause(q sluice.Queue, counted QueueCounts, now time.Time)
 		f.notes = append(f.notes, "it is paused, so that nothing starts before somebody resumes it")
 	default:
 		f.opens = math.Max(0, q.Settings.PausedUntil.Sub(counted.CountedAt).Seconds())
-		f.notes = append(f.notes, "it is paused until "+instant(q.Settings.PausedUntil))
+		f.notes = append(f.notes, "it is paused until "+feature.InstantText(q.Settings.PausedUntil))
 	}
 }
 

@@ -293,5 +293,3 @@ func (q *QueueCounts) forgetTenants() {
 		q.Ahead[i].Tenants = nil
 	}
 }
-
-func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }

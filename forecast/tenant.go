@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/feature"
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
@@ -200,7 +201,7 @@ func (f *queueFlow) pausedLine(line tenantLine, t sluice.EffectiveLimits, counte
 		f.notes = append(f.notes, fmt.Sprintf("tenant %q is paused, so that its %s never start before somebody resumes it", line.tenant, jobsText(jobs)))
 		return math.Inf(1)
 	}
-	f.notes = append(f.notes, fmt.Sprintf("tenant %q is paused until %s, and its %s with it", line.tenant, instant(t.PausedUntil), jobsText(jobs)))
+	f.notes = append(f.notes, fmt.Sprintf("tenant %q is paused until %s, and its %s with it", line.tenant, feature.InstantText(t.PausedUntil), jobsText(jobs)))
 	return math.Max(f.opens, t.PausedUntil.Sub(counted.CountedAt).Seconds())
 }
 
@@ -215,7 +216,7 @@ func pausedWords(t sluice.EffectiveLimits) string {
 	if t.PausedUntil.IsZero() {
 		return "paused"
 	}
-	return "paused until " + instant(t.PausedUntil)
+	return "paused until " + feature.InstantText(t.PausedUntil)
 }
 
 // noteTerms notes the assumptions about the limits of tenants.
@@ -226,7 +227,7 @@ func (f *queueFlow) noteTerms(names []string, terms map[string]sluice.EffectiveL
 	var ends []string
 	for _, name := range names {
 		if until := terms[name].Until; !until.IsZero() {
-			ends = append(ends, fmt.Sprintf("of tenant %q at %s", name, instant(until)))
+			ends = append(ends, fmt.Sprintf("of tenant %q at %s", name, feature.InstantText(until)))
 		}
 	}
 	if len(ends) > 0 {

@@ -99,7 +99,7 @@ func (c Condition) String() string {
 		text = "queue " + c.Queue + ": " + text
 	}
 	if !c.Since.IsZero() {
-		text += " (since " + instant(c.Since) + ")"
+		text += " (since " + feature.InstantText(c.Since) + ")"
 	}
 	return text
 }
@@ -180,6 +180,3 @@ func ConditionsFromRow(stored string) []Condition {
 	}
 	return all
 }
-
-// instant formats an instant for people.
-func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }

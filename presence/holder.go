@@ -13,6 +13,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/sluice-queue/sluice/internal/feature"
 )
 
 // Holder is a process that claims or maintains jobs, by its last heartbeat.
@@ -124,5 +126,5 @@ func (h Holder) Silence(now time.Time) string {
 	if c, old := h.tooOld(); old {
 		cause = c.Text
 	}
-	return fmt.Sprintf("the process was last heard of at %s, %s ago: %s", instant(h.Seen), now.Sub(h.Seen).Round(time.Second), cause)
+	return fmt.Sprintf("the process was last heard of at %s, %s ago: %s", feature.InstantText(h.Seen), now.Sub(h.Seen).Round(time.Second), cause)
 }

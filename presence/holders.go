@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/feature"
 )
 
 // Holders lists the processes that work, by their last heartbeats, and what they lead. A process without a heartbeat for longer
@@ -86,9 +87,9 @@ func (c claimedJobs) silent(ctx context.Context, h Holder, now time.Time) (Condi
 	text, kind, mend := h.Silence(now), ConditionLost, startAgain(h)
 	switch {
 	case held > 0 && until.After(now):
-		text += fmt.Sprintf("; its %d jobs are kept from others until the last lease ends at %s", held, instant(until))
+		text += fmt.Sprintf("; its %d jobs are kept from others until the last lease ends at %s", held, feature.InstantText(until))
 	case held > 0:
-		text += fmt.Sprintf("; the leases of its %d jobs have ended, the last at %s: upkeep takes them back", held, instant(until))
+		text += fmt.Sprintf("; the leases of its %d jobs have ended, the last at %s: upkeep takes them back", held, feature.InstantText(until))
 	default:
 		text, kind = text+"; it holds no jobs", ConditionSilent
 	}

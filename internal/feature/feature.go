@@ -33,6 +33,9 @@ func Instant(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Microsecond)
 }
 
+// InstantText formats an instant for people.
+func InstantText(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
 // CheckInstant returns a [sluice.ErrInvalid] of a field if a store cannot keep an instant. A zero one says nothing.
 func CheckInstant(field string, at time.Time) error {
 	if year := at.UTC().Year(); !at.IsZero() && (year < 1970 || year > 9999) {

@@ -1,7 +1,7 @@
 // Package lead decides which process leads a task, for the stores that decide in Go: memory and
 // SQLite. The store on PostgreSQL decides the same in SQL.
 //
-// Begin with [Take], which a store calls for each task of Store.Lead. [Free] reports whether
+// Begin with [Take], which a store calls for each task of Elect. [Free] reports whether
 // another process may take over.
 //
 // Read next: presence.Leader, and lead.go of package sqlite.
