@@ -27,8 +27,9 @@ func planted(r *rand.Rand) map[string]string {
 	}
 	all := lower + upper + digits
 	key := func(n int) string { return of(all, n-4) + of(digits, 2) + of(upper, 2) } // keys have some of each
+	top := "q" + of(lower, 1+r.IntN(3)) // no file name ends so: `client@v2.ts` is no address
 	return map[string]string{
-		"email":       of(lower, 1) + of(lower+digits+"._-", r.IntN(12)) + of(lower, 1) + "@" + of(lower, 3+r.IntN(9)) + "." + of(lower, 2+r.IntN(3)),
+		"email":       of(lower, 1) + of(lower+digits+"._-", r.IntN(12)) + of(lower, 1) + "@" + of(lower, 3+r.IntN(9)) + "." + top,
 		"phone":       fmt.Sprintf("+%d %d %d", 1+r.IntN(98), 100+r.IntN(899), 100000+r.IntN(8999999)),
 		"us phone":    fmt.Sprintf("(%d) %d-%04d", 200+r.IntN(799), 200+r.IntN(799), r.IntN(10000)),
 		"ip":          fmt.Sprintf("%d.%d.%d.%d", 1+r.IntN(126), 100+r.IntN(156), r.IntN(256), r.IntN(256)),

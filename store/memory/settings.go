@@ -216,7 +216,7 @@ func (s *Store) Heartbeat(ctx context.Context, holder presence.Holder) error {
 	return nil
 }
 
-// Leave removes a holder that ends, and releases its tasks.
+// Deregister removes a holder that ends, and releases its tasks.
 func (s *Store) Deregister(ctx context.Context, holderID string) error {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -263,7 +263,7 @@ func (s *Store) Elect(ctx context.Context, holder string, tasks []string, lease 
 	return out, nil
 }
 
-// Leads lists the leader of each task.
+// Leaders lists the leader of each task.
 func (s *Store) Leaders(ctx context.Context) ([]presence.Leader, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
@@ -248,6 +249,45 @@ func TestEnqueueInATransactionNeedsNoOtherConnection(t *testing.T) {
 		})
 		if err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+func TestSignOfLifeHasEndedWhenItReturns(t *testing.T) {
+	for sign, call := range map[string]func(context.Context, *postgres.Store) error{
+		"heartbeat": func(ctx context.Context, store *postgres.Store) error {
+			return store.Heartbeat(ctx, presence.Holder{ID: "old", Role: presence.RoleUpkeep})
+		},
+		"election": func(ctx context.Context, store *postgres.Store) error {
+			_, err := store.Elect(ctx, "old", []string{"tend"}, time.Minute)
+			return err
+		},
+	} {
+		t.Run(sign, func(t *testing.T) {
+			s := newShop(t)
+			if _, err := s.tx.Exec(t.Context(), `lock table sluice.holder, sluice.lead`); err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			signed := make(chan error)
+			go func() { signed <- call(ctx, s.store) }()
+			s.waiting(1)
+			stop()
+			s.commit()
+			if err := <-signed; err != nil {
+				t.Errorf("the %s was given up while the server carried it out: %v", sign, err)
+			}
+		})
+	}
+}
+
+// waiting returns when so many statements wait for the transaction.
+func (s *shop) waiting(n int) {
+	s.Helper()
+	for got := -1; got != n; time.Sleep(time.Millisecond) {
+		err := s.store.Pool().QueryRow(s.Context(), `select count(*) from pg_locks where not granted and database = (select oid from pg_database where datname = current_database())`).Scan(&got)
+		if err != nil {
+			s.Fatal(err)
 		}
 	}
 }

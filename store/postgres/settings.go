@@ -373,16 +373,18 @@ func (s *Store) Heartbeat(ctx context.Context, holder presence.Holder) error {
 	if queues == nil {
 		queues = []string{}
 	}
-	return s.callAndCheck(ctx, "beat", func(ctx context.Context, knows int) (newer bool, err error) {
+	ctx, done := sign(ctx)
+	defer done()
+	return s.callAndCheck(ctx, "heartbeat", func(ctx context.Context, knows int) (newer bool, err error) {
 		said, err := list(ctx, s.pool, pgx.RowTo[bool], beatAndCheckSQL,
 			holder.ID, holder.Role, queues, holder.Slots, holder.Busy, holder.Version, conditions, s.tally != nil, knows)
 		return len(said) > 0 && said[0], err
 	})
 }
 
-// Leave removes a holder that ends, and releases its tasks.
+// Deregister removes a holder that ends, and releases its tasks.
 func (s *Store) Deregister(ctx context.Context, holderID string) error {
-	return s.call(ctx, "leave", func(ctx context.Context, _ bool) error {
+	return s.call(ctx, "deregister", func(ctx context.Context, _ bool) error {
 		return exec(ctx, s.pool, leaveSQL, holderID)
 	})
 }

@@ -20,7 +20,7 @@ var leadSaveSQL string
 //go:embed sql/lead_leave.sql
 var leadLeaveSQL string
 
-// ClaimAhead elects a holder for tasks, among all processes on the file. Only changes are written: once
+// Elect elects a holder for tasks, among all processes on the file. Only changes are written: once
 // per third of the lease for the leader, nothing for a standby.
 func (s *Store) Elect(ctx context.Context, holder string, tasks []string, lease time.Duration) (leads []string, err error) {
 	var changed []presence.Leader
@@ -69,7 +69,7 @@ func (s *Store) Elect(ctx context.Context, holder string, tasks []string, lease 
 	return leads, nil
 }
 
-// Leads lists the leader of each task.
+// Leaders lists the leader of each task.
 func (s *Store) Leaders(ctx context.Context) (out []presence.Leader, err error) {
 	err = s.read(ctx, "list leads", func(tx runner) error {
 		out, err = leadsOf(tx)

@@ -333,7 +333,7 @@ func (s *Store) Heartbeat(ctx context.Context, holder presence.Holder) error {
 	})
 }
 
-// Leave removes a holder that ends, and releases its tasks.
+// Deregister removes a holder that ends, and releases its tasks.
 func (s *Store) Deregister(ctx context.Context, holderID string) error {
 	return s.write(ctx, "leave", func(tx runner, _ bool) error {
 		if _, err := tx.exec(leadLeaveSQL, holderID); err != nil {
