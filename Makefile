@@ -1,8 +1,11 @@
 # The commands of this project; `make help` lists them. Programs that the checks need are built into
 # Go's own cache, outside this folder.
 
-TOOL   = go tool -modfile=tools/go.mod
+TOOL   = GOWORK=off go tool -modfile=tools/go.mod
 MODULE = github.com/sluice-queue/sluice
+# The library is one released module; its parts, the program and the engine of Temporal, are two more. go.work ties them.
+PARTS = cmd engine/temporal
+RELEASED = ./... $(PARTS:%=./%/...)
 # The race detector, in all that is Go by hand. SQLite is C that was translated, keeps its data where the
 # detector does not look, and is more than five times slower under it.
 RACE = -race -gcflags=modernc.org/...=-race=false
@@ -15,14 +18,14 @@ COVERING       = $(addprefix $(MODULE)/,dispatcher engine/local alert changes de
 # Packages whose tests are the command, simulated hours, or processes that are killed: all in them that runs beside each
 # other is under the race detector in the packages that it is made of, and with it they take three times as long. To run
 # them with it too: make race WITHOUT_RACE=
-WITHOUT_RACE = $(MODULE)/cli $(MODULE)/internal/sim $(MODULE)/internal/crashtest $(MODULE)/internal/faulttest $(MODULE)/store/storetest
+WITHOUT_RACE = $(addprefix $(MODULE)/,cmd/cli cmd/internal/sim cmd/internal/crashtest internal/faulttest store/storetest)
 # Those whose tests take longest begin first.
 LONGEST = ./store/postgres ./engine/temporal ./store/sqlite ./move ./upkeep ./dispatcher
 comma = ,
 empty =
 listed = $(subst $(empty) $(empty),$(comma),$(strip $(1)))
 SOAK = 10m
-# Modules of their own, users of the library. Each is tidied, linted and tested; one line adds one.
+# Modules that are not released, users of the library. Each is tidied, linted and tested; one line adds one.
 MODULES = \
 	apps/payments \
 	apps/workflows \
@@ -32,7 +35,7 @@ MODULES = \
 	deploy \
 	bench
 # The module of Temporal's server is only formatted: to lint it takes compiling the whole of Temporal once more.
-LINTED = . $(MODULES)
+LINTED = . $(PARTS) $(MODULES)
 FORMATTED = $(LINTED) tools/temporal
 # All that must hold, as steps of which STEPS run at a time. The longest come first, on a machine that has built nothing yet: while
 # IPFS is built and the linter runs, Temporal is built for the others.
@@ -62,7 +65,7 @@ test: ## Everything that must hold
 # steps of test: alone it finds or starts servers for itself.
 .PHONY: race
 race: ## The tests with the race detector, a soak, and the coverage of the stores
-	CGO_ENABLED=1 go test $(RACE) -vet=off -p=2 -shuffle=on -timeout=30m -coverpkg=$(call listed,$(COVERED_RACING)) -coverprofile=coverage.out $(LONGEST) $$(go list ./... | grep -vxF $(patsubst %,-e %,- $(WITHOUT_RACE)))
+	CGO_ENABLED=1 go test $(RACE) -vet=off -p=2 -shuffle=on -timeout=30m -coverpkg=$(call listed,$(COVERED_RACING)) -coverprofile=coverage.out $(LONGEST) $$(go list $(RELEASED) | grep -vxF $(patsubst %,-e %,- $(WITHOUT_RACE)))
 	go run ./internal/coverage -profile=coverage.out -least=85 $(COVERED_RACING)
 
 .PHONY: plain
@@ -99,7 +102,7 @@ SLOW_PACKAGES = crashtest$$|faulttest$$|internal/sim$$|internal/export$$
 SLOW_TESTS = ^TestScripts|^TestTroubles|^TestServe|^TestFunctionsObeyTheRules|^TestClaimsWalkInOrder|^TestFailover|^TestPoolerIsNoticed|^TestHealthFindsWhatIsWrong|^TestNoPlanHangsOnStatistics|^TestPlansOf
 .PHONY: quick
 quick: ## What to run after each change, in about a minute: most tests, once, without the race detector
-	go run ./internal/testbed go test -short -vet=off -p=3 -skip='$(SLOW_TESTS)' $$(go list ./... | grep -vE '$(SLOW_PACKAGES)')
+	go run ./internal/testbed go test -short -vet=off -p=3 -skip='$(SLOW_TESTS)' $$(go list $(RELEASED) | grep -vE '$(SLOW_PACKAGES)')
 
 # The linter is built once, and then run in each module: it takes one at a time.
 .PHONY: lint
@@ -111,12 +114,24 @@ lint: ## Format and lint, without changing anything
 fmt: ## Format the code
 	set -e; lint=$$($(TOOL) -n golangci-lint); for module in $(FORMATTED); do (cd $$module && $$lint fmt ./...); done
 
+# A part requires the other modules at a version that may not be released yet. To tidy it, Go is told where they are.
+REPLACED = -replace=$(MODULE)=$(CURDIR) -replace=$(MODULE)/engine/temporal=$(CURDIR)/engine/temporal
+UNREPLACED = -dropreplace=$(MODULE) -dropreplace=$(MODULE)/engine/temporal
 .PHONY: tidy
+tidy: export GOWORK = off
 tidy: ## Check that the module files say what the code needs
 	go mod verify
-	set -e; for module in $(FORMATTED) tools/rules; do (cd $$module && go mod tidy -diff); done
+	set -e; for module in $(filter-out $(PARTS),$(FORMATTED)) tools/rules; do (cd $$module && go mod tidy -diff); done
+	set -e; for module in $(PARTS); do (cd $$module; mods=$$(mktemp -d); trap 'rm -r $$mods' EXIT; cp go.mod go.sum $$mods; \
+		go mod edit $(REPLACED) $$mods/go.mod; go mod tidy -modfile=$$mods/go.mod -diff); done
 	cd tools/rules && go vet ./...
 	cd bench/riversqlite && go vet ./...
+
+.PHONY: mod
+mod: export GOWORK = off
+mod: ## Write the module files by what the code needs
+	set -e; for module in $(filter-out $(PARTS),$(FORMATTED)) tools/rules; do (cd $$module && go mod tidy); done
+	set -e; for module in $(PARTS); do (cd $$module; go mod edit $(REPLACED); go mod tidy; go mod edit $(UNREPLACED)); done
 
 .PHONY: cross
 cross: ## Check that the command compiles for other systems, without C
@@ -124,7 +139,7 @@ cross: ## Check that the command compiles for other systems, without C
 
 .PHONY: docs
 docs: ## Write the parts of the documents that are made from the code
-	go test . ./cli -run TestDocs -update
+	go test . ./cmd/metric ./cmd/internal/export ./cmd/cli -run TestDocs -update
 
 .PHONY: rules
 rules: ## Write the rules of package scrub that are made from those of gitleaks
@@ -159,10 +174,10 @@ deploy-test: test/deploy ## Check the image, the unit and the manifests, and sta
 # is left out, and says so.
 .PHONY: vuln
 vuln: ## Look for known vulnerabilities, where the data can be had
-	@out=$$($(TOOL) govulncheck -scan=module 2>&1); code=$$?; \
-	if [ $$code = 3 ]; then out=$$($(TOOL) govulncheck ./... 2>&1); code=$$?; fi; echo "$$out"; \
+	@look=$$($(TOOL) -n govulncheck) || exit; for module in . cmd/sluice engine/temporal; do cd $(CURDIR)/$$module; \
+	out=$$($$look -scan=module 2>&1); code=$$?; if [ $$code = 3 ]; then out=$$($$look ./... 2>&1); code=$$?; fi; echo "$$out"; \
 	case "$$code/$$out" in \
 	0/*) ;; \
-	1/*"fetching vulnerabilities"*) echo "vulnerabilities: NOT CHECKED, the data cannot be had here" ;; \
+	1/*"fetching vulnerabilities"*) echo "vulnerabilities of $$module: NOT CHECKED, the data cannot be had here" ;; \
 	*) exit $$code ;; \
-	esac
+	esac; done

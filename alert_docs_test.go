@@ -12,7 +12,6 @@ import (
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/internal/event"
-	"github.com/sluice-queue/sluice/internal/export"
 )
 
 // alertPresetsTable lists the presets: what holds for how long, how much it matters and where.
@@ -114,23 +113,4 @@ func TestGuidesPageOnAlertsAndNotOnALevel(t *testing.T) {
 			t.Errorf("the guide names a line %q, which nobody writes", name[1])
 		}
 	}
-}
-
-func alertMetricsTable() string {
-	var text strings.Builder
-	text.WriteString("| metric | of | unit | meaning | in Prometheus |\n| --- | --- | --- | --- | --- |\n")
-	for _, m := range alert.Metrics() {
-		of, differs := "the store", export.Differs(m.Name)
-		if m.OfQueue {
-			of = "a queue"
-		}
-		if m.Windowed {
-			of += ", over a window"
-		}
-		if differs == "" {
-			differs = "the same"
-		}
-		fmt.Fprintf(&text, "| `%s` | %s | %s | %s | %s |\n", m.Name, of, m.Unit, m.Meaning, differs)
-	}
-	return text.String()
 }

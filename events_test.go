@@ -29,13 +29,6 @@ func eventsTable() string {
 	return text.String()
 }
 
-func orNone(text string) string {
-	if text == "" {
-		return "–"
-	}
-	return text
-}
-
 func fieldsTable() string {
 	var text strings.Builder
 	text.WriteString("| field | meaning |\n| --- | --- |\n")

@@ -18,7 +18,7 @@ func TestUsersPayOnlyForWhatTheyImport(t *testing.T) {
 		"./engine/temporal": {"go.opentelemetry.io/", "github.com/jackc", "modernc.org/", "github.com/spf13", "santhosh-tekuri", "go.yaml.in/yaml/v4"},
 		"./alert":           {"github.com/jackc", "modernc.org/", "golang.org/", "go.yaml.in/", "temporal", "google.golang.org/"},
 		"./upkeep":          {"go.opentelemetry.io/", "github.com/jackc", "modernc.org/", "golang.org/", "go.yaml.in/", "temporal", "google.golang.org/"},
-		"./trace":           {"github.com/jackc", "github.com/spf13", "modernc.org/", "go.yaml.in/", "temporal", "google.golang.org/", "go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/exporters"},
+		"./cmd/trace":       {"github.com/jackc", "github.com/spf13", "modernc.org/", "go.yaml.in/", "temporal", "google.golang.org/", "go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/exporters"},
 		"./api":             {"go.opentelemetry.io/", "github.com/", "modernc.org/", "golang.org/", "go.yaml.in/", "temporal", "google.golang.org/"},
 		"./forward":         {"go.opentelemetry.io/", "github.com/jackc", "modernc.org/", "golang.org/", "go.yaml.in/", "temporal", "google.golang.org/"},
 		"./store/memory":    {"go.opentelemetry.io/", "github.com/jackc", "modernc.org/", "go.yaml.in/", "temporal", "google.golang.org/"},

@@ -31,7 +31,7 @@ func TestRetiredNamesStayAway(t *testing.T) {
 		patterns[regexp.MustCompile(pattern)] = instead
 	}
 	// These read or check texts with guillemets.
-	quoting := map[string]bool{"cli/docs_inline_test.go": true, "cli/docs_test.go": true, "english_test.go": true, "move/world_test.go": true}
+	quoting := map[string]bool{"cmd/cli/docs_inline_test.go": true, "cmd/cli/docs_test.go": true, "english_test.go": true, "move/world_test.go": true}
 	for _, suffix := range []string{".go", ".sql", ".md", ".txt"} {
 		for _, path := range sourceFiles(t, suffix) {
 			if path == "retired_test.go" || path == "CHANGELOG.md" || path == "docs/words.md" {

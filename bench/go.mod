@@ -40,6 +40,8 @@ require (
 	github.com/riverqueue/river/rivershared v0.51.0 // indirect
 	github.com/riverqueue/river/rivertype v0.51.0 // indirect
 	github.com/robfig/cron v1.2.0 // indirect
+	github.com/sluice-queue/sluice/cmd v0.0.0
+	github.com/sluice-queue/sluice/engine/temporal v0.0.0
 	github.com/stretchr/objx v0.5.3 // indirect
 	github.com/stretchr/testify v1.12.1 // indirect
 	github.com/tidwall/gjson v1.20.0 // indirect
@@ -62,4 +64,8 @@ require (
 	modernc.org/memory v1.12.1 // indirect
 )
 
-replace github.com/sluice-queue/sluice => ../
+replace github.com/sluice-queue/sluice => ..
+
+replace github.com/sluice-queue/sluice/cmd => ../cmd
+
+replace github.com/sluice-queue/sluice/engine/temporal => ../engine/temporal

@@ -2,7 +2,7 @@ module github.com/sluice-queue/sluice/compat
 
 go 1.26.0
 
-replace github.com/sluice-queue/sluice => ../
+replace github.com/sluice-queue/sluice => ..
 
 require (
 	entgo.io/ent v0.14.5
@@ -35,6 +35,7 @@ require (
 	github.com/tmthrgd/go-hex v0.0.0-20190904060850-447a3041c3bc // indirect
 	github.com/vmihailenco/msgpack/v5 v5.4.1 // indirect
 	github.com/vmihailenco/tagparser/v2 v2.0.0 // indirect
+	go.yaml.in/yaml/v3 v3.0.6 // indirect
 	golang.org/x/sync v0.23.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.42.0 // indirect

@@ -6,6 +6,7 @@ require (
 	github.com/moby/buildkit v0.24.0
 	github.com/moby/patternmatcher v0.6.0
 	github.com/sluice-queue/sluice v0.0.0
+	golang.org/x/mod v0.43.0
 	k8s.io/api v0.34.2
 	sigs.k8s.io/kustomize/api v0.20.1
 	sigs.k8s.io/kustomize/kyaml v0.20.1
@@ -61,4 +62,4 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.3.0 // indirect
 )
 
-replace github.com/sluice-queue/sluice => ../
+replace github.com/sluice-queue/sluice => ..

@@ -138,7 +138,10 @@ func TestContextHasWhatIsBuilt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := append(strings.Fields(string(out)), filepath.Join(here, "go.mod"), filepath.Join(here, "go.sum"))
+	files := strings.Fields(string(out))
+	for _, name := range []string{"go.work", "go.mod", "go.sum", "cmd/go.mod", "cmd/go.sum", "engine/temporal/go.mod", "engine/temporal/go.sum"} {
+		files = append(files, filepath.Join(here, name))
+	}
 	if len(files) < 100 {
 		t.Errorf("the program is made of %d files only", len(files))
 	}
@@ -151,7 +154,7 @@ func TestContextHasWhatIsBuilt(t *testing.T) {
 			t.Errorf("%s is not in the context: %v", name, err)
 		}
 	}
-	for _, name := range []string{"jobs.db", "cli/jobs.db-wal", "sluice.env", "deploy/systemd/pgpass", ".env", "sluice-demo/demo.db", "apps/payments/main.go"} {
+	for _, name := range []string{"jobs.db", "cmd/cli/jobs.db-wal", "sluice.env", "deploy/systemd/pgpass", ".env", "sluice-demo/demo.db", "apps/payments/main.go"} {
 		if ignored, err := matcher.MatchesOrParentMatches(name); err != nil || !ignored {
 			t.Errorf("%s would be in the context: %v", name, err)
 		}

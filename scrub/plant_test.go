@@ -27,7 +27,7 @@ func planted(r *rand.Rand) map[string]string {
 	}
 	all := lower + upper + digits
 	key := func(n int) string { return of(all, n-4) + of(digits, 2) + of(upper, 2) } // keys have some of each
-	top := "q" + of(lower, 1+r.IntN(3)) // no file name ends so: `client@v2.ts` is no address
+	top := "q" + of(lower, 1+r.IntN(3))                                              // no file name ends so: `client@v2.ts` is no address
 	return map[string]string{
 		"email":       of(lower, 1) + of(lower+digits+"._-", r.IntN(12)) + of(lower, 1) + "@" + of(lower, 3+r.IntN(9)) + "." + top,
 		"phone":       fmt.Sprintf("+%d %d %d", 1+r.IntN(98), 100+r.IntN(899), 100000+r.IntN(8999999)),

@@ -135,6 +135,7 @@ require (
 	github.com/russross/blackfriday/v2 v2.1.0 // indirect
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // indirect
 	github.com/shirou/gopsutil v3.21.4-0.20210419000835-c7a38de76ee5+incompatible // indirect
+	github.com/sluice-queue/sluice/cmd v0.0.0
 	github.com/spaolacci/murmur3 v1.1.0 // indirect
 	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1 // indirect
 	github.com/supranational/blst v0.3.16 // indirect
@@ -179,4 +180,8 @@ require (
 	modernc.org/sqlite v1.60.1 // indirect
 )
 
-replace github.com/sluice-queue/sluice => ../../
+replace github.com/sluice-queue/sluice => ../..
+
+replace github.com/sluice-queue/sluice/cmd => ../../cmd
+
+replace github.com/sluice-queue/sluice/engine/temporal => ../../engine/temporal

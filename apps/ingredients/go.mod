@@ -23,6 +23,7 @@ require (
 	github.com/prometheus/client_model v0.6.3 // indirect
 	github.com/prometheus/common v0.72.0 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
+	github.com/sluice-queue/sluice/cmd v0.0.0
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/otel v1.47.0 // indirect
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace v1.47.0 // indirect
@@ -43,3 +44,7 @@ require (
 )
 
 replace github.com/sluice-queue/sluice => ../..
+
+replace github.com/sluice-queue/sluice/cmd => ../../cmd
+
+replace github.com/sluice-queue/sluice/engine/temporal => ../../engine/temporal

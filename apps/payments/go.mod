@@ -43,6 +43,8 @@ require (
 	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	github.com/robfig/cron v1.2.0 // indirect
+	github.com/sluice-queue/sluice/cmd v0.0.0
+	github.com/sluice-queue/sluice/engine/temporal v0.0.0
 	github.com/stretchr/objx v0.5.3 // indirect
 	github.com/stretchr/testify v1.12.1 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
@@ -70,4 +72,8 @@ require (
 	modernc.org/sqlite v1.60.1 // indirect
 )
 
-replace github.com/sluice-queue/sluice => ../../
+replace github.com/sluice-queue/sluice => ../..
+
+replace github.com/sluice-queue/sluice/cmd => ../../cmd
+
+replace github.com/sluice-queue/sluice/engine/temporal => ../../engine/temporal

@@ -44,7 +44,7 @@ require (
 	modernc.org/sqlite v1.60.1 // indirect
 )
 
-replace github.com/sluice-queue/sluice => ../../
+replace github.com/sluice-queue/sluice => ../..
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
@@ -57,6 +57,8 @@ require (
 	github.com/prometheus/client_model v0.6.3 // indirect
 	github.com/prometheus/common v0.72.0 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
+	github.com/sluice-queue/sluice/cmd v0.0.0
+	github.com/sluice-queue/sluice/engine/temporal v0.0.0
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/otel v1.47.0 // indirect
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace v1.47.0 // indirect
@@ -67,3 +69,7 @@ require (
 	go.opentelemetry.io/otel/trace v1.47.0 // indirect
 	go.opentelemetry.io/proto/otlp v1.11.1
 )
+
+replace github.com/sluice-queue/sluice/cmd => ../../cmd
+
+replace github.com/sluice-queue/sluice/engine/temporal => ../../engine/temporal

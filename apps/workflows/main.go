@@ -16,12 +16,12 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/sluice-queue/sluice/apps/monitor"
-	"github.com/sluice-queue/sluice/apps/monitor/otlp"
 	"github.com/sluice-queue/sluice/apps/workflows/api"
 	"github.com/sluice-queue/sluice/apps/workflows/demo"
 	"github.com/sluice-queue/sluice/apps/workflows/records"
 	"github.com/sluice-queue/sluice/apps/workflows/service"
+	"github.com/sluice-queue/sluice/cmd/monitor"
+	"github.com/sluice-queue/sluice/cmd/monitor/otlp"
 )
 
 const usage = `usage:

@@ -13,8 +13,8 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/bench/stat"
+	"github.com/sluice-queue/sluice/cmd/metric"
 	"github.com/sluice-queue/sluice/forecast"
-	"github.com/sluice-queue/sluice/metric"
 	"github.com/sluice-queue/sluice/observe"
 )
 

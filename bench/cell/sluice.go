@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/metric"
+	"github.com/sluice-queue/sluice/cmd/metric"
 	"github.com/sluice-queue/sluice/observe"
 	"github.com/sluice-queue/sluice/store/postgres"
 	"github.com/sluice-queue/sluice/store/sqlite"

@@ -5,7 +5,7 @@ import (
 	"os"
 	_ "time/tzdata" // settings may name time zones, and not every machine has them
 
-	"github.com/sluice-queue/sluice/cli"
+	"github.com/sluice-queue/sluice/cmd/cli"
 )
 
 func main() { os.Exit(cli.Main(os.Args[1:])) }

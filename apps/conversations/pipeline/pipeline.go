@@ -19,7 +19,7 @@ import (
 	"github.com/sluice-queue/sluice/apps/conversations/records"
 	"github.com/sluice-queue/sluice/apps/conversations/stages"
 	"github.com/sluice-queue/sluice/apps/conversations/upload"
-	"github.com/sluice-queue/sluice/apps/monitor"
+	"github.com/sluice-queue/sluice/cmd/monitor"
 	"github.com/sluice-queue/sluice/upkeep"
 	"github.com/sluice-queue/sluice/worker"
 )

@@ -15,8 +15,8 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/apps/ingredients/kitchen"
-	"github.com/sluice-queue/sluice/apps/monitor"
-	"github.com/sluice-queue/sluice/apps/monitor/otlp"
+	"github.com/sluice-queue/sluice/cmd/monitor"
+	"github.com/sluice-queue/sluice/cmd/monitor/otlp"
 	"github.com/sluice-queue/sluice/store/postgres"
 	"github.com/sluice-queue/sluice/worker"
 )

@@ -16,12 +16,12 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/cmd/trace"
 	"github.com/sluice-queue/sluice/dispatcher"
 	"github.com/sluice-queue/sluice/engine"
 	adapter "github.com/sluice-queue/sluice/engine/temporal"
 	"github.com/sluice-queue/sluice/observe"
 	"github.com/sluice-queue/sluice/store/memory"
-	"github.com/sluice-queue/sluice/trace"
 	"github.com/sluice-queue/sluice/upkeep"
 )
 

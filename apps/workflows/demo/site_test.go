@@ -11,9 +11,9 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/apps/monitor"
 	"github.com/sluice-queue/sluice/apps/workflows/records"
 	"github.com/sluice-queue/sluice/apps/workflows/service"
+	"github.com/sluice-queue/sluice/cmd/monitor"
 	"github.com/sluice-queue/sluice/internal/temporaltest"
 )
 

@@ -13,9 +13,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/apps/monitor"
-	"github.com/sluice-queue/sluice/apps/monitor/otlp"
 	"github.com/sluice-queue/sluice/apps/workflows/records"
+	"github.com/sluice-queue/sluice/cmd/monitor"
+	"github.com/sluice-queue/sluice/cmd/monitor/otlp"
 )
 
 // receiver is a server that takes spans as OpenTelemetry sends them.

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/apps/monitor"
+	"github.com/sluice-queue/sluice/cmd/monitor"
 	"github.com/sluice-queue/sluice/store/postgres"
 	"github.com/sluice-queue/sluice/store/sqlite"
 )

@@ -16,9 +16,9 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/api"
-	"github.com/sluice-queue/sluice/apps/monitor"
 	"github.com/sluice-queue/sluice/apps/workflows/interpreter"
 	"github.com/sluice-queue/sluice/apps/workflows/records"
+	"github.com/sluice-queue/sluice/cmd/monitor"
 	"github.com/sluice-queue/sluice/dispatcher"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/engine/temporal"

@@ -1,0 +1,340 @@
+package cli_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/changes"
+	"github.com/sluice-queue/sluice/cmd/cli"
+	"github.com/sluice-queue/sluice/deadletter"
+	"github.com/sluice-queue/sluice/engine"
+	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/operation"
+	"github.com/sluice-queue/sluice/presence"
+	"github.com/sluice-queue/sluice/search"
+	"github.com/sluice-queue/sluice/upkeep"
+	"github.com/sluice-queue/sluice/worker"
+)
+
+// docMark says why TestDocsRun leaves lines of documents to others.
+type docMark struct {
+	path, line string // parts of the document's path and of the line
+	file, test string // the file with the test that runs it, and what that says; empty: nothing runs it
+	why        string
+}
+
+// maxLeft is how many lines no test may run.
+const maxLeft = 8
+
+// docMarks are looked at in their order.
+var docMarks = []docMark{
+	{line: "go run ./cmd/sluice demo", file: "testdata/script/demo.txt", test: "sluice demo", why: "20,000 payments take half a minute; the script posts fewer"},
+	{line: "sluice demo", file: "testdata/script/demo.txt", test: "sluice demo", why: "the same"},
+	{line: "sluice sim --scenario payments-16h", file: "../internal/sim/sim_test.go", test: `shipped(t, "payments-16h")`, why: "half a million jobs; the test plays a twentieth"},
+	{line: "sluice sim -f mine.yaml", file: "testdata/script/sim.txt", test: "sluice sim -f mine.yaml", why: "the same, from a file"},
+	{line: "sluice top", file: "../internal/top/top_test.go", test: "TestRunShowsTheScreenUntilThePersonLeaves", why: "needs a terminal"},
+	{line: "sluice move --from sqlite:jobs.db --reopen", file: "testdata/script/move.txt", test: "--reopen", why: "needs a move that was broken off"},
+	{path: "guide/start.md", line: "go ", file: "../../guide_test.go", test: "TestFirstProgramOfTheGuideRuns", why: "asks a server for modules; the test takes this folder"},
+	{line: "go -C apps/payments run . demo", file: "../../apps/payments/demo/demo_test.go", test: "TestDemoHolds", why: "takes minutes; the test runs a small one"},
+	{line: "go -C apps/workflows run . demo", file: "../../apps/workflows/demo/demo_test.go", test: "TestDemo", why: "takes minutes; the test runs a small one"},
+	{line: "go -C apps/conversations run . demo", file: "../../apps/conversations/main_test.go", test: "TestDemoHolds", why: "takes minutes; the test runs a small one"},
+	{line: "go -C apps/ingredients run . demo", file: "../../apps/ingredients/demo/demo_test.go", test: "TestDemoHolds", why: "takes minutes; the test runs a small one"},
+	{line: "go -C apps/conversations build", why: "a chain is linked into it, which takes 12 s"},
+	{line: "go -C apps/conversations run . bench", why: "takes a minute, and no test measures time; the demo's test shows that hooks exit with 0 and lose no event, the hook's that they keep the order"},
+	{line: "-kafka localhost:9092", file: "../../apps/payments/kafka/kafka_test.go", test: "kfake", why: "needs a broker"},
+	{line: "curl localhost:8080/metrics", why: "asks the same process"},
+	{path: "deploy/", line: "kubectl ", why: "needs a cluster"},
+	{path: "guide/temporal.md", line: "sluice serve --engine", why: "needs a cluster with certificates"},
+	{path: "guide/temporal.md", line: "sluice engine check billing.eu", why: "needs a cluster with TLS"},
+}
+
+// docExits are the exit codes of lines that may have another than 0.
+var docExits = map[string][]int{
+	`^sluice (doctor|alerts test|engine check)`: {0, 7}, // they say by it what they found
+	`requeue --undo -`:                          {4, 6}, // nobody has requeued the jobs of the reader's store, or not all
+}
+
+// docFiles are in the reader's folder.
+var docFiles = map[string]string{
+	"send-mail":           "#!/bin/sh\ncat\n",
+	"generate-report":     "#!/bin/sh\necho '{\"of\":\"may\"}'\n",
+	"report.json":         `{"of":"may"}`,
+	"payment.schema.json": `{"type":"object"}`,
+	"wave.jsonl":          `{"payload":{"cents":1},"delay":"10m"}` + "\n",
+	"ready.jsonl":         `{"payload":{"cents":1},"delay":"10m","key":"ready-1"}` + "\n",
+	"payments.json":       `[{"id":"p2","payer":"ada","payee":"bob","cents":1200,"currency":"EUR","due_at":"2096-12-24T16:00:00Z"}]`,
+	"payments.ndjson":     `{"id":"p3","payer":"ada","payee":"bob","cents":1200,"currency":"EUR","due_at":"2096-12-24T16:00:00Z"}` + "\n",
+	"secret":              "a long secret of webhooks",
+	"eu.key":              "key",
+}
+
+// preparedStore makes a SQLite file in which every command finds something, and gives its path.
+func preparedStore(t *testing.T) string {
+	t.Helper()
+	r := &docRun{scene: &scene{T: t, logger: slog.New(slog.DiscardHandler), db: "sqlite:" + filepath.Join(t.TempDir(), "prepared.db")}}
+	r.open()
+	for _, line := range []string{
+		"settings set payments lease=1m max_attempts=3",
+		"settings set payments lease=2m",
+		"settings set mail lease=1m",
+		"settings set reports lease=1m",
+		"settings set events lease=1m",
+		"settings set uploads lease=1m",
+		"settings set imports lease=1m",
+		"settings set resize lease=1m",
+		"settings set mail.old lease=1m",
+		"settings set payment engine=temporal run_type=PaymentExec run_task_queue=payment-exec run_timeout=1h",
+		"tiers preset",
+		"tiers add TIER",
+		"tenants set acme --tier PRO",
+		"tenants set TENANT --tier PRO",
+		"alerts set dead-letters threshold=100",
+		"alerts set dead-letters threshold=100 --queue mail",
+		"enqueue payments {} --tenant acme --delay 2h",
+		"enqueue mail {} --tenant acme --delay 2h --label kind=welcome",
+	} {
+		if printed, code := cli.Run(t.Context(), append([]string{"--db", r.db, "--reason", "prepared", "-q"}, strings.Fields(line)...)...); code != 0 {
+			t.Fatalf("%s: %d\n%s", line, code, printed)
+		}
+	}
+	for range 3 {
+		r.job("payments", sluice.StateDead)
+	}
+	r.job("payments", sluice.StateCancelled)
+	r.job("payment", sluice.StateUncertain)
+	end := r.serve()
+	r.until("the audit is sealed", func() bool {
+		_, code := cli.Run(t.Context(), "audit", "head", "--db", r.db)
+		return code == 0
+	})
+	end()
+	r.ok(r.store.Close())
+	return strings.TrimPrefix(r.db, "sqlite:")
+}
+
+// job makes a job that is in a state.
+func (r *docRun) job(queue string, state sluice.State) sluice.ID {
+	r.Helper()
+	tenant := "acme"
+	if strings.HasPrefix(queue, "fresh-") {
+		tenant = "" // others may be paused by now
+	}
+	receipt, err := r.client.Enqueue(r.Context(), sluice.NewJob{Queue: queue, Payload: json.RawMessage(`{"cents":100}`), EnqueueOptions: sluice.EnqueueOptions{
+		Tenant: tenant, Priority: 1, DueAt: time.Now().Add(-time.Hour), Labels: map[string]string{"batch": "7"},
+	}})
+	r.ok(err)
+	switch state {
+	case sluice.StateQueued:
+		return receipt.ID
+	case sluice.StateCancelled:
+		r.ok(r.client.Cancel(r.Context(), []sluice.ID{receipt.ID}, troubler))
+		return receipt.ID
+	}
+	request := sluice.ClaimRequest{Queue: queue, Limit: 1, Holder: presence.NewID(), Lease: time.Minute, Token: sluice.NewToken()}
+	if state != sluice.StateDead {
+		request.Engine = "temporal"
+	}
+	claimed, err := r.store.Claim(r.Context(), request)
+	r.ok(err)
+	if len(claimed.Jobs) != 1 || claimed.Jobs[0].ID != receipt.ID {
+		r.Fatalf("claimed %d jobs of %s", len(claimed.Jobs), queue)
+	}
+	settle := sluice.Settlement{ID: receipt.ID, Token: request.Token, Holder: request.Holder, Event: sluice.EventBury, Error: "connection refused"}
+	if request.Engine != "" {
+		settle.Event, settle.Ref = sluice.EventDispatch, "run-"+receipt.ID.String()
+		errs, err := engine.Given(r.store).RecordIntent(r.Context(), []engine.Intent{{ID: receipt.ID, Token: request.Token, Ref: settle.Ref, Engine: request.Engine, Lease: time.Minute}})
+		r.ok(err)
+		r.ok(errs[0])
+	}
+	if state == sluice.StateUncertain {
+		settle.Event, settle.Error = sluice.EventDoubt, "the engine has the run no more"
+	}
+	errs, err := r.store.Settle(r.Context(), []sluice.Settlement{settle})
+	r.ok(err)
+	r.ok(errs[0])
+	return receipt.ID
+}
+
+// operation begins an operation, and brings it to a state.
+func (r *docRun) operation(state operation.State) sluice.ID {
+	r.Helper()
+	o, err := operation.Start(r.Context(), r.store, operation.Operation{Kind: operation.KindCancel, Query: search.Query{Queue: "nothing"}}, troubler)
+	r.ok(err)
+	if state == operation.StatePaused {
+		_, err = operation.Pause(r.Context(), r.store, o.ID, troubler)
+		r.ok(err)
+	}
+	for state == operation.StateDone && !o.State.Ended() {
+		o, _, err = operation.CarryOut(r.Context(), r.store, o, "ada")
+		r.ok(err)
+	}
+	return o.ID
+}
+
+// example matches the ids of examples.
+var example = regexp.MustCompile(`01a1fb72(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\bJOB\b`)
+
+// ids says of which thing each command wants the id. The first that matches counts.
+var ids = []struct {
+	line string
+	make func(*docRun) sluice.ID
+}{
+	{`^sluice operations (watch|get)`, func(r *docRun) sluice.ID { return r.operation(operation.StateDone) }},
+	{`^sluice operations resume`, func(r *docRun) sluice.ID { return r.operation(operation.StatePaused) }},
+	{`^sluice operations`, func(r *docRun) sluice.ID { return r.operation(operation.StateRunning) }},
+	{`^sluice alerts unsilence`, func(r *docRun) sluice.ID {
+		silence, err := alert.StartSilence(r.Context(), r.store, alert.Silence{Rule: "unserved", During: time.Hour}, troubler)
+		r.ok(err)
+		return silence.ID
+	}},
+	{`^sluice ask-engine`, func(r *docRun) sluice.ID { return r.job(r.fresh("temporal"), sluice.StateDispatched) }},
+	{`^sluice runs terminate`, func(r *docRun) sluice.ID { // its run outlives it
+		id := r.job(r.fresh("temporal"), sluice.StateDispatched)
+		r.ok(r.client.Cancel(r.Context(), []sluice.ID{id}, troubler))
+		return id
+	}},
+	{`^sluice resolve`, func(r *docRun) sluice.ID { return r.job(r.fresh("temporal"), sluice.StateUncertain) }},
+	{`^sluice (dead|requeue|retry|job) `, func(r *docRun) sluice.ID { return r.job(r.fresh(""), sluice.StateDead) }},
+	{``, func(r *docRun) sluice.ID { return r.job(r.fresh(""), sluice.StateQueued) }},
+}
+
+// fresh gives a queue that no line has paused or limited.
+func (r *docRun) fresh(engine string) string {
+	name := "fresh-" + sluice.NewID().String()
+	r.queue(name, func(s *sluice.Settings) {
+		s.Engine = engine
+		if engine != "" {
+			s.RunType, s.RunTaskQueue = "PaymentExec", "payment-exec"
+		}
+	})
+	return name
+}
+
+// given prepares what a line needs, and puts what is there in place of its examples.
+func (r *docRun) given(line string) (text string, ended func()) {
+	r.Helper()
+	line = example.ReplaceAllStringFunc(line, func(string) string {
+		for _, id := range ids {
+			if regexp.MustCompile(id.line).MatchString(line) {
+				return id.make(r).String()
+			}
+		}
+		return ""
+	})
+	line = strings.ReplaceAll(line, "9ac1f00d", deadletter.Fingerprint("payments", "connection refused"))
+	for _, need := range docNeeds {
+		if regexp.MustCompile(need.line).MatchString(line) {
+			line = need.give(r, line)
+		}
+	}
+	if waiting.MatchString(line) && !strings.Contains(line, "--dry-run") {
+		return line, r.serve()
+	}
+	return line, func() {}
+}
+
+// waiting matches commands that wait for upkeep, or for a worker.
+var waiting = regexp.MustCompile(`^sluice (dead|requeue|cancel|reschedule) .*--(rate|canary)|^sluice dead redrive`)
+
+// serve runs upkeep and a worker, and gives what ends them.
+func (r *docRun) serve() (end func()) {
+	ctx, cancel := context.WithCancel(r.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		_ = upkeep.New(r.store, upkeep.Options{Interval: 50 * time.Millisecond, Logger: r.logger}).Run(ctx)
+	})
+	running.Go(func() {
+		w := worker.New(r.store, worker.Options{Poll: 50 * time.Millisecond, Logger: r.logger})
+		worker.Handle(w, sluice.QueueOf[json.RawMessage]("payments"), nothing, worker.QueueOptions{})
+		_ = w.Run(ctx)
+	})
+	return func() { cancel(); running.Wait() }
+}
+
+// docNeeds are what lines need beside ids.
+var docNeeds = []struct {
+	line string
+	give func(r *docRun, line string) string
+}{
+	{`^sluice settings unplan`, func(r *docRun, line string) string {
+		queue, err := changes.Schedule(r.Context(), r.client, "payments", changes.Window{From: "16:00", To: "18:00", Zone: "UTC"}, map[string]string{"rate": "200/s"}, troubler)
+		r.ok(err)
+		return strings.Replace(line, " 7 ", fmt.Sprintf(" %d ", queue.Version), 1)
+	}},
+	{`^sluice audit verify --head`, func(r *docRun, line string) string {
+		head, code := cli.Run(r.Context(), "audit", "head", "--db", r.db, "-q")
+		if code != 0 {
+			r.Fatal(head)
+		}
+		return regexp.MustCompile(`--head \S+`).ReplaceAllString(line, "--head "+strings.TrimSpace(head))
+	}},
+	{`^sluice (dead|requeue --all)`, func(r *docRun, line string) string {
+		r.job("payments", sluice.StateDead)
+		r.job("payments", sluice.StateDead)
+		return line
+	}},
+	{`^sluice move`, func(r *docRun, line string) string {
+		store, err := os.ReadFile(r.prepared)
+		r.ok(err)
+		r.ok(os.WriteFile(filepath.Join(r.folder, "jobs.db"), store, 0o600))
+		return regexp.MustCompile(`--to \S+`).ReplaceAllString(line, "--to '"+pgtest.NewDatabase(r.T)+"'")
+	}},
+	{`^go -C apps/\w+ run \. `, func(r *docRun, line string) string {
+		command := regexp.MustCompile(`^go -C (apps/\w+) run \. (\w+)`).FindStringSubmatch(line)
+		r.place(command[1], func() string { // once for all lines
+			out, err := exec.CommandContext(r.Context(), "go", "-C", "../../"+command[1], "build", "-o", filepath.Join(r.folder, "app"), ".").CombinedOutput()
+			if err != nil {
+				r.Fatalf("%v\n%s", err, out)
+			}
+			return "app"
+		})
+		address := map[string]string{"apps/payments serve": "127.0.0.1:8080", "apps/workflows serve": "127.0.0.1:8086"}[command[1]+" "+command[2]]
+		run := "./app " + command[2]
+		if address != "" {
+			run += " -temporal " + r.engineAddress("") + " -listen " + r.here(address)
+		}
+		return strings.Replace(line, command[0], run, 1)
+	}},
+	{`^curl `, func(r *docRun, line string) string {
+		return strings.Replace(strings.Replace(line, "curl ", "curl -sS --fail-with-body ", 1), "/ID", "/"+r.places["ID"], 1)
+	}},
+	{`^sluice serve`, func(r *docRun, line string) string {
+		return line + " --listen " + r.here("127.0.0.1:7400")
+	}},
+	{`^sluice probe`, func(r *docRun, line string) string {
+		if len(r.background) == 0 {
+			r.startLasting("sluice serve --listen " + r.here("127.0.0.1:7400"))
+		}
+		if strings.Contains(line, "--url") {
+			return line
+		}
+		return line + " --url http://" + r.here("127.0.0.1:7400")
+	}},
+	{`^sluice (ask-engine|engine|dispatch)`, func(r *docRun, line string) string {
+		if strings.Contains(line, "--temporal") || strings.Contains(line, "--engine") {
+			return line
+		}
+		return line + " --temporal " + r.engineAddress("")
+	}},
+}
+
+// newReceiver is a server that takes what webhooks are told, and gives its address.
+func newReceiver(t *testing.T) string {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	t.Cleanup(server.Close)
+	return server.URL
+}

@@ -1,0 +1,269 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/cmd/internal/draw"
+	"github.com/sluice-queue/sluice/engine"
+	"github.com/sluice-queue/sluice/presence"
+	"github.com/sluice-queue/sluice/upkeep"
+)
+
+func (a *app) engineCommand() *cobra.Command {
+	command := group(&cobra.Command{
+		Use: "engine", Short: "Check engines and reconcile runs of jobs", Example: "  sluice engine check payment\n  sluice engine reconcile payment --dry-run",
+	})
+	command.AddCommand(a.engineCheckCommand(), a.engineReconcileCommand())
+	return command
+}
+
+// engineCheck is the result of checking a queue's engine.
+type engineCheck struct {
+	Queue     string        `json:"queue"`
+	Engine    string        `json:"engine"`
+	Namespace string        `json:"namespace"`
+	Type      string        `json:"type"`
+	TaskQueue string        `json:"task_queue"`
+	Report    engine.Report `json:"report"`
+	Faults    []string      `json:"faults"`
+}
+
+func (a *app) engineCheckCommand() *cobra.Command {
+	var engine engineFlags
+	var start bool
+	command := &cobra.Command{
+		Use:   "check [QUEUE…]",
+		Short: "Check whether the engine can run the jobs of queues",
+		Long: `Asks the engine for its version, each queue's namespace and retention of ended runs, and whether
+workers wait at the task queue. To test both permissions, --start starts a run due in an hour,
+which no worker gets, and terminates it.`,
+		Example: "  sluice engine check payment\n  sluice engine check --temporal 127.0.0.1:7233",
+		Args:    arguments(0, math.MaxInt),
+		RunE: func(command *cobra.Command, queues []string) error {
+			engines, done, err := engine.open(false, slog.New(slog.DiscardHandler))
+			if err != nil {
+				return err
+			}
+			defer done()
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+				checked, err := a.enginesChecked(ctx, store, engines, queues, start)
+				if err != nil {
+					return err
+				}
+				return a.printChecked(checked)
+			})
+		},
+	}
+	engine.addTo(command.Flags())
+	command.Flags().BoolVar(&start, "start", false, "start a run and terminate it")
+	return command
+}
+
+func (a *app) enginesChecked(ctx context.Context, store sluice.Store, engines map[string]engine.Engine, queues []string, start bool) ([]engineCheck, error) {
+	chosen, err := chosenQueues(ctx, store, queues)
+	if err != nil {
+		return nil, err
+	}
+	var checked []engineCheck
+	for _, q := range chosen {
+		runner := engines[q.Settings.Engine]
+		unknown := &engine.UnknownError{Queue: q.Name, Engine: q.Settings.Engine}
+		switch {
+		case runner != nil:
+			checked = append(checked, checkedEngine(ctx, runner, q, start))
+		case len(queues) > 0:
+			return nil, fmt.Errorf("check queue %q: %w", q.Name, unknown)
+		case q.Settings.Engine != "":
+			a.note("%s: not asked: %s; add %s", q.Name, unknown, presence.EngineFlag(q.Settings.Engine))
+		}
+	}
+	return checked, nil
+}
+
+// chosenQueues returns the named queues, or all.
+func chosenQueues(ctx context.Context, store sluice.Store, names []string) ([]sluice.Queue, error) {
+	all, err := store.Queues(ctx, sluice.QueueFilter{Names: names})
+	if err != nil || len(names) == 0 {
+		return all, err
+	}
+	byName := make(map[string]sluice.Queue, len(all))
+	for _, q := range all {
+		byName[q.Name] = q
+	}
+	chosen := make([]sluice.Queue, len(names))
+	for i, name := range names {
+		q, known := byName[name]
+		if !known {
+			return nil, fmt.Errorf("queue %q: %w", name, sluice.ErrNotFound)
+		}
+		chosen[i] = q
+	}
+	return chosen, nil
+}
+
+func checkedEngine(ctx context.Context, runner engine.Engine, q sluice.Queue, start bool) engineCheck {
+	target := engine.TargetOf(q.Name, q.Settings)
+	out := engineCheck{Queue: q.Name, Engine: q.Settings.Engine, Namespace: target.Namespace, Type: target.Type, TaskQueue: target.TaskQueue, Faults: []string{}}
+	report, err := runner.Check(ctx, target)
+	if err != nil {
+		out.Faults = append(out.Faults, err.Error())
+		return out
+	}
+	out.Report = report
+	if report.Pollers == 0 {
+		out.Faults = append(out.Faults, "no worker waits at the task queue: runs would be started and go nowhere")
+	}
+	if err := engine.CheckFollowing(q.Settings, report); err != nil {
+		out.Faults = append(out.Faults, err.Error())
+	}
+	if start {
+		out.Faults = append(out.Faults, triedRun(ctx, runner, target)...)
+	}
+	return out
+}
+
+// triedRun starts a run and ends it.
+func triedRun(ctx context.Context, runner engine.Engine, target engine.Target) []string {
+	run := engine.Run{Job: sluice.NewID(), Generation: 1, Attempt: 1, Payload: []byte("{}"), Delay: time.Hour}
+	run.Ref = "sluice-check-" + run.Job.String()
+	if err := runner.Start(ctx, target, []engine.Run{run})[0]; err != nil {
+		return []string{"a run could not be started: " + err.Error()}
+	}
+	end := runner.Cancel
+	if byForce, can := runner.(engine.Terminator); can { // a run that is only cancelled would begin for that
+		end = byForce.Terminate
+	}
+	if err := end(ctx, target, []string{run.Ref}, "it was started to check the engine")[0]; err != nil {
+		return []string{"run " + run.Ref + " was started and could not be ended: " + err.Error()}
+	}
+	return nil
+}
+
+func (a *app) printChecked(checked []engineCheck) error {
+	faults := 0
+	for _, c := range checked {
+		faults += len(c.Faults)
+	}
+	err := printList(a, checked, func(c engineCheck) string { return c.Queue }, []column[engineCheck]{
+		{"QUEUE", func(c engineCheck) string { return c.Queue }, false},
+		{"ENGINE", func(c engineCheck) string { return c.Engine }, false},
+		{"TYPE", func(c engineCheck) string { return c.Type }, false},
+		{"TASK QUEUE", func(c engineCheck) string { return c.TaskQueue }, false},
+		{"VERSION", func(c engineCheck) string { return c.Report.Version }, false},
+		{"KEEPS RUNS", func(c engineCheck) string { return draw.Duration(c.Report.Retention) }, true},
+		{"WORKERS", func(c engineCheck) string { return fmt.Sprint(c.Report.Pollers) }, true},
+	})
+	if err != nil || faults == 0 {
+		return err
+	}
+	for _, c := range checked {
+		for _, fault := range c.Faults {
+			a.note("%s: %s", c.Queue, fault)
+		}
+	}
+	return silentExit(exitCheckFailed)
+}
+
+func (a *app) engineReconcileCommand() *cobra.Command {
+	var engine engineFlags
+	var dryRun bool
+	command := &cobra.Command{
+		Use:   "reconcile QUEUE",
+		Short: "Ask the engine for all runs of a queue, and settle its jobs",
+		Long: `Asks about every job dispatched or claimed for an engine, and does what upkeep would do in time.
+Jobs of ended runs are completed, retried or buried; claims of dead dispatchers are dispatched or
+handed back. --dry-run only lists them.`,
+		Example: "  sluice engine reconcile payment --dry-run\n  sluice engine reconcile payment",
+		Args:    arguments(1, 1),
+		RunE: func(command *cobra.Command, args []string) error {
+			return a.reconcile(command.Context(), engine, upkeep.Reconciliation{Queue: args[0], DryRun: dryRun})
+		},
+	}
+	engine.addTo(command.Flags())
+	command.Flags().BoolVar(&dryRun, "dry-run", false, "change nothing")
+	return command
+}
+
+func (a *app) reconcile(ctx context.Context, engine engineFlags, what upkeep.Reconciliation) error {
+	engines, done, err := engine.open(false, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer done()
+	return a.withClient(ctx, func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+		var rows []upkeep.Judged
+		err := upkeep.New(store, upkeep.Options{Engines: engines}).Reconcile(ctx, what, func(j upkeep.Judged) error {
+			rows = append(rows, j)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		return a.printJudged(rows)
+	})
+}
+
+func (a *app) printJudged(rows []upkeep.Judged) error {
+	return printList(a, rows, func(j upkeep.Judged) string { return j.Job.ID.String() }, []column[upkeep.Judged]{
+		{"ID", func(j upkeep.Judged) string { return j.Job.ID.String() }, false},
+		{"STATE", func(j upkeep.Judged) string { return string(j.Job.State) }, false},
+		{"RUN", func(j upkeep.Judged) string { return j.Run.Ref }, false},
+		{"IN THE ENGINE", func(j upkeep.Judged) string { return string(j.Run.State) }, false},
+		{"SO", func(j upkeep.Judged) string { return string(j.Event) }, false},
+		{"BECAUSE", func(j upkeep.Judged) string { return j.Reason }, false},
+	})
+}
+
+func (a *app) askEngineCommand() *cobra.Command {
+	var engine engineFlags
+	command := &cobra.Command{
+		Use:     "ask-engine ID",
+		Short:   "Ask the engine about the run of a job",
+		Example: "  sluice ask-engine 01a1fb72-1dea-7abc-8fc6-99e4817522bb",
+		Args:    arguments(1, 1),
+		RunE: func(command *cobra.Command, args []string) error {
+			engines, done, err := engine.open(false, slog.New(slog.DiscardHandler))
+			if err != nil {
+				return err
+			}
+			defer done()
+			id, err := sluice.ParseID(args[0])
+			if err != nil {
+				return err
+			}
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, client *sluice.Client) error {
+				job, err := client.Job(ctx, id)
+				if err != nil {
+					return fmt.Errorf("job %s: %w", id, err)
+				}
+				run, err := upkeep.New(store, upkeep.Options{Engines: engines}).Ask(ctx, job)
+				if err != nil {
+					return err
+				}
+				return a.printOne(run, func() error { return a.printRun(job, run) })
+			})
+		},
+	}
+	engine.addTo(command.Flags())
+	return command
+}
+
+func (a *app) printRun(job sluice.Job, run engine.Outcome) error {
+	_, err := fmt.Fprintf(a.stdout, "job %s is %s; its run %s is %s in the engine\n", job.ID, job.State, run.Ref, run.State)
+	for _, line := range []struct{ name, text string }{{"error", run.Error}, {"result", string(run.Result)}} {
+		if err == nil && line.text != "" {
+			_, err = fmt.Fprintf(a.stdout, "%s: %s\n", line.name, line.text)
+		}
+	}
+	if err == nil && !run.EndedAt.IsZero() {
+		_, err = fmt.Fprintf(a.stdout, "ended: %s\n", run.EndedAt.UTC().Format(time.RFC3339))
+	}
+	return err
+}

@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-queue/sluice/cmd/internal/draw"
+	"github.com/sluice-queue/sluice/move"
+)
+
+func (a *app) moveCommand() *cobra.Command {
+	var from, to string
+	var reopen bool
+	var options move.Options
+	command := &cobra.Command{
+		Use:   "move",
+		Short: "Move everything from one store to another, such as from SQLite to PostgreSQL",
+		Long: `Moves queues, settings, tenants, tiers, limits, jobs with all their data, history, keys, order,
+runs at engines, forecasts and the audit, then compares both stores. The target must be empty; its
+tables are created.
+
+From the start the source takes and hands out no jobs. Once nobody holds a job, the source never
+changes again; writers learn where it went. Claimed jobs get --wait to settle, else the source
+reopens as before. Nobody can open an incomplete target. Run a failed move again to continue it;
+--reopen gives it up.`,
+		Example: "  sluice move --from sqlite:jobs.db --to postgres://sluice@db.example.com/jobs\n  sluice move --from sqlite:jobs.db --to postgres://sluice@db.example.com/jobs --wait 5m\n  sluice move --from sqlite:jobs.db --reopen",
+		Args:    arguments(0, 0),
+		RunE: func(command *cobra.Command, _ []string) error {
+			a.takeFrom(from)
+			if _, err := parseAddress(a.db); err != nil {
+				return err
+			}
+			if reopen == (to != "") {
+				return usagef("give either --to or --reopen")
+			}
+			if reopen {
+				if err := move.Reopen(command.Context(), a.db); err != nil {
+					return err
+				}
+				a.note("open again; what its target has got is of no use, drop it")
+				return nil
+			}
+			if _, err := parseAddress(to); err != nil {
+				return err
+			}
+			return a.move(command.Context(), to, options)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&from, "from", "", "store to move (default: --db)")
+	flags.StringVar(&to, "to", "", "the empty target store")
+	flags.Var(newDuration(&options.Wait, 0), "wait", "how long to wait for claimed jobs")
+	flags.BoolVar(&reopen, "reopen", false, "give up a failed move: the source goes on as before")
+	return command
+}
+
+func (a *app) move(ctx context.Context, to string, options move.Options) error {
+	var shown *progress
+	doing := ""
+	options.Progress = func(p move.Progress) {
+		if p.Doing != doing {
+			if shown != nil {
+				shown.leave()
+			}
+			doing, shown = p.Doing, a.newProgress(p.Doing, int(p.Of))
+		}
+		if p.Doing == "waiting" {
+			shown.set(int(p.Claimed), "jobs are claimed")
+			return
+		}
+		shown.set(int(p.Rows), p.Table)
+	}
+	report, err := move.Run(ctx, a.db, to, options)
+	if shown != nil {
+		shown.leave()
+	}
+	if err != nil {
+		return moveError(err)
+	}
+	return a.printOne(report, func() error {
+		if report.Already {
+			_, err := fmt.Fprintf(a.stdout, "moved to %s before; nothing is left to do\n", redactURL(to))
+			return err
+		}
+		var kinds []string
+		for _, t := range report.Tables {
+			if t.Rows > 0 {
+				kinds = append(kinds, fmt.Sprintf("%s %s", draw.Count(int(t.Rows)), t.Name))
+			}
+		}
+		_, err := fmt.Fprintf(a.stdout, "moved to %s in %s, and compared: %s\n", redactURL(to), report.Took.Round(time.Millisecond), strings.Join(kinds, ", "))
+		return err
+	})
+}
+
+func moveError(err error) error {
+	var busy *move.BusyError
+	if errors.As(err, &busy) {
+		return codedError{err, exitRefused, "nothing was changed; stop what claims jobs, or add --wait 5m"}
+	}
+	return err
+}

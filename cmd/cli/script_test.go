@@ -1,0 +1,229 @@
+package cli_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/sluice-queue/sluice/cmd/cli"
+	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/store/postgres"
+)
+
+// cluster is the PostgreSQL of these tests, started by the first that needs one. The package's own
+// Main ends the process, and would leave the folder of the commands behind.
+var cluster = struct {
+	start   func() error
+	started *pgtest.Cluster
+}{}
+
+type mainWithPostgres struct{ *testing.M }
+
+// Run runs the tests and then stops the cluster, if one was started.
+func (m mainWithPostgres) Run() int {
+	cluster.start = sync.OnceValue(func() (err error) {
+		if os.Getenv(pgtest.Env) != "" {
+			return nil
+		}
+		if cluster.started, err = pgtest.Start(pgtest.Options{}); err != nil {
+			return err
+		}
+		return os.Setenv(pgtest.Env, cluster.started.URL)
+	})
+	// A program with the race detector would else sleep for a second at its end.
+	if err := os.Setenv("GORACE", strings.TrimSpace(os.Getenv("GORACE")+" atexit_sleep_ms=0")); err != nil {
+		panic(err)
+	}
+	// Scripts mostly wait, for processes and for what falls due. A flag on the command line wins.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	if err := beQuick(); err != nil {
+		panic(err)
+	}
+	code := m.M.Run()
+	pgtest.DropTemplates()
+	if cluster.started != nil {
+		cluster.started.Stop()
+	}
+	return code
+}
+
+func TestMain(m *testing.M) {
+	testscript.Main(mainWithPostgres{m}, map[string]func(){
+		"sluice":   func() { os.Exit(cli.Patiently(os.Args[1:])) }, // as cmd/sluice does
+		"answerer": answerer,
+	})
+}
+
+// onBoth is what a script says that runs on both kinds of store; the others run on SQLite alone.
+const onBoth = "# On SQLite and PostgreSQL."
+
+func TestScriptsOnSQLite(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, parameters("sqlite", scripts(t, ""), func(env *testscript.Env) (string, error) {
+		return "sqlite:" + filepath.Join(env.WorkDir, "jobs.db"), nil
+	}))
+}
+
+func TestScriptsOnPostgres(t *testing.T) {
+	t.Parallel()
+	if err := cluster.start(); err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, parameters("postgres", scripts(t, onBoth), func(env *testscript.Env) (string, error) {
+		return databaseOf(t, env), nil
+	}))
+}
+
+// TestScriptsThroughAPooler runs every command through a PgBouncer in transaction mode, with the defaults.
+func TestScriptsThroughAPooler(t *testing.T) {
+	t.Parallel()
+	if err := cluster.start(); err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, parameters("postgres", scripts(t, onBoth), func(env *testscript.Env) (string, error) {
+		_, through := pgtest.NewPooler(t, databaseOf(t, env), pgtest.PoolerOptions{})
+		return through, nil
+	}))
+}
+
+// migrated is a database that `sluice migrate` finds up to date.
+var migrated = pgtest.Template{Fill: func(ctx context.Context, url string) error {
+	_, err := postgres.Migrate(ctx, url)
+	return err
+}}
+
+// databaseOf gives a script its database: migrated, as that is what nearly all begin with, or empty if it is about that. It is
+// dropped when the whole test ends: by then no script uses it.
+func databaseOf(t *testing.T, env *testscript.Env) string {
+	t.Helper()
+	if filepath.Base(env.WorkDir) == "script-migrate" {
+		return pgtest.NewDatabase(t)
+	}
+	return migrated.Copy(t)
+}
+
+// scripts lists those that say something.
+func scripts(t *testing.T, says string) []string {
+	t.Helper()
+	all, err := filepath.Glob("testdata/script/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var chosen []string
+	for _, path := range all {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), says) {
+			chosen = append(chosen, path)
+		}
+	}
+	if len(chosen) == 0 {
+		t.Fatal("no script is there")
+	}
+	return chosen
+}
+
+func parameters(kind string, files []string, database func(*testscript.Env) (string, error)) testscript.Params {
+	return testscript.Params{
+		Files: files,
+		Setup: func(env *testscript.Env) error {
+			url, err := database(env)
+			env.Setenv("SLUICE_DB", url)
+			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("NO_COLOR", "1")
+			for _, name := range []string{"GORACE", "GOGC", "GOMEMLIMIT"} {
+				env.Setenv(name, os.Getenv(name))
+			}
+			return err
+		},
+		Condition: func(condition string) (bool, error) {
+			switch condition {
+			case "root":
+				return os.Geteuid() == 0, nil
+			case "sqlite", "postgres":
+				return condition == kind, nil
+			}
+			return false, fmt.Errorf("there is no condition %q", condition)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "keep": keep, "await": await, "show": show, "sqlite": runSQL, "receiver": receive, "spans": spans, "port": port, "scrape": scrape, "asks": asks},
+	}
+}
+
+// show tells of the job with a key, as in `show QUEUE KEY`.
+func show(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(ts.Exec("sluice", "jobs", "--queue", args[0], "--key", args[1], "-o", "ids"))
+	ts.Check(ts.Exec("sluice", "job", strings.TrimSpace(ts.ReadFile("stdout"))))
+}
+
+// runSQL runs a statement in a SQLite file, as in `sqlite FILE STATEMENT`.
+func runSQL(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: sqlite FILE STATEMENT")
+	}
+	db, err := sql.Open("sqlite", ts.MkAbs(args[0]))
+	ts.Check(err)
+	defer func() { _ = db.Close() }()
+	_, err = db.Exec(args[1])
+	ts.Check(err)
+}
+
+// exits runs a command that must end with an exit code, as in `exits 3 sluice job ID`.
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	var exit *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("the exit code is %d, want %d", got, want)
+	}
+}
+
+// keep puts what the last command printed into a variable, as in `keep ID`, or the part of it that
+// a pattern finds, as in `keep ID '"id": "(.*?)"'`.
+func keep(ts *testscript.TestScript, _ bool, args []string) {
+	text := strings.TrimSpace(ts.ReadFile("stdout"))
+	if len(args) > 1 {
+		found := regexp.MustCompile(args[1]).FindStringSubmatch(text)
+		if found == nil {
+			ts.Fatalf("%s is not in %s", args[1], text)
+		}
+		text = found[len(found)-1]
+	}
+	ts.Setenv(args[0], text)
+}
+
+// await runs a command until it prints what a pattern finds, as in `await READY sluice holders`.
+func await(ts *testscript.TestScript, _ bool, args []string) {
+	pattern := regexp.MustCompile("(?m)" + args[0])
+	pause := 10 * time.Millisecond // it grows, since each look is a process
+	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(pause) {
+		ts.Check(ts.Exec(args[1], args[2:]...))
+		if pattern.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+		pause = min(2*pause, 500*time.Millisecond)
+	}
+	ts.Fatalf("%s never came", args[0])
+}

@@ -1,0 +1,75 @@
+package draw_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice/cmd/internal/draw"
+)
+
+func TestSparklineShowsTheLargestAtFullHeightAndNoneFlat(t *testing.T) {
+	t.Parallel()
+	for want, values := range map[string][]float64{
+		"":       nil,
+		"▁▁":     {0, 0},
+		"▁▅█":    {0, 50, 100},
+		"▁▂█":    {0, 0.001, 100},
+		"·█·":    {math.NaN(), 1, math.NaN()},
+		"▁▁▁▁▁█": {0, 0, 0, 0, 0, 1},
+	} {
+		if got := draw.Sparkline(values); got != want {
+			t.Errorf("%v: %q, want %q", values, got, want)
+		}
+	}
+}
+
+func TestNumbersAreGroupedAndShortened(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int][2]string{
+		0: {"0", "0"}, 999: {"999", "999"}, 1000: {"1 000", "1 000"}, 1234: {"1 234", "1 234"}, -123: {"-123", "-123"}, -1234567: {"-1 234 567", "-1 234 567"},
+		99_999: {"99 999", "99 999"}, 123_456: {"123 456", "123k"}, 12_345_678: {"12 345 678", "12M"},
+	} {
+		if long, short := draw.Count(n), draw.ShortCount(n); long != want[0] || short != want[1] {
+			t.Errorf("%d: %q and %q, want %q", n, long, short, want)
+		}
+	}
+}
+
+func TestDurationsHaveOneOrTwoUnits(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration][2]string{
+		0:                       {"0ms", "0µs"},
+		800 * time.Microsecond:  {"0ms", "800µs"},
+		12 * time.Millisecond:   {"12ms", "12ms"},
+		2500 * time.Millisecond: {"2s", "2.5s"},
+		125 * time.Second:       {"2m05s", "2m05s"},
+		59 * time.Second:        {"59s", "59.0s"},
+		25 * time.Hour:          {"25h00m", "25h00m"},
+		61 * time.Minute:        {"1h01m", "1h01m"},
+		49 * time.Hour:          {"2d", "2d"},
+	} {
+		if plain, fine := draw.Duration(d), draw.FineDuration(d); plain != want[0] || fine != want[1] {
+			t.Errorf("%s: %q and %q, want %q", d, plain, fine, want)
+		}
+	}
+}
+
+func TestBarsGoToAnEighthOfACell(t *testing.T) {
+	t.Parallel()
+	for length, want := range map[float64]string{0: "", 0.25: "▎", 2: "██", 1.5: "█▌"} {
+		if got := draw.Blocks(length); got != want {
+			t.Errorf("%v: %q, want %q", length, got, want)
+		}
+	}
+}
+
+func TestShareOfNothingIsADash(t *testing.T) {
+	t.Parallel()
+	if got := draw.Share(1, 1, 0); got != "-" {
+		t.Errorf("of nothing: %q", got)
+	}
+	if got := draw.Share(2, 0.1234, 5); got != "12.34 %" {
+		t.Errorf("of something: %q", got)
+	}
+}
