@@ -12,7 +12,7 @@ import (
 var (
 	aTest   = regexp.MustCompile("`(Test\\w+)`")
 	aRule   = regexp.MustCompile(`\b[RE]-\d+\b`)
-	aScript = regexp.MustCompile("`(cli/testdata/script/\\w+\\.txt)`")
+	aScript = regexp.MustCompile("`(cmd/cli/testdata/script/\\w+\\.txt)`")
 	aLine   = regexp.MustCompile(`demo: "([^"]+)"`)
 )
 
@@ -26,7 +26,10 @@ func ProofsExist(t testing.TB, root, app string) {
 	if len(rows) == 0 {
 		t.Fatal("no table of the README has proofs")
 	}
-	tests := texts(t, root, "_test.go") + texts(t, app, "_test.go")
+	tests := texts(t, app, "_test.go")
+	for _, module := range []string{"", "cmd", "engine/temporal"} {
+		tests += texts(t, filepath.Join(root, module), "_test.go")
+	}
 	rules := read(t, filepath.Join(root, "docs/store-rules.md")) + read(t, filepath.Join(root, "docs/engine-rules.md"))
 	code := texts(t, app, ".go")
 	for row, proof := range rows {
