@@ -24,7 +24,14 @@ type ClientOptions struct {
 	// Logger gets a line when settings that somebody stored by plain SQL break a rule. It gets a line for each
 	// duplicate job too, at most 10 per queue in 10 s. Default: slog.Default().
 	Logger *slog.Logger
+	// Middleware wraps each enqueue of the client, the first outermost. Default: none.
+	Middleware []EnqueueMiddleware
 }
+
+// EnqueueMiddleware wraps the calls that enqueue jobs, inside and outside of transactions. It may change the jobs, such
+// as their labels, and calls next once with all of them; or it returns an error, and nothing is stored. The jobs have
+// their IDs. [TypedQueue.Decode] reads a payload.
+type EnqueueMiddleware func(ctx context.Context, jobs []NewJob, next func(context.Context, []NewJob) ([]Receipt, error)) ([]Receipt, error)
 
 // Client enqueues jobs, looks them up and acts on them. It does not run jobs; package worker does. Many goroutines
 // may share one Client.
@@ -36,16 +43,17 @@ type Client struct {
 	checker    PayloadChecker
 	duplicates *duplicateLog
 	fresh      *newQueues
+	around     []EnqueueMiddleware
 }
 
 // NewClient makes a client of a store. It does not call the store. If store is nil, each method that returns an
 // error returns an [ErrInvalid].
 func NewClient(store Store, options ClientOptions) *Client {
 	store = GivenStore(store)
-	live := NewLiveSettings(store, LiveOptions(options))
+	live := NewLiveSettings(store, LiveOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger})
 	return &Client{
 		store: store, enqueuer: store, settings: live, checker: options.PayloadChecker, duplicates: newDuplicateLog(options.Logger),
-		fresh: newNewQueues(),
+		fresh: newNewQueues(), around: options.Middleware,
 	}
 }
 
@@ -67,6 +75,9 @@ func (c *Client) Enqueue(ctx context.Context, job NewJob) (Receipt, error) {
 	if errors.As(err, &batch) {
 		return Receipt{}, fmt.Errorf("enqueue into %q: %w", job.Queue, batch.Failed[0])
 	}
+	if len(receipts) == 0 { // a middleware refused it
+		return Receipt{}, err
+	}
 	return receipts[0], err
 }
 
@@ -84,11 +95,41 @@ func (c *Client) EnqueueMany(ctx context.Context, jobs []NewJob) ([]Receipt, err
 		return nil, err
 	}
 	jobs = slices.Clone(jobs)
-	receipts := make([]Receipt, len(jobs))
 	for i := range jobs {
 		if jobs[i].ID.IsZero() {
 			jobs[i].ID = NewID()
 		}
+	}
+	if len(c.around) == 0 {
+		return c.enqueueAll(ctx, jobs)
+	}
+	for i := range jobs {
+		jobs[i].written = false // a middleware may change the payload
+	}
+	receipts, err := c.enqueueWithin(ctx, c.around, jobs)
+	if err == nil && len(receipts) != len(jobs) {
+		return receipts, fmt.Errorf("a middleware of the client answered %d receipts for %d jobs: it must call next once, with all jobs", len(receipts), len(jobs))
+	}
+	return receipts, err
+}
+
+// enqueueWithin enqueues within the middleware, the first outermost.
+func (c *Client) enqueueWithin(ctx context.Context, around []EnqueueMiddleware, jobs []NewJob) ([]Receipt, error) {
+	if len(around) == 0 {
+		return c.enqueueAll(ctx, jobs)
+	}
+	if around[0] == nil {
+		return nil, invalid("option Middleware", "a nil function; leave it out")
+	}
+	return around[0](ctx, jobs, func(ctx context.Context, jobs []NewJob) ([]Receipt, error) {
+		return c.enqueueWithin(ctx, around[1:], jobs)
+	})
+}
+
+// enqueueAll stores jobs that have IDs.
+func (c *Client) enqueueAll(ctx context.Context, jobs []NewJob) ([]Receipt, error) {
+	receipts := make([]Receipt, len(jobs))
+	for i := range jobs {
 		receipts[i].ID = jobs[i].ID
 	}
 	for try := 1; ; try++ {

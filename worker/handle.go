@@ -9,12 +9,35 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/safe"
 )
 
 // QueueOptions adjust how a worker serves one queue. The zero value works.
 type QueueOptions struct {
 	// Slots is how many of the worker's slots the queue may use. Default: all.
 	Slots int
+	// Timeout limits an attempt of this handler. Default: the queue's setting.
+	Timeout time.Duration
+	// MaxAttempts is how many failed attempts bury a job that sets no limit of its own. Default: the queue's setting.
+	MaxAttempts int
+	// Backoff returns the wait after a failed attempt, counted from 1. An error of [RetryAfter] sets the wait itself.
+	// Default: the queue's setting.
+	Backoff func(attempt int, err error) time.Duration
+}
+
+// over returns the queue with the settings that the handler has for itself.
+func (o QueueOptions) over(queue *sluice.Queue) *sluice.Queue {
+	if o.Timeout == 0 && o.MaxAttempts == 0 {
+		return queue
+	}
+	own := *queue
+	if o.Timeout > 0 {
+		own.Settings.Timeout = o.Timeout
+	}
+	if o.MaxAttempts > 0 {
+		own.Settings.MaxAttempts = o.MaxAttempts
+	}
+	return &own
 }
 
 // Handler does a job. If it returns nil, the job is completed. An error is a failed attempt: the job runs again
@@ -27,7 +50,7 @@ type Handler[T any] func(ctx context.Context, job *Job[T]) error
 // the queue has two handlers. A handler registered while Run works serves from then on; an invalid one ends Run
 // with the error.
 func Handle[T any](w *Worker, queue sluice.TypedQueue[T], handler Handler[T], options QueueOptions) {
-	l := &lane{queue: queue.Name(), slots: options.Slots}
+	l := &lane{queue: queue.Name(), slots: options.Slots, options: options}
 	if options.Slots == 0 || options.Slots > w.options.Slots {
 		l.slots = w.options.Slots
 	}
@@ -39,7 +62,11 @@ func Handle[T any](w *Worker, queue sluice.TypedQueue[T], handler Handler[T], op
 		}
 		job := &Job[T]{Claim: r.claim, Payload: payload, run: r}
 		r.begins() // nothing may come between this and the handler: a rate limits handler calls
-		return handler(ctx, job)
+		if len(w.options.Middleware) == 0 {
+			return handler(ctx, job)
+		}
+		return wrapped(w.options.Middleware, ctx, &Job[any]{Claim: r.claim, Payload: payload, run: r},
+			func(ctx context.Context) error { return handler(ctx, job) })
 	}
 	if handler == nil {
 		l.do = nil
@@ -80,6 +107,9 @@ func (w *Worker) add(l *lane) error {
 	case l.slots < 0:
 		return fmt.Errorf("worker: slots of queue %q: %d must be 0 (all) or more", l.queue, l.slots)
 	}
+	if err := safe.Options(l.options); err != nil {
+		return fmt.Errorf("worker: queue %q: %w", l.queue, err)
+	}
 	w.holder.Queues = append(slices.Clip(w.holder.Queues), l.queue)
 	return nil
 }
@@ -93,12 +123,13 @@ func (w *Worker) served() []*lane {
 
 // lane is a queue that the worker serves.
 type lane struct {
-	queue  string
-	do     func(ctx context.Context, r *run) error
-	hungry atomic.Bool  // it may have jobs to claim
-	full   atomic.Bool  // the queue or one of its tenants has reached a concurrency limit
-	held   bool         // the last claim found the queue at its concurrency limit
-	ended  atomic.Int64 // how many of its jobs have ended, as far as the store knows
+	queue   string
+	options QueueOptions
+	do      func(ctx context.Context, r *run) error
+	hungry  atomic.Bool  // it may have jobs to claim
+	full    atomic.Bool  // the queue or one of its tenants has reached a concurrency limit
+	held    bool         // the last claim found the queue at its concurrency limit
+	ended   atomic.Int64 // how many of its jobs have ended, as far as the store knows
 
 	slots int // how many of its jobs may run at once
 	taken int // how many are claimed; guarded by Worker.mu
@@ -160,14 +191,6 @@ type retryAfter struct {
 
 func (r *retryAfter) Error() string { return fmt.Sprintf("%v (retry after %s)", r.err, r.delay) }
 func (r *retryAfter) Unwrap() error { return r.err }
-
-// panicked is the error of a handler that panicked.
-type panicked struct {
-	value any
-	stack []byte
-}
-
-func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 
 // errGoexit is the error of a handler that ended its goroutine.
 var errGoexit = errors.New("the handler ended its goroutine (runtime.Goexit)")
@@ -236,17 +259,21 @@ func outage(c *sluice.Claim, err error) sluice.Settlement {
 // failure makes an error a failed attempt.
 func failure(r *run, err error, cause error, settings sluice.Settings) sluice.Settlement {
 	var later *retryAfter
-	var panic *panicked
+	var panic *PanicError
 	text := textOf(err)
 	if errors.Is(cause, ErrTimeout) {
 		text = fmt.Sprintf("%v after %s: %s", ErrTimeout, settings.Timeout, text)
 	}
 	out := sluice.FailureOf(r.claim, settings, text)
-	if errors.As(err, &later) && out.Event == sluice.EventRetry {
+	switch backoff := r.lane.options.Backoff; {
+	case out.Event != sluice.EventRetry:
+	case errors.As(err, &later):
 		out.Delay = later.delay
+	case backoff != nil:
+		r.worker.guard("Backoff", r.claim, func() { out.Delay = max(0, backoff(r.claim.Attempts+1, err)) })
 	}
 	if errors.As(err, &panic) {
-		out.Stack = string(panic.stack)
+		out.Stack = string(panic.Stack)
 	}
 	return out
 }

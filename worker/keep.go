@@ -181,6 +181,7 @@ func (w *Worker) abandon(runs []*run) {
 		settlement.Holder = w.holder.ID
 		w.tell(r, settlement)
 		w.settlements <- decided{settlement, r.lane}
+		go w.failed(r.ctx, r, ErrTimeout, settlement) // the handler still has the slot
 	}
 }
 

@@ -50,6 +50,7 @@ func (r *run) settle() bool {
 // start gives claimed jobs to slots, and starts further slots up to the limit.
 func (w *Worker) start(work context.Context, l *lane, claims []*sluice.Claim, queue *sluice.Queue, asked time.Time) {
 	now, lease := time.Now(), queue.Settings.Lease
+	queue = l.options.over(queue)
 	runs := make([]*run, len(claims))
 	var held []*run
 	shown := w.settings.Now()
@@ -168,12 +169,20 @@ func (r *run) run() {
 	ctx, stop := r.within(r.queue.Settings.Timeout, begun)
 	defer stop()
 	err := r.call(ctx)
-	if !r.settle() {
-		return // abandoned or lost in the meantime
+	if r.settle() { // else it was abandoned or lost in the meantime
+		r.settleBy(ctx, err)
 	}
+}
+
+// settleBy sends the settlement for the error of the handler, or nil.
+func (r *run) settleBy(ctx context.Context, err error) {
+	w := r.worker
 	settlement := w.outcome(r, err, context.Cause(ctx), r.queue.Settings)
 	w.tell(r, settlement)
 	w.settlements <- decided{settlement, r.lane}
+	if !settlement.InTx {
+		w.failed(ctx, r, err, settlement)
+	}
 }
 
 // late returns why a job claimed ahead must not begin any more; empty: the job may begin.
@@ -207,14 +216,12 @@ func (r *run) call(ctx context.Context) (err error) {
 	ctx, end := step.Begin(ctx, r.worker.store, step.Step{Name: step.Handle, Queue: r.claim.Queue, Claim: r.claim})
 	defer func() {
 		if value := recover(); value != nil {
-			err = &panicked{value, debug.Stack()}
+			err = &PanicError{value, debug.Stack()}
 		} else if !returned {
 			end(step.End{Jobs: 1, Err: errGoexit})
 			// The goroutine ends with this call, so settle here.
 			if r.settle() {
-				settlement := r.worker.outcome(r, errGoexit, context.Cause(ctx), r.queue.Settings)
-				r.worker.tell(r, settlement)
-				r.worker.settlements <- decided{settlement, r.lane}
+				r.settleBy(ctx, errGoexit)
 			}
 			return
 		}

@@ -51,6 +51,12 @@ type Options struct {
 	// LogLimit is how many lines of an event the worker logs for one queue within 10 s. Beyond the limit, it
 	// logs only their number. Default 10; negative: all lines.
 	LogLimit int
+	// Middleware wraps each call of a handler, the first outermost. Default: none.
+	Middleware []Middleware
+	// OnFailure is called after each failed attempt, for example to report the error to an error tracker. The job's
+	// slot waits for OnFailure; its context ends after 10 s. A job that is handed back or cancelled has not failed.
+	// Neither has a job that its handler completed in a transaction. Default: none.
+	OnFailure func(ctx context.Context, failure Failure)
 	// Scrub removes secrets and personal data from errors, stacks and reasons before they are stored or logged.
 	// A scrub.Scrubber may keep some families; scrub.Nothing keeps all. Default: scrub.Text.
 	Scrub func(text string) string
@@ -217,7 +223,7 @@ func (w *Worker) begin(ctx context.Context, stop context.CancelCauseFunc) error 
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ran {
-		return errors.New("worker: Run was called twice; make a new worker")
+		return errors.New("worker: Run was called twice, or beside Once; make a new worker")
 	}
 	if err := sluice.CheckGiven("store", w.store); err != nil {
 		return fmt.Errorf("worker: %w", err)

@@ -177,7 +177,7 @@ func (s *shop) after(d time.Duration) {
 // hire starts a worker, whose jobs say how they end.
 func (s *shop) hire(queues ...string) (dismiss func()) {
 	ctx, dismiss := context.WithCancel(s.ctx)
-	w := worker.New(s.store, worker.Options{Logger: s.logger, Drain: 5 * time.Second})
+	w := worker.New(s.store, worker.Options{Logger: s.logger, Drain: 5 * time.Second, OnFailure: func(context.Context, worker.Failure) { panic("the tracker is broken") }})
 	for _, queue := range queues {
 		worker.Handle(w, sluice.QueueOf[string](queue), func(ctx context.Context, job *worker.Job[string]) error {
 			switch job.Payload {

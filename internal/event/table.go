@@ -62,6 +62,8 @@ var (
 		"what became of jobs could not be stored; it is tried again")
 	SettlementsGivenUp = is("settlements given up", wrong, "worker", "jobs",
 		"what became of jobs could not be stored for too long; they are handed out again when their leases end")
+	HookPanicked = is("hook panicked", wrong, "worker", "job queue [tenant] attempt what error",
+		"a function that the program gave the worker panicked: OnFailure or Backoff; the attempt was judged without it")
 	NotRenewed = is("leases not renewed", wrong, "worker, forwarder", "jobs error",
 		"the store could not be told that jobs are still held; it is tried again, and jobs whose lease ends are lost")
 )

@@ -29,9 +29,9 @@ func Options(options any, mayBeNegative ...string) error {
 	return nil
 }
 
-// nilEntry finds a nil entry in a map or a slice of interfaces.
+// nilEntry finds a nil entry in a map or a slice of interfaces or functions.
 func nilEntry(of reflect.Value) (key reflect.Value, found bool) {
-	if of.Type().Elem().Kind() != reflect.Interface {
+	if kind := of.Type().Elem().Kind(); kind != reflect.Interface && kind != reflect.Func {
 		return key, false
 	}
 	for at, entry := range of.Seq2() {

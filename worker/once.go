@@ -1,0 +1,153 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/presence"
+)
+
+// Once runs the due jobs of the worker's queues one after the other, until none is left that may start, and returns how
+// many handlers it called. It serves the queues in the order of registration, and also runs jobs that the handlers
+// enqueue. Use Once in tests and in programs that a scheduler starts.
+//
+// When ctx ends, Once begins no further job; the running handler may go on for [Options].Drain. An unreachable store is
+// an error; jobs that have run by then stay settled. A worker does Run or Once at a time, and Once any number of times.
+func (w *Worker) Once(ctx context.Context) (ran int, err error) {
+	if err := w.begin(ctx, func(error) {}); err != nil {
+		return 0, err
+	}
+	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stop(nil)
+	helping, stopHelping := context.WithCancel(work)
+	var helpers sync.WaitGroup
+	helpers.Go(func() { w.keep(helping) })
+	defer func() {
+		w.tellAllBegun(work)
+		stopHelping()
+		helpers.Wait()
+		if leaveErr := presence.Given(w.store).Deregister(work, w.holder.ID); leaveErr != nil {
+			w.log.Tell(event.NotForgotten, "", "error", leaveErr)
+		}
+		w.log.Flush()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.ran = false
+	}()
+	for more := true; more; {
+		more = false
+		for _, l := range w.served() {
+			n, err := w.drainLane(ctx, work, l)
+			ran += n
+			if err != nil || ctx.Err() != nil {
+				return ran, err
+			}
+			more = more || n > 0
+		}
+	}
+	return ran, nil
+}
+
+// drainLane runs the jobs of a queue until none is due.
+func (w *Worker) drainLane(ctx, work context.Context, l *lane) (ran int, err error) {
+	for ctx.Err() == nil {
+		got, err := w.claimOne(ctx, work, l)
+		if got {
+			ran++
+		}
+		if err != nil || !got {
+			return ran, err
+		}
+	}
+	return ran, nil
+}
+
+// claimOne claims one job and runs it to its end.
+func (w *Worker) claimOne(ctx, work context.Context, l *lane) (bool, error) {
+	queue, err := w.settings.Queue(ctx, l.queue)
+	if err != nil {
+		return false, fmt.Errorf("worker: settings of queue %q: %w", l.queue, err)
+	}
+	request := sluice.ClaimRequest{
+		Queue: l.queue, Limit: 1, Holder: w.holder.ID, Lease: queue.Settings.Lease, Token: sluice.NewToken(),
+		Ageing: queue.Settings.Ageing, Tells: true, Begun: w.begun.Tell(l.queue),
+	}
+	asked := time.Now()
+	claimed, err := w.store.Claim(work, request)
+	if err != nil {
+		return false, fmt.Errorf("worker: claim from queue %q: %w", l.queue, err)
+	}
+	w.paced(l, queue.Settings, request, claimed)
+	if len(claimed.Jobs) == 0 {
+		return false, nil
+	}
+	w.tellClaimed(l, claimed.Jobs)
+	return true, w.runOnce(ctx, w.newRun(work, l, claimed.Jobs[0], l.options.over(&queue), asked))
+}
+
+// newRun registers a run, so that keep renews its lease.
+func (w *Worker) newRun(work context.Context, l *lane, c *sluice.Claim, queue *sluice.Queue, asked time.Time) *run {
+	now := time.Now()
+	r := &run{worker: w, lane: l, claim: c, queue: queue, started: now, asked: asked, readyAt: now, leaseUntil: asked.Add(queue.Settings.Lease)}
+	r.ctx, r.cancel = context.WithCancelCause(work)
+	r.counted.Store(l.tellAfter == 0)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.running[r], w.held[c.ID] = struct{}{}, r
+	l.taken++
+	w.shortestLease = min(w.shortestLease, queue.Settings.Lease)
+	w.keepSooner()
+	return r
+}
+
+// runOnce runs one handler and writes its outcome. A handler that ignores the end of its context is left behind.
+func (w *Worker) runOnce(ctx context.Context, r *run) error {
+	ended := make(chan struct{})
+	go func() { // a goroutine of its own, because a handler may end its goroutine
+		defer close(ended)
+		r.run()
+	}()
+	var drain, abandon <-chan time.Time
+	stopped := ctx.Done()
+	for {
+		select {
+		case d := <-w.settlements:
+			return w.settleOne(r, d)
+		case <-ended:
+			select {
+			case d := <-w.settlements:
+				return w.settleOne(r, d)
+			default:
+				return nil // lost meanwhile
+			}
+		case <-stopped:
+			stopped, drain = nil, time.After(w.options.Drain)
+		case <-drain:
+			r.cancel(ErrShutdown)
+			drain, abandon = nil, time.After(w.options.Abandon)
+		case <-abandon:
+			if abandon = nil; !r.claim.SettledInTx() && r.settle() {
+				return errors.Join(ErrDrainTimeout, w.settleOne(r, decided{w.release(r.claim, "worker shut down, and the handler ignored it"), r.lane}))
+			}
+		}
+	}
+}
+
+// settleOne writes one settlement.
+func (w *Worker) settleOne(r *run, d decided) error {
+	defer w.unsettled.Add(-1)
+	settled, err := w.store.Settle(context.WithoutCancel(r.ctx), []sluice.Settlement{d.Settlement})
+	if err == nil && len(settled) > 0 && settled[0] != nil {
+		w.report([]sluice.Settlement{d.Settlement}, []*lane{d.lane}, settled)
+	}
+	if err != nil && !errors.Is(err, sluice.ErrLost) {
+		return fmt.Errorf("worker: the outcome of job %s is not stored, so the job runs again: %w", r.claim.ID, err)
+	}
+	w.ended(d.lane)
+	return nil
+}
