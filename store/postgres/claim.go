@@ -17,10 +17,14 @@ import (
 )
 
 //go:embed sql/claim.sql
-var claimSQL string
+var claimFile string
+
+var claimSQL = jobColumns.In(claimFile)
 
 //go:embed sql/claimed_before.sql
-var claimedBeforeSQL string
+var claimedBeforeFile string
+
+var claimedBeforeSQL = jobColumns.In(claimedBeforeFile)
 
 //go:embed sql/next_due.sql
 var nextDueSQL string
@@ -198,42 +202,6 @@ func (w walk) nextDue(ctx context.Context, db rowsQuerier) (wait time.Duration, 
 		wait = w.untilFront // jobs behind the marks were not read
 	}
 	return wait, limited, engine, err
-}
-
-// claimScanner reads the rows of a claim into one set of variables: a claim of 1,000 jobs would otherwise allocate
-// 10,000. More are the targets of further columns.
-func claimScanner(request sluice.ClaimRequest, more ...any) pgx.RowToFunc[*sluice.Claim] {
-	var row struct {
-		id                    pgtype.UUID
-		dueAt, expiresAt      pgtype.Timestamptz
-		claimedAt, leaseUntil pgtype.Timestamptz
-		createdAt             pgtype.Timestamptz // null: the job's row was deleted by hand
-		failure, tenant, key  pgtype.Text
-		orderKey, failing     pgtype.Text
-		after                 []pgtype.UUID
-		labels, checkpoint    []byte
-		maxAttempts           pgtype.Int4
-	}
-	return func(rows pgx.CollectableRow) (*sluice.Claim, error) {
-		c := &sluice.Claim{Token: request.Token}
-		c.Queue, c.State, c.Holder = request.Queue, sluice.StateClaimed, request.Holder
-		targets := append([]any{
-			&row.id, &c.Priority, &row.dueAt, &c.Generation, &c.Attempts, &c.Releases, &c.Recoveries, &row.claimedAt, &row.leaseUntil,
-			&row.failure, &row.checkpoint, &row.tenant, &row.expiresAt, &row.key, (*[]byte)(&c.Payload), &row.labels, &row.maxAttempts, &row.createdAt,
-			&row.orderKey, &row.after, &row.failing,
-		}, more...)
-		err := rows.Scan(targets...)
-		if err != nil {
-			return nil, err
-		}
-		c.ID, c.Tenant, c.Key, c.Error = idOf(row.id), row.tenant.String, row.key.String, row.failure.String
-		c.OrderKey, c.After, c.AfterFailure = row.orderKey.String, idsOf(row.after), sluice.AfterFailure(row.failing.String)
-		c.MaxAttempts, c.Checkpoint = int(row.maxAttempts.Int32), row.checkpoint
-		c.DueAt, c.ClaimedAt, c.LeaseUntil = timeOf(row.dueAt), timeOf(row.claimedAt), timeOf(row.leaseUntil)
-		c.CreatedAt, c.ExpiresAt = timeOf(row.createdAt), timeOf(row.expiresAt)
-		c.Labels, err = labelsOf(row.labels)
-		return c, err
-	}
 }
 
 func orZero[T any](value *T) T {

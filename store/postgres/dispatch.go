@@ -17,10 +17,14 @@ import (
 var intendSQL string
 
 //go:embed sql/dispatches.sql
-var dispatchesSQL string
+var dispatchesFile string
+
+var dispatchesSQL = jobColumns.In(dispatchesFile)
 
 //go:embed sql/dispatches_look.sql
-var dispatchesLookSQL string
+var dispatchesLookFile string
+
+var dispatchesLookSQL = jobColumns.In(dispatchesLookFile)
 
 // RecordIntent records the runs that a dispatcher is about to request from an engine.
 func (s *Store) RecordIntent(ctx context.Context, intents []engine.Intent) ([]error, error) {

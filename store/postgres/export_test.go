@@ -18,6 +18,9 @@ func (s *Store) Again(ctx context.Context) (*Store, error) {
 	return open(ctx, s.pool, s.session, s.options)
 }
 
+// StatementOf returns a statement by the name of its file.
+var StatementOf = statementOf
+
 // WalkInOrder is the statement that goes before each of ours.
 var WalkInOrder = walkInOrderSQL
 

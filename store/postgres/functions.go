@@ -20,6 +20,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/explain"
+	"github.com/sluice-queue/sluice/internal/columns"
 	"github.com/sluice-queue/sluice/internal/flow"
 )
 
@@ -130,7 +131,7 @@ var functionSet = sync.OnceValues(func() (madeSet, error) {
 			if err != nil {
 				return madeSet{}, fmt.Errorf("%s: %w", file, err)
 			}
-			filled, err := fill(whole, given)
+			filled, err := fill(jobColumns.In(whole), given)
 			if err != nil {
 				return madeSet{}, fmt.Errorf("%s: %w", file, err)
 			}
@@ -253,39 +254,30 @@ func fill(template string, given map[string]string) (string, error) {
 		if value, ok := given[name]; ok {
 			return value
 		}
-		text, err := fs.ReadFile(statementFiles, "sql/"+name)
-		if err != nil || strings.Contains(string(text), "$sql$") || strings.Contains(string(text), "$function$") {
+		text, err := statementOf(name)
+		if err != nil || strings.Contains(text, "$sql$") || strings.Contains(text, "$function$") {
 			missing = fmt.Errorf("%q is neither a figure nor a statement that can be quoted", name)
 		}
-		return "$sql$" + string(text) + "$sql$"
+		return "$sql$" + text + "$sql$"
 	})
 	return filled, missing
 }
 
-// claimColumns are the columns of the claim statements by name and type, and the expressions that the function
-// claim returns for them.
-var claimColumns = []struct{ name, kind, answer string }{
-	{"id", "uuid", "row.id"},
-	{"priority", "smallint", "row.priority"},
-	{"due_at", "timestamptz", "row.due_at"},
-	{"generation", "integer", "row.generation"},
-	{"attempts", "integer", "row.attempts"},
-	{"releases", "integer", "row.releases"},
-	{"recoveries", "integer", "row.recoveries"},
-	{"claimed_at", "timestamptz", "row.claimed_at"},
-	{"lease_until", "timestamptz", "row.lease_until"},
-	{"error", "text", "row.error"},
-	{"checkpoint", "bytea", "sluice._json(row.checkpoint)"},
-	{"tenant", "text", "nullif(row.tenant, '')"},
-	{"expires_at", "timestamptz", "row.expires_at"},
-	{"key", "text", "row.key"},
-	{"payload", "bytea", "sluice._json(row.payload)"},
-	{"labels", "jsonb", "row.labels"},
-	{"max_attempts", "smallint", "row.max_attempts"},
-	{"created_at", "timestamptz", "row.created_at"},
-	{"order_key", "text", "row.order_key"},
-	{"after", "uuid[]", "row.after"},
-	{"after_failure", "text", "row.after_failure"},
+// claimColumns returns the columns of the claim statements.
+func claimColumns() columns.List {
+	return slices.Concat(jobColumns["claimed"], jobColumns["given"], jobColumns["more"])
+}
+
+// answerOf is the expression that the function claim returns for a column.
+func answerOf(c columns.Column) string {
+	switch {
+	case c.Type == "bytea":
+		return "sluice._json(row." + c.Name + ")"
+	case c.Name == "tenant":
+		return "nullif(row.tenant, '')"
+	default:
+		return "row." + c.Name
+	}
 }
 
 func placeholders(functions []Function) map[string]string {
@@ -325,20 +317,12 @@ func placeholders(functions []Function) map[string]string {
 		"moves":               movesValues(),
 		"granted functions":   grantedValues(functions),
 	}
-	for name, one := range map[string]func(name, kind, answer string) string{
-		"columns":      func(name, kind, _ string) string { return name + " " + kind },
-		"column names": func(name, _, _ string) string { return name },
-		"row columns":  func(name, _, _ string) string { return "row." + name },
-		"answer":       func(_, _, answer string) string { return answer },
-		"answer names": func(name, _, _ string) string { return name },
-	} {
-		var parts []string
-		for _, c := range claimColumns {
-			parts = append(parts, one(c.name, c.kind, c.answer))
-		}
-		out[name] = strings.Join(parts, ", ")
-	}
-	out["answer names"] = "queue, token, attempt, attempts_left, start_at, " + out["answer names"]
+	claimed := claimColumns()
+	out["columns"] = claimed.Join(func(c columns.Column) string { return c.Name + " " + c.Type })
+	out["column names"] = claimed.Join(func(c columns.Column) string { return c.Name })
+	out["row columns"] = claimed.Join(func(c columns.Column) string { return "row." + c.Name })
+	out["answer"] = claimed.Join(answerOf)
+	out["answer names"] = "queue, token, attempt, attempts_left, start_at, " + out["column names"]
 	out["answer"] = "row.queue, row.token, row.attempts + 1, greatest(1, coalesce(row.max_attempts, settings.attempts, " + out["max attempts"] +
 		") - row.attempts), greatest(row.due_at, row.claimed_at) + random() * coalesce(settings.jitter_ms, 0) * interval '1 millisecond', " + out["answer"]
 	return out

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"fmt"
-	"io/fs"
 	"regexp"
 	"strings"
 	"sync"
@@ -122,11 +121,11 @@ func keepPlansOf(function string, called bool) (string, error) {
 // keptStatement returns the text of a statement whose plan functions keep, by the name of its file. Other names
 // give an empty text.
 func keptStatement(name string) string {
-	text, err := fs.ReadFile(statementFiles, "sql/"+name)
-	if err != nil || !perJob[string(text)] && !keptInFunctions[string(text)] {
+	text, err := statementOf(name)
+	if err != nil || !perJob[text] && !keptInFunctions[text] {
 		return ""
 	}
-	return string(text)
+	return text
 }
 
 // splitArguments splits a list at the commas outside parentheses, brackets and strings.

@@ -38,7 +38,9 @@ var lineLimitsSQL string
 var lineHeldSQL string
 
 //go:embed sql/line_claim.sql
-var lineClaimSQL string
+var lineClaimFile string
+
+var lineClaimSQL = jobColumns.In(lineClaimFile)
 
 //go:embed sql/line_look.sql
 var lineLookSQL string

@@ -14,19 +14,29 @@ import (
 )
 
 //go:embed sql/list_live.sql
-var listLiveSQL string
+var listLiveFile string
+
+var listLiveSQL = jobColumns.In(listLiveFile)
 
 //go:embed sql/list_done.sql
-var listDoneSQL string
+var listDoneFile string
+
+var listDoneSQL = jobColumns.In(listDoneFile)
 
 //go:embed sql/list_dead.sql
-var listDeadSQL string
+var listDeadFile string
+
+var listDeadSQL = jobColumns.In(listDeadFile)
 
 //go:embed sql/list_tenant.sql
-var listTenantSQL string
+var listTenantFile string
+
+var listTenantSQL = jobColumns.In(listTenantFile)
 
 //go:embed sql/list_key.sql
-var listKeySQL string
+var listKeyFile string
+
+var listKeySQL = jobColumns.In(listKeyFile)
 
 //go:embed sql/list_floor.sql
 var listFloorSQL string

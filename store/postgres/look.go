@@ -17,10 +17,14 @@ import (
 )
 
 //go:embed sql/job.sql
-var jobSQL string
+var jobFile string
+
+var jobSQL = jobColumns.In(jobFile)
 
 //go:embed sql/job_status.sql
-var jobStatusSQL string
+var jobStatusFile string
+
+var jobStatusSQL = jobColumns.In(jobStatusFile)
 
 //go:embed sql/attempts.sql
 var attemptsSQL string
@@ -78,36 +82,6 @@ func lookUp[T any](ctx context.Context, s *Store, verb string, scan pgx.RowToFun
 		return one, sluice.ErrNotFound
 	}
 	return found[0], nil
-}
-
-func scanJob(row pgx.CollectableRow) (sluice.Job, error) { return scanJobAnd(row) }
-
-// scanJobAnd reads a job and the columns after it.
-func scanJobAnd(row pgx.CollectableRow, more ...any) (sluice.Job, error) {
-	var j sluice.Job
-	var id, blockedBy pgtype.UUID
-	var state string
-	var key, holder, ref, failure, orderKey, failing, engine *string
-	var after []pgtype.UUID
-	var maxAttempts *int
-	var labels, payload, checkpoint, result []byte
-	var createdAt, expiresAt, dueAt, claimedAt, dispatchedAt, leaseUntil, finishedAt pgtype.Timestamptz
-	err := row.Scan(append([]any{
-		&id, &j.Queue, &j.Tenant, &j.Priority, &key, &labels, &maxAttempts, &createdAt, &expiresAt, &state, &j.Generation,
-		&dueAt, &j.Attempts, &j.Releases, &j.Recoveries, &holder, &claimedAt, &dispatchedAt, &leaseUntil, &ref, &blockedBy,
-		&finishedAt, &failure, &payload, &checkpoint, &result, &orderKey, &after, &failing, &engine,
-	}, more...)...)
-	if err != nil {
-		return j, err
-	}
-	j.OrderKey, j.After, j.AfterFailure = orZero(orderKey), idsOf(after), sluice.AfterFailure(orZero(failing))
-	j.ID, j.BlockedBy, j.State = idOf(id), idOf(blockedBy), sluice.State(state)
-	j.Key, j.Holder, j.Ref, j.Error, j.MaxAttempts = orZero(key), orZero(holder), orZero(ref), orZero(failure), orZero(maxAttempts)
-	j.Engine, j.Payload, j.Checkpoint, j.Result = orZero(engine), payload, checkpoint, result
-	j.CreatedAt, j.ExpiresAt, j.DueAt = timeOf(createdAt), timeOf(expiresAt), timeOf(dueAt)
-	j.ClaimedAt, j.DispatchedAt, j.LeaseUntil, j.FinishedAt = timeOf(claimedAt), timeOf(dispatchedAt), timeOf(leaseUntil), timeOf(finishedAt)
-	j.Labels, err = labelsOf(labels)
-	return j, err
 }
 
 // Attempts lists a job's failed attempts.

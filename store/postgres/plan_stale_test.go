@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -117,7 +115,7 @@ func compareWalks(t *testing.T, want, got map[string][]string) {
 // keptPlanOf is the plan that a connection keeps of a statement, whatever its arguments are.
 func keptPlanOf(t *testing.T, store *postgres.Store, name string, args []any, how ...string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("sql", name))
+	text, err := postgres.StatementOf(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +128,7 @@ func keptPlanOf(t *testing.T, store *postgres.Store, name string, args []any, ho
 		t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback(t.Context()) }()
-	for _, before := range []string{postgres.WalkInOrder, "set local plan_cache_mode = force_generic_plan", "prepare kept as " + string(text)} {
+	for _, before := range []string{postgres.WalkInOrder, "set local plan_cache_mode = force_generic_plan", "prepare kept as " + text} {
 		if _, err := tx.Exec(t.Context(), before); err != nil {
 			t.Fatal(name, err)
 		}

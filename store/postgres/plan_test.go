@@ -3,8 +3,6 @@ package postgres_test
 import (
 	"context"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -192,7 +190,7 @@ func planOf(t *testing.T, store *postgres.Store, name string, args []any, how ..
 // plan is how the server would run one of our statements after another one.
 func plan(t *testing.T, store *postgres.Store, name string, args []any, after string, how ...string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("sql", name))
+	text, err := postgres.StatementOf(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +206,7 @@ func plan(t *testing.T, store *postgres.Store, name string, args []any, after st
 	if _, err := tx.Exec(t.Context(), after); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := tx.Query(t.Context(), explain+string(text), args...)
+	rows, err := tx.Query(t.Context(), explain+text, args...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,8 +3,6 @@ package postgres_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -100,12 +98,12 @@ func TestStatementsThatTheServerDoesNotKnowAreSentAnew(t *testing.T) {
 // keptPlan is the plan that the only connection of a store keeps of a statement.
 func keptPlan(t *testing.T, store *postgres.Store, name string) planNode {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("sql", name))
+	text, err := postgres.StatementOf(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var prepared string
-	err = store.Pool().QueryRow(t.Context(), "select name from pg_prepared_statements where statement = $1", pgx.QueryExecModeExec, string(text)).Scan(&prepared)
+	err = store.Pool().QueryRow(t.Context(), "select name from pg_prepared_statements where statement = $1", pgx.QueryExecModeExec, text).Scan(&prepared)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,10 +13,12 @@ import (
 )
 
 //go:embed sql/claim_together.sql
-var claimTogetherSQL string
+var claimTogetherFile string
+
+var claimTogetherSQL = jobColumns.In(claimTogetherFile)
 
 // claimedTogetherBeforeSQL is claimed_before.sql with the queue of each job.
-var claimedTogetherBeforeSQL = strings.Replace(claimedBeforeSQL, "j.after_failure", "j.after_failure, l.queue", 1)
+var claimedTogetherBeforeSQL = strings.Replace(claimedBeforeSQL, "\nfrom ", ", l.queue\nfrom ", 1)
 
 // claimTogether claims in one statement from several queues, and skips queues that have limits.
 func (s *Store) claimTogether(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {

@@ -19,7 +19,9 @@ var claimFindSQL string
 var claimSQL string
 
 //go:embed sql/claimed.sql
-var claimedSQL string
+var claimedFile string
+
+var claimedSQL = jobColumns.In(claimedFile)
 
 //go:embed sql/claimed_before.sql
 var claimedBeforeSQL string
@@ -308,51 +310,6 @@ func claims(tx runner, request sluice.ClaimRequest, seqs []int64) ([]*sluice.Cla
 		}
 		return row.claim(request)
 	}, claimedSQL, seqList(seqs), request.Token[:])
-}
-
-// claimRow is a job as claimed.sql returns it.
-type claimRow struct {
-	job         sluice.Job
-	due         int64
-	created     int64
-	claimedAt   int64
-	leaseUntil  int64
-	id          []byte
-	payload     []byte
-	checkpoint  []byte
-	failure     *string
-	key         *string
-	labels      *string
-	orderKey    *string
-	after       *string
-	failing     *string
-	expires     *int64
-	maxAttempts *int
-}
-
-func (r *claimRow) targets() []any {
-	j := &r.job
-	return []any{
-		&r.id, &j.Priority, &r.due, &j.Generation, &j.Attempts, &j.Releases, &j.Recoveries, &r.failure, &r.checkpoint, &j.Tenant,
-		&r.expires, &r.key, &r.payload, &r.labels, &r.maxAttempts, &r.created, &r.claimedAt, &r.leaseUntil,
-		&r.orderKey, &r.after, &r.failing, &j.Queue,
-	}
-}
-
-func (r *claimRow) claim(request sluice.ClaimRequest) (*sluice.Claim, error) {
-	c := &sluice.Claim{Job: r.job, Token: request.Token}
-	c.ID, c.State, c.Holder = idOf(r.id), sluice.StateClaimed, request.Holder
-	c.Key, c.Error, c.MaxAttempts = orZero(r.key), orZero(r.failure), orZero(r.maxAttempts)
-	c.DueAt, c.CreatedAt, c.ExpiresAt = timeOf(&r.due), timeOf(&r.created), timeOf(r.expires)
-	c.ClaimedAt, c.LeaseUntil = timeOf(&r.claimedAt), timeOf(&r.leaseUntil)
-	c.Payload, c.Checkpoint = r.payload, r.checkpoint
-	c.OrderKey, c.AfterFailure = orZero(r.orderKey), sluice.AfterFailure(orZero(r.failing))
-	var err error
-	if c.After, err = idsOfJSON(r.after); err != nil {
-		return nil, err
-	}
-	c.Labels, err = labelsOf(r.labels)
-	return c, err
 }
 
 // nextDue returns how long until a job of a queue is due, minus the lead. Negative: no job waits.

@@ -14,13 +14,19 @@ import (
 var intendSQL string
 
 //go:embed sql/dispatches.sql
-var dispatchesSQL string
+var dispatchesFile string
+
+var dispatchesSQL = jobColumns.In(dispatchesFile)
 
 //go:embed sql/dispatches_overdue.sql
-var dispatchesOverdueSQL string
+var dispatchesOverdueFile string
+
+var dispatchesOverdueSQL = jobColumns.In(dispatchesOverdueFile)
 
 //go:embed sql/dispatches_of.sql
-var dispatchesOfSQL string
+var dispatchesOfFile string
+
+var dispatchesOfSQL = jobColumns.In(dispatchesOfFile)
 
 // RecordIntent records the runs that a dispatcher is about to request from an engine.
 func (s *Store) RecordIntent(ctx context.Context, intents []engine.Intent) ([]error, error) {

@@ -11,6 +11,9 @@ import (
 	"github.com/sluice-queue/sluice/health"
 )
 
+// WithColumns writes the lists of a job's columns into a statement.
+func WithColumns(statement string) string { return jobColumns.In(statement) }
+
 // SliceWaves makes counts of waves read so many jobs at a time.
 func (s *Store) SliceWaves(jobs int) { s.waveSlice = jobs }
 

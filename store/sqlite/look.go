@@ -12,7 +12,9 @@ import (
 )
 
 //go:embed sql/job.sql
-var jobSQL string
+var jobFile string
+
+var jobSQL = jobColumns.In(jobFile)
 
 //go:embed sql/attempts.sql
 var attemptsSQL string
@@ -69,39 +71,6 @@ func lookUp[T any](ctx context.Context, s *Store, verb string, scan func(*sql.Ro
 		return one, sluice.ErrNotFound
 	}
 	return found[0], nil
-}
-
-func scanJob(rows *sql.Rows) (listed, error) { return scanJobAnd(rows) }
-
-// scanJobAnd reads a job and the columns after it.
-func scanJobAnd(rows *sql.Rows, more ...any) (listed, error) {
-	var out listed
-	j := &out.job
-	var id, blockedBy, payload, checkpoint, result []byte
-	var state string
-	var key, labels, holder, ref, failure, orderKey, after, failing, engine *string
-	var maxAttempts *int
-	var createdAt, dueAt int64
-	var expiresAt, claimedAt, dispatchedAt, leaseUntil, finishedAt *int64
-	err := rows.Scan(append([]any{
-		&out.seq, &id, &j.Queue, &j.Tenant, &j.Priority, &key, &labels, &maxAttempts, &createdAt, &expiresAt, &state,
-		&j.Generation, &dueAt, &j.Attempts, &j.Releases, &j.Recoveries, &holder, &claimedAt, &dispatchedAt, &leaseUntil,
-		&ref, &blockedBy, &finishedAt, &failure, &payload, &checkpoint, &result, &orderKey, &after, &failing, &engine,
-	}, more...)...)
-	if err != nil {
-		return out, err
-	}
-	j.ID, j.BlockedBy, j.State = idOf(id), idOf(blockedBy), sluice.State(state)
-	j.Key, j.Holder, j.Ref, j.Error, j.MaxAttempts = orZero(key), orZero(holder), orZero(ref), orZero(failure), orZero(maxAttempts)
-	j.Engine, j.Payload, j.Checkpoint, j.Result = orZero(engine), payload, checkpoint, result
-	j.CreatedAt, j.ExpiresAt, j.DueAt = timeOf(&createdAt), timeOf(expiresAt), timeOf(&dueAt)
-	j.ClaimedAt, j.DispatchedAt, j.LeaseUntil, j.FinishedAt = timeOf(claimedAt), timeOf(dispatchedAt), timeOf(leaseUntil), timeOf(finishedAt)
-	j.OrderKey, j.AfterFailure = orZero(orderKey), sluice.AfterFailure(orZero(failing))
-	if j.After, err = idsOfJSON(after); err != nil {
-		return out, err
-	}
-	j.Labels, err = labelsOf(labels)
-	return out, err
 }
 
 // Attempts lists a job's failed attempts.

@@ -11,7 +11,9 @@ import (
 )
 
 //go:embed sql/enqueue_ordered.sql
-var enqueueOrderedSQL string
+var enqueueOrderedFile string
+
+var enqueueOrderedSQL = jobColumns.In(enqueueOrderedFile)
 
 //go:embed sql/order_give.sql
 var orderGiveSQL string

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
 // update writes the plans anew: make plans.
@@ -97,19 +99,20 @@ var parameter = regexp.MustCompile(`\?(\d+)`)
 // planOf is how SQLite would run one of our statements.
 func planOf(t *testing.T, db *sql.DB, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("sql", name+".sql"))
+	file, err := os.ReadFile(filepath.Join("sql", name+".sql"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	text := sqlite.WithColumns(string(file))
 	most := 0
-	for _, found := range parameter.FindAllStringSubmatch(string(text), -1) {
+	for _, found := range parameter.FindAllStringSubmatch(text, -1) {
 		n, err := strconv.Atoi(found[1])
 		if err != nil {
 			t.Fatal(err)
 		}
 		most = max(most, n)
 	}
-	rows, err := db.QueryContext(t.Context(), "explain query plan "+string(text), make([]any, most)...)
+	rows, err := db.QueryContext(t.Context(), "explain query plan "+text, make([]any, most)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,8 +42,7 @@ with claimed as (
     from claimed c
     join sluice.queue q on q.name = c.queue and q.audit = 'full'
 )
-select c.id, c.priority, c.due_at, c.generation, c.attempts, c.releases, c.recoveries, c.claimed_at, c.lease_until,
-       c.error, c.checkpoint, c.tenant, c.expires_at, j.key, j.payload, j.labels, j.max_attempts, j.created_at,
-       j.order_key, j.after, j.after_failure, c.queue
+select {{c.claimed}}, {{j.given}},
+       {{j.more}}, c.queue
 from claimed c
 left join lateral (select * from sluice.job w where w.id = c.id offset 0) j on true

@@ -10,10 +10,9 @@ with page as materialized (
     order by id
     limit $5::integer
 )
-select l.id, l.queue, l.tenant, l.priority, j.key, j.labels, j.max_attempts, j.created_at, l.expires_at, l.state, l.generation,
-       l.due_at, l.attempts, l.releases, l.recoveries, l.holder, l.claimed_at, l.dispatched_at, l.lease_until, l.ref, l.blocked_by,
+select l.id, l.queue, l.tenant, l.priority, j.key, j.labels, j.max_attempts, j.created_at, l.expires_at, l.state, {{l.life}}, l.lease_until, l.ref, l.blocked_by,
        null::timestamptz, l.error, null::bytea, null::bytea, null::bytea,
-       j.order_key, j.after, j.after_failure, l.engine, l.token
+       {{j.more}}, l.engine, l.token
 from page l
 left join lateral (select * from sluice.job o where o.id = l.id offset 0) j on true
 order by l.id

@@ -2,7 +2,7 @@
 -- intended or under way, by id. The page is cut before the jobs are looked up, however many there are.
 -- $1 text queue   $2 uuid[] ids (null: all)   $3 boolean only claims whose lease ran out   $4 uuid after   $5 integer limit
 with page as materialized (
-    select id, state, generation, due_at, attempts, releases, recoveries, holder, claimed_at, dispatched_at, lease_until, ref, blocked_by, error, engine
+    select id, state, {{life}}, lease_until, ref, blocked_by, error, engine
     from sluice.live
     where queue = $1::text and engine is not null and state in ('claimed', 'dispatched') and id > $4::uuid
       and ($2::uuid[] is null or id = any ($2::uuid[]))
@@ -10,10 +10,9 @@ with page as materialized (
     order by id
     limit $5::integer
 )
-select j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attempts, j.created_at, j.expires_at, l.state, l.generation,
-       l.due_at, l.attempts, l.releases, l.recoveries, l.holder, l.claimed_at, l.dispatched_at, l.lease_until, l.ref, l.blocked_by,
+select {{j.job}}, l.state, {{l.life}}, l.lease_until, l.ref, l.blocked_by,
        null::timestamptz, l.error, null::bytea, null::bytea, null::bytea,
-       j.order_key, j.after, j.after_failure, l.engine, null::uuid
+       {{j.more}}, l.engine, null::uuid
 from page l
 join sluice.job j on j.id = l.id
 order by l.id

@@ -1,8 +1,7 @@
 -- One job, whatever its state, and until when it holds its key (-infinity: while it is unfinished; null: it does not).
 -- $1 uuid id
-select id, queue, tenant, priority, key, labels, max_attempts, created_at, expires_at, state, generation, due_at, attempts,
-       releases, recoveries, holder, claimed_at, dispatched_at, lease_until, ref, blocked_by, finished_at, error, payload, checkpoint, result,
-       order_key, after, after_failure, engine,
+select {{job}}, state, {{life}}, lease_until, ref, blocked_by, finished_at, error, payload, checkpoint, result,
+       {{more}}, engine,
        (select coalesce(k.until, '-infinity') from sluice.job_key k
         where k.queue = jobs.queue and k.key = jobs.key and k.job_id = jobs.id), now()
 from sluice.jobs

@@ -2,10 +2,9 @@
 -- $1 text queue   $2 text tenant ('': all)   $3 text key ('': all)   $4 text[] unused   $5 jsonb labels (null: all)
 -- $6 uuid before (null: from the newest)   $7 integer limit
 -- $8 integer attempts at least   $9 integer recoveries at least
-select j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attempts, j.created_at, j.expires_at, d.outcome, d.generation,
-       d.due_at, d.attempts, d.releases, d.recoveries, d.holder, d.claimed_at, d.dispatched_at, null::timestamptz, d.ref, null::uuid,
+select {{j.job}}, d.outcome, {{d.life}}, null::timestamptz, d.ref, null::uuid,
        d.finished_at, d.error, null::bytea, null::bytea, null::bytea,
-       j.order_key, j.after, j.after_failure, null::text
+       {{j.more}}, null::text
 from sluice.done d
 join sluice.job j on j.id = d.id
 where d.queue = $1::text and d.outcome = 'dead' and d.requeued_at is null

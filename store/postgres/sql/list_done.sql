@@ -3,13 +3,12 @@
 -- $1 text queue ('': all)   $2 text tenant ('': all)   $3 text key ('': all)   $4 text[] outcomes   $5 jsonb labels (null: all)
 -- $6 uuid before (null: from the newest)   $7 integer limit
 -- $8 integer attempts at least   $9 integer recoveries at least   $10 uuid the last to look at (null: to the end)
-select j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attempts, j.created_at, j.expires_at, d.outcome, d.generation,
-       d.due_at, d.attempts, d.releases, d.recoveries, d.holder, d.claimed_at, d.dispatched_at, null::timestamptz, d.ref, null::uuid,
+select {{j.job}}, d.outcome, {{d.life}}, null::timestamptz, d.ref, null::uuid,
        d.finished_at, d.error, null::bytea, null::bytea, null::bytea,
-       j.order_key, j.after, j.after_failure, null::text
+       {{j.more}}, null::text
 from sluice.done d
 cross join lateral (
-    select w.id, w.queue, w.tenant, w.priority, w.key, w.labels, w.max_attempts, w.created_at, w.expires_at, w.order_key, w.after, w.after_failure
+    select {{w.job}}, {{w.more}}
     from sluice.job w where w.id = d.id offset 0
 ) j
 where ($1::text = '' or d.queue = $1::text) and ($2::text = '' or d.tenant = $2::text) and ($3::text = '' or j.key = $3::text)

@@ -3,13 +3,13 @@
 -- $1 text queue ('': all)   $2 text tenant ('': all)   $3 text key   $4 text[] states   $5 jsonb labels (null: all)
 -- $6 uuid before (null: from the newest)   $7 integer limit
 -- $8 integer attempts at least   $9 integer recoveries at least
-select j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attempts, j.created_at, j.expires_at, coalesce(l.state, d.outcome),
+select {{j.job}}, coalesce(l.state, d.outcome),
        coalesce(l.generation, d.generation), coalesce(l.due_at, d.due_at), coalesce(l.attempts, d.attempts),
        coalesce(l.releases, d.releases), coalesce(l.recoveries, d.recoveries), case when l.id is null then d.holder else l.holder end,
        case when l.id is null then d.claimed_at else l.claimed_at end, case when l.id is null then d.dispatched_at else l.dispatched_at end,
        l.lease_until, case when l.id is null then d.ref else l.ref end, l.blocked_by, d.finished_at,
        case when l.id is null then d.error else l.error end, null::bytea, null::bytea, null::bytea,
-       j.order_key, j.after, j.after_failure, l.engine
+       {{j.more}}, l.engine
 from sluice.job j
 left join sluice.live l on l.id = j.id
 left join lateral (

@@ -2,13 +2,12 @@
 -- $1 text queue ('': all)   $2 text tenant ('': all)   $3 text key ('': all)   $4 text[] states   $5 jsonb labels (null: all)
 -- $6 uuid before (null: from the newest)   $7 integer limit
 -- $8 integer attempts at least   $9 integer recoveries at least   $10 uuid the last to look at (null: to the end)
-select j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attempts, j.created_at, j.expires_at, l.state, l.generation,
-       l.due_at, l.attempts, l.releases, l.recoveries, l.holder, l.claimed_at, l.dispatched_at, l.lease_until, l.ref, l.blocked_by,
+select {{j.job}}, l.state, {{l.life}}, l.lease_until, l.ref, l.blocked_by,
        null::timestamptz, l.error, null::bytea, null::bytea, null::bytea,
-       j.order_key, j.after, j.after_failure, l.engine
+       {{j.more}}, l.engine
 from sluice.live l
 cross join lateral (
-    select w.id, w.queue, w.tenant, w.priority, w.key, w.labels, w.max_attempts, w.created_at, w.expires_at, w.order_key, w.after, w.after_failure
+    select {{w.job}}, {{w.more}}
     from sluice.job w where w.id = l.id offset 0
 ) j
 where ($1::text = '' or l.queue = $1::text) and ($2::text = '' or l.tenant = $2::text) and ($3::text = '' or j.key = $3::text)

@@ -3,9 +3,9 @@
 -- ?1 queue   ?2 after (id)   ?3 limit   ?4 now   ?5 ids as a JSON array of hexadecimal texts
 -- ?6 whether only claims whose lease ran out
 select l.seq, l.run_of, l.queue, l.tenant, l.priority, j.key, j.labels, j.max_attempts, coalesce(j.created_at, 0), l.expires_at, l.state,
-       l.generation, l.due_at, l.attempts, l.releases, l.recoveries, l.holder, l.claimed_at, l.dispatched_at, l.lease_until, l.ref,
+       {{l.life}}, l.lease_until, l.ref,
        (select b.id from sluice_job b where b.seq = l.blocked_by), null, l.error, null, null, null,
-       j.order_key, j.after, j.after_failure, l.engine, l.token
+       {{j.more}}, l.engine, l.token
 from (select distinct unhex(value) as id from json_each(?5)) given
 cross join sluice_live l indexed by sluice_live_engine on l.queue = ?1 and l.run_of = given.id
 left join sluice_job j on j.seq = l.seq

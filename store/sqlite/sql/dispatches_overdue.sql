@@ -3,9 +3,9 @@
 -- Where somebody deleted the row of a job, created_at is 0: see orphans_drop.sql.
 -- ?1 queue   ?2 after (id)   ?3 limit   ?4 now
 select l.seq, l.run_of, l.queue, l.tenant, l.priority, j.key, j.labels, j.max_attempts, coalesce(j.created_at, 0), l.expires_at, l.state,
-       l.generation, l.due_at, l.attempts, l.releases, l.recoveries, l.holder, l.claimed_at, l.dispatched_at, l.lease_until, l.ref,
+       {{l.life}}, l.lease_until, l.ref,
        (select b.id from sluice_job b where b.seq = l.blocked_by), null, l.error, null, null, null,
-       j.order_key, j.after, j.after_failure, l.engine, l.token
+       {{j.more}}, l.engine, l.token
 from sluice_live l indexed by sluice_live_claimed
 left join sluice_job j on j.seq = l.seq
 where l.queue = ?1 and l.run_of > ?2 and l.engine is not null and l.state = 'claimed' and l.lease_until < ?4

@@ -1,9 +1,8 @@
 -- One job, whatever its state, and until when it holds its key (0: while it is unfinished; null: it does not).
 -- ?1 id
-select seq, id, queue, tenant, priority, key, labels, max_attempts, created_at, expires_at, state, generation, due_at, attempts,
-       releases, recoveries, holder, claimed_at, dispatched_at, lease_until, ref,
+select seq, {{job}}, state, {{life}}, lease_until, ref,
        (select b.id from sluice_job b where b.seq = sluice_jobs.blocked_by), finished_at, error, payload, checkpoint, result,
-       order_key, after, after_failure, engine,
+       {{more}}, engine,
        (select coalesce(k.until, 0) from sluice_job_key k
         where k.queue = sluice_jobs.queue and k.key = sluice_jobs.key and k.job_id = sluice_jobs.id)
 from sluice_jobs

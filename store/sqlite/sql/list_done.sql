@@ -2,10 +2,10 @@
 -- ?1 queue ('': all)   ?2 tenant ('': all)   ?3 key ('': all)   ?4 outcomes as a JSON array   ?5 labels as a JSON object ('{}': all)
 -- ?6 before (seq)   ?7 limit
 -- ?8 attempts at least   ?9 recoveries at least   ?10 the last to look at (seq)
-select d.seq, j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attempts, j.created_at, j.expires_at, d.outcome,
-       d.generation, d.due_at, d.attempts, d.releases, d.recoveries, d.holder, d.claimed_at, d.dispatched_at, null, d.ref, null,
+select d.seq, {{j.job}}, d.outcome,
+       {{d.life}}, null, d.ref, null,
        d.finished_at, d.error, null, null, null,
-       j.order_key, j.after, j.after_failure, null
+       {{j.more}}, null
 from sluice_done d
 join sluice_job j on j.seq = d.seq
 where (?1 = '' or d.queue = ?1) and (?2 = '' or d.tenant = ?2) and (?3 = '' or j.key = ?3)

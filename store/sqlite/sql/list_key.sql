@@ -2,13 +2,13 @@
 -- ?1 queue ('': all)   ?2 tenant ('': all)   ?3 key   ?4 states as a JSON array   ?5 labels as a JSON object ('{}': all)
 -- ?6 before (seq)   ?7 limit
 -- ?8 attempts at least   ?9 recoveries at least
-select j.seq, j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attempts, j.created_at, j.expires_at,
+select j.seq, {{j.job}},
        coalesce(l.state, d.outcome), coalesce(l.generation, d.generation), coalesce(l.due_at, d.due_at), coalesce(l.attempts, d.attempts),
        coalesce(l.releases, d.releases), coalesce(l.recoveries, d.recoveries), iif(l.seq is null, d.holder, l.holder),
        iif(l.seq is null, d.claimed_at, l.claimed_at), iif(l.seq is null, d.dispatched_at, l.dispatched_at), l.lease_until,
        iif(l.seq is null, d.ref, l.ref), (select b.id from sluice_job b where b.seq = l.blocked_by), d.finished_at,
        iif(l.seq is null, d.error, l.error), null, null, null,
-       j.order_key, j.after, j.after_failure, l.engine
+       {{j.more}}, l.engine
 from sluice_job j indexed by sluice_job_by_key
 left join sluice_live l on l.seq = j.seq
 left join sluice_done d on l.seq is null and d.seq = j.seq and d.requeued_at is null

@@ -2,10 +2,10 @@
 -- ?1 queue ('': all)   ?2 tenant ('': all)   ?3 key ('': all)   ?4 states as a JSON array   ?5 labels as a JSON object ('{}': all)
 -- ?6 before (seq)   ?7 limit
 -- ?8 attempts at least   ?9 recoveries at least   ?10 the last to look at (seq)
-select l.seq, j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attempts, j.created_at, j.expires_at, l.state,
-       l.generation, l.due_at, l.attempts, l.releases, l.recoveries, l.holder, l.claimed_at, l.dispatched_at, l.lease_until, l.ref,
+select l.seq, {{j.job}}, l.state,
+       {{l.life}}, l.lease_until, l.ref,
        (select b.id from sluice_job b where b.seq = l.blocked_by), null, l.error, null, null, null,
-       j.order_key, j.after, j.after_failure, l.engine
+       {{j.more}}, l.engine
 from sluice_live l
 join sluice_job j on j.seq = l.seq
 where (?1 = '' or l.queue = ?1) and (?2 = '' or l.tenant = ?2) and (?3 = '' or j.key = ?3)

@@ -4,9 +4,8 @@ returns table (queue text, token uuid, {{columns}})
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
 begin
     return query
-    select l.queue, l.token, l.id, l.priority, l.due_at, l.generation, l.attempts, l.releases, l.recoveries, l.claimed_at, l.lease_until,
-           l.error, l.checkpoint, l.tenant, l.expires_at, j.key, j.payload, j.labels, j.max_attempts, j.created_at,
-           j.order_key, j.after, j.after_failure
+    select l.queue, l.token, {{l.claimed}}, {{j.given}},
+           {{j.more}}
     from sluice.live l
     join sluice.job j on j.id = l.id
     where l.state = 'claimed' and l.queue = any (names) and l.token = of_token and l.holder = of_holder

@@ -1,0 +1,103 @@
+package sqlite
+
+import (
+	"database/sql"
+	_ "embed"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/columns"
+)
+
+//go:embed sql/columns.sql
+var columnsFile string
+
+// jobColumns are the lists of a job's columns. Statements name them as placeholders.
+var jobColumns = columns.Read(columnsFile)
+
+// jobRest holds the columns of the list more.
+type jobRest struct{ orderKey, after, failing *string }
+
+// targets returns the variables to scan into, in the order of the list.
+func (r *jobRest) targets() []any { return []any{&r.orderKey, &r.after, &r.failing} }
+
+func (r *jobRest) fill(j *sluice.Job) (err error) {
+	j.OrderKey, j.AfterFailure = orZero(r.orderKey), sluice.AfterFailure(orZero(r.failing))
+	j.After, err = idsOfJSON(r.after)
+	return err
+}
+
+func scanJob(rows *sql.Rows) (listed, error) { return scanJobAnd(rows) }
+
+// scanJobAnd reads a job and the columns after it.
+func scanJobAnd(rows *sql.Rows, more ...any) (listed, error) {
+	var out listed
+	j := &out.job
+	var id, blockedBy, payload, checkpoint, result []byte
+	var state string
+	var key, labels, holder, ref, failure, engine *string
+	var rest jobRest
+	var maxAttempts *int
+	var createdAt, dueAt int64
+	var expiresAt, claimedAt, dispatchedAt, leaseUntil, finishedAt *int64
+	targets := append([]any{
+		&out.seq, &id, &j.Queue, &j.Tenant, &j.Priority, &key, &labels, &maxAttempts, &createdAt, &expiresAt, &state,
+		&j.Generation, &dueAt, &j.Attempts, &j.Releases, &j.Recoveries, &holder, &claimedAt, &dispatchedAt, &leaseUntil,
+		&ref, &blockedBy, &finishedAt, &failure, &payload, &checkpoint, &result,
+	}, rest.targets()...)
+	err := rows.Scan(append(append(targets, &engine), more...)...)
+	if err != nil {
+		return out, err
+	}
+	j.ID, j.BlockedBy, j.State = idOf(id), idOf(blockedBy), sluice.State(state)
+	j.Key, j.Holder, j.Ref, j.Error, j.MaxAttempts = orZero(key), orZero(holder), orZero(ref), orZero(failure), orZero(maxAttempts)
+	j.Engine, j.Payload, j.Checkpoint, j.Result = orZero(engine), payload, checkpoint, result
+	j.CreatedAt, j.ExpiresAt, j.DueAt = timeOf(&createdAt), timeOf(expiresAt), timeOf(&dueAt)
+	j.ClaimedAt, j.DispatchedAt, j.LeaseUntil, j.FinishedAt = timeOf(claimedAt), timeOf(dispatchedAt), timeOf(leaseUntil), timeOf(finishedAt)
+	if err = rest.fill(j); err != nil {
+		return out, err
+	}
+	j.Labels, err = labelsOf(labels)
+	return out, err
+}
+
+// claimRow is a job as claimed.sql returns it.
+type claimRow struct {
+	job         sluice.Job
+	due         int64
+	created     int64
+	claimedAt   int64
+	leaseUntil  int64
+	id          []byte
+	payload     []byte
+	checkpoint  []byte
+	failure     *string
+	key         *string
+	labels      *string
+	expires     *int64
+	maxAttempts *int
+	rest        jobRest
+}
+
+func (r *claimRow) targets() []any {
+	j := &r.job
+	targets := []any{
+		&r.id, &j.Priority, &r.due, &j.Generation, &j.Attempts, &j.Releases, &j.Recoveries, &r.failure, &r.checkpoint, &j.Tenant,
+		&r.expires, &r.key, &r.payload, &r.labels, &r.maxAttempts, &r.created, &r.claimedAt, &r.leaseUntil,
+	}
+	return append(append(targets, r.rest.targets()...), &j.Queue)
+}
+
+func (r *claimRow) claim(request sluice.ClaimRequest) (*sluice.Claim, error) {
+	c := &sluice.Claim{Job: r.job, Token: request.Token}
+	c.ID, c.State, c.Holder = idOf(r.id), sluice.StateClaimed, request.Holder
+	c.Key, c.Error, c.MaxAttempts = orZero(r.key), orZero(r.failure), orZero(r.maxAttempts)
+	c.DueAt, c.CreatedAt, c.ExpiresAt = timeOf(&r.due), timeOf(&r.created), timeOf(r.expires)
+	c.ClaimedAt, c.LeaseUntil = timeOf(&r.claimedAt), timeOf(&r.leaseUntil)
+	c.Payload, c.Checkpoint = r.payload, r.checkpoint
+	err := r.rest.fill(&c.Job)
+	if err != nil {
+		return nil, err
+	}
+	c.Labels, err = labelsOf(r.labels)
+	return c, err
+}
