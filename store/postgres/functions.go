@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -317,6 +318,7 @@ func placeholders(functions []Function) map[string]string {
 		"moves":               movesValues(),
 		"granted functions":   grantedValues(functions),
 	}
+	maps.Copy(out, enqueuePlaceholders(functions))
 	claimed := claimColumns()
 	out["columns"] = claimed.Join(func(c columns.Column) string { return c.Name + " " + c.Type })
 	out["column names"] = claimed.Join(func(c columns.Column) string { return c.Name })
@@ -326,6 +328,29 @@ func placeholders(functions []Function) map[string]string {
 	out["answer"] = "row.queue, row.token, row.attempts + 1, greatest(1, coalesce(row.max_attempts, settings.attempts, " + out["max attempts"] +
 		") - row.attempts), greatest(row.due_at, row.claimed_at) + random() * coalesce(settings.jitter_ms, 0) * interval '1 millisecond', " + out["answer"]
 	return out
+}
+
+// enqueuePlaceholders are the arguments of the function enqueue that describe the job, for the functions that pass
+// them on.
+func enqueuePlaceholders(functions []Function) map[string]string {
+	i := slices.IndexFunc(functions, func(f Function) bool { return f.Name == "enqueue" })
+	inside, _, _ := strings.Cut(schemaComment.ReplaceAllString(functions[i].Signature, ""), ")")
+	_, inside, _ = strings.Cut(inside, "(")
+	var arguments columns.List
+	for argument := range strings.SplitSeq(inside, ",") {
+		declared, _, _ := strings.Cut(argument, " default ")
+		words := strings.Fields(declared)
+		if words[0] != "new_queue" {
+			arguments = append(arguments, columns.Column{Name: words[0], Type: strings.Join(words[1:], " ")})
+		}
+	}
+	return map[string]string{
+		"enqueue arguments":     arguments.Join(func(c columns.Column) string { return c.Name + " " + c.Type }),
+		"enqueue results":       arguments.Join(func(c columns.Column) string { return "out " + c.Name + " " + c.Type }),
+		"enqueue values":        arguments.Join(func(c columns.Column) string { return c.Name }),
+		"enqueue values of job": arguments.Join(func(c columns.Column) string { return "job." + c.Name }),
+		"enqueue names":         arguments.Join(func(c columns.Column) string { return literal(c.Name) }),
+	}
 }
 
 // unseenCharacters writes the format characters of Unicode as the inside of a bracket expression.

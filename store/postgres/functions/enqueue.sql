@@ -35,12 +35,11 @@ begin
     else
         perform sluice._check_known(queue);
     end if;
-    perform sluice._check_job(queue, payload, tenant, key, key_scope, key_window, on_duplicate, due_at, delay, priority, expires_at,
-        labels, max_attempts, order_key, after, after_failure, job_id);
+    perform sluice._check_job({{enqueue values}});
     perform sluice._check_seen(job_id, after);
     perform sluice._note_awaited(array[queue], array[order_key], array[key], array[cardinality(after) > 0], after, '{}');
-    select e.* into stored from sluice._enqueue(queue, payload, tenant, key, key_scope, key_window, on_duplicate,
-        due_at, delay, priority, expires_at, labels, max_attempts, order_key, after, after_failure, coalesce(job_id, sluice._new_id()), false) e;
+    job_id := coalesce(job_id, sluice._new_id());
+    select e.* into stored from sluice._enqueue({{enqueue values}}, false) e;
     if stored.missing is not null then
         raise exception using errcode = 'SL005', message = sluice._missing(stored.missing), hint = 'Enqueue that one first, or in the same call of enqueue_many.';
     end if;

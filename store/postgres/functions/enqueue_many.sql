@@ -62,8 +62,8 @@ begin
                 else
                     perform sluice._check_known(job.queue);
                 end if;
-                perform sluice._check_job(job.queue, job.payload, job.tenant, job.key, job.key_scope, job.key_window, job.on_duplicate, job.due_at, job.delay,
-                    job.priority, job.expires_at, job.labels, job.max_attempts, job.order_key, job.after, job.after_failure, ids[n]);
+                job.job_id := ids[n];
+                perform sluice._check_job({{enqueue values of job}});
                 perform sluice._check_seen(ids[n], job.after);
             exception when sqlstate 'SL002' or sqlstate 'SL004' or sqlstate 'SL005' or sqlstate 'SL008' or insufficient_privilege or data_exception then
                 error := sqlerrm;
@@ -94,8 +94,7 @@ begin
             no := n; error := null; code := null;
             job.after := array(select coalesce((twins ->> a::text)::uuid, a) from unnest(job.after) as a);
             select e.* into row
-            from sluice._enqueue(job.queue, job.payload, job.tenant, job.key, job.key_scope, job.key_window, job.on_duplicate, job.due_at, job.delay,
-                job.priority, job.expires_at, job.labels, job.max_attempts, job.order_key, job.after, job.after_failure, ids[n], true) e;
+            from sluice._enqueue({{enqueue values of job}}, true) e;
             if row.missing is not null then
                 error := sluice._missing(row.missing);
                 code := 'SL005';

@@ -1,7 +1,5 @@
 -- Refuses what no store could keep, and what the settings of the queue do not allow.
-create or replace function sluice._check_job(queue text, payload json, tenant text, key text, key_scope text, key_window interval, on_duplicate text,
-    due_at timestamptz, delay interval, priority integer, expires_at timestamptz, labels jsonb, max_attempts integer, order_key text,
-    after uuid[], after_failure text, job_id uuid) returns void
+create or replace function sluice._check_job({{enqueue arguments}}) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
 declare
     settings record;

@@ -1,12 +1,9 @@
 -- Stores one job that was checked, whose queue is noted where it is awaited. Missing is a job that it is to run after, and
 -- that is not stored; then nothing was. The caller unblocks what waits behind. Locked says that its order key is locked already.
-create or replace function sluice._enqueue(queue text, payload json, tenant text, key text, key_scope text, key_window interval, on_duplicate text,
-    due_at timestamptz, delay interval, priority integer, expires_at timestamptz, labels jsonb, max_attempts integer, order_key text,
-    given_after uuid[], after_failure text, job_id uuid, locked boolean)
+create or replace function sluice._enqueue({{enqueue arguments}}, locked boolean)
 returns table (id uuid, duplicate boolean, replaced uuid, behind uuid[], missing uuid)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
-    after    uuid[] := array(select distinct a from unnest(given_after) as a order by a);
     rest     uuid[] := '{}';
     unfinished uuid;
     ended    uuid;
@@ -26,6 +23,7 @@ declare
     a_queue  text;
     a_key    text;
 begin
+    after := array(select distinct a from unnest(after) as a order by a);
     key := coalesce(key, '');
     order_key := coalesce(order_key, '');
     duplicate := false;

@@ -1,11 +1,8 @@
 -- The arguments of enqueue that a job of a batch gives.
-create or replace function sluice._job_of(job json, out queue text, out payload json, out tenant text, out key text, out key_scope text,
-    out key_window interval, out on_duplicate text, out due_at timestamptz, out delay interval, out priority integer, out expires_at timestamptz,
-    out labels jsonb, out max_attempts integer, out order_key text, out after uuid[], out after_failure text, out job_id uuid)
+create or replace function sluice._job_of(job json, {{enqueue results}})
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
 declare
-    names   constant text[] := array['queue', 'payload', 'tenant', 'key', 'key_scope', 'key_window', 'on_duplicate', 'due_at', 'delay', 'priority',
-        'expires_at', 'labels', 'max_attempts', 'order_key', 'after', 'after_failure', 'job_id'];
+    names   constant text[] := array[{{enqueue names}}];
     unknown text;
 begin
     if json_typeof(job) <> 'object' then
