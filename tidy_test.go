@@ -91,6 +91,7 @@ var doors = map[string][]string{
 	"store/memory":         {"", "stat", "explain", "operation", "tenancy", "health", "alert", "audit", "forecast", "internal/broadcast", "internal/lead", "internal/flow", "internal/wave", "internal/rollup", "internal/counter", "engine", "presence", "internal/storing", "admission"},
 	"store/sqlite":         {"", "stat", "explain", "operation", "tenancy", "health", "alert", "audit", "forecast", "internal/broadcast", "internal/lead", "internal/checkup", "internal/columns", "internal/flow", "internal/follow", "internal/history", "internal/wave", "internal/rollup", "internal/migration", "internal/sqltx", "internal/counter", "internal/scrubbed", "engine", "presence", "internal/storing", "admission"},
 	"store/postgres":       {"", "stat", "explain", "operation", "tenancy", "health", "alert", "audit", "forecast", "internal/broadcast", "internal/checkup", "internal/columns", "internal/flow", "internal/follow", "internal/history", "internal/wave", "internal/rollup", "internal/migration", "internal/sqltx", "internal/event", "internal/scrubbed", "internal/counter", "engine", "presence", "internal/storing", "admission"},
+	"sluicetest":           {"", "dispatcher", "engine", "store/memory", "upkeep", "worker"},
 	"store/storetest":      {"", "changes", "search", "stat", "explain", "operation", "tenancy", "alert", "audit", "forecast", "health", "internal/verbtest", "engine", "presence", "internal/storing", "admission"},
 	"engine/enginetest":    {"", "engine"},
 	"engine/local":         {"", "worker", "audit", "engine", "presence"},

@@ -17,11 +17,16 @@ import (
 // enqueue. Use Once in tests and in programs that a scheduler starts.
 //
 // When ctx ends, Once begins no further job; the running handler may go on for [Options].Drain. An unreachable store is
-// an error; jobs that have run by then stay settled. A worker does Run or Once at a time, and Once any number of times.
+// an error; jobs that have run by then stay settled. A worker does Run or Once at a
+// time, and Once any number of times. Without handlers, Once does nothing.
 func (w *Worker) Once(ctx context.Context) (ran int, err error) {
+	if len(w.served()) == 0 {
+		return 0, sluice.CheckGiven("store", w.store)
+	}
 	if err := w.begin(ctx, func(error) {}); err != nil {
 		return 0, err
 	}
+	w.settings.Forget() // nothing polls between two calls
 	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	helping, stopHelping := context.WithCancel(work)
