@@ -1,8 +1,12 @@
 package postgres
 
 import (
+	"context"
 	_ "embed"
+	"encoding/json"
+	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -99,5 +103,123 @@ func claimScanner(request sluice.ClaimRequest, more ...any) pgx.RowToFunc[*sluic
 		c.CreatedAt, c.ExpiresAt = timeOf(row.createdAt), timeOf(row.expiresAt)
 		c.Labels, err = labelsOf(row.labels)
 		return c, err
+	}
+}
+
+// plain reports whether a job needs no column that only the statements for many jobs write.
+func plain(j *sluice.Insert) bool {
+	return j.Key == "" && !ordered(j) && !j.ByTenant && !j.AuditFull
+}
+
+// insertOne stores a plain job.
+func insertOne(ctx context.Context, db rowsQuerier, j *sluice.Insert) (map[sluice.ID]bool, error) {
+	labels, err := labelsText(*j)
+	if err != nil {
+		return nil, err
+	}
+	return takenIDs(ctx, db, enqueueOneSQL, []any{
+		[16]byte(j.ID), j.Queue, j.Tenant, int16(j.Priority), []byte(j.Payload), orNull(labels), orNull(int16(j.MaxAttempts)), nullTime(j.DueAt), orNull(j.Delay),
+		nullTime(j.ExpiresAt), j.Known,
+	}, j.Queue)
+}
+
+// insertColumns holds the jobs of a batch as the statement takes them, one array per column. A column in which
+// every value is zero stays empty, and the statement reads it as null in every row.
+type insertColumns struct {
+	ids         uuidArray
+	queues      []string
+	tenants     []string
+	priorities  []int16
+	keys        []string
+	payloads    []byte // concatenated: the driver would copy each element of an array five times
+	begins      []int32
+	lengths     []int32
+	labels      []string
+	maxAttempts []int16
+	dueAt       []*time.Time
+	delays      []time.Duration
+	expiresAt   []*time.Time
+	keyed       []bool
+	blockedBy   []pgtype.UUID
+	told        []bool
+	inLine      []bool
+	orderKeys   []string
+	orderPlaces []int64
+	after       []string
+	failures    []string
+}
+
+func newInsertColumns(n, payloadBytes int) *insertColumns {
+	return &insertColumns{
+		ids: make(uuidArray, 0, n), queues: make([]string, 0, n), tenants: make([]string, 0, n), priorities: make([]int16, 0, n),
+		keys: make([]string, 0, n), payloads: make([]byte, 0, payloadBytes), begins: make([]int32, 0, n), lengths: make([]int32, 0, n), labels: make([]string, 0, n), maxAttempts: make([]int16, 0, n),
+		dueAt: make([]*time.Time, 0, n), delays: make([]time.Duration, 0, n), expiresAt: make([]*time.Time, 0, n),
+		keyed: make([]bool, 0, n), blockedBy: make([]pgtype.UUID, 0, n), told: make([]bool, 0, n), inLine: make([]bool, 0, n),
+	}
+}
+
+// labelsText returns a job's labels as JSON. Empty: the job has none.
+func labelsText(j sluice.Insert) (string, error) {
+	if len(j.Labels) == 0 {
+		return "", nil
+	}
+	text, err := json.Marshal(j.Labels)
+	if err != nil {
+		return "", fmt.Errorf("labels of job %s: %w", j.ID, err)
+	}
+	return string(text), nil
+}
+
+func (c *insertColumns) add(j *sluice.Insert, place keyPlace) error {
+	labels, err := labelsText(*j)
+	if err != nil {
+		return err
+	}
+	c.ids = append(c.ids, j.ID)
+	c.queues = append(c.queues, j.Queue)
+	c.tenants = append(c.tenants, j.Tenant)
+	c.priorities = append(c.priorities, int16(j.Priority))
+	c.keys = append(c.keys, j.Key)
+	c.begins, c.lengths = append(c.begins, int32(len(c.payloads)+1)), append(c.lengths, int32(len(j.Payload)))
+	c.payloads = append(c.payloads, j.Payload...)
+	c.labels = append(c.labels, labels)
+	c.maxAttempts = append(c.maxAttempts, int16(j.MaxAttempts))
+	c.dueAt = append(c.dueAt, nullTime(j.DueAt))
+	c.delays = append(c.delays, j.Delay)
+	c.expiresAt = append(c.expiresAt, nullTime(j.ExpiresAt))
+	c.keyed = append(c.keyed, j.Key != "" && j.KeyScope == sluice.WhileUnfinished)
+	c.blockedBy = append(c.blockedBy, nullUUID(place.blockedBy))
+	c.told = append(c.told, j.AuditFull)
+	c.inLine = append(c.inLine, j.ByTenant)
+	if place.order != 0 || len(place.after) > 0 || c.orderKeys != nil {
+		c.addPlace(j, place)
+	}
+	return nil
+}
+
+// addPlace adds the order and the dependencies of a job. The columns begin with the first job that has them.
+func (c *insertColumns) addPlace(j *sluice.Insert, place keyPlace) {
+	for len(c.orderKeys) < len(c.ids)-1 {
+		c.orderKeys, c.orderPlaces = append(c.orderKeys, ""), append(c.orderPlaces, 0)
+		c.after, c.failures = append(c.after, ""), append(c.failures, "")
+	}
+	c.orderKeys, c.orderPlaces = append(c.orderKeys, j.OrderKey), append(c.orderPlaces, place.order)
+	c.after, c.failures = append(c.after, textOf(place.after)), append(c.failures, string(j.AfterFailure))
+}
+
+// few reports whether enqueue_new.sql stores all that the jobs have. Jobs with places among others need a
+// transaction, and never use it.
+func (c *insertColumns) few() bool { return unlessZero(c.inLine) == nil }
+
+// places returns the arguments that only enqueue.sql takes.
+func (c *insertColumns) places() []any {
+	return []any{unlessZero(c.inLine), unlessZero(c.orderKeys), unlessZero(c.orderPlaces), unlessZero(c.after), unlessZero(c.failures)}
+}
+
+func (c *insertColumns) arguments() []any {
+	return []any{
+		c.ids, c.queues, unlessZero(c.tenants), c.priorities, unlessZero(c.keys), c.payloads, unlessZero(c.labels), unlessZero(c.maxAttempts),
+		unlessZero(c.dueAt), unlessZero(c.delays), unlessZero(c.expiresAt), unlessZero(c.keyed), unlessZero(c.blockedBy), unlessZero(c.told),
+		c.begins, c.lengths,
 	}
 }

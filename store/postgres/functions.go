@@ -21,7 +21,6 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/explain"
-	"github.com/sluice-queue/sluice/internal/columns"
 	"github.com/sluice-queue/sluice/internal/flow"
 )
 
@@ -264,23 +263,6 @@ func fill(template string, given map[string]string) (string, error) {
 	return filled, missing
 }
 
-// claimColumns returns the columns of the claim statements.
-func claimColumns() columns.List {
-	return slices.Concat(jobColumns["claimed"], jobColumns["given"], jobColumns["more"])
-}
-
-// answerOf is the expression that the function claim returns for a column.
-func answerOf(c columns.Column) string {
-	switch {
-	case c.Type == "bytea":
-		return "sluice._json(row." + c.Name + ")"
-	case c.Name == "tenant":
-		return "nullif(row.tenant, '')"
-	default:
-		return "row." + c.Name
-	}
-}
-
 func placeholders(functions []Function) map[string]string {
 	defaults := sluice.DefaultSettings()
 	out := map[string]string{
@@ -319,38 +301,8 @@ func placeholders(functions []Function) map[string]string {
 		"granted functions":   grantedValues(functions),
 	}
 	maps.Copy(out, enqueuePlaceholders(functions))
-	claimed := claimColumns()
-	out["columns"] = claimed.Join(func(c columns.Column) string { return c.Name + " " + c.Type })
-	out["column names"] = claimed.Join(func(c columns.Column) string { return c.Name })
-	out["row columns"] = claimed.Join(func(c columns.Column) string { return "row." + c.Name })
-	out["answer"] = claimed.Join(answerOf)
-	out["answer names"] = "queue, token, attempt, attempts_left, start_at, " + out["column names"]
-	out["answer"] = "row.queue, row.token, row.attempts + 1, greatest(1, coalesce(row.max_attempts, settings.attempts, " + out["max attempts"] +
-		") - row.attempts), greatest(row.due_at, row.claimed_at) + random() * coalesce(settings.jitter_ms, 0) * interval '1 millisecond', " + out["answer"]
+	maps.Copy(out, claimPlaceholders(out["max attempts"]))
 	return out
-}
-
-// enqueuePlaceholders are the arguments of the function enqueue that describe the job, for the functions that pass
-// them on.
-func enqueuePlaceholders(functions []Function) map[string]string {
-	i := slices.IndexFunc(functions, func(f Function) bool { return f.Name == "enqueue" })
-	inside, _, _ := strings.Cut(schemaComment.ReplaceAllString(functions[i].Signature, ""), ")")
-	_, inside, _ = strings.Cut(inside, "(")
-	var arguments columns.List
-	for argument := range strings.SplitSeq(inside, ",") {
-		declared, _, _ := strings.Cut(argument, " default ")
-		words := strings.Fields(declared)
-		if words[0] != "new_queue" {
-			arguments = append(arguments, columns.Column{Name: words[0], Type: strings.Join(words[1:], " ")})
-		}
-	}
-	return map[string]string{
-		"enqueue arguments":     arguments.Join(func(c columns.Column) string { return c.Name + " " + c.Type }),
-		"enqueue results":       arguments.Join(func(c columns.Column) string { return "out " + c.Name + " " + c.Type }),
-		"enqueue values":        arguments.Join(func(c columns.Column) string { return c.Name }),
-		"enqueue values of job": arguments.Join(func(c columns.Column) string { return "job." + c.Name }),
-		"enqueue names":         arguments.Join(func(c columns.Column) string { return literal(c.Name) }),
-	}
 }
 
 // unseenCharacters writes the format characters of Unicode as the inside of a bracket expression.

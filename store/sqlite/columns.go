@@ -14,6 +14,34 @@ var columnsFile string
 // jobColumns are the lists of a job's columns. Statements name them as placeholders.
 var jobColumns = columns.Read(columnsFile)
 
+//go:embed sql/enqueue_job.sql
+var enqueueJobSQL string
+
+//go:embed sql/enqueue_more.sql
+var enqueueMoreFile string
+
+var enqueueMoreSQL = jobColumns.In(enqueueMoreFile)
+
+// putJob stores a job, and does nothing if its id is taken. Most jobs have no column of the list more: storing them
+// takes fewer arguments.
+func putJob(tx runner, j *sluice.Insert, others before, at int64, labels, maxAttempts any) (sql.Result, error) {
+	arguments := []any{
+		j.ID[:], j.Queue, j.Tenant, j.Priority, nullText(j.Key), []byte(j.Payload), labels, maxAttempts, at, micros(j.ExpiresAt),
+	}
+	if !ordered(j) {
+		return tx.exec(enqueueJobSQL, arguments...)
+	}
+	var ids any
+	if len(others.ids) > 0 {
+		text, err := jsonOf(others.ids)
+		if err != nil {
+			return nil, err
+		}
+		ids = text
+	}
+	return tx.exec(enqueueMoreSQL, append(arguments, nullText(j.OrderKey), ids, nullText(string(j.AfterFailure)))...)
+}
+
 // jobRest holds the columns of the list more.
 type jobRest struct{ orderKey, after, failing *string }
 

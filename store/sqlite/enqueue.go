@@ -11,9 +11,6 @@ import (
 	"github.com/sluice-queue/sluice/audit"
 )
 
-//go:embed sql/enqueue_job.sql
-var enqueueJobSQL string
-
 //go:embed sql/enqueue_live.sql
 var enqueueLiveSQL string
 
@@ -182,14 +179,6 @@ func enqueueOne(tx runner, j *sluice.Insert, others before, placed *places, at i
 		err = placed.take(tx, j, seq, others)
 	}
 	return sluice.Receipt{ID: j.ID, Replaced: place.replaced}, 0, err
-}
-
-func putJob(tx runner, j *sluice.Insert, others before, at int64, labels, maxAttempts any) (sql.Result, error) {
-	if ordered(j) {
-		return putOrdered(tx, j, others, at, labels, maxAttempts)
-	}
-	return tx.exec(enqueueJobSQL, j.ID[:], j.Queue, j.Tenant, j.Priority, nullText(j.Key), []byte(j.Payload), labels,
-		maxAttempts, at, micros(j.ExpiresAt))
 }
 
 // keyPlace is the effect of a job's key. The zero value: the job is stored as it is.

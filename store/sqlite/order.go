@@ -10,11 +10,6 @@ import (
 	"github.com/sluice-queue/sluice/internal/storing"
 )
 
-//go:embed sql/enqueue_ordered.sql
-var enqueueOrderedFile string
-
-var enqueueOrderedSQL = jobColumns.In(enqueueOrderedFile)
-
 //go:embed sql/order_give.sql
 var orderGiveSQL string
 
@@ -97,20 +92,6 @@ func findBefore(tx runner, j *sluice.Insert, twins map[sluice.ID]sluice.ID) (out
 		return out, storing.AfterUnknown(id), nil
 	}
 	return out, nil, err
-}
-
-// putOrdered stores a job that has an order key or runs after other jobs.
-func putOrdered(tx runner, j *sluice.Insert, others before, at int64, labels, maxAttempts any) (sql.Result, error) {
-	var ids any
-	if len(others.ids) > 0 {
-		text, err := jsonOf(others.ids)
-		if err != nil {
-			return nil, err
-		}
-		ids = text
-	}
-	return tx.exec(enqueueOrderedSQL, j.ID[:], j.Queue, j.Tenant, j.Priority, nullText(j.Key), []byte(j.Payload), labels, maxAttempts,
-		at, micros(j.ExpiresAt), nullText(j.OrderKey), ids, nullText(string(j.AfterFailure)))
 }
 
 // places collects the new jobs of a batch that have an order key or run after other jobs.
