@@ -127,7 +127,7 @@ func earlier(a, b time.Time) time.Time {
 // w.mu.
 func (w *Worker) roomInAll() (room, most int) {
 	most = w.options.Slots + w.ahead()
-	return most - len(w.running) + w.early, most
+	return most - len(w.running) + w.early + w.inMany, most
 }
 
 // room returns how many jobs of a queue may be claimed now. A queue limited to some of the slots gets nothing
@@ -135,6 +135,9 @@ func (w *Worker) roomInAll() (room, most int) {
 func (w *Worker) room(l *lane) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if l.many != nil { // its jobs take no slots
+		return max(0, min(l.slots-l.taken, maxClaim))
+	}
 	room, _ := w.roomInAll()
 	if l.slots < w.options.Slots {
 		room = min(room, l.slots-l.taken+l.early)
@@ -146,6 +149,9 @@ func (w *Worker) room(l *lane) int {
 func (w *Worker) earlyRoom(l *lane) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if l.many != nil {
+		return 0 // a call begins when its first job is there
+	}
 	return min(l.slots-l.early, w.options.Slots-w.early)
 }
 

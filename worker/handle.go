@@ -102,16 +102,22 @@ func (w *Worker) add(l *lane) error {
 	switch {
 	case slices.Contains(w.holder.Queues, l.queue):
 		return fmt.Errorf("worker: queue %q has two handlers; it can have one", l.queue)
-	case l.do == nil:
+	case l.do == nil && (l.many == nil || !l.many.handles):
 		return fmt.Errorf("worker: %w", &sluice.InvalidError{Field: "handler", Rule: fmt.Sprintf("the handler of queue %q is nil; give Handle a function", l.queue)})
-	case l.slots < 0:
-		return fmt.Errorf("worker: slots of queue %q: %d must be 0 (all) or more", l.queue, l.slots)
 	}
-	if err := safe.Options(l.options); err != nil {
+	if err := l.check(); err != nil {
 		return fmt.Errorf("worker: queue %q: %w", l.queue, err)
 	}
 	w.holder.Queues = append(slices.Clip(w.holder.Queues), l.queue)
 	return nil
+}
+
+// check returns the first option that makes no sense.
+func (l *lane) check() error {
+	if err := safe.Options(l.options); err != nil || l.many == nil {
+		return err
+	}
+	return safe.Options(l.many.options)
 }
 
 // served lists the queues in the order of claiming.
@@ -125,6 +131,7 @@ func (w *Worker) served() []*lane {
 type lane struct {
 	queue   string
 	options QueueOptions
+	many    *many // not nil: calls get several jobs
 	do      func(ctx context.Context, r *run) error
 	hungry  atomic.Bool  // it may have jobs to claim
 	full    atomic.Bool  // the queue or one of its tenants has reached a concurrency limit

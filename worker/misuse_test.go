@@ -20,10 +20,10 @@ func TestRunSaysWhatIsWrongWithTheWorker(t *testing.T) {
 		handler worker.Handler[payment]
 		queue   worker.QueueOptions
 	}{
-		"the handler of queue":                    {},
-		"slots of queue \"payments\": -1 must be": {handler: nothing, queue: worker.QueueOptions{Slots: -1}},
-		"option Slots: -3 must be":                {options: worker.Options{Slots: -3}, handler: nothing},
-		"option Poll: -1ns must be":               {options: worker.Options{Poll: -1}, handler: nothing},
+		"the handler of queue":                                 {},
+		"queue \"payments\": invalid option Slots: -1 must be": {handler: nothing, queue: worker.QueueOptions{Slots: -1}},
+		"option Slots: -3 must be":                             {options: worker.Options{Slots: -3}, handler: nothing},
+		"option Poll: -1ns must be":                            {options: worker.Options{Poll: -1}, handler: nothing},
 	} {
 		w := worker.New(memory.New(memory.Options{}), c.options)
 		worker.Handle(w, payments, c.handler, c.queue)

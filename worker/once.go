@@ -61,38 +61,48 @@ func (w *Worker) Once(ctx context.Context) (ran int, err error) {
 // drainLane runs the jobs of a queue until none is due.
 func (w *Worker) drainLane(ctx, work context.Context, l *lane) (ran int, err error) {
 	for ctx.Err() == nil {
-		got, err := w.claimOne(ctx, work, l)
-		if got {
-			ran++
-		}
-		if err != nil || !got {
+		got, err := w.claimNext(ctx, work, l)
+		ran += got
+		if err != nil || got == 0 {
 			return ran, err
 		}
 	}
 	return ran, nil
 }
 
-// claimOne claims one job and runs it to its end.
-func (w *Worker) claimOne(ctx, work context.Context, l *lane) (bool, error) {
+// claimNext claims one job, or the jobs of one call, and runs them to their end.
+func (w *Worker) claimNext(ctx, work context.Context, l *lane) (got int, err error) {
 	queue, err := w.settings.Queue(ctx, l.queue)
 	if err != nil {
-		return false, fmt.Errorf("worker: settings of queue %q: %w", l.queue, err)
+		return 0, fmt.Errorf("worker: settings of queue %q: %w", l.queue, err)
 	}
 	request := sluice.ClaimRequest{
-		Queue: l.queue, Limit: 1, Holder: w.holder.ID, Lease: queue.Settings.Lease, Token: sluice.NewToken(),
+		Queue: l.queue, Limit: l.atOnce(), Holder: w.holder.ID, Lease: queue.Settings.Lease, Token: sluice.NewToken(),
 		Ageing: queue.Settings.Ageing, Tells: true, Begun: w.begun.Tell(l.queue),
 	}
 	asked := time.Now()
 	claimed, err := w.store.Claim(work, request)
 	if err != nil {
-		return false, fmt.Errorf("worker: claim from queue %q: %w", l.queue, err)
+		return 0, fmt.Errorf("worker: claim from queue %q: %w", l.queue, err)
 	}
 	w.paced(l, queue.Settings, request, claimed)
 	if len(claimed.Jobs) == 0 {
-		return false, nil
+		return 0, nil
 	}
 	w.tellClaimed(l, claimed.Jobs)
-	return true, w.runOnce(ctx, w.newRun(work, l, claimed.Jobs[0], l.options.over(&queue), asked))
+	runs := make([]*run, len(claimed.Jobs))
+	for i, c := range claimed.Jobs {
+		runs[i] = w.newRun(work, l, c, l.options.over(&queue), asked)
+	}
+	return len(runs), w.runOnce(ctx, work, l, runs)
+}
+
+// atOnce returns how many jobs one call of the handler gets.
+func (l *lane) atOnce() int {
+	if l.many == nil {
+		return 1
+	}
+	return l.many.options.Size
 }
 
 // newRun registers a run, so that keep renews its lease.
@@ -105,53 +115,65 @@ func (w *Worker) newRun(work context.Context, l *lane, c *sluice.Claim, queue *s
 	defer w.mu.Unlock()
 	w.running[r], w.held[c.ID] = struct{}{}, r
 	l.taken++
+	if l.many != nil {
+		w.inMany++
+	}
 	w.shortestLease = min(w.shortestLease, queue.Settings.Lease)
 	w.keepSooner()
 	return r
 }
 
-// runOnce runs one handler and writes its outcome. A handler that ignores the end of its context is left behind.
-func (w *Worker) runOnce(ctx context.Context, r *run) error {
+// runOnce calls the handler once and writes the outcomes. A handler that ignores the end of its context is left behind.
+func (w *Worker) runOnce(ctx, work context.Context, l *lane, runs []*run) (err error) {
 	ended := make(chan struct{})
 	go func() { // a goroutine of its own, because a handler may end its goroutine
 		defer close(ended)
-		r.run()
+		if l.many == nil {
+			runs[0].run()
+			return
+		}
+		w.runMany(work, l, runs)
 	}()
 	var drain, abandon <-chan time.Time
 	stopped := ctx.Done()
-	for {
+	for settled := 0; settled < len(runs); {
 		select {
 		case d := <-w.settlements:
-			return w.settleOne(r, d)
+			settled++
+			err = errors.Join(err, w.write(work, d))
 		case <-ended:
-			select {
-			case d := <-w.settlements:
-				return w.settleOne(r, d)
-			default:
-				return nil // lost meanwhile
+			for ; w.unsettled.Load() > 0; settled++ {
+				err = errors.Join(err, w.write(work, <-w.settlements))
 			}
+			return err // the others were lost meanwhile
 		case <-stopped:
 			stopped, drain = nil, time.After(w.options.Drain)
 		case <-drain:
-			r.cancel(ErrShutdown)
+			for _, r := range runs {
+				r.cancel(ErrShutdown)
+			}
 			drain, abandon = nil, time.After(w.options.Abandon)
 		case <-abandon:
-			if abandon = nil; !r.claim.SettledInTx() && r.settle() {
-				return errors.Join(ErrDrainTimeout, w.settleOne(r, decided{w.release(r.claim, "worker shut down, and the handler ignored it"), r.lane}))
+			for _, r := range runs {
+				if !r.claim.SettledInTx() && r.settle() {
+					err = errors.Join(err, w.write(work, decided{w.release(r.claim, "worker shut down, and the handler ignored it"), r.lane}))
+				}
 			}
+			return errors.Join(ErrDrainTimeout, err)
 		}
 	}
+	return err
 }
 
-// settleOne writes one settlement.
-func (w *Worker) settleOne(r *run, d decided) error {
+// write writes one settlement.
+func (w *Worker) write(work context.Context, d decided) error {
 	defer w.unsettled.Add(-1)
-	settled, err := w.store.Settle(context.WithoutCancel(r.ctx), []sluice.Settlement{d.Settlement})
+	settled, err := w.store.Settle(work, []sluice.Settlement{d.Settlement})
 	if err == nil && len(settled) > 0 && settled[0] != nil {
 		w.report([]sluice.Settlement{d.Settlement}, []*lane{d.lane}, settled)
 	}
-	if err != nil && !errors.Is(err, sluice.ErrLost) {
-		return fmt.Errorf("worker: the outcome of job %s is not stored, so the job runs again: %w", r.claim.ID, err)
+	if err != nil {
+		return fmt.Errorf("worker: the outcome of job %s is not stored, so the job runs again: %w", d.ID, err)
 	}
 	w.ended(d.lane)
 	return nil

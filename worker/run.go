@@ -34,6 +34,9 @@ type run struct {
 	wantsSlot time.Time
 
 	ctx context.Context
+	// attempt is ctx with the timeout of the attempt. over says that a job of a ManyHandler has left its place.
+	attempt context.Context
+	over    atomic.Bool
 	// leaseUntil is the earliest end of the lease, by this process's clock; guarded by Worker.mu.
 	leaseUntil time.Time
 }
@@ -73,6 +76,9 @@ func (w *Worker) start(work context.Context, l *lane, claims []*sluice.Claim, qu
 		w.held[r.claim.ID] = r
 	}
 	l.taken += len(runs)
+	if l.many != nil {
+		w.inMany += len(runs)
+	}
 	sooner := lease < w.shortestLease
 	w.shortestLease = min(w.shortestLease, lease)
 	more, wanting := w.moreSlots()
@@ -88,7 +94,7 @@ func (w *Worker) start(work context.Context, l *lane, claims []*sluice.Claim, qu
 	}
 	for _, r := range runs {
 		if r.startAt.IsZero() {
-			w.ready <- r
+			w.enter(work, r)
 		}
 	}
 	w.hold(held)
@@ -97,10 +103,27 @@ func (w *Worker) start(work context.Context, l *lane, claims []*sluice.Claim, qu
 	}
 }
 
+// enter makes a run wait for a slot, or for a call that gets several jobs.
+func (w *Worker) enter(work context.Context, r *run) {
+	many := r.lane.many
+	if many == nil {
+		w.ready <- r
+		return
+	}
+	w.mu.Lock()
+	first := !many.started
+	many.started = true
+	w.mu.Unlock()
+	if first {
+		go w.collect(work, r.lane)
+	}
+	many.in <- r
+}
+
 // moreSlots returns how many slots to open for the running and waiting jobs, and whether relieve should check
 // again. The caller holds w.mu.
 func (w *Worker) moreSlots() (more int, wanting bool) {
-	more = min(w.options.Slots, len(w.running)) - w.slots
+	more = min(w.options.Slots, len(w.running)-w.inMany) - w.slots
 	if few := max(quickSlots*runtime.GOMAXPROCS(0)-w.slots, 0); w.pace > 0 && w.pace < quickPace && more > few {
 		more, wanting = few, !w.relieving
 		w.relieving = true
@@ -168,6 +191,7 @@ func (r *run) run() {
 	}
 	ctx, stop := r.within(r.queue.Settings.Timeout, begun)
 	defer stop()
+	r.attempt = ctx
 	err := r.call(ctx)
 	if r.settle() { // else it was abandoned or lost in the meantime
 		r.settleBy(ctx, err)
@@ -261,6 +285,9 @@ func (r *run) leave(took time.Duration) {
 		w.pace += (took - w.pace) / 16
 	}
 	r.lane.taken--
+	if r.lane.many != nil {
+		w.inMany--
+	}
 	delete(w.running, r)
 	if w.held[r.claim.ID] == r {
 		delete(w.held, r.claim.ID)

@@ -93,7 +93,7 @@ func (w *Worker) gatherHungry(ctx context.Context) *together {
 		if len(t.lanes) == maxTogether || left <= 0 {
 			break
 		}
-		if l.alone || l.rests(now) {
+		if l.alone || l.many != nil || l.rests(now) {
 			continue
 		}
 		queue, fresh, read := w.settings.Latest(l.queue)

@@ -92,7 +92,7 @@ func (w *Worker) startWaiting(ctx context.Context) {
 		due, next := w.dueOfWaiting()
 		for _, r := range due {
 			r.readyAt = time.Now()
-			w.ready <- r
+			w.enter(ctx, r)
 		}
 		w.refill()
 		timer.Reset(next)

@@ -110,6 +110,7 @@ type Worker struct {
 	doubted       map[*run]struct{}  // runs that a signal reports as cancelled; the store has not been asked yet
 	waiting       []*run             // the running ones that may not start yet
 	early         int                // how many of the waiting are not yet due; they take no slot
+	inMany        int                // how many of the running are for a ManyHandler; they take no slot
 	slots         int                // goroutines that run handlers
 	relieving     bool               // relieve is scheduled
 	pace          time.Duration      // how long handlers take, as a moving average

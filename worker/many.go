@@ -1,0 +1,213 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/step"
+)
+
+// ManyHandler does several jobs of a queue in one call. It may settle each job by [Job.Settle] when that job is done. Its
+// error is the outcome of all jobs that it has not settled: nil completes them. ctx ends when no job of the call is held
+// any more, or when the drain is over; [Job.Context] ends with one job.
+type ManyHandler[T any] func(ctx context.Context, jobs []*Job[T]) error
+
+// ManyOptions adjust [HandleMany]. The zero value works.
+type ManyOptions struct {
+	// QueueOptions hold for each job. Slots is how many calls run at once; they take no slot of the worker. Default 1.
+	// Timeout counts from the call.
+	QueueOptions
+	// Size is the most jobs of one call. Default 100.
+	Size int
+	// Within is how long the first job of a call waits for others. Default 100 ms.
+	Within time.Duration
+}
+
+// HandleMany makes a worker serve a queue by calls that get several jobs: at most Size, or those that came Within the
+// time. All limits of the queue hold for each job. [Worker.Run] returns an error as for [Handle].
+//
+// Middleware does not wrap these calls. OnFailure gets the failures of each job.
+func HandleMany[T any](w *Worker, queue sluice.TypedQueue[T], handler ManyHandler[T], options ManyOptions) {
+	if options.Size == 0 {
+		options.Size = 100
+	}
+	if options.Within == 0 {
+		options.Within = 100 * time.Millisecond
+	}
+	if options.Slots == 0 {
+		options.Slots = 1
+	}
+	calls := options.Slots
+	l := &lane{queue: queue.Name(), slots: calls * options.Size, options: options.QueueOptions}
+	l.hungry.Store(true)
+	l.many = &many{
+		options: options, handles: handler != nil,
+		in: make(chan *run, max(0, 2*calls*options.Size)), calls: make(chan struct{}, max(0, calls)),
+	}
+	l.many.call = func(ctx context.Context, runs []*run) error {
+		var jobs []*Job[T]
+		for _, r := range runs {
+			payload, err := queue.Decode(r.claim.Payload)
+			if err != nil {
+				r.settleOne(err)
+				continue
+			}
+			r.begins()
+			jobs = append(jobs, &Job[T]{Claim: r.claim, Payload: payload, run: r})
+		}
+		if len(jobs) == 0 {
+			return nil
+		}
+		return handler(ctx, jobs)
+	}
+	w.serve(l)
+}
+
+// many is how a worker serves a queue by calls that get several jobs.
+type many struct {
+	options ManyOptions
+	handles bool
+	call    func(ctx context.Context, runs []*run) error
+	in      chan *run     // claimed jobs that wait for a call
+	calls   chan struct{} // one entry for each call under way
+	started bool          // collect runs; guarded by Worker.mu
+}
+
+// Context ends when this job is cancelled, lost or timed out, or when the drain is over. See [context.Cause]. The context
+// of a [Handler] is the same.
+func (j *Job[T]) Context() context.Context {
+	if j.run == nil {
+		return context.Background()
+	}
+	return j.run.attempt
+}
+
+// Settle ends one job of a [ManyHandler] by an error or nil, as the return value of a [Handler] does. The other jobs go
+// on. A job that is settled already is a [sluice.ErrNotAllowed]; one that was cancelled or lost is an
+// [sluice.ErrCancelled] or [sluice.ErrLost].
+func (j *Job[T]) Settle(err error) error {
+	if j.run == nil || j.run.lane.many == nil {
+		return fmt.Errorf("job %s: only jobs of HandleMany can be settled one by one: %w", j.id(), sluice.ErrNotAllowed)
+	}
+	if j.run.settleOne(err) {
+		return nil
+	}
+	if cause := context.Cause(j.run.ctx); cause != nil && !j.run.over.Load() {
+		return fmt.Errorf("settle job %s: %w", j.ID, cause)
+	}
+	return fmt.Errorf("job %s is settled already: %w", j.ID, sluice.ErrNotAllowed)
+}
+
+// settleOne settles a job of a call, and reports whether it did.
+func (r *run) settleOne(err error) bool {
+	if !r.settle() {
+		return false
+	}
+	r.settleBy(r.attempt, err)
+	r.freeOnce()
+	return true
+}
+
+// freeOnce frees the place of a job of a call.
+func (r *run) freeOnce() {
+	if r.over.CompareAndSwap(false, true) {
+		r.leave(neverRan) // a call says nothing of how quick other handlers are
+	}
+}
+
+// collect gathers claimed jobs into calls, until nothing is claimed any more.
+func (w *Worker) collect(work context.Context, l *lane) {
+	for {
+		select {
+		case first := <-l.many.in:
+			runs := l.many.gather(first)
+			l.many.calls <- struct{}{}
+			go func() {
+				defer func() { <-l.many.calls }()
+				w.runMany(work, l, runs)
+			}()
+		case <-w.noMore:
+			return
+		}
+	}
+}
+
+// gather waits for the other jobs of a call.
+func (m *many) gather(first *run) []*run {
+	runs := []*run{first}
+	timer := time.NewTimer(m.options.Within)
+	defer timer.Stop()
+	for len(runs) < m.options.Size {
+		select {
+		case r := <-m.in:
+			runs = append(runs, r)
+		case <-timer.C:
+			return runs
+		}
+	}
+	return runs
+}
+
+// runMany calls the handler for several jobs and settles those that it leaves.
+func (w *Worker) runMany(work context.Context, l *lane, runs []*run) {
+	ctx, stop := context.WithCancelCause(work)
+	defer stop(nil)
+	left := new(atomic.Int64)
+	left.Store(int64(len(runs)))
+	ready := make([]*run, 0, len(runs))
+	begun := time.Now()
+	for _, r := range runs {
+		defer r.freeOnce()
+		r.begun.Store(begun.UnixNano())
+		var free context.CancelFunc
+		r.attempt, free = r.within(r.queue.Settings.Timeout, begun)
+		defer free()
+		context.AfterFunc(r.attempt, func() {
+			if left.Add(-1) == 0 {
+				stop(context.Cause(r.attempt))
+			}
+		})
+		if w.mayBegin(r) {
+			ready = append(ready, r)
+		}
+	}
+	if len(ready) == 0 {
+		return
+	}
+	of := step.Step{Name: step.Handle, Queue: l.queue}
+	if len(ready) == 1 {
+		of.Claim = ready[0].claim
+	}
+	ctx, end := step.Begin(ctx, w.store, of)
+	err := errGoexit
+	defer func() {
+		if value := recover(); value != nil {
+			err = &PanicError{value, debug.Stack()}
+		}
+		end(step.End{Jobs: len(ready), Err: failureOf(err)})
+		for _, r := range ready {
+			r.settleOne(err)
+		}
+	}()
+	err = l.many.call(ctx, ready)
+}
+
+// mayBegin hands a job back that must not begin any more, and fails one whose payload breaks the schema.
+func (w *Worker) mayBegin(r *run) bool {
+	if why := r.late(); why != "" {
+		if r.settle() {
+			w.settlements <- decided{w.release(r.claim, why), r.lane}
+		}
+		r.freeOnce()
+		return false
+	}
+	if err := sluice.CheckSchema(w.options.PayloadChecker, *r.queue, r.claim.Payload); err != nil {
+		r.settleOne(Permanent(err))
+		return false
+	}
+	return true
+}
