@@ -6,6 +6,7 @@ replace github.com/sluice-queue/sluice => ..
 
 require (
 	entgo.io/ent v0.14.5
+	github.com/getsentry/sentry-go v0.50.0
 	github.com/jmoiron/sqlx v1.4.0
 	github.com/lib/pq v1.12.3
 	github.com/mattn/go-sqlite3 v1.14.53
