@@ -124,7 +124,7 @@ func (w *Worker) collect(work context.Context, l *lane) {
 	for {
 		select {
 		case first := <-l.many.in:
-			runs := l.many.gather(first)
+			runs := l.many.gather(first, w.drains)
 			l.many.calls <- struct{}{}
 			go func() {
 				defer func() { <-l.many.calls }()
@@ -136,8 +136,8 @@ func (w *Worker) collect(work context.Context, l *lane) {
 	}
 }
 
-// gather waits for the other jobs of a call.
-func (m *many) gather(first *run) []*run {
+// gather waits for the other jobs of a call, but not once the worker drains.
+func (m *many) gather(first *run, drains <-chan struct{}) []*run {
 	runs := []*run{first}
 	timer := time.NewTimer(m.options.Within)
 	defer timer.Stop()
@@ -146,6 +146,8 @@ func (m *many) gather(first *run) []*run {
 		case r := <-m.in:
 			runs = append(runs, r)
 		case <-timer.C:
+			return runs
+		case <-drains:
 			return runs
 		}
 	}

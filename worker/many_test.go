@@ -249,6 +249,21 @@ func TestCallsKeepToRateConcurrencyAndOrder(t *testing.T) {
 	})
 }
 
+func TestDrainHandsBackAJobThatWaitsForOthers(t *testing.T) {
+	inShop(t, func(s *shop) {
+		s.runMany(worker.Options{}, func(context.Context, []*worker.Job[payment]) error { return nil }, worker.ManyOptions{Within: time.Hour})
+		id := s.addMany(1)[0]
+		time.Sleep(time.Minute)
+		begun := time.Now()
+		if err := s.end(); err != nil || time.Since(begun) > time.Second {
+			t.Errorf("the drain took %s: %v", time.Since(begun), err)
+		}
+		if job := s.job(id); job.State != sluice.StateQueued || job.Attempts != 0 {
+			t.Errorf("the job is %s after %d attempts", job.State, job.Attempts)
+		}
+	})
+}
+
 func TestOnceRunsCallsOfSeveralJobs(t *testing.T) {
 	d := newDesk(t)
 	var sizes []int

@@ -96,6 +96,7 @@ type Worker struct {
 	unsettled   atomic.Int64  // settlements that are decided but not written yet
 	sparse      bool          // the last claims got few jobs; used by fetch alone
 	begun       began.Tally   // for queues with a rate
+	drains      chan struct{} // closed when the drain begins
 	drained     chan struct{} // closed when draining and nothing runs
 	noMore      chan struct{} // closed when no more jobs will become ready
 	shorter     chan struct{} // leases now need renewal more often than before
@@ -144,7 +145,7 @@ func New(store sluice.Store, options Options) *Worker {
 		store: store, options: options, wrong: wrong, log: log, tenants: event.NewTenants(log, store), pauses: pause.NewLooker(store), settings: sluice.NewLiveSettings(store, sluice.LiveOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger}),
 		holder: presence.Holder{ID: holder, Role: presence.RoleWorker, Slots: options.Slots, Version: version()},
 		wake:   make(chan struct{}, 1), looks: make(chan struct{}, 1), settlements: make(chan decided, 4*options.Slots+settleBatch),
-		look: make(chan struct{}, 1), ready: make(chan *run, 2*options.Slots+maxAhead), running: make(map[*run]struct{}), drained: make(chan struct{}), noMore: make(chan struct{}),
+		look: make(chan struct{}, 1), ready: make(chan *run, 2*options.Slots+maxAhead), running: make(map[*run]struct{}), drains: make(chan struct{}), drained: make(chan struct{}), noMore: make(chan struct{}),
 		held: make(map[sluice.ID]*run), doubted: make(map[*run]struct{}), ask: make(chan struct{}, 1), shorter: make(chan struct{}, 1), shortestLease: maxKeepInterval * leaseLooks,
 	}
 }
@@ -253,6 +254,7 @@ func (w *Worker) drain() error {
 	w.settleBy.Store(time.Now().Add(w.options.Drain + w.options.Abandon).UnixNano())
 	w.mu.Lock()
 	w.draining.Store(true)
+	close(w.drains)
 	left := len(w.running)
 	if left == 0 {
 		close(w.drained)
