@@ -211,12 +211,17 @@ func (c *insertColumns) addPlace(j *sluice.Insert, place keyPlace) {
 // transaction, and never use it.
 func (c *insertColumns) few() bool { return unlessZero(c.inLine) == nil }
 
-// places returns the arguments that only enqueue.sql takes.
-func (c *insertColumns) places() []any {
-	return []any{unlessZero(c.inLine), unlessZero(c.orderKeys), unlessZero(c.orderPlaces), unlessZero(c.after), unlessZero(c.failures)}
+// fewArguments returns the arguments of enqueue_new.sql. Known are the queues that must be stored still.
+func (c *insertColumns) fewArguments(known []string) []any { return append(c.common(), known) }
+
+// arguments returns the arguments of enqueue.sql. Known are the queues that must be stored still.
+func (c *insertColumns) arguments(known []string) []any {
+	return append(c.common(), unlessZero(c.inLine), unlessZero(c.orderKeys), unlessZero(c.orderPlaces), unlessZero(c.after),
+		unlessZero(c.failures), known)
 }
 
-func (c *insertColumns) arguments() []any {
+// common returns the arguments that both statements take.
+func (c *insertColumns) common() []any {
 	return []any{
 		c.ids, c.queues, unlessZero(c.tenants), c.priorities, unlessZero(c.keys), c.payloads, unlessZero(c.labels), unlessZero(c.maxAttempts),
 		unlessZero(c.dueAt), unlessZero(c.delays), unlessZero(c.expiresAt), unlessZero(c.keyed), unlessZero(c.blockedBy), unlessZero(c.told),

@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -164,14 +163,14 @@ func insert(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, chosen []
 			return nil, err
 		}
 	}
-	arguments, known := columns.arguments(), knownQueues(jobs, chosen)
+	known := knownQueues(jobs, chosen)
 	if mayFail && columns.few() {
-		taken, err := takenIDs(ctx, db, enqueueNewSQL, append(slices.Clip(arguments), known), known...)
+		taken, err := takenIDs(ctx, db, enqueueNewSQL, columns.fewArguments(known), known...)
 		if !violatesUnique(err) {
 			return taken, err
 		}
 	}
-	return takenIDs(ctx, db, enqueueSQL, append(append(arguments, columns.places()...), known), known...)
+	return takenIDs(ctx, db, enqueueSQL, columns.arguments(known), known...)
 }
 
 // orNull returns nil for the zero value.
