@@ -290,6 +290,11 @@ func (c *Client) saveQueue(ctx context.Context, queue Queue, act Act) (Queue, er
 	if err := act.Check(); err != nil {
 		return Queue{}, err
 	}
+	if queue.Version == 0 {
+		if err := CheckOwnQueueName(queue.Name); err != nil {
+			return Queue{}, err
+		}
+	}
 	if err := c.CheckSettings(queue.Settings); err != nil {
 		return Queue{}, fmt.Errorf("queue %q: %w", queue.Name, err)
 	}

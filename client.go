@@ -320,7 +320,7 @@ func CheckSchema(checker PayloadChecker, queue Queue, payload []byte) error {
 // EnsureQueue declares the queue; see package admission. If the store has as many queues as it may have, the error
 // is a [*QueueLimitError].
 func (c *Client) EnsureQueue(ctx context.Context, name string, settings Settings, act Act) (Queue, error) {
-	if err := CheckQueueName(name); err != nil {
+	if err := CheckOwnQueueName(name); err != nil {
 		return Queue{}, err
 	}
 	return c.ensureQueue(ctx, Queue{Name: name, Settings: settings}, act)

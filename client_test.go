@@ -286,10 +286,37 @@ func TestEnsureQueueLeavesWhatAnOperatorChanged(t *testing.T) {
 	for name, c := range map[string]struct {
 		queue    string
 		settings sluice.Settings
-	}{"bad settings": {"q2", sluice.Settings{}}, "a bad name": {"no blanks", mine}} {
+	}{"bad settings": {"q2", sluice.Settings{}}, "a bad name": {"no blanks", mine}, "an internal name": {"sluice.mine", mine}} {
 		if _, err := client.EnsureQueue(t.Context(), c.queue, c.settings, ada); !errors.Is(err, sluice.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+func TestInternalQueuesAreSluicesOwn(t *testing.T) {
+	t.Parallel()
+	client, store := newClient(t)
+	for _, queue := range []string{"sluice.notify.hook", "sluice."} {
+		_, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: queue, Payload: []byte("1")})
+		if !errors.Is(err, sluice.ErrInvalid) || !strings.Contains(err.Error(), "reserved for Sluice itself") {
+			t.Errorf("enqueue into %s: %v", queue, err)
+		}
+		if err := sluice.CheckQueueName(queue); err != nil {
+			t.Errorf("%s: %v", queue, err)
+		}
+	}
+	for _, queue := range []string{"sluice", "sluice-1", "Sluice.x", "my.sluice."} {
+		if sluice.IsInternalQueue(queue) || sluice.CheckOwnQueueName(queue) != nil {
+			t.Errorf("%s is reserved", queue)
+		}
+	}
+	made, err := store.SaveQueue(t.Context(), sluice.Queue{Name: "sluice.notify.hook", Settings: sluice.DefaultSettings()}, ada)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed, err := client.ChangeSettings(t.Context(), made.Name, ada, func(s *sluice.Settings) error { s.Backoff.Max = time.Hour; return nil })
+	if err != nil || changed.Settings.Backoff.Max != time.Hour {
+		t.Errorf("an operator's change gives %+v, %v", changed.Settings, err)
 	}
 }
 

@@ -128,6 +128,23 @@ func CheckQueueName(name string) error {
 	return nil
 }
 
+// internalPrefix begins the names of the queues that Sluice makes for itself.
+const internalPrefix = "sluice."
+
+// IsInternalQueue reports whether a queue is Sluice's own: its name begins with "sluice.". Sluice alone makes such
+// queues, enqueues into them and works on them; see package alert. An operator may look at their jobs, pause them
+// and requeue their dead letters.
+func IsInternalQueue(name string) bool { return strings.HasPrefix(name, internalPrefix) }
+
+// CheckOwnQueueName returns an [ErrInvalid] if a program must not make, fill or work on a queue of this name. It is
+// [CheckQueueName], and refuses internal queues.
+func CheckOwnQueueName(name string) error {
+	if IsInternalQueue(name) {
+		return invalid("queue", fmt.Sprintf("%.80q begins with %s, which is reserved for Sluice itself; choose another name", name, internalPrefix))
+	}
+	return CheckQueueName(name)
+}
+
 // maxQueueName is the most bytes of a queue's name.
 const maxQueueName = 64
 
@@ -147,7 +164,7 @@ func isQueueName(name string) bool {
 // check returns the first rule that the job breaks in every store. Checks that need the queue's settings are in
 // prepare.
 func (j NewJob) check() error {
-	if err := CheckQueueName(j.Queue); err != nil {
+	if err := CheckOwnQueueName(j.Queue); err != nil {
 		return err
 	}
 	if err := checkName("tenant", j.Tenant, MaxTenantBytes); err != nil {

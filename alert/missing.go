@@ -2,7 +2,6 @@ package alert
 
 import (
 	"context"
-	"time"
 
 	"github.com/sluice-queue/sluice"
 )
@@ -24,8 +23,4 @@ func (m missing) SaveSilence(context.Context, Silence, sluice.Act) (Silence, err
 
 func (m missing) EndSilence(context.Context, sluice.ID, sluice.Act) error { return m.err }
 
-func (m missing) TakeNotices(context.Context, string, int, time.Duration) ([]Notice, error) {
-	return nil, m.err
-}
-
-func (m missing) SettleNotices(context.Context, []NoticeResult) error { return m.err }
+func (m missing) SaveReceiver(context.Context, string) error { return m.err }

@@ -157,6 +157,9 @@ func (r Rule) Check() error {
 		if err := sluice.CheckQueueName(r.Queue); err != nil {
 			return err
 		}
+		if sluice.IsInternalQueue(r.Queue) {
+			return feature.Invalid("queue", fmt.Sprintf("%.80q is Sluice's own; an alert on it could only cause more notifications", r.Queue))
+		}
 		if !metric.OfQueue {
 			return feature.Invalid("queue", metric.Name+" is about the whole store, not about a queue")
 		}

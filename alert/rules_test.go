@@ -45,6 +45,9 @@ func TestRulesAreSetByQueueAndReset(t *testing.T) {
 	if err := alert.ResetRule(t.Context(), store, "start-failures", "", ada); !errors.Is(err, sluice.ErrNotFound) {
 		t.Errorf("a second reset gives %v", err)
 	}
+	if _, _, err := alert.SetRule(t.Context(), store, "dead-letters", "sluice.notify.hook", ada, func(r *alert.Rule) error { r.Threshold = 1; return nil }); !errors.Is(err, sluice.ErrInvalid) {
+		t.Errorf("a rule of an internal queue gives %v", err)
+	}
 	if _, _, err := alert.SetRule(t.Context(), store, "mine", "", ada, func(r *alert.Rule) error { r.Metric = "nothing"; return nil }); !errors.Is(err, sluice.ErrInvalid) {
 		t.Errorf("an unknown metric gives %v", err)
 	}

@@ -118,6 +118,7 @@ func TestRulesCoverTheQueuesTheyAreMeantFor(t *testing.T) {
 		queue("paced", func(q *sluice.Queue) { rated(q); q.Settings.Engine = "temporal" }),
 		queue("turns", func(q *sluice.Queue) { q.ByTenant = true }),
 		queue("narrow", func(q *sluice.Queue) { q.Settings.Concurrency = 1 }),
+		queue("sluice.notify.hook", func(*sluice.Queue) {}),
 	}
 	for rule, want := range map[string]string{
 		"backlog": "plain", "backlog-engine": "engine", "old-job": "plain engine", "behind-pace": "rated paced", "long-backlog": "rated paced",

@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-queue/sluice/internal/feature"
 )
 
-// Store is the port of alerts: rules, alerts, silences, and the messages that receivers do not have yet. SQLite,
-// PostgreSQL and memory implement it beside sluice.Store.
+// Store is the port of alerts: rules, alerts, silences and receivers. SQLite, PostgreSQL and memory implement it
+// beside sluice.Store.
 type Store interface {
 	// AlertBook reads all stored data of alerts. Rules has no presets.
 	AlertBook(ctx context.Context) (Book, error)
@@ -17,23 +17,20 @@ type Store interface {
 	SaveAlertRule(ctx context.Context, rule Rule, act sluice.Act) (Rule, error)
 	// DeleteAlertRule deletes a stored rule. An unknown rule is an ErrNotFound.
 	DeleteAlertRule(ctx context.Context, name, queue string, act sluice.Act) error
-	// SaveAlerts stores one evaluation in a transaction: alerts, audit entries, and each message once for each
-	// known receiver. If an alert has another version than the stored one, another process has evaluated, and the
-	// error is an ErrConflict.
+	// SaveAlerts stores one evaluation in a transaction: alerts, audit entries, and for each message one job in the
+	// queue of each known receiver. It makes a missing queue of a receiver, whatever package admission allows. If an
+	// alert has another version than the stored one, another process has evaluated, and the error is an ErrConflict.
 	//
-	// SaveAlerts also deletes silences that are over, and receivers without a sign for ReceiverKept, with their
-	// notices.
+	// SaveAlerts also deletes silences that are over, and receivers without a sign for ReceiverKept. The Watcher then
+	// empties and deletes their queues.
 	SaveAlerts(ctx context.Context, round Evaluation) error
 	// SaveSilence stores a silence that begins now, and fills in Until. The same ID again changes nothing.
 	SaveSilence(ctx context.Context, silence Silence, act sluice.Act) (Silence, error)
 	// EndSilence ends a silence early. A silence that is unknown or over is an ErrNotFound.
 	EndSilence(ctx context.Context, id sluice.ID, act sluice.Act) error
-	// TakeNotices stores a receiver, and returns its notices that are due, the oldest first, at most limit. It
-	// returns one per alert, so that a receiver gets the begin of an alert before the end. No other process gets
-	// these notices until hold has passed.
-	TakeNotices(ctx context.Context, receiver string, limit int, hold time.Duration) ([]Notice, error)
-	// SettleNotices deletes delivered notices, and puts off the others.
-	SettleNotices(ctx context.Context, results []NoticeResult) error
+	// SaveReceiver stores a receiver, and that a process asks for its messages now. The SQL stores write this at most
+	// once a minute.
+	SaveReceiver(ctx context.Context, name string) error
 }
 
 // Given returns the port of a store, through decorators too. For nil, every method of the returned Store returns a
@@ -47,7 +44,7 @@ func Given(store sluice.Store) Store {
 }
 
 // ReceiverKept is how long the store keeps a receiver that no process asks for any more. NoticeKept is how long the
-// Watcher tries an unreachable receiver.
+// Watcher tries to deliver a message. Then the message is a dead letter in the receiver's queue.
 const (
 	ReceiverKept = 7 * 24 * time.Hour
 	NoticeKept   = 7 * 24 * time.Hour
@@ -70,10 +67,12 @@ type Book struct {
 // ReceiverStatus is a receiver as the store knows it.
 type ReceiverStatus struct {
 	Name string `json:"name"`
-	// Seen is when a process last asked for the receiver's notices.
+	// Queue is the receiver's queue, in which each message is a job. The first message makes the queue.
+	Queue string `json:"queue"`
+	// Seen is when a process last asked for the receiver's messages.
 	Seen time.Time `json:"seen"`
-	// Waiting counts undelivered notices. Oldest is since when the first of them waits, and Error the result of the
-	// last try.
+	// Waiting counts undelivered messages, at most [sluice.DepthLimit]. It leaves out dead letters. Oldest is since
+	// when the first message waits, and Error the result of its last try.
 	Waiting int       `json:"waiting"`
 	Oldest  time.Time `json:"oldest,omitzero"`
 	Error   string    `json:"error,omitempty"`
@@ -88,29 +87,6 @@ type Evaluation struct {
 	Entries  []sluice.AuditEntry
 }
 
-// Notice is a message that a receiver does not have yet.
-type Notice struct {
-	// Seq orders the notices.
-	Seq      int64
-	Receiver string
-	Message  Message
-	// CreatedAt is when the notice was stored. Attempts counts the tries, with the present one. Error is the result
-	// of the last try.
-	CreatedAt time.Time
-	Attempts  int
-	Error     string
-}
-
-// NoticeResult is the result of trying a notice.
-type NoticeResult struct {
-	Seq int64
-	// Done says that the notice was delivered or given up. Else the Watcher tries again after Again, because of
-	// Error.
-	Done  bool
-	Again time.Duration
-	Error string
-}
-
 // Target is a rule and the queue in which it is evaluated.
 type Target struct {
 	Rule Rule
@@ -121,7 +97,8 @@ type Target struct {
 }
 
 // Targets lists the evaluations: each rule in the queues that it covers. The rule of one queue replaces there the
-// rule of all queues. Disabled rules are left out.
+// rule of all queues. Disabled rules are left out, and so are internal queues: an alert about undelivered messages would
+// make more of them.
 func Targets(rules []Rule, queues []sluice.Queue) []Target {
 	own := make(map[string]bool)
 	for _, r := range rules {
@@ -140,6 +117,9 @@ func Targets(rules []Rule, queues []sluice.Queue) []Target {
 			continue
 		}
 		for _, q := range queues {
+			if sluice.IsInternalQueue(q.Name) {
+				continue
+			}
 			if r.Queue == q.Name || r.Queue == "" && !own[RuleName(r.Name, q.Name)] && r.Covers.Covers(q) {
 				out = append(out, Target{Rule: r, Queue: q, Threshold: r.ThresholdIn(q)})
 			}

@@ -2,30 +2,22 @@ package alert
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
-	"math/rand/v2"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/internal/notify"
 )
 
 // TellTimeout is how long a receiver may take for a message.
-const TellTimeout = 10 * time.Second
+const TellTimeout = notify.Timeout
 
-const (
-	// tellBatch is how many notices of a receiver are taken at once. tellHold is for how long no other process gets
-	// them.
-	tellBatch = 10
-	tellHold  = (tellBatch + 2) * TellTimeout
-	// firstAgain is the first wait before the next try, and lastAgain the longest.
-	firstAgain = 2 * time.Second
-	lastAgain  = 5 * time.Minute
-)
-
-// Tell delivers the notices of all receivers, until nothing more can be delivered now. It returns how many messages
+// Tell delivers the messages of all receivers, until nothing more can be delivered now. It returns how many messages
 // the receivers accepted. No receiver waits for another.
 func (w *Watcher) Tell(ctx context.Context) (told int, err error) {
 	var all sync.WaitGroup
@@ -40,47 +32,103 @@ func (w *Watcher) Tell(ctx context.Context) (told int, err error) {
 	return told, errors.Join(failed...)
 }
 
-// tell delivers the notices of one receiver. It ends if the receiver is unreachable.
+// tell delivers the messages of one receiver. It ends if the receiver is unreachable.
 func (w *Watcher) tell(ctx context.Context, receiver Receiver) (told int, err error) {
 	if err := sluice.CheckGiven("receiver", receiver); err != nil {
 		return 0, err
 	}
+	if err := w.alerts.SaveReceiver(ctx, receiver.Name()); err != nil {
+		return 0, fmt.Errorf("register receiver %q: %w", receiver.Name(), err)
+	}
 	for {
-		notices, err := w.alerts.TakeNotices(ctx, receiver.Name(), tellBatch, tellHold)
-		if err != nil || len(notices) == 0 {
+		claims, err := w.claim(ctx, notify.Queue(receiver.Name()))
+		if err != nil || len(claims) == 0 {
 			return told, err
 		}
-		results, done, reached := w.tellAll(ctx, receiver, notices)
+		settlements, done, reached := w.tellAll(ctx, receiver, claims)
 		told += done
-		// Settle the delivered notices even if ctx has ended: else they would be delivered twice.
-		if err := w.alerts.SettleNotices(context.WithoutCancel(ctx), results); err != nil || !reached || ctx.Err() != nil {
+		// Settle the delivered messages even if ctx has ended: else they would be delivered twice.
+		if err := w.settle(context.WithoutCancel(ctx), settlements); err != nil || !reached || ctx.Err() != nil {
 			return told, err
 		}
 	}
 }
 
-// tellAll delivers notices one by one. If the receiver is unreachable, it puts off the rest untried.
-func (w *Watcher) tellAll(ctx context.Context, receiver Receiver, notices []Notice) (results []NoticeResult, told int, reached bool) {
-	for i, n := range notices {
-		err := w.tellOne(ctx, receiver, n.Message)
-		result := NoticeResult{Seq: n.Seq, Done: err == nil}
-		var refused *RefusedError
-		if err == nil {
-			told++
-			results = append(results, result)
+// claim claims due messages. If none is due, it only reads.
+func (w *Watcher) claim(ctx context.Context, queue string) ([]*sluice.Claim, error) {
+	due, err := w.store.Look(ctx, []string{queue})
+	if err != nil {
+		return nil, fmt.Errorf("look for notifications: %w", err)
+	}
+	if wait, waits := due[queue]; !waits || wait > 0 {
+		return nil, nil
+	}
+	claimed, err := w.store.Claim(ctx, sluice.ClaimRequest{
+		Queue: queue, Limit: notify.Batch, Holder: w.options.Holder, Lease: notify.Lease, Token: sluice.NewToken(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("claim notifications: %w", err)
+	}
+	return claimed.Jobs, nil
+}
+
+// settle records the deliveries. A lost claim is no error: upkeep has made its message due again.
+func (w *Watcher) settle(ctx context.Context, settlements []sluice.Settlement) error {
+	errs, err := w.store.Settle(ctx, settlements)
+	if err != nil {
+		return fmt.Errorf("settle notifications: %w", err)
+	}
+	var failed []error
+	for i, err := range errs {
+		if err != nil && !errors.Is(err, sluice.ErrLost) {
+			failed = append(failed, fmt.Errorf("settle notification %s: %w", settlements[i].ID, err))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// tellAll delivers messages one by one. If the receiver is unreachable, it hands the rest back untried.
+func (w *Watcher) tellAll(ctx context.Context, receiver Receiver, claims []*sluice.Claim) (out []sluice.Settlement, told int, reached bool) {
+	for i, c := range claims {
+		message, err := messageOf(c)
+		if err != nil {
+			out = append(out, w.settlement(c, sluice.EventBury, err.Error()))
 			continue
 		}
-		result = w.putOff(ctx, n, err)
-		results = append(results, result)
+		err = w.tellOne(ctx, receiver, message)
+		if err == nil {
+			told++
+			out = append(out, w.settlement(c, sluice.EventComplete, ""))
+			continue
+		}
+		failure, again := w.putOff(ctx, receiver, c, message, err)
+		out = append(out, failure)
+		var refused *RefusedError
 		if errors.As(err, &refused) {
 			continue
 		}
-		for _, rest := range notices[i+1:] {
-			results = append(results, NoticeResult{Seq: rest.Seq, Again: result.Again, Error: rest.Error})
+		for _, rest := range claims[i+1:] {
+			back := w.settlement(rest, sluice.EventRelease, "")
+			back.Delay = again
+			out = append(out, back)
 		}
-		return results, told, false
+		return out, told, false
 	}
-	return results, told, true
+	return out, told, true
+}
+
+// messageOf reads the message of a job.
+func messageOf(c *sluice.Claim) (Message, error) {
+	var message Message
+	if err := json.Unmarshal(c.Payload, &message); err != nil {
+		return message, fmt.Errorf("the payload is no message of an alert: %w", err)
+	}
+	return message, nil
+}
+
+// settlement ends a claim by an event.
+func (w *Watcher) settlement(c *sluice.Claim, by sluice.Event, cause string) sluice.Settlement {
+	return sluice.Settlement{ID: c.ID, Token: c.Token, Event: by, Error: cause, Holder: w.options.Holder, Claim: c}
 }
 
 func (w *Watcher) tellOne(ctx context.Context, receiver Receiver, message Message) error {
@@ -89,36 +137,50 @@ func (w *Watcher) tellOne(ctx context.Context, receiver Receiver, message Messag
 	return receiver.Tell(ctx, message)
 }
 
-// putOff says when to try a notice again: later each time. After 7 days it gives up, and adds an audit entry.
-func (w *Watcher) putOff(ctx context.Context, n Notice, cause error) NoticeResult {
-	result := NoticeResult{Seq: n.Seq, Again: againAfter(n.Attempts), Error: cause.Error()}
+// putOff says how a message goes on after a failure, and when to try the receiver again. A message waits by the
+// settings of its queue. When it is given up, it becomes a dead letter, and putOff adds an audit entry.
+func (w *Watcher) putOff(ctx context.Context, receiver Receiver, c *sluice.Claim, m Message, cause error) (sluice.Settlement, time.Duration) {
 	if ctx.Err() != nil {
-		result.Again = 0 // this process ends; another process may try at once
-		return result
+		return w.settlement(c, sluice.EventRelease, ""), 0 // this process ends; another process may try at once
 	}
-	m := n.Message
-	if time.Since(n.CreatedAt) < NoticeKept {
-		w.log.Tell(event.AlertUntold, m.Queue, "rule", m.Rule, "receiver", n.Receiver, "error", cause, "retry_in", result.Again)
-		return result
+	settings := w.settingsOf(ctx, c.Queue)
+	out := w.settlement(c, sluice.EventRetry, cause.Error())
+	out.Delay = settings.Backoff.Delay(c.Attempts + 1)
+	reason := givenUp(c, settings)
+	if reason == "" {
+		w.log.Tell(event.AlertUntold, m.Queue, "rule", m.Rule, "receiver", receiver.Name(), "error", cause, "retry_in", out.Delay)
+		return out, out.Delay
 	}
 	entry := sluice.AuditEntry{
 		Object: audit.ObjectAlert, Name: RuleName(m.Rule, m.Queue), Event: audit.EventAlertUntold, Actor: w.options.Holder,
-		Reason: sluice.Brief(n.Receiver + " was not told that it is " + string(m.Event) + ": " + cause.Error()),
+		Reason: sluice.Brief(receiver.Name() + " was not told that it is " + string(m.Event) + ": " + cause.Error()),
 	}
 	if err := w.store.AppendAudit(ctx, []sluice.AuditEntry{entry}); err != nil {
-		return result // the notice is given up once the audit has that
+		return out, out.Delay // the message is given up once the audit has that
 	}
-	w.log.Tell(event.AlertGivenUp, m.Queue, "rule", m.Rule, "receiver", n.Receiver, "error", cause)
-	result.Done = true
-	return result
+	w.log.Tell(event.AlertGivenUp, m.Queue, "rule", m.Rule, "receiver", receiver.Name(), "error", cause)
+	dead := w.settlement(c, sluice.EventBury, cause.Error())
+	dead.Reason = reason
+	return dead, out.Delay
 }
 
-// againAfter returns the wait after this many attempts. It doubles each time, with a random part so that processes
-// do not return together.
-func againAfter(attempts int) time.Duration {
-	wait := lastAgain
-	if attempts < 10 {
-		wait = min(lastAgain, firstAgain<<max(0, attempts-1))
+// givenUp returns why a message that has failed once more is given up. Empty: it is tried again. A person who requeues
+// a dead letter begins a new life of the message, in which only the attempts count.
+func givenUp(c *sluice.Claim, settings sluice.Settings) string {
+	if c.Generation == 1 && time.Since(c.CreatedAt) >= NoticeKept {
+		return "not delivered within " + sluice.FormatDuration(NoticeKept)
 	}
-	return wait*3/4 + rand.N(wait/2)
+	if end := sluice.FailureOf(c, settings, ""); end.Event == sluice.EventBury {
+		return end.Reason
+	}
+	return ""
+}
+
+// settingsOf returns the settings of a receiver's queue, which an operator may have changed.
+func (w *Watcher) settingsOf(ctx context.Context, queue string) sluice.Settings {
+	stored, err := w.client.Queue(ctx, queue)
+	if err != nil {
+		return notify.Settings()
+	}
+	return stored.Settings
 }

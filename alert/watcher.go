@@ -4,7 +4,8 @@
 // [StartSilence] silences alerts for a while. A [Receiver] gets the messages; package webhook has one.
 //
 // Upkeep runs a [Watcher]. The leader of upkeep evaluates the rules, and every process notifies its own receivers.
-// The store keeps each message until its receiver has it.
+// Each message for a receiver is a job in the receiver's queue. The name of the queue begins with "sluice.notify.". A
+// process that dies between the delivery and its record delivers the message again, with the same ID.
 //
 // Read next: docs/guide/alerts.md.
 package alert
@@ -15,7 +16,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/event"
@@ -94,18 +94,25 @@ type Finding struct {
 
 // Read evaluates all rules, and changes nothing. If it cannot read a figure, it still reads the others.
 func (w *Watcher) Read(ctx context.Context) ([]Finding, error) {
-	found, _, err := w.read(ctx)
-	return found, err
+	read, err := w.read(ctx)
+	return read.found, err
 }
 
-func (w *Watcher) read(ctx context.Context) ([]Finding, Book, error) {
+// readings are the rules, alerts and queues of a store, and the findings about them.
+type readings struct {
+	book   Book
+	queues []sluice.Queue
+	found  []Finding
+}
+
+func (w *Watcher) read(ctx context.Context) (readings, error) {
 	book, err := Read(ctx, w.store)
 	if err != nil {
-		return nil, book, fmt.Errorf("read rules: %w", err)
+		return readings{}, fmt.Errorf("read rules: %w", err)
 	}
 	queues, err := w.client.Queues(ctx, sluice.QueueFilter{})
 	if err != nil {
-		return nil, book, fmt.Errorf("read queues: %w", err)
+		return readings{}, fmt.Errorf("read queues: %w", err)
 	}
 	targets := Targets(book.Rules, queues)
 	figures := newFigures(w, book, targets)
@@ -120,7 +127,7 @@ func (w *Watcher) read(ctx context.Context) ([]Finding, Book, error) {
 		f.Alert, f.Change = f.Before.Next(target.Rule, target.Threshold, f.Reading, hidden, book.Now)
 		found = append(found, f)
 	}
-	return found, book, ctx.Err()
+	return readings{book, queues, found}, ctx.Err()
 }
 
 // stored returns the stored alert, or a new one.
@@ -142,11 +149,11 @@ func (w *Watcher) Look(ctx context.Context) (changes int, err error) {
 	if err := w.register(ctx); err != nil {
 		return 0, err
 	}
-	found, book, err := w.read(ctx)
+	read, err := w.read(ctx)
 	if err != nil {
 		return 0, err
 	}
-	found = append(found, withdrawn(found, book)...)
+	book, found := read.book, append(read.found, withdrawn(read.found, read.book)...)
 	var failed []error
 	round := Evaluation{}
 	for _, f := range found {
@@ -174,6 +181,9 @@ func (w *Watcher) Look(ctx context.Context) (changes int, err error) {
 		}
 	}
 	w.tellLog(found)
+	if err := w.forgetReceivers(ctx, read.queues, book.Receivers); err != nil {
+		failed = append(failed, err)
+	}
 	return len(round.Entries), errors.Join(failed...)
 }
 
@@ -227,7 +237,7 @@ func (w *Watcher) register(ctx context.Context) error {
 		if err := sluice.CheckGiven("receiver", r); err != nil {
 			return err
 		}
-		if _, err := w.alerts.TakeNotices(ctx, r.Name(), 0, time.Second); err != nil {
+		if err := w.alerts.SaveReceiver(ctx, r.Name()); err != nil {
 			return fmt.Errorf("register receiver %q: %w", r.Name(), err)
 		}
 	}

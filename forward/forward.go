@@ -127,7 +127,7 @@ func (f *Forwarder) check() error {
 		return &sluice.InvalidError{Field: "queues", Rule: "name those whose jobs are to be forwarded"}
 	}
 	for _, queue := range f.options.Queues {
-		if err := sluice.CheckQueueName(queue); err != nil {
+		if err := sluice.CheckOwnQueueName(queue); err != nil {
 			return err
 		}
 	}

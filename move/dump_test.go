@@ -56,7 +56,7 @@ func dump(t *testing.T, address string) map[string][]string {
 func dumped(table string, columns []string) (expressions []string) {
 	for _, column := range columns {
 		switch table + "." + column {
-		case "sluice_audit.seq", "sluice_alert_notice.seq":
+		case "sluice_audit.seq":
 		case "sluice_job.seq", "sluice_live.in_line", "sluice_flow.turn", "sluice_flow.tenant", "sluice_line.turn", "sluice_line.jobs",
 			"sluice_line.active", "sluice_line.at_limit", "sluice_line.wake_at", "sluice_migration.applied_at":
 			continue

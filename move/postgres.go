@@ -226,8 +226,7 @@ func (s *pg) settle(ctx context.Context) error {
 	err := s.in(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		return pgExec(ctx, tx,
 			"select setval('sluice.order_place', greatest((select coalesce(max(order_place), 0) from sluice.job), 1))",
-			"select setval(pg_get_serial_sequence('sluice.audit', 'seq'), greatest((select coalesce(max(seq), 0) from sluice.audit), 1))",
-			"select setval(pg_get_serial_sequence('sluice.alert_notice', 'seq'), greatest((select coalesce(max(seq), 0) from sluice.alert_notice), 1))")
+			"select setval(pg_get_serial_sequence('sluice.audit', 'seq'), greatest((select coalesce(max(seq), 0) from sluice.audit), 1))")
 	})
 	if err != nil {
 		return fmt.Errorf("set the sequences: %w", err)

@@ -127,10 +127,9 @@ func tables() []table {
 		},
 		{
 			"receivers of alerts",
-			[]column{is("name", kindText), is("seen", kindInstant)},
+			[]column{is("name", kindText), is("queue", kindText), is("seen", kindInstant)},
 			keyed("alert_receiver", "name"), keyed("sluice_alert_receiver", "name"),
 		},
-		noticeTable(),
 	}
 }
 

@@ -17,11 +17,3 @@ func alertTable() table {
 		is("severity", kindText), is("looked_at", kindInstant), is("detail", kindText), is("version", kindInt),
 	}, keyed("alert", "rule", "queue"), keyed("sluice_alert", "rule", "queue")}
 }
-
-// noticeTable holds the notifications that are not delivered yet.
-func noticeTable() table {
-	return table{"notices of alerts", []column{
-		is("seq", kindInt), is("receiver", kindText), is("rule", kindText), is("queue", kindText), is("message", kindJSON),
-		is("created_at", kindInstant), is("due_at", kindInstant), is("attempts", kindInt), is("error", kindText),
-	}, keyed("alert_notice", "seq"), keyed("sluice_alert_notice", "seq")}
-}

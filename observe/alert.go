@@ -2,7 +2,6 @@ package observe
 
 import (
 	"context"
-	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
@@ -41,13 +40,7 @@ func (s *store) EndSilence(ctx context.Context, id sluice.ID, act sluice.Act) er
 	return err
 }
 
-func (s *store) TakeNotices(ctx context.Context, receiver string, limit int, hold time.Duration) ([]alert.Notice, error) {
-	return do(ctx, s, "take_notices", "", func(ctx context.Context) ([]alert.Notice, error) {
-		return s.alerts.TakeNotices(ctx, receiver, limit, hold)
-	})
-}
-
-func (s *store) SettleNotices(ctx context.Context, results []alert.NoticeResult) error {
-	_, err := do(ctx, s, "settle_notices", "", func(ctx context.Context) (none, error) { return none{}, s.alerts.SettleNotices(ctx, results) })
+func (s *store) SaveReceiver(ctx context.Context, name string) error {
+	_, err := do(ctx, s, "save_receiver", "", func(ctx context.Context) (none, error) { return none{}, s.alerts.SaveReceiver(ctx, name) })
 	return err
 }

@@ -96,7 +96,7 @@ func (m *misuse) Error() string { return m.err.Error() }
 
 // add puts the queue's name into the holder, if the worker can serve the queue. The caller holds w.mu.
 func (w *Worker) add(l *lane) error {
-	if err := sluice.CheckQueueName(l.queue); err != nil {
+	if err := sluice.CheckOwnQueueName(l.queue); err != nil {
 		return fmt.Errorf("worker: %w", err)
 	}
 	switch {

@@ -80,7 +80,7 @@ func (a *app) forward(ctx context.Context, f forwardFlags) error {
 		return codedError{usagef("no central store is named"), exitUsage, "add --to postgres://USER@HOST/DATABASE, or set " + forwardEnv}
 	}
 	for _, queue := range f.options.Queues {
-		if err := sluice.CheckQueueName(queue); err != nil {
+		if err := sluice.CheckOwnQueueName(queue); err != nil {
 			return err
 		}
 	}

@@ -84,7 +84,7 @@ once. Upkeep runs along: one process is enough for a small system.`,
 			}
 			queues := strings.Split(args[0], ",")
 			for i, queue := range queues {
-				if err := sluice.CheckQueueName(queue); err != nil {
+				if err := sluice.CheckOwnQueueName(queue); err != nil {
 					return err
 				}
 				if slices.Contains(queues[:i], queue) {

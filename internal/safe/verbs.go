@@ -77,14 +77,9 @@ func (s store) EndSilence(ctx context.Context, id sluice.ID, act sluice.Act) (er
 	return s.alerts.EndSilence(ctx, id, act)
 }
 
-func (s store) TakeNotices(ctx context.Context, receiver string, limit int, hold time.Duration) (_ []alert.Notice, err error) {
+func (s store) SaveReceiver(ctx context.Context, name string) (err error) {
 	defer s.caught(&err)
-	return s.alerts.TakeNotices(ctx, receiver, limit, hold)
-}
-
-func (s store) SettleNotices(ctx context.Context, results []alert.NoticeResult) (err error) {
-	defer s.caught(&err)
-	return s.alerts.SettleNotices(ctx, results)
+	return s.alerts.SaveReceiver(ctx, name)
 }
 
 func (s store) Look(ctx context.Context, queues []string) (_ map[string]time.Duration, err error) {

@@ -78,12 +78,3 @@ func (s *scrubbing) SaveOperation(ctx context.Context, op operation.Operation, a
 	op.Why = s.clean(op.Why)
 	return s.operations.SaveOperation(ctx, op, act)
 }
-
-// SettleNotices scrubs the errors of notifications.
-func (s *scrubbing) SettleNotices(ctx context.Context, results []alert.NoticeResult) error {
-	results = slices.Clone(results)
-	for i := range results {
-		results[i].Error = s.clean(results[i].Error)
-	}
-	return s.alerts.SettleNotices(ctx, results)
-}

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/internal/notify"
 )
 
 var _ alert.Store = (*Store)(nil)
@@ -19,19 +21,11 @@ type alerting struct {
 	rules     map[alertKey]alert.Rule
 	alerts    map[alertKey]alert.Alert
 	silences  []alert.Silence
-	receivers map[string]time.Time // by receiver: when a process last asked for its notifications
-	notices   []*notice            // oldest first
-	seq       int64
+	receivers map[string]time.Time // by receiver: when a process last asked for its messages
 }
 
 // alertKey identifies a rule or an alert.
 type alertKey struct{ rule, queue string }
-
-// notice is a notification that a receiver does not have yet.
-type notice struct {
-	alert.Notice
-	dueAt time.Time
-}
 
 func newAlerting() alerting {
 	return alerting{
@@ -73,14 +67,19 @@ func (s *Store) AlertBook(ctx context.Context) (alert.Book, error) {
 }
 
 func (s *Store) receiver(name string, seen time.Time) alert.ReceiverStatus {
-	out := alert.ReceiverStatus{Name: name, Seen: seen}
-	for _, n := range s.alerting.notices {
-		if n.Receiver != name {
+	out := alert.ReceiverStatus{Name: name, Queue: notify.Queue(name), Seen: seen}
+	var first *job
+	for _, j := range s.jobs {
+		if j.Queue != out.Queue || !j.live {
 			continue
 		}
-		if out.Waiting++; out.Waiting == 1 {
-			out.Oldest, out.Error = n.CreatedAt, n.Error
+		out.Waiting = min(out.Waiting+1, sluice.DepthLimit)
+		if j.BlockedBy.IsZero() && (first == nil || j.CreatedAt.Before(first.CreatedAt)) {
+			first = j
 		}
+	}
+	if first != nil {
+		out.Oldest, out.Error = first.CreatedAt, first.Error
 	}
 	return out
 }
@@ -129,8 +128,7 @@ func (s *Store) DeleteAlertRule(ctx context.Context, name, queue string, act slu
 	return nil
 }
 
-// SaveAlerts stores one evaluation: alert states, audit entries, and a notification per message and
-// receiver.
+// SaveAlerts stores one evaluation: alert states, audit entries, and a job per message and receiver.
 func (s *Store) SaveAlerts(ctx context.Context, round alert.Evaluation) error {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -149,16 +147,35 @@ func (s *Store) SaveAlerts(ctx context.Context, round alert.Evaluation) error {
 	for _, e := range round.Entries {
 		s.add(e)
 	}
-	now := s.now()
-	s.forgetAlerting(now)
-	for _, m := range round.Messages {
-		for receiver := range s.alerting.receivers {
-			s.alerting.seq++
-			s.alerting.notices = append(s.alerting.notices, &notice{
-				Notice: alert.Notice{Seq: s.alerting.seq, Receiver: receiver, Message: m, CreatedAt: now}, dueAt: now,
-			})
+	s.forgetAlerting(s.now())
+	return s.notify(round)
+}
+
+// notify stores a job for each message and receiver, and makes the queues that are missing.
+func (s *Store) notify(round alert.Evaluation) error {
+	if len(round.Messages) == 0 {
+		return nil
+	}
+	var queues []string
+	for _, receiver := range slices.Sorted(maps.Keys(s.alerting.receivers)) {
+		queue := notify.Queue(receiver)
+		queues = append(queues, queue)
+		if _, stored := s.queues[queue]; stored {
+			continue
+		}
+		if _, err := s.saveQueue(sluice.Queue{Name: queue, Settings: notify.Settings()}, notify.Act()); err != nil {
+			return err
 		}
 	}
+	jobs, err := round.Jobs(queues)
+	if err != nil {
+		return err
+	}
+	receipts := make([]sluice.Receipt, len(jobs))
+	for i, in := range jobs {
+		receipts[i] = s.enqueue(in)
+	}
+	s.tally.Enqueued(jobs, receipts)
 	return nil
 }
 
@@ -168,7 +185,6 @@ func (s *Store) forgetAlerting(now time.Time) {
 	for name, seen := range s.alerting.receivers {
 		if now.Sub(seen) > alert.ReceiverKept {
 			delete(s.alerting.receivers, name)
-			s.alerting.notices = slices.DeleteFunc(s.alerting.notices, func(n *notice) bool { return n.Receiver == name })
 		}
 	}
 }
@@ -215,50 +231,13 @@ func (s *Store) EndSilence(ctx context.Context, id sluice.ID, act sluice.Act) er
 	return s.tellSilence(ended, audit.EventUnsilence, act)
 }
 
-// TakeNotices registers a receiver and returns its next notifications, held for the caller.
-func (s *Store) TakeNotices(ctx context.Context, receiver string, limit int, hold time.Duration) ([]alert.Notice, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	now := s.now()
-	s.alerting.receivers[receiver] = now
-	behind := make(map[alertKey]bool) // alerts with an older notification that the receiver does not have yet
-	var out []alert.Notice
-	for _, n := range s.alerting.notices {
-		key := alertKey{n.Message.Rule, n.Message.Queue}
-		if n.Receiver != receiver || behind[key] || len(out) == limit {
-			continue
-		}
-		behind[key] = true
-		if n.dueAt.After(now) {
-			continue
-		}
-		n.dueAt = now.Add(hold)
-		n.Attempts++
-		out = append(out, n.Notice)
-	}
-	return out, nil
-}
-
-// SettleNotices deletes delivered notifications, and puts off the rest.
-func (s *Store) SettleNotices(ctx context.Context, results []alert.NoticeResult) error {
+// SaveReceiver stores a receiver, and that a process asks for it now.
+func (s *Store) SaveReceiver(ctx context.Context, name string) error {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	for _, r := range results {
-		at := slices.IndexFunc(s.alerting.notices, func(n *notice) bool { return n.Seq == r.Seq })
-		switch {
-		case at < 0:
-		case r.Done:
-			s.alerting.notices = slices.Delete(s.alerting.notices, at, at+1)
-		default:
-			s.alerting.notices[at].dueAt = s.now().Add(r.Again)
-			s.alerting.notices[at].Error = sluice.StoredText(r.Error)
-		}
-	}
+	s.alerting.receivers[name] = s.now()
 	return nil
 }

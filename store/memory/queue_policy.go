@@ -22,7 +22,12 @@ func (s *Store) QueuePolicy(ctx context.Context) (admission.Policy, error) {
 
 func (s *Store) queuePolicy() admission.Policy {
 	policy := s.policy
-	policy.Stored = len(s.queues)
+	policy.Stored = 0
+	for name := range s.queues {
+		if !sluice.IsInternalQueue(name) {
+			policy.Stored++
+		}
+	}
 	return policy
 }
 

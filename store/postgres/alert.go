@@ -74,16 +74,16 @@ func (s *Store) AlertBook(ctx context.Context) (book alert.Book, err error) {
 func (s *Store) readReceivers(ctx context.Context, book *alert.Book) error {
 	_, err := list(ctx, s.pool, func(row pgx.CollectableRow) (struct{}, error) {
 		var r alert.ReceiverStatus
-		var name *string
+		var name, queue *string
 		var seen, oldest pgtype.Timestamptz
-		err := row.Scan(&book.Now, &name, &seen, &r.Waiting, &oldest, &r.Error)
+		err := row.Scan(&book.Now, &name, &queue, &seen, &r.Waiting, &oldest, &r.Error)
 		if name != nil {
-			r.Name, r.Seen, r.Oldest = *name, timeOf(seen), timeOf(oldest)
+			r.Name, r.Queue, r.Seen, r.Oldest = *name, *queue, timeOf(seen), timeOf(oldest)
 			book.Receivers = append(book.Receivers, r)
 		}
 		book.Now = book.Now.UTC()
 		return struct{}{}, err
-	}, alertReceiversSQL)
+	}, alertReceiversSQL, sluice.DepthLimit)
 	return err
 }
 
@@ -166,7 +166,7 @@ type storedAlert struct {
 	Version int64 `json:"version"` // the new version
 }
 
-// SaveAlerts stores one evaluation: alert states, audit entries, and a notification per message and receiver.
+// SaveAlerts stores one evaluation: alert states, audit entries, and a job per message and receiver.
 func (s *Store) SaveAlerts(ctx context.Context, round alert.Evaluation) error {
 	rows := make([]storedAlert, len(round.Alerts))
 	for i, a := range round.Alerts {
@@ -177,7 +177,15 @@ func (s *Store) SaveAlerts(ctx context.Context, round alert.Evaluation) error {
 	if err != nil {
 		return err
 	}
-	return s.call(ctx, "save alerts", func(ctx context.Context, again bool) error {
+	jobs, err := s.notifications(ctx, round)
+	if err != nil {
+		return err
+	}
+	if err := s.noteAwaited(ctx, jobs); err != nil {
+		return err
+	}
+	var out enqueued
+	err = s.call(ctx, "save alerts", func(ctx context.Context, again bool) error {
 		if again {
 			stored, err := list(ctx, s.pool, scanAlert, alertsSQL)
 			if err != nil || alertsStored(stored, rows) {
@@ -195,9 +203,19 @@ func (s *Store) SaveAlerts(ctx context.Context, round alert.Evaluation) error {
 			if err := exec(ctx, tx, alertForgetSQL, alert.ReceiverKept); err != nil {
 				return err
 			}
-			return tellRound(ctx, tx, round)
+			if err := noteEntries(ctx, tx, round.Entries); err != nil {
+				return err
+			}
+			out, err = enqueueNotifications(ctx, tx, jobs, again)
+			return err
 		})
 	})
+	if err != nil {
+		return err
+	}
+	s.tally.Enqueued(jobs, out.receipts)
+	s.unblock(ctx, out.behind)
+	return nil
 }
 
 // alertsStored reports whether an earlier try has stored the alerts.

@@ -265,6 +265,9 @@ func textsOf[T fmt.Stringer](ids []T) []string {
 }
 
 func (s functionStore) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
+	if sluice.IsInternalQueue(request.Queue) { // Sluice's own programs work on it
+		return s.Store.Claim(ctx, request)
+	}
 	if len(request.Queues) > 0 || request.ClaimAhead > 0 || request.Engine != "" || request.Tells { // what workers in other languages do not say
 		return s.Store.Claim(ctx, request)
 	}

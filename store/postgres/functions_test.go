@@ -278,6 +278,8 @@ func TestWrongCallsGiveTypedErrorsAndChangeNothing(t *testing.T) {
 		`select sluice.complete(gen_random_uuid(), gen_random_uuid(), to_json(repeat('a', 1048575)))`:                                  "SL004",
 		`select sluice.checkpoint(gen_random_uuid(), gen_random_uuid(), to_json(repeat('a', 1048575)))`:                                "SL004",
 		`select sluice.complete(gen_random_uuid(), gen_random_uuid(), to_json(repeat('a', 1048574)))`:                                  "SL001",
+		`select sluice.claim(queues => '{sluice.notify.hook}', holder => 'w')`:                                                         "SL004",
+		`select sluice.enqueue('sluice.notify.hook', '1')`:                                                                             "SL004",
 		`select sluice.claim(queues => '{}', holder => 'w')`:                                                                           "SL004",
 		`select sluice.claim(queues => null, holder => 'w')`:                                                                           "SL004",
 		`select sluice.claim(queues => '{scraper,null}', holder => 'w')`:                                                               "SL004",

@@ -101,7 +101,7 @@ func (s *Store) Admit(ctx context.Context, queues []string, act sluice.Act) ([]e
 			if refused, fresh, err = admit(ctx, tx, queues); err != nil {
 				return err
 			}
-			return makeQueues(ctx, tx, fresh, act)
+			return makeQueues(ctx, tx, fresh, sluice.DefaultSettings(), act)
 		})
 	})
 	return refused, err
@@ -121,20 +121,20 @@ func admit(ctx context.Context, db rowsQuerier, queues []string) (refused []erro
 	return refused, fresh, nil
 }
 
-// makeQueues stores new queues with the default settings, and audits them. Queues that are already stored stay as
+// makeQueues stores new queues with these settings, and audits them. Queues that are already stored stay as
 // they are.
-func makeQueues(ctx context.Context, tx pgx.Tx, names []string, act sluice.Act) error {
+func makeQueues(ctx context.Context, tx pgx.Tx, names []string, settings sluice.Settings, act sluice.Act) error {
 	if len(names) == 0 {
 		return nil
 	}
-	fresh := sluice.Queue{Settings: sluice.DefaultSettings()}
+	fresh := sluice.Queue{Settings: settings}
 	told, _ := fresh.Stored(time.Time{}, act).Columns()
 	after, err := json.Marshal(fresh.ForAudit())
 	if err != nil {
 		return err
 	}
 	made, _, err := insertQueues(ctx, tx, names, fresh.Settings, act)
-	if err != nil {
+	if err != nil || len(made) == 0 {
 		return err
 	}
 	return exec(ctx, tx, queuesMadeSQL, made, told, act.By, act.Reason, after, nullUUID(act.ID))

@@ -61,7 +61,7 @@ func (s *Store) AlertBook(ctx context.Context) (book alert.Book, err error) {
 		if book.Silences, err = list(tx, scanSilence, alertSilencesSQL, at); err != nil {
 			return err
 		}
-		book.Receivers, err = list(tx, scanReceiver, alertReceiversSQL)
+		book.Receivers, err = list(tx, scanReceiver, alertReceiversSQL, sluice.DepthLimit)
 		return err
 	})
 	return book, err
@@ -99,7 +99,7 @@ func scanReceiver(rows *sql.Rows) (alert.ReceiverStatus, error) {
 	var r alert.ReceiverStatus
 	var seen int64
 	var oldest *int64
-	err := rows.Scan(&r.Name, &seen, &r.Waiting, &oldest, &r.Error)
+	err := rows.Scan(&r.Name, &r.Queue, &seen, &r.Waiting, &oldest, &r.Error)
 	r.Seen, r.Oldest = timeOf(&seen), timeOf(oldest)
 	return r, err
 }

@@ -74,7 +74,7 @@ func (s *Store) Admit(ctx context.Context, queues []string, act sluice.Act) ([]e
 		if refused, fresh, err = admit(tx, queues); err != nil {
 			return err
 		}
-		return makeQueues(tx, fresh, act)
+		return makeQueues(tx, fresh, sluice.DefaultSettings(), act)
 	})
 	return refused, err
 }
@@ -97,10 +97,10 @@ func admit(tx runner, queues []string) (refused []error, fresh []string, err err
 	return refused, fresh, nil
 }
 
-// makeQueues stores new queues with the default settings.
-func makeQueues(tx runner, names []string, act sluice.Act) error {
+// makeQueues stores new queues with these settings.
+func makeQueues(tx runner, names []string, settings sluice.Settings, act sluice.Act) error {
 	for _, name := range names {
-		if _, err := putQueue(tx, nil, sluice.Queue{Name: name, Settings: sluice.DefaultSettings()}, act); err != nil {
+		if _, err := putQueue(tx, nil, sluice.Queue{Name: name, Settings: settings}, act); err != nil {
 			return fmt.Errorf("make queue %q: %w", name, err)
 		}
 	}

@@ -47,14 +47,6 @@ func (w *world) book() alert.Book {
 	return book
 }
 
-// take gives what a receiver is to be told.
-func (w *world) take(receiver string) []alert.Notice {
-	w.Helper()
-	notices, err := alert.Given(w.Other).TakeNotices(w.ctx, receiver, 10, time.Minute)
-	w.ok(err)
-	return notices
-}
-
 // alertTold lists what the audit tells of an alert, the newest first.
 func (w *world) alertTold(name string) (events []sluice.Event) {
 	w.Helper()
@@ -66,7 +58,7 @@ func (w *world) alertTold(name string) (events []sluice.Event) {
 	return events
 }
 
-func alertRules() []Rule { return slices.Concat(alertBookRules(), noticeRules()) }
+func alertRules() []Rule { return slices.Concat(alertBookRules(), notificationRules()) }
 
 func alertBookRules() []Rule {
 	return []Rule{
@@ -129,7 +121,7 @@ func alertBookRules() []Rule {
 			}
 		}},
 		{"R-343", "Of two who store the same alert after the same look one is refused, and nothing of what it found is stored or told.", "I-25", func(w *world) {
-			w.take("hook")
+			w.register("hook")
 			a, _ := w.firing("dead-letters", queue, 0)
 			other, _ := w.firing("clock", "", 0)
 			var refused, stored sync.Map
@@ -180,127 +172,6 @@ func alertBookRules() []Rule {
 			if told := w.alertTold("*"); !slices.Equal(told, []sluice.Event{audit.EventUnsilence, audit.EventSilence}) {
 				w.Fatalf("told %v", told)
 			}
-		}},
-	}
-}
-
-func noticeRules() []Rule {
-	return []Rule{
-		{"R-345", "What was found is noted for every receiver that is known, in the transaction that stores it, and kept until it was told: by whichever process, after any while.", "C-74, I-20", func(w *world) {
-			for _, receiver := range []string{"hook", "pager"} {
-				equal(w, "before", len(w.take(receiver)), 0)
-			}
-			a, _ := w.firing("dead-letters", queue, 0)
-			round := w.round(a)
-			w.ok(alert.Given(w.Store).SaveAlerts(w.ctx, round))
-			for _, receiver := range []string{"hook", "pager"} {
-				taken := w.take(receiver)
-				equal(w, "notices of "+receiver, len(taken), 1)
-				want := round.Messages[0]
-				got := taken[0].Message
-				if !got.At.Truncate(time.Millisecond).Equal(want.At.Truncate(time.Millisecond)) || !got.FiredAt.Equal(want.FiredAt) {
-					w.Fatalf("got %+v, want %+v", got, want)
-				}
-				got.At, got.FiredAt, want.At, want.FiredAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
-				equal(w, "message", got, want)
-				equal(w, "attempts", taken[0].Attempts, 1)
-				w.ok(alert.Given(w.Store).SettleNotices(w.ctx, []alert.NoticeResult{{Seq: taken[0].Seq, Done: true}}))
-			}
-			w.Advance(time.Hour)
-			equal(w, "after", len(w.take("hook"))+len(w.take("pager")), 0)
-			equal(w, "of one that was not known", len(w.take("late")), 0)
-			book := w.book()
-			equal(w, "receivers", len(book.Receivers), 3)
-			equal(w, "waiting", book.Receivers[0].Waiting, 0)
-		}},
-		{"R-346", "A notice that was taken is nobody else's until its hold has passed; then it is given again, with how often that was.", "I-20", func(w *world) {
-			w.take("hook")
-			a, _ := w.firing("dead-letters", queue, 0)
-			w.ok(alert.Given(w.Store).SaveAlerts(w.ctx, w.round(a)))
-			var got sync.Map
-			var all sync.WaitGroup
-			for n, store := range []sluice.Store{w.Store, w.Other, w.Store, w.Other} {
-				all.Go(func() {
-					notices, err := alert.Given(store).TakeNotices(w.ctx, "hook", 10, time.Minute)
-					if err != nil {
-						got.Store(-n, err)
-					}
-					for range notices {
-						got.Store(n, nil)
-					}
-				})
-			}
-			all.Wait()
-			taken := 0
-			got.Range(func(_, err any) bool {
-				if err != nil {
-					w.Error(err)
-				}
-				taken++
-				return true
-			})
-			equal(w, "taken", taken, 1)
-			w.Advance(2 * time.Minute)
-			again := w.take("hook")
-			equal(w, "again", len(again), 1)
-			equal(w, "attempts", again[0].Attempts, 2)
-		}},
-		{"R-347", "Of each alert the oldest notice is given first and no other before it was told, however often it is put off; those of other alerts do not wait for it.", "C-74", func(w *world) {
-			w.take("hook")
-			a, _ := w.firing("dead-letters", queue, 0)
-			other, _ := w.firing("clock", "", 0)
-			w.ok(alert.Given(w.Store).SaveAlerts(w.ctx, w.round(a)))
-			a.Version = 1
-			w.ok(alert.Given(w.Store).SaveAlerts(w.ctx, w.round(a, other)))
-			first := w.take("hook")
-			equal(w, "notices", len(first), 2)
-			equal(w, "of", first[0].Message.Rule+" and "+first[1].Message.Rule, "dead-letters and clock")
-			w.ok(alert.Given(w.Store).SettleNotices(w.ctx, []alert.NoticeResult{{Seq: first[1].Seq, Done: true}, {Seq: first[0].Seq, Again: 10 * time.Minute, Error: "no route to hook"}}))
-			equal(w, "while it is put off", len(w.take("hook")), 0)
-			r := w.book().Receivers[0]
-			equal(w, "waiting", r.Waiting, 2)
-			equal(w, "error", r.Error, "no route to hook")
-			w.near("oldest", r.Oldest, w.Now())
-			w.Advance(11 * time.Minute)
-			again := w.take("hook")
-			equal(w, "again", len(again), 1)
-			equal(w, "the same", again[0].Seq, first[0].Seq)
-			equal(w, "error", again[0].Error, "no route to hook")
-			w.ok(alert.Given(w.Store).SettleNotices(w.ctx, []alert.NoticeResult{{Seq: again[0].Seq, Done: true}}))
-			last := w.take("hook")
-			equal(w, "last", len(last), 1)
-			if last[0].Seq <= again[0].Seq {
-				w.Fatalf("%d came behind %d", last[0].Seq, again[0].Seq)
-			}
-		}},
-		{"R-348", "A receiver that nobody asks for is forgotten after a week, with what it was to be told; others stay.", "I-20", func(w *world) {
-			w.take("gone")
-			w.take("hook")
-			a, _ := w.firing("dead-letters", queue, 0)
-			w.ok(alert.Given(w.Store).SaveAlerts(w.ctx, w.round(a)))
-			for range 2 {
-				w.Advance(alert.ReceiverKept/2 + time.Hour)
-				_, err := alert.Given(w.Other).TakeNotices(w.ctx, "hook", 10, time.Second)
-				w.ok(err)
-			}
-			a.Version = 1
-			w.ok(alert.Given(w.Store).SaveAlerts(w.ctx, w.round(a)))
-			book := w.book()
-			equal(w, "receivers", len(book.Receivers), 1)
-			equal(w, "that stays", book.Receivers[0].Name, "hook")
-			equal(w, "waiting", book.Receivers[0].Waiting, 2)
-		}},
-		{"R-349", "A depth has each figure at most its limit.", "C-65, D-58", func(w *world) {
-			w.addMany(9)
-			w.claim(4)
-			got, err := w.Other.Depth(w.ctx, queue, 3)
-			w.ok(err)
-			equal(w, "ready", got.Ready, 3)
-			equal(w, "claimed", got.Claimed, 3)
-			whole, err := w.Other.Depth(w.ctx, queue, sluice.DepthLimit)
-			w.ok(err)
-			equal(w, "all ready", whole.Ready, 5)
-			equal(w, "all claimed", whole.Claimed, 4)
 		}},
 	}
 }

@@ -821,7 +821,7 @@ comment on column sluice.operation.ended_at is 'when the operation ended; null: 
 comment on column sluice.operation.body is 'terms, counts and progress, as JSON';
 create index operation_open on sluice.operation (id) where ended_at is null;
 
--- Alerts. Rules, their findings, silences and notices.
+-- Alerts. Rules, their findings, silences and receivers. A notification is a job in the queue of its receiver.
 
 create table sluice.alert_rule (
     name       text             not null,
@@ -914,35 +914,14 @@ comment on column sluice.alert_silence.made_by is 'the person that made the sile
 comment on column sluice.alert_silence.reason is 'why the person made it';
 
 create table sluice.alert_receiver (
-    name text        primary key,
-    seen timestamptz not null default now()
+    name  text        primary key,
+    queue text        not null,
+    seen  timestamptz not null default now()
 );
 comment on table sluice.alert_receiver is 'Receivers of alerts that processes with upkeep have registered.';
 comment on column sluice.alert_receiver.name is 'the name of the receiver';
+comment on column sluice.alert_receiver.queue is 'the queue of the receiver, in which each notification is a job';
 comment on column sluice.alert_receiver.seen is 'when a process last registered the receiver';
-
-create table sluice.alert_notice (
-    seq        bigint      generated always as identity primary key,
-    receiver   text        not null,
-    rule       text        not null,
-    queue      text        not null,
-    message    jsonb       not null,
-    created_at timestamptz not null default now(),
-    due_at     timestamptz not null default now(),
-    attempts   integer     not null default 0,
-    error      text        not null default ''
-);
-comment on table sluice.alert_notice is 'Notices that a receiver has not got yet. Upkeep deletes the row after it delivered the notice.';
-comment on column sluice.alert_notice.seq is 'the number of the notice';
-comment on column sluice.alert_notice.receiver is 'the name of the receiver';
-comment on column sluice.alert_notice.rule is 'the name of the rule';
-comment on column sluice.alert_notice.queue is 'the name of the queue; empty: the store';
-comment on column sluice.alert_notice.message is 'the notice';
-comment on column sluice.alert_notice.created_at is 'when upkeep wrote the notice';
-comment on column sluice.alert_notice.due_at is 'when upkeep sends the notice next';
-comment on column sluice.alert_notice.attempts is 'deliveries that failed';
-comment on column sluice.alert_notice.error is 'the text of the last failure; empty: none';
-create index alert_notice_receiver on sluice.alert_notice (receiver, seq);
 
 -- Followers. Statements of users that triggers run with each move of a job.
 

@@ -476,7 +476,7 @@ create table sluice_operation (
 );
 create index sluice_operation_open on sluice_operation (id) where ended_at is null;
 
--- Alerts. Rules, their findings, silences and notices.
+-- Alerts. Rules, their findings, silences and receivers. A notification is a job in the queue of its receiver.
 
 -- Rules of alerts that people changed or added. Programs know the presets.
 create table sluice_alert_rule (
@@ -532,23 +532,10 @@ create table sluice_alert_silence (
 
 -- Receivers of alerts that processes with upkeep have registered.
 create table sluice_alert_receiver (
-    name text    primary key, -- the name of the receiver
-    seen integer not null     -- when a process last registered the receiver, in µs
+    name  text    primary key, -- the name of the receiver
+    queue text    not null,    -- the queue of the receiver, in which each notification is a job
+    seen  integer not null     -- when a process last registered the receiver, in µs
 ) without rowid;
-
--- Notices that a receiver has not got yet. Upkeep deletes the row after it delivered the notice.
-create table sluice_alert_notice (
-    seq        integer primary key autoincrement, -- the number of the notice
-    receiver   text    not null,                  -- the name of the receiver
-    rule       text    not null,                  -- the name of the rule
-    queue      text    not null,                  -- the name of the queue; empty: the store
-    message    text    not null,                  -- the notice, as JSON
-    created_at integer not null,                  -- when upkeep wrote the notice, in µs
-    due_at     integer not null,                  -- when upkeep sends the notice next, in µs
-    attempts   integer not null default 0,        -- deliveries that failed
-    error      text    not null default ''        -- the text of the last failure; empty: none
-);
-create index sluice_alert_notice_receiver on sluice_alert_notice (receiver, seq);
 
 -- Followers. Statements of users that triggers run with each move of a job.
 

@@ -1,6 +1,6 @@
--- Which new queues are made, how many there are, and whether one is stored.
+-- Which new queues are made, how many there are besides the internal ones, and whether one is stored.
 -- ?1 queue
 select coalesce(p.max_queues, 10000), coalesce(p.declared, 0), coalesce(p.version, 0), p.changed_at, coalesce(p.changed_by, ''),
-       coalesce(p.reason, ''), (select count(*) from sluice_queue), exists (select 1 from sluice_queue where name = ?1)
+       coalesce(p.reason, ''), (select count(*) from sluice_queue where name not glob 'sluice.*'), exists (select 1 from sluice_queue where name = ?1)
 from (select 1) as always
 left join sluice_queue_policy p on true
