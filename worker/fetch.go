@@ -84,8 +84,11 @@ func (w *Worker) ahead() int {
 func (w *Worker) fetchOnce(ctx, work context.Context) time.Duration {
 	w.takeIn()
 	w.keepClock(ctx)
-	w.claimAllTogether(ctx, work)
 	next := time.Now().Add(w.options.Poll)
+	for _, l := range w.served() {
+		next = l.wakeAgain(time.Now(), next)
+	}
+	w.claimAllTogether(ctx, work)
 	for _, l := range w.served() {
 		if l.rests(time.Now()) {
 			next = earlier(earlier(next, l.lookAt), w.tellBegun(work, l))

@@ -137,6 +137,7 @@ type lane struct {
 	full    atomic.Bool  // the queue or one of its tenants has reached a concurrency limit
 	held    bool         // the last claim found the queue at its concurrency limit
 	ended   atomic.Int64 // how many of its jobs have ended, as far as the store knows
+	again   atomic.Int64 // when the next job that this worker handed back is due, in ns since 1970; 0: none is known
 
 	slots int // how many of its jobs may run at once
 	taken int // how many are claimed; guarded by Worker.mu

@@ -60,10 +60,44 @@ func (w *Worker) settleFrom(ctx context.Context, first decided, b *batch) {
 	w.gather(first, b)
 	w.settleBatch(ctx, b.settlements, b.lanes)
 	w.unsettled.Add(-int64(len(b.settlements)))
-	for _, l := range b.lanes {
+	now, later := time.Now(), false
+	for i, l := range b.lanes {
 		w.ended(l)
+		if delay := b.settlements[i].Delay; delay > 0 {
+			l.dueAgain(now.Add(delay))
+			later = true
+		}
+	}
+	if later {
+		w.nudge()
 	}
 	b.empty()
+}
+
+// dueAgain notes when a job is due that this worker handed back. No signal says so, and the queue may have been looked at
+// while the job ran.
+func (l *lane) dueAgain(at time.Time) {
+	for {
+		known := l.again.Load()
+		if known != 0 && known <= at.UnixNano() || l.again.CompareAndSwap(known, at.UnixNano()) {
+			return
+		}
+	}
+}
+
+// wakeAgain makes the queue hungry if such a job is due, and otherwise returns the earlier of next and its due time.
+func (l *lane) wakeAgain(now, next time.Time) time.Time {
+	known := l.again.Load()
+	switch at := time.Unix(0, known); {
+	case known == 0:
+		return next
+	case now.Before(at):
+		return earlier(next, at)
+	}
+	if l.again.CompareAndSwap(known, 0) {
+		l.hungry.Store(true)
+	}
+	return next
 }
 
 // ended notes that a job of a queue has ended. If the queue was at a concurrency limit, it becomes hungry

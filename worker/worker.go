@@ -3,7 +3,8 @@
 //
 // Begin with [New] and [Handle]: New makes a [Worker] of a store, and Handle registers a [Handler] for a queue.
 // Then [Worker.Run] works until its context ends, and drains. A handler receives a [Job] and ends it with nil,
-// an error, [Snooze], [RetryAfter] or [Permanent].
+// an error, [Snooze], [RetryAfter] or [Permanent]. [HandleMany] gives a handler several jobs in one call, a
+// [Middleware] wraps all handlers, and [Worker.Once] runs only the jobs that are due.
 //
 // Each worker runs at most [Options].Slots handlers at once; start as many workers as the load needs. Recovery
 // of dead workers' jobs is the task of package upkeep, which must run in some process. Next, read
