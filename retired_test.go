@@ -18,6 +18,7 @@ var retired = map[string]string{
 	`\.Beat\(|\.Leave\(`:                           "Heartbeat, Deregister",
 	`\bPruneJobs\b|dead discard`:                   "DeleteJobs, dead delete",
 	`\bTellQueue\b|\bTellingsOf\b`:                 "RecordQueueChange, QueueChanges",
+	`sluice\.hint\b|\bhinted\b`:                    "tenant_change, tenant_changed",
 	`sluice waves\b`:                               "sluice forecast",
 	`sluice\.(Engine|Run[A-Z]\w+|ErrEngine\w+)\b`:  "package engine",
 	`sluice\.(Holder|Condition\w*|Role[A-Z]\w+)\b`: "package presence",

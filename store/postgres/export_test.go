@@ -30,7 +30,7 @@ func (s *Store) Closed() bool { return s.closed.Load() }
 // ForgetMarks makes the next claims walk from the front. Tests that move everything stored into the
 // past call it: marks are positions in time.
 func (s *Store) ForgetMarks() {
-	for _, m := range []*marks{&s.marks, &s.lineMarks, &s.hintMarks, &s.staleMarks} {
+	for _, m := range []*marks{&s.marks, &s.lineMarks, &s.changeMarks, &s.staleMarks} {
 		m.mu.Lock()
 		m.queues = nil
 		m.mu.Unlock()
@@ -40,10 +40,10 @@ func (s *Store) ForgetMarks() {
 // SliceWaves makes counts of waves read so many jobs at a time.
 func (s *Store) SliceWaves(jobs int64) { s.waveSlice = jobs }
 
-// WalkedFor acts as if walking through the hints of a queue from the front took so long that it is not done soon again.
+// WalkedFor acts as if walking through the tenant changes of a queue from the front took so long that it is not done soon again.
 func (s *Store) WalkedFor(queue string, cost time.Duration) {
 	for range keptWalks {
-		s.hintMarks.walked(queue, cost, true)
+		s.changeMarks.walked(queue, cost, true)
 	}
 }
 

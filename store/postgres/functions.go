@@ -291,7 +291,7 @@ func placeholders(functions []Function) map[string]string {
 		"unblock rounds":      strconv.Itoa(unblockRounds),
 		"unblock slice":       strconv.Itoa(unblockSlice),
 		"max moved":           strconv.Itoa(maxMoved),
-		"max hints":           strconv.Itoa(maxHints),
+		"max tenant changes":  strconv.Itoa(maxTenantChanges),
 		"max lines":           strconv.Itoa(flow.MaxLines),
 		"first lines":         strconv.Itoa(flow.FirstLines),
 		"jobs a line":         strconv.Itoa(flow.JobsALine),

@@ -118,7 +118,7 @@ type gate struct {
 	turns       turns
 	adopted     []adopted
 	more        bool      // more jobs wait to enter lines than one claim moves
-	hintsTo     time.Time // the last hint that was read
+	changesTo   time.Time // the last tenant change that was read
 }
 
 // adopted is a job that entered its tenant's line.

@@ -13,8 +13,8 @@ import (
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
-//go:embed sql/line_hints.sql
-var lineHintsSQL string
+//go:embed sql/tenant_change_take.sql
+var tenantChangeTakeSQL string
 
 //go:embed sql/line_adopt.sql
 var lineAdoptSQL string
@@ -54,9 +54,9 @@ var lineNextSQL string
 const (
 	// maxMoved is how many jobs one claim moves into lines before it serves, and how many lines it wakes.
 	maxMoved = 1000
-	// maxHints is how many hints one claim reads. Hints cost less than jobs: some 10 ms of the claim. With 5,000
-	// hints, a claim took 40 ms when thousands of tenants had just come.
-	maxHints = 1500
+	// maxTenantChanges is how many tenant changes one claim reads. Tenant changes cost less than jobs: some 10 ms of the claim. With 5,000
+	// tenant changes, a claim took 40 ms when thousands of tenants had just come.
+	maxTenantChanges = 1500
 )
 
 // turns is the state of the turns of a queue's tenants.
@@ -92,7 +92,7 @@ type lineRow struct {
 	place       pgtype.TID
 	countedFrom time.Time
 	changed     time.Time // when the limits in effect were last changed
-	untold      bool      // the end of a job in flight will leave no hint
+	untold      bool      // the end of a job in flight will leave no tenant change
 	walk        walk
 }
 
@@ -111,17 +111,17 @@ func (s *Store) serve(ctx context.Context, tx *pipeline, g *gate, stray walk, re
 	return v.jobs, err
 }
 
-// fillLines reads the hints on the lines of a queue, moves jobs into lines, and wakes the lines that are due.
+// fillLines reads the the tenant changes of a queue, moves jobs into lines, and wakes the lines that are due.
 func (s *Store) fillLines(ctx context.Context, tx *pipeline, g *gate, stray walk) error {
 	begun := time.Now()
 	news := make(map[string]*news)
-	hintsUntilFront := s.takeHints(tx, g, stray.queue, lineHintsSQL, news)
+	changesUntilFront := s.takeChanges(tx, g, stray.queue, tenantChangeTakeSQL, news)
 	s.adopt(tx, g, stray, news)
 	wakeDue(tx, g, stray)
 	if err := tx.flush(ctx); err != nil {
 		return err
 	}
-	s.hintMarks.walked(stray.queue, time.Since(begun), hintsUntilFront == 0)
+	s.changeMarks.walked(stray.queue, time.Since(begun), changesUntilFront == 0)
 	s.marks.walked(stray.key, time.Since(begun), stray.untilFront == 0)
 	return wakeLines(ctx, tx, g, stray.queue, news)
 }
@@ -142,9 +142,9 @@ func (n *news) arrived(jobs int32, dueAt time.Time) {
 	}
 }
 
-// takeHints reads hints on lines, and returns how long until the next claim reads from the front. 0: this one does.
-func (s *Store) takeHints(tx *pipeline, g *gate, queue, statement string, all map[string]*news) (untilFront time.Duration) {
-	from, untilFront := s.hintMarks.start(queue)
+// takeChanges reads tenant changes, and returns how long until the next claim reads from the front. 0: this one does.
+func (s *Store) takeChanges(tx *pipeline, g *gate, queue, statement string, all map[string]*news) (untilFront time.Duration) {
+	from, untilFront := s.changeMarks.start(queue)
 	tx.queue(statement, func(rows pgx.Rows) error {
 		var tenant string
 		var jobs int32
@@ -154,15 +154,15 @@ func (s *Store) takeHints(tx *pipeline, g *gate, queue, statement string, all ma
 		count := 0
 		_, err := pgx.ForEachRow(rows, []any{&tenant, &jobs, &dueAt, &room, &terms, &at}, func() error {
 			count++
-			g.hintsTo = latest(g.hintsTo, at)
+			g.changesTo = latest(g.changesTo, at)
 			n := newsOf(all, tenant)
 			n.arrived(jobs, timeOf(dueAt))
 			n.room, n.terms = n.room || room, n.terms || terms
 			return nil
 		})
-		g.more = g.more || count == maxHints
+		g.more = g.more || count == maxTenantChanges
 		return err
-	}, queue, from[0].dueAt, maxHints)
+	}, queue, from[0].dueAt, maxTenantChanges)
 	return untilFront
 }
 
@@ -383,7 +383,7 @@ func (v contextual) Claim(lines []*flow.Line) error {
 }
 
 // nearLimit returns the tenants that will have at least half of their limit in flight. The ends of their jobs
-// leave hints, because they may make room.
+// leave tenant changes, because they may make room.
 func nearLimit(lines []*flow.Line) []string {
 	near := []string{}
 	for _, l := range lines {
@@ -433,7 +433,7 @@ func (v contextual) Look(lines []*flow.Line) error {
 	return err
 }
 
-// untoldWait is when to look again at a full line if some jobs in flight will leave no hint when they end.
+// untoldWait is when to look again at a full line if some jobs in flight will leave no tenant change when they end.
 const untoldWait = time.Second
 
 // Keep stores lines after they were served.

@@ -23,31 +23,31 @@ var lineSpareSQL string
 //go:embed sql/line_forget.sql
 var lineForgetSQL string
 
-//go:embed sql/hint_stale.sql
-var hintStaleSQL string
+//go:embed sql/tenant_change_stale.sql
+var tenantChangeStaleSQL string
 
-//go:embed sql/hint_left.sql
-var hintLeftSQL string
+//go:embed sql/tenant_change_left.sql
+var tenantChangeLeftSQL string
 
 const (
-	// hintPatience is how long hints are left to the claims of their queue. A queue has no claims while it is
+	// changePatience is how long tenant changes are left to the claims of their queue. A queue has no claims while it is
 	// paused or no worker serves it.
-	hintPatience = 10 * time.Second
-	// hintSlices is how many slices of maxHints upkeep reads from a queue at once.
-	hintSlices = 34
+	changePatience = 10 * time.Second
+	// changeSlices is how many slices of maxTenantChanges upkeep reads from a queue at once.
+	changeSlices = 34
 	// maxForgotten is how many lines are deleted while claims of their queue wait.
 	maxForgotten = 200
 )
 
-// mendHints reads hints that no claim reads.
-func (s *Store) mendHints(ctx context.Context) error {
+// repairTenantChanges reads tenant changes that no claim reads.
+func (s *Store) repairTenantChanges(ctx context.Context) error {
 	queues, err := s.Queues(ctx, sluice.QueueFilter{})
 	if err != nil {
 		return err
 	}
 	for _, q := range queues {
-		for range hintSlices {
-			if more, err := s.takeStaleHints(ctx, q.Name); err != nil {
+		for range changeSlices {
+			if more, err := s.takeStaleChanges(ctx, q.Name); err != nil {
 				return err
 			} else if !more {
 				break
@@ -57,10 +57,10 @@ func (s *Store) mendHints(ctx context.Context) error {
 	return nil
 }
 
-// takeStaleHints reads some hints of a queue, if they are old.
-func (s *Store) takeStaleHints(ctx context.Context, queue string) (more bool, err error) {
-	err = s.call(ctx, "mend hints", func(ctx context.Context, _ bool) error {
-		stale, err := s.hasStaleHints(ctx, queue)
+// takeStaleChanges reads some tenant changes of a queue, if they are old.
+func (s *Store) takeStaleChanges(ctx context.Context, queue string) (more bool, err error) {
+	err = s.call(ctx, "repair tenant changes", func(ctx context.Context, _ bool) error {
+		stale, err := s.hasStaleChanges(ctx, queue)
 		if err != nil || !stale {
 			more = false
 			return err
@@ -74,7 +74,7 @@ func (s *Store) takeStaleHints(ctx context.Context, queue string) (more bool, er
 			if locked = g; err != nil || g == nil {
 				return err
 			}
-			return s.takeHintsOf(ctx, tx, g, queue)
+			return s.takeChangesOf(ctx, tx, g, queue)
 		})
 		if more = false; err == nil && locked != nil {
 			more = locked.more
@@ -85,7 +85,7 @@ func (s *Store) takeStaleHints(ctx context.Context, queue string) (more bool, er
 	return more, err
 }
 
-// neverServed returns a gate for a queue without limits that no claim has served by lines: its hints are of no use.
+// neverServed returns a gate for a queue without limits that no claim has served by lines: its tenant changes are of no use.
 // Nil: the queue has just got its row.
 func neverServed(ctx context.Context, tx *pipeline, queue string) (*gate, error) {
 	there, err := list(ctx, tx, pgx.RowTo[bool], flowThereSQL, queue)
@@ -95,14 +95,14 @@ func neverServed(ctx context.Context, tx *pipeline, queue string) (*gate, error)
 	return &gate{}, nil
 }
 
-// hasStaleHints reports whether a queue has hints that claims have left for hintPatience. The check has separate
-// marks: the marks of claims end at hints that were read, not at hints that were checked.
-func (s *Store) hasStaleHints(ctx context.Context, queue string) (bool, error) {
+// hasStaleChanges reports whether a queue has tenant changes that claims have left for changePatience. The check has separate
+// marks: the marks of claims end at tenant changes that were read, not at tenant changes that were checked.
+func (s *Store) hasStaleChanges(ctx context.Context, queue string) (bool, error) {
 	begun := time.Now()
 	from, untilFront := s.staleMarks.start(queue)
 	var stale bool
 	var upTo time.Time
-	rows, err := query(ctx, s.pool, hintStaleSQL, queue, from[0].dueAt, hintPatience)
+	rows, err := query(ctx, s.pool, tenantChangeStaleSQL, queue, from[0].dueAt, changePatience)
 	if err != nil {
 		return false, err
 	}
@@ -116,23 +116,23 @@ func (s *Store) hasStaleHints(ctx context.Context, queue string) (bool, error) {
 	return stale, err
 }
 
-// takeHintsOf reads hints under the lock of a queue's flow, as a claim does. If the tenants no longer take turns,
-// the hints only mark the remaining lines for the time when turns return.
-func (s *Store) takeHintsOf(ctx context.Context, tx *pipeline, g *gate, queue string) error {
+// takeChangesOf reads tenant changes under the lock of a queue's flow, as a claim does. If the tenants no longer take turns,
+// the tenant changes only mark the remaining lines for the time when turns return.
+func (s *Store) takeChangesOf(ctx context.Context, tx *pipeline, g *gate, queue string) error {
 	if g.turns.wakesFrom.After(g.now) {
 		return nil // the clock was set back; the next claim records when lines wake
 	}
 	begun := time.Now()
-	statement := lineHintsSQL
+	statement := tenantChangeTakeSQL
 	if !g.byTenant {
-		statement = hintLeftSQL
+		statement = tenantChangeLeftSQL
 	}
 	told := make(map[string]*news)
-	untilFront := s.takeHints(tx, g, queue, statement, told)
+	untilFront := s.takeChanges(tx, g, queue, statement, told)
 	if err := tx.flush(ctx); err != nil {
 		return err
 	}
-	s.hintMarks.walked(queue, time.Since(begun), untilFront == 0)
+	s.changeMarks.walked(queue, time.Since(begun), untilFront == 0)
 	if !g.byTenant {
 		for _, n := range told {
 			n.jobs, n.dueAt = 0, time.Time{}
@@ -141,10 +141,10 @@ func (s *Store) takeHintsOf(ctx context.Context, tx *pipeline, g *gate, queue st
 	return wakeLines(ctx, tx, g, queue, told)
 }
 
-// toldUpTo moves the marks past the hints that were read. Call it after the commit.
+// toldUpTo moves the marks past the tenant changes that were read. Call it after the commit.
 func (s *Store) toldUpTo(g *gate, queue string) {
-	if !g.hintsTo.IsZero() {
-		s.hintMarks.advance(queue, 1, place{dueAt: g.hintsTo}, g.now)
+	if !g.changesTo.IsZero() {
+		s.changeMarks.advance(queue, 1, place{dueAt: g.changesTo}, g.now)
 	}
 }
 
@@ -210,7 +210,7 @@ func byQueue(slice []idleLine) map[string][]idleLine {
 }
 
 // forgetLines deletes the lines of one queue that hold no state worth keeping. Each claim that served a line has
-// written its row, and jobs that came since have left hints that make the line again. If a claim holds the lock,
+// written its row, and jobs that came since have left tenant changes that make the line again. If a claim holds the lock,
 // the lines wait for the next pass.
 func (s *Store) forgetLines(ctx context.Context, lines []idleLine) error {
 	queue := lines[0].queue

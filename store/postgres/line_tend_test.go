@@ -171,8 +171,8 @@ func TestLineThatIsMadeAnewIsTheNewestOfItsTenant(t *testing.T) {
 	}
 }
 
-// TestHintsOfAQueueWithoutClaimsAreTakenIn has queues from which nobody claims, and more hints than one claim takes in.
-func TestHintsOfAQueueWithoutClaimsAreTakenIn(t *testing.T) {
+// TestTenantChangesOfAQueueWithoutClaimsAreTakenIn has queues from which nobody claims, and more tenant changes than one claim takes in.
+func TestTenantChangesOfAQueueWithoutClaimsAreTakenIn(t *testing.T) {
 	t.Parallel()
 	act := sluice.Act{By: "test"}
 	for name, change := range map[string]func(*sluice.Settings){
@@ -189,20 +189,20 @@ func TestHintsOfAQueueWithoutClaimsAreTakenIn(t *testing.T) {
 			enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "before")
 			workOff(t, store)
 			enqueueOf(t, store, 2, sluice.EnqueueOptions{}, "a", "b")
-			run(t, store, "insert into sluice.hint (queue, tenant, jobs, room) select 'q', 't' || n % 3, 0, true from generate_series(1, 6000) n")
+			run(t, store, "insert into sluice.tenant_change (queue, tenant, jobs, room) select 'q', 't' || n % 3, 0, true from generate_series(1, 6000) n")
 			if _, err := client.ChangeSettings(t.Context(), "q", act, func(s *sluice.Settings) error { change(s); return nil }); err != nil {
 				t.Fatal(err)
 			}
 			mend(t, store)
-			if n := count(t, store, "hint"); n < 6000 {
-				t.Fatalf("%d hints are left: those that are new are the claims'", n)
+			if n := count(t, store, "tenant_change"); n < 6000 {
+				t.Fatalf("%d tenant changes are left: those that are new are the claims'", n)
 			}
-			run(t, store, "update sluice.hint set at = at - interval '1 hour'")
+			run(t, store, "update sluice.tenant_change set at = at - interval '1 hour'")
 			store.ForgetMarks()
 			mend(t, store)
 			mend(t, store) // where jobs stood in line, they had to be taken out first
-			if n := count(t, store, "hint where at < now() - interval '1 minute'"); n != 0 {
-				t.Errorf("%d hints are left", n)
+			if n := count(t, store, "tenant_change where at < now() - interval '1 minute'"); n != 0 {
+				t.Errorf("%d tenant changes are left", n)
 			}
 			_, err := client.ChangeSettings(t.Context(), "q", act, func(s *sluice.Settings) error { s.Paused, s.Fair, s.Rate = false, true, sluice.Rate{}; return nil })
 			if err != nil {
@@ -215,9 +215,9 @@ func TestHintsOfAQueueWithoutClaimsAreTakenIn(t *testing.T) {
 	}
 }
 
-// TestHintsStayWhileJobsStandInLine has more jobs in lines than are taken out at once, and the queue is in turns again
-// before they all are. Only its hint tells of the tenant who comes last.
-func TestHintsStayWhileJobsStandInLine(t *testing.T) {
+// TestTenantChangesStayWhileJobsStandInLine has more jobs in lines than are taken out at once, and the queue is in turns again
+// before they all are. Only its tenant change tells of the tenant who comes last.
+func TestTenantChangesStayWhileJobsStandInLine(t *testing.T) {
 	t.Parallel()
 	store := openFair(t, func(*sluice.Settings) {})
 	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "before")
@@ -225,11 +225,11 @@ func TestHintsStayWhileJobsStandInLine(t *testing.T) {
 	enqueueOf(t, store, 1100, sluice.EnqueueOptions{}, "many")
 	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "last")
 	run(t, store, "update sluice.queue set fair = false")
-	run(t, store, "update sluice.hint set at = at - interval '1 hour'")
-	run(t, store, "delete from sluice.hint where tenant = 'many'")
+	run(t, store, "update sluice.tenant_change set at = at - interval '1 hour'")
+	run(t, store, "delete from sluice.tenant_change where tenant = 'many'")
 	store.ForgetMarks()
 	mend(t, store)
-	run(t, store, "delete from sluice.hint where at > now() - interval '1 minute'") // which upkeep itself has told
+	run(t, store, "delete from sluice.tenant_change where at > now() - interval '1 minute'") // which upkeep itself has told
 	run(t, store, "update sluice.queue set fair = true")
 	if got := claimed(t, store, 10); got["last"] != 1 {
 		t.Errorf("claimed %v, want the last one's job, too", got)
@@ -247,15 +247,15 @@ func TestEndThatWasToldWhileTenantsDidNotTakeTurnsIsNotForgotten(t *testing.T) {
 		t.Fatalf("claimed %v beyond the concurrency", got)
 	}
 	run(t, store, "update sluice.queue set fair = false, tenant_concurrency = 0")
-	run(t, store, "delete from sluice.hint")
+	run(t, store, "delete from sluice.tenant_change")
 	complete(t, store, 1)
-	run(t, store, "update sluice.hint set at = at - interval '1 hour'")
+	run(t, store, "update sluice.tenant_change set at = at - interval '1 hour'")
 	store.ForgetMarks()
 	mend(t, store)
-	run(t, store, "delete from sluice.hint where terms") // which upkeep itself has told
+	run(t, store, "delete from sluice.tenant_change where terms") // which upkeep itself has told
 	mend(t, store)
-	if n := count(t, store, "hint where room"); n != 0 {
-		t.Errorf("%d hints are left", n)
+	if n := count(t, store, "tenant_change where room"); n != 0 {
+		t.Errorf("%d tenant changes are left", n)
 	}
 	if n := count(t, store, "line where active"); n != 1 {
 		t.Error("the line sleeps on")
@@ -266,18 +266,18 @@ func TestEndThatWasToldWhileTenantsDidNotTakeTurnsIsNotForgotten(t *testing.T) {
 	}
 }
 
-// TestUpkeepOfManyHintsIsBounded has more than upkeep takes in at once.
-func TestUpkeepOfManyHintsIsBounded(t *testing.T) {
+// TestUpkeepOfManyTenantChangesIsBounded has more than upkeep takes in at once.
+func TestUpkeepOfManyTenantChangesIsBounded(t *testing.T) {
 	t.Parallel()
 	store := openFair(t, func(s *sluice.Settings) { s.Paused = true })
 	run(t, store, "insert into sluice.flow (queue) values ('q')")
-	run(t, store, "insert into sluice.hint (queue, at, tenant, jobs, room) select 'q', now() - interval '1 hour', 'a', 0, true from generate_series(1, 60000) n")
+	run(t, store, "insert into sluice.tenant_change (queue, at, tenant, jobs, room) select 'q', now() - interval '1 hour', 'a', 0, true from generate_series(1, 60000) n")
 	mend(t, store)
-	if n := count(t, store, "hint"); n != 9000 {
-		t.Errorf("%d hints are left of 60,000, want 9,000", n)
+	if n := count(t, store, "tenant_change"); n != 9000 {
+		t.Errorf("%d tenant changes are left of 60,000, want 9,000", n)
 	}
 	mend(t, store)
-	if n := count(t, store, "hint"); n != 0 {
-		t.Errorf("%d hints are left", n)
+	if n := count(t, store, "tenant_change"); n != 0 {
+		t.Errorf("%d tenant changes are left", n)
 	}
 }

@@ -237,14 +237,14 @@ func TestLinesWakeHoweverFarTheTurnsAre(t *testing.T) {
 	}
 }
 
-// TestManyHintsAreTakenInAtOnce has more of them than one claim takes in, all of a tenant that is full. The claim
+// TestManyTenantChangesAreTakenInAtOnce has more of them than one claim takes in, all of a tenant that is full. The claim
 // says that it did not come to the others.
-func TestManyHintsAreTakenInAtOnce(t *testing.T) {
+func TestManyTenantChangesAreTakenInAtOnce(t *testing.T) {
 	t.Parallel()
 	store := openFair(t, func(s *sluice.Settings) { s.TenantConcurrency = 1 })
 	enqueueOf(t, store, 2, sluice.EnqueueOptions{}, "full")
 	claimed(t, store, 1)
-	run(t, store, "insert into sluice.hint (queue, tenant, jobs, room) select 'q', 'full', 32, false from generate_series(1, 3500)")
+	run(t, store, "insert into sluice.tenant_change (queue, tenant, jobs, room) select 'q', 'full', 32, false from generate_series(1, 3500)")
 	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "other")
 	for {
 		request := sluice.ClaimRequest{Queue: "q", Limit: 5, Holder: "h", Lease: time.Minute, Token: sluice.NewToken()}
@@ -261,7 +261,7 @@ func TestManyHintsAreTakenInAtOnce(t *testing.T) {
 	}
 }
 
-// TestWhatAFailedClaimWasToldIsNotPassedOver lets a claim fail after it took the hints in. They come back with its
+// TestWhatAFailedClaimWasToldIsNotPassedOver lets a claim fail after it took the tenant changes in. They come back with its
 // transaction, and the next claim must not go on behind them.
 func TestWhatAFailedClaimWasToldIsNotPassedOver(t *testing.T) {
 	t.Parallel()
@@ -270,7 +270,7 @@ func TestWhatAFailedClaimWasToldIsNotPassedOver(t *testing.T) {
 	store.WalkedFor("q", time.Hour) // so that claims begin at the mark
 	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "a")
 	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "b")
-	run(t, store, "update sluice.hint set at = at - interval '1 hour'")
+	run(t, store, "update sluice.tenant_change set at = at - interval '1 hour'")
 	run(t, store, `create function fail() returns trigger language plpgsql as 'begin raise exception ''no''; end'`)
 	run(t, store, "create trigger fail before insert on sluice.line for each row execute function fail()")
 	request := sluice.ClaimRequest{Queue: "q", Limit: 1, Holder: "h", Lease: time.Minute, Token: sluice.NewToken()}
@@ -302,7 +302,7 @@ func TestLineThatIsMadeWhileItsTenantIsResumedDoesNotSleepOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = claim.Exec(t.Context(), `
-		with hints as (delete from sluice.hint)
+		with changes as (delete from sluice.tenant_change)
 		insert into sluice.line (queue, tenant, version, turn, jobs, active) values ('q', 'a', 1, 10, 32, false)`)
 	if err != nil {
 		t.Fatal(err)
@@ -325,16 +325,16 @@ func TestEndsAreToldOnlyNearTheCapacity(t *testing.T) {
 	t.Parallel()
 	store := openFair(t, func(s *sluice.Settings) { s.TenantConcurrency = 10 })
 	enqueueOf(t, store, 20, sluice.EnqueueOptions{}, "a")
-	hints := func() (n int) {
+	changes := func() (n int) {
 		t.Helper()
-		if err := store.Pool().QueryRow(t.Context(), "select count(*) from sluice.hint").Scan(&n); err != nil {
+		if err := store.Pool().QueryRow(t.Context(), "select count(*) from sluice.tenant_change").Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		return n
 	}
 	claimed(t, store, 2)
 	complete(t, store, 2)
-	if n := hints(); n != 0 {
+	if n := changes(); n != 0 {
 		t.Errorf("%d ends were told of a tenant who is far from the concurrency", n)
 	}
 	if claimed(t, store, 2); claimed(t, store, 20)["a"] != 8 || claimed(t, store, 20)["a"] != 0 {
@@ -347,7 +347,7 @@ func TestEndsAreToldOnlyNearTheCapacity(t *testing.T) {
 		}
 	}
 	complete(t, store, 8)
-	if n := hints(); n == 0 {
+	if n := changes(); n == 0 {
 		t.Error("no end was told of a tenant who is at the concurrency")
 	}
 }

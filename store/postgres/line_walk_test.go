@@ -24,7 +24,7 @@ const backlogOfTenantsSQL = `
 	insert into sluice.live (id, queue, tenant, priority, due_at, in_line)
 	select id, 'q', tenant, 5, now() - random() * interval '1 hour', true from stored`
 
-// countBlocksSQL notes how many blocks of the backlog each claim of a queue in turns reads, between the hints that it takes
+// countBlocksSQL notes how many blocks of the backlog each claim of a queue in turns reads, between the tenant changes that it takes
 // in and the turns that it keeps. The server counts them by transaction, and adds them up only afterwards.
 const countBlocksSQL = `
 	create table public.claim_blocks (begun bigint, ended bigint);
@@ -43,7 +43,7 @@ const countBlocksSQL = `
 		update public.claim_blocks set ended = public.backlog_blocks() where ended is null;
 		return null;
 	end $$;
-	create trigger claim_begins after delete on sluice.hint for each statement execute function claim_begins();
+	create trigger claim_begins after delete on sluice.tenant_change for each statement execute function claim_begins();
 	create trigger claim_ends after update on sluice.flow for each statement execute function claim_ends()`
 
 // TestClaimsWalkInOrderWhateverTheStatisticsSay has statistics of an instant in which nearly nothing waited, right after a

@@ -21,7 +21,7 @@ const goldenServer = "15"
 // claimStatements are what a claim may run.
 var claimStatements = []string{
 	"look.sql", "claim.sql", "claim_together.sql", "next_due.sql", "in_flight.sql", "flow_lock.sql", "flow_add.sql", "flow_there.sql", "flow_take.sql",
-	"line_hints.sql", "line_adopt.sql", "line_dissolve.sql", "line_due.sql", "line_wake.sql", "line_first.sql", "line_limits.sql",
+	"tenant_change_take.sql", "line_adopt.sql", "line_dissolve.sql", "line_due.sql", "line_wake.sql", "line_first.sql", "line_limits.sql",
 	"line_held.sql", "line_claim.sql", "line_look.sql", "line_keep.sql", "line_next.sql",
 }
 
@@ -75,7 +75,9 @@ func checkPlan(t *testing.T, n planNode) {
 	}
 }
 
-func isBacklog(table string) bool { return table == "live" || table == "line" || table == "hint" }
+func isBacklog(table string) bool {
+	return table == "live" || table == "line" || table == "tenant_change"
+}
 
 func (n planNode) readsBacklog() bool {
 	if isBacklog(n.Relation) {

@@ -77,7 +77,7 @@ func TestEveryStatementIsPlannedByIndex(t *testing.T) {
 			plan := planOf(t, store, name, args)
 			for _, found := range scan.FindAllStringSubmatch(plan, -1) {
 				switch found[1] {
-				case "live", "job", "done", "audit", "attempt", "line", "hint", "job_after", "orphan_run", "stat", "stat_part":
+				case "live", "job", "done", "audit", "attempt", "line", "tenant_change", "job_after", "orphan_run", "stat", "stat_part":
 					if !allowed[name] {
 						t.Errorf("reads the whole of %s:\n%s", found[1], plan)
 					}
@@ -87,7 +87,7 @@ func TestEveryStatementIsPlannedByIndex(t *testing.T) {
 	}
 }
 
-// backlogSQL stores many jobs, lines and hints, so that whoever reads the whole of a table pays for it.
+// backlogSQL stores many jobs, lines and tenant changes, so that whoever reads the whole of a table pays for it.
 const backlogSQL = `
 	insert into sluice.tenant (name, tier) select 't' || n, 'tier' || n % 10 from generate_series(1, 3000) n;
 	insert into sluice.queue (name) select 'q' || n from generate_series(1, 3000) n;
@@ -109,7 +109,7 @@ const backlogSQL = `
 		select md5(n::text)::uuid, 'q' || n % 5, 't' || n % 1000, 'temporal', n, now() + n * interval '1 second' from generate_series(1, 20000) n;
 	insert into sluice.line (queue, tenant, version, turn, jobs, active, wake_at)
 		select 'q' || n % 5, 't' || n % 1000, n, n, 32, n % 2 = 0, case when n % 3 = 0 then now() end from generate_series(1, 10000) n;
-	insert into sluice.hint (queue, tenant, jobs, room) select 'q' || n % 5, 't' || n, 32, true from generate_series(1, 10000) n;
+	insert into sluice.tenant_change (queue, tenant, jobs, room) select 'q' || n % 5, 't' || n, 32, true from generate_series(1, 10000) n;
 	insert into sluice.done (id, generation, queue, outcome, due_at, attempts, releases, recoveries)
 		select md5(n::text)::uuid, 1, 'q' || n % 5, case when n % 50 = 0 then 'dead' else 'completed' end, now(), 0, 0, 0
 		from generate_series(20001, 30000) n;
@@ -233,7 +233,7 @@ func planArguments() map[string][]any {
 		"look.sql":                 {texts, slices.Repeat(marks, 3), slices.Repeat(markIDs, 3), 99},
 		"claim_together.sql":       {texts, []int32{5, 5, 5}, []time.Duration{time.Minute, time.Minute, time.Minute}, slices.Repeat(marks, 3), slices.Repeat(markIDs, 3), 100, id, "h", slices.Repeat(priorities, 3)},
 		"claim.sql":                {"q1", priorities, marks, markIDs, 100, id, "h", time.Minute, false, nil, time.Minute, ""},
-		"line_hints.sql":           {"q1", time.Unix(0, 0), 100},
+		"tenant_change_take.sql":   {"q1", time.Unix(0, 0), 100},
 		"line_adopt.sql":           {"q1", priorities, marks, markIDs, 100, time.Minute},
 		"line_dissolve.sql":        {"q1", 100},
 		"line_due.sql":             {"q1", time.Unix(0, 0), time.Now(), 1.5, 100},
@@ -248,8 +248,8 @@ func planArguments() map[string][]any {
 		"line_idle.sql":            {"", "", 100, []string{"q2"}},
 		"line_spare.sql":           {"q1", texts, []int64{1, 2, 3}},
 		"line_forget.sql":          {[]string{"(0,1)"}},
-		"hint_stale.sql":           {"q1", time.Unix(0, 0), time.Minute},
-		"hint_left.sql":            {"q1", time.Unix(0, 0), 100},
+		"tenant_change_stale.sql":  {"q1", time.Unix(0, 0), time.Minute},
+		"tenant_change_left.sql":   {"q1", time.Unix(0, 0), 100},
 		"holding.sql":              {"q1", "t1", 10},
 		"in_flight.sql":            {"q1", 100, time.Unix(0, 0)},
 		"claimed_before.sql":       {id},

@@ -64,10 +64,10 @@ type Store struct {
 	notifier *notifier
 	crowds   crowds
 	marks    marks
-	// marks of tenants' lines, and of hints on lines
-	lineMarks marks
-	hintMarks marks
-	// marks up to which upkeep has found no hint that claims left
+	// marks of tenants' lines, and of tenant changes
+	lineMarks   marks
+	changeMarks marks
+	// marks up to which upkeep has found no tenant change that claims left
 	staleMarks marks
 	limits     limits
 	queues     queueCache

@@ -127,7 +127,7 @@ func (s *Store) Expire(ctx context.Context, limit int, by string) (int, error) {
 }
 
 // Repair repairs states that no other method handles: jobs of queues without settings, and jobs whose blocker has
-// ended. Repair also deletes unused order keys, reads old hints, wakes lines and deletes old holders.
+// ended. Repair also deletes unused order keys, reads old tenant changes, wakes lines and deletes old holders.
 func (s *Store) Repair(ctx context.Context, by string) (int, error) {
 	freed, err := s.mendBlocked(ctx)
 	if err != nil {
@@ -136,7 +136,7 @@ func (s *Store) Repair(ctx context.Context, by string) (int, error) {
 	if err := s.mendOrderKeys(ctx); err != nil {
 		return freed, err
 	}
-	if err := s.mendHints(ctx); err != nil {
+	if err := s.repairTenantChanges(ctx); err != nil {
 		return freed, err
 	}
 	if err := s.mendLines(ctx); err != nil {

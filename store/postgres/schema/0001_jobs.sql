@@ -480,7 +480,7 @@ create index line_tenant on sluice.line (queue, tenant, version desc);
 create index line_turn on sluice.line (queue, turn, tenant collate "C") where active;
 create index line_wake on sluice.line (queue, wake_at) where not active and wake_at is not null;
 
-create table sluice.hint (
+create table sluice.tenant_change (
     queue  text        not null,
     at     timestamptz not null default clock_timestamp(),
     tenant text        not null,
@@ -489,15 +489,15 @@ create table sluice.hint (
     room   boolean     not null default false,
     terms  boolean     not null default false
 );
-comment on table sluice.hint is 'News for tenant queues: new jobs, room, and changed limits. Anybody adds rows and waits for nobody; claims delete them.';
-comment on column sluice.hint.queue is 'the name of the queue';
-comment on column sluice.hint.at is 'when the row was added';
-comment on column sluice.hint.tenant is 'the tenant';
-comment on column sluice.hint.jobs is 'bits 1 to 10: the priorities of new jobs';
-comment on column sluice.hint.due_at is 'when the first of the new jobs is due; null: no new jobs';
-comment on column sluice.hint.room is 'a job of the tenant left flight';
-comment on column sluice.hint.terms is 'the tenant''s limits have changed';
-create index hint_at on sluice.hint (queue, at);
+comment on table sluice.tenant_change is 'News for tenant queues: new jobs, room, and changed limits. Anybody adds rows and waits for nobody; claims delete them.';
+comment on column sluice.tenant_change.queue is 'the name of the queue';
+comment on column sluice.tenant_change.at is 'when the row was added';
+comment on column sluice.tenant_change.tenant is 'the tenant';
+comment on column sluice.tenant_change.jobs is 'bits 1 to 10: the priorities of new jobs';
+comment on column sluice.tenant_change.due_at is 'when the first of the new jobs is due; null: no new jobs';
+comment on column sluice.tenant_change.room is 'a job of the tenant left flight';
+comment on column sluice.tenant_change.terms is 'the tenant''s limits have changed';
+create index tenant_change_at on sluice.tenant_change (queue, at);
 
 create table sluice.permit (
     queue      text        not null,
@@ -998,13 +998,13 @@ begin
         of_tenant := case when tg_op = 'DELETE' then old.tenant else new.tenant end;
     end if;
     if of_tenant <> '' then -- not by its lines: a claim may be making one in this moment, which cannot be seen yet
-        insert into sluice.hint (queue, tenant, jobs, terms)
+        insert into sluice.tenant_change (queue, tenant, jobs, terms)
         select f.queue, of_tenant, 0, true
         from sluice.flow f
         where of_queue = '' or f.queue = of_queue;
         return null;
     end if;
-    insert into sluice.hint (queue, tenant, jobs, terms)
+    insert into sluice.tenant_change (queue, tenant, jobs, terms)
     select l.queue, l.tenant, 0, true
     from sluice.line l
     where of_queue = '' or l.queue = of_queue;

@@ -15,8 +15,8 @@ with held as materialized (
         dispatched_at = case when $5::text = 'dispatched' then now() else l.dispatched_at end
     from held h
     where l.id = h.id and l.id = any ($1::uuid[])
-), hinted as (
-    insert into sluice.hint (queue, tenant, jobs, room)
+), tenant_changed as (
+    insert into sluice.tenant_change (queue, tenant, jobs, room)
     select distinct queue, tenant, 0, true from held where $5::text = 'uncertain' and in_line and state in ('claimed', 'dispatched')
 ), told as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason)

@@ -22,8 +22,8 @@ with held as materialized (
         error = coalesce(h.error, l.error)
     from held h
     where l.id = h.id and l.id = any ($1::uuid[])
-), hinted as (
-    insert into sluice.hint (queue, tenant, jobs, room)
+), tenant_changed as (
+    insert into sluice.tenant_change (queue, tenant, jobs, room)
     select distinct queue, tenant, 0, true from held where in_line and state in ('claimed', 'dispatched')
 ), noted as (
     insert into sluice.attempt (job_id, generation, attempt, claimed_at, holder, error, stack)

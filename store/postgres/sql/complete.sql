@@ -13,8 +13,8 @@ with gone as (
     select id, generation, queue, tenant, 'completed', due_at, claimed_at, dispatched_at, attempts, releases, recoveries,
            token, holder, ref, $4::bytea, error
     from gone
-), hinted as (
-    insert into sluice.hint (queue, tenant, jobs, room)
+), tenant_changed as (
+    insert into sluice.tenant_change (queue, tenant, jobs, room)
     select distinct queue, tenant, 0, true from gone where in_line and state in ('claimed', 'dispatched')
 ), told as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state)

@@ -28,8 +28,8 @@ with given as (
     select id, generation, queue, tenant, $5::text, due_at, claimed_at, dispatched_at, attempts, releases, recoveries,
            token, holder, ref, result, error
     from gone
-), hinted as (
-    insert into sluice.hint (queue, tenant, jobs, room)
+), tenant_changed as (
+    insert into sluice.tenant_change (queue, tenant, jobs, room)
     select distinct queue, tenant, 0, true from gone where in_line and state in ('claimed', 'dispatched')
 ), noted as (
     insert into sluice.attempt (job_id, generation, attempt, claimed_at, holder, error, stack)

@@ -17,8 +17,8 @@ with given as (
     select id, generation, queue, tenant, $4::text, due_at, claimed_at, dispatched_at, attempts, releases, recoveries,
            token, holder, ref, error
     from gone
-), hinted as (
-    insert into sluice.hint (queue, tenant, jobs, room)
+), tenant_changed as (
+    insert into sluice.tenant_change (queue, tenant, jobs, room)
     select distinct queue, tenant, 0, true from gone where in_line and state in ('claimed', 'dispatched')
 ), strayed as (
     insert into sluice.orphan_run (job_id, queue, tenant, generation, engine, ref, claimed_at, started)

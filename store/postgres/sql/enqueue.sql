@@ -29,8 +29,8 @@ with given as (
            coalesce(g.keyed, false), g.blocked_by, coalesce(g.in_line, false) and g.blocked_by is null,
            nullif(g.order_key, ''), nullif(g.order_place, 0)
     from given g join stored s on s.id = g.id
-), hinted as (
-    insert into sluice.hint (queue, tenant, jobs, due_at)
+), tenant_changed as (
+    insert into sluice.tenant_change (queue, tenant, jobs, due_at)
     select g.queue, coalesce(g.tenant, ''), bit_or(1 << g.priority),
            min(coalesce(g.due_at, now() + coalesce(g.delay, '0')))
     from given g join stored s on s.id = g.id

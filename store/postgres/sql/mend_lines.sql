@@ -36,8 +36,8 @@ with recursive hop as (
     ) due
     where n.active is not true
     group by h.queue, h.tenant
-), hinted as (
-    insert into sluice.hint (queue, tenant, jobs, due_at, terms)
+), tenant_changed as (
+    insert into sluice.tenant_change (queue, tenant, jobs, due_at, terms)
     select queue, tenant, jobs, due_at, due_at <= now() from waiting
 )
 select queue, tenant, n from hop order by n desc limit 1

@@ -7,8 +7,8 @@ with gone as (
     where l.id = any ($1::uuid[]) and l.state in ('claimed', 'dispatched') and ($2::uuid is null or l.token = $2::uuid)
       and not exists (select from sluice.job j where j.id = l.id)
     returning l.id, l.queue, l.tenant, l.generation, l.state, l.engine, l.ref, l.claimed_at, l.in_line
-), hinted as (
-    insert into sluice.hint (queue, tenant, jobs, room)
+), tenant_changed as (
+    insert into sluice.tenant_change (queue, tenant, jobs, room)
     select distinct queue, tenant, 0, true from gone where in_line
 ), strayed as (
     insert into sluice.orphan_run (job_id, queue, tenant, generation, engine, ref, claimed_at, started)

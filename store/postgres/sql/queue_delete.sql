@@ -9,8 +9,8 @@ all_tenant_limit as (
 all_line as (
     delete from sluice.line where queue = $1::text
 ),
-all_hint as (
-    delete from sluice.hint where queue = $1::text
+all_tenant_change as (
+    delete from sluice.tenant_change where queue = $1::text
 ),
 all_flow as (
     delete from sluice.flow where queue = $1::text

@@ -147,7 +147,7 @@ begin
         return next;
         return;
     end if;
-    if look_only and by_tenant and exists (select from sluice.hint h where h.queue = of_queue) then
+    if look_only and by_tenant and exists (select from sluice.tenant_change h where h.queue = of_queue) then
         more := true;
     end if;
     due := sluice._next_due(of_queue, in_order, by_tenant, mark_turn, mark_tenant, wakes_from, more);

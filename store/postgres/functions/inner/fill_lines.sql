@@ -6,10 +6,10 @@ declare
     tenants text[] := '{}'; jobs integer[] := '{}'; dues timestamptz[] := '{}'; rooms boolean[] := '{}'; terms boolean[] := '{}';
     tenant text; job integer; due timestamptz; room boolean; term boolean; told_at timestamptz;
     priority integer; job_id uuid;
-    hints integer := 0; adopted integer := 0; woken bigint; last timestamptz;
+    changes integer := 0; adopted integer := 0; woken bigint; last timestamptz;
 begin
-    for tenant, job, due, room, term, told_at in execute {{line_hints.sql}} using of_queue, '-infinity'::timestamptz, {{max hints}} loop
-        hints := hints + 1;
+    for tenant, job, due, room, term, told_at in execute {{tenant_change_take.sql}} using of_queue, '-infinity'::timestamptz, {{max tenant changes}} loop
+        changes := changes + 1;
         tenants := tenants || tenant; jobs := jobs || job; dues := array_append(dues, due); rooms := rooms || room; terms := terms || term;
     end loop;
     for tenant, priority, due, job_id in execute {{line_adopt.sql}}
@@ -25,7 +25,7 @@ begin
     if woken = {{max moved}} and last < now_at then
         wakes_from := last;
     end if;
-    more := hints = {{max hints}} or adopted = {{max moved}} or woken = {{max moved}};
+    more := changes = {{max tenant changes}} or adopted = {{max moved}} or woken = {{max moved}};
     if tenants <> '{}' then
         select array_agg(n.of_tenant), array_agg(n.of_jobs), array_agg(n.of_due), array_agg(n.of_room), array_agg(n.of_terms)
         into tenants, jobs, dues, rooms, terms

@@ -1,5 +1,0 @@
--- Whether a queue has hints that no claim has taken in for a while, and up to when was looked.
--- $1 text queue   $2 timestamptz from when on to look   $3 interval a while
-select (select true from sluice.hint h where h.queue = $1::text and h.at >= $2::timestamptz and h.at < now() - $3::interval
-        order by h.at limit 1) is not null,
-       now() - $3::interval

@@ -1,5 +1,0 @@
--- Takes in what was told of a queue's lines.
--- $1 text queue   $2 timestamptz from when on to look   $3 integer limit
-delete from sluice.hint
-where ctid = any (array(select h.ctid from sluice.hint h where h.queue = $1::text and h.at >= $2::timestamptz order by h.at limit $3::integer))
-returning tenant, jobs, due_at, room, terms, at
