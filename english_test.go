@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/sluice-queue/sluice/internal/event"
 )
 
 // mostWords is the length of a sentence that a reader follows at once.
@@ -107,6 +109,27 @@ func TestPagesAreInPlainEnglish(t *testing.T) {
 		}
 	}
 }
+
+// TestLogEventsAreInPlainEnglish checks the texts that explain log lines, which docs/events.md shows.
+func TestLogEventsAreInPlainEnglish(t *testing.T) {
+	t.Parallel()
+	for _, e := range event.All() {
+		for _, fault := range append(faultsOf(e.Name), faultsOf(e.When)...) {
+			t.Errorf("event %q: %s", e.Name, fault)
+		}
+		if !strings.HasSuffix(e.When, ".") || emptyHead.MatchString(e.When) {
+			t.Errorf("event %q: %q must be sentences that name an actor", e.Name, e.When)
+		}
+	}
+	for _, f := range event.Fields() {
+		if faults := faultsOf(f.Meaning); len(faults) > 0 || riddle.MatchString(f.Meaning) {
+			t.Errorf("field %s: name the thing, such as `the job's tenant`: %s %v", f.Name, f.Meaning, faults)
+		}
+	}
+}
+
+// riddle begins a meaning that asks instead of naming the thing.
+var riddle = regexp.MustCompile(`^(what|who|whom|where|when|why|how|which|that|those|its?)\b`)
 
 // faultsOf names the rules that a paragraph breaks.
 func faultsOf(paragraph string) (faults []string) {

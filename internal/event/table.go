@@ -3,286 +3,286 @@ package event
 // The life of a job.
 var (
 	JobDuplicate = is("job duplicate", info, "client", "job queue [tenant]",
-		"an enqueue stored nothing, because another job holds the key or the id: the job that the line names")
+		"An enqueue stored nothing: the job in this line already has the key or the ID.")
 	JobsClaimed = is("jobs claimed", debug, "worker, dispatcher, forwarder", "queue jobs",
-		"a claim got jobs")
+		"A claim returned jobs.")
 	JobClaimed = is("job claimed", info, "worker", "job queue [tenant] attempt priority",
-		"a worker has claimed a job, and is about to run it")
+		"A worker claimed a job and is about to run it.")
 	JobDispatching = is("job dispatching", info, "dispatcher", "job queue [tenant] attempt priority ref [type] [task_queue] [labels]",
-		"an engine is about to be asked to start the job's run; its intent is stored")
+		"The intent is stored; the dispatcher now asks an engine to start the job's run.")
 	JobDispatched = is("job dispatched", info, "dispatcher, upkeep", "job queue [tenant] attempt ref [reason]",
-		"the engine has the run, and the job is dispatched")
+		"The engine has the run, and the job is dispatched.")
 	StartFailed = is("start failed", wrong, "dispatcher", "job queue [tenant] attempt ref error",
-		"the engine did not start a run. The next line of the job says what becomes of it; without one, it is held, and asked for again")
+		"The engine did not start a run. The job's next line has the consequence; without one, the dispatcher keeps the job and tries again.")
 	JobCompleted = is("job completed", info, "worker, upkeep", "job queue [tenant] attempt duration [ref]",
-		"the handler returned nil, or the engine's run ended well")
+		"The handler returned nil, or the engine's run succeeded.")
 	JobFailed = is("job failed", wrong, "worker, upkeep", "job queue [tenant] attempt duration [ref] error [retry_in]",
-		"an attempt failed, and the job is tried again")
+		"An attempt failed; the job waits for its next attempt.")
 	JobBuried = is("job buried", wrong, "worker, dispatcher, upkeep, forwarder", "job queue [tenant] attempt [duration] [ref] error reason",
-		"the job is a dead letter; `sluice dead` lists them")
+		"The job is now a dead letter; `sluice dead ls` lists it.")
 	JobReleased = is("job released", info, "worker, dispatcher", "job queue [tenant] attempt [duration] [ref] reason [retry_in]",
-		"the job was handed back, and no attempt is counted")
+		"The holder handed the job back; no attempt is counted.")
 	JobDoubted = is("job uncertain", wrong, "upkeep, forwarder", "job queue [tenant] attempt [ref] error reason",
-		"whether the job's run happened cannot be known any more; `sluice resolve` says what did")
+		"Nobody can learn any more whether the job's run happened; `sluice resolve` records the outcome.")
 	RunAbsent = is("run absent", warn, "upkeep", "job queue [tenant] attempt ref reason",
-		"the engine does not have the run that the job names. It was never started, or is forgotten; the reason says which")
+		"The engine does not have the job's run: it never started the run, or it has forgotten the run. The reason says which.")
 	RunAdopted = is("run adopted", warn, "dispatcher", "job queue [tenant] attempt ref begun_for",
-		"the run that has the job's ref was begun for a job of the same key and payload that the store has lost; it counts as this one's")
+		"The job's ref names a run that began for a lost job with the same key and payload; the run now counts for this job.")
 	JobsRecovered = is("jobs recovered", warn, "upkeep", "queue requeued buried",
-		"leases ran out: whoever held these jobs died, or could not reach the store")
+		"Leases expired: the holders of these jobs crashed or could not reach the store.")
 	ClaimLost = is("claim lost", warn, "worker, dispatcher", "job queue [tenant] attempt reason",
-		"a job is no longer the holder's; its handler's context has ended")
+		"The holder lost the job's lease; the handler's context ended.")
 	SettlementRefused = is("settlement refused", warn, "worker, dispatcher, upkeep, forwarder", "job [queue] event error",
-		"what became of a job was not stored, because somebody else has it, or has ended it")
+		"The store refused an outcome because another holder has the job, or the job has ended.")
 )
 
 // Limits.
 var (
 	TenantAtLimit = is("tenant at its limit", info, "worker, dispatcher", "queue [tenant] [tier] in_flight concurrency",
-		"as many of a tenant's jobs are in flight as may be; its others wait. Looked for every 10 s at the most, while jobs wait for that")
+		"A tenant has as many jobs in flight as its limit allows; its other jobs wait. Checked at most every 10 s, while jobs wait for this limit.")
 	TenantUnknown = is("tenant unknown", warn, "worker, dispatcher", "job queue tenant",
-		"the tenant of a job was deleted; or it was never stored although there are limits by tier, and the limits of no tier count for it. Looked for every 10 min, in queues that tell tenants apart, and told once for each tenant")
+		"A job's tenant was deleted, or was never stored although tiers have limits; no tier's limits apply to it. Checked every 10 min in queues that serve tenants apart; logged once per tenant.")
 	QueuePaused = is("queue paused", info, "worker, dispatcher", "queue by [reason]",
-		"the holder has noticed that the queue is paused; it claims no more of it")
+		"The holder learned that the queue is paused, and stops claiming from it.")
 	QueueResumed = is("queue resumed", info, "worker, dispatcher", "queue by [reason]",
-		"the holder has noticed that the queue is open again")
+		"The holder learned that the queue is resumed, and claims from it again.")
 )
 
 // Workers.
 var (
 	WorkerStarted = is("worker started", info, "worker", "queues slots",
-		"a worker begins to claim")
+		"A worker starts to claim.")
 	WorkerDraining = is("worker draining", info, "worker", "jobs within",
-		"it was told to end, and waits for the jobs that run")
+		"The worker was asked to stop, and waits for its running jobs.")
 	WorkerStopped = is("worker stopped", info, "worker", "drained",
-		"it has ended; drained is false if handlers were still running, or if what became of jobs could not be stored")
+		"The worker stopped. `drained` is false if handlers were still running or outcomes could not be stored.")
 	ClaimFailed = is("claim failed", wrong, "worker", "queue error",
-		"the store could not be asked for jobs; it is tried again")
+		"The store did not answer a claim; the worker tries again.")
 	NotSettled = is("settlements not stored", wrong, "worker", "jobs error",
-		"what became of jobs could not be stored; it is tried again")
+		"The store did not take the outcomes of jobs; the worker tries again.")
 	SettlementsGivenUp = is("settlements given up", wrong, "worker", "jobs",
-		"what became of jobs could not be stored for too long; they are handed out again when their leases end")
+		"The store did not take the outcomes of jobs for too long. Other holders get these jobs when their leases expire.")
 	HookPanicked = is("hook panicked", wrong, "worker", "job queue [tenant] attempt what error",
-		"a function that the program gave the worker panicked: OnFailure or Backoff; the attempt was judged without it")
+		"The program's `OnFailure` or `Backoff` function panicked; the worker settled the attempt without it.")
 	NotRenewed = is("leases not renewed", wrong, "worker, forwarder", "jobs error",
-		"the store could not be told that jobs are still held; it is tried again, and jobs whose lease ends are lost")
+		"The store did not renew leases; the holder tries again, and loses jobs whose leases expire.")
 )
 
 // Dispatchers.
 var (
 	DispatcherStarted = is("dispatcher started", info, "dispatcher", "engines [queues]",
-		"a dispatcher begins to claim; without queues it serves all that name one of the engines")
+		"A dispatcher starts to claim. Without `queues`, it serves all queues that name one of its engines.")
 	DispatcherStopped = is("dispatcher stopped", info, "dispatcher", "jobs",
-		"it has ended; of the jobs that it still held, upkeep asks the engine")
+		"The dispatcher stopped; upkeep asks the engine about the jobs that it still held.")
 	CycleDone = is("cycle done", info, "dispatcher", "queue claimed dispatched buried released held duration",
-		"a cycle handed jobs to an engine")
+		"A cycle handed jobs to an engine.")
 	DispatchFailed = is("dispatch failed", wrong, "dispatcher", "[queue] what error",
-		"the store could not be used for what is named; it is tried again")
+		"The store failed at the step in `what`; the dispatcher tries again.")
 	DispatchRefused = is("nothing dispatched", wrong, "dispatcher", "queue error",
-		"no run of the queue is started: its engine forgets runs sooner than they could be followed, or is none that the dispatcher was given; the error says what to change")
+		"The dispatcher starts no run of the queue: it does not have the engine, or the engine forgets runs before upkeep can follow them. The error says what to change.")
 	BreakerOpened = is("breaker opened", wrong, "dispatcher", "queue error",
-		"the engine cannot be used; nothing more is claimed for it, and no attempt is counted. It is tried again with one job")
+		"The engine fails. The dispatcher stops claiming for it, counts no attempt, and tries again with one job.")
 	BreakerClosed = is("breaker closed", info, "dispatcher", "queue",
-		"the engine can be used again")
+		"The engine works again.")
 	NotNoted = is("audit not told", wrong, "dispatcher", "queue event error",
-		"the audit lacks an entry about a queue; what was dispatched stays so")
+		"The audit lacks an entry about a queue; the jobs stay dispatched.")
 )
 
 // Upkeep.
 var (
 	UpkeepLeads = is("upkeep leads", info, "upkeep", "task",
-		"this upkeep does the task, and others stand by: upkeep itself, or following the runs at an engine")
+		"This upkeep leads the task (upkeep itself, or following the runs at an engine); the others stand by.")
 	UpkeepLost = is("upkeep lost the lead", warn, "upkeep", "task",
-		"the store could not be asked, or the rounds stood still for longer than the lease; another may do the task by now")
+		"The store did not answer, or rounds stalled for longer than the lease; another upkeep may lead the task now.")
 	UpkeepDone = is("upkeep done", info, "upkeep", "recovered poisoned expired followed mended pruned settings",
-		"a round found something to do")
+		"A round found something to do.")
 	AuditHead = is("audit head", info, "upkeep", "head entries",
-		"the audit was sealed; keep such lines outside of the store, for `sluice audit verify`")
+		"Upkeep sealed the audit. Keep these lines outside the store, for `sluice audit verify`.")
 	AuditPruned = is("audit pruned", info, "upkeep", "notable full",
-		"entries of the audit were deleted that were kept long enough")
+		"Upkeep deleted audit entries that were older than their retention.")
 	UpkeepFailed = is("upkeep failed", wrong, "upkeep", "what error",
-		"a part of a round could not be done; the others were, and it is tried again")
+		"A part of a round failed; the other parts ran, and upkeep tries again.")
 	RunsFollowed = is("runs followed", info, "upkeep", "queue settled unknown ending ended",
-		"runs have ended, and their jobs are settled; unknown are those that the engine gave no answer for")
+		"Runs ended and their jobs are settled; the engine gave no answer for the `unknown` ones.")
 	OperationsDone = is("operations carried out", info, "upkeep", "jobs",
-		"operations have acted on so many jobs")
+		"Operations acted on this many jobs.")
 	OperationEnded = is("operation ended", info, "upkeep", "operation kind state done skipped failed [reason]",
-		"an operation is done, was stopped, or has failed; the operation itself tells more")
+		"An operation is done, was stopped, or failed; `sluice operations get` has the details.")
 	PlanRefused = is("plan not carried out", wrong, "upkeep", "queue plan error",
-		"a planned change of settings cannot be made; told once")
+		"Upkeep cannot apply a scheduled change of settings; logged once.")
 )
 
 // Alerts.
 var (
 	AlertFiring = is("alert firing", wrong, "upkeep", "[queue] rule severity value threshold message",
-		"what a rule of alerts asks for has held for long enough; `sluice alerts ls` lists those that fire")
+		"A rule's condition has held for long enough; `sluice alerts ls` lists firing alerts.")
 	AlertResolved = is("alert resolved", info, "upkeep", "[queue] rule severity value threshold message",
-		"an alert that fired, or was silenced, is over")
+		"A firing or silenced alert is over.")
 	AlertSilenced = is("alert silenced", info, "upkeep", "[queue] rule severity value threshold message",
-		"an alert would fire, but somebody silenced it")
+		"An alert would fire, but a silence covers it.")
 	AlertUntold = is("alert not told", warn, "upkeep", "[queue] rule receiver error retry_in",
-		"a receiver could not be told of an alert; it is tried again")
+		"A receiver did not take an alert's notification; upkeep tries again.")
 	AlertGivenUp = is("alert given up", wrong, "upkeep", "[queue] rule receiver error",
-		"a receiver could not be told of an alert for a week")
+		"A receiver took no notification of an alert for a week.")
 )
 
 // Forwarders.
 var (
 	Forwarded = is("jobs forwarded", debug, "forwarder", "queue claimed forwarded duplicates refused uncertain",
-		"jobs were sent to the centre")
+		"The forwarder sent jobs to the centre.")
 	NotForwarded = is("not forwarded", warn, "forwarder", "queue error",
-		"the centre, or the local store, cannot be used; jobs wait here")
+		"The centre or the local store does not answer; jobs wait here.")
 	ForwardingAgain = is("forwarding again", info, "forwarder", "queue duration",
-		"jobs are sent again, after so long")
+		"The forwarder sends jobs again, after the outage in `duration`.")
 	OtherCentre = is("jobs on their way elsewhere", warn, "forwarder", "queue jobs centre",
-		"they were sent to a centre of another name, and no answer came: forward there again, or cancel them")
+		"Jobs were sent to a centre of another name, which never answered. Forward to that centre again, or cancel the jobs.")
 	CentreUnreachable = is("centre unreachable", warn, "command", "error",
-		"`sluice forward` cannot open the central store, and goes on trying; jobs wait here")
+		"`sluice forward` cannot open the central store, and keeps trying; jobs wait here.")
 )
 
 // Servers.
 var (
 	ServerAnswers = is("server answers", info, "server", "address answers",
-		"it listens at an address, and answers these paths there")
+		"The server listens at an address and answers these paths.")
 	ServerOpen = is("server open to others", warn, "server", "address readable",
-		"an address is not on loopback: whoever reaches it can read what is named, without a password. Let none but probes and Prometheus reach it")
+		"The address is not on loopback: anyone who reaches it can read the data in `readable` without a password. Let only probes and Prometheus reach it.")
 	StoreAwaited = is("store awaited", warn, "server", "error",
-		"the store cannot be reached yet; it is tried again, and /readyz says so. Told when the reason changes, and every minute")
+		"The server cannot reach the store yet, and tries again; `/readyz` fails. Logged when the reason changes, and every minute.")
 	ServerStarted = is("server started", info, "server", "[does]",
-		"the store is open, and the work begins")
+		"The store is open, and the server starts its work.")
 	ServerDraining = is("server draining", info, "server", "within",
-		"it was told to end: /readyz says so, and what was claimed is handed over")
+		"The server was asked to stop: `/readyz` fails, and claimed jobs are handed over.")
 	ServerStopped = is("server stopped", info, "server", "",
-		"all that it did has ended; it stops to answer")
+		"All work of the server ended; it stops answering.")
 	ServerMute = is("server does not answer itself", wrong, "server", "error",
-		"systemd's watchdog is not told that it lives, and starts it anew")
+		"The server does not answer its own request, so it does not ping systemd's watchdog, which restarts it.")
 	ManagerNotTold = is("systemd not told", warn, "server", "error",
-		"systemd does not know how the service does")
+		"The server could not send its state to systemd.")
 	RequestFailed = is("request failed", wrong, "server", "path error stack",
-		"a fault of ours, while a request was answered")
+		"A bug of Sluice failed an HTTP request.")
 )
 
 // Events of all parts.
 var (
 	HeartbeatFailed = is("heartbeat not written", warn, "worker, dispatcher, forwarder", "error",
-		"the store could not be told that the holder is alive; it is tried again")
+		"The store did not take the holder's heartbeat; the holder tries again.")
 	NotForgotten = is("holder not forgotten", warn, "worker, dispatcher, upkeep, forwarder", "error",
-		"the store could not be told that the holder has ended; it forgets it after an hour")
+		"The holder could not deregister; the store forgets it after 1 h.")
 	ProgramTooOld = is("program too old for the schema", wrong, "worker, dispatcher, upkeep, forwarder", "error",
-		"a newer Sluice has migrated the database to a schema that this program must not work on: the store refuses everything, and newer programs recover its jobs. The error says which program to deploy. Told once, in place of all lines that would give this error")
+		"A newer Sluice migrated the database to a schema that this program must not use. The store refuses every call, and newer programs recover its jobs. The error says which program to deploy. Logged once, instead of all lines with this error.")
 	StatsNotStored = is("statistics not stored", warn, "store", "error",
-		"what the process counted could not be added to the store's statistics; it is tried again for two hours, and nothing is counted twice")
+		"The process could not add its counts to the stored statistics. It tries again for 2 h, and counts nothing twice.")
 	SignalsLost = is("signals lost", warn, "worker, dispatcher, forwarder, store", "error [retry_in]",
-		"nobody tells of new jobs any more; polling finds them")
+		"The process gets no signals of new jobs any more; polling finds them.")
 	SettingsRefused = is("stored settings refused", warn, "client", "queue error",
-		"somebody stored settings by plain SQL that make no sense; the last good ones count")
+		"Somebody stored invalid settings by plain SQL; the last valid ones apply.")
 	LinesLeftOut = is("lines left out", info, "worker, dispatcher, upkeep, forwarder", "event [queue] lines",
-		"of an event there were more lines than a queue may have in 10 s. It is as loud as the event itself")
+		"An event had more lines than a queue may have in 10 s. This line has the event's level.")
 )
 
 // Events of a store on PostgreSQL, and of programs that `sluice work` runs.
 var (
 	JobsMissing = is("jobs missing", wrong, "store", "queue jobs",
-		"claims, or those who follow runs, found jobs whose row somebody had deleted by plain SQL, and took away what was left of them. The audit names each")
+		"Somebody deleted rows of jobs by plain SQL; claims or followers removed the rest. The audit names each job.")
 	NotUnblocked = is("waiting jobs not looked at", warn, "store", "error",
-		"not all jobs that wait for one that ended were looked at; upkeep does it")
+		"The store did not check all jobs that wait for an ended job; upkeep checks them.")
 	NotNotified = is("notification not sent", debug, "store", "error",
-		"workers were not told of new jobs; polling finds them")
+		"The store could not signal new jobs to workers; polling finds them.")
 	LinesNotForgotten = is("idle lines not forgotten", warn, "store", "error",
-		"tenants without jobs could not be taken out of the turns; the next round does it")
+		"The store could not remove tenants without jobs from the turns; the next round tries again.")
 	GaugesNotRead = is("metrics not read", warn, "command", "what error",
-		"a part of the figures of the store could not be read; it is tried again, and they are missing from the metrics after a while")
+		"A part of the store's metrics could not be read. The next read tries again; stale metrics disappear after a while.")
 	SchedulesFailed = is("schedules not kept up to date", wrong, "command", "error",
-		"a Temporal Schedule that begins the cycles of a queue could not be changed; it is tried again")
+		"A Temporal Schedule that starts a queue's cycles could not be changed; the command tries again.")
 	NoTraces = is("no traces", warn, "command", "reason",
-		"OpenTelemetry's variables ask for traces in a way that is not there; the work goes on without")
+		"Sluice cannot export traces as OpenTelemetry's variables ask; the command works without them.")
 	TracesNotSent = is("traces not sent", warn, "command", "error [lines]",
-		"the receiver of traces cannot be reached; the work goes on, and they are lost. Told once a minute, with how often it was not told since")
+		"The receiver of traces does not answer; the command goes on and loses these traces. Logged once a minute, with the number of lines left out.")
 	TracesIncomplete = is("traces incomplete", warn, "command", "error",
-		"traces do not tell all of who makes them")
+		"Traces lack some attributes of the process that makes them.")
 	OddLine = is("line of the program is no answer", warn, "command", "error",
-		"a program printed a line with --batch that says nothing of a job")
+		"A program with `--batch` printed a line that is no answer about a job.")
 	ProgramSaid = is("program said", info, "command", "[job] [queue] line [cut]",
-		"a program wrote a line on its standard error. The lines are not counted: all of them come")
+		"A program wrote a line to its standard error. Sluice logs every such line.")
 	NotCheckpointed = is("checkpoint not saved", warn, "command", "job queue error",
-		"how far a job has come could not be stored; a later attempt begins further back")
+		"The store did not take a job's checkpoint; a later attempt starts further back.")
 )
 
 var fields = []Field{
-	{"holder", "who logs: HOST:PID:NONCE, as in `sluice holders`. Not in lines of a store or a client"},
+	{"holder", "the process that logs: `HOST:PID:NONCE`, as in `sluice holders`. Absent from lines of a store or a client"},
 	{"job", "the job's id"},
 	{"queue", "the job's queue"},
-	{"tenant", "whom the job belongs to"},
-	{"attempt", "which attempt this is, from 1"},
-	{"priority", "the job's, 1 (first) to 10"},
-	{"duration", "how long it took: the handler from its begin, the run from the claim, the cycle"},
-	{"error", "what went wrong, scrubbed"},
-	{"reason", "why, scrubbed"},
-	{"retry_in", "when it is tried again"},
+	{"tenant", "the job's tenant"},
+	{"attempt", "the attempt's number, from 1"},
+	{"priority", "the job's priority, 1 (first) to 10"},
+	{"duration", "the time that it took: a handler from its start, a run from the claim, a cycle, an outage"},
+	{"error", "the error, scrubbed"},
+	{"reason", "the reason, scrubbed"},
+	{"retry_in", "the time until the next try"},
 	{"ref", "the name of the run at the engine"},
-	{"type", "what runs it there, such as the type of a workflow"},
-	{"task_queue", "where the engine's workers take it from"},
-	{"labels", "the job's labels, as name=value, by name; scrubbed"},
-	{"jobs", "how many jobs it is about"},
-	{"event", "the move that was not stored, the entry that the audit lacks, or the event whose lines were left out"},
-	{"lines", "how many lines were left out"},
-	{"line", "what a program said, scrubbed"},
-	{"cut", "how many bytes of a line were left out, because it was longer than 16 KiB"},
-	{"operation", "its id"},
-	{"kind", "what it does"},
-	{"state", "how it ended"},
-	{"done", "jobs that it has acted on"},
-	{"skipped", "jobs that had changed before it was their turn"},
-	{"failed", "jobs that could not be acted on"},
-	{"begun_for", "the job that a run was begun for"},
+	{"type", "the engine's type of run, such as the type of a workflow"},
+	{"task_queue", "the queue from which the engine's workers take the run"},
+	{"labels", "the job's labels, as `name=value`, sorted by name; scrubbed"},
+	{"jobs", "the number of jobs"},
+	{"event", "the refused move, the missing audit entry, or the event whose lines were left out"},
+	{"lines", "the number of lines left out"},
+	{"line", "the program's line, scrubbed"},
+	{"cut", "bytes left out of a line that was longer than 16 KiB"},
+	{"operation", "the operation's ID"},
+	{"kind", "the operation's kind"},
+	{"state", "the operation's last state"},
+	{"done", "jobs that the operation acted on"},
+	{"skipped", "jobs that had changed before their turn"},
+	{"failed", "jobs on which the operation failed"},
+	{"begun_for", "the job for which a run began"},
 	{"tier", "the tenant's tier"},
-	{"in_flight", "how many of the tenant's jobs are claimed or dispatched"},
-	{"concurrency", "how many may be"},
-	{"by", "who changed it"},
-	{"queues", "the queues that are served"},
-	{"slots", "how many handlers run at once"},
-	{"within", "how long they may go on"},
-	{"drained", "whether all ended in time"},
+	{"in_flight", "the tenant's claimed and dispatched jobs"},
+	{"concurrency", "the most jobs in flight"},
+	{"by", "the actor of the change"},
+	{"queues", "the served queues"},
+	{"slots", "the most handlers that run at once"},
+	{"within", "the time until handlers are cut off"},
+	{"drained", "whether all handlers ended in time"},
 	{"engines", "the names of the engines"},
-	{"claimed", "jobs that were taken from the queue"},
-	{"dispatched", "of these, those that have a run"},
-	{"buried", "those that are dead letters"},
-	{"released", "those that were handed back"},
-	{"held", "those of which it is not known whether they have a run"},
+	{"claimed", "claimed jobs"},
+	{"dispatched", "claimed jobs that have a run"},
+	{"buried", "jobs that became dead letters"},
+	{"released", "jobs that were handed back"},
+	{"held", "jobs of which the dispatcher does not know whether they have a run"},
 	{"requeued", "jobs that wait again"},
-	{"recovered", "jobs that wait again because their lease ran out"},
+	{"recovered", "jobs that wait again because their lease expired"},
 	{"poisoned", "jobs that were buried because they lost too many holders"},
-	{"expired", "jobs that were cancelled because nobody took them in time"},
-	{"followed", "jobs that were settled by what became of their runs"},
-	{"mended", "orphans that were set right"},
+	{"expired", "jobs that were cancelled because nobody claimed them in time"},
+	{"followed", "jobs settled by the outcome of their runs"},
+	{"mended", "repaired orphans"},
 	{"pruned", "finished jobs that were deleted"},
-	{"settings", "changes of settings that were planned, or found"},
-	{"settled", "jobs by the move that their run's end gave rise to"},
+	{"settings", "changes of settings that upkeep applied or found"},
+	{"settled", "settled jobs, by move"},
 	{"unknown", "jobs whose engine gave no answer"},
-	{"ending", "runs of cancelled jobs that were asked to end"},
-	{"ended", "those that have"},
-	{"plan", "the number of the plan"},
-	{"task", "upkeep, or `follow` and the name of an engine"},
-	{"what", "what was being done"},
+	{"ending", "runs of cancelled jobs that the engine was asked to end"},
+	{"ended", "runs of cancelled jobs that ended"},
+	{"plan", "the number of the scheduled change"},
+	{"task", "`upkeep`, or `follow` and an engine's name"},
+	{"what", "the step that failed"},
 	{"forwarded", "jobs that the centre has now"},
-	{"duplicates", "jobs that it did not store because another holds their key"},
-	{"refused", "jobs that break a rule of it"},
-	{"uncertain", "jobs that may have been there"},
-	{"centre", "its name here"},
-	{"head", "the number and the hash of the last seal of the audit's chain"},
-	{"entries", "the number of the last entry that is sealed"},
-	{"notable", "entries of the level notable"},
-	{"full", "entries of the level full"},
-	{"rule", "the rule of alerts"},
-	{"severity", "how much it matters: note, warning, error or critical"},
-	{"value", "the figure that the rule looks at"},
-	{"threshold", "where it begins to matter in this queue"},
-	{"message", "what is wrong, in a sentence: what the rule says, scrubbed"},
-	{"receiver", "whom alerts are told to"},
-	{"address", "where it listens"},
-	{"answers", "the paths that are answered there"},
-	{"readable", "what can be read there"},
-	{"does", "what it runs: upkeep, dispatch"},
-	{"path", "what was asked for"},
-	{"stack", "where in the program"},
+	{"duplicates", "jobs that the centre did not store because another job has the key"},
+	{"refused", "jobs that break a rule of the centre"},
+	{"uncertain", "jobs that the centre may have had"},
+	{"centre", "the centre's name here"},
+	{"head", "number and hash of the last seal of the audit's chain"},
+	{"entries", "the number of the last sealed entry"},
+	{"notable", "deleted entries of the level notable"},
+	{"full", "deleted entries of the level full"},
+	{"rule", "the alert rule"},
+	{"severity", "note, warning, error or critical"},
+	{"value", "the metric's value"},
+	{"threshold", "the rule's threshold in this queue"},
+	{"message", "the rule's summary and value, scrubbed"},
+	{"receiver", "the receiver of notifications"},
+	{"address", "the listening address"},
+	{"answers", "the paths that the server answers"},
+	{"readable", "the data that anyone can read there"},
+	{"does", "the work that the server runs: upkeep, dispatch"},
+	{"path", "the requested path"},
+	{"stack", "the place in the program"},
 }
