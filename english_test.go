@@ -128,6 +128,23 @@ func TestLogEventsAreInPlainEnglish(t *testing.T) {
 	}
 }
 
+// typedValue is an example or a default of a value that a user types, such as 10%, in a help text that has no backticks.
+var typedValue = regexp.MustCompile(`(such as|:|every|or) \d+[a-z%]+|(?:^|\s)0s\b`)
+
+// TestHelpIsInPlainEnglish checks the help of the commands on the page that is made of it.
+func TestHelpIsInPlainEnglish(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, paragraph := range prose(string(page)) {
+		for _, fault := range faultsOf(typedValue.ReplaceAllString(strings.TrimSpace(paragraph), "$1 `code`")) {
+			t.Errorf("the help of a command: %s", fault)
+		}
+	}
+}
+
 // riddle begins a meaning that asks instead of naming the thing.
 var riddle = regexp.MustCompile(`^(what|who|whom|where|when|why|how|which|that|those|its?)\b`)
 

@@ -30,7 +30,7 @@ const leaveAll = "all"
 func (f *logFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.format, "log-format", "text", "log format on standard error: text, json")
 	flags.StringVar(&f.level, "log-level", "", "least level to log: debug, info, warn, error (default: info, with -v debug, with -q warn)")
-	flags.IntVar(&f.limit, "log-limit", event.DefaultLimit, "most lines per event and queue in 10s; the rest is counted (-1: all)")
+	flags.IntVar(&f.limit, "log-limit", event.DefaultLimit, "most lines per event and queue in 10 s; the rest is counted (-1: all)")
 	flags.StringSliceVar(&f.without, "scrub-without", nil, "leave these in stored and logged errors: "+strings.Join(familyNames(), ", ")+", or all")
 }
 
