@@ -66,7 +66,7 @@ type QueueFilter struct {
 // a holder has the job, the holder's token must prove the claim.
 //
 // Each method has a deadline, retries transient faults, and recognises its own work after a lost answer. You can
-// repeat Enqueue, Settle and the acts with the same IDs, tokens and act ID: the store then repeats nothing.
+// repeat Enqueue, Settle, the saves and the acts with the same IDs, tokens and act ID: the store then repeats nothing.
 //
 // A store that is out of reach returns [ErrUnavailable], never an empty answer. A slice of errors has one entry per
 // item, nil for success.

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/internal/feature"
 	"github.com/sluice-queue/sluice/search"
 )
@@ -312,11 +311,10 @@ func FromRow(version int64, body string, now time.Time) (Operation, error) {
 	return o, nil
 }
 
-// Stored returns the operation as its next version, stored at an instant of the store's clock. Told says that the
-// store must add an audit entry: the operation is new, or its state or terms have changed.
+// Stored returns the operation as its next version, stored at an instant of the store's clock.
 //
 // Stores call it when they write an operation in place of the stored one. Stored is nil for a new operation.
-func (o Operation) Stored(stored *Operation, at time.Time, act sluice.Act) (next Operation, told bool) {
+func (o Operation) Stored(stored *Operation, at time.Time, act sluice.Act) Operation {
 	at = feature.Instant(at)
 	o.Version++
 	o.Now, o.UpdatedAt, o.readAt, o.course.LastAct = at, at, time.Now(), act.ID
@@ -327,14 +325,19 @@ func (o Operation) Stored(stored *Operation, at time.Time, act sluice.Act) (next
 			o.DueAt = at
 		}
 	}
-	told = stored == nil || o.terms() != stored.terms()
-	if told {
+	if o.Audited(stored) {
 		o.ChangedAt, o.ChangedBy = at, act.By
 	}
 	if o.State.Ended() && len(o.course.Under) == 0 && o.EndedAt.IsZero() {
 		o.EndedAt = at
 	}
-	return o, told
+	return o
+}
+
+// Audited reports whether the audit records that the operation replaces the stored one: the operation is new, or its
+// state or terms have changed.
+func (o Operation) Audited(stored *Operation) bool {
+	return stored == nil || o.terms() != stored.terms()
 }
 
 // IsOf reports whether an act stored this version. Then the act was sent again after a lost answer.
@@ -355,19 +358,4 @@ func (o Operation) ForAudit() map[string]any {
 		told["why"] = o.Why
 	}
 	return told
-}
-
-// Telling returns the audit entry for a change of an operation.
-func (o Operation) Telling(stored *Operation, act sluice.Act) (sluice.AuditEntry, error) {
-	entry := sluice.AuditEntry{
-		Object: audit.ObjectOperation, Name: o.ID.String(), Event: audit.EventChange, Actor: act.By, Reason: act.Reason, ActID: act.ID,
-	}
-	var err error
-	if stored != nil {
-		if entry.Before, err = json.Marshal(stored.ForAudit()); err != nil {
-			return entry, err
-		}
-	}
-	entry.After, err = json.Marshal(o.ForAudit())
-	return entry, err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/internal/notify"
+	"github.com/sluice-queue/sluice/internal/saving"
 )
 
 var _ alert.Store = (*Store)(nil)
@@ -86,28 +87,7 @@ func (s *Store) receiver(name string, seen time.Time) alert.ReceiverStatus {
 
 // SaveAlertRule stores a rule.
 func (s *Store) SaveAlertRule(ctx context.Context, rule alert.Rule, act sluice.Act) (alert.Rule, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return alert.Rule{}, err
-	}
-	defer leave()
-	key := alertKey{rule.Name, rule.Queue}
-	old, known := s.alerting.rules[key]
-	if old.Version != rule.Version {
-		return alert.Rule{}, sluice.ErrConflict
-	}
-	var before any
-	if known {
-		before = old
-	}
-	rule.Source = ""
-	rule.Version++
-	rule.ChangedAt, rule.ChangedBy, rule.Reason = s.now(), act.By, act.Reason
-	if err := s.tellChange(audit.ObjectAlert, rule.Object(), before, rule, act); err != nil {
-		return alert.Rule{}, err
-	}
-	s.alerting.rules[key] = rule
-	return rule, nil
+	return save(ctx, s, saving.Rules, rule, act, in(s.alerting.rules, alertKey{rule.Name, rule.Queue}))
 }
 
 // DeleteAlertRule deletes a stored rule; a preset of the same name counts again.
@@ -163,7 +143,7 @@ func (s *Store) notify(round alert.Evaluation) error {
 		if _, stored := s.queues[queue]; stored {
 			continue
 		}
-		if _, err := s.saveQueue(sluice.Queue{Name: queue, Settings: notify.Settings()}, notify.Act()); err != nil {
+		if err := s.makeQueue(queue, notify.Settings(), notify.Act()); err != nil {
 			return err
 		}
 	}
@@ -191,20 +171,19 @@ func (s *Store) forgetAlerting(now time.Time) {
 
 // SaveSilence stores a silence that begins now.
 func (s *Store) SaveSilence(ctx context.Context, silence alert.Silence, act sluice.Act) (alert.Silence, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return alert.Silence{}, err
-	}
-	defer leave()
-	for _, known := range s.alerting.silences {
-		if known.ID == silence.ID {
-			return known, nil
-		}
-	}
-	silence.CreatedAt, silence.By, silence.Reason = s.now(), act.By, act.Reason
-	silence.Until, silence.During = silence.CreatedAt.Add(silence.During), 0
-	s.alerting.silences = append(s.alerting.silences, silence)
-	return silence, s.tellSilence(silence, audit.EventSilence, act)
+	return save(ctx, s, saving.Silences, silence, act, home[alert.Silence]{
+		stored: func() (*alert.Silence, error) {
+			at := slices.IndexFunc(s.alerting.silences, func(known alert.Silence) bool { return known.ID == silence.ID })
+			if at < 0 {
+				return nil, nil
+			}
+			return &s.alerting.silences[at], nil
+		},
+		store: func(next alert.Silence) error {
+			s.alerting.silences = append(s.alerting.silences, next)
+			return nil
+		},
+	})
 }
 
 func (s *Store) tellSilence(silence alert.Silence, event sluice.Event, act sluice.Act) error {

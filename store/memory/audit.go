@@ -3,7 +3,6 @@ package memory
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/audit"
@@ -33,22 +32,6 @@ func (s *Store) tellLost(id sluice.ID, j *job, verb, holder string) {
 		entry.Name, entry.Generation, entry.From, entry.To = j.Queue, j.Generation, j.State, j.State
 	}
 	s.add(entry)
-}
-
-// tellChange audits a change of a queue, tenant or tier.
-func (s *Store) tellChange(object sluice.Object, name string, before, after any, act sluice.Act) error {
-	entry := sluice.AuditEntry{Object: object, Name: name, Event: audit.EventChange, Actor: act.By, Reason: act.Reason, ActID: act.ID}
-	var err error
-	if before != nil {
-		if entry.Before, err = json.Marshal(before); err != nil {
-			return err
-		}
-	}
-	if entry.After, err = json.Marshal(after); err != nil {
-		return err
-	}
-	s.add(entry)
-	return nil
 }
 
 func (s *Store) add(entry sluice.AuditEntry) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/internal/saving"
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
@@ -35,28 +36,8 @@ func (s *Store) TenantLimits(ctx context.Context, tier, tenant string) ([]tenanc
 
 // SaveTenantLimits stores limits.
 func (s *Store) SaveTenantLimits(ctx context.Context, limits tenancy.Limits, act sluice.Act) (tenancy.Limits, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return tenancy.Limits{}, err
-	}
-	defer leave()
 	of := limitsOf{limits.Queue, limits.Tier, limits.Tenant}
-	old, known := s.limits[of]
-	if old.Version != limits.Version {
-		return tenancy.Limits{}, sluice.ErrConflict
-	}
-	var before any
-	if known {
-		before = old
-	}
-	if err := s.tellChange(limits.Object(), limits.Name(), before, limits, act); err != nil {
-		return tenancy.Limits{}, err
-	}
-	limits.Version++
-	limits.ChangedAt, limits.ChangedBy, limits.Reason = s.now(), act.By, act.Reason
-	s.limits[of] = limits
-	s.termsChanged()
-	return limits, nil
+	return save(ctx, s, saving.Limits, limits, act, in(s.limits, of).then(func(tenancy.Limits) { s.termsChanged() }))
 }
 
 // termsChanged makes the next claims evaluate every tenant's limits again.

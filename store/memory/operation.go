@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/saving"
 	"github.com/sluice-queue/sluice/operation"
 )
 
@@ -20,36 +21,23 @@ type storedOperation struct {
 // SaveOperation stores an operation. The audit records changes of its state and its terms, but not
 // its steps.
 func (s *Store) SaveOperation(ctx context.Context, op operation.Operation, act sluice.Act) (operation.Operation, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return operation.Operation{}, err
-	}
-	defer leave()
-	var stored *operation.Operation
-	if kept, known := s.operations[op.ID]; known {
-		old, err := operation.FromRow(kept.version, kept.body, s.now())
-		if err != nil || old.IsOf(act) {
-			return old, err
-		}
-		stored = &old
-	}
-	if stored == nil && op.Version != 0 || stored != nil && stored.Version != op.Version {
-		return operation.Operation{}, sluice.ErrConflict
-	}
-	next, told := op.Stored(stored, s.now(), act)
-	body, err := next.Body()
-	if err != nil {
-		return operation.Operation{}, err
-	}
-	if told {
-		entry, err := next.Telling(stored, act)
-		if err != nil {
-			return operation.Operation{}, err
-		}
-		s.add(entry)
-	}
-	s.operations[op.ID] = storedOperation{next.Version, !next.EndedAt.IsZero(), body}
-	return operation.FromRow(next.Version, body, s.now())
+	return save(ctx, s, saving.Operations, op, act, home[operation.Operation]{
+		stored: func() (*operation.Operation, error) {
+			kept, known := s.operations[op.ID]
+			if !known {
+				return nil, nil
+			}
+			stored, err := operation.FromRow(kept.version, kept.body, s.now())
+			return &stored, err
+		},
+		store: func(next operation.Operation) error {
+			body, err := next.Body()
+			if err == nil {
+				s.operations[op.ID] = storedOperation{next.Version, !next.EndedAt.IsZero(), body}
+			}
+			return err
+		},
+	})
 }
 
 // Operation returns one operation.

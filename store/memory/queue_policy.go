@@ -7,7 +7,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/admission"
-	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/internal/saving"
 )
 
 // QueuePolicy reads the rule for new queues.
@@ -33,21 +33,16 @@ func (s *Store) queuePolicy() admission.Policy {
 
 // SaveQueuePolicy stores the rule for new queues.
 func (s *Store) SaveQueuePolicy(ctx context.Context, policy admission.Policy, act sluice.Act) (admission.Policy, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return admission.Policy{}, err
-	}
-	defer leave()
-	if policy.Version != s.policy.Version {
-		return admission.Policy{}, sluice.ErrConflict
-	}
-	if err := s.tellChange(audit.ObjectPolicy, "queues", s.policy.ForAudit(), policy.ForAudit(), act); err != nil {
-		return admission.Policy{}, err
-	}
-	policy.Version++
-	policy.ChangedAt, policy.ChangedBy, policy.Reason = s.now(), act.By, act.Reason
-	s.policy = policy
-	return s.queuePolicy(), nil
+	return save(ctx, s, saving.Policies, policy, act, home[admission.Policy]{
+		stored: func() (*admission.Policy, error) {
+			stored := s.queuePolicy()
+			return &stored, nil
+		},
+		store: func(next admission.Policy) error {
+			s.policy = next
+			return nil
+		},
+	})
 }
 
 // Admit creates the queues that are new.
@@ -59,7 +54,7 @@ func (s *Store) Admit(ctx context.Context, queues []string, act sluice.Act) ([]e
 	defer leave()
 	refused, fresh := s.queuePolicy().AdmitAll(queues, slices.Collect(maps.Keys(s.queues)))
 	for _, name := range fresh {
-		if _, err := s.saveQueue(sluice.Queue{Name: name, Settings: sluice.DefaultSettings()}, act); err != nil {
+		if err := s.makeQueue(name, sluice.DefaultSettings(), act); err != nil {
 			return nil, err
 		}
 	}
@@ -72,4 +67,10 @@ func (s *Store) admit(queue string) error {
 		return nil
 	}
 	return s.queuePolicy().Admit(queue, false)
+}
+
+// makeQueue stores a new queue with these settings.
+func (s *Store) makeQueue(name string, settings sluice.Settings, act sluice.Act) error {
+	_, err := put(s, saving.Queues, sluice.Queue{Name: name, Settings: settings}, act, s.queueHome(name))
+	return err
 }

@@ -8,9 +8,8 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/internal/lead"
-	"github.com/sluice-queue/sluice/internal/storing"
+	"github.com/sluice-queue/sluice/internal/saving"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/tenancy"
 )
@@ -78,50 +77,20 @@ func (s *Store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Ac
 			return sluice.Queue{}, err
 		}
 	}
-	s.signal(sluice.Signal{Queue: queue.Name})
-	return s.saveQueue(queue, act)
+	return put(s, saving.Queues, queue, act, s.queueHome(queue.Name))
 }
 
-func (s *Store) saveQueue(queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
-	old, known := s.queues[queue.Name]
-	if old.Version != queue.Version {
-		return sluice.Queue{}, sluice.ErrConflict
-	}
-	var stored *sluice.Queue
-	if known {
-		stored = &old
-	}
-	next := queue.Stored(s.now(), act)
-	return next, s.putQueue(next, storing.QueueChanges(stored, next, act))
-}
-
-// putQueue stores the next version of a queue, and its audit entries.
-func (s *Store) putQueue(next sluice.Queue, tellings []storing.Change) error {
-	for _, t := range tellings {
-		if err := s.tellChange(audit.ObjectQueue, next.Name, t.Before, t.After, t.Act); err != nil {
-			return err
-		}
-	}
-	s.queues[next.Name] = next
-	s.lane(next.Name).wakeAll()
-	return nil
+// queueHome returns where the store keeps a queue. Changed settings wake its claims.
+func (s *Store) queueHome(name string) home[sluice.Queue] {
+	return in(s.queues, name).then(func(sluice.Queue) {
+		s.lane(name).wakeAll()
+		s.signal(sluice.Signal{Queue: name})
+	})
 }
 
 // RecordQueueChange audits settings that were changed by plain SQL.
 func (s *Store) RecordQueueChange(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return sluice.Queue{}, err
-	}
-	defer leave()
-	stored, known := s.queues[queue.Name]
-	if !known || stored.Version != queue.Version {
-		return sluice.Queue{}, sluice.ErrConflict
-	}
-	telling := storing.Change{Before: stored.ToldForAudit(), After: queue.ForAudit(), Act: act}
-	next := queue.Stored(s.now(), act)
-	next.Wrong = stored.Wrong // stored values that make no sense still make none
-	return next, s.putQueue(next, []storing.Change{telling})
+	return save(ctx, s, saving.QueueRecords, queue, act, s.queueHome(queue.Name))
 }
 
 // Tenant returns a stored tenant.
@@ -152,27 +121,7 @@ func (s *Store) Tenants(ctx context.Context, after string, limit int) ([]tenancy
 
 // SaveTenant stores a tenant.
 func (s *Store) SaveTenant(ctx context.Context, tenant tenancy.Tenant, act sluice.Act) (tenancy.Tenant, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return tenancy.Tenant{}, err
-	}
-	defer leave()
-	old, known := s.tenants[tenant.Name]
-	if old.Version != tenant.Version {
-		return tenancy.Tenant{}, sluice.ErrConflict
-	}
-	var before any
-	if known {
-		before = map[string]string{"tier": old.Tier}
-	}
-	if err := s.tellChange(audit.ObjectTenant, tenant.Name, before, map[string]string{"tier": tenant.Tier}, act); err != nil {
-		return tenancy.Tenant{}, err
-	}
-	tenant.Version++
-	tenant.ChangedAt, tenant.ChangedBy, tenant.Reason = s.now(), act.By, act.Reason
-	s.tenants[tenant.Name] = tenant
-	s.termsChanged()
-	return tenant, nil
+	return save(ctx, s, saving.Tenants, tenant, act, in(s.tenants, tenant.Name).then(func(tenancy.Tenant) { s.termsChanged() }))
 }
 
 // Tiers lists the tiers by name.
@@ -187,21 +136,7 @@ func (s *Store) Tiers(ctx context.Context) ([]tenancy.Tier, error) {
 
 // SaveTier stores a tier.
 func (s *Store) SaveTier(ctx context.Context, tier tenancy.Tier, act sluice.Act) (tenancy.Tier, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return tenancy.Tier{}, err
-	}
-	defer leave()
-	if s.tiers[tier.Name].Version != tier.Version {
-		return tenancy.Tier{}, sluice.ErrConflict
-	}
-	if err := s.tellChange(audit.ObjectTier, tier.Name, nil, map[string]string{}, act); err != nil {
-		return tenancy.Tier{}, err
-	}
-	tier.Version++
-	tier.ChangedAt, tier.ChangedBy, tier.Reason = s.now(), act.By, act.Reason
-	s.tiers[tier.Name] = tier
-	return tier, nil
+	return save(ctx, s, saving.Tiers, tier, act, in(s.tiers, tier.Name))
 }
 
 // Beat stores a holder's heartbeat.

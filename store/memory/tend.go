@@ -114,8 +114,7 @@ func (s *Store) Repair(ctx context.Context, by string) (int, error) {
 			continue
 		}
 		if _, known := s.queues[j.Queue]; !known {
-			q := sluice.Queue{Name: j.Queue, Settings: sluice.DefaultSettings()}
-			if _, err := s.saveQueue(q, sluice.Act{By: by, Reason: "jobs wait in it, and it had no settings"}); err != nil {
+			if err := s.makeQueue(j.Queue, sluice.DefaultSettings(), sluice.Act{By: by, Reason: "jobs wait in it, and it had no settings"}); err != nil {
 				return mended, fmt.Errorf("mend queue %q: %w", j.Queue, err)
 			}
 			mended++

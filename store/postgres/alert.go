@@ -12,7 +12,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
-	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/internal/saving"
 )
 
 var _ alert.Store = (*Store)(nil)
@@ -115,32 +115,16 @@ func scanSilence(row pgx.CollectableRow) (alert.Silence, error) {
 
 // SaveAlertRule stores a rule and its audit entry.
 func (s *Store) SaveAlertRule(ctx context.Context, rule alert.Rule, act sluice.Act) (alert.Rule, error) {
-	saved := rule
-	saved.Source, saved.ChangedBy, saved.Reason = "", act.By, act.Reason
-	err := s.call(ctx, "save rule", func(ctx context.Context, again bool) error {
-		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-			stored, err := list(ctx, tx, scanAlertRule, alertRuleSQL, rule.Name, rule.Queue)
-			if err != nil {
-				return err
-			}
-			var before any
-			if len(stored) > 0 {
-				saved.Version, saved.ChangedAt = stored[0].Version, stored[0].ChangedAt
-				if again && stored[0].Version == rule.Version+1 && stored[0] == saved {
-					return nil // an earlier try stored it
-				}
-				before = stored[0]
-			}
-			saved.Version, saved.ChangedAt, err = savedRow(ctx, tx, alertRuleSaveSQL, rule.Name, rule.Queue, rule.Metric, rule.Op, rule.Threshold,
-				rule.RateShare, rule.For.Milliseconds(), rule.Window.Milliseconds(), string(rule.Severity), string(rule.Covers), rule.Says,
-				rule.Runbook, rule.Disabled, rule.Version, act.By, act.Reason)
-			if err != nil {
-				return err
-			}
-			return tellChange(ctx, tx, audit.ObjectAlert, rule.Object(), before, saved, act)
-		})
+	return save(ctx, s, "save rule", saving.Rules, rule, act, home[alert.Rule]{
+		stored: func(ctx context.Context, db rowsQuerier) ([]alert.Rule, error) {
+			return list(ctx, db, scanAlertRule, alertRuleSQL, rule.Name, rule.Queue)
+		},
+		store: func(ctx context.Context, tx pgx.Tx, _ *alert.Rule) (time.Time, error) {
+			return savedRow(ctx, tx, alertRuleSaveSQL, rule.Name, rule.Queue, rule.Metric, rule.Op, rule.Threshold, rule.RateShare,
+				rule.For.Milliseconds(), rule.Window.Milliseconds(), string(rule.Severity), string(rule.Covers), rule.Says, rule.Runbook,
+				rule.Disabled, rule.Version, act.By, act.Reason)
+		},
 	})
-	return saved, err
 }
 
 // DeleteAlertRule deletes a stored rule and audits this. A preset of the same name counts again.

@@ -3,7 +3,7 @@ package postgres
 import (
 	"context"
 	_ "embed"
-	"reflect"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/internal/saving"
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
@@ -70,45 +71,21 @@ func (s *Store) EffectiveLimits(ctx context.Context, queue sluice.Queue, tenants
 
 // SaveTenantLimits stores limits and their audit entry. Triggers wake the lines of the tenants.
 func (s *Store) SaveTenantLimits(ctx context.Context, limits tenancy.Limits, act sluice.Act) (tenancy.Limits, error) {
-	saved := limits
-	err := s.call(ctx, "save limits", func(ctx context.Context, again bool) error {
-		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-			stored, err := tenantLimits(ctx, tx, limits.Tier, limits.Tenant)
-			if err != nil {
-				return err
-			}
-			var before any
-			for _, l := range stored {
-				if l.Queue != limits.Queue {
-					continue
-				}
-				if again && l.Version == limits.Version+1 && sameLimits(l, limits) {
-					saved = l // an earlier try stored it
-					return nil
-				}
-				before = l
-			}
+	saved, err := save(ctx, s, "save limits", saving.Limits, limits, act, home[tenancy.Limits]{
+		stored: func(ctx context.Context, db rowsQuerier) ([]tenancy.Limits, error) {
+			all, err := tenantLimits(ctx, db, limits.Tier, limits.Tenant)
+			return slices.DeleteFunc(all, func(l tenancy.Limits) bool { return l.Queue != limits.Queue }), err
+		},
+		store: func(ctx context.Context, tx pgx.Tx, _ *tenancy.Limits) (time.Time, error) {
 			rate, ratePer := limits.Rate.Columns()
-			saved.Version, saved.ChangedAt, err = savedRow(ctx, tx, tenantLimitsSaveSQL, limits.Queue, limits.Tier, limits.Tenant,
-				limits.Concurrency, rate, limits.Burst, limits.Weight, nullTime(limits.Until), limits.Paused,
-				nullTime(limits.PausedUntil), limits.Version, act.By, act.Reason, ratePer)
-			if err != nil {
-				return err
-			}
-			saved.ChangedBy, saved.Reason = act.By, act.Reason
-			return tellChange(ctx, tx, limits.Object(), limits.Name(), before, saved, act)
-		})
+			return savedRow(ctx, tx, tenantLimitsSaveSQL, limits.Queue, limits.Tier, limits.Tenant, limits.Concurrency, rate, limits.Burst,
+				limits.Weight, nullTime(limits.Until), limits.Paused, nullTime(limits.PausedUntil), limits.Version, act.By, act.Reason, ratePer)
+		},
 	})
 	if err == nil {
 		s.signal(sluice.Signal{Queue: limits.Queue})
 	}
 	return saved, err
-}
-
-// sameLimits compares limits without version and change.
-func sameLimits(a, b tenancy.Limits) bool {
-	b.Version, b.ChangedAt, b.ChangedBy, b.Reason = a.Version, a.ChangedAt, a.ChangedBy, a.Reason
-	return reflect.DeepEqual(a, b)
 }
 
 // Delete deletes a tier or a tenant, and its limits.

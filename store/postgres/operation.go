@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/saving"
 	"github.com/sluice-queue/sluice/operation"
 )
 
@@ -31,64 +32,40 @@ var operationsSQL string
 var operationsOpenSQL string
 
 // SaveOperation stores an operation. The audit records changes of its state and its terms, but not its steps.
-func (s *Store) SaveOperation(ctx context.Context, op operation.Operation, act sluice.Act) (next operation.Operation, err error) {
-	err = s.call(ctx, "save operation", func(ctx context.Context, _ bool) error {
-		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-			stored, err := list(ctx, tx, scanOperation, operationLockSQL, [16]byte(op.ID))
-			if err != nil {
-				return err
-			}
-			if len(stored) > 0 && stored[0].IsOf(act) {
-				next = stored[0] // an earlier try stored it
-				return nil
-			}
-			if len(stored) == 0 && op.Version != 0 || len(stored) > 0 && stored[0].Version != op.Version {
-				return sluice.ErrConflict
-			}
-			next, err = putOperation(ctx, tx, stored, op, act)
-			return err
-		})
+func (s *Store) SaveOperation(ctx context.Context, op operation.Operation, act sluice.Act) (operation.Operation, error) {
+	act = saving.Named(act)
+	return save(ctx, s, "save operation", saving.Operations, op, act, home[operation.Operation]{
+		stored: func(ctx context.Context, db rowsQuerier) ([]operation.Operation, error) {
+			return list(ctx, db, scanOperation, operationLockSQL, [16]byte(op.ID))
+		},
+		store: func(ctx context.Context, tx pgx.Tx, stored *operation.Operation) (time.Time, error) {
+			return storeOperation(ctx, tx, stored, op, act)
+		},
 	})
-	if err != nil {
-		return operation.Operation{}, err
-	}
-	return next, nil
 }
 
-// putOperation replaces the stored operation in rows, if there is one.
-func putOperation(ctx context.Context, tx pgx.Tx, rows []operation.Operation, op operation.Operation, act sluice.Act) (next operation.Operation, err error) {
-	var stored *operation.Operation
-	var at time.Time
-	if len(rows) > 0 {
-		stored, at = &rows[0], rows[0].Now
+// storeOperation stores the next version of an operation, and returns the time by the server's clock.
+func storeOperation(ctx context.Context, tx pgx.Tx, stored *operation.Operation, op operation.Operation, act sluice.Act) (at time.Time, err error) {
+	if stored != nil {
+		at = stored.Now
 	} else {
 		clock, err := list(ctx, tx, pgx.RowTo[time.Time], operationClockSQL)
 		if err != nil {
-			return next, err
+			return at, err
 		}
 		at = clock[0]
 	}
-	next, told := op.Stored(stored, at, act)
+	next := op.Stored(stored, at, act)
 	body, err := next.Body()
 	if err != nil {
-		return next, err
+		return at, err
 	}
 	saved, err := list(ctx, tx, pgx.RowTo[int64], operationSaveSQL, [16]byte(next.ID), next.Version, string(next.Kind), string(next.State),
 		next.CreatedAt, nullTime(next.EndedAt), body)
-	if err != nil {
-		return next, err
+	if err == nil && len(saved) == 0 {
+		err = sluice.ErrConflict
 	}
-	if len(saved) == 0 {
-		return next, sluice.ErrConflict
-	}
-	if !told {
-		return next, nil
-	}
-	entry, err := next.Telling(stored, act)
-	if err != nil {
-		return next, err
-	}
-	return next, exec(ctx, tx, auditChangeSQL, string(entry.Object), entry.Name, entry.Actor, entry.Reason, entry.Before, entry.After, nullUUID(entry.ActID))
+	return at, err
 }
 
 func scanOperation(row pgx.CollectableRow) (operation.Operation, error) {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/admission"
-	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/internal/saving"
 )
 
 //go:embed sql/queue_policy.sql
@@ -56,32 +56,16 @@ func readPolicy(ctx context.Context, db rowsQuerier, queue string) (policy admis
 
 // SaveQueuePolicy stores the rule for new queues, and its audit entry.
 func (s *Store) SaveQueuePolicy(ctx context.Context, policy admission.Policy, act sluice.Act) (admission.Policy, error) {
-	saved := policy
-	err := s.call(ctx, "save policy of queues", func(ctx context.Context, again bool) error {
-		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-			before, _, err := readPolicy(ctx, tx, "")
-			if err != nil {
-				return err
-			}
-			if again && isNextPolicy(before, policy, act) {
-				saved = before // an earlier try stored it
-				return nil
-			}
-			saved.Version, saved.ChangedAt, err = savedRow(ctx, tx, queuePolicySaveSQL, policy.MaxQueues, policy.Declared, policy.Version, act.By, act.Reason)
-			if err != nil {
-				return err
-			}
-			saved.ChangedBy, saved.Reason, saved.Stored = act.By, act.Reason, before.Stored
-			return tellChange(ctx, tx, audit.ObjectPolicy, "queues", before.ForAudit(), saved.ForAudit(), act)
-		})
+	return save(ctx, s, "save policy of queues", saving.Policies, policy, act, home[admission.Policy]{
+		stored: func(ctx context.Context, db rowsQuerier) ([]admission.Policy, error) {
+			stored, _, err := readPolicy(ctx, db, "")
+			return []admission.Policy{stored}, err
+		},
+		store: func(ctx context.Context, tx pgx.Tx, _ *admission.Policy) (time.Time, error) {
+			return savedRow(ctx, tx, queuePolicySaveSQL, policy.MaxQueues, policy.Declared, policy.Version, act.By, act.Reason)
+		},
+		always: true, // a policy that nobody has changed says how many queues are stored
 	})
-	return saved, err
-}
-
-// isNextPolicy reports whether stored is the result of storing policy by act.
-func isNextPolicy(stored, policy admission.Policy, act sluice.Act) bool {
-	return stored.Version == policy.Version+1 && stored.MaxQueues == policy.MaxQueues && stored.Declared == policy.Declared &&
-		stored.ChangedBy == act.By && stored.Reason == act.Reason
 }
 
 // Admit creates the queues that are new. A first read finds queues that others have created, before the lock that

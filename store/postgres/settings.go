@@ -3,8 +3,6 @@ package postgres
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -12,8 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/audit"
-	"github.com/sluice-queue/sluice/internal/storing"
+	"github.com/sluice-queue/sluice/internal/saving"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/tenancy"
 )
@@ -38,9 +35,6 @@ var queueUpdateSQL string
 
 //go:embed sql/queue_told.sql
 var queueToldSQL string
-
-//go:embed sql/audit_change.sql
-var auditChangeSQL string
 
 //go:embed sql/tenant.sql
 var tenantSQL string
@@ -131,66 +125,38 @@ func scanQueue(row pgx.CollectableRow) (sluice.Queue, error) {
 
 // SaveQueue stores a queue's settings and plans, and their audit entry.
 func (s *Store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
-	return s.putQueue(ctx, "save queue", queue, act, func(tx pgx.Tx, stored *sluice.Queue) (sluice.Queue, error) {
+	return s.saveQueue(ctx, "save queue", saving.Queues, queue, act, func(ctx context.Context, tx pgx.Tx, stored *sluice.Queue) (at time.Time, err error) {
 		if stored == nil {
 			if err := admitDeclared(ctx, tx, queue.Name); err != nil {
-				return sluice.Queue{}, err
+				return at, err
 			}
 		}
-		changedAt, err := writeQueue(ctx, tx, queue, act)
-		if err != nil {
-			return sluice.Queue{}, err
+		if at, err = writeQueue(ctx, tx, queue, act); err != nil {
+			return at, err
 		}
-		next := queue.Stored(changedAt, act)
-		return next, tellQueue(ctx, tx, next, storing.QueueChanges(stored, next, act))
+		return at, storeAudited(ctx, tx, queue.Stored(at, act))
 	})
 }
 
 // RecordQueueChange audits settings that were changed by plain SQL.
 func (s *Store) RecordQueueChange(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
-	return s.putQueue(ctx, "tell of a queue", queue, act, func(tx pgx.Tx, stored *sluice.Queue) (sluice.Queue, error) {
-		if stored == nil {
-			return sluice.Queue{}, sluice.ErrConflict
-		}
-		next := queue.Stored(stored.Now, act)
-		return next, tellQueue(ctx, tx, next, []storing.Change{{Before: stored.ToldForAudit(), After: queue.ForAudit(), Act: act}})
+	return s.saveQueue(ctx, "tell of a queue", saving.QueueRecords, queue, act, func(ctx context.Context, tx pgx.Tx, stored *sluice.Queue) (time.Time, error) {
+		return stored.Now, storeAudited(ctx, tx, queue.Stored(stored.Now, act))
 	})
 }
 
-// putQueue locks a queue's row, if it has one, and stores the next version.
-func (s *Store) putQueue(ctx context.Context, verb string, queue sluice.Queue, act sluice.Act, put func(tx pgx.Tx, stored *sluice.Queue) (sluice.Queue, error)) (next sluice.Queue, err error) {
-	err = s.call(ctx, verb, func(ctx context.Context, again bool) error {
-		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-			rows, err := list(ctx, tx, scanQueue, queueLockSQL, queue.Name)
-			if err != nil {
-				return err
-			}
-			var stored *sluice.Queue
-			version := int64(0)
-			if len(rows) > 0 {
-				stored, version = &rows[0], rows[0].Version
-			}
-			if again && stored != nil && isNext(*stored, queue, act) {
-				next = *stored // an earlier try stored it
-				return nil
-			}
-			if version != queue.Version {
-				return sluice.ErrConflict
-			}
-			next, err = put(tx, stored)
-			return err
-		})
+// saveQueue saves a queue, whose row it locks.
+func (s *Store) saveQueue(ctx context.Context, verb string, kind saving.Kind[sluice.Queue], queue sluice.Queue, act sluice.Act, store func(context.Context, pgx.Tx, *sluice.Queue) (time.Time, error)) (sluice.Queue, error) {
+	saved, err := save(ctx, s, verb, kind, queue, act, home[sluice.Queue]{
+		stored: func(ctx context.Context, db rowsQuerier) ([]sluice.Queue, error) {
+			return list(ctx, db, scanQueue, queueLockSQL, queue.Name)
+		},
+		store: store,
 	})
-	if err != nil {
-		return sluice.Queue{}, err
+	if err == nil {
+		s.signal(sluice.Signal{Queue: queue.Name})
 	}
-	s.signal(sluice.Signal{Queue: queue.Name})
-	return next, nil
-}
-
-// isNext reports whether stored is the result of storing queue by act.
-func isNext(stored, queue sluice.Queue, act sluice.Act) bool {
-	return stored.Version == queue.Version+1 && stored.Settings == queue.Settings && stored.ChangedBy == act.By && stored.Reason == act.Reason
+	return saved, err
 }
 
 // writeQueue stores a queue's settings, and returns the time by the server's clock.
@@ -202,8 +168,7 @@ func writeQueue(ctx context.Context, tx pgx.Tx, queue sluice.Queue, act sluice.A
 		}
 		return changedAt, err
 	}
-	_, changedAt, err := savedRow(ctx, tx, queueUpdateSQL, queueArguments(queue.Name, queue.Settings, act)...)
-	return changedAt, err
+	return savedRow(ctx, tx, queueUpdateSQL, queueArguments(queue.Name, queue.Settings, act)...)
 }
 
 // insertQueues stores the queues that are new, and returns their names and the time by the server's clock.
@@ -224,49 +189,10 @@ func queueArguments[T string | []string](name T, settings sluice.Settings, act s
 	return arguments
 }
 
-// tellQueue stores the settings that the audit knows of a queue, and adds the audit entries.
-func tellQueue(ctx context.Context, tx pgx.Tx, next sluice.Queue, tellings []storing.Change) error {
+// storeAudited stores the settings that the audit knows of a queue.
+func storeAudited(ctx context.Context, tx pgx.Tx, next sluice.Queue) error {
 	told, plans := next.Columns()
-	if err := exec(ctx, tx, queueToldSQL, next.Name, next.Version, next.ChangedAt, next.ChangedBy, next.Reason, told, nullText(plans)); err != nil {
-		return err
-	}
-	for _, t := range tellings {
-		if err := tellChange(ctx, tx, audit.ObjectQueue, next.Name, t.Before, t.After, t.Act); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// savedRow runs a statement that stores a queue, tenant or tier. If no row returns, another process has changed it
-// in between.
-func savedRow(ctx context.Context, tx pgx.Tx, sql string, arguments ...any) (version int64, changedAt time.Time, err error) {
-	rows, err := query(ctx, tx, sql, arguments...)
-	if err != nil {
-		return 0, changedAt, err
-	}
-	_, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (struct{}, error) {
-		return struct{}{}, row.Scan(&version, &changedAt)
-	})
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = sluice.ErrConflict
-	}
-	return version, changedAt.UTC(), err
-}
-
-func tellChange(ctx context.Context, tx pgx.Tx, object sluice.Object, name string, before, after any, act sluice.Act) error {
-	var old []byte
-	if before != nil {
-		var err error
-		if old, err = json.Marshal(before); err != nil {
-			return err
-		}
-	}
-	changed, err := json.Marshal(after)
-	if err != nil {
-		return err
-	}
-	return exec(ctx, tx, auditChangeSQL, string(object), name, act.By, act.Reason, old, changed, nullUUID(act.ID))
+	return exec(ctx, tx, queueToldSQL, next.Name, next.Version, next.ChangedAt, next.ChangedBy, next.Reason, told, nullText(plans))
 }
 
 // Tenant returns a stored tenant.
@@ -293,30 +219,14 @@ func scanTenant(row pgx.CollectableRow) (tenancy.Tenant, error) {
 
 // SaveTenant stores a tenant and its audit entry.
 func (s *Store) SaveTenant(ctx context.Context, tenant tenancy.Tenant, act sluice.Act) (tenancy.Tenant, error) {
-	saved := tenant
-	err := s.call(ctx, "save tenant", func(ctx context.Context, again bool) error {
-		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-			stored, err := list(ctx, tx, scanTenant, tenantSQL, tenant.Name)
-			if err != nil {
-				return err
-			}
-			var before any
-			if len(stored) > 0 {
-				if again && stored[0].Version == tenant.Version+1 && stored[0].Tier == tenant.Tier {
-					saved = stored[0] // an earlier try stored it
-					return nil
-				}
-				before = map[string]string{"tier": stored[0].Tier}
-			}
-			version, changedAt, err := savedRow(ctx, tx, tenantSaveSQL, tenant.Name, tenant.Tier, tenant.Version, act.By, act.Reason)
-			if err != nil {
-				return err
-			}
-			saved.Version, saved.ChangedAt, saved.ChangedBy, saved.Reason = version, changedAt, act.By, act.Reason
-			return tellChange(ctx, tx, audit.ObjectTenant, tenant.Name, before, map[string]string{"tier": tenant.Tier}, act)
-		})
+	return save(ctx, s, "save tenant", saving.Tenants, tenant, act, home[tenancy.Tenant]{
+		stored: func(ctx context.Context, db rowsQuerier) ([]tenancy.Tenant, error) {
+			return list(ctx, db, scanTenant, tenantSQL, tenant.Name)
+		},
+		store: func(ctx context.Context, tx pgx.Tx, _ *tenancy.Tenant) (time.Time, error) {
+			return savedRow(ctx, tx, tenantSaveSQL, tenant.Name, tenant.Tier, tenant.Version, act.By, act.Reason)
+		},
 	})
-	return saved, err
 }
 
 // Tiers lists the tiers by name.
@@ -338,29 +248,15 @@ func scanTier(row pgx.CollectableRow) (tenancy.Tier, error) {
 
 // SaveTier stores a tier and its audit entry.
 func (s *Store) SaveTier(ctx context.Context, tier tenancy.Tier, act sluice.Act) (tenancy.Tier, error) {
-	saved := tier
-	err := s.call(ctx, "save tier", func(ctx context.Context, again bool) error {
-		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-			if again {
-				stored, err := list(ctx, tx, scanTier, tiersSQL)
-				if err != nil {
-					return err
-				}
-				at := slices.IndexFunc(stored, func(t tenancy.Tier) bool { return t.Name == tier.Name && t.Version == tier.Version+1 })
-				if at >= 0 {
-					saved = stored[at] // an earlier try stored it
-					return nil
-				}
-			}
-			version, changedAt, err := savedRow(ctx, tx, tierSaveSQL, tier.Name, tier.Version, act.By, act.Reason)
-			if err != nil {
-				return err
-			}
-			saved.Version, saved.ChangedAt, saved.ChangedBy, saved.Reason = version, changedAt, act.By, act.Reason
-			return tellChange(ctx, tx, audit.ObjectTier, tier.Name, nil, map[string]string{}, act)
-		})
+	return save(ctx, s, "save tier", saving.Tiers, tier, act, home[tenancy.Tier]{
+		stored: func(ctx context.Context, db rowsQuerier) ([]tenancy.Tier, error) {
+			all, err := list(ctx, db, scanTier, tiersSQL)
+			return slices.DeleteFunc(all, func(t tenancy.Tier) bool { return t.Name != tier.Name }), err
+		},
+		store: func(ctx context.Context, tx pgx.Tx, _ *tenancy.Tier) (time.Time, error) {
+			return savedRow(ctx, tx, tierSaveSQL, tier.Name, tier.Version, act.By, act.Reason)
+		},
 	})
-	return saved, err
 }
 
 // Beat stores a holder's heartbeat.

@@ -10,6 +10,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/internal/saving"
 )
 
 var _ alert.Store = (*Store)(nil)
@@ -106,36 +107,17 @@ func scanReceiver(rows *sql.Rows) (alert.ReceiverStatus, error) {
 
 // SaveAlertRule stores a rule and its audit entry.
 func (s *Store) SaveAlertRule(ctx context.Context, rule alert.Rule, act sluice.Act) (alert.Rule, error) {
-	saved := rule
-	err := s.write(ctx, "save rule", func(tx runner, again bool) error {
-		stored, err := list(tx, scanAlertRule, alertRuleSQL, rule.Name, rule.Queue)
-		if err != nil {
+	return save(ctx, s, "save rule", saving.Rules, rule, act, home[alert.Rule]{
+		stored: func(tx runner) ([]alert.Rule, error) {
+			return list(tx, scanAlertRule, alertRuleSQL, rule.Name, rule.Queue)
+		},
+		store: func(tx runner, next alert.Rule) error {
+			_, err := tx.exec(alertRuleSaveSQL, next.Name, next.Queue, next.Metric, next.Op, next.Threshold, next.RateShare, next.For.Milliseconds(),
+				next.Window.Milliseconds(), string(next.Severity), string(next.Covers), next.Says, next.Runbook, next.Disabled, next.Version,
+				micros(next.ChangedAt), next.ChangedBy, next.Reason)
 			return err
-		}
-		var before any
-		version := int64(0)
-		if len(stored) > 0 {
-			before, version = stored[0], stored[0].Version
-		}
-		at := now()
-		saved.Source, saved.Version, saved.ChangedAt, saved.ChangedBy, saved.Reason = "", rule.Version+1, timeOf(&at), act.By, act.Reason
-		if version != rule.Version {
-			if again && version == saved.Version {
-				saved.ChangedAt = stored[0].ChangedAt
-				if saved == stored[0] {
-					return nil // an earlier try stored it
-				}
-			}
-			return sluice.ErrConflict
-		}
-		if _, err := tx.exec(alertRuleSaveSQL, rule.Name, rule.Queue, rule.Metric, rule.Op, rule.Threshold, rule.RateShare, rule.For.Milliseconds(),
-			rule.Window.Milliseconds(), string(rule.Severity), string(rule.Covers), rule.Says, rule.Runbook, rule.Disabled, saved.Version, at, act.By,
-			act.Reason); err != nil {
-			return err
-		}
-		return tellChange(tx, audit.ObjectAlert, rule.Object(), before, saved, act)
+		},
 	})
-	return saved, err
 }
 
 // DeleteAlertRule deletes a stored rule and audits this. A preset of the same name counts again.
@@ -159,24 +141,13 @@ func (s *Store) DeleteAlertRule(ctx context.Context, name, queue string, act slu
 
 // SaveSilence stores a silence that begins now, and its audit entry.
 func (s *Store) SaveSilence(ctx context.Context, silence alert.Silence, act sluice.Act) (alert.Silence, error) {
-	var saved alert.Silence
-	err := s.write(ctx, "save silence", func(tx runner, _ bool) error {
-		at := now()
-		put, err := affected(tx.exec(alertSilenceSaveSQL, silence.ID[:], silence.Rule, silence.Queue, at, at+silence.During.Microseconds(), act.By, act.Reason))
-		if err != nil {
+	return save(ctx, s, "save silence", saving.Silences, silence, act, home[alert.Silence]{
+		stored: func(tx runner) ([]alert.Silence, error) { return list(tx, scanSilence, alertSilenceSQL, silence.ID[:]) },
+		store: func(tx runner, next alert.Silence) error {
+			_, err := tx.exec(alertSilenceSaveSQL, next.ID[:], next.Rule, next.Queue, micros(next.CreatedAt), micros(next.Until), next.By, next.Reason)
 			return err
-		}
-		stored, err := list(tx, scanSilence, alertSilenceSQL, silence.ID[:])
-		if err != nil {
-			return err
-		}
-		saved = stored[0]
-		if put == 0 {
-			return nil // the silence is already stored
-		}
-		return tellSilence(tx, saved, audit.EventSilence, act)
+		},
 	})
-	return saved, err
 }
 
 func tellSilence(tx runner, silence alert.Silence, event sluice.Event, act sluice.Act) error {

@@ -62,21 +62,6 @@ func tellLost(tx runner, at standing, verb, holder string) error {
 	})
 }
 
-// tellChange audits a change of a queue, tenant or tier.
-func tellChange(tx runner, object sluice.Object, name string, before, after any, act sluice.Act) error {
-	e := sluice.AuditEntry{Object: object, Name: name, Event: audit.EventChange, Actor: act.By, Reason: act.Reason, ActID: act.ID}
-	var err error
-	if before != nil {
-		if e.Before, err = json.Marshal(before); err != nil {
-			return err
-		}
-	}
-	if e.After, err = json.Marshal(after); err != nil {
-		return err
-	}
-	return tell(tx, e)
-}
-
 // Audit lists audit entries, newest first.
 func (s *Store) Audit(ctx context.Context, filter sluice.AuditFilter) ([]sluice.AuditEntry, error) {
 	text := auditSQL

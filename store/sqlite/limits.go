@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/internal/saving"
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
@@ -69,31 +70,17 @@ func (s *Store) EffectiveLimits(ctx context.Context, queue sluice.Queue, tenants
 
 // SaveTenantLimits stores limits and their audit entry. Triggers wake the lines of the tenants.
 func (s *Store) SaveTenantLimits(ctx context.Context, limits tenancy.Limits, act sluice.Act) (tenancy.Limits, error) {
-	saved := limits
-	err := s.write(ctx, "save limits", func(tx runner, _ bool) error {
-		stored, err := tenantLimits(tx, limits.Tier, limits.Tenant)
-		if err != nil {
+	return save(ctx, s, "save limits", saving.Limits, limits, act, home[tenancy.Limits]{
+		stored: func(tx runner) ([]tenancy.Limits, error) {
+			all, err := tenantLimits(tx, limits.Tier, limits.Tenant)
+			return slices.DeleteFunc(all, func(l tenancy.Limits) bool { return l.Queue != limits.Queue }), err
+		},
+		store: func(tx runner, next tenancy.Limits) error {
+			_, err := tx.exec(tenantLimitsSaveSQL, limitsRow(next)...)
+			tx.signal(sluice.Signal{Queue: next.Queue})
 			return err
-		}
-		var before any
-		version := int64(0)
-		for _, l := range stored {
-			if l.Queue == limits.Queue {
-				before, version = l, l.Version
-			}
-		}
-		if version != limits.Version {
-			return sluice.ErrConflict
-		}
-		at := now()
-		saved.Version, saved.ChangedAt, saved.ChangedBy, saved.Reason = version+1, timeOf(&at), act.By, act.Reason
-		if _, err := tx.exec(tenantLimitsSaveSQL, limitsRow(saved)...); err != nil {
-			return err
-		}
-		tx.signal(sluice.Signal{Queue: limits.Queue})
-		return tellChange(tx, limits.Object(), limits.Name(), before, saved, act)
+		},
 	})
-	return saved, err
 }
 
 func limitsRow(l tenancy.Limits) []any {

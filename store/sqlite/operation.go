@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/saving"
 	"github.com/sluice-queue/sluice/operation"
 )
 
@@ -27,47 +28,18 @@ var operationsOpenSQL string
 // SaveOperation stores an operation. The audit records changes of its state and its terms, but not
 // its steps.
 func (s *Store) SaveOperation(ctx context.Context, op operation.Operation, act sluice.Act) (operation.Operation, error) {
-	var next operation.Operation
-	err := s.write(ctx, "save operation", func(tx runner, _ bool) error {
-		stored, err := list(tx, scanOperation, operationSQL, op.ID[:])
-		if err != nil {
+	return save(ctx, s, "save operation", saving.Operations, op, act, home[operation.Operation]{
+		stored: func(tx runner) ([]operation.Operation, error) { return list(tx, scanOperation, operationSQL, op.ID[:]) },
+		store: func(tx runner, next operation.Operation) error {
+			body, err := next.Body()
+			if err != nil {
+				return err
+			}
+			_, err = tx.exec(operationSaveSQL, next.ID[:], next.Version, string(next.Kind), string(next.State), micros(next.CreatedAt),
+				micros(next.EndedAt), body)
 			return err
-		}
-		switch {
-		case len(stored) > 0 && stored[0].IsOf(act):
-			next = stored[0] // the same act stored it before
-			return nil
-		case len(stored) == 0 && op.Version != 0, len(stored) > 0 && stored[0].Version != op.Version:
-			return sluice.ErrConflict
-		case len(stored) == 0:
-			next, err = putOperation(tx, nil, op, act)
-		default:
-			next, err = putOperation(tx, &stored[0], op, act)
-		}
-		return err
+		},
 	})
-	if err != nil {
-		return operation.Operation{}, err
-	}
-	return next, nil
-}
-
-// putOperation replaces the stored operation. Stored is nil for a new one.
-func putOperation(tx runner, stored *operation.Operation, op operation.Operation, act sluice.Act) (operation.Operation, error) {
-	next, told := op.Stored(stored, time.UnixMicro(now()), act)
-	body, err := next.Body()
-	if err != nil {
-		return next, err
-	}
-	if _, err := tx.exec(operationSaveSQL, next.ID[:], next.Version, string(next.Kind), string(next.State), micros(next.CreatedAt),
-		micros(next.EndedAt), body); err != nil || !told {
-		return next, err
-	}
-	entry, err := next.Telling(stored, act)
-	if err != nil {
-		return next, err
-	}
-	return next, tell(tx, entry)
 }
 
 func scanOperation(rows *sql.Rows) (operation.Operation, error) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/admission"
-	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/internal/saving"
 )
 
 //go:embed sql/queue_policy.sql
@@ -46,24 +46,16 @@ func readPolicy(tx runner, queue string) (policy admission.Policy, stored bool, 
 
 // SaveQueuePolicy stores the rule for new queues, and its audit entry.
 func (s *Store) SaveQueuePolicy(ctx context.Context, policy admission.Policy, act sluice.Act) (admission.Policy, error) {
-	saved := policy
-	err := s.write(ctx, "save policy of queues", func(tx runner, _ bool) error {
-		before, _, err := readPolicy(tx, "")
-		if err != nil {
+	return save(ctx, s, "save policy of queues", saving.Policies, policy, act, home[admission.Policy]{
+		stored: func(tx runner) ([]admission.Policy, error) {
+			stored, _, err := readPolicy(tx, "")
+			return []admission.Policy{stored}, err
+		},
+		store: func(tx runner, next admission.Policy) error {
+			_, err := tx.exec(queuePolicySaveSQL, next.MaxQueues, next.Declared, next.Version, micros(next.ChangedAt), next.ChangedBy, next.Reason)
 			return err
-		}
-		if before.Version != policy.Version {
-			return sluice.ErrConflict
-		}
-		at := now()
-		saved.Version, saved.ChangedAt, saved.ChangedBy, saved.Reason = before.Version+1, timeOf(&at), act.By, act.Reason
-		saved.Stored = before.Stored
-		if _, err := tx.exec(queuePolicySaveSQL, saved.MaxQueues, saved.Declared, saved.Version, at, act.By, act.Reason); err != nil {
-			return err
-		}
-		return tellChange(tx, audit.ObjectPolicy, "queues", before.ForAudit(), saved.ForAudit(), act)
+		},
 	})
-	return saved, err
 }
 
 // Admit creates the queues that are new.
@@ -100,7 +92,8 @@ func admit(tx runner, queues []string) (refused []error, fresh []string, err err
 // makeQueues stores new queues with these settings.
 func makeQueues(tx runner, names []string, settings sluice.Settings, act sluice.Act) error {
 	for _, name := range names {
-		if _, err := putQueue(tx, nil, sluice.Queue{Name: name, Settings: settings}, act); err != nil {
+		fresh := sluice.Queue{Name: name, Settings: settings}
+		if _, err := put(tx, saving.Queues, nil, fresh, act, queueHome(name)); err != nil {
 			return fmt.Errorf("make queue %q: %w", name, err)
 		}
 	}

@@ -10,8 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/audit"
-	"github.com/sluice-queue/sluice/internal/storing"
+	"github.com/sluice-queue/sluice/internal/saving"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/tenancy"
 )
@@ -131,30 +130,28 @@ func scanQueue(rows *sql.Rows) (sluice.Queue, error) {
 
 // SaveQueue stores a queue's settings and their audit entry.
 func (s *Store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
-	var saved sluice.Queue
-	err := s.write(ctx, "save queue", func(tx runner, _ bool) (err error) {
+	at := queueHome(queue.Name)
+	at.store = func(tx runner, next sluice.Queue) error {
 		if queue.Version == 0 {
 			if err := admitDeclared(tx, queue.Name); err != nil {
 				return err
 			}
 		}
-		saved, err = saveQueue(tx, queue, act)
-		return err
-	})
-	return saved, err
-}
-
-func saveQueue(tx runner, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
-	stored, err := lockQueue(tx, queue)
-	if err != nil {
-		return sluice.Queue{}, err
+		return storeQueue(tx, next)
 	}
-	return putQueue(tx, stored, queue, act)
+	return save(ctx, s, "save queue", saving.Queues, queue, act, at)
 }
 
-// putQueue stores the next version of a queue. Stored is the queue as it is stored; nil: it is new.
-func putQueue(tx runner, stored *sluice.Queue, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
-	next := queue.Stored(time.UnixMicro(now()), act)
+// queueHome returns where the store keeps a queue.
+func queueHome(name string) home[sluice.Queue] {
+	return home[sluice.Queue]{
+		stored: func(tx runner) ([]sluice.Queue, error) { return list(tx, scanQueue, queueSQL, name, now()) },
+		store:  storeQueue,
+	}
+}
+
+// storeQueue stores a queue's settings.
+func storeQueue(tx runner, next sluice.Queue) error {
 	arguments := []any{next.Name, next.Version, micros(next.ChangedAt), next.ChangedBy, next.Reason}
 	for _, setting := range sluice.StoredSettings() {
 		value := setting.Stored(next.Settings)
@@ -164,57 +161,24 @@ func putQueue(tx runner, stored *sluice.Queue, queue sluice.Queue, act sluice.Ac
 		arguments = append(arguments, value)
 	}
 	if _, err := tx.exec(queueSaveSQL, arguments...); err != nil {
-		return sluice.Queue{}, err
-	}
-	return next, tellQueue(tx, next, storing.QueueChanges(stored, next, act))
-}
-
-// lockQueue reads a queue as it is stored. Nil: it is new. No other process can change the queue
-// before the transaction ends. If the version differs from the caller's, lockQueue returns a
-// [sluice.ErrConflict].
-func lockQueue(tx runner, queue sluice.Queue) (*sluice.Queue, error) {
-	stored, err := list(tx, scanQueue, queueSQL, queue.Name, now())
-	switch {
-	case err != nil:
-		return nil, err
-	case len(stored) == 0 && queue.Version == 0:
-		return nil, nil
-	case len(stored) == 0 || stored[0].Version != queue.Version:
-		return nil, sluice.ErrConflict
-	}
-	return &stored[0], nil
-}
-
-// tellQueue stores the settings that the audit knows of a queue, and adds the audit entries.
-func tellQueue(tx runner, next sluice.Queue, tellings []storing.Change) error {
-	told, plans := next.Columns()
-	if _, err := tx.exec(queueToldSQL, next.Name, next.Version, micros(next.ChangedAt), next.ChangedBy, next.Reason, told, nullText(plans)); err != nil {
 		return err
 	}
-	for _, t := range tellings {
-		if err := tellChange(tx, audit.ObjectQueue, next.Name, t.Before, t.After, t.Act); err != nil {
-			return err
-		}
-	}
+	return storeAudited(tx, next)
+}
+
+// storeAudited stores the settings that the audit knows of a queue.
+func storeAudited(tx runner, next sluice.Queue) error {
+	told, plans := next.Columns()
+	_, err := tx.exec(queueToldSQL, next.Name, next.Version, micros(next.ChangedAt), next.ChangedBy, next.Reason, told, nullText(plans))
 	tx.signal(sluice.Signal{Queue: next.Name})
-	return nil
+	return err
 }
 
 // RecordQueueChange audits settings that were changed by plain SQL.
 func (s *Store) RecordQueueChange(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
-	var next sluice.Queue
-	err := s.write(ctx, "tell of a queue", func(tx runner, _ bool) error {
-		stored, err := lockQueue(tx, queue)
-		if err != nil {
-			return err
-		}
-		if stored == nil {
-			return sluice.ErrConflict
-		}
-		next = queue.Stored(time.UnixMicro(now()), act)
-		return tellQueue(tx, next, []storing.Change{{Before: stored.ToldForAudit(), After: queue.ForAudit(), Act: act}})
-	})
-	return next, err
+	at := queueHome(queue.Name)
+	at.store = storeAudited
+	return save(ctx, s, "tell of a queue", saving.QueueRecords, queue, act, at)
 }
 
 // Tenant returns a stored tenant.
@@ -242,28 +206,13 @@ func scanTenant(rows *sql.Rows) (tenancy.Tenant, error) {
 
 // SaveTenant stores a tenant and its audit entry.
 func (s *Store) SaveTenant(ctx context.Context, tenant tenancy.Tenant, act sluice.Act) (tenancy.Tenant, error) {
-	saved := tenant
-	err := s.write(ctx, "save tenant", func(tx runner, _ bool) error {
-		stored, err := list(tx, scanTenant, tenantSQL, tenant.Name)
-		if err != nil {
+	return save(ctx, s, "save tenant", saving.Tenants, tenant, act, home[tenancy.Tenant]{
+		stored: func(tx runner) ([]tenancy.Tenant, error) { return list(tx, scanTenant, tenantSQL, tenant.Name) },
+		store: func(tx runner, next tenancy.Tenant) error {
+			_, err := tx.exec(tenantSaveSQL, next.Name, next.Tier, next.Version, micros(next.ChangedAt), next.ChangedBy, next.Reason)
 			return err
-		}
-		var before any
-		version := int64(0)
-		if len(stored) > 0 {
-			before, version = map[string]string{"tier": stored[0].Tier}, stored[0].Version
-		}
-		if version != tenant.Version {
-			return sluice.ErrConflict
-		}
-		at := now()
-		saved.Version, saved.ChangedAt, saved.ChangedBy, saved.Reason = version+1, timeOf(&at), act.By, act.Reason
-		if _, err := tx.exec(tenantSaveSQL, saved.Name, saved.Tier, saved.Version, at, act.By, act.Reason); err != nil {
-			return err
-		}
-		return tellChange(tx, audit.ObjectTenant, saved.Name, before, map[string]string{"tier": saved.Tier}, act)
+		},
 	})
-	return saved, err
 }
 
 // Tiers lists the tiers by name.
@@ -288,29 +237,16 @@ func tiers(tx runner) ([]tenancy.Tier, error) {
 
 // SaveTier stores a tier and its audit entry.
 func (s *Store) SaveTier(ctx context.Context, tier tenancy.Tier, act sluice.Act) (tenancy.Tier, error) {
-	saved := tier
-	err := s.write(ctx, "save tier", func(tx runner, _ bool) error {
-		stored, err := tiers(tx)
-		if err != nil {
+	return save(ctx, s, "save tier", saving.Tiers, tier, act, home[tenancy.Tier]{
+		stored: func(tx runner) ([]tenancy.Tier, error) {
+			all, err := tiers(tx)
+			return slices.DeleteFunc(all, func(t tenancy.Tier) bool { return t.Name != tier.Name }), err
+		},
+		store: func(tx runner, next tenancy.Tier) error {
+			_, err := tx.exec(tierSaveSQL, next.Name, next.Version, micros(next.ChangedAt), next.ChangedBy, next.Reason)
 			return err
-		}
-		version := int64(0)
-		for _, t := range stored {
-			if t.Name == tier.Name {
-				version = t.Version
-			}
-		}
-		if version != tier.Version {
-			return sluice.ErrConflict
-		}
-		at := now()
-		saved.Version, saved.ChangedAt, saved.ChangedBy, saved.Reason = version+1, timeOf(&at), act.By, act.Reason
-		if _, err := tx.exec(tierSaveSQL, saved.Name, saved.Version, at, act.By, act.Reason); err != nil {
-			return err
-		}
-		return tellChange(tx, audit.ObjectTier, saved.Name, nil, map[string]string{}, act)
+		},
 	})
-	return saved, err
 }
 
 // Beat stores a holder's heartbeat.

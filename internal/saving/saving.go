@@ -1,0 +1,95 @@
+// Package saving is the protocol by which every store saves a versioned thing, such as a queue, a tenant or an alert rule.
+//
+// Begin with [Kind]. A store compares the versions, writes the next version and its audit entries in one transaction, and
+// answers a repeated act with what the act has stored.
+//
+// Read next: save.go of a store.
+package saving
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
+)
+
+// Kind says how stores save one kind of things.
+type Kind[T any] struct {
+	// Object and Name choose the audit entries of a thing.
+	Object func(thing T) sluice.Object
+	Name   func(thing T) string
+	// Version returns the version that a thing was read with. 0: the thing is new.
+	Version func(thing T) int64
+	// Next returns a thing as its next version, stored at an instant of the store's clock. Nil stored: the thing is new.
+	Next func(thing T, stored *T, at time.Time, act sluice.Act) T
+	// Entries returns the audit entries, in order, when next replaces stored. Nil stored: next is new.
+	Entries func(stored *T, next T, act sluice.Act) ([]sluice.AuditEntry, error)
+	// Same reports whether two versions of a thing have the same content.
+	Same func(stored, thing T) bool
+	// Did reports whether an act has stored a thing. Nil: Same and the audit tell.
+	Did func(stored T, act sluice.Act) bool
+	// OnlyStored refuses a new thing.
+	OnlyStored bool
+}
+
+// Named returns an act with an ID, so that a store recognises its repetition after a lost answer.
+func Named(act sluice.Act) sluice.Act {
+	if act.ID.IsZero() {
+		act.ID = sluice.NewID()
+	}
+	return act
+}
+
+// Audited reports whether the audit has an entry of an act about a thing.
+type Audited func(act sluice.ID, object sluice.Object, name string) (bool, error)
+
+// Check decides whether a store writes a thing. Nil stored: nothing is stored. Done: the act has stored the thing before, and
+// stored is its answer. If the thing was not read with the version that is stored, the error is a [sluice.ErrConflict]. A nil
+// audited asks no audit.
+func (k Kind[T]) Check(stored *T, thing T, act sluice.Act, audited Audited) (done bool, err error) {
+	if stored == nil {
+		if k.OnlyStored || k.Version(thing) != 0 {
+			return false, sluice.ErrConflict
+		}
+		return false, nil
+	}
+	if k.Did != nil && k.Did(*stored, act) {
+		return true, nil
+	}
+	version := k.Version(*stored)
+	if version == k.Version(thing) {
+		return false, nil
+	}
+	if audited == nil || k.Did != nil || version != k.Version(thing)+1 || !k.Same(*stored, thing) {
+		return false, sluice.ErrConflict
+	}
+	if done, err = audited(act.ID, k.Object(thing), k.Name(thing)); err == nil && !done {
+		err = sluice.ErrConflict
+	}
+	return done, err
+}
+
+// Change returns an audit entry for a change. Nil before: the thing is new.
+func Change(object sluice.Object, name string, before, after any, act sluice.Act) (sluice.AuditEntry, error) {
+	e := sluice.AuditEntry{Object: object, Name: name, Event: audit.EventChange, Actor: act.By, Reason: act.Reason, ActID: act.ID}
+	var err error
+	if before != nil {
+		if e.Before, err = json.Marshal(before); err != nil {
+			return e, err
+		}
+	}
+	e.After, err = json.Marshal(after)
+	return e, err
+}
+
+// sameText compares two contents as the audit keeps them.
+func sameText(a, b any) bool {
+	one, err := json.Marshal(a)
+	if err != nil {
+		return false
+	}
+	other, err := json.Marshal(b)
+	return err == nil && bytes.Equal(one, other)
+}

@@ -1,0 +1,127 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/saving"
+)
+
+//go:embed sql/audited.sql
+var auditedSQL string
+
+//go:embed sql/audit_change.sql
+var auditChangeSQL string
+
+// home is where the store keeps one thing.
+type home[T any] struct {
+	// stored reads the thing as it is stored. No rows: the thing is not stored.
+	stored func(ctx context.Context, db rowsQuerier) ([]T, error)
+	// store writes the thing's next version, and returns the time by the server's clock. If another process has changed the
+	// thing in between, the error is a [sluice.ErrConflict]. Nil stored: the thing is new.
+	store func(ctx context.Context, tx pgx.Tx, stored *T) (at time.Time, err error)
+	// always reads the thing also if the caller has it as new. By default, the statement that stores a new thing finds out
+	// whether the thing is new, which saves a round trip.
+	always bool
+}
+
+// save stores the next version of a thing, with its audit entries, in one transaction.
+func save[T any](ctx context.Context, s *Store, verb string, kind saving.Kind[T], thing T, act sluice.Act, at home[T]) (saved T, err error) {
+	act = saving.Named(act)
+	err = s.call(ctx, verb, func(ctx context.Context, _ bool) error {
+		err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) (err error) {
+			saved, err = put(ctx, tx, kind, thing, act, at)
+			return err
+		})
+		if errors.Is(err, sluice.ErrConflict) {
+			saved, err = repeated(ctx, s, kind, thing, act, at)
+		}
+		return err
+	})
+	if err != nil {
+		return *new(T), err
+	}
+	return saved, nil
+}
+
+func put[T any](ctx context.Context, tx pgx.Tx, kind saving.Kind[T], thing T, act sluice.Act, at home[T]) (next T, err error) {
+	var stored *T
+	if at.always || kind.Version(thing) != 0 {
+		if stored, err = read(ctx, tx, at); err != nil {
+			return next, err
+		}
+	}
+	done, err := kind.Check(stored, thing, act, nil)
+	if err != nil {
+		return next, err
+	}
+	if done {
+		return *stored, nil
+	}
+	changedAt, err := at.store(ctx, tx, stored)
+	if err != nil {
+		return next, err
+	}
+	next = kind.Next(thing, stored, changedAt, act)
+	entries, err := kind.Entries(stored, next, act)
+	if err != nil {
+		return next, err
+	}
+	for _, e := range entries {
+		if err := exec(ctx, tx, auditChangeSQL, string(e.Object), e.Name, e.Actor, e.Reason, e.Before, e.After, nullUUID(e.ActID)); err != nil {
+			return next, err
+		}
+	}
+	return next, nil
+}
+
+// repeated returns the answer to an act that has stored the thing before. For any other act, the error is a
+// [sluice.ErrConflict].
+func repeated[T any](ctx context.Context, s *Store, kind saving.Kind[T], thing T, act sluice.Act, at home[T]) (saved T, err error) {
+	stored, err := read(ctx, s.pool, at)
+	if err != nil {
+		return saved, err
+	}
+	done, err := kind.Check(stored, thing, act, func(act sluice.ID, object sluice.Object, name string) (bool, error) {
+		answer, err := list(ctx, s.pool, pgx.RowTo[bool], auditedSQL, [16]byte(act), string(object), name)
+		return err == nil && answer[0], err
+	})
+	if err != nil {
+		return saved, err
+	}
+	if !done {
+		return saved, sluice.ErrConflict
+	}
+	return *stored, nil
+}
+
+// read returns a thing as it is stored. Nil: the thing is not stored.
+func read[T any](ctx context.Context, db rowsQuerier, at home[T]) (*T, error) {
+	rows, err := at.stored(ctx, db)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	return &rows[0], nil
+}
+
+// savedRow runs a statement that stores a thing if its version is that which the caller read, and returns the time by the
+// server's clock. If no row returns, another process has changed the thing in between.
+func savedRow(ctx context.Context, tx pgx.Tx, sql string, arguments ...any) (changedAt time.Time, err error) {
+	rows, err := query(ctx, tx, sql, arguments...)
+	if err != nil {
+		return changedAt, err
+	}
+	_, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (struct{}, error) {
+		var version int64
+		return struct{}{}, row.Scan(&version, &changedAt)
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = sluice.ErrConflict
+	}
+	return changedAt.UTC(), err
+}
