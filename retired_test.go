@@ -10,18 +10,19 @@ import (
 // retired are names that Sluice gave up for the field's standard terms, and what to write instead. docs/words.md has the
 // terms. Only the changelog may name them.
 var retired = map[string]string{
-	`\bin_flight_limit\b|\bInFlightLimit\b`:        "concurrency",
-	`\btenant_capacity\b|\bTenantCapacity\b`:       "tenant_concurrency",
-	`(?i)\bstray[ _]?runs?\b`:                      "orphan run",
-	`\bGlance\b`:                                   "Depth with a limit",
-	`\bIntend\b`:                                   "RecordIntent",
-	`\.Beat\(|\.Leave\(`:                           "Heartbeat, Deregister",
-	`\bPruneJobs\b|dead discard`:                   "DeleteJobs, dead delete",
-	`\bTellQueue\b|\bTellingsOf\b`:                 "RecordQueueChange, QueueChanges",
-	`sluice\.hint\b|\bhinted\b`:                    "tenant_change, tenant_changed",
-	`sluice waves\b`:                               "sluice forecast",
-	`sluice\.(Engine|Run[A-Z]\w+|ErrEngine\w+)\b`:  "package engine",
-	`sluice\.(Holder|Condition\w*|Role[A-Z]\w+)\b`: "package presence",
+	`\bin_flight_limit\b|\bInFlightLimit\b`:  "concurrency",
+	`\btenant_capacity\b|\bTenantCapacity\b`: "tenant_concurrency",
+	`(?i)\bstray[ _]?runs?\b`:                "orphan run",
+	`\bGlance\b`:                             "Depth with a limit",
+	`\bIntend\b`:                             "RecordIntent",
+	`\.Beat\(|\.Leave\(`:                     "Heartbeat, Deregister",
+	`\bPruneJobs\b|dead discard`:             "DeleteJobs, dead delete",
+	`\bTellQueue\b|\bTellingsOf\b`:           "RecordQueueChange, QueueChanges",
+	`\bsluice[._]line\b|\bin_line\b|\blive_line\b|\bflow\.Lines?\b`: "tenant_queue, in_tenant_queue, TenantQueue",
+	`sluice\.hint\b|\bhinted\b`:                                     "tenant_change, tenant_changed",
+	`sluice waves\b`:                                                "sluice forecast",
+	`sluice\.(Engine|Run[A-Z]\w+|ErrEngine\w+)\b`:                   "package engine",
+	`sluice\.(Holder|Condition\w*|Role[A-Z]\w+)\b`:                  "package presence",
 	`[«»]`: "backticks for code, straight quotes for words",
 }
 

@@ -29,7 +29,7 @@ func dump(t *testing.T, address string) map[string][]string {
 			continue
 		}
 		text := "select " + strings.Join(expressions, ", ") + " from " + table + " t"
-		if table == "sluice_line" { // of the others nothing is left but a place
+		if table == "sluice_tenant_queue" { // of the others nothing is left but a place
 			text += " where t.filled_at is not null"
 		}
 		rows, err := s.db.Query(text)
@@ -57,8 +57,8 @@ func dumped(table string, columns []string) (expressions []string) {
 	for _, column := range columns {
 		switch table + "." + column {
 		case "sluice_audit.seq":
-		case "sluice_job.seq", "sluice_live.in_line", "sluice_flow.turn", "sluice_flow.tenant", "sluice_line.turn", "sluice_line.jobs",
-			"sluice_line.active", "sluice_line.at_limit", "sluice_line.wake_at", "sluice_migration.applied_at":
+		case "sluice_job.seq", "sluice_live.in_tenant_queue", "sluice_flow.turn", "sluice_flow.tenant", "sluice_tenant_queue.turn", "sluice_tenant_queue.jobs",
+			"sluice_tenant_queue.active", "sluice_tenant_queue.at_limit", "sluice_tenant_queue.wake_at", "sluice_migration.applied_at":
 			continue
 		default:
 			if column == "seq" || column == "after_seq" || column == "blocked_by" {

@@ -240,7 +240,7 @@ func liveTable() table {
 		is("claimed_at", kindInstant), is("dispatched_at", kindInstant), is("lease_until", kindInstant), is("ref", kindText),
 		is("error", kindText), is("checkpoint", kindBytes), is("order_key", kindText), place("t.seq"), is("engine", kindText), runOf,
 	}, keyed("live", "id"), keyed("sluice_live", "seq")}
-	t.postgres.left, t.lite.left = []string{"in_line"}, []string{"in_line"}
+	t.postgres.left, t.lite.left = []string{"in_tenant_queue"}, []string{"in_tenant_queue"}
 	return t
 }
 
@@ -300,12 +300,12 @@ func tenantRateTable() table {
 		"rates of tenants",
 		[]column{is("queue", kindText), is("tenant", kindText), is("tokens", kindReal), is("filled_at", kindInstant)},
 		layout{
-			name: "line", key: []string{"queue", "tenant"}, made: map[string]any{"version": 1, "turn": 0, "jobs": 0, "active": false},
-			only: "t.filled_at is not null and t.version = (select max(n.version) from sluice.line n where n.queue = t.queue and n.tenant = t.tenant)",
+			name: "tenant_queue", key: []string{"queue", "tenant"}, made: map[string]any{"version": 1, "turn": 0, "jobs": 0, "active": false},
+			only: "t.filled_at is not null and t.version = (select max(n.version) from sluice.tenant_queue n where n.queue = t.queue and n.tenant = t.tenant)",
 			left: []string{"at_limit", "wake_at", "counted_from"},
 		},
 		layout{
-			name: "sluice_line", key: []string{"queue", "tenant"}, only: "t.filled_at is not null", made: map[string]any{"turn": 0, "active": 0},
+			name: "sluice_tenant_queue", key: []string{"queue", "tenant"}, only: "t.filled_at is not null", made: map[string]any{"turn": 0, "active": 0},
 			left: []string{"jobs", "at_limit", "wake_at"},
 		},
 	}

@@ -66,7 +66,7 @@ func TestLostAnswersToDispatchersChangeNothing(t *testing.T) {
 	c = claim()
 	cut("set ref = h.ref, engine = h.engine", func() { intend(c) })
 	is(sluice.StateClaimed, "temporal", 0)
-	cut("set state = 'queued', in_line = false, holder = null", func() { settle(c, sluice.EventRecover) })
+	cut("set state = 'queued', in_tenant_queue = false, holder = null", func() { settle(c, sluice.EventRecover) })
 	is(sluice.StateQueued, "", 1)
 	c = claim()
 	intend(c)

@@ -223,7 +223,7 @@ func TestLostAnswersChangeNothing(t *testing.T) {
 	cut(enqueued, func() { id = enqueue("") })
 	var c *sluice.Claim
 	cut("set state = 'claimed'", func() { c = claim() })
-	cut("set state = 'queued', in_line = false, holder = null", func() { settle(c, sluice.EventRetry) })
+	cut("set state = 'queued', in_tenant_queue = false, holder = null", func() { settle(c, sluice.EventRetry) })
 	is(id, sluice.StateQueued, 1)
 	c = claim()
 	cut("delete from sluice.live l", func() { settle(c, sluice.EventBury) })

@@ -3,7 +3,7 @@
 // queue's tenants.
 //
 // Begin with [RoomFor], which computes the room of a claim, and [Serve], which serves tenants in
-// turns. A [Bucket] spreads starts over time, a [Window] keeps the rate exact, and a [Line] is a
+// turns. A [Bucket] spreads starts over time, a [Window] keeps the rate exact, and a [TenantQueue] is a
 // tenant's queue.
 //
 // Read next: docs/guide/limits.md and docs/guide/tenants.md, then claim.go of package memory, the

@@ -228,10 +228,10 @@ func (s *Store) Look(ctx context.Context, queues []string) (map[string]time.Dura
 	return out, nil
 }
 
-// firstOfAll is firstDue of a queue and its tenants' lines.
+// firstOfAll is firstDue of a queue and its tenant queues.
 func (s *Store) firstOfAll(l *lane) (due time.Time, some bool) {
 	due, some = s.firstDue(&l.waiting)
-	for _, line := range l.lines {
+	for _, line := range l.tenantQueues {
 		if first, waits := s.firstDue(&line.waiting); waits && (!some || first.Before(due)) {
 			due, some = first, true
 		}

@@ -132,6 +132,6 @@ func (s *Store) wait(j *job) {
 	if !j.BlockedBy.IsZero() {
 		s.behind[j.BlockedBy] = append(s.behind[j.BlockedBy], j.ID)
 	} else {
-		s.standInLine(j)
+		s.addToTenantQueue(j)
 	}
 }

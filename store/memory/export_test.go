@@ -25,9 +25,9 @@ func (s *Store) SetColumn(queue, column string, value any) {
 	s.queues[queue] = changed
 }
 
-// Lines is how many lines a queue has.
-func (s *Store) Lines(queue string) int {
+// TenantQueues is how many tenant queues a queue has.
+func (s *Store) TenantQueues(queue string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.lane(queue).lines)
+	return len(s.lane(queue).tenantQueues)
 }

@@ -38,7 +38,7 @@ func (s *Store) flow(queue string, topTenants int) sluice.Flow {
 			out.After++
 		}
 	}
-	for _, n := range l.lines {
+	for _, n := range l.tenantQueues {
 		if n.Full {
 			out.AtLimit++
 		}

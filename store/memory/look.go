@@ -127,7 +127,7 @@ func (s *Store) tenantOutlook(out *explain.Outlook, l *lane, of *job) {
 	}
 	out.EffectiveLimits = s.terms(of.Queue, of.Tenant, out.Now)
 	out.Held = l.held[of.Tenant]
-	if n := l.lines[of.Tenant]; n != nil {
+	if n := l.tenantQueues[of.Tenant]; n != nil {
 		out.TenantTokenWait = flow.TokenWait(out.EffectiveLimits, n.Bucket, out.Now)
 	}
 	var holding []engine.OrphanRun

@@ -20,7 +20,7 @@ type class struct {
 }
 
 // Prune deletes finished jobs after their retention, and keys whose window has passed. The last
-// call of a pass deletes idle lines.
+// call of a pass deletes idle tenant queues.
 func (s *Store) Prune(ctx context.Context, _ string, limit int) (sluice.Pruned, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Store) Prune(ctx context.Context, _ string, limit int) (sluice.Pruned, 
 			delete(s.keys, place)
 		}
 	}
-	s.pruneLines()
+	s.pruneTenantQueues()
 	return out, nil
 }
 

@@ -92,7 +92,7 @@ type job struct {
 }
 
 // lane holds a queue's waiting jobs, its jobs in flight and the state of its rate. If the queue
-// serves tenants in turns, the jobs wait in the lines of their tenants.
+// serves tenants in turns, the jobs wait in the tenant queues.
 type lane struct {
 	waiting
 	claimed    map[sluice.ID]*job
@@ -101,10 +101,10 @@ type lane struct {
 	bucket     flow.Bucket
 	window     flow.Window
 
-	byTenant bool
-	lines    map[string]*line
-	held     map[string]int // by tenant: runs in flight
-	mark     flow.Mark
+	byTenant     bool
+	tenantQueues map[string]*tenantQueue
+	held         map[string]int // by tenant: runs in flight
+	mark         flow.Mark
 }
 
 func (l *lane) inFlight() int { return len(l.claimed) + len(l.dispatched) + l.stray }

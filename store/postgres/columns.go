@@ -126,27 +126,27 @@ func insertOne(ctx context.Context, db rowsQuerier, j *sluice.Insert) (map[sluic
 // insertColumns holds the jobs of a batch as the statement takes them, one array per column. A column in which
 // every value is zero stays empty, and the statement reads it as null in every row.
 type insertColumns struct {
-	ids         uuidArray
-	queues      []string
-	tenants     []string
-	priorities  []int16
-	keys        []string
-	payloads    []byte // concatenated: the driver would copy each element of an array five times
-	begins      []int32
-	lengths     []int32
-	labels      []string
-	maxAttempts []int16
-	dueAt       []*time.Time
-	delays      []time.Duration
-	expiresAt   []*time.Time
-	keyed       []bool
-	blockedBy   []pgtype.UUID
-	told        []bool
-	inLine      []bool
-	orderKeys   []string
-	orderPlaces []int64
-	after       []string
-	failures    []string
+	ids           uuidArray
+	queues        []string
+	tenants       []string
+	priorities    []int16
+	keys          []string
+	payloads      []byte // concatenated: the driver would copy each element of an array five times
+	begins        []int32
+	lengths       []int32
+	labels        []string
+	maxAttempts   []int16
+	dueAt         []*time.Time
+	delays        []time.Duration
+	expiresAt     []*time.Time
+	keyed         []bool
+	blockedBy     []pgtype.UUID
+	told          []bool
+	inTenantQueue []bool
+	orderKeys     []string
+	orderPlaces   []int64
+	after         []string
+	failures      []string
 }
 
 func newInsertColumns(n, payloadBytes int) *insertColumns {
@@ -154,7 +154,7 @@ func newInsertColumns(n, payloadBytes int) *insertColumns {
 		ids: make(uuidArray, 0, n), queues: make([]string, 0, n), tenants: make([]string, 0, n), priorities: make([]int16, 0, n),
 		keys: make([]string, 0, n), payloads: make([]byte, 0, payloadBytes), begins: make([]int32, 0, n), lengths: make([]int32, 0, n), labels: make([]string, 0, n), maxAttempts: make([]int16, 0, n),
 		dueAt: make([]*time.Time, 0, n), delays: make([]time.Duration, 0, n), expiresAt: make([]*time.Time, 0, n),
-		keyed: make([]bool, 0, n), blockedBy: make([]pgtype.UUID, 0, n), told: make([]bool, 0, n), inLine: make([]bool, 0, n),
+		keyed: make([]bool, 0, n), blockedBy: make([]pgtype.UUID, 0, n), told: make([]bool, 0, n), inTenantQueue: make([]bool, 0, n),
 	}
 }
 
@@ -190,7 +190,7 @@ func (c *insertColumns) add(j *sluice.Insert, place keyPlace) error {
 	c.keyed = append(c.keyed, j.Key != "" && j.KeyScope == sluice.WhileUnfinished)
 	c.blockedBy = append(c.blockedBy, nullUUID(place.blockedBy))
 	c.told = append(c.told, j.AuditFull)
-	c.inLine = append(c.inLine, j.ByTenant)
+	c.inTenantQueue = append(c.inTenantQueue, j.ByTenant)
 	if place.order != 0 || len(place.after) > 0 || c.orderKeys != nil {
 		c.addPlace(j, place)
 	}
@@ -209,14 +209,14 @@ func (c *insertColumns) addPlace(j *sluice.Insert, place keyPlace) {
 
 // few reports whether enqueue_new.sql stores all that the jobs have. Jobs with places among others need a
 // transaction, and never use it.
-func (c *insertColumns) few() bool { return unlessZero(c.inLine) == nil }
+func (c *insertColumns) few() bool { return unlessZero(c.inTenantQueue) == nil }
 
 // fewArguments returns the arguments of enqueue_new.sql. Known are the queues that must be stored still.
 func (c *insertColumns) fewArguments(known []string) []any { return append(c.common(), known) }
 
 // arguments returns the arguments of enqueue.sql. Known are the queues that must be stored still.
 func (c *insertColumns) arguments(known []string) []any {
-	return append(c.common(), unlessZero(c.inLine), unlessZero(c.orderKeys), unlessZero(c.orderPlaces), unlessZero(c.after),
+	return append(c.common(), unlessZero(c.inTenantQueue), unlessZero(c.orderKeys), unlessZero(c.orderPlaces), unlessZero(c.after),
 		unlessZero(c.failures), known)
 }
 

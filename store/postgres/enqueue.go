@@ -74,7 +74,7 @@ func (s *Store) disturbMarks(jobs []sluice.Insert) {
 	for _, j := range jobs {
 		if !j.DueAt.IsZero() && j.DueAt.Before(edge) {
 			s.marks.disturb(j.Queue)
-			s.lineMarks.disturb(lineKey(j.Queue, j.Tenant))
+			s.tenantQueueMarks.disturb(tenantQueueKey(j.Queue, j.Tenant))
 		}
 	}
 }

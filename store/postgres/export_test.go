@@ -30,7 +30,7 @@ func (s *Store) Closed() bool { return s.closed.Load() }
 // ForgetMarks makes the next claims walk from the front. Tests that move everything stored into the
 // past call it: marks are positions in time.
 func (s *Store) ForgetMarks() {
-	for _, m := range []*marks{&s.marks, &s.lineMarks, &s.changeMarks, &s.staleMarks} {
+	for _, m := range []*marks{&s.marks, &s.tenantQueueMarks, &s.changeMarks, &s.staleMarks} {
 		m.mu.Lock()
 		m.queues = nil
 		m.mu.Unlock()

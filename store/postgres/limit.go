@@ -82,7 +82,7 @@ func (s *Store) claimLimited(ctx context.Context, request sluice.ClaimRequest) (
 	return out, limited, err
 }
 
-// advance moves the marks past the jobs claimed from a queue or its lines. Call it after the commit.
+// advance moves the marks past the jobs claimed from a queue or its tenant queues. Call it after the commit.
 func (s *Store) advance(g *gate, w walk, jobs []*sluice.Claim) {
 	if !g.byTenant {
 		w.advance(jobs)
@@ -93,7 +93,7 @@ func (s *Store) advance(g *gate, w walk, jobs []*sluice.Claim) {
 		w.passed(a.priority, a.place, g.now)
 	}
 	for _, j := range jobs {
-		s.lineMarks.advance(lineKey(w.queue, j.Tenant), j.Priority, place{j.DueAt, j.ID}, j.ClaimedAt)
+		s.tenantQueueMarks.advance(tenantQueueKey(w.queue, j.Tenant), j.Priority, place{j.DueAt, j.ID}, j.ClaimedAt)
 	}
 }
 
@@ -117,11 +117,11 @@ type gate struct {
 	engine      string // runs the queue's jobs
 	turns       turns
 	adopted     []adopted
-	more        bool      // more jobs wait to enter lines than one claim moves
+	more        bool      // more jobs wait to enter tenant queues than one claim moves
 	changesTo   time.Time // the last tenant change that was read
 }
 
-// adopted is a job that entered its tenant's line.
+// adopted is a job that entered its tenant queue.
 type adopted struct {
 	priority int
 	place    place
@@ -256,15 +256,15 @@ func (g *gate) nextDue(ctx context.Context, tx *pipeline, walk walk, unwalked bo
 	if err != nil || !g.byTenant {
 		return due, err
 	}
-	inLine, err := g.linesNext(ctx, tx, walk)
-	return sooner(due, inLine), err
+	inTenantQueue, err := g.tenantQueuesNext(ctx, tx, walk)
+	return sooner(due, inTenantQueue), err
 }
 
 // mustKeep reports whether the row must be written. Without a rate or turns, once a second is enough, because an
 // old transaction keeps each version of the row. The old contents stay true: later claims have later instants, and
 // the cursors of turns only move on.
 func (g *gate) mustKeep(before gate, claimed int) bool {
-	setBack := g.turns.wakesFrom.Before(before.turns.wakesFrom) // the clock was set back: lines sleep until earlier instants
+	setBack := g.turns.wakesFrom.Before(before.turns.wakesFrom) // the clock was set back: tenant queues sleep until earlier instants
 	if g.wasSet || g.turns.mark != before.turns.mark || g.turns.since != before.turns.since || setBack {
 		return true
 	}

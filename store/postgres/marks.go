@@ -20,7 +20,7 @@ const (
 	// cost of such a walk has passed since the last one. So these walks take at most a twentieth of the time, even
 	// if an old transaction keeps many dead index entries.
 	walkShare = 20
-	// maxMarked is how many queues or lines have marks. Without marks, a claim walks from the front, which is cheap
+	// maxMarked is how many queues or tenant queues have marks. Without marks, a claim walks from the front, which is cheap
 	// where few jobs were claimed.
 	maxMarked = 4096
 	// cheapWalk is the cost up to which a claim walks from the front at once after this process put a job behind

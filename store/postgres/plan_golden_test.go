@@ -21,8 +21,8 @@ const goldenServer = "15"
 // claimStatements are what a claim may run.
 var claimStatements = []string{
 	"look.sql", "claim.sql", "claim_together.sql", "next_due.sql", "in_flight.sql", "flow_lock.sql", "flow_add.sql", "flow_there.sql", "flow_take.sql",
-	"tenant_change_take.sql", "line_adopt.sql", "line_dissolve.sql", "line_due.sql", "line_wake.sql", "line_first.sql", "line_limits.sql",
-	"line_held.sql", "line_claim.sql", "line_look.sql", "line_keep.sql", "line_next.sql",
+	"tenant_change_take.sql", "tenant_queue_adopt.sql", "tenant_queue_dissolve.sql", "tenant_queue_due.sql", "tenant_queue_wake.sql", "tenant_queue_first.sql", "tenant_queue_limits.sql",
+	"tenant_queue_held.sql", "tenant_queue_claim.sql", "tenant_queue_look.sql", "tenant_queue_keep.sql", "tenant_queue_next.sql",
 }
 
 // planNode is a step of a plan as the server tells it.
@@ -76,7 +76,7 @@ func checkPlan(t *testing.T, n planNode) {
 }
 
 func isBacklog(table string) bool {
-	return table == "live" || table == "line" || table == "tenant_change"
+	return table == "live" || table == "tenant_queue" || table == "tenant_change"
 }
 
 func (n planNode) readsBacklog() bool {

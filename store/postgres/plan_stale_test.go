@@ -57,17 +57,17 @@ var staleStatistics = map[string]struct {
 	}},
 	"one tenant waited": {&migrated, []string{
 		`insert into sluice.job (id, queue, tenant, priority, payload) select md5(n::text)::uuid, 'q1', 't1', 5, '{}' from generate_series(1, 30000) n`,
-		`insert into sluice.live (id, queue, tenant, priority, due_at, in_line)
+		`insert into sluice.live (id, queue, tenant, priority, due_at, in_tenant_queue)
 			select md5(n::text)::uuid, 'q1', 't1', 5, now(), true from generate_series(1, 30000) n`,
 	}},
 	"all was claimed": {&migrated, []string{
-		`insert into sluice.live (id, queue, tenant, priority, due_at, in_line, state, claimed_at, lease_until)
+		`insert into sluice.live (id, queue, tenant, priority, due_at, in_tenant_queue, state, claimed_at, lease_until)
 			select md5(n::text)::uuid, 'q1', 't1', 5, now(), true, 'claimed', now(), now() from generate_series(1, 30000) n`,
 	}},
 }
 
 // growing are the tables whose rows are as many as the jobs, or the tenants.
-var growing = []string{"live", "job", "done", "audit", "attempt", "line", "tenant_change", "job_after", "job_key", "order_key", "orphan_run", "stat", "stat_part"}
+var growing = []string{"live", "job", "done", "audit", "attempt", "tenant_queue", "tenant_change", "job_after", "job_key", "order_key", "orphan_run", "stat", "stat_part"}
 
 // wholly are the statements that read all there is: they count, or are a page of it.
 var wholly = []string{"list_done.sql", "list_live.sql", "wave_places.sql", "wave_ranks.sql", "wave_tenants.sql", "wave_runs.sql", "mend_queues.sql"}

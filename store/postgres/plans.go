@@ -73,8 +73,8 @@ var perJob = setOf(
 	enqueueSQL, enqueueNewSQL, enqueueOneSQL, claimSQL, claimTogetherSQL, lookSQL, nextDueSQL, claimedBeforeSQL, renewSQL, checkpointSQL, intendSQL,
 	endSQL, backSQL, awaySQL, auditSettledSQL, unblockSQL, jobSQL, jobStatusSQL, depthSQL, beatAndCheckSQL, aliveSQL, notifySQL, notifyTakenSQL, tooNewSQL, crowdsSQL, queuesNamedSQL, queueMarksSQL,
 	flowLockSQL, flowAddSQL, flowTakeSQL, flowThereSQL, inFlightSQL, permitHeldSQL, permitPutSQL,
-	tenantChangeTakeSQL, lineAdoptSQL, lineDissolveSQL, lineDueSQL, lineWakeSQL, lineFirstSQL, lineLimitsSQL,
-	lineHeldSQL, lineClaimSQL, lineLookSQL, lineKeepSQL, lineNextSQL,
+	tenantChangeTakeSQL, tenantQueueAdoptSQL, tenantQueueDissolveSQL, tenantQueueDueSQL, tenantQueueWakeSQL, tenantQueueFirstSQL, tenantQueueLimitsSQL,
+	tenantQueueHeldSQL, tenantQueueClaimSQL, tenantQueueLookSQL, tenantQueueKeepSQL, tenantQueueNextSQL,
 )
 
 func setOf(texts ...string) map[string]bool {

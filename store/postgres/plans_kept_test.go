@@ -16,7 +16,7 @@ import (
 
 // readsWhole names a large table that a plan reads as a whole.
 func readsWhole(n planNode) string {
-	if n.Type == "Seq Scan" && slices.Contains([]string{"live", "job", "done", "line", "tenant_change", "job_after", "orphan_run"}, n.Relation) {
+	if n.Type == "Seq Scan" && slices.Contains([]string{"live", "job", "done", "tenant_queue", "tenant_change", "job_after", "orphan_run"}, n.Relation) {
 		return n.Relation
 	}
 	for _, below := range n.Plans {

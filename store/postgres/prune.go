@@ -26,7 +26,7 @@ type pruned struct {
 }
 
 // Prune deletes finished jobs after their retention, and keys whose window has passed. The last call of a pass
-// deletes idle lines.
+// deletes idle tenant queues.
 func (s *Store) Prune(ctx context.Context, after string, limit int) (sluice.Pruned, error) {
 	from, err := history.Parse(after)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Store) Prune(ctx context.Context, after string, limit int) (sluice.Prun
 		out.Next = done.last.String()
 		return out, nil
 	}
-	if err := s.pruneLines(ctx, limit); err != nil && ctx.Err() == nil {
+	if err := s.pruneTenantQueues(ctx, limit); err != nil && ctx.Err() == nil {
 		s.log.Tell(event.LinesNotForgotten, "", "error", err) // no reason to stop: the history is pruned
 	}
 	return out, nil

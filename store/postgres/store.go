@@ -64,9 +64,9 @@ type Store struct {
 	notifier *notifier
 	crowds   crowds
 	marks    marks
-	// marks of tenants' lines, and of tenant changes
-	lineMarks   marks
-	changeMarks marks
+	// marks of tenant queues, and of tenant changes
+	tenantQueueMarks marks
+	changeMarks      marks
 	// marks up to which upkeep has found no tenant change that claims left
 	staleMarks marks
 	limits     limits

@@ -22,8 +22,8 @@ var expiredSQL string
 //go:embed sql/mend_blocked.sql
 var mendBlockedSQL string
 
-//go:embed sql/mend_lines.sql
-var mendLinesSQL string
+//go:embed sql/mend_tenant_queues.sql
+var mendTenantQueuesSQL string
 
 //go:embed sql/mend_queues.sql
 var mendQueuesSQL string
@@ -127,7 +127,7 @@ func (s *Store) Expire(ctx context.Context, limit int, by string) (int, error) {
 }
 
 // Repair repairs states that no other method handles: jobs of queues without settings, and jobs whose blocker has
-// ended. Repair also deletes unused order keys, reads old tenant changes, wakes lines and deletes old holders.
+// ended. Repair also deletes unused order keys, reads old tenant changes, wakes tenant queues and deletes old holders.
 func (s *Store) Repair(ctx context.Context, by string) (int, error) {
 	freed, err := s.mendBlocked(ctx)
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *Store) Repair(ctx context.Context, by string) (int, error) {
 	if err := s.repairTenantChanges(ctx); err != nil {
 		return freed, err
 	}
-	if err := s.mendLines(ctx); err != nil {
+	if err := s.mendTenantQueues(ctx); err != nil {
 		return freed, err
 	}
 	var orphans []string
@@ -147,7 +147,7 @@ func (s *Store) Repair(ctx context.Context, by string) (int, error) {
 		if orphans, err = list(ctx, s.pool, pgx.RowTo[string], mendQueuesSQL); err != nil {
 			return err
 		}
-		if err := s.dissolveLines(ctx); err != nil {
+		if err := s.dissolveTenantQueues(ctx); err != nil {
 			return err
 		}
 		return exec(ctx, s.pool, forgetHoldersSQL)
@@ -169,9 +169,9 @@ func (s *Store) Repair(ctx context.Context, by string) (int, error) {
 	return freed + len(orphans), nil
 }
 
-// dissolveLines moves some jobs out of lines of queues that no longer use them. Claims do this, too, but only
+// dissolveTenantQueues moves some jobs out of tenant queues of queues that no longer use them. Claims do this, too, but only
 // claims that know of it or find no other job.
-func (s *Store) dissolveLines(ctx context.Context) error {
+func (s *Store) dissolveTenantQueues(ctx context.Context) error {
 	queues, err := listQueues(ctx, s.pool, sluice.QueueFilter{})
 	if err != nil {
 		return err
@@ -187,27 +187,27 @@ func (s *Store) dissolveLines(ctx context.Context) error {
 	return nil
 }
 
-// lineName identifies a line.
-type lineName struct{ queue, tenant string }
+// tenantQueueName identifies a tenant queue.
+type tenantQueueName struct{ queue, tenant string }
 
-// mendLines makes claims look at lines that sleep although jobs wait, one slice of the lines at a time.
-func (s *Store) mendLines(ctx context.Context) error {
+// mendTenantQueues makes claims look at tenant queues that sleep although jobs wait, one slice of the tenant queues at a time.
+func (s *Store) mendTenantQueues(ctx context.Context) error {
 	s.mending.Lock()
 	defer s.mending.Unlock()
-	var last []lineName
+	var last []tenantQueueName
 	looked := 0
-	err := s.call(ctx, "mend lines", func(ctx context.Context, _ bool) (err error) {
-		last, err = list(ctx, s.pool, func(row pgx.CollectableRow) (lineName, error) {
-			var n lineName
+	err := s.call(ctx, "mend tenant queues", func(ctx context.Context, _ bool) (err error) {
+		last, err = list(ctx, s.pool, func(row pgx.CollectableRow) (tenantQueueName, error) {
+			var n tenantQueueName
 			err := row.Scan(&n.queue, &n.tenant, &looked)
 			return n, err
-		}, mendLinesSQL, s.mendFrom.line.queue, s.mendFrom.line.tenant, maxMoved)
+		}, mendTenantQueuesSQL, s.mendFrom.line.queue, s.mendFrom.line.tenant, maxMoved)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if s.mendFrom.line = (lineName{}); looked == maxMoved {
+	if s.mendFrom.line = (tenantQueueName{}); looked == maxMoved {
 		s.mendFrom.line = last[0]
 	}
 	return nil

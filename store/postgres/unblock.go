@@ -158,8 +158,8 @@ func unblockIn(ctx context.Context, tx rowsQuerier, ended []sluice.ID) error {
 type mendPlaces struct {
 	blocker sluice.ID
 	key     queueKey
-	line    lineName // line in which jobs wait
-	idle    lineName // line that may be idle
+	line    tenantQueueName // tenant queue in which jobs wait
+	idle    tenantQueueName // tenant queue that may be idle
 }
 
 // mendBlocked finds jobs whose blocker has ended in one slice of the blocked jobs, and evaluates them again.

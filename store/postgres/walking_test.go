@@ -60,6 +60,6 @@ func TestKeptPlansOutliveChangesOfTables(t *testing.T) {
 			t.Errorf("claimed jobs of %d tenants, want 2", n)
 		}
 		run(t, store, "alter table sluice.live add column if not exists extra integer")
-		run(t, store, "drop index if exists sluice.live_line_due")
+		run(t, store, "drop index if exists sluice.live_tenant_queue_due")
 	}
 }

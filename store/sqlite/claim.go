@@ -119,9 +119,9 @@ type gate struct {
 	byTenant          bool
 	steady            int64 // time by the steady clock, which counts for leases and the rate's window
 	mark              flow.Mark
-	inLine            bool // jobs wait in lines, by tenant
+	inTenantQueue     bool // jobs wait in tenant queues
 	engine            string
-	moreToMove        bool // more jobs wait to be moved into or out of lines than one claim moves
+	moreToMove        bool // more jobs wait to be moved into or out of tenant queues than one claim moves
 }
 
 func gateOf(tx runner, queue string) (gate, error) {
@@ -133,7 +133,7 @@ func gateOf(tx runner, queue string) (gate, error) {
 		var filledAt *int64
 		err := rows.Scan(&g.paused, &g.auditFull, &g.awaited, &rate, &ratePer, &g.settings.Burst, &g.settings.Concurrency, &tokens, &filledAt,
 			&g.settings.Fair, &g.settings.TenantConcurrency, &tenantRate, &tenantRatePer, &g.settings.TenantBurst, &g.byTenant,
-			&g.mark.Turn, &g.mark.Tenant, &g.inLine, &g.engine)
+			&g.mark.Turn, &g.mark.Tenant, &g.inTenantQueue, &g.engine)
 		g.settings.Rate, g.settings.TenantRate = sluice.StoredRate(rate, ratePer), sluice.StoredRate(tenantRate, tenantRatePer)
 		g.bucket = flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}
 		return g, err
@@ -194,7 +194,7 @@ func claim(tx runner, request sluice.ClaimRequest, steady int64) (taking, error)
 		return out, err
 	}
 	if queue.byTenant && !out.answer.Limited && len(out.seqs) < request.Limit {
-		if out.answer.NextDue, out.answer.Full, err = queue.linesNext(tx, request.Queue, at+request.ClaimAhead.Microseconds()); err != nil {
+		if out.answer.NextDue, out.answer.Full, err = queue.tenantQueuesNext(tx, request.Queue, at+request.ClaimAhead.Microseconds()); err != nil {
 			return out, err
 		}
 	}
@@ -215,7 +215,7 @@ func claimTogether(tx runner, request sluice.ClaimRequest, steady int64) (taking
 		if err != nil {
 			return out, err
 		}
-		if queue.paused || queue.engine != "" || queue.byTenant || queue.inLine || flow.Limited(queue.settings) {
+		if queue.paused || queue.engine != "" || queue.byTenant || queue.inTenantQueue || flow.Limited(queue.settings) {
 			continue
 		}
 		queue.steady = steady
@@ -236,8 +236,8 @@ func (g *gate) take(tx runner, request sluice.ClaimRequest, limit int, at int64)
 	if g.byTenant {
 		return g.serve(tx, request, limit, at)
 	}
-	if g.inLine {
-		moved, err := affected(tx.exec(lineDissolveSQL, request.Queue, maxMoved))
+	if g.inTenantQueue {
+		moved, err := affected(tx.exec(tenantQueueDissolveSQL, request.Queue, maxMoved))
 		if err != nil {
 			return nil, err
 		}
@@ -315,7 +315,7 @@ func claims(tx runner, request sluice.ClaimRequest, seqs []int64) ([]*sluice.Cla
 // nextDue returns how long until a job of a queue is due, minus the lead. Negative: no job waits.
 func (g *gate) nextDue(tx runner, request sluice.ClaimRequest, at int64) (time.Duration, error) {
 	if g.byTenant {
-		wait, _, err := g.linesNext(tx, request.Queue, at+request.ClaimAhead.Microseconds())
+		wait, _, err := g.tenantQueuesNext(tx, request.Queue, at+request.ClaimAhead.Microseconds())
 		return wait, err
 	}
 	if g.moreToMove {

@@ -68,7 +68,7 @@ func enqueue(tx runner, jobs []sluice.Insert, again bool) (receipts []sluice.Rec
 	receipts = make([]sluice.Receipt, len(jobs))
 	queues := make(map[string]bool)
 	at := now()
-	plain := make(map[bool][]int64) // by whether they wait in a line by tenant
+	plain := make(map[bool][]int64) // by whether they wait in a tenant queue
 	placed := places{awaited: make(map[string]bool)}
 	twins, refused := make(map[sluice.ID]sluice.ID), make(map[int]error)
 	for i := range jobs {
@@ -111,8 +111,8 @@ func enqueue(tx runner, jobs []sluice.Insert, again bool) (receipts []sluice.Rec
 
 // putPlain inserts the live rows of plain jobs.
 func putPlain(tx runner, plain map[bool][]int64, at int64) error {
-	for inLine, seqs := range plain {
-		if _, err := tx.exec(enqueuePlainSQL, seqList(seqs), at, inLine); err != nil {
+	for inTenantQueue, seqs := range plain {
+		if _, err := tx.exec(enqueuePlainSQL, seqList(seqs), at, inTenantQueue); err != nil {
 			return err
 		}
 	}

@@ -68,7 +68,7 @@ func (s *Store) EffectiveLimits(ctx context.Context, queue sluice.Queue, tenants
 	return terms, err
 }
 
-// SaveTenantLimits stores limits and their audit entry. Triggers wake the lines of the tenants.
+// SaveTenantLimits stores limits and their audit entry. Triggers wake the tenant queues.
 func (s *Store) SaveTenantLimits(ctx context.Context, limits tenancy.Limits, act sluice.Act) (tenancy.Limits, error) {
 	return save(ctx, s, "save limits", saving.Limits, limits, act, home[tenancy.Limits]{
 		stored: func(tx runner) ([]tenancy.Limits, error) {

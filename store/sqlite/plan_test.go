@@ -19,8 +19,8 @@ var update = flag.Bool("update", false, "write the plans that are kept")
 
 // claimStatements are what a claim may run, and what looks at a queue as often.
 var claimStatements = []string{
-	"gate", "claim_find", "claim", "claimed", "claimed_before", "next_due", "in_flight", "flow_take", "line_adopt", "line_dissolve",
-	"line_wake", "line_first", "line_limits", "line_held", "line_find", "line_due", "line_keep", "line_mark", "line_next",
+	"gate", "claim_find", "claim", "claimed", "claimed_before", "next_due", "in_flight", "flow_take", "tenant_queue_adopt", "tenant_queue_dissolve",
+	"tenant_queue_wake", "tenant_queue_first", "tenant_queue_limits", "tenant_queue_held", "tenant_queue_find", "tenant_queue_due", "tenant_queue_keep", "tenant_queue_mark", "tenant_queue_next",
 	"depth", "outlook", "holding", "late", "intend", "dispatches", "dispatches_overdue", "dispatches_of", "orphan_run_list",
 }
 
@@ -32,7 +32,7 @@ var listStatements = []string{"list_tenant", "list_key", "list_floor"}
 
 // sorted statements sort what is in flight, up to a limit, or the limits of the tenants that a claim serves: never
 // a backlog.
-var sorted = []string{"claimed_before", "line_limits", "holding", "late", "dispatches_overdue", "dispatches_of"}
+var sorted = []string{"claimed_before", "tenant_queue_limits", "holding", "late", "dispatches_overdue", "dispatches_of"}
 
 // wholeScan is how a plan tells that it reads the whole of a table or index.
 var wholeScan = regexp.MustCompile(`SCAN (sluice_\w+|[lw])\b`)

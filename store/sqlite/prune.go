@@ -48,7 +48,7 @@ type oldLife struct {
 }
 
 // Prune deletes finished jobs after their retention, and keys whose window has passed. The last
-// call of a pass deletes idle lines. Prune finds the jobs beside the writer.
+// call of a pass deletes idle tenant queues. Prune finds the jobs beside the writer.
 func (s *Store) Prune(ctx context.Context, after string, limit int) (sluice.Pruned, error) {
 	from, err := history.Parse(after)
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *Store) Prune(ctx context.Context, after string, limit int) (sluice.Prun
 		out.Next = last.String()
 		return out, nil
 	}
-	return out, s.pruneLines(ctx, limit)
+	return out, s.pruneTenantQueues(ctx, limit)
 }
 
 // findOld goes from class to class, and reads the jobs of each whose retention is over.

@@ -26,8 +26,8 @@ var queueDeleteQueueSQL string
 //go:embed sql/queue_delete_tenant_limit.sql
 var queueDeleteTenantLimitSQL string
 
-//go:embed sql/queue_delete_line.sql
-var queueDeleteLineSQL string
+//go:embed sql/queue_delete_tenant_queue.sql
+var queueDeleteTenantQueueSQL string
 
 //go:embed sql/queue_delete_flow.sql
 var queueDeleteFlowSQL string
@@ -84,7 +84,7 @@ func (s *Store) DeleteQueue(ctx context.Context, name string, act sluice.Act) er
 		if holds.Finished = finished; !holds.Empty() {
 			return &sluice.QueueNotEmptyError{Queue: name, Holds: holds}
 		}
-		for _, text := range []string{queueDeleteQueueSQL, queueDeleteTenantLimitSQL, queueDeleteLineSQL, queueDeleteFlowSQL, queueDeletePermitSQL, queueDeleteStartedSQL, queueDeleteWaveSQL, queueDeleteWaveCountSQL, queueDeleteAlertRuleSQL, queueDeleteAlertSQL, queueDeleteAlertSilenceSQL} {
+		for _, text := range []string{queueDeleteQueueSQL, queueDeleteTenantLimitSQL, queueDeleteTenantQueueSQL, queueDeleteFlowSQL, queueDeletePermitSQL, queueDeleteStartedSQL, queueDeleteWaveSQL, queueDeleteWaveCountSQL, queueDeleteAlertRuleSQL, queueDeleteAlertSQL, queueDeleteAlertSilenceSQL} {
 			if _, err := tx.exec(text, name); err != nil {
 				return err
 			}

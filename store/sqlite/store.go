@@ -75,8 +75,8 @@ type Store struct {
 	diskOf      func(folder string) (diskState, error)
 
 	pruning   sync.Mutex
-	pruneFrom lineName     // the line after which upkeep continues to look for idle lines
-	mendFrom  atomic.Int64 // the number after which upkeep continues to look for jobs whose blocker has ended
+	pruneFrom tenantQueueName // the tenant queue after which upkeep continues to look for idle tenant queues
+	mendFrom  atomic.Int64    // the number after which upkeep continues to look for jobs whose blocker has ended
 }
 
 var _ sluice.Store = (*Store)(nil)

@@ -19,7 +19,7 @@ import (
 var timeColumns = map[string][]string{
 	"job": {"created_at", "expires_at"}, "live": {"due_at", "expires_at", "claimed_at", "dispatched_at", "lease_until"},
 	"done": {"due_at", "claimed_at", "dispatched_at", "finished_at", "requeued_at"}, "attempt": {"claimed_at", "failed_at"},
-	"job_key": {"until"}, "flow": {"filled_at"}, "permit": {"claimed_at", "look_at"}, "started": {"at"}, "line": {"wake_at", "filled_at"}, "tenant_limit": {"until", "paused_until"},
+	"job_key": {"until"}, "flow": {"filled_at"}, "permit": {"claimed_at", "look_at"}, "started": {"at"}, "tenant_queue": {"wake_at", "filled_at"}, "tenant_limit": {"until", "paused_until"},
 	"holder": {"started", "seen"}, "lead": {"since", "until"}, "wave_count": {"counted_at"}, "orphan_run": {"cancelled_at", "claimed_at"},
 	"stat": {"at"}, "stat_part": {"at"}, "stat_holder": {"at"},
 	"alert_silence": {"created_at", "until"}, "alert_receiver": {"seen"},
@@ -73,7 +73,7 @@ func transact(db *sql.DB, do func(tx *sql.Tx) error) error {
 	return tx.Commit()
 }
 
-// withoutTriggers lets time pass without anything being woken by it: lines must wake by themselves.
+// withoutTriggers lets time pass without anything being woken by it: tenant queues must wake by themselves.
 func withoutTriggers(tx sqlite.Tx, do func() error) error {
 	rows, err := tx.QueryContext(context.Background(), "select name, sql from sqlite_master where type = 'trigger' and tbl_name in ('sluice_live', 'sluice_tenant_limit')")
 	if err != nil {

@@ -256,7 +256,7 @@ create table sluice.live (
     ref           text,
     error         text,
     checkpoint    bytea,
-    in_line       boolean     not null default false,
+    in_tenant_queue       boolean     not null default false,
     order_key     text,
     order_place   bigint,
     engine        text,
@@ -283,7 +283,7 @@ comment on column sluice.live.lease_until is 'when the present lease ends unless
 comment on column sluice.live.ref is 'the name of the engine''s run; null: none is intended or open';
 comment on column sluice.live.error is 'the text of the last failure; null: none';
 comment on column sluice.live.checkpoint is 'progress that the handler saved, as JSON text; null: none';
-comment on column sluice.live.in_line is 'the job waits in its tenant''s queue (table line)';
+comment on column sluice.live.in_tenant_queue is 'the job waits in its tenant''s queue (table tenant queue)';
 comment on column sluice.live.order_key is 'the job''s order key; null: none';
 comment on column sluice.live.order_place is 'the job''s place in the order of enqueues';
 comment on column sluice.live.engine is 'the place of the run that is intended or open, by engine; null: none';
@@ -296,12 +296,12 @@ create index live_claimed on sluice.live (queue, claimed_at) where state = 'clai
 create index live_away on sluice.live (queue, state, claimed_at) where state in ('dispatched', 'uncertain');
 -- Claims walk this index from the front, one priority after the other.
 create index live_claim on sluice.live (queue, priority, due_at, id)
-    where state = 'queued' and blocked_by is null and not in_line;
+    where state = 'queued' and blocked_by is null and not in_tenant_queue;
 -- Claims of a tenant queue walk this index.
-create index live_line on sluice.live (queue, tenant, priority, due_at, id)
-    where state = 'queued' and blocked_by is null and in_line;
+create index live_tenant_queue on sluice.live (queue, tenant, priority, due_at, id)
+    where state = 'queued' and blocked_by is null and in_tenant_queue;
 -- The first due time of jobs in tenant queues.
-create index live_line_due on sluice.live (queue, due_at) where state = 'queued' and blocked_by is null and in_line;
+create index live_tenant_queue_due on sluice.live (queue, due_at) where state = 'queued' and blocked_by is null and in_tenant_queue;
 -- Claims count a tenant's jobs in flight by it.
 create index live_held on sluice.live (queue, tenant, claimed_at)
     where state in ('claimed', 'dispatched') and tenant <> '';
@@ -449,7 +449,7 @@ comment on column sluice.flow.turns_since is 'since when the queue serves its te
 comment on column sluice.flow.permits_from is 'no permit belongs to a claim before this instant; null: unknown';
 comment on column sluice.flow.clock_ahead_us is 'µs by which processes found the server''s clock set forward';
 
-create table sluice.line (
+create table sluice.tenant_queue (
     queue        text             not null,
     tenant       text             not null,
     version      bigint           not null,
@@ -462,23 +462,23 @@ create table sluice.line (
     filled_at    timestamptz,
     counted_from timestamptz
 );
-comment on table sluice.line is 'Tenant queues. Claims alone write them, under the lock of the flow. Of a tenant, the row with the highest version counts.';
-comment on column sluice.line.queue is 'the name of the queue';
-comment on column sluice.line.tenant is 'the tenant';
-comment on column sluice.line.version is 'counts the versions of the row';
-comment on column sluice.line.turn is 'the position in the order of service, in jobs by weight';
-comment on column sluice.line.jobs is 'bits 1 to 10: the priorities of which jobs may wait';
-comment on column sluice.line.active is 'jobs may be claimable; false: the tenant queue sleeps';
-comment on column sluice.line.at_limit is 'it sleeps until a job of the tenant ends';
-comment on column sluice.line.wake_at is 'when it wakes; null: no instant is set';
-comment on column sluice.line.tokens is 'tokens in the bucket of the tenant''s rate, in jobs';
-comment on column sluice.line.filled_at is 'when a claim last filled the bucket; null: never';
-comment on column sluice.line.counted_from is 'no job in flight of the tenant was claimed before this instant; null: unknown';
+comment on table sluice.tenant_queue is 'Tenant queues. Claims alone write them, under the lock of the flow. Of a tenant, the row with the highest version counts.';
+comment on column sluice.tenant_queue.queue is 'the name of the queue';
+comment on column sluice.tenant_queue.tenant is 'the tenant';
+comment on column sluice.tenant_queue.version is 'counts the versions of the row';
+comment on column sluice.tenant_queue.turn is 'the position in the order of service, in jobs by weight';
+comment on column sluice.tenant_queue.jobs is 'bits 1 to 10: the priorities of which jobs may wait';
+comment on column sluice.tenant_queue.active is 'jobs may be claimable; false: the tenant queue sleeps';
+comment on column sluice.tenant_queue.at_limit is 'it sleeps until a job of the tenant ends';
+comment on column sluice.tenant_queue.wake_at is 'when it wakes; null: no instant is set';
+comment on column sluice.tenant_queue.tokens is 'tokens in the bucket of the tenant''s rate, in jobs';
+comment on column sluice.tenant_queue.filled_at is 'when a claim last filled the bucket; null: never';
+comment on column sluice.tenant_queue.counted_from is 'no job in flight of the tenant was claimed before this instant; null: unknown';
 -- It is not unique: a unique index would be walked through every version of a row that an old transaction keeps.
-create index line_tenant on sluice.line (queue, tenant, version desc);
+create index tenant_queue_tenant on sluice.tenant_queue (queue, tenant, version desc);
 -- Claims serve active tenant queues in this order. Collation "C" compares names as Go does.
-create index line_turn on sluice.line (queue, turn, tenant collate "C") where active;
-create index line_wake on sluice.line (queue, wake_at) where not active and wake_at is not null;
+create index tenant_queue_turn on sluice.tenant_queue (queue, turn, tenant collate "C") where active;
+create index tenant_queue_wake on sluice.tenant_queue (queue, wake_at) where not active and wake_at is not null;
 
 create table sluice.tenant_change (
     queue  text        not null,
@@ -997,7 +997,7 @@ begin
         of_queue := case when tg_op = 'DELETE' then old.queue else new.queue end;
         of_tenant := case when tg_op = 'DELETE' then old.tenant else new.tenant end;
     end if;
-    if of_tenant <> '' then -- not by its lines: a claim may be making one in this moment, which cannot be seen yet
+    if of_tenant <> '' then -- not by its tenant queues: a claim may be making one in this moment, which cannot be seen yet
         insert into sluice.tenant_change (queue, tenant, jobs, terms)
         select f.queue, of_tenant, 0, true
         from sluice.flow f
@@ -1006,7 +1006,7 @@ begin
     end if;
     insert into sluice.tenant_change (queue, tenant, jobs, terms)
     select l.queue, l.tenant, 0, true
-    from sluice.line l
+    from sluice.tenant_queue l
     where of_queue = '' or l.queue = of_queue;
     return null;
 end

@@ -3,7 +3,7 @@
 -- $6 text[] refs   $7 text[] errors   $8 text[] reasons   $9 text[] by whom
 -- $10 boolean whether the audit tells of it in every queue
 with held as materialized (
-    select l.id, l.queue, l.tenant, l.in_line, l.state, l.generation, l.holder, g.ref, g.error, g.reason, g.actor
+    select l.id, l.queue, l.tenant, l.in_tenant_queue, l.state, l.generation, l.holder, g.ref, g.error, g.reason, g.actor
     from unnest($1::uuid[], $2::uuid[], $6::text[], $7::text[], $8::text[], $9::text[]) as g(id, token, ref, error, reason, actor)
     join sluice.live l on l.id = g.id
     where l.id = any ($1::uuid[]) and l.token = g.token and coalesce(l.state = any ($3::text[]), false)
@@ -17,7 +17,7 @@ with held as materialized (
     where l.id = h.id and l.id = any ($1::uuid[])
 ), tenant_changed as (
     insert into sluice.tenant_change (queue, tenant, jobs, room)
-    select distinct queue, tenant, 0, true from held where $5::text = 'uncertain' and in_line and state in ('claimed', 'dispatched')
+    select distinct queue, tenant, 0, true from held where $5::text = 'uncertain' and in_tenant_queue and state in ('claimed', 'dispatched')
 ), told as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason)
     select coalesce(h.actor, h.holder, ''), 'job', h.queue, $4::text, h.id, h.generation, h.state, $5::text, coalesce(h.reason, '')

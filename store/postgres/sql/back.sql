@@ -1,11 +1,11 @@
 -- Hands jobs back to their queue: retry, release and recover. The token stays on the row, so that the
--- same settlement sent again is known for what it is. A claim puts them in line again when they are due.
+-- same settlement sent again is known for what it is. A claim puts them into tenant queues again when they are due.
 -- $1 uuid[] ids, sorted   $2 uuid[] tokens   $3 text[] states the event may leave   $4 text event
 -- $5 interval[] delays (null: due_at stays)   $6 text[] errors   $7 text[] stacks   $8 text[] reasons   $9 text[] by whom
 -- $10 text what it counts: attempt, release or recovery   $11 boolean only where the lease ran out and no run is intended
 -- $12 boolean whether the audit tells of it in every queue
 with held as materialized (
-    select l.id, l.queue, l.tenant, l.in_line, l.state, l.generation, l.attempts, l.holder, l.claimed_at, g.delay, g.error, g.stack, g.reason, g.actor
+    select l.id, l.queue, l.tenant, l.in_tenant_queue, l.state, l.generation, l.attempts, l.holder, l.claimed_at, g.delay, g.error, g.stack, g.reason, g.actor
     from unnest($1::uuid[], $2::uuid[], $5::interval[], $6::text[], $7::text[], $8::text[], $9::text[])
         as g(id, token, delay, error, stack, reason, actor)
     join sluice.live l on l.id = g.id
@@ -14,7 +14,7 @@ with held as materialized (
     for update of l
 ), back as (
     update sluice.live l
-    set state = 'queued', in_line = false, holder = null, ref = null, engine = null, claimed_at = null, dispatched_at = null, lease_until = null,
+    set state = 'queued', in_tenant_queue = false, holder = null, ref = null, engine = null, claimed_at = null, dispatched_at = null, lease_until = null,
         attempts = l.attempts + ($10::text = 'attempt')::integer,
         releases = l.releases + ($10::text = 'release')::integer,
         recoveries = l.recoveries + ($10::text = 'recovery')::integer,
@@ -24,7 +24,7 @@ with held as materialized (
     where l.id = h.id and l.id = any ($1::uuid[])
 ), tenant_changed as (
     insert into sluice.tenant_change (queue, tenant, jobs, room)
-    select distinct queue, tenant, 0, true from held where in_line and state in ('claimed', 'dispatched')
+    select distinct queue, tenant, 0, true from held where in_tenant_queue and state in ('claimed', 'dispatched')
 ), noted as (
     insert into sluice.attempt (job_id, generation, attempt, claimed_at, holder, error, stack)
     select id, generation, attempts + 1, claimed_at, holder, coalesce(error, ''), stack

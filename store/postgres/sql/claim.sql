@@ -18,7 +18,7 @@ with claimed as (
         cross join lateral (
             select w.ctid as place
             from sluice.live w
-            where w.queue = $1::text and w.priority = mark.priority and w.state = 'queued' and w.blocked_by is null and not w.in_line
+            where w.queue = $1::text and w.priority = mark.priority and w.state = 'queued' and w.blocked_by is null and not w.in_tenant_queue
               and (w.due_at, w.id) > (mark.due_at, mark.id) and w.due_at <= now() + $11::interval
               and (w.expires_at is null or w.expires_at > greatest(now(), w.due_at))
             order by w.due_at, w.id

@@ -23,7 +23,7 @@ with claimed as (
             cross join lateral (
                 select w.ctid as place
                 from sluice.live w
-                where w.queue = asked.queue and w.priority = ($9::smallint[])[p.n] and w.state = 'queued' and w.blocked_by is null and not w.in_line
+                where w.queue = asked.queue and w.priority = ($9::smallint[])[p.n] and w.state = 'queued' and w.blocked_by is null and not w.in_tenant_queue
                   and (w.due_at, w.id) > (($4::timestamptz[])[p.n], ($5::uuid[])[p.n])
                   and w.due_at <= now()
                   and (w.expires_at is null or w.expires_at > greatest(now(), w.due_at))

@@ -4,7 +4,7 @@
 -- $5 text[] keys ('': none)   $6 bytea the payloads, one after the other   $7 text[] labels as JSON ('': none)   $8 smallint[] max_attempts (0: the queue's)
 -- $9 timestamptz[] due_at (null: now)   $10 interval[] delays   $11 timestamptz[] expires_at
 -- $12 boolean[] keyed   $13 uuid[] blocked_by   $14 boolean[] whether the audit tells of it
--- $15 integer[] where each payload begins, from 1   $16 integer[] its length   $17 boolean[] whether it stands in line
+-- $15 integer[] where each payload begins, from 1   $16 integer[] its length   $17 boolean[] whether it waits in its tenant queue
 -- $18 text[] order keys ('': none)   $19 bigint[] places   $20 text[] after, each as an array's text ('': none)   $21 text[] after_failure ('': none)
 -- $22 text[] the queues that were stored when their settings were read (null: none); if one is gone, nothing is stored, and
 -- a null is returned
@@ -13,7 +13,7 @@ with given as (
     from unnest($1::uuid[], $2::text[], $3::text[], $4::smallint[], $5::text[], $7::text[], $8::smallint[], $9::timestamptz[],
                 $10::interval[], $11::timestamptz[], $12::boolean[], $13::uuid[], $14::boolean[], $15::integer[], $16::integer[], $17::boolean[],
                 $18::text[], $19::bigint[], $20::text[], $21::text[])
-        as g(id, queue, tenant, priority, key, labels, max_attempts, due_at, delay, expires_at, keyed, blocked_by, told, begins, length, in_line,
+        as g(id, queue, tenant, priority, key, labels, max_attempts, due_at, delay, expires_at, keyed, blocked_by, told, begins, length, in_tenant_queue,
              order_key, order_place, after, after_failure)
     where (select count(*) from sluice.queue q where q.name = any ($22::text[])) = coalesce(cardinality($22::text[]), 0)
 ), stored as (
@@ -24,9 +24,9 @@ with given as (
     on conflict (id) do nothing
     returning id
 ), waiting as (
-    insert into sluice.live (id, queue, tenant, priority, due_at, expires_at, keyed, blocked_by, in_line, order_key, order_place)
+    insert into sluice.live (id, queue, tenant, priority, due_at, expires_at, keyed, blocked_by, in_tenant_queue, order_key, order_place)
     select g.id, g.queue, coalesce(g.tenant, ''), g.priority, coalesce(g.due_at, now() + coalesce(g.delay, '0')), g.expires_at,
-           coalesce(g.keyed, false), g.blocked_by, coalesce(g.in_line, false) and g.blocked_by is null,
+           coalesce(g.keyed, false), g.blocked_by, coalesce(g.in_tenant_queue, false) and g.blocked_by is null,
            nullif(g.order_key, ''), nullif(g.order_place, 0)
     from given g join stored s on s.id = g.id
 ), tenant_changed as (
@@ -34,7 +34,7 @@ with given as (
     select g.queue, coalesce(g.tenant, ''), bit_or(1 << g.priority),
            min(coalesce(g.due_at, now() + coalesce(g.delay, '0')))
     from given g join stored s on s.id = g.id
-    where g.in_line and g.blocked_by is null
+    where g.in_tenant_queue and g.blocked_by is null
     group by 1, 2
 ), told as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, to_state)

@@ -1,4 +1,4 @@
--- Stores one new job that says nothing of keys, of places among others and of lines, and of which the audit does not tell: for
+-- Stores one new job that says nothing of keys, of places among others and of tenant queues, and of which the audit does not tell: for
 -- a job alone it costs half of what enqueue does. If its id is taken, nothing is stored, and the id is returned. The only
 -- index that it walks is a key, so that no settings go before it.
 -- $1 uuid id   $2 text queue   $3 text tenant   $4 smallint priority   $5 bytea payload   $6 text labels as JSON (null: none)

@@ -10,7 +10,7 @@ cross join lateral (
         select (
             select w.due_at
             from sluice.live w
-            where w.queue = asked.name and w.priority = p.priority and w.state = 'queued' and w.blocked_by is null and not w.in_line
+            where w.queue = asked.name and w.priority = p.priority and w.state = 'queued' and w.blocked_by is null and not w.in_tenant_queue
               and (w.due_at, w.id) > (($2::timestamptz[])[asked.place * 10 - 10 + p.priority], ($3::uuid[])[asked.place * 10 - 10 + p.priority])
               and (w.expires_at is null or w.expires_at > greatest(now(), w.due_at))
             order by w.due_at, w.id
@@ -21,7 +21,7 @@ cross join lateral (
         select (
             select w.due_at
             from sluice.live w
-            where w.queue = asked.name and w.state = 'queued' and w.blocked_by is null and w.in_line
+            where w.queue = asked.name and w.state = 'queued' and w.blocked_by is null and w.in_tenant_queue
             order by w.due_at
             limit 1
         )

@@ -1,21 +1,21 @@
 -- Queues in which jobs wait or are claimed and that have no settings. Hops along the indexes of waiting jobs from queue
 -- to queue.
 with recursive hop as (
-    (select queue from sluice.live where state = 'queued' and blocked_by is null and not in_line order by queue limit 1)
+    (select queue from sluice.live where state = 'queued' and blocked_by is null and not in_tenant_queue order by queue limit 1)
     union all
     select (select l.queue from sluice.live l
-            where l.state = 'queued' and l.blocked_by is null and not l.in_line and l.queue > hop.queue order by l.queue limit 1)
+            where l.state = 'queued' and l.blocked_by is null and not l.in_tenant_queue and l.queue > hop.queue order by l.queue limit 1)
     from hop where hop.queue is not null
-), hop_in_line as (
-    (select queue from sluice.live where state = 'queued' and blocked_by is null and in_line order by queue limit 1)
+), hop_in_tenant_queue as (
+    (select queue from sluice.live where state = 'queued' and blocked_by is null and in_tenant_queue order by queue limit 1)
     union all
     select (select l.queue from sluice.live l
-            where l.state = 'queued' and l.blocked_by is null and l.in_line and l.queue > hop_in_line.queue order by l.queue limit 1)
-    from hop_in_line where hop_in_line.queue is not null
+            where l.state = 'queued' and l.blocked_by is null and l.in_tenant_queue and l.queue > hop_in_tenant_queue.queue order by l.queue limit 1)
+    from hop_in_tenant_queue where hop_in_tenant_queue.queue is not null
 ), used as (
     select queue from hop where queue is not null
     union
-    select queue from hop_in_line where queue is not null
+    select queue from hop_in_tenant_queue where queue is not null
     union
     select queue from sluice.live where state = 'claimed'
 )

@@ -1,4 +1,4 @@
--- Forgets runs of ended jobs, which have ended too, and tells the lines of their tenants that there is room.
+-- Forgets runs of ended jobs, which have ended too, and tells the tenant queues that there is room.
 -- $1 uuid[] jobs   $2 text[] refs
 with gone as (
     delete from sluice.orphan_run s

@@ -6,10 +6,10 @@ with gone as (
     delete from sluice.live l
     where l.id = any ($1::uuid[]) and l.state in ('claimed', 'dispatched') and ($2::uuid is null or l.token = $2::uuid)
       and not exists (select from sluice.job j where j.id = l.id)
-    returning l.id, l.queue, l.tenant, l.generation, l.state, l.engine, l.ref, l.claimed_at, l.in_line
+    returning l.id, l.queue, l.tenant, l.generation, l.state, l.engine, l.ref, l.claimed_at, l.in_tenant_queue
 ), tenant_changed as (
     insert into sluice.tenant_change (queue, tenant, jobs, room)
-    select distinct queue, tenant, 0, true from gone where in_line
+    select distinct queue, tenant, 0, true from gone where in_tenant_queue
 ), strayed as (
     insert into sluice.orphan_run (job_id, queue, tenant, generation, engine, ref, claimed_at, started)
     select id, queue, tenant, generation, engine, ref, claimed_at, state = 'dispatched'

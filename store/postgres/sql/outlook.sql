@@ -1,4 +1,4 @@
--- What is known of a job's turn: what is due before it, in its queue or in its tenant's line, what is in flight, and
+-- What is known of a job's turn: what is due before it, in its queue or in its tenant queue, what is in flight, and
 -- what the queue's rate and the tenant's have left. Each count is a walk along an index and stops at the limit.
 -- $1 uuid id   $2 integer limit
 select now(),
@@ -6,20 +6,20 @@ select now(),
         (select count(*)
          from (values (1), (2), (3), (4), (5), (6), (7), (8), (9)) as p(priority)
          cross join lateral (select from sluice.live w where w.queue = l.queue and w.tenant = l.tenant and w.priority = p.priority
-             and w.state = 'queued' and w.blocked_by is null and w.in_line and w.due_at <= now()
+             and w.state = 'queued' and w.blocked_by is null and w.in_tenant_queue and w.due_at <= now()
              order by w.due_at, w.id limit $2::integer) earlier
          where p.priority < l.priority)
         + (select count(*) from (select from sluice.live w where w.queue = l.queue and w.tenant = l.tenant and w.priority = l.priority
-             and w.state = 'queued' and w.blocked_by is null and w.in_line and w.due_at <= now()
+             and w.state = 'queued' and w.blocked_by is null and w.in_tenant_queue and w.due_at <= now()
              and (w.due_at, w.id) < (l.due_at, l.id) order by w.due_at, w.id limit $2::integer) same)
     else
         (select count(*)
          from (values (1), (2), (3), (4), (5), (6), (7), (8), (9)) as p(priority)
          cross join lateral (select from sluice.live w where w.queue = l.queue and w.priority = p.priority and w.state = 'queued'
-             and w.blocked_by is null and not w.in_line and w.due_at <= now() limit $2::integer) earlier
+             and w.blocked_by is null and not w.in_tenant_queue and w.due_at <= now() limit $2::integer) earlier
          where p.priority < l.priority)
         + (select count(*) from (select from sluice.live w where w.queue = l.queue and w.priority = l.priority and w.state = 'queued'
-             and w.blocked_by is null and not w.in_line and w.due_at <= now() and (w.due_at, w.id) < (l.due_at, l.id) limit $2::integer) same)
+             and w.blocked_by is null and not w.in_tenant_queue and w.due_at <= now() and (w.due_at, w.id) < (l.due_at, l.id) limit $2::integer) same)
     end),
     least($2::integer,
         (select count(*) from (select from sluice.live w where w.queue = j.queue and w.state = 'claimed' limit $2::integer) c)
@@ -37,7 +37,7 @@ from sluice.job j
 left join sluice.live l on l.id = j.id and l.state = 'queued'
 left join sluice.queue q on q.name = j.queue
 left join sluice.flow f on f.queue = j.queue
-left join lateral (select t.tokens, t.filled_at from sluice.line t where t.queue = j.queue and t.tenant = j.tenant
+left join lateral (select t.tokens, t.filled_at from sluice.tenant_queue t where t.queue = j.queue and t.tenant = j.tenant
                    order by t.version desc limit 1) n on true
 cross join lateral (select coalesce(q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0, false)
     or exists (select from sluice.tenant_limit t where t.queue in (j.queue, '') and t.says) as turns) b

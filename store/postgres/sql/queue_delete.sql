@@ -6,8 +6,8 @@ with gone as (
 all_tenant_limit as (
     delete from sluice.tenant_limit where queue = $1::text
 ),
-all_line as (
-    delete from sluice.line where queue = $1::text
+all_tenant_queue as (
+    delete from sluice.tenant_queue where queue = $1::text
 ),
 all_tenant_change as (
     delete from sluice.tenant_change where queue = $1::text

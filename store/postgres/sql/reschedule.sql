@@ -4,7 +4,7 @@ with old as materialized (
     select l.id, l.due_at from sluice.live l where l.id = any ($1::uuid[]) and l.state = 'queued' order by l.id for update
 ), moved as (
     update sluice.live l
-    set due_at = coalesce($2::timestamptz, now()), in_line = false
+    set due_at = coalesce($2::timestamptz, now()), in_tenant_queue = false
     from old o
     where l.id = o.id and l.id = any ($1::uuid[])
     returning l.id, l.queue, l.generation, o.due_at as was, l.due_at

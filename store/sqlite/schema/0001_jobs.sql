@@ -3,7 +3,7 @@
 -- locks: the whole file, for as long as it takes to make empty tables.
 -- works with programs from: 1
 -- Instants are µs since 1970 in UTC. Columns that end in _ms hold ms, in _us µs. Ids and tokens are 16 bytes.
--- Columns with a check for 0 and 1, and keyed, in_line, active and at_limit, are false or true.
+-- Columns with a check for 0 and 1, and keyed, in_tenant_queue, active and at_limit, are false or true.
 
 -- Settings and limits. People set them. Processes read settings at most 1 s after a change.
 
@@ -162,7 +162,7 @@ create table sluice_live (
     ref           text,                                                  -- the name of the engine's run; null: none is intended or open
     error         text,                                                  -- the text of the last failure; null: none
     checkpoint    blob,                                                  -- progress that the handler saved, as JSON text; null: none
-    in_line       integer not null default 0,                            -- the job waits in its tenant's queue (table line)
+    in_tenant_queue       integer not null default 0,                            -- the job waits in its tenant's queue (table tenant queue)
     order_key     text,                                                  -- the job's order key; null: none
     engine        text,                                                  -- the place of the run that is intended or open, by engine; null: none
     run_of        blob,                                                  -- the job's id while a run is intended or open, by which runs are listed
@@ -175,13 +175,13 @@ create index sluice_live_blocked on sluice_live (blocked_by) where blocked_by is
 create index sluice_live_claimed on sluice_live (queue, lease_until) where state = 'claimed';
 -- Claims walk this index from the front, one priority after the other.
 create index sluice_live_claim on sluice_live (queue, priority, due_at)
-    where state = 'queued' and blocked_by is null and in_line = 0;
+    where state = 'queued' and blocked_by is null and in_tenant_queue = 0;
 -- Claims of a tenant queue walk this index.
-create index sluice_live_line on sluice_live (queue, tenant, priority, due_at)
-    where state = 'queued' and blocked_by is null and in_line = 1;
+create index sluice_live_tenant_queue on sluice_live (queue, tenant, priority, due_at)
+    where state = 'queued' and blocked_by is null and in_tenant_queue = 1;
 -- The first due time of jobs in tenant queues.
-create index sluice_live_line_due on sluice_live (queue, due_at)
-    where state = 'queued' and blocked_by is null and in_line = 1;
+create index sluice_live_tenant_queue_due on sluice_live (queue, due_at)
+    where state = 'queued' and blocked_by is null and in_tenant_queue = 1;
 -- Claims count a tenant's jobs in flight by it.
 create index sluice_live_held on sluice_live (queue, tenant) where state in ('claimed', 'dispatched') and tenant <> '';
 -- The unfinished jobs of an order. Of each order key, at most one job is not blocked (live_open).
@@ -266,7 +266,7 @@ create table sluice_flow (
 
 -- Tenant queues: one row per queue and tenant. Claims serve active rows by turn. Others sleep until wake_at, or until a
 -- trigger wakes them.
-create table sluice_line (
+create table sluice_tenant_queue (
     queue       text    not null,           -- the name of the queue
     tenant      text    not null,           -- the tenant
     turn        real    not null,           -- the position in the order of service, in jobs by weight
@@ -279,9 +279,9 @@ create table sluice_line (
     primary key (queue, tenant)
 ) without rowid;
 -- Claims serve active tenant queues in this order.
-create index sluice_line_turn on sluice_line (queue, turn, tenant) where active = 1;
-create index sluice_line_wake on sluice_line (queue, wake_at) where active = 0 and wake_at is not null;
-create index sluice_line_at_capacity on sluice_line (queue) where at_limit = 1;
+create index sluice_tenant_queue_turn on sluice_tenant_queue (queue, turn, tenant) where active = 1;
+create index sluice_tenant_queue_wake on sluice_tenant_queue (queue, wake_at) where active = 0 and wake_at is not null;
+create index sluice_tenant_queue_at_capacity on sluice_tenant_queue (queue) where at_limit = 1;
 
 -- Jobs that claims took from queues with a rate. Upkeep and holders report which of them began, and which never will.
 create table sluice_permit (
@@ -579,10 +579,10 @@ create view sluice_flow_behind as
 select queue, max(turn + 1.0 / 1048576, turn * 1.0000000000000003) as behind from sluice_flow;
 
 -- Work: a job came into a tenant queue. If it is due more than 1 s later, the tenant queue sleeps until then.
-create view sluice_line_work as select queue, tenant, 0 as priority, 0 as due_at from sluice_line where false;
-create trigger sluice_line_work_in instead of insert on sluice_line_work
+create view sluice_tenant_queue_work as select queue, tenant, 0 as priority, 0 as due_at from sluice_tenant_queue where false;
+create trigger sluice_tenant_queue_work_in instead of insert on sluice_tenant_queue_work
 begin
-    insert into sluice_line (queue, tenant, turn, jobs, active, wake_at)
+    insert into sluice_tenant_queue (queue, tenant, turn, jobs, active, wake_at)
     select new.queue, new.tenant, coalesce((select f.behind from sluice_flow_behind f where f.queue = new.queue), 1.0 / 1048576), 1 << new.priority,
            later is null, later
     from (select iif(new.due_at > (julianday('now') - 2440587.5) * 86400000000 + 1000000, new.due_at, null) as later)
@@ -596,91 +596,91 @@ begin
 end;
 
 -- Room: a job of the tenant left flight.
-create view sluice_line_room as select queue, tenant from sluice_line where false;
-create trigger sluice_line_room_in instead of insert on sluice_line_room
+create view sluice_tenant_queue_room as select queue, tenant from sluice_tenant_queue where false;
+create trigger sluice_tenant_queue_room_in instead of insert on sluice_tenant_queue_room
 begin
-    update sluice_line
+    update sluice_tenant_queue
     set active = 1, at_limit = 0, wake_at = null,
         turn = max(turn, coalesce((select f.behind from sluice_flow_behind f where f.queue = new.queue), 1.0 / 1048576))
     where queue = new.queue and tenant = new.tenant and at_limit = 1;
 end;
 
 -- Terms: limits have changed, of a queue or of all (''), of a tenant or of all ('').
-create view sluice_line_terms as select queue, tenant from sluice_line where false;
-create trigger sluice_line_terms_in instead of insert on sluice_line_terms
+create view sluice_tenant_queue_terms as select queue, tenant from sluice_tenant_queue where false;
+create trigger sluice_tenant_queue_terms_in instead of insert on sluice_tenant_queue_terms
 begin
-    update sluice_line
+    update sluice_tenant_queue
     set active = 1, at_limit = 0, wake_at = null,
-        turn = max(turn, coalesce((select f.behind from sluice_flow_behind f where f.queue = sluice_line.queue), 1.0 / 1048576))
+        turn = max(turn, coalesce((select f.behind from sluice_flow_behind f where f.queue = sluice_tenant_queue.queue), 1.0 / 1048576))
     where active = 0 and (jobs <> 0 or at_limit = 1) and (new.queue = '' or queue = new.queue) and (new.tenant = '' or tenant = new.tenant);
 end;
 
 -- Moves of jobs tell tenant queues of work and room.
 create trigger sluice_live_new after insert on sluice_live
-when new.in_line = 1 and new.blocked_by is null and new.state = 'queued'
+when new.in_tenant_queue = 1 and new.blocked_by is null and new.state = 'queued'
 begin
-    insert into sluice_line_work values (new.queue, new.tenant, new.priority, new.due_at);
+    insert into sluice_tenant_queue_work values (new.queue, new.tenant, new.priority, new.due_at);
 end;
 
-create trigger sluice_live_back after update of state, blocked_by, due_at, in_line on sluice_live
-when new.in_line = 1 and new.blocked_by is null and new.state = 'queued'
+create trigger sluice_live_back after update of state, blocked_by, due_at, in_tenant_queue on sluice_live
+when new.in_tenant_queue = 1 and new.blocked_by is null and new.state = 'queued'
 begin
-    insert into sluice_line_work values (new.queue, new.tenant, new.priority, new.due_at);
+    insert into sluice_tenant_queue_work values (new.queue, new.tenant, new.priority, new.due_at);
 end;
 
 create trigger sluice_live_room after update of state on sluice_live
 when old.tenant <> '' and old.state in ('claimed', 'dispatched') and new.state not in ('claimed', 'dispatched')
 begin
-    insert into sluice_line_room values (old.queue, old.tenant);
+    insert into sluice_tenant_queue_room values (old.queue, old.tenant);
 end;
 
 create trigger sluice_live_end after delete on sluice_live
 when old.tenant <> '' and old.state in ('claimed', 'dispatched')
 begin
-    insert into sluice_line_room values (old.queue, old.tenant);
+    insert into sluice_tenant_queue_room values (old.queue, old.tenant);
 end;
 
 -- An orphan run was in flight. Its end makes room.
 create trigger sluice_orphan_run_gone after delete on sluice_orphan_run
 when old.tenant <> ''
 begin
-    insert into sluice_line_room values (old.queue, old.tenant);
+    insert into sluice_tenant_queue_room values (old.queue, old.tenant);
 end;
 
 -- Changed limits and settings count at once.
 create trigger sluice_tenant_limit_new after insert on sluice_tenant_limit
 begin
-    insert into sluice_line_terms values (new.queue, new.tenant);
+    insert into sluice_tenant_queue_terms values (new.queue, new.tenant);
 end;
 
 create trigger sluice_tenant_limit_changed after update on sluice_tenant_limit
 begin
-    insert into sluice_line_terms values (new.queue, new.tenant);
+    insert into sluice_tenant_queue_terms values (new.queue, new.tenant);
 end;
 
 create trigger sluice_tenant_limit_gone after delete on sluice_tenant_limit
 begin
-    insert into sluice_line_terms values (old.queue, old.tenant);
+    insert into sluice_tenant_queue_terms values (old.queue, old.tenant);
 end;
 
 create trigger sluice_tenant_new after insert on sluice_tenant
 begin
-    insert into sluice_line_terms values ('', new.name);
+    insert into sluice_tenant_queue_terms values ('', new.name);
 end;
 
 create trigger sluice_tenant_changed after update of tier on sluice_tenant
 begin
-    insert into sluice_line_terms values ('', new.name);
+    insert into sluice_tenant_queue_terms values ('', new.name);
 end;
 
 create trigger sluice_tenant_gone after delete on sluice_tenant
 begin
-    insert into sluice_line_terms values ('', old.name);
+    insert into sluice_tenant_queue_terms values ('', old.name);
 end;
 
 create trigger sluice_queue_changed after update of tenant_concurrency, tenant_rate, tenant_burst on sluice_queue
 begin
-    insert into sluice_line_terms values (new.name, '');
+    insert into sluice_tenant_queue_terms values (new.name, '');
 end;
 
 -- Entries up to which retention has deleted each level, by the last seal. The level full has entries that Sluice

@@ -3,7 +3,7 @@
 -- ?1 queue   ?2 priority   ?3 now   ?4 limit   ?5 until when they are due
 select seq
 from sluice_live
-where queue = ?1 and priority = ?2 and state = 'queued' and blocked_by is null and in_line = 0 and due_at <= ?5
+where queue = ?1 and priority = ?2 and state = 'queued' and blocked_by is null and in_tenant_queue = 0 and due_at <= ?5
   and (expires_at is null or expires_at > max(?3, due_at))
 order by due_at, seq
 limit ?4 + 0

@@ -3,12 +3,12 @@
 with priority (p) as (values (1), (2), (3), (4), (5), (6), (7), (8), (9), (10))
 select
     min(?3, (select sum((select count(*) from (select 1 from sluice_live where queue = ?1 and priority = p and state = 'queued'
-            and blocked_by is null and in_line = 0 and due_at <= ?2 limit ?3 + 0))) from priority)
-        + (select count(*) from (select 1 from sluice_live where queue = ?1 and state = 'queued' and blocked_by is null and in_line = 1
+            and blocked_by is null and in_tenant_queue = 0 and due_at <= ?2 limit ?3 + 0))) from priority)
+        + (select count(*) from (select 1 from sluice_live where queue = ?1 and state = 'queued' and blocked_by is null and in_tenant_queue = 1
             and due_at <= ?2 limit ?3 + 0))),
     min(?3, (select sum((select count(*) from (select 1 from sluice_live where queue = ?1 and priority = p and state = 'queued'
-            and blocked_by is null and in_line = 0 and due_at > ?2 limit ?3 + 0))) from priority)
-        + (select count(*) from (select 1 from sluice_live where queue = ?1 and state = 'queued' and blocked_by is null and in_line = 1
+            and blocked_by is null and in_tenant_queue = 0 and due_at > ?2 limit ?3 + 0))) from priority)
+        + (select count(*) from (select 1 from sluice_live where queue = ?1 and state = 'queued' and blocked_by is null and in_tenant_queue = 1
             and due_at > ?2 limit ?3 + 0))),
     (select count(*) from (select 1 from sluice_live where blocked_by is not null and queue = ?1 limit ?3 + 0)),
     (select count(*) from (select 1 from sluice_live where state = 'claimed' and queue = ?1 limit ?3 + 0)),
@@ -18,6 +18,6 @@ select
     (select count(*) from (select 1 from sluice_done where queue = ?1 and outcome = 'dead' and requeued_at is null limit ?3 + 0)),
     (select min(due) from (
         select (select min(due_at) from sluice_live where queue = ?1 and priority = p and state = 'queued'
-            and blocked_by is null and in_line = 0 and due_at <= ?2) as due from priority
+            and blocked_by is null and in_tenant_queue = 0 and due_at <= ?2) as due from priority
         union all
-        select min(due_at) from sluice_live where queue = ?1 and state = 'queued' and blocked_by is null and in_line = 1 and due_at <= ?2))
+        select min(due_at) from sluice_live where queue = ?1 and state = 'queued' and blocked_by is null and in_tenant_queue = 1 and due_at <= ?2))

@@ -1,5 +1,5 @@
 -- What the settings of a queue say to a claim and to the end of a job, and what its rate and its turns have left; a queue that is not stored
--- has the defaults. The last two say that jobs wait in lines, and which engine runs them.
+-- has the defaults. The last two say that jobs wait in tenant queues, and which engine runs them.
 -- ?1 queue   ?2 now
 select coalesce(q.paused and (q.paused_until is null or q.paused_until > ?2), 0), coalesce(q.audit = 'full', 0),
        exists (select 1 from sluice_awaited a where a.queue = ?1), coalesce(q.rate, 0), coalesce(q.rate_per_ms, 0), coalesce(q.burst, 0), coalesce(q.concurrency, 0), f.tokens, f.filled_at,
@@ -7,7 +7,7 @@ select coalesce(q.paused and (q.paused_until is null or q.paused_until > ?2), 0)
        coalesce(q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0, 0)
            or exists (select 1 from sluice_tenant_limit t where t.queue in (?1, '') and t.says),
        coalesce(f.turn, 0), coalesce(f.tenant, ''),
-       exists (select 1 from sluice_live l where l.queue = ?1 and l.state = 'queued' and l.blocked_by is null and l.in_line = 1),
+       exists (select 1 from sluice_live l where l.queue = ?1 and l.state = 'queued' and l.blocked_by is null and l.in_tenant_queue = 1),
        coalesce(q.engine, '')
 from (select 1)
 left join sluice_queue q on q.name = ?1

@@ -8,13 +8,13 @@ from (
     select names.value,
            (select min(due_at) from (
                select (select l.due_at from sluice_live l
-                       where l.queue = names.value and l.priority = p.value and l.state = 'queued' and l.blocked_by is null and l.in_line = 0
+                       where l.queue = names.value and l.priority = p.value and l.state = 'queued' and l.blocked_by is null and l.in_tenant_queue = 0
                          and (l.expires_at is null or l.expires_at > max(?2, l.due_at))
                        order by l.due_at limit 1) as due_at
                from json_each('[1,2,3,4,5,6,7,8,9,10]') p
                union all
                select (select l.due_at from sluice_live l
-                       where l.queue = names.value and l.state = 'queued' and l.blocked_by is null and l.in_line = 1
+                       where l.queue = names.value and l.state = 'queued' and l.blocked_by is null and l.in_tenant_queue = 1
                        order by l.due_at limit 1)
            )) as first_due
     from json_each(?1) names

@@ -1,4 +1,4 @@
--- What is known of a job's turn: what is due before it, in its queue or in its tenant's line, what is in flight, and
+-- What is known of a job's turn: what is due before it, in its queue or in its tenant queue, what is in flight, and
 -- what the queue's rate and the tenant's have left. Each count is a walk along an index and stops at the limit.
 -- ?1 id   ?2 now   ?3 limit
 with priority (p) as (values (1), (2), (3), (4), (5), (6), (7), (8), (9))
@@ -6,14 +6,14 @@ select
     min(?3,
         (select coalesce(sum(iif(not b.yes,
             (select count(*) from (select 1 from sluice_live w where w.queue = l.queue and w.priority = p
-                and w.state = 'queued' and w.blocked_by is null and w.in_line = 0 and w.due_at <= ?2 limit ?3 + 0)),
+                and w.state = 'queued' and w.blocked_by is null and w.in_tenant_queue = 0 and w.due_at <= ?2 limit ?3 + 0)),
             (select count(*) from (select 1 from sluice_live w where w.queue = l.queue and w.tenant = l.tenant and w.priority = p
-                and w.state = 'queued' and w.blocked_by is null and w.in_line = 1 and w.due_at <= ?2 limit ?3 + 0)))), 0) from priority where p < l.priority)
+                and w.state = 'queued' and w.blocked_by is null and w.in_tenant_queue = 1 and w.due_at <= ?2 limit ?3 + 0)))), 0) from priority where p < l.priority)
         + iif(not b.yes,
             (select count(*) from (select 1 from sluice_live w where w.queue = l.queue and w.priority = l.priority
-                and w.state = 'queued' and w.blocked_by is null and w.in_line = 0 and w.due_at <= ?2 and (w.due_at, w.seq) < (l.due_at, l.seq) limit ?3 + 0)),
+                and w.state = 'queued' and w.blocked_by is null and w.in_tenant_queue = 0 and w.due_at <= ?2 and (w.due_at, w.seq) < (l.due_at, l.seq) limit ?3 + 0)),
             (select count(*) from (select 1 from sluice_live w where w.queue = l.queue and w.tenant = l.tenant and w.priority = l.priority
-                and w.state = 'queued' and w.blocked_by is null and w.in_line = 1 and w.due_at <= ?2 and (w.due_at, w.seq) < (l.due_at, l.seq) limit ?3 + 0)))),
+                and w.state = 'queued' and w.blocked_by is null and w.in_tenant_queue = 1 and w.due_at <= ?2 and (w.due_at, w.seq) < (l.due_at, l.seq) limit ?3 + 0)))),
     min(?3,
         (select count(*) from (select 1 from sluice_live w where w.queue = j.queue and w.state = 'claimed' limit ?3 + 0))
         + (select count(*) from (select 1 from sluice_live w where w.queue = j.queue and w.state in ('dispatched', 'uncertain')
@@ -32,5 +32,5 @@ join (select coalesce(x.fair or x.tenant_concurrency > 0 or x.tenant_rate > 0, 0
 left join sluice_live l on l.seq = j.seq and l.state = 'queued'
 left join sluice_queue q on q.name = j.queue
 left join sluice_flow f on f.queue = j.queue
-left join sluice_line n on n.queue = j.queue and n.tenant = j.tenant
+left join sluice_tenant_queue n on n.queue = j.queue and n.tenant = j.tenant
 where j.id = ?1

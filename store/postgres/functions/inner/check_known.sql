@@ -3,7 +3,7 @@ create or replace function sluice._check_known(of_queue text) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
 begin
     if exists (select from sluice.queue q where q.name = of_queue)
-        or exists (select from sluice.live l where l.queue = of_queue and l.state = 'queued' and l.blocked_by is null and not l.in_line)
+        or exists (select from sluice.live l where l.queue = of_queue and l.state = 'queued' and l.blocked_by is null and not l.in_tenant_queue)
         or exists (select from sluice.live l where l.queue = of_queue) then
         return;
     end if;

@@ -43,7 +43,7 @@ begin
         return;
     end if;
     if not by_tenant and not look_only then
-        for dissolved in execute {{line_dissolve.sql}} using of_queue, {{max moved}} loop
+        for dissolved in execute {{tenant_queue_dissolve.sql}} using of_queue, {{max moved}} loop
             null; -- it says which, and a statement in a function must tell somebody
         end loop;
     end if;

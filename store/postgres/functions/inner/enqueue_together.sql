@@ -8,7 +8,7 @@ declare
     taken   uuid[] := '{}';
     found_id uuid; completed boolean; has_ended boolean; a_queue text; a_key text; a_place bigint;
     s_no integer[] := '{}'; s_ids uuid[] := '{}'; queues text[] := '{}'; tenants text[] := '{}'; priorities smallint[] := '{}'; labels text[] := '{}'; attempts smallint[] := '{}';
-    dues timestamptz[] := '{}'; delays interval[] := '{}'; expiries timestamptz[] := '{}'; told boolean[] := '{}'; in_line boolean[] := '{}';
+    dues timestamptz[] := '{}'; delays interval[] := '{}'; expiries timestamptz[] := '{}'; told boolean[] := '{}'; in_tenant_queue boolean[] := '{}';
     order_keys text[] := '{}'; places bigint[] := '{}'; afters text[] := '{}'; failures text[] := '{}'; blockers uuid[] := '{}'; payloads bytea[] := '{}';
     sent uuid[] := '{}'; known uuid[] := '{}'; is_done boolean[] := '{}'; is_ended boolean[] := '{}';
     lines text[] := '{}'; last_of uuid[] := '{}';
@@ -84,7 +84,7 @@ begin
         labels := labels || case when jsonb_typeof(job.labels) = 'object' and job.labels <> '{}' then job.labels::text else '' end;
         attempts := attempts || coalesce(job.max_attempts, 0)::smallint;
         dues := array_append(dues, job.due_at); delays := delays || coalesce(job.delay, '0'); expiries := array_append(expiries, job.expires_at);
-        payloads := payloads || job.bytes; told := told || job.told; in_line := in_line || job.by_tenant;
+        payloads := payloads || job.bytes; told := told || job.told; in_tenant_queue := in_tenant_queue || job.by_tenant;
         order_keys := order_keys || case when has_place then coalesce(job.order_key, '') else '' end; places := places || a_place;
         afters := afters || case when has_place and after <> '{}' then after::text else '' end;
         failures := failures || case when after <> '{}' then coalesce(nullif(job.after_failure, ''), 'cancel') else '' end;
@@ -101,7 +101,7 @@ begin
         array(select delays[n] from unnest(chosen) as n), array(select expiries[n] from unnest(chosen) as n), null::boolean[],
         array(select blockers[n] from unnest(chosen) as n), array(select told[n] from unnest(chosen) as n),
         array(select (1 + sum(length(payloads[n])) over (order by k) - length(payloads[n]))::integer from unnest(chosen) with ordinality as g(n, k) order by k),
-        array(select length(payloads[n]) from unnest(chosen) as n), array(select in_line[n] from unnest(chosen) as n),
+        array(select length(payloads[n]) from unnest(chosen) as n), array(select in_tenant_queue[n] from unnest(chosen) as n),
         array(select order_keys[n] from unnest(chosen) as n), array(select places[n] from unnest(chosen) as n), array(select afters[n] from unnest(chosen) as n),
         array(select failures[n] from unnest(chosen) as n), null::text[]
     loop

@@ -13,7 +13,7 @@ begin
         using of_queue, in_order, array_fill('-infinity'::timestamptz, array[10]),
             array_fill('00000000-0000-0000-0000-000000000000'::uuid, array[10]), interval '0';
     if by_tenant then
-        execute {{line_next.sql}} into awake, wake_at, now_at using of_queue, mark_turn, mark_tenant, coalesce(wakes_from, '-infinity');
+        execute {{tenant_queue_next.sql}} into awake, wake_at, now_at using of_queue, mark_turn, mark_tenant, coalesce(wakes_from, '-infinity');
         if awake or more then
             return 0;
         end if;

@@ -1,4 +1,4 @@
--- Claims up to room jobs from the lines of a queue, and shares them out among the tenants by their turns, as package flow
+-- Claims up to room jobs from the tenant queues of a queue, and shares them out among the tenants by their turns, as package flow
 -- does. The lock of the queue's flow is held. The last row has no id: it says how far the turns are.
 create or replace function sluice._serve(of_queue text, room integer, by_holder text, with_token uuid, lease interval, in_order smallint[],
     now_at timestamptz, claim_at timestamptz, stored timestamptz, settings_changed timestamptz, of_concurrency bigint, of_rate double precision, of_per bigint, of_burst bigint,
@@ -7,7 +7,7 @@ returns table ({{columns}}, mark_turn double precision, mark_tenant text, wakes_
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
     straggle constant interval := interval '1 minute';
-    -- the lines that are looked at, one array a column
+    -- the tenant queues that are looked at, one array a column
     place tid[]; of_tenant text[]; turn double precision[]; jobs integer[]; tokens double precision[]; filled timestamptz[]; counted timestamptz[];
     concurrency bigint[]; rate double precision[]; burst double precision[]; weight bigint[]; until timestamptz[]; paused boolean[]; paused_until timestamptz[];
     limits_changed timestamptz[]; held integer[]; untold boolean[]; active boolean[]; full_up boolean[]; wake_at timestamptz[]; due timestamptz[];
@@ -32,13 +32,13 @@ declare
 begin
     mark_turn := given_turn;
     mark_tenant := given_tenant;
-    select f.wakes_from, f.more into wakes_from, more from sluice._fill_lines(of_queue, now_at, mark_turn, given_wakes) f;
+    select f.wakes_from, f.more into wakes_from, more from sluice._fill_tenant_queues(of_queue, now_at, mark_turn, given_wakes) f;
     for look in 0..{{max looks}} - 1 loop
         exit when claimed >= room;
-        most := case when look = 0 then least(room, {{max lines}}, greatest({{first lines}}, room / {{jobs a line}})) else {{max lines}} end;
+        most := case when look = 0 then least(room, {{max tenant queues}}, greatest({{first tenant queues}}, room / {{jobs a tenant queue}})) else {{max tenant queues}} end;
         n := 0;
         place := '{}'; of_tenant := '{}'; turn := '{}'; jobs := '{}'; tokens := '{}'; filled := '{}'; counted := '{}';
-        for l_place, l_tenant, l_turn, l_jobs, l_tokens, l_filled, l_counted in execute {{line_first.sql}}
+        for l_place, l_tenant, l_turn, l_jobs, l_tokens, l_filled, l_counted in execute {{tenant_queue_first.sql}}
             using of_queue, mark_turn, mark_tenant, most
         loop
             n := n + 1;
@@ -55,7 +55,7 @@ begin
             weight[no] := row.weight; until[no] := row.until; paused[no] := row.paused; paused_until[no] := row.paused_until; limits_changed[no] := row.changed;
         end loop;
         held := array_fill(0, array[n]); untold := array_fill(false, array[n]);
-        for l_tenant, l_jobs, at_due, l_untold in execute {{line_held.sql}}
+        for l_tenant, l_jobs, at_due, l_untold in execute {{tenant_queue_held.sql}}
             using of_queue, array(select t from unnest(of_tenant, concurrency) as g(t, c) where c > 0),
                 array(select c::integer from unnest(concurrency) as c where c > 0),
                 array(select f from unnest(counted, concurrency) as g(f, c) where c > 0)
@@ -99,12 +99,12 @@ begin
             in_it[best] := share[best] < space[best];
         end loop;
         served := array(select i from generate_series(1, looked) as i where share[i] > 0 or space[i] = 0 order by i);
-        -- claim, and look what is left in those that gave little: a line in which nothing is due must not stand before the others
+        -- claim, and look what is left in those that gave little: a tenant queue in which nothing is due must not stand before the others
         few := array(select i from unnest(served) as i where share[i] > 0 order by i);
         if few <> '{}' then
             fronts := array_fill('-infinity'::timestamptz, array[10 * cardinality(few)]);
             zeroes := array_fill('00000000-0000-0000-0000-000000000000'::uuid, array[10 * cardinality(few)]);
-            for {{column names}} in execute {{line_claim.sql}}
+            for {{column names}} in execute {{tenant_queue_claim.sql}}
                 using of_queue, array(select of_tenant[i] from unnest(few) as i order by i), array(select share[i] from unnest(few) as i order by i),
                     array(select jobs[i] from unnest(few) as i order by i), fronts, zeroes, in_order, with_token, by_holder, lease, claim_at, interval '0',
                     array(select of_tenant[i] from unnest(few) as i where concurrency[i] > 0 and 2 * (held[i] + share[i]) >= concurrency[i] order by i)
@@ -128,7 +128,7 @@ begin
             foreach no in array few loop
                 jobs[no] := 0;
             end loop;
-            for which, l_jobs, at_due in execute {{line_look.sql}}
+            for which, l_jobs, at_due in execute {{tenant_queue_look.sql}}
                 using of_queue, array(select of_tenant[i] from unnest(few) as i order by i), waits, fronts, zeroes
             loop
                 no := few[which];
@@ -136,7 +136,7 @@ begin
                 due[no] := least(due[no], at_due);
             end loop;
         end if;
-        -- the mark: the first line that was not served, or the last one that was looked at
+        -- the mark: the first tenant queue that was not served, or the last one that was looked at
         no := (select min(i) from generate_series(1, n) as i where not i = any (served));
         mark_turn := turn[coalesce(no, n)];
         mark_tenant := of_tenant[coalesce(no, n)];
@@ -176,7 +176,7 @@ begin
             end if;
         end if;
         if served <> '{}' then
-            execute {{line_keep.sql}} using array(select place[i] from unnest(served) as i order by i), array(select turn[i] from unnest(served) as i order by i),
+            execute {{tenant_queue_keep.sql}} using array(select place[i] from unnest(served) as i order by i), array(select turn[i] from unnest(served) as i order by i),
                 array(select jobs[i] from unnest(served) as i order by i), array(select active[i] from unnest(served) as i order by i),
                 array(select full_up[i] from unnest(served) as i order by i), array(select wake_at[i] from unnest(served) as i order by i),
                 array(select tokens[i] from unnest(served) as i order by i), array(select filled[i] from unnest(served) as i order by i),

@@ -12,7 +12,7 @@ declare
     counts boolean;
 begin
     for tenant, a_queue, a_tier, a_tenant, concurrency, rate, per_ms, burst, weight, until, paused, paused_until, a_version, changed, a_changer, a_reason
-        in execute {{line_limits.sql}} using of_queue, tenants
+        in execute {{tenant_queue_limits.sql}} using of_queue, tenants
     loop
         n := n + 1;
         said_of[n] := tenant; concurrencies[n] := concurrency; rates[n] := rate; pers[n] := per_ms; bursts[n] := burst; weights[n] := weight;

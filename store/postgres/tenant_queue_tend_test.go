@@ -1,0 +1,283 @@
+package postgres_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/store/postgres"
+	"github.com/sluice-queue/sluice/tenancy"
+)
+
+// count is how many rows a condition holds for.
+func count(t *testing.T, store *postgres.Store, of string) (n int) {
+	t.Helper()
+	if err := store.Pool().QueryRow(t.Context(), "select count(*) from sluice."+of).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// prune lets upkeep go over what is stored, so many rows at once.
+func prune(t *testing.T, store *postgres.Store, limit int) {
+	t.Helper()
+	if _, err := store.Prune(t.Context(), "", limit); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mend(t *testing.T, store *postgres.Store) {
+	t.Helper()
+	if _, err := store.Repair(t.Context(), "upkeep"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fresh claims from the very front: who begins at a mark leaves tenant queues that are empty to be looked at again.
+func fresh(t *testing.T, store *postgres.Store, limit int) map[string]int {
+	t.Helper()
+	store.ForgetMarks()
+	return claimed(t, store, limit)
+}
+
+// workOff claims and completes until nothing is left.
+func workOff(t *testing.T, store *postgres.Store) {
+	t.Helper()
+	for {
+		if len(fresh(t, store, 100)) == 0 {
+			return
+		}
+		complete(t, store, 1000)
+	}
+}
+
+// TestTenantQueuesOfTenantsWhoWentAreForgotten has tenants with something to do, or whose tokens count, among many that came
+// once. The walk goes on where it ended.
+func TestTenantQueuesOfTenantsWhoWentAreForgotten(t *testing.T) {
+	t.Parallel()
+	store := openFair(t, func(*sluice.Settings) {})
+	_, err := tenancy.ChangeLimits(t.Context(), store, tenancy.Limits{Queue: "q", Tenant: "t05 slow"}, sluice.Act{By: "test"}, func(l *tenancy.Limits) error {
+		l.Rate, l.Burst = new(sluice.RatePerSecond(0.001)), new(2)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tenants []string
+	for n := range 20 {
+		tenants = append(tenants, fmt.Sprintf("t%02d", n))
+	}
+	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, append(tenants, "t05 slow", "")...)
+	workOff(t, store)
+	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "t03 flies")
+	fresh(t, store, 1)
+	enqueueOf(t, store, 1, sluice.EnqueueOptions{Delay: time.Hour}, "t04 waits")
+	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "t06 last")
+	if got := fresh(t, store, 5); got["t06 last"] != 1 {
+		t.Fatalf("claimed %v", got)
+	}
+	complete(t, store, 1)
+	fresh(t, store, 5)
+	for range 4 {
+		prune(t, store, 8)
+	}
+	if left, wanted := count(t, store, "tenant_queue"), count(t, store, "tenant_queue where tenant in ('t03 flies', 't04 waits', 't05 slow')"); left != 3 || wanted != 3 {
+		t.Errorf("%d tenant queues are left, %d of those with something to do; want these 3", left, wanted)
+	}
+	run(t, store, "update sluice.tenant_queue set filled_at = filled_at - interval '1 hour' where tenant = 't05 slow'")
+	prune(t, store, 8)
+	if count(t, store, "tenant_queue where tenant = 't05 slow'") != 0 {
+		t.Error("the tenant queue of a tenant whose tokens are full is left")
+	}
+	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, tenants...)
+	workOff(t, store)
+	if n := count(t, store, "live where state = 'queued' and due_at <= now()"); n != 0 {
+		t.Errorf("%d jobs of tenants who came back are stuck", n)
+	}
+}
+
+// TestTenantQueueAheadOfTheOthersIsKept has a tenant that had more than its share and has nothing to do for a moment: that it
+// stands behind the others must not be forgotten.
+func TestTenantQueueAheadOfTheOthersIsKept(t *testing.T) {
+	t.Parallel()
+	store := openFair(t, func(*sluice.Settings) {})
+	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "ahead")
+	workOff(t, store)
+	run(t, store, "update sluice.tenant_queue set turn = turn + 50, version = version + 1")
+	prune(t, store, 100)
+	if n := count(t, store, "tenant_queue"); n != 1 {
+		t.Fatal("it was forgotten")
+	}
+	run(t, store, "update sluice.flow set turn = turn + 50")
+	prune(t, store, 100)
+	if n := count(t, store, "tenant_queue"); n != 0 {
+		t.Error("it stays although the others have caught up")
+	}
+}
+
+// TestTenantQueuesAreLeftWhereAClaimIsAtWork has a claim that has not been committed. It may be serving any tenant queue.
+func TestTenantQueuesAreLeftWhereAClaimIsAtWork(t *testing.T) {
+	t.Parallel()
+	store := openFair(t, func(*sluice.Settings) {})
+	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "a", "b")
+	workOff(t, store)
+	claim, err := store.Pool().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = claim.Exec(t.Context(), "select from sluice.flow where queue = 'q' for update")
+	if err != nil {
+		t.Fatal(err)
+	}
+	prune(t, store, 100)
+	if n := count(t, store, "tenant_queue"); n != 2 {
+		t.Errorf("%d tenant queues are left, want 2", n)
+	}
+	if err := claim.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	prune(t, store, 100)
+	if n := count(t, store, "tenant_queue"); n != 0 {
+		t.Errorf("%d tenant queues are left, want none", n)
+	}
+}
+
+// TestTenantQueueThatIsMadeAnewIsTheNewestOfItsTenant looks at the versions: an old transaction keeps those of before, and who
+// looks for the tenant queue from the highest down must not walk over them.
+func TestTenantQueueThatIsMadeAnewIsTheNewestOfItsTenant(t *testing.T) {
+	t.Parallel()
+	store := openFair(t, func(*sluice.Settings) {})
+	version := func() (v int64) {
+		t.Helper()
+		if err := store.Pool().QueryRow(t.Context(), "select version from sluice.tenant_queue").Scan(&v); err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	for range 5 {
+		enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "a")
+		workOff(t, store)
+	}
+	before := version()
+	prune(t, store, 100)
+	if n := count(t, store, "tenant_queue"); n != 0 {
+		t.Fatal("it was not forgotten")
+	}
+	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "a")
+	claimed(t, store, 1)
+	if after := version(); after <= before {
+		t.Errorf("its version is %d, and %d was taken", after, before)
+	}
+}
+
+// TestTenantChangesOfAQueueWithoutClaimsAreTakenIn has queues from which nobody claims, and more tenant changes than one claim takes in.
+func TestTenantChangesOfAQueueWithoutClaimsAreTakenIn(t *testing.T) {
+	t.Parallel()
+	act := sluice.Act{By: "test"}
+	for name, change := range map[string]func(*sluice.Settings){
+		"paused":                 func(s *sluice.Settings) { s.Paused = true },
+		"nobody works for it":    func(*sluice.Settings) {},
+		"not in turns any more":  func(s *sluice.Settings) { s.Fair = false },
+		"limited, not in turns":  func(s *sluice.Settings) { s.Fair, s.Rate = false, sluice.RatePerSecond(100) },
+		"paused before, not now": func(s *sluice.Settings) { s.Paused, s.Fair = true, false },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := openFair(t, func(*sluice.Settings) {})
+			client := sluice.NewClient(store, sluice.ClientOptions{})
+			enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "before")
+			workOff(t, store)
+			enqueueOf(t, store, 2, sluice.EnqueueOptions{}, "a", "b")
+			run(t, store, "insert into sluice.tenant_change (queue, tenant, jobs, room) select 'q', 't' || n % 3, 0, true from generate_series(1, 6000) n")
+			if _, err := client.ChangeSettings(t.Context(), "q", act, func(s *sluice.Settings) error { change(s); return nil }); err != nil {
+				t.Fatal(err)
+			}
+			mend(t, store)
+			if n := count(t, store, "tenant_change"); n < 6000 {
+				t.Fatalf("%d tenant changes are left: those that are new are the claims'", n)
+			}
+			run(t, store, "update sluice.tenant_change set at = at - interval '1 hour'")
+			store.ForgetMarks()
+			mend(t, store)
+			mend(t, store) // where jobs waited in tenant queues, they had to be taken out first
+			if n := count(t, store, "tenant_change where at < now() - interval '1 minute'"); n != 0 {
+				t.Errorf("%d tenant changes are left", n)
+			}
+			_, err := client.ChangeSettings(t.Context(), "q", act, func(s *sluice.Settings) error { s.Paused, s.Fair, s.Rate = false, true, sluice.Rate{}; return nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := claimed(t, store, 9); got["a"] != 2 || got["b"] != 2 {
+				t.Errorf("claimed %v, want 2 of each", got)
+			}
+		})
+	}
+}
+
+// TestTenantChangesStayWhileJobsStandInTenantQueue has more jobs in tenant queues than are taken out at once, and the queue is in turns again
+// before they all are. Only its tenant change tells of the tenant who comes last.
+func TestTenantChangesStayWhileJobsStandInTenantQueue(t *testing.T) {
+	t.Parallel()
+	store := openFair(t, func(*sluice.Settings) {})
+	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "before")
+	workOff(t, store)
+	enqueueOf(t, store, 1100, sluice.EnqueueOptions{}, "many")
+	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "last")
+	run(t, store, "update sluice.queue set fair = false")
+	run(t, store, "update sluice.tenant_change set at = at - interval '1 hour'")
+	run(t, store, "delete from sluice.tenant_change where tenant = 'many'")
+	store.ForgetMarks()
+	mend(t, store)
+	run(t, store, "delete from sluice.tenant_change where at > now() - interval '1 minute'") // which upkeep itself has told
+	run(t, store, "update sluice.queue set fair = true")
+	if got := claimed(t, store, 10); got["last"] != 1 {
+		t.Errorf("claimed %v, want the last one's job, too", got)
+	}
+}
+
+// TestEndThatWasToldWhileTenantsDidNotTakeTurnsIsNotForgotten has a tenant queue that sleeps at its concurrency while its queue is
+// taken out of turns. What upkeep takes in then is the only word of the room.
+func TestEndThatWasToldWhileTenantsDidNotTakeTurnsIsNotForgotten(t *testing.T) {
+	t.Parallel()
+	store := openFair(t, func(s *sluice.Settings) { s.TenantConcurrency = 1 })
+	enqueueOf(t, store, 3, sluice.EnqueueOptions{}, "a")
+	claimed(t, store, 1)
+	if got := claimed(t, store, 1); len(got) != 0 {
+		t.Fatalf("claimed %v beyond the concurrency", got)
+	}
+	run(t, store, "update sluice.queue set fair = false, tenant_concurrency = 0")
+	run(t, store, "delete from sluice.tenant_change")
+	complete(t, store, 1)
+	run(t, store, "update sluice.tenant_change set at = at - interval '1 hour'")
+	store.ForgetMarks()
+	mend(t, store)
+	run(t, store, "delete from sluice.tenant_change where terms") // which upkeep itself has told
+	mend(t, store)
+	if n := count(t, store, "tenant_change where room"); n != 0 {
+		t.Errorf("%d tenant changes are left", n)
+	}
+	if n := count(t, store, "tenant_queue where active"); n != 1 {
+		t.Error("the tenant queue sleeps on")
+	}
+	run(t, store, "update sluice.queue set fair = true")
+	if got := claimed(t, store, 5); got["a"] != 2 {
+		t.Errorf("claimed %v, want 2", got)
+	}
+}
+
+// TestUpkeepOfManyTenantChangesIsBounded has more than upkeep takes in at once.
+func TestUpkeepOfManyTenantChangesIsBounded(t *testing.T) {
+	t.Parallel()
+	store := openFair(t, func(s *sluice.Settings) { s.Paused = true })
+	run(t, store, "insert into sluice.flow (queue) values ('q')")
+	run(t, store, "insert into sluice.tenant_change (queue, at, tenant, jobs, room) select 'q', now() - interval '1 hour', 'a', 0, true from generate_series(1, 60000) n")
+	mend(t, store)
+	if n := count(t, store, "tenant_change"); n != 9000 {
+		t.Errorf("%d tenant changes are left of 60,000, want 9,000", n)
+	}
+	mend(t, store)
+	if n := count(t, store, "tenant_change"); n != 0 {
+		t.Errorf("%d tenant changes are left", n)
+	}
+}

@@ -1,4 +1,0 @@
--- Moves waiting jobs out of the lines of a queue that does not tell its tenants apart any more.
--- ?1 queue   ?2 limit
-update sluice_live set in_line = 0
-where seq in (select seq from sluice_live where queue = ?1 and state = 'queued' and blocked_by is null and in_line = 1 limit ?2 + 0)

@@ -1,5 +1,0 @@
--- When the next line of a queue wakes (0: one is awake; null: none does by itself), and whether some are full.
--- ?1 queue
-select iif(exists (select 1 from sluice_line where queue = ?1 and active = 1), 0,
-           (select min(wake_at) from sluice_line where queue = ?1 and active = 0 and wake_at is not null)),
-       exists (select 1 from sluice_line where queue = ?1 and at_limit = 1)

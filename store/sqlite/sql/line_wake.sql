@@ -1,5 +1,0 @@
--- Wakes the lines of a queue whose time has come.
--- ?1 queue   ?2 now, or how soon   ?3 turn right behind the mark
-update sluice_line
-set active = 1, at_limit = 0, wake_at = null, turn = max(turn, ?3)
-where queue = ?1 and active = 0 and wake_at <= ?2
