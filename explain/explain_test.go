@@ -337,6 +337,25 @@ func TestRunsThatNobodyTakesAreTheCauseOfAFullQueue(t *testing.T) {
 	})
 }
 
+func TestWhySaysThatUpkeepWorksOnInternalQueues(t *testing.T) {
+	inQueue(t, sluice.EnqueueOptions{}, func(e *explained) {
+		const hook = "sluice.notify.hook"
+		if _, err := e.store.SaveQueue(e.Context(), sluice.Queue{Name: hook, Settings: sluice.DefaultSettings()}, ada); err != nil {
+			e.Fatal(err)
+		}
+		e.id = sluice.NewID()
+		in := sluice.Insert{NewJob: sluice.NewJob{Queue: hook, Payload: []byte("1"), EnqueueOptions: sluice.EnqueueOptions{ID: e.id, Priority: 5}}}
+		if _, err := e.store.Enqueue(e.Context(), []sluice.Insert{in}); err != nil {
+			e.Fatal(err)
+		}
+		e.closed("upkeep")
+		if err := presence.Given(e.store).Heartbeat(e.Context(), presence.Holder{ID: "u", Role: presence.RoleUpkeep}); err != nil {
+			e.Fatal(err)
+		}
+		e.closed()
+	})
+}
+
 // TestAProgramThatIsTooOldForTheSchemaServesNothing, although its heartbeats may still be stored.
 func TestAProgramThatIsTooOldForTheSchemaServesNothing(t *testing.T) {
 	inQueue(t, sluice.EnqueueOptions{}, func(e *explained) {

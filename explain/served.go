@@ -52,6 +52,9 @@ func blameRuns(gates []Gate, c presence.Condition) {
 
 // servedGate says whether anybody claims from the queue: dispatchers if an engine runs the jobs, else workers.
 func servedGate(q sluice.Queue, holders []presence.Holder, o Outlook) Gate {
+	if sluice.IsInternalQueue(q.Name) {
+		return upkeepGate(holders, o.Now)
+	}
 	if q.Settings.Engine != "" {
 		return dispatchersGate(q, holders, o)
 	}
@@ -74,6 +77,15 @@ func servedGate(q sluice.Queue, holders []presence.Holder, o Outlook) Gate {
 		g.Repair = fmt.Sprintf("more slots: sluice work %s --slots N -- COMMAND; sluice jobs --queue %s --state claimed shows what runs", q.Name, q.Name)
 	}
 	return g
+}
+
+// upkeepGate says whether upkeep was seen, which alone works on internal queues. It does not know which receivers an
+// upkeep has.
+func upkeepGate(holders []presence.Holder, now time.Time) Gate {
+	if slices.ContainsFunc(holders, func(h presence.Holder) bool { return h.Role == presence.RoleUpkeep && h.Alive(now) }) {
+		return Gate{Name: "upkeep", Open: true, Says: "upkeep delivers notifications to the receivers that it has"}
+	}
+	return Gate{Name: "upkeep", Says: fmt.Sprintf("no upkeep was seen in the last %s, and upkeep alone works on internal queues", presence.Silence), Repair: "sluice upkeep --alert-webhook ADDRESS"}
 }
 
 // lastOf names the process that served a queue last, or the queues that other processes serve instead.

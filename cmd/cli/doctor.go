@@ -229,7 +229,7 @@ func examineQueue(q queueRow, served map[string]map[string]int) []finding {
 			Check: check, Severity: health.SeverityWarning, What: fmt.Sprintf("%s is %s; jobs ready: %s", q.Name, queueStatus(q), bounded(q.Depth.Ready)),
 			Why: "a paused queue hands out nothing", Repair: "sluice resume " + q.Name,
 		}}
-	case q.Depth.Ready > 0 && serving == 0:
+	case q.Depth.Ready > 0 && serving == 0 && !sluice.IsInternalQueue(q.Name): // upkeep works on its own
 		return []finding{{
 			Check: check, Severity: health.SeverityError, What: fmt.Sprintf("%s has jobs ready (%s) and no %s; the first was due %s", q.Name, bounded(q.Depth.Ready), who, ago(q.Depth.OldestDue)),
 			Why: "nobody claims them", Repair: mend,

@@ -84,7 +84,7 @@ func explainWaiting(ctx context.Context, store sluice.Store, job sluice.Job, tol
 	var out []finding
 	for _, g := range why.Closed() {
 		switch g.Name {
-		case "paused", "workers", "dispatchers", "state": // reported with the queue, or gone since
+		case "paused", "workers", "dispatchers", "upkeep", "state": // reported with the queue, or gone since
 			continue
 		}
 		if g.Repair == "" || told[g.Name] {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/presence"
 )
 
@@ -30,6 +31,31 @@ func TestTheFunctionWhyKnowsAnOpenBreaker(t *testing.T) {
 		const gate = ` from sluice.why(job_id => $1::text::uuid) where gate = 'dispatchers'`
 		if says, open := value[string](r, operator, `select says`+gate, mine), value[bool](r, operator, `select open`+gate, mine); !strings.HasPrefix(says, c.says) || open != c.open {
 			t.Errorf("of a breaker for %s it says %q, open %t", c.queue, says, open)
+		}
+	}
+}
+
+func TestTheFunctionWhyKnowsThatUpkeepWorksOnInternalQueues(t *testing.T) {
+	t.Parallel()
+	r := newRoles(t)
+	const hook = "sluice.notify.hook"
+	if _, err := r.owner.SaveQueue(t.Context(), sluice.Queue{Name: hook, Settings: sluice.DefaultSettings()}, sluice.Act{By: "sluice"}); err != nil {
+		t.Fatal(err)
+	}
+	id := sluice.NewID()
+	in := sluice.Insert{NewJob: sluice.NewJob{Queue: hook, Payload: []byte("1"), EnqueueOptions: sluice.EnqueueOptions{ID: id, Priority: 5}}}
+	if _, err := r.owner.Enqueue(t.Context(), []sluice.Insert{in}); err != nil {
+		t.Fatal(err)
+	}
+	r.exec(`select sluice.grant_operator(role => $1, queues => array[$2])`, r.operator, hook)
+	operator := r.as(r.operator)
+	for _, open := range []bool{false, true} {
+		const gates = `select string_agg(gate, ' ') from sluice.why(job_id => $1::text::uuid) where gate in ('workers', 'upkeep') and open = $2`
+		if got := value[string](r, operator, gates, id.String(), open); got != "upkeep" {
+			t.Errorf("of the gates that are open (%t) it gives %q", open, got)
+		}
+		if err := r.owner.Heartbeat(t.Context(), presence.Holder{ID: "u:1:x", Role: presence.RoleUpkeep}); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

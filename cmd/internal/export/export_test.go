@@ -198,7 +198,7 @@ func TestQueuesOwnRulesAreExportedAndReplaceThoseOfAll(t *testing.T) {
 		wants = append(wants, object{"expr": `count by (queue) (ALERTS{alertname="SluiceDeadLetters",alertstate="firing"})`, "eval_time": minutes, "exp_samples": samples})
 	}
 	var inputs []object
-	for _, queue := range []string{"a.b", "axb", "c"} {
+	for _, queue := range []string{"a.b", "axb", "c", "sluice.notify.hook"} {
 		inputs = append(inputs, object{"series": `sluice_jobs{queue="` + queue + `",state="dead"}`, "values": "50+0x40"}, object{"series": `sluice_queue_paused{queue="` + queue + `"}`, "values": "0+0x40"})
 	}
 	test := object{"interval": "15s", "input_series": inputs, "promql_expr_test": wants}

@@ -119,6 +119,11 @@ func Condition(r alert.Rule, except []string) (string, error) {
 		condition += scopes[r.Covers]
 	}
 	text := strings.NewReplacer("$window", promDuration(max(r.Window, time.Minute)), "$seconds", number(r.Window.Seconds())).Replace(condition)
+	metric, err := alert.MetricNamed(r.Metric)
+	except = quoted(except)
+	if err == nil && metric.OfQueue {
+		except = append(except, internalQueues)
+	}
 	return narrowed(text, r.Queue, except), nil
 }
 
@@ -131,13 +136,16 @@ func Value(metric string, window time.Duration) string {
 // difference.
 func Differs(metric string) string { return expressions[metric].differs }
 
-// narrowed restricts an expression to one queue, or to all queues but some.
+// internalQueues matches the queues that no rule covers, within a string.
+const internalQueues = `sluice\\..*`
+
+// narrowed restricts an expression to one queue, or to all queues but those that match except.
 func narrowed(expr, queue string, except []string) string {
 	switch {
 	case queue != "":
 		return "(" + expr + `) and on (queue) sluice_queue_paused{queue="` + queue + `"}`
 	case len(except) > 0:
-		return "(" + expr + `) unless on (queue) sluice_queue_paused{queue=~"` + strings.Join(quoted(except), "|") + `"}`
+		return "(" + expr + `) unless on (queue) sluice_queue_paused{queue=~"` + strings.Join(except, "|") + `"}`
 	}
 	return expr
 }

@@ -56,7 +56,7 @@ func (q queueRow) state() string {
 		return "paused"
 	case q.Wrong != "":
 		return "wrong"
-	case q.Depth.Ready > 0 && q.workers == 0:
+	case q.Depth.Ready > 0 && q.workers == 0 && !sluice.IsInternalQueue(q.Name): // upkeep works on its own
 		return "unserved"
 	}
 	return "open"

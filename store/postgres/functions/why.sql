@@ -63,6 +63,15 @@ begin
     says := format(says, case when o.by_tenant then ' of the same tenant' else '' end);
     return next;
 
+    if starts_with(job.queue, 'sluice.') then
+        gate := 'upkeep';
+        open := exists (select from sluice.holder h where h.role = 'upkeep' and h.seen >= o.now_at - interval '30 seconds');
+        says := case when open then 'upkeep delivers notifications to the receivers that it has'
+            else 'no upkeep was seen in the last 30 s, and upkeep alone works on internal queues' end;
+        return next;
+        return;
+    end if;
+
     gate := case when coalesce(q.engine, '') = '' then 'workers' else 'dispatchers' end;
     open := exists (select from sluice.holder h where job.queue = any (h.queues) and h.seen >= o.now_at - interval '30 seconds'
         and case when gate = 'workers' then h.role <> 'dispatcher'
