@@ -108,23 +108,23 @@ func (s *Store) Repair(ctx context.Context, by string) (int, error) {
 		return 0, err
 	}
 	defer leave()
-	mended := 0
+	repaired := 0
 	for _, j := range s.jobs {
 		if !j.live {
 			continue
 		}
 		if _, known := s.queues[j.Queue]; !known {
 			if err := s.makeQueue(j.Queue, sluice.DefaultSettings(), sluice.Act{By: by, Reason: "jobs wait in it, and it had no settings"}); err != nil {
-				return mended, fmt.Errorf("mend queue %q: %w", j.Queue, err)
+				return repaired, fmt.Errorf("repair queue %q: %w", j.Queue, err)
 			}
-			mended++
+			repaired++
 		}
 		if !j.BlockedBy.IsZero() && !s.lives(j.BlockedBy) && s.look(j) {
-			mended++
+			repaired++
 		}
 		if s.lookForRun(j.ID) {
-			mended++
+			repaired++
 		}
 	}
-	return mended, nil
+	return repaired, nil
 }

@@ -68,7 +68,7 @@ func MadeIndexes() (indexes map[string]string, tables []string, err error) {
 	made, err := readSchema()
 	indexes = make(map[string]string)
 	for _, index := range made.indexes {
-		indexes[index.name] = index.mend()
+		indexes[index.name] = index.repair()
 	}
 	return indexes, made.tables, err
 }

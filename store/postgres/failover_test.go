@@ -41,7 +41,7 @@ func TestFailover(t *testing.T) {
 
 // standbyTroubles are with a standby, each as the one before has left it: from the first on, commits wait for it.
 func standbyTroubles(standby *pgtest.Cluster) []trouble {
-	reset := func(p *patient) { p.mendAndReset("durability") }
+	reset := func(p *patient) { p.repairAndReset("durability") }
 	return []trouble{
 		{check: "durability", severity: health.SeverityNote, says: "standbys", provoke: func(p *patient) {
 			p.exec("create role app login", "grant usage on schema sluice to app", "grant select on sluice.migration to app")

@@ -28,7 +28,7 @@ import (
 // the job what programs say.
 //
 // There are no functions for the rest, which goes the way of programs: the settings of queues, tiers and tenants; plans;
-// cancel, reschedule and prune; expire, mend and the counts of waves, which are upkeep's; what an engine is asked
+// cancel, reschedule and prune; expire, repair and the counts of waves, which are upkeep's; what an engine is asked
 // (RecordIntent, Dispatches, OrphanRuns); claims of jobs before they are due; and looking jobs and the audit up.
 type functionStore struct {
 	*postgres.Store

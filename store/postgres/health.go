@@ -96,7 +96,7 @@ func (c *examination) unseen(check string, err error) {
 	why := "what cannot be seen cannot be mended"
 	mend := "look again in a minute; a statement that locks the table, such as `alter table`, may be at work"
 	if !errors.Is(err, context.DeadlineExceeded) {
-		mend = "mend what the server says"
+		mend = "repair what the server says"
 	}
 	c.Find(health.SeverityWarning, check, "this could not be looked at: "+err.Error(), why, mend)
 }

@@ -56,7 +56,7 @@ func (c *examination) indexes(ctx context.Context) error {
 		ours[index.name] = true
 		if !there[index.name] {
 			c.Find(health.SeverityError, "index", "the index "+index.name+" of the table "+index.table+" is missing",
-				"what goes by it reads the whole table, or is not kept unique", index.mend())
+				"what goes by it reads the whole table, or is not kept unique", index.repair())
 		}
 	}
 	for _, row := range rows {
@@ -108,7 +108,7 @@ func (c *examination) integrity(ctx context.Context) error {
 	}
 	const check = "integrity"
 	if extension.Schema == nil {
-		c.Find(health.SeverityNote, check, "the extension amcheck is not there", "without it the server cannot compare indexes with their tables", extension.mend("amcheck"))
+		c.Find(health.SeverityNote, check, "the extension amcheck is not there", "without it the server cannot compare indexes with their tables", extension.repair("amcheck"))
 		return nil
 	}
 	rows, err := rowsOf[indexRow](ctx, c.store.pool, healthIndexesSQL, c.store.bigIndex)

@@ -35,8 +35,8 @@ type madeIndex struct {
 	key          string // the columns of a primary key; empty: another index
 }
 
-// mend returns the statement that creates the index without locking the table for long.
-func (m madeIndex) mend() string {
+// repair returns the statement that creates the index without locking the table for long.
+func (m madeIndex) repair() string {
 	if m.key != "" {
 		return fmt.Sprintf("alter table sluice.%s add primary key (%s)", m.table, m.key)
 	}

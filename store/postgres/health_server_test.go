@@ -138,11 +138,11 @@ func durabilityTroubles() []trouble {
 		{check: "durability", severity: health.SeverityWarning, says: commits, provoke: func(p *patient) {
 			p.exec("alter database postgres set synchronous_commit = off")
 			p.store.Pool().Reset()
-		}, relieve: func(p *patient) { p.mendAndReset("durability") }},
+		}, relieve: func(p *patient) { p.repairAndReset("durability") }},
 		{check: "durability", severity: health.SeverityWarning, says: commits, provoke: func(p *patient) {
 			p.exec("alter role postgres set synchronous_commit = off")
 			p.store.Pool().Reset()
-		}, relieve: func(p *patient) { p.mendAndReset("durability") }},
+		}, relieve: func(p *patient) { p.repairAndReset("durability") }},
 	}
 }
 
@@ -154,7 +154,7 @@ func serverTroubles() []trouble {
 		{check: "server", severity: health.SeverityError, says: "read-only", provoke: func(p *patient) {
 			p.exec("alter database postgres set default_transaction_read_only = on")
 			p.store.Pool().Reset()
-		}, relieve: func(p *patient) { p.mendAndReset("server") }},
+		}, relieve: func(p *patient) { p.repairAndReset("server") }},
 		{
 			check: "clock", severity: health.SeverityWarning, says: "off the server's", provoke: func(p *patient) { p.store.JudgeHealth("clock", 1e-12) },
 			relieve: func(p *patient) { p.store.JudgeHealth("clock", 2) },
@@ -216,12 +216,12 @@ func notifyTrouble() trouble {
 	}}
 }
 
-// mendAndReset does what a finding says, which counts for new connections only.
-func (p *patient) mendAndReset(check string) {
+// repairAndReset does what a finding says, which counts for new connections only.
+func (p *patient) repairAndReset(check string) {
 	p.Helper()
 	for _, f := range p.health(health.Options{}).Findings {
 		if f.Check == check && !f.Well {
-			p.mend(f.Repair)
+			p.repair(f.Repair)
 		}
 	}
 	p.store.Pool().Reset()

@@ -55,8 +55,8 @@ func (c *examination) extension(ctx context.Context, extension string) (extensio
 	return rows[0], nil
 }
 
-// mend returns the way to get an extension.
-func (e extensionRow) mend(extension string) string {
+// repair returns the way to get an extension.
+func (e extensionRow) repair(extension string) string {
 	if !e.Available {
 		return "install PostgreSQL's contrib package on the server; create extension " + extension
 	}
@@ -82,7 +82,7 @@ func (c *examination) statements(ctx context.Context) error {
 		mend = found.load(extension)
 	}
 	if found.Schema == nil {
-		mend = append(mend, found.mend(extension))
+		mend = append(mend, found.repair(extension))
 	}
 	if len(mend) > 0 {
 		c.Find(health.SeverityNote, check, "the extension "+extension+" is not there", "it counts which statements are slow", strings.Join(mend, "; "))

@@ -90,7 +90,7 @@ func (p *patient) suffer(t *testing.T, one trouble) {
 				break
 			}
 		}
-		if !p.mend(found.Repair) {
+		if !p.repair(found.Repair) {
 			t.Fatalf("what mends it cannot be done: %+v", found)
 		}
 		mended := found
@@ -132,8 +132,8 @@ func (p *patient) finding(one trouble) (health.Finding, bool) {
 	return health.Finding{}, false
 }
 
-// mend does what a finding says: statements between semicolons, each after what leads to it.
-func (p *patient) mend(mend string) bool {
+// repair does what a finding says: statements between semicolons, each after what leads to it.
+func (p *patient) repair(mend string) bool {
 	p.Helper()
 	did := false
 	var statements []string

@@ -7,8 +7,8 @@ import (
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-// mend lets upkeep look once for what was left behind.
-func (s *shop) mend() {
+// repair lets upkeep look once for what was left behind.
+func (s *shop) repair() {
 	s.Helper()
 	if _, err := s.store.Repair(s.Context(), "upkeep"); err != nil {
 		s.Fatal(err)
@@ -41,7 +41,7 @@ func TestSettlingDoesNotWaitForATransactionThatEnqueuesInTheSameOrder(t *testing
 		t.Fatal(err)
 	}
 	s.commit()
-	s.mend()
+	s.repair()
 	s.goesNext(third.ID)
 	s.goesNext(last.ID)
 }
@@ -57,7 +57,7 @@ func TestSettlingDoesNotWaitForAnOpenCompletionOfAJobBeforeTheSame(t *testing.T)
 	}
 	s.settle(sluice.EventComplete, claims[1])
 	s.commit()
-	s.mend()
+	s.repair()
 	if err := s.client.Cancel(t.Context(), []sluice.ID{doomed.ID}, sluice.Act{By: "test"}); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestUnusedOrderKeysAreForgotten(t *testing.T) {
 	s.add(s.client, sluice.EnqueueOptions{OrderKey: "done"})
 	s.settle(sluice.EventComplete, s.claim(1)...)
 	s.add(s.client, sluice.EnqueueOptions{OrderKey: "waits"})
-	s.mend()
+	s.repair()
 	var keys []string
 	if err := s.store.Pool().QueryRow(t.Context(), "select array_agg(order_key) from sluice.order_key").Scan(&keys); err != nil {
 		t.Fatal(err)

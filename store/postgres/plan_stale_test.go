@@ -70,7 +70,7 @@ var staleStatistics = map[string]struct {
 var growing = []string{"live", "job", "done", "audit", "attempt", "tenant_queue", "tenant_change", "job_after", "job_key", "order_key", "orphan_run", "stat", "stat_part"}
 
 // wholly are the statements that read all there is: they count, or are a page of it.
-var wholly = []string{"list_done.sql", "list_live.sql", "wave_places.sql", "wave_ranks.sql", "wave_tenants.sql", "wave_runs.sql", "mend_queues.sql"}
+var wholly = []string{"list_done.sql", "list_live.sql", "wave_places.sql", "wave_ranks.sql", "wave_tenants.sql", "wave_runs.sql", "repair_queues.sql"}
 
 // TestNoPlanHangsOnStatistics plans each statement for a store that is full, by statistics of another moment. Each reads the
 // tables that grow along the same indexes as by fresh statistics, from a place in them, and sorts no more.
@@ -147,7 +147,7 @@ func keptPlanOf(t *testing.T, store *postgres.Store, name string, args []any, ho
 var alsoWell = map[string][]string{
 	"claimed_before.sql":  {"the whole of live by live_claimed, sorted"},
 	"depth.sql":           {"the whole of live by live_blocked"},
-	"mend_blocked.sql":    {"job_after by job_after_pkey"}, // by both of its columns
+	"repair_blocked.sql":  {"job_after by job_after_pkey"}, // by both of its columns
 	"orphan_run_list.sql": {"orphan_run by orphan_run_turn, sorted"},
 }
 

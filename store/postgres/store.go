@@ -89,9 +89,9 @@ type Store struct {
 	log         *event.Log
 	tally       *counter.Tally // nil: the store counts nothing
 
-	settling settling // up to where the audit is complete
-	mending  sync.Mutex
-	mendFrom mendPlaces // positions of upkeep's repairs
+	settling   settling // up to where the audit is complete
+	repairing  sync.Mutex
+	repairFrom repairPlaces // positions of upkeep's repairs
 }
 
 var _ sluice.Store = (*Store)(nil)

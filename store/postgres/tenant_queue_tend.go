@@ -157,8 +157,8 @@ type idleTenantQueue struct {
 
 // pruneTenantQueues deletes idle tenant queues in one slice, so that tenant queues of former tenants do not stay for ever.
 func (s *Store) pruneTenantQueues(ctx context.Context, limit int) error {
-	s.mending.Lock()
-	defer s.mending.Unlock()
+	s.repairing.Lock()
+	defer s.repairing.Unlock()
 	var slice []idleTenantQueue
 	err := s.call(ctx, "prune tenant queues", func(ctx context.Context, _ bool) (err error) {
 		slice, err = s.idleTenantQueues(ctx, limit)
@@ -175,8 +175,8 @@ func (s *Store) pruneTenantQueues(ctx context.Context, limit int) error {
 			}))
 		}
 	}
-	if s.mendFrom.idle = (tenantQueueName{}); len(slice) == limit {
-		s.mendFrom.idle = slice[limit-1].tenantQueueName
+	if s.repairFrom.idle = (tenantQueueName{}); len(slice) == limit {
+		s.repairFrom.idle = slice[limit-1].tenantQueueName
 	}
 	return errors.Join(failed...)
 }
@@ -196,7 +196,7 @@ func (s *Store) idleTenantQueues(ctx context.Context, limit int) ([]idleTenantQu
 	return list(ctx, s.pool, func(row pgx.CollectableRow) (l idleTenantQueue, err error) {
 		err = row.Scan(&l.queue, &l.tenant, &l.version, &l.idle)
 		return l, err
-	}, tenantQueueIdleSQL, s.mendFrom.idle.queue, s.mendFrom.idle.tenant, limit, inTurns)
+	}, tenantQueueIdleSQL, s.repairFrom.idle.queue, s.repairFrom.idle.tenant, limit, inTurns)
 }
 
 func byQueue(slice []idleTenantQueue) map[string][]idleTenantQueue {

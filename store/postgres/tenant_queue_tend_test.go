@@ -27,7 +27,7 @@ func prune(t *testing.T, store *postgres.Store, limit int) {
 	}
 }
 
-func mend(t *testing.T, store *postgres.Store) {
+func repair(t *testing.T, store *postgres.Store) {
 	t.Helper()
 	if _, err := store.Repair(t.Context(), "upkeep"); err != nil {
 		t.Fatal(err)
@@ -193,14 +193,14 @@ func TestTenantChangesOfAQueueWithoutClaimsAreTakenIn(t *testing.T) {
 			if _, err := client.ChangeSettings(t.Context(), "q", act, func(s *sluice.Settings) error { change(s); return nil }); err != nil {
 				t.Fatal(err)
 			}
-			mend(t, store)
+			repair(t, store)
 			if n := count(t, store, "tenant_change"); n < 6000 {
 				t.Fatalf("%d tenant changes are left: those that are new are the claims'", n)
 			}
 			run(t, store, "update sluice.tenant_change set at = at - interval '1 hour'")
 			store.ForgetMarks()
-			mend(t, store)
-			mend(t, store) // where jobs waited in tenant queues, they had to be taken out first
+			repair(t, store)
+			repair(t, store) // where jobs waited in tenant queues, they had to be taken out first
 			if n := count(t, store, "tenant_change where at < now() - interval '1 minute'"); n != 0 {
 				t.Errorf("%d tenant changes are left", n)
 			}
@@ -228,7 +228,7 @@ func TestTenantChangesStayWhileJobsStandInTenantQueue(t *testing.T) {
 	run(t, store, "update sluice.tenant_change set at = at - interval '1 hour'")
 	run(t, store, "delete from sluice.tenant_change where tenant = 'many'")
 	store.ForgetMarks()
-	mend(t, store)
+	repair(t, store)
 	run(t, store, "delete from sluice.tenant_change where at > now() - interval '1 minute'") // which upkeep itself has told
 	run(t, store, "update sluice.queue set fair = true")
 	if got := claimed(t, store, 10); got["last"] != 1 {
@@ -251,9 +251,9 @@ func TestEndThatWasToldWhileTenantsDidNotTakeTurnsIsNotForgotten(t *testing.T) {
 	complete(t, store, 1)
 	run(t, store, "update sluice.tenant_change set at = at - interval '1 hour'")
 	store.ForgetMarks()
-	mend(t, store)
+	repair(t, store)
 	run(t, store, "delete from sluice.tenant_change where terms") // which upkeep itself has told
-	mend(t, store)
+	repair(t, store)
 	if n := count(t, store, "tenant_change where room"); n != 0 {
 		t.Errorf("%d tenant changes are left", n)
 	}
@@ -272,11 +272,11 @@ func TestUpkeepOfManyTenantChangesIsBounded(t *testing.T) {
 	store := openFair(t, func(s *sluice.Settings) { s.Paused = true })
 	run(t, store, "insert into sluice.flow (queue) values ('q')")
 	run(t, store, "insert into sluice.tenant_change (queue, at, tenant, jobs, room) select 'q', now() - interval '1 hour', 'a', 0, true from generate_series(1, 60000) n")
-	mend(t, store)
+	repair(t, store)
 	if n := count(t, store, "tenant_change"); n != 9000 {
 		t.Errorf("%d tenant changes are left of 60,000, want 9,000", n)
 	}
-	mend(t, store)
+	repair(t, store)
 	if n := count(t, store, "tenant_change"); n != 0 {
 		t.Errorf("%d tenant changes are left", n)
 	}

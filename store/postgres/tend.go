@@ -19,14 +19,14 @@ var lateSQL string
 //go:embed sql/expired.sql
 var expiredSQL string
 
-//go:embed sql/mend_blocked.sql
-var mendBlockedSQL string
+//go:embed sql/repair_blocked.sql
+var repairBlockedSQL string
 
-//go:embed sql/mend_tenant_queues.sql
-var mendTenantQueuesSQL string
+//go:embed sql/repair_tenant_queues.sql
+var repairTenantQueuesSQL string
 
-//go:embed sql/mend_queues.sql
-var mendQueuesSQL string
+//go:embed sql/repair_queues.sql
+var repairQueuesSQL string
 
 //go:embed sql/forget_holders.sql
 var forgetHoldersSQL string
@@ -129,22 +129,22 @@ func (s *Store) Expire(ctx context.Context, limit int, by string) (int, error) {
 // Repair repairs states that no other method handles: jobs of queues without settings, and jobs whose blocker has
 // ended. Repair also deletes unused order keys, reads old tenant changes, wakes tenant queues and deletes old holders.
 func (s *Store) Repair(ctx context.Context, by string) (int, error) {
-	freed, err := s.mendBlocked(ctx)
+	freed, err := s.repairBlocked(ctx)
 	if err != nil {
 		return freed, err
 	}
-	if err := s.mendOrderKeys(ctx); err != nil {
+	if err := s.repairOrderKeys(ctx); err != nil {
 		return freed, err
 	}
 	if err := s.repairTenantChanges(ctx); err != nil {
 		return freed, err
 	}
-	if err := s.mendTenantQueues(ctx); err != nil {
+	if err := s.repairTenantQueues(ctx); err != nil {
 		return freed, err
 	}
 	var orphans []string
 	err = s.call(ctx, "repair", func(ctx context.Context, _ bool) (err error) {
-		if orphans, err = list(ctx, s.pool, pgx.RowTo[string], mendQueuesSQL); err != nil {
+		if orphans, err = list(ctx, s.pool, pgx.RowTo[string], repairQueuesSQL); err != nil {
 			return err
 		}
 		if err := s.dissolveTenantQueues(ctx); err != nil {
@@ -158,7 +158,7 @@ func (s *Store) Repair(ctx context.Context, by string) (int, error) {
 	if len(orphans) == 0 {
 		return freed, nil
 	}
-	err = s.call(ctx, "mend queues", func(ctx context.Context, _ bool) error {
+	err = s.call(ctx, "repair queues", func(ctx context.Context, _ bool) error {
 		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 			return makeQueues(ctx, tx, orphans, sluice.DefaultSettings(), sluice.Act{By: by, Reason: "jobs wait in it, and it had no settings"})
 		})
@@ -190,25 +190,25 @@ func (s *Store) dissolveTenantQueues(ctx context.Context) error {
 // tenantQueueName identifies a tenant queue.
 type tenantQueueName struct{ queue, tenant string }
 
-// mendTenantQueues makes claims look at tenant queues that sleep although jobs wait, one slice of the tenant queues at a time.
-func (s *Store) mendTenantQueues(ctx context.Context) error {
-	s.mending.Lock()
-	defer s.mending.Unlock()
+// repairTenantQueues makes claims look at tenant queues that sleep although jobs wait, one slice of the tenant queues at a time.
+func (s *Store) repairTenantQueues(ctx context.Context) error {
+	s.repairing.Lock()
+	defer s.repairing.Unlock()
 	var last []tenantQueueName
 	looked := 0
-	err := s.call(ctx, "mend tenant queues", func(ctx context.Context, _ bool) (err error) {
+	err := s.call(ctx, "repair tenant queues", func(ctx context.Context, _ bool) (err error) {
 		last, err = list(ctx, s.pool, func(row pgx.CollectableRow) (tenantQueueName, error) {
 			var n tenantQueueName
 			err := row.Scan(&n.queue, &n.tenant, &looked)
 			return n, err
-		}, mendTenantQueuesSQL, s.mendFrom.line.queue, s.mendFrom.line.tenant, maxMoved)
+		}, repairTenantQueuesSQL, s.repairFrom.line.queue, s.repairFrom.line.tenant, maxMoved)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if s.mendFrom.line = (tenantQueueName{}); looked == maxMoved {
-		s.mendFrom.line = last[0]
+	if s.repairFrom.line = (tenantQueueName{}); looked == maxMoved {
+		s.repairFrom.line = last[0]
 	}
 	return nil
 }

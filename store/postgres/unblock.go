@@ -17,8 +17,8 @@ import (
 //go:embed sql/unblock.sql
 var unblockSQL string
 
-//go:embed sql/mend_order_keys.sql
-var mendOrderKeysSQL string
+//go:embed sql/repair_order_keys.sql
+var repairOrderKeysSQL string
 
 // look is a row of unblock.sql: the state of one waiting job.
 type look struct {
@@ -46,10 +46,10 @@ const (
 	// unblockRounds is how many slices are evaluated when a job ends, because settling must stay quick. Upkeep
 	// evaluates the rest.
 	unblockRounds = 10
-	// mendRounds is how many slices upkeep evaluates.
-	mendRounds = 1000
-	// mendSlice is how many blocked jobs one call of mendBlocked reads.
-	mendSlice = 20_000
+	// repairRounds is how many slices upkeep evaluates.
+	repairRounds = 1000
+	// repairSlice is how many blocked jobs one call of repairBlocked reads.
+	repairSlice = 20_000
 )
 
 // unblocker evaluates the jobs that wait for jobs that may have ended. Jobs that it cancels end too, and the new
@@ -154,21 +154,21 @@ func unblockIn(ctx context.Context, tx rowsQuerier, ended []sluice.ID) error {
 	return u.run(ctx, unblockRounds, func(sluice.Event, []moved) {})
 }
 
-// mendPlaces holds the positions at which upkeep continues.
-type mendPlaces struct {
+// repairPlaces holds the positions at which upkeep continues.
+type repairPlaces struct {
 	blocker sluice.ID
 	key     queueKey
 	line    tenantQueueName // tenant queue in which jobs wait
 	idle    tenantQueueName // tenant queue that may be idle
 }
 
-// mendBlocked finds jobs whose blocker has ended in one slice of the blocked jobs, and evaluates them again.
-func (s *Store) mendBlocked(ctx context.Context) (int, error) {
-	s.mending.Lock()
-	defer s.mending.Unlock()
+// repairBlocked finds jobs whose blocker has ended in one slice of the blocked jobs, and evaluates them again.
+func (s *Store) repairBlocked(ctx context.Context) (int, error) {
+	s.repairing.Lock()
+	defer s.repairing.Unlock()
 	var ended []sluice.ID
 	err := s.call(ctx, "repair", func(ctx context.Context, _ bool) error {
-		rows, err := query(ctx, s.pool, mendBlockedSQL, [16]byte(s.mendFrom.blocker), mendSlice)
+		rows, err := query(ctx, s.pool, repairBlockedSQL, [16]byte(s.repairFrom.blocker), repairSlice)
 		if err != nil {
 			return err
 		}
@@ -176,7 +176,7 @@ func (s *Store) mendBlocked(ctx context.Context) (int, error) {
 		var left bool
 		var count, looked int
 		ended = nil
-		next := s.mendFrom
+		next := s.repairFrom
 		_, err = pgx.ForEachRow(rows, []any{&id, &left, &count}, func() error {
 			looked, next.blocker = looked+count, idOf(id)
 			if left {
@@ -184,30 +184,30 @@ func (s *Store) mendBlocked(ctx context.Context) (int, error) {
 			}
 			return nil
 		})
-		if looked < mendSlice {
+		if looked < repairSlice {
 			next.blocker = sluice.ID{}
 		}
 		if err == nil {
-			s.mendFrom = next
+			s.repairFrom = next
 		}
 		return err
 	})
 	if err != nil || len(ended) == 0 {
 		return 0, err
 	}
-	return s.unblockUpTo(ctx, sortedOnce(ended), mendRounds)
+	return s.unblockUpTo(ctx, sortedOnce(ended), repairRounds)
 }
 
-// mendOrderKeys deletes order keys without unfinished jobs, in one slice.
-func (s *Store) mendOrderKeys(ctx context.Context) error {
-	s.mending.Lock()
-	defer s.mending.Unlock()
+// repairOrderKeys deletes order keys without unfinished jobs, in one slice.
+func (s *Store) repairOrderKeys(ctx context.Context) error {
+	s.repairing.Lock()
+	defer s.repairing.Unlock()
 	return s.call(ctx, "repair", func(ctx context.Context, _ bool) error {
-		last, err := list(ctx, s.pool, scanQueueKey, mendOrderKeysSQL, s.mendFrom.key.queue, s.mendFrom.key.key, unblockSlice)
+		last, err := list(ctx, s.pool, scanQueueKey, repairOrderKeysSQL, s.repairFrom.key.queue, s.repairFrom.key.key, unblockSlice)
 		if err == nil {
-			s.mendFrom.key = queueKey{}
+			s.repairFrom.key = queueKey{}
 			if len(last) > 0 {
-				s.mendFrom.key = last[0]
+				s.repairFrom.key = last[0]
 			}
 		}
 		return err

@@ -36,7 +36,7 @@ func systemTroubles() []trouble {
 				p.Errorf("%q does not name the program", found.What)
 			}
 			p.store.LookFor(3 * time.Second)
-			p.mend(found.Repair)
+			p.repair(found.Repair)
 		}},
 		{check: "disk", severity: health.SeverityWarning, says: "has 10 MiB left", provoke: func(p *patient) {
 			p.store.JudgeHealth("disk", health.SeverityWarning, 1<<30)

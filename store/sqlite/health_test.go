@@ -114,7 +114,7 @@ func (p *patient) suffer(one trouble) {
 		one.relieve(p)
 	}
 	for found, is := p.finding(one); is; found, is = p.finding(one) {
-		p.mend(found.Repair)
+		p.repair(found.Repair)
 		if again, is := p.finding(one); is && again.Repair == found.Repair {
 			p.Fatalf("`%s` does not mend it: %+v", found.Repair, again)
 		}
@@ -143,8 +143,8 @@ func (p *patient) finding(one trouble) (health.Finding, bool) {
 	return health.Finding{}, false
 }
 
-// mend runs the commands of a finding, which stand between semicolons, each after what leads to it.
-func (p *patient) mend(mend string) {
+// repair runs the commands of a finding, which stand between semicolons, each after what leads to it.
+func (p *patient) repair(mend string) {
 	p.Helper()
 	if strings.HasPrefix(mend, "sqlite3 ") { // in which there may be any number of semicolons
 		p.shell(mend)

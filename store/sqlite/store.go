@@ -74,9 +74,9 @@ type Store struct {
 	lookTimeout time.Duration
 	diskOf      func(folder string) (diskState, error)
 
-	pruning   sync.Mutex
-	pruneFrom tenantQueueName // the tenant queue after which upkeep continues to look for idle tenant queues
-	mendFrom  atomic.Int64    // the number after which upkeep continues to look for jobs whose blocker has ended
+	pruning    sync.Mutex
+	pruneFrom  tenantQueueName // the tenant queue after which upkeep continues to look for idle tenant queues
+	repairFrom atomic.Int64    // the number after which upkeep continues to look for jobs whose blocker has ended
 }
 
 var _ sluice.Store = (*Store)(nil)

@@ -20,11 +20,11 @@ var maxRecoveriesSQL string
 //go:embed sql/expired.sql
 var expiredSQL string
 
-//go:embed sql/mend_blocked.sql
-var mendBlockedSQL string
+//go:embed sql/repair_blocked.sql
+var repairBlockedSQL string
 
-//go:embed sql/mend_queues.sql
-var mendQueuesSQL string
+//go:embed sql/repair_queues.sql
+var repairQueuesSQL string
 
 //go:embed sql/forget_holders.sql
 var forgetHoldersSQL string
@@ -108,32 +108,32 @@ func (s *Store) Expire(ctx context.Context, limit int, by string) (int, error) {
 // Repair repairs states that no other method handles: jobs of queues without settings, and jobs whose
 // blocker has ended.
 func (s *Store) Repair(ctx context.Context, by string) (int, error) {
-	freed, err := s.mendBlocked(ctx)
+	freed, err := s.repairBlocked(ctx)
 	if err != nil {
 		return freed, err
 	}
-	mended := 0
+	repaired := 0
 	err = s.write(ctx, "repair", func(tx runner, _ bool) error {
-		orphans, err := list(tx, scanOne[string], mendQueuesSQL)
+		orphans, err := list(tx, scanOne[string], repairQueuesSQL)
 		if err != nil {
 			return err
 		}
 		if err := makeQueues(tx, orphans, sluice.DefaultSettings(), sluice.Act{By: by, Reason: "jobs wait in it, and it had no settings"}); err != nil {
 			return err
 		}
-		mended = len(orphans)
+		repaired = len(orphans)
 		_, err = tx.exec(forgetHoldersSQL, now()-time.Hour.Microseconds())
 		return err
 	})
-	return freed + mended, err
+	return freed + repaired, err
 }
 
-// mendSlice is how many blocked jobs one call of mendBlocked reads.
-const mendSlice = 20_000
+// repairSlice is how many blocked jobs one call of repairBlocked reads.
+const repairSlice = 20_000
 
-// mendBlocked finds jobs whose blocker has ended in one slice of the blocked jobs, and evaluates
+// repairBlocked finds jobs whose blocker has ended in one slice of the blocked jobs, and evaluates
 // them again.
-func (s *Store) mendBlocked(ctx context.Context) (mended int, err error) {
+func (s *Store) repairBlocked(ctx context.Context) (repaired int, err error) {
 	type blocker struct {
 		seq   int64
 		ended bool
@@ -144,7 +144,7 @@ func (s *Store) mendBlocked(ctx context.Context) (mended int, err error) {
 		blockers, err := list(tx, func(rows *sql.Rows) (b blocker, err error) {
 			err = rows.Scan(&b.seq, &b.ended, &b.count)
 			return b, err
-		}, mendBlockedSQL, s.mendFrom.Load(), mendSlice)
+		}, repairBlockedSQL, s.repairFrom.Load(), repairSlice)
 		looked, next := 0, int64(0)
 		ended = nil
 		for _, b := range blockers {
@@ -153,10 +153,10 @@ func (s *Store) mendBlocked(ctx context.Context) (mended int, err error) {
 				ended = append(ended, b.seq)
 			}
 		}
-		if looked < mendSlice {
+		if looked < repairSlice {
 			next = 0
 		}
-		s.mendFrom.Store(next)
+		s.repairFrom.Store(next)
 		return err
 	})
 	for after, more := int64(0), len(ended) > 0; more && err == nil; {
@@ -167,10 +167,10 @@ func (s *Store) mendBlocked(ctx context.Context) (mended int, err error) {
 			}
 			return unblock(tx, out.cancelled, nil)
 		})
-		mended += out.changed
+		repaired += out.changed
 		after, more = out.last, out.looked == unblockLimit
 	}
-	return mended, err
+	return repaired, err
 }
 
 // pageStart returns the number after which a list continues. 0: it begins at the front.

@@ -97,7 +97,7 @@ func afterRules() []Rule {
 			claims := w.claims(a, b)
 			w.done(by(sluice.EventBury, claims[0]))
 			w.done(by(sluice.EventComplete, claims[1]))
-			w.mend(0)
+			w.repair(0)
 			late := w.add(after(sluice.FailureWaits, a))
 			for _, id := range []sluice.ID{last, other, late} {
 				equal(w, "blocked by", w.job(id).BlockedBy, a)
@@ -114,7 +114,7 @@ func afterRules() []Rule {
 			w.done(by(sluice.EventBury, w.claims(gone)[0]))
 			waits, runs := w.add(after(sluice.FailureWaits, gone)), w.add(after(sluice.FailureWaits, a))
 			w.ok(w.only(w.Store.DeleteJobs(w.ctx, []sluice.ID{gone}, person("test"))))
-			w.mend(1)
+			w.repair(1)
 			w.inState(waits, sluice.StateCancelled)
 			w.finishes(runs)
 		}},
@@ -240,14 +240,14 @@ func after(failure sluice.AfterFailure, ids ...sluice.ID) sluice.EnqueueOptions 
 	return sluice.EnqueueOptions{After: ids, AfterFailure: failure}
 }
 
-// mend lets upkeep look once for what was left behind, and makes sure of how much it was.
-func (w *world) mend(want int) {
+// repair lets upkeep look once for what was left behind, and makes sure of how much it was.
+func (w *world) repair(want int) {
 	w.Helper()
 	_, err := w.Store.SaveQueue(w.ctx, sluice.Queue{Name: queue, Settings: sluice.DefaultSettings()}, person("test"))
 	if err != nil && !errors.Is(err, sluice.ErrConflict) {
 		w.Fatal(err)
 	}
-	mended, err := w.Store.Repair(w.ctx, "upkeep")
+	repaired, err := w.Store.Repair(w.ctx, "upkeep")
 	w.ok(err)
-	equal(w, "mended", mended, want)
+	equal(w, "repaired", repaired, want)
 }

@@ -90,14 +90,14 @@ func tendRules() []Rule {
 			w.addMany(3)
 			n, err := w.Store.Repair(w.ctx, "upkeep")
 			w.ok(err)
-			equal(w, "mended", n, 1)
+			equal(w, "repaired", n, 1)
 			queues, err := w.Store.Queues(w.ctx, sluice.QueueFilter{})
 			w.ok(err)
 			equal(w, "queues", len(queues), 1)
 			equal(w, "settings", queues[0].Settings, sluice.DefaultSettings())
 			n, err = w.Store.Repair(w.ctx, "upkeep")
 			w.ok(err)
-			equal(w, "mended again", n, 0)
+			equal(w, "repaired again", n, 0)
 		}},
 		{"R-95", "Repair gives settings also to a queue whose jobs are all claimed, so that their leases are looked after.", "I-1", func(w *world) {
 			w.add(sluice.EnqueueOptions{})

@@ -7,8 +7,8 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// TestMendWakesLinesThatNobodyWouldWake loses what was told of a tenant's jobs, as plain SQL may.
-func TestMendWakesLinesThatNobodyWouldWake(t *testing.T) {
+// TestRepairWakesLinesThatNobodyWouldWake loses what was told of a tenant's jobs, as plain SQL may.
+func TestRepairWakesLinesThatNobodyWouldWake(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []string{
 		"delete from sluice.tenant_change",
@@ -45,7 +45,7 @@ func TestMendWakesLinesThatNobodyWouldWake(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := claim(); got != 1 {
-				t.Errorf("claimed %d jobs after the mending, want 1", got)
+				t.Errorf("claimed %d jobs after the repair, want 1", got)
 			}
 		})
 	}
