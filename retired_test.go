@@ -18,6 +18,7 @@ var retired = map[string]string{
 	`\.Beat\(|\.Leave\(`:                     "Heartbeat, Deregister",
 	`\bPruneJobs\b|dead discard`:             "DeleteJobs, dead delete",
 	`\bTellQueue\b|\bTellingsOf\b`:           "RecordQueueChange, QueueChanges",
+	`\bsluice\.beat\b|\bbeat\.sql\b`:         "heartbeat",
 	`\bmend_\w+`:                             "repair_",
 	`\bsluice[._]line\b|\bin_line\b|\blive_line\b|\bflow\.Lines?\b`: "tenant_queue, in_tenant_queue, TenantQueue",
 	`sluice\.hint\b|\bhinted\b`:                                     "tenant_change, tenant_changed",

@@ -28,7 +28,7 @@ import (
 // older program does not replace newer functions.
 const FunctionsVersion = 1
 
-// maxHolders is how many workers per queue the function beat records. Any role that may work in a queue can invent
+// maxHolders is how many workers per queue the function heartbeat records. Any role that may work in a queue can invent
 // workers.
 const maxHolders = 1000
 

@@ -57,7 +57,7 @@ reason='r'=no reason`},
 tokens=array[TOKEN]=SL004
 delay_seconds=1=their places stay
 reason='r'=no reason`},
-	"beat": {"worker", `holder='w'=SL004
+	"heartbeat": {"worker", `holder='w'=SL004
 queues='{scraper}'=SL004
 slots=1=none
 busy=1=none
@@ -254,7 +254,7 @@ func TestInventedHoldersAreBounded(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
 	worker := r.as(r.worker)
-	r.exec(`select sluice.beat(holder => 'w' || n, queues => '{scraper}') from generate_series(1, 1000) n`)
-	r.refused(worker, "SL004", `select sluice.beat(holder => 'one more', queues => '{scraper}')`)
-	value[any](r, worker, `select sluice.beat(holder => 'w7', queues => '{scraper}')::text`)
+	r.exec(`select sluice.heartbeat(holder => 'w' || n, queues => '{scraper}') from generate_series(1, 1000) n`)
+	r.refused(worker, "SL004", `select sluice.heartbeat(holder => 'one more', queues => '{scraper}')`)
+	value[any](r, worker, `select sluice.heartbeat(holder => 'w7', queues => '{scraper}')::text`)
 }

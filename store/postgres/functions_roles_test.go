@@ -131,7 +131,7 @@ func TestWorkerRoleCanClaimAndFinishInItsQueuesAndNothingElse(t *testing.T) {
 		t.Errorf("the lease lasts %f s more, want about 180", left)
 	}
 	value[any](r, worker, `select sluice.checkpoint(id => $1::text::uuid, token => $2::text::uuid, checkpoint => '{"page":1}')::text`, mine, token)
-	value[any](r, worker, `select sluice.beat(holder => 'w1', queues => '{scraper}')::text`)
+	value[any](r, worker, `select sluice.heartbeat(holder => 'w1', queues => '{scraper}')::text`)
 	value[any](r, worker, `select sluice.leave(holder => 'w1')::text`)
 	if state := value[string](r, worker, `select sluice.fail(id => $1::text::uuid, token => $2::text::uuid, error => 'no network', retry_seconds => 0)`, mine, token); state != "queued" {
 		t.Errorf("the first failure leads to %s, want queued", state)
@@ -154,7 +154,7 @@ func TestWorkerRoleCanClaimAndFinishInItsQueuesAndNothingElse(t *testing.T) {
 	r.refused(worker, "42501", "select * from sluice.claim(queues => '{payments}', holder => 'w1')")
 	r.refused(worker, "42501", "select * from sluice.claim(queues => '{scraper,payments}', holder => 'w1')")
 	r.refused(worker, "42501", "select * from sluice.wait(queues => '{payments}')")
-	r.refused(worker, "42501", "select sluice.beat(holder => 'w1', queues => '{payments}')")
+	r.refused(worker, "42501", "select sluice.heartbeat(holder => 'w1', queues => '{payments}')")
 	// What lies in another queue is as if it were not there, even with the right token.
 	r.refused(worker, "SL001", "select sluice.complete(id => '"+foreign+"', token => '"+foreign+"')")
 	r.refused(worker, "SL001", "select sluice.fail(id => '"+foreign+"', token => '"+foreign+"', error => 'x')")

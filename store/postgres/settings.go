@@ -51,11 +51,11 @@ var tiersSQL string
 //go:embed sql/tier_save.sql
 var tierSaveSQL string
 
-//go:embed sql/beat.sql
-var beatSQL string
+//go:embed sql/heartbeat.sql
+var heartbeatSQL string
 
-// beatAndCheckSQL also reports whether the schema has a step that is too new for a program that knows $9 steps.
-var beatAndCheckSQL = beatSQL + "\nreturning exists (select from sluice.migration where works_from > $9::integer)"
+// heartbeatAndCheckSQL also reports whether the schema has a step that is too new for a program that knows $9 steps.
+var heartbeatAndCheckSQL = heartbeatSQL + "\nreturning exists (select from sluice.migration where works_from > $9::integer)"
 
 //go:embed sql/leave.sql
 var leaveSQL string
@@ -272,7 +272,7 @@ func (s *Store) Heartbeat(ctx context.Context, holder presence.Holder) error {
 	ctx, done := sign(ctx)
 	defer done()
 	return s.callAndCheck(ctx, "heartbeat", func(ctx context.Context, knows int) (newer bool, err error) {
-		said, err := list(ctx, s.pool, pgx.RowTo[bool], beatAndCheckSQL,
+		said, err := list(ctx, s.pool, pgx.RowTo[bool], heartbeatAndCheckSQL,
 			holder.ID, holder.Role, queues, holder.Slots, holder.Busy, holder.Version, conditions, s.tally != nil, knows)
 		return len(said) > 0 && said[0], err
 	})

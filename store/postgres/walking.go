@@ -33,7 +33,7 @@ const planForArgumentsSQL = "select set_config('plan_cache_mode', 'force_custom_
 
 // anyPlan are statements for which any plan is good: they write or find rows by key, or read at most a tiny table.
 // They run without settings.
-var anyPlan = setOf(enqueueOneSQL, beatAndCheckSQL, aliveSQL, notifySQL, notifyTakenSQL, tooNewSQL, crowdsSQL)
+var anyPlan = setOf(enqueueOneSQL, heartbeatAndCheckSQL, aliveSQL, notifySQL, notifyTakenSQL, tooNewSQL, crowdsSQL)
 
 // Query runs a statement in its own transaction. If the statement is the store's and plans matter to it, Query
 // sends its settings along.

@@ -45,8 +45,8 @@ var tiersSQL string
 //go:embed sql/tier_save.sql
 var tierSaveSQL string
 
-//go:embed sql/beat.sql
-var beatSQL string
+//go:embed sql/heartbeat.sql
+var heartbeatSQL string
 
 //go:embed sql/leave.sql
 var leaveSQL string
@@ -264,7 +264,7 @@ func (s *Store) Heartbeat(ctx context.Context, holder presence.Holder) error {
 		return err
 	}
 	return s.write(ctx, "beat", func(tx runner, _ bool) error {
-		_, err := tx.exec(beatSQL, holder.ID, holder.Role, text, holder.Slots, holder.Busy, holder.Version, now(), conditions, s.tally != nil)
+		_, err := tx.exec(heartbeatSQL, holder.ID, holder.Role, text, holder.Slots, holder.Busy, holder.Version, now(), conditions, s.tally != nil)
 		return err
 	})
 }

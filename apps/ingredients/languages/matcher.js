@@ -42,7 +42,7 @@ aside.on('error', (error) => log('connection broke', { error: error.message }))
 
 async function renew () {
   const holding = [...held] // ids and tokens of one moment: jobs end while the heartbeat is under way
-  await aside.query('select sluice.beat(holder => $1, queues => $2, busy => $3)', [holder, queues, holding.length])
+  await aside.query('select sluice.heartbeat(holder => $1, queues => $2, busy => $3)', [holder, queues, holding.length])
   const { rows } = await aside.query('select id, held from sluice.renew_many(ids => $1, tokens => $2, lease_seconds => $3)',
     [holding.map(([id]) => id), holding.map(([, token]) => token), lease])
   for (const row of rows) if (!row.held) held.delete(row.id)

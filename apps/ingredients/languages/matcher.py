@@ -59,7 +59,7 @@ class Leases(threading.Thread):
     def renew(self, db):
         with self.lock:
             held = dict(self.held)
-        db.execute("select sluice.beat(holder => %s, queues => %s, busy => %s)", (self.holder, self.options.queues, len(held)))
+        db.execute("select sluice.heartbeat(holder => %s, queues => %s, busy => %s)", (self.holder, self.options.queues, len(held)))
         rows = db.execute(
             "select id, held from sluice.renew_many(ids => %s, tokens => %s, lease_seconds => %s)",
             (list(held), list(held.values()), self.options.lease),

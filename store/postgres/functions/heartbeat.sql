@@ -1,6 +1,6 @@
 -- worker: Says that a process is alive, so that `sluice holders` lists it and why knows that somebody serves the queues. Every ten
 -- seconds will do; one that was not heard of for an hour is forgotten.
-create or replace function sluice.beat(
+create or replace function sluice.heartbeat(
     holder  text,              -- as it claims
     queues  text[],            -- those that it claims from
     slots   integer default 1, -- how many jobs it can run at once
@@ -20,10 +20,10 @@ begin
         perform sluice._check_queue('work', queue);
     end loop;
     perform sluice._check_holder(holder);
-    if not exists (select from sluice.holder h where h.id = beat.holder)
-        and (select count(*) from (select from sluice.holder h where h.role = 'worker' and h.queues && beat.queues limit {{max holders}}) n) >= {{max holders}} then
+    if not exists (select from sluice.holder h where h.id = heartbeat.holder)
+        and (select count(*) from (select from sluice.holder h where h.role = 'worker' and h.queues && heartbeat.queues limit {{max holders}}) n) >= {{max holders}} then
         perform sluice._invalid('holder', 'so many processes beat for these queues that no more are noted: {{max holders}}');
     end if;
-    execute {{beat.sql}} using holder, 'worker', queues, greatest(slots, 0), greatest(busy, 0), coalesce(version, ''), '', true;
+    execute {{heartbeat.sql}} using holder, 'worker', queues, greatest(slots, 0), greatest(busy, 0), coalesce(version, ''), '', true;
 end
 $function$;
