@@ -145,7 +145,7 @@ func TestRequeuedJobAndItsTenantWaitForARunThatDoesNotHeedItsCancel(t *testing.T
 		}
 		why, err := explain.Job(b.Context(), b.store, ids[first])
 		b.must(err)
-		if closed := why.Closed(); len(closed) == 0 || closed[0].Name != "open_run" || !strings.Contains(closed[0].Says, refs[first]) {
+		if closed := why.Closed(); len(closed) == 0 || closed[0].Name != "open_run" || !strings.Contains(closed[0].Summary, refs[first]) {
 			b.Errorf("it is said to wait for %+v", closed)
 		}
 		b.must(b.client.Terminate(b.Context(), ids[first:first+1], sluice.Act{By: "ada", Reason: "it hangs"}))

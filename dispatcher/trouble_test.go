@@ -213,7 +213,7 @@ func TestRunsThatNoWorkerWaitsForAreToldOf(t *testing.T) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			return out.Gates[0].Says
+			return out.Reasons[0].Summary
 		}
 		if trouble := b.trouble(presence.RoleUpkeep); !strings.Contains(trouble, "queue payment: "+says) {
 			b.Errorf("upkeep says %q", trouble)

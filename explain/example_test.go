@@ -17,8 +17,8 @@ func ExampleJob() {
 	_ = client.Pause(ctx, "payments", sluice.Act{By: "ada", Reason: "the bank is down"})
 
 	why, err := explain.Job(ctx, store, receipt.ID)
-	for _, gate := range why.Closed() {
-		fmt.Println(gate.Name)
+	for _, reason := range why.Closed() {
+		fmt.Println(reason.Name)
 	}
 	fmt.Println(err)
 	// Output:

@@ -1,4 +1,4 @@
-// Package explain says why a job does not run: the gates that the job must pass, the closed ones among them, and
+// Package explain says why a job does not run: the reasons that the job must pass, the closed ones among them, and
 // the expected start.
 //
 // Begin with [Job]. [Store] is the port that SQLite, PostgreSQL and memory implement.
@@ -19,18 +19,18 @@ import (
 	"github.com/sluice-queue/sluice/presence"
 )
 
-// Gate is one condition that a job must pass before it runs.
-type Gate struct {
+// Reason is one condition that a job must pass before it runs.
+type Reason struct {
 	// Name is one of state, open_run, blocked, order_key, after, expiry, due, paused, rate, in_flight, tenant,
 	// concurrency, tenant_rate, order, workers and dispatchers.
-	Name string `json:"gate"`
+	Name string `json:"reason"`
 	// Open says that the job passes.
 	Open bool `json:"open"`
-	// Says is one sentence for people.
-	Says string `json:"says"`
-	// Until is when a closed gate opens by itself. Zero: unknown, or it depends on something else than time.
+	// Summary is one sentence for people.
+	Summary string `json:"summary"`
+	// Until is when a closed reason opens by itself. Zero: unknown, or it depends on something else than time.
 	Until time.Time `json:"until,omitzero"`
-	// Repair is the command or the act that opens a closed gate. Empty: time opens the gate, or no command is
+	// Repair is the command or the act that opens a closed reason. Empty: time opens the reason, or no command is
 	// known.
 	Repair string `json:"repair,omitempty"`
 }
@@ -39,8 +39,8 @@ type Gate struct {
 type Explanation struct {
 	// Job is the job, with its payload.
 	Job sluice.Job `json:"job"`
-	// Gates are the gates, in the order in which a claim checks them.
-	Gates []Gate `json:"gates"`
+	// Reasons are the reasons, in the order in which a claim checks them.
+	Reasons []Reason `json:"reasons"`
 	// Start is when the job should start if nothing changes. Zero: unknown, or the job runs or has ended.
 	Start time.Time `json:"start,omitzero"`
 	// Now is the store's clock.
@@ -80,7 +80,7 @@ const HoldingLimit = 10
 // OutlookLimit is the highest count in an [Outlook].
 const OutlookLimit = 10_000
 
-// Job explains a job: the gates that the job must pass, which of them are closed, and when the job should start. It
+// Job explains a job: the reasons that the job must pass, which of them are closed, and when the job should start. It
 // works in every state. An unknown ID is a [sluice.ErrNotFound].
 func Job(ctx context.Context, store sluice.Store, id sluice.ID) (Explanation, error) {
 	if err := sluice.CheckGiven("store", store); err != nil {
@@ -96,7 +96,7 @@ func Job(ctx context.Context, store sluice.Store, id sluice.ID) (Explanation, er
 	}
 	out := Explanation{Job: job, Now: outlook.Now}
 	if job.State != sluice.StateQueued {
-		state := stateGate(job, outlook)
+		state := stateReason(job, outlook)
 		if job.State == sluice.StateDispatched || job.State == sluice.StateClaimed {
 			holders, err := presence.Given(store).Holders(ctx)
 			if err != nil {
@@ -104,8 +104,8 @@ func Job(ctx context.Context, store sluice.Store, id sluice.ID) (Explanation, er
 			}
 			state.hindered(holders, job, outlook.Now)
 		}
-		out.Gates = append([]Gate{state}, openRunGates(job, outlook)...)
-		out.Start = out.Gates[0].Until
+		out.Reasons = append([]Reason{state}, openRunReasons(job, outlook)...)
+		out.Start = out.Reasons[0].Until
 		return out, nil
 	}
 	queue, err := queueOf(ctx, store, job)
@@ -116,23 +116,23 @@ func Job(ctx context.Context, store sluice.Store, id sluice.ID) (Explanation, er
 	if err != nil {
 		return Explanation{}, err
 	}
-	paused, err := pausedGate(ctx, store, queue, outlook)
+	paused, err := pausedReason(ctx, store, queue, outlook)
 	if err != nil {
 		return Explanation{}, err
 	}
-	waits, err := waitGates(ctx, store, job)
+	waits, err := waitReasons(ctx, store, job)
 	if err != nil {
 		return Explanation{}, err
 	}
-	out.Gates = slices.Concat(
-		[]Gate{stateGate(job, outlook)}, openRunGates(job, outlook), waits, []Gate{expiryGate(job, outlook), dueGate(job, outlook), paused},
-		[]Gate{rateGate(queue, outlook), inFlightGate(queue, outlook)}, tenantGates(job, outlook),
-		[]Gate{orderGate(outlook), servedGate(queue, holders, outlook)},
+	out.Reasons = slices.Concat(
+		[]Reason{stateReason(job, outlook)}, openRunReasons(job, outlook), waits, []Reason{expiryReason(job, outlook), dueReason(job, outlook), paused},
+		[]Reason{rateReason(queue, outlook), inFlightReason(queue, outlook)}, tenantReasons(job, outlook),
+		[]Reason{orderReason(outlook), servedReason(queue, holders, outlook)},
 	)
 	if c, stuck := followed(holders, job.Queue, outlook.Now); stuck {
-		blameRuns(out.Gates, c)
+		blameRuns(out.Reasons, c)
 	}
-	out.Start = startOf(out.Gates, queue, outlook)
+	out.Start = startOf(out.Reasons, queue, outlook)
 	return out, nil
 }
 
@@ -148,48 +148,48 @@ func queueOf(ctx context.Context, store sluice.Store, job sluice.Job) (sluice.Qu
 	return found[0], nil
 }
 
-// Closed returns the closed gates.
-func (e Explanation) Closed() []Gate {
-	return slices.DeleteFunc(slices.Clone(e.Gates), func(g Gate) bool { return g.Open })
+// Closed returns the closed reasons.
+func (e Explanation) Closed() []Reason {
+	return slices.DeleteFunc(slices.Clone(e.Reasons), func(g Reason) bool { return g.Open })
 }
 
 func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-func stateGate(j sluice.Job, o Outlook) Gate {
-	g := Gate{Name: "state"}
+func stateReason(j sluice.Job, o Outlook) Reason {
+	g := Reason{Name: "state"}
 	switch j.State {
 	case sluice.StateQueued:
-		g.Open, g.Says = true, "it is queued"
+		g.Open, g.Summary = true, "it is queued"
 	case sluice.StateClaimed:
 		if j.Engine != "" {
-			g.Says = fmt.Sprintf("%s claimed it and has the engine %q start its run %q; ", j.Holder, j.Engine, j.Ref)
+			g.Summary = fmt.Sprintf("%s claimed it and has the engine %q start its run %q; ", j.Holder, j.Engine, j.Ref)
 			if j.LeaseUntil.After(o.Now) {
-				g.Says += "if it is gone, upkeep asks the engine after " + moment(j.LeaseUntil)
+				g.Summary += "if it is gone, upkeep asks the engine after " + moment(j.LeaseUntil)
 				break
 			}
-			g.Says += fmt.Sprintf("its lease ended at %s, and upkeep asks the engine", moment(j.LeaseUntil))
+			g.Summary += fmt.Sprintf("its lease ended at %s, and upkeep asks the engine", moment(j.LeaseUntil))
 			break
 		}
 		if !j.LeaseUntil.After(o.Now) {
-			g.Says = fmt.Sprintf("%s claimed it, and its lease ended at %s; upkeep takes it back", j.Holder, moment(j.LeaseUntil))
+			g.Summary = fmt.Sprintf("%s claimed it, and its lease ended at %s; upkeep takes it back", j.Holder, moment(j.LeaseUntil))
 			break
 		}
 		if j.DueAt.After(o.Now) {
-			g.Says = fmt.Sprintf("%s has claimed it ahead, and starts it when it is due at %s", j.Holder, moment(j.DueAt))
+			g.Summary = fmt.Sprintf("%s has claimed it ahead, and starts it when it is due at %s", j.Holder, moment(j.DueAt))
 			g.Until = j.DueAt
 			break
 		}
-		g.Says = fmt.Sprintf("it is running: %s claimed it, and holds it until %s if the lease is not renewed", j.Holder, moment(j.LeaseUntil))
+		g.Summary = fmt.Sprintf("it is running: %s claimed it, and holds it until %s if the lease is not renewed", j.Holder, moment(j.LeaseUntil))
 	case sluice.StateDispatched:
-		g.Says = fmt.Sprintf("it is running: the engine %q has it as %q", j.Engine, j.Ref)
+		g.Summary = fmt.Sprintf("it is running: the engine %q has it as %q", j.Engine, j.Ref)
 	case sluice.StateUncertain:
-		g.Says = "whether its run happened is not known; a person decides, and `sluice requeue` runs it again"
+		g.Summary = "whether its run happened is not known; a person decides, and `sluice requeue` runs it again"
 		g.Repair = fmt.Sprintf("sluice ask-engine %s; or sluice resolve %s --completed --reason WHY", j.ID, j.ID)
 	case sluice.StateDead:
-		g.Says = fmt.Sprintf("it is dead since %s: %s; `sluice requeue` gives it a new life", moment(j.FinishedAt), firstLine(j.Error))
+		g.Summary = fmt.Sprintf("it is dead since %s: %s; `sluice requeue` gives it a new life", moment(j.FinishedAt), firstLine(j.Error))
 		g.Repair = mendDead(j)
 	default:
-		g.Says = fmt.Sprintf("it is %s since %s", j.State, moment(j.FinishedAt))
+		g.Summary = fmt.Sprintf("it is %s since %s", j.State, moment(j.FinishedAt))
 	}
 	return g
 }
@@ -215,49 +215,49 @@ func firstLine(text string) string {
 	return line
 }
 
-func blockedGate(j sluice.Job) Gate {
+func blockedReason(j sluice.Job) Reason {
 	if j.BlockedBy.IsZero() {
-		return Gate{Name: "blocked", Open: true, Says: "it waits for no other job"}
+		return Reason{Name: "blocked", Open: true, Summary: "it waits for no other job"}
 	}
-	return Gate{Name: "blocked", Says: fmt.Sprintf("it waits for job %s, which holds its key, to end", j.BlockedBy), Repair: "sluice why " + j.BlockedBy.String()}
+	return Reason{Name: "blocked", Summary: fmt.Sprintf("it waits for job %s, which holds its key, to end", j.BlockedBy), Repair: "sluice why " + j.BlockedBy.String()}
 }
 
-func expiryGate(j sluice.Job, o Outlook) Gate {
+func expiryReason(j sluice.Job, o Outlook) Reason {
 	switch {
 	case j.ExpiresAt.IsZero():
-		return Gate{Name: "expiry", Open: true, Says: "it does not expire"}
+		return Reason{Name: "expiry", Open: true, Summary: "it does not expire"}
 	case j.ExpiresAt.After(o.Now):
-		return Gate{Name: "expiry", Open: true, Says: "it expires at " + moment(j.ExpiresAt)}
+		return Reason{Name: "expiry", Open: true, Summary: "it expires at " + moment(j.ExpiresAt)}
 	}
-	return Gate{Name: "expiry", Says: "it expired at " + moment(j.ExpiresAt) + ", and upkeep will cancel it"}
+	return Reason{Name: "expiry", Summary: "it expired at " + moment(j.ExpiresAt) + ", and upkeep will cancel it"}
 }
 
-func dueGate(j sluice.Job, o Outlook) Gate {
+func dueReason(j sluice.Job, o Outlook) Reason {
 	if !j.DueAt.After(o.Now) {
-		return Gate{Name: "due", Open: true, Says: "it is due since " + moment(j.DueAt)}
+		return Reason{Name: "due", Open: true, Summary: "it is due since " + moment(j.DueAt)}
 	}
-	g := Gate{Name: "due", Says: "it is due at " + moment(j.DueAt), Until: j.DueAt, Repair: "sluice run-now " + j.ID.String()}
+	g := Reason{Name: "due", Summary: "it is due at " + moment(j.DueAt), Until: j.DueAt, Repair: "sluice run-now " + j.ID.String()}
 	if j.Attempts > 0 {
-		g.Says += fmt.Sprintf(", after failed attempt %d: %s", j.Attempts, firstLine(j.Error))
+		g.Summary += fmt.Sprintf(", after failed attempt %d: %s", j.Attempts, firstLine(j.Error))
 		g.Repair = fmt.Sprintf("mend the cause; sluice run-now %s tries it at once", j.ID)
 	}
 	return g
 }
 
-// pausedGate says who paused the queue, when and why.
-func pausedGate(ctx context.Context, store sluice.Store, q sluice.Queue, o Outlook) (Gate, error) {
+// pausedReason says who paused the queue, when and why.
+func pausedReason(ctx context.Context, store sluice.Store, q sluice.Queue, o Outlook) (Reason, error) {
 	if !q.Settings.PausedAt(o.Now) {
-		return Gate{Name: "paused", Open: true, Says: fmt.Sprintf("queue %q is not paused", q.Name)}, nil
+		return Reason{Name: "paused", Open: true, Summary: fmt.Sprintf("queue %q is not paused", q.Name)}, nil
 	}
-	g := Gate{Name: "paused", Says: fmt.Sprintf("queue %q is paused", q.Name), Until: q.Settings.PausedUntil, Repair: "sluice resume " + q.Name}
+	g := Reason{Name: "paused", Summary: fmt.Sprintf("queue %q is paused", q.Name), Until: q.Settings.PausedUntil, Repair: "sluice resume " + q.Name}
 	by, err := PausedBy(ctx, store, q)
 	if by.Actor != "" {
-		g.Says = fmt.Sprintf("%s paused queue %q at %s: %s", by.Actor, q.Name, moment(by.At), by.Reason)
+		g.Summary = fmt.Sprintf("%s paused queue %q at %s: %s", by.Actor, q.Name, moment(by.At), by.Reason)
 	}
 	if !g.Until.IsZero() {
-		g.Says += ", until " + moment(g.Until)
+		g.Summary += ", until " + moment(g.Until)
 	}
-	g.Says += fmt.Sprintf("; `sluice resume %s` goes on", q.Name)
+	g.Summary += fmt.Sprintf("; `sluice resume %s` goes on", q.Name)
 	return g, err
 }
 
@@ -289,15 +289,15 @@ func PausedBy(ctx context.Context, store sluice.Store, q sluice.Queue) (sluice.A
 	return sluice.AuditEntry{}, nil
 }
 
-func rateGate(q sluice.Queue, o Outlook) Gate {
+func rateReason(q sluice.Queue, o Outlook) Reason {
 	switch {
 	case q.Settings.Rate.IsZero():
-		return Gate{Name: "rate", Open: true, Says: "the queue has no rate"}
+		return Reason{Name: "rate", Open: true, Summary: "the queue has no rate"}
 	case o.TokenWait <= 0:
-		return Gate{Name: "rate", Open: true, Says: fmt.Sprintf("the rate of %s has a token", q.Settings.Rate)}
+		return Reason{Name: "rate", Open: true, Summary: fmt.Sprintf("the rate of %s has a token", q.Settings.Rate)}
 	}
 	until := o.Now.Add(o.TokenWait)
-	return Gate{Name: "rate", Repair: mendRate(q, o), Says: fmt.Sprintf("the rate of %s has its next token at %s", q.Settings.Rate, until.UTC().Format(time.RFC3339Nano)), Until: until}
+	return Reason{Name: "rate", Repair: mendRate(q, o), Summary: fmt.Sprintf("the rate of %s has its next token at %s", q.Settings.Rate, until.UTC().Format(time.RFC3339Nano)), Until: until}
 }
 
 // slowRate is how long the jobs ahead may take by the rate before a faster rate is worth a change.
@@ -312,16 +312,16 @@ func mendRate(q sluice.Queue, o Outlook) string {
 	return fmt.Sprintf("sluice settings set %s rate=N/s --reason WHY", q.Name)
 }
 
-func inFlightGate(q sluice.Queue, o Outlook) Gate {
+func inFlightReason(q sluice.Queue, o Outlook) Reason {
 	limit := q.Settings.Concurrency
 	switch {
 	case limit == 0:
-		return Gate{Name: "in_flight", Open: true, Says: fmt.Sprintf("%s in flight, without a limit", counted(o.InFlight))}
+		return Reason{Name: "in_flight", Open: true, Summary: fmt.Sprintf("%s in flight, without a limit", counted(o.InFlight))}
 	case o.InFlight < limit:
-		return Gate{Name: "in_flight", Open: true, Says: fmt.Sprintf("%d of %d in flight", o.InFlight, limit)}
+		return Reason{Name: "in_flight", Open: true, Summary: fmt.Sprintf("%d of %d in flight", o.InFlight, limit)}
 	}
-	return Gate{
-		Name: "in_flight", Says: fmt.Sprintf("%s in flight, and %d are allowed; one has to end first", counted(o.InFlight), limit),
+	return Reason{
+		Name: "in_flight", Summary: fmt.Sprintf("%s in flight, and %d are allowed; one has to end first", counted(o.InFlight), limit),
 		Repair: fmt.Sprintf("sluice jobs --queue %s --state claimed,dispatched shows them; or sluice settings set %s concurrency=N --reason WHY", q.Name, q.Name),
 	}
 }
@@ -333,20 +333,20 @@ func counted(n int) string {
 	return fmt.Sprint(n)
 }
 
-func orderGate(o Outlook) Gate {
+func orderReason(o Outlook) Reason {
 	whose := ""
 	if o.ByTenant {
 		whose = " of the same tenant"
 	}
 	if o.Ahead == 0 {
-		return Gate{Name: "order", Open: true, Says: "no due job" + whose + " comes before it"}
+		return Reason{Name: "order", Open: true, Summary: "no due job" + whose + " comes before it"}
 	}
-	return Gate{Name: "order", Says: counted(o.Ahead) + " due jobs" + whose + " come before it"}
+	return Reason{Name: "order", Summary: counted(o.Ahead) + " due jobs" + whose + " come before it"}
 }
 
-// startOf estimates when a job starts: when the last gate opens that opens by itself. The jobs ahead take their
+// startOf estimates when a job starts: when the last reason opens that opens by itself. The jobs ahead take their
 // tokens first.
-func startOf(gates []Gate, q sluice.Queue, o Outlook) time.Time {
+func startOf(reasons []Reason, q sluice.Queue, o Outlook) time.Time {
 	start := o.Now
 	if rate := q.Settings.Rate.PerSecond(); rate > 0 {
 		missing := max(0, float64(o.Ahead)+1-o.Tokens)
@@ -357,7 +357,7 @@ func startOf(gates []Gate, q sluice.Queue, o Outlook) time.Time {
 			start = own
 		}
 	}
-	for _, g := range gates {
+	for _, g := range reasons {
 		switch {
 		case g.Open, g.Name == "order" && (!q.Settings.Rate.IsZero() || !o.EffectiveLimits.Rate.IsZero()):
 		case g.Until.IsZero():

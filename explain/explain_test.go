@@ -31,7 +31,7 @@ type explained struct {
 	id     sluice.ID
 }
 
-// closed makes sure which gates are closed, and gives the explanation.
+// closed makes sure which reasons are closed, and gives the explanation.
 func (e *explained) closed(want ...string) explain.Explanation {
 	e.Helper()
 	why, err := explain.Job(e.Context(), e.store, e.id)
@@ -39,10 +39,10 @@ func (e *explained) closed(want ...string) explain.Explanation {
 		e.Fatal(err)
 	}
 	var names []string
-	for _, gate := range why.Closed() {
-		names = append(names, gate.Name)
-		if gate.Says == "" {
-			e.Errorf("gate %s says nothing", gate.Name)
+	for _, reason := range why.Closed() {
+		names = append(names, reason.Name)
+		if reason.Summary == "" {
+			e.Errorf("reason %s says nothing", reason.Name)
 		}
 	}
 	if strings.Join(names, " ") != strings.Join(want, " ") {
@@ -101,8 +101,8 @@ func inQueue(t *testing.T, options sluice.EnqueueOptions, test func(e *explained
 
 func TestWhySaysThatAJobShouldStartNow(t *testing.T) {
 	inQueue(t, sluice.EnqueueOptions{}, func(e *explained) {
-		if why := e.closed(); !why.Start.Equal(why.Now) || len(why.Gates) != 9 {
-			e.Errorf("%d gates are open and it starts at %s, now is %s", len(why.Gates), why.Start, why.Now)
+		if why := e.closed(); !why.Start.Equal(why.Now) || len(why.Reasons) != 9 {
+			e.Errorf("%d reasons are open and it starts at %s, now is %s", len(why.Reasons), why.Start, why.Now)
 		}
 	})
 }
@@ -172,7 +172,7 @@ func TestWhyNamesWhoPausedAndNotWhoChangedSomethingElse(t *testing.T) {
 			e.Fatal(err)
 		}
 		e.settings(func(s *sluice.Settings) { s.Rate = sluice.RatePerSecond(5) })
-		if says := e.closed("paused").Closed()[0].Says; !strings.Contains(says, "grace") || !strings.Contains(says, "the bank is down") {
+		if says := e.closed("paused").Closed()[0].Summary; !strings.Contains(says, "grace") || !strings.Contains(says, "the bank is down") {
 			e.Errorf("%q names somebody else", says)
 		}
 	})
@@ -194,15 +194,15 @@ func TestWhyTellsWhatBecameOfAJob(t *testing.T) {
 	inQueue(t, sluice.EnqueueOptions{MaxAttempts: 2}, func(e *explained) {
 		says := func(word string) {
 			e.Helper()
-			if why := e.closed("state"); !strings.Contains(why.Gates[0].Says, word) || !why.Start.IsZero() {
-				e.Errorf("%q does not speak of %q", why.Gates[0].Says, word)
+			if why := e.closed("state"); !strings.Contains(why.Reasons[0].Summary, word) || !why.Start.IsZero() {
+				e.Errorf("%q does not speak of %q", why.Reasons[0].Summary, word)
 			}
 		}
 		claim := e.claim()
 		says("h claimed it")
 		e.settle(claim, sluice.EventRetry)
-		if why := e.closed("due"); !strings.Contains(why.Closed()[0].Says, "after failed attempt 1: no route to bank") {
-			e.Errorf("%q does not speak of the failed attempt", why.Closed()[0].Says)
+		if why := e.closed("due"); !strings.Contains(why.Closed()[0].Summary, "after failed attempt 1: no route to bank") {
+			e.Errorf("%q does not speak of the failed attempt", why.Closed()[0].Summary)
 		}
 		time.Sleep(time.Hour)
 		claim = e.claim()
@@ -258,15 +258,15 @@ func TestDispatchersThatLeaveTheQueueAloneAreNamed(t *testing.T) {
 				e.Fatal(err)
 			}
 		}
-		last := func(why explain.Explanation) string { return why.Gates[len(why.Gates)-1].Says }
+		last := func(why explain.Explanation) string { return why.Reasons[len(why.Reasons)-1].Summary }
 		says("h:1", "q")
 		why := e.closed("dispatchers")
-		gate := why.Gates[len(why.Gates)-1]
-		if gate.Says != `no dispatcher hands the queue's jobs to the engine "eu": `+awaySays || !why.Start.IsZero() {
-			e.Errorf("it says %q, and starts at %s", gate.Says, why.Start)
+		reason := why.Reasons[len(why.Reasons)-1]
+		if reason.Summary != `no dispatcher hands the queue's jobs to the engine "eu": `+awaySays || !why.Start.IsZero() {
+			e.Errorf("it says %q, and starts at %s", reason.Summary, why.Start)
 		}
-		if want := "sluice engine check q --engine eu=temporal://HOST:PORT/NAMESPACE "; !strings.HasPrefix(gate.Repair, want) {
-			e.Errorf("it is mended by %q, want %q", gate.Repair, want)
+		if want := "sluice engine check q --engine eu=temporal://HOST:PORT/NAMESPACE "; !strings.HasPrefix(reason.Repair, want) {
+			e.Errorf("it is mended by %q, want %q", reason.Repair, want)
 		}
 		says("h:2", "other")
 		if got := last(e.closed()); got != `1 of 2 dispatchers hand the queue's jobs to the engine "eu"; another says: `+awaySays {
@@ -298,11 +298,11 @@ func TestClaimedJobOfAnEngineThatIsAwaySaysSo(t *testing.T) {
 		if errs, err := engine.Given(e.store).RecordIntent(e.Context(), []engine.Intent{{ID: job.ID, Token: job.Token, Ref: "r", Engine: "eu", Lease: time.Hour}}); err != nil || errs[0] != nil {
 			e.Fatal(errs, err)
 		}
-		says := e.closed("state").Gates[0].Says
+		says := e.closed("state").Reasons[0].Summary
 		if err := presence.Given(e.store).Heartbeat(e.Context(), presence.Holder{ID: "h:1", Role: presence.RoleDispatcher, Queues: []string{"q"}, Conditions: []presence.Condition{away("q")}}); err != nil {
 			e.Fatal(err)
 		}
-		if got := e.closed("state").Gates[0].Says; got != says+"; it waits for that: "+awaySays {
+		if got := e.closed("state").Reasons[0].Summary; got != says+"; it waits for that: "+awaySays {
 			e.Errorf("it says %q", got)
 		}
 	})
@@ -330,9 +330,9 @@ func TestRunsThatNobodyTakesAreTheCauseOfAFullQueue(t *testing.T) {
 				e.Fatal(err)
 			}
 		}
-		gate := e.closed("in_flight").Closed()[0]
-		if !strings.HasSuffix(gate.Says, nobody.Text) || !strings.Contains(gate.Repair, "run_task_queue") {
-			e.Errorf("it says %q, mended by %q", gate.Says, gate.Repair)
+		reason := e.closed("in_flight").Closed()[0]
+		if !strings.HasSuffix(reason.Summary, nobody.Text) || !strings.Contains(reason.Repair, "run_task_queue") {
+			e.Errorf("it says %q, mended by %q", reason.Summary, reason.Repair)
 		}
 	})
 }
@@ -364,9 +364,9 @@ func TestAProgramThatIsTooOldForTheSchemaServesNothing(t *testing.T) {
 			e.Fatal(err)
 		}
 		for _, kind := range []presence.ConditionKind{presence.ConditionTooOld, presence.ConditionSilent} {
-			gate := e.closed("workers").Closed()[0]
-			if !strings.Contains(gate.Says, "the last one is h: ") || !strings.Contains(gate.Says, "which needs one that knows step 26") {
-				e.Errorf("it says %q", gate.Says)
+			reason := e.closed("workers").Closed()[0]
+			if !strings.Contains(reason.Summary, "the last one is h: ") || !strings.Contains(reason.Summary, "which needs one that knows step 26") {
+				e.Errorf("it says %q", reason.Summary)
 			}
 			holders, err := presence.Holders(e.Context(), e.store)
 			if err != nil || len(holders) != 1 || len(holders[0].Conditions) != 1 {
@@ -409,14 +409,14 @@ func TestAKilledWorkerIsToldByItsJobAndByTheHolders(t *testing.T) {
 		if got := kinds(); len(got) != 2 || got[0] != presence.ConditionLost || got[1] != presence.ConditionSilent {
 			e.Errorf("killed workers have %v", got)
 		}
-		gate := e.closed("state").Gates[0]
-		if !strings.Contains(gate.Says, "was last heard of at") || gate.Repair != "sluice upkeep" {
-			e.Errorf("it says %q, mended by %q", gate.Says, gate.Repair)
+		reason := e.closed("state").Reasons[0]
+		if !strings.Contains(reason.Summary, "was last heard of at") || reason.Repair != "sluice upkeep" {
+			e.Errorf("it says %q, mended by %q", reason.Summary, reason.Repair)
 		}
 		time.Sleep(59*time.Minute - time.Second)
 		time.Sleep(time.Minute)
-		if gate := e.closed("state").Gates[0]; !strings.Contains(gate.Says, "its lease ended at") || strings.Contains(gate.Says, "it is running") {
-			e.Errorf("after its lease it says %q", gate.Says)
+		if reason := e.closed("state").Reasons[0]; !strings.Contains(reason.Summary, "its lease ended at") || strings.Contains(reason.Summary, "it is running") {
+			e.Errorf("after its lease it says %q", reason.Summary)
 		}
 	})
 }
@@ -432,12 +432,12 @@ func TestWhyNamesTheJobsThatAreWaitedFor(t *testing.T) {
 		}
 		return &explained{T: t, client: client, store: store, id: receipt.ID}
 	}
-	says := func(why explain.Explanation, gate string, want ...string) {
+	says := func(why explain.Explanation, reason string, want ...string) {
 		t.Helper()
-		for _, g := range why.Gates {
+		for _, g := range why.Reasons {
 			for _, text := range want {
-				if g.Name == gate && !strings.Contains(g.Says, text) {
-					t.Errorf("gate %s says %q, want %q in it", gate, g.Says, text)
+				if g.Name == reason && !strings.Contains(g.Summary, text) {
+					t.Errorf("reason %s says %q, want %q in it", reason, g.Summary, text)
 				}
 			}
 		}
@@ -462,8 +462,8 @@ func TestWhyNamesTheJobsThatAreWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	says(last.closed("after"), "after", "cancelled")
-	if gate := last.closed("after").Closed()[0]; !strings.Contains(gate.Repair, "then: sluice requeue "+second.id.String()) {
-		t.Errorf("what mends it is %q", gate.Repair)
+	if reason := last.closed("after").Closed()[0]; !strings.Contains(reason.Repair, "then: sluice requeue "+second.id.String()) {
+		t.Errorf("what mends it is %q", reason.Repair)
 	}
 	if err := client.Delete(t.Context(), []sluice.ID{second.id}, ada); err != nil {
 		t.Fatal(err)

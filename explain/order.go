@@ -8,14 +8,14 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// waitGates says which other jobs a queued job waits for. These are the job with the same key, the earlier jobs of
+// waitReasons says which other jobs a queued job waits for. These are the job with the same key, the earlier jobs of
 // its order key, and its After. It reads at most MaxAfter + 1 jobs.
-func waitGates(ctx context.Context, store sluice.Store, j sluice.Job) ([]Gate, error) {
-	if j.BlockedBy == j.ID { // the job waits for a run of its own: see openRunGates
+func waitReasons(ctx context.Context, store sluice.Store, j sluice.Job) ([]Reason, error) {
+	if j.BlockedBy == j.ID { // the job waits for a run of its own: see openRunReasons
 		j.BlockedBy = sluice.ID{}
 	}
 	if j.OrderKey == "" && len(j.After) == 0 {
-		return []Gate{blockedGate(j)}, nil
+		return []Reason{blockedReason(j)}, nil
 	}
 	blocker, err := blockerOf(ctx, store, j)
 	if err != nil {
@@ -23,21 +23,21 @@ func waitGates(ctx context.Context, store sluice.Store, j sluice.Job) ([]Gate, e
 	}
 	twin := j.Key != "" && blocker.Queue == j.Queue && blocker.Key == j.Key
 	inOrder := j.OrderKey != "" && blocker.Queue == j.Queue && blocker.OrderKey == j.OrderKey
-	var gates []Gate
+	var reasons []Reason
 	if twin || j.BlockedBy.IsZero() {
-		gates = append(gates, blockedGate(j))
+		reasons = append(reasons, blockedReason(j))
 	}
 	if j.OrderKey != "" {
-		gates = append(gates, orderKeyGate(j, blocker, inOrder && !twin))
+		reasons = append(reasons, orderKeyReason(j, blocker, inOrder && !twin))
 	}
 	if len(j.After) > 0 {
-		gate, err := afterGate(ctx, store, j)
+		reason, err := afterReason(ctx, store, j)
 		if err != nil {
 			return nil, err
 		}
-		gates = append(gates, gate)
+		reasons = append(reasons, reason)
 	}
-	return gates, nil
+	return reasons, nil
 }
 
 // blockerOf returns the job that another job waits for, if it is known.
@@ -52,15 +52,15 @@ func blockerOf(ctx context.Context, store sluice.Store, j sluice.Job) (sluice.Jo
 	return blocker, err
 }
 
-func orderKeyGate(j, blocker sluice.Job, inOrder bool) Gate {
+func orderKeyReason(j, blocker sluice.Job, inOrder bool) Reason {
 	if !inOrder {
-		return Gate{Name: "order_key", Open: true, Says: fmt.Sprintf("it waits for no job before it with the order key %q", j.OrderKey)}
+		return Reason{Name: "order_key", Open: true, Summary: fmt.Sprintf("it waits for no job before it with the order key %q", j.OrderKey)}
 	}
-	return Gate{Name: "order_key", Says: fmt.Sprintf("it waits for job %s, which is %s and comes before it with the order key %q", blocker.ID, blocker.State, j.OrderKey), Repair: "sluice why " + blocker.ID.String()}
+	return Reason{Name: "order_key", Summary: fmt.Sprintf("it waits for job %s, which is %s and comes before it with the order key %q", blocker.ID, blocker.State, j.OrderKey), Repair: "sluice why " + blocker.ID.String()}
 }
 
-// afterGate says how far the jobs are that a job runs after.
-func afterGate(ctx context.Context, store sluice.Store, j sluice.Job) (Gate, error) {
+// afterReason says how far the jobs are that a job runs after.
+func afterReason(ctx context.Context, store sluice.Store, j sluice.Job) (Reason, error) {
 	open := true
 	says, mend := "", ""
 	completed := 0
@@ -71,7 +71,7 @@ func afterGate(ctx context.Context, store sluice.Store, j sluice.Job) (Gate, err
 			says += fmt.Sprintf("; job %s is gone from the history", id)
 			open = open && j.BlockedBy.IsZero()
 		case err != nil:
-			return Gate{}, err
+			return Reason{}, err
 		case other.State == sluice.StateCompleted:
 			completed++
 		default:
@@ -92,7 +92,7 @@ func afterGate(ctx context.Context, store sluice.Store, j sluice.Job) (Gate, err
 			sluice.FailureWaits:   "; if one fails, it waits until that was requeued and has completed",
 		}[j.AfterFailure]
 	}
-	return Gate{Name: "after", Open: open, Says: says, Repair: mend}, nil
+	return Reason{Name: "after", Open: open, Summary: says, Repair: mend}, nil
 }
 
 // mendBefore returns the act that lets a job go on that runs after another job.
@@ -103,10 +103,10 @@ func mendBefore(j, other sluice.Job) string {
 	return fmt.Sprintf("mend the cause, which `sluice why %s` names; then: sluice requeue %s; or give this one up: sluice cancel %s", other.ID, other.ID, j.ID)
 }
 
-// openRunGates says which orphan runs of a job may be open. The job waits for them, except for runs that a person
+// openRunReasons says which orphan runs of a job may be open. The job waits for them, except for runs that a person
 // let it run beside.
-func openRunGates(j sluice.Job, o Outlook) []Gate {
-	gates := make([]Gate, 0, len(o.OrphanRuns))
+func openRunReasons(j sluice.Job, o Outlook) []Reason {
+	reasons := make([]Reason, 0, len(o.OrphanRuns))
 	for _, run := range o.OrphanRuns {
 		says := fmt.Sprintf("its run %q at the engine %q may still be open; its life %d ended at %s", run.Ref, run.Engine, run.Generation, moment(run.CancelledAt))
 		switch {
@@ -115,12 +115,12 @@ func openRunGates(j sluice.Job, o Outlook) []Gate {
 		default:
 			says += fmt.Sprintf("; upkeep asks it to end, and `sluice runs terminate %s` ends it by force", run.JobID)
 		}
-		g := Gate{Name: "open_run", Open: j.State != sluice.StateQueued || run.Beside, Says: says}
+		g := Reason{Name: "open_run", Open: j.State != sluice.StateQueued || run.Beside, Summary: says}
 		if !g.Open {
-			g.Says = "it waits for an earlier run to end: " + says
+			g.Summary = "it waits for an earlier run to end: " + says
 			g.Repair = "sluice runs terminate " + run.JobID.String() + " --reason WHY"
 		}
-		gates = append(gates, g)
+		reasons = append(reasons, g)
 	}
-	return gates
+	return reasons
 }

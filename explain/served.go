@@ -10,12 +10,12 @@ import (
 )
 
 // hindered adds the reported reason that keeps a claimed or dispatched job from its start or its end.
-func (g *Gate) hindered(holders []presence.Holder, job sluice.Job, now time.Time) {
+func (g *Reason) hindered(holders []presence.Holder, job sluice.Job, now time.Time) {
 	if job.State == sluice.StateDispatched {
 		if c, found := followed(holders, job.Queue, now); found {
-			g.Says, g.Repair = g.Says+"; it may not have begun: "+saysOf(c), c.Repair
+			g.Summary, g.Repair = g.Summary+"; it may not have begun: "+saysOf(c), c.Repair
 			if c.OfEngine() {
-				g.Says = g.Says + "; its end is not seen meanwhile"
+				g.Summary = g.Summary + "; its end is not seen meanwhile"
 			}
 		}
 		return
@@ -24,15 +24,15 @@ func (g *Gate) hindered(holders []presence.Holder, job sluice.Job, now time.Time
 	silent := at >= 0 && !holders[at].Alive(now)
 	if at >= 0 && !silent {
 		if c, open := holders[at].Condition(job.Queue, presence.Condition.OfEngine); open && holders[at].Role == presence.RoleDispatcher {
-			g.Says, g.Repair = g.Says+"; it waits for that: "+saysOf(c), c.Repair
+			g.Summary, g.Repair = g.Summary+"; it waits for that: "+saysOf(c), c.Repair
 			return
 		}
 	}
 	if silent {
-		g.Says += "; " + holders[at].Silence(now)
+		g.Summary += "; " + holders[at].Silence(now)
 	}
 	if (silent || !job.LeaseUntil.After(now)) && !tended(holders, now) {
-		g.Says, g.Repair = g.Says+"; no upkeep runs, which would take it back when its lease has ended", "sluice upkeep"
+		g.Summary, g.Repair = g.Summary+"; no upkeep runs, which would take it back when its lease has ended", "sluice upkeep"
 	}
 }
 
@@ -41,22 +41,22 @@ func tended(holders []presence.Holder, now time.Time) bool {
 	return slices.ContainsFunc(holders, func(h presence.Holder) bool { return h.Role == presence.RoleUpkeep && h.Alive(now) })
 }
 
-// blameRuns adds to closed gates that wait for runs why these runs may never end.
-func blameRuns(gates []Gate, c presence.Condition) {
-	for i := range gates {
-		if g := &gates[i]; !g.Open && (g.Name == "in_flight" || g.Name == "concurrency") {
-			g.Says, g.Repair = g.Says+"; runs may not end: "+saysOf(c), c.Repair
+// blameRuns adds to closed reasons that wait for runs why these runs may never end.
+func blameRuns(reasons []Reason, c presence.Condition) {
+	for i := range reasons {
+		if g := &reasons[i]; !g.Open && (g.Name == "in_flight" || g.Name == "concurrency") {
+			g.Summary, g.Repair = g.Summary+"; runs may not end: "+saysOf(c), c.Repair
 		}
 	}
 }
 
-// servedGate says whether anybody claims from the queue: dispatchers if an engine runs the jobs, else workers.
-func servedGate(q sluice.Queue, holders []presence.Holder, o Outlook) Gate {
+// servedReason says whether anybody claims from the queue: dispatchers if an engine runs the jobs, else workers.
+func servedReason(q sluice.Queue, holders []presence.Holder, o Outlook) Reason {
 	if sluice.IsInternalQueue(q.Name) {
-		return upkeepGate(holders, o.Now)
+		return upkeepReason(holders, o.Now)
 	}
 	if q.Settings.Engine != "" {
-		return dispatchersGate(q, holders, o)
+		return dispatchersReason(q, holders, o)
 	}
 	workers, slots, busy := 0, 0, 0
 	for _, h := range holders {
@@ -65,27 +65,27 @@ func servedGate(q sluice.Queue, holders []presence.Holder, o Outlook) Gate {
 		}
 	}
 	if workers == 0 {
-		return Gate{
-			Name: "workers", Says: fmt.Sprintf("no worker of queue %q was seen in the last %s", q.Name, presence.Silence) + lastOf(holders, q.Name, o.Now),
+		return Reason{
+			Name: "workers", Summary: fmt.Sprintf("no worker of queue %q was seen in the last %s", q.Name, presence.Silence) + lastOf(holders, q.Name, o.Now),
 			Repair: "sluice work " + q.Name + " -- COMMAND",
 		}
 	}
-	g := Gate{Name: "workers", Open: busy < slots || slots == 0, Says: fmt.Sprintf("%d workers serve the queue, with %d of %d slots busy", workers, busy, slots)}
+	g := Reason{Name: "workers", Open: busy < slots || slots == 0, Summary: fmt.Sprintf("%d workers serve the queue, with %d of %d slots busy", workers, busy, slots)}
 	if !g.Open {
 		g.Name = "slots"
-		g.Says += "; one has to become free"
+		g.Summary += "; one has to become free"
 		g.Repair = fmt.Sprintf("more slots: sluice work %s --slots N -- COMMAND; sluice jobs --queue %s --state claimed shows what runs", q.Name, q.Name)
 	}
 	return g
 }
 
-// upkeepGate says whether upkeep was seen, which alone works on internal queues. It does not know which receivers an
+// upkeepReason says whether upkeep was seen, which alone works on internal queues. It does not know which receivers an
 // upkeep has.
-func upkeepGate(holders []presence.Holder, now time.Time) Gate {
+func upkeepReason(holders []presence.Holder, now time.Time) Reason {
 	if slices.ContainsFunc(holders, func(h presence.Holder) bool { return h.Role == presence.RoleUpkeep && h.Alive(now) }) {
-		return Gate{Name: "upkeep", Open: true, Says: "upkeep delivers notifications to the receivers that it has"}
+		return Reason{Name: "upkeep", Open: true, Summary: "upkeep delivers notifications to the receivers that it has"}
 	}
-	return Gate{Name: "upkeep", Says: fmt.Sprintf("no upkeep was seen in the last %s, and upkeep alone works on internal queues", presence.Silence), Repair: "sluice upkeep --alert-webhook ADDRESS"}
+	return Reason{Name: "upkeep", Summary: fmt.Sprintf("no upkeep was seen in the last %s, and upkeep alone works on internal queues", presence.Silence), Repair: "sluice upkeep --alert-webhook ADDRESS"}
 }
 
 // lastOf names the process that served a queue last, or the queues that other processes serve instead.
@@ -112,8 +112,8 @@ func lastOf(holders []presence.Holder, queue string, now time.Time) string {
 	return ""
 }
 
-// dispatchersGate says who hands the queue's jobs to its engine. It is closed if every dispatcher skips the queue.
-func dispatchersGate(q sluice.Queue, holders []presence.Holder, o Outlook) Gate {
+// dispatchersReason says who hands the queue's jobs to its engine. It is closed if every dispatcher skips the queue.
+func dispatchersReason(q sluice.Queue, holders []presence.Holder, o Outlook) Reason {
 	dispatchers, hindered := 0, 0
 	var trouble presence.Condition
 	for _, h := range holders {
@@ -128,16 +128,16 @@ func dispatchersGate(q sluice.Queue, holders []presence.Holder, o Outlook) Gate 
 	}
 	switch {
 	case dispatchers == 0:
-		return Gate{
-			Name: "dispatchers", Says: fmt.Sprintf("the engine %q runs the queue's jobs, and no dispatcher of it was seen in the last %s", q.Settings.Engine, presence.Silence) + lastOf(holders, q.Name, o.Now),
+		return Reason{
+			Name: "dispatchers", Summary: fmt.Sprintf("the engine %q runs the queue's jobs, and no dispatcher of it was seen in the last %s", q.Settings.Engine, presence.Silence) + lastOf(holders, q.Name, o.Now),
 			Repair: "sluice dispatch " + q.Name + " " + presence.EngineFlag(q.Settings.Engine),
 		}
 	case hindered == dispatchers:
-		return Gate{Name: "dispatchers", Says: fmt.Sprintf("no dispatcher hands the queue's jobs to the engine %q: %s", q.Settings.Engine, saysOf(trouble)), Repair: trouble.Repair}
+		return Reason{Name: "dispatchers", Summary: fmt.Sprintf("no dispatcher hands the queue's jobs to the engine %q: %s", q.Settings.Engine, saysOf(trouble)), Repair: trouble.Repair}
 	case hindered > 0:
-		return Gate{Name: "dispatchers", Open: true, Says: fmt.Sprintf("%d of %d dispatchers hand the queue's jobs to the engine %q; another says: %s", dispatchers-hindered, dispatchers, q.Settings.Engine, saysOf(trouble))}
+		return Reason{Name: "dispatchers", Open: true, Summary: fmt.Sprintf("%d of %d dispatchers hand the queue's jobs to the engine %q; another says: %s", dispatchers-hindered, dispatchers, q.Settings.Engine, saysOf(trouble))}
 	}
-	return Gate{Name: "dispatchers", Open: true, Says: fmt.Sprintf("%d dispatchers hand the queue's jobs to the engine %q", dispatchers, q.Settings.Engine)}
+	return Reason{Name: "dispatchers", Open: true, Summary: fmt.Sprintf("%d dispatchers hand the queue's jobs to the engine %q", dispatchers, q.Settings.Engine)}
 }
 
 // followed returns the condition that living upkeep reports about the runs of a queue: no worker serves them, or

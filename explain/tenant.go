@@ -8,12 +8,12 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// tenantGates returns the gates of a job whose queue serves its tenants in turns.
-func tenantGates(j sluice.Job, o Outlook) []Gate {
+// tenantReasons returns the reasons of a job whose queue serves its tenants in turns.
+func tenantReasons(j sluice.Job, o Outlook) []Reason {
 	if !o.ByTenant {
 		return nil
 	}
-	return []Gate{tenantGate(j, o), capacityGate(j, o), tenantRateGate(j, o)}
+	return []Reason{tenantReason(j, o), capacityReason(j, o), tenantRateReason(j, o)}
 }
 
 func tenantName(j sluice.Job) string {
@@ -23,26 +23,26 @@ func tenantName(j sluice.Job) string {
 	return fmt.Sprintf("tenant %q", j.Tenant)
 }
 
-func tenantGate(j sluice.Job, o Outlook) Gate {
+func tenantReason(j sluice.Job, o Outlook) Reason {
 	if !o.EffectiveLimits.Paused {
-		return Gate{Name: "tenant", Open: true, Says: fmt.Sprintf("%s takes turns with the others, with a weight of %d", tenantName(j), o.EffectiveLimits.Weight)}
+		return Reason{Name: "tenant", Open: true, Summary: fmt.Sprintf("%s takes turns with the others, with a weight of %d", tenantName(j), o.EffectiveLimits.Weight)}
 	}
-	g := Gate{Name: "tenant", Says: tenantName(j) + " is paused", Until: o.EffectiveLimits.PausedUntil, Repair: fmt.Sprintf("sluice resume %s --tenant %s", j.Queue, j.Tenant)}
+	g := Reason{Name: "tenant", Summary: tenantName(j) + " is paused", Until: o.EffectiveLimits.PausedUntil, Repair: fmt.Sprintf("sluice resume %s --tenant %s", j.Queue, j.Tenant)}
 	if !g.Until.IsZero() {
-		g.Says += " until " + moment(g.Until)
+		g.Summary += " until " + moment(g.Until)
 	}
-	g.Says += fmt.Sprintf("; `sluice tenants` says where: `sluice resume %s --tenant %s` opens it there, or without the queue in every one", j.Queue, j.Tenant)
+	g.Summary += fmt.Sprintf("; `sluice tenants` says where: `sluice resume %s --tenant %s` opens it there, or without the queue in every one", j.Queue, j.Tenant)
 	return g
 }
 
-// capacityGate names the jobs that fill the tenant's concurrency.
-func capacityGate(j sluice.Job, o Outlook) Gate {
+// capacityReason names the jobs that fill the tenant's concurrency.
+func capacityReason(j sluice.Job, o Outlook) Reason {
 	most := o.EffectiveLimits.Concurrency
 	switch {
 	case most == 0:
-		return Gate{Name: "concurrency", Open: true, Says: fmt.Sprintf("%s of %s in flight, without a limit", counted(o.Held), tenantName(j))}
+		return Reason{Name: "concurrency", Open: true, Summary: fmt.Sprintf("%s of %s in flight, without a limit", counted(o.Held), tenantName(j))}
 	case o.Held < most:
-		return Gate{Name: "concurrency", Open: true, Says: fmt.Sprintf("%d of %d of %s in flight", o.Held, most, tenantName(j))}
+		return Reason{Name: "concurrency", Open: true, Summary: fmt.Sprintf("%d of %d of %s in flight", o.Held, most, tenantName(j))}
 	}
 	says := fmt.Sprintf("%s of %s in flight, and %d are allowed; one has to end first", counted(o.Held), tenantName(j), most)
 	if len(o.Holding) > 0 {
@@ -55,19 +55,19 @@ func capacityGate(j sluice.Job, o Outlook) Gate {
 			says += ", …"
 		}
 	}
-	return Gate{Name: "concurrency", Says: says, Until: o.EffectiveLimits.Until, Repair: fmt.Sprintf("sluice tenants set %s concurrency=N --queue %s --reason WHY; or let one of them end", j.Tenant, j.Queue)}
+	return Reason{Name: "concurrency", Summary: says, Until: o.EffectiveLimits.Until, Repair: fmt.Sprintf("sluice tenants set %s concurrency=N --queue %s --reason WHY; or let one of them end", j.Tenant, j.Queue)}
 }
 
-func tenantRateGate(j sluice.Job, o Outlook) Gate {
+func tenantRateReason(j sluice.Job, o Outlook) Reason {
 	switch {
 	case o.EffectiveLimits.Rate.IsZero():
-		return Gate{Name: "tenant_rate", Open: true, Says: tenantName(j) + " has no rate"}
+		return Reason{Name: "tenant_rate", Open: true, Summary: tenantName(j) + " has no rate"}
 	case o.TenantTokenWait <= 0:
-		return Gate{Name: "tenant_rate", Open: true, Says: fmt.Sprintf("the rate of %s of %s has a token", o.EffectiveLimits.Rate, tenantName(j))}
+		return Reason{Name: "tenant_rate", Open: true, Summary: fmt.Sprintf("the rate of %s of %s has a token", o.EffectiveLimits.Rate, tenantName(j))}
 	}
 	until := o.Now.Add(o.TenantTokenWait)
-	return Gate{
-		Name: "tenant_rate", Says: fmt.Sprintf("the rate of %s of %s has its next token at %s", o.EffectiveLimits.Rate, tenantName(j), until.UTC().Format(time.RFC3339Nano)), Until: until,
+	return Reason{
+		Name: "tenant_rate", Summary: fmt.Sprintf("the rate of %s of %s has its next token at %s", o.EffectiveLimits.Rate, tenantName(j), until.UTC().Format(time.RFC3339Nano)), Until: until,
 		Repair: fmt.Sprintf("sluice tenants set %s rate=N/s --queue %s --reason WHY", j.Tenant, j.Queue),
 	}
 }

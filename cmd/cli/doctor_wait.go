@@ -72,7 +72,7 @@ func examples(jobs []sluice.Job) []sluice.Job {
 	return slices.Concat(due, behind[:min(len(behind), 1)], failed[:min(len(failed), 1)])
 }
 
-// explainWaiting reports each closed gate that a person can open, once.
+// explainWaiting reports each closed reason that a person can open, once.
 func explainWaiting(ctx context.Context, store sluice.Store, job sluice.Job, told map[string]bool) ([]finding, error) {
 	why, err := explain.Job(ctx, store, job.ID)
 	if errors.Is(err, sluice.ErrNotFound) {
@@ -92,7 +92,7 @@ func explainWaiting(ctx context.Context, store sluice.Store, job sluice.Job, tol
 		}
 		told[g.Name] = true
 		f := finding{
-			Check: "wait", Well: true, Severity: health.SeverityNote, What: fmt.Sprintf("%s: job %s does not start: %s", job.Queue, job.ID, g.Says),
+			Check: "wait", Well: true, Severity: health.SeverityNote, What: fmt.Sprintf("%s: job %s does not start: %s", job.Queue, job.ID, g.Summary),
 			Why: "it has been due since " + job.DueAt.UTC().Format(time.RFC3339), Repair: g.Repair,
 		}
 		if g.Name == "due" {

@@ -33,20 +33,20 @@ func (a *app) whyCommand() *cobra.Command {
 }
 
 func (a *app) printWhy(why explain.Explanation) error {
-	err := printTable(a, why.Gates, []column[explain.Gate]{
-		{"GATE", func(g explain.Gate) string { return g.Name }, false},
-		{"", func(g explain.Gate) string {
+	err := printTable(a, why.Reasons, []column[explain.Reason]{
+		{"REASON", func(g explain.Reason) string { return g.Name }, false},
+		{"", func(g explain.Reason) string {
 			if g.Open {
 				return "open"
 			}
 			return "CLOSED"
 		}, false},
-		{"BECAUSE", func(g explain.Gate) string { return g.Says }, false},
+		{"BECAUSE", func(g explain.Reason) string { return g.Summary }, false},
 	})
 	if err != nil {
 		return err
 	}
-	for _, g := range why.Gates {
+	for _, g := range why.Reasons {
 		if g.Repair == "" {
 			continue
 		}
@@ -64,7 +64,7 @@ func (a *app) printWhy(why explain.Explanation) error {
 func startSentence(why explain.Explanation) string {
 	switch wait := why.Start.Sub(why.Now); {
 	case why.Start.IsZero():
-		return "when it starts is not known: it depends on the gates that are closed"
+		return "when it starts is not known: it depends on the reasons that are closed"
 	case wait <= 0:
 		return "it should start now"
 	default:

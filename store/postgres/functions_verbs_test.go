@@ -222,24 +222,24 @@ func (s functionStore) Outlook(ctx context.Context, id sluice.ID) (explain.Outlo
 	if err != nil {
 		return outlook, err
 	}
-	rows, err := s.Pool().Query(ctx, "select gate, open, says, until from sluice.why(job_id => $1::text::uuid)", id.String())
+	rows, err := s.Pool().Query(ctx, "select reason, open, summary, until from sluice.why(job_id => $1::text::uuid)", id.String())
 	if err != nil {
 		return outlook, err
 	}
-	gates, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (g explain.Gate, err error) {
+	reasons, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (g explain.Reason, err error) {
 		var until *time.Time
-		err = row.Scan(&g.Name, &g.Open, &g.Says, &until)
+		err = row.Scan(&g.Name, &g.Open, &g.Summary, &until)
 		g.Until = orZero(until)
 		return g, err
 	})
 	if err != nil {
 		return outlook, named(err)
 	}
-	same := slices.EqualFunc(gates, said.Gates, func(a, b explain.Gate) bool {
-		return a.Name == b.Name && a.Open == b.Open && a.Says != "" && a.Until.IsZero() == b.Until.IsZero() && a.Until.Sub(b.Until).Abs() < time.Second
+	same := slices.EqualFunc(reasons, said.Reasons, func(a, b explain.Reason) bool {
+		return a.Name == b.Name && a.Open == b.Open && a.Summary != "" && a.Until.IsZero() == b.Until.IsZero() && a.Until.Sub(b.Until).Abs() < time.Second
 	})
 	if !same {
-		return outlook, fmt.Errorf("why says\n%+v\nand programs say\n%+v", gates, said.Gates)
+		return outlook, fmt.Errorf("why says\n%+v\nand programs say\n%+v", reasons, said.Reasons)
 	}
 	return outlook, nil
 }

@@ -28,8 +28,8 @@ func TestTheFunctionWhyKnowsAnOpenBreaker(t *testing.T) {
 		if err := r.owner.Heartbeat(t.Context(), presence.Holder{ID: "h:1:x", Role: presence.RoleDispatcher, Queues: []string{"scraper"}, Conditions: conditions}); err != nil {
 			t.Fatal(err)
 		}
-		const gate = ` from sluice.why(job_id => $1::text::uuid) where gate = 'dispatchers'`
-		if says, open := value[string](r, operator, `select says`+gate, mine), value[bool](r, operator, `select open`+gate, mine); !strings.HasPrefix(says, c.says) || open != c.open {
+		const reason = ` from sluice.why(job_id => $1::text::uuid) where reason = 'dispatchers'`
+		if says, open := value[string](r, operator, `select summary`+reason, mine), value[bool](r, operator, `select open`+reason, mine); !strings.HasPrefix(says, c.says) || open != c.open {
 			t.Errorf("of a breaker for %s it says %q, open %t", c.queue, says, open)
 		}
 	}
@@ -50,9 +50,9 @@ func TestTheFunctionWhyKnowsThatUpkeepWorksOnInternalQueues(t *testing.T) {
 	r.exec(`select sluice.grant_operator(role => $1, queues => array[$2])`, r.operator, hook)
 	operator := r.as(r.operator)
 	for _, open := range []bool{false, true} {
-		const gates = `select string_agg(gate, ' ') from sluice.why(job_id => $1::text::uuid) where gate in ('workers', 'upkeep') and open = $2`
-		if got := value[string](r, operator, gates, id.String(), open); got != "upkeep" {
-			t.Errorf("of the gates that are open (%t) it gives %q", open, got)
+		const reasons = `select string_agg(reason, ' ') from sluice.why(job_id => $1::text::uuid) where reason in ('workers', 'upkeep') and open = $2`
+		if got := value[string](r, operator, reasons, id.String(), open); got != "upkeep" {
+			t.Errorf("of the reasons that are open (%t) it gives %q", open, got)
 		}
 		if err := r.owner.Heartbeat(t.Context(), presence.Holder{ID: "u:1:x", Role: presence.RoleUpkeep}); err != nil {
 			t.Fatal(err)

@@ -1,12 +1,12 @@
--- operator: Says why a job is not running: the gates that it must pass, in the order in which a claim looks at them, and of each
+-- operator: Says why a job is not running: the reasons that it must pass, in the order in which a claim looks at them, and of each
 -- closed one when it opens by itself.
 create or replace function sluice.why(
     job_id uuid
 ) returns table (
-    gate  text,       -- state, open_run, blocked, order_key, after, expiry, due, paused, rate, in_flight, tenant, concurrency, tenant_rate, order, workers or dispatchers
+    reason  text,       -- state, open_run, blocked, order_key, after, expiry, due, paused, rate, in_flight, tenant, concurrency, tenant_rate, order, workers or dispatchers
     open  boolean,
-    says  text,       -- one sentence for people
-    until timestamptz -- when a closed gate opens by itself; null: that depends on something else
+    summary  text,       -- one sentence for people
+    until timestamptz -- when a closed reason opens by itself; null: that depends on something else
 )
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 declare
@@ -19,69 +19,69 @@ begin
         raise exception using errcode = 'SL005', message = format('job %s is not known', job_id), hint = 'It may have been pruned, or lie in another database.';
     end if;
     select w.* into o from sluice._outlook(job_id) w;
-    return query select g.* from sluice._state_gate(job_id, o.now_at) g;
-    return query select g.* from sluice._run_gates(job_id) g;
+    return query select g.* from sluice._state_reason(job_id, o.now_at) g;
+    return query select g.* from sluice._run_reasons(job_id) g;
     if job.state <> 'queued' then
         return;
     end if;
-    return query select g.* from sluice._wait_gates(job_id) g;
+    return query select g.* from sluice._wait_reasons(job_id) g;
     select s.* into q from sluice.queue s where s.name = job.queue;
 
-    gate := 'expiry'; open := coalesce(job.expires_at > o.now_at, true); until := null;
-    says := case when job.expires_at is null then 'it does not expire' when open then 'it expires at ' || sluice._instant(job.expires_at)
+    reason := 'expiry'; open := coalesce(job.expires_at > o.now_at, true); until := null;
+    summary := case when job.expires_at is null then 'it does not expire' when open then 'it expires at ' || sluice._instant(job.expires_at)
         else 'it expired at ' || sluice._instant(job.expires_at) || ', and upkeep will cancel it' end;
     return next;
 
-    gate := 'due'; open := job.due_at <= o.now_at; until := case when not open then job.due_at end;
-    says := case when open then 'it is due since ' else 'it is due at ' end || sluice._instant(job.due_at)
+    reason := 'due'; open := job.due_at <= o.now_at; until := case when not open then job.due_at end;
+    summary := case when open then 'it is due since ' else 'it is due at ' end || sluice._instant(job.due_at)
         || case when not open and job.attempts > 0 then format(', after failed attempt %s: %s', job.attempts, split_part(job.error, E'\n', 1)) else '' end;
     return next;
 
-    gate := 'paused'; open := not coalesce(q.paused and (q.paused_until is null or q.paused_until > o.now_at), false);
+    reason := 'paused'; open := not coalesce(q.paused and (q.paused_until is null or q.paused_until > o.now_at), false);
     until := case when not open then q.paused_until end;
-    says := format('queue "%s" is%s paused', job.queue, case when open then ' not' else '' end)
+    summary := format('queue "%s" is%s paused', job.queue, case when open then ' not' else '' end)
         || case when not open then format('; %s changed it last at %s: %s; sluice.resume goes on', q.changed_by, sluice._instant(q.changed_at), q.reason) else '' end;
     return next;
 
-    gate := 'rate'; open := o.token_wait <= 0; until := case when not open then o.now_at + make_interval(secs => o.token_wait) end;
-    says := case when coalesce(q.rate, 0) <= 0 then 'the queue has no rate' when open then format('the rate of %s has a token', sluice._rate_text(q.rate, q.rate_per_ms))
+    reason := 'rate'; open := o.token_wait <= 0; until := case when not open then o.now_at + make_interval(secs => o.token_wait) end;
+    summary := case when coalesce(q.rate, 0) <= 0 then 'the queue has no rate' when open then format('the rate of %s has a token', sluice._rate_text(q.rate, q.rate_per_ms))
         else format('the rate of %s has its next token at %s', sluice._rate_text(q.rate, q.rate_per_ms), until) end;
     return next;
 
-    gate := 'in_flight'; open := coalesce(q.concurrency, 0) = 0 or o.in_flight < q.concurrency; until := null;
-    says := case when coalesce(q.concurrency, 0) = 0 then format('%s in flight, without a limit', o.in_flight)
+    reason := 'in_flight'; open := coalesce(q.concurrency, 0) = 0 or o.in_flight < q.concurrency; until := null;
+    summary := case when coalesce(q.concurrency, 0) = 0 then format('%s in flight, without a limit', o.in_flight)
         when open then format('%s of %s in flight', o.in_flight, q.concurrency)
         else format('%s in flight, and %s are allowed; one has to end first', o.in_flight, q.concurrency) end;
     return next;
 
     if o.by_tenant then
-        return query select g.* from sluice._tenant_gates(job.queue, job.tenant, o.now_at, o.held, o.tenant_tokens, o.tenant_filled_at) g;
+        return query select g.* from sluice._tenant_reasons(job.queue, job.tenant, o.now_at, o.held, o.tenant_tokens, o.tenant_filled_at) g;
     end if;
 
-    gate := 'order'; open := o.ahead = 0; until := null;
-    says := case when open then 'no due job%s comes before it' else o.ahead || ' due jobs%s come before it' end;
-    says := format(says, case when o.by_tenant then ' of the same tenant' else '' end);
+    reason := 'order'; open := o.ahead = 0; until := null;
+    summary := case when open then 'no due job%s comes before it' else o.ahead || ' due jobs%s come before it' end;
+    summary := format(summary, case when o.by_tenant then ' of the same tenant' else '' end);
     return next;
 
     if starts_with(job.queue, 'sluice.') then
-        gate := 'upkeep';
+        reason := 'upkeep';
         open := exists (select from sluice.holder h where h.role = 'upkeep' and h.seen >= o.now_at - interval '30 seconds');
-        says := case when open then 'upkeep delivers notifications to the receivers that it has'
+        summary := case when open then 'upkeep delivers notifications to the receivers that it has'
             else 'no upkeep was seen in the last 30 s, and upkeep alone works on internal queues' end;
         return next;
         return;
     end if;
 
-    gate := case when coalesce(q.engine, '') = '' then 'workers' else 'dispatchers' end;
+    reason := case when coalesce(q.engine, '') = '' then 'workers' else 'dispatchers' end;
     open := exists (select from sluice.holder h where job.queue = any (h.queues) and h.seen >= o.now_at - interval '30 seconds'
-        and case when gate = 'workers' then h.role <> 'dispatcher'
+        and case when reason = 'workers' then h.role <> 'dispatcher'
             else h.role = 'dispatcher' and position('"queue":"' || job.queue || '"' in h.trouble) = 0 end);
-    says := case when open then gate || ' serve the queue' else coalesce(
+    summary := case when open then reason || ' serve the queue' else coalesce(
         (select format('no dispatcher hands the queue''s jobs to the engine "%s": %s', q.engine,
                 substring(h.trouble from '"queue":"' || job.queue || '"[^}]*"text":"((?:[^"\\]|\\.)*)'))
-            from sluice.holder h where gate = 'dispatchers' and h.role = 'dispatcher' and h.seen >= o.now_at - interval '30 seconds'
+            from sluice.holder h where reason = 'dispatchers' and h.role = 'dispatcher' and h.seen >= o.now_at - interval '30 seconds'
             and position('"queue":"' || job.queue || '"' in h.trouble) > 0 limit 1),
-        format('no %s of queue "%s" was seen in the last 30 s', rtrim(gate, 's'), job.queue)) end;
+        format('no %s of queue "%s" was seen in the last 30 s', rtrim(reason, 's'), job.queue)) end;
     return next;
 end
 $function$;

@@ -1,16 +1,16 @@
--- The gates that say which runs of a job may be open beside what it is now.
-create or replace function sluice._run_gates(job_id uuid)
-returns table (gate text, open boolean, says text, until timestamptz)
+-- The reasons that say which runs of a job may be open beside what it is now.
+create or replace function sluice._run_reasons(job_id uuid)
+returns table (reason text, open boolean, summary text, until timestamptz)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
     run record;
     state text;
 begin
     select j.state into state from sluice.jobs j where j.id = job_id;
-    for run in select * from sluice.orphan_run s where s.job_id = _run_gates.job_id order by s.cancelled_at, s.ref limit 10 loop
-        gate := 'open_run';
+    for run in select * from sluice.orphan_run s where s.job_id = _run_reasons.job_id order by s.cancelled_at, s.ref limit 10 loop
+        reason := 'open_run';
         open := state <> 'queued' or run.beside;
-        says := case when open then '' else 'it waits for an earlier run to end: ' end
+        summary := case when open then '' else 'it waits for an earlier run to end: ' end
             || format('its run "%s" at the engine "%s" may still be open; its life %s ended at %s', run.ref, run.engine, run.generation,
                 sluice._instant(run.cancelled_at))
             || case when run.terminate then '; upkeep ends it by force, and lets go of it when the engine says that it has ended'

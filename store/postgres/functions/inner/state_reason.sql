@@ -1,15 +1,15 @@
--- The gate of a job's state.
-create or replace function sluice._state_gate(job_id uuid, now_at timestamptz)
-returns table (gate text, open boolean, says text, until timestamptz)
+-- The reason of a job's state.
+create or replace function sluice._state_reason(job_id uuid, now_at timestamptz)
+returns table (reason text, open boolean, summary text, until timestamptz)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
     job record;
 begin
     select j.* into job from sluice.jobs j where j.id = job_id;
-    gate := 'state';
+    reason := 'state';
     open := job.state = 'queued';
     until := case when job.state = 'claimed' and job.engine is null and job.due_at > now_at then job.due_at end;
-    says := case
+    summary := case
         when open then 'it is queued'
         when job.state = 'claimed' and job.engine is not null then format('%s claimed it and has the engine "%s" start its run "%s"', job.holder, job.engine, job.ref)
         when until is not null then format('%s has claimed it ahead, and starts it when it is due at %s', job.holder, sluice._instant(job.due_at))

@@ -1,7 +1,7 @@
--- The gates that say which other jobs a queued job waits for: its twin, those before it in its order, and those that it runs
+-- The reasons that say which other jobs a queued job waits for: its twin, those before it in its order, and those that it runs
 -- after.
-create or replace function sluice._wait_gates(job_id uuid)
-returns table (gate text, open boolean, says text, until timestamptz)
+create or replace function sluice._wait_reasons(job_id uuid)
+returns table (reason text, open boolean, summary text, until timestamptz)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
     job     record;
@@ -12,46 +12,46 @@ declare
     completed integer := 0;
 begin
     select j.* into job from sluice.jobs j where j.id = job_id;
-    if job.blocked_by = job_id then -- for a run of its own: see _run_gates
+    if job.blocked_by = job_id then -- for a run of its own: see _run_reasons
         job.blocked_by := null;
     end if;
     select b.* into blocker from sluice.jobs b where b.id = job.blocked_by;
     twin := coalesce(job.key is not null and blocker.queue = job.queue and blocker.key = job.key, false);
     before := coalesce(blocker.queue = job.queue and blocker.order_key = job.order_key, false) and not twin;
     if twin or job.blocked_by is null or job.order_key is null and coalesce(job.after, '{}') = '{}' then
-        gate := 'blocked';
+        reason := 'blocked';
         open := job.blocked_by is null;
-        says := case when open then 'it waits for no other job' else format('it waits for job %s, which holds its key, to end', job.blocked_by) end;
+        summary := case when open then 'it waits for no other job' else format('it waits for job %s, which holds its key, to end', job.blocked_by) end;
         return next;
     end if;
     if job.order_key is not null then
-        gate := 'order_key';
+        reason := 'order_key';
         open := not before;
-        says := case when open then format('it waits for no job before it with the order key "%s"', job.order_key)
+        summary := case when open then format('it waits for no job before it with the order key "%s"', job.order_key)
             else format('it waits for job %s, which is %s and comes before it with the order key "%s"', blocker.id, blocker.state, job.order_key) end;
         return next;
     end if;
     if coalesce(job.after, '{}') = '{}' then
         return;
     end if;
-    gate := 'after';
+    reason := 'after';
     open := true;
-    says := '';
+    summary := '';
     for other in select g.id, j.state, coalesce(sluice._may('operate', j.queue), true) as seen from unnest(job.after) with ordinality as g(id, n) left join sluice.jobs j on j.id = g.id order by g.n loop
         if not other.seen then
-            says := says || format('; job %s is not for this role to see', other.id);
+            summary := summary || format('; job %s is not for this role to see', other.id);
             open := open and job.blocked_by is null;
         elsif other.state is null then
-            says := says || format('; job %s is gone from the history', other.id);
+            summary := summary || format('; job %s is gone from the history', other.id);
             open := open and job.blocked_by is null;
         elsif other.state = 'completed' then
             completed := completed + 1;
         else
-            says := says || format('; job %s is %s', other.id, other.state);
+            summary := summary || format('; job %s is %s', other.id, other.state);
             open := open and other.state in ('dead', 'cancelled') and job.blocked_by is null;
         end if;
     end loop;
-    says := format('%s of the %s jobs that it runs after have completed', completed, cardinality(job.after)) || says
+    summary := format('%s of the %s jobs that it runs after have completed', completed, cardinality(job.after)) || summary
         || case when open then '' when job.after_failure = 'run' then '; one that has failed counts as done'
             when job.after_failure = 'wait' then '; if one fails, it waits until that was requeued and has completed' else '; if one fails, it is cancelled' end;
     return next;
