@@ -89,13 +89,13 @@ func sortBatch(jobs []Insert) (sorted []int, failed map[int]error) {
 
 // waitsOf returns which jobs of a batch each job waits for.
 func waitsOf(jobs []Insert) [][]int {
-	type lane struct{ queue, kind, key string }
-	waits, byID, last := make([][]int, len(jobs)), make(map[ID]int, len(jobs)), make(map[lane]int)
+	type sequence struct{ queue, kind, key string }
+	waits, byID, last := make([][]int, len(jobs)), make(map[ID]int, len(jobs)), make(map[sequence]int)
 	for i, j := range slices.Backward(jobs) {
 		byID[j.ID] = i // of jobs with the same ID, the first counts
 	}
 	for i, j := range jobs {
-		for _, place := range []lane{{j.Queue, "order", j.OrderKey}, {j.Queue, "key", j.Key}} {
+		for _, place := range []sequence{{j.Queue, "order", j.OrderKey}, {j.Queue, "key", j.Key}} {
 			if place.key == "" {
 				continue
 			}

@@ -26,7 +26,7 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 	if len(request.Queues) > 0 {
 		return s.claimTogether(request), nil
 	}
-	l := s.lane(request.Queue)
+	l := s.backlog(request.Queue)
 	settings := s.settings(request.Queue)
 	if err := request.CheckRunner(settings.Engine); err != nil {
 		return sluice.Claimed{}, err
@@ -65,7 +65,7 @@ func (s *Store) claimTogether(request sluice.ClaimRequest) sluice.Claimed {
 	out, now := sluice.Claimed{NextDue: -1}, s.now()
 	for _, q := range request.Queues {
 		settings := s.settings(q.Queue)
-		l := s.lane(q.Queue)
+		l := s.backlog(q.Queue)
 		s.sortOut(l, q.Queue)
 		if settings.PausedAt(now) || settings.Engine != "" || flow.Limited(settings) || l.byTenant {
 			continue
@@ -78,7 +78,7 @@ func (s *Store) claimTogether(request sluice.ClaimRequest) sluice.Claimed {
 }
 
 // hear records when the jobs of earlier claims began, for the queue's rate.
-func (s *Store) hear(l *lane, request sluice.ClaimRequest, settings sluice.Settings, now time.Time) {
+func (s *Store) hear(l *backlog, request sluice.ClaimRequest, settings sluice.Settings, now time.Time) {
 	if settings.Rate.IsZero() {
 		return
 	}
@@ -100,7 +100,7 @@ func (s *Store) hear(l *lane, request sluice.ClaimRequest, settings sluice.Setti
 }
 
 // claimFrom claims up to limit jobs of a queue.
-func (s *Store) claimFrom(l *lane, request sluice.ClaimRequest, limit int, now time.Time) ([]*sluice.Claim, error) {
+func (s *Store) claimFrom(l *backlog, request sluice.ClaimRequest, limit int, now time.Time) ([]*sluice.Claim, error) {
 	if l.byTenant {
 		return s.claimByTenant(l, request, limit, now)
 	}
@@ -162,7 +162,7 @@ func (s *Store) claim(j *job, request sluice.ClaimRequest, now time.Time) *sluic
 	from := j.State
 	j.State, j.token, j.Holder = sluice.StateClaimed, request.Token, request.Holder
 	j.ClaimedAt, j.LeaseUntil = now, now.Add(request.Lease)
-	l := s.lane(j.Queue)
+	l := s.backlog(j.Queue)
 	l.claimed[j.ID] = j
 	l.held[j.Tenant]++
 	if s.settings(j.Queue).Audit == sluice.AuditFull {
@@ -172,7 +172,7 @@ func (s *Store) claim(j *job, request sluice.ClaimRequest, now time.Time) *sluic
 }
 
 // untilNext returns how long until a job may be claimed. Negative: no job waits for a time.
-func (s *Store) untilNext(l *lane, now time.Time) time.Duration {
+func (s *Store) untilNext(l *backlog, now time.Time) time.Duration {
 	due, some := l.wakesAt()
 	if !l.byTenant {
 		due, some = s.firstDue(&l.waiting)
@@ -217,7 +217,7 @@ func (s *Store) Look(ctx context.Context, queues []string) (map[string]time.Dura
 	now, out := s.now(), make(map[string]time.Duration)
 	for _, name := range queues {
 		settings := s.settings(name)
-		due, waits := s.firstOfAll(s.lane(name))
+		due, waits := s.firstOfAll(s.backlog(name))
 		if settings.PausedAt(now) {
 			due, waits = later(due, settings.PausedUntil), waits && !settings.PausedUntil.IsZero()
 		}
@@ -229,7 +229,7 @@ func (s *Store) Look(ctx context.Context, queues []string) (map[string]time.Dura
 }
 
 // firstOfAll is firstDue of a queue and its tenant queues.
-func (s *Store) firstOfAll(l *lane) (due time.Time, some bool) {
+func (s *Store) firstOfAll(l *backlog) (due time.Time, some bool) {
 	due, some = s.firstDue(&l.waiting)
 	for _, line := range l.tenantQueues {
 		if first, waits := s.firstDue(&line.waiting); waits && (!some || first.Before(due)) {

@@ -29,5 +29,5 @@ func (s *Store) SetColumn(queue, column string, value any) {
 func (s *Store) TenantQueues(queue string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.lane(queue).tenantQueues)
+	return len(s.backlog(queue).tenantQueues)
 }

@@ -24,7 +24,7 @@ func (s *Store) Flows(ctx context.Context, topTenants int) ([]sluice.Flow, error
 }
 
 func (s *Store) flow(queue string, topTenants int) sluice.Flow {
-	l, settings, now := s.lane(queue), s.settings(queue), s.now()
+	l, settings, now := s.backlog(queue), s.settings(queue), s.now()
 	out := sluice.Flow{Queue: queue}
 	if !settings.Rate.IsZero() {
 		out.Tokens = l.bucket.Filled(settings, now).Tokens

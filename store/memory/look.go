@@ -100,7 +100,7 @@ func (s *Store) Outlook(ctx context.Context, id sluice.ID) (explain.Outlook, err
 	if job == nil {
 		return explain.Outlook{}, sluice.ErrNotFound
 	}
-	l, settings := s.lane(job.Queue), s.settings(job.Queue)
+	l, settings := s.backlog(job.Queue), s.settings(job.Queue)
 	out := explain.Outlook{Now: s.now().UTC(), InFlight: min(l.inFlight(), explain.OutlookLimit)}
 	bucket := l.bucket.Filled(settings, out.Now)
 	out.Tokens, out.TokenWait = bucket.Tokens, l.window.Wait(settings, bucket, out.Now)
@@ -121,7 +121,7 @@ func (s *Store) Outlook(ctx context.Context, id sluice.ID) (explain.Outlook, err
 }
 
 // tenantOutlook adds the facts about a job's tenant, if its queue serves tenants in turns.
-func (s *Store) tenantOutlook(out *explain.Outlook, l *lane, of *job) {
+func (s *Store) tenantOutlook(out *explain.Outlook, l *backlog, of *job) {
 	if out.ByTenant = s.byTenant(of.Queue); !out.ByTenant {
 		return
 	}
@@ -169,7 +169,7 @@ func (s *Store) Depth(ctx context.Context, queue string, limit int) (sluice.Dept
 			s.count(&d, j, limit)
 		}
 	}
-	d.OrphanRuns = min(s.lane(queue).stray, limit)
+	d.OrphanRuns = min(s.backlog(queue).stray, limit)
 	return d, nil
 }
 

@@ -29,7 +29,7 @@ func (s *Store) DeleteQueue(ctx context.Context, name string, act sluice.Act) er
 		return &sluice.QueueNotEmptyError{Queue: name, Holds: holds}
 	}
 	delete(s.queues, name)
-	delete(s.lanes, name)
+	delete(s.backlogs, name)
 	for of := range s.limits {
 		if of.queue == name {
 			delete(s.limits, of)

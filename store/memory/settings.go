@@ -27,7 +27,7 @@ func (s *Store) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice
 	queues := slices.DeleteFunc(byName(s.queues, func(q sluice.Queue) string { return q.Name }), func(q sluice.Queue) bool {
 		return q.Name <= filter.After || len(filter.Names) > 0 && !slices.Contains(filter.Names, q.Name) ||
 			len(filter.Engines) > 0 && !slices.Contains(filter.Engines, q.Settings.Engine) ||
-			filter.Engined && q.Settings.Engine == "" && !s.lane(q.Name).atEngine()
+			filter.Engined && q.Settings.Engine == "" && !s.backlog(q.Name).atEngine()
 	})
 	if filter.Limit > 0 {
 		queues = queues[:min(filter.Limit, len(queues))]
@@ -40,7 +40,7 @@ func (s *Store) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice
 }
 
 // atEngine reports whether jobs of a queue are at an engine.
-func (l *lane) atEngine() bool {
+func (l *backlog) atEngine() bool {
 	for _, in := range []map[sluice.ID]*job{l.claimed, l.dispatched} {
 		for _, j := range in {
 			if j.Engine != "" {
@@ -83,7 +83,7 @@ func (s *Store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Ac
 // queueHome returns where the store keeps a queue. Changed settings wake its claims.
 func (s *Store) queueHome(name string) home[sluice.Queue] {
 	return in(s.queues, name).then(func(sluice.Queue) {
-		s.lane(name).wakeAll()
+		s.backlog(name).wakeAll()
 		s.signal(sluice.Signal{Queue: name})
 	})
 }

@@ -114,7 +114,7 @@ func (s *Store) fail(j *job, in sluice.Settlement) {
 func (s *Store) move(j *job, event sluice.Event, act sluice.Act) {
 	from := j.State
 	j.State = sluice.MoveOf(event).To
-	l := s.lane(j.Queue)
+	l := s.backlog(j.Queue)
 	delete(l.claimed, j.ID)
 	delete(l.dispatched, j.ID)
 	if j.State == sluice.StateDispatched {

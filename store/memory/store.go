@@ -47,33 +47,33 @@ type Store struct {
 	signals broadcast.Broadcaster
 	heed    func(sluice.Signal)
 
-	mu      sync.Mutex
-	closed  bool
-	pending []sluice.Signal // sent after the current call has unlocked the store
-	jobs    map[sluice.ID]*job
-	lanes   map[string]*lane
-	keys    map[queueKey]keyHold
-	behind  map[sluice.ID][]sluice.ID // by job: the jobs that wait until it has ended
-	after   map[sluice.ID][]sluice.ID // by job: the jobs that run after it
-	chains  map[queueKey][]*job       // by order key: the unfinished jobs, by place
-	placed  int64                     // the last place given to a job
-	ended   []sluice.ID               // ended jobs whose waiting jobs unblock still has to evaluate
-	history map[class][]ending        // by queue and outcome: ended jobs, the earliest end first
-	expiry  dueHeap
-	queues  map[string]sluice.Queue
-	policy  admission.Policy
-	tenants map[string]tenancy.Tenant
-	tiers   map[string]tenancy.Tier
-	limits  map[limitsOf]tenancy.Limits
-	holders map[string]presence.Holder
-	leads   map[string]presence.Leader
-	audit   []sluice.AuditEntry
-	chain   chain
-	acts    map[actOn]bool
-	strays  []engine.OrphanRun     // earliest cancellation first
-	waves   []forecast.QueueCounts // the last count
-	stats   statistics
-	tally   *counter.Tally // nil: the store counts nothing
+	mu       sync.Mutex
+	closed   bool
+	pending  []sluice.Signal // sent after the current call has unlocked the store
+	jobs     map[sluice.ID]*job
+	backlogs map[string]*backlog
+	keys     map[queueKey]keyHold
+	behind   map[sluice.ID][]sluice.ID // by job: the jobs that wait until it has ended
+	after    map[sluice.ID][]sluice.ID // by job: the jobs that run after it
+	chains   map[queueKey][]*job       // by order key: the unfinished jobs, by place
+	placed   int64                     // the last place given to a job
+	ended    []sluice.ID               // ended jobs whose waiting jobs unblock still has to evaluate
+	history  map[class][]ending        // by queue and outcome: ended jobs, the earliest end first
+	expiry   dueHeap
+	queues   map[string]sluice.Queue
+	policy   admission.Policy
+	tenants  map[string]tenancy.Tenant
+	tiers    map[string]tenancy.Tier
+	limits   map[limitsOf]tenancy.Limits
+	holders  map[string]presence.Holder
+	leads    map[string]presence.Leader
+	audit    []sluice.AuditEntry
+	chain    chain
+	acts     map[actOn]bool
+	strays   []engine.OrphanRun     // earliest cancellation first
+	waves    []forecast.QueueCounts // the last count
+	stats    statistics
+	tally    *counter.Tally // nil: the store counts nothing
 
 	operations map[sluice.ID]storedOperation
 	alerting   alerting
@@ -91,9 +91,9 @@ type job struct {
 	before     *sluice.Job // the finished life that a requeue replaced
 }
 
-// lane holds a queue's waiting jobs, its jobs in flight and the state of its rate. If the queue
+// backlog holds a queue's waiting jobs, its jobs in flight and the state of its rate. If the queue
 // serves tenants in turns, the jobs wait in the tenant queues.
-type lane struct {
+type backlog struct {
 	waiting
 	claimed    map[sluice.ID]*job
 	dispatched map[sluice.ID]*job
@@ -107,7 +107,7 @@ type lane struct {
 	mark         flow.Mark
 }
 
-func (l *lane) inFlight() int { return len(l.claimed) + len(l.dispatched) + l.stray }
+func (l *backlog) inFlight() int { return len(l.claimed) + len(l.dispatched) + l.stray }
 
 type queueKey struct{ queue, key string }
 
@@ -131,25 +131,25 @@ func New(options Options) *Store {
 		options.Signal = func(sluice.Signal) {}
 	}
 	s := &Store{
-		now:     options.Now,
-		heed:    options.Signal,
-		jobs:    make(map[sluice.ID]*job),
-		history: make(map[class][]ending),
-		lanes:   make(map[string]*lane),
-		keys:    make(map[queueKey]keyHold),
-		acts:    make(map[actOn]bool),
-		chain:   chain{batches: make(map[batchOf][]byte)},
-		behind:  make(map[sluice.ID][]sluice.ID),
-		after:   make(map[sluice.ID][]sluice.ID),
-		chains:  make(map[queueKey][]*job),
-		queues:  make(map[string]sluice.Queue),
-		policy:  admission.DefaultPolicy(),
-		tenants: make(map[string]tenancy.Tenant),
-		tiers:   make(map[string]tenancy.Tier),
-		limits:  make(map[limitsOf]tenancy.Limits),
-		holders: make(map[string]presence.Holder),
-		leads:   make(map[string]presence.Leader),
-		stats:   statistics{last: make(map[string]time.Time), rows: make(rollup.Rows)},
+		now:      options.Now,
+		heed:     options.Signal,
+		jobs:     make(map[sluice.ID]*job),
+		history:  make(map[class][]ending),
+		backlogs: make(map[string]*backlog),
+		keys:     make(map[queueKey]keyHold),
+		acts:     make(map[actOn]bool),
+		chain:    chain{batches: make(map[batchOf][]byte)},
+		behind:   make(map[sluice.ID][]sluice.ID),
+		after:    make(map[sluice.ID][]sluice.ID),
+		chains:   make(map[queueKey][]*job),
+		queues:   make(map[string]sluice.Queue),
+		policy:   admission.DefaultPolicy(),
+		tenants:  make(map[string]tenancy.Tenant),
+		tiers:    make(map[string]tenancy.Tier),
+		limits:   make(map[limitsOf]tenancy.Limits),
+		holders:  make(map[string]presence.Holder),
+		leads:    make(map[string]presence.Leader),
+		stats:    statistics{last: make(map[string]time.Time), rows: make(rollup.Rows)},
 
 		operations: make(map[sluice.ID]storedOperation),
 		alerting:   newAlerting(),
@@ -194,11 +194,11 @@ func (s *Store) leave() {
 
 func (s *Store) signal(signal sluice.Signal) { s.pending = append(s.pending, signal) }
 
-func (s *Store) lane(queue string) *lane {
-	l := s.lanes[queue]
+func (s *Store) backlog(queue string) *backlog {
+	l := s.backlogs[queue]
 	if l == nil {
-		l = &lane{claimed: make(map[sluice.ID]*job), dispatched: make(map[sluice.ID]*job), held: make(map[string]int)}
-		s.lanes[queue] = l
+		l = &backlog{claimed: make(map[sluice.ID]*job), dispatched: make(map[sluice.ID]*job), held: make(map[string]int)}
+		s.backlogs[queue] = l
 	}
 	return l
 }

@@ -28,7 +28,7 @@ func (s *Store) noteStray(j *job) {
 		ClaimedAt: j.ClaimedAt, Started: j.State == sluice.StateDispatched,
 	})
 	slices.SortFunc(s.strays, inTurn)
-	l := s.lane(j.Queue)
+	l := s.backlog(j.Queue)
 	l.stray++
 	l.held[j.Tenant]++
 }
@@ -87,7 +87,7 @@ func (s *Store) ForgetOrphanRuns(ctx context.Context, runs []engine.OrphanRun) e
 		return over
 	})
 	for _, run := range ended {
-		l := s.lane(run.Queue)
+		l := s.backlog(run.Queue)
 		l.stray--
 		l.land(run.Tenant)
 		s.signal(sluice.Signal{Queue: run.Queue})

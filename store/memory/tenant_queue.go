@@ -18,7 +18,7 @@ type tenantQueue struct {
 
 // addToTenantQueue puts a job where claims find it: with its queue, or in its tenant queue.
 func (s *Store) addToTenantQueue(j *job) {
-	l := s.lane(j.Queue)
+	l := s.backlog(j.Queue)
 	if !l.byTenant {
 		l.waiting[j.Priority].add(j.DueAt, j.ID)
 		return
@@ -29,7 +29,7 @@ func (s *Store) addToTenantQueue(j *job) {
 	n.Arrive(j.DueAt, s.now(), l.mark)
 }
 
-func (l *lane) tenantQueue(tenant string) *tenantQueue {
+func (l *backlog) tenantQueue(tenant string) *tenantQueue {
 	n := l.tenantQueues[tenant]
 	if n == nil {
 		n = &tenantQueue{TenantQueue: flow.TenantQueue{Tenant: tenant}}
@@ -39,7 +39,7 @@ func (l *lane) tenantQueue(tenant string) *tenantQueue {
 }
 
 // land records that a job of a tenant is no longer in flight.
-func (l *lane) land(tenant string) {
+func (l *backlog) land(tenant string) {
 	if l.held[tenant]--; l.held[tenant] == 0 {
 		delete(l.held, tenant)
 	}
@@ -49,7 +49,7 @@ func (l *lane) land(tenant string) {
 }
 
 // full reports whether a tenant's jobs wait until another job of the tenant ends.
-func (l *lane) full() bool {
+func (l *backlog) full() bool {
 	for _, n := range l.tenantQueues {
 		if n.Full {
 			return true
@@ -59,7 +59,7 @@ func (l *lane) full() bool {
 }
 
 // wakesAt returns when a claim may next find jobs in a tenant queue. The zero time is now.
-func (l *lane) wakesAt() (at time.Time, some bool) {
+func (l *backlog) wakesAt() (at time.Time, some bool) {
 	for _, n := range l.tenantQueues {
 		if n.Active {
 			return time.Time{}, true
@@ -73,12 +73,12 @@ func (l *lane) wakesAt() (at time.Time, some bool) {
 
 // wakeAll makes the next claims evaluate every tenant queue, because its limits may have changed.
 func (s *Store) wakeAll() {
-	for _, l := range s.lanes {
+	for _, l := range s.backlogs {
 		l.wakeAll()
 	}
 }
 
-func (l *lane) wakeAll() {
+func (l *backlog) wakeAll() {
 	for _, n := range l.tenantQueues {
 		n.Wake(l.mark)
 	}
@@ -86,7 +86,7 @@ func (l *lane) wakeAll() {
 
 // sortOut moves the jobs of a queue into tenant queues by tenant, or back, after the settings or limits
 // have changed this.
-func (s *Store) sortOut(l *lane, queue string) {
+func (s *Store) sortOut(l *backlog, queue string) {
 	byTenant := s.byTenant(queue)
 	if byTenant == l.byTenant {
 		return
@@ -139,13 +139,13 @@ func (s *Store) EffectiveLimits(ctx context.Context, queue sluice.Queue, tenants
 }
 
 // claimByTenant claims up to limit jobs of a queue, its tenants in turns.
-func (s *Store) claimByTenant(l *lane, request sluice.ClaimRequest, limit int, now time.Time) ([]*sluice.Claim, error) {
+func (s *Store) claimByTenant(l *backlog, request sluice.ClaimRequest, limit int, now time.Time) ([]*sluice.Claim, error) {
 	for _, n := range l.tenantQueues {
 		if !n.Active && !n.WakeAt.IsZero() && !n.WakeAt.After(now.Add(request.ClaimAhead)) {
 			n.Wake(l.mark)
 		}
 	}
-	serving := &serving{store: s, lane: l, request: request, now: now}
+	serving := &serving{store: s, backlog: l, request: request, now: now}
 	var err error
 	l.mark, err = flow.Serve(limit, l.mark, now, request.ClaimAhead, &flow.Width{}, serving)
 	return serving.jobs, err
@@ -154,7 +154,7 @@ func (s *Store) claimByTenant(l *lane, request sluice.ClaimRequest, limit int, n
 // pruneTenantQueues deletes tenant queues that have no jobs and no state worth keeping.
 func (s *Store) pruneTenantQueues() {
 	now := s.now()
-	for queue, l := range s.lanes {
+	for queue, l := range s.backlogs {
 		for tenant, n := range l.tenantQueues {
 			if _, waits := s.firstDue(&n.waiting); waits || l.held[tenant] > 0 {
 				continue
@@ -169,7 +169,7 @@ func (s *Store) pruneTenantQueues() {
 // serving is one claim from the tenant queues of a queue. [flow.Serve] calls its methods.
 type serving struct {
 	store   *Store
-	lane    *lane
+	backlog *backlog
 	request sluice.ClaimRequest
 	now     time.Time
 	jobs    []*sluice.Claim
@@ -178,7 +178,7 @@ type serving struct {
 // First returns the active tenant queues in the order of their turns.
 func (v *serving) First(_ flow.Mark, limit int) ([]*flow.TenantQueue, error) {
 	var active []*flow.TenantQueue
-	for _, n := range v.lane.tenantQueues {
+	for _, n := range v.backlog.tenantQueues {
 		if n.Active {
 			active = append(active, &n.TenantQueue)
 		}
@@ -186,7 +186,7 @@ func (v *serving) First(_ flow.Mark, limit int) ([]*flow.TenantQueue, error) {
 	slices.SortFunc(active, flow.InTurns)
 	active = active[:min(limit, len(active))]
 	for _, n := range active {
-		n.EffectiveLimits, n.Held = v.store.terms(v.request.Queue, n.Tenant, v.now), v.lane.held[n.Tenant]
+		n.EffectiveLimits, n.Held = v.store.terms(v.request.Queue, n.Tenant, v.now), v.backlog.held[n.Tenant]
 	}
 	return active, nil
 }
@@ -194,7 +194,7 @@ func (v *serving) First(_ flow.Mark, limit int) ([]*flow.TenantQueue, error) {
 // Claim claims each tenant queue's share.
 func (v *serving) Claim(lines []*flow.TenantQueue) error {
 	for _, n := range lines {
-		got := v.store.take(&v.lane.tenantQueues[n.Tenant].waiting, v.request, n.Share, v.now)
+		got := v.store.take(&v.backlog.tenantQueues[n.Tenant].waiting, v.request, n.Share, v.now)
 		n.Got = len(got)
 		v.jobs = append(v.jobs, got...)
 	}
@@ -205,7 +205,7 @@ func (v *serving) Claim(lines []*flow.TenantQueue) error {
 func (v *serving) Look(lines []*flow.TenantQueue) error {
 	for _, n := range lines {
 		n.Jobs, n.NextDue = 0, time.Time{}
-		w := &v.lane.tenantQueues[n.Tenant].waiting
+		w := &v.backlog.tenantQueues[n.Tenant].waiting
 		for priority := range w {
 			if _, waits := v.store.firstOf(&w[priority]); waits {
 				n.Jobs |= 1 << priority

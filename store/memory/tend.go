@@ -39,7 +39,7 @@ func (s *Store) Recover(ctx context.Context, queue string, limit int, by string)
 // late lists claims whose lease has ended, longest first.
 func (s *Store) late(queue string, limit int) []*job {
 	var late []*job
-	for _, j := range s.lane(queue).claimed {
+	for _, j := range s.backlog(queue).claimed {
 		if j.Engine == "" && j.LeaseUntil.Before(s.now()) {
 			late = append(late, j)
 		}
@@ -60,7 +60,7 @@ func (s *Store) Dispatches(ctx context.Context, filter engine.DispatchFilter) ([
 		return nil, err
 	}
 	defer leave()
-	l := s.lane(filter.Queue)
+	l := s.backlog(filter.Queue)
 	var found []*sluice.Claim
 	for _, in := range []map[sluice.ID]*job{l.claimed, l.dispatched} {
 		for _, j := range in {
