@@ -17,7 +17,7 @@ import (
 	"github.com/sluice-queue/sluice/cmd/cli"
 )
 
-// update writes docs/cli.md: go test ./cli -run TestDocs -update.
+// update writes docs/cli.md: go test ./cmd/cli -run TestDocs -update.
 var update = flag.Bool("update", false, "write the generated docs")
 
 // commands lists a command and those below it that are shown.

@@ -15,7 +15,7 @@ func troublePage(rows []trouble) string {
 	var page strings.Builder
 	page.WriteString(`# Guide: when it goes wrong
 
-<!-- made from the table of troubles in cli/trouble_*_test.go by make docs -->
+<!-- made from the table of troubles in cmd/cli/trouble_*_test.go by make docs -->
 
 Ask in this order:
 

@@ -1,5 +1,8 @@
-// Package monitor is how the reference systems are watched: metrics for Prometheus, health, and traces, all by what the
-// library has ready. Copy it, or take from it what you need. Statistics need nothing: each open store counts them.
+// Package monitor answers for a program over HTTP: metrics for Prometheus, health and readiness. It observes the program's
+// store and engines, and sends traces if you give it an observer of package otlp.
+//
+// Begin with [New], give Monitor.Store to clients, workers and upkeep, and run [Monitor.Run] beside them. The reference
+// systems in apps/ use it. Statistics need nothing of this: each open store counts them.
 package monitor
 
 import (

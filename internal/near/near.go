@@ -4,7 +4,7 @@
 // Begin with [Setting], which finds a setting or suggests three, and [Meant], which lists likely
 // names. [Names] sorts any names by distance.
 //
-// Read next: the commands in package cli and the scenarios in package internal/sim, which use it.
+// Read next: the commands in package cmd/cli and the scenarios in package cmd/internal/sim, which use it.
 package near
 
 import (
