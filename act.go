@@ -257,7 +257,7 @@ func (c *Client) ChangeSettings(ctx context.Context, name string, act Act, chang
 }
 
 // ChangeQueue changes the settings of a queue and its scheduled changes, by the rules of [Client.ChangeSettings].
-// It stores Settings and Plans, and no other field. Package changes makes plans.
+// It stores Settings and Scheduled, and no other field. Package changes makes scheduled changes.
 func (c *Client) ChangeQueue(ctx context.Context, name string, act Act, change func(*Queue) error) (Queue, error) {
 	if err := CheckGiven("change", change); err != nil {
 		return Queue{}, err
@@ -274,10 +274,10 @@ func (c *Client) ChangeQueue(ctx context.Context, name string, act Act, change f
 		if err := change(&changed); err != nil {
 			return Queue{}, err
 		}
-		if changed.Settings == queue.Settings && queue.Wrong == "" && bytes.Equal(changed.Plans, queue.Plans) {
+		if changed.Settings == queue.Settings && queue.Wrong == "" && bytes.Equal(changed.Scheduled, queue.Scheduled) {
 			return queue, nil
 		}
-		queue.Settings, queue.Plans = changed.Settings, changed.Plans
+		queue.Settings, queue.Scheduled = changed.Settings, changed.Scheduled
 		saved, err := c.saveQueue(ctx, queue, act)
 		if !errors.Is(err, ErrConflict) {
 			return saved, err

@@ -23,9 +23,10 @@ var retired = map[string]string{
 	`\bsluice[._]line\b|\bin_line\b|\blive_line\b|\bflow\.Lines?\b`: "tenant_queue, in_tenant_queue, TenantQueue",
 	`sluice\.hint\b|\bhinted\b`:                                     "tenant_change, tenant_changed",
 	`\bexplain\.Gate\b|"gates"`:                                     "Reason",
-	`sluice waves\b`:                                                "sluice forecast",
-	`sluice\.(Engine|Run[A-Z]\w+|ErrEngine\w+)\b`:                   "package engine",
-	`sluice\.(Holder|Condition\w*|Role[A-Z]\w+)\b`:                  "package presence",
+	`\bchanges\.Plans?\b|settings (un)?plans?\b|queue\.plans`:       "changes.Change, settings scheduled, unschedule",
+	`sluice waves\b`: "sluice forecast",
+	`sluice\.(Engine|Run[A-Z]\w+|ErrEngine\w+)\b`:  "package engine",
+	`sluice\.(Holder|Condition\w*|Role[A-Z]\w+)\b`: "package presence",
 	`[«»]`: "backticks for code, straight quotes for words",
 }
 

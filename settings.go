@@ -122,9 +122,9 @@ type Queue struct {
 	// ByTenant says that the queue serves its tenants in turns, because of its settings or of limits for tenants or
 	// tiers. Stores compute it and do not keep it.
 	ByTenant bool
-	// Plans are the scheduled changes, as JSON. Empty: none. Package changes reads and makes them, and upkeep
+	// Scheduled are the scheduled changes, as JSON. Empty: none. Package changes reads and makes them, and upkeep
 	// applies them.
-	Plans json.RawMessage
+	Scheduled json.RawMessage
 	// Wrong says which rule a value breaks that somebody stored by plain SQL, and what to do. Settings has the last
 	// good value instead. Empty: every value is valid.
 	Wrong string

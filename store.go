@@ -151,7 +151,7 @@ type Store interface {
 	// after a lost answer.
 	AppendAudit(ctx context.Context, entries []AuditEntry) error
 
-	// SaveQueue stores a queue's settings and plans, with an audit entry. Version must be the stored queue's, or 0
+	// SaveQueue stores a queue's settings and scheduled changes, with an audit entry. Version must be the stored queue's, or 0
 	// for a new queue, else the error is an [ErrConflict]. If somebody changed the settings by plain SQL before,
 	// SaveQueue adds an entry for that change too.
 	//

@@ -48,10 +48,10 @@ func QueueFromRow(row []any) (Queue, error) {
 	now, _ := row[5].(time.Time)
 	q.Now = storedInstant(now)
 	q.told, _ = row[6].(string)
-	plans, _ := row[7].(string)
+	scheduled, _ := row[7].(string)
 	q.ByTenant, _ = storedBool(row[8])
 	q.readSettings(row[storedBefore:])
-	q.readPlans(plans)
+	q.readPlans(scheduled)
 	return q, nil
 }
 
@@ -73,18 +73,18 @@ func (q *Queue) readSettings(values []any) {
 	}
 }
 
-// readPlans takes the stored plans if they are a JSON array of objects.
+// readPlans takes the stored scheduled if they are a JSON array of objects.
 func (q *Queue) readPlans(text string) {
 	if text == "" {
 		return
 	}
-	var plans []map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(text), &plans); err != nil {
-		q.wrong(invalid("plans", "they are not what `sluice settings schedule` stores"))
+	var scheduled []map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(text), &scheduled); err != nil {
+		q.wrong(invalid("scheduled", "they are not what `sluice settings schedule` stores"))
 		return
 	}
-	if len(plans) > 0 {
-		q.Plans = json.RawMessage(text)
+	if len(scheduled) > 0 {
+		q.Scheduled = json.RawMessage(text)
 	}
 }
 
@@ -133,13 +133,13 @@ func (q Queue) Stored(at time.Time, act Act) Queue {
 
 // Columns returns two texts that stores keep beside the settings, both JSON. Told is the settings of the last audit
 // entry. Plans is the scheduled changes, empty if there are none.
-func (q Queue) Columns() (told, plans string) { return q.told, string(q.Plans) }
+func (q Queue) Columns() (told, scheduled string) { return q.told, string(q.Scheduled) }
 
 // ForAudit returns the queue as the audit keeps it: the settings by name, and the scheduled changes.
 func (q Queue) ForAudit() map[string]any {
 	named := q.Settings.named()
-	if len(q.Plans) > 0 {
-		named["plans"] = q.Plans
+	if len(q.Scheduled) > 0 {
+		named["scheduled"] = q.Scheduled
 	}
 	return named
 }

@@ -205,7 +205,7 @@ func (f *figures) now(ctx context.Context, t Target) (Reading, error) {
 	case MetricUncertain:
 		value = float64(d.Uncertain)
 	case MetricPausedReady:
-		if paused && t.Queue.Settings.PausedUntil.IsZero() && !plansPause(t.Queue) {
+		if paused && t.Queue.Settings.PausedUntil.IsZero() && !schedulesPause(t.Queue) {
 			value = float64(d.Ready)
 		}
 	case MetricReady:
@@ -230,10 +230,10 @@ func (f *figures) now(ctx context.Context, t Target) (Reading, error) {
 	return Reading{Value: value}, nil
 }
 
-// plansPause reports whether a scheduled change pauses and opens a queue.
-func plansPause(q sluice.Queue) bool {
-	plans, _ := changes.Plans(q) // upkeep does not apply unreadable plans
-	for _, p := range plans {
+// schedulesPause reports whether a scheduled change pauses and opens a queue.
+func schedulesPause(q sluice.Queue) bool {
+	scheduled, _ := changes.List(q) // upkeep does not apply unreadable changes
+	for _, p := range scheduled {
 		_, sets := p.Set["paused"]
 		_, reverts := p.Swaps["paused"]
 		if sets || reverts {

@@ -172,7 +172,7 @@ If so many are planned, raise the bound: sluice queues policy --max 20000 --reas
 	{
 		Name: "no-upkeep", Metric: MetricUpkeepMissing, Op: ">", Threshold: 300, For: 0, Severity: health.SeverityCritical, Covers: CoversStore,
 		Says: "nobody did upkeep for a while",
-		Runbook: `Meanwhile no lease was recovered, no run followed, no plan carried out, and no alert looked at.
+		Runbook: `Meanwhile no lease was recovered, no run followed, no scheduled change applied, and no alert looked at.
 Run two of them, on two machines: sluice upkeep
 While nobody runs it only Prometheus can tell; write the rules for it: sluice export prometheus-rules`,
 	},

@@ -1,8 +1,8 @@
 // Package changes changes the settings of a queue for a while, in windows of each day, and back.
 //
 // Begin with [For], which changes settings and reverts them later, and [Schedule], which applies settings during a
-// window of each day. [Cancel] removes such a plan, [Plans] lists the plans of a queue, and [Undo] undoes the last
-// change. Upkeep applies the plans with [Apply].
+// window of each day. [Cancel] removes such a scheduled change, [List] lists the scheduled changes of a queue, and [Undo] undoes the last
+// change. Upkeep applies the scheduled changes with [Apply].
 //
 // A change that stays needs only ChangeSettings of [sluice.Client].
 //
@@ -21,10 +21,10 @@ import (
 	"github.com/sluice-queue/sluice/internal/feature"
 )
 
-// maxRevertIn is the longest time until a revert, and maxPlans the most plans of a queue.
+// maxRevertIn is the longest time until a revert, and maxScheduled the most scheduled changes of a queue.
 const (
-	maxRevertIn = 365 * 24 * time.Hour
-	maxPlans    = 50
+	maxRevertIn  = 365 * 24 * time.Hour
+	maxScheduled = 50
 )
 
 // For changes settings like ChangeSettings of [sluice.Client], and makes upkeep revert the change after a while, by
@@ -40,7 +40,7 @@ func For(ctx context.Context, client *sluice.Client, queue string, while time.Du
 		if err := q.Settings.Change(change); err != nil || q.Settings == before {
 			return err
 		}
-		return addPlan(q, act, Plan{Swaps: swapsBetween(before, q.Settings), RevertAt: feature.Instant(q.Now.Add(while))})
+		return addChange(q, act, Change{Swaps: swapsBetween(before, q.Settings), RevertAt: feature.Instant(q.Now.Add(while))})
 	})
 }
 
@@ -56,53 +56,53 @@ func Schedule(ctx context.Context, client *sluice.Client, queue string, window W
 	if len(set) == 0 {
 		return sluice.Queue{}, feature.Invalid("set", "name at least one setting")
 	}
-	plan := Plan{Window: &window, Set: set}
+	change := Change{Window: &window, Set: set}
 	return edit(ctx, client, queue, act, func(q *sluice.Queue) error {
-		settings, err := plan.overlay(q.Settings)
+		settings, err := change.overlay(q.Settings)
 		if err != nil {
 			return err
 		}
 		if err := client.CheckSettings(settings); err != nil {
 			return err
 		}
-		return addPlan(q, act, plan)
+		return addChange(q, act, change)
 	})
 }
 
-// Cancel removes a plan by its ID. If the plan is a pending revert, the change stays. If the plan is an open
-// window, Cancel restores the settings. An unknown plan is a [sluice.ErrNotFound].
-func Cancel(ctx context.Context, client *sluice.Client, queue string, plan int64, act sluice.Act) (sluice.Queue, error) {
+// Cancel removes a scheduled change by its ID. If it is a pending revert, the settings stay as they are.
+// If it is an open window, Cancel restores the settings. An unknown change is a [sluice.ErrNotFound].
+func Cancel(ctx context.Context, client *sluice.Client, queue string, change int64, act sluice.Act) (sluice.Queue, error) {
 	return edit(ctx, client, queue, act, func(q *sluice.Queue) error {
-		next, err := planned(*q)
+		next, err := read(*q)
 		if err != nil {
 			return err
 		}
-		at := slices.IndexFunc(next.plans, func(p Plan) bool { return p.ID == plan })
+		at := slices.IndexFunc(next.scheduled, func(p Change) bool { return p.ID == change })
 		if at < 0 {
-			return fmt.Errorf("plan %d of queue %q: %w; `sluice settings plans %s` lists them", plan, queue, sluice.ErrNotFound, queue)
+			return fmt.Errorf("scheduled change %d of queue %q: %w; `sluice settings scheduled %s` lists them", change, queue, sluice.ErrNotFound, queue)
 		}
-		if next.plans[at].Window != nil {
+		if next.scheduled[at].Window != nil {
 			next.putBack(at)
 		}
 		q.Settings = next.Settings
-		return setPlans(q, slices.Delete(next.plans, at, at+1))
+		return setScheduled(q, slices.Delete(next.scheduled, at, at+1))
 	})
 }
 
-// Plans returns the plans of a queue, in the order in which they were made or opened. If plain SQL stored another
+// List returns the scheduled changes of a queue, in the order in which they were made or opened. If plain SQL stored another
 // text in their place, the error is an [Error].
-func Plans(queue sluice.Queue) ([]Plan, error) {
-	if len(queue.Plans) == 0 {
+func List(queue sluice.Queue) ([]Change, error) {
+	if len(queue.Scheduled) == 0 {
 		return nil, nil
 	}
-	var plans []Plan
-	if err := json.Unmarshal(queue.Plans, &plans); err != nil {
-		return nil, &Error{Queue: queue.Name, Err: feature.Invalid("plans", "they are not what `sluice settings schedule` stores: "+err.Error())}
+	var scheduled []Change
+	if err := json.Unmarshal(queue.Scheduled, &scheduled); err != nil {
+		return nil, &Error{Queue: queue.Name, Err: feature.Invalid("scheduled", "they are not what `sluice settings schedule` stores: "+err.Error())}
 	}
-	return plans, nil
+	return scheduled, nil
 }
 
-// edit changes a queue's settings and plans.
+// edit changes a queue's settings and scheduled changes.
 func edit(ctx context.Context, client *sluice.Client, queue string, act sluice.Act, change func(*sluice.Queue) error) (sluice.Queue, error) {
 	if err := sluice.CheckGiven("client", client); err != nil {
 		return sluice.Queue{}, err
@@ -110,32 +110,32 @@ func edit(ctx context.Context, client *sluice.Client, queue string, act sluice.A
 	return client.ChangeQueue(ctx, queue, act, change)
 }
 
-// addPlan adds a plan to a queue. The plan's ID is the version of the queue that stores it.
-func addPlan(q *sluice.Queue, act sluice.Act, plan Plan) error {
-	plans, err := Plans(*q)
+// addChange adds a scheduled change to a queue. The change's ID is the version of the queue that stores it.
+func addChange(q *sluice.Queue, act sluice.Act, change Change) error {
+	scheduled, err := List(*q)
 	if err != nil {
 		return err
 	}
-	if len(plans) >= maxPlans {
-		return feature.Invalid("plans", fmt.Sprintf("queue %q has %d already; `sluice settings unplan` removes one", q.Name, maxPlans))
+	if len(scheduled) >= maxScheduled {
+		return feature.Invalid("scheduled", fmt.Sprintf("queue %q has %d already; `sluice settings unschedule` removes one", q.Name, maxScheduled))
 	}
-	plan.ID, plan.MadeAt, plan.MadeBy, plan.Reason = q.Version+1, q.Now, act.By, act.Reason
-	return setPlans(q, append(plans, plan))
+	change.ID, change.MadeAt, change.MadeBy, change.Reason = q.Version+1, q.Now, act.By, act.Reason
+	return setScheduled(q, append(scheduled, change))
 }
 
-// setPlans puts plans into a queue. The text stays if the plans are equal.
-func setPlans(q *sluice.Queue, plans []Plan) error {
-	if stored, err := Plans(*q); err == nil && reflect.DeepEqual(stored, plans) {
+// setScheduled puts scheduled changes into a queue. The text stays if the scheduled changes are equal.
+func setScheduled(q *sluice.Queue, scheduled []Change) error {
+	if stored, err := List(*q); err == nil && reflect.DeepEqual(stored, scheduled) {
 		return nil
 	}
-	if len(plans) == 0 {
-		q.Plans = nil
+	if len(scheduled) == 0 {
+		q.Scheduled = nil
 		return nil
 	}
-	text, err := json.Marshal(plans)
+	text, err := json.Marshal(scheduled)
 	if err != nil {
-		return fmt.Errorf("plans of queue %q: %w", q.Name, err)
+		return fmt.Errorf("scheduled changes of queue %q: %w", q.Name, err)
 	}
-	q.Plans = text
+	q.Scheduled = text
 	return nil
 }

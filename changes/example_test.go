@@ -18,16 +18,16 @@ func Example() {
 
 	slow := func(s *sluice.Settings) error { s.Lease = 5 * time.Minute; return nil }
 	queue, err := changes.For(ctx, client, "payments", 30*time.Minute, act, slow)
-	plans, _ := changes.Plans(queue)
-	fmt.Println(queue.Settings.Lease, len(plans), err)
+	scheduled, _ := changes.List(queue)
+	fmt.Println(queue.Settings.Lease, len(scheduled), err)
 
 	queue, err = changes.Undo(ctx, client, "payments", sluice.Act{By: "ada", Reason: "fast again"})
-	fmt.Println(queue.Settings.Lease, len(queue.Plans), err)
+	fmt.Println(queue.Settings.Lease, len(queue.Scheduled), err)
 
 	busy := changes.Window{From: "16:00", To: "18:00", Zone: "UTC"}
 	queue, err = changes.Schedule(ctx, client, "payments", busy, map[string]string{"rate": "200/s"}, act)
-	plans, _ = changes.Plans(queue)
-	fmt.Println(plans[0], err)
+	scheduled, _ = changes.List(queue)
+	fmt.Println(scheduled[0], err)
 	// Output:
 	// 5m0s 1 <nil>
 	// 1m0s 0 <nil>
@@ -42,9 +42,9 @@ func ExampleCancel() {
 	busy := changes.Window{From: "16:00", To: "18:00", Zone: "UTC"}
 	queue, _ := changes.Schedule(ctx, client, "payments", busy, map[string]string{"rate": "200/s"}, act)
 
-	plans, _ := changes.Plans(queue)
-	queue, err := changes.Cancel(ctx, client, "payments", plans[0].ID, act)
-	fmt.Println(len(queue.Plans), err)
+	scheduled, _ := changes.List(queue)
+	queue, err := changes.Cancel(ctx, client, "payments", scheduled[0].ID, act)
+	fmt.Println(len(queue.Scheduled), err)
 	// Output:
 	// 0 <nil>
 }

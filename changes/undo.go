@@ -17,11 +17,11 @@ import (
 // the queue, the error is a [sluice.ErrNotFound].
 func Undo(ctx context.Context, client *sluice.Client, queue string, act sluice.Act) (sluice.Queue, error) {
 	return edit(ctx, client, queue, act, func(q *sluice.Queue) error {
-		plans, unreadable := Plans(*q)
+		scheduled, unreadable := List(*q)
 		if told, ok := q.Told(); ok && (q.Wrong != "" || unreadable != nil || told != q.Settings) {
 			q.Settings = told // somebody changed it by plain SQL, and the audit lacks that
 			if unreadable != nil {
-				q.Plans = nil
+				q.Scheduled = nil
 			}
 			return nil
 		}
@@ -37,7 +37,7 @@ func Undo(ctx context.Context, client *sluice.Client, queue string, act sluice.A
 		if err != nil {
 			return err
 		}
-		if err := setPlans(q, undone(plans, before, after)); err != nil {
+		if err := setScheduled(q, undone(scheduled, before, after)); err != nil {
 			return err
 		}
 		return q.Settings.UnmarshalJSON(entry.Before)
@@ -61,21 +61,21 @@ func lastChange(ctx context.Context, client *sluice.Client, queue string) (sluic
 	return sluice.AuditEntry{}, fmt.Errorf("queue %.80q has no change to undo: %w", queue, sluice.ErrNotFound)
 }
 
-// InAudit reads the plans from an audit entry's Before or After.
-func InAudit(text json.RawMessage) ([]Plan, error) {
+// InAudit reads the scheduled changes from an audit entry's Before or After.
+func InAudit(text json.RawMessage) ([]Change, error) {
 	var queue struct {
-		Plans []Plan `json:"plans"`
+		Scheduled []Change `json:"scheduled"`
 	}
 	err := json.Unmarshal(text, &queue)
-	return queue.Plans, err
+	return queue.Scheduled, err
 }
 
-// undone returns the present plans without the plans that a change added, and with the windows that it removed.
-func undone(now, before, after []Plan) []Plan {
-	has := func(plans []Plan, id int64) bool {
-		return slices.ContainsFunc(plans, func(p Plan) bool { return p.ID == id })
+// undone returns the present scheduled without the scheduled changes that a change added, and with the windows that it removed.
+func undone(now, before, after []Change) []Change {
+	has := func(scheduled []Change, id int64) bool {
+		return slices.ContainsFunc(scheduled, func(p Change) bool { return p.ID == id })
 	}
-	var out []Plan
+	var out []Change
 	for _, p := range now {
 		if has(before, p.ID) || !has(after, p.ID) {
 			out = append(out, p)

@@ -89,26 +89,26 @@ func TestWindowThatMakesNoSenseIsRefused(t *testing.T) {
 	}
 }
 
-// TestPlanThatIsLateTellsSinceWhen looks at windows that nobody has opened or closed, and at one that was made while it
+// TestScheduledChangeThatIsLateTellsSinceWhen looks at windows that nobody has opened or closed, and at one that was made while it
 // was open.
-func TestPlanThatIsLateTellsSinceWhen(t *testing.T) {
+func TestScheduledChangeThatIsLateTellsSinceWhen(t *testing.T) {
 	t.Parallel()
 	weekly := &changes.Window{From: "16:00", To: "18:00", Zone: "Europe/Berlin", Days: []string{"mon"}}
 	long, now := at(t, "2026-01-01T00:00:00Z"), at(t, "2026-03-02T16:30:00Z") // a Monday
 	for name, c := range map[string]struct {
-		plan changes.Plan
-		now  time.Time
-		want string
+		change changes.Change
+		now    time.Time
+		want   string
 	}{
-		"not opened":              {changes.Plan{Window: weekly, MadeAt: long}, now, "2026-03-02T15:00:00Z"},
-		"made while it was open":  {changes.Plan{Window: weekly, MadeAt: at(t, "2026-03-02T16:10:00Z")}, now, "2026-03-02T16:10:00Z"},
-		"open, as it should be":   {changes.Plan{Window: weekly, MadeAt: long, Open: true}, now, "2026-03-02T17:00:00Z"},
-		"not closed":              {changes.Plan{Window: weekly, MadeAt: long, Open: true}, now.Add(50 * time.Hour), "2026-03-02T17:00:00Z"},
-		"not closed for six days": {changes.Plan{Window: weekly, MadeAt: long, Open: true}, now.Add(6 * 24 * time.Hour), "2026-03-02T17:00:00Z"},
-		"closed, as it should be": {changes.Plan{Window: weekly, MadeAt: long}, now.Add(50 * time.Hour), "2026-03-09T15:00:00Z"},
-		"not reverted":            {changes.Plan{RevertAt: long, MadeAt: long}, now, "2026-01-01T00:00:00Z"},
+		"not opened":              {changes.Change{Window: weekly, MadeAt: long}, now, "2026-03-02T15:00:00Z"},
+		"made while it was open":  {changes.Change{Window: weekly, MadeAt: at(t, "2026-03-02T16:10:00Z")}, now, "2026-03-02T16:10:00Z"},
+		"open, as it should be":   {changes.Change{Window: weekly, MadeAt: long, Open: true}, now, "2026-03-02T17:00:00Z"},
+		"not closed":              {changes.Change{Window: weekly, MadeAt: long, Open: true}, now.Add(50 * time.Hour), "2026-03-02T17:00:00Z"},
+		"not closed for six days": {changes.Change{Window: weekly, MadeAt: long, Open: true}, now.Add(6 * 24 * time.Hour), "2026-03-02T17:00:00Z"},
+		"closed, as it should be": {changes.Change{Window: weekly, MadeAt: long}, now.Add(50 * time.Hour), "2026-03-09T15:00:00Z"},
+		"not reverted":            {changes.Change{RevertAt: long, MadeAt: long}, now, "2026-01-01T00:00:00Z"},
 	} {
-		if next, err := c.plan.Next(c.now); err != nil || !next.Equal(at(t, c.want)) {
+		if next, err := c.change.Next(c.now); err != nil || !next.Equal(at(t, c.want)) {
 			t.Errorf("%s: %s, %v; want %s", name, next, err, c.want)
 		}
 	}

@@ -162,7 +162,7 @@ func changed(columns ...column) []column {
 }
 
 func queueColumns() []column {
-	columns := append(changed(is("name", kindText)), is("told", kindJSON), is("plans", kindJSON))
+	columns := append(changed(is("name", kindText)), is("told", kindJSON), is("scheduled", kindJSON))
 	for _, s := range sluice.StoredSettings() {
 		columns = append(columns, is(s.Column(), kindOf(s)))
 	}

@@ -72,9 +72,9 @@ func (f *farm) set(attempts int, while time.Duration) {
 }
 
 // plans gives the plans of a queue.
-func (f *farm) plans(q sluice.Queue) []changes.Plan {
+func (f *farm) plans(q sluice.Queue) []changes.Change {
 	f.Helper()
-	plans, err := changes.Plans(q)
+	plans, err := changes.List(q)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func (f *farm) plans(q sluice.Queue) []changes.Plan {
 }
 
 // schedule lets max_attempts count during a window.
-func (f *farm) schedule(attempts string, window changes.Window) changes.Plan {
+func (f *farm) schedule(attempts string, window changes.Window) changes.Change {
 	f.Helper()
 	q, err := changes.Schedule(f.Context(), f.client, "payments", window, map[string]string{"max_attempts": attempts}, ada)
 	if err != nil {
@@ -133,8 +133,8 @@ func TestChangeIsRevertedWhenItWasPromised(t *testing.T) {
 		if e := f.last(); e.Reason != "reverted as ada said: month's end" || !strings.Contains(e.Actor, ":") {
 			f.Errorf("the audit tells %q by %s", e.Reason, e.Actor)
 		}
-		if q := f.queue(); q.Version != 3 || len(q.Plans) != 0 {
-			f.Errorf("version %d and plans %v: two upkeepers made more than one change", q.Version, q.Plans)
+		if q := f.queue(); q.Version != 3 || len(q.Scheduled) != 0 {
+			f.Errorf("version %d and plans %v: two upkeepers made more than one change", q.Version, q.Scheduled)
 		}
 		stop()
 		stopOther()
@@ -154,8 +154,8 @@ func TestWhatWasChangedSinceIsNotReverted(t *testing.T) {
 		f.set(7, 0)
 		pass(2 * time.Hour)
 		f.attempts("after", 7)
-		if q := f.queue(); q.Settings.Lease != time.Minute || len(q.Plans) != 0 {
-			f.Errorf("lease %s and plans %v", q.Settings.Lease, q.Plans)
+		if q := f.queue(); q.Settings.Lease != time.Minute || len(q.Scheduled) != 0 {
+			f.Errorf("lease %s and plans %v", q.Settings.Lease, q.Scheduled)
 		}
 		if e := f.last(); !strings.HasSuffix(e.Reason, "; but max_attempts was changed since, and stays") {
 			f.Errorf("the audit tells %q", e.Reason)

@@ -37,8 +37,8 @@ type Options struct {
 	Interval time.Duration
 	// ExpireBatch is the most expired jobs cancelled in one round. Default 1,000.
 	ExpireBatch int
-	// MendInterval is how often upkeep repairs orphans. Default 10 s.
-	MendInterval time.Duration
+	// RepairInterval is how often upkeep repairs orphans. Default 10 s.
+	RepairInterval time.Duration
 	// PruneInterval is the pause after pruning has deleted all history that is too old. PruneBatch is the most
 	// jobs deleted in one transaction. Between transactions, pruning rests for as long as the last one took, 20
 	// ms at most. Defaults 1 m and 1,000.
@@ -88,7 +88,7 @@ type Upkeep struct {
 	holder  presence.Holder
 
 	recovered map[string]time.Time // when each queue was last recovered
-	mended    time.Time
+	repaired  time.Time
 	folded    time.Time
 	beaten    time.Time
 	told      []presence.Condition // conditions in the last heartbeat
@@ -112,9 +112,9 @@ type Done struct {
 	Recovered int `json:"recovered"`
 	Poisoned  int `json:"poisoned"`
 	Expired   int `json:"expired"`
-	// Mended counts repaired orphans, Pruned counts deleted lives of finished jobs.
-	Mended int `json:"repaired"`
-	Pruned int `json:"pruned"`
+	// Repaired counts repaired orphans, Pruned counts deleted lives of finished jobs.
+	Repaired int `json:"repaired"`
+	Pruned   int `json:"pruned"`
 	// Followed counts jobs settled by the outcome of their runs.
 	Followed int `json:"followed"`
 	// Settings counts changes of settings: scheduled changes applied now, and changes by plain SQL recorded
@@ -128,7 +128,7 @@ type Done struct {
 
 // jobs returns the number of jobs that the round acted on.
 func (d Done) jobs() int {
-	return d.Recovered + d.Poisoned + d.Expired + d.Mended + d.Pruned + d.Followed + d.Operated
+	return d.Recovered + d.Poisoned + d.Expired + d.Repaired + d.Pruned + d.Followed + d.Operated
 }
 
 // New makes an upkeep of a store. New does not access the store.
@@ -136,7 +136,7 @@ func New(store sluice.Store, options Options) *Upkeep {
 	wrong := safe.Options(options, "LogLimit", "AlertInterval", "HeadInterval")
 	defaultTo(&options.Interval, time.Second)
 	defaultTo(&options.ExpireBatch, 1000)
-	defaultTo(&options.MendInterval, 10*time.Second)
+	defaultTo(&options.RepairInterval, 10*time.Second)
 	defaultTo(&options.PruneInterval, time.Minute)
 	defaultTo(&options.PruneBatch, 1000)
 	defaultTo(&options.WavesInterval, 10*time.Second)
@@ -232,7 +232,7 @@ func (u *Upkeep) tellDone(done Done) {
 		return
 	}
 	u.log.Tell(event.UpkeepDone, "", "recovered", done.Recovered, "poisoned", done.Poisoned,
-		"expired", done.Expired, "followed", done.Followed, "mended", done.Mended, "pruned", done.Pruned, "settings", done.Settings)
+		"expired", done.Expired, "followed", done.Followed, "repaired", done.Repaired, "pruned", done.Pruned, "settings", done.Settings)
 }
 
 func (u *Upkeep) failed(ctx context.Context, what string, err error) {
@@ -259,7 +259,7 @@ func (u *Upkeep) tend(ctx context.Context, all bool) (queues []sluice.Queue, don
 		u.recover(ctx, queues, all, &done),
 		u.followIf(ctx, queues, all, &done),
 		u.expire(ctx, &done),
-		u.mend(ctx, all, &done),
+		u.repair(ctx, all, &done),
 		u.pruneIf(ctx, all, &done),
 		u.foldStats(ctx, all),
 		u.countIf(ctx, all),
@@ -298,14 +298,14 @@ func (u *Upkeep) expire(ctx context.Context, done *Done) error {
 	return nil
 }
 
-func (u *Upkeep) mend(ctx context.Context, all bool, done *Done) error {
-	if !all && time.Since(u.mended) < u.options.MendInterval {
+func (u *Upkeep) repair(ctx context.Context, all bool, done *Done) error {
+	if !all && time.Since(u.repaired) < u.options.RepairInterval {
 		return nil
 	}
-	u.mended = time.Now()
+	u.repaired = time.Now()
 	var err error
-	if done.Mended, err = u.store.Repair(ctx, u.holder.ID); err != nil {
-		return fmt.Errorf("mend: %w", err)
+	if done.Repaired, err = u.store.Repair(ctx, u.holder.ID); err != nil {
+		return fmt.Errorf("repair: %w", err)
 	}
 	return nil
 }

@@ -270,7 +270,7 @@ var docNeeds = []struct {
 	line string
 	give func(r *docRun, line string) string
 }{
-	{`^sluice settings unplan`, func(r *docRun, line string) string {
+	{`^sluice settings unschedule`, func(r *docRun, line string) string {
 		queue, err := changes.Schedule(r.Context(), r.client, "payments", changes.Window{From: "16:00", To: "18:00", Zone: "UTC"}, map[string]string{"rate": "200/s"}, troubler)
 		r.ok(err)
 		return strings.Replace(line, " 7 ", fmt.Sprintf(" %d ", queue.Version), 1)

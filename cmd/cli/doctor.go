@@ -177,7 +177,7 @@ func examineWork(ctx context.Context, store sluice.Store, client *sluice.Client)
 	}
 	waiting := 0
 	for _, q := range rows {
-		waiting += q.Depth.Ready + q.Depth.Scheduled + q.Depth.Claimed + len(q.Plans)
+		waiting += q.Depth.Ready + q.Depth.Scheduled + q.Depth.Claimed + len(q.Scheduled)
 		out = append(out, examineQueue(q, served)...)
 		out = append(out, examineSettings(q, tended)...)
 	}
@@ -258,34 +258,34 @@ func examineSettings(q queueRow, tended bool) []finding {
 			Repair: "sluice settings undo " + q.Name,
 		})
 	}
-	for _, plan := range q.Plans {
-		if plan.Wrong != "" || plan.late() {
-			out = append(out, examinePlan(plan, tended))
+	for _, change := range q.Scheduled {
+		if change.Wrong != "" || change.late() {
+			out = append(out, examineScheduled(change, tended))
 		}
 	}
 	return out
 }
 
-// examinePlan says how to fix a scheduled change that was not applied.
-func examinePlan(plan planRow, tended bool) finding {
-	if plan.ID == 0 { // the plans of the queue cannot be read
+// examineScheduled says how to fix a scheduled change that was not applied.
+func examineScheduled(change scheduledRow, tended bool) finding {
+	if change.ID == 0 { // the scheduled of the queue cannot be read
 		return finding{
-			Check: "plan", Severity: health.SeverityWarning, What: plan.Wrong, Why: "whoever cannot read a plan does not carry it out",
-			Repair: "sluice settings undo " + plan.Queue,
+			Check: "scheduled", Severity: health.SeverityWarning, What: change.Wrong, Why: "a program that cannot read a change does not apply it",
+			Repair: "sluice settings undo " + change.Queue,
 		}
 	}
 	out := finding{
-		Check: "plan", Severity: health.SeverityWarning, What: fmt.Sprintf("%s: plan %d, %s: due since %s, %s", plan.Queue, plan.ID, plan.Plan, plan.Next.UTC().Format(time.RFC3339), ago(plan.Next)),
+		Check: "scheduled", Severity: health.SeverityWarning, What: fmt.Sprintf("%s: scheduled change %d, %s: due since %s, %s", change.Queue, change.ID, change.Change, change.Next.UTC().Format(time.RFC3339), ago(change.Next)),
 		Why: "the settings are not what they were planned to be by now", Repair: "sluice upkeep",
 	}
-	remove := fmt.Sprintf("sluice settings unplan %s %d", plan.Queue, plan.ID)
+	remove := fmt.Sprintf("sluice settings unschedule %s %d", change.Queue, change.ID)
 	switch {
-	case plan.Wrong != "":
-		out.What = fmt.Sprintf("%s: plan %d, %s: %s; it was made %s", plan.Queue, plan.ID, plan.Plan, plan.Wrong, ago(plan.MadeAt))
-		out.Why, out.Repair = "whoever cannot read a plan does not carry it out", remove
-	case tended && plan.Window != nil:
-		out.Why += ", although upkeep runs: its machine may not know the time zone " + plan.Window.Zone
-		out.Repair = "look for `plan not carried out` in upkeep's log, and install the time zones (tzdata) there; or " + remove
+	case change.Wrong != "":
+		out.What = fmt.Sprintf("%s: scheduled change %d, %s: %s; it was made %s", change.Queue, change.ID, change.Change, change.Wrong, ago(change.MadeAt))
+		out.Why, out.Repair = "a program that cannot read a change does not apply it", remove
+	case tended && change.Window != nil:
+		out.Why += ", although upkeep runs: its machine may not know the time zone " + change.Window.Zone
+		out.Repair = "look for `scheduled change not applied` in upkeep's log, and install the time zones (tzdata) there; or " + remove
 	case tended:
 		out.Why += ", although upkeep runs"
 		out.Repair = "look for `tend settings` in upkeep's log"

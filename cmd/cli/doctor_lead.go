@@ -33,7 +33,7 @@ func examineUpkeep(lead presence.Leader, tended bool, waiting int) finding {
 	}
 	return finding{
 		Check: "upkeep", Severity: health.SeverityError, What: "no upkeep was seen lately",
-		Why: "jobs of workers that die are not handed out again, plans for settings are not carried out, and history is not pruned", Repair: "sluice upkeep",
+		Why: "jobs of workers that die are not handed out again, scheduled changes of settings are not applied, and history is not pruned", Repair: "sluice upkeep",
 	}
 }
 

@@ -165,9 +165,9 @@ func DemoVerdict(balances bool, pace *demo.Pace, tiers []demo.Tier) string {
 	return d.verdict()
 }
 
-// ExaminePlans is what doctor finds of a queue's plans.
-func ExaminePlans(queue sluice.Queue, tended bool) []finding {
-	return examineSettings(queueRow{Plans: planRows([]sluice.Queue{queue})}, tended)
+// ExamineScheduled is what doctor finds of a queue's plans.
+func ExamineScheduled(queue sluice.Queue, tended bool) []finding {
+	return examineSettings(queueRow{Scheduled: scheduledRows([]sluice.Queue{queue})}, tended)
 }
 
 // WarnOfRate is what a person is asked before settings of a queue are changed.
@@ -187,8 +187,8 @@ func StoreLines(ctx context.Context, client *sluice.Client, lines string) (told 
 	return out.String(), err
 }
 
-// PlanTexts are the texts of a queue's first scheduled change: what it will do, when, and the note.
-func PlanTexts(queue sluice.Queue) (what, next, note string) {
-	row := planRows([]sluice.Queue{queue})[0]
+// ScheduledTexts are the texts of a queue's first scheduled change: what it will do, when, and the note.
+func ScheduledTexts(queue sluice.Queue) (what, next, note string) {
+	row := scheduledRows([]sluice.Queue{queue})[0]
 	return row.what(), row.next(), row.note()
 }

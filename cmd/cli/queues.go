@@ -28,8 +28,8 @@ type queueRow struct {
 	Reason    string       `json:"reason,omitempty"`
 	Depth     sluice.Depth `json:"depth"`
 	// Plans are scheduled changes; Wrong says what is wrong with the stored settings.
-	Plans []planRow `json:"plans,omitempty"`
-	Wrong string    `json:"wrong,omitempty"`
+	Scheduled []scheduledRow `json:"scheduled,omitempty"`
+	Wrong     string         `json:"wrong,omitempty"`
 	// Engine runs the queue's jobs; empty: workers do.
 	Engine string `json:"engine,omitempty"`
 }
@@ -106,8 +106,8 @@ statistics, SQL grants, and keys held for ever or for a window stay.`,
 
 // noteQueue prints what a table has no room for.
 func (a *app) noteQueue(q queueRow) {
-	for _, plan := range q.Plans {
-		a.note("%s: %s", q.Name, plan.note())
+	for _, change := range q.Scheduled {
+		a.note("%s: %s", q.Name, change.note())
 	}
 	if q.Wrong != "" {
 		a.note("%s: warning: %s", q.Name, q.Wrong)
@@ -194,7 +194,7 @@ func queueRows(ctx context.Context, store sluice.Store, queues []sluice.Queue) (
 		}
 		row := queueRow{
 			q.Name, q.Settings.PausedAt(q.Now), q.Settings.PausedUntil, q.ChangedBy, q.ChangedAt, q.Reason, depth,
-			planRows([]sluice.Queue{q}), q.Wrong, q.Settings.Engine,
+			scheduledRows([]sluice.Queue{q}), q.Wrong, q.Settings.Engine,
 		}
 		if row.Paused {
 			by, err := explain.PausedBy(ctx, store, q)

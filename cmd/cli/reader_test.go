@@ -30,7 +30,7 @@ func TestReaderRunsEveryCommandThatOnlyReads(t *testing.T) {
 	for _, args := range []string{
 		"queues", "jobs", "jobs --queue mail -o json", "job " + id + " -o json", "why " + id, "stats", "holders", "tenants", "tiers",
 		"audit", "audit verify", "audit keep", "alerts", "alerts rules", "dead ls", "dead groups", "forecast", "settings get mail",
-		"settings plans mail", "operations", "runs mail", "migrate --preview", "forecast mail --by tenant", "export prometheus-rules",
+		"settings scheduled mail", "operations", "runs mail", "migrate --preview", "forecast mail --by tenant", "export prometheus-rules",
 	} {
 		if says, code := sluiceAt(t, reader, args); code != 0 || strings.Contains(says, "permission denied") {
 			t.Errorf("%s ends with %d: %s", args, code, says)

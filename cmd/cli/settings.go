@@ -26,7 +26,7 @@ func (a *app) settingsCommand() *cobra.Command {
 		Example: "  sluice settings get payments\n  sluice settings set payments lease=2m --reason \"slow bank\"\n  sluice settings undo payments\n  sluice settings schedule payments rate=200/s --from 16:00 --to 18:00 --tz Europe/Berlin",
 	})
 	command.AddCommand(a.settingsGetCommand(), a.settingsSetCommand(), a.settingsHistoryCommand(), a.settingsUndoCommand(),
-		a.settingsScheduleCommand(), a.settingsPlansCommand(), a.settingsUnplanCommand())
+		a.settingsScheduleCommand(), a.settingsScheduledCommand(), a.settingsUnscheduleCommand())
 	return command
 }
 
@@ -93,7 +93,7 @@ func (a *app) printSettings(queue sluice.Queue) error {
 		return err
 	}
 	a.note("version %d, changed %s by %s: %s", queue.Version, ago(queue.ChangedAt), queue.ChangedBy, orDash(queue.Reason))
-	a.notePlans(queue)
+	a.noteScheduled(queue)
 	return nil
 }
 
@@ -158,7 +158,7 @@ func (a *app) changeSettings(ctx context.Context, client *sluice.Client, name st
 func (a *app) printChanges(before, after sluice.Queue) error {
 	lines := changesBetween(before.Settings, after.Settings)
 	if before.Version > 0 {
-		planned, err := plansBetween(before, after)
+		planned, err := scheduledBetween(before, after)
 		if err != nil {
 			return err
 		}
@@ -285,15 +285,15 @@ func settingChanges(e sluice.AuditEntry) ([]string, error) {
 	if err := json.Unmarshal(e.After, &after); err != nil {
 		return nil, err
 	}
-	plansBefore, err := changes.InAudit(e.Before)
+	scheduledBefore, err := changes.InAudit(e.Before)
 	if err != nil {
 		return nil, err
 	}
-	plansAfter, err := changes.InAudit(e.After)
+	scheduledAfter, err := changes.InAudit(e.After)
 	if err != nil {
 		return nil, err
 	}
-	return append(changesBetween(before, after), planChanges(plansBefore, plansAfter)...), nil
+	return append(changesBetween(before, after), scheduledChanges(scheduledBefore, scheduledAfter)...), nil
 }
 
 func (a *app) settingsUndoCommand() *cobra.Command {

@@ -371,7 +371,7 @@ func tend(t *testing.T, s *shop) {
 	must(t, err)
 	queue, err := s.client.Queue(s.ctx, "mail")
 	must(t, err)
-	queue.Plans = json.RawMessage(`[{"id": 7, "window": {"from": "00:00", "to": "24:00", "zone": "Mars/Olympus"}, "set": {"max_attempts": "9"}, "made_by": "ada"}]`)
+	queue.Scheduled = json.RawMessage(`[{"id": 7, "window": {"from": "00:00", "to": "24:00", "zone": "Mars/Olympus"}, "set": {"max_attempts": "9"}, "made_by": "ada"}]`)
 	_, err = s.store.SaveQueue(s.ctx, queue, act)
 	must(t, err)
 	s.queue("old", func(*sluice.Settings) {})

@@ -94,7 +94,7 @@ var (
 		"This upkeep leads the task (upkeep itself, or following the runs at an engine); the others stand by.")
 	UpkeepLost = is("upkeep lost the lead", warn, "upkeep", "task",
 		"The store did not answer, or rounds stalled for longer than the lease; another upkeep may lead the task now.")
-	UpkeepDone = is("upkeep done", info, "upkeep", "recovered poisoned expired followed mended pruned settings",
+	UpkeepDone = is("upkeep done", info, "upkeep", "recovered poisoned expired followed repaired pruned settings",
 		"A round found something to do.")
 	AuditHead = is("audit head", info, "upkeep", "head entries",
 		"Upkeep sealed the audit. Keep these lines outside the store, for `sluice audit verify`.")
@@ -108,7 +108,7 @@ var (
 		"Operations acted on this many jobs.")
 	OperationEnded = is("operation ended", info, "upkeep", "operation kind state done skipped failed [reason]",
 		"An operation is done, was stopped, or failed; `sluice operations get` has the details.")
-	PlanRefused = is("plan not carried out", wrong, "upkeep", "queue plan error",
+	ChangeRefused = is("scheduled change not applied", wrong, "upkeep", "queue change error",
 		"Upkeep cannot apply a scheduled change of settings; logged once.")
 )
 
@@ -254,14 +254,14 @@ var fields = []Field{
 	{"poisoned", "jobs that were buried because they lost too many holders"},
 	{"expired", "jobs that were cancelled because nobody claimed them in time"},
 	{"followed", "jobs settled by the outcome of their runs"},
-	{"mended", "repaired orphans"},
+	{"repaired", "repaired orphans"},
 	{"pruned", "finished jobs that were deleted"},
 	{"settings", "changes of settings that upkeep applied or found"},
 	{"settled", "settled jobs, by move"},
 	{"unknown", "jobs whose engine gave no answer"},
 	{"ending", "runs of cancelled jobs that the engine was asked to end"},
 	{"ended", "runs of cancelled jobs that ended"},
-	{"plan", "the number of the scheduled change"},
+	{"change", "the number of the scheduled change"},
 	{"task", "`upkeep`, or `follow` and an engine's name"},
 	{"what", "the step that failed"},
 	{"forwarded", "jobs that the centre has now"},

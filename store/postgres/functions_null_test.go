@@ -237,7 +237,7 @@ func TestARoleLearnsNothingOfJobsInOtherQueues(t *testing.T) {
 			t.Errorf("after job %s: %s, want SL005", id, code)
 		}
 	}
-	says := value[string](r, operator, `select string_agg(says, '; ') from sluice.why(job_id => $1::text::uuid)`, mine)
+	says := value[string](r, operator, `select string_agg(summary, '; ') from sluice.why(job_id => $1::text::uuid)`, mine)
 	if !strings.Contains(says, "is not for this role to see") || strings.Contains(says, foreign+" is queued") {
 		t.Errorf("why tells of a job of another queue: %s", says)
 	}

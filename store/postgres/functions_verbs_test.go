@@ -178,7 +178,7 @@ func (s functionStore) SaveQueue(ctx context.Context, queue sluice.Queue, act sl
 	same := before.Settings
 	same.Paused, same.PausedUntil = queue.Settings.Paused, queue.Settings.PausedUntil
 	moved := before.Settings.Paused != queue.Settings.Paused
-	if before.Version == 0 || before.Version != queue.Version || same != queue.Settings || !moved || len(before.Plans)+len(queue.Plans) > 0 || before.Untold() ||
+	if before.Version == 0 || before.Version != queue.Version || same != queue.Settings || !moved || len(before.Scheduled)+len(queue.Scheduled) > 0 || before.Untold() ||
 		!queue.Settings.Paused && !queue.Settings.PausedUntil.IsZero() {
 		return s.Store.SaveQueue(ctx, queue, act)
 	}

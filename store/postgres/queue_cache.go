@@ -78,7 +78,7 @@ func (c *queueCache) known(marks []rowMark) map[string]sluice.Queue {
 	out := make(map[string]sluice.Queue, len(marks))
 	for _, m := range marks {
 		if q, is := c.kept[m.Name]; is && q.row == m.Row {
-			q.ByTenant, q.Now, q.Plans = m.ByTenant, m.Now.UTC(), slices.Clone(q.Plans)
+			q.ByTenant, q.Now, q.Scheduled = m.ByTenant, m.Now.UTC(), slices.Clone(q.Scheduled)
 			out[m.Name] = q.Queue
 		}
 	}
@@ -98,7 +98,7 @@ func (c *queueCache) keep(marks []rowMark, read []sluice.Queue) {
 		rows[m.Name] = m.Row
 	}
 	for _, q := range read {
-		q.Plans = slices.Clone(q.Plans)
+		q.Scheduled = slices.Clone(q.Scheduled)
 		c.kept[q.Name] = keptQueue{q, rows[q.Name]}
 	}
 }

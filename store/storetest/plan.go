@@ -200,9 +200,9 @@ func planRules() []Rule {
 func ignore[T any](_ T, err error) error { return err }
 
 // plans returns the plans of the usual queue.
-func (w *world) plans() []changes.Plan {
+func (w *world) plans() []changes.Change {
 	w.Helper()
-	plans, err := changes.Plans(w.stored())
+	plans, err := changes.List(w.stored())
 	w.ok(err)
 	return plans
 }

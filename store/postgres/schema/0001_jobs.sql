@@ -40,7 +40,7 @@ create table sluice.queue (
     tenant_rate         double precision not null default 0 check (tenant_rate between 0 and 1000000),
     tenant_burst        bigint           not null default 0 check (tenant_burst between 0 and 1000000),
     told                jsonb,
-    plans               jsonb,
+    scheduled           jsonb,
     batch               bigint           not null default 0 check (batch between 0 and 10000),
     interval_ms         bigint           not null default 0 check (interval_ms between 0 and 86400000),
     claim_ahead_ms      bigint           not null default 0 check (claim_ahead_ms between 0 and 86400000),
@@ -91,7 +91,7 @@ comment on column sluice.queue.tenant_concurrency is 'one tenant''s jobs that ma
 comment on column sluice.queue.tenant_rate is 'one tenant''s jobs per second that may be claimed in a window; 0: no limit';
 comment on column sluice.queue.tenant_burst is 'one tenant''s jobs beyond its rate that may be claimed in one window';
 comment on column sluice.queue.told is 'the settings by name as the audit last recorded them; null: never';
-comment on column sluice.queue.plans is 'scheduled changes of the settings; null: none';
+comment on column sluice.queue.scheduled is 'scheduled changes of the settings; null: none';
 comment on column sluice.queue.batch is 'jobs that one claim takes at most; 0: as many as the process has room for';
 comment on column sluice.queue.interval_ms is 'ms between two claims of one process at the least';
 comment on column sluice.queue.claim_ahead_ms is 'ms before its due time that an idle process may claim a job';

@@ -42,7 +42,7 @@ create table sluice_queue (
     tenant_rate         real    not null default 0 check (tenant_rate between 0 and 1000000), -- one tenant's jobs per second that may be claimed in a window; 0: no limit
     tenant_burst        integer not null default 0 check (tenant_burst between 0 and 1000000), -- one tenant's jobs beyond its rate that may be claimed in one window
     told                text,                                            -- the settings by name as the audit last recorded them, as JSON; null: never
-    plans               text,                                            -- scheduled changes of the settings, as JSON; null: none
+    scheduled           text,                                            -- scheduled changes of the settings, as JSON; null: none
     batch               integer not null default 0 check (batch between 0 and 10000), -- jobs that one claim takes at most; 0: as many as the process has room for
     interval_ms         integer not null default 0 check (interval_ms between 0 and 86400000), -- ms between two claims of one process at the least
     claim_ahead_ms      integer not null default 0 check (claim_ahead_ms between 0 and 86400000), -- ms before its due time that an idle process may claim a job

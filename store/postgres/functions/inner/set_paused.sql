@@ -8,7 +8,7 @@ declare
 begin
     perform sluice._check_queue('operate', of_queue);
     perform sluice._check_reason(why);
-    select q.paused, q.paused_until, q.told, q.plans into before from sluice.queue q where q.name = of_queue for update;
+    select q.paused, q.paused_until, q.told, q.scheduled into before from sluice.queue q where q.name = of_queue for update;
     if not found then
         raise exception using errcode = 'SL002', message = format('queue %s has no settings', of_queue),
             hint = format('Make them with `sluice settings set %s lease=1m`, or let the first job be enqueued by a program.', of_queue);
@@ -22,8 +22,8 @@ begin
         told = q.told || change
     where q.name = of_queue;
     execute {{audit_change.sql}} using 'queue', of_queue, who, why,
-        coalesce(before.told, jsonb_build_object('paused', before.paused)) || case when before.plans is null then '{}' else jsonb_build_object('plans', before.plans) end,
-        coalesce(before.told, '{}') || change || case when before.plans is null then '{}' else jsonb_build_object('plans', before.plans) end, null::uuid;
+        coalesce(before.told, jsonb_build_object('paused', before.paused)) || case when before.scheduled is null then '{}' else jsonb_build_object('scheduled', before.scheduled) end,
+        coalesce(before.told, '{}') || change || case when before.scheduled is null then '{}' else jsonb_build_object('scheduled', before.scheduled) end, null::uuid;
     perform sluice._notify(of_queue);
     return true;
 end

@@ -16,7 +16,7 @@ import (
 )
 
 // storePlans puts plans into the queue as they are, as an upkeep finds those that were made where more is known.
-func (f *farm) storePlans(plans ...changes.Plan) {
+func (f *farm) storePlans(plans ...changes.Change) {
 	f.Helper()
 	q := f.queue()
 	all := f.plans(q)
@@ -25,7 +25,7 @@ func (f *farm) storePlans(plans ...changes.Plan) {
 		all = append(all, plan)
 	}
 	var err error
-	if q.Plans, err = json.Marshal(all); err != nil {
+	if q.Scheduled, err = json.Marshal(all); err != nil {
 		f.Fatal(err)
 	}
 	if _, err := f.store.SaveQueue(f.Context(), q, ada); err != nil {
@@ -34,8 +34,8 @@ func (f *farm) storePlans(plans ...changes.Plan) {
 }
 
 // onMars gives a window whose time zone nobody knows.
-func onMars(zone string) changes.Plan {
-	return changes.Plan{Window: &changes.Window{From: "00:00", To: "24:00", Zone: zone}, Set: map[string]string{"max_attempts": "9"}, MadeBy: "ada"}
+func onMars(zone string) changes.Change {
+	return changes.Change{Window: &changes.Window{From: "00:00", To: "24:00", Zone: zone}, Set: map[string]string{"max_attempts": "9"}, MadeBy: "ada"}
 }
 
 func TestPlanThatCannotBeReadIsLoggedOnceAndKeepsNoneOfTheOthers(t *testing.T) {
@@ -56,7 +56,7 @@ func TestPlanThatCannotBeReadIsLoggedOnceAndKeepsNoneOfTheOthers(t *testing.T) {
 		}
 		f.storePlans(onMars("Mars/Elysium"))
 		pass(10 * time.Second)
-		if n := strings.Count(log.String(), "plan not carried out"); n != 3 {
+		if n := strings.Count(log.String(), "scheduled change not applied"); n != 3 {
 			t.Errorf("after another was added there are %d lines, want 3:\n%s", n, &log)
 		}
 		if n := strings.Count(log.String(), "\n"); n != 3 {
@@ -75,7 +75,7 @@ func TestOnceTellsOfAPlanThatCannotBeReadEachTime(t *testing.T) {
 		for range 2 {
 			_, err := upkeep.New(f.store, upkeep.Options{Logger: quiet}).Once(f.Context(), true)
 			var plan *changes.Error
-			if !errors.As(err, &plan) || plan.Queue != "payments" || plan.Plan == 0 || !errors.Is(err, sluice.ErrInvalid) {
+			if !errors.As(err, &plan) || plan.Queue != "payments" || plan.Change == 0 || !errors.Is(err, sluice.ErrInvalid) {
 				t.Errorf("Once returned %v, want a changes.Error", err)
 			}
 		}

@@ -16,7 +16,7 @@ import (
 func TestDoctorNoticesAWindowThatNobodyCarriesOut(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 7, 10, 14, 30, 0, 0, time.UTC)
-	plan := changes.Plan{
+	change := changes.Change{
 		ID: 7, Window: &changes.Window{From: "16:00", To: "18:00", Zone: "Europe/Berlin"}, Set: map[string]string{"rate": "200/s"},
 		MadeBy: "ada", MadeAt: now.AddDate(0, -1, 0),
 	}
@@ -28,12 +28,12 @@ func TestDoctorNoticesAWindowThatNobodyCarriesOut(t *testing.T) {
 		"in time":               {now: now, open: true, tended: true},
 		"a moment ago":          {now: now.Add(-29*time.Minute - 40*time.Second), tended: true},
 		"nobody does upkeep":    {now: now, what: "due since 2026-07-10T14:00:00Z", mend: "sluice upkeep"},
-		"although upkeep runs":  {now, false, true, "payments: plan 7, rate=200/s from 16:00 to 18:00 Europe/Berlin: due since 2026-07-10T14:00:00Z", "may not know the time zone Europe/Berlin", "sluice settings unplan payments 7"},
-		"nobody has closed it":  {now.Add(3 * time.Hour), true, true, "due since 2026-07-10T16:00:00Z", "although upkeep runs", "`plan not carried out`"},
+		"although upkeep runs":  {now, false, true, "payments: scheduled change 7, rate=200/s from 16:00 to 18:00 Europe/Berlin: due since 2026-07-10T14:00:00Z", "may not know the time zone Europe/Berlin", "sluice settings unschedule payments 7"},
+		"nobody has closed it":  {now.Add(3 * time.Hour), true, true, "due since 2026-07-10T16:00:00Z", "although upkeep runs", "`scheduled change not applied`"},
 		"the next day it waits": {now: now.Add(20 * time.Hour), tended: true},
 	} {
-		plan.Open = c.open
-		found := cli.ExaminePlans(sluice.Queue{Name: "payments", Now: c.now, Plans: planText(t, plan)}, c.tended)
+		change.Open = c.open
+		found := cli.ExamineScheduled(sluice.Queue{Name: "payments", Now: c.now, Scheduled: scheduledText(t, change)}, c.tended)
 		if c.what == "" {
 			if len(found) != 0 {
 				t.Errorf("%s: %v", name, found)
@@ -46,24 +46,24 @@ func TestDoctorNoticesAWindowThatNobodyCarriesOut(t *testing.T) {
 	}
 }
 
-// planText gives plans as a queue holds them.
-func planText(t *testing.T, plans ...changes.Plan) json.RawMessage {
+// scheduledText gives scheduled changes as a queue holds them.
+func scheduledText(t *testing.T, scheduled ...changes.Change) json.RawMessage {
 	t.Helper()
-	text, err := json.Marshal(plans)
+	text, err := json.Marshal(scheduled)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return text
 }
 
-func TestPlansThatCannotBeReadAreShownAsUnknown(t *testing.T) {
+func TestScheduledChangesThatCannotBeReadAreShownAsUnknown(t *testing.T) {
 	t.Parallel()
-	queue := sluice.Queue{Name: "payments", Plans: json.RawMessage(`[{"id": "seven"}]`)}
-	found := cli.ExaminePlans(queue, true)
-	if len(found) != 1 || !strings.Contains(found[0].What, `the plans of queue "payments" are not carried out`) || found[0].Repair != "sluice settings undo payments" {
+	queue := sluice.Queue{Name: "payments", Scheduled: json.RawMessage(`[{"id": "seven"}]`)}
+	found := cli.ExamineScheduled(queue, true)
+	if len(found) != 1 || !strings.Contains(found[0].What, `the scheduled changes of queue "payments" are not applied`) || found[0].Repair != "sluice settings undo payments" {
 		t.Errorf("the doctor found %+v", found)
 	}
-	if what, next, note := cli.PlanTexts(queue); what != "-" || next != "-" || strings.Contains(note, "0001") || !strings.HasPrefix(note, "warning: the plans of queue") {
+	if what, next, note := cli.ScheduledTexts(queue); what != "-" || next != "-" || strings.Contains(note, "0001") || !strings.HasPrefix(note, "warning: the scheduled changes of queue") {
 		t.Errorf("they are shown as %q, %q and %q", what, next, note)
 	}
 }

@@ -47,11 +47,11 @@ the last day needs consent, as in "sluice settings set".`,
 				if err != nil {
 					return err
 				}
-				rows, err := rowsOfPlans(queue)
+				rows, err := rowsOfScheduled(queue)
 				if err != nil {
 					return err
 				}
-				return a.printPlans(rows[len(rows)-1:])
+				return a.printScheduled(rows[len(rows)-1:])
 			})
 		},
 	}
@@ -80,29 +80,29 @@ func namedValues(pairs []string) (map[string]string, error) {
 	return set, nil
 }
 
-// planRow is a scheduled change of a queue. One without an ID stands for all of a queue that cannot be read.
-type planRow struct {
+// scheduledRow is a scheduled change of a queue. One without an ID stands for all of a queue that cannot be read.
+type scheduledRow struct {
 	Queue string `json:"queue"`
-	changes.Plan
+	changes.Change
 	Next  time.Time `json:"next,omitzero"`
 	Wrong string    `json:"wrong,omitempty"`
 
 	now time.Time
 }
 
-// rowsOfPlans returns the scheduled changes of a queue, in the order in which they were made.
-func rowsOfPlans(queue sluice.Queue) ([]planRow, error) {
-	plans, err := changes.Plans(queue)
-	rows := make([]planRow, len(plans))
-	for i, plan := range plans {
-		rows[i] = rowOfPlan(queue, plan)
+// rowsOfScheduled returns the scheduled changes of a queue, in the order in which they were made.
+func rowsOfScheduled(queue sluice.Queue) ([]scheduledRow, error) {
+	scheduled, err := changes.List(queue)
+	rows := make([]scheduledRow, len(scheduled))
+	for i, change := range scheduled {
+		rows[i] = rowOfScheduled(queue, change)
 	}
 	return rows, err
 }
 
-func rowOfPlan(queue sluice.Queue, plan changes.Plan) planRow {
-	row := planRow{Queue: queue.Name, Plan: plan, now: queue.Now}
-	next, err := plan.Next(queue.Now)
+func rowOfScheduled(queue sluice.Queue, change changes.Change) scheduledRow {
+	row := scheduledRow{Queue: queue.Name, Change: change, now: queue.Now}
+	next, err := change.Next(queue.Now)
 	if err != nil {
 		row.Wrong = err.Error()
 	}
@@ -110,23 +110,23 @@ func rowOfPlan(queue sluice.Queue, plan changes.Plan) planRow {
 	return row
 }
 
-func planRows(queues []sluice.Queue) []planRow {
-	var rows []planRow
+func scheduledRows(queues []sluice.Queue) []scheduledRow {
+	var rows []scheduledRow
 	for _, q := range queues {
-		planned, err := rowsOfPlans(q)
+		planned, err := rowsOfScheduled(q)
 		if err != nil {
-			planned = []planRow{{Queue: q.Name, Wrong: err.Error()}}
+			planned = []scheduledRow{{Queue: q.Name, Wrong: err.Error()}}
 		}
 		rows = append(rows, planned...)
 	}
-	slices.SortStableFunc(rows, func(a, b planRow) int { return a.Next.Compare(b.Next) })
+	slices.SortStableFunc(rows, func(a, b scheduledRow) int { return a.Next.Compare(b.Next) })
 	return rows
 }
 
 // late reports whether upkeep should have applied the change by now.
-func (r planRow) late() bool { return !r.Next.IsZero() && r.now.Sub(r.Next) > presence.Silence }
+func (r scheduledRow) late() bool { return !r.Next.IsZero() && r.now.Sub(r.Next) > presence.Silence }
 
-func (r planRow) status() string {
+func (r scheduledRow) status() string {
 	switch {
 	case r.Wrong != "":
 		return r.Wrong
@@ -141,7 +141,7 @@ func (r planRow) status() string {
 }
 
 // what says what the change will do, "-" if it cannot be read.
-func (r planRow) what() string {
+func (r scheduledRow) what() string {
 	if r.ID == 0 {
 		return "-"
 	}
@@ -149,7 +149,7 @@ func (r planRow) what() string {
 }
 
 // next says when the change acts next, "-" if that is not known.
-func (r planRow) next() string {
+func (r scheduledRow) next() string {
 	if r.Next.IsZero() {
 		return "-"
 	}
@@ -157,31 +157,31 @@ func (r planRow) next() string {
 }
 
 // note describes the change in one line.
-func (r planRow) note() string {
+func (r scheduledRow) note() string {
 	if r.ID == 0 {
 		return "warning: " + r.Wrong
 	}
-	return fmt.Sprintf("plan %d: %s (%s)", r.ID, r.Plan, r.status())
+	return fmt.Sprintf("scheduled change %d: %s (%s)", r.ID, r.Change, r.status())
 }
 
-func (a *app) printPlans(rows []planRow) error {
-	return printList(a, rows, func(r planRow) string { return strconv.FormatInt(r.ID, 10) }, []column[planRow]{
-		{"QUEUE", func(r planRow) string { return r.Queue }, false},
-		{"PLAN", func(r planRow) string { return strconv.FormatInt(r.ID, 10) }, true},
-		{"WHAT", planRow.what, false},
-		{"STATUS", planRow.status, false},
-		{"NEXT", planRow.next, false},
-		{"BY", func(r planRow) string { return orDash(r.MadeBy) }, false},
-		{"REASON", func(r planRow) string { return orDash(r.Reason) }, false},
+func (a *app) printScheduled(rows []scheduledRow) error {
+	return printList(a, rows, func(r scheduledRow) string { return strconv.FormatInt(r.ID, 10) }, []column[scheduledRow]{
+		{"QUEUE", func(r scheduledRow) string { return r.Queue }, false},
+		{"CHANGE", func(r scheduledRow) string { return strconv.FormatInt(r.ID, 10) }, true},
+		{"WHAT", scheduledRow.what, false},
+		{"STATUS", scheduledRow.status, false},
+		{"NEXT", scheduledRow.next, false},
+		{"BY", func(r scheduledRow) string { return orDash(r.MadeBy) }, false},
+		{"REASON", func(r scheduledRow) string { return orDash(r.Reason) }, false},
 	})
 }
 
-func (a *app) settingsPlansCommand() *cobra.Command {
+func (a *app) settingsScheduledCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "plans [QUEUE]",
+		Use:     "scheduled [QUEUE]",
 		Short:   "List scheduled changes of settings",
 		Long:    "Lists the windows of \"sluice settings schedule\" and the reverts of --revert-in, by their next change.",
-		Example: "  sluice settings plans\n  sluice settings plans payments -o json",
+		Example: "  sluice settings scheduled\n  sluice settings scheduled payments -o json",
 		Args:    arguments(0, 1),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
@@ -196,28 +196,28 @@ func (a *app) settingsPlansCommand() *cobra.Command {
 					}
 					queues = []sluice.Queue{queue}
 				}
-				rows := planRows(queues)
+				rows := scheduledRows(queues)
 				if len(rows) == 0 && a.output == "table" {
-					a.note("nothing is planned; `sluice settings schedule` does")
+					a.note("no scheduled changes; `sluice settings schedule` makes one")
 					return nil
 				}
-				return a.printPlans(rows)
+				return a.printScheduled(rows)
 			})
 		},
 	}
 }
 
-func (a *app) settingsUnplanCommand() *cobra.Command {
+func (a *app) settingsUnscheduleCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "unplan QUEUE PLAN",
+		Use:     "unschedule QUEUE CHANGE",
 		Short:   "Remove a scheduled change",
 		Long:    "Removes a scheduled change by its number. A change with a pending revert then stays.\nSettings of an open window are restored.",
-		Example: "  sluice settings unplan payments 7 --reason \"the bank is quicker now\"",
+		Example: "  sluice settings unschedule payments 7 --reason \"the bank is quicker now\"",
 		Args:    arguments(2, 2),
 		RunE: func(command *cobra.Command, args []string) error {
 			id, err := strconv.ParseInt(args[1], 10, 64)
 			if err != nil {
-				return usagef("%q is not the number of a plan; `sluice settings plans %s` lists them", args[1], args[0])
+				return usagef("%q is not the number of a scheduled change; `sluice settings scheduled %s` lists them", args[1], args[0])
 			}
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
 				before, err := client.Queue(ctx, args[0])
@@ -228,16 +228,16 @@ func (a *app) settingsUnplanCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				a.note("removed plan %d of %s", id, args[0])
+				a.note("removed scheduled change %d of %s", id, args[0])
 				return a.printChanges(before, after)
 			})
 		},
 	}
 }
 
-// notePlans prints a queue's scheduled changes, and what is wrong with its settings.
-func (a *app) notePlans(queue sluice.Queue) {
-	for _, row := range planRows([]sluice.Queue{queue}) {
+// noteScheduled prints a queue's scheduled changes, and what is wrong with its settings.
+func (a *app) noteScheduled(queue sluice.Queue) {
+	for _, row := range scheduledRows([]sluice.Queue{queue}) {
 		a.note("%s", row.note())
 	}
 	if queue.Wrong != "" {
@@ -245,28 +245,28 @@ func (a *app) notePlans(queue sluice.Queue) {
 	}
 }
 
-// plansBetween lists the scheduled changes that a change of a queue added and removed. Unreadable ones count as none
+// scheduledBetween lists the scheduled changes that a change of a queue added and removed. Unreadable ones count as none
 // before it: the change may have removed them.
-func plansBetween(before, after sluice.Queue) ([]string, error) {
-	plansBefore, _ := changes.Plans(before)
-	plansAfter, err := changes.Plans(after)
-	return planChanges(plansBefore, plansAfter), err
+func scheduledBetween(before, after sluice.Queue) ([]string, error) {
+	scheduledBefore, _ := changes.List(before)
+	scheduledAfter, err := changes.List(after)
+	return scheduledChanges(scheduledBefore, scheduledAfter), err
 }
 
-// planChanges lists the scheduled changes that a change added and removed.
-func planChanges(before, after []changes.Plan) []string {
+// scheduledChanges lists the scheduled changes that a change added and removed.
+func scheduledChanges(before, after []changes.Change) []string {
 	var lines []string
-	has := func(plans []changes.Plan, id int64) bool {
-		return slices.ContainsFunc(plans, func(p changes.Plan) bool { return p.ID == id })
+	has := func(scheduled []changes.Change, id int64) bool {
+		return slices.ContainsFunc(scheduled, func(p changes.Change) bool { return p.ID == id })
 	}
 	for _, p := range after {
 		if !has(before, p.ID) {
-			lines = append(lines, fmt.Sprintf("plan %d: %s", p.ID, p))
+			lines = append(lines, fmt.Sprintf("scheduled change %d: %s", p.ID, p))
 		}
 	}
 	for _, p := range before {
 		if !has(after, p.ID) {
-			lines = append(lines, fmt.Sprintf("plan %d removed: %s", p.ID, strings.TrimSpace(p.String())))
+			lines = append(lines, fmt.Sprintf("scheduled change %d removed: %s", p.ID, strings.TrimSpace(p.String())))
 		}
 	}
 	return lines

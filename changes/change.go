@@ -11,14 +11,14 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Plan is a scheduled change of a queue's settings, which upkeep applies. It is a revert at an instant, or settings
+// Change is a scheduled change of a queue's settings, which upkeep applies. It is a revert at an instant, or settings
 // for a window of each day.
-type Plan struct {
-	// ID names the plan within its queue. It is the version of the queue with which the plan was made.
+type Change struct {
+	// ID names the change within its queue. It is the version of the queue with which the change was made.
 	ID int64 `json:"id"`
-	// RevertAt is when upkeep reverts the plan's changes, by the store's clock. Zero: the plan has a Window.
+	// RevertAt is when upkeep reverts the change's changes, by the store's clock. Zero: the change has a Window.
 	RevertAt time.Time `json:"revert_at,omitzero"`
-	// Window is when the settings in Set apply. Nil: the plan is a revert.
+	// Window is when the settings in Set apply. Nil: the change is a revert.
 	Window *Window `json:"window,omitempty"`
 	// Set has settings by name, with values as people write them.
 	Set map[string]string `json:"set,omitempty"`
@@ -26,20 +26,20 @@ type Plan struct {
 	Open bool `json:"open,omitempty"`
 	// Swaps has the changes that upkeep will revert, by setting.
 	Swaps map[string]Swap `json:"swaps,omitempty"`
-	// MadeBy, MadeAt and Reason say who made the plan, when and why.
+	// MadeBy, MadeAt and Reason say who made the change, when and why.
 	MadeBy string    `json:"made_by"`
 	MadeAt time.Time `json:"made_at,omitzero"`
 	Reason string    `json:"reason,omitempty"`
 }
 
-// Swap is a setting's value before a plan changed it and after, as people write it.
+// Swap is a setting's value before a scheduled change changed it and after, as people write it.
 type Swap struct {
 	Before string `json:"before"`
 	After  string `json:"after"`
 }
 
-// String describes the plan in a few words.
-func (p Plan) String() string {
+// String describes the change in a few words.
+func (p Change) String() string {
 	if p.Window == nil {
 		return fmt.Sprintf("revert %s at %s", p.swapText(), p.RevertAt.UTC().Format(time.RFC3339))
 	}
@@ -47,7 +47,7 @@ func (p Plan) String() string {
 }
 
 // swapText writes the values that a revert restores.
-func (p Plan) swapText() string {
+func (p Change) swapText() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(p.Swaps)) {
 		parts = append(parts, fmt.Sprintf("%s to %.100s", name, cmp.Or(p.Swaps[name].Before, "nothing")))
@@ -56,7 +56,7 @@ func (p Plan) swapText() string {
 }
 
 // setText writes the settings of a window.
-func (p Plan) setText() string {
+func (p Change) setText() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(p.Set)) {
 		parts = append(parts, fmt.Sprintf("%s=%.100s", name, p.Set[name]))
@@ -64,9 +64,9 @@ func (p Plan) setText() string {
 	return strings.Join(parts, " ")
 }
 
-// Next returns when the plan changes something next, seen from an instant: its revert, or the next edge of its
+// Next returns when the change changes something next, seen from an instant: its revert, or the next edge of its
 // window. If the returned instant has passed, upkeep applies the change at its next look.
-func (p Plan) Next(now time.Time) (time.Time, error) {
+func (p Change) Next(now time.Time) (time.Time, error) {
 	if p.Window == nil {
 		return p.RevertAt, nil
 	}
@@ -74,14 +74,14 @@ func (p Plan) Next(now time.Time) (time.Time, error) {
 	if err != nil || open == p.Open {
 		return until, err
 	}
-	if since.Before(p.MadeAt) { // somebody made the plan while the window was open
+	if since.Before(p.MadeAt) { // somebody made the change while the window was open
 		since = p.MadeAt
 	}
 	return since, nil
 }
 
 // overlay returns the settings, changed by the window's settings.
-func (p Plan) overlay(settings sluice.Settings) (sluice.Settings, error) {
+func (p Change) overlay(settings sluice.Settings) (sluice.Settings, error) {
 	for name, value := range p.Set {
 		setting, err := sluice.SettingNamed(name)
 		if err != nil {
