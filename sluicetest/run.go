@@ -49,7 +49,7 @@ func Run[T any](t testing.TB, handler worker.Handler[T], payload T, given Given)
 	if err != nil {
 		t.Fatalf("enqueue the made-up job: %v", err)
 	}
-	b.moveTo(later(b.Now(), given.Options.DueAt).Add(given.Options.Delay))
+	b.waitUntilDue(receipt.ID)
 	b.failBefore(given)
 	var out Outcome
 	worker.Handle(b.Worker, queue, func(ctx context.Context, job *worker.Job[T]) (err error) {
@@ -78,11 +78,16 @@ func Run[T any](t testing.TB, handler worker.Handler[T], payload T, given Given)
 	return out
 }
 
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
+// waitUntilDue moves the clock to the instant at which a job falls due.
+func (b *Bench) waitUntilDue(id sluice.ID) {
+	b.t.Helper()
+	job, err := b.Client.Job(b.t.Context(), id)
+	if err != nil {
+		b.t.Fatalf("read the made-up job: %v", err)
 	}
-	return a
+	if job.DueAt.After(b.Now()) {
+		b.moveTo(job.DueAt)
+	}
 }
 
 // makeQueue makes the queue of the made-up job.

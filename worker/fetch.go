@@ -84,9 +84,10 @@ func (w *Worker) ahead() int {
 func (w *Worker) fetchOnce(ctx, work context.Context) time.Duration {
 	w.takeIn()
 	w.keepClock(ctx)
-	next := time.Now().Add(w.options.Poll)
+	now := time.Now()
+	next := now.Add(w.options.Poll)
 	for _, l := range w.served() {
-		next = l.wakeAgain(time.Now(), next)
+		next = l.wakeAgain(now, next)
 	}
 	w.claimAllTogether(ctx, work)
 	for _, l := range w.served() {

@@ -102,7 +102,7 @@ func (w *Worker) add(l *lane) error {
 	switch {
 	case slices.Contains(w.holder.Queues, l.queue):
 		return fmt.Errorf("worker: queue %q has two handlers; it can have one", l.queue)
-	case l.do == nil && (l.many == nil || !l.many.handles):
+	case l.do == nil && (l.many == nil || l.many.call == nil):
 		return fmt.Errorf("worker: %w", &sluice.InvalidError{Field: "handler", Rule: fmt.Sprintf("the handler of queue %q is nil; give Handle a function", l.queue)})
 	}
 	if err := l.check(); err != nil {

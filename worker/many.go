@@ -45,8 +45,8 @@ func HandleMany[T any](w *Worker, queue sluice.TypedQueue[T], handler ManyHandle
 	l := &lane{queue: queue.Name(), slots: calls * options.Size, options: options.QueueOptions}
 	l.hungry.Store(true)
 	l.many = &many{
-		options: options, handles: handler != nil,
-		in: make(chan *run, max(0, 2*calls*options.Size)), calls: make(chan struct{}, max(0, calls)),
+		options: options,
+		in:      make(chan *run, max(0, 2*calls*options.Size)), calls: make(chan struct{}, max(0, calls)),
 	}
 	l.many.call = func(ctx context.Context, runs []*run) error {
 		var jobs []*Job[T]
@@ -64,13 +64,15 @@ func HandleMany[T any](w *Worker, queue sluice.TypedQueue[T], handler ManyHandle
 		}
 		return handler(ctx, jobs)
 	}
+	if handler == nil {
+		l.many.call = nil
+	}
 	w.serve(l)
 }
 
 // many is how a worker serves a queue by calls that get several jobs.
 type many struct {
 	options ManyOptions
-	handles bool
 	call    func(ctx context.Context, runs []*run) error
 	in      chan *run     // claimed jobs that wait for a call
 	calls   chan struct{} // one entry for each call under way

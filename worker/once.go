@@ -17,8 +17,8 @@ import (
 // enqueue. Use Once in tests and in programs that a scheduler starts.
 //
 // When ctx ends, Once begins no further job; the running handler may go on for [Options].Drain. An unreachable store is
-// an error; jobs that have run by then stay settled. A worker does Run or Once at a
-// time, and Once any number of times. Without handlers, Once does nothing.
+// an error; jobs that have run by then stay settled. A worker does Run or Once at a time, and Once any number of times.
+// Without handlers, Once does nothing.
 func (w *Worker) Once(ctx context.Context) (ran int, err error) {
 	if len(w.served()) == 0 {
 		return 0, sluice.CheckGiven("store", w.store)
@@ -90,9 +90,12 @@ func (w *Worker) claimNext(ctx, work context.Context, l *lane) (got int, err err
 		return 0, nil
 	}
 	w.tellClaimed(l, claimed.Jobs)
-	runs := make([]*run, len(claimed.Jobs))
-	for i, c := range claimed.Jobs {
-		runs[i] = w.newRun(work, l, c, l.options.over(&queue), asked)
+	runs := newRuns(w, work, l, claimed.Jobs, &queue, asked)
+	w.mu.Lock()
+	_, sooner := w.register(l, runs) // runs one after the other: there is no older one
+	w.mu.Unlock()
+	if sooner {
+		w.keepSooner()
 	}
 	return len(runs), w.runOnce(ctx, work, l, runs)
 }
@@ -103,24 +106,6 @@ func (l *lane) atOnce() int {
 		return 1
 	}
 	return l.many.options.Size
-}
-
-// newRun registers a run, so that keep renews its lease.
-func (w *Worker) newRun(work context.Context, l *lane, c *sluice.Claim, queue *sluice.Queue, asked time.Time) *run {
-	now := time.Now()
-	r := &run{worker: w, lane: l, claim: c, queue: queue, started: now, asked: asked, readyAt: now, leaseUntil: asked.Add(queue.Settings.Lease)}
-	r.ctx, r.cancel = context.WithCancelCause(work)
-	r.counted.Store(l.tellAfter == 0)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.running[r], w.held[c.ID] = struct{}{}, r
-	l.taken++
-	if l.many != nil {
-		w.inMany++
-	}
-	w.shortestLease = min(w.shortestLease, queue.Settings.Lease)
-	w.keepSooner()
-	return r
 }
 
 // runOnce calls the handler once and writes the outcomes. A handler that ignores the end of its context is left behind.
@@ -155,8 +140,8 @@ func (w *Worker) runOnce(ctx, work context.Context, l *lane, runs []*run) (err e
 			drain, abandon = nil, time.After(w.options.Abandon)
 		case <-abandon:
 			for _, r := range runs {
-				if !r.claim.SettledInTx() && r.settle() {
-					err = errors.Join(err, w.write(work, decided{w.release(r.claim, "worker shut down, and the handler ignored it"), r.lane}))
+				if d, is := w.giveUp(r); is {
+					err = errors.Join(err, w.write(work, d))
 				}
 			}
 			return errors.Join(ErrDrainTimeout, err)

@@ -52,35 +52,16 @@ func (r *run) settle() bool {
 
 // start gives claimed jobs to slots, and starts further slots up to the limit.
 func (w *Worker) start(work context.Context, l *lane, claims []*sluice.Claim, queue *sluice.Queue, asked time.Time) {
-	now, lease := time.Now(), queue.Settings.Lease
-	queue = l.options.over(queue)
-	runs := make([]*run, len(claims))
+	runs := newRuns(w, work, l, claims, queue, asked)
 	var held []*run
 	shown := w.settings.Now()
-	for i, c := range claims {
-		r := &run{worker: w, lane: l, claim: c, queue: queue, started: now, asked: asked, readyAt: now, leaseUntil: asked.Add(lease)}
-		r.ctx, r.cancel = context.WithCancelCause(work)
-		r.counted.Store(l.tellAfter == 0) // the store does not count starts of this queue
-		if r.startAt = startOf(c, queue.Settings, shown); !r.startAt.IsZero() {
+	for _, r := range runs {
+		if r.startAt = startOf(r.claim, queue.Settings, shown); !r.startAt.IsZero() {
 			held = append(held, r)
 		}
-		runs[i] = r
 	}
-	var older []*run
 	w.mu.Lock()
-	for _, r := range runs {
-		if o := w.held[r.claim.ID]; o != nil {
-			older = append(older, o)
-		}
-		w.running[r] = struct{}{}
-		w.held[r.claim.ID] = r
-	}
-	l.taken += len(runs)
-	if l.many != nil {
-		w.inMany += len(runs)
-	}
-	sooner := lease < w.shortestLease
-	w.shortestLease = min(w.shortestLease, lease)
+	older, sooner := w.register(l, runs)
 	more, wanting := w.moreSlots()
 	w.mu.Unlock()
 	for range more {
@@ -101,6 +82,40 @@ func (w *Worker) start(work context.Context, l *lane, claims []*sluice.Claim, qu
 	if wanting {
 		time.AfterFunc(reliefTime, func() { w.relieve(work) })
 	}
+}
+
+// newRuns makes a run of each claimed job of a queue.
+func newRuns(w *Worker, work context.Context, l *lane, claims []*sluice.Claim, queue *sluice.Queue, asked time.Time) []*run {
+	now := time.Now()
+	queue = l.options.over(queue)
+	runs := make([]*run, len(claims))
+	for i, c := range claims {
+		r := &run{worker: w, lane: l, claim: c, queue: queue, started: now, asked: asked, readyAt: now, leaseUntil: asked.Add(queue.Settings.Lease)}
+		r.ctx, r.cancel = context.WithCancelCause(work)
+		r.counted.Store(l.tellAfter == 0) // the store does not count starts of this queue
+		runs[i] = r
+	}
+	return runs
+}
+
+// register makes keep look after new runs of a queue. It returns older runs of the same jobs, and whether leases are now to
+// be renewed sooner. The caller holds w.mu.
+func (w *Worker) register(l *lane, runs []*run) (older []*run, sooner bool) {
+	for _, r := range runs {
+		if o := w.held[r.claim.ID]; o != nil {
+			older = append(older, o)
+		}
+		w.running[r] = struct{}{}
+		w.held[r.claim.ID] = r
+	}
+	l.taken += len(runs)
+	if l.many != nil {
+		w.inMany += len(runs)
+	}
+	lease := runs[0].queue.Settings.Lease
+	sooner = lease < w.shortestLease
+	w.shortestLease = min(w.shortestLease, lease)
+	return older, sooner
 }
 
 // enter makes a run wait for a slot, or for a call that gets several jobs.

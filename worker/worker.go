@@ -273,11 +273,20 @@ func (w *Worker) drain() error {
 	}
 	waitFor(w.drained, w.options.Abandon)
 	for _, r := range w.runs() {
-		if !r.claim.SettledInTx() && r.settle() {
-			w.settlements <- decided{w.release(r.claim, "worker shut down, and the handler ignored it"), r.lane}
+		if d, is := w.giveUp(r); is {
+			w.settlements <- d
 		}
 	}
 	return ErrDrainTimeout
+}
+
+// giveUp hands back the job of a handler that ignores the end of the drain, unless the job is settled, or may be in the
+// handler's own transaction.
+func (w *Worker) giveUp(r *run) (decided, bool) {
+	if r.claim.SettledInTx() || !r.settle() {
+		return decided{}, false
+	}
+	return decided{w.release(r.claim, "worker shut down, and the handler ignored it"), r.lane}, true
 }
 
 // release hands a job back; no attempt is counted.
