@@ -238,6 +238,9 @@ func TestEveryExportedNameIsDocumented(t *testing.T) {
 			for _, name := range undocumented(decl) {
 				t.Errorf("%s: %s has no comment", path, name)
 			}
+			if f, is := decl.(*ast.FuncDecl); is && f.Doc != nil && f.Name.IsExported() && !strings.HasPrefix(f.Doc.Text(), f.Name.Name+" ") {
+				t.Errorf("%s: the comment of %s begins with another name", path, f.Name.Name)
+			}
 		}
 	}
 	for folder, documented := range docs {

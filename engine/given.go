@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Given returns the engine. For nil, also a nil pointer, it returns an engine whose every method returns a
+// GivenEngine returns the engine. For nil, also a nil pointer, it returns an engine whose every method returns a
 // [sluice.ErrInvalid].
 func GivenEngine(engine Engine) Engine {
 	if err := sluice.CheckGiven("engine", engine); err != nil {

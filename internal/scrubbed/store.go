@@ -55,7 +55,7 @@ func (s *scrubbing) Settle(ctx context.Context, settlements []sluice.Settlement)
 	return s.Store.Settle(ctx, settlements)
 }
 
-// Note scrubs reasons.
+// AppendAudit scrubs reasons.
 func (s *scrubbing) AppendAudit(ctx context.Context, entries []sluice.AuditEntry) error {
 	entries = slices.Clone(entries)
 	for i := range entries {

@@ -46,7 +46,7 @@ func (s *Store) add(entry sluice.AuditEntry) {
 	}
 }
 
-// Note adds entries to the audit that record no move.
+// AppendAudit adds entries to the audit that record no move.
 func (s *Store) AppendAudit(ctx context.Context, entries []sluice.AuditEntry) error {
 	for _, entry := range entries {
 		if err := entry.CheckAppended(); err != nil {

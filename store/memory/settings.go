@@ -139,7 +139,7 @@ func (s *Store) SaveTier(ctx context.Context, tier tenancy.Tier, act sluice.Act)
 	return save(ctx, s, saving.Tiers, tier, act, in(s.tiers, tier.Name))
 }
 
-// Beat stores a holder's heartbeat.
+// Heartbeat stores a holder's heartbeat.
 func (s *Store) Heartbeat(ctx context.Context, holder presence.Holder) error {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -178,7 +178,7 @@ func (s *Store) Holders(ctx context.Context) ([]presence.Holder, error) {
 	return byName(s.holders, func(h presence.Holder) string { return h.ID }), nil
 }
 
-// ClaimAhead elects the holder for tasks that are free or already its own.
+// Elect elects the holder for tasks that are free or already its own.
 func (s *Store) Elect(ctx context.Context, holder string, tasks []string, lease time.Duration) ([]string, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {

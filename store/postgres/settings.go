@@ -123,7 +123,7 @@ func scanQueue(row pgx.CollectableRow) (sluice.Queue, error) {
 	return sluice.QueueFromRow(values)
 }
 
-// SaveQueue stores a queue's settings and plans, and their audit entry.
+// SaveQueue stores a queue's settings and scheduled changes, and their audit entry.
 func (s *Store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
 	return s.saveQueue(ctx, "save queue", saving.Queues, queue, act, func(ctx context.Context, tx pgx.Tx, stored *sluice.Queue) (at time.Time, err error) {
 		if stored == nil {
@@ -259,7 +259,7 @@ func (s *Store) SaveTier(ctx context.Context, tier tenancy.Tier, act sluice.Act)
 	})
 }
 
-// Beat stores a holder's heartbeat.
+// Heartbeat stores a holder's heartbeat.
 func (s *Store) Heartbeat(ctx context.Context, holder presence.Holder) error {
 	conditions, err := presence.StoredConditions(holder.Conditions)
 	if err != nil {

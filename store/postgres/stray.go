@@ -119,7 +119,7 @@ func (s *Store) Terminate(ctx context.Context, ids []sluice.ID, act sluice.Act) 
 	})
 }
 
-// Note adds entries to the audit that record no move.
+// AppendAudit adds entries to the audit that record no move.
 func (s *Store) AppendAudit(ctx context.Context, entries []sluice.AuditEntry) error {
 	for _, e := range entries {
 		if err := e.CheckAppended(); err != nil {

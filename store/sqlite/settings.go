@@ -249,7 +249,7 @@ func (s *Store) SaveTier(ctx context.Context, tier tenancy.Tier, act sluice.Act)
 	})
 }
 
-// Beat stores a holder's heartbeat.
+// Heartbeat stores a holder's heartbeat.
 func (s *Store) Heartbeat(ctx context.Context, holder presence.Holder) error {
 	queues := holder.Queues
 	if queues == nil {

@@ -133,7 +133,7 @@ func (s *Store) Terminate(ctx context.Context, ids []sluice.ID, act sluice.Act) 
 	})
 }
 
-// Note adds entries to the audit that record no move.
+// AppendAudit adds entries to the audit that record no move.
 func (s *Store) AppendAudit(ctx context.Context, entries []sluice.AuditEntry) error {
 	for _, entry := range entries {
 		if err := entry.CheckAppended(); err != nil {
