@@ -112,16 +112,12 @@ func read[T any](ctx context.Context, db rowsQuerier, at home[T]) (*T, error) {
 // savedRow runs a statement that stores a thing if its version is that which the caller read, and returns the time by the
 // server's clock. If no row returns, another process has changed the thing in between.
 func savedRow(ctx context.Context, tx pgx.Tx, sql string, arguments ...any) (changedAt time.Time, err error) {
-	rows, err := query(ctx, tx, sql, arguments...)
+	rows, err := list(ctx, tx, pgx.RowTo[time.Time], sql, arguments...)
 	if err != nil {
 		return changedAt, err
 	}
-	_, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (struct{}, error) {
-		var version int64
-		return struct{}{}, row.Scan(&version, &changedAt)
-	})
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = sluice.ErrConflict
+	if len(rows) == 0 {
+		return changedAt, sluice.ErrConflict
 	}
-	return changedAt.UTC(), err
+	return rows[0].UTC(), nil
 }

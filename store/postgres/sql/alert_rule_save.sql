@@ -13,4 +13,4 @@ set metric = excluded.metric, op = excluded.op, threshold = excluded.threshold, 
     says = excluded.says, runbook = excluded.runbook, disabled = excluded.disabled, version = r.version + 1, changed_at = now(),
     changed_by = excluded.changed_by, reason = excluded.reason
 where r.version = $14::bigint
-returning version, changed_at
+returning changed_at

@@ -7,4 +7,4 @@ on conflict (id) do update
 set max_queues = excluded.max_queues, declared = excluded.declared, version = p.version + 1, changed_at = now(),
     changed_by = excluded.changed_by, reason = excluded.reason
 where p.version = $3::bigint
-returning version, changed_at
+returning changed_at

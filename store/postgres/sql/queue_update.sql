@@ -15,4 +15,4 @@ set version = version + 1, changed_at = now(), changed_by = $2::text, reason = $
     run_timeout_ms = $39::bigint, run_ref = $40::text, run_results = $41::boolean, retry_runs = $42::boolean, follow_interval_ms = $43::bigint,
     rate_per_ms = $44::bigint, tenant_rate_per_ms = $45::bigint
 where name = $1::text
-returning version, changed_at
+returning changed_at

@@ -11,4 +11,4 @@ set concurrency = excluded.concurrency, rate = excluded.rate, rate_per_ms = excl
     paused = excluded.paused, paused_until = excluded.paused_until, version = t.version + 1, changed_at = now(),
     changed_by = excluded.changed_by, reason = excluded.reason
 where t.version = $11::bigint
-returning version, changed_at
+returning changed_at

@@ -6,4 +6,4 @@ where $3::bigint = 0 or exists (select from sluice.tenant where name = $1::text)
 on conflict (name) do update
 set tier = excluded.tier, version = t.version + 1, changed_at = now(), changed_by = excluded.changed_by, reason = excluded.reason
 where t.version = $3::bigint
-returning version, changed_at
+returning changed_at

@@ -6,4 +6,4 @@ where $2::bigint = 0 or exists (select from sluice.tier where name = $1::text)
 on conflict (name) do update
 set version = t.version + 1, changed_at = now(), changed_by = excluded.changed_by, reason = excluded.reason
 where t.version = $2::bigint
-returning version, changed_at
+returning changed_at
