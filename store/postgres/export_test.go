@@ -18,6 +18,9 @@ func (s *Store) Again(ctx context.Context) (*Store, error) {
 	return open(ctx, s.pool, s.session, s.options)
 }
 
+// OpenConfig opens a store by a configuration that a test has changed.
+var OpenConfig = openConfig
+
 // StatementOf returns a statement by the name of its file.
 var StatementOf = statementOf
 

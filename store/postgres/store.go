@@ -98,11 +98,15 @@ var _ sluice.Store = (*Store)(nil)
 
 // Open connects to a database and checks its schema. The DSN is a URL, or keywords and values.
 func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
-	options = options.withDefaults()
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
+	return openConfig(ctx, config, options)
+}
+
+func openConfig(ctx context.Context, config *pgxpool.Config, options Options) (_ *Store, err error) {
+	options = options.withDefaults()
 	session := newSession(options)
 	session.apply(config)
 	config.ConnConfig.DefaultQueryExecMode = planEachTime

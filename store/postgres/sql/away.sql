@@ -2,19 +2,24 @@
 -- $1 uuid[] ids, sorted   $2 uuid[] tokens   $3 text[] states the event may leave   $4 text event   $5 text state it leads to
 -- $6 text[] refs   $7 text[] errors   $8 text[] reasons   $9 text[] by whom
 -- $10 boolean whether the audit tells of it in every queue
-with held as materialized (
-    select l.id, l.queue, l.tenant, l.in_tenant_queue, l.state, l.generation, l.holder, g.ref, g.error, g.reason, g.actor
-    from unnest($1::uuid[], $2::uuid[], $6::text[], $7::text[], $8::text[], $9::text[]) as g(id, token, ref, error, reason, actor)
+-- The server plans it without knowing how many ids it gets. The series makes it expect many, so that it does not compare each
+-- given row with each found one.
+with given as (
+    select * from rows from (unnest($1::uuid[], $2::uuid[], $6::text[], $7::text[], $8::text[], $9::text[]), generate_series(1, cardinality($1::uuid[])))
+        as g(id, token, ref, error, reason, actor, place)
+), held as materialized (
+    select l.id, l.queue, l.tenant, l.in_tenant_queue, l.state, l.generation, l.holder, g.reason, g.actor
+    from given g
     join sluice.live l on l.id = g.id
     where l.id = any ($1::uuid[]) and l.token = g.token and coalesce(l.state = any ($3::text[]), false)
-    order by l.id
+    order by g.place
     for update of l
 ), away as (
     update sluice.live l
-    set state = $5::text, lease_until = null, ref = coalesce(h.ref, l.ref), error = coalesce(h.error, l.error),
+    set state = $5::text, lease_until = null, ref = coalesce(g.ref, l.ref), error = coalesce(g.error, l.error),
         dispatched_at = case when $5::text = 'dispatched' then now() else l.dispatched_at end
-    from held h
-    where l.id = h.id and l.id = any ($1::uuid[])
+    from given g
+    where l.id = g.id and l.id = any (array(select id from held))
 ), tenant_changed as (
     insert into sluice.tenant_change (queue, tenant, jobs, room)
     select distinct queue, tenant, 0, true from held where $5::text = 'uncertain' and in_tenant_queue and state in ('claimed', 'dispatched')

@@ -4,13 +4,17 @@
 -- $5 interval[] delays (null: due_at stays)   $6 text[] errors   $7 text[] stacks   $8 text[] reasons   $9 text[] by whom
 -- $10 text what it counts: attempt, release or recovery   $11 boolean only where the lease ran out and no run is intended
 -- $12 boolean whether the audit tells of it in every queue
-with held as materialized (
-    select l.id, l.queue, l.tenant, l.in_tenant_queue, l.state, l.generation, l.attempts, l.holder, l.claimed_at, g.delay, g.error, g.stack, g.reason, g.actor
-    from unnest($1::uuid[], $2::uuid[], $5::interval[], $6::text[], $7::text[], $8::text[], $9::text[])
-        as g(id, token, delay, error, stack, reason, actor)
+-- The server plans it without knowing how many ids it gets. The series makes it expect many, so that it does not compare each
+-- given row with each found one.
+with given as (
+    select * from rows from (unnest($1::uuid[], $2::uuid[], $5::interval[], $6::text[], $7::text[], $8::text[], $9::text[]), generate_series(1, cardinality($1::uuid[])))
+        as g(id, token, delay, error, stack, reason, actor, place)
+), held as materialized (
+    select l.id, l.queue, l.tenant, l.in_tenant_queue, l.state, l.generation, l.attempts, l.holder, l.claimed_at, g.error, g.stack, g.reason, g.actor
+    from given g
     join sluice.live l on l.id = g.id
     where l.id = any ($1::uuid[]) and l.token = g.token and coalesce(l.state = any ($3::text[]), false) and (not $11::boolean or l.lease_until < now() and l.engine is null)
-    order by l.id
+    order by g.place
     for update of l
 ), back as (
     update sluice.live l
@@ -18,10 +22,10 @@ with held as materialized (
         attempts = l.attempts + ($10::text = 'attempt')::integer,
         releases = l.releases + ($10::text = 'release')::integer,
         recoveries = l.recoveries + ($10::text = 'recovery')::integer,
-        due_at = coalesce(now() + h.delay, l.due_at),
-        error = coalesce(h.error, l.error)
-    from held h
-    where l.id = h.id and l.id = any ($1::uuid[])
+        due_at = coalesce(now() + g.delay, l.due_at),
+        error = coalesce(g.error, l.error)
+    from given g
+    where l.id = g.id and l.id = any (array(select id from held))
 ), tenant_changed as (
     insert into sluice.tenant_change (queue, tenant, jobs, room)
     select distinct queue, tenant, 0, true from held where in_tenant_queue and state in ('claimed', 'dispatched')

@@ -9,8 +9,10 @@
 -- $11 text what it counts: attempt, recovery or nothing   $12 boolean only where the lease ran out and no run is intended
 -- $13 boolean whether the audit tells of it in every queue
 -- $14 boolean whether to be brief: if all were ended, only those after which something follows are told, and one row of nulls says so
+-- The server plans it without knowing how many ids it gets. The series makes it expect many, so that it does not compare each
+-- given row with each found one.
 with given as (
-    select * from unnest($1::uuid[], $2::uuid[], $6::bytea[], $7::text[], $8::text[], $9::text[], $10::text[])
+    select * from rows from (unnest($1::uuid[], $2::uuid[], $6::bytea[], $7::text[], $8::text[], $9::text[], $10::text[]), generate_series(1, cardinality($1::uuid[])))
         as g(id, token, result, error, stack, reason, actor)
 ), gone as (
     delete from sluice.live l

@@ -4,7 +4,7 @@
 -- $1 uuid[] ids, sorted   $2 text[] states the act may leave   $3 text event   $4 text outcome
 -- $5 text[] errors   $6 text[] reasons   $7 text[] by whom   $8 uuid act   $9 boolean whether the audit tells of it in every queue
 with given as (
-    select * from unnest($1::uuid[], $5::text[], $6::text[], $7::text[]) as g(id, error, reason, actor)
+    select * from rows from (unnest($1::uuid[], $5::text[], $6::text[], $7::text[]), generate_series(1, cardinality($1::uuid[]))) as g(id, error, reason, actor)
 ), gone as (
     delete from sluice.live l
     using given g

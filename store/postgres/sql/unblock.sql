@@ -4,6 +4,8 @@
 -- A job that waits for itself, while a run of it may be open, counts as one that may have ended.
 -- What a job waits for is read as it was when the statement began. So whoever leaves a job blocked looks, after the
 -- commit, whether the blocker has ended meanwhile.
+-- The server plans it without knowing how many jobs it finds. A full join compares no pairs, and each decided job is a waiting
+-- one. The series, of one row, makes the server expect many.
 -- $1 uuid[] jobs that may have ended   $2 uuid[] jobs to look at whatever they wait for   $3 uuid after   $4 integer limit
 with ended as materialized (
     select e.id from unnest($1::uuid[]) as e(id)
@@ -40,22 +42,27 @@ with ended as materialized (
 ), forgotten as (
     delete from sluice.job_after a
     where a.job_id = any (array(select id from found))
-      and (exists (select from judged g where g.job_id = a.job_id and g.after_id = a.after_id and g.verdict <> 'waits')
+      and ((a.job_id, a.after_id) in (select g.job_id, g.after_id from judged g where g.verdict <> 'waits')
            or (select true from sluice.live l where l.id = a.job_id) is null)
+), decided as materialized (
+    select job_id, (array_agg(after_id order by after_id) filter (where verdict = 'fails'))[1] as failed,
+           (array_agg(outcome order by after_id) filter (where verdict = 'fails'))[1] as outcome,
+           (array_agg(after_id order by lives desc, after_id) filter (where verdict = 'waits'))[1] as waits_for
+    from judged
+    group by job_id
 ), next as materialized (
-    select w.id, w.queue, w.blocked_by as before, failed.after_id as failed, failed.outcome,
-           case when failed.after_id is not null then w.blocked_by
+    select w.id, w.queue, w.blocked_by as before, d.failed, d.outcome,
+           case when d.failed is not null then w.blocked_by
                 else coalesce(
                (select s.job_id from sluice.orphan_run s where s.job_id = w.id and not s.beside limit 1),
                (select b.id from sluice.live b where b.id = w.blocked_by and b.id <> w.id),
                (select p.id from sluice.live p where p.queue = w.queue and p.order_key = w.order_key and p.order_place < w.order_place
                 order by p.order_place desc limit 1),
                (select p.id from sluice.live p where p.queue = w.queue and p.order_key = w.order_key and p.blocked_by is null and p.id <> w.id),
-               (select g.after_id from judged g where g.job_id = w.id and g.verdict = 'waits' order by g.lives desc, g.after_id limit 1)) end as behind
+               d.waits_for) end as behind
     from waiting w
-    left join lateral (
-        select g.after_id, g.outcome from judged g where g.job_id = w.id and g.verdict = 'fails' order by g.after_id limit 1
-    ) failed on true
+    full join decided d on d.job_id = w.id
+    cross join generate_series(1, (select 1))
 ), moved as (
     update sluice.live l
     set blocked_by = n.behind
@@ -67,6 +74,6 @@ from next n
 union all
 select f.id, '', null, null, '', false, true
 from found f
-where not exists (select from waiting w where w.id = f.id)
+where f.id not in (select id from waiting)
   and (select l.blocked_by is not null from sluice.live l where l.id = f.id)
 order by 1

@@ -1,0 +1,219 @@
+package postgres_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
+	"github.com/sluice-queue/sluice/store/postgres"
+)
+
+// ranNode is a step of a plan with the rows that it has read.
+type ranNode struct {
+	Type            string    `json:"Node Type"`
+	Rows            float64   `json:"Actual Rows"`
+	Loops           float64   `json:"Actual Loops"`
+	RemovedByFilter float64   `json:"Rows Removed by Filter"`
+	RemovedByJoin   float64   `json:"Rows Removed by Join Filter"`
+	Plans           []ranNode `json:"Plans"`
+}
+
+// most returns the step of a plan that has looked at most rows, and their number.
+func (n ranNode) most() (step string, rows float64) {
+	step, rows = n.Type, (n.Rows+n.RemovedByFilter+n.RemovedByJoin)*n.Loops
+	for _, below := range n.Plans {
+		if otherStep, other := below.most(); other > rows {
+			step, rows = otherStep, other
+		}
+	}
+	return step, rows
+}
+
+// costly are the statements of a store that looked at too many rows.
+type costly struct {
+	mu    sync.Mutex
+	limit float64
+	read  int
+	found []string
+}
+
+func (c *costly) notice(_ *pgconn.PgConn, notice *pgconn.Notice) {
+	_, body, is := strings.Cut(notice.Message, "plan:\n")
+	if !is {
+		return
+	}
+	var ran struct {
+		Query string `json:"Query Text"`
+		Plan  ranNode
+	}
+	err := json.Unmarshal([]byte(body), &ran)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		c.found = append(c.found, err.Error())
+	}
+	c.read++
+	if step, rows := ran.Plan.most(); rows > c.limit {
+		text, _, _ := strings.Cut(ran.Query, "\n")
+		c.found = append(c.found, fmt.Sprintf("%.0f rows in a %s: %s", rows, step, text))
+	}
+}
+
+// openExplained opens a store that keeps its plans. The server sends each plan after it has run.
+func openExplained(t *testing.T, seen *costly) *postgres.Store {
+	t.Helper()
+	config, err := pgxpool.ParseConfig(migrated.Copy(t) + "&pool_max_conns=2&session_preload_libraries=auto_explain&auto_explain.log_min_duration=0" +
+		"&auto_explain.log_analyze=on&auto_explain.log_timing=off&auto_explain.log_format=json&auto_explain.log_level=notice&client_min_messages=notice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.ConnConfig.OnNotice = seen.notice
+	store, err := postgres.OpenConfig(t.Context(), config, postgres.Options{CallTimeout: 5 * time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+// TestBatchesCostAsMuchAsTheirJobs looks at the plans of batches that the server made without knowing their size.
+// A nested loop over two lists of the same batch looks at each pair.
+func TestBatchesCostAsMuchAsTheirJobs(t *testing.T) {
+	t.Parallel()
+	const n = 400
+	seen := &costly{limit: 20 * n}
+	store := openExplained(t, seen)
+	b := batches{T: t, store: store, client: sluice.NewClient(store, sluice.ClientOptions{Logger: slog.New(slog.DiscardHandler)}), n: n}
+	b.enqueue("plain", nil)
+	for _, event := range []sluice.Event{sluice.EventRetry, sluice.EventRelease, sluice.EventRecover, sluice.EventBury, sluice.EventComplete} {
+		b.enqueue("plain", nil)
+		b.settle(b.claim("plain"), event)
+	}
+	b.enqueue("keyed", func(i int, o *sluice.EnqueueOptions) { o.Key = fmt.Sprint("key ", i) })
+	b.enqueue("keyed", func(i int, o *sluice.EnqueueOptions) { o.Key = fmt.Sprint("key ", i) })
+	b.settle(b.claim("keyed"), sluice.EventComplete)
+	b.enqueue("ordered", func(i int, o *sluice.EnqueueOptions) { o.OrderKey = fmt.Sprint("order ", i%200) })
+	b.settle(b.claim("ordered"), sluice.EventComplete)
+	b.settle(b.claim("ordered"), sluice.EventComplete)
+	first := b.enqueue("named", func(i int, o *sluice.EnqueueOptions) { o.ID = sluice.NewID() })
+	b.enqueue("later", func(i int, o *sluice.EnqueueOptions) { o.After = []sluice.ID{first[i].ID} })
+	b.settle(b.claim("named"), sluice.EventComplete)
+	b.settle(b.claim("later"), sluice.EventComplete)
+	b.ensure("fair", func(s *sluice.Settings) { s.Fair, s.TenantConcurrency = true, 2 })
+	b.enqueue("fair", func(i int, o *sluice.EnqueueOptions) { o.Tenant = fmt.Sprint("tenant ", i) })
+	b.settle(b.claim("fair"), sluice.EventComplete)
+	b.ensure("engine", func(s *sluice.Settings) { s.Engine = "temporal" })
+	b.enqueue("engine", nil)
+	b.dispatch()
+	if seen.read < 50 {
+		t.Errorf("the server sent %d plans", seen.read)
+	}
+	slices.Sort(seen.found)
+	for _, found := range slices.Compact(seen.found) {
+		t.Error(found)
+	}
+}
+
+// batches calls a store with n jobs at a time.
+type batches struct {
+	*testing.T
+	store  *postgres.Store
+	client *sluice.Client
+	n      int
+}
+
+func (b batches) ensure(name string, change func(*sluice.Settings)) {
+	b.Helper()
+	settings := sluice.DefaultSettings()
+	change(&settings)
+	if _, err := b.client.EnsureQueue(b.Context(), name, settings, sluice.Act{By: "test"}); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (b batches) enqueue(queue string, with func(i int, o *sluice.EnqueueOptions)) []sluice.Receipt {
+	b.Helper()
+	jobs := make([]sluice.NewJob, b.n)
+	for i := range jobs {
+		jobs[i] = sluice.NewJob{Queue: queue, Payload: json.RawMessage("{}")}
+		if with != nil {
+			with(i, &jobs[i].EnqueueOptions)
+		}
+	}
+	receipts, err := b.client.EnqueueMany(b.Context(), jobs)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return receipts
+}
+
+func (b batches) claim(queue string) []*sluice.Claim {
+	b.Helper()
+	request := sluice.ClaimRequest{Queue: queue, Limit: b.n, Holder: "h:1:x", Lease: time.Minute, Token: sluice.NewToken()}
+	if queue == "engine" {
+		request.Engine = "temporal"
+	}
+	claimed, err := b.store.Claim(b.Context(), request)
+	if err != nil || len(claimed.Jobs) == 0 {
+		b.Fatalf("claimed %d of %s: %v", len(claimed.Jobs), queue, err)
+	}
+	return claimed.Jobs
+}
+
+func (b batches) settle(claims []*sluice.Claim, event sluice.Event) {
+	b.Helper()
+	renewals := make([]sluice.Renewal, len(claims))
+	settlements := make([]sluice.Settlement, len(claims))
+	for i, c := range claims {
+		renewals[i] = sluice.Renewal{ID: c.ID, Token: c.Token, Lease: 2 * time.Minute}
+		settlements[i] = sluice.Settlement{ID: c.ID, Token: c.Token, Event: event, Delay: time.Hour, Holder: "h:1:x", Claim: c}
+	}
+	if _, err := b.store.Renew(b.Context(), renewals); err != nil {
+		b.Fatal(err)
+	}
+	b.settled(settlements)
+}
+
+func (b batches) settled(settlements []sluice.Settlement) {
+	b.Helper()
+	errs, err := b.store.Settle(b.Context(), settlements)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, err := range errs {
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// dispatch hands jobs to an engine, and then doubts that they run.
+func (b batches) dispatch() {
+	b.Helper()
+	claims := b.claim("engine")
+	intents := make([]engine.Intent, len(claims))
+	settlements := make([]sluice.Settlement, len(claims))
+	for i, c := range claims {
+		ref := fmt.Sprint("run ", i)
+		intents[i] = engine.Intent{ID: c.ID, Token: c.Token, Ref: ref, Engine: "temporal", Lease: time.Minute}
+		settlements[i] = sluice.Settlement{ID: c.ID, Token: c.Token, Event: sluice.EventDispatch, Ref: ref, Holder: "h:1:x", Claim: c}
+	}
+	if _, err := b.store.RecordIntent(b.Context(), intents); err != nil {
+		b.Fatal(err)
+	}
+	b.settled(settlements)
+	for i := range settlements {
+		settlements[i].Event = sluice.EventDoubt
+	}
+	b.settled(settlements)
+}
