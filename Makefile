@@ -44,8 +44,9 @@ STEPS = 3
 
 # Everything but the race detector does without C, as what is shipped is built: so nothing is compiled twice.
 export CGO_ENABLED = 0
-# A hundred programs are linked, which without what a debugger reads takes two thirds of the time.
-export GOFLAGS := $(strip $(GOFLAGS) -ldflags=-w)
+# A hundred programs are linked, which without what a debugger reads takes two thirds of the time. Without the folder's name in
+# them, another clone finds them in Go's cache: that saves 2.5 minutes of CPU.
+export GOFLAGS := $(strip $(GOFLAGS) -ldflags=-w -trimpath)
 # Go collects garbage a quarter as often as it would, in the compiler, the tests and the servers: a tenth of all CPU. What holds
 # more than GOMEMLIMIT is collected as ever.
 export GOGC ?= 400
