@@ -223,7 +223,7 @@ func (a *Act) Check() error {
 // Queue returns a queue with its settings. An unknown queue is an [ErrNotFound].
 func (c *Client) Queue(ctx context.Context, name string) (Queue, error) {
 	var queues []Queue
-	if CheckQueueName(name) == nil {
+	if CheckQueueName(name) == nil || IsGroup(name) {
 		var err error
 		if queues, err = c.Queues(ctx, named(name)); err != nil {
 			return Queue{}, err
@@ -290,7 +290,11 @@ func (c *Client) saveQueue(ctx context.Context, queue Queue, act Act) (Queue, er
 	if err := act.Check(); err != nil {
 		return Queue{}, err
 	}
-	if queue.Version == 0 {
+	if IsGroup(queue.Name) {
+		if queue.Settings.Paused {
+			return Queue{}, invalid("paused", fmt.Sprintf("%s is a group, which cannot be paused; pause its queues instead", queue.Name))
+		}
+	} else if queue.Version == 0 {
 		if err := CheckOwnQueueName(queue.Name); err != nil {
 			return Queue{}, err
 		}

@@ -317,10 +317,10 @@ func CheckSchema(checker PayloadChecker, queue Queue, payload []byte) error {
 // EnsureQueue stores a queue with these settings unless the queue is stored, and returns the stored queue. It never
 // changes a stored queue, so an operator's changes survive a deploy.
 //
-// EnsureQueue declares the queue; see package admission. If the store has as many queues as it may have, the error
-// is a [*QueueLimitError].
+// EnsureQueue declares the queue; see package admission. It also stores a group of queues; see [IsGroup]. If the
+// store has as many queues as it may have, the error is a *admission.QueueLimitError.
 func (c *Client) EnsureQueue(ctx context.Context, name string, settings Settings, act Act) (Queue, error) {
-	if err := CheckOwnQueueName(name); err != nil {
+	if err := CheckOwnQueueName(name); err != nil && !IsGroup(name) {
 		return Queue{}, err
 	}
 	return c.ensureQueue(ctx, Queue{Name: name, Settings: settings}, act)

@@ -258,11 +258,11 @@ func TestJobsOfUndeclaredQueuesAreRefusedAlone(t *testing.T) {
 		t.Errorf("the job of the declared queue: %v", err)
 	}
 	_, err = client.Enqueue(t.Context(), jobs[1])
-	var unknown *sluice.UnknownQueueError
+	var unknown *admission.UnknownQueueError
 	if !errors.As(err, &unknown) || !strings.Contains(err.Error(), "sluice settings set mial lease=1m") {
 		t.Errorf("error %v", err)
 	}
-	var limit *sluice.QueueLimitError
+	var limit *admission.QueueLimitError
 	if _, err := client.EnsureQueue(t.Context(), "other", sluice.DefaultSettings(), ada); !errors.As(err, &limit) || limit.Stored != 1 {
 		t.Errorf("error %v", err)
 	}

@@ -71,8 +71,8 @@ func atMost(n int) string {
 // If the queue holds anything, the error is a [*QueueNotEmptyError]. An unknown queue is an [ErrNotFound].
 //
 // The audit, the statistics, the grants of SQL roles and the keys with the scope [ForEver] or [ForWindow] stay.
-// They apply again if the queue is made anew. The next job that names the queue makes it, with the default
-// settings.
+// They apply again if the queue is made anew. The next job that names the queue makes it, with the settings of its
+// group or the defaults.
 func (c *Client) DeleteQueue(ctx context.Context, name string, act Act) error {
 	if err := act.Check(); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (c *Client) DeleteQueue(ctx context.Context, name string, act Act) error {
 	if act.Reason == "" {
 		return invalid("reason", "deleting a queue needs a reason; the audit keeps it")
 	}
-	if err := CheckQueueName(name); err != nil {
+	if err := CheckQueueName(name); err != nil && !IsGroup(name) {
 		return err
 	}
 	if err := c.store.DeleteQueue(ctx, name, act); err != nil {

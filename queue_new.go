@@ -2,8 +2,8 @@ package sluice
 
 import (
 	"context"
-	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -153,38 +153,29 @@ func (c *Client) askFor(ctx context.Context, names []string, refused map[string]
 	return nil
 }
 
-const (
-	// MaxMaxQueues is the highest MaxQueues of an admission.Policy.
-	MaxMaxQueues = 1_000_000
-)
-
-// UnknownQueueError says that the store refused a job because nobody has declared its queue; see package admission.
-// Nothing was stored. It is an [ErrNotFound].
-type UnknownQueueError struct{ Queue string }
-
-// Error names the queue, and the command that declares it.
-func (e *UnknownQueueError) Error() string {
-	return fmt.Sprintf("queue %q is not declared, and this store takes jobs for declared queues only; look at the name, or declare it with `sluice settings set %s lease=1m --reason …`", e.Queue, e.Queue)
+// IsGroup reports whether a name is that of a group of queues: `*`, the group of all queues, or a name that ends with
+// `.*`. The queue mail.welcome belongs to the groups `mail.*` and `*`.
+//
+// A group has settings and no jobs. A new queue begins with the settings of its nearest group. When a group changes,
+// each of its queues that had the group's value follows; a queue with a value of its own keeps it. A group is stored
+// like a queue: by [Client.EnsureQueue], [Client.ChangeSettings] and package changes. It cannot be paused.
+func IsGroup(name string) bool {
+	prefix, is := strings.CutSuffix(name, "*")
+	return is && len(name) <= maxQueueName && (prefix == "" || strings.HasSuffix(prefix, ".") && CheckOwnQueueName(prefix) == nil)
 }
 
-// Is makes an UnknownQueueError an [ErrNotFound].
-func (e *UnknownQueueError) Is(target error) bool { return target == ErrNotFound }
-
-// QueueLimitError says that the store refused a new queue because it has as many queues as it may have; see package
-// admission. Nothing was stored. It is an [ErrNotAllowed].
-type QueueLimitError struct {
-	// Queue is the name of the refused queue.
-	Queue string
-	// Stored is how many queues the store has, and MaxQueues how many it may have.
-	Stored    int
-	MaxQueues int
+// GroupsOf returns the groups that a queue or a group may belong to, the nearest first. Internal queues have none.
+func GroupsOf(queue string) (groups []string) {
+	if IsInternalQueue(queue) {
+		return nil
+	}
+	prefix := strings.TrimSuffix(queue, ".*")
+	for at := strings.LastIndexByte(prefix, '.'); at > 0; at = strings.LastIndexByte(prefix, '.') {
+		prefix = prefix[:at]
+		groups = append(groups, prefix+".*")
+	}
+	if queue != "*" {
+		groups = append(groups, "*")
+	}
+	return groups
 }
-
-// Error returns both numbers, and the commands that make room.
-func (e *QueueLimitError) Error() string {
-	return fmt.Sprintf("queue %q is not made: the store has %d queues, and at most %d are allowed; delete some with `sluice queues rm`, or raise the bound with `sluice queues policy --max %d --reason …`",
-		e.Queue, e.Stored, e.MaxQueues, min(2*max(e.MaxQueues, e.Stored), MaxMaxQueues))
-}
-
-// Is makes a QueueLimitError an [ErrNotAllowed].
-func (e *QueueLimitError) Is(target error) bool { return target == ErrNotAllowed }

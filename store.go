@@ -35,11 +35,11 @@ type Enqueuer interface {
 	Queues(ctx context.Context, filter QueueFilter) ([]Queue, error)
 	// Now reads the store's clock. No other verb costs less.
 	Now(ctx context.Context) (time.Time, error)
-	// Admit admits new queues. It returns one error per queue: nil, an [*UnknownQueueError] or a
-	// [*QueueLimitError]; see package admission. It always admits a stored queue. Each name occurs once, and the
+	// Admit admits new queues. It returns one error per queue: nil, an *admission.UnknownQueueError or a
+	// *admission.QueueLimitError; see package admission. It always admits a stored queue. Each name occurs once, and the
 	// first names come first.
 	//
-	// A Store makes the new queues with the default settings, in one transaction. A transaction of the caller only
+	// A Store makes the new queues with the settings of their groups or the defaults, in one transaction. A transaction of the caller only
 	// returns the errors, and upkeep makes the queues later.
 	Admit(ctx context.Context, queues []string, act Act) ([]error, error)
 }
@@ -53,6 +53,8 @@ type QueueFilter struct {
 	Engines []string
 	// Engined chooses queues that have an engine, or have jobs at an engine. Default: all.
 	Engined bool
+	// Groups also chooses groups; see [IsGroup]. Default: groups that Names names.
+	Groups bool
 	// After chooses queues whose names sort after this name. Default: all.
 	After string
 	// Limit is the most queues, the first by name. Default: all. A negative Limit also means all.
@@ -155,7 +157,9 @@ type Store interface {
 	// for a new queue, else the error is an [ErrConflict]. If somebody changed the settings by plain SQL before,
 	// SaveQueue adds an entry for that change too.
 	//
-	// A new queue that package admission refuses is an [*UnknownQueueError] or a [*QueueLimitError]. The limit is
+	// A changed group changes its queues in the same transaction; see [IsGroup].
+	//
+	// A new queue that package admission refuses is an *admission.UnknownQueueError or a *admission.QueueLimitError. The limit is
 	// exact with any number of processes.
 	SaveQueue(ctx context.Context, queue Queue, act Act) (Queue, error)
 	// RecordQueueChange adds an audit entry for a change of a queue's settings by plain SQL: from the settings of

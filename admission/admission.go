@@ -20,7 +20,7 @@ const DefaultMaxQueues = 10_000
 // Policy decides which new queues a store makes. It applies to all processes from the next new queue on. Stored queues stay as
 // they are.
 type Policy struct {
-	// MaxQueues is the most queues that the store keeps, 1 to [sluice.MaxMaxQueues]. Default: DefaultMaxQueues. If the store has
+	// MaxQueues is the most queues that the store keeps, 1 to [MaxMaxQueues]. Default: DefaultMaxQueues. If the store has
 	// more already, they stay, and it makes no new one.
 	MaxQueues int
 	// Declared says that somebody must declare a queue by its settings before its first job. Default: the first job makes the
@@ -41,8 +41,8 @@ func DefaultPolicy() Policy { return Policy{MaxQueues: DefaultMaxQueues} }
 
 // Check returns the rule that a policy breaks, as a [sluice.ErrInvalid].
 func (p Policy) Check() error {
-	if p.MaxQueues < 1 || p.MaxQueues > sluice.MaxMaxQueues {
-		return feature.Invalid("max_queues", fmt.Sprintf("%d must be from 1 to %d", p.MaxQueues, sluice.MaxMaxQueues))
+	if p.MaxQueues < 1 || p.MaxQueues > MaxMaxQueues {
+		return feature.Invalid("max_queues", fmt.Sprintf("%d must be from 1 to %d", p.MaxQueues, MaxMaxQueues))
 	}
 	return nil
 }
@@ -50,14 +50,14 @@ func (p Policy) Check() error {
 // Used returns Stored as a share of MaxQueues: 0.8 is 80 %.
 func (p Policy) Used() float64 { return float64(p.Stored) / float64(max(p.MaxQueues, 1)) }
 
-// Admit returns why the store must not make a queue: a [*sluice.QueueLimitError], or a [*sluice.UnknownQueueError] if nobody has
+// Admit returns why the store must not make a queue: a [*QueueLimitError], or a [*UnknownQueueError] if nobody has
 // declared the queue. Stores call it with the policy and the count of the transaction that makes the queue.
 func (p Policy) Admit(queue string, undeclared bool) error {
 	switch {
 	case undeclared && p.Declared:
-		return &sluice.UnknownQueueError{Queue: queue}
+		return &UnknownQueueError{Queue: queue}
 	case p.Stored >= p.MaxQueues:
-		return &sluice.QueueLimitError{Queue: queue, Stored: p.Stored, MaxQueues: p.MaxQueues}
+		return &QueueLimitError{Queue: queue, Stored: p.Stored, MaxQueues: p.MaxQueues}
 	}
 	return nil
 }

@@ -282,7 +282,7 @@ func TestQueueThatTheCentreRefusesWaitsHere(t *testing.T) {
 		}
 		id := s.add(sluice.EnqueueOptions{})
 		_, err := s.forwarder.Once(t.Context())
-		var unknown *sluice.UnknownQueueError
+		var unknown *admission.UnknownQueueError
 		if !errors.As(err, &unknown) {
 			t.Fatalf("error %v", err)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/internal/event"
 )
 
@@ -119,8 +120,8 @@ func (f *Forwarder) enqueue(ctx context.Context, jobs []sluice.NewJob, holds []*
 
 // unwanted reports whether the centre refuses the queue of a job until somebody declares it or makes room.
 func unwanted(refusal error) bool {
-	var unknown *sluice.UnknownQueueError
-	var limit *sluice.QueueLimitError
+	var unknown *admission.UnknownQueueError
+	var limit *admission.QueueLimitError
 	return errors.As(refusal, &unknown) || errors.As(refusal, &limit)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/changes"
@@ -14,7 +15,7 @@ import (
 // due by the store's clock. It returns the queues afterwards and the number of changes. Two upkeeps at the same time do
 // no harm. Each scheduled change that cannot be applied is a [changes.Error] within the error.
 func (u *Upkeep) tendSettings(ctx context.Context) (queues []sluice.Queue, done int, err error) {
-	queues, err = u.client.Queues(ctx, sluice.QueueFilter{})
+	queues, err = u.client.Queues(ctx, sluice.QueueFilter{Groups: true})
 	if err != nil {
 		return nil, 0, fmt.Errorf("tend settings: %w", err)
 	}
@@ -34,6 +35,7 @@ func (u *Upkeep) tendSettings(ctx context.Context) (queues []sluice.Queue, done 
 			failed = append(failed, fmt.Errorf("tend settings of queue %q: %w", q.Name, err))
 		}
 	}
+	queues = slices.DeleteFunc(queues, func(q sluice.Queue) bool { return sluice.IsGroup(q.Name) })
 	return queues, done, errors.Join(failed...)
 }
 

@@ -204,7 +204,7 @@ func examinePolicy(policy admission.Policy) finding {
 	}
 	out := finding{
 		Check: "queues", Severity: health.SeverityWarning, What: what, Why: "no queue is made beyond that: a job that names a new one is refused",
-		Repair: fmt.Sprintf("sluice queues rm QUEUE… --reason WHY; or sluice queues policy --max %d --reason WHY", min(2*policy.MaxQueues, sluice.MaxMaxQueues)),
+		Repair: fmt.Sprintf("sluice queues rm QUEUE… --reason WHY; or sluice queues policy --max %d --reason WHY", min(2*policy.MaxQueues, admission.MaxMaxQueues)),
 	}
 	if policy.Stored >= policy.MaxQueues {
 		out.Severity = health.SeverityError

@@ -256,8 +256,9 @@ func (a *app) pauseCommand() *cobra.Command {
 	var tenant string
 	command := &cobra.Command{
 		Use:     "pause [QUEUE]",
-		Short:   "Stop claims of a queue or tenant; running jobs go on",
-		Example: "  sluice pause payments --reason \"bank is down\"\n  sluice pause payments --for 30m --reason \"bank moves\"\n  sluice pause payments --tenant acme\n  sluice pause --tenant acme --for 1h",
+		Short:   "Stop claims of a queue, of a group's queues, or of a tenant",
+		Long:    "Running jobs go on. A group such as 'mail.*' stands for the queues that it has now.",
+		Example: "  sluice pause payments --reason \"bank is down\"\n  sluice pause payments --for 30m --reason \"bank moves\"\n  sluice pause payments --tenant acme\n  sluice pause 'mail.*' --reason \"mail server is down\"\n  sluice pause --tenant acme --for 1h",
 		Args:    arguments(0, 1),
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := queueOrTenant(args, tenant); err != nil {
@@ -267,25 +268,29 @@ func (a *app) pauseCommand() *cobra.Command {
 				if tenant != "" {
 					return a.pauseTenant(ctx, store, args, tenant, during)
 				}
-				if during > 0 {
-					until, err := client.PauseFor(ctx, args[0], during, a.act(""))
-					if err != nil {
-						return err
-					}
-					a.note("paused %s until %s; open it before that with `sluice resume %s`", args[0], until.Format(time.RFC3339), args[0])
-					return nil
-				}
-				if err := client.Pause(ctx, args[0], a.act("")); err != nil {
-					return err
-				}
-				a.note("paused %s; open it with `sluice resume %s`", args[0], args[0])
-				return nil
+				return a.eachQueue(ctx, client, args[0], func(queue string) error { return a.pauseQueue(ctx, client, queue, during) })
 			})
 		},
 	}
 	command.Flags().Var(duration{&during}, "for", "resume after this time, such as 30m")
 	command.Flags().StringVar(&tenant, "tenant", "", "only this tenant, in the queue or in every queue")
 	return command
+}
+
+// pauseQueue pauses a queue, for a while if during is not 0.
+func (a *app) pauseQueue(ctx context.Context, client *sluice.Client, queue string, during time.Duration) error {
+	if during == 0 {
+		err := client.Pause(ctx, queue, a.act(""))
+		if err == nil {
+			a.note("paused %s; open it with `sluice resume %s`", queue, queue)
+		}
+		return err
+	}
+	until, err := client.PauseFor(ctx, queue, during, a.act(""))
+	if err == nil {
+		a.note("paused %s until %s; open it before that with `sluice resume %s`", queue, until.Format(time.RFC3339), queue)
+	}
+	return err
 }
 
 func (a *app) resumeCommand() *cobra.Command {
@@ -311,11 +316,13 @@ func (a *app) resumeCommand() *cobra.Command {
 					a.note("resumed tenant %s", tenant)
 					return nil
 				}
-				if err := client.Resume(ctx, args[0], a.act("")); err != nil {
+				return a.eachQueue(ctx, client, args[0], func(queue string) error {
+					err := client.Resume(ctx, queue, a.act(""))
+					if err == nil {
+						a.note("resumed %s", queue)
+					}
 					return err
-				}
-				a.note("resumed %s", args[0])
-				return nil
+				})
 			})
 		},
 	}

@@ -65,7 +65,7 @@ new queue on; stored queues stay.`,
 		},
 	}
 	command.Flags().StringVar(&declared, "declared", "", "on: queues must be declared; off: the first job creates its queue")
-	command.Flags().IntVar(&maxQueues, "max", 0, fmt.Sprintf("most queues, 1 to %s", draw.Count(sluice.MaxMaxQueues)))
+	command.Flags().IntVar(&maxQueues, "max", 0, fmt.Sprintf("most queues, 1 to %s", draw.Count(admission.MaxMaxQueues)))
 	return command
 }
 

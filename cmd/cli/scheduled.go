@@ -185,7 +185,7 @@ func (a *app) settingsScheduledCommand() *cobra.Command {
 		Args:    arguments(0, 1),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-				queues, err := client.Queues(ctx, sluice.QueueFilter{})
+				queues, err := client.Queues(ctx, sluice.QueueFilter{Groups: true})
 				if err != nil {
 					return err
 				}

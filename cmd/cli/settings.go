@@ -25,7 +25,7 @@ func (a *app) settingsCommand() *cobra.Command {
 		Long:    "Every process applies a change within a second. The history keeps who made it and why.\nChanges can be undone, temporary (--revert-in), or for hours of the day (schedule).\n\n" + settingsHelp(),
 		Example: "  sluice settings get payments\n  sluice settings set payments lease=2m --reason \"slow bank\"\n  sluice settings undo payments\n  sluice settings schedule payments rate=200/s --from 16:00 --to 18:00 --tz Europe/Berlin",
 	})
-	command.AddCommand(a.settingsGetCommand(), a.settingsSetCommand(), a.settingsHistoryCommand(), a.settingsUndoCommand(),
+	command.AddCommand(a.settingsGetCommand(), a.settingsSetCommand(), a.settingsHistoryCommand(), a.settingsGroupsCommand(), a.settingsUndoCommand(),
 		a.settingsScheduleCommand(), a.settingsScheduledCommand(), a.settingsUnscheduleCommand())
 	return command
 }
@@ -59,30 +59,35 @@ func (a *app) settingsGetCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
+				above, err := groupOf(ctx, client, queue.Name)
+				if err != nil {
+					return err
+				}
 				if len(args) == 2 {
 					setting, err := settingNamed(args[1])
 					if err != nil {
 						return err
 					}
-					return a.printOne(rowOf(setting, queue), func() error {
+					return a.printOne(rowOf(setting, queue, above), func() error {
 						_, err := fmt.Fprintln(a.stdout, setting.Format(queue.Settings))
 						return err
 					})
 				}
-				return a.printSettings(queue)
+				return a.printSettings(queue, above)
 			})
 		},
 	}
 }
 
-func rowOf(s sluice.Setting, queue sluice.Queue) settingRow {
-	return settingRow{s.Name, s.Format(queue.Settings), s.Format(sluice.DefaultSettings()), s.Meaning}
+// rowOf returns a setting of a queue. The default is that of the queue's group.
+func rowOf(s sluice.Setting, queue, above sluice.Queue) settingRow {
+	return settingRow{s.Name, s.Format(queue.Settings), s.Format(above.Settings), s.Meaning}
 }
 
-func (a *app) printSettings(queue sluice.Queue) error {
+func (a *app) printSettings(queue, above sluice.Queue) error {
 	var rows []settingRow
 	for _, s := range sluice.AllSettings() {
-		rows = append(rows, rowOf(s, queue))
+		rows = append(rows, rowOf(s, queue, above))
 	}
 	if err := printList(a, rows, func(r settingRow) string { return r.Name + "=" + r.Value }, []column[settingRow]{
 		{"SETTING", func(r settingRow) string { return r.Name }, false},
@@ -91,6 +96,9 @@ func (a *app) printSettings(queue sluice.Queue) error {
 		{"MEANING", func(r settingRow) string { return r.Meaning }, false},
 	}); err != nil {
 		return err
+	}
+	if above.Name != "" {
+		a.noteExceptions(queue, above)
 	}
 	a.note("version %d, changed %s by %s: %s", queue.Version, ago(queue.ChangedAt), queue.ChangedBy, orDash(queue.Reason))
 	a.noteScheduled(queue)
@@ -102,12 +110,12 @@ func (a *app) settingsSetCommand() *cobra.Command {
 	var yes *bool
 	command := &cobra.Command{
 		Use:   "set QUEUE SETTING=VALUE…",
-		Short: "Change settings of a queue, creating it if missing",
-		Long: "Shows what changed. With --revert-in, upkeep restores the former values after that time;\n" +
+		Short: "Change settings of a queue or group, creating it if missing",
+		Long: "Shows what changed. A group, such as 'mail.*', gives its settings to new queues such as mail.welcome.\nWhen it changes, its queues follow, but for settings in which they differ from it.\n With --revert-in, upkeep restores the former values after that time;\n" +
 			"values changed since stay, and the audit says so.\n" +
 			"Raising the rate to twice what the queue's engine took in the last day asks first,\n" +
 			"and needs --yes if nobody can be asked.",
-		Example: "  sluice settings set payments lease=2m max_attempts=5 --reason \"slow bank\"\n  sluice settings set payments rate=20/s --revert-in 30m --reason \"the bank's maintenance\"\n  sluice settings set payments payload_schema=@payment.schema.json",
+		Example: "  sluice settings set payments lease=2m max_attempts=5 --reason \"slow bank\"\n  sluice settings set payments rate=20/s --revert-in 30m --reason \"the bank's maintenance\"\n  sluice settings set payments payload_schema=@payment.schema.json\n  sluice settings set 'mail.*' max_attempts=5 --reason \"all mail\"",
 		Args:    arguments(2, math.MaxInt),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, client *sluice.Client) error {
@@ -145,7 +153,11 @@ func (a *app) changeSettings(ctx context.Context, client *sluice.Client, name st
 	if !errors.Is(err, sluice.ErrNotFound) || errors.As(err, &usage) {
 		return before, after, err
 	}
-	before.Settings = sluice.DefaultSettings()
+	above, err := groupOf(ctx, client, name)
+	if err != nil {
+		return before, after, err
+	}
+	before.Settings = above.Settings
 	settings := before.Settings
 	if err := settings.Change(func(s *sluice.Settings) error { return applySettings(s, pairs) }); err != nil {
 		return before, after, err

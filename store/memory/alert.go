@@ -143,7 +143,7 @@ func (s *Store) notify(round alert.Evaluation) error {
 		if _, stored := s.queues[queue]; stored {
 			continue
 		}
-		if err := s.makeQueue(queue, notify.Settings(), notify.Act()); err != nil {
+		if err := s.makeQueue(queue, notify.Act()); err != nil {
 			return err
 		}
 	}

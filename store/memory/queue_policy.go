@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/admission"
+	"github.com/sluice-queue/sluice/internal/group"
 	"github.com/sluice-queue/sluice/internal/saving"
 )
 
@@ -54,7 +55,7 @@ func (s *Store) Admit(ctx context.Context, queues []string, act sluice.Act) ([]e
 	defer leave()
 	refused, fresh := s.queuePolicy().AdmitAll(queues, slices.Collect(maps.Keys(s.queues)))
 	for _, name := range fresh {
-		if err := s.makeQueue(name, sluice.DefaultSettings(), act); err != nil {
+		if err := s.makeQueue(name, act); err != nil {
 			return nil, err
 		}
 	}
@@ -69,8 +70,8 @@ func (s *Store) admit(queue string) error {
 	return s.queuePolicy().Admit(queue, false)
 }
 
-// makeQueue stores a new queue with these settings.
-func (s *Store) makeQueue(name string, settings sluice.Settings, act sluice.Act) error {
-	_, err := put(s, saving.Queues, sluice.Queue{Name: name, Settings: settings}, act, s.queueHome(name))
+// makeQueue stores a new queue with the settings of its group.
+func (s *Store) makeQueue(name string, act sluice.Act) error {
+	_, err := put(s, saving.Queues, sluice.Queue{Name: name, Settings: group.Begin(name, s.queuesByName())}, act, s.queueHome(name))
 	return err
 }

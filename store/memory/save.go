@@ -45,6 +45,18 @@ func (h home[T]) then(do func(next T)) home[T] {
 	return h
 }
 
+// after does something before the thing is stored, and stores nothing if that fails.
+func (h home[T]) after(do func(next T) error) home[T] {
+	store := h.store
+	h.store = func(next T) error {
+		if err := do(next); err != nil {
+			return err
+		}
+		return store(next)
+	}
+	return h
+}
+
 // save stores the next version of a thing, with its audit entries.
 func save[T any](ctx context.Context, s *Store, kind saving.Kind[T], thing T, act sluice.Act, at home[T]) (T, error) {
 	leave, err := s.enter(ctx)

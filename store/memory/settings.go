@@ -3,11 +3,14 @@ package memory
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/group"
 	"github.com/sluice-queue/sluice/internal/lead"
 	"github.com/sluice-queue/sluice/internal/saving"
 	"github.com/sluice-queue/sluice/presence"
@@ -24,8 +27,9 @@ func (s *Store) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice
 		return nil, err
 	}
 	defer leave()
-	queues := slices.DeleteFunc(byName(s.queues, func(q sluice.Queue) string { return q.Name }), func(q sluice.Queue) bool {
+	queues := slices.DeleteFunc(s.queuesByName(), func(q sluice.Queue) bool {
 		return q.Name <= filter.After || len(filter.Names) > 0 && !slices.Contains(filter.Names, q.Name) ||
+			len(filter.Names) == 0 && !filter.Groups && sluice.IsGroup(q.Name) ||
 			len(filter.Engines) > 0 && !slices.Contains(filter.Engines, q.Settings.Engine) ||
 			filter.Engined && q.Settings.Engine == "" && !s.backlog(q.Name).atEngine()
 	})
@@ -77,7 +81,34 @@ func (s *Store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Ac
 			return sluice.Queue{}, err
 		}
 	}
-	return put(s, saving.Queues, queue, act, s.queueHome(queue.Name))
+	act = saving.Named(act)
+	at := s.queueHome(queue.Name)
+	if sluice.IsGroup(queue.Name) {
+		at = at.after(func(next sluice.Queue) error { return s.followGroup(next, act) })
+	}
+	return put(s, saving.Queues, queue, act, at)
+}
+
+// followGroup changes the queues of a group before the group itself is stored.
+func (s *Store) followGroup(changed sluice.Queue, act sluice.Act) error {
+	stored := s.queuesByName()
+	within := slices.DeleteFunc(slices.Clone(stored), func(q sluice.Queue) bool {
+		return !strings.HasPrefix(q.Name, group.Prefix(changed.Name)) || sluice.IsInternalQueue(q.Name)
+	})
+	follow, err := group.Follow(changed.Name, group.Before(changed.Name, stored), changed.Settings, within)
+	if err != nil {
+		return err
+	}
+	for _, q := range follow {
+		if _, err := put(s, saving.Queues, q, group.Act(changed.Name, act), s.queueHome(q.Name)); err != nil {
+			return fmt.Errorf("queue %q of %s: %w", q.Name, changed.Name, err)
+		}
+	}
+	return nil
+}
+
+func (s *Store) queuesByName() []sluice.Queue {
+	return byName(s.queues, func(q sluice.Queue) string { return q.Name })
 }
 
 // queueHome returns where the store keeps a queue. Changed settings wake its claims.

@@ -114,7 +114,7 @@ func (s *Store) Repair(ctx context.Context, by string) (int, error) {
 			continue
 		}
 		if _, known := s.queues[j.Queue]; !known {
-			if err := s.makeQueue(j.Queue, sluice.DefaultSettings(), sluice.Act{By: by, Reason: "jobs wait in it, and it had no settings"}); err != nil {
+			if err := s.makeQueue(j.Queue, sluice.Act{By: by, Reason: "jobs wait in it, and it had no settings"}); err != nil {
 				return repaired, fmt.Errorf("repair queue %q: %w", j.Queue, err)
 			}
 			repaired++

@@ -47,7 +47,7 @@ func enqueueNotifications(ctx context.Context, tx pgx.Tx, jobs []sluice.Insert, 
 		return enqueued{}, nil
 	}
 	names := slices.Sorted(maps.Keys(queuesOf(jobs)))
-	if err := makeQueues(ctx, tx, names, notify.Settings(), notify.Act()); err != nil {
+	if err := makeQueues(ctx, tx, names, notify.Act()); err != nil {
 		return enqueued{}, err
 	}
 	return enqueue(ctx, tx, jobs, enqueuing{again: again, brief: true})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/admission"
+	"github.com/sluice-queue/sluice/internal/group"
 	"github.com/sluice-queue/sluice/internal/saving"
 )
 
@@ -85,7 +86,7 @@ func (s *Store) Admit(ctx context.Context, queues []string, act sluice.Act) ([]e
 			if refused, fresh, err = admit(ctx, tx, queues); err != nil {
 				return err
 			}
-			return makeQueues(ctx, tx, fresh, sluice.DefaultSettings(), act)
+			return makeQueues(ctx, tx, fresh, act)
 		})
 	})
 	return refused, err
@@ -105,12 +106,30 @@ func admit(ctx context.Context, db rowsQuerier, queues []string) (refused []erro
 	return refused, fresh, nil
 }
 
-// makeQueues stores new queues with these settings, and audits them. Queues that are already stored stay as
+// makeQueues stores new queues with the settings of their groups, and audits them. Queues that are already stored stay as
 // they are.
-func makeQueues(ctx context.Context, tx pgx.Tx, names []string, settings sluice.Settings, act sluice.Act) error {
+func makeQueues(ctx context.Context, tx pgx.Tx, names []string, act sluice.Act) error {
 	if len(names) == 0 {
 		return nil
 	}
+	groups, err := list(ctx, tx, scanQueue, queuesNamedSQL, group.GroupsOf(names...))
+	if err != nil {
+		return err
+	}
+	alike := make(map[sluice.Settings][]string)
+	for _, name := range names {
+		settings := group.Begin(name, groups)
+		alike[settings] = append(alike[settings], name)
+	}
+	for settings, names := range alike {
+		if err := makeAlike(ctx, tx, names, settings, act); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func makeAlike(ctx context.Context, tx pgx.Tx, names []string, settings sluice.Settings, act sluice.Act) error {
 	fresh := sluice.Queue{Settings: settings}
 	told, _ := fresh.Stored(time.Time{}, act).Columns()
 	after, err := json.Marshal(fresh.ForAudit())

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	_ "embed"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/group"
 	"github.com/sluice-queue/sluice/internal/saving"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/tenancy"
@@ -20,6 +22,9 @@ var queuesSQL string
 
 // queuesNamedSQL is queues.sql reduced to the filter by name, so that it has one plan.
 var queuesNamedSQL = queuesSQL[:strings.Index(queuesSQL, "where q.name > ")] + "where q.name = any($1::text[])\norder by q.name"
+
+// queuesWithinSQL is queue_lock.sql for all queues and groups whose names begin with $1. Internal queues have no group.
+var queuesWithinSQL = strings.Replace(queueLockSQL, "where name = $1::text", "where starts_with(name, $1::text) and not starts_with(name, 'sluice.')\norder by name", 1)
 
 //go:embed sql/now.sql
 var nowSQL string
@@ -86,7 +91,7 @@ func listQueues(ctx context.Context, db rowsQuerier, filter sluice.QueueFilter) 
 	if onlyNames(filter) {
 		return list(ctx, db, scanQueue, queuesNamedSQL, filter.Names)
 	}
-	return list(ctx, db, scanQueue, queuesSQL, unlessNone(filter.Names), unlessNone(filter.Engines), filter.After, max(filter.Limit, 0), filter.Engined)
+	return list(ctx, db, scanQueue, queuesSQL, unlessNone(filter.Names), unlessNone(filter.Engines), filter.After, max(filter.Limit, 0), filter.Engined, filter.Groups)
 }
 
 // unlessNone makes an argument of names. No names make a null.
@@ -125,17 +130,76 @@ func scanQueue(row pgx.CollectableRow) (sluice.Queue, error) {
 
 // SaveQueue stores a queue's settings and scheduled changes, and their audit entry.
 func (s *Store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
-	return s.saveQueue(ctx, "save queue", saving.Queues, queue, act, func(ctx context.Context, tx pgx.Tx, stored *sluice.Queue) (at time.Time, err error) {
+	act = saving.Named(act)
+	var followed []sluice.Queue
+	saved, err := s.saveQueue(ctx, "save queue", saving.Queues, queue, act, func(ctx context.Context, tx pgx.Tx, stored *sluice.Queue) (at time.Time, err error) {
 		if stored == nil {
 			if err := admitDeclared(ctx, tx, queue.Name); err != nil {
 				return at, err
 			}
 		}
-		if at, err = writeQueue(ctx, tx, queue, act); err != nil {
-			return at, err
+		if sluice.IsGroup(queue.Name) {
+			if followed, err = followGroup(ctx, tx, queue, act); err != nil {
+				return at, err
+			}
 		}
-		return at, storeAudited(ctx, tx, queue.Stored(at, act))
+		return writeWhole(ctx, tx, queue, act)
 	})
+	if err == nil {
+		for _, q := range followed {
+			s.signal(sluice.Signal{Queue: q.Name})
+		}
+	}
+	return saved, err
+}
+
+// followGroup changes the queues of a group before the group itself is stored, in the same transaction.
+func followGroup(ctx context.Context, tx pgx.Tx, changed sluice.Queue, act sluice.Act) ([]sluice.Queue, error) {
+	stored, err := list(ctx, tx, scanQueue, queuesNamedSQL, append(sluice.GroupsOf(changed.Name), changed.Name))
+	if err != nil {
+		return nil, err
+	}
+	within, err := list(ctx, tx, scanQueue, queuesWithinSQL, group.Prefix(changed.Name))
+	if err != nil {
+		return nil, err
+	}
+	follow, err := group.Follow(changed.Name, group.Before(changed.Name, stored), changed.Settings, within)
+	if err != nil {
+		return nil, err
+	}
+	act = group.Act(changed.Name, act)
+	for _, q := range follow {
+		if _, err := put(ctx, tx, saving.Queues, q, act, home[sluice.Queue]{
+			stored: storedQueue(q.Name),
+			store: func(ctx context.Context, tx pgx.Tx, _ *sluice.Queue) (time.Time, error) {
+				return writeWhole(ctx, tx, q, act)
+			},
+		}); err != nil {
+			return nil, fmt.Errorf("queue %q of %s: %w", q.Name, changed.Name, err)
+		}
+	}
+	return follow, nil
+}
+
+// writeWhole stores a queue's settings, and those that the audit knows of it.
+func writeWhole(ctx context.Context, tx pgx.Tx, queue sluice.Queue, act sluice.Act) (time.Time, error) {
+	at, err := writeQueue(ctx, tx, queue, act)
+	if err != nil {
+		return at, err
+	}
+	return at, storeAudited(ctx, tx, queue.Stored(at, act))
+}
+
+// storedQueue reads a queue. In a transaction, it locks the queue.
+func storedQueue(name string) func(context.Context, rowsQuerier) ([]sluice.Queue, error) {
+	return func(ctx context.Context, db rowsQuerier) ([]sluice.Queue, error) {
+		if _, inTx := db.(pgx.Tx); inTx && sluice.IsGroup(name) { // no queue of the group is made meanwhile
+			if err := exec(ctx, db, queuePolicyLockSQL); err != nil {
+				return nil, err
+			}
+		}
+		return list(ctx, db, scanQueue, queueLockSQL, name)
+	}
 }
 
 // RecordQueueChange audits settings that were changed by plain SQL.
@@ -148,10 +212,8 @@ func (s *Store) RecordQueueChange(ctx context.Context, queue sluice.Queue, act s
 // saveQueue saves a queue, whose row it locks.
 func (s *Store) saveQueue(ctx context.Context, verb string, kind saving.Kind[sluice.Queue], queue sluice.Queue, act sluice.Act, store func(context.Context, pgx.Tx, *sluice.Queue) (time.Time, error)) (sluice.Queue, error) {
 	saved, err := save(ctx, s, verb, kind, queue, act, home[sluice.Queue]{
-		stored: func(ctx context.Context, db rowsQuerier) ([]sluice.Queue, error) {
-			return list(ctx, db, scanQueue, queueLockSQL, queue.Name)
-		},
-		store: store,
+		stored: storedQueue(queue.Name),
+		store:  store,
 	})
 	if err == nil {
 		s.signal(sluice.Signal{Queue: queue.Name})

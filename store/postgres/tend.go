@@ -160,7 +160,7 @@ func (s *Store) Repair(ctx context.Context, by string) (int, error) {
 	}
 	err = s.call(ctx, "repair queues", func(ctx context.Context, _ bool) error {
 		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-			return makeQueues(ctx, tx, orphans, sluice.DefaultSettings(), sluice.Act{By: by, Reason: "jobs wait in it, and it had no settings"})
+			return makeQueues(ctx, tx, orphans, sluice.Act{By: by, Reason: "jobs wait in it, and it had no settings"})
 		})
 	})
 	if err != nil {

@@ -166,7 +166,7 @@ func TestEnqueueInATransactionIntoAnUndeclaredQueueIsRefused(t *testing.T) {
 		job := keyed()
 		job.ID = sluice.NewID()
 		_, err := client.Within(tx.enqueuer).Enqueue(t.Context(), job)
-		var unknown *sluice.UnknownQueueError
+		var unknown *admission.UnknownQueueError
 		if !errors.As(err, &unknown) || unknown.Queue != "q" {
 			t.Errorf("%s: error %v", kind, err)
 		}

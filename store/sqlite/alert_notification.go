@@ -112,7 +112,7 @@ func enqueueNotifications(tx runner, round alert.Evaluation, again bool) ([]slui
 		return nil, nil, err
 	}
 	missing := slices.DeleteFunc(slices.Clone(queues), func(name string) bool { return slices.Contains(stored, name) })
-	if err := makeQueues(tx, missing, notify.Settings(), notify.Act()); err != nil {
+	if err := makeQueues(tx, missing, notify.Act()); err != nil {
 		return nil, nil, err
 	}
 	jobs, err := round.Jobs(queues)

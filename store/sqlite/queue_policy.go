@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/admission"
+	"github.com/sluice-queue/sluice/internal/group"
 	"github.com/sluice-queue/sluice/internal/saving"
 )
 
@@ -66,7 +67,7 @@ func (s *Store) Admit(ctx context.Context, queues []string, act sluice.Act) ([]e
 		if refused, fresh, err = admit(tx, queues); err != nil {
 			return err
 		}
-		return makeQueues(tx, fresh, sluice.DefaultSettings(), act)
+		return makeQueues(tx, fresh, act)
 	})
 	return refused, err
 }
@@ -89,10 +90,17 @@ func admit(tx runner, queues []string) (refused []error, fresh []string, err err
 	return refused, fresh, nil
 }
 
-// makeQueues stores new queues with these settings.
-func makeQueues(tx runner, names []string, settings sluice.Settings, act sluice.Act) error {
+// makeQueues stores new queues with the settings of their groups.
+func makeQueues(tx runner, names []string, act sluice.Act) error {
+	if len(names) == 0 {
+		return nil
+	}
+	groups, err := listQueues(tx, sluice.QueueFilter{Names: group.GroupsOf(names...)})
+	if err != nil {
+		return err
+	}
 	for _, name := range names {
-		fresh := sluice.Queue{Name: name, Settings: settings}
+		fresh := sluice.Queue{Name: name, Settings: group.Begin(name, groups)}
 		if _, err := put(tx, saving.Queues, nil, fresh, act, queueHome(name)); err != nil {
 			return fmt.Errorf("make queue %q: %w", name, err)
 		}

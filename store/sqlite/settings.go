@@ -6,10 +6,13 @@ import (
 	"database/sql"
 	_ "embed"
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/group"
 	"github.com/sluice-queue/sluice/internal/saving"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/tenancy"
@@ -23,6 +26,9 @@ var nowSQL string
 
 //go:embed sql/queue.sql
 var queueSQL string
+
+// queuesWithinSQL is queue.sql for all queues and groups whose names begin with ?1. Internal queues have no group.
+var queuesWithinSQL = strings.Replace(queueSQL, "where name = ?1", "where substr(name, 1, length(?1)) = ?1 and substr(name, 1, 7) <> 'sluice.'\norder by name", 1)
 
 //go:embed sql/queue_save.sql
 var queueSaveSQL string
@@ -73,7 +79,7 @@ func listQueues(tx runner, filter sluice.QueueFilter) ([]sluice.Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return list(tx, scanQueue, queuesSQL, now(), names, engines, filter.After, cmp.Or(filter.Limit, -1), filter.Engined)
+	return list(tx, scanQueue, queuesSQL, now(), names, engines, filter.After, cmp.Or(filter.Limit, -1), filter.Engined, filter.Groups)
 }
 
 // jsonUnlessNone makes a JSON argument of names, each once. No names make a null.
@@ -130,6 +136,7 @@ func scanQueue(rows *sql.Rows) (sluice.Queue, error) {
 
 // SaveQueue stores a queue's settings and their audit entry.
 func (s *Store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
+	act = saving.Named(act)
 	at := queueHome(queue.Name)
 	at.store = func(tx runner, next sluice.Queue) error {
 		if queue.Version == 0 {
@@ -137,9 +144,37 @@ func (s *Store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Ac
 				return err
 			}
 		}
+		if sluice.IsGroup(next.Name) {
+			if err := followGroup(tx, next, act); err != nil {
+				return err
+			}
+		}
 		return storeQueue(tx, next)
 	}
 	return save(ctx, s, "save queue", saving.Queues, queue, act, at)
+}
+
+// followGroup changes the queues of a group before the group itself is stored, in the same transaction.
+func followGroup(tx runner, changed sluice.Queue, act sluice.Act) error {
+	stored, err := listQueues(tx, sluice.QueueFilter{Names: append(sluice.GroupsOf(changed.Name), changed.Name)})
+	if err != nil {
+		return err
+	}
+	within, err := list(tx, scanQueue, queuesWithinSQL, group.Prefix(changed.Name), now())
+	if err != nil {
+		return err
+	}
+	follow, err := group.Follow(changed.Name, group.Before(changed.Name, stored), changed.Settings, within)
+	if err != nil {
+		return err
+	}
+	for i, q := range follow {
+		before := within[slices.IndexFunc(within, func(w sluice.Queue) bool { return w.Name == q.Name })]
+		if _, err := put(tx, saving.Queues, &before, follow[i], group.Act(changed.Name, act), queueHome(q.Name)); err != nil {
+			return fmt.Errorf("queue %q of %s: %w", q.Name, changed.Name, err)
+		}
+	}
+	return nil
 }
 
 // queueHome returns where the store keeps a queue.

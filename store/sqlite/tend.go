@@ -118,7 +118,7 @@ func (s *Store) Repair(ctx context.Context, by string) (int, error) {
 		if err != nil {
 			return err
 		}
-		if err := makeQueues(tx, orphans, sluice.DefaultSettings(), sluice.Act{By: by, Reason: "jobs wait in it, and it had no settings"}); err != nil {
+		if err := makeQueues(tx, orphans, sluice.Act{By: by, Reason: "jobs wait in it, and it had no settings"}); err != nil {
 			return err
 		}
 		repaired = len(orphans)

@@ -93,7 +93,7 @@ func TestEnqueueInATransactionIntoAnUndeclaredQueueIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	receipt, err := client.Within(store.InTx(tx)).Enqueue(t.Context(), sluice.NewJob{Queue: "mial", Payload: []byte(`{}`)})
-	var unknown *sluice.UnknownQueueError
+	var unknown *admission.UnknownQueueError
 	if !errors.As(err, &unknown) || unknown.Queue != "mial" {
 		t.Errorf("error %v", err)
 	}

@@ -54,7 +54,7 @@ func queuePolicyRules() []Rule {
 			unknown := func(err error) {
 				w.Helper()
 				w.is(err, sluice.ErrNotFound)
-				var refused *sluice.UnknownQueueError
+				var refused *admission.UnknownQueueError
 				if !errors.As(err, &refused) || refused.Queue != queue {
 					w.Fatalf("error %v", err)
 				}
@@ -175,7 +175,7 @@ func (w *world) limitQueues(change func(*admission.Policy)) {
 func (w *world) tooMany(err error) {
 	w.Helper()
 	w.is(err, sluice.ErrNotAllowed)
-	var refused *sluice.QueueLimitError
+	var refused *admission.QueueLimitError
 	policy := w.policy()
 	if !errors.As(err, &refused) || refused.Stored != policy.Stored || refused.MaxQueues != policy.MaxQueues {
 		w.Fatalf("error %v; want one of %+v", err, policy)

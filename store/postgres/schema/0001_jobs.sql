@@ -7,7 +7,7 @@
 -- Settings and limits. People set them. Processes read settings at most 1 s after a change.
 
 create table sluice.queue (
-    name                text             primary key check (name ~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$'),
+    name                text             primary key check (name ~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$' or name ~ '^([A-Za-z0-9][A-Za-z0-9._:-]{0,61}[.])?[*]$'),
     version             bigint           not null default 1,
     changed_at          timestamptz      not null default now(),
     changed_by          text             not null default '',

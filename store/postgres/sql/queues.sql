@@ -1,7 +1,7 @@
 -- Queues with their settings, by name. It is planned each time, for the arguments of that time. Of a few names another statement is made
 -- of this one, whose plan is kept. The settings stand in the order of sluice.StoredSettings.
 -- $1 text[] names, null: all   $2 text[] engines, null: all   $3 text after this name   $4 integer limit, 0: none
--- $5 boolean only those that name an engine, or that have jobs at one
+-- $5 boolean only those that name an engine, or that have jobs at one   $6 boolean also groups, without names
 select name, version, changed_at, changed_by, reason, clock_timestamp(), told::text, scheduled::text,
        q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0 or exists (select from sluice.tenant_limit t where t.queue in (q.name, '') and t.says),
        paused, lease_ms, timeout_ms, max_attempts, max_recoveries, backoff_base_ms, backoff_factor, backoff_max_ms,
@@ -12,6 +12,7 @@ select name, version, changed_at, changed_by, reason, clock_timestamp(), told::t
        tenant_rate_per_ms
 from sluice.queue q
 where q.name > $3::text and ($1::text[] is null or q.name = any($1::text[])) and ($2::text[] is null or q.engine = any($2::text[]))
+  and ($1::text[] is not null or $6::boolean or right(q.name, 1) <> '*')
   and (not $5::boolean or q.engine <> '' or exists (
       select from sluice.live l where l.queue = q.name and l.engine is not null and l.state in ('claimed', 'dispatched')
   ))

@@ -1,6 +1,6 @@
 -- Queues with their settings, by name. The settings stand in the order of sluice.StoredSettings.
 -- ?1 now   ?2 names as JSON, null: all   ?3 engines as JSON, null: all   ?4 after this name   ?5 limit, -1: none
--- ?6 only those that name an engine, or that have jobs at one
+-- ?6 only those that name an engine, or that have jobs at one   ?7 also groups, without names
 select name, version, changed_at, changed_by, reason, ?1 as now, told, scheduled,
        q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0 or exists (select 1 from sluice_tenant_limit t where t.queue in (q.name, '') and t.says),
        paused, lease_ms, timeout_ms, max_attempts, max_recoveries, backoff_base_ms, backoff_factor, backoff_max_ms,
@@ -10,7 +10,7 @@ select name, version, changed_at, changed_by, reason, ?1 as now, told, scheduled
        engine, run_namespace, run_type, run_task_queue, run_timeout_ms, run_ref, run_results, retry_runs, follow_interval_ms, rate_per_ms,
        tenant_rate_per_ms
 from json_each(coalesce(?2, (
-    select json_group_array(name) from (select name from sluice_queue where name > ?4 order by name limit iif(?3 is null and not ?6, ?5, -1))
+    select json_group_array(name) from (select name from sluice_queue where name > ?4 and (?7 or substr(name, -1) <> '*') order by name limit iif(?3 is null and not ?6, ?5, -1))
 ))) wanted cross join sluice_queue q on q.name = wanted.value
 where q.name > ?4 and (?3 is null or q.engine in (select value from json_each(?3)))
   and (not ?6 or q.engine <> '' or exists (
