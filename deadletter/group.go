@@ -94,19 +94,33 @@ func Read(ctx context.Context, store sluice.Store, queues []string, limit int) (
 
 // firstPages returns the first page of each queue.
 func firstPages(ctx context.Context, store sluice.Store, names []string) (first []sluice.JobFilter, err error) {
-	if len(names) == 0 {
+	if len(names) == 0 || slices.ContainsFunc(names, sluice.IsGroup) {
 		queues, err := store.Queues(ctx, sluice.QueueFilter{})
 		if err != nil {
 			return nil, err
 		}
-		for _, q := range queues {
-			names = append(names, q.Name)
-		}
+		names = expanded(names, queues)
 	}
 	for _, name := range names {
 		first = append(first, sluice.JobFilter{Queue: name, States: []sluice.State{sluice.StateDead}})
 	}
 	return first, nil
+}
+
+// expanded returns the names with the queues of groups in place of the groups. No names stand for all queues.
+func expanded(names []string, stored []sluice.Queue) (out []string) {
+	for _, name := range names {
+		if !sluice.IsGroup(name) {
+			out = append(out, name)
+		}
+	}
+	for _, q := range stored {
+		ofGroup := slices.ContainsFunc(sluice.GroupsOf(q.Name), func(group string) bool { return slices.Contains(names, group) })
+		if len(names) == 0 || ofGroup && !slices.Contains(out, q.Name) {
+			out = append(out, q.Name)
+		}
+	}
+	return out
 }
 
 // addToGroups adds dead letters to their groups.

@@ -50,6 +50,11 @@ func TestDeadLettersOfOneCauseAreAGroupOfTheirQueue(t *testing.T) {
 	if err != nil || len(found.Groups) != 1 || found.Groups[0].Queue != "payments" {
 		t.Errorf("of one queue: %+v, %v", found, err)
 	}
+	bury(t, store, "mail.welcome", "no answer after 3s")
+	found, err = deadletter.Read(t.Context(), store, []string{"mail.*", "mail.welcome"}, 0)
+	if err != nil || found.Looked != 1 || len(found.Groups) != 1 || found.Groups[0].Queue != "mail.welcome" {
+		t.Errorf("of a group of queues: %+v, %v", found, err)
+	}
 }
 
 func TestGroupingStopsAtItsLimitInTurnsFromTheQueues(t *testing.T) {

@@ -21,7 +21,8 @@ import (
 // Query chooses jobs. The store looks up the fields that [sluice.JobFilter] has; the other fields are compared job
 // by job. The zero value chooses all jobs, and each field that is set narrows the choice.
 type Query struct {
-	// Queue, Tenant, Key, States and Labels choose jobs by those fields. Default: any.
+	// Queue, Tenant, Key, States and Labels choose jobs by those fields. A Queue that is a group, such as mail.*,
+	// chooses the jobs of all its queues. Default: any.
 	Queue  string            `json:"queue,omitempty"`
 	Tenant string            `json:"tenant,omitempty"`
 	Key    string            `json:"key,omitempty"`
@@ -47,7 +48,7 @@ type Query struct {
 // Matches reports whether the query chooses a job.
 func (q Query) Matches(j sluice.Job) bool {
 	switch {
-	case q.Queue != "" && j.Queue != q.Queue,
+	case !q.holds(j.Queue),
 		q.Tenant != "" && j.Tenant != q.Tenant,
 		q.Key != "" && j.Key != q.Key,
 		len(q.States) > 0 && !slices.Contains(q.States, j.State),
@@ -64,6 +65,11 @@ func (q Query) Matches(j sluice.Job) bool {
 		}
 	}
 	return q.Fingerprint == "" || deadletter.Fingerprint(j.Queue, j.Error) == q.Fingerprint
+}
+
+// holds reports whether the query chooses jobs of a queue.
+func (q Query) holds(queue string) bool {
+	return q.Queue == "" || q.Queue == queue || slices.Contains(sluice.GroupsOf(queue), q.Queue)
 }
 
 // within reports whether an instant is in a span. A zero bound is no bound.
@@ -142,17 +148,32 @@ func ReadPage(ctx context.Context, store sluice.Store, q Query, from Place, limi
 
 // queueAfter returns the next queue of a query after a queue, by name. Empty: none.
 func queueAfter(ctx context.Context, store sluice.Store, q Query, queue string) (string, error) {
-	if q.Queue != "" {
-		if queue == "" {
-			return q.Queue, nil
-		}
+	isGroup := sluice.IsGroup(q.Queue)
+	switch {
+	case q.Queue != "" && !isGroup && queue == "":
+		return q.Queue, nil
+	case q.Queue != "" && !isGroup:
 		return "", nil
 	}
-	next, err := store.Queues(ctx, sluice.QueueFilter{After: queue, Limit: 1})
-	if err != nil || len(next) == 0 {
-		return "", err
+	filter := sluice.QueueFilter{After: queue, Limit: 1}
+	if isGroup { // others may lie between its queues
+		filter.Limit = lookPage
 	}
-	return next[0].Name, nil
+	for {
+		page, err := store.Queues(ctx, filter)
+		if err != nil {
+			return "", err
+		}
+		for _, next := range page {
+			if q.holds(next.Name) {
+				return next.Name, nil
+			}
+		}
+		if len(page) < filter.Limit {
+			return "", nil
+		}
+		filter.After = page[len(page)-1].Name
+	}
 }
 
 // LookLimit is the most jobs that [Jobs] and [Preview] compare.

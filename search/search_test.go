@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,6 +65,30 @@ func TestEachFieldOfAQueryNarrowsIt(t *testing.T) {
 		found, err := search.Preview(t.Context(), store, c.query, 1)
 		if err != nil || found.Matched != c.want || found.More || len(found.Jobs) != min(c.want, 1) {
 			t.Errorf("%s: %d matched, want %d; %d samples, more %t: %v", name, found.Matched, c.want, len(found.Jobs), found.More, err)
+		}
+	}
+}
+
+func TestAGroupChoosesTheJobsOfItsQueues(t *testing.T) {
+	t.Parallel()
+	store := memory.New(memory.Options{})
+	client := sluice.NewClient(store, sluice.ClientOptions{})
+	for _, queue := range []string{"mail", "mail-x", "mail.a", "mail.b", "mailer", "payments"} {
+		if _, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: queue, Payload: []byte(`1`)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for group, want := range map[string]string{"mail.*": "mail.a mail.b", "*": "mail mail-x mail.a mail.b mailer payments", "sms.*": ""} {
+		found, err := search.Jobs(t.Context(), store, search.Query{Queue: group}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var queues []string
+		for _, job := range found.Jobs {
+			queues = append(queues, job.Queue)
+		}
+		if got := strings.Join(queues, " "); got != want {
+			t.Errorf("%s has jobs in %q, want %q", group, got, want)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/search"
 )
 
 // filterFlags select jobs.
@@ -25,7 +26,7 @@ type filterFlags struct {
 // add adds the flags. A limit of 0 is none.
 func (f *filterFlags) add(command *cobra.Command, limit int) {
 	flags := command.Flags()
-	flags.StringVar(&f.queue, "queue", "", "only this queue")
+	flags.StringVar(&f.queue, "queue", "", "only this queue, or the queues of this group, such as 'mail.*'")
 	flags.StringVar(&f.tenant, "tenant", "", "only this tenant")
 	flags.StringVar(&f.key, "key", "", "only this key")
 	flags.StringArrayVar(&f.labels, "label", nil, "with label NAME=VALUE; repeatable")
@@ -93,9 +94,37 @@ func (a *app) jobsCommand() *cobra.Command {
 	return command
 }
 
+// listJobsOfGroup prints jobs of a group, queue by queue.
+func (a *app) listJobsOfGroup(ctx context.Context, store sluice.Store, filter sluice.JobFilter, nothing string, columns []column[sluice.Job]) error {
+	if !filter.Before.IsZero() {
+		return usagef("--before needs one queue; %s is a group", filter.Queue)
+	}
+	found, err := search.Jobs(ctx, store, search.Query{
+		Queue: filter.Queue, Tenant: filter.Tenant, Key: filter.Key, States: filter.States, Labels: filter.Labels,
+		MinAttempts: filter.MinAttempts, MinRecoveries: filter.MinRecoveries,
+	}, filter.Limit)
+	if err != nil {
+		return err
+	}
+	if len(found.Jobs) == 0 && !found.More && a.output == "table" {
+		a.note("%s", nothing)
+		return nil
+	}
+	if err := printList(a, found.Jobs, func(j sluice.Job) string { return j.ID.String() }, columns); err != nil {
+		return err
+	}
+	if found.More {
+		a.note("more: name one queue of the group, or raise --limit")
+	}
+	return nil
+}
+
 // listJobs prints a page of jobs, and how to get the next.
 func (a *app) listJobs(ctx context.Context, filter sluice.JobFilter, nothing string, columns []column[sluice.Job]) error {
-	return a.withClient(ctx, func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+	return a.withClient(ctx, func(ctx context.Context, store sluice.Store, client *sluice.Client) error {
+		if sluice.IsGroup(filter.Queue) {
+			return a.listJobsOfGroup(ctx, store, filter, nothing, columns)
+		}
 		page, err := client.Jobs(ctx, filter)
 		if err != nil {
 			return err
