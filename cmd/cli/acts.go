@@ -218,13 +218,12 @@ func (a *app) actOnAll(ctx context.Context, s *selection, v verb) error {
 	client := a.client(store)
 	bar := a.newProgress(strings.ToUpper(v.name[:1])+v.name[1:], 0)
 	matched, done := 0, 0
+	next := pagesOf(store, client, filter, query)
 	for {
-		filter.Limit = actBatch
-		page, err := client.Jobs(ctx, filter)
+		ids, last, err := next(ctx)
 		if err != nil {
 			return err
 		}
-		ids := matching(page.Jobs, query)
 		if left > 0 {
 			ids = ids[:min(len(ids), left-matched)]
 		}
@@ -238,13 +237,30 @@ func (a *app) actOnAll(ctx context.Context, s *selection, v verb) error {
 			done += moved
 			bar.set(done, "")
 		}
-		filter.Before, filter.Mark = page.Next, page.Mark
-		if page.Next.IsZero() || left > 0 && matched >= left {
+		if last || left > 0 && matched >= left {
 			break
 		}
 	}
 	bar.leave()
 	return a.printActed(v, acted{Matched: matched, Done: done, DryRun: s.dryRun})
+}
+
+// pagesOf returns a reader of the jobs that a filter and a query choose, page by page.
+func pagesOf(store sluice.Store, client *sluice.Client, filter sluice.JobFilter, query search.Query) func(context.Context) (ids []sluice.ID, last bool, err error) {
+	if sluice.IsGroup(filter.Queue) { // a store lists jobs of one queue, or of all
+		var place search.Place
+		return func(ctx context.Context) ([]sluice.ID, bool, error) {
+			page, err := search.ReadPage(ctx, store, query, place, actBatch)
+			place = page.Next
+			return matching(page.Jobs, query), place.End, err
+		}
+	}
+	filter.Limit = actBatch
+	return func(ctx context.Context) ([]sluice.ID, bool, error) {
+		page, err := client.Jobs(ctx, filter)
+		filter.Before, filter.Mark = page.Next, page.Mark
+		return matching(page.Jobs, query), page.Next.IsZero(), err
+	}
 }
 
 // matching returns the ids of the jobs that match a query.
