@@ -166,7 +166,7 @@ func (c *Client) enqueueInto(ctx context.Context, jobs []NewJob, receipts []Rece
 	places := make([]int, 0, len(jobs))
 	failed := make(map[int]error)
 	for i, job := range jobs {
-		if err := job.check(); err != nil {
+		if err := job.Check(); err != nil {
 			failed[i] = err
 		}
 	}

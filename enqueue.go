@@ -161,9 +161,9 @@ func isQueueName(name string) bool {
 	return len(name) >= 1 && len(name) <= maxQueueName
 }
 
-// check returns the first rule that the job breaks in every store. Checks that need the queue's settings are in
-// prepare.
-func (j NewJob) check() error {
+// Check returns the first rule that the job breaks whatever its queue's settings are, as an [ErrInvalid]. A client
+// checks each job at enqueue, by the settings too.
+func (j NewJob) Check() error {
 	if err := CheckOwnQueueName(j.Queue); err != nil {
 		return err
 	}

@@ -11,6 +11,8 @@ const (
 	ObjectAlert  sluice.Object = "alert"
 	// ObjectOperation is an operation. Its name is the operation's id.
 	ObjectOperation sluice.Object = "operation"
+	// ObjectSchedule is a schedule of recurring jobs.
+	ObjectSchedule sluice.Object = "schedule"
 	// ObjectPolicy holds for the whole store. Its name is `queues`: which new queues the store makes.
 	ObjectPolicy sluice.Object = "policy"
 	// ObjectAudit is the audit itself. Its name is `keep` for retention, `head` for heads of the chain that were published.
@@ -29,10 +31,12 @@ const (
 	EventTerminate sluice.Event = "terminate"
 	// EventBeside: a person let a job run beside its orphan run. After names the run.
 	EventBeside sluice.Event = "beside open run"
-	// EventChange: somebody changed a queue, tenant, tier or alert rule, or the state or terms of an operation.
+	// EventChange: somebody changed a queue, tenant, tier, schedule or alert rule, or the state or terms of an operation.
 	EventChange sluice.Event = "change"
-	// EventDelete: somebody deleted a finished job, a queue, a tenant, a tier or the changes of an alert rule.
+	// EventDelete: somebody deleted a finished job, a queue, a tenant, a tier, a schedule or the changes of an alert rule.
 	EventDelete sluice.Event = "delete"
+	// EventFire: a person fired a schedule. After has the number of jobs, and the first and last instant.
+	EventFire sluice.Event = "fire"
 	// EventBatch: a dispatcher claimed jobs of a queue and started them at its engine. After has the counts.
 	EventBatch sluice.Event = "dispatch batch"
 	// EventBreaker: a dispatcher stopped claiming because it cannot use the queue's engine, or claims again. The reason says

@@ -19,6 +19,7 @@ import (
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/presence"
+	"github.com/sluice-queue/sluice/schedule"
 	"github.com/sluice-queue/sluice/search"
 	"github.com/sluice-queue/sluice/stat"
 	"github.com/sluice-queue/sluice/store/sqlite"
@@ -168,6 +169,10 @@ func (w *world) mustHave() {
 	w.ok(w.client.Requeue(ctx, []sluice.ID{stray}, by("after all"))) // waits for its run
 	w.ok(w.client.Terminate(ctx, []sluice.ID{stray}, by("it hangs")))
 	_, err = operation.Start(ctx, w.store, operation.Operation{Kind: operation.KindRequeue, Query: search.Query{Queue: "plain"}, Rate: sluice.RatePerSecond(20)}, by("redrive"))
+	w.ok(err)
+	_, err = schedule.Set(ctx, w.store, "nightly", schedule.Definition{Queue: "plain", Cron: "30 2 * * *", Zone: "Europe/Berlin"}, by("every night"))
+	w.ok(err)
+	_, err = schedule.Trigger(ctx, w.store, "nightly", by("now"))
 	w.ok(err)
 	dead := w.add("plain", sluice.EnqueueOptions{Priority: 1, MaxAttempts: 1})
 	w.add("plain", sluice.EnqueueOptions{After: []sluice.ID{dead}, AfterFailure: sluice.FailureWaits})

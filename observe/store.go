@@ -14,6 +14,7 @@ import (
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/presence"
+	"github.com/sluice-queue/sluice/schedule"
 	"github.com/sluice-queue/sluice/stat"
 	"github.com/sluice-queue/sluice/tenancy"
 )
@@ -28,6 +29,7 @@ type store struct {
 	forecasts
 	operations
 	processes
+	schedules
 	stats
 	tenants
 	observers []Observer
@@ -42,6 +44,7 @@ type (
 	forecasts    = forecast.Store
 	operations   = operation.Store
 	processes    = presence.Store
+	schedules    = schedule.Store
 	stats        = stat.Store
 	tenants      = tenancy.Store
 )
@@ -49,7 +52,7 @@ type (
 // Store decorates a store. Its method Unwrap returns the store. Observers begin in their order and end in
 // reverse order; nil observers are left out. With a nil store, every method returns a [sluice.ErrInvalid].
 func Store(inner sluice.Store, observers ...Observer) sluice.Store {
-	return &store{sluice.GivenStore(inner), admission.Given(inner), alert.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), operation.Given(inner), presence.Given(inner), stat.Given(inner), tenancy.Given(inner), given(observers)}
+	return &store{sluice.GivenStore(inner), admission.Given(inner), alert.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), operation.Given(inner), presence.Given(inner), schedule.Given(inner), stat.Given(inner), tenancy.Given(inner), given(observers)}
 }
 
 // given leaves out nil observers.

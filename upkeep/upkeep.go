@@ -1,7 +1,7 @@
 // Package upkeep does the maintenance of a store, without which dead workers' jobs would wait for ever.
 //
-// Upkeep recovers jobs whose lease ran out, cancels expired jobs, repairs orphans and follows the runs of
-// engines to their end. Upkeep also applies scheduled changes of settings, carries out operations, counts
+// Upkeep recovers jobs whose lease ran out, fires schedules, cancels expired jobs, repairs orphans and follows the
+// runs of engines to their end. Upkeep also applies scheduled changes of settings, carries out operations, counts
 // forecasts, adds up statistics, evaluates alerts, seals the audit and prunes history.
 //
 // Begin with [New] and [Upkeep.Run]; [Upkeep.Once] does a single round, for tests and schedules of your own.
@@ -100,6 +100,7 @@ type Upkeep struct {
 	runs      followers
 
 	operations operating
+	firing     firing
 	standing   standing
 
 	tasks        []string // tasks that it can do
@@ -122,6 +123,8 @@ type Done struct {
 	Settings int `json:"settings"`
 	// Operated counts jobs on which operations acted.
 	Operated int `json:"operated"`
+	// Fired counts jobs that schedules made.
+	Fired int `json:"fired"`
 	// Alerts counts changes of alerts that receivers are notified of.
 	Alerts int `json:"alerts"`
 }
@@ -191,6 +194,7 @@ func (u *Upkeep) Run(ctx context.Context) error {
 	defer u.sealing.all.Wait()
 	defer u.pruning.all.Wait()
 	defer u.operations.wait()
+	defer u.firing.end()
 	defer u.alerts.watcher.Flush()
 	defer u.alerts.all.Wait()
 	defer u.runs.all.Wait()
@@ -204,6 +208,7 @@ func (u *Upkeep) Run(ctx context.Context) error {
 			u.pruneBeside(ctx)
 			u.operateBeside(ctx)
 		}
+		u.fireBeside(ctx, led[presence.TaskUpkeep])
 		u.followBeside(ctx, queues, u.engines(led))
 		u.alertBeside(ctx, led[presence.TaskUpkeep])
 		u.lookUnfollowed(ctx, led)
@@ -246,7 +251,7 @@ func (u *Upkeep) failed(ctx context.Context, what string, err error) {
 func (u *Upkeep) Once(ctx context.Context, all bool) (Done, error) {
 	defer u.log.Flush()
 	_, done, err := u.tend(ctx, all)
-	return done, err
+	return done, errors.Join(err, u.fireAll(ctx, &done))
 }
 
 // tend applies scheduled changes, records changes by plain SQL, and then does the rest for the queues.

@@ -69,7 +69,7 @@ func (a *app) auditCommand() *cobra.Command {
 }
 
 // objects are the kinds of things in the audit.
-var objects = []sluice.Object{audit.ObjectJob, audit.ObjectQueue, audit.ObjectTenant, audit.ObjectTier, audit.ObjectAlert, audit.ObjectOperation, audit.ObjectPolicy, audit.ObjectAudit}
+var objects = []sluice.Object{audit.ObjectJob, audit.ObjectQueue, audit.ObjectTenant, audit.ObjectTier, audit.ObjectAlert, audit.ObjectOperation, audit.ObjectSchedule, audit.ObjectPolicy, audit.ObjectAudit}
 
 func auditColumns() []column[sluice.AuditEntry] {
 	return []column[sluice.AuditEntry]{

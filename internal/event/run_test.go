@@ -75,7 +75,7 @@ func TestEveryEventIsInTheLogOfARun(t *testing.T) {
 		{"deleted tenants", deletedTenants},
 		{"dispatch", dispatch},
 		{"engine trouble", engineTrouble},
-		{"upkeep", tend},
+		{"upkeep", tend}, {"schedules", fireSchedules},
 		{"alerts", alerts},
 		{"forward", send},
 		{"alerts", alarm},

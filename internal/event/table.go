@@ -108,6 +108,10 @@ var (
 		"Operations acted on this many jobs.")
 	OperationEnded = is("operation ended", info, "upkeep", "operation kind state done skipped failed [reason]",
 		"An operation is done, was stopped, or failed; `sluice operations get` has the details.")
+	SchedulesFired = is("schedules fired", info, "upkeep", "schedules jobs skipped missed",
+		"Schedules were due. `skipped` counts fires without a job because an earlier job is unfinished, `missed` fires that were too late.")
+	SchedulePaused = is("schedule paused", warn, "upkeep", "schedule",
+		"Upkeep paused a schedule: too many of its jobs died in a row, or this program cannot read it. `sluice schedule show` has the reason.")
 	ChangeRefused = is("scheduled change not applied", wrong, "upkeep", "queue change error",
 		"Upkeep cannot apply a scheduled change of settings; logged once.")
 )
@@ -232,7 +236,10 @@ var fields = []Field{
 	{"kind", "the operation's kind"},
 	{"state", "the operation's last state"},
 	{"done", "jobs that the operation acted on"},
-	{"skipped", "jobs that had changed before their turn"},
+	{"skipped", "jobs that had changed before their turn; fires without a job"},
+	{"missed", "fires of schedules that were too late"},
+	{"schedule", "the name of a schedule"},
+	{"schedules", "the number of due schedules"},
 	{"failed", "jobs on which the operation failed"},
 	{"begun_for", "the job for which a run began"},
 	{"tier", "the tenant's tier"},

@@ -20,6 +20,7 @@ import (
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/presence"
+	"github.com/sluice-queue/sluice/schedule"
 	"github.com/sluice-queue/sluice/stat"
 	"github.com/sluice-queue/sluice/tenancy"
 )
@@ -33,6 +34,7 @@ type (
 	forecasts    = forecast.Store
 	operations   = operation.Store
 	processes    = presence.Store
+	schedules    = schedule.Store
 	stats        = stat.Store
 	tenants      = tenancy.Store
 
@@ -45,6 +47,7 @@ type (
 		forecasts
 		operations
 		processes
+		schedules
 		stats
 		tenants
 	}
@@ -53,7 +56,7 @@ type (
 // Store returns a store whose panics are errors. For a nil store, every method returns an error,
 // too.
 func Store(inner sluice.Store) sluice.Store {
-	return store{sluice.GivenStore(inner), admission.Given(inner), alert.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), operation.Given(inner), presence.Given(inner), stat.Given(inner), tenancy.Given(inner)}
+	return store{sluice.GivenStore(inner), admission.Given(inner), alert.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), operation.Given(inner), presence.Given(inner), schedule.Given(inner), stat.Given(inner), tenancy.Given(inner)}
 }
 
 // Unwrap returns the inner store.

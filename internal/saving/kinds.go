@@ -9,6 +9,7 @@ import (
 	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/internal/storing"
 	"github.com/sluice-queue/sluice/operation"
+	"github.com/sluice-queue/sluice/schedule"
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
@@ -86,6 +87,18 @@ var QueueRecords = func() Kind[sluice.Queue] {
 	k.Entries = func(stored *sluice.Queue, next sluice.Queue, act sluice.Act) ([]sluice.AuditEntry, error) {
 		return one(Change(audit.ObjectQueue, next.Name, stored.ToldForAudit(), next.ForAudit(), act))
 	}
+	return k
+}()
+
+// Schedules is the kind of schedules. A save keeps their progress.
+var Schedules = func() Kind[schedule.Schedule] {
+	k := plain(plainKind[schedule.Schedule]{
+		object:  func(schedule.Schedule) sluice.Object { return audit.ObjectSchedule },
+		name:    func(s schedule.Schedule) string { return s.Name },
+		last:    func(s *schedule.Schedule) last { return last{&s.Version, &s.ChangedAt, &s.ChangedBy, &s.Reason} },
+		content: schedule.Schedule.ForAudit,
+	})
+	k.Next = schedule.Schedule.Stored
 	return k
 }()
 

@@ -23,6 +23,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/flow"
 	"github.com/sluice-queue/sluice/internal/rollup"
 	"github.com/sluice-queue/sluice/presence"
+	"github.com/sluice-queue/sluice/schedule"
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
@@ -76,6 +77,7 @@ type Store struct {
 	tally    *counter.Tally // nil: the store counts nothing
 
 	operations map[sluice.ID]storedOperation
+	schedules  map[string]schedule.Schedule
 	alerting   alerting
 }
 
@@ -152,6 +154,7 @@ func New(options Options) *Store {
 		stats:    statistics{last: make(map[string]time.Time), rows: make(rollup.Rows)},
 
 		operations: make(map[sluice.ID]storedOperation),
+		schedules:  make(map[string]schedule.Schedule),
 		alerting:   newAlerting(),
 	}
 	if !options.NoStatistics {

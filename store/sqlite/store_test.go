@@ -22,7 +22,7 @@ var timeColumns = map[string][]string{
 	"job_key": {"until"}, "flow": {"filled_at"}, "permit": {"claimed_at", "look_at"}, "started": {"at"}, "tenant_queue": {"wake_at", "filled_at"}, "tenant_limit": {"until", "paused_until"},
 	"holder": {"started", "seen"}, "lead": {"since", "until"}, "wave_count": {"counted_at"}, "orphan_run": {"cancelled_at", "claimed_at"},
 	"stat": {"at"}, "stat_part": {"at"}, "stat_holder": {"at"},
-	"alert_silence": {"created_at", "until"}, "alert_receiver": {"seen"},
+	"schedule": {"next_at"}, "alert_silence": {"created_at", "until"}, "alert_receiver": {"seen"},
 }
 
 // open makes two stores on a new file. Time passes by moving everything stored into the past, so

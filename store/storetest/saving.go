@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/operation"
+	"github.com/sluice-queue/sluice/schedule"
 	"github.com/sluice-queue/sluice/search"
 	"github.com/sluice-queue/sluice/tenancy"
 )
@@ -140,6 +141,11 @@ func (w *world) versioned() []versionedKind {
 			rule.Version, rule.Threshold = version, float64(n)
 			r, err := alert.Given(store).SaveAlertRule(w.ctx, rule, act)
 			return answerOf(r.Version, r.ChangedAt, r.Threshold, err)
+		}},
+		{"schedule", "nightly", audit.ObjectSchedule, func(store sluice.Store, version int64, n int, act sluice.Act) (answer, error) {
+			one := schedule.Schedule{Name: "nightly", Version: version, Definition: schedule.Definition{Queue: queue, Cron: "@daily", MaxFires: n + 1}}
+			s, err := schedule.Given(store).SaveSchedule(w.ctx, one, act)
+			return answerOf(s.Version, s.ChangedAt, s.MaxFires, err)
 		}},
 		{"operation", id.String(), audit.ObjectOperation, func(store sluice.Store, version int64, n int, act sluice.Act) (answer, error) {
 			op := operation.Operation{ID: id, Kind: operation.KindCancel, State: operation.StateRunning, Query: search.Query{Queue: queue}}

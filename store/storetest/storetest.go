@@ -63,6 +63,7 @@ func Rules() []Rule {
 		dispatchRules(), strayRules(), openRunRules(), noteRules(),
 		statRules(),
 		operationRules(),
+		scheduleRules(),
 		savingRules(),
 		flowsRules(),
 		alertRules(),

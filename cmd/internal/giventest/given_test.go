@@ -41,6 +41,7 @@ import (
 	"github.com/sluice-queue/sluice/observe"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/presence"
+	"github.com/sluice-queue/sluice/schedule"
 	"github.com/sluice-queue/sluice/scrub"
 	"github.com/sluice-queue/sluice/search"
 	"github.com/sluice-queue/sluice/sluicetest"
@@ -122,6 +123,7 @@ func executed(store sluice.Store) only {
 // A silence and an operation that can be stored.
 var (
 	silence    = alert.Silence{During: time.Hour}
+	daily      = schedule.Definition{Queue: "q", Cron: "@daily"}
 	cancelling = operation.Operation{Kind: operation.KindCancel, State: operation.StateRunning}
 )
 
@@ -226,6 +228,29 @@ var calls = map[string]func(ctx context.Context) error{
 		_, _, err := operation.CarryOut(ctx, nil, cancelling, "h")
 		return err
 	},
+	"schedule.Read": func(ctx context.Context) error { _, err := schedule.Read(ctx, nil, "s"); return err },
+	"schedule.List": func(ctx context.Context) error { _, err := schedule.List(ctx, nil, schedule.Filter{}); return err },
+	"schedule.Results": func(ctx context.Context) error {
+		fires := []schedule.Fire{{Job: sluice.NewID()}}
+		_, err := schedule.Results(ctx, nil, schedule.Schedule{Progress: schedule.Progress{Recent: fires}})
+		return err
+	},
+	"schedule.Trigger": func(ctx context.Context) error { _, err := schedule.Trigger(ctx, nil, "s", act); return err },
+	"schedule.Backfill": func(ctx context.Context) error {
+		_, err := schedule.Backfill(ctx, nil, "s", time.Unix(1, 0), time.Unix(2, 0), act)
+		return err
+	},
+	"schedule.Set":    func(ctx context.Context) error { _, err := schedule.Set(ctx, nil, "s", daily, act); return err },
+	"schedule.Pause":  func(ctx context.Context) error { _, err := schedule.Pause(ctx, nil, "s", "", act); return err },
+	"schedule.Resume": func(ctx context.Context) error { _, err := schedule.Resume(ctx, nil, "s", act); return err },
+	"schedule.Lift":   func(ctx context.Context) error { _, err := schedule.Lift(ctx, nil, "s", act); return err },
+	"schedule.Undo":   func(ctx context.Context) error { _, err := schedule.Undo(ctx, nil, "s", act); return err },
+	"schedule.Delete": func(ctx context.Context) error { return schedule.Delete(ctx, nil, "s", act) },
+	"schedule.Ensure": func(ctx context.Context) error {
+		_, err := schedule.Ensure(ctx, nil, []schedule.Schedule{{Name: "s", Definition: daily}}, act)
+		return err
+	},
+	"schedule.Given": func(ctx context.Context) error { _, err := schedule.Given(nil).Schedule(ctx, "s"); return err },
 	"operation.Given": func(ctx context.Context) error {
 		_, err := operation.Given(nil).Operation(ctx, sluice.NewID())
 		return err

@@ -1,5 +1,5 @@
 -- 0001 The whole schema, in the order of a job's life: settings, jobs, flow control, engines, processes, audit,
--- statistics, operations, alerts, followers; then functions, triggers and views.
+-- statistics, operations, schedules, alerts, followers; then functions, triggers and views.
 -- locks: none on tables that exist.
 -- works with programs from: 1
 -- Columns that end in _ms hold ms, in _us µs. Ids and tokens are UUIDs.
@@ -820,6 +820,31 @@ comment on column sluice.operation.created_at is 'when a person began the operat
 comment on column sluice.operation.ended_at is 'when the operation ended; null: work is left';
 comment on column sluice.operation.body is 'terms, counts and progress, as JSON';
 create index operation_open on sluice.operation (id) where ended_at is null;
+
+-- Schedules. Recurring jobs.
+
+create table sluice.schedule (
+    name       text        primary key,
+    queue      text        not null,
+    version    bigint      not null default 1,
+    next_at    timestamptz,
+    definition text        not null,
+    progress   text        not null,
+    changed_at timestamptz not null default now(),
+    changed_by text        not null default '',
+    reason     text        not null default ''
+) with (fillfactor = 70);
+comment on table sluice.schedule is 'Schedules. Upkeep fires each one that is due, and writes its row with the fire.';
+comment on column sluice.schedule.name is 'the name of the schedule';
+comment on column sluice.schedule.queue is 'the queue of the schedule''s jobs';
+comment on column sluice.schedule.version is 'counts the changes of the definition, from 1';
+comment on column sluice.schedule.next_at is 'the next fire; null: there is none';
+comment on column sluice.schedule.definition is 'when the schedule fires and which job a fire makes, as JSON';
+comment on column sluice.schedule.progress is 'counts and the last fires, as JSON';
+comment on column sluice.schedule.changed_at is 'when the last change was stored';
+comment on column sluice.schedule.changed_by is 'the person or program that made the last change';
+comment on column sluice.schedule.reason is 'why the last change was made';
+create index schedule_next on sluice.schedule (next_at) where next_at is not null;
 
 -- Alerts. Rules, their findings, silences and receivers. A notification is a job in the queue of its receiver.
 

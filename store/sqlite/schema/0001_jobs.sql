@@ -1,5 +1,5 @@
 -- 0001 The whole schema, in the order of a job's life: settings, jobs, flow control, engines, processes, audit,
--- statistics, operations, alerts, followers; then views and triggers.
+-- statistics, operations, schedules, alerts, followers; then views and triggers.
 -- locks: the whole file, for as long as it takes to make empty tables.
 -- works with programs from: 1
 -- Instants are µs since 1970 in UTC. Columns that end in _ms hold ms, in _us µs. Ids and tokens are 16 bytes.
@@ -475,6 +475,22 @@ create table sluice_operation (
     body       text    not null            -- terms, counts and progress, as JSON
 );
 create index sluice_operation_open on sluice_operation (id) where ended_at is null;
+
+-- Schedules. Recurring jobs.
+
+-- Schedules. Upkeep fires each one that is due, and writes its row with the fire.
+create table sluice_schedule (
+    name       text    primary key,             -- the name of the schedule
+    queue      text    not null,                -- the queue of the schedule's jobs
+    version    integer not null default 1,      -- counts the changes of the definition, from 1
+    next_at    integer,                         -- the next fire, in µs; null: there is none
+    definition text    not null,                -- when the schedule fires and which job a fire makes, as JSON
+    progress   text    not null,                -- counts and the last fires, as JSON
+    changed_at integer not null,                -- when the last change was stored, in µs
+    changed_by text    not null default '',     -- the person or program that made the last change
+    reason     text    not null default ''      -- why the last change was made
+);
+create index sluice_schedule_next on sluice_schedule (next_at) where next_at is not null;
 
 -- Alerts. Rules, their findings, silences and receivers. A notification is a job in the queue of its receiver.
 

@@ -1,0 +1,225 @@
+package schedule
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/feature"
+)
+
+const (
+	// grace is how late a fire may be without being missed. It is longer than upkeep takes to hand over its lead.
+	grace = time.Minute
+	// maxStep is how many instants of a schedule one transaction handles. The next one goes on.
+	maxStep = 1000
+)
+
+// Decision is what a fire does. A store carries it out in the transaction in which it read the schedule.
+type Decision struct {
+	// Before is the schedule as the store read it, After as the store writes it.
+	Before, After Schedule
+	// Cancel lists jobs to cancel before the new jobs are stored.
+	Cancel []sluice.ID
+	// Jobs are the jobs to store. The store fills in what their queue's settings say.
+	Jobs []sluice.Insert
+
+	// Hand has the fires that a person asked for, if one did.
+	Hand []Fire
+
+	fires []int // by job: its place among all fires, Recent and the lost ones
+	lost  int   // how many fires Recent has lost in this decision
+	now   time.Time
+}
+
+// Open lists the jobs of the last fires that were unfinished when the store last looked. A store passes their states to
+// [Decide].
+func (s Schedule) Open() (ids []sluice.ID) {
+	for _, f := range s.Progress.Recent {
+		if f.open() {
+			ids = append(ids, f.Job)
+		}
+	}
+	return ids
+}
+
+// open reports whether the job of a fire was unfinished when the store last looked.
+func (f Fire) open() bool { return f.State != "" && !f.State.Finished() }
+
+// Decide decides what a schedule whose NextAt has come does, by the store's clock. States has the state of each job of
+// [Schedule.Open] that the store still has.
+func Decide(s Schedule, now time.Time, states map[sluice.ID]sluice.State) Decision {
+	d := Decision{Before: s, After: s.clone(), now: feature.Instant(now)}
+	d.learn(states)
+	if s.PauseAfter > 0 && d.After.Progress.Failures >= s.PauseAfter {
+		d.pause(fmt.Sprintf("%d jobs in a row have died", d.After.Progress.Failures))
+		return d
+	}
+	t, err := s.timing()
+	if err != nil {
+		d.pause(sluice.Brief("this version of the program cannot read the schedule: " + err.Error()))
+		return d
+	}
+	due, next, rest := t.due(s.NextAt, d.now)
+	for i, at := range due {
+		switch {
+		case d.After.spent():
+		case !s.wants(at, d.now, i == len(due)-1 && !rest):
+			d.After.Progress.Missed++
+		default:
+			d.fire(at)
+		}
+	}
+	d.After.Progress.Through = due[len(due)-1]
+	if d.After.NextAt = next; d.After.spent() {
+		d.After.NextAt = time.Time{}
+	}
+	return d
+}
+
+// spent reports whether a schedule has made all its jobs.
+func (s Schedule) spent() bool { return s.MaxFires > 0 && s.Progress.Fired >= s.MaxFires }
+
+// due lists the instants from a first one until now, at most maxStep, and the next instant. Rest says that the next one is
+// due too.
+func (t timing) due(first, now time.Time) (due []time.Time, next time.Time, rest bool) {
+	for next = first; len(due) < maxStep; {
+		due = append(due, next)
+		var found bool
+		if next, found = t.next(next); !found {
+			return due, time.Time{}, false
+		}
+		if next.After(now) {
+			return due, next, false
+		}
+	}
+	return due, next, true
+}
+
+// wants reports whether a schedule makes a job at an instant that has come. Last: no later instant has come.
+func (s Schedule) wants(at, now time.Time, last bool) bool {
+	late := now.Sub(at)
+	switch {
+	case late <= grace:
+		return true
+	case late > s.CatchUpWindow:
+		return false
+	}
+	return s.CatchUp == All || s.CatchUp == Last && last
+}
+
+// learn takes over the states of the jobs, and counts the dead ones in a row.
+func (d *Decision) learn(states map[sluice.ID]sluice.State) {
+	p := &d.After.Progress
+	for i := range p.Recent {
+		f := &p.Recent[i]
+		if !f.open() {
+			continue
+		}
+		f.State = states[f.Job]
+		switch f.State {
+		case sluice.StateDead:
+			p.Failures++
+		case sluice.StateCompleted:
+			p.Failures = 0
+		}
+	}
+}
+
+// pause pauses the schedule, as the act of upkeep.
+func (d *Decision) pause(note string) {
+	d.After.Paused, d.After.Note, d.After.NextAt = true, note, time.Time{}
+	d.After.Version++
+	d.After.ChangedAt, d.After.ChangedBy, d.After.Reason = d.now, upkeepAct(note).By, note
+}
+
+func upkeepAct(note string) sluice.Act { return sluice.Act{By: "upkeep", Reason: note} }
+
+// Paused returns the act of upkeep that pauses the schedule. False: the decision does not pause the schedule.
+func (d Decision) Paused() (sluice.Act, bool) {
+	return upkeepAct(d.After.Note), d.After.Version != d.Before.Version
+}
+
+// fire decides about the fire at one instant.
+func (d *Decision) fire(at time.Time) {
+	open := d.After.Progress.Recent
+	busy := slices.ContainsFunc(open, Fire.open)
+	waits := slices.ContainsFunc(open, func(f Fire) bool { return f.State == sluice.StateQueued })
+	switch {
+	case busy && d.After.Overlap == Skip, waits && d.After.Overlap == QueueOne:
+		d.After.Progress.Skipped++
+		d.keep(Fire{At: at, Result: Skipped})
+		return
+	case d.After.Overlap == CancelOther:
+		d.drop()
+		d.Cancel = d.Before.Open()
+		d.Cancel = slices.DeleteFunc(d.Cancel, func(id sluice.ID) bool { return !d.isOpen(id) })
+	}
+	job := d.After.insert(at, d.After.jobID(at))
+	d.After.due(&job, at, d.now)
+	d.add(job, Fire{At: at, Job: job.ID, Result: Enqueued, State: sluice.StateQueued})
+}
+
+func (d *Decision) isOpen(id sluice.ID) bool {
+	return slices.ContainsFunc(d.After.Progress.Recent, func(f Fire) bool { return f.Job == id && f.open() })
+}
+
+// drop takes back the jobs of earlier fires of this decision, which the next fire would cancel at once.
+func (d *Decision) drop() {
+	for k := range d.Jobs {
+		d.After.Progress.Fired--
+		d.After.Progress.Skipped++
+		if f := d.of(k); f != nil {
+			f.Job, f.Result, f.State = sluice.ID{}, Skipped, ""
+		}
+	}
+	d.Jobs, d.fires = nil, nil
+}
+
+// add adds a job and its fire.
+func (d *Decision) add(job sluice.Insert, f Fire) {
+	d.After.Progress.Fired++
+	d.keep(f)
+	d.Jobs = append(d.Jobs, job)
+	d.fires = append(d.fires, len(d.After.Progress.Recent)-1+d.lost)
+}
+
+// keep adds a fire to the last ones.
+func (d *Decision) keep(f Fire) {
+	p := &d.After.Progress
+	p.Recent = append(p.Recent, f)
+	if more := len(p.Recent) - RecentFires; more > 0 {
+		p.Recent = p.Recent[more:]
+		d.lost += more
+	}
+}
+
+// of returns the fire of a job of the decision. Nil: the schedule does not keep it.
+func (d *Decision) of(job int) *Fire {
+	if job >= len(d.fires) {
+		return nil
+	}
+	if place := d.fires[job] - d.lost; place >= 0 {
+		return &d.After.Progress.Recent[place]
+	}
+	return nil
+}
+
+// Receive takes over the receipts of Jobs, in their order. A fire whose job is a duplicate has made no job.
+func (d *Decision) Receive(receipts []sluice.Receipt) {
+	for k, r := range receipts {
+		if !r.Duplicate {
+			continue
+		}
+		if d.Hand != nil {
+			d.Hand[k].Job, d.Hand[k].Result, d.Hand[k].State = r.ID, Duplicate, ""
+		} else {
+			d.After.Progress.Fired--
+			d.After.Progress.Skipped++
+		}
+		if f := d.of(k); f != nil {
+			f.Job, f.Result, f.State = r.ID, Duplicate, ""
+		}
+	}
+}

@@ -1,0 +1,277 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/internal/saving"
+	"github.com/sluice-queue/sluice/schedule"
+)
+
+var _ schedule.Store = (*Store)(nil)
+
+//go:embed sql/schedule.sql
+var scheduleSQL string
+
+//go:embed sql/schedule_lock.sql
+var scheduleLockSQL string
+
+//go:embed sql/schedules.sql
+var schedulesSQL string
+
+//go:embed sql/schedule_save.sql
+var scheduleSaveSQL string
+
+//go:embed sql/schedule_delete.sql
+var scheduleDeleteSQL string
+
+//go:embed sql/schedules_due.sql
+var schedulesDueSQL string
+
+//go:embed sql/schedules_next.sql
+var schedulesNextSQL string
+
+//go:embed sql/schedules_fired.sql
+var schedulesFiredSQL string
+
+// Schedule returns a schedule.
+func (s *Store) Schedule(ctx context.Context, name string) (schedule.Schedule, error) {
+	return lookUp(ctx, s, "look up schedule", scanSchedule, scheduleSQL, name)
+}
+
+// Schedules lists schedules by name.
+func (s *Store) Schedules(ctx context.Context, filter schedule.Filter) ([]schedule.Schedule, error) {
+	var out []schedule.Schedule
+	err := s.call(ctx, "list schedules", func(ctx context.Context, _ bool) (err error) {
+		out, err = list(ctx, s.pool, scanSchedule, schedulesSQL, filter.After, filter.Queue, filter.Limit)
+		return err
+	})
+	return out, err
+}
+
+func scanSchedule(row pgx.CollectableRow) (schedule.Schedule, error) {
+	var r schedule.Row
+	var next *time.Time
+	if err := row.Scan(&r.Name, &r.Version, &next, &r.Definition, &r.Progress, &r.ChangedAt, &r.ChangedBy, &r.Reason, &r.Now); err != nil {
+		return schedule.Schedule{}, err
+	}
+	if next != nil {
+		r.NextAt = *next
+	}
+	return schedule.FromRow(r)
+}
+
+// SaveSchedule stores the definition of a schedule and its audit entry.
+func (s *Store) SaveSchedule(ctx context.Context, one schedule.Schedule, act sluice.Act) (schedule.Schedule, error) {
+	act = saving.Named(act)
+	var next schedule.Schedule
+	kind := saving.Schedules
+	kind.Next = func(schedule.Schedule, *schedule.Schedule, time.Time, sluice.Act) schedule.Schedule { return next }
+	return save(ctx, s, "save schedule", kind, one, act, home[schedule.Schedule]{
+		always: true,
+		stored: func(ctx context.Context, db rowsQuerier) ([]schedule.Schedule, error) {
+			return list(ctx, db, scanSchedule, scheduleLockSQL, one.Name)
+		},
+		store: func(ctx context.Context, tx pgx.Tx, stored *schedule.Schedule) (at time.Time, err error) {
+			if stored != nil {
+				at = stored.Now
+			} else if at, err = readNow(ctx, tx); err != nil {
+				return at, err
+			}
+			next = one.Stored(stored, at, act)
+			return at, putSchedule(ctx, tx, next)
+		},
+	})
+}
+
+// putSchedule stores the next version of a schedule.
+func putSchedule(ctx context.Context, tx pgx.Tx, next schedule.Schedule) error {
+	definition, progress, err := next.Body()
+	if err != nil {
+		return err
+	}
+	_, err = savedRow(ctx, tx, scheduleSaveSQL, next.Name, next.Queue, next.Version, nullTime(next.NextAt), definition, progress,
+		next.ChangedAt, next.ChangedBy, next.Reason)
+	return err
+}
+
+// DeleteSchedule deletes a schedule and audits this.
+func (s *Store) DeleteSchedule(ctx context.Context, name string, act sluice.Act) error {
+	return s.strike(ctx, "delete schedule", scheduleDeleteSQL, name, act.By, act.Reason, nullUUID(act.ID))
+}
+
+// FireSchedules fires the schedules that are due. While none is due, it is one read.
+func (s *Store) FireSchedules(ctx context.Context, limit int) (fired schedule.Fired, err error) {
+	wait, err := s.untilFire(ctx)
+	if err != nil || wait != 0 {
+		return schedule.Fired{Wait: wait}, err
+	}
+	var done carried
+	err = s.call(ctx, "fire schedules", func(ctx context.Context, _ bool) error {
+		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+			due, err := list(ctx, tx, scanSchedule, schedulesDueSQL, limit)
+			if err != nil {
+				return err
+			}
+			at, err := standings(ctx, tx, schedule.Open(due))
+			if err != nil {
+				return err
+			}
+			states := make(map[sluice.ID]sluice.State, len(at))
+			for id, standing := range at {
+				states[id] = standing.state
+			}
+			var batch schedule.Batch
+			for _, one := range due {
+				d := schedule.Decide(one, one.Now, states)
+				batch = append(batch, &d)
+			}
+			done, err = carryOut(ctx, tx, batch)
+			fired = batch.Fired()
+			return err
+		})
+	})
+	if err != nil {
+		return schedule.Fired{}, err
+	}
+	s.tellCarried(ctx, done)
+	fired.Wait, err = s.untilFire(ctx)
+	return fired, err
+}
+
+// untilFire returns how long until the next fire is due. Negative: there is none.
+func (s *Store) untilFire(ctx context.Context) (wait time.Duration, err error) {
+	err = s.call(ctx, "look for due schedules", func(ctx context.Context, _ bool) error {
+		next, err := list(ctx, s.pool, pgx.RowTo[int64], schedulesNextSQL)
+		if wait = -1; len(next) > 0 {
+			wait = max(0, time.Duration(next[0])*time.Microsecond)
+		}
+		return err
+	})
+	return wait, err
+}
+
+// carried is what a transaction has done for schedules.
+type carried struct {
+	jobs      []sluice.Insert
+	stored    enqueued
+	cancelled endings
+}
+
+// carryOut does what decisions say.
+func carryOut(ctx context.Context, tx pgx.Tx, batch schedule.Batch) (done carried, err error) {
+	if ids := batch.Cancel(); len(ids) > 0 {
+		if done.cancelled, err = cancelFor(ctx, tx, ids); err != nil {
+			return done, err
+		}
+	}
+	if names := batch.Queues(); len(names) > 0 {
+		queues, err := listQueues(ctx, tx, sluice.QueueFilter{Names: names})
+		if err != nil {
+			return done, err
+		}
+		done.jobs = batch.Jobs(queues)
+		if done.stored, err = enqueue(ctx, tx, done.jobs, enqueuing{brief: true}); err != nil {
+			return done, err
+		}
+		batch.Receive(done.stored.receipts)
+	}
+	return done, putFired(ctx, tx, batch)
+}
+
+// cancelFor cancels the jobs of earlier fires.
+func cancelFor(ctx context.Context, tx pgx.Tx, ids []sluice.ID) (endings, error) {
+	act := schedule.CancelAct()
+	e := actEnding{event: sluice.EventCancel, ids: slices.Clone(ids)}
+	slices.SortFunc(e.ids, func(a, b sluice.ID) int { return bytes.Compare(a[:], b[:]) })
+	for range ids {
+		e.reasons, e.actors = append(e.reasons, act.Reason), append(e.actors, act.By)
+	}
+	return endByAct(ctx, tx, e)
+}
+
+// putFired stores schedules after their fires, and audits pauses.
+func putFired(ctx context.Context, tx pgx.Tx, batch schedule.Batch) error {
+	var names, progress []string
+	var next []*time.Time
+	for _, d := range batch {
+		if act, paused := d.Paused(); paused {
+			if err := putSchedule(ctx, tx, d.After); err != nil {
+				return err
+			}
+			entries, err := saving.Schedules.Entries(&d.Before, d.After, act)
+			if err != nil {
+				return err
+			}
+			if err := noteEntries(ctx, tx, entries); err != nil {
+				return err
+			}
+			continue
+		}
+		_, text, err := d.After.Body()
+		if err != nil {
+			return err
+		}
+		names, next, progress = append(names, d.After.Name), append(next, nullTime(d.After.NextAt)), append(progress, text)
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return exec(ctx, tx, schedulesFiredSQL, names, next, progress)
+}
+
+// tellCarried counts and signals what a committed transaction has done for schedules.
+func (s *Store) tellCarried(ctx context.Context, done carried) {
+	if len(done.cancelled.rows) > 0 {
+		s.acted(sluice.EventCancel, done.cancelled.rows)
+		s.unblock(ctx, done.cancelled.awaited)
+	}
+	if len(done.jobs) == 0 {
+		return
+	}
+	s.tally.Enqueued(done.jobs, done.stored.receipts)
+	s.disturbMarks(done.jobs)
+	s.signalQueues(queuesOf(done.jobs))
+	s.unblockLater(done.jobs, done.stored.behind)
+}
+
+// FireSchedule fires a schedule as the act of a person.
+func (s *Store) FireSchedule(ctx context.Context, name string, instants []time.Time, act sluice.Act) ([]schedule.Fire, error) {
+	act = saving.Named(act)
+	var d schedule.Decision
+	var done carried
+	err := s.call(ctx, "fire schedule", func(ctx context.Context, _ bool) error {
+		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+			found, err := list(ctx, tx, scanSchedule, scheduleLockSQL, name)
+			if err != nil {
+				return err
+			}
+			if len(found) == 0 {
+				return sluice.ErrNotFound
+			}
+			d = schedule.DecideByHand(found[0], found[0].Now, instants, act)
+			if done, err = carryOut(ctx, tx, schedule.Batch{&d}); err != nil {
+				return err
+			}
+			after := d.HandText()
+			if after == nil {
+				return nil
+			}
+			return noteEntries(ctx, tx, []sluice.AuditEntry{{
+				Object: audit.ObjectSchedule, Name: name, Event: audit.EventFire, Actor: act.By, Reason: act.Reason, ActID: act.ID, After: after,
+			}})
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.tellCarried(ctx, done)
+	return d.Hand, nil
+}

@@ -1,0 +1,247 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/internal/saving"
+	"github.com/sluice-queue/sluice/schedule"
+)
+
+var _ schedule.Store = (*Store)(nil)
+
+//go:embed sql/schedule.sql
+var scheduleSQL string
+
+//go:embed sql/schedules.sql
+var schedulesSQL string
+
+//go:embed sql/schedule_save.sql
+var scheduleSaveSQL string
+
+//go:embed sql/schedule_delete.sql
+var scheduleDeleteSQL string
+
+//go:embed sql/schedules_due.sql
+var schedulesDueSQL string
+
+//go:embed sql/schedules_next.sql
+var schedulesNextSQL string
+
+//go:embed sql/schedule_fired.sql
+var scheduleFiredSQL string
+
+// Schedule returns a schedule.
+func (s *Store) Schedule(ctx context.Context, name string) (schedule.Schedule, error) {
+	return lookUp(ctx, s, "look up schedule", scanSchedule, scheduleSQL, name)
+}
+
+// Schedules lists schedules by name.
+func (s *Store) Schedules(ctx context.Context, filter schedule.Filter) ([]schedule.Schedule, error) {
+	var out []schedule.Schedule
+	err := s.read(ctx, "list schedules", func(tx runner) (err error) {
+		out, err = list(tx, scanSchedule, schedulesSQL, filter.After, filter.Queue, filter.Limit)
+		return err
+	})
+	return out, err
+}
+
+func scanSchedule(rows *sql.Rows) (schedule.Schedule, error) {
+	row := schedule.Row{Now: time.UnixMicro(now())}
+	var next *int64
+	var changed int64
+	if err := rows.Scan(&row.Name, &row.Version, &next, &row.Definition, &row.Progress, &changed, &row.ChangedBy, &row.Reason); err != nil {
+		return schedule.Schedule{}, err
+	}
+	row.NextAt, row.ChangedAt = timeOf(next), timeOf(&changed)
+	return schedule.FromRow(row)
+}
+
+// SaveSchedule stores the definition of a schedule and its audit entry.
+func (s *Store) SaveSchedule(ctx context.Context, one schedule.Schedule, act sluice.Act) (schedule.Schedule, error) {
+	return save(ctx, s, "save schedule", saving.Schedules, one, act, home[schedule.Schedule]{
+		stored: func(tx runner) ([]schedule.Schedule, error) { return list(tx, scanSchedule, scheduleSQL, one.Name) },
+		store:  putSchedule,
+	})
+}
+
+func putSchedule(tx runner, next schedule.Schedule) error {
+	definition, progress, err := next.Body()
+	if err != nil {
+		return err
+	}
+	_, err = tx.exec(scheduleSaveSQL, next.Name, next.Queue, next.Version, micros(next.NextAt), definition, progress,
+		micros(next.ChangedAt), next.ChangedBy, next.Reason)
+	return err
+}
+
+// DeleteSchedule deletes a schedule and audits this.
+func (s *Store) DeleteSchedule(ctx context.Context, name string, act sluice.Act) error {
+	return s.write(ctx, "delete schedule", func(tx runner, again bool) error {
+		gone, err := affected(tx.exec(scheduleDeleteSQL, name))
+		switch {
+		case err != nil:
+			return err
+		case gone == 0 && again:
+			return nil
+		case gone == 0:
+			return sluice.ErrNotFound
+		}
+		return tell(tx, sluice.AuditEntry{
+			Object: audit.ObjectSchedule, Name: name, Event: audit.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID,
+		})
+	})
+}
+
+// FireSchedules fires the schedules that are due. While none is due, it only reads.
+func (s *Store) FireSchedules(ctx context.Context, limit int) (fired schedule.Fired, err error) {
+	err = s.read(ctx, "look for due schedules", func(tx runner) (err error) {
+		fired.Wait, err = untilFire(tx)
+		return err
+	})
+	if err != nil || fired.Wait != 0 {
+		return fired, err
+	}
+	var jobs []sluice.Insert
+	var receipts []sluice.Receipt
+	err = s.write(ctx, "fire schedules", func(tx runner, _ bool) error {
+		due, err := list(tx, scanSchedule, schedulesDueSQL, now(), limit)
+		if err != nil {
+			return err
+		}
+		var batch schedule.Batch
+		for _, one := range due {
+			states, err := statesOf(tx, one.Open())
+			if err != nil {
+				return err
+			}
+			d := schedule.Decide(one, one.Now, states)
+			batch = append(batch, &d)
+		}
+		if jobs, receipts, err = carryOut(tx, batch); err != nil {
+			return err
+		}
+		fired = batch.Fired()
+		fired.Wait, err = untilFire(tx)
+		return err
+	})
+	if err == nil {
+		s.tally.Enqueued(jobs, receipts)
+	}
+	return fired, err
+}
+
+// untilFire returns how long until the next fire is due. Negative: there is none.
+func untilFire(tx runner) (time.Duration, error) {
+	next, err := list(tx, scanOne[int64], schedulesNextSQL)
+	if err != nil || len(next) == 0 {
+		return -1, err
+	}
+	return max(0, time.Duration(next[0]-now())*time.Microsecond), nil
+}
+
+// statesOf returns the states of jobs that the store still has.
+func statesOf(tx runner, ids []sluice.ID) (map[sluice.ID]sluice.State, error) {
+	states := make(map[sluice.ID]sluice.State, len(ids))
+	for _, id := range ids {
+		at, err := stand(tx, id)
+		if err != nil {
+			return nil, err
+		}
+		if at.state != "" {
+			states[id] = at.state
+		}
+	}
+	return states, nil
+}
+
+// carryOut does what decisions say, and returns the jobs with their receipts.
+func carryOut(tx runner, batch schedule.Batch) ([]sluice.Insert, []sluice.Receipt, error) {
+	cancel := sluice.MoveOf(sluice.EventCancel)
+	if ids := batch.Cancel(); len(ids) > 0 {
+		if _, err := end(tx, ending{event: cancel.Event, from: cancel.From, ids: ids, act: schedule.CancelAct()}); err != nil {
+			return nil, nil, err
+		}
+	}
+	var jobs []sluice.Insert
+	var receipts []sluice.Receipt
+	if names := batch.Queues(); len(names) > 0 {
+		queues, err := listQueues(tx, sluice.QueueFilter{Names: names})
+		if err != nil {
+			return nil, nil, err
+		}
+		jobs = batch.Jobs(queues)
+		if receipts, _, err = enqueue(tx, jobs, false); err != nil {
+			return nil, nil, err
+		}
+		batch.Receive(receipts)
+	}
+	for _, d := range batch {
+		if err := putFired(tx, d); err != nil {
+			return nil, nil, err
+		}
+	}
+	return jobs, receipts, nil
+}
+
+// putFired stores a schedule after its fire, and audits a pause.
+func putFired(tx runner, d *schedule.Decision) error {
+	act, paused := d.Paused()
+	if !paused {
+		_, progress, err := d.After.Body()
+		if err != nil {
+			return err
+		}
+		_, err = tx.exec(scheduleFiredSQL, d.After.Name, micros(d.After.NextAt), progress)
+		return err
+	}
+	if err := putSchedule(tx, d.After); err != nil {
+		return err
+	}
+	entries, err := saving.Schedules.Entries(&d.Before, d.After, act)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := tell(tx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// FireSchedule fires a schedule as the act of a person.
+func (s *Store) FireSchedule(ctx context.Context, name string, instants []time.Time, act sluice.Act) ([]schedule.Fire, error) {
+	var d schedule.Decision
+	var jobs []sluice.Insert
+	var receipts []sluice.Receipt
+	err := s.write(ctx, "fire schedule", func(tx runner, _ bool) error {
+		found, err := list(tx, scanSchedule, scheduleSQL, name)
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 {
+			return sluice.ErrNotFound
+		}
+		d = schedule.DecideByHand(found[0], found[0].Now, instants, act)
+		if jobs, receipts, err = carryOut(tx, schedule.Batch{&d}); err != nil {
+			return err
+		}
+		after := d.HandText()
+		if after == nil {
+			return nil
+		}
+		return tell(tx, sluice.AuditEntry{
+			Object: audit.ObjectSchedule, Name: name, Event: audit.EventFire, Actor: act.By, Reason: act.Reason, ActID: act.ID, After: after,
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.tally.Enqueued(jobs, receipts)
+	return d.Hand, nil
+}

@@ -1,0 +1,106 @@
+package upkeep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/schedule"
+)
+
+const (
+	// fireBatch is how many schedules one transaction fires.
+	fireBatch = 1000
+	// fireInterval is the longest time between two looks for due schedules. A new or changed schedule that is due
+	// before the next known one waits for so long.
+	fireInterval = time.Second
+	// fireRest is the pause before another look if another process has the due schedules.
+	fireRest = 50 * time.Millisecond
+)
+
+// firing fires schedules outside the rounds, at their instants.
+type firing struct {
+	all  sync.WaitGroup
+	stop context.CancelFunc // nil: this upkeep does not fire
+}
+
+// fireBeside fires schedules outside the rounds for as long as this upkeep leads. If two upkeeps believe that they lead,
+// the store lets each fire happen once.
+func (u *Upkeep) fireBeside(ctx context.Context, leads bool) {
+	f := &u.firing
+	switch {
+	case leads && f.stop == nil:
+		ctx, stop := context.WithCancel(ctx)
+		f.stop = stop
+		f.all.Go(func() { u.fireUntil(ctx) })
+	case !leads && f.stop != nil:
+		f.stop()
+		f.stop = nil
+	}
+}
+
+// end ends the firing of schedules, and waits for the last.
+func (f *firing) end() {
+	if f.stop != nil {
+		f.stop()
+	}
+	f.all.Wait()
+}
+
+// fireUntil fires schedules until ctx ends.
+func (u *Upkeep) fireUntil(ctx context.Context) {
+	for ctx.Err() == nil {
+		fired, err := u.fireDue(ctx)
+		if err != nil {
+			u.failed(ctx, "fire schedules", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(untilLook(fired, err)):
+		}
+	}
+}
+
+// untilLook returns how long to wait before the next look.
+func untilLook(fired schedule.Fired, err error) time.Duration {
+	switch {
+	case err != nil || fired.Wait < 0:
+		return fireInterval
+	case fired.Wait == 0 && fired.Schedules == 0:
+		return fireRest
+	}
+	return min(fired.Wait, fireInterval)
+}
+
+// fireDue fires one batch of due schedules. A store without schedules has none.
+func (u *Upkeep) fireDue(ctx context.Context) (schedule.Fired, error) {
+	fired, err := schedule.Given(u.store).FireSchedules(ctx, fireBatch)
+	if errors.Is(err, sluice.ErrNotFound) {
+		return schedule.Fired{Wait: -1}, nil
+	}
+	if err != nil {
+		return fired, fmt.Errorf("fire schedules: %w", err)
+	}
+	if fired.Jobs+fired.Skipped+fired.Missed > 0 {
+		u.log.Tell(event.SchedulesFired, "", "schedules", fired.Schedules, "jobs", fired.Jobs, "skipped", fired.Skipped, "missed", fired.Missed)
+	}
+	for _, name := range fired.Paused {
+		u.log.Tell(event.SchedulePaused, "", "schedule", name)
+	}
+	return fired, nil
+}
+
+// fireAll fires all schedules that are due now.
+func (u *Upkeep) fireAll(ctx context.Context, done *Done) error {
+	for {
+		fired, err := u.fireDue(ctx)
+		done.Fired += fired.Jobs
+		if err != nil || fired.Schedules == 0 {
+			return err
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package upkeep_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/schedule"
+	"github.com/sluice-queue/sluice/store/memory"
+	"github.com/sluice-queue/sluice/upkeep"
+)
+
+var operator = sluice.Act{By: "ada"}
+
+// jobsOf lists the jobs of a queue, the newest first.
+func jobsOf(t *testing.T, store sluice.Store, queue string) []sluice.Job {
+	t.Helper()
+	page, err := store.Jobs(t.Context(), sluice.JobFilter{Queue: queue, Limit: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page.Jobs
+}
+
+func setSchedule(t *testing.T, store sluice.Store, name string, definition schedule.Definition) {
+	t.Helper()
+	if _, err := schedule.Set(t.Context(), store, name, definition, operator); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestASchedulesJobIsEnqueuedAtItsInstant(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New(memory.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() { _ = upkeep.New(store, upkeep.Options{}).Run(ctx) }()
+		time.Sleep(1500 * time.Millisecond)
+		setSchedule(t, store, "often", schedule.Definition{Queue: "q", Every: 7 * time.Second, Overlap: schedule.QueueAll})
+		time.Sleep(time.Minute)
+		jobs := jobsOf(t, store, "q")
+		if len(jobs) != 8 && len(jobs) != 9 {
+			t.Fatalf("%d jobs in a minute, want one every 7 s", len(jobs))
+		}
+		for _, job := range jobs {
+			if late := job.CreatedAt.Sub(job.CreatedAt.Truncate(time.Second)); job.CreatedAt.Unix()%7 != 0 || late > 10*time.Millisecond {
+				t.Errorf("a job was enqueued at %s, want a multiple of 7 s", job.CreatedAt)
+			}
+		}
+	})
+}
+
+func TestANewScheduleIsSeenWithinASecond(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New(memory.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		setSchedule(t, store, "rare", schedule.Definition{Queue: "other", Every: 365 * 24 * time.Hour})
+		go func() { _ = upkeep.New(store, upkeep.Options{}).Run(ctx) }()
+		time.Sleep(10100 * time.Millisecond)
+		at := time.Now().Add(300 * time.Millisecond)
+		setSchedule(t, store, "soon", schedule.Definition{Queue: "q", At: []time.Time{at}})
+		time.Sleep(1300 * time.Millisecond)
+		if jobs := jobsOf(t, store, "q"); len(jobs) != 1 || jobs[0].CreatedAt.Sub(at) > time.Second {
+			t.Errorf("jobs: %+v, want one within 1 s of %s", jobs, at)
+		}
+	})
+}
+
+func TestTwoUpkeepsFireEachInstantOnceThroughAFailover(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New(memory.Options{})
+		setSchedule(t, store, "often", schedule.Definition{Queue: "q", Every: time.Second, Overlap: schedule.QueueAll, CatchUp: schedule.All})
+		first, cancel := context.WithCancel(t.Context())
+		second, cancelSecond := context.WithCancel(t.Context())
+		defer cancelSecond()
+		go func() { _ = upkeep.New(store, upkeep.Options{}).Run(first) }()
+		time.Sleep(500 * time.Millisecond)
+		go func() { _ = upkeep.New(store, upkeep.Options{}).Run(second) }()
+		time.Sleep(30 * time.Second)
+		cancel()
+		time.Sleep(30700 * time.Millisecond) // no instant is at the end of the test
+		seen := make(map[string]int)
+		for _, job := range jobsOf(t, store, "q") {
+			seen[job.ID.String()]++
+			seen[job.ID.Time().String()]++
+		}
+		if len(seen) != 2*61 {
+			t.Errorf("%d instants and jobs in 61 s, want 122", len(seen))
+		}
+	})
+}
+
+func TestOnceFiresWhatIsDue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New(memory.Options{})
+		setSchedule(t, store, "hourly", schedule.Definition{Queue: "q", Cron: "@hourly"})
+		time.Sleep(time.Hour)
+		done, err := upkeep.New(store, upkeep.Options{}).Once(t.Context(), false)
+		if err != nil || done.Fired != 1 {
+			t.Errorf("fired %d, %v, want 1", done.Fired, err)
+		}
+	})
+}
