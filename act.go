@@ -211,7 +211,7 @@ func (a *Act) Check() error {
 	if err := checkName("by", a.By, MaxLabelBytes); err != nil {
 		return err
 	}
-	if err := checkName("reason", a.Reason, 1000); err != nil {
+	if err := checkName("reason", a.Reason, maxReasonBytes); err != nil {
 		return err
 	}
 	if a.ID.IsZero() {

@@ -22,6 +22,8 @@ const (
 	// DefaultPriority is the priority of a job that sets none, between 1 (first) and 10 (last).
 	DefaultPriority = 5
 
+	// maxReasonBytes is the most bytes of a reason that the audit keeps.
+	maxReasonBytes = 1000
 	// maxBatchBytes is the most bytes of the payloads of a batch of 2 jobs or more.
 	maxBatchBytes = 512 << 20
 )
@@ -96,6 +98,9 @@ type EnqueueOptions struct {
 	After []ID
 	// AfterFailure says how this job goes on if a job of After dies or is cancelled. Default: FailureCancels.
 	AfterFailure AfterFailure
+	// Hold is the reason to hold the job from its enqueue on, at most 1,000 bytes. No claim takes a held job; see
+	// package hold. Default: nobody holds the job.
+	Hold string
 }
 
 // NewJob is a job to enqueue.
@@ -168,6 +173,9 @@ func (j NewJob) Check() error {
 		return err
 	}
 	if err := checkName("tenant", j.Tenant, MaxTenantBytes); err != nil {
+		return err
+	}
+	if err := checkName("hold", j.Hold, maxReasonBytes); err != nil {
 		return err
 	}
 	if err := j.checkKey(); err != nil {

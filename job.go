@@ -64,8 +64,8 @@ type Job struct {
 	// Checkpoint is the progress that a handler saved for the next attempt, as JSON. Empty: none.
 	Checkpoint json.RawMessage `json:"checkpoint,omitempty"`
 	// BlockedBy is the job that a queued job waits for. It is the earlier job of the same key or order key, or a
-	// job that this one runs after. A requeued job with an orphan run waits for its own ID. The job may wait for
-	// other jobs too. Zero: none.
+	// job that this one runs after. A held job waits for its own ID (see package hold), and so does a requeued job
+	// with an orphan run. The job may wait for other jobs too. Zero: none.
 	BlockedBy ID `json:"blocked_by,omitzero"`
 	// FinishedAt is when the job ended. Zero: it has not ended.
 	FinishedAt time.Time `json:"finished_at,omitzero"`

@@ -31,6 +31,10 @@ const (
 	EventTerminate sluice.Event = "terminate"
 	// EventBeside: a person let a job run beside its orphan run. After names the run.
 	EventBeside sluice.Event = "beside open run"
+	// EventHold: a producer or a person held a job. The reason says why.
+	EventHold sluice.Event = "hold"
+	// EventReleaseHold: a person released a held job. Before is the hold.
+	EventReleaseHold sluice.Event = "release hold"
 	// EventChange: somebody changed a queue, tenant, tier, schedule or alert rule, or the state or terms of an operation.
 	EventChange sluice.Event = "change"
 	// EventDelete: somebody deleted a finished job, a queue, a tenant, a tier, a schedule or the changes of an alert rule.

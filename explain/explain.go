@@ -21,7 +21,7 @@ import (
 
 // Reason is one condition that a job must pass before it runs.
 type Reason struct {
-	// Name is one of state, open_run, blocked, order_key, after, expiry, due, paused, rate, in_flight, tenant,
+	// Name is one of state, held, open_run, blocked, order_key, after, expiry, due, paused, rate, in_flight, tenant,
 	// concurrency, tenant_rate, order, workers and dispatchers.
 	Name string `json:"reason"`
 	// Open says that the job passes.
@@ -124,8 +124,12 @@ func Job(ctx context.Context, store sluice.Store, id sluice.ID) (Explanation, er
 	if err != nil {
 		return Explanation{}, err
 	}
+	held, err := heldReasons(ctx, store, job)
+	if err != nil {
+		return Explanation{}, err
+	}
 	out.Reasons = slices.Concat(
-		[]Reason{stateReason(job, outlook)}, openRunReasons(job, outlook), waits, []Reason{expiryReason(job, outlook), dueReason(job, outlook), paused},
+		[]Reason{stateReason(job, outlook)}, held, openRunReasons(job, outlook), waits, []Reason{expiryReason(job, outlook), dueReason(job, outlook), paused},
 		[]Reason{rateReason(queue, outlook), inFlightReason(queue, outlook)}, tenantReasons(job, outlook),
 		[]Reason{orderReason(outlook), servedReason(queue, holders, outlook)},
 	)

@@ -6,12 +6,13 @@ import (
 	"fmt"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/hold"
 )
 
 // waitReasons says which other jobs a queued job waits for. These are the job with the same key, the earlier jobs of
 // its order key, and its After. It reads at most MaxAfter + 1 jobs.
 func waitReasons(ctx context.Context, store sluice.Store, j sluice.Job) ([]Reason, error) {
-	if j.BlockedBy == j.ID { // the job waits for a run of its own: see openRunReasons
+	if j.BlockedBy == j.ID { // somebody holds the job, or it waits for a run of its own: see heldReasons and openRunReasons
 		j.BlockedBy = sluice.ID{}
 	}
 	if j.OrderKey == "" && len(j.After) == 0 {
@@ -101,6 +102,15 @@ func mendBefore(j, other sluice.Job) string {
 		return "sluice why " + other.ID.String()
 	}
 	return fmt.Sprintf("mend the cause, which `sluice why %s` names; then: sluice requeue %s; or give this one up: sluice cancel %s", other.ID, other.ID, j.ID)
+}
+
+// heldReasons says who holds a job, and why. An unheld job has no such reason.
+func heldReasons(ctx context.Context, store sluice.Store, j sluice.Job) ([]Reason, error) {
+	held, is, err := hold.Of(ctx, store, j)
+	if err != nil || !is {
+		return nil, err
+	}
+	return []Reason{{Name: "held", Summary: held.String(), Repair: "sluice release " + j.ID.String()}}, nil
 }
 
 // openRunReasons says which orphan runs of a job may be open. The job waits for them, except for runs that a person

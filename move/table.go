@@ -92,6 +92,7 @@ func tables() []table {
 			is("tenant", kindText), is("generation", kindInt), is("claimed_at", kindInstant), is("started", kindBool), is("beside", kindBool),
 			is("terminate", kindBool),
 		}, keyed("orphan_run", "job_id", "ref"), keyed("sluice_orphan_run", "job_id", "ref")},
+		holdTable(),
 		auditTable(),
 		{"operations", []column{
 			is("id", kindID), is("version", kindInt), is("kind", kindText), is("state", kindText), is("created_at", kindInstant),
@@ -174,6 +175,14 @@ func queueColumns() []column {
 func queuePolicyTable() table {
 	columns := changed(is("id", kindInt), is("max_queues", kindInt), is("declared", kindBool))
 	return table{"policy of queues", columns, keyed("queue_policy", "id"), keyed("sluice_queue_policy", "id")}
+}
+
+// holdTable holds the holds of jobs.
+func holdTable() table {
+	columns := []column{
+		is("job_id", kindID), is("queue", kindText), is("reason", kindText), is("actor", kindText), is("held_at", kindInstant), is("behind", kindJob),
+	}
+	return table{"holds", columns, keyed("hold", "job_id"), keyed("sluice_hold", "job_id")}
 }
 
 func tierTable() table {

@@ -157,7 +157,8 @@ func (w *world) mustHave() {
 	_, err := engine.Given(w.store).RecordIntent(ctx, ref(c))
 	w.ok(err)
 	w.settle(c, sluice.EventDispatch)
-	w.add("audited", sluice.EnqueueOptions{Key: "k", OnDuplicate: sluice.Coalesce}) // waits behind its twin, which runs
+	w.add("audited", sluice.EnqueueOptions{Key: "k", OnDuplicate: sluice.Coalesce, Hold: "check it"}) // held behind its twin, which runs
+	w.add("plain", sluice.EnqueueOptions{Hold: "on probation"})
 	stray := w.add("audited", sluice.EnqueueOptions{Priority: 1})
 	c = w.claim("audited", 1)[0]
 	if c.ID != stray {

@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/hold"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/schedule"
@@ -27,6 +28,7 @@ type store struct {
 	engineRuns
 	explanations
 	forecasts
+	holds
 	operations
 	processes
 	schedules
@@ -42,6 +44,7 @@ type (
 	engineRuns   = engine.Store
 	explanations = explain.Store
 	forecasts    = forecast.Store
+	holds        = hold.Store
 	operations   = operation.Store
 	processes    = presence.Store
 	schedules    = schedule.Store
@@ -52,7 +55,7 @@ type (
 // Store decorates a store. Its method Unwrap returns the store. Observers begin in their order and end in
 // reverse order; nil observers are left out. With a nil store, every method returns a [sluice.ErrInvalid].
 func Store(inner sluice.Store, observers ...Observer) sluice.Store {
-	return &store{sluice.GivenStore(inner), admission.Given(inner), alert.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), operation.Given(inner), presence.Given(inner), schedule.Given(inner), stat.Given(inner), tenancy.Given(inner), given(observers)}
+	return &store{sluice.GivenStore(inner), admission.Given(inner), alert.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), hold.Given(inner), operation.Given(inner), presence.Given(inner), schedule.Given(inner), stat.Given(inner), tenancy.Given(inner), given(observers)}
 }
 
 // given leaves out nil observers.

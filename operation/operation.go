@@ -1,5 +1,5 @@
-// Package operation acts on all jobs that match a query. Upkeep requeues, cancels, reschedules or deletes them in
-// batches, at a rate, and stops by itself if too many fail again.
+// Package operation acts on all jobs that match a query. Upkeep requeues, cancels, reschedules, deletes, holds or
+// releases them in batches, at a rate, and stops by itself if too many fail again.
 //
 // Begin with [Start]. [Read] returns the progress of an operation; [Pause], [Resume], [Stop] and [SetRate] control
 // it.
@@ -22,7 +22,7 @@ import (
 // Kind is the act of an operation on each job.
 type Kind string
 
-// The kinds. Each does the same as the method of [sluice.Client] with its name.
+// The kinds. The first four do the same as the methods of [sluice.Client] with their names.
 const (
 	// KindRequeue gives dead, cancelled and uncertain jobs a new life. A requeue of dead letters is called a
 	// redrive.
@@ -33,6 +33,9 @@ const (
 	KindReschedule Kind = "reschedule"
 	// KindDelete deletes dead and cancelled jobs.
 	KindDelete Kind = "delete"
+	// KindHold holds queued jobs, and KindRelease releases held jobs, as [hold.Hold] and [hold.Release] do.
+	KindHold    Kind = "hold"
+	KindRelease Kind = "release"
 )
 
 // State is where an operation is in its life.
@@ -199,13 +202,15 @@ var kinds = map[Kind]struct {
 	KindCancel:     {[]sluice.State{sluice.StateQueued, sluice.StateClaimed, sluice.StateDispatched}, 3},
 	KindReschedule: {[]sluice.State{sluice.StateQueued}, 1},
 	KindDelete:     {[]sluice.State{sluice.StateDead, sluice.StateCancelled}, 1},
+	KindHold:       {[]sluice.State{sluice.StateQueued}, 1},
+	KindRelease:    {[]sluice.State{sluice.StateQueued}, 1},
 }
 
 // begin checks a new operation, and fills in defaults.
 func (o *Operation) begin(act sluice.Act) error {
 	kind, known := kinds[o.Kind]
 	if !known {
-		return feature.Invalid("kind", fmt.Sprintf("%.40q must be requeue, cancel, reschedule or delete", o.Kind))
+		return feature.Invalid("kind", fmt.Sprintf("%.40q must be requeue, cancel, reschedule, delete, hold or release", o.Kind))
 	}
 	if err := o.Query.Check(); err != nil {
 		return err
@@ -218,9 +223,10 @@ func (o *Operation) begin(act sluice.Act) error {
 			return feature.Invalid("states", fmt.Sprintf("a job that is %s cannot be acted on with %s", state, o.Kind))
 		}
 	}
-	if o.Kind == KindRequeue && act.Reason == "" {
-		return feature.Invalid("reason", "a requeue needs a reason; the audit keeps it")
+	if act.Reason == "" && (o.Kind == KindRequeue || o.Kind == KindHold) {
+		return feature.Invalid("reason", fmt.Sprintf("a %s needs a reason; the audit keeps it", o.Kind))
 	}
+	o.Query.Held = o.Query.Held || o.Kind == KindRelease
 	if len(act.Reason) > maxReason {
 		return feature.Invalid("reason", fmt.Sprintf("it is longer than %d bytes", maxReason))
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/hold"
 	"github.com/sluice-queue/sluice/internal/feature"
 	"github.com/sluice-queue/sluice/search"
 )
@@ -213,6 +214,10 @@ func actOnBatch(ctx context.Context, store sluice.Store, o Operation) ([]error, 
 			return store.Reschedule(ctx, o.course.Under, o.DueAt, act)
 		case KindDelete:
 			return store.DeleteJobs(ctx, o.course.Under, act)
+		case KindHold:
+			return hold.Given(store).Hold(ctx, o.course.Under, act)
+		case KindRelease:
+			return hold.Given(store).Release(ctx, o.course.Under, act)
 		}
 		return nil, feature.Invalid("kind", fmt.Sprintf("%.40q is not known to this program; let a newer one do upkeep", o.Kind))
 	}

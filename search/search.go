@@ -8,6 +8,7 @@ package search
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/deadletter"
+	"github.com/sluice-queue/sluice/hold"
 	"github.com/sluice-queue/sluice/internal/feature"
 )
 
@@ -41,17 +43,21 @@ type Query struct {
 	DueBefore     time.Time `json:"due_before,omitzero"`
 	CreatedFrom   time.Time `json:"created_from,omitzero"`
 	CreatedBefore time.Time `json:"created_before,omitzero"`
+	// Held chooses the jobs that somebody holds; see package hold. Default: any.
+	Held bool `json:"held,omitempty"`
 	// ThereAt leaves out jobs that were created or finished after the instant. Default: no bound.
 	ThereAt time.Time `json:"there_at,omitzero"`
 }
 
-// Matches reports whether the query chooses a job.
+// Matches reports whether the query chooses a job. It cannot tell a hold from a wait for an orphan run: with Held, it
+// chooses both, and [ReadPage] reads the holds.
 func (q Query) Matches(j sluice.Job) bool {
 	switch {
 	case !q.holds(j.Queue),
 		q.Tenant != "" && j.Tenant != q.Tenant,
 		q.Key != "" && j.Key != q.Key,
 		len(q.States) > 0 && !slices.Contains(q.States, j.State),
+		q.Held && !mayBeHeld(j),
 		j.Attempts < q.MinAttempts, j.Recoveries < q.MinRecoveries,
 		!within(j.DueAt, q.DueFrom, q.DueBefore),
 		!within(j.CreatedAt, q.CreatedFrom, q.CreatedBefore),
@@ -71,6 +77,9 @@ func (q Query) Matches(j sluice.Job) bool {
 func (q Query) holds(queue string) bool {
 	return q.Queue == "" || q.Queue == queue || slices.Contains(sluice.GroupsOf(queue), q.Queue)
 }
+
+// mayBeHeld reports whether a job waits for its own ID, as held jobs do.
+func mayBeHeld(j sluice.Job) bool { return j.State == sluice.StateQueued && j.BlockedBy == j.ID }
 
 // within reports whether an instant is in a span. A zero bound is no bound.
 func within(at, from, before time.Time) bool {
@@ -127,9 +136,7 @@ func ReadPage(ctx context.Context, store sluice.Store, q Query, from Place, limi
 			return Page{Next: Place{End: true}}, err
 		}
 	}
-	filter := q.filter(from.Queue)
-	filter.Mark, filter.Limit = from.Mark, limit
-	page, err := store.Jobs(ctx, filter)
+	page, err := readJobs(ctx, store, q, from, limit)
 	if err != nil {
 		return Page{}, err
 	}
@@ -145,6 +152,45 @@ func ReadPage(ctx context.Context, store sluice.Store, q Query, from Place, limi
 	}
 	return out, err
 }
+
+// readJobs reads the page of one queue that ReadPage compares: of all its jobs, or of its held jobs.
+func readJobs(ctx context.Context, store sluice.Store, q Query, from Place, limit int) (sluice.Page, error) {
+	filter := q.filter(from.Queue)
+	filter.Mark, filter.Limit = from.Mark, limit
+	if !q.Held {
+		return store.Jobs(ctx, filter)
+	}
+	before, err := filter.EndOfPage()
+	if err != nil {
+		return sluice.Page{}, err
+	}
+	limit = min(limit, heldPage)
+	holds, err := hold.List(ctx, store, hold.Filter{Queue: from.Queue, Before: before, Limit: limit + 1})
+	if err != nil {
+		return sluice.Page{}, err
+	}
+	var found []sluice.Job
+	var floor sluice.ID
+	if len(holds) > limit {
+		holds = holds[:limit]
+		floor = holds[limit-1].JobID
+	}
+	for _, held := range holds {
+		job, err := store.Job(ctx, held.JobID)
+		if errors.Is(err, sluice.ErrNotFound) {
+			continue // it has ended since
+		}
+		if err != nil {
+			return sluice.Page{}, err
+		}
+		job.Payload, job.Checkpoint, job.Result = nil, nil, nil
+		found = append(found, job)
+	}
+	return sluice.NewestPage(found, limit, floor), nil
+}
+
+// heldPage is how many held jobs a page reads, one by one.
+const heldPage = 1000
 
 // queueAfter returns the next queue of a query after a queue, by name. Empty: none.
 func queueAfter(ctx context.Context, store sluice.Store, q Query, queue string) (string, error) {

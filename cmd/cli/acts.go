@@ -103,6 +103,15 @@ type verb struct {
 	name   string // as in `cancelled 3 jobs`
 	states []sluice.State
 	do     func(ctx context.Context, client *sluice.Client, ids []sluice.ID) error
+	on     func(ctx context.Context, store sluice.Store, ids []sluice.ID) error // instead of do, for acts of a feature's port
+}
+
+// act acts on a batch of jobs.
+func (v verb) act(ctx context.Context, store sluice.Store, client *sluice.Client, ids []sluice.ID) error {
+	if v.on != nil {
+		return v.on(ctx, store, ids)
+	}
+	return v.do(ctx, client, ids)
 }
 
 // actCommand makes a command that acts on jobs.
@@ -126,8 +135,8 @@ func (a *app) actCommand(command *cobra.Command, s *selection, v func() (verb, e
 		if err != nil {
 			return err
 		}
-		return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-			return a.reportAct(command, doing, len(ids), doing.do(ctx, client, ids))
+		return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, client *sluice.Client) error {
+			return a.reportAct(command, doing, len(ids), doing.act(ctx, store, client, ids))
 		})
 	}
 	return command
@@ -229,7 +238,7 @@ func (a *app) actOnAll(ctx context.Context, s *selection, v verb) error {
 		}
 		matched += len(ids)
 		if !s.dryRun {
-			moved, err := a.actOnPage(ctx, client, v, ids)
+			moved, err := a.actOnPage(ctx, store, client, v, ids)
 			if err != nil {
 				a.note("%s %s jobs before it failed; run it again for the rest", v.name, draw.Count(done))
 				return err
@@ -247,7 +256,7 @@ func (a *app) actOnAll(ctx context.Context, s *selection, v verb) error {
 
 // pagesOf returns a reader of the jobs that a filter and a query choose, page by page.
 func pagesOf(store sluice.Store, client *sluice.Client, filter sluice.JobFilter, query search.Query) func(context.Context) (ids []sluice.ID, last bool, err error) {
-	if sluice.IsGroup(filter.Queue) { // a store lists jobs of one queue, or of all
+	if query.Held || sluice.IsGroup(filter.Queue) { // a store lists jobs of one queue or of all, and does not know of holds
 		var place search.Place
 		return func(ctx context.Context) ([]sluice.ID, bool, error) {
 			page, err := search.ReadPage(ctx, store, query, place, actBatch)
@@ -273,8 +282,8 @@ func matching(jobs []sluice.Job, query search.Query) (ids []sluice.ID) {
 	return ids
 }
 
-func (a *app) actOnPage(ctx context.Context, client *sluice.Client, v verb, ids []sluice.ID) (int, error) {
-	err := v.do(ctx, client, ids)
+func (a *app) actOnPage(ctx context.Context, store sluice.Store, client *sluice.Client, v verb, ids []sluice.ID) (int, error) {
+	err := v.act(ctx, store, client, ids)
 	var batch *sluice.BatchError
 	if errors.As(err, &batch) {
 		return len(ids) - len(batch.Failed), nil
@@ -293,7 +302,7 @@ func (a *app) cancelCommand() *cobra.Command {
   sluice cancel --all --queue mail --tenant acme --dry-run
   sluice jobs --tenant acme --state queued -o ids | sluice cancel -`,
 	}, &selection{anyState: true, kind: operation.KindCancel}, func() (verb, error) {
-		return verb{"cancelled", []sluice.State{sluice.StateQueued, sluice.StateClaimed, sluice.StateDispatched}, func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
+		return verb{name: "cancelled", states: []sluice.State{sluice.StateQueued, sluice.StateClaimed, sluice.StateDispatched}, do: func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
 			return c.Cancel(ctx, ids, a.act(""))
 		}}, nil
 	})
@@ -345,7 +354,7 @@ who and why. Look first with "sluice why" and "sluice ask-engine".`,
 		if failed {
 			outcome = sluice.StateDead
 		}
-		return verb{"resolved", []sluice.State{sluice.StateUncertain}, func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
+		return verb{name: "resolved", states: []sluice.State{sluice.StateUncertain}, do: func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
 			return c.Resolve(ctx, ids, outcome, a.act(""))
 		}}, nil
 	})
@@ -360,7 +369,7 @@ func (a *app) requeuing(command *cobra.Command, s *selection, beside, undo *bool
 		case *undo && changed(command, paceNames...):
 			return verb{}, usagef("--undo acts at once; it does not go with --%s", strings.Join(paceNames, ", --"))
 		case *undo:
-			return verb{"put back", []sluice.State{sluice.StateQueued}, func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
+			return verb{name: "put back", states: []sluice.State{sluice.StateQueued}, do: func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
 				return c.UndoRequeue(ctx, ids, a.act("requested with `sluice requeue --undo`"))
 			}}, nil
 		case *beside && a.reason == "":
@@ -368,7 +377,7 @@ func (a *app) requeuing(command *cobra.Command, s *selection, beside, undo *bool
 		case *beside && s.all:
 			return verb{}, usagef("--beside-open-run is decided job by job; name them instead of --all")
 		}
-		return verb{"requeued", []sluice.State{sluice.StateDead}, func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
+		return verb{name: "requeued", states: []sluice.State{sluice.StateDead}, do: func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
 			act := a.act("requested with `sluice requeue`")
 			act.BesideOpenRun = *beside
 			return c.Requeue(ctx, ids, act)
@@ -386,7 +395,7 @@ jobs, unless --state names others.`,
 		Example: `  sluice retry 01a1fb72-1dea-7abc-8fc6-99e4817522bb
   sluice retry --all --queue payments --state queued,dead --limit 10`,
 	}, &selection{anyState: true, kind: operation.KindRequeue}, func() (verb, error) {
-		return verb{"retried", []sluice.State{sluice.StateDead}, a.retry}, nil
+		return verb{name: "retried", states: []sluice.State{sluice.StateDead}, do: a.retry}, nil
 	})
 }
 
@@ -428,7 +437,7 @@ func (a *app) runNowCommand() *cobra.Command {
 		Short:   "Make waiting jobs due now",
 		Example: "  sluice run-now 01a1fb72-1dea-7abc-8fc6-99e4817522bb\n  sluice run-now --all --queue mail --tenant acme",
 	}, &selection{kind: operation.KindReschedule}, func() (verb, error) {
-		return verb{"made due", []sluice.State{sluice.StateQueued}, func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
+		return verb{name: "made due", states: []sluice.State{sluice.StateQueued}, do: func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
 			return c.RunNow(ctx, ids, a.act(""))
 		}}, nil
 	})
@@ -465,7 +474,7 @@ func (a *app) rescheduleCommand() *cobra.Command {
 			due = time.Now().Add(wait)
 		}
 		s.due = due
-		return verb{"rescheduled", []sluice.State{sluice.StateQueued}, func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
+		return verb{name: "rescheduled", states: []sluice.State{sluice.StateQueued}, do: func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
 			return c.Reschedule(ctx, ids, due, a.act(""))
 		}}, nil
 	})
@@ -479,7 +488,7 @@ func (a *app) undoing(command *cobra.Command, instant string) (verb, error) {
 	if changed(command, paceNames...) {
 		return verb{}, usagef("--undo acts at once; it does not go with --%s", strings.Join(paceNames, ", --"))
 	}
-	return verb{"rescheduled", []sluice.State{sluice.StateQueued}, func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
+	return verb{name: "rescheduled", states: []sluice.State{sluice.StateQueued}, do: func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
 		return c.UndoReschedule(ctx, ids, a.act("undo"))
 	}}, nil
 }

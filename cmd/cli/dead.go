@@ -33,7 +33,7 @@ func (a *app) deadCommand() *cobra.Command {
 		Example: `  sluice dead delete 01a1fb72-1dea-7abc-8fc6-99e4817522bb --reason "paid by hand"
   sluice dead ls payments --label batch=7 -o ids | sluice dead delete -`,
 	}, &selection{kind: operation.KindDelete}, func() (verb, error) {
-		return verb{"deleted", []sluice.State{sluice.StateDead}, func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
+		return verb{name: "deleted", states: []sluice.State{sluice.StateDead}, do: func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
 			return c.Delete(ctx, ids, a.act(""))
 		}}, nil
 	})

@@ -22,6 +22,7 @@ import (
 	"github.com/sluice-queue/sluice/cmd/cli"
 	"github.com/sluice-queue/sluice/deadletter"
 	"github.com/sluice-queue/sluice/engine"
+	"github.com/sluice-queue/sluice/hold"
 	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/presence"
@@ -208,6 +209,11 @@ var ids = []struct {
 		return id
 	}},
 	{`^sluice resolve`, func(r *docRun) sluice.ID { return r.job(r.fresh("temporal"), sluice.StateUncertain) }},
+	{`^sluice release `, func(r *docRun) sluice.ID {
+		id := r.job(r.fresh(""), sluice.StateQueued)
+		r.ok(hold.Hold(r.Context(), r.store, []sluice.ID{id}, troubler))
+		return id
+	}},
 	{`^sluice (dead|requeue|retry|job) `, func(r *docRun) sluice.ID { return r.job(r.fresh(""), sluice.StateDead) }},
 	{``, func(r *docRun) sluice.ID { return r.job(r.fresh(""), sluice.StateQueued) }},
 }
@@ -248,7 +254,7 @@ func (r *docRun) given(line string) (text string, ended func()) {
 }
 
 // waiting matches commands that wait for upkeep, or for a worker.
-var waiting = regexp.MustCompile(`^sluice (dead|requeue|cancel|reschedule) .*--(rate|canary)|^sluice dead redrive`)
+var waiting = regexp.MustCompile(`^sluice (dead|requeue|cancel|reschedule|hold|release) .*--(rate|canary)|^sluice dead redrive`)
 
 // serve runs upkeep and a worker, and gives what ends them.
 func (r *docRun) serve() (end func()) {

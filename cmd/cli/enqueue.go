@@ -75,6 +75,7 @@ changed file is refused. --skip avoids looking for stored lines; interrupted run
 	flags.StringVar(&f.options.OrderKey, "order-key", "", "jobs of the queue with the same key run one at a time, in enqueue order")
 	flags.StringArrayVar(&f.after, "after", nil, "id of a job that must complete first; repeatable")
 	flags.StringVar(&f.afterFailure, "after-failure", "", "if such a job dies or is cancelled: cancel, run (it counts as done), wait (until requeued and completed) (default: cancel)")
+	flags.StringVar(&f.options.Hold, "hold", "", "reason to hold the job until \"sluice release\" (default: nobody holds it)")
 	flags.StringVar(&f.id, "id", "", "job id (default: new); the same id stores a job once")
 	flags.StringVar(&f.file, "file", "", "file of jobs, one JSON object per line; - for standard input")
 	flags.StringVar(&f.resume, "resume", "", "with --file: id of an interrupted run to continue")
@@ -86,7 +87,7 @@ changed file is refused. --skip avoids looking for stored lines; interrupted run
 // check refuses flags that would have no effect, and values out of range.
 func (f enqueueFlags) check(command *cobra.Command) error {
 	ofFile := []string{"resume", "skip", "batch"}
-	ofOne := []string{"tenant", "key", "key-scope", "key-window", "on-duplicate", "at", "delay", "priority", "expires-at", "label", "max-attempts", "id", "order-key", "after", "after-failure"}
+	ofOne := []string{"tenant", "key", "key-scope", "key-window", "on-duplicate", "at", "delay", "priority", "expires-at", "label", "max-attempts", "id", "order-key", "after", "after-failure", "hold"}
 	unfit, why := ofFile, "only goes with --file"
 	if f.file != "" {
 		unfit, why = ofOne, "is of one job; with --file, write it on the lines"

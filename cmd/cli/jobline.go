@@ -37,6 +37,7 @@ var jobFields = []jobField{
 	{"max_attempts", func(v json.RawMessage, j *sluice.NewJob) error { return readWhole(v, &j.MaxAttempts) }},
 	{"order_key", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.OrderKey) }},
 	{"after", readAfter},
+	{"hold", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.Hold) }},
 	{"after_failure", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.AfterFailure) }},
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/hold"
 	"github.com/sluice-queue/sluice/search"
 )
 
@@ -75,6 +76,7 @@ func (f *filterFlags) parse() (sluice.JobFilter, error) {
 
 func (a *app) jobsCommand() *cobra.Command {
 	var f filterFlags
+	var held bool
 	command := &cobra.Command{
 		Use:     "jobs",
 		Short:   "List jobs, newest first",
@@ -85,12 +87,16 @@ func (a *app) jobsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if held {
+				return a.listHeld(command.Context(), filter)
+			}
 			return a.listJobs(command.Context(), filter, "no jobs", jobColumns())
 		},
 	}
 	f.add(command, 100)
 	f.addStates(command)
 	command.Flags().StringVar(&f.before, "before", "", "continue after this id")
+	command.Flags().BoolVar(&held, "held", false, "only held jobs, with who holds them and why")
 	return command
 }
 
@@ -164,6 +170,7 @@ func jobColumns() []column[sluice.Job] {
 // jobDetail is everything known about a job.
 type jobDetail struct {
 	sluice.Job
+	Hold   *hold.Held          `json:"hold,omitempty"`
 	Failed []sluice.Attempt    `json:"failed_attempts"`
 	Audit  []sluice.AuditEntry `json:"audit"`
 }
@@ -175,8 +182,8 @@ func (a *app) jobCommand() *cobra.Command {
 		Example: "  sluice job 01a1fb72-1dea-7abc-8fc6-99e4817522bb\n  sluice job 01a1fb72-1dea-7abc-8fc6-99e4817522bb -o json",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
-			return a.withJob(command.Context(), args[0], func(ctx context.Context, _ sluice.Store, client *sluice.Client, id sluice.ID) error {
-				detail, err := lookUp(ctx, client, id)
+			return a.withJob(command.Context(), args[0], func(ctx context.Context, store sluice.Store, client *sluice.Client, id sluice.ID) error {
+				detail, err := lookUp(ctx, store, client, id)
 				if err != nil {
 					return fmt.Errorf("job %s: %w", id, err)
 				}
@@ -197,11 +204,16 @@ func (a *app) withJob(ctx context.Context, text string, do func(context.Context,
 	})
 }
 
-func lookUp(ctx context.Context, client *sluice.Client, id sluice.ID) (jobDetail, error) {
+func lookUp(ctx context.Context, store sluice.Store, client *sluice.Client, id sluice.ID) (jobDetail, error) {
 	var detail jobDetail
 	var err error
 	if detail.Job, err = client.Job(ctx, id); err != nil {
 		return detail, err
+	}
+	if held, is, err := hold.Of(ctx, store, detail.Job); err != nil {
+		return detail, err
+	} else if is {
+		detail.Hold = &held
 	}
 	if detail.Failed, err = client.Attempts(ctx, id); err != nil {
 		return detail, err
@@ -239,7 +251,9 @@ func (a *app) printDetail(d jobDetail) error {
 		attempts += fmt.Sprintf(" of at most %d", d.MaxAttempts)
 	}
 	line("attempts", attempts+fmt.Sprintf("  (releases %d, recoveries %d)", d.Releases, d.Recoveries))
-	if !d.BlockedBy.IsZero() {
+	if d.Hold != nil {
+		line("hold", oneLine(d.Hold.String()))
+	} else if !d.BlockedBy.IsZero() {
 		line("blocked by", d.BlockedBy.String())
 	}
 	line("holder", d.Holder)

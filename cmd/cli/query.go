@@ -17,10 +17,12 @@ import (
 type queryFlags struct {
 	fingerprint, error                             string
 	dueFrom, dueBefore, createdFrom, createdBefore string
+
+	held bool
 }
 
 // queryNames are the names of these flags.
-var queryNames = []string{"fingerprint", "error", "due-from", "due-before", "created-from", "created-before"}
+var queryNames = []string{"fingerprint", "error", "due-from", "due-before", "created-from", "created-before", "held"}
 
 func (f *queryFlags) add(command *cobra.Command) {
 	flags := command.Flags()
@@ -30,6 +32,7 @@ func (f *queryFlags) add(command *cobra.Command) {
 	flags.StringVar(&f.dueBefore, "due-before", "", "due before this instant")
 	flags.StringVar(&f.createdFrom, "created-from", "", "created from this instant")
 	flags.StringVar(&f.createdBefore, "created-before", "", "created before this instant")
+	flags.BoolVar(&f.held, "held", false, "held jobs")
 }
 
 // query combines a filter and these flags.
@@ -37,7 +40,7 @@ func (f *queryFlags) query(filter sluice.JobFilter) (q search.Query, err error) 
 	q = search.Query{
 		Queue: filter.Queue, Tenant: filter.Tenant, Key: filter.Key, States: filter.States, Labels: filter.Labels,
 		MinAttempts: filter.MinAttempts, MinRecoveries: filter.MinRecoveries,
-		Fingerprint: f.fingerprint, Error: f.error,
+		Fingerprint: f.fingerprint, Error: f.error, Held: f.held,
 	}
 	var failed [4]error
 	q.DueFrom, failed[0] = parseTime("--due-from", f.dueFrom)

@@ -18,6 +18,7 @@ import (
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/hold"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/schedule"
@@ -32,6 +33,7 @@ type (
 	engineRuns   = engine.Store
 	explanations = explain.Store
 	forecasts    = forecast.Store
+	holds        = hold.Store
 	operations   = operation.Store
 	processes    = presence.Store
 	schedules    = schedule.Store
@@ -45,6 +47,7 @@ type (
 		engineRuns
 		explanations
 		forecasts
+		holds
 		operations
 		processes
 		schedules
@@ -56,7 +59,7 @@ type (
 // Store returns a store whose panics are errors. For a nil store, every method returns an error,
 // too.
 func Store(inner sluice.Store) sluice.Store {
-	return store{sluice.GivenStore(inner), admission.Given(inner), alert.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), operation.Given(inner), presence.Given(inner), schedule.Given(inner), stat.Given(inner), tenancy.Given(inner)}
+	return store{sluice.GivenStore(inner), admission.Given(inner), alert.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), hold.Given(inner), operation.Given(inner), presence.Given(inner), schedule.Given(inner), stat.Given(inner), tenancy.Given(inner)}
 }
 
 // Unwrap returns the inner store.

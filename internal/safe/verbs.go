@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/hold"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/stat"
@@ -350,4 +351,19 @@ func (s store) Watch(ctx context.Context, signal func(sluice.Signal)) (err error
 func (s store) Close() (err error) {
 	defer s.caught(&err)
 	return s.Store.Close()
+}
+
+func (s store) Hold(ctx context.Context, ids []sluice.ID, act sluice.Act) (_ []error, err error) {
+	defer s.caught(&err)
+	return s.holds.Hold(ctx, ids, act)
+}
+
+func (s store) Release(ctx context.Context, ids []sluice.ID, act sluice.Act) (_ []error, err error) {
+	defer s.caught(&err)
+	return s.holds.Release(ctx, ids, act)
+}
+
+func (s store) Holds(ctx context.Context, filter hold.Filter) (_ []hold.Held, err error) {
+	defer s.caught(&err)
+	return s.holds.Holds(ctx, filter)
 }

@@ -6,7 +6,9 @@
 package storing
 
 import (
+	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/sluice-queue/sluice"
 )
@@ -44,4 +46,17 @@ func UndoneMove(outcome sluice.State) (sluice.Move, bool) {
 		}
 	}
 	return sluice.Move{}, false
+}
+
+// HoldText returns the hold of a job as the audit keeps it. Stores write it to Before of each entry of audit.EventReleaseHold.
+func HoldText(reason, by string, at time.Time) json.RawMessage {
+	text, err := json.Marshal(struct {
+		Reason string    `json:"reason"`
+		By     string    `json:"by"`
+		At     time.Time `json:"at"`
+	}{reason, by, at.UTC()})
+	if err != nil {
+		return nil // a year that JSON has no instants for
+	}
+	return text
 }

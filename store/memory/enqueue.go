@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/hold"
 )
 
 // Enqueue stores jobs.
@@ -60,6 +61,9 @@ func (s *Store) enqueue(in sluice.Insert) sluice.Receipt {
 	if in.AuditFull {
 		s.tell(j, sluice.EventEnqueue, "", sluice.Act{By: "producer"})
 	}
+	if in.Hold != "" {
+		s.hold(j, sluice.Act{By: hold.ByEnqueue, Reason: in.Hold})
+	}
 	s.takePlace(j)
 	return receipt
 }
@@ -92,7 +96,7 @@ func (s *Store) takeKey(j *job, in sluice.Insert, receipt *sluice.Receipt) (hold
 	switch {
 	case !held || !s.holds(hold):
 	case in.OnDuplicate == sluice.Replace && waits:
-		if behind := s.jobs[twin.BlockedBy]; behind != nil && behind.live && behind.Queue == j.Queue && behind.Key == j.Key {
+		if behind := s.jobs[twin.waitsFor()]; behind != nil && behind.live && behind.Queue == j.Queue && behind.Key == j.Key {
 			j.BlockedBy = behind.ID // the running job that holds the key, for which the replaced job waited
 		}
 		receipt.Replaced = twin.ID

@@ -115,14 +115,14 @@ func (s *Store) failure(j *job) (reason string) {
 
 // blocker returns the job that j must wait for, or zero. The first that applies counts:
 //
-//   - j itself, while a run of j may be open
+//   - j itself, while somebody holds j or a run of j may be open
 //   - the current blocker, while it lives
 //   - the job before j in its order
 //   - a later job of its order that became claimable before j came back
 //   - a job that j runs after
 func (s *Store) blocker(j *job) sluice.ID {
 	switch {
-	case s.waitsForRun(j.ID):
+	case j.hold != nil, s.waitsForRun(j.ID):
 		return j.ID
 	case j.BlockedBy != j.ID && s.lives(j.BlockedBy):
 		return j.BlockedBy

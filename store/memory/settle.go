@@ -159,7 +159,7 @@ func (s *Store) end(j *job, event sluice.Event, act sluice.Act) {
 	if j.keyed {
 		s.giveBackKey(j)
 	}
-	j.BlockedBy = sluice.ID{}
+	j.BlockedBy, j.hold = sluice.ID{}, nil
 	s.leaveOrder(j)
 	s.unblock(j.ID)
 }
@@ -171,7 +171,7 @@ func (s *Store) giveBackKey(j *job) {
 	if hold := s.keys[place]; hold.job != j.ID || !hold.until.IsZero() {
 		return
 	}
-	if blocker := s.jobs[j.BlockedBy]; blocker != nil && blocker.live && blocker.Queue == j.Queue && blocker.Key == j.Key {
+	if blocker := s.jobs[j.waitsFor()]; blocker != nil && blocker.live && blocker.Queue == j.Queue && blocker.Key == j.Key {
 		s.keys[place] = keyHold{job: blocker.ID}
 		return
 	}

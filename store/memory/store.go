@@ -91,6 +91,7 @@ type job struct {
 	token      sluice.Token
 	attempts   []sluice.Attempt
 	before     *sluice.Job // the finished life that a requeue replaced
+	hold       *jobHold    // nil: nobody holds the job
 }
 
 // backlog holds a queue's waiting jobs, its jobs in flight and the state of its rate. If the queue

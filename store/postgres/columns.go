@@ -108,7 +108,7 @@ func claimScanner(request sluice.ClaimRequest, more ...any) pgx.RowToFunc[*sluic
 
 // plain reports whether a job needs no column that only the statements for many jobs write.
 func plain(j *sluice.Insert) bool {
-	return j.Key == "" && !ordered(j) && !j.ByTenant && !j.AuditFull
+	return j.Key == "" && !ordered(j) && !j.ByTenant && !j.AuditFull && j.Hold == ""
 }
 
 // insertOne stores a plain job.
@@ -188,6 +188,9 @@ func (c *insertColumns) add(j *sluice.Insert, place keyPlace) error {
 	c.delays = append(c.delays, j.Delay)
 	c.expiresAt = append(c.expiresAt, nullTime(j.ExpiresAt))
 	c.keyed = append(c.keyed, j.Key != "" && j.KeyScope == sluice.WhileUnfinished)
+	if j.Hold != "" {
+		place.blockedBy = j.ID
+	}
 	c.blockedBy = append(c.blockedBy, nullUUID(place.blockedBy))
 	c.told = append(c.told, j.AuditFull)
 	c.inTenantQueue = append(c.inTenantQueue, j.ByTenant)

@@ -79,10 +79,10 @@ func (s *Store) disturbMarks(jobs []sluice.Insert) {
 	}
 }
 
-// keyed reports whether a job has a key, an order key, or jobs that it runs after. Such jobs need a transaction.
+// keyed reports whether a job has a key, an order key, jobs that it runs after, or a hold. Such jobs need a transaction.
 func keyed(jobs []sluice.Insert) bool {
 	for i := range jobs {
-		if jobs[i].Key != "" || ordered(&jobs[i]) {
+		if jobs[i].Key != "" || ordered(&jobs[i]) || jobs[i].Hold != "" {
 			return true
 		}
 	}
@@ -132,6 +132,9 @@ func enqueue(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, how enqu
 		places = line.place(jobs, stored, places)
 		taken, err := insert(ctx, db, jobs, stored, places, how.alone)
 		if err != nil {
+			return enqueued{}, err
+		}
+		if err := putHolds(ctx, db, jobs, stored, places, taken); err != nil {
 			return enqueued{}, err
 		}
 		if err := line.put(ctx, db, jobs, stored, places, taken); err != nil {

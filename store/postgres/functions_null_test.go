@@ -80,6 +80,7 @@ max_attempts=1=the setting of the queue
 order_key='o'=no order
 after='{}'=none
 after_failure=''=the default
+hold='h'=nobody holds it
 job_id=gen_random_uuid()=a new one
 new_queue=false=SL004`},
 	"enqueue_many": {"producer", `jobs='[{"queue":"scraper","payload":1}]'=SL004

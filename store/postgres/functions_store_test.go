@@ -179,6 +179,7 @@ func jsonOf(j sluice.Insert) []byte {
 	set("on_duplicate", string(j.OnDuplicate))
 	set("order_key", j.OrderKey)
 	set("after_failure", string(j.AfterFailure))
+	set("hold", j.Hold)
 	for name, value := range optional(j) {
 		if value != nil {
 			object[name] = value
@@ -225,14 +226,14 @@ func (s functionStore) enqueueOne(ctx context.Context, j sluice.Insert) ([]sluic
 	arguments := pgx.NamedArgs{
 		"queue": j.Queue, "payload": string(j.Payload), "tenant": j.Tenant, "key": j.Key, "scope": orElse(string(j.KeyScope), "unfinished"),
 		"rule": orElse(string(j.OnDuplicate), "keep"), "priority": j.Priority, "order_key": j.OrderKey, "after": textsOf(j.After),
-		"after_failure": string(j.AfterFailure), "id": j.ID.String(),
+		"after_failure": string(j.AfterFailure), "hold": j.Hold, "id": j.ID.String(),
 	}
 	maps.Copy(arguments, optional(j))
 	receipts, err := again(func() ([]sluice.Receipt, error) {
 		rows, err := s.Pool().Query(ctx, `select id, duplicate, replaced from sluice.enqueue(queue => @queue, payload => @payload::text::json, tenant => @tenant,
 			key => @key, key_scope => @scope, key_window => @key_window::text::interval, on_duplicate => @rule, due_at => @due_at::timestamptz, delay => @delay::text::interval,
 			priority => @priority::integer, expires_at => @expires_at::timestamptz, labels => @labels::jsonb, max_attempts => @max_attempts::integer,
-			order_key => @order_key, after => @after::text[]::uuid[], after_failure => @after_failure, job_id => @id::text::uuid, new_queue => true)`, arguments)
+			order_key => @order_key, after => @after::text[]::uuid[], after_failure => @after_failure, hold => @hold, job_id => @id::text::uuid, new_queue => true)`, arguments)
 		if err != nil {
 			return nil, err
 		}

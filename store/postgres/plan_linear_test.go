@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/engine"
+	"github.com/sluice-queue/sluice/hold"
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
@@ -109,6 +111,10 @@ func TestBatchesCostAsMuchAsTheirJobs(t *testing.T) {
 	b.enqueue("later", func(i int, o *sluice.EnqueueOptions) { o.After = []sluice.ID{first[i].ID} })
 	b.settle(b.claim("named"), sluice.EventComplete)
 	b.settle(b.claim("later"), sluice.EventComplete)
+	b.enqueue("held", func(i int, o *sluice.EnqueueOptions) { o.Hold, o.Key = "wait", fmt.Sprint("key ", i) })
+	b.release("held")
+	b.settle(b.claim("held"), sluice.EventComplete)
+	b.cancel(b.enqueue("held", func(_ int, o *sluice.EnqueueOptions) { o.Hold = "wait" }))
 	b.ensure("fair", func(s *sluice.Settings) { s.Fair, s.TenantConcurrency = true, 2 })
 	b.enqueue("fair", func(i int, o *sluice.EnqueueOptions) { o.Tenant = fmt.Sprint("tenant ", i) })
 	b.settle(b.claim("fair"), sluice.EventComplete)
@@ -216,4 +222,31 @@ func (b batches) dispatch() {
 		settlements[i].Event = sluice.EventDoubt
 	}
 	b.settled(settlements)
+}
+
+// release releases the held jobs of a queue, holds them again and releases them again.
+func (b batches) release(queue string) {
+	b.Helper()
+	held, err := hold.List(b.Context(), b.store, hold.Filter{Queue: queue, Limit: b.n})
+	ids := make([]sluice.ID, len(held))
+	for i, h := range held {
+		ids[i] = h.JobID
+	}
+	err = errors.Join(err, hold.Release(b.Context(), b.store, ids, sluice.Act{By: "test"}),
+		hold.Hold(b.Context(), b.store, ids, sluice.Act{By: "test", Reason: "again"}), hold.Release(b.Context(), b.store, ids, sluice.Act{By: "test"}))
+	if err != nil || len(ids) != b.n {
+		b.Fatalf("released %d: %v", len(ids), err)
+	}
+}
+
+// cancel cancels the jobs of receipts.
+func (b batches) cancel(receipts []sluice.Receipt) {
+	b.Helper()
+	ids := make([]sluice.ID, len(receipts))
+	for i, r := range receipts {
+		ids[i] = r.ID
+	}
+	if err := b.client.Cancel(b.Context(), ids, sluice.Act{By: "test"}); err != nil {
+		b.Fatal(err)
+	}
 }

@@ -233,7 +233,7 @@ func endByAct(ctx context.Context, db rowsQuerier, e actEnding) (endings, error)
 
 // ended reads the jobs that a statement has ended, and frees their keys.
 func ended(ctx context.Context, db rowsQuerier, rows pgx.Rows, ids []sluice.ID) (out endings, err error) {
-	var keyed, blockers []pgtype.UUID
+	var keyed, blockers, selves []pgtype.UUID // selves waited for themselves: somebody may hold them
 	var id, blockedBy pgtype.UUID
 	var m moved
 	var hadKey, awaited bool
@@ -245,12 +245,18 @@ func ended(ctx context.Context, db rowsQuerier, rows pgx.Rows, ids []sluice.ID) 
 		if m.id = idOf(id); hadKey {
 			keyed, blockers = append(keyed, id), append(blockers, blockedBy)
 		}
+		if blockedBy.Valid && blockedBy == id {
+			selves = append(selves, id)
+		}
 		if awaited {
 			out.awaited = append(out.awaited, m.id)
 		}
 		out.rows = append(out.rows, m)
 		return nil
 	})
+	if err == nil && len(selves) > 0 {
+		err = forgetHolds(ctx, db, selves, blockers)
+	}
 	if err != nil || len(keyed) == 0 {
 		return out, err
 	}

@@ -158,7 +158,7 @@ func enqueueOne(tx runner, j *sluice.Insert, others before, placed *places, at i
 	if err != nil {
 		return sluice.Receipt{}, 0, err
 	}
-	if j.Key == "" && j.DueAt.IsZero() && j.Delay == 0 && !j.AuditFull && !ordered(j) {
+	if j.Key == "" && j.DueAt.IsZero() && j.Delay == 0 && !j.AuditFull && !ordered(j) && j.Hold == "" {
 		return sluice.Receipt{ID: j.ID}, seq, nil
 	}
 	due := at + j.Delay.Microseconds()
@@ -166,7 +166,11 @@ func enqueueOne(tx runner, j *sluice.Insert, others before, placed *places, at i
 		due = j.DueAt.UnixMicro()
 	}
 	keyed := j.Key != "" && j.KeyScope == sluice.WhileUnfinished
-	if _, err := tx.exec(enqueueLiveSQL, seq, j.Queue, j.Tenant, j.Priority, due, micros(j.ExpiresAt), keyed, place.blockedBy, 1, j.ByTenant); err != nil {
+	behind := place.blockedBy
+	if j.Hold != "" {
+		behind = seq
+	}
+	if _, err := tx.exec(enqueueLiveSQL, seq, j.Queue, j.Tenant, j.Priority, due, micros(j.ExpiresAt), keyed, behind, 1, j.ByTenant && j.Hold == ""); err != nil {
 		return sluice.Receipt{}, 0, err
 	}
 	if j.AuditFull {
@@ -174,6 +178,9 @@ func enqueueOne(tx runner, j *sluice.Insert, others before, placed *places, at i
 			Object: audit.ObjectJob, Name: j.Queue, Actor: "producer", Event: sluice.EventEnqueue,
 			JobID: j.ID, Generation: 1, To: sluice.StateQueued,
 		})
+	}
+	if err == nil && j.Hold != "" {
+		err = holdNew(tx, j, place.blockedBy)
 	}
 	if err == nil && ordered(j) {
 		err = placed.take(tx, j, seq, others)

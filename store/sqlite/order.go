@@ -233,7 +233,7 @@ func lookAt(tx runner, w waiter) (reason string, changed bool, err error) {
 	if reason != "" {
 		return reason, true, cancelWaiter(tx, w, reason)
 	}
-	waits, err := waitsForRun(tx, w.id)
+	waits, err := waitsForItself(tx, w.id)
 	if err != nil || w.lives && !waits {
 		return "", false, err
 	}

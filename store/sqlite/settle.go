@@ -244,6 +244,15 @@ func (f *finisher) add(row held, e ended) error {
 		return err
 	}
 	f.gone = append(f.gone, row.seq)
+	if row.blockedBy != nil && *row.blockedBy == row.seq { // somebody may hold the job
+		held, is, err := dropHold(f.tx, row.id)
+		if err != nil {
+			return err
+		}
+		if is {
+			row.blockedBy = held.behind
+		}
+	}
 	if err := f.tell(row, e); err != nil || !row.keyed {
 		return err
 	}

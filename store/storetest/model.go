@@ -49,6 +49,8 @@ func NewModel(ctx context.Context, bench Bench) func(*rapid.T) {
 			"undo":       m.undo,
 			"resolve":    m.resolve,
 			"reschedule": m.reschedule,
+			"hold":       m.hold,
+			"release":    m.release,
 			"recover":    m.recover,
 			"expire":     m.expire,
 			"forget":     m.forget,
@@ -95,6 +97,8 @@ type modelJob struct {
 	blockedBy  sluice.ID
 	holdsKey   bool
 	before     *modelJob // the life that a requeue of a finished job left
+	held       bool
+	behind     sluice.ID // what a held job waited for when its hold began
 
 	orderKey     string
 	after, rest  []sluice.ID // what it runs after, and what it still waits for of that
@@ -155,6 +159,7 @@ func (m *machine) enqueue(t *rapid.T) {
 		options.OnDuplicate = rapid.SampledFrom([]sluice.OnDuplicate{sluice.Keep, sluice.Replace, sluice.Coalesce}).Draw(t, "on duplicate")
 	}
 	m.drawOrder(t, &options)
+	options.Hold = rapid.SampledFrom([]string{"", "", "", "", "on probation"}).Draw(t, "hold")
 	insert := insertOf(options)
 	insert.Queue = m.queue
 	got, err := m.store(t).Enqueue(m.ctx, []sluice.Insert{insert})
@@ -175,8 +180,8 @@ func (m *machine) modelEnqueue(o sluice.EnqueueOptions) sluice.Receipt {
 		waits := twin.state == sluice.StateQueued
 		switch {
 		case o.OnDuplicate == sluice.Replace && waits:
-			if behind := m.jobs[twin.blockedBy]; behind != nil && behind.key == o.Key {
-				job.blockedBy = twin.blockedBy
+			if behind := m.jobs[twin.waitsFor()]; behind != nil && behind.key == o.Key {
+				job.blockedBy = twin.waitsFor()
 			}
 			twin.holdsKey = false
 			m.end(twinID, sluice.StateCancelled)
@@ -189,6 +194,9 @@ func (m *machine) modelEnqueue(o sluice.EnqueueOptions) sluice.Receipt {
 	}
 	m.order = append(m.order, o.ID)
 	m.jobs[o.ID] = job
+	if o.Hold != "" {
+		job.hold(o.ID)
+	}
 	m.look(o.ID)
 	return receipt
 }
@@ -207,10 +215,10 @@ func (m *machine) keyHolder(key string) (sluice.ID, *modelJob) {
 func (m *machine) end(id sluice.ID, outcome sluice.State) {
 	job := m.jobs[id]
 	job.state = outcome
-	if blocker := m.jobs[job.blockedBy]; job.holdsKey && blocker != nil && !blocker.state.Finished() && blocker.key == job.key {
+	if blocker := m.jobs[job.waitsFor()]; job.holdsKey && blocker != nil && !blocker.state.Finished() && blocker.key == job.key {
 		blocker.holdsKey = true
 	}
-	job.holdsKey, job.blockedBy = false, sluice.ID{}
+	job.holdsKey, job.blockedBy, job.held = false, sluice.ID{}, false
 	m.letGo(id)
 }
 
@@ -461,6 +469,7 @@ func (m *machine) agree(*rapid.T) {
 		}
 	}
 	m.agreeOnStrays()
+	m.agreeOnHolds()
 	if m.bench.Astray != nil {
 		if astray := m.bench.Astray(); len(astray) > 0 {
 			m.Fatalf("rows that do not agree with their jobs: %s", astray)

@@ -37,7 +37,7 @@ func (m *machine) look(id sluice.ID) {
 		m.end(id, sluice.StateCancelled)
 		return
 	}
-	if m.waitsForRun(id) {
+	if job.held || m.waitsForRun(id) {
 		job.blockedBy = id
 		return
 	}

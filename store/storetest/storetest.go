@@ -58,7 +58,7 @@ type Rule struct {
 func Rules() []Rule {
 	var all []Rule
 	for _, part := range [][]Rule{
-		enqueueRules(), keyRules(), claimRules(), leaseRules(), settleRules(), moveRules(), actRules(), settingRules(), queueDeleteRules(), queuePolicyRules(), groupRules(), tendRules(),
+		enqueueRules(), keyRules(), claimRules(), leaseRules(), settleRules(), moveRules(), actRules(), holdRules(), settingRules(), queueDeleteRules(), queuePolicyRules(), groupRules(), tendRules(),
 		lookRules(), processRules(), flowRules(), windowRules(), planRules(), tenantRules(), turnsRules(), waveRules(), orderRules(), afterRules(),
 		dispatchRules(), strayRules(), openRunRules(), noteRules(),
 		statRules(),

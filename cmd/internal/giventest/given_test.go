@@ -37,6 +37,7 @@ import (
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/forward"
 	"github.com/sluice-queue/sluice/health"
+	"github.com/sluice-queue/sluice/hold"
 	"github.com/sluice-queue/sluice/internal/verbtest"
 	"github.com/sluice-queue/sluice/observe"
 	"github.com/sluice-queue/sluice/operation"
@@ -212,6 +213,19 @@ var calls = map[string]func(ctx context.Context) error{
 	"search.Preview":   func(ctx context.Context) error { _, err := search.Preview(ctx, nil, search.Query{}, 1); return err },
 	"search.ReadPage": func(ctx context.Context) error {
 		_, err := search.ReadPage(ctx, nil, search.Query{}, search.Place{}, 1)
+		return err
+	},
+	"hold.Hold":    func(ctx context.Context) error { return hold.Hold(ctx, nil, []sluice.ID{sluice.NewID()}, act) },
+	"hold.Release": func(ctx context.Context) error { return hold.Release(ctx, nil, []sluice.ID{sluice.NewID()}, act) },
+	"hold.List":    func(ctx context.Context) error { _, err := hold.List(ctx, nil, hold.Filter{}); return err },
+	"hold.Of": func(ctx context.Context) error {
+		id := sluice.NewID()
+		_, _, err := hold.Of(ctx, nil, sluice.Job{ID: id, BlockedBy: id, State: sluice.StateQueued})
+		return err
+	},
+	"hold.Given": func(ctx context.Context) error { _, err := hold.Given(nil).Holds(ctx, hold.Filter{}); return err },
+	"search.ReadPage, held": func(ctx context.Context) error {
+		_, err := search.ReadPage(ctx, nil, search.Query{Held: true}, search.Place{}, 1)
 		return err
 	},
 	"operation.Start":  func(ctx context.Context) error { _, err := operation.Start(ctx, nil, cancelling, act); return err },

@@ -17,6 +17,7 @@ create or replace function sluice.enqueue(
     order_key     text default null,              -- jobs of the queue that share it run one at a time, in the order in which they were stored
     after         uuid[] default null,            -- jobs that must have completed before
     after_failure text default null,              -- if one of these fails: cancel (the default), run or wait
+    hold          text default null,              -- why no claim is to take the job until somebody releases it; null: nobody holds it
     job_id        uuid default null,              -- an id of your own, best a UUIDv7
     new_queue     boolean default false           -- whether the queue may be one without settings, if the store takes such; upkeep gives it the defaults
 ) returns table (

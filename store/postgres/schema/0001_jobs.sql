@@ -561,6 +561,23 @@ create index orphan_run_held on sluice.orphan_run (queue, tenant);
 -- Expressions keep the planner from this index when it looks for the runs of one job or one tenant.
 create index orphan_run_turn on sluice.orphan_run ((queue || ''), cancelled_at, uuid_send(job_id));
 
+create table sluice.hold (
+    job_id  uuid        primary key,
+    queue   text        not null,
+    reason  text        not null,
+    actor   text        not null,
+    held_at timestamptz not null default now(),
+    behind  uuid
+);
+comment on table sluice.hold is 'Holds: queued jobs that no claim takes until somebody releases them. Such a job waits for itself. The row goes when the job ends.';
+comment on column sluice.hold.job_id is 'the id of the job';
+comment on column sluice.hold.queue is 'the queue of the job';
+comment on column sluice.hold.reason is 'why the job is held';
+comment on column sluice.hold.actor is 'the person or program that holds the job';
+comment on column sluice.hold.held_at is 'when the hold began';
+comment on column sluice.hold.behind is 'the id of the job that it waited for when the hold began; null: none';
+create index hold_queue on sluice.hold (queue, job_id);
+
 -- Processes. Heartbeats and leaders.
 
 create table sluice.holder (

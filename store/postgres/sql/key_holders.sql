@@ -5,5 +5,7 @@ select g.queue, g.key, k.job_id, coalesce(k.until is null, false) as unfinished_
        (select b.id from sluice.job b where b.id = l.blocked_by and b.queue = k.queue and b.key = k.key), j.id is not null as stored
 from unnest($1::text[], $2::text[], $3::uuid[]) as g(queue, key, id)
 left join lateral (select * from sluice.job_key w where w.queue = g.queue and w.key = g.key offset 0) k on true
-left join lateral (select w.state, w.blocked_by from sluice.live w where w.id = k.job_id offset 0) l on true
+left join lateral (
+    select w.state, case when w.blocked_by = w.id then (select h.behind from sluice.hold h where h.job_id = w.id) else w.blocked_by end as blocked_by
+    from sluice.live w where w.id = k.job_id offset 0) l on true
 left join lateral (select w.id from sluice.job w where w.id = g.id offset 0) j on true

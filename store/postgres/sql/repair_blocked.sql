@@ -1,5 +1,5 @@
 -- A slice of the jobs that others wait for, and whether each has left some behind: it has ended, and they do not wait
--- for a person to requeue it, or it waits for a run of its own that has ended; and how many wait for it. Notes their queues, if an enqueue could not.
+-- for a person to requeue it, or it waits for itself, but neither a run of it is open nor somebody holds it; and how many wait for it. Notes their queues, if an enqueue could not.
 -- $1 uuid after   $2 integer limit
 with slice as materialized (
     select l.id, l.queue, l.order_key, l.blocked_by from sluice.live l where l.blocked_by > $1::uuid order by l.blocked_by limit $2::integer
@@ -13,6 +13,7 @@ with slice as materialized (
     on conflict do nothing
 )
 select w.blocked_by, bool_or(w.blocked_by = w.id and not exists (select from sluice.orphan_run s where s.job_id = w.id and not s.beside)
+           and not exists (select from sluice.hold h where h.job_id = w.id)
        or b.id is null and not (coalesce(j.after_failure = 'wait', false)
            and coalesce((select true from sluice.job_after a where a.after_id = w.blocked_by and a.job_id = w.id), false)
            and coalesce((select true from sluice.job x where x.id = w.blocked_by), false))), count(*)

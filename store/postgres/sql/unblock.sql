@@ -1,7 +1,7 @@
 -- Looks at jobs that wait for others of which some may have ended: works out what each waits for now, and lets those go
 -- that wait for none. Of those that must be cancelled it says so, and for which job. One that is locked is passed over,
 -- because that transaction may stay open for long, and said to be. Nobody is waited for.
--- A job that waits for itself, while a run of it may be open, counts as one that may have ended.
+-- A job that waits for itself, while somebody holds it or a run of it may be open, counts as one that may have ended.
 -- What a job waits for is read as it was when the statement began. So whoever leaves a job blocked looks, after the
 -- commit, whether the blocker has ended meanwhile.
 -- The server plans it without knowing how many jobs it finds. A full join compares no pairs, and each decided job is a waiting
@@ -54,6 +54,7 @@ with ended as materialized (
     select w.id, w.queue, w.blocked_by as before, d.failed, d.outcome,
            case when d.failed is not null then w.blocked_by
                 else coalesce(
+               (select h.job_id from sluice.hold h where h.job_id = w.id),
                (select s.job_id from sluice.orphan_run s where s.job_id = w.id and not s.beside limit 1),
                (select b.id from sluice.live b where b.id = w.blocked_by and b.id <> w.id),
                (select p.id from sluice.live p where p.queue = w.queue and p.order_key = w.order_key and p.order_place < w.order_place

@@ -325,6 +325,18 @@ create table sluice_orphan_run (
 create index sluice_orphan_run_turn on sluice_orphan_run (queue, cancelled_at, job_id);
 create index sluice_orphan_run_held on sluice_orphan_run (queue, tenant);
 
+-- Holds: queued jobs that no claim takes until somebody releases them. Such a job waits for itself. The row goes when
+-- the job ends.
+create table sluice_hold (
+    job_id  blob    not null primary key, -- the id of the job
+    queue   text    not null,             -- the queue of the job
+    reason  text    not null,             -- why the job is held
+    actor   text    not null,             -- the person or program that holds the job
+    held_at integer not null,             -- when the hold began, in µs
+    behind  integer                       -- the seq of the job that it waited for when the hold began; null: none
+) without rowid;
+create index sluice_hold_queue on sluice_hold (queue, job_id);
+
 -- Processes. Heartbeats and leaders.
 
 -- Processes that claim jobs or tend them, by their last heartbeat.

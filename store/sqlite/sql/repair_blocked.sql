@@ -1,7 +1,8 @@
 -- A slice of the jobs that others wait for, and whether each has left some behind: it has ended, and they do not wait
--- for a person to requeue it, or it waits for a run of its own that has ended; and how many wait for it.
+-- for a person to requeue it, or it waits for itself, but neither a run of it is open nor somebody holds it; and how many wait for it.
 -- ?1 after (seq)   ?2 limit
 select w.blocked_by, max(w.blocked_by = w.seq and not exists (select 1 from sluice_orphan_run s where s.job_id = j.id and not s.beside)
+        and not exists (select 1 from sluice_hold h where h.job_id = j.id)
     or b.seq is null and not (
     j.after_failure is 'wait' and exists (select 1 from sluice_after a where a.after_seq = w.blocked_by and a.seq = w.seq)
     and exists (select 1 from sluice_job x where x.seq = w.blocked_by))), count(*)

@@ -10,6 +10,8 @@ declare
     with_key uuid[] := '{}';
     blockers uuid[] := '{}';
     ended    uuid[] := '{}';
+    held     uuid;
+    behind   uuid;
 begin
     select * into move from sluice._move('cancel');
     for id, queue, state, keyed, blocker, awaited in execute {{end_act.sql}}
@@ -20,6 +22,11 @@ begin
         if keyed then
             with_key := with_key || id;
             blockers := array_append(blockers, blocker);
+        end if;
+    end loop;
+    for held, behind in execute {{hold_drop.sql}} using ended loop
+        if held = any (with_key) then
+            blockers[array_position(with_key, held)] := behind;
         end if;
     end loop;
     if ended <> '{}' then

@@ -16,7 +16,7 @@ declare
     has_ended boolean;
     known    uuid[] := '{}';
     settings record;
-    hold     record;
+    twin     record;
     taken    uuid;
     bytes    bytea := sluice._bytes(payload);
     label_text text := case when jsonb_typeof(labels) = 'object' and labels <> '{}' then labels::text else '' end;
@@ -56,16 +56,16 @@ begin
         end if;
     end if;
     if key <> '' then
-        select h.* into hold from sluice._place_behind(queue, key, job_id, key_scope, key_window, on_duplicate, bytes, label_text) h;
-        if hold.duplicate_of is not null then
-            id := hold.duplicate_of;
+        select h.* into twin from sluice._place_behind(queue, key, job_id, key_scope, key_window, on_duplicate, bytes, label_text) h;
+        if twin.duplicate_of is not null then
+            id := twin.duplicate_of;
             duplicate := true;
             return next;
             return;
         end if;
-        replaced := hold.replaced;
-        blocker := hold.blocked_by;
-        behind := array_remove(array[hold.awaited, hold.blocked_by], null);
+        replaced := twin.replaced;
+        blocker := twin.blocked_by;
+        behind := array_remove(array[twin.awaited, twin.blocked_by], null);
     end if;
     if (order_key <> '' or after <> '{}') and not sent then
         blocker := coalesce(blocker, last, unfinished, ended);
@@ -83,7 +83,7 @@ begin
     execute {{enqueue.sql}} into taken using
         array[job_id], array[queue], array[coalesce(tenant, '')], array[priority::smallint], array[key], bytes,
         array[label_text], array[coalesce(max_attempts, 0)::smallint],
-        array[due_at], array[coalesce(delay, '0')], array[expires_at], array[key <> '' and key_scope = 'unfinished'], array[blocker],
+        array[due_at], array[coalesce(delay, '0')], array[expires_at], array[key <> '' and key_scope = 'unfinished'], array[case when hold <> '' then job_id else blocker end],
         array[coalesce(settings.told, false)], array[1], array[octet_length(bytes)], array[settings.by_tenant],
         array[case when place is not null then order_key else '' end], array[coalesce(place, 0)],
         array[case when after <> '{}' and not sent then after::text else '' end],
@@ -91,6 +91,9 @@ begin
     duplicate := taken is not null;
     if not duplicate then
         insert into sluice.stat_call (queue, tenant, event, jobs) values (queue, coalesce(tenant, ''), 'enqueue', 1);
+    end if;
+    if not duplicate and hold <> '' then
+        execute {{hold_put.sql}} using array[job_id], array[queue], array[hold], 'producer', array[blocker];
     end if;
     if not duplicate and rest <> '{}' then
         execute {{after_put.sql}} using rest, array_fill(job_id, array[cardinality(rest)]);

@@ -9,7 +9,7 @@ declare
     found_id uuid; completed boolean; has_ended boolean; a_queue text; a_key text; a_place bigint;
     s_no integer[] := '{}'; s_ids uuid[] := '{}'; queues text[] := '{}'; tenants text[] := '{}'; priorities smallint[] := '{}'; labels text[] := '{}'; attempts smallint[] := '{}';
     dues timestamptz[] := '{}'; delays interval[] := '{}'; expiries timestamptz[] := '{}'; told boolean[] := '{}'; in_tenant_queue boolean[] := '{}';
-    order_keys text[] := '{}'; places bigint[] := '{}'; afters text[] := '{}'; failures text[] := '{}'; blockers uuid[] := '{}'; payloads bytea[] := '{}';
+    order_keys text[] := '{}'; places bigint[] := '{}'; afters text[] := '{}'; failures text[] := '{}'; blockers uuid[] := '{}'; payloads bytea[] := '{}'; holds text[] := '{}';
     sent uuid[] := '{}'; known uuid[] := '{}'; is_done boolean[] := '{}'; is_ended boolean[] := '{}';
     lines text[] := '{}'; last_of uuid[] := '{}';
     others uuid[] := '{}'; waiting uuid[] := '{}';
@@ -88,7 +88,7 @@ begin
         order_keys := order_keys || case when has_place then coalesce(job.order_key, '') else '' end; places := places || a_place;
         afters := afters || case when has_place and after <> '{}' then after::text else '' end;
         failures := failures || case when after <> '{}' then coalesce(nullif(job.after_failure, ''), 'cancel') else '' end;
-        blockers := array_append(blockers, blocker);
+        blockers := array_append(blockers, blocker); holds := holds || coalesce(job.hold, '');
     end loop;
     if s_no = '{}' then
         return;
@@ -99,7 +99,7 @@ begin
         array(select priorities[n] from unnest(chosen) as n), null::text[], (select string_agg(payloads[n], '' order by k) from unnest(chosen) with ordinality as g(n, k)),
         array(select labels[n] from unnest(chosen) as n), array(select attempts[n] from unnest(chosen) as n), array(select dues[n] from unnest(chosen) as n),
         array(select delays[n] from unnest(chosen) as n), array(select expiries[n] from unnest(chosen) as n), null::boolean[],
-        array(select blockers[n] from unnest(chosen) as n), array(select told[n] from unnest(chosen) as n),
+        array(select case when holds[n] <> '' then s_ids[n] else blockers[n] end from unnest(chosen) as n), array(select told[n] from unnest(chosen) as n),
         array(select (1 + sum(length(payloads[n])) over (order by k) - length(payloads[n]))::integer from unnest(chosen) with ordinality as g(n, k) order by k),
         array(select length(payloads[n]) from unnest(chosen) as n), array(select in_tenant_queue[n] from unnest(chosen) as n),
         array(select order_keys[n] from unnest(chosen) as n), array(select places[n] from unnest(chosen) as n), array(select afters[n] from unnest(chosen) as n),
@@ -109,6 +109,11 @@ begin
     end loop;
     perform sluice._count('enqueue', array_agg(queues[n]), array_agg(tenants[n]))
     from generate_subscripts(s_ids, 1) as n where not s_ids[n] = any (taken);
+    chosen := array(select n from unnest(chosen) as n where holds[n] <> '' and not s_ids[n] = any (taken));
+    if chosen <> '{}' then
+        execute {{hold_put.sql}} using array(select s_ids[n] from unnest(chosen) as n), array(select queues[n] from unnest(chosen) as n),
+            array(select holds[n] from unnest(chosen) as n), 'producer', array(select blockers[n] from unnest(chosen) as n);
+    end if;
     if others <> '{}' then
         execute {{after_put.sql}} using
             array(select o from unnest(others, waiting) as g(o, w) where not w = any (taken)),

@@ -1,12 +1,19 @@
--- The reasons that say which runs of a job may be open beside what it is now.
+-- The reasons that say who holds a job, and which runs of it may be open beside what it is now.
 create or replace function sluice._run_reasons(job_id uuid)
 returns table (reason text, open boolean, summary text, until timestamptz)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
+    held record;
     run record;
     state text;
 begin
     select j.state into state from sluice.jobs j where j.id = job_id;
+    for held in select * from sluice.hold h where h.job_id = _run_reasons.job_id loop
+        reason := 'held';
+        open := false;
+        summary := format('held: %s, by %s, since %s', held.reason, held.actor, sluice._instant(held.held_at));
+        return next;
+    end loop;
     for run in select * from sluice.orphan_run s where s.job_id = _run_reasons.job_id order by s.cancelled_at, s.ref limit 10 loop
         reason := 'open_run';
         open := state <> 'queued' or run.beside;

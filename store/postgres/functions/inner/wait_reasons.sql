@@ -12,7 +12,7 @@ declare
     completed integer := 0;
 begin
     select j.* into job from sluice.jobs j where j.id = job_id;
-    if job.blocked_by = job_id then -- for a run of its own: see _run_reasons
+    if job.blocked_by = job_id then -- somebody holds it, or for a run of its own: see _run_reasons
         job.blocked_by := null;
     end if;
     select b.* into blocker from sluice.jobs b where b.id = job.blocked_by;

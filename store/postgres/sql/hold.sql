@@ -1,0 +1,22 @@
+-- Holds queued jobs that nobody holds yet: each waits for itself until somebody releases it, and leaves its tenant queue.
+-- $1 uuid[] ids, sorted   $2 text by whom   $3 text reason   $4 uuid act
+with old as materialized (
+    select l.id, l.queue, l.blocked_by from sluice.live l where l.id = any ($1::uuid[]) and l.state = 'queued' order by l.id for update
+), put as (
+    insert into sluice.hold (job_id, queue, reason, actor, behind)
+    select o.id, o.queue, $3::text, $2::text, nullif(o.blocked_by, o.id)
+    from old o
+    on conflict (job_id) do nothing
+    returning job_id
+), moved as (
+    update sluice.live l
+    set blocked_by = l.id, in_tenant_queue = false
+    from put p
+    where l.id = p.job_id and l.id = any ($1::uuid[])
+    returning l.id, l.queue, l.generation
+), told as (
+    insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason, act_id)
+    select $2::text, 'job', queue, 'hold', id, generation, 'queued', 'queued', $3::text, $4::uuid
+    from moved
+)
+select id, queue, 'queued' from moved

@@ -1,0 +1,25 @@
+-- Ends the holds of jobs. Each waits for the job that it waited for before, if that still lives, and otherwise for itself until
+-- it is looked at, in the same transaction.
+-- $1 uuid[] ids, sorted   $2 text by whom   $3 text reason   $4 uuid act
+with old as materialized (
+    select l.id from sluice.live l
+    where l.id = any ($1::uuid[]) and l.state = 'queued' and coalesce(l.blocked_by = l.id, false)
+    order by l.id for update
+), ended as (
+    delete from sluice.hold h
+    using old o
+    where h.job_id = o.id and h.job_id = any ($1::uuid[])
+    returning h.job_id, h.behind, h.reason, h.actor, h.held_at
+), moved as (
+    update sluice.live l
+    set blocked_by = coalesce((select b.id from sluice.live b where b.id = e.behind), l.id)
+    from ended e
+    where l.id = e.job_id and l.id = any ($1::uuid[])
+    returning l.id, l.queue, l.generation, e.reason, e.actor, e.held_at, e.behind
+), told as (
+    insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason, before, act_id)
+    select $2::text, 'job', queue, 'release hold', id, generation, 'queued', 'queued', $3::text,
+           jsonb_build_object('reason', m.reason, 'by', m.actor, 'at', to_char(m.held_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')), $4::uuid
+    from moved m
+)
+select id, queue, 'queued', behind from moved

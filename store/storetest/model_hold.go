@@ -1,0 +1,70 @@
+package storetest
+
+import (
+	"pgregory.net/rapid"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/hold"
+)
+
+// waitsFor is the job that another waits for, or would wait for if nobody held it.
+func (j *modelJob) waitsFor() sluice.ID {
+	if j.held {
+		return j.behind
+	}
+	return j.blockedBy
+}
+
+func (j *modelJob) hold(id sluice.ID) {
+	if j.behind = j.blockedBy; j.behind == id {
+		j.behind = sluice.ID{}
+	}
+	j.held, j.blockedBy = true, id
+}
+
+func (m *machine) hold(t *rapid.T) {
+	id, job := m.pickJob(t)
+	m.tick()
+	errs, err := hold.Given(m.store(t)).Hold(m.ctx, []sluice.ID{id}, person("model"))
+	m.must(err)
+	if job.state != sluice.StateQueued || job.held {
+		m.agreeOn("hold", errs[0], sluice.ErrNotAllowed)
+		return
+	}
+	m.agreeOn("hold", errs[0], nil)
+	job.hold(id)
+}
+
+func (m *machine) release(t *rapid.T) {
+	id, job := m.pickJob(t)
+	m.tick()
+	errs, err := hold.Given(m.store(t)).Release(m.ctx, []sluice.ID{id}, person("model"))
+	m.must(err)
+	if !job.held {
+		m.agreeOn("release", errs[0], sluice.ErrNotAllowed)
+		return
+	}
+	m.agreeOn("release", errs[0], nil)
+	job.held, job.blockedBy = false, job.behind
+	m.look(id)
+}
+
+// agreeOnHolds makes sure that the store lists the holds of the model and no others.
+func (m *machine) agreeOnHolds() {
+	found, err := hold.List(m.ctx, m.bench.Store, hold.Filter{Queue: m.queue, Limit: 10_000})
+	m.must(err)
+	count := 0
+	for _, job := range m.jobs {
+		if job.held {
+			count++
+		}
+	}
+	for _, held := range found {
+		if job := m.jobs[held.JobID]; job == nil || !job.held {
+			m.Fatalf("the store lists a hold of job %s, which the model does not hold", held.JobID)
+		}
+	}
+	if len(found) != count {
+		m.Fatalf("the store lists %d holds, the model has %d", len(found), count)
+	}
+}
