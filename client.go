@@ -85,7 +85,8 @@ func (c *Client) Enqueue(ctx context.Context, job NewJob) (Receipt, error) {
 // writer of the file waits until the call ends.
 //
 // A job fails alone if it breaks a rule or runs after an unknown job. A job also fails alone if the store refuses
-// its new queue; see package admission. The error is then a [*BatchError], and the other jobs are stored.
+// its new queue; see package admission. The error is then a [*BatchError], and the other jobs are stored. A full
+// queue refuses all jobs of a call; see package pressure.
 //
 // More than [MaxBatch] jobs, or more than 512 MiB of payloads, are an [ErrInvalid]; nothing is stored. Any other
 // error is an [*EnqueueError]: the jobs may be stored or not. Send them again with the IDs of the receipts or of
@@ -202,8 +203,10 @@ func (c *Client) enqueueInto(ctx context.Context, jobs []NewJob, receipts []Rece
 		c.duplicates.tell(inserts, stored)
 		for k, receipt := range stored {
 			receipts[places[k]] = receipt
-			if refused != nil && refused.Failed[k] != nil {
-				failed[places[k]] = refused.Failed[k]
+		}
+		if refused != nil {
+			for k, err := range refused.Failed {
+				failed[places[k]] = err
 			}
 		}
 	}
@@ -287,7 +290,8 @@ func (c *Client) prepare(ctx context.Context, job NewJob) (Insert, error) {
 		job.After = sortedIDs(job.After)
 		job.AfterFailure = orElse(job.AfterFailure, FailureCancels)
 	}
-	return Insert{NewJob: job, AuditFull: queue.Settings.Audit == AuditFull, ByTenant: queue.ByTenant, Known: !c.inTx}, nil
+	of := &queue.Settings
+	return Insert{NewJob: job, AuditFull: of.Audit == AuditFull, ByTenant: queue.ByTenant, Known: !c.inTx, MaxWaiting: of.MaxWaiting, TenantMaxWaiting: of.TenantMaxWaiting, Shed: of.Shed}, nil
 }
 
 // orElse returns the value, or otherwise if the value is zero.

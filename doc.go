@@ -20,7 +20,7 @@
 //	schema            checks payloads against JSON Schemas
 //
 // Each feature is a package of functions that take a store: admission, alert, changes, deadletter, explain,
-// forecast, health, operation, search, stat and tenancy.
+// forecast, health, operation, pressure, search, stat and tenancy.
 //
 // A [State] says where a job is in its life, and [Moves] lists the state machine. [Store] is the port that the
 // stores implement. [Settings] say how a queue behaves; the store keeps them, and each process reads a change

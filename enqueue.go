@@ -316,16 +316,7 @@ func (j NewJob) checkPayload(limit int) error {
 	case j.written:
 		return nil
 	case !json.Valid(payload):
-		return invalid("payload", "it is not valid JSON: "+jsonFault(payload))
+		return invalid("payload", fmt.Sprintf("it is not valid JSON: %v", json.Unmarshal(payload, new(any))))
 	}
 	return nil
-}
-
-// jsonFault returns why a payload is not JSON.
-func jsonFault(payload []byte) string {
-	var any json.RawMessage
-	if err := json.Unmarshal(payload, &any); err != nil {
-		return err.Error()
-	}
-	return "unknown fault"
 }

@@ -16,9 +16,7 @@ const maxCount = 10_000
 const maxName = 200
 
 // maxFlow is the highest value of the settings that count jobs in flight.
-const (
-	maxFlow = 1_000_000
-)
+const maxFlow = 1_000_000
 
 // AuditLevel says which moves of a queue's jobs the stores write to the audit.
 type AuditLevel string
@@ -72,6 +70,9 @@ type Settings struct {
 	RunResults        bool          // keep the results of runs
 	RetryRuns         bool          // retry a job whose run failed; false: bury it
 	FollowInterval    time.Duration // how often upkeep asks the engine which runs have ended; default: 2 s
+	MaxWaiting        int           // the most waiting jobs; 0: no limit; see package pressure
+	TenantMaxWaiting  int           // the most waiting jobs of a tenant; 0: no limit
+	Shed              bool          // if full, cancel waiting jobs of lower priority; false: refuse new jobs
 }
 
 // DefaultSettings returns the settings of a queue that nobody has changed.
@@ -213,6 +214,9 @@ var allSettings = [...]Setting{
 	{"run_results", "Keep what runs return, which costs the engine a call for each.", "", kindBool, func(s *Settings) any { return &s.RunResults }, 0, 0},
 	{"retry_runs", "A run that fails is the job's failed attempt, and another run its next; else it buries the job.", "D-53", kindBool, func(s *Settings) any { return &s.RetryRuns }, 0, 0},
 	{"follow_interval", "How often upkeep asks the engine which runs have ended.", "", kindDuration, func(s *Settings) any { return &s.FollowInterval }, 100, ms(day)},
+	{"max_waiting", "How many jobs may wait, due or not, before further ones are refused; 0: no limit. It holds approximately: each process counts 4 times a second.", "", kindCount, func(s *Settings) any { return &s.MaxWaiting }, 0, maxFlow},
+	{"tenant_max_waiting", "How many jobs of one tenant may wait before further ones of it are refused; 0: no limit. Tenants then take turns.", "", kindCount, func(s *Settings) any { return &s.TenantMaxWaiting }, 0, maxFlow},
+	{"shed", "If the queue or the tenant is full, cancel waiting jobs of lower priority to make room; false: refuse the new job.", "", kindBool, func(s *Settings) any { return &s.Shed }, 0, 0},
 }
 
 // SettingNamed finds a setting by its name. An unknown name is an [ErrNotFound] that lists the names.

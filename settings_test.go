@@ -30,7 +30,7 @@ func TestEverySettingIsReadAsItIsWritten(t *testing.T) {
 		"fair": "true", "tenant_concurrency": "5", "tenant_rate": "3/s", "tenant_burst": "9", "batch": "500",
 		"interval": "5s", "claim_ahead": "3m", "jitter": "4s",
 		"engine": "temporal", "run_namespace": "billing", "run_type": "PayOut", "run_task_queue": "payments", "run_timeout": "10m",
-		"run_ref": "pay-{key}", "run_results": "true", "retry_runs": "true", "follow_interval": "5s",
+		"run_ref": "pay-{key}", "run_results": "true", "retry_runs": "true", "follow_interval": "5s", "max_waiting": "900", "tenant_max_waiting": "80", "shed": "true",
 	}
 	settings := sluice.DefaultSettings()
 	for _, s := range sluice.AllSettings() {

@@ -15,6 +15,9 @@ type Insert struct {
 	// ByTenant says that the queue serves its tenants in turns. If it is wrong, the store finds out, and the job
 	// costs a little more.
 	ByTenant bool
+	// MaxWaiting, TenantMaxWaiting and Shed are the queue's settings; see package pressure.
+	MaxWaiting, TenantMaxWaiting int
+	Shed                         bool
 	// Known says that the queue was stored when the client read its settings. If one queue of a batch was deleted
 	// since, the store returns [ErrQueueGone] for the whole batch.
 	//

@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-queue/sluice/changes"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/presence"
+	"github.com/sluice-queue/sluice/pressure"
 	"github.com/sluice-queue/sluice/stat"
 )
 
@@ -67,6 +68,8 @@ func (f *figures) read(ctx context.Context, t Target) (Reading, error) {
 		return f.breakerOpen(ctx, t.Queue.Name)
 	case MetricSettingsWrong:
 		return settingsWrong(t.Queue), nil
+	case MetricWaiting:
+		return f.waiting(ctx, t.Queue)
 	}
 	return f.now(ctx, t)
 }
@@ -88,6 +91,15 @@ func (f *figures) upkeepMissing(t Target) Reading {
 	}
 	missing := f.book.Now.Sub(last).Seconds()
 	return Reading{Value: math.Max(0, missing), Detail: "since " + last.UTC().Format(time.RFC3339)}
+}
+
+// waiting returns the waiting jobs of a queue as a share of its max_waiting.
+func (f *figures) waiting(ctx context.Context, q sluice.Queue) (Reading, error) {
+	level, err := pressure.Of(ctx, f.store, q)
+	if err != nil || level.Limit == 0 {
+		return Reading{}, err
+	}
+	return Reading{Value: level.Used(), Detail: fmt.Sprintf("%d of %d", level.Waiting, level.Limit)}, nil
 }
 
 func settingsWrong(q sluice.Queue) Reading {

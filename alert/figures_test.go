@@ -160,6 +160,8 @@ func TestFiguresAreReadAsTheirMetricsSay(t *testing.T) {
 		"words of a breaker alone": {alert.MetricBreakerOpen, func(y *yard) {
 			y.serves(presence.Condition{Kind: presence.ConditionOther, Queue: "mail", Text: "the breaker is open"})
 		}, "0"},
+		"a queue without a limit":      {alert.MetricWaiting, func(y *yard) { y.add(3) }, "0"},
+		"a queue that is half full":    {alert.MetricWaiting, func(y *yard) { y.holds(6); y.add(3) }, "0.5"},
 		"queues":                       {alert.MetricQueues, func(y *yard) { y.takes(4) }, "0.25"},
 		"what the store does not tell": {alert.MetricWAL, func(*yard) {}, "?"},
 	} {
@@ -210,6 +212,16 @@ func near(got, want string) bool {
 }
 
 // takes makes the store take so many queues.
+// holds limits the waiting jobs of the queue.
+func (y *yard) holds(n int) {
+	y.Helper()
+	_, err := y.client.ChangeSettings(y.Context(), "mail", sluice.Act{By: "ada", Reason: "test"}, func(s *sluice.Settings) error {
+		s.MaxWaiting = n
+		return nil
+	})
+	y.ok(err)
+}
+
 func (y *yard) takes(n int) {
 	y.Helper()
 	_, err := admission.Save(y.Context(), y.store, admission.Policy{MaxQueues: n}, sluice.Act{By: "ada", Reason: "test"})

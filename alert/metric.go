@@ -41,6 +41,7 @@ const (
 	MetricRunP95        = "run_p95"
 	MetricBreakerOpen   = "breaker_open"
 	MetricSettingsWrong = "settings_wrong"
+	MetricWaiting       = "waiting_used"
 	MetricUpkeepMissing = "upkeep_missing"
 	MetricTrouble       = "holders_in_trouble"
 	MetricQueues        = "queues_used"
@@ -70,6 +71,7 @@ var metrics = [...]Metric{
 	{MetricRunP95, "seconds", true, true, "Of the jobs that completed in the window, 95 of 100 ran no longer than this, from claim to end; no figure where none did."},
 	{MetricBreakerOpen, "holders", true, false, "Dispatchers whose breaker is open for the queue: its engine cannot be used."},
 	{MetricSettingsWrong, "queues", true, false, "1 where the queue's settings were changed by plain SQL to something that breaks a rule and does not count."},
+	{MetricWaiting, "share", true, false, "Waiting jobs, of those that the queue's `max_waiting` allows; 0 without that limit."},
 	{MetricUpkeepMissing, "seconds", false, false, "How long nobody did upkeep before it was taken up again; this is known only afterwards. While it lasts, Prometheus tells."},
 	{MetricTrouble, "holders", false, false, "Processes that are kept from a part of their work and say so."},
 	{MetricQueues, "share", false, false, "Stored queues, of those that the store takes (`sluice queues policy`)."},

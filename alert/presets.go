@@ -155,6 +155,14 @@ They are never run again by themselves.`,
 Put back what was there before: sluice settings undo QUEUE`,
 	},
 	{
+		Name: "full-queue", Metric: MetricWaiting, Op: ">", Threshold: 0.9, For: time.Minute, Severity: health.SeverityWarning,
+		Says: "more than 90 % of the jobs wait that max_waiting allows; beyond it, enqueues are refused",
+		Runbook: `Look whether workers run and are busy: sluice holders
+Look what one of the jobs waits for: sluice why JOB
+Start more workers, or give them more slots.
+If so much is planned, raise the limit: sluice settings set QUEUE max_waiting=50000 --reason "campaign"`,
+	},
+	{
 		Name: "holders-in-trouble", Metric: MetricTrouble, Op: ">", Threshold: 0, For: 2 * time.Minute, Severity: health.SeverityError, Covers: CoversStore,
 		Says: "a process is kept from a part of its work",
 		Runbook: `See which, and what it says: sluice holders

@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/pressure"
 )
 
 // Arrival is the result of a forwarded job in the local store.
@@ -118,11 +119,11 @@ func (f *Forwarder) enqueue(ctx context.Context, jobs []sluice.NewJob, holds []*
 	return settlements, errors.Join(failed...)
 }
 
-// unwanted reports whether the centre refuses the queue of a job until somebody declares it or makes room.
+// unwanted reports whether the centre refuses a job for now: until somebody declares its queue or makes room.
 func unwanted(refusal error) bool {
 	var unknown *admission.UnknownQueueError
 	var limit *admission.QueueLimitError
-	return errors.As(refusal, &unknown) || errors.As(refusal, &limit)
+	return errors.As(refusal, &unknown) || errors.As(refusal, &limit) || errors.Is(refusal, pressure.ErrFull)
 }
 
 // refused makes a dead letter of a job that breaks a rule of the centre, unless the centre took it before the

@@ -28,6 +28,12 @@ func (s *store) QueuePolicy(ctx context.Context) (admission.Policy, error) {
 	return do(ctx, s, "queue_policy", "", s.policies.QueuePolicy)
 }
 
+func (s *store) WaitingJobs(ctx context.Context, queue, tenant string, limit int) (int, error) {
+	return do(ctx, s, "waiting_jobs", queue, func(ctx context.Context) (int, error) {
+		return s.pressures.WaitingJobs(ctx, queue, tenant, limit)
+	})
+}
+
 func (s *store) Job(ctx context.Context, id sluice.ID) (sluice.Job, error) {
 	return do(ctx, s, "job", "", func(ctx context.Context) (sluice.Job, error) { return s.Store.Job(ctx, id) })
 }

@@ -234,6 +234,11 @@ func examineQueue(q queueRow, served map[string]map[string]int) []finding {
 			Check: check, Severity: health.SeverityError, What: fmt.Sprintf("%s has jobs ready (%s) and no %s; the first was due %s", q.Name, bounded(q.Depth.Ready), who, ago(q.Depth.OldestDue)),
 			Why: "nobody claims them", Repair: mend,
 		}}
+	case q.full():
+		return []finding{{
+			Check: check, Severity: health.SeverityWarning, What: fmt.Sprintf("%s is full: max_waiting is %d", q.Name, q.MaxWaiting),
+			Why: "enqueues are refused, or shed jobs of a lower priority", Repair: fmt.Sprintf("sluice settings set %s max_waiting=%d --reason \"more room\"", q.Name, 2*q.MaxWaiting),
+		}}
 	case q.Depth.Uncertain > 0:
 		return []finding{{
 			Check: check, Severity: health.SeverityWarning, What: fmt.Sprintf("%s has %s uncertain jobs", q.Name, bounded(q.Depth.Uncertain)),

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/cmd/internal/draw"
+	"github.com/sluice-queue/sluice/pressure"
 )
 
 // enqueued is the result of a file of jobs.
@@ -269,6 +270,9 @@ func (l *lineEnqueuer) put(ctx context.Context, upTo int) error {
 	}
 	receipts, err := l.client.EnqueueMany(soon, l.batch)
 	var refused *sluice.BatchError
+	if errors.Is(err, pressure.ErrFull) { // the batch was not stored; a resumed run sends it again
+		return err
+	}
 	if err != nil && !errors.As(err, &refused) {
 		l.out.doubtful = upTo
 		return err

@@ -15,6 +15,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/cmd/internal/draw"
 	"github.com/sluice-queue/sluice/explain"
+	"github.com/sluice-queue/sluice/pressure"
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
@@ -32,6 +33,9 @@ type queueRow struct {
 	Wrong     string         `json:"wrong,omitempty"`
 	// Engine runs the queue's jobs; empty: workers do.
 	Engine string `json:"engine,omitempty"`
+	// MaxWaiting is the most waiting jobs; 0: no limit. Waiting is how many wait then, at most MaxWaiting.
+	MaxWaiting int `json:"max_waiting,omitempty"`
+	Waiting    int `json:"waiting,omitempty"`
 }
 
 func (a *app) queuesCommand() *cobra.Command {
@@ -194,8 +198,13 @@ func queueRows(ctx context.Context, store sluice.Store, queues []sluice.Queue) (
 		}
 		row := queueRow{
 			q.Name, q.Settings.PausedAt(q.Now), q.Settings.PausedUntil, q.ChangedBy, q.ChangedAt, q.Reason, depth,
-			scheduledRows([]sluice.Queue{q}), q.Wrong, q.Settings.Engine,
+			scheduledRows([]sluice.Queue{q}), q.Wrong, q.Settings.Engine, 0, 0,
 		}
+		level, err := pressure.Of(ctx, store, q)
+		if err != nil {
+			return nil, err
+		}
+		row.MaxWaiting, row.Waiting = level.Limit, level.Waiting
 		if row.Paused {
 			by, err := explain.PausedBy(ctx, store, q)
 			if err != nil {
@@ -223,9 +232,15 @@ func queueColumns() []column[queueRow] {
 	}
 }
 
+// full reports whether enqueues are refused.
+func (q queueRow) full() bool { return pressure.Level{Waiting: q.Waiting, Limit: q.MaxWaiting}.Full() }
+
 func queueStatus(q queueRow) string {
 	if !q.Paused && q.Wrong != "" {
 		return "open, with settings that are wrong"
+	}
+	if !q.Paused && q.full() {
+		return "open, and full"
 	}
 	if !q.Paused {
 		return "open"

@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/presence"
+	"github.com/sluice-queue/sluice/pressure"
 )
 
 // silence is the time without a heartbeat after which a holder counts as gone.
@@ -41,6 +42,7 @@ func (g *Gauges) readQueues(ctx context.Context, told *told) error {
 	told.add("sluice_queues", float64(policy.Stored))
 	told.add("sluice_queues_used", policy.Used())
 	g.round.queues = append([]sluice.Queue{}, queues...)
+	pressed := pressure.Given(g.store).PressureCounts()
 	for _, q := range queues {
 		told.flag("sluice_queue_paused", q.Settings.PausedAt(q.Now), q.Name)
 		told.flag("sluice_queue_settings_wrong", q.Wrong != "", q.Name)
@@ -49,6 +51,10 @@ func (g *Gauges) readQueues(ctx context.Context, told *told) error {
 		}
 		if q.Settings.Concurrency > 0 {
 			told.add("sluice_in_flight_limit", float64(q.Settings.Concurrency), q.Name)
+		}
+		if counts, pressed := pressed[q.Name]; pressed || q.Settings.MaxWaiting > 0 || q.Settings.TenantMaxWaiting > 0 {
+			told.add("sluice_refused_total", float64(counts.Refused), q.Name)
+			told.add("sluice_shed_total", float64(counts.Shed), q.Name)
 		}
 	}
 	return nil
@@ -107,6 +113,13 @@ func (g *Gauges) readDepths(ctx context.Context, told *told) error {
 			return err
 		}
 		g.tellDepth(told, q, depth, inFlight)
+		level, err := bounded(ctx, g, func(ctx context.Context) (pressure.Level, error) { return pressure.Of(ctx, g.store, q) })
+		if err != nil {
+			return err
+		}
+		if level.Limit > 0 {
+			told.add("sluice_waiting_used", level.Used(), q.Name)
+		}
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/cmd/metric"
 	"github.com/sluice-queue/sluice/health"
+	"github.com/sluice-queue/sluice/pressure"
 )
 
 func TestARunIsToldInExactNumbers(t *testing.T) {
@@ -83,6 +84,9 @@ func (s *system) wantGauges() {
 		{3, "sluice_blocked_jobs", "queue=still reason=paused"},
 		{1, "sluice_blocked_jobs", "queue=hand reason=order"},
 		{1, "sluice_queue_paused", "queue=still"},
+		{0.75, "sluice_waiting_used", "queue=still"},
+		{2, "sluice_refused_total", "queue=still"},
+		{0, "sluice_shed_total", "queue=still"},
 		{0, "sluice_queue_paused", "queue=mail"},
 		{100_000, "sluice_rate_limit", "queue=mail"},
 		{500, "sluice_in_flight_limit", "queue=mail"},
@@ -194,6 +198,10 @@ func (s *system) run() {
 func (s *system) byHand() {
 	s.Helper()
 	s.enqueue("still", "good", 3, sluice.EnqueueOptions{})
+	job := sluice.NewJob{Queue: "still", Payload: []byte(`"good"`)}
+	if _, err := s.client.EnqueueMany(s.Context(), []sluice.NewJob{job, job}); !errors.Is(err, pressure.ErrFull) {
+		s.Errorf("two more jobs than a queue may have: %v", err)
+	}
 	s.enqueue("hand", "good", 2, sluice.EnqueueOptions{Tenant: "acme"})
 	s.enqueue("hand", "good", 2, sluice.EnqueueOptions{OrderKey: "one at a time", DueAt: time.Now().Add(time.Hour)})
 	claim := sluice.ClaimRequest{Queue: "hand", Limit: 5, Holder: "test", Lease: time.Minute, Token: sluice.NewToken()}

@@ -141,7 +141,7 @@ func (s *system) queues() {
 	parcels.Engine, parcels.RunType, parcels.MaxAttempts = "local", "ship", 1
 	parcels.FollowInterval = 100 * time.Millisecond
 	still := sluice.DefaultSettings()
-	still.Paused = true
+	still.Paused, still.MaxWaiting = true, 4
 	hand := sluice.DefaultSettings()
 	hand.Concurrency = 1
 	for name, settings := range map[string]sluice.Settings{"mail": mail, "parcels": parcels, "still": still, "hand": hand} {

@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/presence"
+	"github.com/sluice-queue/sluice/pressure"
 	"github.com/sluice-queue/sluice/worker"
 )
 
@@ -163,6 +164,9 @@ func (e *Engine) Start(ctx context.Context, target engine.Target, runs []engine.
 func refused(ref string, err error) error {
 	if errors.Is(err, sluice.ErrInvalid) {
 		return fmt.Errorf("start %.80q: %w: %w", ref, engine.ErrRefused, err)
+	}
+	if errors.Is(err, pressure.ErrFull) {
+		return fmt.Errorf("start %.80q: %w: %w", ref, engine.ErrBusy, err)
 	}
 	return fault("start", err)
 }

@@ -23,7 +23,7 @@ func Limited(s sluice.Settings) bool { return !s.Rate.IsZero() || s.Concurrency 
 // ByTenant reports whether the settings of a queue make it serve tenants in turns. Limits of tiers
 // and tenants do so, too.
 func ByTenant(s sluice.Settings) bool {
-	return s.Fair || s.TenantConcurrency > 0 || !s.TenantRate.IsZero()
+	return s.Fair || s.TenantConcurrency > 0 || !s.TenantRate.IsZero() || s.TenantMaxWaiting > 0
 }
 
 // Bucket is a queue's tokens, one per job that may be claimed, as the store keeps them. The zero

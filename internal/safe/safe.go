@@ -21,6 +21,7 @@ import (
 	"github.com/sluice-queue/sluice/hold"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/presence"
+	"github.com/sluice-queue/sluice/pressure"
 	"github.com/sluice-queue/sluice/schedule"
 	"github.com/sluice-queue/sluice/stat"
 	"github.com/sluice-queue/sluice/tenancy"
@@ -36,6 +37,7 @@ type (
 	holds        = hold.Store
 	operations   = operation.Store
 	processes    = presence.Store
+	pressures    = pressure.Store
 	schedules    = schedule.Store
 	stats        = stat.Store
 	tenants      = tenancy.Store
@@ -50,6 +52,7 @@ type (
 		holds
 		operations
 		processes
+		pressures
 		schedules
 		stats
 		tenants
@@ -59,7 +62,7 @@ type (
 // Store returns a store whose panics are errors. For a nil store, every method returns an error,
 // too.
 func Store(inner sluice.Store) sluice.Store {
-	return store{sluice.GivenStore(inner), admission.Given(inner), alert.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), hold.Given(inner), operation.Given(inner), presence.Given(inner), schedule.Given(inner), stat.Given(inner), tenancy.Given(inner)}
+	return store{sluice.GivenStore(inner), admission.Given(inner), alert.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), hold.Given(inner), operation.Given(inner), presence.Given(inner), pressure.Given(inner), schedule.Given(inner), stat.Given(inner), tenancy.Given(inner)}
 }
 
 // Unwrap returns the inner store.

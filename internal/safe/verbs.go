@@ -33,6 +33,11 @@ func (s store) Now(ctx context.Context) (_ time.Time, err error) {
 	return s.Store.Now(ctx)
 }
 
+func (s store) WaitingJobs(ctx context.Context, queue, tenant string, limit int) (_ int, err error) {
+	defer s.caught(&err)
+	return s.pressures.WaitingJobs(ctx, queue, tenant, limit)
+}
+
 func (s store) AddStats(ctx context.Context, holder string, stats []stat.Stat) (err error) {
 	defer s.caught(&err)
 	return s.stats.AddStats(ctx, holder, stats)

@@ -11,6 +11,16 @@ import (
 
 // Enqueue stores jobs.
 func (s *Store) Enqueue(ctx context.Context, inserts []sluice.Insert) ([]sluice.Receipt, error) {
+	stay, err := s.room.Enter(ctx, inserts, s.roomSource())
+	if err != nil {
+		return make([]sluice.Receipt, len(inserts)), err
+	}
+	receipts, err := s.enqueueAll(ctx, inserts)
+	stay.End(inserts, receipts)
+	return receipts, err
+}
+
+func (s *Store) enqueueAll(ctx context.Context, inserts []sluice.Insert) ([]sluice.Receipt, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return nil, err

@@ -22,6 +22,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/counter"
 	"github.com/sluice-queue/sluice/internal/flow"
 	"github.com/sluice-queue/sluice/internal/rollup"
+	"github.com/sluice-queue/sluice/internal/room"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/schedule"
 	"github.com/sluice-queue/sluice/tenancy"
@@ -79,6 +80,7 @@ type Store struct {
 	operations map[sluice.ID]storedOperation
 	schedules  map[string]schedule.Schedule
 	alerting   alerting
+	room       room.Room
 }
 
 // job is all that the store keeps of one job.

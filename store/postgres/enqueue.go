@@ -25,11 +25,16 @@ var enqueueNewSQL string
 
 // Enqueue stores jobs in one transaction.
 func (s *Store) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
+	stay, err := s.room.Enter(ctx, jobs, s.roomSource())
+	if err != nil {
+		return make([]sluice.Receipt, len(jobs)), err
+	}
+	var out enqueued
+	defer func() { stay.End(jobs, out.receipts) }()
 	if err := s.noteAwaited(ctx, jobs); err != nil {
 		return nil, err
 	}
-	var out enqueued
-	err := s.call(ctx, "enqueue", func(ctx context.Context, again bool) (err error) {
+	err = s.call(ctx, "enqueue", func(ctx context.Context, again bool) (err error) {
 		if !again && mayShare(jobs) {
 			out.receipts, err = s.groups.enqueue(ctx, jobs)
 			return err

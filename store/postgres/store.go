@@ -27,6 +27,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/counter"
 	"github.com/sluice-queue/sluice/internal/event"
 	"github.com/sluice-queue/sluice/internal/migration"
+	"github.com/sluice-queue/sluice/internal/room"
 	"github.com/sluice-queue/sluice/internal/scrubbed"
 )
 
@@ -88,6 +89,7 @@ type Store struct {
 	schema      migration.Guard
 	log         *event.Log
 	tally       *counter.Tally // nil: the store counts nothing
+	room        room.Room
 
 	settling   settling // up to where the audit is complete
 	repairing  sync.Mutex

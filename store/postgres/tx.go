@@ -77,7 +77,13 @@ func (e txEnqueuer) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice
 	if err := e.store.mayWork(ctx, e.tx); err != nil {
 		return nil, fmt.Errorf("enqueue: %w", typed(err))
 	}
-	out, err := enqueue(ctx, preparingTx{e.tx, e.store}, jobs, enqueuing{})
+	tx := preparingTx{e.tx, e.store}
+	stay, err := e.store.room.Enter(ctx, jobs, e.store.roomSourceIn(tx))
+	if err != nil {
+		return make([]sluice.Receipt, len(jobs)), typed(err)
+	}
+	out, err := enqueue(ctx, tx, jobs, enqueuing{})
+	stay.End(jobs, out.receipts)
 	if err != nil {
 		return nil, typed(err)
 	}

@@ -40,9 +40,14 @@ const forEver = math.MaxInt64
 
 // Enqueue stores jobs in one transaction.
 func (s *Store) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
+	stay, err := s.room.Enter(ctx, jobs, s.roomSource())
+	if err != nil {
+		return make([]sluice.Receipt, len(jobs)), err
+	}
 	var receipts []sluice.Receipt
 	var refused map[int]error
-	err := s.write(ctx, "enqueue", func(tx runner, again bool) (err error) {
+	defer func() { stay.End(jobs, receipts) }()
+	err = s.write(ctx, "enqueue", func(tx runner, again bool) (err error) {
 		gone, err := queuesGone(tx, jobs)
 		if err != nil {
 			return err

@@ -29,6 +29,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/checkup"
 	"github.com/sluice-queue/sluice/internal/counter"
 	"github.com/sluice-queue/sluice/internal/migration"
+	"github.com/sluice-queue/sluice/internal/room"
 	"github.com/sluice-queue/sluice/internal/scrubbed"
 )
 
@@ -63,6 +64,7 @@ type Store struct {
 	schema  migration.Guard
 	tally   *counter.Tally // nil: the store counts nothing
 	closing sync.Once
+	room    room.Room
 	reading sync.RWMutex // read-locked by each read
 	lookUps statements
 	steady  steadyClock

@@ -97,7 +97,12 @@ func (e *txEnqueuer) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluic
 		return nil, fmt.Errorf("enqueue: %w", err)
 	}
 	run := runnerOf(ctx, e.tx)
+	stay, err := e.store.room.Enter(ctx, jobs, roomSourceIn(run))
+	if err != nil {
+		return make([]sluice.Receipt, len(jobs)), typed(err)
+	}
 	receipts, refused, err := enqueue(run, jobs, false)
+	stay.End(jobs, receipts)
 	if err != nil {
 		return nil, typed(err)
 	}

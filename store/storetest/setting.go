@@ -25,6 +25,7 @@ func settingRules() []Rule {
 				Batch: 500, Interval: 5 * time.Second, ClaimAhead: 3 * time.Minute, Jitter: 4 * time.Second,
 				Engine: "temporal", RunNamespace: "billing", RunType: "PayOut", RunTaskQueue: "payments", RunTimeout: 10 * time.Minute,
 				RunRef: "pay-{key}", RunResults: true, RetryRuns: true, FollowInterval: 5 * time.Second,
+				MaxWaiting: 5000, TenantMaxWaiting: 60, Shed: true,
 			}
 			stored := w.save(func(s *sluice.Settings) { *s = want })
 			equal(w, "version", stored.Version, 1)

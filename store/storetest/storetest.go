@@ -36,6 +36,8 @@ type Bench struct {
 	SetColumn func(column string, value any)
 	// Slow says that verbs cost so much that fewer long sequences are tried.
 	Slow bool
+	// Unlimited says that Enqueue takes jobs beyond max_waiting, as the SQL functions do.
+	Unlimited bool
 	// Follow lets a row of the user's own follow each job of a queue, and Astray says which rows do not agree with their
 	// jobs; nil: nothing follows. The model asks after each verb.
 	Follow func(queue string)
@@ -58,7 +60,7 @@ type Rule struct {
 func Rules() []Rule {
 	var all []Rule
 	for _, part := range [][]Rule{
-		enqueueRules(), keyRules(), claimRules(), leaseRules(), settleRules(), moveRules(), actRules(), holdRules(), settingRules(), queueDeleteRules(), queuePolicyRules(), groupRules(), tendRules(),
+		enqueueRules(), keyRules(), pressureRules(), claimRules(), leaseRules(), settleRules(), moveRules(), actRules(), holdRules(), settingRules(), queueDeleteRules(), queuePolicyRules(), groupRules(), tendRules(),
 		lookRules(), processRules(), flowRules(), windowRules(), planRules(), tenantRules(), turnsRules(), waveRules(), orderRules(), afterRules(),
 		dispatchRules(), strayRules(), openRunRules(), noteRules(),
 		statRules(),

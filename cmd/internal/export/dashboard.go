@@ -87,10 +87,11 @@ var questions = []question{
 		{"What `sluice doctor` finds", "short", []line{{`max by (check, severity) (sluice_health_findings)`, "{{severity}}: {{check}}"}}, []string{alert.MetricSettingsWrong, alert.MetricClock}},
 		{"How long the oldest transaction is open (PostgreSQL)", "s", []line{{`max(sluice_postgres_oldest_transaction_seconds)`, "oldest"}}, []string{alert.MetricOldestTx}},
 		{"Dead rows (PostgreSQL)", "short", []line{{`max by (table) (sluice_postgres_dead_rows)`, "{{table}}"}}, []string{alert.MetricDeadRows}},
-		{"What is used up: connections, queues", "percentunit", []line{
+		{"What is used up: connections, queues, waiting jobs of a queue", "percentunit", []line{
 			{`max(sluice_postgres_connections_used)`, "connections"},
 			{`max(sluice_queues_used)`, "queues"},
-		}, []string{alert.MetricConnections, alert.MetricQueues}},
+			{`max by (queue) (sluice_waiting_used)`, "jobs in {{queue}}"},
+		}, []string{alert.MetricConnections, alert.MetricQueues, alert.MetricWaiting}},
 		{"The write-ahead log and free space (SQLite)", "bytes", []line{
 			{`max(sluice_sqlite_wal_bytes)`, "log"},
 			{`min(sluice_sqlite_disk_free_bytes)`, "free on the disk"},

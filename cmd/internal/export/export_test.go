@@ -121,6 +121,7 @@ var cases = []struct {
 	{"the breaker is open", engine.with(series{`sluice_breaker_open{queue="q"}`: "1+0x600"}), []string{"0:", "2:BreakerOpen"}},
 	{"an uncertain job", engine.with(series{`sluice_jobs{queue="q",state="uncertain"}`: "1+0x600"}), []string{"0:Uncertain"}},
 	{"settings that are wrong", worked.with(series{`sluice_queue_settings_wrong{queue="q"}`: "1+0x600"}), []string{"0:", "2:SettingsWrong"}},
+	{"a full queue", worked.with(series{`sluice_waiting_used{queue="q"}`: "0.95+0x600"}), []string{"0:", "2:FullQueue"}},
 	{"a holder in trouble", worked.with(series{`sluice_holders_in_trouble{role="worker"}`: "1+0x600"}), []string{"1:", "3:HoldersInTrouble"}},
 	{"nearly as many queues as there may be", worked.with(series{`sluice_queues_used`: "0.81+0x600"}), []string{"4:", "6:ManyQueues"}},
 	{"no upkeep", worked.with(series{`sluice_holders{role="upkeep",instance="a"}`: "0+0x600", `sluice_holders{role="upkeep",instance="b"}`: "0+0x600"}), []string{"0:NoUpkeep"}},
@@ -435,7 +436,7 @@ func TestDashboardDrawsTheThresholdsThatCount(t *testing.T) {
 	want := map[string]float64{
 		"Since when the oldest job is ready": 3600, "Jobs that completed, of those that ended": 0.95, "How long runs take": 10,
 		"Dead letters, and jobs whose outcome nobody knows": 10, "How long the oldest transaction is open (PostgreSQL)": 600,
-		"Dead rows (PostgreSQL)": 1_000_000, "What is used up: connections, queues": 0.8, "The write-ahead log and free space (SQLite)": 1 << 30,
+		"Dead rows (PostgreSQL)": 1_000_000, "What is used up: connections, queues, waiting jobs of a queue": 0.8, "The write-ahead log and free space (SQLite)": 1 << 30,
 	}
 	if !maps.Equal(drawn, want) {
 		t.Errorf("drawn are %v", drawn)

@@ -73,6 +73,7 @@ var expressions = map[string]expression{
 	alert.MetricRunP95:        {value: `histogram_quantile(0.95, sum by (queue, le) (rate(sluice_run_seconds_bucket[$window])))`, differs: "every end of an attempt counts, not completions alone"},
 	alert.MetricBreakerOpen:   {value: `max by (queue) (sluice_breaker_open)`},
 	alert.MetricSettingsWrong: {value: `max by (queue) (sluice_queue_settings_wrong)`},
+	alert.MetricWaiting:       {value: `max by (queue) (sluice_waiting_used)`},
 	alert.MetricUpkeepMissing: {value: `(1 - clamp_max(max(sluice_holders{role="upkeep"}), 1)) * 1e9`, differs: "it tells while nobody does it: the figure is 0, or more than any threshold"},
 	alert.MetricTrouble:       {value: `sum(max by (role) (sluice_holders_in_trouble))`},
 	alert.MetricQueues:        {value: `max(sluice_queues_used)`},

@@ -42,6 +42,7 @@ import (
 	"github.com/sluice-queue/sluice/observe"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/presence"
+	"github.com/sluice-queue/sluice/pressure"
 	"github.com/sluice-queue/sluice/schedule"
 	"github.com/sluice-queue/sluice/scrub"
 	"github.com/sluice-queue/sluice/search"
@@ -196,7 +197,15 @@ var calls = map[string]func(ctx context.Context) error{
 	"explain.Job":      func(ctx context.Context) error { _, err := explain.Job(ctx, nil, sluice.NewID()); return err },
 	"explain.PausedBy": func(ctx context.Context) error { _, err := explain.PausedBy(ctx, nil, sluice.Queue{}); return err },
 	"admission.Given":  func(ctx context.Context) error { _, err := admission.Given(nil).QueuePolicy(ctx); return err },
-	"admission.Of":     func(ctx context.Context) error { _, err := admission.Of(ctx, nil); return err },
+	"pressure.Given": func(ctx context.Context) error {
+		_, err := pressure.Given(nil).WaitingJobs(ctx, "q", "", 1)
+		return err
+	},
+	"pressure.Of": func(ctx context.Context) error {
+		_, err := pressure.Of(ctx, nil, sluice.Queue{Settings: sluice.Settings{MaxWaiting: 1}})
+		return err
+	},
+	"admission.Of": func(ctx context.Context) error { _, err := admission.Of(ctx, nil); return err },
 	"admission.Save": func(ctx context.Context) error {
 		_, err := admission.Save(ctx, nil, admission.DefaultPolicy(), sluice.Act{By: "x", Reason: "x"})
 		return err

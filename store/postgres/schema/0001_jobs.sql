@@ -54,6 +54,9 @@ create table sluice.queue (
     run_results         boolean          not null default false,
     retry_runs          boolean          not null default false,
     follow_interval_ms  bigint           not null default 2000 check (follow_interval_ms between 100 and 86400000),
+    max_waiting         bigint           not null default 0 check (max_waiting between 0 and 1000000),
+    tenant_max_waiting  bigint           not null default 0 check (tenant_max_waiting between 0 and 1000000),
+    shed                boolean          not null default false,
     rate_per_ms         bigint           not null default 1000 check (rate_per_ms between 1 and 315360000000),
     tenant_rate_per_ms  bigint           not null default 1000 check (tenant_rate_per_ms between 1 and 315360000000)
 );
@@ -105,6 +108,9 @@ comment on column sluice.queue.run_ref is 'the pattern of names of runs; empty: 
 comment on column sluice.queue.run_results is 'upkeep keeps the results of runs';
 comment on column sluice.queue.retry_runs is 'a failed run is a failed attempt; false: it buries the job';
 comment on column sluice.queue.follow_interval_ms is 'ms between two questions of upkeep which runs have ended';
+comment on column sluice.queue.max_waiting is 'jobs that may wait before enqueues are refused; 0: no limit';
+comment on column sluice.queue.tenant_max_waiting is 'one tenant''s jobs that may wait before its enqueues are refused; 0: no limit';
+comment on column sluice.queue.shed is 'a full queue cancels waiting jobs of lower priority instead of refusing an enqueue';
 comment on column sluice.queue.rate_per_ms is 'ms of the window of rate';
 comment on column sluice.queue.tenant_rate_per_ms is 'ms of the window of tenant_rate';
 

@@ -39,6 +39,6 @@ left join sluice.queue q on q.name = j.queue
 left join sluice.flow f on f.queue = j.queue
 left join lateral (select t.tokens, t.filled_at from sluice.tenant_queue t where t.queue = j.queue and t.tenant = j.tenant
                    order by t.version desc limit 1) n on true
-cross join lateral (select coalesce(q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0, false)
+cross join lateral (select coalesce(q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0 or q.tenant_max_waiting > 0, false)
     or exists (select from sluice.tenant_limit t where t.queue in (j.queue, '') and t.says) as turns) b
 where j.id = $1::uuid

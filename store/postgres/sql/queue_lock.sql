@@ -1,12 +1,13 @@
 -- One queue, locked for a change. The settings stand in the order of sluice.StoredSettings.
 -- $1 text name
 select name, version, changed_at, changed_by, reason, clock_timestamp(), told::text, scheduled::text,
-       q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0 or exists (select from sluice.tenant_limit t where t.queue in (q.name, '') and t.says),
+       q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0 or q.tenant_max_waiting > 0 or exists (select from sluice.tenant_limit t where t.queue in (q.name, '') and t.says),
        paused, lease_ms, timeout_ms, max_attempts, max_recoveries, backoff_base_ms, backoff_factor, backoff_max_ms,
        backoff_jitter_ms, backoff_full_jitter, recover_interval_ms, recover_batch, keep_completed_ms,
        keep_cancelled_ms, keep_dead_ms, payload_limit, payload_schema, audit, rate, burst,
        concurrency, paused_until, ageing, fair, tenant_concurrency, tenant_rate, tenant_burst, batch, interval_ms, claim_ahead_ms, jitter_ms,
-       engine, run_namespace, run_type, run_task_queue, run_timeout_ms, run_ref, run_results, retry_runs, follow_interval_ms, rate_per_ms,
+       engine, run_namespace, run_type, run_task_queue, run_timeout_ms, run_ref, run_results, retry_runs, follow_interval_ms,
+       max_waiting, tenant_max_waiting, shed, rate_per_ms,
        tenant_rate_per_ms
 from sluice.queue q
 where name = $1::text

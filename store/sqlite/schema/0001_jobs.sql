@@ -51,6 +51,9 @@ create table sluice_queue (
     run_results         integer not null default 0 check (run_results in (0, 1)), -- upkeep keeps the results of runs
     retry_runs          integer not null default 0 check (retry_runs in (0, 1)), -- a failed run is a failed attempt; false: it buries the job
     follow_interval_ms  integer not null default 2000 check (follow_interval_ms between 100 and 86400000), -- ms between two questions of upkeep which runs have ended
+    max_waiting         integer not null default 0 check (max_waiting between 0 and 1000000), -- jobs that may wait before enqueues are refused; 0: no limit
+    tenant_max_waiting  integer not null default 0 check (tenant_max_waiting between 0 and 1000000), -- one tenant's jobs that may wait before its enqueues are refused; 0: no limit
+    shed                integer not null default 0 check (shed in (0, 1)), -- a full queue cancels waiting jobs of lower priority instead of refusing an enqueue
     rate_per_ms         integer not null default 1000 check (rate_per_ms between 1 and 315360000000), -- ms of the window of rate
     tenant_rate_per_ms  integer not null default 1000 check (tenant_rate_per_ms between 1 and 315360000000), -- ms of the window of tenant_rate
     engine              text    not null default '' check (length(cast(engine as blob)) <= 200), -- the engine that runs the jobs, by the name that dispatchers use; empty: workers run them

@@ -26,7 +26,7 @@ select
         + (select count(*) from (select 1 from sluice_orphan_run s where s.queue = j.queue and s.tenant = j.tenant and s.tenant <> '' limit ?3 + 0))),
     q.tenant_concurrency, q.tenant_rate, q.tenant_rate_per_ms, q.tenant_burst
 from sluice_job j
-join (select coalesce(x.fair or x.tenant_concurrency > 0 or x.tenant_rate > 0, 0)
+join (select coalesce(x.fair or x.tenant_concurrency > 0 or x.tenant_rate > 0 or x.tenant_max_waiting > 0, 0)
           or exists (select 1 from sluice_tenant_limit t where t.queue in (y.queue, '') and t.says) as yes
       from sluice_job y left join sluice_queue x on x.name = y.queue where y.id = ?1) b
 left join sluice_live l on l.seq = j.seq and l.state = 'queued'

@@ -76,7 +76,7 @@ begin
         place := null;
     end if;
     select q.audit = 'full' as told,
-           coalesce(q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0, false)
+           coalesce(q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0 or q.tenant_max_waiting > 0, false)
                or exists (select from sluice.tenant_limit t where t.queue in (g.name, '') and t.says) as by_tenant
     into settings
     from (select _enqueue.queue as name) g left join sluice.queue q on q.name = g.name;

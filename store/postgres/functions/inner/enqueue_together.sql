@@ -35,7 +35,7 @@ begin
     end loop;
     for job in
         select c as nth, ids[c] as job_id, j.*, sluice._bytes(j.payload) as bytes, coalesce(q.audit = 'full', false) as told,
-               coalesce(q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0, false)
+               coalesce(q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0 or q.tenant_max_waiting > 0, false)
                    or exists (select from sluice.tenant_limit t where t.queue in (j.queue, '') and t.says) as by_tenant
         from unnest(chosen) with ordinality as u(c, k)
         cross join lateral sluice._job_of(items[c]) j

@@ -1,0 +1,68 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/room"
+	"github.com/sluice-queue/sluice/pressure"
+)
+
+var _ pressure.Store = (*Store)(nil)
+
+// WaitingJobs counts the queued jobs of a queue or of one of its tenants, up to a limit.
+func (s *Store) WaitingJobs(ctx context.Context, queue, tenant string, limit int) (int, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
+	if tenant != "" && !s.byTenant(queue) {
+		return 0, nil
+	}
+	waiting := 0
+	for _, j := range s.jobs {
+		if waiting == limit {
+			break
+		}
+		if j.live && j.State == sluice.StateQueued && j.Queue == queue && (tenant == "" || j.Tenant == tenant) {
+			waiting++
+		}
+	}
+	return waiting, nil
+}
+
+// PressureCounts returns what this store has refused and shed.
+func (s *Store) PressureCounts() map[string]pressure.Counts { return s.room.Counts() }
+
+// roomSource counts and sheds for the room.
+func (s *Store) roomSource() room.Source { return room.Source{Waiting: s.WaitingJobs, Shed: s.shed} }
+
+// shed cancels waiting jobs: the lowest priority first, of these the last due. It spares jobs of an order, jobs that
+// wait for others, and jobs that others run after.
+func (s *Store) shed(ctx context.Context, shed room.Shedding) (bool, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer leave()
+	var found []*job
+	for _, j := range s.jobs {
+		waits := j.live && j.State == sluice.StateQueued && j.Queue == shed.Queue && j.Priority > shed.Below
+		if waits && (shed.Tenant == "" || j.Tenant == shed.Tenant) && j.BlockedBy.IsZero() && j.OrderKey == "" && len(s.after[j.ID]) == 0 {
+			found = append(found, j)
+		}
+	}
+	if len(found) < shed.Jobs {
+		return false, nil
+	}
+	slices.SortFunc(found, func(a, b *job) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), b.DueAt.Compare(a.DueAt), cmp.Compare(b.place, a.place))
+	})
+	for _, j := range found[:shed.Jobs] {
+		s.finish(j, sluice.EventCancel, sluice.Act{By: "sluice", Reason: room.Reason})
+	}
+	return true, nil
+}

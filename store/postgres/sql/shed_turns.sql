@@ -1,0 +1,16 @@
+-- Locks the jobs that a full queue gives up that serves its tenants in turns: by the rule of shed, among the 10000 that are
+-- due last.
+-- $1 text queue   $2 integer only of a higher priority number   $3 integer how many
+select l.id from sluice.live l
+where l.id = any (array(
+        select w.id from (
+            select l.id, l.priority, l.due_at, l.order_key from sluice.live l
+            where l.queue = $1::text and l.state = 'queued' and l.blocked_by is null and l.in_tenant_queue
+            order by l.due_at desc limit 10000) w
+        where w.priority > $2::integer and w.order_key is null
+          and (select true from sluice.job_after a where a.after_id = w.id limit 1) is null
+        order by w.priority desc, w.due_at desc, w.id desc
+        limit $3::integer))
+  and l.state = 'queued' and l.blocked_by is null
+order by l.id
+for update of l skip locked

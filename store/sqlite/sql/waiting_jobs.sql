@@ -1,0 +1,9 @@
+-- Counts the waiting jobs of a queue. The count stops at the limit.
+-- ?1 queue   ?2 limit
+select count(*) from (
+    select 1 from (select 1 from sluice_live where queue = ?1 and state = 'queued' and blocked_by is null and in_tenant_queue = 0 limit ?2 + 0)
+    union all
+    select 1 from (select 1 from sluice_live where queue = ?1 and state = 'queued' and blocked_by is null and in_tenant_queue = 1 limit ?2 + 0)
+    union all
+    select 1 from (select 1 from sluice_live where blocked_by is not null and queue = ?1 limit ?2 + 0)
+    limit ?2 + 0)
