@@ -65,6 +65,8 @@ func runRole(role string) error {
 	switch role {
 	case "forwarder":
 		return runForwarder(ctx, store, queue)
+	case "dying firer":
+		return runDyingFirer(ctx, store)
 	case "dying upkeep":
 		return runDyingUpkeep(ctx, store)
 	case "starter":

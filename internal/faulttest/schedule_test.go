@@ -1,0 +1,104 @@
+package faulttest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/schedule"
+)
+
+// runDyingFirer is a process that fires schedules as if it led. It is killed while it fires: between the statements of a
+// transaction, or between the commit and its answer.
+func runDyingFirer(ctx context.Context, store sluice.Store) error {
+	go func() {
+		due := time.Now().Truncate(time.Second).Add(time.Second)
+		time.Sleep(time.Until(due) + time.Duration(rand.IntN(40_000))*time.Microsecond)
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	}()
+	for ctx.Err() == nil {
+		if _, err := schedule.Given(store).FireSchedules(ctx, 5); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	schedules    = 30
+	firersKilled = 24
+)
+
+func TestSchedulesWhoseUpkeepsAreKilledMakeOneJobPerFire(t *testing.T) {
+	t.Parallel()
+	for name, address := range addresses(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBank(t, address)
+			for n := range schedules {
+				definition := schedule.Definition{Queue: b.queue, Every: time.Second, Overlap: schedule.QueueAll, CatchUp: schedule.All}
+				if _, err := schedule.Set(t.Context(), b.store, fmt.Sprint("s", n), definition, sluice.Act{By: "ada"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ended := make(chan struct{}, 2)
+			begin := func() {
+				firer := b.spawn("dying firer")
+				go func() {
+					_ = firer.Wait()
+					ended <- struct{}{}
+				}()
+			}
+			begin()
+			begin()
+			for range firersKilled {
+				<-ended
+				begin()
+			}
+			<-ended
+			<-ended
+			b.firedOnceEach()
+		})
+	}
+}
+
+// firedOnceEach makes sure that each schedule has one job for each second between its first fire and its last.
+func (b *bank) firedOnceEach() {
+	b.Helper()
+	jobs := make(map[string][]time.Time)
+	page := sluice.Page{}
+	for more := true; more; more = !page.Next.IsZero() {
+		var err error
+		if page, err = b.client.Jobs(b.Context(), sluice.JobFilter{Queue: b.queue, Mark: page.Mark, Limit: 10_000}); err != nil {
+			b.Fatal(err)
+		}
+		for _, job := range page.Jobs {
+			name := job.Labels[schedule.Label]
+			jobs[name] = append(jobs[name], job.ID.Time())
+		}
+	}
+	for n := range schedules {
+		s, err := schedule.Read(b.Context(), b.store, fmt.Sprint("s", n))
+		if err != nil {
+			b.Fatal(err)
+		}
+		fires, seconds := jobs[s.Name], make(map[int64]bool)
+		for _, at := range fires {
+			seconds[at.Unix()] = true
+		}
+		last := s.NextAt.Add(-time.Second)
+		for k := range fires {
+			if !seconds[last.Unix()-int64(k)] {
+				b.Errorf("%s has no job of %s, and %d jobs", s.Name, last.Add(-time.Duration(k)*time.Second), len(fires))
+			}
+		}
+		if p := s.Progress; p.Fired != len(fires) || p.Skipped+p.Missed != 0 || len(fires) < 3 || len(seconds) != len(fires) {
+			b.Errorf("%s has %d jobs of %d seconds, and counts %+v", s.Name, len(fires), len(seconds), p)
+		}
+	}
+}
