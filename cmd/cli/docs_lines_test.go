@@ -26,6 +26,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/presence"
+	"github.com/sluice-queue/sluice/schedule"
 	"github.com/sluice-queue/sluice/search"
 	"github.com/sluice-queue/sluice/upkeep"
 	"github.com/sluice-queue/sluice/worker"
@@ -291,6 +292,13 @@ var docNeeds = []struct {
 	{`^sluice (dead|requeue --all)`, func(r *docRun, line string) string {
 		r.job("payments", sluice.StateDead)
 		r.job("payments", sluice.StateDead)
+		return line
+	}},
+	{`^sluice schedules`, func(r *docRun, line string) string {
+		_, err := schedule.Ensure(r.Context(), r.store, []schedule.Schedule{{Name: "nightly", Definition: schedule.Definition{Queue: "reports", Cron: "@daily"}}}, troubler)
+		r.ok(err)
+		_, err = schedule.Pause(r.Context(), r.store, "nightly", "to have a change", troubler)
+		r.ok(err)
 		return line
 	}},
 	{`^sluice move`, func(r *docRun, line string) string {

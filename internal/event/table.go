@@ -111,7 +111,7 @@ var (
 	SchedulesFired = is("schedules fired", info, "upkeep", "schedules jobs skipped missed",
 		"Schedules were due. `skipped` counts fires without a job because an earlier job is unfinished, `missed` fires that were too late.")
 	SchedulePaused = is("schedule paused", warn, "upkeep", "schedule",
-		"Upkeep paused a schedule: too many of its jobs died in a row, or this program cannot read it. `sluice schedule show` has the reason.")
+		"Upkeep paused a schedule: too many of its jobs died in a row, or this program cannot read it. `sluice schedules show` has the reason.")
 	ChangeRefused = is("scheduled change not applied", wrong, "upkeep", "queue change error",
 		"Upkeep cannot apply a scheduled change of settings; logged once.")
 )
