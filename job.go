@@ -12,8 +12,8 @@ import (
 // Job is one unit of work: a payload in a queue. The producer sets the fields above State, and the fields from
 // State on describe the job's life.
 //
-// Few fields above State change later: a duplicate with [Coalesce] replaces Payload and Labels, and a requeue
-// clears ExpiresAt.
+// Few fields above State change later: a duplicate with [Coalesce] replaces Payload and Labels, a requeue
+// clears ExpiresAt, and package edit changes waiting jobs.
 type Job struct {
 	// ID names the job. The producer sets it, and the fields below, with [EnqueueOptions].
 	ID       ID     `json:"id"`

@@ -31,6 +31,8 @@ const (
 	EventTerminate sluice.Event = "terminate"
 	// EventBeside: a person let a job run beside its orphan run. After names the run.
 	EventBeside sluice.Event = "beside open run"
+	// EventEdit: a person changed a waiting job. Before and After have the changed fields, but of a payload the size.
+	EventEdit sluice.Event = "edit"
 	// EventHold: a producer or a person held a job. The reason says why.
 	EventHold sluice.Event = "hold"
 	// EventReleaseHold: a person released a held job. Before is the hold.

@@ -9,6 +9,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/edit"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/forecast"
@@ -26,6 +27,7 @@ type store struct {
 	sluice.Store
 	policies
 	alerts
+	edits
 	engineRuns
 	explanations
 	forecasts
@@ -43,6 +45,7 @@ type store struct {
 type (
 	alerts       = alert.Store
 	policies     = admission.Store
+	edits        = edit.Store
 	engineRuns   = engine.Store
 	explanations = explain.Store
 	forecasts    = forecast.Store
@@ -58,7 +61,7 @@ type (
 // Store decorates a store. Its method Unwrap returns the store. Observers begin in their order and end in
 // reverse order; nil observers are left out. With a nil store, every method returns a [sluice.ErrInvalid].
 func Store(inner sluice.Store, observers ...Observer) sluice.Store {
-	return &store{sluice.GivenStore(inner), admission.Given(inner), alert.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), hold.Given(inner), operation.Given(inner), presence.Given(inner), pressure.Given(inner), schedule.Given(inner), stat.Given(inner), tenancy.Given(inner), given(observers)}
+	return &store{sluice.GivenStore(inner), admission.Given(inner), alert.Given(inner), edit.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), hold.Given(inner), operation.Given(inner), presence.Given(inner), pressure.Given(inner), schedule.Given(inner), stat.Given(inner), tenancy.Given(inner), given(observers)}
 }
 
 // given leaves out nil observers.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/edit"
 	"github.com/sluice-queue/sluice/hold"
 	"github.com/sluice-queue/sluice/search"
 )
@@ -170,7 +171,10 @@ func jobColumns() []column[sluice.Job] {
 // jobDetail is everything known about a job.
 type jobDetail struct {
 	sluice.Job
-	Hold   *hold.Held          `json:"hold,omitempty"`
+	// Version is what an edit can expect. Empty: the job does not wait.
+	Version string     `json:"version,omitempty"`
+	Hold    *hold.Held `json:"hold,omitempty"`
+
 	Failed []sluice.Attempt    `json:"failed_attempts"`
 	Audit  []sluice.AuditEntry `json:"audit"`
 }
@@ -215,6 +219,9 @@ func lookUp(ctx context.Context, store sluice.Store, client *sluice.Client, id s
 	} else if is {
 		detail.Hold = &held
 	}
+	if detail.State == sluice.StateQueued && !detail.Withheld {
+		detail.Version = edit.VersionOf(detail.Job)
+	}
 	if detail.Failed, err = client.Attempts(ctx, id); err != nil {
 		return detail, err
 	}
@@ -246,6 +253,7 @@ func (a *app) printDetail(d jobDetail) error {
 		line("labels", formatLabels(d.Labels))
 	}
 	line("generation", fmt.Sprint(d.Generation))
+	line("version", d.Version)
 	attempts := fmt.Sprint(d.Attempts)
 	if d.MaxAttempts > 0 {
 		attempts += fmt.Sprintf(" of at most %d", d.MaxAttempts)

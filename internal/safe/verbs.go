@@ -8,6 +8,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/edit"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/forecast"
@@ -371,4 +372,9 @@ func (s store) Release(ctx context.Context, ids []sluice.ID, act sluice.Act) (_ 
 func (s store) Holds(ctx context.Context, filter hold.Filter) (_ []hold.Held, err error) {
 	defer s.caught(&err)
 	return s.holds.Holds(ctx, filter)
+}
+
+func (s store) EditJob(ctx context.Context, e edit.Edit, act sluice.Act) (err error) {
+	defer s.caught(&err)
+	return s.edits.EditJob(ctx, e, act)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/internal/event"
 )
 
@@ -79,7 +80,7 @@ func (s *Store) signalMoved(event sluice.Event, rows []moved) {
 	queues := make(map[string]bool)
 	for _, m := range rows {
 		switch {
-		case m.from == letGo, sluice.MoveOf(event).To == sluice.StateQueued, event == sluice.EventReschedule:
+		case m.from == letGo, sluice.MoveOf(event).To == sluice.StateQueued, event == sluice.EventReschedule, event == audit.EventEdit:
 			queues[m.queue] = true
 			s.marks.disturb(m.queue)
 		case event == sluice.EventCancel && m.from == string(sluice.StateClaimed):

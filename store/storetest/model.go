@@ -49,6 +49,7 @@ func NewModel(ctx context.Context, bench Bench) func(*rapid.T) {
 			"undo":       m.undo,
 			"resolve":    m.resolve,
 			"reschedule": m.reschedule,
+			"edit":       m.edit,
 			"hold":       m.hold,
 			"release":    m.release,
 			"recover":    m.recover,

@@ -30,6 +30,7 @@ import (
 	"github.com/sluice-queue/sluice/cmd/monitor"
 	"github.com/sluice-queue/sluice/deadletter"
 	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/edit"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/engine/local"
 	"github.com/sluice-queue/sluice/engine/temporal"
@@ -224,6 +225,10 @@ var calls = map[string]func(ctx context.Context) error{
 		_, err := search.ReadPage(ctx, nil, search.Query{}, search.Place{}, 1)
 		return err
 	},
+	"edit.Job": func(ctx context.Context) error {
+		return edit.Job(ctx, nil, sluice.Job{}, edit.Change{Priority: 1}, act, nil)
+	},
+	"edit.Given":   func(ctx context.Context) error { return edit.Given(nil).EditJob(ctx, edit.Edit{}, act) },
 	"hold.Hold":    func(ctx context.Context) error { return hold.Hold(ctx, nil, []sluice.ID{sluice.NewID()}, act) },
 	"hold.Release": func(ctx context.Context) error { return hold.Release(ctx, nil, []sluice.ID{sluice.NewID()}, act) },
 	"hold.List":    func(ctx context.Context) error { _, err := hold.List(ctx, nil, hold.Filter{}); return err },

@@ -222,7 +222,7 @@ create table sluice.job (
     after         uuid[],
     after_failure text
 );
-comment on table sluice.job is 'The producer''s data. Sluice writes a row once and never changes it.';
+comment on table sluice.job is 'The producer''s data. Sluice writes a row once; edits and coalesced duplicates change it.';
 comment on column sluice.job.id is 'the id of the job, a UUID';
 comment on column sluice.job.queue is 'the queue of the job';
 comment on column sluice.job.tenant is 'the tenant of the job; empty: none';

@@ -122,7 +122,7 @@ create table sluice_queue_policy (
 
 -- Jobs. From enqueue to history, with keys and order.
 
--- The producer's data. Sluice writes a row once and never changes it.
+-- The producer's data. Sluice writes a row once; edits and coalesced duplicates change it.
 create table sluice_job (
     seq           integer primary key,                                   -- the number of the job in the order of arrival
     id            blob    not null unique,                               -- the id of the job, a UUID

@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/edit"
+	"github.com/sluice-queue/sluice/schema"
+)
+
+// editFlags are the options of `edit`.
+type editFlags struct {
+	priority                       int
+	due, payload, tenant, expected string
+	labels                         []string
+	noLabels                       bool
+}
+
+func (a *app) editCommand() *cobra.Command {
+	var f editFlags
+	command := &cobra.Command{
+		Use:   "edit ID",
+		Short: "Change a waiting job: payload, priority, due time, labels, tenant",
+		Long: `Changes a waiting job; fields that no flag names stay. The new payload must pass the checks of an
+enqueue. With --expect, the edit is refused if somebody changed or ran the job since "sluice job"
+showed that version. The audit has the changed fields before and after, and of a payload the size.`,
+		Example: `  sluice edit 01a1fb72-1dea-7abc-8fc6-99e4817522bb --priority 1 --due 2026-12-01T16:00:00Z --reason "urgent"
+  sluice edit 01a1fb72-1dea-7abc-8fc6-99e4817522bb --payload-file report.json --label kind=report`,
+		Args: arguments(1, 1),
+		RunE: func(command *cobra.Command, args []string) error {
+			change, err := a.changeOf(command, f)
+			if err != nil {
+				return err
+			}
+			return a.withJob(command.Context(), args[0], func(ctx context.Context, store sluice.Store, _ *sluice.Client, id sluice.ID) error {
+				return a.editJob(ctx, store, id, change, f.expected)
+			})
+		},
+	}
+	flags := command.Flags()
+	flags.IntVar(&f.priority, "priority", 0, "from 1 (first) to 10 (last)")
+	flags.StringVar(&f.due, "due", "", "earliest start, such as 2026-12-01T16:00:00Z, or now")
+	flags.StringVar(&f.payload, "payload-file", "", "file with the new payload, as JSON; - for standard input")
+	flags.StringVar(&f.tenant, "tenant", "", "tenant of the job; empty: none")
+	flags.StringArrayVar(&f.labels, "label", nil, "label as NAME=VALUE, instead of all labels; repeatable")
+	flags.BoolVar(&f.noLabels, "no-labels", false, "remove all labels")
+	flags.StringVar(&f.expected, "expect", "", "version that \"sluice job\" showed (default: the present one)")
+	return command
+}
+
+// changeOf turns the flags into a change.
+func (a *app) changeOf(command *cobra.Command, f editFlags) (c edit.Change, err error) {
+	given := command.Flags().Changed
+	switch {
+	case given("priority") && f.priority == 0:
+		return c, usagef("--priority 0 must be from 1 (first) to 10 (last)")
+	case f.noLabels && given("label"):
+		return c, usagef("give either --label or --no-labels")
+	case !changed(command, "priority", "due", "payload-file", "tenant", "label", "no-labels"):
+		return c, usagef("name what to change: --priority, --due, --payload-file, --tenant, --label or --no-labels")
+	}
+	c.Priority = f.priority
+	if f.due == "now" {
+		c.DueAt = time.Now()
+	} else if c.DueAt, err = parseTime("--due", f.due); err != nil {
+		return c, err
+	}
+	if given("tenant") {
+		c.Tenant = &f.tenant
+	}
+	if c.Labels, err = parseLabels(f.labels); err != nil {
+		return c, err
+	}
+	if f.noLabels {
+		c.Labels = map[string]string{}
+	}
+	if f.payload == "-" {
+		c.Payload, err = io.ReadAll(a.stdin)
+	} else if given("payload-file") {
+		c.Payload, err = os.ReadFile(f.payload)
+	}
+	if err != nil {
+		return c, usagef("read the payload: %w", err)
+	}
+	return c, nil
+}
+
+// editJob changes a job. Expected is the version that the person has seen; empty: any.
+func (a *app) editJob(ctx context.Context, store sluice.Store, id sluice.ID, change edit.Change, expected string) error {
+	job, err := store.Job(ctx, id)
+	if err != nil {
+		return fmt.Errorf("job %s: %w", id, err)
+	}
+	if expected != "" && expected != edit.VersionOf(job) {
+		return fmt.Errorf("edit job %s: somebody changed or ran it since version %.40s; look again with `sluice job %s`: %w", id, expected, id, sluice.ErrConflict)
+	}
+	if err := edit.Job(ctx, store, job, change, a.act(""), schema.New()); err != nil {
+		return err
+	}
+	return a.printActed(verb{name: "edited"}, acted{Matched: 1, Done: 1})
+}
