@@ -70,12 +70,14 @@ func (y *yard) ends(jobs int, event sluice.Event) {
 
 func (y *yard) serves(conditions ...presence.Condition) {
 	y.Helper()
-	y.ok(presence.Given(y.store).Heartbeat(y.Context(), presence.Holder{ID: "h:1:x", Role: presence.RoleDispatcher, Queues: []string{"mail"}, Conditions: conditions}))
+	_, err := presence.Given(y.store).Heartbeat(y.Context(), presence.Holder{ID: "h:1:x", Role: presence.RoleDispatcher, Queues: []string{"mail"}, Conditions: conditions})
+	y.ok(err)
 }
 
 func (y *yard) follows(conditions ...presence.Condition) {
 	y.Helper()
-	y.ok(presence.Given(y.store).Heartbeat(y.Context(), presence.Holder{ID: "h:2:x", Role: presence.RoleUpkeep, Conditions: conditions}))
+	_, err := presence.Given(y.store).Heartbeat(y.Context(), presence.Holder{ID: "h:2:x", Role: presence.RoleUpkeep, Conditions: conditions})
+	y.ok(err)
 }
 
 // broken is the condition of a dispatcher whose breaker is open.

@@ -13,6 +13,8 @@ const (
 	ObjectOperation sluice.Object = "operation"
 	// ObjectSchedule is a schedule of recurring jobs.
 	ObjectSchedule sluice.Object = "schedule"
+	// ObjectHolder is an instruction to processes. Its name is their target, such as `version 1.4.0`.
+	ObjectHolder sluice.Object = "holder"
 	// ObjectPolicy holds for the whole store. Its name is `queues`: which new queues the store makes.
 	ObjectPolicy sluice.Object = "policy"
 	// ObjectAudit is the audit itself. Its name is `keep` for retention, `head` for heads of the chain that were published.

@@ -59,6 +59,9 @@ func (d *Dispatcher) cycle(ctx, work context.Context, l *lane, q sluice.Queue, a
 	if may && d.guard(work, l, q) != nil {
 		may, wait = false, d.options.Poll
 	}
+	if d.ear.Quiesced() {
+		may, wait = false, max(wait, d.options.Poll)
+	}
 	ahead = ahead && may && l.breaker.worked && q.Settings.Interval == 0
 	done.Claimed, wait, err = d.handOver(work, l, q, held, may, ahead, wait)
 	if l.breaker.open() {
@@ -143,6 +146,10 @@ func (d *Dispatcher) limit(l *lane, q sluice.Queue) int {
 
 // take claims due jobs and records the runs that are about to be requested.
 func (d *Dispatcher) take(work context.Context, l *lane, q sluice.Queue, limit int) (holds []*hold, wait time.Duration, err error) {
+	if !d.ear.Begin() {
+		return nil, d.options.Poll, nil
+	}
+	defer d.ear.End()
 	// Use work, not ctx: if the answer to a claim is thrown away, its jobs stay locked until the lease ends.
 	asked, told := time.Now(), d.begun.Tell(l.queue)
 	claimed, err := d.store.Claim(work, sluice.ClaimRequest{

@@ -24,6 +24,7 @@ import (
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/internal/began"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/internal/obey"
 	"github.com/sluice-queue/sluice/internal/pause"
 	"github.com/sluice-queue/sluice/internal/safe"
 	"github.com/sluice-queue/sluice/internal/scrubbed"
@@ -44,6 +45,9 @@ type Options struct {
 	Probe time.Duration
 	// Drain is how long Run goes on to start and settle claimed jobs after its context has ended. Default 30 s.
 	Drain time.Duration
+	// Version is the version of your program, by which `sluice holders` chooses processes. Default:
+	// [presence.ProgramVersion].
+	Version string
 	// Logger gets one line per event; see docs/events.md. Default: slog.Default.
 	Logger *slog.Logger
 	// LogLimit is how many lines of an event the dispatcher logs for one queue within 10 s. Beyond the limit,
@@ -64,6 +68,7 @@ type Dispatcher struct {
 	log      *event.Log
 	tenants  *event.Tenants
 	pauses   *pause.Looker
+	ear      *obey.Ear
 	holder   presence.Holder
 
 	mu    sync.Mutex
@@ -89,8 +94,9 @@ func New(store sluice.Store, options Options) *Dispatcher {
 	log := event.NewLog(options.Logger, holder, options.LogLimit)
 	return &Dispatcher{
 		store: store, options: options, wrong: wrong, settings: sluice.NewLiveSettings(store, sluice.LiveOptions{Logger: options.Logger}),
-		log: log, tenants: event.NewTenants(log, store), pauses: pause.NewLooker(store), holder: presence.Holder{ID: holder, Role: presence.RoleDispatcher},
-		lanes: make(map[string]*lane), inUse: make(map[string]bool),
+		log: log, tenants: event.NewTenants(log, store), pauses: pause.NewLooker(store), ear: obey.New(log),
+		holder: presence.Holder{ID: holder, Role: presence.RoleDispatcher, Version: cmp.Or(options.Version, presence.ProgramVersion()), Protocol: presence.Protocol},
+		lanes:  make(map[string]*lane), inUse: make(map[string]bool),
 	}
 }
 
@@ -102,7 +108,8 @@ func defaultTo[T int | time.Duration](value *T, otherwise T) {
 
 // Run dispatches until ctx ends, and then returns nil. For up to [Options].Drain it still starts and settles
 // the claimed jobs. For the remaining jobs, upkeep asks the engine when their leases end. Without a store, Run
-// returns an error at once.
+// returns an error at once. If somebody tells the process to stop, Run drains too, and returns a
+// [presence.StoppedError]. Told to quiesce, Run goes on without new jobs until somebody lifts that.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	if err := cmp.Or(sluice.CheckGiven("store", d.store), d.wrong); err != nil {
 		return fmt.Errorf("dispatcher: %w", err)
@@ -112,11 +119,14 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		return fmt.Errorf("dispatcher: %w", err)
 	}
 	defer end()
+	ctx, stop := d.ear.Obeying(ctx)
+	defer stop(nil)
 	work, quit := context.WithCancel(context.WithoutCancel(ctx))
 	defer quit()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(d.options.Drain, quit) })()
 	d.log.Tell(event.DispatcherStarted, "", "engines", slices.Sorted(maps.Keys(d.options.Engines)), "queues", event.Some(d.options.Queues))
 	defer d.log.Flush()
+	d.beat(work, 0) // before the first claim: the process may have been told to quiesce
 	d.all.Go(func() { d.watch(ctx) })
 	d.all.Go(func() { d.keep(ctx, work) })
 	d.all.Go(func() { d.tenants.Run(ctx) })
@@ -127,7 +137,8 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			d.all.Wait()
-			return d.leave(work)
+			d.leave(work)
+			return obey.Stopped(ctx)
 		case <-ticker.C:
 		}
 	}
@@ -235,7 +246,7 @@ func (d *Dispatcher) finish(ctx, work context.Context, l *lane) {
 }
 
 // Once does one cycle of a queue: it claims due jobs, up to a batch, and hands them to their engine. Use Once
-// with a schedule of your own; [Dispatcher.Run] repeats cycles by itself. If runs could not be followed safely,
+// with a schedule of your own; [Dispatcher.Run] repeats cycles by itself. Told to quiesce, Once claims nothing. If runs could not be followed safely,
 // the error says why: see [engine.CheckFollowing].
 func (d *Dispatcher) Once(ctx context.Context, queue string) (Cycle, error) {
 	q, err := d.settings.Queue(ctx, queue)
@@ -291,7 +302,7 @@ func (d *Dispatcher) failed(ctx context.Context, what, queue string, err error) 
 	}
 }
 
-func (d *Dispatcher) leave(ctx context.Context) error {
+func (d *Dispatcher) leave(ctx context.Context) {
 	for range 10 {
 		d.tellBegun(ctx, 0)
 	}
@@ -299,5 +310,4 @@ func (d *Dispatcher) leave(ctx context.Context) error {
 	if err := presence.Given(d.store).Deregister(ctx, d.holder.ID); err != nil {
 		d.log.Tell(event.NotForgotten, "", "error", err)
 	}
-	return nil
 }

@@ -23,7 +23,7 @@ const (
 func (d *Dispatcher) keep(ctx, work context.Context) {
 	ticker := time.NewTicker(keepInterval)
 	defer ticker.Stop()
-	var beaten time.Time
+	beaten := time.Now() // by Run
 	var told []presence.Condition
 	for {
 		held := d.renew(work)
@@ -36,6 +36,8 @@ func (d *Dispatcher) keep(ctx, work context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-d.ear.Changed():
+			beaten = time.Time{} // others wait to see the new mode
 		case <-ticker.C:
 		}
 	}
@@ -103,11 +105,12 @@ func (d *Dispatcher) queues() []string {
 
 func (d *Dispatcher) beat(work context.Context, held int) {
 	holder := d.holder
-	holder.Busy, holder.Queues, holder.Conditions = held, d.queues(), d.conditions()
-	err := presence.Given(d.store).Heartbeat(work, holder)
+	holder.Busy, holder.Queues, holder.Conditions, holder.Mode = held, d.queues(), d.conditions(), d.ear.Mode()
+	told, err := presence.Given(d.store).Heartbeat(work, holder)
 	switch {
 	case err == nil:
 		d.noteBeat()
+		d.ear.Hear(told)
 	case work.Err() == nil:
 		d.log.Tell(event.HeartbeatFailed, "", "error", err)
 	}

@@ -92,7 +92,7 @@ func inQueue(t *testing.T, options sluice.EnqueueOptions, test func(e *explained
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := presence.Given(store).Heartbeat(t.Context(), presence.Holder{ID: "h", Role: "worker", Queues: []string{"q"}, Slots: 3}); err != nil {
+		if _, err := presence.Given(store).Heartbeat(t.Context(), presence.Holder{ID: "h", Role: "worker", Queues: []string{"q"}, Slots: 3}); err != nil {
 			t.Fatal(err)
 		}
 		test(&explained{t, client, store, receipt.ID})
@@ -254,7 +254,7 @@ func TestDispatchersThatLeaveTheQueueAloneAreNamed(t *testing.T) {
 		says := func(id, queue string) {
 			e.Helper()
 			holder := presence.Holder{ID: id, Role: presence.RoleDispatcher, Queues: []string{"q", "other"}, Conditions: []presence.Condition{away(queue), {Kind: presence.ConditionOther, Text: "odd"}}}
-			if err := presence.Given(e.store).Heartbeat(e.Context(), holder); err != nil {
+			if _, err := presence.Given(e.store).Heartbeat(e.Context(), holder); err != nil {
 				e.Fatal(err)
 			}
 		}
@@ -299,7 +299,7 @@ func TestClaimedJobOfAnEngineThatIsAwaySaysSo(t *testing.T) {
 			e.Fatal(errs, err)
 		}
 		says := e.closed("state").Reasons[0].Summary
-		if err := presence.Given(e.store).Heartbeat(e.Context(), presence.Holder{ID: "h:1", Role: presence.RoleDispatcher, Queues: []string{"q"}, Conditions: []presence.Condition{away("q")}}); err != nil {
+		if _, err := presence.Given(e.store).Heartbeat(e.Context(), presence.Holder{ID: "h:1", Role: presence.RoleDispatcher, Queues: []string{"q"}, Conditions: []presence.Condition{away("q")}}); err != nil {
 			e.Fatal(err)
 		}
 		if got := e.closed("state").Reasons[0].Summary; got != says+"; it waits for that: "+awaySays {
@@ -326,7 +326,7 @@ func TestRunsThatNobodyTakesAreTheCauseOfAFullQueue(t *testing.T) {
 			{ID: "u:1", Role: presence.RoleUpkeep, Conditions: []presence.Condition{nobody}},
 			{ID: "h:1", Role: presence.RoleDispatcher, Queues: []string{"q"}},
 		} {
-			if err := presence.Given(e.store).Heartbeat(e.Context(), h); err != nil {
+			if _, err := presence.Given(e.store).Heartbeat(e.Context(), h); err != nil {
 				e.Fatal(err)
 			}
 		}
@@ -349,7 +349,7 @@ func TestWhySaysThatUpkeepWorksOnInternalQueues(t *testing.T) {
 			e.Fatal(err)
 		}
 		e.closed("upkeep")
-		if err := presence.Given(e.store).Heartbeat(e.Context(), presence.Holder{ID: "u", Role: presence.RoleUpkeep}); err != nil {
+		if _, err := presence.Given(e.store).Heartbeat(e.Context(), presence.Holder{ID: "u", Role: presence.RoleUpkeep}); err != nil {
 			e.Fatal(err)
 		}
 		e.closed()
@@ -360,7 +360,7 @@ func TestWhySaysThatUpkeepWorksOnInternalQueues(t *testing.T) {
 func TestAProgramThatIsTooOldForTheSchemaServesNothing(t *testing.T) {
 	inQueue(t, sluice.EnqueueOptions{}, func(e *explained) {
 		old := presence.Holder{ID: "h", Role: presence.RoleWorker, Queues: []string{"q"}, Slots: 2, Conditions: []presence.Condition{presence.TooOld(26)}}
-		if err := presence.Given(e.store).Heartbeat(e.Context(), old); err != nil {
+		if _, err := presence.Given(e.store).Heartbeat(e.Context(), old); err != nil {
 			e.Fatal(err)
 		}
 		for _, kind := range []presence.ConditionKind{presence.ConditionTooOld, presence.ConditionSilent} {
@@ -384,7 +384,7 @@ func TestAProgramThatIsTooOldForTheSchemaServesNothing(t *testing.T) {
 func TestAKilledWorkerIsToldByItsJobAndByTheHolders(t *testing.T) {
 	inQueue(t, sluice.EnqueueOptions{}, func(e *explained) {
 		for _, id := range []string{"h", "idle"} {
-			if err := presence.Given(e.store).Heartbeat(e.Context(), presence.Holder{ID: id, Role: presence.RoleWorker, Queues: []string{"q"}}); err != nil {
+			if _, err := presence.Given(e.store).Heartbeat(e.Context(), presence.Holder{ID: id, Role: presence.RoleWorker, Queues: []string{"q"}}); err != nil {
 				e.Fatal(err)
 			}
 		}
@@ -442,7 +442,7 @@ func TestWhyNamesTheJobsThatAreWaitedFor(t *testing.T) {
 			}
 		}
 	}
-	if err := presence.Given(store).Heartbeat(t.Context(), presence.Holder{ID: "h", Queues: []string{"q"}, Slots: 1}); err != nil {
+	if _, err := presence.Given(store).Heartbeat(t.Context(), presence.Holder{ID: "h", Queues: []string{"q"}, Slots: 1}); err != nil {
 		t.Fatal(err)
 	}
 	first := add(sluice.EnqueueOptions{OrderKey: "o"})

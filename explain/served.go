@@ -65,6 +65,9 @@ func servedReason(q sluice.Queue, holders []presence.Holder, o Outlook) Reason {
 		}
 	}
 	if workers == 0 {
+		if told := quiesced(holders, q.Name, o.Now, func(h presence.Holder) bool { return h.Role != presence.RoleDispatcher }); told > 0 {
+			return toldReason("workers", q.Name, told)
+		}
 		return Reason{
 			Name: "workers", Summary: fmt.Sprintf("no worker of queue %q was seen in the last %s", q.Name, presence.Silence) + lastOf(holders, q.Name, o.Now),
 			Repair: "sluice work " + q.Name + " -- COMMAND",
@@ -77,6 +80,24 @@ func servedReason(q sluice.Queue, holders []presence.Holder, o Outlook) Reason {
 		g.Repair = fmt.Sprintf("more slots: sluice work %s --slots N -- COMMAND; sluice jobs --queue %s --state claimed shows what runs", q.Name, q.Name)
 	}
 	return g
+}
+
+// quiesced counts the living processes of a queue that claim nothing, because somebody told them to or because they end.
+func quiesced(holders []presence.Holder, queue string, now time.Time, which func(presence.Holder) bool) (count int) {
+	for _, h := range holders {
+		if which(h) && slices.Contains(h.Queues, queue) && h.Alive(now) && !h.Mode.Claims() {
+			count++
+		}
+	}
+	return count
+}
+
+// toldReason says that all processes which serve a queue claim nothing.
+func toldReason(name, queue string, count int) Reason {
+	return Reason{
+		Name: name, Summary: fmt.Sprintf("all %d %s of queue %q that run were told to claim nothing, or end", count, name, queue),
+		Repair: "`sluice holders` says who told them, and how to lift it; or start others",
+	}
 }
 
 // upkeepReason says whether upkeep was seen, which alone works on internal queues. It does not know which receivers an
@@ -126,7 +147,10 @@ func dispatchersReason(q sluice.Queue, holders []presence.Holder, o Outlook) Rea
 			hindered, trouble = hindered+1, c
 		}
 	}
+	told := quiesced(holders, q.Name, o.Now, func(h presence.Holder) bool { return h.Role == presence.RoleDispatcher })
 	switch {
+	case dispatchers == 0 && told > 0:
+		return toldReason("dispatchers", q.Name, told)
 	case dispatchers == 0:
 		return Reason{
 			Name: "dispatchers", Summary: fmt.Sprintf("the engine %q runs the queue's jobs, and no dispatcher of it was seen in the last %s", q.Settings.Engine, presence.Silence) + lastOf(holders, q.Name, o.Now),

@@ -141,7 +141,7 @@ func TestForecastOfWhatIsInFlightAtOnce(t *testing.T) {
 		t.Errorf("limits %+v, notes %q", q.Limits, q.Notes)
 	}
 	// The slots of workers are a limit, too, and a concurrency that is supposed is the only one.
-	err := presence.Given(a.store).Heartbeat(t.Context(), presence.Holder{ID: "h:1:x", Role: "worker", Queues: []string{"q"}, Slots: 5})
+	_, err := presence.Given(a.store).Heartbeat(t.Context(), presence.Holder{ID: "h:1:x", Role: "worker", Queues: []string{"q"}, Slots: 5})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,8 +54,10 @@ func (f *Forwarder) cycle(ctx context.Context, l *lane) (sent Sent, err error) {
 	if err != nil {
 		return sent, fmt.Errorf("look at the centre %s: %w", f.options.Centre, err)
 	}
-	if err := f.takeOver(ctx, l); err != nil {
-		return sent, err
+	if !f.ear.Quiesced() {
+		if err := f.takeOver(ctx, l); err != nil {
+			return sent, err
+		}
 	}
 	if again := l.holding(); len(again) > 0 {
 		if err := f.send(ctx, l, at, again, &sent); err != nil {
@@ -121,6 +123,10 @@ func (f *Forwarder) take(ctx context.Context, l *lane, at shore) ([]*hold, error
 	if err != nil {
 		return nil, fmt.Errorf("read local settings: %w", err)
 	}
+	if !f.ear.Begin() {
+		return nil, nil
+	}
+	defer f.ear.End()
 	var claimed sluice.Claimed
 	err = f.call(ctx, func(ctx context.Context) (err error) {
 		claimed, err = f.local.Claim(ctx, sluice.ClaimRequest{

@@ -9,6 +9,7 @@
 package forward
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/internal/obey"
 	"github.com/sluice-queue/sluice/internal/safe"
 	"github.com/sluice-queue/sluice/internal/scrubbed"
 	"github.com/sluice-queue/sluice/presence"
@@ -47,6 +49,9 @@ type Options struct {
 	Drain time.Duration
 	// PayloadChecker checks the payloads of queues that have a payload_schema at the centre. Default: none.
 	PayloadChecker sluice.PayloadChecker
+	// Version is the version of your program, by which `sluice holders` chooses processes. Default:
+	// [presence.ProgramVersion].
+	Version string
 	// Logger gets one line per event; see docs/events.md. Default: slog.Default.
 	Logger *slog.Logger
 	// LogLimit is how many lines of an event the forwarder logs for one queue within 10 s. Beyond the limit, it
@@ -87,6 +92,7 @@ type Forwarder struct {
 	running safe.Running
 	live    *sluice.LiveSettings // of the local store
 	log     *event.Log
+	ear     *obey.Ear
 	holder  presence.Holder
 	lanes   []*lane
 }
@@ -97,12 +103,15 @@ func New(local, centre sluice.Store, options Options) *Forwarder {
 	options = options.withDefaults()
 	local, centre = scrubbed.Store(local, options.Scrub), scrubbed.Store(centre, options.Scrub)
 	holder := presence.NewID()
+	log := event.NewLog(options.Logger, holder, options.LogLimit)
 	f := &Forwarder{
 		local: local, centre: centre, options: options, wrong: wrong,
 		client: sluice.NewClient(centre, sluice.ClientOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger}),
 		live:   sluice.NewLiveSettings(local, sluice.LiveOptions{Logger: options.Logger}),
-		log:    event.NewLog(options.Logger, holder, options.LogLimit),
-		holder: presence.Holder{ID: holder, Role: presence.RoleForwarder, Queues: options.Queues},
+		log:    log, ear: obey.New(log),
+		holder: presence.Holder{
+			ID: holder, Role: presence.RoleForwarder, Queues: options.Queues, Version: cmp.Or(options.Version, presence.ProgramVersion()), Protocol: presence.Protocol,
+		},
 	}
 	for _, queue := range options.Queues {
 		f.lanes = append(f.lanes, &lane{queue: queue, wake: make(chan struct{}, 1)})
@@ -136,7 +145,8 @@ func (f *Forwarder) check() error {
 
 // Run forwards until ctx ends, and then returns nil. While the centre is unreachable, jobs stay in the local
 // store, no attempt is counted, and Run retries after a pause. When ctx ends, Run finishes work in progress for
-// up to [Options].Drain. The remaining jobs continue with the next forwarder.
+// up to [Options].Drain. The remaining jobs continue with the next forwarder. If somebody tells the process to stop,
+// Run ends the same way, and returns a [presence.StoppedError]. Told to quiesce, Run takes no new jobs.
 func (f *Forwarder) Run(ctx context.Context) error {
 	if err := f.check(); err != nil {
 		return err
@@ -146,10 +156,13 @@ func (f *Forwarder) Run(ctx context.Context) error {
 		return fmt.Errorf("forwarder: %w", err)
 	}
 	defer end()
+	ctx, stopped := f.ear.Obeying(ctx)
+	defer stopped(nil)
 	work, quit := context.WithCancel(context.WithoutCancel(ctx))
 	defer quit()
 	defer f.log.Flush()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(f.options.Drain, quit) })()
+	f.beat(work, 0) // before the first claim: the process may have been told to quiesce
 	var lanes, beside sync.WaitGroup
 	besideCtx, stop := context.WithCancel(work)
 	beside.Go(func() { f.watch(besideCtx) })
@@ -161,7 +174,7 @@ func (f *Forwarder) Run(ctx context.Context) error {
 	stop()
 	beside.Wait()
 	f.leave(work)
-	return nil
+	return obey.Stopped(ctx)
 }
 
 // Once forwards the waiting jobs and returns their counts. An unreachable centre is an error.

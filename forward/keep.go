@@ -38,6 +38,8 @@ func (f *Forwarder) keep(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-f.ear.Changed():
+			beaten = time.Time{} // others wait to see the new mode
 		case <-ticker.C:
 		}
 	}
@@ -71,8 +73,14 @@ func (f *Forwarder) renew(ctx context.Context) (held int) {
 
 func (f *Forwarder) beat(ctx context.Context, held int) {
 	holder := f.holder
-	holder.Busy = held
-	err := f.call(ctx, func(ctx context.Context) error { return presence.Given(f.local).Heartbeat(ctx, holder) })
+	holder.Busy, holder.Mode = held, f.ear.Mode()
+	err := f.call(ctx, func(ctx context.Context) error {
+		told, err := presence.Given(f.local).Heartbeat(ctx, holder)
+		if err == nil {
+			f.ear.Hear(told)
+		}
+		return err
+	})
 	if err != nil && ctx.Err() == nil {
 		f.log.Tell(event.HeartbeatFailed, "", "error", err)
 	}

@@ -21,11 +21,11 @@ type slowHeart struct {
 	beating, left chan struct{}
 }
 
-func (s *slowHeart) Heartbeat(ctx context.Context, holder presence.Holder) error {
+func (s *slowHeart) Heartbeat(ctx context.Context, holder presence.Holder) (presence.Instruction, error) {
 	close(s.beating)
 	select {
 	case <-ctx.Done():
-		return ctx.Err()
+		return presence.Instruction{}, ctx.Err()
 	case <-s.left:
 		return s.processes.Heartbeat(ctx, holder)
 	}

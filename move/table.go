@@ -141,6 +141,7 @@ var notMoved = map[string]string{
 	"sluice_clock":  "the clock of the machine that opens it",
 	"sluice.holder": "processes of the source", "sluice_holder": "processes of the source",
 	"sluice.lead": "processes of the source", "sluice_lead": "processes of the source",
+	"sluice.instruction": "instructions to processes of the source", "sluice_instruction": "instructions to processes of the source",
 	"sluice.stat_holder": "processes of the source", "sluice_stat_holder": "processes of the source",
 	"sluice.stat_fold":     "a lock",
 	"sluice.stat_call":     "what upkeep has not added up yet, of calls of functions",

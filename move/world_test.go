@@ -54,7 +54,8 @@ func populate(t *testing.T, store sluice.Store, random *rand.Rand) {
 	// What is dispatched, uncertain or held by a process that died stays so.
 	_, err := forecast.Recount(t.Context(), store)
 	w.ok(err)
-	w.ok(presence.Given(store).Heartbeat(t.Context(), presence.Holder{ID: "h:1:x", Role: presence.RoleWorker, Queues: queues}))
+	_, err = presence.Given(store).Heartbeat(t.Context(), presence.Holder{ID: "h:1:x", Role: presence.RoleWorker, Queues: queues})
+	w.ok(err)
 	_, err = presence.Given(store).Elect(t.Context(), "h:1:x", []string{presence.TaskUpkeep}, time.Minute)
 	w.ok(err)
 	w.count(time.Now().Add(-10 * time.Minute))

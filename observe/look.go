@@ -74,6 +74,16 @@ func (s *store) Holders(ctx context.Context) ([]presence.Holder, error) {
 	return do(ctx, s, "holders", "", s.processes.Holders)
 }
 
+func (s *store) Instructions(ctx context.Context) ([]presence.Instruction, error) {
+	return do(ctx, s, "instructions", "", s.processes.Instructions)
+}
+
+func (s *store) HeldJobs(ctx context.Context, holderIDs []string, limit int) ([]presence.HeldJob, error) {
+	return do(ctx, s, "held_jobs", "", func(ctx context.Context) ([]presence.HeldJob, error) {
+		return s.processes.HeldJobs(ctx, holderIDs, limit)
+	})
+}
+
 func (s *store) Tenant(ctx context.Context, name string) (tenancy.Tenant, error) {
 	return do(ctx, s, "tenant", "", func(ctx context.Context) (tenancy.Tenant, error) { return s.tenants.Tenant(ctx, name) })
 }

@@ -60,9 +60,14 @@ func (s *store) AppendAudit(ctx context.Context, entries []sluice.AuditEntry) er
 	return err
 }
 
-func (s *store) Heartbeat(ctx context.Context, holder presence.Holder) error {
-	_, err := do(ctx, s, "heartbeat", "", func(ctx context.Context) (none, error) { return none{}, s.processes.Heartbeat(ctx, holder) })
-	return err
+func (s *store) Heartbeat(ctx context.Context, holder presence.Holder) (presence.Instruction, error) {
+	return do(ctx, s, "heartbeat", "", func(ctx context.Context) (presence.Instruction, error) { return s.processes.Heartbeat(ctx, holder) })
+}
+
+func (s *store) SaveInstruction(ctx context.Context, instruction presence.Instruction, act sluice.Act) (presence.Instruction, error) {
+	return do(ctx, s, "save_instruction", "", func(ctx context.Context) (presence.Instruction, error) {
+		return s.processes.SaveInstruction(ctx, instruction, act)
+	})
 }
 
 func (s *store) Deregister(ctx context.Context, holderID string) error {

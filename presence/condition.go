@@ -40,6 +40,9 @@ const (
 	// ConditionTooOld: a newer program has changed the schema, so the store refuses all calls of the process. The store adds
 	// it.
 	ConditionTooOld ConditionKind = "too_old"
+	// ConditionProtocol: the process has another [Protocol] than others, so one side may rely on what the other does not do.
+	// [Holders] adds it.
+	ConditionProtocol ConditionKind = "protocol"
 	// ConditionOther: a program before this version stored a text without a kind.
 	ConditionOther ConditionKind = "other"
 )

@@ -11,6 +11,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -37,10 +38,56 @@ type Holder struct {
 	// store without statistics.
 	Counts bool `json:"counts"`
 
-	Version string    `json:"version"`
+	// Version is the version of the program. Protocol is the [Protocol] of its library; 0: it does not say.
+	Version  string `json:"version"`
+	Protocol int    `json:"protocol,omitempty"`
+	// Mode says whether the process claims jobs. Instruction is what it was told. [Holders] fills in Instruction; nil: nothing.
+	Mode        Mode         `json:"mode,omitempty"`
+	Instruction *Instruction `json:"instruction,omitempty"`
+
 	Started time.Time `json:"started"`
 	Seen    time.Time `json:"seen"`
 }
+
+// Mode says whether a process claims jobs.
+type Mode string
+
+// The modes. An empty mode counts as [ModeWorking].
+const (
+	// ModeWorking: the process claims jobs.
+	ModeWorking Mode = "working"
+	// ModeQuiesced: the process claims nothing, because somebody told it to. It may still run jobs that it has.
+	ModeQuiesced Mode = "quiesced"
+	// ModeStopping: the process claims nothing, and ends when it has finished what it has.
+	ModeStopping Mode = "stopping"
+)
+
+// Claims reports whether a process in the mode may claim jobs.
+func (m Mode) Claims() bool { return m != ModeQuiesced && m != ModeStopping }
+
+// Protocol is the version of the rules by which processes share a store, beside its schema. A release raises it if its
+// processes rely on what older ones do not do. Version 1 obeys instructions.
+const Protocol = 1
+
+// ProgramVersion returns the version of the running program: its module's version, or its commit. Empty: neither is known.
+func ProgramVersion() string {
+	info, known := debug.ReadBuildInfo()
+	if !known {
+		return ""
+	}
+	if info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value[:min(len(s.Value), commitDigits)]
+		}
+	}
+	return info.Main.Version
+}
+
+// commitDigits is how much of a commit names a version.
+const commitDigits = 12
 
 // Silence is how long after its last heartbeat a holder counts as gone.
 const Silence = 30 * time.Second
@@ -115,9 +162,9 @@ func NewID() string {
 	return fmt.Sprintf("%s:%d:%s", host, os.Getpid(), hex.EncodeToString(nonce[:]))
 }
 
-// Serves reports whether the process is alive and claims from a queue.
+// Serves reports whether the process is alive and claims from a queue. A quiesced process does not.
 func (h Holder) Serves(queue string, now time.Time) bool {
-	return slices.Contains(h.Queues, queue) && h.Alive(now)
+	return slices.Contains(h.Queues, queue) && h.Mode.Claims() && h.Alive(now)
 }
 
 // Silence returns a sentence for people: since when the process does no work, and why, if known.

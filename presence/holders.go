@@ -12,8 +12,8 @@ import (
 
 // Holders lists the processes that work, by their last heartbeats, and what they lead. A process without a heartbeat for longer
 // than [Silence] has ConditionLost, which says when its last lease ends, or ConditionSilent. A process whose program is too old
-// for the schema says so there, or has ConditionTooOld. Holders reads a few rows, and at most 200 jobs of each queue of such
-// processes.
+// for the schema says so there, or has ConditionTooOld. A process whose protocol differs from that of the others has
+// ConditionProtocol. Holders reads a few rows, and at most 200 jobs of each queue of silent processes.
 func Holders(ctx context.Context, store sluice.Store) ([]Holder, error) {
 	holders, err := Given(store).Holders(ctx)
 	if err != nil {
@@ -27,6 +27,11 @@ func Holders(ctx context.Context, store sluice.Store) ([]Holder, error) {
 	if err != nil {
 		return nil, err
 	}
+	instructions, err := Given(store).Instructions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	compareProtocols(holders, now)
 	claimed := claimedJobs{store: store, of: make(map[string][]sluice.Job)}
 	for i := range holders {
 		h := &holders[i]
@@ -34,6 +39,9 @@ func Holders(ctx context.Context, store sluice.Store) ([]Holder, error) {
 			if lead.Held && lead.Holder == h.ID {
 				h.Leads = append(h.Leads, lead.Task)
 			}
+		}
+		if i := InstructionFor(instructions, *h, now); i.Wanted != "" {
+			h.Instruction = &i
 		}
 		if h.Alive(now) {
 			continue

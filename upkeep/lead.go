@@ -3,7 +3,10 @@ package upkeep
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sluice-queue/sluice/engine"
@@ -50,6 +53,23 @@ func (u *Upkeep) elect(ctx context.Context, before leads) leads {
 	return now
 }
 
+// resign gives up all leads at once, so that another upkeep takes them.
+func (u *Upkeep) resign(ctx context.Context, before leads) leads {
+	u.fireBeside(ctx, false)
+	if len(before) == 0 {
+		return nil
+	}
+	// A lease that ends at once gives the tasks up, without the history that Deregister would forget.
+	if _, err := presence.Given(u.store).Elect(ctx, u.holder.ID, slices.Sorted(maps.Keys(before)), time.Microsecond); err != nil {
+		u.failed(ctx, "resign", err)
+		return before
+	}
+	u.runs.calm()
+	u.standing.unfollow(nil)
+	u.standing.lead(nil)
+	return nil
+}
+
 // engines returns the engines whose runs this upkeep follows.
 func (u *Upkeep) engines(led leads) map[string]engine.Engine {
 	all := make(map[string]engine.Engine)
@@ -81,6 +101,7 @@ func (u *Upkeep) lookUnfollowed(ctx context.Context, led leads) {
 		return
 	}
 	u.unfollowedAt = time.Now().Add(unfollowedInterval)
+	u.lookProtocols(ctx)
 	tasks, err := presence.Tasks(ctx, u.store)
 	if err != nil {
 		u.failed(ctx, "look who leads", err)
@@ -96,4 +117,25 @@ func (u *Upkeep) lookUnfollowed(ctx context.Context, led leads) {
 	if u.standing.unfollow(all) && len(all) > 0 {
 		u.failed(ctx, "follow runs", errors.New(presence.Summary(all)))
 	}
+}
+
+// lookProtocols logs the processes whose protocol differs from that of the others, once for each set of them.
+func (u *Upkeep) lookProtocols(ctx context.Context) {
+	holders, err := presence.Given(u.store).Holders(ctx)
+	if err != nil {
+		u.failed(ctx, "look at protocols", err)
+		return
+	}
+	now, err := u.store.Now(ctx)
+	if err != nil {
+		u.failed(ctx, "look at protocols", err)
+		return
+	}
+	differ := presence.Mismatch(holders, now)
+	ids := slices.Sorted(maps.Keys(differ))
+	all := strings.Join(ids, " ")
+	if all != "" && all != u.differ {
+		u.log.Tell(event.ProtocolsDiffer, "", "reason", fmt.Sprintf("%d processes, such as %s: %s", len(ids), ids[0], differ[ids[0]].Text))
+	}
+	u.differ = all
 }

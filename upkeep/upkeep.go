@@ -24,6 +24,7 @@ import (
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/internal/obey"
 	"github.com/sluice-queue/sluice/internal/safe"
 	"github.com/sluice-queue/sluice/internal/scrubbed"
 	"github.com/sluice-queue/sluice/presence"
@@ -67,6 +68,9 @@ type Options struct {
 	// is notified once it is back, and delays no other. Default: none; the log and the audit record alerts in
 	// any case.
 	Receivers []alert.Receiver
+	// Version is the version of your program, by which `sluice holders` chooses processes. Default:
+	// [presence.ProgramVersion].
+	Version string
 	// Logger gets one line per event; see docs/events.md. Default: slog.Default.
 	Logger *slog.Logger
 	// LogLimit is how many lines of an event upkeep logs for one queue within 10 s. Beyond the limit, it logs
@@ -85,6 +89,7 @@ type Upkeep struct {
 	wrong   error // the error in the options
 	running safe.Running
 	log     *event.Log
+	ear     *obey.Ear
 	holder  presence.Holder
 
 	recovered map[string]time.Time // when each queue was last recovered
@@ -92,6 +97,7 @@ type Upkeep struct {
 	folded    time.Time
 	beaten    time.Time
 	told      []presence.Condition // conditions in the last heartbeat
+	toldMode  presence.Mode        // mode in the last heartbeat
 	refused   map[string]bool      // scheduled changes that cannot be applied, as logged
 	waves     counting
 	sealing   sealing
@@ -105,6 +111,7 @@ type Upkeep struct {
 
 	tasks        []string // tasks that it can do
 	unfollowedAt time.Time
+	differ       string // the processes of other protocols, as logged
 }
 
 // Done counts the results of one round.
@@ -155,9 +162,11 @@ func New(store sluice.Store, options Options) *Upkeep {
 	options.Receivers = listeningAll(options.Receivers, options.Scrub)
 	store = scrubbed.Store(store, options.Scrub)
 	holder := presence.NewID()
+	log := event.NewLog(options.Logger, holder, options.LogLimit)
 	return &Upkeep{
 		store: store, client: sluice.NewClient(store, sluice.ClientOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger}),
-		options: options, wrong: wrong, log: event.NewLog(options.Logger, holder, options.LogLimit), holder: presence.Holder{ID: holder, Role: presence.RoleUpkeep},
+		options: options, wrong: wrong, log: log, ear: obey.New(log),
+		holder:    presence.Holder{ID: holder, Role: presence.RoleUpkeep, Version: cmp.Or(options.Version, presence.ProgramVersion()), Protocol: presence.Protocol},
 		recovered: make(map[string]time.Time), waves: counting{ended: make(chan time.Time, 1)},
 		sealing: sealing{work: newBeside()}, pruning: pruning{work: newBeside()},
 		runs: followers{queues: make(map[string]*follower)}, tasks: tasksOf(options.Engines),
@@ -177,6 +186,9 @@ func defaultTo[T int | time.Duration](value *T, otherwise T) {
 // following the runs at each of its engines. Run performs the tasks that it leads, and stands by for the
 // others. A lead is a row with a lease of 10 intervals, at least 2 s, which Run renews in every round. Run logs
 // errors of the store and retries in the next round.
+//
+// If somebody tells the process to stop, Run ends too, and returns a [presence.StoppedError]. Told to quiesce, Run
+// gives up its leads and does nothing until somebody lifts that.
 func (u *Upkeep) Run(ctx context.Context) error {
 	if err := cmp.Or(sluice.CheckGiven("store", u.store), u.wrong); err != nil {
 		return fmt.Errorf("upkeep: %w", err)
@@ -186,6 +198,8 @@ func (u *Upkeep) Run(ctx context.Context) error {
 		return fmt.Errorf("upkeep: %w", err)
 	}
 	defer end()
+	ctx, stop := u.ear.Obeying(ctx)
+	defer stop(nil)
 	ticker := time.NewTicker(u.options.Interval)
 	defer ticker.Stop()
 	var led leads
@@ -198,27 +212,38 @@ func (u *Upkeep) Run(ctx context.Context) error {
 	defer u.alerts.watcher.Flush()
 	defer u.alerts.all.Wait()
 	defer u.runs.all.Wait()
+	u.beat(ctx) // before the first work: the process may have been told to quiesce
 	for {
-		led = u.elect(ctx, led)
-		var queues []sluice.Queue
-		if led[presence.TaskUpkeep] {
-			queues = u.round(ctx)
-			u.countBeside(ctx)
-			u.sealBeside(ctx)
-			u.pruneBeside(ctx)
-			u.operateBeside(ctx)
+		if u.ear.Quiesced() {
+			led = u.resign(ctx, led)
+		} else {
+			led = u.elect(ctx, led)
+			u.workOn(ctx, led)
 		}
-		u.fireBeside(ctx, led[presence.TaskUpkeep])
-		u.followBeside(ctx, queues, u.engines(led))
-		u.alertBeside(ctx, led[presence.TaskUpkeep])
-		u.lookUnfollowed(ctx, led)
 		u.beat(ctx)
 		select {
 		case <-ctx.Done():
-			return u.leave(ctx)
+			u.leave(ctx)
+			return obey.Stopped(ctx)
 		case <-ticker.C:
 		}
 	}
+}
+
+// workOn does the work of the tasks that this upkeep leads.
+func (u *Upkeep) workOn(ctx context.Context, led leads) {
+	var queues []sluice.Queue
+	if led[presence.TaskUpkeep] {
+		queues = u.round(ctx)
+		u.countBeside(ctx)
+		u.sealBeside(ctx)
+		u.pruneBeside(ctx)
+		u.operateBeside(ctx)
+	}
+	u.fireBeside(ctx, led[presence.TaskUpkeep])
+	u.followBeside(ctx, queues, u.engines(led))
+	u.alertBeside(ctx, led[presence.TaskUpkeep])
+	u.lookUnfollowed(ctx, led)
 }
 
 // round does the work that is due now, and logs it. The result is the queues, so that they are read once a
@@ -318,24 +343,25 @@ func (u *Upkeep) repair(ctx context.Context, all bool, done *Done) error {
 // beatInterval is how often upkeep writes its heartbeat to the store.
 const beatInterval = 5 * time.Second
 
-// beat writes upkeep's heartbeat, at once if its conditions have changed.
+// beat writes upkeep's heartbeat, at once if its conditions or its mode have changed.
 func (u *Upkeep) beat(ctx context.Context) {
 	holder := u.holder
-	holder.Conditions = u.conditions()
-	if time.Since(u.beaten) < beatInterval && slices.Equal(holder.Conditions, u.told) {
+	holder.Conditions, holder.Mode = u.conditions(), u.ear.Mode()
+	if time.Since(u.beaten) < beatInterval && slices.Equal(holder.Conditions, u.told) && holder.Mode == u.toldMode {
 		return
 	}
-	u.beaten, u.told = time.Now(), holder.Conditions
-	if err := presence.Given(u.store).Heartbeat(ctx, holder); err != nil {
+	u.beaten, u.told, u.toldMode = time.Now(), holder.Conditions, holder.Mode
+	told, err := presence.Given(u.store).Heartbeat(ctx, holder)
+	if err != nil {
 		u.failed(ctx, "beat", err)
 		return
 	}
 	u.standing.beat()
+	u.ear.Hear(told)
 }
 
-func (u *Upkeep) leave(ctx context.Context) error {
+func (u *Upkeep) leave(ctx context.Context) {
 	if err := presence.Given(u.store).Deregister(context.WithoutCancel(ctx), u.holder.ID); err != nil {
 		u.log.Tell(event.NotForgotten, "", "error", err)
 	}
-	return nil
 }

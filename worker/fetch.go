@@ -47,8 +47,14 @@ func (w *Worker) fetch(ctx, work context.Context) {
 			timer.Reset(wait)
 			continue
 		}
+		if !w.ear.Begin() {
+			w.releaseWaiting("worker was told to quiesce", func(*run) bool { return true })
+			timer.Reset(w.options.Poll)
+			continue
+		}
 		w.sparse = false
 		timer.Reset(w.fetchOnce(ctx, work))
+		w.ear.End()
 		lastClaim = time.Now()
 	}
 }

@@ -37,6 +37,9 @@ func (w *Worker) keep(ctx context.Context) {
 			return
 		case <-timer.C:
 		case <-w.shorter:
+		case <-w.ear.Changed():
+			beaten = time.Time{} // others wait to see the new mode
+			w.nudge()
 		case <-w.ask:
 			if rest := askInterval - time.Since(looked); rest > 0 {
 				timer.Reset(min(rest, w.keepInterval()))
@@ -210,7 +213,12 @@ func (w *Worker) beat(ctx context.Context) {
 	holder := w.holder
 	holder.Busy = len(w.running) - w.early
 	w.mu.Unlock()
-	if err := presence.Given(w.store).Heartbeat(ctx, holder); err != nil && ctx.Err() == nil {
+	holder.Mode = w.ear.Mode()
+	told, err := presence.Given(w.store).Heartbeat(ctx, holder)
+	switch {
+	case err == nil:
+		w.ear.Hear(told)
+	case ctx.Err() == nil:
 		w.log.Tell(event.HeartbeatFailed, "", "error", err)
 	}
 }

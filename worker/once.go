@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/internal/obey"
 	"github.com/sluice-queue/sluice/presence"
 )
 
@@ -18,11 +20,14 @@ import (
 //
 // When ctx ends, Once begins no further job; the running handler may go on for [Options].Drain. An unreachable store is
 // an error; jobs that have run by then stay settled. A worker does Run or Once at a time, and Once any number of times.
-// Without handlers, Once does nothing.
+// Without handlers, Once does nothing. If somebody told the process to quiesce or to stop, Once returns a
+// [presence.StoppedError].
 func (w *Worker) Once(ctx context.Context) (ran int, err error) {
 	if len(w.served()) == 0 {
 		return 0, sluice.CheckGiven("store", w.store)
 	}
+	ctx, stopped := w.ear.Obeying(ctx)
+	defer stopped(nil)
 	if err := w.begin(ctx, func(error) {}); err != nil {
 		return 0, err
 	}
@@ -50,7 +55,7 @@ func (w *Worker) Once(ctx context.Context) (ran int, err error) {
 			n, err := w.drainLane(ctx, work, l)
 			ran += n
 			if err != nil || ctx.Err() != nil {
-				return ran, err
+				return ran, cmp.Or(err, obey.Stopped(ctx))
 			}
 			more = more || n > 0
 		}
@@ -80,6 +85,10 @@ func (w *Worker) claimNext(ctx, work context.Context, l *lane) (got int, err err
 		Queue: l.queue, Limit: l.atOnce(), Holder: w.holder.ID, Lease: queue.Settings.Lease, Token: sluice.NewToken(),
 		Ageing: queue.Settings.Ageing, Tells: true, Begun: w.begun.Tell(l.queue),
 	}
+	if !w.ear.Begin() {
+		return 0, w.ear.Refusal()
+	}
+	defer w.ear.End()
 	asked := time.Now()
 	claimed, err := w.store.Claim(work, request)
 	if err != nil {

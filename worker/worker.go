@@ -12,11 +12,11 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,6 +24,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/began"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/internal/obey"
 	"github.com/sluice-queue/sluice/internal/pause"
 	"github.com/sluice-queue/sluice/internal/safe"
 	"github.com/sluice-queue/sluice/internal/scrubbed"
@@ -54,6 +55,9 @@ type Options struct {
 	LogLimit int
 	// Middleware wraps each call of a handler, the first outermost. Default: none.
 	Middleware []Middleware
+	// Version is the version of your program, by which `sluice holders` chooses processes. Default:
+	// [presence.ProgramVersion].
+	Version string
 	// OnFailure is called after each failed attempt, for example to report the error to an error tracker. The job's
 	// slot waits for OnFailure; its context ends after 10 s. A job that is handed back or cancelled has not failed.
 	// Neither has a job that its handler completed in a transaction. Default: none.
@@ -85,6 +89,7 @@ type Worker struct {
 	log      *event.Log
 	tenants  *event.Tenants
 	pauses   *pause.Looker
+	ear      *obey.Ear
 	holder   presence.Holder
 	wrong    error   // the error in the options
 	lanes    []*lane // in the order of claiming; guarded by mu, and never changed in place
@@ -143,19 +148,12 @@ func New(store sluice.Store, options Options) *Worker {
 	holder := presence.NewID()
 	log := event.NewLog(options.Logger, holder, options.LogLimit)
 	return &Worker{
-		store: store, options: options, wrong: wrong, log: log, tenants: event.NewTenants(log, store), pauses: pause.NewLooker(store), settings: sluice.NewLiveSettings(store, sluice.LiveOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger}),
-		holder: presence.Holder{ID: holder, Role: presence.RoleWorker, Slots: options.Slots, Version: version()},
+		store: store, options: options, wrong: wrong, log: log, tenants: event.NewTenants(log, store), pauses: pause.NewLooker(store), ear: obey.New(log), settings: sluice.NewLiveSettings(store, sluice.LiveOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger}),
+		holder: presence.Holder{ID: holder, Role: presence.RoleWorker, Slots: options.Slots, Version: cmp.Or(options.Version, presence.ProgramVersion()), Protocol: presence.Protocol},
 		wake:   make(chan struct{}, 1), looks: make(chan struct{}, 1), settlements: make(chan decided, 4*options.Slots+settleBatch),
 		look: make(chan struct{}, 1), ready: make(chan *run, 2*options.Slots+maxAhead), running: make(map[*run]struct{}), drains: make(chan struct{}), drained: make(chan struct{}), noMore: make(chan struct{}),
 		held: make(map[sluice.ID]*run), doubted: make(map[*run]struct{}), ask: make(chan struct{}, 1), shorter: make(chan struct{}, 1), shortestLease: maxKeepInterval * leaseLooks,
 	}
-}
-
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		return info.Main.Version
-	}
-	return ""
 }
 
 // Run claims and runs jobs until ctx ends, then drains. To drain, Run claims no more, lets running handlers go
@@ -165,10 +163,13 @@ func version() string {
 // some jobs, it returns [sluice.ErrUnavailable] too. Run ends within Options.Drain plus Options.Abandon plus a
 // call's deadline.
 //
+// If somebody tells the process to stop, Run drains too, and returns a [presence.StoppedError]. Told to quiesce,
+// Run goes on without new jobs until somebody lifts that.
+//
 // Run returns an error at the start at once, such as an unreachable store, and may then be called again. Later
 // errors are logged, and the calls retried.
 func (w *Worker) Run(ctx context.Context) error {
-	ctx, stop := context.WithCancelCause(ctx)
+	ctx, stop := w.ear.Obeying(ctx)
 	defer stop(nil)
 	if err := w.begin(ctx, stop); err != nil {
 		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
@@ -211,6 +212,11 @@ func (w *Worker) Run(ctx context.Context) error {
 		err = errors.Join(err, fmt.Errorf("worker: what became of %d jobs could not be written; they will be handed out again: %w", n, sluice.ErrUnavailable))
 	}
 	w.log.Tell(event.WorkerStopped, "", "drained", err == nil)
+	if stopped := obey.Stopped(ctx); stopped != nil && err != nil {
+		return errors.Join(stopped, err)
+	} else if stopped != nil {
+		return stopped
+	}
 	return err
 }
 
@@ -243,15 +249,20 @@ func (w *Worker) begin(ctx context.Context, stop context.CancelCauseFunc) error 
 			return err
 		}
 	}
-	if err := presence.Given(w.store).Heartbeat(ctx, w.holder); err != nil {
+	holder := w.holder
+	holder.Mode = presence.ModeWorking
+	told, err := presence.Given(w.store).Heartbeat(ctx, holder)
+	if err != nil {
 		return fmt.Errorf("worker: start: %w", err)
 	}
 	w.ran, w.stop = true, stop
+	w.ear.Hear(told)
 	return nil
 }
 
 // drain waits for the running handlers, and ends their contexts if they are still running after Options.Drain.
 func (w *Worker) drain() error {
+	w.ear.Stopping()
 	w.settleBy.Store(time.Now().Add(w.options.Drain + w.options.Abandon).UnixNano())
 	w.mu.Lock()
 	w.draining.Store(true)

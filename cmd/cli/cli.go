@@ -36,6 +36,7 @@ type app struct {
 	migrate bool
 	verbose bool
 	quiet   bool
+	version string // of the user's program, for `sluice holders`
 
 	programs programs // run for jobs
 	watch    watch    // observes the command's calls
@@ -86,6 +87,10 @@ func (a *app) run(ctx context.Context, args []string) int {
 	defer a.endWatch()
 	command, err := root.ExecuteContextC(ctx)
 	if err == nil {
+		return exitOK
+	}
+	if toldToEnd(err) {
+		a.note("ended: %v", err)
 		return exitOK
 	}
 	if code, silent := asExit(err); silent {

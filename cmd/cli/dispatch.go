@@ -54,6 +54,7 @@ run_ref. The first interrupt drains: claimed jobs still start within --grace.`,
 	}
 	flags := command.Flags()
 	a.metrics.addTo(flags)
+	a.addVersionTo(flags)
 	engine.addTo(flags)
 	flags.IntVar(&options.Batch, "batch", 500, "jobs per claim, unless the queue sets batch")
 	flags.Var(newDuration(&options.Poll, time.Second), "poll", "how often to look for jobs without notification")
@@ -82,6 +83,7 @@ func (a *app) dispatch(ctx context.Context, flags engineFlags, options dispatche
 		return err
 	}
 	defer a.close(store)
+	options.Version = a.version
 	options.Engines, options.Logger, options.LogLimit, options.Scrub = engines, logger, a.log.limit, a.log.clean()
 	d := dispatcher.New(store, options)
 	if how.once {
@@ -92,8 +94,8 @@ func (a *app) dispatch(ctx context.Context, flags engineFlags, options dispatche
 	defer beside.Wait()
 	defer stop()
 	if !how.noUpkeep {
-		tend := upkeep.Options{Engines: engines, PayloadChecker: schema.New(), Logger: logger, LogLimit: options.LogLimit, Scrub: options.Scrub}
-		beside.Go(func() { _ = upkeep.New(store, tend).Run(ctx) }) // always nil
+		tend := upkeep.Options{Version: a.version, Engines: engines, PayloadChecker: schema.New(), Logger: logger, LogLimit: options.LogLimit, Scrub: options.Scrub}
+		beside.Go(func() { _ = upkeep.New(store, tend).Run(ctx) }) // nil, or somebody stopped it
 	}
 	if how.asSchedule {
 		for _, engine := range opened {

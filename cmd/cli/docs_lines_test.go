@@ -58,6 +58,8 @@ var docMarks = []docMark{
 	{line: "go -C apps/conversations build", why: "a chain is linked into it, which takes 12 s"},
 	{line: "go -C apps/conversations run . bench", why: "takes a minute, and no test measures time; the demo's test shows that hooks exit with 0 and lose no event, the hook's that they keep the order"},
 	{line: "-kafka localhost:9092", file: "../../apps/payments/kafka/kafka_test.go", test: "kfake", why: "needs a broker"},
+	{line: "sluice holders drain", file: "testdata/script/holders.txt", test: "sluice holders drain", why: "needs processes of the version"},
+	{path: "guide/deploy.md", line: "sluice work mail", file: "testdata/script/holders.txt", test: "--version 2", why: "the same"},
 	{line: "curl localhost:8080/metrics", why: "asks the same process"},
 	{path: "deploy/", line: "kubectl ", why: "needs a cluster"},
 	{path: "guide/temporal.md", line: "sluice serve --engine", why: "needs a cluster with certificates"},

@@ -168,6 +168,9 @@ func examineWork(ctx context.Context, store sluice.Store, client *sluice.Client)
 		if h.Silent() {
 			continue
 		}
+		if !h.Mode.Claims() {
+			continue
+		}
 		tended = tended || h.Role == presence.RoleUpkeep
 		for _, queue := range h.Queues {
 			if by := served[h.Role]; by != nil {

@@ -56,6 +56,12 @@ func examineFollowing(task presence.Task) finding {
 // process without jobs is only a note: another may work in its place.
 func examineHolder(h presence.Holder) []finding {
 	var out []finding
+	if i := h.Instruction; i != nil && i.Quiesces() {
+		out = append(out, finding{
+			Check: h.Role, Severity: health.SeverityNote, Well: true, What: h.ID + ": " + i.String(),
+			Why: "it claims nothing until somebody lifts that", Repair: i.Lift(),
+		})
+	}
 	for _, c := range h.Conditions {
 		f := finding{
 			Check: h.Role, Severity: health.SeverityError, What: h.ID + ": " + c.String(),
@@ -68,6 +74,8 @@ func examineHolder(h presence.Holder) []finding {
 			f.Why = "the runs hold their places in the limits, and never begin"
 		case presence.ConditionTooOld:
 			f.Why = "the store refuses all that it does"
+		case presence.ConditionProtocol:
+			f.Severity, f.Why = health.SeverityWarning, "processes of different protocols may not understand each other"
 		case presence.ConditionLost:
 			f.Severity, f.Why = health.SeverityWarning, "its jobs do not go on until upkeep takes them back, when their leases have ended"
 		case presence.ConditionSilent:

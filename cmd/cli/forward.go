@@ -56,6 +56,7 @@ run twice, it loses and doubles nothing. Do not run workers for the same queues 
 	}
 	flags := command.Flags()
 	a.metrics.addTo(flags)
+	a.addVersionTo(flags)
 	flags.StringVar(&f.from, "from", "", "local store (default: --db)")
 	flags.StringVar(&f.to, "to", os.Getenv(forwardEnv), "central store (default: $"+forwardEnv+")")
 	flags.StringVar(&f.options.Centre, "name", "", "the centre's name here; jobs under way go to this name only (default: its host and database)")
@@ -85,6 +86,7 @@ func (a *app) forward(ctx context.Context, f forwardFlags) error {
 		}
 	}
 	logger := a.logger()
+	f.options.Version = a.version
 	f.options.Logger, f.options.PayloadChecker, f.options.LogLimit, f.options.Scrub = logger, schema.New(), a.log.limit, a.log.clean()
 	if f.options.Centre == "" {
 		f.options.Centre = centreName(f.to)
@@ -102,8 +104,8 @@ func (a *app) forward(ctx context.Context, f forwardFlags) error {
 	defer beside.Wait()
 	defer stop()
 	if !f.noUpkeep {
-		tend := upkeep.Options{PayloadChecker: schema.New(), Logger: logger, LogLimit: f.options.LogLimit, Scrub: f.options.Scrub}
-		beside.Go(func() { _ = upkeep.New(local, tend).Run(ctx) }) // always nil
+		tend := upkeep.Options{Version: a.version, PayloadChecker: schema.New(), Logger: logger, LogLimit: f.options.LogLimit, Scrub: f.options.Scrub}
+		beside.Go(func() { _ = upkeep.New(local, tend).Run(ctx) }) // nil, or somebody stopped it
 	}
 	centre, err := a.awaitCentre(ctx, f.to)
 	if errors.Is(err, context.Canceled) { // interrupted before there was anything to drain

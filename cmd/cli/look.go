@@ -15,7 +15,6 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/dispatcher"
-	"github.com/sluice-queue/sluice/presence"
 )
 
 func (a *app) auditCommand() *cobra.Command {
@@ -58,7 +57,7 @@ func (a *app) auditCommand() *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&object, "object", "", "only this kind: job, queue, tenant, tier, alert, operation, policy or audit")
+	flags.StringVar(&object, "object", "", "only this kind: job, queue, tenant, tier, alert, operation, schedule, holder, policy or audit")
 	flags.StringVar(&name, "name", "", "only this queue, tenant, tier, alert or operation; for jobs, their queue")
 	flags.StringVar(&queue, "queue", "", "only this queue and its jobs")
 	flags.StringVar(&job, "job", "", "only this job")
@@ -69,7 +68,7 @@ func (a *app) auditCommand() *cobra.Command {
 }
 
 // objects are the kinds of things in the audit.
-var objects = []sluice.Object{audit.ObjectJob, audit.ObjectQueue, audit.ObjectTenant, audit.ObjectTier, audit.ObjectAlert, audit.ObjectOperation, audit.ObjectSchedule, audit.ObjectPolicy, audit.ObjectAudit}
+var objects = []sluice.Object{audit.ObjectJob, audit.ObjectQueue, audit.ObjectTenant, audit.ObjectTier, audit.ObjectAlert, audit.ObjectOperation, audit.ObjectSchedule, audit.ObjectHolder, audit.ObjectPolicy, audit.ObjectAudit}
 
 func auditColumns() []column[sluice.AuditEntry] {
 	return []column[sluice.AuditEntry]{
@@ -109,67 +108,6 @@ func batchOf(e sluice.AuditEntry) string {
 		}
 	}
 	return text
-}
-
-func (a *app) holdersCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "holders",
-		Short:   "List running workers, dispatchers and upkeep, their leads and problems",
-		Example: "  sluice holders\n  sluice holders -o json",
-		Args:    arguments(0, 0),
-		RunE: func(command *cobra.Command, _ []string) error {
-			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
-				holders, err := presence.Holders(ctx, store)
-				if err != nil {
-					return err
-				}
-				if len(holders) == 0 && a.output == "table" {
-					a.note("nobody works; `sluice work QUEUE -- COMMAND` does")
-					return nil
-				}
-				if err := printList(a, holders, func(h presence.Holder) string { return h.ID }, []column[presence.Holder]{
-					{"HOLDER", func(h presence.Holder) string { return h.ID }, false},
-					{"ROLE", func(h presence.Holder) string { return h.Role }, false},
-					{"QUEUES", func(h presence.Holder) string { return orDash(strings.Join(h.Queues, ",")) }, false},
-					{"BUSY", func(h presence.Holder) string { return fmt.Sprintf("%d/%d", h.Busy, h.Slots) }, true},
-					{"TROUBLE", func(h presence.Holder) string { return orDash(troubleKinds(h)) }, false},
-					{"LEADS", func(h presence.Holder) string { return orDash(strings.Join(h.Leads, ", ")) }, false},
-					{"STARTED", func(h presence.Holder) string { return ago(h.Started) }, true},
-					{"SEEN", func(h presence.Holder) string { return ago(h.Seen) }, true},
-				}); err != nil || a.output != "table" {
-					return err
-				}
-				return a.printConditions(holders)
-			})
-		},
-	}
-}
-
-// troubleKinds names the conditions of a process in words.
-func troubleKinds(h presence.Holder) string {
-	var kinds []string
-	for _, c := range h.Conditions {
-		if kind := strings.ReplaceAll(string(c.Kind), "_", " "); !slices.Contains(kinds, kind) {
-			kinds = append(kinds, kind)
-		}
-	}
-	return strings.Join(kinds, ", ")
-}
-
-// printConditions prints, below the table, each process's conditions and how to fix them.
-func (a *app) printConditions(holders []presence.Holder) error {
-	for _, h := range holders {
-		for _, c := range h.Conditions {
-			text := fmt.Sprintf("✖ %s: %s\n", h.ID, c)
-			if c.Repair != "" {
-				text += "  do: " + c.Repair + "\n"
-			}
-			if _, err := fmt.Fprint(a.stdout, text); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // buildVersion is the output of `version`.

@@ -59,6 +59,7 @@ start within --grace. Health and metrics answer until then. Under systemd it rep
 		},
 	}
 	flags := command.Flags()
+	a.addVersionTo(flags)
 	flags.StringVar(&f.listen, "listen", defaultListen, "address; a port alone is on loopback, and only there /metrics is answered")
 	flags.StringVar(&f.monitor, "monitor", "", "another address, for health and metrics only, such as 0.0.0.0:7401")
 	flags.StringVar(&f.base, "base", "", "path below which --listen answers, such as /sluice behind a proxy")

@@ -104,7 +104,14 @@ func (s *server) work(ctx context.Context, store sluice.Store) error {
 	}
 	var does []string
 	for _, part := range s.parts(store) {
-		parts.Go(func() { _ = part.run(working) }) // always nil
+		parts.Go(func() {
+			if err := part.run(working); err != nil { // somebody told the process to stop
+				select {
+				case s.failed <- err:
+				case <-working.Done():
+				}
+			}
+		})
 		checks = append(checks, part.checks...)
 		does = append(does, part.name)
 	}
@@ -141,11 +148,11 @@ type part struct {
 func (s *server) parts(store sluice.Store) (all []part) {
 	logger, limit, clean := s.app.logger(), s.app.log.limit, s.app.log.clean()
 	if !s.flags.noUpkeep {
-		u := upkeep.New(store, upkeep.Options{Engines: s.engines, PayloadChecker: schema.New(), Receivers: s.receivers, Logger: logger, LogLimit: limit, Scrub: clean})
+		u := upkeep.New(store, upkeep.Options{Version: s.app.version, Engines: s.engines, PayloadChecker: schema.New(), Receivers: s.receivers, Logger: logger, LogLimit: limit, Scrub: clean})
 		all = append(all, part{"upkeep", u.Run, []api.Check{api.Beats("upkeep", u.Status)}})
 	}
 	if !s.flags.noDispatch && len(s.engines) > 0 {
-		d := dispatcher.New(store, dispatcher.Options{Engines: s.engines, Drain: s.flags.grace, Logger: logger, LogLimit: limit, Scrub: clean})
+		d := dispatcher.New(store, dispatcher.Options{Version: s.app.version, Engines: s.engines, Drain: s.flags.grace, Logger: logger, LogLimit: limit, Scrub: clean})
 		all = append(all, part{"dispatch", d.Run, []api.Check{api.Beats("dispatch", d.Status), s.told(api.Untroubled("breaker", d.Status))}})
 	}
 	return all

@@ -311,9 +311,9 @@ func (s *scene) until(what string, is func() bool) {
 
 // claim claims a job as a worker that is killed right then.
 func (s *scene) claim(queue string, lease time.Duration) sluice.ID {
-	s.Helper()
 	holder := presence.NewID()
-	s.ok(presence.Given(s.store).Heartbeat(s.Context(), presence.Holder{ID: holder, Role: presence.RoleWorker, Queues: []string{queue}, Slots: 1, Busy: 1}))
+	_, err := presence.Given(s.store).Heartbeat(s.Context(), presence.Holder{ID: holder, Role: presence.RoleWorker, Queues: []string{queue}, Slots: 1, Busy: 1})
+	s.ok(err)
 	claimed, err := s.store.Claim(s.Context(), sluice.ClaimRequest{Queue: queue, Limit: 1, Holder: holder, Lease: lease, Token: sluice.NewToken()})
 	s.ok(err)
 	if len(claimed.Jobs) != 1 {

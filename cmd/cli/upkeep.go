@@ -32,6 +32,7 @@ Every upkeep notifies its webhooks, whichever leads.`,
 				return usagef("--prune-batch %d is not at least 1", options.PruneBatch)
 			}
 			logger := a.logger()
+			options.Version = a.version
 			options.Logger, options.PayloadChecker, options.LogLimit, options.Scrub = logger, schema.New(), a.log.limit, a.log.clean()
 			engines, done, err := engine.open(true, logger)
 			if err != nil {
@@ -65,6 +66,7 @@ Every upkeep notifies its webhooks, whichever leads.`,
 	}
 	flags := command.Flags()
 	a.metrics.addTo(flags)
+	a.addVersionTo(flags)
 	engine.addTo(flags)
 	hooks.addTo(flags)
 	flags.Var(newDuration(&options.AlertInterval, 15*time.Second), "alert-interval", "how often to evaluate alert rules")

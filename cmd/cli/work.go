@@ -96,6 +96,7 @@ once. Upkeep runs along: one process is enough for a small system.`,
 	}
 	flags := command.Flags()
 	a.metrics.addTo(flags)
+	a.addVersionTo(flags)
 	flags.IntVar(&f.slots, "slots", 4, "programs at once")
 	flags.Var(newDuration(&f.poll, time.Second), "poll", "how often to look for jobs without notification")
 	flags.Var(newDuration(&f.grace, 30*time.Second), "grace", "time for programs after the first interrupt")
@@ -123,7 +124,7 @@ func (a *app) work(ctx context.Context, queues, program []string, f workFlags) e
 	logger, log := a.logger(), a.events()
 	defer log.Flush()
 	w := worker.New(store, worker.Options{
-		Slots: f.slots * max(1, f.batch), Poll: f.poll, Drain: f.grace, PayloadChecker: schema.New(), Logger: logger, LogLimit: a.log.limit, Scrub: a.log.clean(),
+		Version: a.version, Slots: f.slots * max(1, f.batch), Poll: f.poll, Drain: f.grace, PayloadChecker: schema.New(), Logger: logger, LogLimit: a.log.limit, Scrub: a.log.clean(),
 	})
 	one := runner{
 		program: program, running: &a.programs, settings: settingsOf(store), log: log, said: event.NewLog(logger, "", -1), pass: f.pass, clean: a.log.clean(),
@@ -142,8 +143,8 @@ func (a *app) work(ctx context.Context, queues, program []string, f workFlags) e
 	defer helpers.Wait()
 	defer stop()
 	if !f.noUpkeep {
-		tend := upkeep.Options{PayloadChecker: schema.New(), Logger: logger, LogLimit: a.log.limit, Scrub: a.log.clean()}
-		helpers.Go(func() { _ = upkeep.New(store, tend).Run(ctx) }) // always nil
+		tend := upkeep.Options{Version: a.version, PayloadChecker: schema.New(), Logger: logger, LogLimit: a.log.limit, Scrub: a.log.clean()}
+		helpers.Go(func() { _ = upkeep.New(store, tend).Run(ctx) }) // nil, or somebody stopped it
 	}
 	var emptied atomic.Bool
 	var before int

@@ -244,7 +244,7 @@ func TestABreakerIsToldByItsQueue(t *testing.T) {
 		if i == 1 {
 			h.Conditions = trouble
 		}
-		if err := presence.Given(s.store).Heartbeat(t.Context(), h); err != nil {
+		if _, err := presence.Given(s.store).Heartbeat(t.Context(), h); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -400,7 +400,7 @@ func TestHoldersThatDoNotCountAreTold(t *testing.T) {
 	if _, err := s.client.EnsureQueue(t.Context(), "payment", sluice.DefaultSettings(), ada); err != nil {
 		t.Fatal(err)
 	}
-	if err := presence.Given(s.store).Heartbeat(t.Context(), presence.Holder{ID: "h", Role: presence.RoleWorker, Queues: []string{"payment"}}); err != nil {
+	if _, err := presence.Given(s.store).Heartbeat(t.Context(), presence.Holder{ID: "h", Role: presence.RoleWorker, Queues: []string{"payment"}}); err != nil {
 		t.Fatal(err)
 	}
 	s.gauges.Read(t.Context())

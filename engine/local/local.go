@@ -308,7 +308,7 @@ func (e *Engine) Check(ctx context.Context, target engine.Target) (engine.Report
 	}
 	report.Retention = retention(queue.Settings)
 	for _, h := range holders {
-		if slices.Contains(h.Queues, name) && h.Alive(queue.Now) {
+		if h.Serves(name, queue.Now) {
 			report.Pollers++
 		}
 	}

@@ -161,7 +161,7 @@ func TestWhereNobodyCountsTheSummarySaysSo(t *testing.T) {
 		}
 		counted(true)
 		worker := presence.Holder{ID: presence.NewID(), Role: presence.RoleWorker, Queues: []string{"mail"}}
-		if err := presence.Given(open(t, true)).Heartbeat(t.Context(), worker); err != nil {
+		if _, err := presence.Given(open(t, true)).Heartbeat(t.Context(), worker); err != nil {
 			t.Fatal(err)
 		}
 		counted(false)

@@ -160,9 +160,9 @@ func (s *shaky) AppendAudit(ctx context.Context, entries []sluice.AuditEntry) er
 	return s.Store.AppendAudit(ctx, entries)
 }
 
-func (s *shaky) Heartbeat(ctx context.Context, h presence.Holder) error {
+func (s *shaky) Heartbeat(ctx context.Context, h presence.Holder) (presence.Instruction, error) {
 	if err := s.fault("beat"); err != nil {
-		return err
+		return presence.Instruction{}, err
 	}
 	return s.processes.Heartbeat(ctx, h)
 }

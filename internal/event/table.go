@@ -96,6 +96,8 @@ var (
 		"The store did not answer, or rounds stalled for longer than the lease; another upkeep may lead the task now.")
 	UpkeepDone = is("upkeep done", info, "upkeep", "recovered poisoned expired followed repaired pruned settings",
 		"A round found something to do.")
+	ProtocolsDiffer = is("protocols differ", warn, "upkeep", "reason",
+		"Processes of different protocols share the store; `sluice holders` has them. Logged once for each set of them.")
 	AuditHead = is("audit head", info, "upkeep", "head entries",
 		"Upkeep sealed the audit. Keep these lines outside the store, for `sluice audit verify`.")
 	AuditPruned = is("audit pruned", info, "upkeep", "notable full",
@@ -170,6 +172,12 @@ var (
 var (
 	HeartbeatFailed = is("heartbeat not written", warn, "worker, dispatcher, forwarder", "error",
 		"The store did not take the holder's heartbeat; the holder tries again.")
+	ProcessQuiesced = is("process quiesced", warn, "worker, dispatcher, upkeep, forwarder", "by [reason] lift",
+		"Somebody told the process to quiesce: it claims nothing, and finishes what it has. The command in `lift` lets it work again.")
+	ProcessResumed = is("process resumed", info, "worker, dispatcher, upkeep, forwarder", "[by] [reason]",
+		"The process works again. Without `by`, the instruction ended by itself.")
+	ProcessStopped = is("process told to stop", warn, "worker, dispatcher, upkeep, forwarder", "by [reason] lift",
+		"Somebody told the process to stop: it drains, and ends. Until the command in `lift`, it stops again at each start.")
 	NotForgotten = is("holder not forgotten", warn, "worker, dispatcher, upkeep, forwarder", "error",
 		"The holder could not deregister; the store forgets it after 1 h.")
 	ProgramTooOld = is("program too old for the schema", wrong, "worker, dispatcher, upkeep, forwarder", "error",
@@ -222,6 +230,7 @@ var fields = []Field{
 	{"duration", "the time that it took: a handler from its start, a run from the claim, a cycle, an outage"},
 	{"error", "the error, scrubbed"},
 	{"reason", "the reason, scrubbed"},
+	{"lift", "the command that lifts the instruction"},
 	{"retry_in", "the time until the next try"},
 	{"ref", "the name of the run at the engine"},
 	{"type", "the engine's type of run, such as the type of a workflow"},

@@ -89,7 +89,8 @@ func TestWorkerThatWakesUpAfterItsLeaseHasLostItsJobs(t *testing.T) {
 func writable(b *bank) bool {
 	done := make(chan error, 1)
 	go func() {
-		done <- presence.Given(b.store).Heartbeat(b.Context(), presence.Holder{ID: "test:0:x", Role: "test"})
+		_, err := presence.Given(b.store).Heartbeat(b.Context(), presence.Holder{ID: "test:0:x", Role: "test"})
+		done <- err
 	}()
 	select {
 	case err := <-done:

@@ -324,7 +324,7 @@ func (s store) Operations(ctx context.Context, filter operation.Filter) (_ []ope
 	return s.operations.Operations(ctx, filter)
 }
 
-func (s store) Heartbeat(ctx context.Context, holder presence.Holder) (err error) {
+func (s store) Heartbeat(ctx context.Context, holder presence.Holder) (_ presence.Instruction, err error) {
 	defer s.caught(&err)
 	return s.processes.Heartbeat(ctx, holder)
 }
@@ -347,6 +347,21 @@ func (s store) Elect(ctx context.Context, holder string, tasks []string, lease t
 func (s store) Leaders(ctx context.Context) (_ []presence.Leader, err error) {
 	defer s.caught(&err)
 	return s.processes.Leaders(ctx)
+}
+
+func (s store) SaveInstruction(ctx context.Context, instruction presence.Instruction, act sluice.Act) (_ presence.Instruction, err error) {
+	defer s.caught(&err)
+	return s.processes.SaveInstruction(ctx, instruction, act)
+}
+
+func (s store) Instructions(ctx context.Context) (_ []presence.Instruction, err error) {
+	defer s.caught(&err)
+	return s.processes.Instructions(ctx)
+}
+
+func (s store) HeldJobs(ctx context.Context, holderIDs []string, limit int) (_ []presence.HeldJob, err error) {
+	defer s.caught(&err)
+	return s.processes.HeldJobs(ctx, holderIDs, limit)
 }
 
 func (s store) Watch(ctx context.Context, signal func(sluice.Signal)) (err error) {

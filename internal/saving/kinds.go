@@ -9,6 +9,7 @@ import (
 	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/internal/storing"
 	"github.com/sluice-queue/sluice/operation"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/schedule"
 	"github.com/sluice-queue/sluice/tenancy"
 )
@@ -117,6 +118,40 @@ var Operations = Kind[operation.Operation]{
 		return one(Change(audit.ObjectOperation, next.ID.String(), before, next.ForAudit(), act))
 	},
 	Did: operation.Operation.IsOf,
+}
+
+// Instructions is the kind of instructions to processes. Newest is when the newest of all was given; the next one is later,
+// also if the clock was set back since.
+func Instructions(newest *time.Time) Kind[presence.Instruction] {
+	return Kind[presence.Instruction]{
+		Object:  func(presence.Instruction) sluice.Object { return audit.ObjectHolder },
+		Name:    func(i presence.Instruction) string { return i.Target.String() },
+		Version: func(i presence.Instruction) int64 { return i.Version },
+		Next: func(i presence.Instruction, _ *presence.Instruction, at time.Time, act sluice.Act) presence.Instruction {
+			if !at.After(*newest) {
+				at = newest.Add(time.Microsecond)
+			}
+			i.Version++
+			i.ChangedAt, i.ChangedBy, i.Reason, i.ActID = at.UTC(), act.By, act.Reason, act.ID
+			return i
+		},
+		Entries: func(stored *presence.Instruction, next presence.Instruction, act sluice.Act) ([]sluice.AuditEntry, error) {
+			var before any
+			if stored != nil {
+				before = instructed(*stored)
+			}
+			return one(Change(audit.ObjectHolder, next.Target.String(), before, instructed(next), act))
+		},
+		Did: func(i presence.Instruction, act sluice.Act) bool { return i.ActID == act.ID },
+	}
+}
+
+// instructed returns an instruction as the audit keeps it.
+func instructed(i presence.Instruction) any {
+	return struct {
+		Wanted presence.Wanted `json:"wanted"`
+		Until  time.Time       `json:"until,omitzero"`
+	}{i.Wanted, i.Until}
 }
 
 // Silences is the kind of silences. A silence never changes, so its ID alone tells that it is stored.

@@ -64,13 +64,15 @@ func (s *scrubbing) AppendAudit(ctx context.Context, entries []sluice.AuditEntry
 	return s.Store.AppendAudit(ctx, entries)
 }
 
-// Heartbeat scrubs the conditions of the holder.
-func (s *scrubbing) Heartbeat(ctx context.Context, holder presence.Holder) error {
+// Heartbeat scrubs the conditions of the holder, and the reason of the instruction, which the holder logs.
+func (s *scrubbing) Heartbeat(ctx context.Context, holder presence.Holder) (presence.Instruction, error) {
 	holder.Conditions = slices.Clone(holder.Conditions)
 	for i := range holder.Conditions {
 		holder.Conditions[i].Text = s.clean(holder.Conditions[i].Text)
 	}
-	return s.processes.Heartbeat(ctx, holder)
+	told, err := s.processes.Heartbeat(ctx, holder)
+	told.Reason = s.clean(told.Reason)
+	return told, err
 }
 
 // SaveOperation scrubs the reason why the operation was paused or stopped, or has failed.

@@ -11,14 +11,9 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/group"
-	"github.com/sluice-queue/sluice/internal/lead"
 	"github.com/sluice-queue/sluice/internal/saving"
-	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/tenancy"
 )
-
-// holderMemory is how long the store remembers a holder after its last heartbeat.
-const holderMemory = time.Hour
 
 // Queues lists queues with their settings, by name.
 func (s *Store) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
@@ -168,77 +163,4 @@ func (s *Store) Tiers(ctx context.Context) ([]tenancy.Tier, error) {
 // SaveTier stores a tier.
 func (s *Store) SaveTier(ctx context.Context, tier tenancy.Tier, act sluice.Act) (tenancy.Tier, error) {
 	return save(ctx, s, saving.Tiers, tier, act, in(s.tiers, tier.Name))
-}
-
-// Heartbeat stores a holder's heartbeat.
-func (s *Store) Heartbeat(ctx context.Context, holder presence.Holder) error {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	holder.Seen, holder.Conditions, holder.Counts = s.now(), slices.Clone(holder.Conditions), s.tally != nil
-	s.holders[holder.ID] = holder
-	return nil
-}
-
-// Deregister removes a holder that ends, and releases its tasks.
-func (s *Store) Deregister(ctx context.Context, holderID string) error {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	delete(s.holders, holderID)
-	maps.DeleteFunc(s.leads, func(_ string, l presence.Leader) bool { return l.Holder == holderID })
-	return nil
-}
-
-// Holders lists the processes with a heartbeat in the last hour.
-func (s *Store) Holders(ctx context.Context) ([]presence.Holder, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	for id, h := range s.holders {
-		if h.Seen.Before(s.now().Add(-holderMemory)) {
-			delete(s.holders, id)
-		}
-	}
-	return byName(s.holders, func(h presence.Holder) string { return h.ID }), nil
-}
-
-// Elect elects the holder for tasks that are free or already its own.
-func (s *Store) Elect(ctx context.Context, holder string, tasks []string, lease time.Duration) ([]string, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	var out []string
-	for _, task := range tasks {
-		next, leads, changed := lead.Take(task, s.leads[task], holder, s.now(), lease)
-		if changed {
-			s.leads[task] = next
-		}
-		if leads {
-			out = append(out, task)
-		}
-	}
-	return out, nil
-}
-
-// Leaders lists the leader of each task.
-func (s *Store) Leaders(ctx context.Context) ([]presence.Leader, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	out := byName(s.leads, func(l presence.Leader) string { return l.Task })
-	for i := range out {
-		out[i].Held = out[i].Until.After(s.now())
-	}
-	return out, nil
 }

@@ -49,33 +49,34 @@ type Store struct {
 	signals broadcast.Broadcaster
 	heed    func(sluice.Signal)
 
-	mu       sync.Mutex
-	closed   bool
-	pending  []sluice.Signal // sent after the current call has unlocked the store
-	jobs     map[sluice.ID]*job
-	backlogs map[string]*backlog
-	keys     map[queueKey]keyHold
-	behind   map[sluice.ID][]sluice.ID // by job: the jobs that wait until it has ended
-	after    map[sluice.ID][]sluice.ID // by job: the jobs that run after it
-	chains   map[queueKey][]*job       // by order key: the unfinished jobs, by place
-	placed   int64                     // the last place given to a job
-	ended    []sluice.ID               // ended jobs whose waiting jobs unblock still has to evaluate
-	history  map[class][]ending        // by queue and outcome: ended jobs, the earliest end first
-	expiry   dueHeap
-	queues   map[string]sluice.Queue
-	policy   admission.Policy
-	tenants  map[string]tenancy.Tenant
-	tiers    map[string]tenancy.Tier
-	limits   map[limitsOf]tenancy.Limits
-	holders  map[string]presence.Holder
-	leads    map[string]presence.Leader
-	audit    []sluice.AuditEntry
-	chain    chain
-	acts     map[actOn]bool
-	strays   []engine.OrphanRun     // earliest cancellation first
-	waves    []forecast.QueueCounts // the last count
-	stats    statistics
-	tally    *counter.Tally // nil: the store counts nothing
+	mu           sync.Mutex
+	closed       bool
+	pending      []sluice.Signal // sent after the current call has unlocked the store
+	jobs         map[sluice.ID]*job
+	backlogs     map[string]*backlog
+	keys         map[queueKey]keyHold
+	behind       map[sluice.ID][]sluice.ID // by job: the jobs that wait until it has ended
+	after        map[sluice.ID][]sluice.ID // by job: the jobs that run after it
+	chains       map[queueKey][]*job       // by order key: the unfinished jobs, by place
+	placed       int64                     // the last place given to a job
+	ended        []sluice.ID               // ended jobs whose waiting jobs unblock still has to evaluate
+	history      map[class][]ending        // by queue and outcome: ended jobs, the earliest end first
+	expiry       dueHeap
+	queues       map[string]sluice.Queue
+	policy       admission.Policy
+	tenants      map[string]tenancy.Tenant
+	tiers        map[string]tenancy.Tier
+	limits       map[limitsOf]tenancy.Limits
+	holders      map[string]presence.Holder
+	instructions map[presence.Target]presence.Instruction
+	leads        map[string]presence.Leader
+	audit        []sluice.AuditEntry
+	chain        chain
+	acts         map[actOn]bool
+	strays       []engine.OrphanRun     // earliest cancellation first
+	waves        []forecast.QueueCounts // the last count
+	stats        statistics
+	tally        *counter.Tally // nil: the store counts nothing
 
 	operations map[sluice.ID]storedOperation
 	schedules  map[string]schedule.Schedule
@@ -136,25 +137,26 @@ func New(options Options) *Store {
 		options.Signal = func(sluice.Signal) {}
 	}
 	s := &Store{
-		now:      options.Now,
-		heed:     options.Signal,
-		jobs:     make(map[sluice.ID]*job),
-		history:  make(map[class][]ending),
-		backlogs: make(map[string]*backlog),
-		keys:     make(map[queueKey]keyHold),
-		acts:     make(map[actOn]bool),
-		chain:    chain{batches: make(map[batchOf][]byte)},
-		behind:   make(map[sluice.ID][]sluice.ID),
-		after:    make(map[sluice.ID][]sluice.ID),
-		chains:   make(map[queueKey][]*job),
-		queues:   make(map[string]sluice.Queue),
-		policy:   admission.DefaultPolicy(),
-		tenants:  make(map[string]tenancy.Tenant),
-		tiers:    make(map[string]tenancy.Tier),
-		limits:   make(map[limitsOf]tenancy.Limits),
-		holders:  make(map[string]presence.Holder),
-		leads:    make(map[string]presence.Leader),
-		stats:    statistics{last: make(map[string]time.Time), rows: make(rollup.Rows)},
+		now:          options.Now,
+		heed:         options.Signal,
+		jobs:         make(map[sluice.ID]*job),
+		history:      make(map[class][]ending),
+		backlogs:     make(map[string]*backlog),
+		keys:         make(map[queueKey]keyHold),
+		acts:         make(map[actOn]bool),
+		chain:        chain{batches: make(map[batchOf][]byte)},
+		behind:       make(map[sluice.ID][]sluice.ID),
+		after:        make(map[sluice.ID][]sluice.ID),
+		chains:       make(map[queueKey][]*job),
+		queues:       make(map[string]sluice.Queue),
+		policy:       admission.DefaultPolicy(),
+		tenants:      make(map[string]tenancy.Tenant),
+		tiers:        make(map[string]tenancy.Tier),
+		limits:       make(map[limitsOf]tenancy.Limits),
+		holders:      make(map[string]presence.Holder),
+		instructions: make(map[presence.Target]presence.Instruction),
+		leads:        make(map[string]presence.Leader),
+		stats:        statistics{last: make(map[string]time.Time), rows: make(rollup.Rows)},
 
 		operations: make(map[sluice.ID]storedOperation),
 		schedules:  make(map[string]schedule.Schedule),

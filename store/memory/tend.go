@@ -126,5 +126,6 @@ func (s *Store) Repair(ctx context.Context, by string) (int, error) {
 			repaired++
 		}
 	}
+	s.forgetInstructions()
 	return repaired, nil
 }

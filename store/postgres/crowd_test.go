@@ -33,7 +33,7 @@ func newCrowdOfLookers(t *testing.T, size, limit int) *crowdOfLookers {
 	for i := range size {
 		store := openStore(t, url)
 		c.stores = append(c.stores, store)
-		if err := presence.Given(store).Heartbeat(t.Context(), presence.Holder{ID: fmt.Sprintf("h:%d:x", i), Role: presence.RoleWorker, Queues: []string{"q"}, Slots: limit}); err != nil {
+		if _, err := presence.Given(store).Heartbeat(t.Context(), presence.Holder{ID: fmt.Sprintf("h:%d:x", i), Role: presence.RoleWorker, Queues: []string{"q"}, Slots: limit}); err != nil {
 			t.Fatal(err)
 		}
 	}

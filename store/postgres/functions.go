@@ -22,6 +22,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/internal/flow"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 // FunctionsVersion is the version of the SQL functions. Each release that changes their text raises it, so that an
@@ -275,6 +276,7 @@ func placeholders(functions []Function) map[string]string {
 		"max label bytes":     strconv.Itoa(sluice.MaxLabelBytes),
 		"unseen characters":   unseenCharacters(),
 		"max holders":         strconv.Itoa(maxHolders),
+		"protocol":            strconv.Itoa(presence.Protocol),
 		"max after":           strconv.Itoa(sluice.MaxAfter),
 		"max count":           "10000",
 		"outlook limit":       strconv.Itoa(explain.OutlookLimit),

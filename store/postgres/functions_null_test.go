@@ -61,7 +61,8 @@ reason='r'=no reason`},
 queues='{scraper}'=SL004
 slots=1=none
 busy=1=none
-version='1'=none`},
+version='1'=none
+mode='working'=SL004`},
 	"leave": {"worker", `holder='w'=SL004`},
 	"wait":  {"worker", `queues='{scraper}'=SL004`},
 	"enqueue": {"producer", `queue='scraper'=SL004

@@ -25,7 +25,7 @@ func TestTheFunctionWhyKnowsAnOpenBreaker(t *testing.T) {
 		{"scrape", "dispatchers serve the queue", true},
 	} {
 		conditions := []presence.Condition{presence.EngineCondition(c.queue, "eu", time.Now(), "the breaker is open", errors.New(`no route "a"`))}
-		if err := r.owner.Heartbeat(t.Context(), presence.Holder{ID: "h:1:x", Role: presence.RoleDispatcher, Queues: []string{"scraper"}, Conditions: conditions}); err != nil {
+		if _, err := r.owner.Heartbeat(t.Context(), presence.Holder{ID: "h:1:x", Role: presence.RoleDispatcher, Queues: []string{"scraper"}, Conditions: conditions}); err != nil {
 			t.Fatal(err)
 		}
 		const reason = ` from sluice.why(job_id => $1::text::uuid) where reason = 'dispatchers'`
@@ -54,7 +54,7 @@ func TestTheFunctionWhyKnowsThatUpkeepWorksOnInternalQueues(t *testing.T) {
 		if got := value[string](r, operator, reasons, id.String(), open); got != "upkeep" {
 			t.Errorf("of the reasons that are open (%t) it gives %q", open, got)
 		}
-		if err := r.owner.Heartbeat(t.Context(), presence.Holder{ID: "u:1:x", Role: presence.RoleUpkeep}); err != nil {
+		if _, err := r.owner.Heartbeat(t.Context(), presence.Holder{ID: "u:1:x", Role: presence.RoleUpkeep}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -256,7 +256,8 @@ func TestEnqueueInATransactionNeedsNoOtherConnection(t *testing.T) {
 func TestSignOfLifeHasEndedWhenItReturns(t *testing.T) {
 	for sign, call := range map[string]func(context.Context, *postgres.Store) error{
 		"heartbeat": func(ctx context.Context, store *postgres.Store) error {
-			return store.Heartbeat(ctx, presence.Holder{ID: "old", Role: presence.RoleUpkeep})
+			_, err := store.Heartbeat(ctx, presence.Holder{ID: "old", Role: presence.RoleUpkeep})
+			return err
 		},
 		"election": func(ctx context.Context, store *postgres.Store) error {
 			_, err := store.Elect(ctx, "old", []string{"tend"}, time.Minute)

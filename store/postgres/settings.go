@@ -13,7 +13,6 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/group"
 	"github.com/sluice-queue/sluice/internal/saving"
-	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
@@ -55,12 +54,6 @@ var tiersSQL string
 
 //go:embed sql/tier_save.sql
 var tierSaveSQL string
-
-//go:embed sql/heartbeat.sql
-var heartbeatSQL string
-
-// heartbeatAndCheckSQL also reports whether the schema has a step that is too new for a program that knows $9 steps.
-var heartbeatAndCheckSQL = heartbeatSQL + "\nreturning exists (select from sluice.migration where works_from > $9::integer)"
 
 //go:embed sql/leave.sql
 var leaveSQL string
@@ -319,50 +312,4 @@ func (s *Store) SaveTier(ctx context.Context, tier tenancy.Tier, act sluice.Act)
 			return savedRow(ctx, tx, tierSaveSQL, tier.Name, tier.Version, act.By, act.Reason)
 		},
 	})
-}
-
-// Heartbeat stores a holder's heartbeat.
-func (s *Store) Heartbeat(ctx context.Context, holder presence.Holder) error {
-	conditions, err := presence.StoredConditions(holder.Conditions)
-	if err != nil {
-		return err
-	}
-	queues := holder.Queues
-	if queues == nil {
-		queues = []string{}
-	}
-	ctx, done := sign(ctx)
-	defer done()
-	return s.callAndCheck(ctx, "heartbeat", func(ctx context.Context, knows int) (newer bool, err error) {
-		said, err := list(ctx, s.pool, pgx.RowTo[bool], heartbeatAndCheckSQL,
-			holder.ID, holder.Role, queues, holder.Slots, holder.Busy, holder.Version, conditions, s.tally != nil, knows)
-		return len(said) > 0 && said[0], err
-	})
-}
-
-// Deregister removes a holder that ends, and releases its tasks.
-func (s *Store) Deregister(ctx context.Context, holderID string) error {
-	return s.call(ctx, "deregister", func(ctx context.Context, _ bool) error {
-		return exec(ctx, s.pool, leaveSQL, holderID)
-	})
-}
-
-// Holders lists the processes with a heartbeat in the last hour.
-func (s *Store) Holders(ctx context.Context) ([]presence.Holder, error) {
-	var out []presence.Holder
-	err := s.call(ctx, "list holders", func(ctx context.Context, _ bool) (err error) {
-		out, err = list(ctx, s.pool, func(row pgx.CollectableRow) (presence.Holder, error) {
-			var h presence.Holder
-			var conditions string
-			var needs *int
-			err := row.Scan(&h.ID, &h.Role, &h.Queues, &h.Slots, &h.Busy, &h.Version, &h.Started, &h.Seen, &conditions, &h.Counts, &needs)
-			h.Started, h.Seen, h.Conditions = h.Started.UTC(), h.Seen.UTC(), presence.ConditionsFromRow(conditions)
-			if needs != nil {
-				h.Conditions = append(h.Conditions, presence.TooOld(*needs))
-			}
-			return h, err
-		}, holdersSQL)
-		return err
-	})
-	return out, err
 }

@@ -150,7 +150,10 @@ func (s *Store) Repair(ctx context.Context, by string) (int, error) {
 		if err := s.dissolveTenantQueues(ctx); err != nil {
 			return err
 		}
-		return exec(ctx, s.pool, forgetHoldersSQL)
+		if err := exec(ctx, s.pool, forgetHoldersSQL); err != nil {
+			return err
+		}
+		return exec(ctx, s.pool, instructionForgetSQL)
 	})
 	if err != nil {
 		return freed, err

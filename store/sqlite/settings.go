@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/group"
 	"github.com/sluice-queue/sluice/internal/saving"
-	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
@@ -50,9 +48,6 @@ var tiersSQL string
 
 //go:embed sql/tier_save.sql
 var tierSaveSQL string
-
-//go:embed sql/heartbeat.sql
-var heartbeatSQL string
 
 //go:embed sql/leave.sql
 var leaveSQL string
@@ -282,58 +277,4 @@ func (s *Store) SaveTier(ctx context.Context, tier tenancy.Tier, act sluice.Act)
 			return err
 		},
 	})
-}
-
-// Heartbeat stores a holder's heartbeat.
-func (s *Store) Heartbeat(ctx context.Context, holder presence.Holder) error {
-	queues := holder.Queues
-	if queues == nil {
-		queues = []string{}
-	}
-	text, err := jsonOf(queues)
-	if err != nil {
-		return err
-	}
-	conditions, err := presence.StoredConditions(holder.Conditions)
-	if err != nil {
-		return err
-	}
-	return s.write(ctx, "beat", func(tx runner, _ bool) error {
-		_, err := tx.exec(heartbeatSQL, holder.ID, holder.Role, text, holder.Slots, holder.Busy, holder.Version, now(), conditions, s.tally != nil)
-		return err
-	})
-}
-
-// Deregister removes a holder that ends, and releases its tasks.
-func (s *Store) Deregister(ctx context.Context, holderID string) error {
-	return s.write(ctx, "leave", func(tx runner, _ bool) error {
-		if _, err := tx.exec(leadLeaveSQL, holderID); err != nil {
-			return err
-		}
-		_, err := tx.exec(leaveSQL, holderID)
-		return err
-	})
-}
-
-// Holders lists the processes with a heartbeat in the last hour.
-func (s *Store) Holders(ctx context.Context) ([]presence.Holder, error) {
-	var out []presence.Holder
-	err := s.read(ctx, "list holders", func(tx runner) (err error) {
-		out, err = list(tx, func(rows *sql.Rows) (presence.Holder, error) {
-			var h presence.Holder
-			var queues, conditions string
-			var started, seen int64
-			var needs *int
-			if err := rows.Scan(&h.ID, &h.Role, &queues, &h.Slots, &h.Busy, &h.Version, &started, &seen, &conditions, &h.Counts, &needs); err != nil {
-				return h, err
-			}
-			h.Started, h.Seen, h.Conditions = timeOf(&started), timeOf(&seen), presence.ConditionsFromRow(conditions)
-			if needs != nil {
-				h.Conditions = append(h.Conditions, presence.TooOld(*needs))
-			}
-			return h, json.Unmarshal([]byte(queues), &h.Queues)
-		}, holdersSQL, now()-time.Hour.Microseconds())
-		return err
-	})
-	return out, err
 }

@@ -122,7 +122,10 @@ func (s *Store) Repair(ctx context.Context, by string) (int, error) {
 			return err
 		}
 		repaired = len(orphans)
-		_, err = tx.exec(forgetHoldersSQL, now()-time.Hour.Microseconds())
+		if _, err = tx.exec(forgetHoldersSQL, now()-time.Hour.Microseconds()); err != nil {
+			return err
+		}
+		_, err = tx.exec(instructionForgetSQL, now()-time.Hour.Microseconds())
 		return err
 	})
 	return freed + repaired, err

@@ -17,13 +17,13 @@ func processRules() []Rule {
 	return []Rule{
 		{"R-110", "A holder that beats is listed with what it said, with its conditions and whether it counts, until it leaves or has been silent for an hour.", "C-21", func(w *world) {
 			h := presence.Holder{ID: holder(1), Role: "worker", Queues: []string{"a", "b"}, Slots: 8, Busy: 3, Version: "v1"}
-			w.ok(presence.Given(w.Store).Heartbeat(w.ctx, h))
-			w.ok(presence.Given(w.Store).Heartbeat(w.ctx, presence.Holder{ID: holder(2), Role: "upkeep"}))
+			w.beat(w.Store, h)
+			w.beat(w.Store, presence.Holder{ID: holder(2), Role: "upkeep"})
 			h.Busy, h.Conditions = 4, []presence.Condition{
 				{Kind: presence.ConditionEngineAway, Queue: "a", Engine: "eu", Since: time.Unix(1_800_000_000, 0).UTC(), Text: `no route: "eu"`, Repair: "sluice engine check a"},
 				{Kind: presence.ConditionNoPollers, Queue: "b", Text: "nobody\x00 polls"},
 			}
-			w.ok(presence.Given(w.Store).Heartbeat(w.ctx, h))
+			w.beat(w.Store, h)
 			holders, err := presence.Given(w.Other).Holders(w.ctx)
 			w.ok(err)
 			equal(w, "holders", len(holders), 2)
@@ -38,7 +38,7 @@ func processRules() []Rule {
 			equal(w, "the first", got.Conditions[0], h.Conditions[0])
 			equal(w, "the second", got.Conditions[1].Kind, h.Conditions[1].Kind)
 			h.Conditions = nil
-			w.ok(presence.Given(w.Store).Heartbeat(w.ctx, h))
+			w.beat(w.Store, h)
 			holders, err = presence.Given(w.Other).Holders(w.ctx)
 			w.ok(err)
 			equal(w, "conditions that are over", len(holders[0].Conditions), 0)
@@ -130,6 +130,14 @@ func processRules() []Rule {
 			w.is(err, context.Canceled)
 		}},
 	}
+}
+
+// beat sends a heartbeat, and gives the answer.
+func (w *world) beat(store sluice.Store, h presence.Holder) presence.Instruction {
+	w.Helper()
+	told, err := presence.Given(store).Heartbeat(w.ctx, h)
+	w.ok(err)
+	return told
 }
 
 // leadLease is that of the rules of leads: long, so that none passes by itself.

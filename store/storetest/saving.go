@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/operation"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/schedule"
 	"github.com/sluice-queue/sluice/search"
 	"github.com/sluice-queue/sluice/tenancy"
@@ -131,6 +132,11 @@ func (w *world) versioned() []versionedKind {
 				return answer{}, err
 			}
 			return answerOf(l.Version, l.ChangedAt, *l.Concurrency, nil)
+		}},
+		{"instruction", "version 7", audit.ObjectHolder, func(store sluice.Store, version int64, n int, act sluice.Act) (answer, error) {
+			wanted := []presence.Wanted{presence.WantedQuiesce, presence.WantedStop}[n%2]
+			i, err := presence.Given(store).SaveInstruction(w.ctx, presence.Instruction{Target: presence.Target{Version: "7"}, Wanted: wanted, Version: version}, act)
+			return answerOf(i.Version, i.ChangedAt, i.Wanted, err)
 		}},
 		{"policy", "queues", audit.ObjectPolicy, func(store sluice.Store, version int64, n int, act sluice.Act) (answer, error) {
 			p, err := admission.Given(store).SaveQueuePolicy(w.ctx, admission.Policy{MaxQueues: 100 + n, Version: version}, act)

@@ -61,7 +61,7 @@ func Rules() []Rule {
 	var all []Rule
 	for _, part := range [][]Rule{
 		enqueueRules(), keyRules(), pressureRules(), claimRules(), leaseRules(), settleRules(), moveRules(), actRules(), holdRules(), editRules(), settingRules(), queueDeleteRules(), queuePolicyRules(), groupRules(), tendRules(),
-		lookRules(), processRules(), flowRules(), windowRules(), planRules(), tenantRules(), turnsRules(), waveRules(), orderRules(), afterRules(),
+		lookRules(), processRules(), instructionRules(), flowRules(), windowRules(), planRules(), tenantRules(), turnsRules(), waveRules(), orderRules(), afterRules(),
 		dispatchRules(), strayRules(), openRunRules(), noteRules(),
 		statRules(),
 		operationRules(),

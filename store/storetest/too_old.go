@@ -31,7 +31,8 @@ func TooOld(t *testing.T, store sluice.Store, tables, moment string, change func
 	}
 	beat := func(id string) {
 		t.Helper()
-		must(presence.Given(store).Heartbeat(t.Context(), presence.Holder{ID: id, Role: presence.RoleWorker, Queues: []string{"mail"}}))
+		_, err := presence.Given(store).Heartbeat(t.Context(), presence.Holder{ID: id, Role: presence.RoleWorker, Queues: []string{"mail"}})
+		must(err)
 	}
 	// The old program knew a made-up step 0 alone.
 	must(change("insert into " + tables + "migration (version, name, checksum, works_from, applied_at) select 0, 'of before', 'x', 0, applied_at from " + tables + "migration where version = 1"))

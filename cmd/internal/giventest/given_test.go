@@ -217,10 +217,19 @@ var calls = map[string]func(ctx context.Context) error{
 	},
 	"presence.Given":   func(ctx context.Context) error { _, err := presence.Given(nil).Leaders(ctx); return err },
 	"presence.Holders": func(ctx context.Context) error { _, err := presence.Holders(ctx, nil); return err },
-	"presence.Tasks":   func(ctx context.Context) error { _, err := presence.Tasks(ctx, nil); return err },
-	"explain.Given":    func(ctx context.Context) error { _, err := explain.Given(nil).Outlook(ctx, sluice.NewID()); return err },
-	"search.Jobs":      func(ctx context.Context) error { _, err := search.Jobs(ctx, nil, search.Query{}, 1); return err },
-	"search.Preview":   func(ctx context.Context) error { _, err := search.Preview(ctx, nil, search.Query{}, 1); return err },
+	"presence.Instruct": func(ctx context.Context) error {
+		_, err := presence.Instruct(ctx, nil, presence.Target{All: true}, presence.WantedStop, 0, sluice.Act{By: "ada", Reason: "test"})
+		return err
+	},
+	"presence.Instructions": func(ctx context.Context) error { _, err := presence.Instructions(ctx, nil); return err },
+	"presence.Remains": func(ctx context.Context) error {
+		_, err := presence.Remains(ctx, nil, presence.Target{All: true})
+		return err
+	},
+	"presence.Tasks": func(ctx context.Context) error { _, err := presence.Tasks(ctx, nil); return err },
+	"explain.Given":  func(ctx context.Context) error { _, err := explain.Given(nil).Outlook(ctx, sluice.NewID()); return err },
+	"search.Jobs":    func(ctx context.Context) error { _, err := search.Jobs(ctx, nil, search.Query{}, 1); return err },
+	"search.Preview": func(ctx context.Context) error { _, err := search.Preview(ctx, nil, search.Query{}, 1); return err },
 	"search.ReadPage": func(ctx context.Context) error {
 		_, err := search.ReadPage(ctx, nil, search.Query{}, search.Place{}, 1)
 		return err

@@ -93,13 +93,13 @@ func read(ctx context.Context, options Options) (snapshot, error) {
 		if h.Silent() {
 			continue
 		}
-		s.tended = s.tended || h.Role == presence.RoleUpkeep
+		s.tended = s.tended || h.Role == presence.RoleUpkeep && h.Mode.Claims()
 		s.holders = append(s.holders, h)
 	}
 	for _, q := range queues {
 		row := queueRow{Queue: q, Summary: summaries[q.Name]}
 		for _, h := range s.holders {
-			if slices.Contains(h.Queues, q.Name) {
+			if slices.Contains(h.Queues, q.Name) && h.Mode.Claims() {
 				row.workers++
 			}
 		}

@@ -1,21 +1,27 @@
 -- worker: Says that a process is alive, so that `sluice holders` lists it and why knows that somebody serves the queues. Every ten
--- seconds will do; one that was not heard of for an hour is forgotten.
+-- seconds will do; one that was not heard of for an hour is forgotten. Obey the answer: null to go on, quiesce to claim nothing
+-- and finish what you have, stop to end after that. Say by mode that you claim nothing: `sluice holders drain` waits for it.
 create or replace function sluice.heartbeat(
     holder  text,              -- as it claims
     queues  text[],            -- those that it claims from
     slots   integer default 1, -- how many jobs it can run at once
     busy    integer default 0, -- how many it runs now
-    version text default ''    -- of its program
-) returns void
+    version text default '',   -- of its program
+    mode    text default 'working' -- working, quiesced or stopping
+) returns text
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 declare
     queue text;
+    told  text;
 begin
     if coalesce(holder, '') = '' or coalesce(queues, '{}') = '{}' then
         perform sluice._invalid('holder and queues', 'they are missing');
     end if;
     perform sluice._check_name('holder', holder, 255);
     perform sluice._check_name('version', version, 255);
+    if mode is null or mode <> all ('{working,quiesced,stopping}') then
+        perform sluice._invalid('mode', format('%s must be working, quiesced or stopping', coalesce(left(mode, 40), 'null')));
+    end if;
     foreach queue in array queues loop
         perform sluice._check_queue('work', queue);
     end loop;
@@ -24,6 +30,8 @@ begin
         and (select count(*) from (select from sluice.holder h where h.role = 'worker' and h.queues && heartbeat.queues limit {{max holders}}) n) >= {{max holders}} then
         perform sluice._invalid('holder', 'so many processes beat for these queues that no more are noted: {{max holders}}');
     end if;
-    execute {{heartbeat.sql}} using holder, 'worker', queues, greatest(slots, 0), greatest(busy, 0), coalesce(version, ''), '', true;
+    execute {{heartbeat.sql}} using holder, 'worker', queues, greatest(slots, 0), greatest(busy, 0), coalesce(version, ''), '', true,
+        {{protocol}}, mode into told;
+    return nullif(told::json ->> 'wanted', 'work');
 end
 $function$;

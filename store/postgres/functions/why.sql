@@ -74,13 +74,16 @@ begin
 
     reason := case when coalesce(q.engine, '') = '' then 'workers' else 'dispatchers' end;
     open := exists (select from sluice.holder h where job.queue = any (h.queues) and h.seen >= o.now_at - interval '30 seconds'
-        and case when reason = 'workers' then h.role <> 'dispatcher'
+        and h.mode not in ('quiesced', 'stopping') and case when reason = 'workers' then h.role <> 'dispatcher'
             else h.role = 'dispatcher' and position('"queue":"' || job.queue || '"' in h.trouble) = 0 end);
     summary := case when open then reason || ' serve the queue' else coalesce(
         (select format('no dispatcher hands the queue''s jobs to the engine "%s": %s', q.engine,
                 substring(h.trouble from '"queue":"' || job.queue || '"[^}]*"text":"((?:[^"\\]|\\.)*)'))
             from sluice.holder h where reason = 'dispatchers' and h.role = 'dispatcher' and h.seen >= o.now_at - interval '30 seconds'
             and position('"queue":"' || job.queue || '"' in h.trouble) > 0 limit 1),
+        (select format('all %s of queue "%s" that run were told to claim nothing; see: sluice holders', reason, job.queue)
+            from sluice.holder h where job.queue = any (h.queues) and h.seen >= o.now_at - interval '30 seconds'
+            and h.mode in ('quiesced', 'stopping') and (h.role = 'dispatcher') = (reason = 'dispatchers') limit 1),
         format('no %s of queue "%s" was seen in the last 30 s', rtrim(reason, 's'), job.queue)) end;
     return next;
 end

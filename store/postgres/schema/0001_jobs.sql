@@ -596,7 +596,9 @@ create table sluice.holder (
     started timestamptz not null default now(),
     seen    timestamptz not null default now(),
     trouble text        not null default '',
-    counts  boolean     not null default false
+    counts  boolean     not null default false,
+    protocol integer    not null default 0,
+    mode    text        not null default ''
 );
 comment on table sluice.holder is 'Processes that claim jobs or tend them, by their last heartbeat.';
 comment on column sluice.holder.id is 'host:pid:nonce of the process';
@@ -609,6 +611,31 @@ comment on column sluice.holder.started is 'when the process sent its first hear
 comment on column sluice.holder.seen is 'when the process sent its last heartbeat';
 comment on column sluice.holder.trouble is 'conditions that keep the process from its work, as JSON; empty: none';
 comment on column sluice.holder.counts is 'the process counts its work in the statistics';
+comment on column sluice.holder.protocol is 'the protocol of the process''s library; 0: the process does not say';
+comment on column sluice.holder.mode is 'working, quiesced or stopping; empty: the process does not say';
+
+create table sluice.instruction (
+    scope      text        not null check (scope in ('holder', 'version', 'all')),
+    name       text        not null,
+    wanted     text        not null check (wanted in ('work', 'quiesce', 'stop')),
+    until      timestamptz,
+    changed_at timestamptz not null,
+    changed_by text        not null default '',
+    reason     text        not null default '',
+    version    bigint      not null default 1,
+    act_id     uuid        not null,
+    primary key (scope, name)
+);
+comment on table sluice.instruction is 'Instructions to processes. Of those that choose a process, the newest that has not ended counts. Heartbeats return it.';
+comment on column sluice.instruction.scope is 'holder, version or all';
+comment on column sluice.instruction.name is 'the id of the holder, or the version; empty: all';
+comment on column sluice.instruction.wanted is 'work, quiesce or stop';
+comment on column sluice.instruction.until is 'when the instruction ends; null: when a newer one lifts it';
+comment on column sluice.instruction.changed_at is 'when somebody gave it; no two have the same instant';
+comment on column sluice.instruction.changed_by is 'the actor';
+comment on column sluice.instruction.reason is 'why the actor gave it';
+comment on column sluice.instruction.version is 'counts the instructions to the target, from 1';
+comment on column sluice.instruction.act_id is 'the id of the act that gave it';
 
 create table sluice.lead (
     task   text        primary key,

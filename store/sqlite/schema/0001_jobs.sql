@@ -353,8 +353,24 @@ create table sluice_holder (
     started integer not null,                                   -- when the process sent its first heartbeat, in µs
     seen    integer not null,                                   -- when the process sent its last heartbeat, in µs
     trouble text    not null default '',                        -- conditions that keep the process from its work, as JSON; empty: none
-    counts  integer not null default 0 check (counts in (0, 1)) -- the process counts its work in the statistics
+    counts  integer not null default 0 check (counts in (0, 1)), -- the process counts its work in the statistics
+    protocol integer not null default 0,                        -- the protocol of the process's library; 0: the process does not say
+    mode    text    not null default ''                         -- working, quiesced or stopping; empty: the process does not say
 );
+
+-- Instructions to processes. Of those that choose a process, the newest that has not ended counts. Heartbeats return it.
+create table sluice_instruction (
+    scope      text    not null check (scope in ('holder', 'version', 'all')),     -- holder, version or all
+    name       text    not null,                                                   -- the id of the holder, or the version; empty: all
+    wanted     text    not null check (wanted in ('work', 'quiesce', 'stop')),     -- work, quiesce or stop
+    until      integer,                                                            -- when the instruction ends, in µs; null: when a newer one lifts it
+    changed_at integer not null,                                                   -- when somebody gave it, in µs; no two have the same instant
+    changed_by text    not null default '',                                        -- the actor
+    reason     text    not null default '',                                        -- why the actor gave it
+    version    integer not null default 1,                                         -- counts the instructions to the target, from 1
+    act_id     blob    not null,                                                   -- the id of the act that gave it
+    primary key (scope, name)
+) strict, without rowid;
 
 -- Leaders of tasks that one process does at a time: upkeep, and following the runs of each engine.
 create table sluice_lead (

@@ -1,0 +1,7 @@
+-- The instruction that counts for a holder: the newest that chooses it and has not ended.
+-- ?1 holder   ?2 its version   ?3 now
+select scope, name, wanted, until, changed_at, changed_by, reason, version, act_id
+from sluice_instruction
+where (scope = 'all' or scope = 'holder' and name = ?1 or scope = 'version' and name = ?2) and (until is null or until > ?3)
+order by changed_at desc
+limit 1
