@@ -196,3 +196,25 @@ func TestTheLastFiresAreKeptAndOthersForgotten(t *testing.T) {
 		t.Errorf("results %+v, want one job at last: it would cancel all before", results[:2])
 	}
 }
+
+func TestInstantsThatAStoreCutsFireOnce(t *testing.T) {
+	t.Parallel()
+	for name, d := range map[string]schedule.Definition{
+		"list":     {At: []time.Time{start.Add(time.Second + 5)}, Overlap: schedule.QueueAll},
+		"interval": {Every: time.Minute + 5, Start: start.Add(-time.Minute), Overlap: schedule.QueueAll},
+	} {
+		c := newClock()
+		d.Queue, d.CatchUp, d.CatchUpWindow, d.Payload = "q", schedule.Last, time.Hour, json.RawMessage(`1`)
+		if _, err := c.SaveSchedule(t.Context(), schedule.Schedule{Name: "s", Definition: d}, act); err != nil {
+			t.Fatal(err)
+		}
+		c.now = start.Add(70 * time.Second)
+		for range 2 {
+			c.fire(t)
+		}
+		s, err := schedule.Read(t.Context(), c, "s")
+		if err != nil || s.Progress.Fired != 1 || s.Progress.Skipped > 0 {
+			t.Errorf("%s: %+v, %v, want one fire", name, s.Progress, err)
+		}
+	}
+}

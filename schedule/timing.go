@@ -25,7 +25,7 @@ const everyPrefix = "@every "
 
 // timing reads when a definition fires.
 func (d Definition) timing() (timing, error) {
-	t := timing{every: d.Every, at: d.At, start: d.Start, end: d.End}
+	t := timing{every: d.Every, at: instants(d.At), start: feature.Instant(d.Start), end: feature.Instant(d.End)}
 	if d.Cron == "" && d.Every == 0 && len(d.At) == 0 {
 		return t, feature.Invalid("cron", "the schedule must say when it fires: give cron, every or at")
 	}
@@ -47,11 +47,10 @@ func (d Definition) timing() (timing, error) {
 		}
 		t.cron = &spec
 	}
-	if d.Every != 0 || t.every != 0 {
-		if t.every < time.Second {
-			return t, feature.Invalid("every", "the interval must be 1s or more")
-		}
+	if (d.Every != 0 || t.every != 0) && t.every < time.Second {
+		return t, feature.Invalid("every", "the interval must be 1s or more")
 	}
+	t.every = t.every.Truncate(time.Microsecond) // a store would cut an instant, and find it again as the next
 	return t, nil
 }
 
