@@ -203,6 +203,8 @@ type Signal struct {
 	Queue string
 	// Cancelled is a claimed job that somebody cancelled. Zero: none.
 	Cancelled ID
+	// Ended is an awaited job that has ended; see package await. Zero: none.
+	Ended ID
 	// Hearing says how far the receiver may rely on signals from now on. Empty: no change. Until the first
 	// HearsAll, assume HearsLess.
 	Hearing Hearing

@@ -273,10 +273,13 @@ func (d *Dispatcher) Once(ctx context.Context, queue string) (Cycle, error) {
 // watch starts a cycle at once when jobs come in.
 func (d *Dispatcher) watch(ctx context.Context) {
 	err := d.store.Watch(ctx, func(signal sluice.Signal) {
+		if !signal.Cancelled.IsZero() || !signal.Ended.IsZero() {
+			return
+		}
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		for _, l := range d.lanes {
-			if signal.Cancelled.IsZero() && (signal.Queue == "" || signal.Queue == l.queue) {
+			if signal.Queue == "" || signal.Queue == l.queue {
 				l.nudge()
 			}
 		}

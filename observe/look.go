@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/admission"
+	"github.com/sluice-queue/sluice/await"
 	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/presence"
@@ -48,6 +49,15 @@ func (s *store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page,
 
 func (s *store) Outlook(ctx context.Context, id sluice.ID) (explain.Outlook, error) {
 	return do(ctx, s, "outlook", "", func(ctx context.Context) (explain.Outlook, error) { return s.explanations.Outlook(ctx, id) })
+}
+
+func (s *store) Await(ctx context.Context, ids []sluice.ID) error {
+	_, err := do(ctx, s, "await", "", func(ctx context.Context) (struct{}, error) { return struct{}{}, s.awaits.Await(ctx, ids) })
+	return err
+}
+
+func (s *store) Ended(ctx context.Context, ids []sluice.ID) ([]await.End, error) {
+	return do(ctx, s, "ended", "", func(ctx context.Context) ([]await.End, error) { return s.awaits.Ended(ctx, ids) })
 }
 
 func (s *store) Depth(ctx context.Context, queue string, limit int) (sluice.Depth, error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/await"
 	"github.com/sluice-queue/sluice/edit"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/explain"
@@ -27,6 +28,7 @@ type store struct {
 	sluice.Store
 	policies
 	alerts
+	awaits
 	edits
 	engineRuns
 	explanations
@@ -44,6 +46,7 @@ type store struct {
 // Distinct names let the struct embed several ports, all named Store.
 type (
 	alerts       = alert.Store
+	awaits       = await.Store
 	policies     = admission.Store
 	edits        = edit.Store
 	engineRuns   = engine.Store
@@ -61,7 +64,7 @@ type (
 // Store decorates a store. Its method Unwrap returns the store. Observers begin in their order and end in
 // reverse order; nil observers are left out. With a nil store, every method returns a [sluice.ErrInvalid].
 func Store(inner sluice.Store, observers ...Observer) sluice.Store {
-	return &store{sluice.GivenStore(inner), admission.Given(inner), alert.Given(inner), edit.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), hold.Given(inner), operation.Given(inner), presence.Given(inner), pressure.Given(inner), schedule.Given(inner), stat.Given(inner), tenancy.Given(inner), given(observers)}
+	return &store{sluice.GivenStore(inner), admission.Given(inner), alert.Given(inner), await.Given(inner), edit.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), hold.Given(inner), operation.Given(inner), presence.Given(inner), pressure.Given(inner), schedule.Given(inner), stat.Given(inner), tenancy.Given(inner), given(observers)}
 }
 
 // given leaves out nil observers.

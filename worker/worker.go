@@ -344,6 +344,9 @@ func (w *Worker) watch(ctx context.Context) {
 }
 
 func (w *Worker) heed(signal sluice.Signal) {
+	if !signal.Ended.IsZero() {
+		return
+	}
 	if !signal.Cancelled.IsZero() {
 		w.doubt(signal.Cancelled)
 		return

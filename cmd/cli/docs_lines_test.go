@@ -48,6 +48,8 @@ var docMarks = []docMark{
 	{line: "sluice demo", file: "testdata/script/demo.txt", test: "sluice demo", why: "the same"},
 	{line: "sluice sim --scenario payments-16h", file: "../internal/sim/sim_test.go", test: `shipped(t, "payments-16h")`, why: "half a million jobs; the test plays a twentieth"},
 	{line: "sluice sim -f mine.yaml", file: "testdata/script/sim.txt", test: "sluice sim -f mine.yaml", why: "the same, from a file"},
+	{line: "sluice wait ", file: "testdata/script/wait.txt", test: "sluice wait $DONE", why: "waits for a worker"},
+	{line: " --wait 30s", file: "testdata/script/wait.txt", test: "--wait 1s", why: "the same"},
 	{line: "sluice top", file: "../internal/top/top_test.go", test: "TestRunShowsTheScreenUntilThePersonLeaves", why: "needs a terminal"},
 	{line: "sluice move --from sqlite:jobs.db --reopen", file: "testdata/script/move.txt", test: "--reopen", why: "needs a move that was broken off"},
 	{path: "guide/start.md", line: "go ", file: "../../guide_test.go", test: "TestFirstProgramOfTheGuideRuns", why: "asks a server for modules; the test takes this folder"},

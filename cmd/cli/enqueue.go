@@ -23,6 +23,7 @@ type enqueueFlags struct {
 	afterFailure       string
 	file, resume       string
 	skip, batch        int
+	wait               time.Duration
 }
 
 func (a *app) enqueueCommand() *cobra.Command {
@@ -45,6 +46,7 @@ changed file is refused. --skip avoids looking for stored lines; interrupted run
 		Example: `  sluice enqueue mail '{"to":"ada"}' --tenant acme --delay 10m
   generate-report | sluice enqueue reports -
   sluice enqueue reports @report.json --key report-7 --on-duplicate replace
+  sluice enqueue thumbnails '{"image":7}' --wait 30s
   sluice enqueue ledger '{"cents":100}' --order-key account-7
   sluice enqueue payments --file wave.jsonl
   sluice enqueue payments --file wave.jsonl --resume 01a205c4-54b2-70f5-bda8-4c2000000000 --skip 3000`,
@@ -77,6 +79,7 @@ changed file is refused. --skip avoids looking for stored lines; interrupted run
 	flags.StringVar(&f.afterFailure, "after-failure", "", "if such a job dies or is cancelled: cancel, run (it counts as done), wait (until requeued and completed) (default: cancel)")
 	flags.StringVar(&f.options.Hold, "hold", "", "reason to hold the job until \"sluice release\" (default: nobody holds it)")
 	flags.StringVar(&f.id, "id", "", "job id (default: new); the same id stores a job once")
+	flags.Var(duration{&f.wait}, "wait", "wait so long for the end of the job, and print its result instead of its id")
 	flags.StringVar(&f.file, "file", "", "file of jobs, one JSON object per line; - for standard input")
 	flags.StringVar(&f.resume, "resume", "", "with --file: id of an interrupted run to continue")
 	flags.IntVar(&f.skip, "skip", 0, "with --file: leading lines to skip, already stored")
@@ -87,7 +90,7 @@ changed file is refused. --skip avoids looking for stored lines; interrupted run
 // check refuses flags that would have no effect, and values out of range.
 func (f enqueueFlags) check(command *cobra.Command) error {
 	ofFile := []string{"resume", "skip", "batch"}
-	ofOne := []string{"tenant", "key", "key-scope", "key-window", "on-duplicate", "at", "delay", "priority", "expires-at", "label", "max-attempts", "id", "order-key", "after", "after-failure", "hold"}
+	ofOne := []string{"tenant", "key", "key-scope", "key-window", "on-duplicate", "at", "delay", "priority", "expires-at", "label", "max-attempts", "id", "order-key", "after", "after-failure", "hold", "wait"}
 	unfit, why := ofFile, "only goes with --file"
 	if f.file != "" {
 		unfit, why = ofOne, "is of one job; with --file, write it on the lines"
@@ -161,6 +164,9 @@ func (a *app) enqueueOne(ctx context.Context, args []string, f enqueueFlags) err
 	if err != nil {
 		return err
 	}
+	if f.wait > 0 {
+		return a.enqueueAndWait(ctx, sluice.NewJob{Queue: args[0], Payload: payload, EnqueueOptions: options}, f.wait)
+	}
 	return a.withClient(ctx, func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
 		receipt, err := client.Enqueue(ctx, sluice.NewJob{Queue: args[0], Payload: payload, EnqueueOptions: options})
 		if err != nil {
@@ -177,6 +183,21 @@ func (a *app) enqueueOne(ctx context.Context, args []string, f enqueueFlags) err
 			return err
 		})
 	})
+}
+
+// enqueueAndWait enqueues a job and waits for its end.
+func (a *app) enqueueAndWait(ctx context.Context, job sluice.NewJob, most time.Duration) error {
+	store, err := a.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer a.close(store)
+	receipt, err := a.client(store).Enqueue(ctx, job)
+	if err != nil {
+		return err
+	}
+	a.note("job %s", receipt.ID)
+	return a.waitFor(ctx, store, receipt.ID, most)
 }
 
 // payload reads a payload from the argument, a file or standard input.

@@ -64,7 +64,7 @@ func TestLostAnswersToDispatchersChangeNothing(t *testing.T) {
 	}
 
 	c = claim()
-	cut("set ref = h.ref, engine = h.engine", func() { intend(c) })
+	cut("set ref = g.ref, engine = g.engine", func() { intend(c) })
 	is(sluice.StateClaimed, "temporal", 0)
 	cut("set state = 'queued', in_tenant_queue = false, holder = null", func() { settle(c, sluice.EventRecover) })
 	is(sluice.StateQueued, "", 1)

@@ -15,6 +15,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/await"
 	"github.com/sluice-queue/sluice/edit"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/explain"
@@ -31,6 +32,7 @@ import (
 type (
 	// The names keep the embedded ports apart.
 	alerts       = alert.Store
+	awaits       = await.Store
 	policies     = admission.Store
 	edits        = edit.Store
 	engineRuns   = engine.Store
@@ -48,6 +50,7 @@ type (
 		sluice.Store
 		policies
 		alerts
+		awaits
 		edits
 		engineRuns
 		explanations
@@ -65,7 +68,7 @@ type (
 // Store returns a store whose panics are errors. For a nil store, every method returns an error,
 // too.
 func Store(inner sluice.Store) sluice.Store {
-	return store{sluice.GivenStore(inner), admission.Given(inner), alert.Given(inner), edit.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), hold.Given(inner), operation.Given(inner), presence.Given(inner), pressure.Given(inner), schedule.Given(inner), stat.Given(inner), tenancy.Given(inner)}
+	return store{sluice.GivenStore(inner), admission.Given(inner), alert.Given(inner), await.Given(inner), edit.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), hold.Given(inner), operation.Given(inner), presence.Given(inner), pressure.Given(inner), schedule.Given(inner), stat.Given(inner), tenancy.Given(inner)}
 }
 
 // Unwrap returns the inner store.

@@ -8,6 +8,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/await"
 	"github.com/sluice-queue/sluice/edit"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/explain"
@@ -207,6 +208,16 @@ func (s store) Jobs(ctx context.Context, filter sluice.JobFilter) (_ sluice.Page
 func (s store) Outlook(ctx context.Context, id sluice.ID) (_ explain.Outlook, err error) {
 	defer s.caught(&err)
 	return s.explanations.Outlook(ctx, id)
+}
+
+func (s store) Await(ctx context.Context, ids []sluice.ID) (err error) {
+	defer s.caught(&err)
+	return s.awaits.Await(ctx, ids)
+}
+
+func (s store) Ended(ctx context.Context, ids []sluice.ID) (_ []await.End, err error) {
+	defer s.caught(&err)
+	return s.awaits.Ended(ctx, ids)
 }
 
 func (s store) Flows(ctx context.Context, topTenants int) (_ []sluice.Flow, err error) {

@@ -160,6 +160,9 @@ func (s *Store) end(j *job, event sluice.Event, act sluice.Act) {
 		s.giveBackKey(j)
 	}
 	j.BlockedBy, j.hold = sluice.ID{}, nil
+	if s.awaited.Take(j.ID) {
+		s.signal(sluice.Signal{Ended: j.ID})
+	}
 	s.leaveOrder(j)
 	s.unblock(j.ID)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/internal/awaiting"
 	"github.com/sluice-queue/sluice/internal/broadcast"
 	"github.com/sluice-queue/sluice/internal/counter"
 	"github.com/sluice-queue/sluice/internal/flow"
@@ -47,6 +48,7 @@ type Options struct {
 type Store struct {
 	now     func() time.Time
 	signals broadcast.Broadcaster
+	awaited awaiting.Set
 	heed    func(sluice.Signal)
 
 	mu           sync.Mutex

@@ -110,6 +110,7 @@ func (s *Store) settleGroup(ctx context.Context, settlements []sluice.Settlement
 			return err
 		}
 		s.signalMoved(settlements[group[0]].Event, out.rows)
+		s.signalEndedInTx(settlements, group)
 		s.unblock(ctx, out.awaited)
 		done := movedIDs(out.rows)
 		var missed []int

@@ -79,6 +79,9 @@ func (s *Store) acted(event sluice.Event, rows []moved) {
 func (s *Store) signalMoved(event sluice.Event, rows []moved) {
 	queues := make(map[string]bool)
 	for _, m := range rows {
+		if m.from != letGo && sluice.MoveOf(cmp.Or(m.event, event)).To.Finished() && s.awaits.Take(m.id) {
+			s.signal(sluice.Signal{Ended: m.id})
+		}
 		switch {
 		case m.from == letGo, sluice.MoveOf(event).To == sluice.StateQueued, event == sluice.EventReschedule, event == audit.EventEdit:
 			queues[m.queue] = true
@@ -153,6 +156,8 @@ func (n *notifier) add(signal sluice.Signal) {
 	text := n.sender + " queue " + signal.Queue
 	if !signal.Cancelled.IsZero() {
 		text = n.sender + " cancelled " + signal.Cancelled.String()
+	} else if !signal.Ended.IsZero() {
+		text = n.sender + " ended " + signal.Ended.String()
 	}
 	n.put(message{channel, text})
 }
@@ -325,6 +330,8 @@ func (s *Store) listenOnce(ctx context.Context, signal func(sluice.Signal)) erro
 		hearing.note()
 		if notification.Channel == takenChannel {
 			s.hearTaken(notification.Payload, looks)
+		} else if ids := awaitedIn(notification.Payload); len(ids) > 0 {
+			s.awaits.Add(ids, time.Now())
 		} else if received, ok := s.notifier.parse(notification.Payload); ok {
 			looks.hear(received)
 		}
@@ -442,6 +449,9 @@ func (n *notifier) parse(text string) (sluice.Signal, bool) {
 	case "cancelled":
 		id, err := sluice.ParseID(name)
 		return sluice.Signal{Cancelled: id}, err == nil
+	case "ended":
+		id, err := sluice.ParseID(name)
+		return sluice.Signal{Ended: id}, err == nil
 	}
 	return sluice.Signal{}, false
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/health"
+	"github.com/sluice-queue/sluice/internal/awaiting"
 	"github.com/sluice-queue/sluice/internal/broadcast"
 	"github.com/sluice-queue/sluice/internal/checkup"
 	"github.com/sluice-queue/sluice/internal/counter"
@@ -62,6 +63,7 @@ type Store struct {
 	pooled   bool
 	groups   *enqueueGroups
 	signals  broadcast.Broadcaster
+	awaits   awaiting.Set
 	notifier *notifier
 	crowds   crowds
 	marks    marks

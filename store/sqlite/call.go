@@ -29,6 +29,7 @@ type runner interface {
 	query(text string, args ...any) (*sql.Rows, error)
 	// signal sends a signal after the commit, if the runner can see the commit.
 	signal(sluice.Signal)
+	ended(sluice.ID)
 	// moved counts a move after the commit, if the runner can see the commit.
 	moved(queue, tenant string, event sluice.Event)
 }
@@ -68,6 +69,13 @@ func (t *groupTx) query(text string, args ...any) (*sql.Rows, error) {
 }
 
 func (t *groupTx) signal(s sluice.Signal) { t.signals = append(t.signals, s) }
+
+// ended signals the end of a job for which somebody waits.
+func (t *groupTx) ended(id sluice.ID) {
+	if t.writer.store.awaited.Any() {
+		t.signal(sluice.Signal{Ended: id})
+	}
+}
 
 func (t *groupTx) moved(queue, tenant string, event sluice.Event) {
 	t.moves = append(t.moves, move{queue, tenant, event})
@@ -120,6 +128,8 @@ func (t foreignTx) query(text string, args ...any) (*sql.Rows, error) {
 
 func (foreignTx) signal(sluice.Signal) {} // the writer notices the commit by the file's version
 
+func (foreignTx) ended(sluice.ID) {}
+
 func (foreignTx) moved(string, string, sluice.Event) {}
 
 // runnerOf returns the runner for a transaction. The writer's own transaction keeps its prepared
@@ -154,6 +164,8 @@ func (t readTx) query(text string, args ...any) (*sql.Rows, error) {
 }
 
 func (readTx) signal(sluice.Signal) {}
+
+func (readTx) ended(sluice.ID) {}
 
 func (readTx) moved(string, string, sluice.Event) {}
 

@@ -244,6 +244,7 @@ func (f *finisher) add(row held, e ended) error {
 		return err
 	}
 	f.gone = append(f.gone, row.seq)
+	f.tx.ended(row.id)
 	if row.blockedBy != nil && *row.blockedBy == row.seq { // somebody may hold the job
 		held, is, err := dropHold(f.tx, row.id)
 		if err != nil {

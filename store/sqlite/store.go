@@ -25,6 +25,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/health"
+	"github.com/sluice-queue/sluice/internal/awaiting"
 	"github.com/sluice-queue/sluice/internal/broadcast"
 	"github.com/sluice-queue/sluice/internal/checkup"
 	"github.com/sluice-queue/sluice/internal/counter"
@@ -62,6 +63,7 @@ type Store struct {
 	writer  *writer
 	closed  atomic.Bool
 	schema  migration.Guard
+	awaited awaiting.Set
 	tally   *counter.Tally // nil: the store counts nothing
 	closing sync.Once
 	room    room.Room

@@ -297,7 +297,9 @@ func (w *writer) commit(tx *groupTx, group []*write, outcomes []error) {
 		return
 	}
 	for _, signal := range tx.signals {
-		w.store.signals.Send(signal)
+		if signal.Ended.IsZero() || w.store.awaited.Take(signal.Ended) {
+			w.store.signals.Send(signal)
+		}
 	}
 	for _, m := range tx.moves {
 		w.store.tally.Moved(m.queue, m.tenant, m.event, 1)

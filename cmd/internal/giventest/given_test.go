@@ -25,6 +25,7 @@ import (
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/api"
 	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/await"
 	"github.com/sluice-queue/sluice/changes"
 	"github.com/sluice-queue/sluice/cmd/metric"
 	"github.com/sluice-queue/sluice/cmd/monitor"
@@ -217,6 +218,9 @@ var calls = map[string]func(ctx context.Context) error{
 	},
 	"presence.Given":   func(ctx context.Context) error { _, err := presence.Given(nil).Leaders(ctx); return err },
 	"presence.Holders": func(ctx context.Context) error { _, err := presence.Holders(ctx, nil); return err },
+	"await.Given":      func(ctx context.Context) error { return await.Given(nil).Await(ctx, nil) },
+	"await.New":        func(ctx context.Context) error { _, err := await.New(nil).Wait(ctx, sluice.NewID()); return err },
+	"await.Result":     func(ctx context.Context) error { _, err := await.Result[int](ctx, nil, sluice.NewID()); return err },
 	"presence.Instruct": func(ctx context.Context) error {
 		_, err := presence.Instruct(ctx, nil, presence.Target{All: true}, presence.WantedStop, 0, sluice.Act{By: "ada", Reason: "test"})
 		return err

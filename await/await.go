@@ -1,0 +1,148 @@
+// Package await waits for the ends of jobs and reads their results.
+//
+// Begin with [New]: one [Waiter] serves all waiting callers of a process. [Waiter.Wait] waits for one job, and [Result]
+// also decodes its result. [Store] is the port that SQLite, PostgreSQL and memory implement.
+//
+// Read next: docs/guide/results.md.
+package await
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// Waiter waits for jobs. Any number of goroutines may use it. While nobody waits, it costs nothing.
+type Waiter struct {
+	store sluice.Store
+	port  Store
+
+	mu        sync.Mutex
+	waiting   map[sluice.ID]*wait
+	fresh     []sluice.ID   // waiting jobs that the store has not been asked for yet
+	signalled []sluice.ID   // jobs whose end was signalled
+	all       bool          // some job may have ended
+	deaf      bool          // signals of other processes may be lost
+	nudged    chan struct{} // room for one
+	stop      context.CancelFunc
+	failure   error // of the last call of the store; nil: it succeeded
+}
+
+// wait is one job and those who wait for it.
+type wait struct {
+	callers int
+	done    chan struct{} // closed when end or err is set
+	end     End
+	err     error
+}
+
+// New returns a waiter. It needs no Close: it works only while somebody waits. A store that cannot wait makes Wait fail
+// with a [sluice.ErrNotFound].
+func New(store sluice.Store) *Waiter {
+	return &Waiter{store: sluice.GivenStore(store), port: Given(store), waiting: make(map[sluice.ID]*wait), nudged: make(chan struct{}, 1)}
+}
+
+// FailedError says that a job has ended without success.
+type FailedError struct{ End End }
+
+// Error names the job, its state and the last failure.
+func (e *FailedError) Error() string {
+	text := fmt.Sprintf("job %s is %s", e.End.ID, e.End.State)
+	if e.End.Error != "" {
+		text += ": " + e.End.Error
+	}
+	return text
+}
+
+// Wait waits until a job has ended, or ctx ends. A job that is dead or cancelled is a [*FailedError]. A job that is not
+// stored is a [sluice.ErrNotFound]: it never was stored, or upkeep has deleted it.
+//
+// Wait answers some milliseconds after the end if the process that ends the job hears the store's signals, else within
+// about a second. Requeueing the job later changes no answer. While the store cannot be read, Wait goes on; when ctx
+// ends then, the error also says why.
+func (w *Waiter) Wait(ctx context.Context, id sluice.ID) (End, error) {
+	if err := sluice.CheckGiven("waiter", w); err != nil {
+		return End{}, err
+	}
+	one := w.join(id)
+	defer w.leave(id, one)
+	select {
+	case <-one.done:
+	case <-ctx.Done():
+		return End{}, w.gaveUp(ctx, id)
+	}
+	switch {
+	case one.err != nil:
+		return End{}, fmt.Errorf("wait for job %s: %w", id, one.err)
+	case one.end.State == sluice.StateCompleted:
+		return one.end, nil
+	case one.end.State == "":
+		return one.end, fmt.Errorf("wait for job %s: it is not stored; it never was, or upkeep has deleted it: %w", id, sluice.ErrNotFound)
+	}
+	return one.end, &FailedError{one.end}
+}
+
+func (w *Waiter) gaveUp(ctx context.Context, id sluice.ID) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.failure != nil {
+		return fmt.Errorf("wait for job %s: %w; the store could not be read: %w", id, context.Cause(ctx), w.failure)
+	}
+	return fmt.Errorf("wait for job %s: %w", id, context.Cause(ctx))
+}
+
+// Result waits for a job of a queue with results of type T, and decodes the result. A result that does not fit is a
+// [sluice.ErrInvalid]. A job without a result gives the zero value. Other errors are those of [Waiter.Wait].
+func Result[T any](ctx context.Context, w *Waiter, id sluice.ID) (result T, err error) {
+	end, err := w.Wait(ctx, id)
+	if err != nil || len(end.Result) == 0 {
+		return result, err
+	}
+	if err := json.Unmarshal(end.Result, &result); err != nil {
+		return result, &sluice.InvalidError{Field: "result", Rule: fmt.Sprintf("that of job %s does not fit %T: %v", id, result, err)}
+	}
+	return result, nil
+}
+
+// join adds a caller who waits for a job. The first of all starts the watch.
+func (w *Waiter) join(id sluice.ID) *wait {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	one := w.waiting[id]
+	if one == nil {
+		one = &wait{done: make(chan struct{})}
+		w.waiting[id] = one
+		w.fresh = append(w.fresh, id)
+		w.nudge()
+	}
+	one.callers++
+	if w.stop == nil {
+		ctx, stop := context.WithCancel(context.Background())
+		w.stop, w.deaf, w.all, w.failure = stop, true, false, nil
+		go w.watch(ctx)
+	}
+	return one
+}
+
+// leave removes a caller. The last of all ends the watch.
+func (w *Waiter) leave(id sluice.ID, one *wait) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if one.callers--; one.callers == 0 && w.waiting[id] == one {
+		delete(w.waiting, id)
+	}
+	if len(w.waiting) == 0 && w.stop != nil {
+		w.stop()
+		w.stop = nil
+	}
+}
+
+func (w *Waiter) nudge() {
+	select {
+	case w.nudged <- struct{}{}:
+	default:
+	}
+}

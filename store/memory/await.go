@@ -1,0 +1,34 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/await"
+)
+
+// Await makes the store signal the ends of jobs.
+func (s *Store) Await(_ context.Context, ids []sluice.ID) error {
+	s.awaited.Add(ids, time.Now())
+	return nil
+}
+
+// Ended returns the ends of those jobs that are not unfinished.
+func (s *Store) Ended(ctx context.Context, ids []sluice.ID) (ended []await.End, err error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	for _, id := range ids {
+		switch j := s.jobs[id]; {
+		case j == nil:
+			ended = append(ended, await.End{ID: id})
+		case !j.live:
+			ended = append(ended, await.End{ID: id, State: j.State, Result: bytes.Clone(j.Result), Error: j.Error, FinishedAt: j.FinishedAt})
+		}
+	}
+	return ended, nil
+}
