@@ -53,6 +53,8 @@ func TestBadJobsAreRefusedWithTheRuleTheyBreak(t *testing.T) {
 		"a window without a length":  {job(sluice.EnqueueOptions{Key: "k", KeyScope: sluice.ForWindow}), "key_window"},
 		"a length without a window":  {job(sluice.EnqueueOptions{Key: "k", KeyWindow: time.Hour}), "key_window"},
 		"an unknown duplicate rule":  {job(sluice.EnqueueOptions{Key: "k", OnDuplicate: "fail"}), "on_duplicate"},
+		"to debounce for a window":   {job(sluice.EnqueueOptions{Key: "k", KeyScope: sluice.ForWindow, KeyWindow: time.Hour, OnDuplicate: sluice.Debounce}), "on_duplicate"},
+		"to throttle with a delay":   {job(sluice.EnqueueOptions{Key: "k", KeyScope: sluice.ForWindow, KeyWindow: time.Hour, Delay: time.Hour, OnDuplicate: sluice.Coalesce}), "on_duplicate"},
 		"to coalesce for ever":       {job(sluice.EnqueueOptions{Key: "k", KeyScope: sluice.ForEver, OnDuplicate: sluice.Coalesce}), "on_duplicate"},
 		"priority 11":                {job(sluice.EnqueueOptions{Priority: 11}), "priority"},
 		"a negative delay":           {job(sluice.EnqueueOptions{Delay: -time.Second}), "delay"},

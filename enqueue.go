@@ -56,8 +56,11 @@ const (
 	// and further jobs merge into that later run.
 	//
 	// Jobs merge into a waiting job that nobody has claimed: it takes over the payload and labels of each, so the
-	// newest payload runs. Its ID, place and due time stay.
+	// newest payload runs. Its ID, place and due time stay. With ForWindow, a job whose first has begun waits for the
+	// end of the window: one job starts per window (throttle).
 	Coalesce OnDuplicate = "coalesce"
+	// Debounce is Coalesce, and each job puts off the waiting one to its own due time, at most KeyWindow after its enqueue.
+	Debounce OnDuplicate = "debounce"
 )
 
 // EnqueueOptions says how a job is to run. The zero value is a job without a tenant, due at once, with the default
@@ -72,8 +75,8 @@ type EnqueueOptions struct {
 	Key string
 	// KeyScope says how long the key refuses other jobs. Default: WhileUnfinished.
 	KeyScope KeyScope
-	// KeyWindow is how long a key with the scope ForWindow refuses other jobs. Required with that scope, and not
-	// allowed with another.
+	// KeyWindow is how long a key with the scope ForWindow refuses other jobs. Required with that scope, optional with
+	// Debounce, else not allowed.
 	KeyWindow time.Duration
 	// OnDuplicate says how the store treats this job if another job has the key. Default: Keep.
 	OnDuplicate OnDuplicate
@@ -238,7 +241,7 @@ func (j NewJob) checkKey() error {
 	}
 	switch j.KeyScope {
 	case "", WhileUnfinished, ForEver:
-		if j.KeyWindow != 0 {
+		if j.KeyWindow != 0 && (j.OnDuplicate != Debounce || j.KeyWindow < 0) {
 			return invalid("key_window", fmt.Sprintf("only the key scope %q has a window", ForWindow))
 		}
 	case ForWindow:
@@ -250,12 +253,12 @@ func (j NewJob) checkKey() error {
 	}
 	switch j.OnDuplicate {
 	case "", Keep, Replace:
-	case Coalesce:
-		if j.KeyScope != "" && j.KeyScope != WhileUnfinished {
-			return invalid("on_duplicate", fmt.Sprintf("%s needs the key scope %s", Coalesce, WhileUnfinished))
+	case Coalesce, Debounce:
+		if j.KeyScope == ForEver || j.KeyScope == ForWindow && (j.OnDuplicate == Debounce || j.Delay != 0 || !j.DueAt.IsZero()) {
+			return invalid("on_duplicate", fmt.Sprintf("%s needs the key scope %s; only %s may have %s instead, without due_at and delay", j.OnDuplicate, WhileUnfinished, Coalesce, ForWindow))
 		}
 	default:
-		return invalid("on_duplicate", fmt.Sprintf("%.40q must be one of %s, %s, %s", j.OnDuplicate, Keep, Replace, Coalesce))
+		return invalid("on_duplicate", fmt.Sprintf("%.40q must be one of %s, %s, %s, %s", j.OnDuplicate, Keep, Replace, Coalesce, Debounce))
 	}
 	return nil
 }

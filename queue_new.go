@@ -156,9 +156,9 @@ func (c *Client) askFor(ctx context.Context, names []string, refused map[string]
 // IsGroup reports whether a name is that of a group of queues: `*`, the group of all queues, or a name that ends with
 // `.*`. The queue mail.welcome belongs to the groups `mail.*` and `*`.
 //
-// A group has settings and no jobs. A new queue begins with the settings of its nearest group. When a group changes,
-// each of its queues that had the group's value follows; a queue with a value of its own keeps it. A group is stored
-// like a queue: by [Client.EnsureQueue], [Client.ChangeSettings] and package changes. It cannot be paused.
+// A group has settings and no jobs. A new queue begins with those of its nearest group. When a group changes, its
+// queues follow, except where they have values of their own. [Client.EnsureQueue], [Client.ChangeSettings] and package
+// changes store groups. A group cannot be paused.
 func IsGroup(name string) bool {
 	prefix, is := strings.CutSuffix(name, "*")
 	return is && len(name) <= maxQueueName && (prefix == "" || strings.HasSuffix(prefix, ".") && CheckOwnQueueName(prefix) == nil)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"maps"
+	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/hold"
@@ -103,6 +104,7 @@ func (s *Store) takeKey(j *job, in sluice.Insert, receipt *sluice.Receipt) (hold
 	twin := s.jobs[hold.job]
 	lives := twin != nil && twin.live // a key can outlive its job
 	waits := lives && twin.State == sluice.StateQueued
+	begins := s.now() // the window of the job
 	switch {
 	case !held || !s.holds(hold):
 	case in.OnDuplicate == sluice.Replace && waits:
@@ -111,23 +113,49 @@ func (s *Store) takeKey(j *job, in sluice.Insert, receipt *sluice.Receipt) (hold
 		}
 		receipt.Replaced = twin.ID
 		s.finish(twin, sluice.EventCancel, sluice.Act{By: "producer", Reason: "replaced by " + j.ID.String()})
-	case in.OnDuplicate == sluice.Coalesce && hold.until.IsZero() && waits && twin.Attempts+twin.Releases+twin.Recoveries == 0:
+	case merges(in, hold) && waits && twin.Attempts+twin.Releases+twin.Recoveries == 0:
 		twin.Payload, twin.Labels = j.Payload, j.Labels // the later run uses the newest payload
+		if in.OnDuplicate == sluice.Debounce {
+			s.putOff(twin, j.DueAt, in.KeyWindow)
+		}
 		return hold.job, false
-	case in.OnDuplicate == sluice.Coalesce && hold.until.IsZero():
+	case merges(in, hold) && hold.until.IsZero():
 		j.BlockedBy = twin.ID
+	case merges(in, hold):
+		begins = hold.until
+		j.DueAt = begins
 	default:
 		return hold.job, false
 	}
 	next := keyHold{job: j.ID}
 	switch in.KeyScope {
 	case sluice.ForWindow:
-		next.until = s.now().Add(in.KeyWindow)
+		next.until = begins.Add(in.KeyWindow)
 	case sluice.ForEver:
 		next.until = forEver
 	}
 	s.keys[place] = next
 	return j.ID, true
+}
+
+// merges reports whether a job merges into the holder of its key, or runs after that.
+func merges(in sluice.Insert, hold keyHold) bool {
+	switch in.OnDuplicate {
+	case sluice.Coalesce:
+		return hold.until.IsZero() || in.KeyScope == sluice.ForWindow && !hold.until.Equal(forEver)
+	case sluice.Debounce:
+		return hold.until.IsZero()
+	}
+	return false
+}
+
+// putOff changes when a waiting job is due, at most longest after its enqueue. 0: no limit.
+func (s *Store) putOff(j *job, due time.Time, longest time.Duration) {
+	if last := j.CreatedAt.Add(longest); longest > 0 && due.After(last) {
+		due = last
+	}
+	j.DueAt = due
+	s.wait(j)
 }
 
 func (s *Store) holds(hold keyHold) bool {

@@ -184,7 +184,11 @@ func (c *insertColumns) add(j *sluice.Insert, place keyPlace) error {
 	c.payloads = append(c.payloads, j.Payload...)
 	c.labels = append(c.labels, labels)
 	c.maxAttempts = append(c.maxAttempts, int16(j.MaxAttempts))
-	c.dueAt = append(c.dueAt, nullTime(j.DueAt))
+	due := j.DueAt
+	if !place.dueAt.IsZero() {
+		due = place.dueAt
+	}
+	c.dueAt = append(c.dueAt, nullTime(due))
 	c.delays = append(c.delays, j.Delay)
 	c.expiresAt = append(c.expiresAt, nullTime(j.ExpiresAt))
 	c.keyed = append(c.keyed, j.Key != "" && j.KeyScope == sluice.WhileUnfinished)

@@ -22,6 +22,12 @@ var keyHoldersSQL string
 //go:embed sql/key_pass.sql
 var keyPassSQL string
 
+//go:embed sql/put_off.sql
+var putOffSQL string
+
+//go:embed sql/key_pass_on.sql
+var keyPassOnSQL string
+
 //go:embed sql/coalesce.sql
 var coalesceSQL string
 
@@ -42,6 +48,7 @@ type keyPlace struct {
 	duplicateOf sluice.ID // the job is not stored, because this job holds the key
 	replaced    sluice.ID // the job replaces this waiting job
 	blockedBy   sluice.ID // the job waits until this job has ended
+	dueAt       time.Time // the job waits for the end of another's window
 	order       int64     // position in its order
 	after       []sluice.ID
 	rest        []sluice.ID // the jobs of after that have not completed
@@ -57,6 +64,7 @@ type keyHold struct {
 	unfinishedOnly bool
 	state          sluice.State // of the holder; empty: it has ended
 	blockedBy      sluice.ID
+	forWindow      bool // the key is held for a window
 	stored         bool // the job that wants the key is already stored: it was sent again
 }
 
@@ -137,7 +145,16 @@ func placeBehind(ctx context.Context, db rowsQuerier, j sluice.Insert, hold keyH
 		return keyPlace{}, passKey(ctx, db, wantedBy(j))
 	case j.OnDuplicate == sluice.Replace && queued:
 		return replace(ctx, db, j, hold, brief)
-	case j.OnDuplicate == sluice.Coalesce && hold.unfinishedOnly:
+	case j.OnDuplicate == sluice.Coalesce && j.KeyScope == sluice.ForWindow && hold.forWindow:
+		if met, err := meet(ctx, db, j, hold); err != nil || met {
+			return keyPlace{duplicateOf: hold.job}, err
+		}
+		starts, err := list(ctx, db, pgx.RowTo[time.Time], keyPassOnSQL, j.Queue, j.Key, [16]byte(j.ID), j.KeyWindow)
+		if err != nil || len(starts) == 0 {
+			return keyPlace{duplicateOf: hold.job}, err
+		}
+		return keyPlace{dueAt: starts[0]}, nil
+	case (j.OnDuplicate == sluice.Coalesce || j.OnDuplicate == sluice.Debounce) && hold.unfinishedOnly:
 		if met, err := meet(ctx, db, j, hold); err != nil || met {
 			return keyPlace{duplicateOf: hold.job}, err
 		}
@@ -160,7 +177,10 @@ func meet(ctx context.Context, db rowsQuerier, j sluice.Insert, hold keyHold) (b
 		return false, err
 	}
 	met, err := list(ctx, db, pgx.RowTo[pgtype.UUID], coalesceSQL, [16]byte(hold.job), []byte(j.Payload), labels)
-	return len(met) > 0, err
+	if err != nil || len(met) == 0 || j.OnDuplicate != sluice.Debounce {
+		return len(met) > 0, err
+	}
+	return true, exec(ctx, db, putOffSQL, [16]byte(hold.job), nullTime(j.DueAt), j.Delay, orNull(j.KeyWindow))
 }
 
 // keepBlocker locks a blocker until the job behind it is stored, so that the end of the blocker unblocks that job.
@@ -269,7 +289,7 @@ func scanKeyHold(row pgx.CollectableRow) (keyHold, error) {
 	var hold keyHold
 	var job, blockedBy pgtype.UUID
 	var state *string
-	if err := row.Scan(&hold.queue, &hold.key, &job, &hold.unfinishedOnly, &state, &blockedBy, &hold.stored); err != nil {
+	if err := row.Scan(&hold.queue, &hold.key, &job, &hold.unfinishedOnly, &state, &blockedBy, &hold.stored, &hold.forWindow); err != nil {
 		return hold, err
 	}
 	hold.job, hold.blockedBy = idOf(job), idOf(blockedBy)

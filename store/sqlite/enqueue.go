@@ -26,6 +26,9 @@ var keyHolderSQL string
 //go:embed sql/coalesce.sql
 var coalesceSQL string
 
+//go:embed sql/put_off.sql
+var putOffSQL string
+
 //go:embed sql/key_pass.sql
 var keyPassSQL string
 
@@ -170,6 +173,7 @@ func enqueueOne(tx runner, j *sluice.Insert, others before, placed *places, at i
 	if !j.DueAt.IsZero() {
 		due = j.DueAt.UnixMicro()
 	}
+	due = max(due, place.dueAt)
 	keyed := j.Key != "" && j.KeyScope == sluice.WhileUnfinished
 	behind := place.blockedBy
 	if j.Hold != "" {
@@ -199,6 +203,7 @@ type keyPlace struct {
 	replaced    sluice.ID // the job replaces this waiting job
 	blockedBy   any       // the number of the job that it waits for, or nil
 	taken       bool      // the key was free
+	dueAt       int64     // the end of the window that another job begins; 0: none
 }
 
 // giveBack restores the key of a job that was sent again.
@@ -238,13 +243,24 @@ func (h keyHold) holds(at int64) bool {
 
 // meet replaces the payload of the job that holds the key, if that job waits and was never handed
 // out.
-func meet(tx runner, j *sluice.Insert, labels any, holder int64) (bool, error) {
+func meet(tx runner, j *sluice.Insert, labels any, holder, at int64) (bool, error) {
 	updated, err := tx.exec(coalesceSQL, holder, []byte(j.Payload), labels)
 	if err != nil {
 		return false, err
 	}
 	n, err := updated.RowsAffected()
-	return n > 0, err
+	if err != nil || n == 0 || j.OnDuplicate != sluice.Debounce {
+		return n > 0, err
+	}
+	due, longest := at+j.Delay.Microseconds(), any(nil)
+	if !j.DueAt.IsZero() {
+		due = j.DueAt.UnixMicro()
+	}
+	if j.KeyWindow > 0 {
+		longest = j.KeyWindow.Microseconds()
+	}
+	_, err = tx.exec(putOffSQL, holder, due, longest)
+	return true, err
 }
 
 // placeByKey gives a job its key, or works out the effect of another job's hold on the key. Most
@@ -272,11 +288,20 @@ func placeByKey(tx runner, j *sluice.Insert, labels any, at int64) (keyPlace, er
 			if hold.blockedBy != nil {
 				place.blockedBy = *hold.blockedBy
 			}
-		case j.OnDuplicate == sluice.Coalesce && hold.until == nil:
-			if met, err := meet(tx, j, labels, *hold.seq); err != nil || met {
+		case (j.OnDuplicate == sluice.Coalesce || j.OnDuplicate == sluice.Debounce) && hold.until == nil:
+			if met, err := meet(tx, j, labels, *hold.seq, at); err != nil || met {
 				return keyPlace{duplicateOf: hold.job}, err
 			}
 			place = keyPlace{blockedBy: *hold.seq}
+		case j.OnDuplicate == sluice.Coalesce && j.KeyScope == sluice.ForWindow && hold.until != nil && *hold.until != forEver:
+			if queued {
+				if met, err := meet(tx, j, labels, *hold.seq, at); err != nil || met {
+					return keyPlace{duplicateOf: hold.job}, err
+				}
+			}
+			place.dueAt = *hold.until
+			_, err := tx.exec(keyPassSQL, j.Queue, j.Key, j.ID[:], keyUntil(j, *hold.until))
+			return place, err
 		default:
 			return keyPlace{duplicateOf: hold.job}, nil
 		}

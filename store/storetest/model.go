@@ -157,7 +157,7 @@ func (m *machine) enqueue(t *rapid.T) {
 		options.ExpiresAt = m.bench.Now().Add(time.Duration(expires) * minute)
 	}
 	if options.Key != "" {
-		options.OnDuplicate = rapid.SampledFrom([]sluice.OnDuplicate{sluice.Keep, sluice.Replace, sluice.Coalesce}).Draw(t, "on duplicate")
+		options.OnDuplicate = rapid.SampledFrom([]sluice.OnDuplicate{sluice.Keep, sluice.Replace, sluice.Coalesce, sluice.Debounce}).Draw(t, "on duplicate")
 	}
 	m.drawOrder(t, &options)
 	options.Hold = rapid.SampledFrom([]string{"", "", "", "", "on probation"}).Draw(t, "hold")
@@ -187,8 +187,11 @@ func (m *machine) modelEnqueue(o sluice.EnqueueOptions) sluice.Receipt {
 			twin.holdsKey = false
 			m.end(twinID, sluice.StateCancelled)
 			receipt.Replaced = twinID
-		case o.OnDuplicate == sluice.Coalesce && (!waits || twin.attempts+twin.releases+twin.recoveries > 0):
+		case (o.OnDuplicate == sluice.Coalesce || o.OnDuplicate == sluice.Debounce) && (!waits || twin.attempts+twin.releases+twin.recoveries > 0):
 			job.blockedBy, twin.holdsKey = twinID, false
+		case o.OnDuplicate == sluice.Debounce:
+			twin.due = m.now + o.Delay
+			return sluice.Receipt{ID: twinID, Duplicate: true}
 		default:
 			return sluice.Receipt{ID: twinID, Duplicate: true}
 		}

@@ -6,8 +6,8 @@ create or replace function sluice.enqueue(
     tenant        text default null,              -- whom the job belongs to
     key           text default null,              -- at most one job of the queue has it at a time
     key_scope     text default 'unfinished',      -- how long: unfinished, window or forever
-    key_window    interval default null,          -- how long, for the scope window
-    on_duplicate  text default 'keep',            -- keep the first; replace it if it waits; coalesce into one run after the one that runs
+    key_window    interval default null,          -- how long, for the scope window; with debounce the longest wait
+    on_duplicate  text default 'keep',            -- keep the first; replace it if it waits; coalesce into one run after the one that runs; debounce: put it off
     due_at        timestamptz default null,       -- not before this instant; null: now
     delay         interval default null,          -- or this long from now
     priority      integer default 5,              -- 1 (first) to 10 (last)

@@ -2,7 +2,8 @@
 -- keys of those that are not are locked by key_take before.
 -- $1 text[] queues   $2 text[] keys   $3 uuid[] job ids
 select g.queue, g.key, k.job_id, coalesce(k.until is null, false) as unfinished_only, l.state,
-       (select b.id from sluice.job b where b.id = l.blocked_by and b.queue = k.queue and b.key = k.key), j.id is not null as stored
+       (select b.id from sluice.job b where b.id = l.blocked_by and b.queue = k.queue and b.key = k.key), j.id is not null as stored,
+       coalesce(isfinite(k.until), false) as for_window
 from unnest($1::text[], $2::text[], $3::uuid[]) as g(queue, key, id)
 left join lateral (select * from sluice.job_key w where w.queue = g.queue and w.key = g.key offset 0) k on true
 left join lateral (

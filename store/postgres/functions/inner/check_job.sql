@@ -17,14 +17,15 @@ begin
         perform sluice._invalid('key', 'a key scope, key window or on-duplicate rule needs a key');
     elsif coalesce(key_scope, '') not in ('unfinished', 'window', 'forever') then
         perform sluice._invalid('key_scope', format('%L must be one of unfinished, window, forever', left(key_scope, 40)));
-    elsif coalesce(on_duplicate, '') not in ('keep', 'replace', 'coalesce') then
-        perform sluice._invalid('on_duplicate', format('%L must be one of keep, replace, coalesce', left(on_duplicate, 40)));
-    elsif key_scope <> 'window' and key_window is not null then
+    elsif coalesce(on_duplicate, '') not in ('keep', 'replace', 'coalesce', 'debounce') then
+        perform sluice._invalid('on_duplicate', format('%L must be one of keep, replace, coalesce, debounce', left(on_duplicate, 40)));
+    elsif key_scope <> 'window' and key_window is not null and (on_duplicate <> 'debounce' or key_window <= interval '0') then
         perform sluice._invalid('key_window', 'only the key scope window has a window');
     elsif key_scope = 'window' and coalesce(key_window <= interval '0', true) then
         perform sluice._invalid('key_window', 'the key scope window needs a window longer than 0');
-    elsif on_duplicate = 'coalesce' and key_scope <> 'unfinished' then
-        perform sluice._invalid('on_duplicate', 'coalesce needs the key scope unfinished');
+    elsif on_duplicate = 'debounce' and key_scope <> 'unfinished' or on_duplicate = 'coalesce' and key_scope = 'forever'
+        or on_duplicate = 'coalesce' and key_scope = 'window' and (due_at is not null or delay > interval '0') then
+        perform sluice._invalid('on_duplicate', format('%s needs the key scope unfinished; only coalesce may have window instead, without due_at and delay', on_duplicate));
     elsif priority is null or priority < 1 or priority > 10 then
         perform sluice._invalid('priority', format('%s must be from 1 (first) to 10 (last)', coalesce(priority::text, 'null')));
     elsif max_attempts < 1 or max_attempts > {{max count}} then

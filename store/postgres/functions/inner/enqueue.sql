@@ -56,7 +56,7 @@ begin
         end if;
     end if;
     if key <> '' then
-        select h.* into twin from sluice._place_behind(queue, key, job_id, key_scope, key_window, on_duplicate, bytes, label_text) h;
+        select h.* into twin from sluice._place_behind(queue, key, job_id, key_scope, key_window, on_duplicate, bytes, label_text, due_at, delay) h;
         if twin.duplicate_of is not null then
             id := twin.duplicate_of;
             duplicate := true;
@@ -64,6 +64,7 @@ begin
             return;
         end if;
         replaced := twin.replaced;
+        due_at := coalesce(twin.starts_at, due_at);
         blocker := twin.blocked_by;
         behind := array_remove(array[twin.awaited, twin.blocked_by], null);
     end if;

@@ -1,6 +1,6 @@
 -- Takes a key for a new job, or says what becomes of the job because another one has it.
-create or replace function sluice._place_behind(queue text, key text, job_id uuid, key_scope text, key_window interval, on_duplicate text, payload bytea, labels text,
-    out duplicate_of uuid, out replaced uuid, out blocked_by uuid, out awaited uuid)
+create or replace function sluice._place_behind(queue text, key text, job_id uuid, key_scope text, key_window interval, on_duplicate text, payload bytea, labels text, due_at timestamptz, delay interval,
+    out duplicate_of uuid, out replaced uuid, out blocked_by uuid, out awaited uuid, out starts_at timestamptz)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
     a_queue text;
@@ -10,6 +10,7 @@ declare
     state   text;
     behind  uuid;
     stored  boolean;
+    for_window boolean;
     free    uuid;
     row     record;
     span    interval := case when key_scope = 'window' then key_window end;
@@ -19,7 +20,7 @@ begin
     if a_key is not null then
         return;
     end if;
-    execute {{key_holders.sql}} into a_queue, a_key, holder, unfinished_only, state, behind, stored
+    execute {{key_holders.sql}} into a_queue, a_key, holder, unfinished_only, state, behind, stored, for_window
         using array[queue], array[key], array[job_id];
     if stored or holder = job_id then
         duplicate_of := job_id;
@@ -43,10 +44,20 @@ begin
         end loop;
         replaced := holder;
         blocked_by := behind;
-    elsif on_duplicate = 'coalesce' and unfinished_only then
+    elsif on_duplicate = 'coalesce' and key_scope = 'window' and for_window then
         execute {{coalesce.sql}} into free using holder, payload, labels;
         if free is not null then
             duplicate_of := holder;
+            return;
+        end if;
+        execute {{key_pass_on.sql}} into starts_at using queue, key, job_id, key_window;
+    elsif on_duplicate in ('coalesce', 'debounce') and unfinished_only then
+        execute {{coalesce.sql}} into free using holder, payload, labels;
+        if free is not null then
+            duplicate_of := holder;
+            if on_duplicate = 'debounce' then
+                execute {{put_off.sql}} using holder, due_at, delay, key_window;
+            end if;
             return;
         end if;
         execute {{key_pass.sql}} using queue, key, job_id, span, key_scope = 'forever';
