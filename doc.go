@@ -19,8 +19,8 @@
 //	observe, trace    observers of every call, such as OpenTelemetry spans
 //	schema            checks payloads against JSON Schemas
 //
-// Each feature is a package of functions that take a store: admission, alert, changes, deadletter, explain,
-// forecast, health, operation, pressure, search, stat and tenancy.
+// Each feature is a package of functions that take a store: admission, alert, await, changes, deadletter, edit,
+// explain, forecast, health, hold, operation, pressure, schedule, search, stat and tenancy.
 //
 // A [State] says where a job is in its life, and [Moves] lists the state machine. [Store] is the port that the
 // stores implement. [Settings] say how a queue behaves; the store keeps them, and each process reads a change

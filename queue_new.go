@@ -153,12 +153,11 @@ func (c *Client) askFor(ctx context.Context, names []string, refused map[string]
 	return nil
 }
 
-// IsGroup reports whether a name is that of a group of queues: `*`, the group of all queues, or a name that ends with
-// `.*`. The queue mail.welcome belongs to the groups `mail.*` and `*`.
+// IsGroup reports whether a name is that of a group of queues, which gives them settings: `*`, the group of all, or a
+// name that ends with `.*`. The queue mail.welcome belongs to `mail.*` and `*`.
 //
-// A group has settings and no jobs. A new queue begins with those of its nearest group. When a group changes, its
-// queues follow, except where they have values of their own. [Client.EnsureQueue], [Client.ChangeSettings] and package
-// changes store groups. A group cannot be paused.
+// A new queue begins with the settings of its nearest group. When a group changes, its queues follow, except where
+// they have values of their own. [Client.EnsureQueue] and [Client.ChangeSettings] store groups.
 func IsGroup(name string) bool {
 	prefix, is := strings.CutSuffix(name, "*")
 	return is && len(name) <= maxQueueName && (prefix == "" || strings.HasSuffix(prefix, ".") && CheckOwnQueueName(prefix) == nil)
