@@ -91,6 +91,9 @@ func runRole(role string) error {
 		}, worker.QueueOptions{})
 		return w.Run(ctx)
 	}
+	if version, isOf := strings.CutPrefix(role, "poster of "); isOf {
+		return runPosterOf(ctx, store, ledger, queue, version)
+	}
 	if crowd, isCrowd := strings.CutPrefix(role, "crowd of "); isCrowd {
 		return runCrowd(ctx, store, ledger, queue, crowd)
 	}
