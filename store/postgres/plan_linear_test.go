@@ -92,9 +92,20 @@ func openExplained(t *testing.T, seen *costly) *postgres.Store {
 // A nested loop over two lists of the same batch looks at each pair.
 func TestBatchesCostAsMuchAsTheirJobs(t *testing.T) {
 	t.Parallel()
+	for name, before := range map[string]string{"without statistics": "select", "with those of empty tables": "analyze"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testBatches(t, before)
+		})
+	}
+}
+
+func testBatches(t *testing.T, before string) {
+	t.Helper()
 	const n = 400
 	seen := &costly{limit: 20 * n}
 	store := openExplained(t, seen)
+	runPlain(t, store, before)
 	b := batches{T: t, store: store, client: sluice.NewClient(store, sluice.ClientOptions{Logger: slog.New(slog.DiscardHandler)}), n: n}
 	b.enqueue("plain", nil)
 	for _, event := range []sluice.Event{sluice.EventRetry, sluice.EventRelease, sluice.EventRecover, sluice.EventBury, sluice.EventComplete} {

@@ -85,7 +85,7 @@ func TestFaultsOfAScenarioNameTheirLine(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]struct{ old, new, says string }{
 		"an unknown field":         {"name:", "title:", `line 1: "title" is not a field of a scenario; there are: name, about, start`},
-		"an unknown setting":       {"{q: {}}", "{q: {speed: 9}}", `line 2: setting "speed": not found; the nearest are paused, rate, ageing`},
+		"an unknown setting":       {"{q: {}}", "{q: {speed: 9}}", `line 2: setting "speed": not found; the nearest are shed, paused, rate`},
 		"a wrong setting":          {"{q: {}}", "{q: {rate: fast}}", `line 2: invalid rate: "fast" is not a rate`},
 		"settings in conflict":     {"{q: {}}", "{q: {backoff_base: 5m}}", `line 2: queue "q": invalid backoff_max`},
 		"a wrong name":             {"{q: {}}", "{q/: {}}", `line 2: invalid queue`},

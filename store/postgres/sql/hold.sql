@@ -11,8 +11,7 @@ with old as materialized (
 ), moved as (
     update sluice.live l
     set blocked_by = l.id, in_tenant_queue = false
-    from put p
-    where l.id = p.job_id and l.id = any ($1::uuid[])
+    where l.id = any (array(select job_id from put))
     returning l.id, l.queue, l.generation
 ), told as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason, act_id)

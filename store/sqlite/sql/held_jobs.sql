@@ -5,4 +5,4 @@ from sluice_live l
 join sluice_job j on j.seq = l.seq
 where l.state = 'claimed' and l.holder in (select value from json_each(?1))
 order by l.queue, l.claimed_at, j.id
-limit ?2
+limit ?2 + 0
