@@ -91,8 +91,7 @@ func TestEveryEventIsInTheLogOfARun(t *testing.T) {
 			})
 		})
 	}
-	lines := log.all()
-	for _, l := range lines {
+	for _, l := range log.all() {
 		checkLine(t, l)
 	}
 	for _, e := range event.All() {
