@@ -14,7 +14,7 @@ import (
 // If Cancel cannot cancel a job, the error is a [*BatchError]. It holds [ErrNotFound] for an unknown job and
 // [ErrNotAllowed] for a finished or uncertain one.
 func (c *Client) Cancel(ctx context.Context, ids []ID, act Act) error {
-	return c.act("cancel", ids, &act, func() ([]error, error) { return c.store.Cancel(ctx, ids, act) })
+	return act.Do("cancel", ids, func() ([]error, error) { return c.store.Cancel(ctx, ids, act) })
 }
 
 // Requeue gives dead, cancelled and uncertain jobs a new life. A requeued job is due now, has no expiry and no
@@ -30,7 +30,7 @@ func (c *Client) Requeue(ctx context.Context, ids []ID, act Act) error {
 		return invalid("reason", "a requeue needs a reason; the audit keeps it")
 	}
 	act.Undo = false
-	return c.act("requeue", ids, &act, func() ([]error, error) { return c.store.Requeue(ctx, ids, act) })
+	return act.Do("requeue", ids, func() ([]error, error) { return c.store.Requeue(ctx, ids, act) })
 }
 
 // UndoRequeue takes back the requeue of jobs that still wait and that nobody has claimed since. Each job is dead or
@@ -41,7 +41,7 @@ func (c *Client) Requeue(ctx context.Context, ids []ID, act Act) error {
 // uncertain, because the store keeps nothing of an uncertain life.
 func (c *Client) UndoRequeue(ctx context.Context, ids []ID, act Act) error {
 	act.Undo = true
-	return c.act("undo the requeue of", ids, &act, func() ([]error, error) {
+	return act.Do("undo the requeue of", ids, func() ([]error, error) {
 		errs, err := c.store.Requeue(ctx, ids, act)
 		for i := range errs {
 			if errors.Is(errs[i], ErrNotAllowed) {
@@ -63,7 +63,7 @@ func (c *Client) Resolve(ctx context.Context, ids []ID, outcome State, act Act) 
 	if _, known := Resolution(outcome); !known {
 		return invalid("outcome", fmt.Sprintf("%.40q must be %s or %s", outcome, StateCompleted, StateDead))
 	}
-	return c.act("resolve", ids, &act, func() ([]error, error) { return c.store.Resolve(ctx, ids, outcome, act) })
+	return act.Do("resolve", ids, func() ([]error, error) { return c.store.Resolve(ctx, ids, outcome, act) })
 }
 
 // Terminate makes upkeep terminate the orphan runs of jobs: runs that go on although their job was cancelled. See
@@ -75,7 +75,7 @@ func (c *Client) Terminate(ctx context.Context, ids []ID, act Act) error {
 	if act.Reason == "" {
 		return invalid("reason", "terminating a run needs a reason; the audit keeps it")
 	}
-	return c.act("terminate", ids, &act, func() ([]error, error) { return c.store.Terminate(ctx, ids, act) })
+	return act.Do("terminate", ids, func() ([]error, error) { return c.store.Terminate(ctx, ids, act) })
 }
 
 // RunNow makes queued jobs due at once. A paused queue stays paused.
@@ -89,7 +89,7 @@ func (c *Client) Reschedule(ctx context.Context, ids []ID, dueAt time.Time, act 
 	if err := checkInstant("due_at", dueAt); err != nil {
 		return err
 	}
-	return c.act("reschedule", ids, &act, func() ([]error, error) {
+	return act.Do("reschedule", ids, func() ([]error, error) {
 		return c.store.Reschedule(ctx, ids, dueAt, act)
 	})
 }
@@ -115,7 +115,7 @@ func DueText(at time.Time) json.RawMessage {
 // A job is in a [*BatchError] as [ErrNotAllowed] if nobody rescheduled it in its present life, or if it was claimed
 // or put off since. UndoReschedule reads each job and the last 100 audit entries of each.
 func (c *Client) UndoReschedule(ctx context.Context, ids []ID, act Act) error {
-	return c.act("undo the reschedule of", ids, &act, func() ([]error, error) {
+	return act.Do("undo the reschedule of", ids, func() ([]error, error) {
 		errs := make([]error, len(ids))
 		for i, id := range ids {
 			var err error
@@ -173,12 +173,12 @@ func (c *Client) dueBefore(ctx context.Context, id ID) (due time.Time, refused, 
 // Delete deletes dead and cancelled jobs now, even if the settings of their queue keep them longer. Their audit
 // entries stay. Other jobs are in a [*BatchError], as [ErrNotFound] or [ErrNotAllowed].
 func (c *Client) Delete(ctx context.Context, ids []ID, act Act) error {
-	return c.act("delete", ids, &act, func() ([]error, error) { return c.store.DeleteJobs(ctx, ids, act) })
+	return act.Do("delete", ids, func() ([]error, error) { return c.store.DeleteJobs(ctx, ids, act) })
 }
 
-// act checks an act, runs do for the jobs, and returns the errors of single jobs as a [*BatchError].
-func (c *Client) act(verb string, ids []ID, act *Act, do func() ([]error, error)) error {
-	if err := act.Check(); err != nil {
+// Do checks the act, runs do for the jobs, and returns the errors of single jobs as a [*BatchError].
+func (a *Act) Do(verb string, ids []ID, do func() ([]error, error)) error {
+	if err := a.Check(); err != nil {
 		return err
 	}
 	if len(ids) == 0 {

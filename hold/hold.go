@@ -57,7 +57,7 @@ func Hold(ctx context.Context, store sluice.Store, ids []sluice.ID, act sluice.A
 	if act.Reason == "" {
 		return feature.Invalid("reason", "a hold needs a reason; `sluice why` shows it")
 	}
-	return feature.Act("hold", ids, &act, "only a waiting job that is not held can be held; cancel a running job", func() ([]error, error) {
+	return on("hold", ids, &act, "only a waiting job that is not held can be held; cancel a running job", func() ([]error, error) {
 		return Given(store).Hold(ctx, ids, act)
 	})
 }
@@ -68,8 +68,21 @@ func Hold(ctx context.Context, store sluice.Store, ids []sluice.ID, act sluice.A
 // If Release cannot release a job, the error is a [*sluice.BatchError]. It holds [sluice.ErrNotFound] for an unknown
 // job and [sluice.ErrNotAllowed] for a job that is not held.
 func Release(ctx context.Context, store sluice.Store, ids []sluice.ID, act sluice.Act) error {
-	return feature.Act("release", ids, &act, "it is not held", func() ([]error, error) {
+	return on("release", ids, &act, "it is not held", func() ([]error, error) {
 		return Given(store).Release(ctx, ids, act)
+	})
+}
+
+// on acts on jobs. The rule explains a [sluice.ErrNotAllowed].
+func on(verb string, ids []sluice.ID, act *sluice.Act, rule string, do func() ([]error, error)) error {
+	return act.Do(verb, ids, func() ([]error, error) {
+		errs, err := do()
+		for i, err := range errs {
+			if errors.Is(err, sluice.ErrNotAllowed) {
+				errs[i] = fmt.Errorf("%s: %w", rule, err)
+			}
+		}
+		return errs, err
 	})
 }
 

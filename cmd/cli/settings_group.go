@@ -25,12 +25,8 @@ func groupOf(ctx context.Context, client *sluice.Client, queue string) (above sl
 	if err != nil {
 		return above, err
 	}
-	for _, name := range names {
-		for _, q := range stored {
-			if q.Name == name {
-				return q, nil
-			}
-		}
+	if nearest, is := settingsgroup.Nearest(queue, stored); is {
+		above = nearest
 	}
 	return above, nil
 }
@@ -87,29 +83,25 @@ func (a *app) settingsGroupsCommand() *cobra.Command {
 // groupRows returns the groups among queues, sorted by name.
 func groupRows(stored []sluice.Queue) (rows []groupRow) {
 	at := make(map[string]int)
+	var groups []sluice.Queue
 	for _, q := range stored {
 		if sluice.IsGroup(q.Name) {
 			at[q.Name] = len(rows)
+			groups = append(groups, q)
 			rows = append(rows, groupRow{Name: q.Name, Exceptions: []string{}, ChangedAt: q.ChangedAt, ChangedBy: q.ChangedBy, Reason: q.Reason})
 		}
 	}
-	settings := make(map[string]sluice.Settings, len(stored))
 	for _, q := range stored {
-		settings[q.Name] = q.Settings
-	}
-	for _, q := range stored {
-		for _, above := range sluice.GroupsOf(q.Name) {
-			i, is := at[above]
-			if !is {
-				continue
-			}
-			if !sluice.IsGroup(q.Name) {
-				rows[i].Queues++
-			}
-			for _, name := range settingsgroup.Exceptions(q.Settings, settings[above]) {
-				rows[i].Exceptions = append(rows[i].Exceptions, q.Name+"."+name)
-			}
-			break
+		above, is := settingsgroup.Nearest(q.Name, groups)
+		if !is {
+			continue
+		}
+		row := &rows[at[above.Name]]
+		if !sluice.IsGroup(q.Name) {
+			row.Queues++
+		}
+		for _, name := range settingsgroup.Exceptions(q.Settings, above.Settings) {
+			row.Exceptions = append(row.Exceptions, q.Name+"."+name)
 		}
 	}
 	return rows

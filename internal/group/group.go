@@ -24,13 +24,12 @@ func Begin(name string, stored []sluice.Queue) sluice.Settings {
 	if sluice.IsInternalQueue(name) {
 		return notify.Settings()
 	}
-	if above := nearest(name, stored); above != "" {
-		i := slices.IndexFunc(stored, func(q sluice.Queue) bool { return q.Name == above })
-		settings := stored[i].Settings
-		settings.Paused, settings.PausedUntil = false, time.Time{}
-		return settings
+	above, is := Nearest(name, stored)
+	if !is {
+		return sluice.DefaultSettings()
 	}
-	return sluice.DefaultSettings()
+	above.Settings.Paused, above.Settings.PausedUntil = false, time.Time{}
+	return above.Settings
 }
 
 // Act returns the act by which the queues of a group follow it.
@@ -59,28 +58,31 @@ func GroupsOf(queues ...string) (groups []string) {
 	return slices.Compact(groups)
 }
 
-// nearest returns the nearest stored group of a queue or group, or an empty text.
-func nearest(name string, stored []sluice.Queue) string {
+// Nearest returns the nearest stored group of a queue or group. False: it has none.
+func Nearest(name string, stored []sluice.Queue) (sluice.Queue, bool) {
 	for _, group := range sluice.GroupsOf(name) {
-		if slices.ContainsFunc(stored, func(q sluice.Queue) bool { return q.Name == group }) {
-			return group
+		for _, q := range stored {
+			if q.Name == group {
+				return q, true
+			}
 		}
 	}
-	return ""
+	return sluice.Queue{}, false
 }
 
 // alone are the settings that a queue does not share with its group. A pause has a cause of its own.
 var alone = []string{"paused", "paused_until"}
 
 // Follow returns the queues and groups that must be stored when a group changes, with their new settings. The
-// list stored has all whose names begin with the group's [Prefix], with their settings before. A queue follows its
-// nearest group in each setting in which the queue had the group's value. If such settings do not fit the queue's
-// own, the error is a [sluice.ErrInvalid], which names the queue.
+// list stored has all whose names begin with the group's [Prefix], with their settings before, and may have others.
+//
+// A queue follows its nearest group in each setting in which the queue had the group's value. If such settings do not
+// fit the queue's own, the error is a [sluice.ErrInvalid], which names the queue.
 func Follow(group string, before, after sluice.Settings, stored []sluice.Queue) ([]sluice.Queue, error) {
 	groups := append(slices.DeleteFunc(slices.Clone(stored), func(q sluice.Queue) bool { return !sluice.IsGroup(q.Name) }), sluice.Queue{Name: group})
 	var changed []sluice.Queue
 	for _, q := range stored {
-		if nearest(q.Name, groups) != group {
+		if above, _ := Nearest(q.Name, groups); above.Name != group {
 			continue
 		}
 		next := q
@@ -94,7 +96,7 @@ func Follow(group string, before, after sluice.Settings, stored []sluice.Queue) 
 		if !sluice.IsGroup(q.Name) {
 			continue
 		}
-		below, err := Follow(q.Name, q.Settings, next.Settings, within(q.Name, stored))
+		below, err := Follow(q.Name, q.Settings, next.Settings, stored)
 		if err != nil {
 			return nil, err
 		}
@@ -102,11 +104,6 @@ func Follow(group string, before, after sluice.Settings, stored []sluice.Queue) 
 	}
 	slices.SortFunc(changed, func(a, b sluice.Queue) int { return strings.Compare(a.Name, b.Name) })
 	return changed, nil
-}
-
-// within returns the queues of a group, and the group.
-func within(group string, stored []sluice.Queue) []sluice.Queue {
-	return slices.DeleteFunc(slices.Clone(stored), func(q sluice.Queue) bool { return !strings.HasPrefix(q.Name, Prefix(group)) })
 }
 
 // follow changes each setting that has the value from before, and reports whether one has changed.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -87,10 +86,7 @@ func (s *Store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Ac
 // followGroup changes the queues of a group before the group itself is stored.
 func (s *Store) followGroup(changed sluice.Queue, act sluice.Act) error {
 	stored := s.queuesByName()
-	within := slices.DeleteFunc(slices.Clone(stored), func(q sluice.Queue) bool {
-		return !strings.HasPrefix(q.Name, group.Prefix(changed.Name)) || sluice.IsInternalQueue(q.Name)
-	})
-	follow, err := group.Follow(changed.Name, group.Before(changed.Name, stored), changed.Settings, within)
+	follow, err := group.Follow(changed.Name, group.Before(changed.Name, stored), changed.Settings, stored)
 	if err != nil {
 		return err
 	}

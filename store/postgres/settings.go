@@ -162,8 +162,9 @@ func followGroup(ctx context.Context, tx pgx.Tx, changed sluice.Queue, act sluic
 	}
 	act = group.Act(changed.Name, act)
 	for _, q := range follow {
+		before := within[slices.IndexFunc(within, func(w sluice.Queue) bool { return w.Name == q.Name })]
 		if _, err := put(ctx, tx, saving.Queues, q, act, home[sluice.Queue]{
-			stored: storedQueue(q.Name),
+			stored: func(context.Context, rowsQuerier) ([]sluice.Queue, error) { return []sluice.Queue{before}, nil }, // locked above
 			store: func(ctx context.Context, tx pgx.Tx, _ *sluice.Queue) (time.Time, error) {
 				return writeWhole(ctx, tx, q, act)
 			},
