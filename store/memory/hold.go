@@ -44,7 +44,14 @@ func (s *Store) hold(j *job, act sluice.Act) {
 		j.hold.behind = j.BlockedBy
 	}
 	j.BlockedBy = j.ID
+	s.held[j.ID] = j
 	s.tell(j, audit.EventHold, j.State, act)
+}
+
+// endHold ends the hold of a job, if it has one.
+func (s *Store) endHold(j *job) {
+	j.hold = nil
+	delete(s.held, j.ID)
 }
 
 // Release ends the holds of jobs.
@@ -56,7 +63,8 @@ func (s *Store) Release(ctx context.Context, ids []sluice.ID, act sluice.Act) ([
 		entry := moveEntry(j, audit.EventReleaseHold, j.State, act)
 		entry.Before = storing.HoldText(j.hold.Reason, j.hold.By, j.hold.At)
 		s.add(entry)
-		j.BlockedBy, j.hold = j.hold.behind, nil
+		j.BlockedBy = j.hold.behind
+		s.endHold(j)
 		if !s.look(j) {
 			s.wait(j)
 		}
@@ -72,8 +80,8 @@ func (s *Store) Holds(ctx context.Context, filter hold.Filter) ([]hold.Held, err
 	}
 	defer leave()
 	var out []hold.Held
-	for id, j := range s.jobs {
-		if j.hold == nil || filter.Queue != "" && j.Queue != filter.Queue ||
+	for id, j := range s.held {
+		if filter.Queue != "" && j.Queue != filter.Queue ||
 			filter.Jobs != nil && !slices.Contains(filter.Jobs, id) ||
 			!filter.Before.IsZero() && bytes.Compare(id[:], filter.Before[:]) >= 0 {
 			continue

@@ -70,8 +70,18 @@ func (s *Store) admit(queue string) error {
 	return s.queuePolicy().Admit(queue, false)
 }
 
+// groupsOf returns the stored groups of a queue.
+func (s *Store) groupsOf(queue string) (groups []sluice.Queue) {
+	for _, name := range sluice.GroupsOf(queue) {
+		if group, stored := s.queues[name]; stored {
+			groups = append(groups, group)
+		}
+	}
+	return groups
+}
+
 // makeQueue stores a new queue with the settings of its group.
 func (s *Store) makeQueue(name string, act sluice.Act) error {
-	_, err := put(s, saving.Queues, sluice.Queue{Name: name, Settings: group.Begin(name, s.queuesByName())}, act, s.queueHome(name))
+	_, err := put(s, saving.Queues, sluice.Queue{Name: name, Settings: group.Begin(name, s.groupsOf(name))}, act, s.queueHome(name))
 	return err
 }

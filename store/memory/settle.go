@@ -159,7 +159,8 @@ func (s *Store) end(j *job, event sluice.Event, act sluice.Act) {
 	if j.keyed {
 		s.giveBackKey(j)
 	}
-	j.BlockedBy, j.hold = sluice.ID{}, nil
+	j.BlockedBy = sluice.ID{}
+	s.endHold(j)
 	if s.awaited.Take(j.ID) {
 		s.signal(sluice.Signal{Ended: j.ID})
 	}

@@ -55,6 +55,7 @@ type Store struct {
 	closed       bool
 	pending      []sluice.Signal // sent after the current call has unlocked the store
 	jobs         map[sluice.ID]*job
+	held         map[sluice.ID]*job // the jobs that somebody holds
 	backlogs     map[string]*backlog
 	keys         map[queueKey]keyHold
 	behind       map[sluice.ID][]sluice.ID // by job: the jobs that wait until it has ended
@@ -142,6 +143,7 @@ func New(options Options) *Store {
 		now:          options.Now,
 		heed:         options.Signal,
 		jobs:         make(map[sluice.ID]*job),
+		held:         make(map[sluice.ID]*job),
 		history:      make(map[class][]ending),
 		backlogs:     make(map[string]*backlog),
 		keys:         make(map[queueKey]keyHold),
