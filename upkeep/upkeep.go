@@ -212,7 +212,7 @@ func (u *Upkeep) Run(ctx context.Context) error {
 	defer u.alerts.watcher.Flush()
 	defer u.alerts.all.Wait()
 	defer u.runs.all.Wait()
-	u.beat(ctx) // before the first work: the process may have been told to quiesce
+	u.hear(ctx, u.conditions()) // before the first work: the process may have been told to quiesce
 	for {
 		if u.ear.Quiesced() {
 			led = u.resign(ctx, led)
@@ -345,19 +345,27 @@ const beatInterval = 5 * time.Second
 
 // beat writes upkeep's heartbeat, at once if its conditions or its mode have changed.
 func (u *Upkeep) beat(ctx context.Context) {
-	holder := u.holder
-	holder.Conditions, holder.Mode = u.conditions(), u.ear.Mode()
-	if time.Since(u.beaten) < beatInterval && slices.Equal(holder.Conditions, u.told) && holder.Mode == u.toldMode {
+	conditions, mode := u.conditions(), u.ear.Mode()
+	if time.Since(u.beaten) < beatInterval && slices.Equal(conditions, u.told) && mode == u.toldMode {
 		return
 	}
-	u.beaten, u.told, u.toldMode = time.Now(), holder.Conditions, holder.Mode
+	u.beaten, u.told, u.toldMode = time.Now(), conditions, mode
+	if u.hear(ctx, conditions) {
+		u.standing.beat() // after a round: an upkeep that has not worked yet is not ready
+	}
+}
+
+// hear sends a heartbeat and hears the instruction that the store answers with.
+func (u *Upkeep) hear(ctx context.Context, conditions []presence.Condition) bool {
+	holder := u.holder
+	holder.Conditions, holder.Mode = conditions, u.ear.Mode()
 	told, err := presence.Given(u.store).Heartbeat(ctx, holder)
 	if err != nil {
 		u.failed(ctx, "beat", err)
-		return
+		return false
 	}
-	u.standing.beat()
 	u.ear.Hear(told)
+	return true
 }
 
 func (u *Upkeep) leave(ctx context.Context) {
