@@ -15,8 +15,9 @@ import (
 )
 
 // Once runs the due jobs of the worker's queues one after the other, until none is left that may start, and returns how
-// many handlers it called. It serves the queues in the order of registration, and also runs jobs that the handlers
-// enqueue. Use Once in tests and in programs that a scheduler starts.
+// many handlers it called. It serves the queues in the order of registration, and the jobs of a queue strictly by
+// priority and due time: the setting ageing does not apply. It also runs jobs that the handlers enqueue. Use Once in
+// tests and in programs that a scheduler starts.
 //
 // When ctx ends, Once begins no further job; the running handler may go on for [Options].Drain. An unreachable store is
 // an error; jobs that have run by then stay settled. A worker does Run or Once at a time, and Once any number of times.
@@ -83,7 +84,7 @@ func (w *Worker) claimNext(ctx, work context.Context, l *lane) (got int, err err
 	}
 	request := sluice.ClaimRequest{
 		Queue: l.queue, Limit: l.atOnce(), Holder: w.holder.ID, Lease: queue.Settings.Lease, Token: sluice.NewToken(),
-		Ageing: queue.Settings.Ageing, Tells: true, Begun: w.begun.Tell(l.queue),
+		Tells: true, Begun: w.begun.Tell(l.queue), // no ageing: nobody starves in a run that ends with the last job
 	}
 	if !w.ear.Begin() {
 		return 0, w.ear.Refusal()
