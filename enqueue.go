@@ -101,6 +101,8 @@ type EnqueueOptions struct {
 	After []ID
 	// AfterFailure says how this job goes on if a job of After dies or is cancelled. Default: FailureCancels.
 	AfterFailure AfterFailure
+	// AfterFailures are the rules for single jobs of After, at most [MaxAfterFailures]. Default: AfterFailure.
+	AfterFailures map[ID]AfterFailure
 	// Hold is the reason to hold the job from its enqueue on, at most 1,000 bytes. No claim takes a held job; see
 	// package hold. Default: nobody holds the job.
 	Hold string

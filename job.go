@@ -32,9 +32,10 @@ type Job struct {
 	ExpiresAt   time.Time         `json:"expires_at,omitzero"` // zero: never
 	OrderKey    string            `json:"order_key,omitempty"`
 	// After lists the jobs that must complete before this job. AfterFailure says how this job goes on if one of
-	// them fails.
-	After        []ID         `json:"after,omitempty"`
-	AfterFailure AfterFailure `json:"after_failure,omitempty"`
+	// them fails, and AfterFailures are the rules for some of them instead.
+	After         []ID                `json:"after,omitempty"`
+	AfterFailure  AfterFailure        `json:"after_failure,omitempty"`
+	AfterFailures map[ID]AfterFailure `json:"after_failures,omitempty"`
 
 	// State is where the job is in its life.
 	State State `json:"state"`

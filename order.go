@@ -5,10 +5,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/sluice-queue/sluice/internal/graph"
 )
 
-// MaxAfter is the most jobs that a job can run after.
-const MaxAfter = 100
+// MaxAfter is the most jobs that a job can run after. MaxAfterFailures is the most of them with a failure rule of their own.
+const (
+	MaxAfter         = 10_000
+	MaxAfterFailures = 100
+)
 
 // AfterFailure says how a job goes on if a job that it runs after dies or is cancelled.
 type AfterFailure string
@@ -29,10 +34,19 @@ func (j NewJob) checkOrder() error {
 	if err := checkName("order_key", j.OrderKey, MaxKeyBytes); err != nil {
 		return err
 	}
-	switch j.AfterFailure {
-	case "", FailureCancels, FailureRuns, FailureWaits:
-	default:
-		return invalid("after_failure", fmt.Sprintf("%.40q must be one of %s, %s, %s", j.AfterFailure, FailureCancels, FailureRuns, FailureWaits))
+	if err := checkAfterFailure(j.AfterFailure); err != nil {
+		return err
+	}
+	if len(j.AfterFailures) > MaxAfterFailures {
+		return invalid("after_failures", fmt.Sprintf("%d rules must be at most %d; after_failure is the rule of all others", len(j.AfterFailures), MaxAfterFailures))
+	}
+	for id, rule := range j.AfterFailures {
+		if !slices.Contains(j.After, id) {
+			return invalid("after_failures", fmt.Sprintf("the job does not run after %s", id))
+		}
+		if err := checkAfterFailure(rule); err != nil {
+			return err
+		}
 	}
 	switch {
 	case len(j.After) > MaxAfter:
@@ -47,6 +61,14 @@ func (j NewJob) checkOrder() error {
 	return nil
 }
 
+func checkAfterFailure(rule AfterFailure) error {
+	switch rule {
+	case "", FailureCancels, FailureRuns, FailureWaits:
+		return nil
+	}
+	return invalid("after_failure", fmt.Sprintf("%.40q must be one of %s, %s, %s", rule, FailureCancels, FailureRuns, FailureWaits))
+}
+
 // sortedIDs returns each ID once, in the order in which every store looks at IDs.
 func sortedIDs(ids []ID) []ID {
 	out := slices.Clone(ids)
@@ -54,37 +76,23 @@ func sortedIDs(ids []ID) []ID {
 	return slices.Compact(out)
 }
 
-// batchOrder sorts a batch so that each job comes behind the jobs of the batch that it waits for. A job waits for
-// the jobs in its After, and for the previous job with the same order key or key.
+// sortBatch returns the order in which to store a batch, each job behind the jobs of the batch that it waits for, and the
+// errors of jobs that wait for each other. A job waits for the jobs in its After, and for the previous job with the same
+// order key or key.
 //
 // Cycles arise only within a batch. A stored job waits only for jobs that were stored before it or with it. A
 // requeued job takes its old place in its order, or waits for a job that waits for nobody. So the stored order is
 // an order in which all jobs can run.
-type batchOrder struct {
-	jobs   []Insert
-	waits  [][]int // by job: the jobs that must come before it
-	marks  []mark
-	path   []int // from a job to a job that it waits for, and so on
-	sorted []int
-	failed map[int]error
-}
-
-// mark says whether visit has seen a job.
-type mark int
-
-const (
-	unseen mark = iota
-	onPath
-	seen
-)
-
-// sortBatch returns the order in which to store a batch, and the errors of jobs that wait for each other.
 func sortBatch(jobs []Insert) (sorted []int, failed map[int]error) {
-	b := &batchOrder{jobs: jobs, waits: waitsOf(jobs), marks: make([]mark, len(jobs)), failed: make(map[int]error)}
-	for i := range jobs {
-		b.visit(i)
+	sorted, cycles := graph.Sort(waitsOf(jobs))
+	failed = make(map[int]error)
+	for _, cycle := range cycles {
+		err := inCycle(jobs, cycle)
+		for _, i := range cycle {
+			failed[i] = err
+		}
 	}
-	return slices.DeleteFunc(b.sorted, func(i int) bool { return b.failed[i] != nil }), b.failed
+	return sorted, failed
 }
 
 // waitsOf returns which jobs of a batch each job waits for.
@@ -113,27 +121,8 @@ func waitsOf(jobs []Insert) [][]int {
 	return waits
 }
 
-// visit adds a job to the order, after all jobs that it waits for.
-func (b *batchOrder) visit(i int) {
-	switch b.marks[i] {
-	case seen:
-		return
-	case onPath:
-		b.refuse(b.path[slices.Index(b.path, i):])
-		return
-	}
-	b.marks[i] = onPath
-	b.path = append(b.path, i)
-	for _, before := range b.waits[i] {
-		b.visit(before)
-	}
-	b.path = b.path[:len(b.path)-1]
-	b.marks[i] = seen
-	b.sorted = append(b.sorted, i)
-}
-
-// refuse fails each job of a cycle, with an error that names the cycle.
-func (b *batchOrder) refuse(cycle []int) {
+// inCycle returns the error of the jobs of a cycle. It names the cycle.
+func inCycle(jobs []Insert, cycle []int) error {
 	const shown = 5
 	var text strings.Builder
 	for k, i := range cycle {
@@ -141,10 +130,7 @@ func (b *batchOrder) refuse(cycle []int) {
 			text.WriteString("… waits for ")
 			break
 		}
-		text.WriteString(b.jobs[i].ID.String() + " waits for ")
+		text.WriteString(jobs[i].ID.String() + " waits for ")
 	}
-	text.WriteString(b.jobs[cycle[0]].ID.String())
-	for _, i := range cycle {
-		b.failed[i] = invalid("after", "the jobs wait for each other, by after or by their order: "+text.String())
-	}
+	return invalid("after", "the jobs wait for each other, by after or by their order: "+text.String()+jobs[cycle[0]].ID.String())
 }

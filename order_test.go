@@ -83,9 +83,10 @@ func TestPlacesAmongOthersAreChecked(t *testing.T) {
 	client := sluice.NewClient(memory.New(memory.Options{}), sluice.ClientOptions{})
 	own := sluice.NewID()
 	for field, options := range map[string]sluice.EnqueueOptions{
-		"order_key":     {OrderKey: strings.Repeat("x", 256)},
-		"after":         {ID: own, After: []sluice.ID{own}},
-		"after_failure": {AfterFailure: sluice.FailureRuns},
+		"order_key":      {OrderKey: strings.Repeat("x", 256)},
+		"after":          {ID: own, After: []sluice.ID{own}},
+		"after_failure":  {AfterFailure: sluice.FailureRuns},
+		"after_failures": {After: []sluice.ID{own}, AfterFailures: map[sluice.ID]sluice.AfterFailure{sluice.NewID(): sluice.FailureRuns}},
 	} {
 		job := newJob(`1`)
 		job.EnqueueOptions = options
@@ -95,7 +96,7 @@ func TestPlacesAmongOthersAreChecked(t *testing.T) {
 		}
 	}
 	for _, options := range []sluice.EnqueueOptions{
-		{After: make([]sluice.ID, 101)},
+		{After: make([]sluice.ID, sluice.MaxAfter+1)},
 		{After: make([]sluice.ID, 1)},
 		{After: []sluice.ID{sluice.NewID()}, AfterFailure: "shrug"},
 	} {

@@ -29,7 +29,8 @@ var update = flag.Bool("update", false, "write the generated parts of the docs")
 // doors says which of our packages each package may import. An arrow that is not here is a mistake,
 // or a decision to be made.
 var doors = map[string][]string{
-	"":                     {},
+	"":                     {"internal/graph"},
+	"internal/graph":       {},
 	"schema":               {},
 	"scrub":                {},
 	"worker":               {"", "step", "internal/began", "internal/event", "internal/obey", "internal/pause", "internal/safe", "internal/scrubbed", "presence"},
@@ -184,10 +185,11 @@ func TestPackagesImportOnlyThroughTheirDoors(t *testing.T) {
 		}
 		for _, spec := range parsed.Imports {
 			imported := strings.Trim(spec.Path.Value, `"`)
-			if inner, ours := strings.CutPrefix(imported, module); ours && !slices.Contains(allowed, strings.TrimPrefix(inner, "/")) {
+			inner, ours := strings.CutPrefix(imported, module)
+			if ours && !slices.Contains(allowed, strings.TrimPrefix(inner, "/")) {
 				t.Errorf("%s imports %s", path, imported)
 			}
-			if folder == "" && strings.Contains(imported, ".") {
+			if folder == "" && strings.Contains(imported, ".") && !ours {
 				t.Errorf("%s imports %s; the root needs the standard library only", path, imported)
 			}
 		}

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/hold"
 )
 
 // waitReasons says which other jobs a queued job waits for. These are the job with the same key, the earlier jobs of
-// its order key, and its After. It reads at most MaxAfter + 1 jobs.
+// its order key, and its After. It reads at most MaxAfterRead + 1 jobs.
 func waitReasons(ctx context.Context, store sluice.Store, j sluice.Job) ([]Reason, error) {
 	if j.BlockedBy == j.ID { // somebody holds the job, or it waits for a run of its own: see heldReasons and openRunReasons
 		j.BlockedBy = sluice.ID{}
@@ -60,12 +61,28 @@ func orderKeyReason(j, blocker sluice.Job, inOrder bool) Reason {
 	return Reason{Name: "order_key", Summary: fmt.Sprintf("it waits for job %s, which is %s and comes before it with the order key %q", blocker.ID, blocker.State, j.OrderKey), Repair: "sluice why " + blocker.ID.String()}
 }
 
+// MaxAfterRead is how many of the jobs that one runs after [Job] reads: the first, and the one that it waits for.
+const MaxAfterRead = 100
+
+// afterRead returns the jobs of After to read.
+func afterRead(j sluice.Job) []sluice.ID {
+	if len(j.After) <= MaxAfterRead {
+		return j.After
+	}
+	read := slices.Clone(j.After[:MaxAfterRead])
+	if slices.Contains(j.After[MaxAfterRead:], j.BlockedBy) {
+		read[MaxAfterRead-1] = j.BlockedBy
+	}
+	return read
+}
+
 // afterReason says how far the jobs are that a job runs after.
 func afterReason(ctx context.Context, store sluice.Store, j sluice.Job) (Reason, error) {
 	open := true
 	says, mend := "", ""
 	completed := 0
-	for _, id := range j.After {
+	read := afterRead(j)
+	for _, id := range read {
 		other, err := store.Job(ctx, id)
 		switch {
 		case errors.Is(err, sluice.ErrNotFound):
@@ -83,7 +100,11 @@ func afterReason(ctx context.Context, store sluice.Store, j sluice.Job) (Reason,
 			}
 		}
 	}
-	says = fmt.Sprintf("%d of the %d jobs that it runs after have completed", completed, len(j.After)) + says
+	if len(read) < len(j.After) {
+		says = fmt.Sprintf("of the %d jobs that it runs after, %d of the %d that were looked at have completed", len(j.After), completed, len(read)) + says
+	} else {
+		says = fmt.Sprintf("%d of the %d jobs that it runs after have completed", completed, len(j.After)) + says
+	}
 	if open {
 		mend = ""
 	} else {

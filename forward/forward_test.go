@@ -205,10 +205,10 @@ func TestOrderIsKept(t *testing.T) {
 		for i := range 20 {
 			want = append(want, s.add(sluice.EnqueueOptions{OrderKey: "account", Priority: 1 + i%10}))
 		}
-		after := s.add(sluice.EnqueueOptions{After: want[18:], AfterFailure: sluice.FailureRuns})
+		after := s.add(sluice.EnqueueOptions{After: want[18:], AfterFailure: sluice.FailureRuns, AfterFailures: map[sluice.ID]sluice.AfterFailure{want[19]: sluice.FailureCancels}})
 		s.once(forward.Sent{Claimed: 21, Forwarded: 21})
 		j := s.is(s.mainland, after, sluice.StateQueued)
-		if j.BlockedBy.IsZero() || len(j.After) != 2 || j.AfterFailure != sluice.FailureRuns {
+		if j.BlockedBy.IsZero() || len(j.After) != 2 || j.AfterFailure != sluice.FailureRuns || j.AfterFailures[want[19]] != sluice.FailureCancels {
 			t.Errorf("the last one waits for %s of %v", j.BlockedBy, j.After)
 		}
 		for i, id := range want {

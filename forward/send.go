@@ -211,17 +211,18 @@ func (f *Forwarder) jobOf(ctx context.Context, h *hold) (sluice.NewJob, error) {
 		}
 	}
 	var err error
-	if job.After, err = f.after(ctx, c.After); err == nil && len(job.After) > 0 {
+	if job.After, job.AfterFailures, err = f.after(ctx, c.Job); err == nil && len(job.After) > 0 {
 		job.AfterFailure = c.AfterFailure
 	}
 	return job, err
 }
 
 // after lists the jobs that a job must wait for at the centre: those forwarded before. Jobs that ended locally
-// are left out.
-func (f *Forwarder) after(ctx context.Context, ids []sluice.ID) ([]sluice.ID, error) {
-	var there []sluice.ID
-	for _, id := range ids {
+// are left out. Rules are the failure rules for single ones.
+func (f *Forwarder) after(ctx context.Context, j sluice.Job) (there []sluice.ID, rules map[sluice.ID]sluice.AfterFailure, err error) {
+	rules = make(map[sluice.ID]sluice.AfterFailure)
+	for _, id := range j.After {
+		rule := j.AfterFailures[id]
 		var other sluice.Job
 		err := f.call(ctx, func(ctx context.Context) (err error) {
 			other, err = f.local.Job(ctx, id)
@@ -231,7 +232,7 @@ func (f *Forwarder) after(ctx context.Context, ids []sluice.ID) ([]sluice.ID, er
 		switch {
 		case errors.Is(err, sluice.ErrNotFound): // deleted locally; the centre may know the job
 		case err != nil:
-			return nil, err
+			return nil, nil, err
 		case other.State == sluice.StateCompleted && json.Unmarshal(other.Result, &arrival) == nil && arrival.To != "":
 			if !arrival.DuplicateOf.IsZero() {
 				id = arrival.DuplicateOf
@@ -242,6 +243,9 @@ func (f *Forwarder) after(ctx context.Context, ids []sluice.ID) ([]sluice.ID, er
 		if !slices.Contains(there, id) {
 			there = append(there, id)
 		}
+		if rule != "" {
+			rules[id] = rule
+		}
 	}
-	return there, nil
+	return there, rules, nil
 }

@@ -75,7 +75,7 @@ changed file is refused. --skip avoids looking for stored lines; interrupted run
 	flags.StringArrayVar(&f.labels, "label", nil, "label to find the job by, as NAME=VALUE; repeatable")
 	flags.IntVar(&f.options.MaxAttempts, "max-attempts", 0, "the failed attempt that buries the job (default: the queue's setting)")
 	flags.StringVar(&f.options.OrderKey, "order-key", "", "jobs of the queue with the same key run one at a time, in enqueue order")
-	flags.StringArrayVar(&f.after, "after", nil, "id of a job that must complete first; repeatable")
+	flags.StringArrayVar(&f.after, "after", nil, "id of a job that must complete first, or ID=RULE with a failure rule of its own; repeatable")
 	flags.StringVar(&f.afterFailure, "after-failure", "", "if such a job dies or is cancelled: cancel, run (it counts as done), wait (until requeued and completed) (default: cancel)")
 	flags.StringVar(&f.options.Hold, "hold", "", "reason to hold the job until \"sluice release\" (default: nobody holds it)")
 	flags.StringVar(&f.id, "id", "", "job id (default: new); the same id stores a job once")
@@ -118,11 +118,18 @@ func (f enqueueFlags) parse() (sluice.EnqueueOptions, error) {
 	out.AfterFailure = sluice.AfterFailure(f.afterFailure)
 	var err error
 	for _, text := range f.after {
-		id, err := sluice.ParseID(text)
+		name, rule, own := strings.Cut(text, "=")
+		id, err := sluice.ParseID(name)
 		if err != nil {
 			return out, usagef("--after: %w", err)
 		}
 		out.After = append(out.After, id)
+		if own && out.AfterFailures == nil {
+			out.AfterFailures = make(map[sluice.ID]sluice.AfterFailure)
+		}
+		if own {
+			out.AfterFailures[id] = sluice.AfterFailure(rule)
+		}
 	}
 	if f.id != "" {
 		if out.ID, err = sluice.ParseID(f.id); err != nil {

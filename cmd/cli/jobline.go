@@ -39,6 +39,7 @@ var jobFields = []jobField{
 	{"after", readAfter},
 	{"hold", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.Hold) }},
 	{"after_failure", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.AfterFailure) }},
+	{"after_failures", readAfterFailures},
 }
 
 func jobFieldNames() string {
@@ -166,6 +167,13 @@ func readAfter(value json.RawMessage, into *sluice.NewJob) error {
 			return fmt.Errorf("%.60q: %w", text, err)
 		}
 		into.After = append(into.After, id)
+	}
+	return nil
+}
+
+func readAfterFailures(value json.RawMessage, into *sluice.NewJob) error {
+	if json.Unmarshal(value, &into.AfterFailures) != nil {
+		return fmt.Errorf("%.60s is not an object of failure rules by job id", value)
 	}
 	return nil
 }

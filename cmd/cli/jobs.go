@@ -235,6 +235,9 @@ func lookUp(ctx context.Context, store sluice.Store, client *sluice.Client, id s
 	return detail, err
 }
 
+// maxAfterShown is how many of the jobs that one runs after are printed.
+const maxAfterShown = 20
+
 func (a *app) printDetail(d jobDetail) error {
 	var text bytes.Buffer
 	line, instant := detailLines(&text, time.RFC3339Nano)
@@ -245,8 +248,12 @@ func (a *app) printDetail(d jobDetail) error {
 	line("priority", fmt.Sprint(d.Priority))
 	line("key", d.Key)
 	line("order key", d.OrderKey)
-	for _, id := range d.After {
-		line("after", id.String())
+	for i, id := range d.After {
+		if i == maxAfterShown {
+			line("after", fmt.Sprintf("%d more; see --format json", len(d.After)-i))
+			break
+		}
+		line("after", strings.TrimSpace(id.String()+" "+string(d.AfterFailures[id])))
 	}
 	line("after failure", string(d.AfterFailure))
 	if len(d.Labels) > 0 {

@@ -90,7 +90,7 @@ func (s *Store) newJob(in sluice.Insert) *job {
 			ID: in.ID, Queue: in.Queue, Tenant: in.Tenant, Priority: in.Priority, Key: in.Key,
 			Payload: bytes.Clone(in.Payload), Labels: maps.Clone(in.Labels), MaxAttempts: in.MaxAttempts,
 			CreatedAt: now, ExpiresAt: in.ExpiresAt, State: sluice.StateQueued, Generation: 1, DueAt: due,
-			OrderKey: in.OrderKey, After: in.After, AfterFailure: in.AfterFailure,
+			OrderKey: in.OrderKey, After: in.After, AfterFailure: in.AfterFailure, AfterFailures: in.AfterFailures,
 		},
 		live:  true,
 		keyed: in.Key != "" && in.KeyScope == sluice.WhileUnfinished,

@@ -15,7 +15,7 @@ func (s *Store) known(in *sluice.Insert, twins map[sluice.ID]sluice.ID) error {
 	in.After = slices.Clone(in.After)
 	for i, id := range in.After {
 		if twin, duplicate := twins[id]; duplicate {
-			in.After[i] = twin
+			in.After[i], in.AfterFailures = twin, storing.AfterTwin(in.AfterFailures, id, twin)
 		}
 		if s.jobs[in.After[i]] == nil {
 			return storing.AfterUnknown(id)
@@ -32,14 +32,22 @@ func (s *Store) takePlace(j *job) {
 		place := queueKey{j.Queue, j.OrderKey}
 		s.chains[place] = append(s.chains[place], j)
 	}
-	j.rest = slices.Clone(j.After)
+	j.rest = slices.DeleteFunc(slices.Clone(j.After), func(id sluice.ID) bool {
+		other := s.jobs[id]
+		return other != nil && !other.live && (other.State == sluice.StateCompleted || j.ruleFor(id) == sluice.FailureRuns)
+	})
 	s.waitForOthers(j)
 }
 
 // waitForOthers makes a job wait for other jobs, or until it is due.
 func (s *Store) waitForOthers(j *job) {
+	slices.SortFunc(j.rest, func(a, b sluice.ID) int { return bytes.Compare(a[:], b[:]) })
 	for _, id := range j.rest {
 		s.after[id] = append(s.after[id], j.ID)
+		if s.fails(j, id) {
+			s.cancelAfter(j, id)
+			return
+		}
 	}
 	if !s.look(j) {
 		s.wait(j)
@@ -92,25 +100,51 @@ func (s *Store) look(j *job) (changed bool) {
 	return true
 }
 
-// failure drops the jobs that a job no longer waits for. If the job must be cancelled, failure
-// returns the reason.
+// ruleFor returns a job's failure rule for a job that it runs after.
+func (j *job) ruleFor(id sluice.ID) sluice.AfterFailure {
+	return storing.AfterRule(j.AfterFailure, j.AfterFailures, id)
+}
+
+// fails reports whether a job that another runs after makes that one fail.
+func (s *Store) fails(j *job, id sluice.ID) bool {
+	other, rule := s.jobs[id], j.ruleFor(id)
+	switch {
+	case other == nil:
+		return rule != sluice.FailureRuns
+	case other.live, other.State == sluice.StateCompleted:
+		return false
+	}
+	return rule == sluice.FailureCancels
+}
+
+// cancelAfter cancels a job because one that it runs after has failed.
+func (s *Store) cancelAfter(j *job, id sluice.ID) {
+	s.finish(j, sluice.EventCancel, sluice.Act{By: "sluice", Reason: s.failureOf(id)})
+}
+
+// failureOf returns why a job is cancelled that runs after a failed one.
+func (s *Store) failureOf(id sluice.ID) string {
+	if other := s.jobs[id]; other != nil {
+		return storing.AfterFailed(id, other.State)
+	}
+	return storing.AfterFailed(id, "")
+}
+
+// failure drops, from the last on, the jobs that a job no longer waits for. It stops at one that does not pass: so the end of
+// any before that one changes nothing, unless it fails the job. If the job must be cancelled, failure returns the reason.
 func (s *Store) failure(j *job) (reason string) {
-	var rest []sluice.ID
-	for _, id := range j.rest {
+	for len(j.rest) > 0 {
+		id := j.rest[len(j.rest)-1]
 		other := s.jobs[id]
 		switch {
-		case other != nil && other.live, other != nil && j.AfterFailure == sluice.FailureWaits && other.State != sluice.StateCompleted:
-			rest = append(rest, id)
-		case other != nil && other.State == sluice.StateCompleted, j.AfterFailure == sluice.FailureRuns:
-		case reason != "":
-		case other == nil:
-			reason = storing.AfterFailed(id, "")
-		default:
-			reason = storing.AfterFailed(id, other.State)
+		case s.fails(j, id):
+			return s.failureOf(id)
+		case other != nil && (other.live || other.State != sluice.StateCompleted && j.ruleFor(id) == sluice.FailureWaits):
+			return ""
 		}
+		j.rest = j.rest[:len(j.rest)-1]
 	}
-	j.rest = rest
-	return reason
+	return ""
 }
 
 // blocker returns the job that j must wait for, or zero. The first that applies counts:
@@ -137,17 +171,13 @@ func (s *Store) blocker(j *job) sluice.ID {
 			open = other.ID
 		}
 	}
-	slices.SortFunc(j.rest, func(a, b sluice.ID) int { return bytes.Compare(a[:], b[:]) })
-	live := slices.IndexFunc(j.rest, s.lives)
 	switch {
 	case !before.IsZero():
 		return before
 	case !open.IsZero():
 		return open
-	case live >= 0:
-		return j.rest[live]
 	case len(j.rest) > 0:
-		return j.rest[0]
+		return j.rest[len(j.rest)-1]
 	}
 	return sluice.ID{}
 }
@@ -166,24 +196,53 @@ func (s *Store) unblock(ended sluice.ID) {
 	}
 	for i := 0; i < len(s.ended); i++ {
 		id := s.ended[i]
-		waiting := slices.Concat(s.behind[id], s.after[id])
+		waiting := s.behind[id]
 		delete(s.behind, id)
-		delete(s.after, id)
-		for _, id := range waiting {
-			if j := s.jobs[id]; j != nil && j.live && j.State == sluice.StateQueued && !j.BlockedBy.IsZero() {
-				s.look(j)
-				s.keepFollowing(j)
+		for _, behind := range waiting {
+			j := s.blocked(behind)
+			if j == nil {
+				continue
+			}
+			if s.look(j); j.live && j.BlockedBy == id { // it waits until somebody requeues the failed job
+				s.behind[id] = append(s.behind[id], behind)
 			}
 		}
+		s.failThose(id)
 	}
 	s.ended = nil
 }
 
-// keepFollowing records that a job still waits for failed jobs.
-func (s *Store) keepFollowing(j *job) {
-	for _, id := range j.rest {
-		if !s.lives(id) && !slices.Contains(s.after[id], j.ID) {
-			s.after[id] = append(s.after[id], j.ID)
+// blocked returns an unfinished job that waits for another. Nil: the job is none.
+func (s *Store) blocked(id sluice.ID) *job {
+	if j := s.jobs[id]; j != nil && j.live && j.State == sluice.StateQueued && !j.BlockedBy.IsZero() {
+		return j
+	}
+	return nil
+}
+
+// failThose cancels the jobs that run after a failed job, if their rule says so. Others may say that it counts as done.
+func (s *Store) failThose(ended sluice.ID) {
+	if other := s.jobs[ended]; other != nil && (other.live || other.State == sluice.StateCompleted) {
+		return
+	}
+	for _, id := range s.after[ended] {
+		j := s.blocked(id)
+		switch {
+		case j == nil || !slices.Contains(j.rest, ended):
+		case s.fails(j, ended):
+			s.cancelAfter(j, ended)
+		case j.ruleFor(ended) == sluice.FailureRuns:
+			j.rest = slices.DeleteFunc(j.rest, func(other sluice.ID) bool { return other == ended })
 		}
 	}
+}
+
+// passes records, before a job is deleted, that it goes on counting as completed.
+func (s *Store) passes(deleted *job) {
+	for _, id := range s.after[deleted.ID] {
+		if j := s.blocked(id); j != nil && deleted.State == sluice.StateCompleted {
+			j.rest = slices.DeleteFunc(j.rest, func(other sluice.ID) bool { return other == deleted.ID })
+		}
+	}
+	delete(s.after, deleted.ID)
 }

@@ -51,6 +51,7 @@ func (s *Store) pruneClass(of class, limit int) (deleted int) {
 			if keep == 0 || !j.FinishedAt.Add(keep).Before(s.now()) {
 				break
 			}
+			s.passes(j)
 			delete(s.jobs, j.ID)
 			deleted++
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/columns"
+	"github.com/sluice-queue/sluice/internal/storing"
 )
 
 //go:embed sql/columns.sql
@@ -36,8 +37,10 @@ type jobRest struct {
 // targets returns the variables to scan into, in the order of the list.
 func (r *jobRest) targets() []any { return []any{&r.orderKey, &r.after, &r.failing} }
 
-func (r *jobRest) fill(j *sluice.Job) {
-	j.OrderKey, j.After, j.AfterFailure = r.orderKey.String, idsOf(r.after), sluice.AfterFailure(r.failing.String)
+func (r *jobRest) fill(j *sluice.Job) (err error) {
+	j.OrderKey, j.After = r.orderKey.String, idsOf(r.after)
+	j.AfterFailure, j.AfterFailures, err = storing.AfterRules(r.failing.String)
+	return err
 }
 
 func scanJob(row pgx.CollectableRow) (sluice.Job, error) { return scanJobAnd(row) }
@@ -61,7 +64,9 @@ func scanJobAnd(row pgx.CollectableRow, more ...any) (sluice.Job, error) {
 	if err != nil {
 		return j, err
 	}
-	rest.fill(&j)
+	if err = rest.fill(&j); err != nil {
+		return j, err
+	}
 	j.ID, j.BlockedBy, j.State = idOf(id), idOf(blockedBy), sluice.State(state)
 	j.Key, j.Holder, j.Ref, j.Error, j.MaxAttempts = orZero(key), orZero(holder), orZero(ref), orZero(failure), orZero(maxAttempts)
 	j.Engine, j.Payload, j.Checkpoint, j.Result = orZero(engine), payload, checkpoint, result
@@ -97,7 +102,9 @@ func claimScanner(request sluice.ClaimRequest, more ...any) pgx.RowToFunc[*sluic
 			return nil, err
 		}
 		c.ID, c.Tenant, c.Key, c.Error = idOf(row.id), row.tenant.String, row.key.String, row.failure.String
-		row.rest.fill(&c.Job)
+		if err = row.rest.fill(&c.Job); err != nil {
+			return nil, err
+		}
 		c.MaxAttempts, c.Checkpoint = int(row.maxAttempts.Int32), row.checkpoint
 		c.DueAt, c.ClaimedAt, c.LeaseUntil = timeOf(row.dueAt), timeOf(row.claimedAt), timeOf(row.leaseUntil)
 		c.CreatedAt, c.ExpiresAt = timeOf(row.createdAt), timeOf(row.expiresAt)
@@ -211,7 +218,7 @@ func (c *insertColumns) addPlace(j *sluice.Insert, place keyPlace) {
 		c.after, c.failures = append(c.after, ""), append(c.failures, "")
 	}
 	c.orderKeys, c.orderPlaces = append(c.orderKeys, j.OrderKey), append(c.orderPlaces, place.order)
-	c.after, c.failures = append(c.after, textOf(place.after)), append(c.failures, string(j.AfterFailure))
+	c.after, c.failures = append(c.after, textOf(place.after)), append(c.failures, storing.AfterText(j.AfterFailure, place.failures))
 }
 
 // few reports whether enqueue_new.sql stores all that the jobs have. Jobs with places among others need a

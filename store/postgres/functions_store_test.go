@@ -19,6 +19,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/internal/storing"
 	"github.com/sluice-queue/sluice/store/postgres"
 	"github.com/sluice-queue/sluice/store/storetest"
 )
@@ -179,7 +180,7 @@ func jsonOf(j sluice.Insert) []byte {
 	set("key_scope", string(j.KeyScope))
 	set("on_duplicate", string(j.OnDuplicate))
 	set("order_key", j.OrderKey)
-	set("after_failure", string(j.AfterFailure))
+	set("after_failure", storing.AfterText(j.AfterFailure, j.AfterFailures))
 	set("hold", j.Hold)
 	for name, value := range optional(j) {
 		if value != nil {
@@ -227,7 +228,7 @@ func (s functionStore) enqueueOne(ctx context.Context, j sluice.Insert) ([]sluic
 	arguments := pgx.NamedArgs{
 		"queue": j.Queue, "payload": string(j.Payload), "tenant": j.Tenant, "key": j.Key, "scope": orElse(string(j.KeyScope), "unfinished"),
 		"rule": orElse(string(j.OnDuplicate), "keep"), "priority": j.Priority, "order_key": j.OrderKey, "after": textsOf(j.After),
-		"after_failure": string(j.AfterFailure), "hold": j.Hold, "id": j.ID.String(),
+		"after_failure": storing.AfterText(j.AfterFailure, j.AfterFailures), "hold": j.Hold, "id": j.ID.String(),
 	}
 	maps.Copy(arguments, optional(j))
 	receipts, err := again(func() ([]sluice.Receipt, error) {
@@ -317,7 +318,10 @@ func scanFunctionClaim(row pgx.CollectableRow, request sluice.ClaimRequest) (*sl
 		return nil, fmt.Errorf("attempt %d after %d failed ones, claimed at %s to start at %s", attempt, c.Attempts, c.ClaimedAt, startAt)
 	}
 	c.Payload, c.Tenant, c.Key, c.OrderKey, c.Error = json.RawMessage(payload), orZero(tenant), orZero(key), orZero(orderKey), orZero(failure)
-	c.MaxAttempts, c.AfterFailure, c.ExpiresAt = orZero(maxAttempts), sluice.AfterFailure(orZero(failing)), orZero(expiresAt)
+	c.MaxAttempts, c.ExpiresAt = orZero(maxAttempts), orZero(expiresAt)
+	if c.AfterFailure, c.AfterFailures, err = storing.AfterRules(orZero(failing)); err != nil {
+		return nil, err
+	}
 	if checkpoint != nil {
 		c.Checkpoint = json.RawMessage(*checkpoint)
 	}

@@ -51,8 +51,9 @@ type keyPlace struct {
 	dueAt       time.Time // the job waits for the end of another's window
 	order       int64     // position in its order
 	after       []sluice.ID
-	rest        []sluice.ID // the jobs of after that have not completed
-	awaited     []sluice.ID // jobs that ended for this one, and for which others may wait
+	failures    map[sluice.ID]sluice.AfterFailure // the rules of single jobs of after
+	rest        []sluice.ID                       // the jobs of after that have not completed
+	awaited     []sluice.ID                       // jobs that ended for this one, and for which others may wait
 }
 
 type queueKey struct{ queue, key string }

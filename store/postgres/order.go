@@ -61,7 +61,7 @@ type takePlace struct {
 }
 
 // other is a job that another job runs after.
-type other struct{ completed, ended bool }
+type other struct{ completed bool }
 
 // newLineUp locks the order keys of a batch, and reads the jobs that the batch waits for. For a batch without
 // orders and dependencies, newLineUp returns nil.
@@ -151,7 +151,7 @@ func findOthers(ctx context.Context, db rowsQuerier, ids uuidArray) (map[sluice.
 	}
 	var id pgtype.UUID
 	var o other
-	_, err = pgx.ForEachRow(rows, []any{&id, &o.completed, &o.ended}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&id, &o.completed}, func() error {
 		known[idOf(id)] = o
 		return nil
 	})
@@ -209,27 +209,25 @@ func (l *takePlace) place(jobs []sluice.Insert, stored []int, places map[int]key
 	return places
 }
 
-// placeAfter works out which of the jobs that j runs after j waits for.
+// placeAfter works out which of the jobs that j runs after j waits for. It waits for the last of them, as unblock.sql says.
 func (l *takePlace) placeAfter(j *sluice.Insert, place *keyPlace) {
-	var ended sluice.ID
-	var unfinished sluice.ID
+	var last sluice.ID
+	place.failures = j.AfterFailures
 	for _, id := range j.After {
 		if twin, duplicate := l.twins[id]; duplicate {
+			place.failures = storing.AfterTwin(place.failures, id, twin)
 			id = twin
 		}
 		place.after = append(place.after, id)
-		o := l.known[id] // zero for jobs of the batch, which are unfinished
-		switch {
-		case o.completed:
+		if l.known[id].completed { // jobs of the batch are not known, and unfinished
 			continue
-		case o.ended:
-			ended = cmp.Or(ended, id)
-		default:
-			unfinished = cmp.Or(unfinished, id)
 		}
 		place.rest = append(place.rest, id)
+		if bytes.Compare(id[:], last[:]) > 0 {
+			last = id
+		}
 	}
-	place.blockedBy = cmp.Or(place.blockedBy, unfinished, ended)
+	place.blockedBy = cmp.Or(place.blockedBy, last)
 }
 
 // put stores the jobs that newly stored jobs wait for.
@@ -238,18 +236,20 @@ func (l *takePlace) put(ctx context.Context, db rowsQuerier, jobs []sluice.Inser
 		return nil
 	}
 	var others, ids uuidArray
+	var rules []string
 	for _, i := range stored {
 		if taken[jobs[i].ID] {
 			continue
 		}
 		for _, id := range places[i].rest {
 			others, ids = append(others, id), append(ids, jobs[i].ID)
+			rules = append(rules, string(storing.AfterRule(jobs[i].AfterFailure, places[i].failures, id)))
 		}
 	}
 	if len(ids) == 0 {
 		return nil
 	}
-	return exec(ctx, db, afterPutSQL, others, ids)
+	return exec(ctx, db, afterPutSQL, others, ids, rules)
 }
 
 // sortedOnce sorts ids and removes duplicates.
@@ -313,7 +313,7 @@ func takePlaceAgain(ctx context.Context, tx pgx.Tx, ids []sluice.ID) (behind []s
 	if err := exec(ctx, tx, afterAgainSQL, uuids(ids)); err != nil {
 		return nil, err
 	}
-	rows, err := list(ctx, tx, scanLook, unblockSQL, uuidArray{}, uuids(ids), [16]byte{}, len(ids))
+	rows, err := list(ctx, tx, scanLook, unblockSQL, uuidArray{}, uuids(ids), [16]byte{}, len(ids), edgeSlice)
 	for _, r := range rows {
 		behind = append(behind, r.behind)
 	}

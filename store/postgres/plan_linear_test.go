@@ -122,6 +122,13 @@ func testBatches(t *testing.T, before string) {
 	b.enqueue("later", func(i int, o *sluice.EnqueueOptions) { o.After = []sluice.ID{first[i].ID} })
 	b.settle(b.claim("named"), sluice.EventComplete)
 	b.settle(b.claim("later"), sluice.EventComplete)
+	first = b.enqueue("named", func(_ int, o *sluice.EnqueueOptions) { o.ID = sluice.NewID() })
+	b.fanIn(first)
+	b.settle(b.claim("named"), sluice.EventComplete)
+	b.settle(b.claim("last"), sluice.EventComplete)
+	first = b.enqueue("named", func(_ int, o *sluice.EnqueueOptions) { o.ID = sluice.NewID() })
+	b.enqueue("later", func(i int, o *sluice.EnqueueOptions) { o.After = []sluice.ID{first[i].ID, first[(i+1)%n].ID} })
+	b.settle(b.claim("named"), sluice.EventBury)
 	b.enqueue("held", func(i int, o *sluice.EnqueueOptions) { o.Hold, o.Key = "wait", fmt.Sprint("key ", i) })
 	b.release("held")
 	b.settle(b.claim("held"), sluice.EventComplete)
@@ -172,6 +179,18 @@ func (b batches) enqueue(queue string, with func(i int, o *sluice.EnqueueOptions
 		b.Fatal(err)
 	}
 	return receipts
+}
+
+// fanIn enqueues a job that runs after all the others.
+func (b batches) fanIn(first []sluice.Receipt) {
+	b.Helper()
+	last := sluice.NewJob{Queue: "last", Payload: json.RawMessage("{}")}
+	for _, r := range first {
+		last.After = append(last.After, r.ID)
+	}
+	if _, err := b.client.Enqueue(b.Context(), last); err != nil {
+		b.Fatal(err)
+	}
 }
 
 func (b batches) claim(queue string) []*sluice.Claim {

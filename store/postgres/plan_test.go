@@ -94,7 +94,7 @@ const backlogSQL = `
 	insert into sluice.tenant_limit (queue, tenant, concurrency) select 'other' || n % 500, 't' || n, 5 from generate_series(1, 3000) n;
 	insert into sluice.tenant_limit (queue, tier, concurrency) select 'other' || n, 'tier' || n % 10, 5 from generate_series(1, 300) n;
 	insert into sluice.job (id, queue, priority, payload) select md5(n::text)::uuid, 'q' || n % 5, 5, '{}' from generate_series(1, 30000) n;
-	insert into sluice.job_after (after_id, job_id) select md5(n::text)::uuid, md5((n + 1)::text)::uuid from generate_series(1, 20000) n;
+	insert into sluice.job_after (after_id, job_id, rule) select md5(n::text)::uuid, md5((n + 1)::text)::uuid, 'cancel' from generate_series(1, 20000) n;
 	insert into sluice.live (id, queue, priority, due_at, state, lease_until)
 		select md5(n::text)::uuid, 'q' || n % 5, 1 + n % 10, now() + n * interval '1 second',
 		       case when n % 300 = 0 then 'claimed' else 'queued' end, now()
@@ -285,7 +285,7 @@ func planArguments() map[string][]any {
 		"expired.sql":               {100},
 		"repair_blocked.sql":        {id, 100},
 		"repair_order_keys.sql":     {"", "", 100},
-		"unblock.sql":               {ids, ids, id, 100},
+		"unblock.sql":               {ids, ids, id, 100, 100},
 		"order_last.sql":            {texts, texts},
 		"order_keys.sql":            {ids},
 		"stored.sql":                {ids},

@@ -29,13 +29,14 @@ type look struct {
 	outcome sluice.State
 	changed bool
 	locked  bool // its row was locked, and skipped
+	unread  bool // behind has ended, and the jobs before behind were not read yet
 }
 
 func scanLook(row pgx.CollectableRow) (look, error) {
 	var l look
 	var id, behind, failed pgtype.UUID
 	var outcome string
-	err := row.Scan(&id, &l.queue, &behind, &failed, &outcome, &l.changed, &l.locked)
+	err := row.Scan(&id, &l.queue, &behind, &failed, &outcome, &l.changed, &l.locked, &l.unread)
 	l.id, l.behind, l.failed, l.outcome = idOf(id), idOf(behind), idOf(failed), sluice.State(outcome)
 	return l, err
 }
@@ -43,6 +44,8 @@ func scanLook(row pgx.CollectableRow) (look, error) {
 const (
 	// unblockSlice is how many waiting jobs one statement evaluates.
 	unblockSlice = 1000
+	// edgeSlice is how many jobs that one runs after a statement reads of each waiting job.
+	edgeSlice = 1000
 	// unblockRounds is how many slices are evaluated when a job ends, because settling must stay quick. Upkeep
 	// evaluates the rest.
 	unblockRounds = 10
@@ -65,7 +68,7 @@ type unblocker struct {
 
 func (u *unblocker) run(ctx context.Context, rounds int, moved func(sluice.Event, []moved)) error {
 	for ; rounds > 0 && len(u.ended) > 0; rounds-- {
-		rows, err := list(ctx, u.db, scanLook, unblockSQL, uuids(u.ended), uuidArray{}, [16]byte(u.after), unblockSlice)
+		rows, err := list(ctx, u.db, scanLook, unblockSQL, uuids(u.ended), uuidArray{}, [16]byte(u.after), unblockSlice, edgeSlice)
 		if err != nil {
 			return err
 		}
@@ -97,7 +100,7 @@ func (u *unblocker) letGo(rows []look) (free []moved) {
 		case r.locked, !r.failed.IsZero():
 		case r.behind.IsZero():
 			free = append(free, moved{id: r.id, queue: r.queue, from: letGo})
-		case !slices.Contains(u.ended, r.behind):
+		case r.unread, !slices.Contains(u.ended, r.behind):
 			u.next = append(u.next, r.behind)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/columns"
+	"github.com/sluice-queue/sluice/internal/storing"
 )
 
 //go:embed sql/columns.sql
@@ -39,7 +40,7 @@ func putJob(tx runner, j *sluice.Insert, others before, at int64, labels, maxAtt
 		}
 		ids = text
 	}
-	return tx.exec(enqueueMoreSQL, append(arguments, nullText(j.OrderKey), ids, nullText(string(j.AfterFailure)))...)
+	return tx.exec(enqueueMoreSQL, append(arguments, nullText(j.OrderKey), ids, nullText(storing.AfterText(j.AfterFailure, others.failures)))...)
 }
 
 // jobRest holds the columns of the list more.
@@ -49,7 +50,10 @@ type jobRest struct{ orderKey, after, failing *string }
 func (r *jobRest) targets() []any { return []any{&r.orderKey, &r.after, &r.failing} }
 
 func (r *jobRest) fill(j *sluice.Job) (err error) {
-	j.OrderKey, j.AfterFailure = orZero(r.orderKey), sluice.AfterFailure(orZero(r.failing))
+	j.OrderKey = orZero(r.orderKey)
+	if j.AfterFailure, j.AfterFailures, err = storing.AfterRules(orZero(r.failing)); err != nil {
+		return err
+	}
 	j.After, err = idsOfJSON(r.after)
 	return err
 }

@@ -28,9 +28,6 @@ var afterAgainSQL string
 //go:embed sql/after_rest.sql
 var afterRestSQL string
 
-//go:embed sql/after_done.sql
-var afterDoneSQL string
-
 //go:embed sql/after_forget.sql
 var afterForgetSQL string
 
@@ -51,10 +48,20 @@ func ordered(j *sluice.Insert) bool { return j.OrderKey != "" || len(j.After) > 
 
 // before holds the jobs that a job runs after, as they are stored.
 type before struct {
-	ids     []sluice.ID
-	waitFor []int64 // their numbers, without completed ones
-	queues  []string
+	ids      []sluice.ID
+	failures map[sluice.ID]sluice.AfterFailure // the rules of single ones
+	waitFor  []edge                            // without completed ones
+	queues   []string
 }
+
+// edge is the number of a job that another runs after, and the failure rule.
+type edge struct {
+	seq  int64
+	rule sluice.AfterFailure
+}
+
+// MarshalJSON writes an edge as after_put.sql takes it.
+func (e edge) MarshalJSON() ([]byte, error) { return json.Marshal([]any{e.seq, e.rule}) }
 
 // findBefore looks up the jobs that a job runs after. If a named job was a duplicate in the same
 // batch, the holder of its key takes its place. If a named job is not stored, refused is the error
@@ -63,8 +70,10 @@ func findBefore(tx runner, j *sluice.Insert, twins map[sluice.ID]sluice.ID) (out
 	if len(j.After) == 0 {
 		return out, nil, nil
 	}
+	out.failures = j.AfterFailures
 	for _, id := range j.After {
 		if twin, duplicate := twins[id]; duplicate {
+			out.failures = storing.AfterTwin(out.failures, id, twin)
 			id = twin
 		}
 		out.ids = append(out.ids, id)
@@ -78,7 +87,8 @@ func findBefore(tx runner, j *sluice.Insert, twins map[sluice.ID]sluice.ID) (out
 		err := rows.Scan(&id, &seq, &queue, &completed)
 		known[idOf(id)] = true
 		if !completed {
-			out.waitFor, out.queues = append(out.waitFor, seq), append(out.queues, queue)
+			out.waitFor = append(out.waitFor, edge{seq, storing.AfterRule(j.AfterFailure, out.failures, idOf(id))})
+			out.queues = append(out.queues, queue)
 		}
 		return struct{}{}, err
 	}, afterFindSQL, idList(out.ids))
@@ -123,7 +133,11 @@ func (p *places) take(tx runner, j *sluice.Insert, seq int64, others before) err
 	if len(others.waitFor) == 0 {
 		return nil
 	}
-	_, err := tx.exec(afterPutSQL, seq, seqList(others.waitFor))
+	edges, err := jsonOf(others.waitFor)
+	if err != nil {
+		return err
+	}
+	_, err = tx.exec(afterPutSQL, seq, edges)
 	return err
 }
 
@@ -144,8 +158,10 @@ func takePlaceAgain(tx runner, seqs []int64) error {
 		return nil
 	}
 	for _, seq := range seqs {
-		if _, err := tx.exec(afterAgainSQL, seq); err != nil {
-			return err
+		for _, statement := range []string{afterForgetSQL, afterAgainSQL} {
+			if _, err := tx.exec(statement, seq); err != nil {
+				return err
+			}
 		}
 	}
 	return unblock(tx, nil, seqs)
@@ -159,15 +175,18 @@ type waiter struct {
 	orderKey *string
 	behind   int64 // the number of the job that it waits for; its own until it is evaluated
 	lives    bool  // that job is unfinished
-	failure  sluice.AfterFailure
+	unsure   bool  // it may wait for that job because of a key or an order
+	failed   bool  // a job that it runs after fails it: this one, which ended so
+	failedID sluice.ID
+	outcome  sluice.State
 }
 
 func scanWaiter(rows *sql.Rows) (waiter, error) {
 	var w waiter
-	var id []byte
-	var failure *string
-	err := rows.Scan(&w.seq, &id, &w.queue, &w.orderKey, &w.behind, &w.lives, &failure)
-	w.id, w.failure = idOf(id), sluice.AfterFailure(orZero(failure))
+	var id, failedID []byte
+	var outcome string
+	err := rows.Scan(&w.seq, &id, &w.queue, &w.orderKey, &w.behind, &w.lives, &w.unsure, &failedID, &outcome, &w.failed)
+	w.id, w.failedID, w.outcome = idOf(id), idOf(failedID), sluice.State(outcome)
 	return w, err
 }
 
@@ -204,9 +223,6 @@ func lookAtAll(tx runner, ended, look []int64, after int64, limit int) (out look
 	if err != nil {
 		return out, err
 	}
-	if _, err := tx.exec(afterForgetSQL, seqList(ended)); err != nil {
-		return out, err
-	}
 	for _, w := range waiters {
 		reason, changed, err := lookAt(tx, w)
 		if err != nil {
@@ -226,7 +242,7 @@ func lookAtAll(tx runner, ended, look []int64, after int64, limit int) (out look
 // lookAt works out the job that a job waits for now. If the job must be cancelled, lookAt cancels
 // it and returns the reason.
 func lookAt(tx runner, w waiter) (reason string, changed bool, err error) {
-	rest, reason, err := restOf(tx, w)
+	behind, reason, err := restOf(tx, w)
 	if err != nil {
 		return "", false, err
 	}
@@ -236,10 +252,6 @@ func lookAt(tx runner, w waiter) (reason string, changed bool, err error) {
 	waits, err := waitsForItself(tx, w.id)
 	if err != nil || w.lives && !waits {
 		return "", false, err
-	}
-	var behind *int64
-	if len(rest) > 0 {
-		behind = &rest[0]
 	}
 	if w.orderKey != nil {
 		found, err := list(tx, scanOne[*int64], orderBeforeSQL, w.queue, *w.orderKey, w.seq)
@@ -263,37 +275,29 @@ func lookAt(tx runner, w waiter) (reason string, changed bool, err error) {
 	return "", true, err
 }
 
-// restOf lists the jobs that a job runs after and still waits for. If the job must be cancelled,
-// restOf returns the reason.
-func restOf(tx runner, w waiter) (rest []int64, reason string, err error) {
+// restOf returns the job that a job waits for of those that it runs after. Nil: all have passed. If the job must be
+// cancelled, restOf returns the reason.
+func restOf(tx runner, w waiter) (behind *int64, reason string, err error) {
+	if w.failed {
+		return nil, storing.AfterFailed(w.failedID, w.outcome), nil
+	}
 	type other struct {
 		seq     int64
 		id      []byte
-		lives   bool
+		waits   bool
 		outcome *string
 	}
 	others, err := list(tx, func(rows *sql.Rows) (o other, err error) {
-		err = rows.Scan(&o.seq, &o.id, &o.lives, &o.outcome)
+		err = rows.Scan(&o.seq, &o.id, &o.waits, &o.outcome)
 		return o, err
-	}, afterRestSQL, w.seq)
-	if err != nil {
+	}, afterRestSQL, w.seq, w.behind, w.unsure)
+	switch {
+	case err != nil || len(others) == 0:
 		return nil, "", err
+	case others[0].waits:
+		return &others[0].seq, "", nil
 	}
-	for _, o := range others {
-		outcome := sluice.State(orZero(o.outcome))
-		switch {
-		case o.lives, w.failure == sluice.FailureWaits && outcome != "" && outcome != sluice.StateCompleted:
-			rest = append(rest, o.seq)
-			continue
-		case outcome == sluice.StateCompleted, w.failure == sluice.FailureRuns:
-		case reason == "":
-			reason = storing.AfterFailed(idOf(o.id), outcome)
-		}
-		if _, err := tx.exec(afterDoneSQL, w.seq, o.seq); err != nil {
-			return nil, "", err
-		}
-	}
-	return rest, reason, nil
+	return nil, storing.AfterFailed(idOf(others[0].id), sluice.State(orZero(others[0].outcome))), nil
 }
 
 // cancelWaiter cancels a job because a job that it runs after has failed. The caller evaluates the

@@ -25,6 +25,9 @@ var pruneLivesSQL string
 //go:embed sql/prune_attempts.sql
 var pruneAttemptsSQL string
 
+//go:embed sql/prune_after.sql
+var pruneAfterSQL string
+
 //go:embed sql/prune_jobs.sql
 var pruneJobsSQL string
 
@@ -157,7 +160,7 @@ func deleteJobs(tx runner, seqs []int64) error {
 	if err != nil {
 		return err
 	}
-	for _, statement := range []string{pruneLivesSQL, pruneAttemptsSQL, pruneJobsSQL} {
+	for _, statement := range []string{pruneAfterSQL, pruneLivesSQL, pruneAttemptsSQL, pruneJobsSQL} {
 		if _, err := tx.exec(statement, text); err != nil {
 			return err
 		}

@@ -232,6 +232,61 @@ func afterRules() []Rule {
 				w.finishes(last)
 			}
 		}},
+		{"R-880", "A job may have another failure rule for some of those that it runs after.", "17-3", func(w *world) {
+			a, b, c := w.add(sluice.EnqueueOptions{}), w.add(sluice.EnqueueOptions{}), w.add(sluice.EnqueueOptions{})
+			mixed := sluice.EnqueueOptions{After: []sluice.ID{a, b, c}, AfterFailure: sluice.FailureCancels, AfterFailures: map[sluice.ID]sluice.AfterFailure{
+				a: sluice.FailureRuns, b: sluice.FailureWaits,
+			}}
+			last, cancelled := w.add(mixed), w.add(mixed)
+			equal(w, "as it is stored", w.job(last).AfterFailure, sluice.FailureCancels)
+			equal(w, "rules of its own", len(w.job(last).AfterFailures), 2)
+			claims := w.claims(a, b, c)
+			w.done(by(sluice.EventBury, claims[0]))
+			w.done(by(sluice.EventBury, claims[1]))
+			w.inState(last, sluice.StateQueued)
+			w.ok(w.only(w.Store.Cancel(w.ctx, []sluice.ID{cancelled}, person("test"))))
+			for _, id := range []sluice.ID{a, b, cancelled} {
+				w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{id}, person("mended"))))
+			}
+			w.done(by(sluice.EventComplete, claims[2]))
+			claims = w.claims(a, b)
+			w.done(by(sluice.EventComplete, claims[1]))
+			w.done(by(sluice.EventBury, claims[0]))
+			equal(w, "as its holder gets it", len(w.claims(last, cancelled)[0].AfterFailures), 2)
+			dead := w.add(sluice.EnqueueOptions{})
+			w.ok(w.only(w.Store.Cancel(w.ctx, []sluice.ID{dead}, person("test"))))
+			equal(w, "after one that failed before", w.job(w.add(sluice.EnqueueOptions{After: []sluice.ID{dead, c}, AfterFailure: sluice.FailureCancels, AfterFailures: map[sluice.ID]sluice.AfterFailure{
+				dead: sluice.FailureRuns,
+			}})).BlockedBy, sluice.ID{})
+		}},
+		{"R-881", "One job may run after thousands, which end in any order and in batches: it waits for the last of them, and runs once.", "17-3", func(w *world) {
+			for _, order := range []func(i, n int) int{
+				func(i, _ int) int { return i },
+				func(i, n int) int { return n - 1 - i },
+				func(i, n int) int { return i * 7 % n },
+			} {
+				inserts := make([]sluice.Insert, 701)
+				ids := make([]sluice.ID, len(inserts))
+				for i := range inserts {
+					inserts[i] = insertOf(sluice.EnqueueOptions{})
+					ids[i] = inserts[i].ID
+				}
+				last := insertOf(after("", ids...))
+				w.receipts(append(inserts, last)...)
+				claims := w.claim(len(inserts))
+				equal(w, "claimed", len(claims), len(inserts))
+				settled := make([]sluice.Settlement, len(claims))
+				for i := range claims {
+					settled[i] = by(sluice.EventComplete, claims[order(i, len(claims))])
+				}
+				for part := range slices.Chunk(settled, 150) {
+					w.claimNone("some have not ended")
+					errs, err := w.Store.Settle(w.ctx, part)
+					w.ok(errors.Join(append(errs, err)...))
+				}
+				w.finishes(last.ID)
+			}
+		}},
 	}
 }
 

@@ -101,9 +101,10 @@ type modelJob struct {
 	held       bool
 	behind     sluice.ID // what a held job waited for when its hold began
 
-	orderKey     string
-	after, rest  []sluice.ID // what it runs after, and what it still waits for of that
-	afterFailure sluice.AfterFailure
+	orderKey      string
+	after, rest   []sluice.ID // what it runs after, and what it still waits for of that
+	afterFailure  sluice.AfterFailure
+	afterFailures map[sluice.ID]sluice.AfterFailure // rules for single ones
 }
 
 type modelClaim struct {
@@ -173,6 +174,7 @@ func (m *machine) enqueue(t *rapid.T) {
 func (m *machine) modelEnqueue(o sluice.EnqueueOptions) sluice.Receipt {
 	job := &modelJob{seq: len(m.order), priority: o.Priority, key: o.Key, due: m.now + o.Delay, state: sluice.StateQueued, generation: 1, holdsKey: o.Key != ""}
 	job.orderKey, job.after, job.rest, job.afterFailure = o.OrderKey, o.After, slices.Clone(o.After), o.AfterFailure
+	job.afterFailures = o.AfterFailures
 	if !o.ExpiresAt.IsZero() {
 		job.expires = m.now + 30*minute
 	}

@@ -19,7 +19,11 @@ func (m *machine) drawOrder(t *rapid.T, o *sluice.EnqueueOptions) {
 		o.After = append(o.After, m.order[len(m.order)-1-rapid.IntRange(0, min(5, len(m.order)-1)).Draw(t, "runs after, counted from the last")])
 	}
 	if len(o.After) > 0 {
-		o.AfterFailure = rapid.SampledFrom([]sluice.AfterFailure{sluice.FailureCancels, sluice.FailureRuns, sluice.FailureWaits}).Draw(t, "after failure")
+		rules := []sluice.AfterFailure{sluice.FailureCancels, sluice.FailureRuns, sluice.FailureWaits}
+		o.AfterFailure = rapid.SampledFrom(rules).Draw(t, "after failure")
+		if rapid.IntRange(0, 2).Draw(t, "a rule of its own") == 0 {
+			o.AfterFailures = map[sluice.ID]sluice.AfterFailure{o.After[0]: rapid.SampledFrom(rules).Draw(t, "its rule")}
+		}
 	}
 }
 
@@ -29,8 +33,12 @@ func (m *machine) look(id sluice.ID) {
 	failed := false
 	job.rest = slices.DeleteFunc(job.rest, func(other sluice.ID) bool {
 		state := m.jobs[other].state
-		passes := state == sluice.StateCompleted || state.Finished() && job.afterFailure == sluice.FailureRuns
-		failed = failed || state.Finished() && !passes && job.afterFailure == sluice.FailureCancels
+		rule := job.afterFailure
+		if own := job.afterFailures[other]; own != "" {
+			rule = own
+		}
+		passes := state == sluice.StateCompleted || state.Finished() && rule == sluice.FailureRuns
+		failed = failed || state.Finished() && !passes && rule == sluice.FailureCancels
 		return passes
 	})
 	if failed {
@@ -46,10 +54,8 @@ func (m *machine) look(id sluice.ID) {
 	}
 	slices.SortFunc(job.rest, func(a, b sluice.ID) int { return bytes.Compare(a[:], b[:]) })
 	job.blockedBy = sluice.ID{}
-	for _, other := range slices.Backward(job.rest) {
-		if !m.lives(other) && !m.lives(job.blockedBy) || m.lives(other) {
-			job.blockedBy = other
-		}
+	if len(job.rest) > 0 { // the last: the end of any before it changes nothing
+		job.blockedBy = job.rest[len(job.rest)-1]
 	}
 	if before := m.before(id, job); !before.IsZero() {
 		job.blockedBy = before

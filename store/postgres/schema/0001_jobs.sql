@@ -236,7 +236,7 @@ comment on column sluice.job.expires_at is 'when Sluice cancels the job if it wa
 comment on column sluice.job.order_key is 'jobs with the same order key run one at a time; null: none';
 comment on column sluice.job.order_place is 'the place in the order of enqueues, from sluice.order_place; null: no order key';
 comment on column sluice.job.after is 'ids of the jobs that must end before this one; null: none';
-comment on column sluice.job.after_failure is 'the fate of the job if one in after fails: cancel, run or wait; null: after is empty';
+comment on column sluice.job.after_failure is 'the fate of the job if one in after fails: cancel, run or wait, and behind it the exceptions, each a blank and ID=RULE; null: after is empty';
 -- Searches by key or tenant go along these two indexes.
 create index job_by_key on sluice.job (key, id) where key is not null;
 create index job_by_tenant on sluice.job (tenant, id) where tenant <> '';
@@ -410,12 +410,14 @@ create sequence sluice.order_place;
 create table sluice.job_after (
     after_id uuid not null,
     job_id   uuid not null,
+    rule     text not null,
     primary key (after_id, job_id)
 );
-comment on table sluice.job_after is 'Jobs that unfinished jobs still wait for.';
+comment on table sluice.job_after is 'Jobs that others wait for, or have waited for. A row goes with the first of its jobs that is deleted.';
 comment on column sluice.job_after.after_id is 'the id of the job that must end first';
 comment on column sluice.job_after.job_id is 'the id of the job that waits';
-create index job_after_job on sluice.job_after (job_id);
+comment on column sluice.job_after.rule is 'the fate of the job that waits if the other fails: cancel, run or wait';
+create index job_after_job on sluice.job_after (job_id, after_id);
 
 create table sluice.awaited (
     queue text primary key

@@ -1,6 +1,6 @@
--- The jobs that others are to run after, as far as they are stored: whether each has completed, and whether it has ended.
+-- The jobs that others are to run after, as far as they are stored: whether each has completed.
 -- $1 uuid[] ids
-select j.id, coalesce(d.outcome = 'completed', false), l.id is null
+select j.id, coalesce(d.outcome = 'completed', false)
 from sluice.job j
 left join lateral (select w.id from sluice.live w where w.id = j.id offset 0) l on true
 left join lateral (

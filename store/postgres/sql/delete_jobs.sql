@@ -11,6 +11,13 @@ with old as materialized (
     delete from sluice.done d using old o where d.id = o.id and d.id = any ($1::uuid[])
 ), attempts as (
     delete from sluice.attempt a using old o where a.job_id = o.id and a.job_id = any ($1::uuid[])
+), forgotten as (
+    -- Whoever deletes these rows locks them in the order of their jobs.
+    delete from sluice.job_after
+    where ctid = any (array(
+        select a.ctid from sluice.job_after a where a.job_id = any (array(select id from old))
+        order by a.job_id, a.after_id
+        for update))
 ), jobs as (
     delete from sluice.job j using old o where j.id = o.id and j.id = any ($1::uuid[])
 ), told as (

@@ -36,11 +36,28 @@ with recursive class as (
     ) last
     limit $4::integer
 ), lives as (
-    delete from sluice.done where ctid = any (array(select place from old)) returning id, generation, attempts
+    delete from sluice.done where ctid = any (array(select place from old)) returning id, generation, attempts, outcome
 ), before as (
     delete from sluice.done where id = any (array(select id from lives where generation > 1)) and requeued_at is not null
 ), attempts as (
     delete from sluice.attempt where job_id = any (array(select id from lives where generation > 1 or attempts > 0))
+), edges as materialized (
+    -- One that completed goes on counting for those that wait for it.
+    select a.place
+    from lives e
+    cross join lateral (select w.ctid as place, w.job_id from sluice.job_after w where w.after_id = e.id offset 0) a
+    where e.outcome = 'completed' or (select true from sluice.live l where l.id = a.job_id) is null
+    union
+    select a.place
+    from lives e
+    cross join lateral (select w.ctid as place from sluice.job_after w where w.job_id = e.id offset 0) a
+), forgotten as (
+    -- Whoever deletes these rows locks them in the order of their jobs.
+    delete from sluice.job_after
+    where ctid = any (array(
+        select a.ctid from sluice.job_after a where a.ctid = any (array(select place from edges))
+        order by a.job_id, a.after_id
+        for update))
 ), jobs as (
     delete from sluice.job where id = any (array(select id from lives)) returning id, queue, key
 ), keys as (

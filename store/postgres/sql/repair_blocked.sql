@@ -14,11 +14,10 @@ with slice as materialized (
 )
 select w.blocked_by, bool_or(w.blocked_by = w.id and not exists (select from sluice.orphan_run s where s.job_id = w.id and not s.beside)
            and not exists (select from sluice.hold h where h.job_id = w.id)
-       or b.id is null and not (coalesce(j.after_failure = 'wait', false)
-           and coalesce((select true from sluice.job_after a where a.after_id = w.blocked_by and a.job_id = w.id), false)
-           and coalesce((select true from sluice.job x where x.id = w.blocked_by), false))), count(*)
+       or b.id is null and not (
+           coalesce((select a.rule = 'wait' from sluice.job_after a where a.after_id = w.blocked_by and a.job_id = w.id), false)
+           and coalesce((select d.outcome <> 'completed' from sluice.done d where d.id = w.blocked_by order by d.generation desc limit 1), false))), count(*)
 from slice w
-cross join lateral (select o.after_failure from sluice.job o where o.id = w.id offset 0) j
 left join lateral (select l.id from sluice.live l where l.id = w.blocked_by offset 0) b on true
 group by w.blocked_by
 order by w.blocked_by

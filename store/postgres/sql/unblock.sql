@@ -1,57 +1,78 @@
 -- Looks at jobs that wait for others of which some may have ended: works out what each waits for now, and lets those go
 -- that wait for none. Of those that must be cancelled it says so, and for which job. One that is locked is passed over,
 -- because that transaction may stay open for long, and said to be. Nobody is waited for.
+-- A job waits for the last, by id, of those that it is to run after and that do not pass: all behind that one pass. So the
+-- end of any other changes nothing, unless it fails the job, and each is read once. A step reads $5 of a job; if all pass, the job
+-- waits for the last one read, which has ended, until the next step, and is said to be unread. Of a job with a key or an
+-- order key, which may wait for one of them for another reason, it reads all.
 -- A job that waits for itself, while somebody holds it or a run of it may be open, counts as one that may have ended.
 -- What a job waits for is read as it was when the statement began. So whoever leaves a job blocked looks, after the
 -- commit, whether the blocker has ended meanwhile.
 -- The server plans it without knowing how many jobs it finds. A full join compares no pairs, and each decided job is a waiting
 -- one. The series, of one row, makes the server expect many.
 -- $1 uuid[] jobs that may have ended   $2 uuid[] jobs to look at whatever they wait for   $3 uuid after   $4 integer limit
+-- $5 integer how many of those before it to read of each
 with ended as materialized (
-    select e.id from unnest($1::uuid[]) as e(id)
-    where (select true from sluice.live l where l.id = e.id and l.blocked_by is distinct from l.id) is null
+    select e.id, w.id is null and d.outcome is distinct from 'completed' as failed, d.outcome
+    from unnest($1::uuid[]) as e(id)
+    left join lateral (select l.id, l.blocked_by from sluice.live l where l.id = e.id offset 0) w on true
+    left join lateral (select d.outcome from sluice.done d where d.id = e.id and w.id is null order by d.generation desc limit 1) d on true
+    where w.id is null or coalesce(w.blocked_by = w.id, false)
+), broken as materialized (
+    select a.job_id, a.after_id, e.outcome
+    from ended e
+    cross join lateral (select a.job_id, a.after_id, a.rule from sluice.job_after a where a.after_id = e.id offset 0) a
+    where e.failed and (a.rule = 'cancel' or a.rule = 'wait' and e.outcome is null)
 ), found as materialized (
     select f.id
     from (select l.id from sluice.live l where l.blocked_by = any (array(select id from ended))
           union
-          select a.job_id from sluice.job_after a where a.after_id = any (array(select id from ended))
+          select job_id from broken
           union
           select unnest($2::uuid[])) f
     where f.id > $3::uuid
     order by f.id
     limit $4::integer
 ), waiting as materialized (
-    select l.id, l.queue, l.order_key, l.order_place, l.blocked_by, l.state
+    select l.id, l.queue, l.order_key, l.order_place, l.blocked_by, l.state, l.keyed
     from sluice.live l
     where l.id = any (array(select id from found)) and coalesce(l.blocked_by is not null, false)
     order by l.id
     for update of l skip locked
-), rest as materialized (
-    select a.job_id, a.after_id, b.id is not null as lives, j.after_failure as rule, o.id is null as gone,
-           case when b.id is null then (select d.outcome from sluice.done d where d.id = a.after_id order by d.generation desc limit 1) end as outcome
-    from waiting w
-    cross join lateral (select o.after_failure from sluice.job o where o.id = w.id offset 0) j
-    cross join lateral (select a.job_id, a.after_id from sluice.job_after a where a.job_id = w.id offset 0) a
-    left join lateral (select j.id from sluice.job j where j.id = a.after_id offset 0) o on true
-    left join lateral (select l.id from sluice.live l where l.id = a.after_id offset 0) b on true
 ), judged as materialized (
-    select job_id, after_id, lives, outcome,
-           case when lives then 'waits' when outcome = 'completed' or rule = 'run' then 'passes'
-                when rule = 'wait' and not gone then 'waits' else 'fails' end as verdict
-    from rest
-), forgotten as (
-    delete from sluice.job_after a
-    where a.job_id = any (array(select id from found))
-      and ((a.job_id, a.after_id) in (select g.job_id, g.after_id from judged g where g.verdict <> 'waits')
-           or (select true from sluice.live l where l.id = a.job_id) is null)
+    select x.job_id, x.after_id, x.outcome, 'fails' as verdict
+    from broken x
+    where coalesce(x.job_id in (select id from waiting), false)
+    union all
+    select w.id, r.after_id, r.outcome, r.verdict
+    from waiting w
+    cross join lateral (
+        select v.after_id, v.outcome, v.verdict
+        from (
+            select a.after_id, a.rule, row_number() over (order by a.after_id desc) as place, b.id is not null as lives, d.outcome,
+                   case when b.id is not null then 'waits' when d.outcome = 'completed' or a.rule = 'run' then 'passes'
+                        when a.rule = 'wait' and d.outcome is not null then 'waits' else 'fails' end as verdict
+            from (select a.after_id, a.rule from sluice.job_after a
+                  where a.job_id = w.id
+                    and a.after_id <= coalesce((select c.after_id from sluice.job_after c
+                        where c.after_id = w.blocked_by and c.job_id = w.id and w.order_key is null and not w.keyed), 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+                  order by a.after_id desc limit case when w.order_key is null and not w.keyed then $5::integer end) a
+            left join lateral (select l.id from sluice.live l where l.id = a.after_id offset 0) b on true
+            left join lateral (select d.outcome from sluice.done d where d.id = a.after_id and b.id is null order by d.generation desc limit 1) d on true
+        ) v
+        where v.verdict <> 'passes' or v.place = $5::integer and w.order_key is null and not w.keyed
+        order by v.after_id desc
+        limit 1
+    ) r
 ), decided as materialized (
     select job_id, (array_agg(after_id order by after_id) filter (where verdict = 'fails'))[1] as failed,
            (array_agg(outcome order by after_id) filter (where verdict = 'fails'))[1] as outcome,
-           (array_agg(after_id order by lives desc, after_id) filter (where verdict = 'waits'))[1] as waits_for
+           (array_agg(after_id) filter (where verdict in ('waits', 'passes')))[1] as waits_for,
+           coalesce(bool_or(verdict = 'passes'), false) as unread
     from judged
     group by job_id
 ), next as materialized (
-    select w.id, w.queue, w.blocked_by as before, d.failed, d.outcome,
+    select w.id, w.queue, w.blocked_by as before, d.failed, d.outcome, d.unread, d.waits_for,
            case when d.failed is not null then w.blocked_by
                 else coalesce(
                (select h.job_id from sluice.hold h where h.job_id = w.id),
@@ -70,10 +91,11 @@ with ended as materialized (
     from next n
     where l.id = n.id and l.id = any (array(select id from next)) and n.behind is distinct from n.before
 )
-select n.id, n.queue, n.behind, n.failed, coalesce(n.outcome, ''), n.behind is distinct from n.before, false as locked
+select n.id, n.queue, n.behind, n.failed, coalesce(n.outcome, ''), n.behind is distinct from n.before, false as locked,
+       coalesce(n.unread and n.behind = n.waits_for, false) as unread
 from next n
 union all
-select f.id, '', null, null, '', false, true
+select f.id, '', null, null, '', false, true, false
 from found f
 where f.id not in (select id from waiting)
   and (select l.blocked_by is not null from sluice.live l where l.id = f.id)

@@ -137,7 +137,7 @@ create table sluice_job (
     expires_at    integer,                                               -- when Sluice cancels the job if it waits then, in µs; null: never
     order_key     text,                                                  -- jobs with the same order key run one at a time; null: none
     after         text,                                                  -- ids of the jobs that must end before this one, as a JSON array; null: none
-    after_failure text    check (after_failure in ('cancel', 'run', 'wait')) -- the fate of the job if one in after fails: cancel, run or wait; null: after is empty
+    after_failure text    -- the fate of the job if one in after fails: cancel, run or wait, and behind it the exceptions, each a blank and ID=RULE; null: after is empty
 );
 -- Searches by key or tenant go along these two indexes.
 create index sluice_job_by_key on sluice_job (key) where key is not null;
@@ -243,10 +243,11 @@ create table sluice_job_key (
 ) without rowid;
 create index sluice_job_key_until on sluice_job_key (until) where until is not null;
 
--- Jobs that unfinished jobs still wait for.
+-- Jobs that others wait for, or have waited for. A row goes with the first of its jobs that is deleted.
 create table sluice_after (
-    after_seq integer not null,  -- the seq of the job that must end first
-    seq       integer not null,  -- the seq of the job that waits
+    after_seq integer not null, -- the seq of the job that must end first
+    seq       integer not null, -- the seq of the job that waits
+    rule      text    not null check (rule in ('cancel', 'run', 'wait')), -- the fate of the job that waits if the other fails
     primary key (after_seq, seq)
 ) without rowid;
 create index sluice_after_waiting on sluice_after (seq);

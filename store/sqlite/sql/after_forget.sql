@@ -1,6 +1,6 @@
--- Forgets what jobs waited for that have ended themselves.
--- ?1 seqs of jobs that have ended, as a JSON array
+-- Forgets what a requeued job waited for in an earlier life, and has ended since.
+-- ?1 seq
 delete from sluice_after
 where (after_seq, seq) in (
-    select a.after_seq, a.seq from json_each(?1) e cross join sluice_after a indexed by sluice_after_waiting on a.seq = e.value
-    where not exists (select 1 from sluice_live l where l.seq = a.seq))
+    select a.after_seq, a.seq from sluice_after a indexed by sluice_after_waiting
+    where a.seq = ?1 and not exists (select 1 from sluice_live l where l.seq = a.after_seq))

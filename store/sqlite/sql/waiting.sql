@@ -1,18 +1,28 @@
--- Jobs that wait for others of which some have ended, and for which each waits now.
+-- Jobs that wait for others of which some have ended, for which each waits now, and one that fails it.
 -- ?1 seqs that have ended, as a JSON array   ?2 seqs of jobs to look at whatever they wait for, as a JSON array
 -- ?3 after (seq)   ?4 limit
-with found (seq) as (
-    select w.seq from json_each(?1) e cross join sluice_live w on w.blocked_by = e.value
-    union
-    select a.seq from json_each(?1) e cross join sluice_after a on a.after_seq = e.value
-    union
-    select value from json_each(?2)
+with ended (seq, outcome) as materialized (
+    select e.value, (select d.outcome from sluice_done d where d.seq = e.value order by d.generation desc limit 1)
+    from json_each(?1) e
+), found (seq, broken) as (
+    select seq, max(broken)
+    from (
+        select w.seq, null as broken from ended e cross join sluice_live w on w.blocked_by = e.seq
+        union all
+        select a.seq, a.after_seq from ended e cross join sluice_after a on a.after_seq = e.seq
+        where e.outcome is not 'completed' and not exists (select 1 from sluice_live l where l.seq = e.seq)
+          and (a.rule = 'cancel' or a.rule = 'wait' and e.outcome is null)
+        union all
+        select value, null from json_each(?2))
+    group by seq
 )
-select l.seq, j.id, l.queue, l.order_key, l.blocked_by, b.seq is not null and b.seq <> l.seq, j.after_failure
+select l.seq, j.id, l.queue, l.order_key, l.blocked_by, b.seq is not null and b.seq <> l.seq, j.key is not null or l.order_key is not null,
+       broken.id, coalesce((select d.outcome from sluice_done d where d.seq = f.broken order by d.generation desc limit 1), ''), f.broken is not null
 from found f
 cross join sluice_live l on l.seq = f.seq
 cross join sluice_job j on j.seq = l.seq
 left join sluice_live b on b.seq = l.blocked_by
+left join sluice_job broken on broken.seq = f.broken
 where l.blocked_by is not null and l.seq > ?3
 order by l.seq
 limit ?4 + 0

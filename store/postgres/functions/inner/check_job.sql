@@ -38,8 +38,10 @@ begin
         perform sluice._invalid('delay', 'due_at and delay say the same thing; give one of them');
     elsif expires_at <= due_at then
         perform sluice._invalid('expires_at', 'the job would expire before it is due');
-    elsif coalesce(after_failure, '') not in ('', 'cancel', 'run', 'wait') then
-        perform sluice._invalid('after_failure', format('%L must be one of cancel, run, wait', left(after_failure, 40)));
+    elsif coalesce(after_failure, '') !~ '^(|(cancel|run|wait)( [0-9a-f-]{36}=(cancel|run|wait)){0,{{max after failures}}})$' then
+        perform sluice._invalid('after_failure', format('%L must be one of cancel, run, wait, and behind it at most {{max after failures}} exceptions, each a blank and ID=RULE', left(after_failure, 40)));
+    elsif exists (select from regexp_matches(after_failure, ' ([0-9a-f-]{36})=', 'g') as m where not coalesce(m[1]::uuid = any (after), false)) then
+        perform sluice._invalid('after_failures', 'the job does not run after one of them');
     elsif cardinality(after) > {{max after}} then
         perform sluice._invalid('after', format('%s jobs are more than {{max after}}; let one job run after a part of them, and this one after that', cardinality(after)));
     elsif coalesce(cardinality(after), 0) = 0 and after_failure <> '' then

@@ -5,15 +5,13 @@ returns table (id uuid, duplicate boolean, replaced uuid, behind uuid[], missing
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
     rest     uuid[] := '{}';
-    unfinished uuid;
-    ended    uuid;
+    furthest uuid; -- of those that it waits for; see unblock.sql
     blocker  uuid;
     last     uuid;
     place    bigint;
     sent     boolean := false;
     found_id uuid;
     completed boolean;
-    has_ended boolean;
     known    uuid[] := '{}';
     settings record;
     twin     record;
@@ -39,17 +37,13 @@ begin
         end if;
         execute {{stored.sql}} into found_id using array[job_id];
         sent := found_id is not null;
-        for found_id, completed, has_ended in execute {{after_find.sql}} using after loop
+        for found_id, completed in execute {{after_find.sql}} using after loop
             known := known || found_id;
             continue when completed;
             rest := rest || found_id;
-            if has_ended then
-                ended := least(ended, found_id);
-            else
-                unfinished := least(unfinished, found_id);
-            end if;
+            furthest := greatest(furthest, found_id);
         end loop;
-        if not sent and not after <@ known then
+        if not sent and cardinality(known) < cardinality(after) then
             select a into missing from unnest(after) as a where not a = any (known) limit 1;
             return next;
             return;
@@ -69,7 +63,7 @@ begin
         behind := array_remove(array[twin.awaited, twin.blocked_by], null);
     end if;
     if (order_key <> '' or after <> '{}') and not sent then
-        blocker := coalesce(blocker, last, unfinished, ended);
+        blocker := coalesce(blocker, last, furthest);
         if blocker is not null then
             behind := behind || blocker || rest;
         end if;
@@ -97,7 +91,8 @@ begin
         execute {{hold_put.sql}} using array[job_id], array[queue], array[hold], 'producer', array[blocker];
     end if;
     if not duplicate and rest <> '{}' then
-        execute {{after_put.sql}} using rest, array_fill(job_id, array[cardinality(rest)]);
+        execute {{after_put.sql}} using rest, array_fill(job_id, array[cardinality(rest)]),
+            array(select sluice._after_rule(after_failure, r) from unnest(rest) with ordinality as g(r, n) order by n);
     end if;
     return next;
 end

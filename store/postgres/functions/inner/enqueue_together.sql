@@ -6,14 +6,14 @@ language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
     job     record;
     taken   uuid[] := '{}';
-    found_id uuid; completed boolean; has_ended boolean; a_queue text; a_key text; a_place bigint;
+    found_id uuid; completed boolean; a_queue text; a_key text; a_place bigint;
     s_no integer[] := '{}'; s_ids uuid[] := '{}'; queues text[] := '{}'; tenants text[] := '{}'; priorities smallint[] := '{}'; labels text[] := '{}'; attempts smallint[] := '{}';
     dues timestamptz[] := '{}'; delays interval[] := '{}'; expiries timestamptz[] := '{}'; told boolean[] := '{}'; in_tenant_queue boolean[] := '{}';
     order_keys text[] := '{}'; places bigint[] := '{}'; afters text[] := '{}'; failures text[] := '{}'; blockers uuid[] := '{}'; payloads bytea[] := '{}'; holds text[] := '{}';
-    sent uuid[] := '{}'; known uuid[] := '{}'; is_done boolean[] := '{}'; is_ended boolean[] := '{}';
+    sent uuid[] := '{}'; known uuid[] := '{}'; is_done boolean[] := '{}';
     lines text[] := '{}'; last_of uuid[] := '{}';
-    others uuid[] := '{}'; waiting uuid[] := '{}';
-    after uuid[]; rest uuid[]; other uuid; unfinished uuid; ended uuid; blocker uuid; at integer; has_place boolean;
+    others uuid[] := '{}'; waiting uuid[] := '{}'; rules text[] := '{}';
+    after uuid[]; rest uuid[]; missing text; other uuid; blocker uuid; at integer; has_place boolean;
     all_behind uuid[] := '{}';
 begin
     for found_id in execute {{stored.sql}} using array(
@@ -21,11 +21,11 @@ begin
     loop
         sent := sent || found_id;
     end loop;
-    for found_id, completed, has_ended in execute {{after_find.sql}} using array(
+    for found_id, completed in execute {{after_find.sql}} using array(
         select distinct coalesce((twins ->> a.value)::uuid, a.value::uuid) from unnest(chosen) as c,
             json_array_elements_text(case when json_typeof(items[c] -> 'after') = 'array' then items[c] -> 'after' else '[]' end) a)
     loop
-        known := known || found_id; is_done := is_done || completed; is_ended := is_ended || has_ended;
+        known := known || found_id; is_done := is_done || completed;
     end loop;
     for a_queue, a_key, found_id in execute {{order_last.sql}} using
         array(select o.q from (select distinct items[c] ->> 'queue' as q, items[c] ->> 'order_key' as k from unnest(chosen) as c where items[c] ->> 'order_key' <> '') o order by o.q, o.k),
@@ -43,23 +43,28 @@ begin
         order by u.k
     loop
         after := array(select distinct coalesce((twins ->> a::text)::uuid, a) as a from unnest(job.after) as a order by a);
-        rest := '{}'; unfinished := null; ended := null; blocker := null; a_place := 0; error := null;
+        rest := '{}'; blocker := null; a_place := 0; error := null;
         has_place := (coalesce(job.order_key, '') <> '' or after <> '{}') and not job.job_id = any (sent);
         if has_place then
-            foreach other in array after loop
-                at := array_position(known, other);
-                if at is null and array_position(s_ids, other) is null then
-                    error := sluice._missing(other);
-                    exit;
-                end if;
-                continue when is_done[at];
-                rest := rest || other;
-                if is_ended[at] then
-                    ended := coalesce(ended, other);
-                else
-                    unfinished := coalesce(unfinished, other);
-                end if;
-            end loop;
+            if cardinality(after) > 100 then -- to look each up would compare all pairs
+                select array_agg(a order by a) filter (where not coalesce(k.done, false)), min(a::text) filter (where k.id is null and s.id is null)
+                into rest, missing
+                from unnest(after) as a
+                left join unnest(known, is_done) as k(id, done) on k.id = a
+                left join unnest(s_ids) as s(id) on s.id = a;
+                rest := coalesce(rest, '{}');
+                error := sluice._missing(missing::uuid);
+            else
+                foreach other in array after loop
+                    at := array_position(known, other);
+                    if at is null and array_position(s_ids, other) is null then
+                        error := sluice._missing(other);
+                        exit;
+                    end if;
+                    rest := rest || case when not coalesce(is_done[at], false) then other end;
+                end loop;
+                rest := array_remove(rest, null);
+            end if;
             if error is not null then
                 no := job.nth; id := null; code := 'SL005'; behind := null;
                 return next;
@@ -72,12 +77,13 @@ begin
                 blocker := last_of[at];
                 last_of[at] := job.job_id;
             end if;
-            blocker := coalesce(blocker, unfinished, ended);
+            blocker := coalesce(blocker, rest[cardinality(rest)]); -- the furthest; see unblock.sql
             if blocker is not null then
                 all_behind := all_behind || blocker || rest;
             end if;
             others := others || rest;
             waiting := waiting || array_fill(job.job_id, array[cardinality(rest)]);
+            rules := rules || array(select sluice._after_rule(job.after_failure, r) from unnest(rest) with ordinality as g(r, n) order by n);
         end if;
         s_no := s_no || job.nth; s_ids := s_ids || job.job_id; queues := queues || job.queue; tenants := tenants || coalesce(job.tenant, '');
         priorities := priorities || job.priority::smallint;
@@ -117,7 +123,8 @@ begin
     if others <> '{}' then
         execute {{after_put.sql}} using
             array(select o from unnest(others, waiting) as g(o, w) where not w = any (taken)),
-            array(select w from unnest(others, waiting) as g(o, w) where not w = any (taken));
+            array(select w from unnest(others, waiting) as g(o, w) where not w = any (taken)),
+            array(select r from unnest(rules, waiting) as g(r, w) where not w = any (taken));
     end if;
     error := null; code := null; behind := null;
     for n in 1..cardinality(s_no) loop

@@ -1,6 +1,6 @@
 -- What is told of a job that is to run after one that is not stored.
 create or replace function sluice._missing(other uuid) returns text
-language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
+language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $function$
 begin
     return format('job %s, which it is to run after, is not known', other);
 end

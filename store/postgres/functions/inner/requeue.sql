@@ -19,7 +19,7 @@ declare
     key      text;
     queues   text[] := '{}';
     keys     text[] := '{}';
-    blocker  uuid; failed uuid; outcome text; changed boolean; locked boolean;
+    blocker  uuid; failed uuid; outcome text; changed boolean; locked boolean; unread boolean;
 begin
     if act is not null then
         for job_id in execute {{acted.sql}} using act loop
@@ -58,8 +58,8 @@ begin
     back := array(select i from unnest(free) as i where i = any (placed) and i = any (moved) order by i);
     if back <> '{}' then
         execute {{after_again.sql}} using back;
-        for job_id, job_queue, blocker, failed, outcome, changed, locked in execute {{unblock.sql}}
-            using '{}'::uuid[], back, '00000000-0000-0000-0000-000000000000'::uuid, cardinality(back)
+        for job_id, job_queue, blocker, failed, outcome, changed, locked, unread in execute {{unblock.sql}}
+            using '{}'::uuid[], back, '00000000-0000-0000-0000-000000000000'::uuid, cardinality(back), {{edge slice}}
         loop
             behind := array_append(behind, blocker);
         end loop;

@@ -5,6 +5,7 @@ language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
     ended   uuid[] := array(select distinct g from unnest(given) as g where g is not null order by g);
     next    uuid[] := '{}';
+    left_behind uuid[] := '{}';
     after   uuid := '00000000-0000-0000-0000-000000000000';
     failed  uuid[];
     why     text[];
@@ -18,6 +19,7 @@ declare
     outcome text;
     changed boolean;
     locked  boolean;
+    unread  boolean;
 begin
     -- Who enqueues behind one of them, or ends another, in a transaction that is not committed yet, does not see this.
     if note and ended <> '{}' then
@@ -30,8 +32,8 @@ begin
         why := '{}';
         looked := 0;
         a_lock := false;
-        for job_id, queue, behind, because, outcome, changed, locked in execute {{unblock.sql}}
-            using ended, '{}'::uuid[], after, {{unblock slice}}
+        for job_id, queue, behind, because, outcome, changed, locked, unread in execute {{unblock.sql}}
+            using ended, '{}'::uuid[], after, {{unblock slice}}, {{edge slice}}
         loop
             looked := looked + 1;
             a_lock := a_lock or locked;
@@ -44,8 +46,9 @@ begin
                     else format('job %s, which it was to run after, is %s', because, outcome) end;
             elsif behind is null then
                 perform sluice._notify(queue);
-            elsif not behind = any (ended) then
+            elsif unread or not behind = any (ended) then
                 next := next || behind;
+                left_behind := left_behind || behind;
             end if;
         end loop;
         if a_lock then
@@ -70,6 +73,10 @@ begin
             after := '00000000-0000-0000-0000-000000000000';
         end if;
     end loop;
+    -- Who ends one of those meanwhile does not see yet that a job waits for it now.
+    if left_behind <> '{}' then
+        insert into sluice.look_again (job_id) select distinct b from unnest(left_behind) as b;
+    end if;
 exception when unique_violation or deadlock_detected or lock_not_available or serialization_failure then
     null;
 end
