@@ -34,7 +34,7 @@ func alertPresetsTable() string {
 		if metric.NeedsStatistics() {
 			needs = "[statistics](guide/statistics.md#where-nobody-counts)"
 		}
-		fmt.Fprintf(&text, "| [`%s`](#%s) | %s | %s | %s | %s | %s |\n", r.Name, r.Name, condition, alertField(r, "for"), r.Severity, r.Covers.Says(), needs)
+		fmt.Fprintf(&text, "| [`%s`](#%s) | %s | %s | %s | %s | %s |\n", r.Name, r.Name, condition, alertField(r, "for"), r.Severity, r.Covers.Describe(), needs)
 	}
 	return text.String()
 }
@@ -58,7 +58,7 @@ var command = regexp.MustCompile(`(?m)(: )((?:sluice|select|alter|vacuum|sqlite3
 func alertRunbooks() string {
 	var text strings.Builder
 	for _, r := range alert.Presets() {
-		fmt.Fprintf(&text, "### %s\n\n%s%s.\n\n", r.Name, strings.ToUpper(r.Says[:1]), r.Says[1:])
+		fmt.Fprintf(&text, "### %s\n\n%s%s.\n\n", r.Name, strings.ToUpper(r.Summary[:1]), r.Summary[1:])
 		for _, line := range strings.Split(r.Runbook, "\n") {
 			fmt.Fprintf(&text, "- %s\n", command.ReplaceAllString(line, "$1`$2`"))
 		}
@@ -73,7 +73,7 @@ func pagedRules() string {
 	text.WriteString("| rule | fires when |\n| --- | --- |\n")
 	for _, r := range alert.Presets() {
 		if r.Severity == health.SeverityCritical {
-			fmt.Fprintf(&text, "| [`%s`](../alerts.md#%s) | %s |\n", r.Name, r.Name, r.Says)
+			fmt.Fprintf(&text, "| [`%s`](../alerts.md#%s) | %s |\n", r.Name, r.Name, r.Summary)
 		}
 	}
 	return text.String()

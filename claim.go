@@ -33,7 +33,7 @@ type ClaimRequest struct {
 	ClaimAhead time.Duration
 	// Tells says that the holder will report when the jobs begin, if the answer is Paced. Default: the rate counts
 	// a job as begun when the holder claims it.
-	Tells bool
+	ReportsBegun bool
 	// Begun reports when the jobs of earlier claims of the queue began.
 	Begun []Begun
 	// Queues are claimed from instead of Queue, one after another, until the claim has Limit jobs. Default: none.

@@ -70,7 +70,7 @@ func TestEventsAreWellMade(t *testing.T) {
 func TestNothingElseIsLogged(t *testing.T) {
 	t.Parallel()
 	line := regexp.MustCompile(`(?i)\b(log|logger|slog)\.(Debug|Info|Warn|Error|Log|LogAttrs|Print|Printf|Println)(Context)?\(`)
-	told := make(map[string]bool)
+	recorded := make(map[string]bool)
 	for _, path := range sourceFiles(t, ".go") {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
@@ -83,7 +83,7 @@ func TestNothingElseIsLogged(t *testing.T) {
 			t.Errorf("%s logs by %s…; make it an event of internal/event", path, found)
 		}
 		for _, found := range regexp.MustCompile(`\bevent\.([A-Z]\w+)`).FindAllSubmatch(text, -1) {
-			told[string(found[1])] = true
+			recorded[string(found[1])] = true
 		}
 	}
 	for _, at := range []string{"job.go", "log.go", "tenants.go"} {
@@ -92,7 +92,7 @@ func TestNothingElseIsLogged(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, found := range regexp.MustCompile(`\b[A-Z]\w+\b`).FindAll(text, -1) {
-			told[string(found)] = true
+			recorded[string(found)] = true
 		}
 	}
 	live, err := os.ReadFile("live.go")
@@ -105,9 +105,9 @@ func TestNothingElseIsLogged(t *testing.T) {
 			t.Errorf("duplicate.go does not log `%s`, %v", e.Name, err)
 		}
 	}
-	told["SettingsRefused"], told["JobDuplicate"] = true, true
+	recorded["SettingsRefused"], recorded["JobDuplicate"] = true, true
 	for _, name := range eventVariables(t) {
-		if !told[name] {
+		if !recorded[name] {
 			t.Errorf("nobody logs %s", name)
 		}
 	}

@@ -124,9 +124,9 @@ type JobFilter struct {
 	MinAttempts, MinRecoveries int
 	// Before is the Next of the previous page. Default: begin with the newest job.
 	Before ID
-	// Mark is the Mark of the previous page, instead of Before. It stays valid if jobs of that page are deleted. A
-	// mark of another kind of store is an [ErrInvalid]. Default: use Before.
-	Mark string
+	// Cursor is the Cursor of the previous page, instead of Before. It stays valid if jobs of that page are deleted. A
+	// cursor of another kind of store is an [ErrInvalid]. Default: use Before.
+	Cursor string
 	// Limit is the size of a page, 1 to 10,000. Default: 100.
 	Limit int
 }
@@ -136,29 +136,29 @@ type JobFilter struct {
 type Page struct {
 	// Jobs are the jobs of the page.
 	Jobs []Job
-	// Next is the Before of the next page, and Mark its Mark. Zero: this page is the last.
-	Next ID
-	Mark string
+	// Next is the Before of the next page, and Cursor its Cursor. Zero: this page is the last.
+	Next   ID
+	Cursor string
 }
 
-// EndOfPage returns the ID before which a page begins, from Mark or Before. Stores that mark pages by IDs call it.
+// EndOfPage returns the ID before which a page begins, from Cursor or Before. Stores that mark pages by IDs call it.
 func (f JobFilter) EndOfPage() (ID, error) {
-	if f.Mark == "" {
+	if f.Cursor == "" {
 		return f.Before, nil
 	}
-	text, known := strings.CutPrefix(f.Mark, idMark)
+	text, known := strings.CutPrefix(f.Cursor, idCursor)
 	id, err := ParseID(text)
 	if !known || err != nil {
-		return ID{}, BadMark(f.Mark)
+		return ID{}, BadCursor(f.Cursor)
 	}
 	return id, nil
 }
 
-// idMark begins the mark of a page in stores that list by ID.
-const idMark = "id:"
+// idCursor begins the cursor of a page in stores that list by ID.
+const idCursor = "id:"
 
-// BadMark returns the [ErrInvalid] for a mark that the store did not make.
-func BadMark(mark string) error {
+// BadCursor returns the [ErrInvalid] for a cursor that the store did not make.
+func BadCursor(mark string) error {
 	return invalid("mark", fmt.Sprintf("%.60q must be a cursor of this store; list from the beginning", mark))
 }
 
@@ -248,7 +248,7 @@ func NewestPage(found []Job, limit int, floor ID) Page {
 		page.Next = floor
 	}
 	if !page.Next.IsZero() {
-		page.Mark = idMark + page.Next.String()
+		page.Cursor = idCursor + page.Next.String()
 	}
 	return page
 }

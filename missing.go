@@ -67,7 +67,7 @@ func (m missingStore) RecordQueueChange(context.Context, Queue, Act) (Queue, err
 }
 
 func (m missingStore) Terminate(context.Context, []ID, Act) ([]error, error) { return nil, m.err }
-func (m missingStore) Look(context.Context, []string) (map[string]time.Duration, error) {
+func (m missingStore) NextDue(context.Context, []string) (map[string]time.Duration, error) {
 	return nil, m.err
 }
 func (m missingStore) Watch(context.Context, func(Signal)) error { return m.err }

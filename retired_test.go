@@ -25,9 +25,16 @@ var retired = map[string]string{
 	`\bexplain\.Gate\b|"gates"`:                                     "Reason",
 	`\bchanges\.Plans?\b|settings (un)?plans?\b|queue\.plans`:       "changes.Change, settings scheduled, unschedule",
 	`sluice waves\b`: "sluice forecast",
-	`sluice\.(Engine|Run[A-Z]\w+|ErrEngine\w+)\b`:  "package engine",
-	`sluice\.(Holder|Condition\w*|Role[A-Z]\w+)\b`: "package presence",
-	`[«»]`: "backticks for code, straight quotes for words",
+	`sluice\.(Engine|Run[A-Z]\w+|ErrEngine\w+)\b`:                         "package engine",
+	`sluice\.(Holder|Condition\w*|Role[A-Z]\w+)\b`:                        "package presence",
+	`\bJobFilter\.Mark\b|\bBadMark\b`:                                     "Cursor",
+	`\bUntold\b|\bToldForAudit\b`:                                         "Unrecorded, RecordedForAudit",
+	`\bOutlook\b`:                                                         "explain.Position",
+	`\bFiguresOf\b|health\.Figure\b`:                                      "health.MetricsOf, health.Metric",
+	`holders[_-]in[_-]trouble`:                                            "holders_with_conditions, not notified",
+	`\bturns_since\b|\bmark_turn\b|\blook_again\b|\blooked_at\b.*evaluat`: "fair_since, low_water, recheck, evaluated_at",
+	`\blane struct\b|\*lane\b`:                                            "servedQueue",
+	`[«»]`:                                                                "backticks for code, straight quotes for words",
 }
 
 func TestRetiredNamesStayAway(t *testing.T) {

@@ -132,7 +132,7 @@ type Queue struct {
 	// Now is the store's clock when the store read or stored the queue.
 	Now time.Time
 
-	told string // the settings as the last audit entry has them, as JSON; empty: no entry has them
+	recorded string // the settings as the last audit entry has them, as JSON; empty: no entry has them
 }
 
 // Setting describes one of the [Settings]. SQL, the API and the command line use the same name for it.

@@ -83,7 +83,7 @@ type Store interface {
 	//
 	// Look ignores limits, so a claim may get fewer jobs than Look promises, but never more. It is one query for
 	// any number of queues, and costs less than a claim.
-	Look(ctx context.Context, queues []string) (map[string]time.Duration, error)
+	NextDue(ctx context.Context, queues []string) (map[string]time.Duration, error)
 	// Claim hands out due jobs, by priority, then the longest due first.
 	Claim(ctx context.Context, request ClaimRequest) (Claimed, error)
 	// Renew extends claims, and returns the jobs that their holder has lost. The SQL stores do not write a claim

@@ -47,7 +47,7 @@ func QueueFromRow(row []any) (Queue, error) {
 	q.Reason, _ = row[4].(string)
 	now, _ := row[5].(time.Time)
 	q.Now = storedInstant(now)
-	q.told, _ = row[6].(string)
+	q.recorded, _ = row[6].(string)
 	scheduled, _ := row[7].(string)
 	q.ByTenant, _ = storedBool(row[8])
 	q.readSettings(row[storedBefore:])
@@ -97,28 +97,28 @@ func (q *Queue) wrong(err error) {
 
 // lastGoodOf returns settings with a good value of one setting: from the last audit entry, or the defaults.
 func (q *Queue) lastGoodOf(d Setting) Settings {
-	if told, ok := q.Told(); ok && d.checkRange(&told) == nil {
-		return told
+	if recorded, ok := q.Recorded(); ok && d.checkRange(&recorded) == nil {
+		return recorded
 	}
 	return DefaultSettings()
 }
 
 // lastGood returns the settings of the last audit entry if they are valid, else the defaults.
 func (q *Queue) lastGood() Settings {
-	if told, ok := q.Told(); ok && told.Check() == nil {
-		return told
+	if recorded, ok := q.Recorded(); ok && recorded.Check() == nil {
+		return recorded
 	}
 	return DefaultSettings()
 }
 
-// Told returns the settings as the last audit entry has them. False: no entry has them. They differ from Settings
+// Recorded returns the settings as the last audit entry has them. False: no entry has them. They differ from Settings
 // if somebody changed the settings by plain SQL and no process has noticed yet.
-func (q Queue) Told() (Settings, bool) { return toldTexts.settings(q.told) }
+func (q Queue) Recorded() (Settings, bool) { return recordedTexts.settings(q.recorded) }
 
-// Untold reports whether somebody changed the settings by plain SQL and the audit lacks the change.
-func (q Queue) Untold() bool {
-	told, ok := q.Told()
-	return !ok || told != q.Settings
+// Unrecorded reports whether somebody changed the settings by plain SQL and the audit lacks the change.
+func (q Queue) Unrecorded() bool {
+	recorded, ok := q.Recorded()
+	return !ok || recorded != q.Settings
 }
 
 // Stored returns the queue as its next version, stored at an instant of the store's clock. Stores call it when they
@@ -127,13 +127,13 @@ func (q Queue) Stored(at time.Time, act Act) Queue {
 	q.Version++
 	q.ChangedAt, q.ChangedBy, q.Reason, q.Now, q.Wrong = storedInstant(at), act.By, act.Reason, storedInstant(at), ""
 	text, _ := json.Marshal(q.Settings) // settings that were checked can be written
-	q.told = string(text)
+	q.recorded = string(text)
 	return q
 }
 
-// Columns returns two texts that stores keep beside the settings, both JSON. Told is the settings of the last audit
+// Columns returns two texts that stores keep beside the settings, both JSON. Recorded is the settings of the last audit
 // entry. Plans is the scheduled changes, empty if there are none.
-func (q Queue) Columns() (told, scheduled string) { return q.told, string(q.Scheduled) }
+func (q Queue) Columns() (recorded, scheduled string) { return q.recorded, string(q.Scheduled) }
 
 // ForAudit returns the queue as the audit keeps it: the settings by name, and the scheduled changes.
 func (q Queue) ForAudit() map[string]any {
@@ -144,13 +144,13 @@ func (q Queue) ForAudit() map[string]any {
 	return named
 }
 
-// ToldForAudit is [Queue.ForAudit] with the settings of the last audit entry. Nil: no entry has them.
-func (q Queue) ToldForAudit() any {
-	told, ok := q.Told()
+// RecordedForAudit is [Queue.ForAudit] with the settings of the last audit entry. Nil: no entry has them.
+func (q Queue) RecordedForAudit() any {
+	recorded, ok := q.Recorded()
 	if !ok {
 		return nil
 	}
-	q.Settings = told
+	q.Settings = recorded
 	return q.ForAudit()
 }
 
@@ -170,21 +170,21 @@ func (q *Queue) keepGoodSchema(checker PayloadChecker) {
 	}
 }
 
-// maxToldTexts is the most texts of settings that toldTexts remembers. Most queues share a few.
-const maxToldTexts = 1000
+// maxRecordedTexts is the most texts of settings that recordedTexts remembers. Most queues share a few.
+const maxRecordedTexts = 1000
 
-// toldTexts remembers the settings of texts in the audit. Upkeep compares the settings of every queue with the
+// recordedTexts remembers the settings of texts in the audit. Upkeep compares the settings of every queue with the
 // audit each second, and parsing a text would be most of that work.
-var toldTexts = toldReader{read: make(map[string]Settings)}
+var recordedTexts = recordedReader{read: make(map[string]Settings)}
 
-// toldReader parses each text once.
-type toldReader struct {
+// recordedReader parses each text once.
+type recordedReader struct {
 	mu   sync.Mutex
 	read map[string]Settings
 }
 
 // settings returns the settings in a text, with the defaults for missing names. False: the text is not valid.
-func (t *toldReader) settings(text string) (Settings, bool) {
+func (t *recordedReader) settings(text string) (Settings, bool) {
 	t.mu.Lock()
 	settings, known := t.read[text]
 	t.mu.Unlock()
@@ -197,7 +197,7 @@ func (t *toldReader) settings(text string) (Settings, bool) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.read) >= maxToldTexts {
+	if len(t.read) >= maxRecordedTexts {
 		clear(t.read)
 	}
 	t.read[text] = settings

@@ -442,7 +442,7 @@ const rulesHead = "| rule | says | because |\n| --- | --- | --- |\n"
 func storeRules() string {
 	text := rulesHead
 	for _, rule := range storetest.Rules() {
-		text += fmt.Sprintf("| %s | %s | %s |\n", rule.ID, rule.Says, rule.Because)
+		text += fmt.Sprintf("| %s | %s | %s |\n", rule.ID, rule.Summary, rule.Because)
 	}
 	return text
 }
@@ -450,7 +450,7 @@ func storeRules() string {
 func engineRules() string {
 	text := rulesHead
 	for _, rule := range enginetest.Rules() {
-		text += fmt.Sprintf("| %s | %s | %s |\n", rule.ID, rule.Says, rule.Because)
+		text += fmt.Sprintf("| %s | %s | %s |\n", rule.ID, rule.Summary, rule.Because)
 	}
 	return text
 }
@@ -468,7 +468,7 @@ func functionsList(t *testing.T) string {
 			group = f.Group
 			fmt.Fprintf(&text, "### For the %s\n\n", group)
 		}
-		fmt.Fprintf(&text, "**%s**: %s\n\n```\nsluice.%s\n```\n\n", f.Name, f.Says, f.Signature)
+		fmt.Fprintf(&text, "**%s**: %s\n\n```\nsluice.%s\n```\n\n", f.Name, f.Summary, f.Signature)
 	}
 	return strings.TrimSuffix(text.String(), "\n")
 }

@@ -7,9 +7,9 @@ import (
 
 func TestTextOfSettingsIsReadOnceAndFewAreRemembered(t *testing.T) {
 	t.Parallel()
-	reader := toldReader{read: make(map[string]Settings)}
+	reader := recordedReader{read: make(map[string]Settings)}
 	text := func(limit int) string { return `{"concurrency": ` + strconv.Itoa(limit) + `}` }
-	for limit := range 2*maxToldTexts + 1 {
+	for limit := range 2*maxRecordedTexts + 1 {
 		for range 2 {
 			want := DefaultSettings()
 			want.Concurrency = limit
@@ -17,7 +17,7 @@ func TestTextOfSettingsIsReadOnceAndFewAreRemembered(t *testing.T) {
 				t.Fatalf("%s stands for %+v, %t; want %+v", text(limit), settings, ok, want)
 			}
 		}
-		if _, remembered := reader.read[text(limit)]; !remembered || len(reader.read) > maxToldTexts {
+		if _, remembered := reader.read[text(limit)]; !remembered || len(reader.read) > maxRecordedTexts {
 			t.Fatalf("after %s: remembered %t, among %d", text(limit), remembered, len(reader.read))
 		}
 	}

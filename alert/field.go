@@ -28,7 +28,7 @@ var fields = [...]Field{
 	{"window", "how far back a metric looks that tells of a while, such as 1h", func(r *Rule) any { return &r.Window }},
 	{"severity", "note, warning, error or critical", func(r *Rule) any { return &r.Severity }},
 	{"covers", "of which queues it tells: workers, engines, unlimited, unlimited workers, unlimited engines, rated; empty: all", func(r *Rule) any { return &r.Covers }},
-	{"says", "what is wrong when it fires, in a sentence", func(r *Rule) any { return &r.Says }},
+	{"summary", "what is wrong when it fires, in a sentence", func(r *Rule) any { return &r.Summary }},
 	{"runbook", "what to do then, one step a line", func(r *Rule) any { return &r.Runbook }},
 	{"disabled", "true: it is not looked at", func(r *Rule) any { return &r.Disabled }},
 }

@@ -83,9 +83,9 @@ func (w *Watcher) eachPage(ctx context.Context, queue string, states []sluice.St
 				return err
 			}
 		}
-		if page.Mark == "" {
+		if page.Cursor == "" {
 			return nil
 		}
-		filter.Mark = page.Mark
+		filter.Cursor = page.Cursor
 	}
 }

@@ -43,7 +43,7 @@ const (
 	MetricSettingsWrong = "settings_wrong"
 	MetricWaiting       = "waiting_used"
 	MetricUpkeepMissing = "upkeep_missing"
-	MetricTrouble       = "holders_in_trouble"
+	MetricConditions    = "holders_with_conditions"
 	MetricQueues        = "queues_used"
 	MetricOldestTx      = "oldest_transaction"
 	MetricDeadRows      = "dead_rows"
@@ -73,7 +73,7 @@ var metrics = [...]Metric{
 	{MetricSettingsWrong, "queues", true, false, "1 where the queue's settings were changed by plain SQL to something that breaks a rule and does not count."},
 	{MetricWaiting, "share", true, false, "Waiting jobs, of those that the queue's `max_waiting` allows; 0 without that limit."},
 	{MetricUpkeepMissing, "seconds", false, false, "How long nobody did upkeep before it was taken up again; this is known only afterwards. While it lasts, Prometheus tells."},
-	{MetricTrouble, "holders", false, false, "Processes that are kept from a part of their work and say so."},
+	{MetricConditions, "holders", false, false, "Processes that are kept from a part of their work and say so."},
 	{MetricQueues, "share", false, false, "Stored queues, of those that the store takes (`sluice queues policy`)."},
 	{MetricOldestTx, "seconds", false, false, "How long the oldest transaction of the database has been open (PostgreSQL)."},
 	{MetricDeadRows, "rows", false, false, "Rows of one of our tables that are dead and not yet removed, where there are most (PostgreSQL)."},

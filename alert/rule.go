@@ -56,8 +56,8 @@ type Rule struct {
 	Severity health.Severity
 	// Covers says which queues the rule covers. Ignored if Queue is set.
 	Covers Scope
-	// Says is one sentence about the fault. Runbook is the steps to take, one per line.
-	Says    string
+	// Summary is one sentence about the fault. Runbook is the steps to take, one per line.
+	Summary string
 	Runbook string
 	// Source lists the requirements that asked for the rule. Only presets have one.
 	Source string
@@ -84,7 +84,7 @@ type ruleText struct {
 	Window    string          `json:"window,omitempty"`
 	Severity  health.Severity `json:"severity"`
 	Covers    Scope           `json:"covers,omitempty"`
-	Says      string          `json:"says,omitempty"`
+	Summary   string          `json:"summary,omitempty"`
 	Runbook   string          `json:"runbook,omitempty"`
 	Source    string          `json:"source,omitempty"`
 	Disabled  bool            `json:"disabled"`
@@ -95,7 +95,7 @@ type ruleText struct {
 func (r Rule) MarshalJSON() ([]byte, error) {
 	text := ruleText{
 		r.Name, r.Queue, r.Metric, r.Op, r.Threshold, r.RateShare, sluice.FormatDuration(r.For), "", r.Severity,
-		r.Covers, r.Says, r.Runbook, r.Source, r.Disabled, r.Version,
+		r.Covers, r.Summary, r.Runbook, r.Source, r.Disabled, r.Version,
 	}
 	if r.Window > 0 {
 		text.Window = sluice.FormatDuration(r.Window)
@@ -177,7 +177,7 @@ func (r Rule) Check() error {
 		return feature.Invalid("severity", fmt.Sprintf("%.20q must be one of note, warning, error, critical", r.Severity))
 	case r.RateShare < 0 || r.RateShare > 1:
 		return feature.Invalid("rate_share", "it must be from 0 to 1")
-	case len(r.Runbook) > maxRunbook || len(r.Says) > maxRunbook:
+	case len(r.Runbook) > maxRunbook || len(r.Summary) > maxRunbook:
 		return feature.Invalid("runbook", fmt.Sprintf("it has more than %d bytes", maxRunbook))
 	}
 	return r.Covers.check(metric)
@@ -217,8 +217,8 @@ func (s Scope) check(metric Metric) error {
 	return nil
 }
 
-// Says describes the queues for people.
-func (s Scope) Says() string {
+// Describe describes the queues for people.
+func (s Scope) Describe() string {
 	return map[Scope]string{
 		CoversAll: "every queue", CoversWorkers: "queues whose jobs workers run", CoversEngines: "queues with an engine",
 		CoversUnlimited:        "queues without limits",

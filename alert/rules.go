@@ -114,7 +114,7 @@ func ruleFor(stored []Rule, name, queue string) Rule {
 	if preset, found := presetOf(name); found {
 		return preset
 	}
-	return Rule{Name: name, Op: ">", Window: time.Hour, For: time.Minute, Severity: health.SeverityWarning, Says: name}
+	return Rule{Name: name, Op: ">", Window: time.Hour, For: time.Minute, Severity: health.SeverityWarning, Summary: name}
 }
 
 // ResetRule deletes a stored rule. If a preset has its name, the preset is in effect again. If no rule is stored,

@@ -24,7 +24,7 @@ type Alert struct {
 	FiredAt    time.Time `json:"fired_at,omitzero"`
 	ResolvedAt time.Time `json:"resolved_at,omitzero"`
 	// Told says that receivers have the message that it fires, and no message yet that it is over.
-	Told bool `json:"told"`
+	Told bool `json:"notified"`
 	// Value and Threshold are the figures at the last evaluation, at the instant At.
 	Value     float64         `json:"value"`
 	Threshold float64         `json:"threshold"`
@@ -195,7 +195,7 @@ func (a Alert) Message(rule Rule, change Change, now time.Time) Message {
 	if change == Resolves {
 		state = "over; last " + figure(a.Value)
 	}
-	m.Message = fmt.Sprintf("%s: %s (%s %s)", what, rule.Says, rule.Metric, state)
+	m.Message = fmt.Sprintf("%s: %s (%s %s)", what, rule.Summary, rule.Metric, state)
 	if a.Detail != "" {
 		m.Message += ": " + sluice.Brief(a.Detail)
 	}

@@ -83,7 +83,7 @@ func TestPresetsKeepTheRulesAndCoverTheSources(t *testing.T) {
 		if err := r.Check(); err != nil {
 			t.Errorf("%s: %v", r.Name, err)
 		}
-		if names[r.Name] || r.Says == "" || strings.Count(r.Runbook, "\n") < 1 {
+		if names[r.Name] || r.Summary == "" || strings.Count(r.Runbook, "\n") < 1 {
 			t.Errorf("%s is there twice, or does not say what it means and what to do", r.Name)
 		}
 		names[r.Name], used[r.Metric] = true, true

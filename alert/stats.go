@@ -14,7 +14,7 @@ import (
 const statPage = 10_000
 
 // window returns the statistics of a queue over a window that ends now. Known is false if nobody counts.
-func (f *figures) window(ctx context.Context, queue string, window time.Duration) (s stat.Stat, known bool, err error) {
+func (f *meter) window(ctx context.Context, queue string, window time.Duration) (s stat.Stat, known bool, err error) {
 	if known, err = f.somebodyCounts(ctx, queue); err != nil || !known {
 		return s, false, err
 	}
@@ -30,7 +30,7 @@ func (f *figures) window(ctx context.Context, queue string, window time.Duration
 
 // somebodyCounts reports whether a queue has statistics: something was counted in the last day, or the holders that
 // serve the queue count.
-func (f *figures) somebodyCounts(ctx context.Context, queue string) (bool, error) {
+func (f *meter) somebodyCounts(ctx context.Context, queue string) (bool, error) {
 	if f.counted == nil {
 		byQueue, err := f.slots(ctx, countedWithin, stat.Hour)
 		if err != nil {
@@ -54,7 +54,7 @@ var notCounted = Reading{
 }
 
 // slots adds up the slots of a window by queue, a page at a time.
-func (f *figures) slots(ctx context.Context, window, every time.Duration) (map[string]stat.Stat, error) {
+func (f *meter) slots(ctx context.Context, window, every time.Duration) (map[string]stat.Stat, error) {
 	filter := stat.Filter{Every: every, From: f.book.Now.Add(-window).Truncate(every), To: f.book.Now, Limit: statPage}
 	out := make(map[string]stat.Stat)
 	for {
@@ -83,7 +83,7 @@ func (f *figures) slots(ctx context.Context, window, every time.Duration) (map[s
 }
 
 // overTime reads figures over a window.
-func (f *figures) overTime(ctx context.Context, t Target) (Reading, error) {
+func (f *meter) overTime(ctx context.Context, t Target) (Reading, error) {
 	window := t.Rule.Window
 	s, known, err := f.window(ctx, t.Queue.Name, window)
 	if err != nil || !known {
@@ -110,7 +110,7 @@ func (f *figures) overTime(ctx context.Context, t Target) (Reading, error) {
 }
 
 // moving checks a queue whose jobs have been ready for the whole window: do its jobs go on as its limits allow?
-func (f *figures) moving(ctx context.Context, t Target) (Reading, error) {
+func (f *meter) moving(ctx context.Context, t Target) (Reading, error) {
 	d, err := f.depth(ctx, t.Queue.Name)
 	if err != nil {
 		return Reading{}, err
@@ -150,7 +150,7 @@ type healthCache struct {
 }
 
 // ofStore reads figures of the store. If each table has a figure, it returns the highest.
-func (f *figures) ofStore(ctx context.Context, metric string) (Reading, error) {
+func (f *meter) ofStore(ctx context.Context, metric string) (Reading, error) {
 	cache := &f.watcher.health
 	if cache.at.IsZero() || time.Since(cache.at) >= healthEvery {
 		health, err := health.Of(ctx, f.store, health.Options{})
@@ -159,9 +159,9 @@ func (f *figures) ofStore(ctx context.Context, metric string) (Reading, error) {
 		}
 		cache.at, cache.health = time.Now(), health
 	}
-	name := healthFigures[metric]
+	name := healthMetrics[metric]
 	out := Reading{Unknown: true}
-	for _, figure := range cache.health.Figures {
+	for _, figure := range cache.health.Metrics {
 		value := math.Abs(figure.Value)
 		if figure.Name == name && (out.Unknown || value > out.Value) {
 			out = Reading{Value: value, Detail: strings.TrimSpace(figure.Label.Name + " " + figure.Label.Value)}
@@ -170,8 +170,8 @@ func (f *figures) ofStore(ctx context.Context, metric string) (Reading, error) {
 	return out, nil
 }
 
-// healthFigures are the names of the figures in health reports.
-var healthFigures = map[string]string{
+// healthMetrics are the names of the figures in health reports.
+var healthMetrics = map[string]string{
 	MetricOldestTx: "oldest_transaction_seconds", MetricDeadRows: "dead_rows", MetricWAL: "wal_bytes",
 	MetricConnections: "connections_used", MetricClock: "clock_difference_seconds",
 }

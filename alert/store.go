@@ -43,11 +43,11 @@ func Given(store sluice.Store) Store {
 	return port
 }
 
-// ReceiverKept is how long the store keeps a receiver that no process asks for any more. NoticeKept is how long the
+// ReceiverKept is how long the store keeps a receiver that no process asks for any more. NotificationKept is how long the
 // Watcher tries to deliver a message. Then the message is a dead letter in the receiver's queue.
 const (
-	ReceiverKept = 7 * 24 * time.Hour
-	NoticeKept   = 7 * 24 * time.Hour
+	ReceiverKept     = 7 * 24 * time.Hour
+	NotificationKept = 7 * 24 * time.Hour
 )
 
 // Book is all stored data of alerts.

@@ -39,9 +39,9 @@ type Options struct {
 type Receiver interface {
 	// Name names the receiver, the same in all processes that have it. It holds no secret.
 	Name() string
-	// Tell delivers one message. The Watcher ends ctx after [TellTimeout]. A message may come twice, with the same
+	// Tell delivers one message. The Watcher ends ctx after [NotifyTimeout]. A message may come twice, with the same
 	// ID. After an error, the Watcher tries again later. A [*RefusedError] says that the receiver is reachable.
-	Tell(ctx context.Context, message Message) error
+	Notify(ctx context.Context, message Message) error
 }
 
 // RefusedError says that a receiver answers, but does not accept a message.
@@ -50,7 +50,7 @@ type RefusedError struct{ Answer string }
 // Error returns the answer.
 func (e *RefusedError) Error() string { return "refused: " + e.Answer }
 
-// Watcher evaluates rules and notifies receivers. Look and Tell may run at the same time, each once at a time.
+// Watcher evaluates rules and notifies receivers. Evaluate and Notify may run at the same time, each once at a time.
 type Watcher struct {
 	store   sluice.Store
 	alerts  Store
@@ -115,11 +115,11 @@ func (w *Watcher) read(ctx context.Context) (readings, error) {
 		return readings{}, fmt.Errorf("read queues: %w", err)
 	}
 	targets := Targets(book.Rules, queues)
-	figures := newFigures(w, book, targets)
+	meter := newMeter(w, book, targets)
 	found := make([]Finding, 0, len(targets))
 	for _, target := range targets {
 		f := Finding{Target: target, Before: stored(book.Alerts, target.Rule.Name, target.Queue.Name)}
-		f.Reading, f.Err = figures.read(ctx, target)
+		f.Reading, f.Err = meter.read(ctx, target)
 		if f.Err != nil {
 			f.Reading = Reading{Unknown: true}
 		}
@@ -140,12 +140,12 @@ func stored(alerts []Alert, rule, queue string) Alert {
 	return Alert{Rule: rule, Queue: queue}
 }
 
-// Look evaluates all rules, stores and logs the changes, and queues a message for each receiver. It returns how
+// Evaluate evaluates all rules, stores and logs the changes, and queues a message for each receiver. It returns how
 // many changes people see.
 //
-// If another process has looked in the meantime, Look changes nothing. The error is from unreadable figures, or
+// If another process has looked in the meantime, Evaluate changes nothing. The error is from unreadable figures, or
 // from the store.
-func (w *Watcher) Look(ctx context.Context) (changes int, err error) {
+func (w *Watcher) Evaluate(ctx context.Context) (changes int, err error) {
 	if err := w.register(ctx); err != nil {
 		return 0, err
 	}
@@ -180,14 +180,14 @@ func (w *Watcher) Look(ctx context.Context) (changes int, err error) {
 			return 0, fmt.Errorf("save alerts: %w", err)
 		}
 	}
-	w.tellLog(found)
+	w.logChange(found)
 	if err := w.forgetReceivers(ctx, read.queues, book.Receivers); err != nil {
 		failed = append(failed, err)
 	}
 	return len(round.Entries), errors.Join(failed...)
 }
 
-// matters reports whether Look stores a finding. The rule on missing upkeep stores each finding, because it shows
+// matters reports whether Evaluate stores a finding. The rule on missing upkeep stores each finding, because it shows
 // when upkeep looked last.
 func (f Finding) matters() bool {
 	if f.Alert.State == Inactive && f.Before.State != Pending && f.Change == "" {
@@ -206,7 +206,7 @@ func withdrawn(found []Finding, book Book) []Finding {
 		}
 		f := Finding{Before: a}
 		f.Alert, f.Change = a.Withdraw(book.Now)
-		f.Rule = Rule{Name: a.Rule, Queue: a.Queue, Severity: a.Severity, Says: "the rule is no longer looked at"}
+		f.Rule = Rule{Name: a.Rule, Queue: a.Queue, Severity: a.Severity, Summary: "the rule is no longer looked at"}
 		if i := slices.IndexFunc(book.Rules, func(r Rule) bool { return r.Name == a.Rule }); i >= 0 {
 			f.Rule = book.Rules[i]
 		}
@@ -215,15 +215,15 @@ func withdrawn(found []Finding, book Book) []Finding {
 	return out
 }
 
-func (w *Watcher) tellLog(found []Finding) {
+func (w *Watcher) logChange(found []Finding) {
 	events := map[Change]*event.Event{
 		Fires: event.AlertFiring, Resolves: event.AlertResolved, Hides: event.AlertSilenced,
 	}
 	for _, f := range found {
 		if f.Change != "" {
 			a := f.Alert
-			w.log.Tell(events[f.Change], a.Queue, "rule", a.Rule, "severity", string(a.Severity), "value", a.Value, "threshold", a.Threshold,
-				"message", f.Rule.Says)
+			w.log.Emit(events[f.Change], a.Queue, "rule", a.Rule, "severity", string(a.Severity), "value", a.Value, "threshold", a.Threshold,
+				"message", f.Rule.Summary)
 		}
 	}
 }

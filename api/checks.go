@@ -18,7 +18,7 @@ import (
 // StoreAnswers checks that a store answers: it reads the store's clock.
 func StoreAnswers(store sluice.Store) Check {
 	store = sluice.GivenStore(store)
-	return Check{Name: "store", Look: func(ctx context.Context) (string, error) {
+	return Check{Name: "store", Examine: func(ctx context.Context) (string, error) {
 		begun := time.Now()
 		if _, err := store.Now(ctx); err != nil {
 			return "", fmt.Errorf("the store does not answer: %w", err)
@@ -39,7 +39,7 @@ func SchemaIsUpToDate(store sluice.Store) (check Check, ok bool) {
 	if !ok {
 		return Check{}, false
 	}
-	return Check{Name: "schema", Every: 10 * time.Second, Look: func(ctx context.Context) (string, error) {
+	return Check{Name: "schema", Every: 10 * time.Second, Examine: func(ctx context.Context) (string, error) {
 		return "it is up to date", checker.CheckSchema(ctx)
 	}}, true
 }
@@ -69,7 +69,7 @@ func Beats(name string, status func() presence.Status) Check {
 // Led checks every 15 s which processes lead upkeep and follow the runs at each engine. The check fails if no
 // process leads upkeep, or if no process follows an engine that has runs.
 func Led(store sluice.Store) Check {
-	return Check{Name: "leaders", Every: 15 * time.Second, Look: func(ctx context.Context) (string, error) {
+	return Check{Name: "leaders", Every: 15 * time.Second, Examine: func(ctx context.Context) (string, error) {
 		tasks, err := presence.Tasks(ctx, store)
 		if err != nil {
 			return "", fmt.Errorf("not known, because the store does not answer: %w", err)
@@ -91,9 +91,9 @@ func Led(store sluice.Store) Check {
 	}}
 }
 
-// Untroubled checks that nothing keeps a part of this process from its work, such as an open breaker. The check
+// NoConditions checks that nothing keeps a part of this process from its work, such as an open breaker. The check
 // reads only memory.
-func Untroubled(name string, status func() presence.Status) Check {
+func NoConditions(name string, status func() presence.Status) Check {
 	return ofStatus(name, status, func(s presence.Status) (string, error) {
 		if trouble := s.Summary(); trouble != "" {
 			return "", errors.New(trouble)
@@ -104,7 +104,7 @@ func Untroubled(name string, status func() presence.Status) Check {
 
 // ofStatus makes a check of the status of a part of this process. Without a status function, the check fails.
 func ofStatus(name string, status func() presence.Status, judge func(presence.Status) (string, error)) Check {
-	return Check{Name: name, Look: func(context.Context) (string, error) {
+	return Check{Name: name, Examine: func(context.Context) (string, error) {
 		if err := sluice.CheckGiven("status", status); err != nil {
 			return "", err
 		}
@@ -116,7 +116,7 @@ func ofStatus(name string, status func() presence.Status, judge func(presence.St
 // queue that names it, all in parallel.
 func EngineAnswers(store sluice.Store, engines map[string]engine.Engine) Check {
 	store = sluice.GivenStore(store)
-	return Check{Name: "engine", Every: 15 * time.Second, Look: func(ctx context.Context) (string, error) {
+	return Check{Name: "engine", Every: 15 * time.Second, Examine: func(ctx context.Context) (string, error) {
 		if len(engines) == 0 {
 			return "this process has no engine", nil
 		}

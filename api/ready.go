@@ -17,10 +17,10 @@ type Check struct {
 	Name string
 	// Look examines the subject and returns a description, or an error with the fault. Look is abandoned when
 	// ctx ends.
-	Look func(ctx context.Context) (what string, err error)
+	Examine func(ctx context.Context) (what string, err error)
 	// Told makes the check informative: the process is ready even if the check fails. A fault that every
 	// process sees, such as an unreachable engine, then does not take all of them out of service at once.
-	Told bool
+	Informative bool
 	// Every is how long a result is reused, however often it is requested. Default 1 s.
 	Every time.Duration
 	// Within is the deadline of Look. Default 2 s.
@@ -136,7 +136,7 @@ func (s *standing) look() Found {
 		defer s.mu.Unlock()
 		return s.found
 	case <-late.C:
-		return s.told("", fmt.Errorf("no answer within %s", s.Within))
+		return s.logged("", fmt.Errorf("no answer within %s", s.Within))
 	}
 }
 
@@ -146,7 +146,7 @@ const slack = 500 * time.Millisecond
 func (s *standing) lookNow(ended chan struct{}) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.Within)
 	defer cancel()
-	found := s.told(s.lookSafely(ctx))
+	found := s.logged(s.lookSafely(ctx))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.found, s.until, s.looking = found, time.Now().Add(s.Every), nil
@@ -160,17 +160,17 @@ func (s *standing) lookSafely(ctx context.Context) (what string, err error) {
 			err = fmt.Errorf("the check panicked: %v", panicked)
 		}
 	}()
-	if err := sluice.CheckGiven("look", s.Look); err != nil {
+	if err := sluice.CheckGiven("look", s.Examine); err != nil {
 		return "", err
 	}
-	return s.Look(ctx)
+	return s.Examine(ctx)
 }
 
-func (s *standing) told(what string, err error) Found {
+func (s *standing) logged(what string, err error) Found {
 	if err != nil {
 		what = err.Error()
 	}
-	return Found{Check: s.Name, Well: err == nil, Needed: !s.Told, What: oneLine(what)}
+	return Found{Check: s.Name, Well: err == nil, Needed: !s.Informative, What: oneLine(what)}
 }
 
 // maxWhat is the most characters of a result; some errors contain a statement.

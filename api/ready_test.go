@@ -30,16 +30,16 @@ func is(what string) func(context.Context) (string, error) {
 func TestReadinessSaysWhy(t *testing.T) {
 	t.Parallel()
 	readiness := api.NewReadiness(
-		api.Check{Name: "store", Look: is("it answers")},
-		api.Check{Name: "engine", Look: fails("it is away"), Told: true},
+		api.Check{Name: "store", Examine: is("it answers")},
+		api.Check{Name: "engine", Examine: fails("it is away"), Informative: true},
 	)
 	if report := readiness.Report(); !report.Ready {
 		t.Errorf("what is only told makes it unready: %v", report)
 	}
 	readiness.Watch(
-		api.Check{Name: "store", Look: fails("it is\n\taway " + strings.Repeat("ä", 1000))},
-		api.Check{Name: "engine", Look: fails("it is away"), Told: true},
-		api.Check{Name: "upkeep", Look: is("it leads")},
+		api.Check{Name: "store", Examine: fails("it is\n\taway " + strings.Repeat("ä", 1000))},
+		api.Check{Name: "engine", Examine: fails("it is away"), Informative: true},
+		api.Check{Name: "upkeep", Examine: is("it leads")},
 	)
 	for accept, kind := range map[string]string{"*/*": "text/plain; charset=utf-8", "text/html, application/json;q=0.9": "application/json"} {
 		response := answer(readiness, "GET", "/readyz", "Accept", accept)
@@ -69,12 +69,12 @@ func TestReadinessSaysWhy(t *testing.T) {
 func TestDrainingIsUnreadyAtOnce(t *testing.T) {
 	t.Parallel()
 	var looked atomic.Int32
-	readiness := api.NewReadiness(api.Check{Name: "store", Look: func(context.Context) (string, error) {
+	readiness := api.NewReadiness(api.Check{Name: "store", Examine: func(context.Context) (string, error) {
 		looked.Add(1)
 		return "", nil
 	}})
 	readiness.Drain()
-	readiness.Watch(api.Check{Name: "store", Look: is("well")})
+	readiness.Watch(api.Check{Name: "store", Examine: is("well")})
 	if text := readiness.Report().String(); !strings.HasPrefix(text, "not ready\n✖ process    it is draining") || looked.Load() != 0 {
 		t.Errorf("it says:\n%s, after %d looks", text, looked.Load())
 	}
@@ -85,8 +85,8 @@ func TestChecksLookOnceASecondHoweverOftenAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var often, seldom int
 		readiness := api.NewReadiness(
-			api.Check{Name: "often", Look: func(context.Context) (string, error) { often++; return "", nil }},
-			api.Check{Name: "seldom", Every: 10 * time.Second, Look: func(context.Context) (string, error) { seldom++; return "", nil }},
+			api.Check{Name: "often", Examine: func(context.Context) (string, error) { often++; return "", nil }},
+			api.Check{Name: "seldom", Every: 10 * time.Second, Examine: func(context.Context) (string, error) { seldom++; return "", nil }},
 		)
 		for range 2000 { // twenty seconds
 			readiness.Report()
@@ -102,7 +102,7 @@ func TestWhoAsksMeanwhileWaitsForTheSameLook(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		looked := 0
-		readiness := api.NewReadiness(api.Check{Name: "store", Look: func(context.Context) (string, error) {
+		readiness := api.NewReadiness(api.Check{Name: "store", Examine: func(context.Context) (string, error) {
 			looked++
 			time.Sleep(time.Second)
 			return "well", nil
@@ -128,17 +128,17 @@ func TestALookThatHangsIsGivenUp(t *testing.T) {
 		goOn := make(chan struct{})
 		var heeds, hangs atomic.Int32
 		readiness := api.NewReadiness(
-			api.Check{Name: "heeds", Look: func(ctx context.Context) (string, error) {
+			api.Check{Name: "heeds", Examine: func(ctx context.Context) (string, error) {
 				heeds.Add(1)
 				<-ctx.Done()
 				return "", ctx.Err()
 			}},
-			api.Check{Name: "hangs", Look: func(context.Context) (string, error) {
+			api.Check{Name: "hangs", Examine: func(context.Context) (string, error) {
 				hangs.Add(1)
 				<-goOn
 				return "back", nil
 			}},
-			api.Check{Name: "well", Look: is("well")},
+			api.Check{Name: "well", Examine: is("well")},
 		)
 		for n := range 3 {
 			begun := time.Now()
@@ -166,7 +166,7 @@ func TestBeatsThatStopAreSeen(t *testing.T) {
 		var status presence.Status
 		check := api.Beats("upkeep", func() presence.Status { return status })
 		look := func() string {
-			what, err := check.Look(t.Context())
+			what, err := check.Examine(t.Context())
 			if err != nil {
 				return err.Error()
 			}
@@ -213,7 +213,7 @@ func TestEnginesAreAskedOnceForAllTheirQueues(t *testing.T) {
 	client := sluice.NewClient(store, sluice.ClientOptions{})
 	runner := &dumb{}
 	check := api.EngineAnswers(store, map[string]engine.Engine{"temporal": runner})
-	if what, err := check.Look(t.Context()); err != nil || runner.asked != 0 {
+	if what, err := check.Examine(t.Context()); err != nil || runner.asked != 0 {
 		t.Errorf("without queues: %q, %v", what, err)
 	}
 	for _, queue := range []string{"a", "b", "other"} {
@@ -227,13 +227,13 @@ func TestEnginesAreAskedOnceForAllTheirQueues(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := check.Look(t.Context()); !errors.Is(err, engine.ErrUnavailable) || runner.asked != 1 {
+	if _, err := check.Examine(t.Context()); !errors.Is(err, engine.ErrUnavailable) || runner.asked != 1 {
 		t.Errorf("asked %d times: %v", runner.asked, err)
 	}
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := api.StoreAnswers(store).Look(t.Context()); !errors.Is(err, sluice.ErrUnavailable) {
+	if _, err := api.StoreAnswers(store).Examine(t.Context()); !errors.Is(err, sluice.ErrUnavailable) {
 		t.Errorf("of a store that is closed: %v", err)
 	}
 }
@@ -274,14 +274,14 @@ func TestOnlyTheEngineThatIsAwayIsSaidToBe(t *testing.T) {
 		}
 		ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer stop()
-		_, err := api.EngineAnswers(store, engines).Look(ctx)
+		_, err := api.EngineAnswers(store, engines).Examine(ctx)
 		const want = "engine \"a\", asked about queue \"queue-a\": engine unavailable\nengine \"c\", asked about queue \"queue-c\": its check panicked: a fault"
 		if err == nil || err.Error() != want {
 			t.Errorf("it says %v", err)
 		}
 		delete(engines, "a")
 		delete(engines, "c")
-		if what, err := api.EngineAnswers(store, engines).Look(t.Context()); what != "can be reached: b" || err != nil {
+		if what, err := api.EngineAnswers(store, engines).Examine(t.Context()); what != "can be reached: b" || err != nil {
 			t.Errorf("of the one that answers it says %q, %v", what, err)
 		}
 	})
@@ -289,7 +289,7 @@ func TestOnlyTheEngineThatIsAwayIsSaidToBe(t *testing.T) {
 
 func TestCheckThatPanicsIsNotWell(t *testing.T) {
 	t.Parallel()
-	readiness := api.NewReadiness(api.Check{Name: "store", Look: func(context.Context) (string, error) { panic("a fault") }})
+	readiness := api.NewReadiness(api.Check{Name: "store", Examine: func(context.Context) (string, error) { panic("a fault") }})
 	if text := readiness.Report().String(); !strings.HasPrefix(text, "not ready\n✖ store      the check panicked: a fault") {
 		t.Errorf("it says:\n%s", text)
 	}

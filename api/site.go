@@ -166,6 +166,6 @@ func (s *Site) answerPanic(w http.ResponseWriter, r *http.Request) {
 	if value == http.ErrAbortHandler { //nolint:errorlint // a panic's value, by its identity, as net/http does
 		panic(value)
 	}
-	s.log.Tell(event.RequestFailed, "", "path", r.URL.Path, "error", fmt.Sprint(value), "stack", string(debug.Stack()))
+	s.log.Emit(event.RequestFailed, "", "path", r.URL.Path, "error", fmt.Sprint(value), "stack", string(debug.Stack()))
 	WriteProblem(w, Problem{Status: http.StatusInternalServerError, Detail: "the server's log says why"})
 }

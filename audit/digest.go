@@ -70,22 +70,22 @@ func (s *Seal) seal() Hash {
 	return sha256.Sum256(text)
 }
 
-// markBytes is how much of an entry's digest a batch keeps, so that a fault can name the changed entry. The
+// shortDigestBytes is how much of an entry's digest a batch keeps, so that a fault can name the changed entry. The
 // batch's sum covers every digest in full.
-const markBytes = 8
+const shortDigestBytes = 8
 
 const batchKind = "sluice audit batch 1\n"
 
 // batch lists the entries of one level that a seal covers.
 type batch struct {
-	entries int64
-	last    int64 // the seq before
-	marks   []byte
-	sums    []byte
+	entries      int64
+	last         int64 // the seq before
+	shortDigests []byte
+	sums         []byte
 }
 
 func (b *batch) add(d Digest) {
-	b.marks = append(binary.AppendUvarint(b.marks, uint64(d.Seq-b.last)), d.Sum[:markBytes]...)
+	b.shortDigests = append(binary.AppendUvarint(b.shortDigests, uint64(d.Seq-b.last)), d.Sum[:shortDigestBytes]...)
 	b.sums = append(b.sums, d.Sum[:]...)
 	b.entries, b.last = b.entries+1, d.Seq
 }
@@ -98,7 +98,7 @@ func (b *batch) body() []byte {
 	}
 	sum := sha256.Sum256(b.sums)
 	body := append([]byte(batchKind), sum[:]...)
-	return append(body, b.marks...)
+	return append(body, b.shortDigests...)
 }
 
 func hashOf(body []byte) Hash {
@@ -109,23 +109,23 @@ func hashOf(body []byte) Hash {
 }
 
 // mark is an entry in a batch.
-type mark struct {
+type shortDigest struct {
 	seq int64
-	sum [markBytes]byte
+	sum [shortDigestBytes]byte
 }
 
-// marksOf reads the marks of a body, up to the first unreadable one.
-func marksOf(body []byte) (marks []mark) {
+// shortDigestsOf reads the marks of a body, up to the first unreadable one.
+func shortDigestsOf(body []byte) (shortDigests []shortDigest) {
 	rest := body[min(len(body), len(batchKind)+sha256.Size):]
 	seq := int64(0)
 	for len(rest) > 0 {
 		distance, n := binary.Uvarint(rest)
-		if n <= 0 || len(rest) < n+markBytes {
-			return marks
+		if n <= 0 || len(rest) < n+shortDigestBytes {
+			return shortDigests
 		}
 		seq += int64(distance)
-		marks = append(marks, mark{seq, [markBytes]byte(rest[n:])})
-		rest = rest[n+markBytes:]
+		shortDigests = append(shortDigests, shortDigest{seq, [shortDigestBytes]byte(rest[n:])})
+		rest = rest[n+shortDigestBytes:]
 	}
-	return marks
+	return shortDigests
 }

@@ -62,6 +62,6 @@ const (
 	// EventContinue: a move to this store continued the chain of the other store. After holds the head of that chain, and the
 	// last entry that the head covers.
 	EventContinue sluice.Event = "chain continued"
-	// EventAlertUntold: upkeep gave up notifying a receiver of an alert.
-	EventAlertUntold sluice.Event = "alert untold"
+	// EventAlertNotNotified: upkeep gave up notifying a receiver of an alert.
+	EventAlertNotNotified sluice.Event = "alert not notified"
 )

@@ -33,8 +33,8 @@ type Fault struct {
 	// Seal is the seal that covers the entry, and SealedAt its time; zero: unknown.
 	Seal     int64     `json:"seal"`
 	SealedAt time.Time `json:"sealed_at,omitzero"`
-	// Says is one sentence for people.
-	Says string `json:"says"`
+	// Summary is one sentence for people.
+	Summary string `json:"summary"`
 }
 
 // Report is the result of [Verify].
@@ -128,12 +128,12 @@ func (v *verifier) run(ctx context.Context) (err error) {
 // seal checks a seal, and then the entries that it covers.
 func (v *verifier) seal(ctx context.Context, s *Seal) error {
 	if says := v.link(s); says != "" {
-		v.report.Fault = &Fault{Kind: Broken, Seq: v.firstAfter(), Seal: s.No, SealedAt: s.At, Says: says}
+		v.report.Fault = &Fault{Kind: Broken, Seq: v.firstAfter(), Seal: s.No, SealedAt: s.At, Summary: says}
 		return nil
 	}
 	for _, h := range v.heads[s.No] {
 		if h.Hash != s.Hash {
-			v.report.Fault = &Fault{Kind: Cut, Seq: v.firstAfter(), Seal: s.No, SealedAt: s.At, Says: fmt.Sprintf(
+			v.report.Fault = &Fault{Kind: Cut, Seq: v.firstAfter(), Seal: s.No, SealedAt: s.At, Summary: fmt.Sprintf(
 				"seal %d is not the one whose hash was told: the end of the chain was cut off or rewritten before it", s.No)}
 			return nil
 		}
@@ -256,14 +256,14 @@ func (v *verifier) compare(ctx context.Context, s *Seal, found map[Level]*batch)
 
 func (v *verifier) compareLevel(ctx context.Context, s *Seal, level Level, found *batch) (*Fault, error) {
 	fault := func(kind FaultKind, seq int64, format string, args ...any) *Fault {
-		return &Fault{Kind: kind, Seq: seq, Seal: s.No, SealedAt: s.At, Says: fmt.Sprintf(format, args...)}
+		return &Fault{Kind: kind, Seq: seq, Seal: s.No, SealedAt: s.At, Summary: fmt.Sprintf(format, args...)}
 	}
 	body := found.body()
 	if v.end.Part(level).Gone >= s.No {
 		if body == nil {
 			return nil, nil
 		}
-		seq := marksOf(body)[0].seq
+		seq := shortDigestsOf(body)[0].seq
 		return fault(Inserted, seq, "entry %d was put in: retention has deleted all of its time", seq), nil
 	}
 	if found.entries == s.Part(level).Entries && hashOf(body) == s.Part(level).Hash {
@@ -277,11 +277,11 @@ func (v *verifier) compareLevel(ctx context.Context, s *Seal, level Level, found
 		return fault(Broken, max(1, v.firstAfter()), "entries of seal %d were changed, removed or put in, and so was the list that would tell which: one of %d to %d",
 			s.No, v.firstAfter(), s.Upto), nil
 	}
-	return differing(marksOf(sealed), marksOf(body), fault, s, level), nil
+	return differing(shortDigestsOf(sealed), shortDigestsOf(body), fault, s, level), nil
 }
 
 // differing returns the first difference of two lists.
-func differing(sealed, there []mark, fault func(FaultKind, int64, string, ...any) *Fault, s *Seal, level Level) *Fault {
+func differing(sealed, there []shortDigest, fault func(FaultKind, int64, string, ...any) *Fault, s *Seal, level Level) *Fault {
 	for i := 0; ; i++ {
 		switch {
 		case i == len(sealed) && i == len(there):
@@ -301,7 +301,7 @@ func (v *verifier) lostHeads() {
 	for _, h := range v.options.Heads {
 		switch {
 		case h.No > v.before.No:
-			v.report.Fault = &Fault{Kind: Cut, Seq: v.firstAfter(), Seal: h.No, Says: fmt.Sprintf(
+			v.report.Fault = &Fault{Kind: Cut, Seq: v.firstAfter(), Seal: h.No, Summary: fmt.Sprintf(
 				"seal %d, which was told outside of the store, is not there: the chain ends with seal %d, so its end was cut off", h.No, v.before.No)}
 		case h.No < v.report.First:
 			v.report.TooOld = append(v.report.TooOld, h)

@@ -18,7 +18,7 @@ import (
 func Undo(ctx context.Context, client *sluice.Client, queue string, act sluice.Act) (sluice.Queue, error) {
 	return edit(ctx, client, queue, act, func(q *sluice.Queue) error {
 		scheduled, unreadable := List(*q)
-		if told, ok := q.Told(); ok && (q.Wrong != "" || unreadable != nil || told != q.Settings) {
+		if told, ok := q.Recorded(); ok && (q.Wrong != "" || unreadable != nil || told != q.Settings) {
 			q.Settings = told // somebody changed it by plain SQL, and the audit lacks that
 			if unreadable != nil {
 				q.Scheduled = nil

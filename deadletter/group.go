@@ -47,8 +47,8 @@ type Groups struct {
 	// Groups are the groups, the largest first.
 	Groups []Group `json:"groups"`
 	// Looked counts the dead letters in the groups. More says that older dead letters are left.
-	Looked int  `json:"looked"`
-	More   bool `json:"more"`
+	Compared int  `json:"compared"`
+	More     bool `json:"more"`
 }
 
 // pageSize is how many dead letters Read reads at once.
@@ -64,21 +64,21 @@ func Read(ctx context.Context, store sluice.Store, queues []string, limit int) (
 	limit = cmp.Or(max(limit, 0), DefaultLimit)
 	left, err := firstPages(ctx, store, queues)
 	groups := make(map[string]*Group)
-	for err == nil && len(left) > 0 && out.Looked < limit {
+	for err == nil && len(left) > 0 && out.Compared < limit {
 		var rest []sluice.JobFilter
 		for i, from := range left {
-			if out.Looked >= limit {
+			if out.Compared >= limit {
 				rest = append(rest, left[i:]...)
 				break
 			}
-			from.Limit = min(pageSize, limit-out.Looked)
+			from.Limit = min(pageSize, limit-out.Compared)
 			var page sluice.Page
 			if page, err = store.Jobs(ctx, from); err != nil {
 				break
 			}
-			out.Looked += len(page.Jobs)
+			out.Compared += len(page.Jobs)
 			addToGroups(groups, page.Jobs)
-			if from.Mark = page.Mark; from.Mark != "" {
+			if from.Cursor = page.Cursor; from.Cursor != "" {
 				rest = append(rest, from)
 			}
 		}

@@ -38,7 +38,7 @@ func TestDeadLettersOfOneCauseAreAGroupOfTheirQueue(t *testing.T) {
 	bury(t, store, "mail", "no answer after 3s", "no answer after 5s", "no answer after 7s", "panic: nil")
 	bury(t, store, "payments", "no answer after 3s")
 	found, err := deadletter.Read(t.Context(), store, nil, 0)
-	if err != nil || found.Looked != 5 || found.More || len(found.Groups) != 3 {
+	if err != nil || found.Compared != 5 || found.More || len(found.Groups) != 3 {
 		t.Fatalf("%+v, %v", found, err)
 	}
 	first := found.Groups[0]
@@ -52,7 +52,7 @@ func TestDeadLettersOfOneCauseAreAGroupOfTheirQueue(t *testing.T) {
 	}
 	bury(t, store, "mail.welcome", "no answer after 3s")
 	found, err = deadletter.Read(t.Context(), store, []string{"mail.*", "mail.welcome"}, 0)
-	if err != nil || found.Looked != 1 || len(found.Groups) != 1 || found.Groups[0].Queue != "mail.welcome" {
+	if err != nil || found.Compared != 1 || len(found.Groups) != 1 || found.Groups[0].Queue != "mail.welcome" {
 		t.Errorf("of a group of queues: %+v, %v", found, err)
 	}
 }
@@ -64,7 +64,7 @@ func TestGroupingStopsAtItsLimitInTurnsFromTheQueues(t *testing.T) {
 		bury(t, store, queue, "a", "b", "c")
 	}
 	found, err := deadletter.Read(t.Context(), store, nil, 4)
-	if err != nil || found.Looked != 4 || !found.More {
+	if err != nil || found.Compared != 4 || !found.More {
 		t.Errorf("%+v, %v; want 4 looked at, and more", found, err)
 	}
 }

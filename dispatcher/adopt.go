@@ -25,6 +25,6 @@ func (d *Dispatcher) adopt(work context.Context, q sluice.Queue, target engine.T
 		return taken
 	}
 	h.adopted = fmt.Sprintf("adopted: the run was begun for job %s, of the same key and payload, which the store has lost", runs[0].Job)
-	d.log.TellJob(event.RunAdopted, h.claim, "ref", h.run.Ref, "begun_for", runs[0].Job)
+	d.log.EmitJob(event.RunAdopted, h.claim, "ref", h.run.Ref, "begun_for", runs[0].Job)
 	return nil
 }

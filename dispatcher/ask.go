@@ -14,7 +14,7 @@ import (
 
 // start asks engines to start runs and updates the breaker by their answers. The result is how many jobs were
 // asked for the first time.
-func (d *Dispatcher) start(work context.Context, l *lane, q sluice.Queue, holds []*hold) (first int) {
+func (d *Dispatcher) start(work context.Context, l *servedQueue, q sluice.Queue, holds []*hold) (first int) {
 	for _, h := range holds {
 		if h.fresh {
 			first++
@@ -24,7 +24,7 @@ func (d *Dispatcher) start(work context.Context, l *lane, q sluice.Queue, holds 
 	switch {
 	case !worked && failed == nil:
 	case l.breaker.learn(worked, failed != nil, time.Now(), d.options.Probe):
-		d.tellBreaker(work, l, q.Settings.Engine, failed)
+		d.logBreaker(work, l, q.Settings.Engine, failed)
 	case l.breaker.open():
 		l.suffer(q.Settings.Engine, failed)
 	}
@@ -32,7 +32,7 @@ func (d *Dispatcher) start(work context.Context, l *lane, q sluice.Queue, holds 
 }
 
 // askBeside asks the engine again, while cycles go on, for jobs whose start is in doubt.
-func (d *Dispatcher) askBeside(work context.Context, l *lane, q sluice.Queue) {
+func (d *Dispatcher) askBeside(work context.Context, l *servedQueue, q sluice.Queue) {
 	holds := l.doubtful(time.Now(), true)
 	holds = holds[:min(len(holds), askAgain)]
 	l.mu.Lock()
@@ -63,7 +63,7 @@ func (d *Dispatcher) askBeside(work context.Context, l *lane, q sluice.Queue) {
 // ask has runs started, each at the engine recorded for it even if the settings have changed, and decides about
 // their jobs. worked is true if an engine gave a clear answer. failed is an answer that shows an unusable
 // engine.
-func (d *Dispatcher) ask(work context.Context, l *lane, q sluice.Queue, holds []*hold) (worked bool, failed error) {
+func (d *Dispatcher) ask(work context.Context, l *servedQueue, q sluice.Queue, holds []*hold) (worked bool, failed error) {
 	byEngine := make(map[string][]*hold)
 	for _, h := range holds {
 		byEngine[h.claim.Engine] = append(byEngine[h.claim.Engine], h)
@@ -80,7 +80,7 @@ func (d *Dispatcher) ask(work context.Context, l *lane, q sluice.Queue, holds []
 }
 
 // askAt has runs started at one engine.
-func (d *Dispatcher) askAt(work context.Context, l *lane, q sluice.Queue, where string, holds []*hold) []error {
+func (d *Dispatcher) askAt(work context.Context, l *servedQueue, q sluice.Queue, where string, holds []*hold) []error {
 	name, target := engine.TargetAt(l.queue, q.Settings, where)
 	now := d.settings.Now()
 	runs := make([]engine.Run, len(holds))
@@ -88,7 +88,7 @@ func (d *Dispatcher) askAt(work context.Context, l *lane, q sluice.Queue, where 
 		h.run.Delay = delayOf(h.claim, q.Settings, now)
 		h.run.Begin = func() error { return d.begin(work, l, h) }
 		runs[i], h.begun = h.run, false
-		d.log.TellJob(event.JobDispatching, h.claim, "priority", h.claim.Priority, "ref", h.run.Ref,
+		d.log.EmitJob(event.JobDispatching, h.claim, "priority", h.claim.Priority, "ref", h.run.Ref,
 			"type", target.Type, "task_queue", target.TaskQueue, "labels", event.Labels(h.claim.Labels))
 	}
 	errs := d.options.Engines[name].Start(work, target, runs)
@@ -98,7 +98,7 @@ func (d *Dispatcher) askAt(work context.Context, l *lane, q sluice.Queue, where 
 		}
 		if errs[i] != nil {
 			stat.CountStartFailed(d.store, l.queue, h.claim.Tenant)
-			d.log.TellJob(event.StartFailed, h.claim, "ref", h.run.Ref, "error", errs[i])
+			d.log.EmitJob(event.StartFailed, h.claim, "ref", h.run.Ref, "error", errs[i])
 		}
 	}
 	return errs
@@ -107,7 +107,7 @@ func (d *Dispatcher) askAt(work context.Context, l *lane, q sluice.Queue, where 
 // learn decides about jobs by an engine's answers, and derives from them whether the engine is usable. Two
 // kinds of answers say nothing about the engine: answers for jobs set aside, and runs that this process did not
 // ask for.
-func (d *Dispatcher) learn(l *lane, holds []*hold, errs []error) (worked bool, failed error) {
+func (d *Dispatcher) learn(l *servedQueue, holds []*hold, errs []error) (worked bool, failed error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, h := range holds {
@@ -193,7 +193,7 @@ func (d *Dispatcher) decide(h *hold, answer error, worked bool) {
 }
 
 // handBack releases the jobs that no engine was asked for.
-func (d *Dispatcher) handBack(l *lane, why string) {
+func (d *Dispatcher) handBack(l *servedQueue, why string) {
 	for _, h := range l.fresh() {
 		l.mu.Lock()
 		h.answer = &sluice.Settlement{

@@ -25,7 +25,7 @@ var (
 // begin checks, right before the request, whether the engine may be asked for a job's run now. This process may
 // have been frozen since the decision, for any time. Another holder may have the job by now, and the engine may
 // have forgotten that the job ran.
-func (d *Dispatcher) begin(work context.Context, l *lane, h *hold) error {
+func (d *Dispatcher) begin(work context.Context, l *servedQueue, h *hold) error {
 	paused, err := d.pauses.Why(work, h.claim, h.asked)
 	switch {
 	case err != nil:

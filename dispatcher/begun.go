@@ -9,7 +9,7 @@ import (
 
 // paced records the start times that the store accepted with this claim, and the jobs that the claim took from
 // a queue with a rate.
-func (d *Dispatcher) paced(l *lane, told []sluice.Begun, claimed sluice.Claimed) {
+func (d *Dispatcher) paced(l *servedQueue, told []sluice.Begun, claimed sluice.Claimed) {
 	if !claimed.Unheard {
 		d.begun.Heard(told)
 	}
@@ -35,17 +35,17 @@ func (d *Dispatcher) countBegun(h *hold) {
 	}
 }
 
-// tellBegun reports to the store when jobs of queues with a rate began, for queues whose last claim is too long
+// reportBegun reports to the store when jobs of queues with a rate began, for queues whose last claim is too long
 // ago. Until the report, the store counts those jobs against the rate as not yet started.
-func (d *Dispatcher) tellBegun(work context.Context, since time.Duration) {
+func (d *Dispatcher) reportBegun(work context.Context, since time.Duration) {
 	for _, queue := range d.begun.Queues(since) {
 		q, err := d.settings.Queue(work, queue)
 		if err != nil {
 			return
 		}
-		told := d.begun.Tell(queue)
+		told := d.begun.Report(queue)
 		claimed, err := d.store.Claim(work, sluice.ClaimRequest{
-			Queue: queue, Holder: d.holder.ID, Lease: time.Minute, Token: sluice.NewToken(), Engine: q.Settings.Engine, Tells: true, Begun: told,
+			Queue: queue, Holder: d.holder.ID, Lease: time.Minute, Token: sluice.NewToken(), Engine: q.Settings.Engine, ReportsBegun: true, Begun: told,
 		})
 		if err == nil && !claimed.Unheard {
 			d.begun.Heard(told)

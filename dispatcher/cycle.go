@@ -42,10 +42,10 @@ const lonelyMax = time.Minute
 // start is in doubt. wait is the time until the next cycle. If ahead is set, the dispatcher claims the next
 // batch while the engine starts the current one, and leaves that batch to the next cycle. The engine then never
 // waits for the store.
-func (d *Dispatcher) cycle(ctx, work context.Context, l *lane, q sluice.Queue, ahead bool) (done Cycle, wait time.Duration, err error) {
+func (d *Dispatcher) cycle(ctx, work context.Context, l *servedQueue, q sluice.Queue, ahead bool) (done Cycle, wait time.Duration, err error) {
 	l.cycle.Lock()
 	defer l.cycle.Unlock()
-	l.paused = d.log.NoticePause(q, l.paused)
+	l.paused = d.log.EmitPause(q, l.paused)
 	begun := time.Now()
 	if !l.breaker.asks(begun) {
 		return done, time.Until(l.breaker.probeAt), nil
@@ -70,7 +70,7 @@ func (d *Dispatcher) cycle(ctx, work context.Context, l *lane, q sluice.Queue, a
 	err = errors.Join(err, d.settle(work, l, &done))
 	done.Held, done.Took = len(l.holding(func(h *hold) bool { return !h.fresh })), time.Since(begun)
 	if done.Claimed+len(held) > 0 {
-		d.log.Tell(event.CycleDone, l.queue, "claimed", done.Claimed, "dispatched", done.Dispatched,
+		d.log.Emit(event.CycleDone, l.queue, "claimed", done.Claimed, "dispatched", done.Dispatched,
 			"buried", done.Buried, "released", done.Released, "held", done.Held, "duration", done.Took)
 	}
 	if done.Claimed > 0 {
@@ -87,7 +87,7 @@ func (d *Dispatcher) cycle(ctx, work context.Context, l *lane, q sluice.Queue, a
 // choose returns the jobs to ask the engine for in this cycle, and whether more may be claimed. If beside is
 // set, jobs whose start is in doubt are asked for outside the cycles. A start that is never answered then
 // delays no other.
-func (d *Dispatcher) choose(ctx, work context.Context, l *lane, q sluice.Queue, beside bool) (held []*hold, may bool) {
+func (d *Dispatcher) choose(ctx, work context.Context, l *servedQueue, q sluice.Queue, beside bool) (held []*hold, may bool) {
 	now := time.Now()
 	may = ctx.Err() == nil && d.serves(q)
 	if l.breaker.open() {
@@ -103,14 +103,14 @@ func (d *Dispatcher) choose(ctx, work context.Context, l *lane, q sluice.Queue, 
 	}
 	ask, err := d.again(work, l, q, l.doubtful(now, ctx.Err() == nil))
 	if err != nil {
-		d.log.Tell(event.DispatchFailed, l.queue, "what", "look at the engine", "error", err)
+		d.log.Emit(event.DispatchFailed, l.queue, "what", "look at the engine", "error", err)
 	}
 	return append(held, ask...), may
 }
 
 // handOver has the engine start the held jobs, and further jobs that may be claimed. first is how many jobs the
 // engine was asked for the first time.
-func (d *Dispatcher) handOver(work context.Context, l *lane, q sluice.Queue, held []*hold, may, ahead bool, wait time.Duration) (first int, _ time.Duration, err error) {
+func (d *Dispatcher) handOver(work context.Context, l *servedQueue, q sluice.Queue, held []*hold, may, ahead bool, wait time.Duration) (first int, _ time.Duration, err error) {
 	if !may {
 		return d.start(work, l, q, held), wait, nil
 	}
@@ -137,7 +137,7 @@ func (d *Dispatcher) handOver(work context.Context, l *lane, q sluice.Queue, hel
 }
 
 // limit returns how many jobs of a queue one claim takes.
-func (d *Dispatcher) limit(l *lane, q sluice.Queue) int {
+func (d *Dispatcher) limit(l *servedQueue, q sluice.Queue) int {
 	if l.breaker.open() {
 		return 1
 	}
@@ -145,16 +145,16 @@ func (d *Dispatcher) limit(l *lane, q sluice.Queue) int {
 }
 
 // take claims due jobs and records the runs that are about to be requested.
-func (d *Dispatcher) take(work context.Context, l *lane, q sluice.Queue, limit int) (holds []*hold, wait time.Duration, err error) {
+func (d *Dispatcher) take(work context.Context, l *servedQueue, q sluice.Queue, limit int) (holds []*hold, wait time.Duration, err error) {
 	if !d.ear.Begin() {
 		return nil, d.options.Poll, nil
 	}
 	defer d.ear.End()
 	// Use work, not ctx: if the answer to a claim is thrown away, its jobs stay locked until the lease ends.
-	asked, told := time.Now(), d.begun.Tell(l.queue)
+	asked, told := time.Now(), d.begun.Report(l.queue)
 	claimed, err := d.store.Claim(work, sluice.ClaimRequest{
 		Queue: l.queue, Limit: limit, Holder: d.holder.ID, Lease: q.Settings.Lease, Token: sluice.NewToken(),
-		Ageing: q.Settings.Ageing, ClaimAhead: q.Settings.ClaimAhead, Engine: q.Settings.Engine, Tells: true, Begun: told,
+		Ageing: q.Settings.Ageing, ClaimAhead: q.Settings.ClaimAhead, Engine: q.Settings.Engine, ReportsBegun: true, Begun: told,
 	})
 	if err != nil {
 		return nil, d.options.Poll, fmt.Errorf("claim: %w", err)
@@ -165,7 +165,7 @@ func (d *Dispatcher) take(work context.Context, l *lane, q sluice.Queue, limit i
 	if len(claimed.Jobs) == 0 {
 		return nil, wait, nil
 	}
-	d.log.Tell(event.JobsClaimed, l.queue, "jobs", len(claimed.Jobs))
+	d.log.Emit(event.JobsClaimed, l.queue, "jobs", len(claimed.Jobs))
 	holds = make([]*hold, len(claimed.Jobs))
 	for i, c := range claimed.Jobs {
 		holds[i] = &hold{claim: c, run: engine.RunOf(c, q.Settings), lease: q.Settings.Lease, asked: asked, renewed: asked, fresh: true}
@@ -186,7 +186,7 @@ func (d *Dispatcher) waitFor(claimed sluice.Claimed, limit int) time.Duration {
 }
 
 // intend records runs in the store before any engine is asked for them. Lost claims are left out.
-func (d *Dispatcher) intend(work context.Context, l *lane, q sluice.Queue, holds []*hold) ([]*hold, error) {
+func (d *Dispatcher) intend(work context.Context, l *servedQueue, q sluice.Queue, holds []*hold) ([]*hold, error) {
 	intents := make([]engine.Intent, len(holds))
 	for i, h := range holds {
 		h.claim.Ref, h.claim.Engine = h.run.Ref, engine.Location(q.Settings)
@@ -202,7 +202,7 @@ func (d *Dispatcher) intend(work context.Context, l *lane, q sluice.Queue, holds
 	for i, h := range holds {
 		if errs[i] != nil {
 			d.begun.Gone(h.claim.Token, 1)
-			d.log.TellJob(event.ClaimLost, h.claim, "reason", "before its run was asked for: "+errs[i].Error())
+			d.log.EmitJob(event.ClaimLost, h.claim, "reason", "before its run was asked for: "+errs[i].Error())
 			continue
 		}
 		kept = append(kept, h)
@@ -212,7 +212,7 @@ func (d *Dispatcher) intend(work context.Context, l *lane, q sluice.Queue, holds
 }
 
 // settle writes the settlements that are decided. The next cycle retries failed writes.
-func (d *Dispatcher) settle(work context.Context, l *lane, done *Cycle) error {
+func (d *Dispatcher) settle(work context.Context, l *servedQueue, done *Cycle) error {
 	decided := l.holding(func(h *hold) bool { return h.answer != nil || h.lost != "" })
 	var settlements []sluice.Settlement
 	var holds []*hold
@@ -220,7 +220,7 @@ func (d *Dispatcher) settle(work context.Context, l *lane, done *Cycle) error {
 		if h.answer == nil {
 			d.countBegun(h)
 			l.let(h) // upkeep asks the engine
-			d.log.TellJob(event.ClaimLost, h.claim, "reason", h.lost)
+			d.log.EmitJob(event.ClaimLost, h.claim, "reason", h.lost)
 			continue
 		}
 		settlements, holds = append(settlements, *h.answer), append(holds, h)
@@ -235,39 +235,39 @@ func (d *Dispatcher) settle(work context.Context, l *lane, done *Cycle) error {
 	for i, h := range holds {
 		l.let(h)
 		if errs[i] != nil {
-			d.log.Tell(event.SettlementRefused, l.queue, "job", h.claim.ID, "event", settlements[i].Event, "error", errs[i])
+			d.log.Emit(event.SettlementRefused, l.queue, "job", h.claim.ID, "event", settlements[i].Event, "error", errs[i])
 			continue
 		}
-		d.tellSettled(h, settlements[i])
+		d.logSettled(h, settlements[i])
 		done.count(settlements[i].Event)
 	}
 	return nil
 }
 
-// tellSettled logs the outcome of a job.
-func (d *Dispatcher) tellSettled(h *hold, s sluice.Settlement) {
+// logSettled logs the outcome of a job.
+func (d *Dispatcher) logSettled(h *hold, s sluice.Settlement) {
 	if s.Event == sluice.EventDispatch {
-		d.log.TellJob(event.JobDispatched, h.claim, "ref", h.run.Ref)
+		d.log.EmitJob(event.JobDispatched, h.claim, "ref", h.run.Ref)
 		return
 	}
-	d.log.TellJob(event.Of(s.Event), h.claim, "ref", h.run.Ref, "error", s.Error, "reason", s.Reason, "retry_in", event.Wait(s.Delay))
+	d.log.EmitJob(event.Of(s.Event), h.claim, "ref", h.run.Ref, "error", s.Error, "reason", s.Reason, "retry_in", event.Wait(s.Delay))
 }
 
 // note records a cycle in the audit. Runs stay dispatched even if this fails.
-func (d *Dispatcher) note(work context.Context, l *lane, done Cycle) {
+func (d *Dispatcher) note(work context.Context, l *servedQueue, done Cycle) {
 	counts, err := json.Marshal(done)
 	if err != nil {
 		d.failed(work, "tell the audit of a batch", l.queue, err)
 		return
 	}
-	d.tellAudit(work, l, sluice.AuditEntry{Event: audit.EventBatch, After: counts})
+	d.auditCycle(work, l, sluice.AuditEntry{Event: audit.EventBatch, After: counts})
 }
 
-// tellAudit records an event of a queue in the audit.
-func (d *Dispatcher) tellAudit(work context.Context, l *lane, entry sluice.AuditEntry) {
+// auditCycle records an event of a queue in the audit.
+func (d *Dispatcher) auditCycle(work context.Context, l *servedQueue, entry sluice.AuditEntry) {
 	entry.Object, entry.Name, entry.Actor = audit.ObjectQueue, l.queue, d.holder.ID
 	if err := d.store.AppendAudit(work, []sluice.AuditEntry{entry}); err != nil {
-		d.log.Tell(event.NotNoted, l.queue, "event", entry.Event, "error", err)
+		d.log.Emit(event.NotNoted, l.queue, "event", entry.Event, "error", err)
 	}
 }
 

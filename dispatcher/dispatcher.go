@@ -67,14 +67,14 @@ type Dispatcher struct {
 	settings *sluice.LiveSettings
 	log      *event.Log
 	tenants  *event.Tenants
-	pauses   *pause.Looker
+	pauses   *pause.Watcher
 	ear      *obey.Ear
 	holder   presence.Holder
 
-	mu    sync.Mutex
-	begun began.Tally // for queues with a rate
-	lanes map[string]*lane
-	inUse map[string]bool // lanes that have a goroutine
+	mu      sync.Mutex
+	begun   began.Tally // for queues with a rate
+	serving map[string]*servedQueue
+	inUse   map[string]bool // queues that have a goroutine
 	// beaten is when the store last accepted a heartbeat.
 	beaten time.Time
 	all    sync.WaitGroup
@@ -94,9 +94,9 @@ func New(store sluice.Store, options Options) *Dispatcher {
 	log := event.NewLog(options.Logger, holder, options.LogLimit)
 	return &Dispatcher{
 		store: store, options: options, wrong: wrong, settings: sluice.NewLiveSettings(store, sluice.LiveOptions{Logger: options.Logger}),
-		log: log, tenants: event.NewTenants(log, store), pauses: pause.NewLooker(store), ear: obey.New(log),
-		holder: presence.Holder{ID: holder, Role: presence.RoleDispatcher, Version: cmp.Or(options.Version, presence.ProgramVersion()), Protocol: presence.Protocol},
-		lanes:  make(map[string]*lane), inUse: make(map[string]bool),
+		log: log, tenants: event.NewTenants(log, store), pauses: pause.NewWatcher(store), ear: obey.New(log),
+		holder:  presence.Holder{ID: holder, Role: presence.RoleDispatcher, Version: cmp.Or(options.Version, presence.ProgramVersion()), Protocol: presence.Protocol},
+		serving: make(map[string]*servedQueue), inUse: make(map[string]bool),
 	}
 }
 
@@ -124,7 +124,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	work, quit := context.WithCancel(context.WithoutCancel(ctx))
 	defer quit()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(d.options.Drain, quit) })()
-	d.log.Tell(event.DispatcherStarted, "", "engines", slices.Sorted(maps.Keys(d.options.Engines)), "queues", event.Some(d.options.Queues))
+	d.log.Emit(event.DispatcherStarted, "", "engines", slices.Sorted(maps.Keys(d.options.Engines)), "queues", event.Some(d.options.Queues))
 	defer d.log.Flush()
 	d.beat(work, 0) // before the first claim: the process may have been told to quiesce
 	d.all.Go(func() { d.watch(ctx) })
@@ -133,7 +133,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	ticker := time.NewTicker(sluice.SettingsInterval)
 	defer ticker.Stop()
 	for {
-		d.openLanes(ctx, work)
+		d.openQueues(ctx, work)
 		select {
 		case <-ctx.Done():
 			d.all.Wait()
@@ -144,8 +144,8 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	}
 }
 
-// openLanes starts to serve queues that are not served yet.
-func (d *Dispatcher) openLanes(ctx, work context.Context) {
+// openQueues starts to serve queues that are not served yet.
+func (d *Dispatcher) openQueues(ctx, work context.Context) {
 	chosen := sluice.QueueFilter{Names: d.options.Queues}
 	if len(chosen.Names) == 0 {
 		chosen.Engines = slices.Sorted(maps.Keys(d.options.Engines))
@@ -160,7 +160,7 @@ func (d *Dispatcher) openLanes(ctx, work context.Context) {
 			d.refuseUnknown(q)
 			continue
 		}
-		l := d.lane(q.Name)
+		l := d.servedQueue(q.Name)
 		d.mu.Lock()
 		served := d.inUse[q.Name]
 		d.inUse[q.Name] = true
@@ -181,8 +181,8 @@ func (d *Dispatcher) refuseUnknown(q sluice.Queue) {
 		return
 	}
 	unknown := &engine.UnknownError{Queue: q.Name, Engine: q.Settings.Engine}
-	if d.lane(q.Name).refuse(unknown) {
-		d.log.Tell(event.DispatchRefused, q.Name, "error", unknown)
+	if d.servedQueue(q.Name).refuse(unknown) {
+		d.log.Emit(event.DispatchRefused, q.Name, "error", unknown)
 	}
 }
 
@@ -192,19 +192,19 @@ func (d *Dispatcher) serves(q sluice.Queue) bool {
 	return known && (len(d.options.Queues) == 0 || slices.Contains(d.options.Queues, q.Name))
 }
 
-func (d *Dispatcher) lane(queue string) *lane {
+func (d *Dispatcher) servedQueue(queue string) *servedQueue {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	l := d.lanes[queue]
+	l := d.serving[queue]
 	if l == nil {
-		l = &lane{queue: queue, wake: make(chan struct{}, 1), held: make(map[sluice.ID]*hold), guards: make(map[string]*guarded)}
-		d.lanes[queue] = l
+		l = &servedQueue{queue: queue, wake: make(chan struct{}, 1), held: make(map[sluice.ID]*hold), guards: make(map[string]*guarded)}
+		d.serving[queue] = l
 	}
 	return l
 }
 
 // serve dispatches the jobs of one queue, cycle after cycle, until ctx ends or the queue has another engine.
-func (d *Dispatcher) serve(ctx, work context.Context, l *lane) {
+func (d *Dispatcher) serve(ctx, work context.Context, l *servedQueue) {
 	defer func() {
 		d.mu.Lock()
 		delete(d.inUse, l.queue)
@@ -230,7 +230,7 @@ func (d *Dispatcher) serve(ctx, work context.Context, l *lane) {
 }
 
 // finish hands over the jobs that were claimed ahead when the context ended.
-func (d *Dispatcher) finish(ctx, work context.Context, l *lane) {
+func (d *Dispatcher) finish(ctx, work context.Context, l *servedQueue) {
 	if len(l.holding(unanswered)) == 0 {
 		return
 	}
@@ -260,7 +260,7 @@ func (d *Dispatcher) Once(ctx context.Context, queue string) (Cycle, error) {
 	d.mu.Lock()
 	d.inUse[queue] = true
 	d.mu.Unlock()
-	l := d.lane(queue)
+	l := d.servedQueue(queue)
 	done, _, err := d.cycle(ctx, work, l, q, false)
 	d.log.Flush()
 	d.beat(work, done.Held)
@@ -278,14 +278,14 @@ func (d *Dispatcher) watch(ctx context.Context) {
 		}
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		for _, l := range d.lanes {
+		for _, l := range d.serving {
 			if signal.Queue == "" || signal.Queue == l.queue {
 				l.nudge()
 			}
 		}
 	})
 	if err != nil && ctx.Err() == nil {
-		d.log.Tell(event.SignalsLost, "", "error", err)
+		d.log.Emit(event.SignalsLost, "", "error", err)
 	}
 }
 
@@ -293,7 +293,7 @@ func (d *Dispatcher) watch(ctx context.Context) {
 func (d *Dispatcher) held() (jobs int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, l := range d.lanes {
+	for _, l := range d.serving {
 		jobs += l.holds()
 	}
 	return jobs
@@ -301,16 +301,16 @@ func (d *Dispatcher) held() (jobs int) {
 
 func (d *Dispatcher) failed(ctx context.Context, what, queue string, err error) {
 	if ctx.Err() == nil && !errors.Is(err, context.Canceled) {
-		d.log.Tell(event.DispatchFailed, queue, "what", what, "error", err)
+		d.log.Emit(event.DispatchFailed, queue, "what", what, "error", err)
 	}
 }
 
 func (d *Dispatcher) leave(ctx context.Context) {
 	for range 10 {
-		d.tellBegun(ctx, 0)
+		d.reportBegun(ctx, 0)
 	}
-	d.log.Tell(event.DispatcherStopped, "", "jobs", d.held())
+	d.log.Emit(event.DispatcherStopped, "", "jobs", d.held())
 	if err := presence.Given(d.store).Deregister(ctx, d.holder.ID); err != nil {
-		d.log.Tell(event.NotForgotten, "", "error", err)
+		d.log.Emit(event.NotForgotten, "", "error", err)
 	}
 }

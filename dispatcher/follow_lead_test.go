@@ -93,19 +93,19 @@ func TestNobodyFollowingIsTheTroubleOfWhoLeadsUpkeep(t *testing.T) {
 		b.dispatchOnce()
 		defer b.tend(map[string]engine.Engine{"another": b.engine})()
 		b.wait(2 * time.Minute)
-		if got := troubles(b); !strings.Contains(got, "nobody follows the runs at the engine temporal (queues: payment)") {
+		if got := brokenConditions(b); !strings.Contains(got, "nobody follows the runs at the engine temporal (queues: payment)") {
 			b.Errorf("its trouble is %q", got)
 		}
 		defer b.tend(map[string]engine.Engine{"temporal": b.engine})()
 		b.wait(2 * time.Minute)
-		if got := troubles(b); got != "" {
+		if got := brokenConditions(b); got != "" {
 			b.Errorf("its trouble is %q, though another follows", got)
 		}
 	})
 }
 
 // troubles is that of all holders that beat.
-func troubles(b *bank) (all string) {
+func brokenConditions(b *bank) (all string) {
 	b.Helper()
 	holders, err := presence.Holders(b.Context(), b.store)
 	if err != nil {

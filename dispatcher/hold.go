@@ -24,7 +24,7 @@ const (
 	dullProbe = 20
 )
 
-// hold is a claimed job on its way to its engine. The lane's mu guards the fields that change.
+// hold is a claimed job on its way to its engine. The servedQueue's mu guards the fields that change.
 type hold struct {
 	claim *sluice.Claim
 	run   engine.Run
@@ -74,13 +74,13 @@ func (h *hold) sure() bool { return pause.Since(h.renewed) <= h.lease/2 }
 func unanswered(h *hold) bool { return h.answer == nil && h.lost == "" && !h.asking }
 
 // fresh lists the jobs that no engine was asked for so far.
-func (l *lane) fresh() []*hold {
+func (l *servedQueue) fresh() []*hold {
 	return l.holding(func(h *hold) bool { return unanswered(h) && h.fresh })
 }
 
 // stalled returns how long until the engine may be asked for jobs that this process had to put off; 0: at once.
 // Until then the dispatcher claims no more.
-func (l *lane) stalled(now time.Time) (wait time.Duration) {
+func (l *servedQueue) stalled(now time.Time) (wait time.Duration) {
 	for _, h := range l.fresh() {
 		wait = max(wait, h.againAt.Sub(now))
 	}
@@ -88,7 +88,7 @@ func (l *lane) stalled(now time.Time) (wait time.Duration) {
 }
 
 // doubtful lists the jobs to ask the engine for again now, in the order of their last request.
-func (l *lane) doubtful(now time.Time, aside bool) []*hold {
+func (l *servedQueue) doubtful(now time.Time, aside bool) []*hold {
 	return oldest(l.holding(func(h *hold) bool {
 		h.aside = h.aside || h.doubts >= asideDoubts && !l.workedAt.Before(h.doubtAt)
 		return unanswered(h) && !h.fresh && (aside || !h.aside) && !now.Before(h.againAt)
@@ -104,7 +104,7 @@ func oldest(holds []*hold) []*hold {
 
 // probe chooses jobs to try an unusable engine with. Held jobs take turns, because a single job may be the
 // cause. If no other is held, the dispatcher may claim one more.
-func (l *lane) probe(now time.Time) (held []*hold, more bool) {
+func (l *servedQueue) probe(now time.Time) (held []*hold, more bool) {
 	held = append(l.fresh(), l.doubtful(now, false)...)
 	if len(held) == 0 {
 		return nil, true
@@ -119,7 +119,7 @@ func (l *lane) probe(now time.Time) (held []*hold, more bool) {
 }
 
 // letGo gives up the decision about held jobs.
-func (l *lane) letGo(why string, holds ...*hold) {
+func (l *servedQueue) letGo(why string, holds ...*hold) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, h := range holds {

@@ -27,7 +27,7 @@ func (d *Dispatcher) keep(ctx, work context.Context) {
 	var told []presence.Condition
 	for {
 		held := d.renew(work)
-		d.tellBegun(work, keepInterval)
+		d.reportBegun(work, keepInterval)
 		// A change of the dispatcher's conditions is written at once.
 		if now := d.conditions(); time.Since(beaten) >= beatInterval || !slices.Equal(now, told) {
 			beaten, told = time.Now(), now
@@ -47,12 +47,12 @@ func (d *Dispatcher) keep(ctx, work context.Context) {
 // time, because a person may have ended them. held is how many jobs are held.
 func (d *Dispatcher) renew(work context.Context) (held int) {
 	d.mu.Lock()
-	lanes := slices.Collect(maps.Values(d.lanes))
+	serving := slices.Collect(maps.Values(d.serving))
 	d.mu.Unlock()
 	now := time.Now() // taken before the request to the store
 	var due []*hold
 	var renewals []sluice.Renewal
-	for _, l := range lanes {
+	for _, l := range serving {
 		held += l.holds()
 		for _, h := range l.holding(func(h *hold) bool { return h.lost == "" && (h.doubtful || pause.Since(h.renewed) >= h.lease/3) }) {
 			due = append(due, h)
@@ -67,7 +67,7 @@ func (d *Dispatcher) renew(work context.Context) (held int) {
 		d.failed(work, "renew", "", err)
 		return held
 	}
-	for _, l := range lanes {
+	for _, l := range serving {
 		l.renewed(due, now)
 		l.lose(lost)
 	}
@@ -75,7 +75,7 @@ func (d *Dispatcher) renew(work context.Context) (held int) {
 }
 
 // renewed notes that the leases of held jobs were checked.
-func (l *lane) renewed(holds []*hold, at time.Time) {
+func (l *servedQueue) renewed(holds []*hold, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, h := range holds {
@@ -86,7 +86,7 @@ func (l *lane) renewed(holds []*hold, at time.Time) {
 }
 
 // lose notes lost claims. A claim that is being settled right now ends with its settlement.
-func (l *lane) lose(ids []sluice.ID) {
+func (l *servedQueue) lose(ids []sluice.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, id := range ids {
@@ -112,6 +112,6 @@ func (d *Dispatcher) beat(work context.Context, held int) {
 		d.noteBeat()
 		d.ear.Hear(told)
 	case work.Err() == nil:
-		d.log.Tell(event.HeartbeatFailed, "", "error", err)
+		d.log.Emit(event.HeartbeatFailed, "", "error", err)
 	}
 }

@@ -88,19 +88,19 @@ func TestNamedQueueOfAnotherEngineIsTheTroubleOfItsDispatcher(t *testing.T) {
 		}
 		b.wait(10 * time.Second)
 		b.want(sluice.StateQueued, 1)
-		if got := troubles(b); got != "queue payment names the engine elsewhere, which this process was not given" {
+		if got := brokenConditions(b); got != "queue payment names the engine elsewhere, which this process was not given" {
 			b.Errorf("the dispatchers say %q", got)
 		}
 		b.set(func(*sluice.Settings) {})
 		b.wait(10 * time.Second)
 		b.want(sluice.StateDispatched, 1)
 		b.wait(time.Minute)
-		if got := troubles(b); got != "" {
+		if got := brokenConditions(b); got != "" {
 			b.Errorf("the dispatchers still say %q", got)
 		}
 		b.set(func(s *sluice.Settings) { s.Engine = "elsewhere" })
 		b.wait(time.Minute)
-		if got := troubles(b); !strings.Contains(got, "names the engine elsewhere") {
+		if got := brokenConditions(b); !strings.Contains(got, "names the engine elsewhere") {
 			b.Errorf("once it has changed, the dispatchers say %q", got)
 		}
 	})

@@ -123,12 +123,12 @@ type Report struct {
 const (
 	// SweepInterval is how often upkeep looks up some of the open runs one by one, because Ended may miss a run.
 	SweepInterval = 30 * time.Second
-	// FollowLooks is how often upkeep must be able to look a closed run up before its engine forgets the run.
-	FollowLooks = 10
+	// FollowRounds is how often upkeep must be able to look a closed run up before its engine forgets the run.
+	FollowRounds = 10
 )
 
 // LeastRetention is the shortest retention with which dispatchers start runs.
-const LeastRetention = FollowLooks * SweepInterval
+const LeastRetention = FollowRounds * SweepInterval
 
 // Forgets reports whether the engine may have forgotten a run of this age. If it may, Absent does not prove that the run never
 // existed, and the job becomes uncertain. A tenth of the retention is a margin for clocks and calls under way.
@@ -140,12 +140,12 @@ func (r Report) Forgets(age time.Duration) bool {
 // notices it. Dispatchers then start no runs of the queue.
 func CheckFollowing(s sluice.Settings, report Report) error {
 	every := max(s.FollowInterval, SweepInterval)
-	if report.Retention <= 0 || FollowLooks*every <= report.Retention {
+	if report.Retention <= 0 || FollowRounds*every <= report.Retention {
 		return nil
 	}
 	return feature.Invalid("follow_interval", fmt.Sprintf(
 		"%s is unsafe: the engine keeps runs that ended for %s only, and a run must be asked for at least %d times before it is forgotten, every %s at the most; shorten it, or let the engine keep runs longer",
-		sluice.FormatDuration(s.FollowInterval), sluice.FormatDuration(report.Retention), FollowLooks, sluice.FormatDuration(every)))
+		sluice.FormatDuration(s.FollowInterval), sluice.FormatDuration(report.Retention), FollowRounds, sluice.FormatDuration(every)))
 }
 
 // UnknownError says that the settings of a queue name an engine that the process does not have. It is a [sluice.ErrNotFound].

@@ -91,7 +91,7 @@ type DispatchFilter struct {
 	// Limit is the most jobs to return. Default: DispatchLimit.
 	Limit int
 	// Look says that the caller only reads: a store may leave out tokens, which a read-only role may not see.
-	Look bool
+	ReadOnly bool
 }
 
 // DispatchLimit is the most jobs that Dispatches returns by default.

@@ -47,13 +47,13 @@ type Explanation struct {
 	Now time.Time `json:"now"`
 }
 
-// Outlook is the knowledge of a store about a queued job's turn. A store reads a bounded number of rows for it.
-type Outlook struct {
+// Position is the knowledge of a store about a queued job's turn. A store reads a bounded number of rows for it.
+type Position struct {
 	// Now is the store's clock.
 	Now time.Time
-	// Ahead counts the due jobs that claims take before the job, at most [OutlookLimit].
+	// Ahead counts the due jobs that claims take before the job, at most [CountLimit].
 	Ahead int
-	// InFlight counts the queue's claimed and dispatched jobs and its orphan runs, at most [OutlookLimit].
+	// InFlight counts the queue's claimed and dispatched jobs and its orphan runs, at most [CountLimit].
 	InFlight int
 	// OrphanRuns are the job's own orphan runs, at most [HoldingLimit], the earliest cancelled first.
 	OrphanRuns []engine.OrphanRun
@@ -66,7 +66,7 @@ type Outlook struct {
 	ByTenant bool
 	// EffectiveLimits are the tenant's limits in the queue.
 	EffectiveLimits sluice.EffectiveLimits
-	// Held counts the tenant's jobs in flight and its orphan runs, at most [OutlookLimit]. Holding are some of
+	// Held counts the tenant's jobs in flight and its orphan runs, at most [CountLimit]. Holding are some of
 	// these jobs, the longest in flight first.
 	Held    int
 	Holding []sluice.ID
@@ -74,11 +74,11 @@ type Outlook struct {
 	TenantTokenWait time.Duration
 }
 
-// HoldingLimit is the most jobs in flight of a tenant that an [Outlook] names, and the most orphan runs.
+// HoldingLimit is the most jobs in flight of a tenant that an [Position] names, and the most orphan runs.
 const HoldingLimit = 10
 
-// OutlookLimit is the highest count in an [Outlook].
-const OutlookLimit = 10_000
+// CountLimit is the highest count in an [Position].
+const CountLimit = 10_000
 
 // Job explains a job: the reasons that the job must pass, which of them are closed, and when the job should start. It
 // works in every state. An unknown ID is a [sluice.ErrNotFound].
@@ -90,21 +90,21 @@ func Job(ctx context.Context, store sluice.Store, id sluice.ID) (Explanation, er
 	if err != nil {
 		return Explanation{}, err
 	}
-	outlook, err := Given(store).Outlook(ctx, id)
+	position, err := Given(store).Position(ctx, id)
 	if err != nil {
 		return Explanation{}, err
 	}
-	out := Explanation{Job: job, Now: outlook.Now}
+	out := Explanation{Job: job, Now: position.Now}
 	if job.State != sluice.StateQueued {
-		state := stateReason(job, outlook)
+		state := stateReason(job, position)
 		if job.State == sluice.StateDispatched || job.State == sluice.StateClaimed {
 			holders, err := presence.Given(store).Holders(ctx)
 			if err != nil {
 				return Explanation{}, err
 			}
-			state.hindered(holders, job, outlook.Now)
+			state.hindered(holders, job, position.Now)
 		}
-		out.Reasons = append([]Reason{state}, openRunReasons(job, outlook)...)
+		out.Reasons = append([]Reason{state}, openRunReasons(job, position)...)
 		out.Start = out.Reasons[0].Until
 		return out, nil
 	}
@@ -116,7 +116,7 @@ func Job(ctx context.Context, store sluice.Store, id sluice.ID) (Explanation, er
 	if err != nil {
 		return Explanation{}, err
 	}
-	paused, err := pausedReason(ctx, store, queue, outlook)
+	paused, err := pausedReason(ctx, store, queue, position)
 	if err != nil {
 		return Explanation{}, err
 	}
@@ -129,14 +129,14 @@ func Job(ctx context.Context, store sluice.Store, id sluice.ID) (Explanation, er
 		return Explanation{}, err
 	}
 	out.Reasons = slices.Concat(
-		[]Reason{stateReason(job, outlook)}, held, openRunReasons(job, outlook), waits, []Reason{expiryReason(job, outlook), dueReason(job, outlook), paused},
-		[]Reason{rateReason(queue, outlook), inFlightReason(queue, outlook)}, tenantReasons(job, outlook),
-		[]Reason{orderReason(outlook), servedReason(queue, holders, outlook)},
+		[]Reason{stateReason(job, position)}, held, openRunReasons(job, position), waits, []Reason{expiryReason(job, position), dueReason(job, position), paused},
+		[]Reason{rateReason(queue, position), inFlightReason(queue, position)}, tenantReasons(job, position),
+		[]Reason{orderReason(position), servedReason(queue, holders, position)},
 	)
-	if c, stuck := followed(holders, job.Queue, outlook.Now); stuck {
+	if c, stuck := followed(holders, job.Queue, position.Now); stuck {
 		blameRuns(out.Reasons, c)
 	}
-	out.Start = startOf(out.Reasons, queue, outlook)
+	out.Start = startOf(out.Reasons, queue, position)
 	return out, nil
 }
 
@@ -159,7 +159,7 @@ func (e Explanation) Closed() []Reason {
 
 func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-func stateReason(j sluice.Job, o Outlook) Reason {
+func stateReason(j sluice.Job, o Position) Reason {
 	g := Reason{Name: "state"}
 	switch j.State {
 	case sluice.StateQueued:
@@ -226,7 +226,7 @@ func blockedReason(j sluice.Job) Reason {
 	return Reason{Name: "blocked", Summary: fmt.Sprintf("it waits for job %s, which holds its key, to end", j.BlockedBy), Repair: "sluice why " + j.BlockedBy.String()}
 }
 
-func expiryReason(j sluice.Job, o Outlook) Reason {
+func expiryReason(j sluice.Job, o Position) Reason {
 	switch {
 	case j.ExpiresAt.IsZero():
 		return Reason{Name: "expiry", Open: true, Summary: "it does not expire"}
@@ -236,7 +236,7 @@ func expiryReason(j sluice.Job, o Outlook) Reason {
 	return Reason{Name: "expiry", Summary: "it expired at " + moment(j.ExpiresAt) + ", and upkeep will cancel it"}
 }
 
-func dueReason(j sluice.Job, o Outlook) Reason {
+func dueReason(j sluice.Job, o Position) Reason {
 	if !j.DueAt.After(o.Now) {
 		return Reason{Name: "due", Open: true, Summary: "it is due since " + moment(j.DueAt)}
 	}
@@ -249,7 +249,7 @@ func dueReason(j sluice.Job, o Outlook) Reason {
 }
 
 // pausedReason says who paused the queue, when and why.
-func pausedReason(ctx context.Context, store sluice.Store, q sluice.Queue, o Outlook) (Reason, error) {
+func pausedReason(ctx context.Context, store sluice.Store, q sluice.Queue, o Position) (Reason, error) {
 	if !q.Settings.PausedAt(o.Now) {
 		return Reason{Name: "paused", Open: true, Summary: fmt.Sprintf("queue %q is not paused", q.Name)}, nil
 	}
@@ -293,7 +293,7 @@ func PausedBy(ctx context.Context, store sluice.Store, q sluice.Queue) (sluice.A
 	return sluice.AuditEntry{}, nil
 }
 
-func rateReason(q sluice.Queue, o Outlook) Reason {
+func rateReason(q sluice.Queue, o Position) Reason {
 	switch {
 	case q.Settings.Rate.IsZero():
 		return Reason{Name: "rate", Open: true, Summary: "the queue has no rate"}
@@ -309,14 +309,14 @@ const slowRate = 10 * time.Minute
 
 // mendRate returns the command that raises a rate that is too low for the waiting jobs. Empty: the rate is high
 // enough.
-func mendRate(q sluice.Queue, o Outlook) string {
+func mendRate(q sluice.Queue, o Position) string {
 	if float64(o.Ahead) < q.Settings.Rate.PerSecond()*slowRate.Seconds() {
 		return ""
 	}
 	return fmt.Sprintf("sluice settings set %s rate=N/s --reason WHY", q.Name)
 }
 
-func inFlightReason(q sluice.Queue, o Outlook) Reason {
+func inFlightReason(q sluice.Queue, o Position) Reason {
 	limit := q.Settings.Concurrency
 	switch {
 	case limit == 0:
@@ -331,13 +331,13 @@ func inFlightReason(q sluice.Queue, o Outlook) Reason {
 }
 
 func counted(n int) string {
-	if n >= OutlookLimit {
+	if n >= CountLimit {
 		return fmt.Sprintf("%d or more", n)
 	}
 	return fmt.Sprint(n)
 }
 
-func orderReason(o Outlook) Reason {
+func orderReason(o Position) Reason {
 	whose := ""
 	if o.ByTenant {
 		whose = " of the same tenant"
@@ -350,7 +350,7 @@ func orderReason(o Outlook) Reason {
 
 // startOf estimates when a job starts: when the last reason opens that opens by itself. The jobs ahead take their
 // tokens first.
-func startOf(reasons []Reason, q sluice.Queue, o Outlook) time.Time {
+func startOf(reasons []Reason, q sluice.Queue, o Position) time.Time {
 	start := o.Now
 	if rate := q.Settings.Rate.PerSecond(); rate > 0 {
 		missing := max(0, float64(o.Ahead)+1-o.Tokens)

@@ -136,7 +136,7 @@ func heldReasons(ctx context.Context, store sluice.Store, j sluice.Job) ([]Reaso
 
 // openRunReasons says which orphan runs of a job may be open. The job waits for them, except for runs that a person
 // let it run beside.
-func openRunReasons(j sluice.Job, o Outlook) []Reason {
+func openRunReasons(j sluice.Job, o Position) []Reason {
 	reasons := make([]Reason, 0, len(o.OrphanRuns))
 	for _, run := range o.OrphanRuns {
 		says := fmt.Sprintf("its run %q at the engine %q may still be open; its life %d ended at %s", run.Ref, run.Engine, run.Generation, moment(run.CancelledAt))

@@ -51,7 +51,7 @@ func blameRuns(reasons []Reason, c presence.Condition) {
 }
 
 // servedReason says whether anybody claims from the queue: dispatchers if an engine runs the jobs, else workers.
-func servedReason(q sluice.Queue, holders []presence.Holder, o Outlook) Reason {
+func servedReason(q sluice.Queue, holders []presence.Holder, o Position) Reason {
 	if sluice.IsInternalQueue(q.Name) {
 		return upkeepReason(holders, o.Now)
 	}
@@ -66,7 +66,7 @@ func servedReason(q sluice.Queue, holders []presence.Holder, o Outlook) Reason {
 	}
 	if workers == 0 {
 		if told := quiesced(holders, q.Name, o.Now, func(h presence.Holder) bool { return h.Role != presence.RoleDispatcher }); told > 0 {
-			return toldReason("workers", q.Name, told)
+			return recordedReason("workers", q.Name, told)
 		}
 		return Reason{
 			Name: "workers", Summary: fmt.Sprintf("no worker of queue %q was seen in the last %s", q.Name, presence.Silence) + lastOf(holders, q.Name, o.Now),
@@ -92,8 +92,8 @@ func quiesced(holders []presence.Holder, queue string, now time.Time, which func
 	return count
 }
 
-// toldReason says that all processes which serve a queue claim nothing.
-func toldReason(name, queue string, count int) Reason {
+// recordedReason says that all processes which serve a queue claim nothing.
+func recordedReason(name, queue string, count int) Reason {
 	return Reason{
 		Name: name, Summary: fmt.Sprintf("all %d %s of queue %q that run were told to claim nothing, or end", count, name, queue),
 		Repair: "`sluice holders` says who told them, and how to lift it; or start others",
@@ -134,7 +134,7 @@ func lastOf(holders []presence.Holder, queue string, now time.Time) string {
 }
 
 // dispatchersReason says who hands the queue's jobs to its engine. It is closed if every dispatcher skips the queue.
-func dispatchersReason(q sluice.Queue, holders []presence.Holder, o Outlook) Reason {
+func dispatchersReason(q sluice.Queue, holders []presence.Holder, o Position) Reason {
 	dispatchers, hindered := 0, 0
 	var trouble presence.Condition
 	for _, h := range holders {
@@ -150,7 +150,7 @@ func dispatchersReason(q sluice.Queue, holders []presence.Holder, o Outlook) Rea
 	told := quiesced(holders, q.Name, o.Now, func(h presence.Holder) bool { return h.Role == presence.RoleDispatcher })
 	switch {
 	case dispatchers == 0 && told > 0:
-		return toldReason("dispatchers", q.Name, told)
+		return recordedReason("dispatchers", q.Name, told)
 	case dispatchers == 0:
 		return Reason{
 			Name: "dispatchers", Summary: fmt.Sprintf("the engine %q runs the queue's jobs, and no dispatcher of it was seen in the last %s", q.Settings.Engine, presence.Silence) + lastOf(holders, q.Name, o.Now),

@@ -9,9 +9,9 @@ import (
 
 // Store is the port of explanations. SQLite, PostgreSQL and memory implement it beside sluice.Store.
 type Store interface {
-	// Outlook returns the outlook of a job, by a bounded number of rows. If the job is not queued, no job is ahead
+	// Position returns the position of a job, by a bounded number of rows. If the job is not queued, no job is ahead
 	// of it. An unknown ID is an ErrNotFound.
-	Outlook(ctx context.Context, id sluice.ID) (Outlook, error)
+	Position(ctx context.Context, id sluice.ID) (Position, error)
 }
 
 // Given returns the port of a store, through decorators too. For nil, the method of the returned Store returns a
@@ -27,4 +27,4 @@ func Given(store sluice.Store) Store {
 // missing is the port of a store without explanations.
 type missing struct{ err error }
 
-func (m missing) Outlook(context.Context, sluice.ID) (Outlook, error) { return Outlook{}, m.err }
+func (m missing) Position(context.Context, sluice.ID) (Position, error) { return Position{}, m.err }

@@ -9,7 +9,7 @@ import (
 )
 
 // tenantReasons returns the reasons of a job whose queue serves its tenants in turns.
-func tenantReasons(j sluice.Job, o Outlook) []Reason {
+func tenantReasons(j sluice.Job, o Position) []Reason {
 	if !o.ByTenant {
 		return nil
 	}
@@ -23,7 +23,7 @@ func tenantName(j sluice.Job) string {
 	return fmt.Sprintf("tenant %q", j.Tenant)
 }
 
-func tenantReason(j sluice.Job, o Outlook) Reason {
+func tenantReason(j sluice.Job, o Position) Reason {
 	if !o.EffectiveLimits.Paused {
 		return Reason{Name: "tenant", Open: true, Summary: fmt.Sprintf("%s takes turns with the others, with a weight of %d", tenantName(j), o.EffectiveLimits.Weight)}
 	}
@@ -36,7 +36,7 @@ func tenantReason(j sluice.Job, o Outlook) Reason {
 }
 
 // capacityReason names the jobs that fill the tenant's concurrency.
-func capacityReason(j sluice.Job, o Outlook) Reason {
+func capacityReason(j sluice.Job, o Position) Reason {
 	most := o.EffectiveLimits.Concurrency
 	switch {
 	case most == 0:
@@ -58,7 +58,7 @@ func capacityReason(j sluice.Job, o Outlook) Reason {
 	return Reason{Name: "concurrency", Summary: says, Until: o.EffectiveLimits.Until, Repair: fmt.Sprintf("sluice tenants set %s concurrency=N --queue %s --reason WHY; or let one of them end", j.Tenant, j.Queue)}
 }
 
-func tenantRateReason(j sluice.Job, o Outlook) Reason {
+func tenantRateReason(j sluice.Job, o Position) Reason {
 	switch {
 	case o.EffectiveLimits.Rate.IsZero():
 		return Reason{Name: "tenant_rate", Open: true, Summary: tenantName(j) + " has no rate"}

@@ -47,7 +47,7 @@ func (f *queueFlow) add(limit flowLimit, waiting bool, name, says string) {
 		limit.tokens = 0
 	}
 	f.limits = append(f.limits, limit)
-	f.tells = append(f.tells, Limit{Name: name, PerSecond: limit.rate, Says: says})
+	f.tells = append(f.tells, Limit{Name: name, PerSecond: limit.rate, Summary: says})
 }
 
 func (f *queueFlow) addRate(s sluice.Settings, waiting bool, what WhatIf) {
@@ -279,7 +279,7 @@ func (q Queue) Held() string {
 	}
 	says := make([]string, len(q.Limits))
 	for i, l := range q.Limits {
-		says[i] = l.Says
+		says[i] = l.Summary
 	}
 	return strings.Join(append(says, heldWords(q.HeldTenants)...), "; ")
 }

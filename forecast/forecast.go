@@ -88,8 +88,8 @@ type Limit struct {
 	Name string `json:"limit"`
 	// PerSecond is how many jobs may start per second in the long run.
 	PerSecond float64 `json:"per_second"`
-	// Says is a few words for people.
-	Says string `json:"says"`
+	// Summary is a few words for people.
+	Summary string `json:"summary"`
 }
 
 // Bucket is the jobs that fall due in a span of time, and their starts.

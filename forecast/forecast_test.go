@@ -103,7 +103,7 @@ func TestForecastOfAWaveAtARate(t *testing.T) {
 	if wave.Used != 1 || a.at(q, 9*time.Minute).Used != 0 || a.at(q, 18*time.Minute).Used < 0.6 || a.at(q, 18*time.Minute).Used > 0.7 {
 		t.Errorf("used: %v, %v, %v", wave.Used, a.at(q, 9*time.Minute).Used, a.at(q, 18*time.Minute).Used)
 	}
-	if len(q.Limits) != 1 || q.Limits[0].Says != "2/s" || q.Held() != "2/s" {
+	if len(q.Limits) != 1 || q.Limits[0].Summary != "2/s" || q.Held() != "2/s" {
 		t.Errorf("limits: %+v", q.Limits)
 	}
 }

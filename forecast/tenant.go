@@ -26,8 +26,8 @@ type HeldTenant struct {
 	// PerSecond is how many of its jobs may start per second in the long run. 0: the tenant is paused, and has no
 	// other limit.
 	PerSecond float64 `json:"per_second,omitempty"`
-	// Says is a few words for people.
-	Says string `json:"says"`
+	// Summary is a few words for people.
+	Summary string `json:"summary"`
 }
 
 // TenantTimes is when the jobs of one tenant start that fall due in a bucket.
@@ -164,7 +164,7 @@ func (f *queueFlow) addLine(line tenantLine, t sluice.EffectiveLimits, tenants i
 	}
 	f.lines = append(f.lines, line)
 	if len(says) > 0 {
-		held.PerSecond, held.Says = slowest(line.limits), strings.Join(says, " and ")
+		held.PerSecond, held.Summary = slowest(line.limits), strings.Join(says, " and ")
 		f.held = append(f.held, held)
 	}
 }
@@ -243,10 +243,10 @@ func heldWords(held []HeldTenant) []string {
 	var says []string
 	by := make(map[string][]HeldTenant)
 	for _, h := range held {
-		if len(by[h.Says]) == 0 {
-			says = append(says, h.Says)
+		if len(by[h.Summary]) == 0 {
+			says = append(says, h.Summary)
 		}
-		by[h.Says] = append(by[h.Says], h)
+		by[h.Summary] = append(by[h.Summary], h)
 	}
 	var out []string
 	more := 0

@@ -47,7 +47,7 @@ type shore struct {
 
 // cycle sends jobs that were sent without an answer, and then waiting jobs. The centre is asked first, so that
 // an unreachable centre causes no claims.
-func (f *Forwarder) cycle(ctx context.Context, l *lane) (sent Sent, err error) {
+func (f *Forwarder) cycle(ctx context.Context, l *servedQueue) (sent Sent, err error) {
 	ctx, end := step.Begin(ctx, f.local, step.Step{Name: step.Forward, Queue: l.queue})
 	defer func() { end(step.End{Jobs: sent.Claimed, Err: err}) }()
 	at, err := f.land(ctx, l.queue)
@@ -73,7 +73,7 @@ func (f *Forwarder) cycle(ctx context.Context, l *lane) (sent Sent, err error) {
 	}
 	sent.Claimed = len(fresh)
 	err = f.send(ctx, l, at, fresh, &sent)
-	f.log.Tell(event.Forwarded, l.queue, "claimed", sent.Claimed, "forwarded", sent.Forwarded,
+	f.log.Emit(event.Forwarded, l.queue, "claimed", sent.Claimed, "forwarded", sent.Forwarded,
 		"duplicates", sent.Duplicates, "refused", sent.Refused, "uncertain", sent.Uncertain)
 	return sent, err
 }
@@ -118,7 +118,7 @@ func shoreOf(q sluice.Queue) shore {
 
 // take claims jobs, due or not, and records that they are about to be sent. From then on, only the centre knows
 // whether it has them.
-func (f *Forwarder) take(ctx context.Context, l *lane, at shore) ([]*hold, error) {
+func (f *Forwarder) take(ctx context.Context, l *servedQueue, at shore) ([]*hold, error) {
 	settings, err := f.live.Queue(ctx, l.queue)
 	if err != nil {
 		return nil, fmt.Errorf("read local settings: %w", err)
@@ -175,7 +175,7 @@ func sentSince(ref string) time.Time {
 }
 
 // takeOver takes over the jobs that dead forwarders were sending.
-func (f *Forwarder) takeOver(ctx context.Context, l *lane) error {
+func (f *Forwarder) takeOver(ctx context.Context, l *servedQueue) error {
 	var late []*sluice.Claim
 	err := f.call(ctx, func(ctx context.Context) (err error) {
 		late, err = engine.Given(f.local).Dispatches(ctx, engine.DispatchFilter{Queue: l.queue, Overdue: true, Limit: f.options.Batch})
@@ -193,7 +193,7 @@ func (f *Forwarder) takeOver(ctx context.Context, l *lane) error {
 	})
 	if others > 0 && time.Since(l.othersAt) > time.Minute {
 		l.othersAt = time.Now()
-		f.log.Tell(event.OtherCentre, l.queue, "jobs", others, "centre", f.options.Centre)
+		f.log.Emit(event.OtherCentre, l.queue, "jobs", others, "centre", f.options.Centre)
 	}
 	if len(late) == 0 {
 		return nil

@@ -94,7 +94,7 @@ type Forwarder struct {
 	log     *event.Log
 	ear     *obey.Ear
 	holder  presence.Holder
-	lanes   []*lane
+	serving []*servedQueue
 }
 
 // New makes a forwarder. New does not access the stores.
@@ -114,7 +114,7 @@ func New(local, centre sluice.Store, options Options) *Forwarder {
 		},
 	}
 	for _, queue := range options.Queues {
-		f.lanes = append(f.lanes, &lane{queue: queue, wake: make(chan struct{}, 1)})
+		f.serving = append(f.serving, &servedQueue{queue: queue, wake: make(chan struct{}, 1)})
 	}
 	return f
 }
@@ -163,14 +163,14 @@ func (f *Forwarder) Run(ctx context.Context) error {
 	defer f.log.Flush()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(f.options.Drain, quit) })()
 	f.beat(work, 0) // before the first claim: the process may have been told to quiesce
-	var lanes, beside sync.WaitGroup
+	var serving, beside sync.WaitGroup
 	besideCtx, stop := context.WithCancel(work)
 	beside.Go(func() { f.watch(besideCtx) })
 	beside.Go(func() { f.keep(besideCtx) })
-	for _, l := range f.lanes {
-		lanes.Go(func() { f.serve(ctx, work, l) })
+	for _, l := range f.serving {
+		serving.Go(func() { f.serve(ctx, work, l) })
 	}
-	lanes.Wait()
+	serving.Wait()
 	stop()
 	beside.Wait()
 	f.leave(work)
@@ -190,7 +190,7 @@ func (f *Forwarder) Once(ctx context.Context) (Sent, error) {
 	defer f.leave(ctx) // after the last heartbeat, which would list the forwarder again
 	defer beside.Wait()
 	defer stop()
-	for _, l := range f.lanes {
+	for _, l := range f.serving {
 		for {
 			sent, err := f.cycle(ctx, l)
 			all.add(sent)
@@ -206,7 +206,7 @@ func (f *Forwarder) Once(ctx context.Context) (Sent, error) {
 }
 
 // serve forwards the jobs of one queue, cycle after cycle, until ctx ends.
-func (f *Forwarder) serve(ctx, work context.Context, l *lane) {
+func (f *Forwarder) serve(ctx, work context.Context, l *servedQueue) {
 	failures := 0
 	var since time.Time
 	for ctx.Err() == nil {
@@ -217,12 +217,12 @@ func (f *Forwarder) serve(ctx, work context.Context, l *lane) {
 		case err != nil:
 			if failures++; failures == 1 {
 				since = time.Now()
-				f.log.Tell(event.NotForwarded, l.queue, "error", err)
+				f.log.Emit(event.NotForwarded, l.queue, "error", err)
 			}
 			l.rest(ctx, f.options.Backoff.Delay(failures), false)
 		default:
 			if failures > 0 {
-				f.log.Tell(event.ForwardingAgain, l.queue, "duration", time.Since(since).Round(time.Second))
+				f.log.Emit(event.ForwardingAgain, l.queue, "duration", time.Since(since).Round(time.Second))
 			}
 			failures = 0
 			if sent.Claimed == 0 {

@@ -16,8 +16,8 @@ import (
 const (
 	// beatInterval is how often the forwarder writes its heartbeat to the local store.
 	beatInterval = 5 * time.Second
-	// leaseLooks is how often within a lease the claims of jobs being sent are renewed.
-	leaseLooks = 6
+	// leaseRounds is how often within a lease the claims of jobs being sent are renewed.
+	leaseRounds = 6
 	// strayInterval is how often the forwarder looks for jobs that were cancelled while being sent.
 	strayInterval = 10 * time.Second
 	// straySlice is the most such jobs handled at once.
@@ -26,7 +26,7 @@ const (
 
 // keep renews the claims of jobs being sent and writes heartbeats, until ctx ends.
 func (f *Forwarder) keep(ctx context.Context) {
-	ticker := time.NewTicker(max(min(f.options.Lease/leaseLooks, beatInterval), 10*time.Millisecond))
+	ticker := time.NewTicker(max(min(f.options.Lease/leaseRounds, beatInterval), 10*time.Millisecond))
 	defer ticker.Stop()
 	var beaten time.Time
 	for {
@@ -47,7 +47,7 @@ func (f *Forwarder) keep(ctx context.Context) {
 
 func (f *Forwarder) renew(ctx context.Context) (held int) {
 	var renewals []sluice.Renewal
-	for _, l := range f.lanes {
+	for _, l := range f.serving {
 		for _, h := range l.holding() {
 			renewals = append(renewals, sluice.Renewal{ID: h.claim.ID, Token: h.claim.Token, Lease: f.options.Lease, Queue: h.claim.Queue})
 		}
@@ -61,10 +61,10 @@ func (f *Forwarder) renew(ctx context.Context) (held int) {
 		return err
 	})
 	if err != nil && ctx.Err() == nil {
-		f.log.Tell(event.NotRenewed, "", "jobs", len(renewals), "error", err)
+		f.log.Emit(event.NotRenewed, "", "jobs", len(renewals), "error", err)
 	}
 	for _, id := range lost { // settled meanwhile, or cancelled; cancelStray then cancels the job at the centre too
-		for _, l := range f.lanes {
+		for _, l := range f.serving {
 			l.let(id)
 		}
 	}
@@ -82,34 +82,34 @@ func (f *Forwarder) beat(ctx context.Context, held int) {
 		return err
 	})
 	if err != nil && ctx.Err() == nil {
-		f.log.Tell(event.HeartbeatFailed, "", "error", err)
+		f.log.Emit(event.HeartbeatFailed, "", "error", err)
 	}
 }
 
 func (f *Forwarder) leave(ctx context.Context) {
 	err := f.call(context.WithoutCancel(ctx), func(ctx context.Context) error { return presence.Given(f.local).Deregister(ctx, f.holder.ID) })
 	if err != nil {
-		f.log.Tell(event.NotForgotten, "", "error", err)
+		f.log.Emit(event.NotForgotten, "", "error", err)
 	}
 }
 
 // watch starts a cycle at once when jobs come in.
 func (f *Forwarder) watch(ctx context.Context) {
 	err := f.local.Watch(ctx, func(signal sluice.Signal) {
-		for _, l := range f.lanes {
+		for _, l := range f.serving {
 			if signal.Cancelled.IsZero() && (signal.Queue == "" || signal.Queue == l.queue) {
 				l.nudge()
 			}
 		}
 	})
 	if err != nil && ctx.Err() == nil {
-		f.log.Tell(event.SignalsLost, "", "error", err)
+		f.log.Emit(event.SignalsLost, "", "error", err)
 	}
 }
 
 // cancelStray cancels jobs at the centre that were cancelled locally while being sent. cancelStray waits until
 // no call that sends them can still be under way.
-func (f *Forwarder) cancelStray(ctx context.Context, l *lane) error {
+func (f *Forwarder) cancelStray(ctx context.Context, l *servedQueue) error {
 	if time.Now().Before(l.strayAt) {
 		return nil
 	}

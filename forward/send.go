@@ -23,7 +23,7 @@ type Arrival struct {
 }
 
 // send has the centre store jobs, and settles them locally. Without an answer, they remain to be sent.
-func (f *Forwarder) send(ctx context.Context, l *lane, at shore, holds []*hold, sent *Sent) error {
+func (f *Forwarder) send(ctx context.Context, l *servedQueue, at shore, holds []*hold, sent *Sent) error {
 	var settlements []sluice.Settlement
 	var jobs []sluice.NewJob
 	var sending []*hold
@@ -60,7 +60,7 @@ func (f *Forwarder) ask(ctx context.Context, h *hold, sent *Sent) (sluice.Settle
 		s.Event = sluice.EventDoubt
 		s.Reason = "it may have been at " + f.options.Centre + ", which has deleted what ended since"
 		s.Error = s.Reason
-		f.log.TellJob(event.JobDoubted, h.claim, "ref", h.claim.Ref, "error", s.Error, "reason", s.Reason)
+		f.log.EmitJob(event.JobDoubted, h.claim, "ref", h.claim.Ref, "error", s.Error, "reason", s.Reason)
 		return s, nil
 	}
 	return sluice.Settlement{}, fmt.Errorf("ask the centre %s: %w", f.options.Centre, err)
@@ -145,7 +145,7 @@ func (f *Forwarder) refused(ctx context.Context, h *hold, refusal error, sent *S
 	sent.Refused++
 	s := settlementOf(h, f.holder.ID)
 	s.Event, s.Error, s.Reason = sluice.EventBury, refusal.Error(), "refused by "+f.options.Centre
-	f.log.TellJob(event.JobBuried, h.claim, "error", s.Error, "reason", s.Reason)
+	f.log.EmitJob(event.JobBuried, h.claim, "error", s.Error, "reason", s.Reason)
 	return s, nil
 }
 
@@ -162,7 +162,7 @@ func (f *Forwarder) arrived(h *hold, twin sluice.ID) sluice.Settlement {
 }
 
 // settle writes settlements. If that fails, the jobs are sent again, and the centre finds them by their ids.
-func (f *Forwarder) settle(ctx context.Context, l *lane, settlements []sluice.Settlement) error {
+func (f *Forwarder) settle(ctx context.Context, l *servedQueue, settlements []sluice.Settlement) error {
 	if len(settlements) == 0 {
 		return nil
 	}
@@ -180,7 +180,7 @@ func (f *Forwarder) settle(ctx context.Context, l *lane, settlements []sluice.Se
 	for i, s := range settlements {
 		l.let(s.ID)
 		if errs[i] != nil { // another forwarder was faster, or a person cancelled the job
-			f.log.Tell(event.SettlementRefused, l.queue, "job", s.ID, "event", s.Event, "error", errs[i])
+			f.log.Emit(event.SettlementRefused, l.queue, "job", s.ID, "event", s.Event, "error", errs[i])
 		}
 	}
 	return nil

@@ -49,13 +49,13 @@ func Well(check, format string, args ...any) Finding {
 	return Finding{Check: check, Well: true, What: fmt.Sprintf(format, args...)}
 }
 
-// Label tells figures of the same name apart, such as by table. The zero value: there is one figure.
+// Label tells metrics of the same name apart, such as by table. The zero value: there is one figure.
 type Label struct {
 	Name, Value string
 }
 
-// Figure is a figure of a store. Its name is the name of the metric without the prefix.
-type Figure struct {
+// Metric is a figure of a store. Its name is the name of the metric without the prefix.
+type Metric struct {
 	// Name is in snake_case, such as dead_rows.
 	Name string
 	// Label names the measured part, such as a table.
@@ -70,15 +70,15 @@ type Figure struct {
 type Report struct {
 	// Kind is the kind of store: postgres, sqlite or memory. Empty: the store does not report its health.
 	Kind string
-	// Figures are in no particular order. An unknown figure is missing.
-	Figures []Figure
+	// Metrics are in no particular order. An unknown metric is missing.
+	Metrics []Metric
 	// Findings are in the order in which to read them.
 	Findings []Finding
 }
 
-// Figure returns a figure by its name and the value of its label. The label is empty for a figure without one.
-func (h Report) Figure(name, label string) (value float64, known bool) {
-	for _, f := range h.Figures {
+// Metric returns a figure by its name and the value of its label. The label is empty for a figure without one.
+func (h Report) Metric(name, label string) (value float64, known bool) {
+	for _, f := range h.Metrics {
 		if f.Name == name && f.Label.Value == label {
 			return f.Value, true
 		}
@@ -112,10 +112,10 @@ type Store interface {
 	Health(ctx context.Context, options Options) (Report, error)
 }
 
-// FigureStore is a store with figures in memory.
-type FigureStore interface {
-	// HealthFigures returns the figures that need no call to the database. It is cheap.
-	HealthFigures() []Figure
+// MetricStore is a store with metrics in memory.
+type MetricStore interface {
+	// HealthFigures returns the metrics that need no call to the database. It is cheap.
+	HealthMetrics() []Metric
 }
 
 // Of examines a store, through decorators too. A store without a health report returns the zero Report. A nil store
@@ -131,11 +131,11 @@ func Of(ctx context.Context, store sluice.Store, options Options) (Report, error
 	return reporter.Health(ctx, options)
 }
 
-// FiguresOf returns the figures that a store has in memory, through decorators too. Nil: it has none.
-func FiguresOf(store sluice.Store) []Figure {
-	reporter, found := sluice.StoreAs[FigureStore](store)
+// MetricsOf returns the metrics that a store has in memory, through decorators too. Nil: it has none.
+func MetricsOf(store sluice.Store) []Metric {
+	reporter, found := sluice.StoreAs[MetricStore](store)
 	if !found {
 		return nil
 	}
-	return reporter.HealthFigures()
+	return reporter.HealthMetrics()
 }

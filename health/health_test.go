@@ -30,8 +30,8 @@ func (telling) Health(_ context.Context, options health.Options) (health.Report,
 	return report, nil
 }
 
-func (telling) HealthFigures() []health.Figure {
-	return []health.Figure{{Name: "writer_queue", Value: 3}, {Name: "dead_rows", Label: health.Label{Name: "table", Value: "live"}, Value: 7}}
+func (telling) HealthMetrics() []health.Metric {
+	return []health.Metric{{Name: "writer_queue", Value: 3}, {Name: "dead_rows", Label: health.Label{Name: "table", Value: "live"}, Value: 7}}
 }
 
 func TestHealthIsFoundBehindDecorators(t *testing.T) {
@@ -41,19 +41,19 @@ func TestHealthIsFoundBehindDecorators(t *testing.T) {
 	if err != nil || report.Kind != "telling" || !report.Ill() {
 		t.Errorf("the health is %+v (%v), want that of the store behind two others", report, err)
 	}
-	report.Figures = health.FiguresOf(twice)
-	if queue, known := report.Figure("writer_queue", ""); queue != 3 || !known {
-		t.Errorf("the figures are %+v, want those of the store behind two others", report.Figures)
+	report.Metrics = health.MetricsOf(twice)
+	if queue, known := report.Metric("writer_queue", ""); queue != 3 || !known {
+		t.Errorf("the figures are %+v, want those of the store behind two others", report.Metrics)
 	}
-	if rows, known := report.Figure("dead_rows", "live"); rows != 7 || !known {
+	if rows, known := report.Metric("dead_rows", "live"); rows != 7 || !known {
 		t.Errorf("dead_rows of live is %v, want 7", rows)
 	}
-	if _, known := report.Figure("dead_rows", "done"); known {
+	if _, known := report.Metric("dead_rows", "done"); known {
 		t.Error("a figure is known that was never told")
 	}
 	for _, silent := range []sluice.Store{silent{}, decorated{inner: silent{}}, decorated{inner: decorated{inner: silent{}}}} {
 		report, err := health.Of(t.Context(), silent, health.Options{})
-		if err != nil || report.Kind != "" || report.Ill() || health.FiguresOf(silent) != nil {
+		if err != nil || report.Kind != "" || report.Ill() || health.MetricsOf(silent) != nil {
 			t.Errorf("a store that does not tell gives %+v (%v)", report, err)
 		}
 	}

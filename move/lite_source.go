@@ -18,7 +18,7 @@ func (s *lite) mark(ctx context.Context) (*mark, error) {
 	return kept[mark](ctx, s, "select exists (select 1 from sqlite_master where name = 'sluice_moved')", "select mark from sluice_moved")
 }
 
-func liteMark(ctx context.Context, tx *sql.Tx, m mark) error {
+func liteCursor(ctx context.Context, tx *sql.Tx, m mark) error {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func (s *lite) shut(ctx context.Context, m mark) error {
 		if err != nil {
 			return err
 		}
-		return liteMark(ctx, tx, m)
+		return liteCursor(ctx, tx, m)
 	})
 }
 
@@ -93,7 +93,7 @@ func (s *lite) freeze(ctx context.Context) (frozen bool, err error) {
 			}
 		}
 		m.Frozen, frozen = true, true
-		return liteMark(ctx, tx, *m)
+		return liteCursor(ctx, tx, *m)
 	})
 	return frozen, err
 }
@@ -104,7 +104,7 @@ func (s *lite) done(ctx context.Context) error {
 		return err
 	}
 	m.Done = true
-	return s.in(ctx, func(ctx context.Context, tx *sql.Tx) error { return liteMark(ctx, tx, *m) })
+	return s.in(ctx, func(ctx context.Context, tx *sql.Tx) error { return liteCursor(ctx, tx, *m) })
 }
 
 func (s *lite) reopen(ctx context.Context) error {

@@ -25,7 +25,7 @@ func (s *pg) mark(ctx context.Context) (*mark, error) {
 	return kept[mark](ctx, s, "select to_regclass('sluice.moved') is not null", "select mark from sluice.moved")
 }
 
-func pgMark(ctx context.Context, tx pgx.Tx, m mark) error {
+func pgCursor(ctx context.Context, tx pgx.Tx, m mark) error {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (s *pg) shut(ctx context.Context, m mark) error {
 		if err != nil {
 			return err
 		}
-		return pgMark(ctx, tx, m)
+		return pgCursor(ctx, tx, m)
 	})
 }
 
@@ -108,7 +108,7 @@ func (s *pg) freeze(ctx context.Context) (frozen bool, err error) {
 		if claimed > 0 {
 			return errHeld
 		}
-		return pgMark(ctx, tx, *m)
+		return pgCursor(ctx, tx, *m)
 	})
 	if errors.Is(err, errHeld) {
 		return false, nil
@@ -122,7 +122,7 @@ func (s *pg) done(ctx context.Context) error {
 		return err
 	}
 	m.Done = true
-	return s.in(ctx, func(ctx context.Context, tx pgx.Tx) error { return pgMark(ctx, tx, *m) })
+	return s.in(ctx, func(ctx context.Context, tx pgx.Tx) error { return pgCursor(ctx, tx, *m) })
 }
 
 func (s *pg) reopen(ctx context.Context) error {

@@ -145,12 +145,12 @@ var notMoved = map[string]string{
 	"sluice.stat_holder": "processes of the source", "sluice_stat_holder": "processes of the source",
 	"sluice.stat_fold":     "a lock",
 	"sluice.stat_call":     "what upkeep has not added up yet, of calls of functions",
-	"sluice.tenant_change": "what claims are told of lines, which they make anew",
+	"sluice.tenant_change": "changes of tenants, from which claims make tenant queues anew",
 	"sluice.order_key":     "a lock for each order key, made when it is wanted",
 	"sluice.move":          "how far a move has come", "sluice_move": "how far a move has come",
 	"sluice.queue_grant": "roles belong to the server", "sluice.function_set": "the target has its own",
 	"sluice.pace":       "when holders claimed last, that work through functions",
-	"sluice.look_again": "what upkeep finds without",
+	"sluice.recheck":    "what upkeep finds without",
 	"sluice.audit_seal": "the target seals what it has got anew, from the head of the source on", "sluice_audit_seal": "the target seals what it has got anew, from the head of the source on",
 	"sluice.audit_batch": "goes with its seal", "sluice_audit_batch": "goes with its seal",
 	"sluice.follower": "the target's programs follow their own tables", "sluice_follower": "the target's programs follow their own tables",
@@ -165,7 +165,7 @@ func changed(columns ...column) []column {
 }
 
 func queueColumns() []column {
-	columns := append(changed(is("name", kindText)), is("told", kindJSON), is("scheduled", kindJSON))
+	columns := append(changed(is("name", kindText)), is("recorded", kindJSON), is("scheduled", kindJSON))
 	for _, s := range sluice.StoredSettings() {
 		columns = append(columns, is(s.Column(), kindOf(s)))
 	}
@@ -213,7 +213,7 @@ func limitTable() table {
 	columns := changed(is("queue", kindText), is("tier", kindText), is("tenant", kindText), is("concurrency", kindInt), is("rate", kindReal), is("rate_per_ms", kindInt),
 		is("burst", kindInt), is("weight", kindInt), is("until", kindInstant), is("paused", kindBool), is("paused_until", kindInstant))
 	t := table{"limits of tenants", columns, keyed("tenant_limit", "queue", "tier", "tenant"), keyed("sluice_tenant_limit", "queue", "tier", "tenant")}
-	t.postgres.left, t.lite.left = []string{"says"}, []string{"says"}
+	t.postgres.left, t.lite.left = []string{"given"}, []string{"given"}
 	return t
 }
 
@@ -282,8 +282,8 @@ func rateTable() table {
 		keyed("flow", "queue"), keyed("sluice_flow", "queue"),
 	}
 	t.postgres.only, t.lite.only = "t.filled_at is not null", "t.filled_at is not null"
-	t.postgres.left = []string{"claimed_at", "counted_from", "version", "counted_since", "turn", "tenant", "wakes_from", "turns_since", "permits_from", "clock_ahead_us"}
-	t.lite.left = []string{"turn", "tenant"}
+	t.postgres.left = []string{"claimed_at", "counted_from", "version", "counted_since", "virtual_start", "tenant", "wakes_from", "fair_since", "permits_from", "clock_ahead_us"}
+	t.lite.left = []string{"virtual_start", "tenant"}
 	return t
 }
 
@@ -291,7 +291,7 @@ func rateTable() table {
 func permitTable() table {
 	return table{"claims of queues with a rate", []column{
 		is("queue", kindText), is("claimed_at", kindInstant), is("token", kindID), is("jobs", kindInt), is("begun", kindInt),
-		is("gone", kindInt), is("look_at", kindInstant),
+		is("gone", kindInt), is("check_at", kindInstant),
 	}, keyed("permit", "queue", "claimed_at", "token"), keyed("sluice_permit", "queue", "claimed_at", "token")}
 }
 
@@ -311,12 +311,12 @@ func tenantRateTable() table {
 		"rates of tenants",
 		[]column{is("queue", kindText), is("tenant", kindText), is("tokens", kindReal), is("filled_at", kindInstant)},
 		layout{
-			name: "tenant_queue", key: []string{"queue", "tenant"}, made: map[string]any{"version": 1, "turn": 0, "jobs": 0, "active": false},
+			name: "tenant_queue", key: []string{"queue", "tenant"}, made: map[string]any{"version": 1, "virtual_start": 0, "jobs": 0, "active": false},
 			only: "t.filled_at is not null and t.version = (select max(n.version) from sluice.tenant_queue n where n.queue = t.queue and n.tenant = t.tenant)",
 			left: []string{"at_limit", "wake_at", "counted_from"},
 		},
 		layout{
-			name: "sluice_tenant_queue", key: []string{"queue", "tenant"}, only: "t.filled_at is not null", made: map[string]any{"turn": 0, "active": 0},
+			name: "sluice_tenant_queue", key: []string{"queue", "tenant"}, only: "t.filled_at is not null", made: map[string]any{"virtual_start": 0, "active": 0},
 			left: []string{"jobs", "at_limit", "wake_at"},
 		},
 	}

@@ -47,8 +47,8 @@ func (s *store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page,
 	return do(ctx, s, "jobs", filter.Queue, func(ctx context.Context) (sluice.Page, error) { return s.Store.Jobs(ctx, filter) })
 }
 
-func (s *store) Outlook(ctx context.Context, id sluice.ID) (explain.Outlook, error) {
-	return do(ctx, s, "outlook", "", func(ctx context.Context) (explain.Outlook, error) { return s.explanations.Outlook(ctx, id) })
+func (s *store) Position(ctx context.Context, id sluice.ID) (explain.Position, error) {
+	return do(ctx, s, "position", "", func(ctx context.Context) (explain.Position, error) { return s.explanations.Position(ctx, id) })
 }
 
 func (s *store) Await(ctx context.Context, ids []sluice.ID) error {

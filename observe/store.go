@@ -136,8 +136,8 @@ func (s *store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 	})
 }
 
-func (s *store) Look(ctx context.Context, queues []string) (map[string]time.Duration, error) {
-	return do(ctx, s, "look", "", func(ctx context.Context) (map[string]time.Duration, error) { return s.Store.Look(ctx, queues) })
+func (s *store) NextDue(ctx context.Context, queues []string) (map[string]time.Duration, error) {
+	return do(ctx, s, "look", "", func(ctx context.Context) (map[string]time.Duration, error) { return s.Store.NextDue(ctx, queues) })
 }
 
 func (s *store) Renew(ctx context.Context, renewals []sluice.Renewal) ([]sluice.ID, error) {

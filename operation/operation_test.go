@@ -327,7 +327,7 @@ func TestDeadLettersAreGroupedAndSearchedWithinBounds(t *testing.T) {
 		if len(found.Groups) != 1 || found.More || found.Groups[0].Count != 30 || found.Groups[0].Message != "account closed" || found.Groups[0].Tenants != 1 {
 			t.Errorf("%+v", found)
 		}
-		if found, err = deadletter.Read(t.Context(), r.store, []string{"payments"}, 10); err != nil || !found.More || found.Looked != 10 {
+		if found, err = deadletter.Read(t.Context(), r.store, []string{"payments"}, 10); err != nil || !found.More || found.Compared != 10 {
 			t.Errorf("%+v, %v", found, err)
 		}
 		query := search.Query{Fingerprint: deadletter.Fingerprint("payments", "account closed")}

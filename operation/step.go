@@ -113,8 +113,8 @@ func find(ctx context.Context, store sluice.Store, o *Operation) error {
 	want := page
 	for n := 0; n < maxPages && len(o.course.Found) < want && !o.course.Place.End && !o.full(); n++ {
 		read, err := search.ReadPage(ctx, store, o.Query, o.course.Place, page)
-		if errors.Is(err, sluice.ErrInvalid) && o.course.Place.Mark != "" { // somebody moved the jobs to another kind of store
-			o.course.Place.Mark, o.AtLeast = "", true
+		if errors.Is(err, sluice.ErrInvalid) && o.course.Place.Cursor != "" { // somebody moved the jobs to another kind of store
+			o.course.Place.Cursor, o.AtLeast = "", true
 			continue
 		}
 		if err != nil {
@@ -123,7 +123,7 @@ func find(ctx context.Context, store sluice.Store, o *Operation) error {
 		for _, job := range read.Jobs {
 			o.course.Found = append(o.course.Found, job.ID)
 		}
-		if o.course.Place = read.Next; read.Looked > 0 && len(read.Jobs) == 0 {
+		if o.course.Place = read.Next; read.Compared > 0 && len(read.Jobs) == 0 {
 			page = batchSize // few match
 		}
 	}

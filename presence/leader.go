@@ -80,7 +80,7 @@ func Tasks(ctx context.Context, store sluice.Store) ([]Task, error) {
 		if q.Settings.Engine != "" {
 			task(q.Settings.Engine, q.Name)
 		}
-		away, err := engine.Given(store).Dispatches(ctx, engine.DispatchFilter{Queue: q.Name, Limit: 1, Look: true})
+		away, err := engine.Given(store).Dispatches(ctx, engine.DispatchFilter{Queue: q.Name, Limit: 1, ReadOnly: true})
 		if err != nil {
 			return nil, err
 		}

@@ -109,17 +109,17 @@ func (q Query) filter(queue string) sluice.JobFilter {
 
 // Place is a position in the jobs of a query. The zero value is the beginning.
 type Place struct {
-	// Queue is the present queue, and Mark the page in it. End says that no job is left.
-	Queue string `json:"queue,omitempty"`
-	Mark  string `json:"mark,omitempty"`
-	End   bool   `json:"end,omitempty"`
+	// Queue is the present queue, and Cursor the page in it. End says that no job is left.
+	Queue  string `json:"queue,omitempty"`
+	Cursor string `json:"cursor,omitempty"`
+	End    bool   `json:"end,omitempty"`
 }
 
 // Page is one page of the jobs of a query.
 type Page struct {
-	// Jobs are the matching jobs, without their payloads. Looked counts the jobs that the page compared.
-	Jobs   []sluice.Job
-	Looked int
+	// Jobs are the matching jobs, without their payloads. Compared counts the jobs that the page compared.
+	Jobs     []sluice.Job
+	Compared int
 	// Next is the place of the next page.
 	Next Place
 }
@@ -140,13 +140,13 @@ func ReadPage(ctx context.Context, store sluice.Store, q Query, from Place, limi
 	if err != nil {
 		return Page{}, err
 	}
-	out := Page{Looked: len(page.Jobs), Next: Place{Queue: from.Queue, Mark: page.Mark}}
+	out := Page{Compared: len(page.Jobs), Next: Place{Queue: from.Queue, Cursor: page.Cursor}}
 	for _, job := range page.Jobs {
 		if q.Matches(job) {
 			out.Jobs = append(out.Jobs, job)
 		}
 	}
-	if page.Mark == "" {
+	if page.Cursor == "" {
 		out.Next.Queue, err = queueAfter(ctx, store, q, from.Queue)
 		out.Next.End = out.Next.Queue == ""
 	}
@@ -156,7 +156,7 @@ func ReadPage(ctx context.Context, store sluice.Store, q Query, from Place, limi
 // readJobs reads the page of one queue that ReadPage compares: of all its jobs, or of its held jobs.
 func readJobs(ctx context.Context, store sluice.Store, q Query, from Place, limit int) (sluice.Page, error) {
 	filter := q.filter(from.Queue)
-	filter.Mark, filter.Limit = from.Mark, limit
+	filter.Cursor, filter.Limit = from.Cursor, limit
 	if !q.Held {
 		return store.Jobs(ctx, filter)
 	}
@@ -203,7 +203,7 @@ func queueAfter(ctx context.Context, store sluice.Store, q Query, queue string) 
 	}
 	filter := sluice.QueueFilter{After: queue, Limit: 1}
 	if isGroup { // others may lie between its queues
-		filter.Limit = lookPage
+		filter.Limit = comparePage
 	}
 	for {
 		page, err := store.Queues(ctx, filter)
@@ -222,11 +222,11 @@ func queueAfter(ctx context.Context, store sluice.Store, q Query, queue string) 
 	}
 }
 
-// LookLimit is the most jobs that [Jobs] and [Preview] compare.
-const LookLimit = 100_000
+// CompareLimit is the most jobs that [Jobs] and [Preview] compare.
+const CompareLimit = 100_000
 
-// lookPage is how many jobs they read at once.
-const lookPage = 1000
+// comparePage is how many jobs they read at once.
+const comparePage = 1000
 
 // Found is the result of a search.
 type Found struct {
@@ -234,13 +234,13 @@ type Found struct {
 	// compared.
 	Jobs    []sluice.Job `json:"jobs"`
 	Matched int          `json:"matched"`
-	// Looked counts the compared jobs. More says that other jobs are left.
-	Looked int  `json:"looked"`
-	More   bool `json:"more"`
+	// Compared counts the compared jobs. More says that other jobs are left.
+	Compared int  `json:"compared"`
+	More     bool `json:"more"`
 }
 
 // Jobs finds jobs, queue by queue, the newest first in each. It ends when it has limit jobs or has compared
-// [LookLimit] jobs. Limit is 1 to 10,000; 0 is 100.
+// [CompareLimit] jobs. Limit is 1 to 10,000; 0 is 100.
 func Jobs(ctx context.Context, store sluice.Store, q Query, limit int) (Found, error) {
 	size, err := feature.PageSize(limit)
 	if err != nil {
@@ -249,7 +249,7 @@ func Jobs(ctx context.Context, store sluice.Store, q Query, limit int) (Found, e
 	return search(ctx, store, q, size, true)
 }
 
-// Preview counts the jobs that a query chooses, among at most [LookLimit] jobs, and returns some of them as
+// Preview counts the jobs that a query chooses, among at most [CompareLimit] jobs, and returns some of them as
 // samples. It changes nothing.
 func Preview(ctx context.Context, store sluice.Store, q Query, samples int) (Found, error) {
 	return search(ctx, store, q, samples, false)
@@ -262,19 +262,19 @@ func search(ctx context.Context, store sluice.Store, q Query, keep int, enough b
 		return out, err
 	}
 	for at := (Place{}); !at.End; {
-		page, err := ReadPage(ctx, store, q, at, lookPage)
+		page, err := ReadPage(ctx, store, q, at, comparePage)
 		if err != nil {
 			return out, fmt.Errorf("search jobs: %w", err)
 		}
 		jobs := page.Jobs
 		at = page.Next
-		out.Matched, out.Looked = out.Matched+len(jobs), out.Looked+page.Looked
+		out.Matched, out.Compared = out.Matched+len(jobs), out.Compared+page.Compared
 		out.More = !at.End
 		if left := keep - len(out.Jobs); len(jobs) > left {
 			out.More, jobs = out.More || enough, jobs[:left]
 		}
 		out.Jobs = append(out.Jobs, jobs...)
-		if enough && len(out.Jobs) == keep || out.Looked >= LookLimit {
+		if enough && len(out.Jobs) == keep || out.Compared >= CompareLimit {
 			break
 		}
 	}

@@ -21,7 +21,7 @@ type Counter struct {
 	mu     sync.Mutex
 	begun  time.Time     // by the clock of this machine, when the Counter last aligned its slots
 	until  time.Duration // how long the present slot lasts after begun
-	slot   time.Time     // when the present slot begins, by the clock of the caller of Take
+	bucket time.Time     // when the present slot begins, by the clock of the caller of Take
 	taken  bool
 	queues map[string]*queueTally
 	last   *queueTally // the queue of the last move: the next move is often of the same queue
@@ -117,16 +117,16 @@ func (c *Counter) take(now time.Time, all bool) []Stat {
 	c.turn()
 	here := now.UTC().Truncate(Fine)
 	if !c.taken {
-		c.shift(here.Sub(c.slot))
+		c.shift(here.Sub(c.bucket))
 		c.taken = true
 	}
-	if here.After(c.slot) {
+	if here.After(c.bucket) {
 		c.close(here)
 	}
 	if all {
-		c.close(c.slot.Add(Fine))
+		c.close(c.bucket.Add(Fine))
 	}
-	c.begun, c.until = time.Now(), c.slot.Add(Fine).Sub(now)
+	c.begun, c.until = time.Now(), c.bucket.Add(Fine).Sub(now)
 	over := c.over
 	c.over = nil
 	return over
@@ -149,24 +149,24 @@ func (c *Counter) shift(by time.Duration) {
 	for i := range c.over {
 		c.over[i].At = c.over[i].At.Add(by)
 	}
-	c.slot = c.slot.Add(by)
+	c.bucket = c.bucket.Add(by)
 }
 
 // turn begins the next slot if the present slot is over.
 func (c *Counter) turn() {
 	if c.begun.IsZero() {
 		c.begun = time.Now()
-		c.slot = c.begun.UTC().Truncate(Fine)
-		c.until = c.slot.Add(Fine).Sub(c.begun)
+		c.bucket = c.begun.UTC().Truncate(Fine)
+		c.until = c.bucket.Add(Fine).Sub(c.begun)
 		return
 	}
 	since := time.Since(c.begun)
 	if since < c.until {
 		return
 	}
-	slots := 1 + (since-c.until)/Fine
-	c.close(c.slot.Add(slots * Fine))
-	c.until += slots * Fine
+	buckets := 1 + (since-c.until)/Fine
+	c.close(c.bucket.Add(buckets * Fine))
+	c.until += buckets * Fine
 }
 
 // close ends the present slot and begins another.
@@ -176,9 +176,9 @@ func (c *Counter) close(next time.Time) {
 			delete(c.queues, name) // the queue rests
 			continue
 		}
-		c.over = q.take(c.over, c.slot)
+		c.over = q.take(c.over, c.bucket)
 	}
-	c.last, c.slot = nil, next
+	c.last, c.bucket = nil, next
 }
 
 // now begins the next slot if the present slot is over.

@@ -76,8 +76,8 @@ func (c *Counts) figures() [figureCount]*int64 {
 	}
 }
 
-// Figures returns all counts, in the order of the fields. Stores keep them in that order.
-func (c *Counts) Figures() []*int64 {
+// Values returns all counts, in the order of the fields. Stores keep them in that order.
+func (c *Counts) Values() []*int64 {
 	all := c.figures()
 	return all[:]
 }
@@ -159,25 +159,25 @@ type Filter struct {
 }
 
 // Slots returns the three kinds of slots, the shortest first.
-func Slots() []SlotKind {
-	return []SlotKind{{Fine, FineKept}, {Minute, MinuteKept}, {Hour, HourKept}}
+func Slots() []BucketKind {
+	return []BucketKind{{Fine, FineKept}, {Minute, MinuteKept}, {Hour, HourKept}}
 }
 
-// SlotKind is a kind of slot: its length, and how long stores keep it.
-type SlotKind struct{ Every, Kept time.Duration }
+// BucketKind is a kind of slot: its length, and how long stores keep it.
+type BucketKind struct{ Every, Kept time.Duration }
 
-// maxSlots is the most slots that Read lists.
-const maxSlots = 10_000
+// maxBuckets is the most slots that Read lists.
+const maxBuckets = 10_000
 
-// usualSlots is how many slots make a picture.
-const usualSlots = 60
+// usualBuckets is how many slots make a picture.
+const usualBuckets = 60
 
 // Every returns the length of slots for a picture of a window: the longest with at least 60 slots in the window, or
 // Fine.
 func Every(window time.Duration) time.Duration {
-	for _, slot := range slices.Backward(Slots()) {
-		if window >= usualSlots*slot.Every {
-			return slot.Every
+	for _, bucket := range slices.Backward(Slots()) {
+		if window >= usualBuckets*bucket.Every {
+			return bucket.Every
 		}
 	}
 	return Fine
@@ -199,7 +199,7 @@ func Read(ctx context.Context, store sluice.Store, filter Filter) ([]Stat, error
 		filter.Every = Every(filter.To.Sub(filter.From))
 	}
 	if filter.Limit == 0 {
-		filter.Limit = maxSlots
+		filter.Limit = maxBuckets
 	}
 	if err := filter.check(); err != nil {
 		return nil, err
@@ -225,11 +225,11 @@ func (f Filter) check() error {
 			return err
 		}
 	}
-	if !slices.ContainsFunc(Slots(), func(s SlotKind) bool { return s.Every == f.Every }) {
+	if !slices.ContainsFunc(Slots(), func(s BucketKind) bool { return s.Every == f.Every }) {
 		return feature.Invalid("every", fmt.Sprintf("%s is not 10s, 1m or 1h", f.Every))
 	}
-	if f.Limit < 1 || f.Limit > maxSlots {
-		return feature.Invalid("limit", fmt.Sprintf("%d must be from 1 to %d", f.Limit, maxSlots))
+	if f.Limit < 1 || f.Limit > maxBuckets {
+		return feature.Invalid("limit", fmt.Sprintf("%d must be from 1 to %d", f.Limit, maxBuckets))
 	}
 	return nil
 }

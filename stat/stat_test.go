@@ -15,14 +15,14 @@ import (
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
-// inSlot lets time be faked, from the beginning of a slot on.
-func inSlot(t *testing.T, test func(t *testing.T, began time.Time)) {
+// inBucket lets time be faked, from the beginning of a slot on.
+func inBucket(t *testing.T, test func(t *testing.T, began time.Time)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { test(t, time.Now().UTC()) }) // it begins at midnight
 }
 
 func TestCounterGivesSlotsThatAreOver(t *testing.T) {
-	inSlot(t, func(t *testing.T, began time.Time) {
+	inBucket(t, func(t *testing.T, began time.Time) {
 		var c stat.Counter
 		c.Moved("payments", "", sluice.EventEnqueue, 3, stat.Unknown, stat.Unknown, stat.Unknown)
 		c.Moved("payments", "", sluice.EventClaim, 2, time.Second, stat.Unknown, stat.Unknown)
@@ -100,7 +100,7 @@ func TestEveryMoveOfTheStateMachineIsCounted(t *testing.T) {
 }
 
 func TestTheLargestTenantsAreTold(t *testing.T) {
-	inSlot(t, func(t *testing.T, _ time.Time) {
+	inBucket(t, func(t *testing.T, _ time.Time) {
 		var c stat.Counter
 		const small, large = 3000, stat.MaxTenants
 		for n := range small {
@@ -124,7 +124,7 @@ func TestTheLargestTenantsAreTold(t *testing.T) {
 }
 
 func TestSlotsGoByTheClockOfTheStore(t *testing.T) {
-	inSlot(t, func(t *testing.T, began time.Time) {
+	inBucket(t, func(t *testing.T, began time.Time) {
 		for _, skew := range []time.Duration{-24 * time.Hour, 24*time.Hour + 3*time.Second} {
 			began := time.Now().UTC()
 			var c stat.Counter
@@ -190,7 +190,7 @@ func TestSlotsOfAWindow(t *testing.T) {
 }
 
 func TestSummaryTellsTheFiguresOfTheSources(t *testing.T) {
-	inSlot(t, func(t *testing.T, began time.Time) {
+	inBucket(t, func(t *testing.T, began time.Time) {
 		store := memory.New(memory.Options{NoStatistics: true})
 		client := sluice.NewClient(store, sluice.ClientOptions{})
 		empty, err := stat.OfQueues(t.Context(), store, sluice.QueueFilter{}, 0)
@@ -243,8 +243,8 @@ func TestSummaryTellsTheFiguresOfTheSources(t *testing.T) {
 func TestLeasesOfClaimsBeforeTheWindowRunOutInIt(t *testing.T) {
 	t.Parallel()
 	at := time.Now()
-	slots := []stat.Stat{{Counts: stat.Counts{Recovered: 3}}, {Counts: stat.Counts{Claimed: 1}}}
-	if got := stat.NewSummary(slots, at.Add(-time.Hour), at).LeaseExpiryRate; got != 1 {
+	buckets := []stat.Stat{{Counts: stat.Counts{Recovered: 3}}, {Counts: stat.Counts{Claimed: 1}}}
+	if got := stat.NewSummary(buckets, at.Add(-time.Hour), at).LeaseExpiryRate; got != 1 {
 		t.Errorf("of one claim in the window three ran out, a share of %v", got)
 	}
 }
@@ -278,7 +278,7 @@ func summaryIs(t *testing.T, got stat.Summary, began time.Time) {
 }
 
 func TestStatsFillsInWhatIsLeftOpen(t *testing.T) {
-	inSlot(t, func(t *testing.T, began time.Time) {
+	inBucket(t, func(t *testing.T, began time.Time) {
 		store := memory.New(memory.Options{})
 		s := stat.Stat{Queue: "q", At: began.Add(-time.Hour), Every: stat.Fine, Counts: stat.Counts{Enqueued: 1}}
 		if err := store.AddStats(t.Context(), "h", []stat.Stat{s}); err != nil {
@@ -343,7 +343,7 @@ func TestStatisticsAreKnownWhereSomebodyCounts(t *testing.T) {
 
 // TestSummariesAreOfTheQueuesThatAreChosen has more queues in one slot than are read at once, most of which are gone since.
 func TestSummariesAreOfTheQueuesThatAreChosen(t *testing.T) {
-	inSlot(t, func(t *testing.T, began time.Time) {
+	inBucket(t, func(t *testing.T, began time.Time) {
 		store := memory.New(memory.Options{NoStatistics: true})
 		client := sluice.NewClient(store, sluice.ClientOptions{})
 		var stats []stat.Stat

@@ -160,7 +160,7 @@ func summaries(ctx context.Context, store sluice.Store, chosen sluice.QueueFilte
 	filter.To = queues[0].Now
 	filter.Every = Every(window)
 	filter.From = filter.To.Add(-window).Truncate(filter.Every)
-	byQueue, err := slotsByQueue(ctx, store, filter)
+	byQueue, err := bucketsByQueue(ctx, store, filter)
 	if err != nil {
 		return nil, err
 	}
@@ -187,23 +187,23 @@ func summaries(ctx context.Context, store sluice.Store, chosen sluice.QueueFilte
 	return out, err
 }
 
-func summaryOf(queue, tenant string, slots []Stat, filter Filter) Summary {
-	s := NewSummary(slots, filter.From, filter.To)
+func summaryOf(queue, tenant string, buckets []Stat, filter Filter) Summary {
+	s := NewSummary(buckets, filter.From, filter.To)
 	s.Queue, s.Tenant, s.Every = queue, tenant, filter.Every
 	return s
 }
 
 // tenantSummaries splits the slots of a queue by tenant.
-func tenantSummaries(queue string, slots []Stat, filter Filter) []Summary {
+func tenantSummaries(queue string, buckets []Stat, filter Filter) []Summary {
 	byTenant := make(map[string][]Stat)
-	for _, s := range slots {
+	for _, s := range buckets {
 		if s.Tenant != "" {
 			byTenant[s.Tenant] = append(byTenant[s.Tenant], s)
 		}
 	}
 	var out []Summary
-	for tenant, slots := range byTenant {
-		out = append(out, summaryOf(queue, tenant, slots, filter))
+	for tenant, buckets := range byTenant {
+		out = append(out, summaryOf(queue, tenant, buckets, filter))
 	}
 	slices.SortFunc(out, func(a, b Summary) int {
 		return cmp.Or(cmp.Compare(b.Counts.Sum(), a.Counts.Sum()), strings.Compare(a.Tenant, b.Tenant))
@@ -211,9 +211,9 @@ func tenantSummaries(queue string, slots []Stat, filter Filter) []Summary {
 	return out
 }
 
-// slotsByQueue reads all slots of a window, a page at a time.
-func slotsByQueue(ctx context.Context, store sluice.Store, filter Filter) (map[string][]Stat, error) {
-	filter.Limit = maxSlots
+// bucketsByQueue reads all slots of a window, a page at a time.
+func bucketsByQueue(ctx context.Context, store sluice.Store, filter Filter) (map[string][]Stat, error) {
+	filter.Limit = maxBuckets
 	out := make(map[string][]Stat)
 	for {
 		stats, err := Given(store).Stats(ctx, filter)

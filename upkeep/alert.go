@@ -10,9 +10,9 @@ import (
 	"github.com/sluice-queue/sluice/internal/scrubbed"
 )
 
-// tellInterval is how often this process delivers outstanding notifications to its receivers, unless it
+// notifyInterval is how often this process delivers outstanding notifications to its receivers, unless it
 // evaluates alerts more often.
-const tellInterval = 5 * time.Second
+const notifyInterval = 5 * time.Second
 
 // alerting evaluates alerts and notifies receivers outside the rounds. A slow store or an unreachable receiver
 // then delays no other work.
@@ -65,16 +65,16 @@ func (u *Upkeep) alertBeside(ctx context.Context, leads bool) {
 	a.tells.over()
 	if leads && u.options.AlertInterval > 0 && a.looks.due(u.options.AlertInterval) {
 		a.all.Go(func() {
-			changes, err := a.watcher.Look(ctx)
+			changes, err := a.watcher.Evaluate(ctx)
 			if err != nil {
 				u.failed(ctx, "alerts", err)
 			}
 			a.looks.ended <- changes > 0
 		})
 	}
-	if len(u.options.Receivers) > 0 && a.tells.due(u.tellInterval()) {
+	if len(u.options.Receivers) > 0 && a.tells.due(u.notifyInterval()) {
 		a.all.Go(func() {
-			if _, err := a.watcher.Tell(ctx); err != nil {
+			if _, err := a.watcher.Notify(ctx); err != nil {
 				u.failed(ctx, "tell receivers", err)
 			}
 			a.tells.ended <- false
@@ -82,11 +82,11 @@ func (u *Upkeep) alertBeside(ctx context.Context, leads bool) {
 	}
 }
 
-func (u *Upkeep) tellInterval() time.Duration {
+func (u *Upkeep) notifyInterval() time.Duration {
 	if u.options.AlertInterval > 0 {
-		return min(tellInterval, u.options.AlertInterval)
+		return min(notifyInterval, u.options.AlertInterval)
 	}
-	return tellInterval
+	return notifyInterval
 }
 
 // alertIf evaluates alerts and notifies receivers if all work is to be done.
@@ -94,10 +94,10 @@ func (u *Upkeep) alertIf(ctx context.Context, all bool, done *Done) (err error) 
 	if !all || u.options.AlertInterval < 0 {
 		return nil
 	}
-	if done.Alerts, err = u.alerts.watcher.Look(ctx); err != nil {
+	if done.Alerts, err = u.alerts.watcher.Evaluate(ctx); err != nil {
 		return err
 	}
-	_, err = u.alerts.watcher.Tell(ctx)
+	_, err = u.alerts.watcher.Notify(ctx)
 	return err
 }
 
@@ -108,9 +108,9 @@ type listening struct {
 	clean func(string) string
 }
 
-// Tell notifies the receiver and scrubs its error.
-func (l *listening) Tell(ctx context.Context, message alert.Message) error {
-	return scrubbed.Error(l.Receiver.Tell(ctx, message), l.clean)
+// Notify notifies the receiver and scrubs its error.
+func (l *listening) Notify(ctx context.Context, message alert.Message) error {
+	return scrubbed.Error(l.Receiver.Notify(ctx, message), l.clean)
 }
 
 // listeningAll wraps receivers so that their errors are scrubbed. A nil receiver stays nil; notifying it fails

@@ -31,7 +31,7 @@ type phone struct {
 
 func (*phone) Name() string { return "phone" }
 
-func (p *phone) Tell(_ context.Context, m alert.Message) error {
+func (p *phone) Notify(_ context.Context, m alert.Message) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tries++
@@ -192,7 +192,7 @@ func TestWhatCannotBeToldForAWeekIsGivenUpAndAudited(t *testing.T) {
 		f.dead(11)
 		pass(8 * 24 * time.Hour)
 		entries, err := f.client.Audit(f.Context(), sluice.AuditFilter{Object: audit.ObjectAlert, Name: "dead-letters/payments"})
-		if err != nil || len(entries) != 2 || entries[0].Event != audit.EventAlertUntold || !strings.Contains(entries[0].Reason, "no route to phone") {
+		if err != nil || len(entries) != 2 || entries[0].Event != audit.EventAlertNotNotified || !strings.Contains(entries[0].Reason, "no route to phone") {
 			f.Errorf("the audit tells %+v, %v", entries, err)
 		}
 		book, err := alert.Read(f.Context(), f.store)
@@ -257,7 +257,7 @@ type leaky struct{}
 
 func (leaky) Name() string { return "leaky" }
 
-func (leaky) Tell(context.Context, alert.Message) error {
+func (leaky) Notify(context.Context, alert.Message) error {
 	return errors.New("no such user ann.maria.lee.smith@example.com" + strings.Repeat(", so", 100))
 }
 
@@ -265,11 +265,11 @@ func TestReceiverThatIsGivenUpLeavesNoPartOfASecret(t *testing.T) {
 	inFarm(t, func(f *farm) {
 		defer f.every(20*time.Minute, leaky{})()
 		f.dead(11)
-		pass(alert.NoticeKept + 3*time.Hour)
+		pass(alert.NotificationKept + 3*time.Hour)
 		entries, err := f.client.Audit(f.Context(), sluice.AuditFilter{Object: audit.ObjectAlert})
 		given := 0
 		for _, entry := range entries {
-			if entry.Event == audit.EventAlertUntold {
+			if entry.Event == audit.EventAlertNotNotified {
 				given++
 			}
 			if strings.Contains(entry.Reason, "ann.maria") {
@@ -296,7 +296,7 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err = errors.Join(err, webhook.Verify(h.secret, r.Header.Get(webhook.SignatureHeader), body, time.Now(), time.Minute), json.Unmarshal(body, &m)); err != nil {
 		h.Error(err)
 	}
-	if err := h.Tell(r.Context(), m); err != nil {
+	if err := h.Notify(r.Context(), m); err != nil {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		h.events <- "refused"
 		return

@@ -39,27 +39,27 @@ func (f *follower) settle(ctx context.Context, q sluice.Queue, decisions []decis
 		if err == nil {
 			done.Settled[settlements[i].Event]++
 		}
-		f.tellSettled(q, decisions[i], err)
+		f.logSettled(q, decisions[i], err)
 	}
 	return nil
 }
 
-// tellSettled logs the outcome of a job.
-func (f *follower) tellSettled(q sluice.Queue, d decision, err error) {
+// logSettled logs the outcome of a job.
+func (f *follower) logSettled(q sluice.Queue, d decision, err error) {
 	log := f.upkeep.log
 	if err != nil {
-		log.Tell(event.SettlementRefused, q.Name, "job", d.ID, "event", d.Event, "error", err)
+		log.Emit(event.SettlementRefused, q.Name, "job", d.ID, "event", d.Event, "error", err)
 		return
 	}
 	if d.run.State == engine.Absent {
-		log.TellJob(event.RunAbsent, d.claim, "ref", d.claim.Ref, "reason", d.Reason)
+		log.EmitJob(event.RunAbsent, d.claim, "ref", d.claim.Ref, "reason", d.Reason)
 	}
 	switch d.Event {
 	case sluice.EventRecover: // the log line of the absent run says it all
 	case sluice.EventDispatch, sluice.EventDoubt:
-		log.TellJob(event.Of(d.Event), d.claim, "ref", d.claim.Ref, "error", d.Error, "reason", d.Reason)
+		log.EmitJob(event.Of(d.Event), d.claim, "ref", d.claim.Ref, "error", d.Error, "reason", d.Reason)
 	default:
-		log.TellJob(event.Of(d.Event), d.claim, "duration", ranFor(d, q.Now), "ref", d.claim.Ref, "error", d.Error, "reason", d.Reason, "retry_in", event.Wait(d.Delay))
+		log.EmitJob(event.Of(d.Event), d.claim, "duration", ranFor(d, q.Now), "ref", d.claim.Ref, "error", d.Error, "reason", d.Reason, "retry_in", event.Wait(d.Delay))
 	}
 }
 

@@ -120,7 +120,7 @@ func (f *follower) tell(ctx context.Context, done Followed, err error) {
 		f.upkeep.failed(ctx, "follow runs of queue "+f.queue, err)
 	}
 	if len(done.Settled) > 0 || done.Ended > 0 {
-		f.upkeep.log.Tell(event.RunsFollowed, f.queue, "settled", done.Settled, "unknown", done.Unknown, "ending", done.Ending, "ended", done.Ended)
+		f.upkeep.log.Emit(event.RunsFollowed, f.queue, "settled", done.Settled, "unknown", done.Unknown, "ending", done.Ending, "ended", done.Ended)
 	}
 }
 

@@ -41,9 +41,9 @@ func (u *Upkeep) elect(ctx context.Context, before leads) leads {
 	for _, task := range u.tasks {
 		switch {
 		case now[task] && !before[task]:
-			u.log.Tell(event.UpkeepLeads, "", "task", task)
+			u.log.Emit(event.UpkeepLeads, "", "task", task)
 		case before[task] && !now[task] && ctx.Err() == nil:
-			u.log.Tell(event.UpkeepLost, "", "task", task)
+			u.log.Emit(event.UpkeepLost, "", "task", task)
 		}
 	}
 	if now[presence.TaskUpkeep] && !before[presence.TaskUpkeep] {
@@ -135,7 +135,7 @@ func (u *Upkeep) lookProtocols(ctx context.Context) {
 	ids := slices.Sorted(maps.Keys(differ))
 	all := strings.Join(ids, " ")
 	if all != "" && all != u.differ {
-		u.log.Tell(event.ProtocolsDiffer, "", "reason", fmt.Sprintf("%d processes, such as %s: %s", len(ids), ids[0], differ[ids[0]].Text))
+		u.log.Emit(event.ProtocolsDiffer, "", "reason", fmt.Sprintf("%d processes, such as %s: %s", len(ids), ids[0], differ[ids[0]].Text))
 	}
 	u.differ = all
 }

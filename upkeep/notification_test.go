@@ -28,7 +28,7 @@ func TestMessageThatIsGivenUpIsADeadLetterWithoutAnAlertOfItsOwn(t *testing.T) {
 			f.Fatal(err)
 		}
 		f.dead(1)
-		pass(alert.NoticeKept + 3*time.Hour)
+		pass(alert.NotificationKept + 3*time.Hour)
 		page, err := f.client.Jobs(f.Context(), sluice.JobFilter{Queue: phoneQueue, Labels: map[string]string{"rule": "dead-letters"}})
 		if err != nil || len(page.Jobs) != 1 || page.Jobs[0].State != sluice.StateDead || page.Jobs[0].Error != "no route to phone" {
 			f.Fatalf("the queue of the phone holds %+v, %v", page.Jobs, err)
@@ -107,14 +107,14 @@ type ids struct {
 	seen map[sluice.ID]bool
 }
 
-func (i *ids) Tell(ctx context.Context, m alert.Message) error {
+func (i *ids) Notify(ctx context.Context, m alert.Message) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.seen == nil {
 		i.seen = make(map[sluice.ID]bool)
 	}
 	i.seen[m.ID] = true
-	return i.phone.Tell(ctx, m)
+	return i.phone.Notify(ctx, m)
 }
 
 func (i *ids) known() int {

@@ -52,7 +52,7 @@ func (u *Upkeep) operateBeside(ctx context.Context) {
 			u.failed(ctx, "carry out operations", err)
 		}
 		if done > 0 {
-			u.log.Tell(event.OperationsDone, "", "jobs", done)
+			u.log.Emit(event.OperationsDone, "", "jobs", done)
 		}
 	})
 }
@@ -86,7 +86,7 @@ func (u *Upkeep) operate(ctx context.Context, budget time.Duration) (done int, e
 				failed = append(failed, err)
 				continue
 			}
-			u.tellOperation(op, next)
+			u.logOperation(op, next)
 			if next.EndedAt.IsZero() && (budget > 0 || pause == 0) {
 				rest = append(rest, next)
 				if wait < 0 || pause < wait {
@@ -115,11 +115,11 @@ func rested(ctx context.Context, wait time.Duration) {
 	}
 }
 
-// tellOperation logs that an operation has ended.
-func (u *Upkeep) tellOperation(before, op operation.Operation) {
+// logOperation logs that an operation has ended.
+func (u *Upkeep) logOperation(before, op operation.Operation) {
 	if before.State == op.State || !op.State.Ended() {
 		return
 	}
-	u.log.Tell(event.OperationEnded, "", "operation", op.ID, "kind", op.Kind, "state", op.State, "done", op.Done,
+	u.log.Emit(event.OperationEnded, "", "operation", op.ID, "kind", op.Kind, "state", op.State, "done", op.Done,
 		"skipped", op.Skipped, "failed", op.Failed, "reason", op.Why)
 }

@@ -39,7 +39,7 @@ func (u *Upkeep) pruneBeside(ctx context.Context) {
 		if err != nil {
 			u.failed(ctx, "prune", err)
 		}
-		u.tellDone(Done{Pruned: deleted})
+		u.logDone(Done{Pruned: deleted})
 		p.work.ended <- err != nil || p.next != ""
 	})
 }

@@ -68,5 +68,5 @@ func (f *follower) inTime(interval time.Duration) time.Duration {
 	if f.least == 0 {
 		return interval
 	}
-	return min(interval, f.least/engine.FollowLooks)
+	return min(interval, f.least/engine.FollowRounds)
 }

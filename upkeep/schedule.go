@@ -86,10 +86,10 @@ func (u *Upkeep) fireDue(ctx context.Context) (schedule.Fired, error) {
 		return fired, fmt.Errorf("fire schedules: %w", err)
 	}
 	if fired.Jobs+fired.Skipped+fired.Missed > 0 {
-		u.log.Tell(event.SchedulesFired, "", "schedules", fired.Schedules, "jobs", fired.Jobs, "skipped", fired.Skipped, "missed", fired.Missed)
+		u.log.Emit(event.SchedulesFired, "", "schedules", fired.Schedules, "jobs", fired.Jobs, "skipped", fired.Skipped, "missed", fired.Missed)
 	}
 	for _, name := range fired.Paused {
-		u.log.Tell(event.SchedulePaused, "", "schedule", name)
+		u.log.Emit(event.SchedulePaused, "", "schedule", name)
 	}
 	return fired, nil
 }

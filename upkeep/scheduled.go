@@ -22,7 +22,7 @@ func (u *Upkeep) withoutPlans(ctx context.Context, err error) error {
 		}
 		refused[plan.Error()] = true
 		if !u.refused[plan.Error()] && ctx.Err() == nil {
-			u.log.Tell(event.ChangeRefused, plan.Queue, "change", plan.Change, "error", plan)
+			u.log.Emit(event.ChangeRefused, plan.Queue, "change", plan.Change, "error", plan)
 		}
 	}
 	if len(others) > 0 { // the scheduled changes may not have been read

@@ -82,7 +82,7 @@ func (u *Upkeep) sealAudit(ctx context.Context, all bool) error {
 		return err
 	}
 	u.logHead(sealed.Last)
-	return errors.Join(u.tellHead(ctx, sealed.Last), u.pruneAudit(ctx, chain, all))
+	return errors.Join(u.reportHead(ctx, sealed.Last), u.pruneAudit(ctx, chain, all))
 }
 
 // pruneAudit deletes entries by retention.
@@ -93,7 +93,7 @@ func (u *Upkeep) pruneAudit(ctx context.Context, chain audit.Store, all bool) er
 	u.sealing.pruned = time.Now()
 	pruned, err := audit.Prune(ctx, chain, u.holder.ID)
 	if pruned.Any() > 0 {
-		u.log.Tell(event.AuditPruned, "", "notable", pruned.Entries[audit.Notable], "full", pruned.Entries[audit.Full])
+		u.log.Emit(event.AuditPruned, "", "notable", pruned.Entries[audit.Notable], "full", pruned.Entries[audit.Full])
 	}
 	return err
 }
@@ -105,24 +105,24 @@ func (u *Upkeep) logHead(last audit.Seal) {
 		return
 	}
 	s.head, s.logged = last.Head(), time.Now()
-	u.log.Tell(event.AuditHead, "", "head", last.Head().String(), "entries", last.Upto)
+	u.log.Emit(event.AuditHead, "", "head", last.Head().String(), "entries", last.Upto)
 }
 
-// tellHead sends the head to the receivers of alerts, once per HeadInterval over all processes: the audit
-// records the last time. If only that record was sealed since, tellHead sends nothing.
-func (u *Upkeep) tellHead(ctx context.Context, last audit.Seal) error {
+// reportHead sends the head to the receivers of alerts, once per HeadInterval over all processes: the audit
+// records the last time. If only that record was sealed since, reportHead sends nothing.
+func (u *Upkeep) reportHead(ctx context.Context, last audit.Seal) error {
 	interval := u.options.HeadInterval
 	if interval < 0 || time.Since(u.sealing.asked) < min(interval, headLogInterval) {
 		return nil
 	}
 	u.sealing.asked = time.Now()
-	told, err := u.store.Audit(ctx, sluice.AuditFilter{Object: audit.ObjectAudit, Name: "head", Limit: 1})
+	reported, err := u.store.Audit(ctx, sluice.AuditFilter{Object: audit.ObjectAudit, Name: "head", Limit: 1})
 	if err != nil {
 		return err
 	}
-	if len(told) > 0 {
+	if len(reported) > 0 {
 		var before struct{ Seal int64 }
-		if err := json.Unmarshal(told[0].After, &before); err == nil && last.No <= before.Seal+1 || last.At.Sub(told[0].At) < interval {
+		if err := json.Unmarshal(reported[0].After, &before); err == nil && last.No <= before.Seal+1 || last.At.Sub(reported[0].At) < interval {
 			return nil
 		}
 	}

@@ -40,7 +40,7 @@ func (u *Upkeep) tendSettings(ctx context.Context) (queues []sluice.Queue, done 
 }
 
 func (u *Upkeep) tendQueue(ctx context.Context, q sluice.Queue) (tended sluice.Queue, done int, err error) {
-	if q.Untold() {
+	if q.Unrecorded() {
 		told, err := u.store.RecordQueueChange(ctx, q, storing.SQLAct())
 		if err != nil {
 			return q, 0, err

@@ -92,18 +92,18 @@ type Upkeep struct {
 	ear     *obey.Ear
 	holder  presence.Holder
 
-	recovered map[string]time.Time // when each queue was last recovered
-	repaired  time.Time
-	folded    time.Time
-	beaten    time.Time
-	told      []presence.Condition // conditions in the last heartbeat
-	toldMode  presence.Mode        // mode in the last heartbeat
-	refused   map[string]bool      // scheduled changes that cannot be applied, as logged
-	waves     counting
-	sealing   sealing
-	pruning   pruning
-	alerts    alerting
-	runs      followers
+	recovered  map[string]time.Time // when each queue was last recovered
+	repaired   time.Time
+	folded     time.Time
+	beaten     time.Time
+	told       []presence.Condition // conditions in the last heartbeat
+	loggedMode presence.Mode        // mode in the last heartbeat
+	refused    map[string]bool      // scheduled changes that cannot be applied, as logged
+	waves      counting
+	sealing    sealing
+	pruning    pruning
+	alerts     alerting
+	runs       followers
 
 	operations operating
 	firing     firing
@@ -253,21 +253,21 @@ func (u *Upkeep) round(ctx context.Context) []sluice.Queue {
 	if err := u.withoutPlans(ctx, err); err != nil {
 		u.failed(ctx, "round", err)
 	}
-	u.tellDone(done)
+	u.logDone(done)
 	return queues
 }
 
-func (u *Upkeep) tellDone(done Done) {
+func (u *Upkeep) logDone(done Done) {
 	if done == (Done{}) {
 		return
 	}
-	u.log.Tell(event.UpkeepDone, "", "recovered", done.Recovered, "poisoned", done.Poisoned,
+	u.log.Emit(event.UpkeepDone, "", "recovered", done.Recovered, "poisoned", done.Poisoned,
 		"expired", done.Expired, "followed", done.Followed, "repaired", done.Repaired, "pruned", done.Pruned, "settings", done.Settings)
 }
 
 func (u *Upkeep) failed(ctx context.Context, what string, err error) {
 	if ctx.Err() == nil {
-		u.log.Tell(event.UpkeepFailed, "", "what", what, "error", err)
+		u.log.Emit(event.UpkeepFailed, "", "what", what, "error", err)
 	}
 }
 
@@ -314,7 +314,7 @@ func (u *Upkeep) recover(ctx context.Context, queues []sluice.Queue, all bool, d
 			failed = append(failed, fmt.Errorf("recover queue %q: %w", q.Name, err))
 		}
 		if out != (sluice.Recovered{}) {
-			u.log.Tell(event.JobsRecovered, q.Name, "requeued", out.Requeued, "buried", out.Buried)
+			u.log.Emit(event.JobsRecovered, q.Name, "requeued", out.Requeued, "buried", out.Buried)
 		}
 	}
 	return errors.Join(failed...)
@@ -346,10 +346,10 @@ const beatInterval = 5 * time.Second
 // beat writes upkeep's heartbeat, at once if its conditions or its mode have changed.
 func (u *Upkeep) beat(ctx context.Context) {
 	conditions, mode := u.conditions(), u.ear.Mode()
-	if time.Since(u.beaten) < beatInterval && slices.Equal(conditions, u.told) && mode == u.toldMode {
+	if time.Since(u.beaten) < beatInterval && slices.Equal(conditions, u.told) && mode == u.loggedMode {
 		return
 	}
-	u.beaten, u.told, u.toldMode = time.Now(), conditions, mode
+	u.beaten, u.told, u.loggedMode = time.Now(), conditions, mode
 	if u.hear(ctx, conditions) {
 		u.standing.beat() // after a round: an upkeep that has not worked yet is not ready
 	}
@@ -370,6 +370,6 @@ func (u *Upkeep) hear(ctx context.Context, conditions []presence.Condition) bool
 
 func (u *Upkeep) leave(ctx context.Context) {
 	if err := presence.Given(u.store).Deregister(context.WithoutCancel(ctx), u.holder.ID); err != nil {
-		u.log.Tell(event.NotForgotten, "", "error", err)
+		u.log.Emit(event.NotForgotten, "", "error", err)
 	}
 }

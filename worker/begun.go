@@ -9,42 +9,42 @@ import (
 
 // paced records the start times that the store accepted with this claim, and the jobs that the claim took from
 // a queue with a rate.
-func (w *Worker) paced(l *lane, s sluice.Settings, request sluice.ClaimRequest, claimed sluice.Claimed) {
+func (w *Worker) paced(l *servedQueue, s sluice.Settings, request sluice.ClaimRequest, claimed sluice.Claimed) {
 	if !claimed.Unheard {
 		w.begun.Heard(request.Begun)
 	}
 	if !claimed.Paced {
-		l.tellAfter = 0
+		l.logAfter = 0
 		return
 	}
-	l.tellAfter = min(max(s.Rate.Per/4, minWait), time.Second)
+	l.logAfter = min(max(s.Rate.Per/4, minWait), time.Second)
 	if len(claimed.Jobs) > 0 {
 		w.begun.Claimed(l.queue, request.Token, len(claimed.Jobs))
 	}
 }
 
-// tellBegun reports to the store when jobs of a queue with a rate began, if no claim has done so for a while.
-// Until the report, the store counts those jobs against the rate as not yet started. tellBegun returns when the
+// reportBegun reports to the store when jobs of a queue with a rate began, if no claim has done so for a while.
+// Until the report, the store counts those jobs against the rate as not yet started. reportBegun returns when the
 // next report is due.
-func (w *Worker) tellBegun(ctx context.Context, l *lane) (next time.Time) {
-	wait := w.begun.Waits(l.queue, l.tellAfter)
+func (w *Worker) reportBegun(ctx context.Context, l *servedQueue) (next time.Time) {
+	wait := w.begun.Waits(l.queue, l.logAfter)
 	if wait < 0 {
 		return time.Now().Add(w.options.Poll)
 	}
 	if wait == 0 {
-		wait = max(l.tellAfter, minWait)
-		if !w.tellNow(ctx, l.queue) {
+		wait = max(l.logAfter, minWait)
+		if !w.reportNow(ctx, l.queue) {
 			wait = minWait
 		}
 	}
 	return time.Now().Add(wait)
 }
 
-// tellNow reports to the store when jobs of a queue began. The result is whether the store accepted the report.
-func (w *Worker) tellNow(ctx context.Context, queue string) bool {
-	told := w.begun.Tell(queue)
+// reportNow reports to the store when jobs of a queue began. The result is whether the store accepted the report.
+func (w *Worker) reportNow(ctx context.Context, queue string) bool {
+	told := w.begun.Report(queue)
 	claimed, err := w.store.Claim(ctx, sluice.ClaimRequest{
-		Queue: queue, Holder: w.holder.ID, Lease: time.Minute, Token: sluice.NewToken(), Tells: true, Begun: told,
+		Queue: queue, Holder: w.holder.ID, Lease: time.Minute, Token: sluice.NewToken(), ReportsBegun: true, Begun: told,
 	})
 	if err != nil || claimed.Unheard {
 		return false
@@ -53,11 +53,11 @@ func (w *Worker) tellNow(ctx context.Context, queue string) bool {
 	return true
 }
 
-// tellAllBegun reports the start times of all queues, before the worker leaves.
-func (w *Worker) tellAllBegun(ctx context.Context) {
+// reportAllBegun reports the start times of all queues, before the worker leaves.
+func (w *Worker) reportAllBegun(ctx context.Context) {
 	for _, queue := range w.begun.Queues(0) {
 		for range 10 {
-			if w.tellNow(ctx, queue) || !waitedFor(ctx, minWait) {
+			if w.reportNow(ctx, queue) || !waitedFor(ctx, minWait) {
 				break
 			}
 		}

@@ -66,7 +66,7 @@ func (w *Worker) holdBack(lastClaim time.Time) time.Duration {
 	}
 	w.mu.Lock()
 	room, most := w.roomInAll()
-	several := len(w.lanes) > 1
+	several := len(w.serving) > 1
 	w.mu.Unlock()
 	if 4*room >= most {
 		if several && w.sparse {
@@ -98,12 +98,12 @@ func (w *Worker) fetchOnce(ctx, work context.Context) time.Duration {
 	w.claimAllTogether(ctx, work)
 	for _, l := range w.served() {
 		if l.rests(time.Now()) {
-			next = earlier(earlier(next, l.lookAt), w.tellBegun(work, l))
+			next = earlier(earlier(next, l.lookAt), w.reportBegun(work, l))
 			continue
 		}
 		room := w.room(l)
 		if room == 0 { // the next handler that ends calls nudge
-			next = earlier(next, w.tellBegun(work, l))
+			next = earlier(next, w.reportBegun(work, l))
 			continue
 		}
 		if l.plain && !l.alone { // it became hungry a moment ago, so the next round claims from it with others
@@ -115,8 +115,8 @@ func (w *Worker) fetchOnce(ctx, work context.Context) time.Duration {
 		if wait := w.claim(ctx, work, l, room); wait > 0 {
 			l.lookAt = time.Now().Add(wait)
 			next = earlier(next, l.lookAt)
-			if l.tellAfter > 0 {
-				next = earlier(next, time.Now().Add(l.tellAfter))
+			if l.logAfter > 0 {
+				next = earlier(next, time.Now().Add(l.logAfter))
 			}
 			continue
 		}
@@ -142,7 +142,7 @@ func (w *Worker) roomInAll() (room, most int) {
 
 // room returns how many jobs of a queue may be claimed now. A queue limited to some of the slots gets nothing
 // ahead.
-func (w *Worker) room(l *lane) int {
+func (w *Worker) room(l *servedQueue) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if l.many != nil { // its jobs take no slots
@@ -156,7 +156,7 @@ func (w *Worker) room(l *lane) int {
 }
 
 // earlyRoom returns how many jobs of a queue may be claimed before they are due: at most one per slot.
-func (w *Worker) earlyRoom(l *lane) int {
+func (w *Worker) earlyRoom(l *servedQueue) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if l.many != nil {
@@ -168,7 +168,7 @@ func (w *Worker) earlyRoom(l *lane) int {
 // claim takes jobs of a queue and starts their handlers. If the queue has a lead and nothing else is due, claim
 // also takes the jobs that will be due within the lead. The result is the time until the next look at the
 // queue. 0 means that more jobs may be due now.
-func (w *Worker) claim(ctx, work context.Context, l *lane, room int) time.Duration {
+func (w *Worker) claim(ctx, work context.Context, l *servedQueue, room int) time.Duration {
 	queue, err := w.settingsOf(ctx, l)
 	if err != nil {
 		return w.fetchFailed(ctx, l, err)
@@ -189,7 +189,7 @@ func (w *Worker) claim(ctx, work context.Context, l *lane, room int) time.Durati
 }
 
 // settingsOf returns the settings that a claim uses. claimBeside reads old settings again during the claim.
-func (w *Worker) settingsOf(ctx context.Context, l *lane) (sluice.Queue, error) {
+func (w *Worker) settingsOf(ctx context.Context, l *servedQueue) (sluice.Queue, error) {
 	queue, _, read := w.settings.Latest(l.queue)
 	if read {
 		return queue, nil
@@ -217,19 +217,19 @@ func (w *Worker) claimBeside(ctx, work context.Context, queue *sluice.Queue, req
 
 // claimWithin claims once the jobs that are due within the lead. The results are how many jobs it got, -1 after
 // an error, and how long to wait before the next claim.
-func (w *Worker) claimWithin(ctx, work context.Context, l *lane, queue *sluice.Queue, room int, lead time.Duration) (got int, wait time.Duration) {
+func (w *Worker) claimWithin(ctx, work context.Context, l *servedQueue, queue *sluice.Queue, room int, lead time.Duration) (got int, wait time.Duration) {
 	if batch := queue.Settings.Batch; batch > 0 {
 		room = min(room, batch)
 	}
 	request := sluice.ClaimRequest{
 		Queue: l.queue, Limit: room, Holder: w.holder.ID, Lease: queue.Settings.Lease, Token: sluice.NewToken(),
-		Ageing: queue.Settings.Ageing, ClaimAhead: lead, Tells: true, Begun: w.begun.Tell(l.queue),
+		Ageing: queue.Settings.Ageing, ClaimAhead: lead, ReportsBegun: true, Begun: w.begun.Report(l.queue),
 	}
 	asked, ended := time.Now(), l.ended.Load()
 	// Use work, not ctx: if the answer to a claim is thrown away, its jobs stay locked until the lease ends.
 	claimed, err := w.claimBeside(ctx, work, queue, request)
 	l.claimedAt = time.Now()
-	l.paused, l.lead = w.log.NoticePause(*queue, l.paused), queue.Settings.ClaimAhead
+	l.paused, l.lead = w.log.EmitPause(*queue, l.paused), queue.Settings.ClaimAhead
 	if err != nil {
 		return -1, w.fetchFailed(ctx, l, err)
 	}
@@ -260,7 +260,7 @@ func (w *Worker) claimWithin(ctx, work context.Context, l *lane, queue *sluice.Q
 
 // startOrHandBack starts the claimed jobs of a queue and returns how many it started. If the worker was stopped
 // during the claim, the function hands all jobs back and returns 0.
-func (w *Worker) startOrHandBack(ctx, work context.Context, l *lane, queue *sluice.Queue, jobs []*sluice.Claim, asked time.Time) int {
+func (w *Worker) startOrHandBack(ctx, work context.Context, l *servedQueue, queue *sluice.Queue, jobs []*sluice.Claim, asked time.Time) int {
 	switch {
 	case len(jobs) == 0:
 		return 0
@@ -268,29 +268,29 @@ func (w *Worker) startOrHandBack(ctx, work context.Context, l *lane, queue *slui
 		w.handBack(l, jobs)
 		return 0
 	}
-	w.tellClaimed(l, jobs)
+	w.logClaimed(l, jobs)
 	w.start(work, l, jobs, queue, asked)
 	return len(jobs)
 }
 
-func (w *Worker) tellClaimed(l *lane, claims []*sluice.Claim) {
-	w.log.Tell(event.JobsClaimed, l.queue, "jobs", len(claims))
+func (w *Worker) logClaimed(l *servedQueue, claims []*sluice.Claim) {
+	w.log.Emit(event.JobsClaimed, l.queue, "jobs", len(claims))
 	for _, c := range claims {
-		w.log.TellJob(event.JobClaimed, c, "priority", c.Priority)
+		w.log.EmitJob(event.JobClaimed, c, "priority", c.Priority)
 	}
 }
 
 // rests reports whether it is too early to look at the queue again.
-func (l *lane) rests(now time.Time) bool {
+func (l *servedQueue) rests(now time.Time) bool {
 	return now.Before(l.heldUntil) || !l.hungry.Load() && now.Before(l.lookAt)
 }
 
 // limited reports whether the queue's limits hold its jobs back now.
-func (l *lane) limited() bool { return l.held || time.Now().Before(l.heldUntil) }
+func (l *servedQueue) limited() bool { return l.held || time.Now().Before(l.heldUntil) }
 
 // waitForEnd waits in a queue that has reached its own or a tenant's concurrency limit. The next job of the
 // queue that ends makes it hungry again. If one has ended since the claim was sent, the wait is only minWait.
-func (w *Worker) waitForEnd(l *lane, ended int64, nextDue time.Duration) time.Duration {
+func (w *Worker) waitForEnd(l *servedQueue, ended int64, nextDue time.Duration) time.Duration {
 	l.full.Store(true)
 	if l.ended.Load() != ended {
 		return minWait
@@ -301,9 +301,9 @@ func (w *Worker) waitForEnd(l *lane, ended int64, nextDue time.Duration) time.Du
 	return min(max(nextDue, minWait), w.options.Poll)
 }
 
-func (w *Worker) fetchFailed(ctx context.Context, l *lane, err error) time.Duration {
+func (w *Worker) fetchFailed(ctx context.Context, l *servedQueue, err error) time.Duration {
 	if ctx.Err() == nil && !errors.Is(err, context.Canceled) {
-		w.log.Tell(event.ClaimFailed, l.queue, "error", err)
+		w.log.Emit(event.ClaimFailed, l.queue, "error", err)
 	}
 	return w.options.Poll
 }

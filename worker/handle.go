@@ -50,7 +50,7 @@ type Handler[T any] func(ctx context.Context, job *Job[T]) error
 // the queue has two handlers. A handler registered while Run works serves from then on; an invalid one ends Run
 // with the error.
 func Handle[T any](w *Worker, queue sluice.TypedQueue[T], handler Handler[T], options QueueOptions) {
-	l := &lane{queue: queue.Name(), slots: options.Slots, options: options}
+	l := &servedQueue{queue: queue.Name(), slots: options.Slots, options: options}
 	if options.Slots == 0 || options.Slots > w.options.Slots {
 		l.slots = w.options.Slots
 	}
@@ -75,7 +75,7 @@ func Handle[T any](w *Worker, queue sluice.TypedQueue[T], handler Handler[T], op
 }
 
 // serve adds a queue to the worker's queues.
-func (w *Worker) serve(l *lane) {
+func (w *Worker) serve(l *servedQueue) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ran {
@@ -85,7 +85,7 @@ func (w *Worker) serve(l *lane) {
 		}
 	}
 	w.settings.Expect(l.queue)
-	w.lanes = append(slices.Clip(w.lanes), l) // goroutines that read the old slice may go on using it
+	w.serving = append(slices.Clip(w.serving), l) // goroutines that read the old slice may go on using it
 	w.nudge()
 }
 
@@ -95,7 +95,7 @@ type misuse struct{ err error }
 func (m *misuse) Error() string { return m.err.Error() }
 
 // add puts the queue's name into the holder, if the worker can serve the queue. The caller holds w.mu.
-func (w *Worker) add(l *lane) error {
+func (w *Worker) add(l *servedQueue) error {
 	if err := sluice.CheckOwnQueueName(l.queue); err != nil {
 		return fmt.Errorf("worker: %w", err)
 	}
@@ -113,7 +113,7 @@ func (w *Worker) add(l *lane) error {
 }
 
 // check returns the first option that makes no sense.
-func (l *lane) check() error {
+func (l *servedQueue) check() error {
 	if err := safe.Options(l.options); err != nil || l.many == nil {
 		return err
 	}
@@ -121,14 +121,14 @@ func (l *lane) check() error {
 }
 
 // served lists the queues in the order of claiming.
-func (w *Worker) served() []*lane {
+func (w *Worker) served() []*servedQueue {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.lanes
+	return w.serving
 }
 
-// lane is a queue that the worker serves.
-type lane struct {
+// servedQueue is a queue that the worker serves.
+type servedQueue struct {
 	queue   string
 	options QueueOptions
 	many    *many // not nil: calls get several jobs
@@ -155,8 +155,8 @@ type lane struct {
 	gaveNone  bool          // the last claim from several queues got none of its jobs
 	alone     bool          // the claim before got none either: the next claim takes from this queue alone
 	paused    bool          // whether the log last recorded the queue as paused
-	// tellAfter is how long the worker may keep start times to itself; 0: the store needs none.
-	tellAfter time.Duration
+	// logAfter is how long the worker may keep start times to itself; 0: the store needs none.
+	logAfter time.Duration
 }
 
 // Snooze hands the job back and asks for it again after d. No attempt is counted. If d is 0 or less, the job
@@ -273,7 +273,7 @@ func failure(r *run, err error, cause error, settings sluice.Settings) sluice.Se
 		text = fmt.Sprintf("%v after %s: %s", ErrTimeout, settings.Timeout, text)
 	}
 	out := sluice.FailureOf(r.claim, settings, text)
-	switch backoff := r.lane.options.Backoff; {
+	switch backoff := r.servedQueue.options.Backoff; {
 	case out.Event != sluice.EventRetry:
 	case errors.As(err, &later):
 		out.Delay = later.delay

@@ -15,10 +15,10 @@ import (
 const (
 	// beatInterval is how often the worker writes its heartbeat to the store.
 	beatInterval = 10 * time.Second
-	// maxKeepInterval is the longest time between two rounds of keep. leaseLooks is the least number of rounds
+	// maxKeepInterval is the longest time between two rounds of keep. leaseRounds is the least number of rounds
 	// within a lease.
 	maxKeepInterval = time.Second
-	leaseLooks      = 6
+	leaseRounds     = 6
 	// askInterval is the least time between two questions to the store about signals of cancelled jobs.
 	askInterval = 50 * time.Millisecond
 )
@@ -65,7 +65,7 @@ func (w *Worker) keep(ctx context.Context) {
 func (w *Worker) keepInterval() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return max(min(w.options.Poll, maxKeepInterval, w.shortestLease/leaseLooks), 10*time.Millisecond)
+	return max(min(w.options.Poll, maxKeepInterval, w.shortestLease/leaseRounds), 10*time.Millisecond)
 }
 
 // keepSooner starts a round of keep at once, because a lease is shorter than all before.
@@ -108,7 +108,7 @@ func (w *Worker) renew(ctx context.Context, runs []*run) {
 	var renewals []sluice.Renewal
 	held := make(map[sluice.ID]*run)
 	for _, r := range runs {
-		if _, doubtful := doubted[r]; r.settled.Load() || !doubtful && asked.Sub(r.started) < min(w.options.Poll, maxKeepInterval, r.queue.Settings.Lease/leaseLooks)/2 {
+		if _, doubtful := doubted[r]; r.settled.Load() || !doubtful && asked.Sub(r.started) < min(w.options.Poll, maxKeepInterval, r.queue.Settings.Lease/leaseRounds)/2 {
 			continue // settled, or its lease is fresh and no signal reports it as cancelled
 		}
 		held[r.claim.ID] = r
@@ -155,7 +155,7 @@ func (w *Worker) renewFailed(ctx context.Context, held map[sluice.ID]*run, err e
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) {
 		return
 	}
-	w.log.Tell(event.NotRenewed, "", "jobs", len(held), "error", err)
+	w.log.Emit(event.NotRenewed, "", "jobs", len(held), "error", err)
 	for _, r := range held {
 		if r.mayBeAnothers() {
 			r.cancel(fmt.Errorf("the lease ran out and could not be renewed: %w", sluice.ErrLost))
@@ -183,7 +183,7 @@ func (w *Worker) abandon(runs []*run) {
 		settlement := sluice.FailureOf(r.claim, r.queue.Settings, text)
 		settlement.Holder = w.holder.ID
 		w.tell(r, settlement)
-		w.settlements <- decided{settlement, r.lane}
+		w.settlements <- decided{settlement, r.servedQueue}
 		go w.failed(r.ctx, r, ErrTimeout, settlement) // the handler still has the slot
 	}
 }
@@ -199,7 +199,7 @@ func (w *Worker) handBackWaiting() {
 				return
 			}
 			if r.settle() {
-				w.settlements <- decided{w.release(r.claim, "claimed ahead, and no slot became free"), r.lane}
+				w.settlements <- decided{w.release(r.claim, "claimed ahead, and no slot became free"), r.servedQueue}
 			}
 			r.finish(r.readyAt) // counts the wait as a handler's duration: handlers have become that slow
 		default:
@@ -219,6 +219,6 @@ func (w *Worker) beat(ctx context.Context) {
 	case err == nil:
 		w.ear.Hear(told)
 	case ctx.Err() == nil:
-		w.log.Tell(event.HeartbeatFailed, "", "error", err)
+		w.log.Emit(event.HeartbeatFailed, "", "error", err)
 	}
 }

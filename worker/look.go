@@ -27,19 +27,19 @@ const (
 
 // looking holds the messages between fetch and lookOut; guarded by Worker.mu.
 type looking struct {
-	hears bool    // the store receives all signals
-	soon  []*lane // queues to look at in a moment
-	all   bool    // look at all queues now
-	found []found // results that fetch has not taken in yet
+	hears bool           // the store receives all signals
+	soon  []*servedQueue // queues to look at in a moment
+	all   bool           // look at all queues now
+	found []found        // results that fetch has not taken in yet
 }
 
 // found is the result of a look at some queues.
 type found struct {
-	lanes []*lane
-	asked time.Time
-	at    time.Time
-	due   map[string]time.Duration // see Store.Look
-	err   error
+	serving []*servedQueue
+	asked   time.Time
+	at      time.Time
+	due     map[string]time.Duration // see Store.Look
+	err     error
 }
 
 // lookOut asks the store again and again which queues have jobs, with one statement for all queues, until ctx
@@ -60,7 +60,7 @@ func (w *Worker) lookOut(ctx context.Context) {
 		case <-timer.C:
 		case <-w.looks:
 		}
-		lanes, all := w.toLookAt(time.Since(last) >= w.lookInterval(took))
+		serving, all := w.toLookAt(time.Since(last) >= w.lookInterval(took))
 		if all {
 			last = time.Now()
 		}
@@ -68,8 +68,8 @@ func (w *Worker) lookOut(ctx context.Context) {
 			read = time.Now()
 			w.readSettings(ctx)
 		}
-		if len(lanes) > 0 {
-			f := w.lookAt(ctx, lanes)
+		if len(serving) > 0 {
+			f := w.lookAt(ctx, serving)
 			if all {
 				took = f.at.Sub(f.asked)
 			}
@@ -101,29 +101,29 @@ func (w *Worker) lookInterval(took time.Duration) time.Duration {
 }
 
 // toLookAt returns the queues to look at now: all of them, or those whose look was put off for a moment.
-func (w *Worker) toLookAt(all bool) (lanes []*lane, isAll bool) {
+func (w *Worker) toLookAt(all bool) (serving []*servedQueue, isAll bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	lanes, w.looking.soon = w.looking.soon, nil
+	serving, w.looking.soon = w.looking.soon, nil
 	if all = all || w.looking.all; all {
-		lanes, w.looking.all = w.lanes, false
+		serving, w.looking.all = w.serving, false
 	}
-	return lanes, all
+	return serving, all
 }
 
-func (w *Worker) lookAt(ctx context.Context, lanes []*lane) found {
-	queues := make([]string, len(lanes))
-	for i, l := range lanes {
+func (w *Worker) lookAt(ctx context.Context, serving []*servedQueue) found {
+	queues := make([]string, len(serving))
+	for i, l := range serving {
 		queues[i] = l.queue
 	}
-	f := found{lanes: lanes, asked: time.Now()}
-	f.due, f.err = w.store.Look(ctx, queues)
+	f := found{serving: serving, asked: time.Now()}
+	f.due, f.err = w.store.NextDue(ctx, queues)
 	f.at = time.Now()
 	return f
 }
 
 // lookSoon requests a look at a queue in a moment, together with other queues.
-func (w *Worker) lookSoon(l *lane) {
+func (w *Worker) lookSoon(l *servedQueue) {
 	w.mu.Lock()
 	w.looking.soon = append(w.looking.soon, l)
 	first := len(w.looking.soon) == 1
@@ -159,7 +159,7 @@ func (w *Worker) takeIn() {
 	w.looking.found = nil
 	w.mu.Unlock()
 	for _, f := range news {
-		for _, l := range f.lanes {
+		for _, l := range f.serving {
 			wait, waits := f.due[l.queue]
 			l.takeIn(f, wait-l.lead, waits, w.options.Poll)
 		}
@@ -168,7 +168,7 @@ func (w *Worker) takeIn() {
 
 // takeIn sets the next look at a queue from a look's result. A claim answered after the look knows more, so the
 // look may then only bring the time forward.
-func (l *lane) takeIn(f found, wait time.Duration, waits bool, poll time.Duration) {
+func (l *servedQueue) takeIn(f found, wait time.Duration, waits bool, poll time.Duration) {
 	at := f.at.Add(max(wait, 0))
 	switch {
 	case f.err != nil: // the next claim logs the error

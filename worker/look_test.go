@@ -40,10 +40,10 @@ func (m *mute) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.C
 	return m.Store.Claim(ctx, request)
 }
 
-func (m *mute) Look(ctx context.Context, queues []string) (map[string]time.Duration, error) {
+func (m *mute) NextDue(ctx context.Context, queues []string) (map[string]time.Duration, error) {
 	m.looks.Add(1)
 	m.queues.Add(int64(len(queues)))
-	return m.Store.Look(ctx, queues)
+	return m.Store.NextDue(ctx, queues)
 }
 
 func (m *mute) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {

@@ -42,7 +42,7 @@ func HandleMany[T any](w *Worker, queue sluice.TypedQueue[T], handler ManyHandle
 		options.Slots = 1
 	}
 	calls := options.Slots
-	l := &lane{queue: queue.Name(), slots: calls * options.Size, options: options.QueueOptions}
+	l := &servedQueue{queue: queue.Name(), slots: calls * options.Size, options: options.QueueOptions}
 	l.hungry.Store(true)
 	l.many = &many{
 		options: options,
@@ -92,7 +92,7 @@ func (j *Job[T]) Context() context.Context {
 // on. A job that is settled already is a [sluice.ErrNotAllowed]; one that was cancelled or lost is an
 // [sluice.ErrCancelled] or [sluice.ErrLost].
 func (j *Job[T]) Settle(err error) error {
-	if j.run == nil || j.run.lane.many == nil {
+	if j.run == nil || j.run.servedQueue.many == nil {
 		return fmt.Errorf("job %s: only jobs of HandleMany can be settled one by one: %w", j.id(), sluice.ErrNotAllowed)
 	}
 	if j.run.settleOne(err) {
@@ -122,7 +122,7 @@ func (r *run) freeOnce() {
 }
 
 // collect gathers claimed jobs into calls, until nothing is claimed any more.
-func (w *Worker) collect(work context.Context, l *lane) {
+func (w *Worker) collect(work context.Context, l *servedQueue) {
 	for {
 		select {
 		case first := <-l.many.in:
@@ -157,7 +157,7 @@ func (m *many) gather(first *run, drains <-chan struct{}) []*run {
 }
 
 // runMany calls the handler for several jobs and settles those that it leaves.
-func (w *Worker) runMany(work context.Context, l *lane, runs []*run) {
+func (w *Worker) runMany(work context.Context, l *servedQueue, runs []*run) {
 	ctx, stop := context.WithCancelCause(work)
 	defer stop(nil)
 	left := new(atomic.Int64)
@@ -204,7 +204,7 @@ func (w *Worker) runMany(work context.Context, l *lane, runs []*run) {
 func (w *Worker) mayBegin(r *run) bool {
 	if why := r.late(); why != "" {
 		if r.settle() {
-			w.settlements <- decided{w.release(r.claim, why), r.lane}
+			w.settlements <- decided{w.release(r.claim, why), r.servedQueue}
 		}
 		r.freeOnce()
 		return false

@@ -78,7 +78,7 @@ func (w *Worker) failed(ctx context.Context, r *run, err error, s sluice.Settlem
 func (w *Worker) guard(what string, c *sluice.Claim, call func()) {
 	defer func() {
 		if value := recover(); value != nil {
-			w.log.TellJob(event.HookPanicked, c, "what", what, "error", fmt.Errorf("panic: %v", value))
+			w.log.EmitJob(event.HookPanicked, c, "what", what, "error", fmt.Errorf("panic: %v", value))
 		}
 	}()
 	call()

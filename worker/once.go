@@ -39,11 +39,11 @@ func (w *Worker) Once(ctx context.Context) (ran int, err error) {
 	var helpers sync.WaitGroup
 	helpers.Go(func() { w.keep(helping) })
 	defer func() {
-		w.tellAllBegun(work)
+		w.reportAllBegun(work)
 		stopHelping()
 		helpers.Wait()
 		if leaveErr := presence.Given(w.store).Deregister(work, w.holder.ID); leaveErr != nil {
-			w.log.Tell(event.NotForgotten, "", "error", leaveErr)
+			w.log.Emit(event.NotForgotten, "", "error", leaveErr)
 		}
 		w.log.Flush()
 		w.mu.Lock()
@@ -53,7 +53,7 @@ func (w *Worker) Once(ctx context.Context) (ran int, err error) {
 	for more := true; more; {
 		more = false
 		for _, l := range w.served() {
-			n, err := w.drainLane(ctx, work, l)
+			n, err := w.drainQueue(ctx, work, l)
 			ran += n
 			if err != nil || ctx.Err() != nil {
 				return ran, cmp.Or(err, obey.Stopped(ctx))
@@ -64,8 +64,8 @@ func (w *Worker) Once(ctx context.Context) (ran int, err error) {
 	return ran, nil
 }
 
-// drainLane runs the jobs of a queue until none is due.
-func (w *Worker) drainLane(ctx, work context.Context, l *lane) (ran int, err error) {
+// drainQueue runs the jobs of a queue until none is due.
+func (w *Worker) drainQueue(ctx, work context.Context, l *servedQueue) (ran int, err error) {
 	for ctx.Err() == nil {
 		got, err := w.claimNext(ctx, work, l)
 		ran += got
@@ -77,14 +77,14 @@ func (w *Worker) drainLane(ctx, work context.Context, l *lane) (ran int, err err
 }
 
 // claimNext claims one job, or the jobs of one call, and runs them to their end.
-func (w *Worker) claimNext(ctx, work context.Context, l *lane) (got int, err error) {
+func (w *Worker) claimNext(ctx, work context.Context, l *servedQueue) (got int, err error) {
 	queue, err := w.settings.Queue(ctx, l.queue)
 	if err != nil {
 		return 0, fmt.Errorf("worker: settings of queue %q: %w", l.queue, err)
 	}
 	request := sluice.ClaimRequest{
 		Queue: l.queue, Limit: l.atOnce(), Holder: w.holder.ID, Lease: queue.Settings.Lease, Token: sluice.NewToken(),
-		Tells: true, Begun: w.begun.Tell(l.queue), // no ageing: nobody starves in a run that ends with the last job
+		ReportsBegun: true, Begun: w.begun.Report(l.queue), // no ageing: nobody starves in a run that ends with the last job
 	}
 	if !w.ear.Begin() {
 		return 0, w.ear.Refusal()
@@ -99,7 +99,7 @@ func (w *Worker) claimNext(ctx, work context.Context, l *lane) (got int, err err
 	if len(claimed.Jobs) == 0 {
 		return 0, nil
 	}
-	w.tellClaimed(l, claimed.Jobs)
+	w.logClaimed(l, claimed.Jobs)
 	runs := newRuns(w, work, l, claimed.Jobs, &queue, asked)
 	w.mu.Lock()
 	_, sooner := w.register(l, runs) // runs one after the other: there is no older one
@@ -111,7 +111,7 @@ func (w *Worker) claimNext(ctx, work context.Context, l *lane) (got int, err err
 }
 
 // atOnce returns how many jobs one call of the handler gets.
-func (l *lane) atOnce() int {
+func (l *servedQueue) atOnce() int {
 	if l.many == nil {
 		return 1
 	}
@@ -119,7 +119,7 @@ func (l *lane) atOnce() int {
 }
 
 // runOnce calls the handler once and writes the outcomes. A handler that ignores the end of its context is left behind.
-func (w *Worker) runOnce(ctx, work context.Context, l *lane, runs []*run) (err error) {
+func (w *Worker) runOnce(ctx, work context.Context, l *servedQueue, runs []*run) (err error) {
 	ended := make(chan struct{})
 	go func() { // a goroutine of its own, because a handler may end its goroutine
 		defer close(ended)
@@ -165,11 +165,11 @@ func (w *Worker) write(work context.Context, d decided) error {
 	defer w.unsettled.Add(-1)
 	settled, err := w.store.Settle(work, []sluice.Settlement{d.Settlement})
 	if err == nil && len(settled) > 0 && settled[0] != nil {
-		w.report([]sluice.Settlement{d.Settlement}, []*lane{d.lane}, settled)
+		w.report([]sluice.Settlement{d.Settlement}, []*servedQueue{d.servedQueue}, settled)
 	}
 	if err != nil {
 		return fmt.Errorf("worker: the outcome of job %s is not stored, so the job runs again: %w", d.ID, err)
 	}
-	w.ended(d.lane)
+	w.ended(d.servedQueue)
 	return nil
 }

@@ -16,20 +16,20 @@ import (
 
 // run is one attempt at one job.
 type run struct {
-	worker  *Worker
-	lane    *lane
-	claim   *sluice.Claim
-	queue   *sluice.Queue // as it was when the job was claimed
-	started time.Time     // when it was claimed
-	asked   time.Time     // when its claim was sent to the store
-	begun   atomic.Int64  // when its handler began, in ns since 1970; 0: it waits for a slot
-	cancel  context.CancelCauseFunc
-	result  atomic.Pointer[[]byte]
-	settled atomic.Bool
-	counted atomic.Bool // for the rate: the handler began, or never will
-	startAt time.Time   // when it may start, by the store's clock; zero: at once
-	readyAt time.Time   // since when it waits for a slot
-	early   bool        // it waits until it is due; guarded by Worker.mu
+	worker      *Worker
+	servedQueue *servedQueue
+	claim       *sluice.Claim
+	queue       *sluice.Queue // as it was when the job was claimed
+	started     time.Time     // when it was claimed
+	asked       time.Time     // when its claim was sent to the store
+	begun       atomic.Int64  // when its handler began, in ns since 1970; 0: it waits for a slot
+	cancel      context.CancelCauseFunc
+	result      atomic.Pointer[[]byte]
+	settled     atomic.Bool
+	counted     atomic.Bool // for the rate: the handler began, or never will
+	startAt     time.Time   // when it may start, by the store's clock; zero: at once
+	readyAt     time.Time   // since when it waits for a slot
+	early       bool        // it waits until it is due; guarded by Worker.mu
 	// wantsSlot is since when the run is known to be due and without a slot; guarded by Worker.mu.
 	wantsSlot time.Time
 
@@ -51,7 +51,7 @@ func (r *run) settle() bool {
 }
 
 // start gives claimed jobs to slots, and starts further slots up to the limit.
-func (w *Worker) start(work context.Context, l *lane, claims []*sluice.Claim, queue *sluice.Queue, asked time.Time) {
+func (w *Worker) start(work context.Context, l *servedQueue, claims []*sluice.Claim, queue *sluice.Queue, asked time.Time) {
 	runs := newRuns(w, work, l, claims, queue, asked)
 	var held []*run
 	shown := w.settings.Now()
@@ -85,14 +85,14 @@ func (w *Worker) start(work context.Context, l *lane, claims []*sluice.Claim, qu
 }
 
 // newRuns makes a run of each claimed job of a queue.
-func newRuns(w *Worker, work context.Context, l *lane, claims []*sluice.Claim, queue *sluice.Queue, asked time.Time) []*run {
+func newRuns(w *Worker, work context.Context, l *servedQueue, claims []*sluice.Claim, queue *sluice.Queue, asked time.Time) []*run {
 	now := time.Now()
 	queue = l.options.over(queue)
 	runs := make([]*run, len(claims))
 	for i, c := range claims {
-		r := &run{worker: w, lane: l, claim: c, queue: queue, started: now, asked: asked, readyAt: now, leaseUntil: asked.Add(queue.Settings.Lease)}
+		r := &run{worker: w, servedQueue: l, claim: c, queue: queue, started: now, asked: asked, readyAt: now, leaseUntil: asked.Add(queue.Settings.Lease)}
 		r.ctx, r.cancel = context.WithCancelCause(work)
-		r.counted.Store(l.tellAfter == 0) // the store does not count starts of this queue
+		r.counted.Store(l.logAfter == 0) // the store does not count starts of this queue
 		runs[i] = r
 	}
 	return runs
@@ -100,7 +100,7 @@ func newRuns(w *Worker, work context.Context, l *lane, claims []*sluice.Claim, q
 
 // register makes keep look after new runs of a queue. It returns older runs of the same jobs, and whether leases are now to
 // be renewed sooner. The caller holds w.mu.
-func (w *Worker) register(l *lane, runs []*run) (older []*run, sooner bool) {
+func (w *Worker) register(l *servedQueue, runs []*run) (older []*run, sooner bool) {
 	for _, r := range runs {
 		if o := w.held[r.claim.ID]; o != nil {
 			older = append(older, o)
@@ -120,7 +120,7 @@ func (w *Worker) register(l *lane, runs []*run) (older []*run, sooner bool) {
 
 // enter makes a run wait for a slot, or for a call that gets several jobs.
 func (w *Worker) enter(work context.Context, r *run) {
-	many := r.lane.many
+	many := r.servedQueue.many
 	if many == nil {
 		w.ready <- r
 		return
@@ -130,7 +130,7 @@ func (w *Worker) enter(work context.Context, r *run) {
 	many.started = true
 	w.mu.Unlock()
 	if first {
-		go w.collect(work, r.lane)
+		go w.collect(work, r.servedQueue)
 	}
 	many.in <- r
 }
@@ -200,7 +200,7 @@ func (r *run) run() {
 	defer r.finish(begun)
 	if why := r.late(); why != "" {
 		if r.settle() {
-			w.settlements <- decided{w.release(r.claim, why), r.lane}
+			w.settlements <- decided{w.release(r.claim, why), r.servedQueue}
 		}
 		return
 	}
@@ -218,7 +218,7 @@ func (r *run) settleBy(ctx context.Context, err error) {
 	w := r.worker
 	settlement := w.outcome(r, err, context.Cause(ctx), r.queue.Settings)
 	w.tell(r, settlement)
-	w.settlements <- decided{settlement, r.lane}
+	w.settlements <- decided{settlement, r.servedQueue}
 	if !settlement.InTx {
 		w.failed(ctx, r, err, settlement)
 	}
@@ -269,7 +269,7 @@ func (r *run) call(ctx context.Context) (err error) {
 	if err = sluice.CheckSchema(r.worker.options.PayloadChecker, *r.queue, r.claim.Payload); err != nil {
 		err = Permanent(err)
 	} else {
-		err = r.lane.do(ctx, r)
+		err = r.servedQueue.do(ctx, r)
 	}
 	returned = true
 	return err
@@ -299,8 +299,8 @@ func (r *run) leave(took time.Duration) {
 	if took != neverRan {
 		w.pace += (took - w.pace) / 16
 	}
-	r.lane.taken--
-	if r.lane.many != nil {
+	r.servedQueue.taken--
+	if r.servedQueue.many != nil {
 		w.inMany--
 	}
 	delete(w.running, r)
@@ -342,8 +342,8 @@ func (w *Worker) lose(r *run, why string) { w.end(r, sluice.ErrLost, why) }
 func (w *Worker) end(r *run, cause error, why string) {
 	if r.settled.CompareAndSwap(false, true) {
 		r.cancel(cause)
-		w.ended(r.lane) // the job was cancelled or recovered, so it no longer counts as in flight here
-		w.log.TellJob(event.ClaimLost, r.claim, "reason", why)
+		w.ended(r.servedQueue) // the job was cancelled or recovered, so it no longer counts as in flight here
+		w.log.EmitJob(event.ClaimLost, r.claim, "reason", why)
 		for _, waiting := range w.takeWaiting(func(other *run) bool { return other == r }) {
 			waiting.leave(neverRan)
 		}
@@ -357,8 +357,8 @@ func (w *Worker) tell(r *run, s sluice.Settlement) {
 	}
 	took := time.Since(r.since())
 	if s.Event == sluice.EventComplete { // thousands a second
-		w.log.TellJob(event.JobCompleted, r.claim, "duration", took)
+		w.log.EmitJob(event.JobCompleted, r.claim, "duration", took)
 		return
 	}
-	w.log.TellJob(event.Of(s.Event), r.claim, "duration", took, "error", s.Error, "reason", s.Reason, "retry_in", event.Wait(s.Delay))
+	w.log.EmitJob(event.Of(s.Event), r.claim, "duration", took, "error", s.Error, "reason", s.Reason, "retry_in", event.Wait(s.Delay))
 }

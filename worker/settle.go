@@ -20,23 +20,23 @@ const (
 // decided is a settlement and the queue of its job.
 type decided struct {
 	sluice.Settlement
-	lane *lane
+	servedQueue *servedQueue
 }
 
 // batch is settlements that are written together, and the queues of their jobs.
 type batch struct {
 	settlements []sluice.Settlement
-	lanes       []*lane
+	serving     []*servedQueue
 }
 
 func (b *batch) add(d decided) {
-	b.settlements, b.lanes = append(b.settlements, d.Settlement), append(b.lanes, d.lane)
+	b.settlements, b.serving = append(b.settlements, d.Settlement), append(b.serving, d.servedQueue)
 }
 
 // empty keeps the batch's memory, but releases the values that the settlements refer to.
 func (b *batch) empty() {
 	clear(b.settlements)
-	b.settlements, b.lanes = b.settlements[:0], b.lanes[:0]
+	b.settlements, b.serving = b.settlements[:0], b.serving[:0]
 }
 
 // settleAll writes settlements in batches, until the worker has drained and has written every decided
@@ -58,10 +58,10 @@ func (w *Worker) settleAll(ctx context.Context, drained <-chan struct{}) {
 
 func (w *Worker) settleFrom(ctx context.Context, first decided, b *batch) {
 	w.gather(first, b)
-	w.settleBatch(ctx, b.settlements, b.lanes)
+	w.settleBatch(ctx, b.settlements, b.serving)
 	w.unsettled.Add(-int64(len(b.settlements)))
 	now, later := time.Now(), false
-	for i, l := range b.lanes {
+	for i, l := range b.serving {
 		w.ended(l)
 		if delay := b.settlements[i].Delay; delay > 0 {
 			l.dueAgain(now.Add(delay))
@@ -76,7 +76,7 @@ func (w *Worker) settleFrom(ctx context.Context, first decided, b *batch) {
 
 // dueAgain notes when a job is due that this worker handed back. No signal says so, and the queue may have been looked at
 // while the job ran.
-func (l *lane) dueAgain(at time.Time) {
+func (l *servedQueue) dueAgain(at time.Time) {
 	for {
 		known := l.again.Load()
 		if known != 0 && known <= at.UnixNano() || l.again.CompareAndSwap(known, at.UnixNano()) {
@@ -86,7 +86,7 @@ func (l *lane) dueAgain(at time.Time) {
 }
 
 // wakeAgain makes the queue hungry if such a job is due, and otherwise returns the earlier of next and its due time.
-func (l *lane) wakeAgain(now, next time.Time) time.Time {
+func (l *servedQueue) wakeAgain(now, next time.Time) time.Time {
 	known := l.again.Load()
 	switch at := time.Unix(0, known); {
 	case known == 0:
@@ -102,7 +102,7 @@ func (l *lane) wakeAgain(now, next time.Time) time.Time {
 
 // ended notes that a job of a queue has ended. If the queue was at a concurrency limit, it becomes hungry
 // again.
-func (w *Worker) ended(l *lane) {
+func (w *Worker) ended(l *servedQueue) {
 	l.ended.Add(1)
 	if l.full.CompareAndSwap(true, false) {
 		l.hungry.Store(true)
@@ -126,18 +126,18 @@ func (w *Worker) gather(first decided, b *batch) {
 }
 
 // settleBatch writes a batch. The handlers have done their work, so the worker retries for a long time.
-func (w *Worker) settleBatch(ctx context.Context, batch []sluice.Settlement, lanes []*lane) {
+func (w *Worker) settleBatch(ctx context.Context, batch []sluice.Settlement, serving []*servedQueue) {
 	begun := time.Now()
 	for {
 		errs, err := w.store.Settle(ctx, batch)
 		if err == nil {
-			w.report(batch, lanes, errs)
+			w.report(batch, serving, errs)
 			return
 		}
-		w.log.Tell(event.NotSettled, "", "jobs", len(batch), "error", err)
+		w.log.Emit(event.NotSettled, "", "jobs", len(batch), "error", err)
 		if w.mayGiveUp(begun, err) || errors.Is(err, context.Canceled) {
 			w.givenUp.Add(int64(len(batch)))
-			w.log.Tell(event.SettlementsGivenUp, "", "jobs", len(batch))
+			w.log.Emit(event.SettlementsGivenUp, "", "jobs", len(batch))
 			return
 		}
 		waitFor(ctx.Done(), w.options.Poll)
@@ -163,10 +163,10 @@ func (w *Worker) mayGiveUp(begun time.Time, err error) bool {
 	return time.Since(begun) > most || by != 0 && time.Now().UnixNano() > by
 }
 
-func (w *Worker) report(batch []sluice.Settlement, lanes []*lane, errs []error) {
+func (w *Worker) report(batch []sluice.Settlement, serving []*servedQueue, errs []error) {
 	for i, err := range errs {
 		if err != nil {
-			w.log.Tell(event.SettlementRefused, lanes[i].queue, "job", batch[i].ID, "event", batch[i].Event, "error", err)
+			w.log.Emit(event.SettlementRefused, serving[i].queue, "job", batch[i].ID, "event", batch[i].Event, "error", err)
 		}
 	}
 }

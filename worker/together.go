@@ -25,8 +25,8 @@ const (
 
 // together is a claim from several queues.
 type together struct {
-	lanes   []*lane
-	queues  []sluice.Queue // of the lanes, with their settings
+	serving []*servedQueue
+	queues  []sluice.Queue // of the served queues, with their settings
 	request sluice.ClaimRequest
 	stale   string // a queue whose settings may be old; empty: none
 }
@@ -36,8 +36,8 @@ type together struct {
 func (w *Worker) claimAllTogether(ctx, work context.Context) {
 	for range len(w.served())/maxTogether + 1 {
 		t := w.gatherHungry(ctx)
-		if len(t.lanes) < 2 || ctx.Err() != nil {
-			for _, l := range t.lanes {
+		if len(t.serving) < 2 || ctx.Err() != nil {
+			for _, l := range t.serving {
 				l.plain = false // fetchOnce claims from it alone this time
 			}
 			return
@@ -48,7 +48,7 @@ func (w *Worker) claimAllTogether(ctx, work context.Context) {
 
 // claimTogether claims from several queues in one statement.
 func (w *Worker) claimTogether(ctx, work context.Context, t *together) {
-	for _, l := range t.lanes {
+	for _, l := range t.serving {
 		l.hungry.Store(false)
 	}
 	var reading sync.WaitGroup
@@ -59,14 +59,14 @@ func (w *Worker) claimTogether(ctx, work context.Context, t *together) {
 	claimed, err := w.store.Claim(work, t.request)
 	reading.Wait()
 	if err != nil && ctx.Err() == nil && !errors.Is(err, context.Canceled) {
-		w.log.Tell(event.ClaimFailed, t.lanes[0].queue, "error", err)
+		w.log.Emit(event.ClaimFailed, t.serving[0].queue, "error", err)
 	}
 	w.sparse = 4*len(claimed.Jobs) < t.request.Limit
-	jobs := make(map[string][]*sluice.Claim, len(t.lanes))
+	jobs := make(map[string][]*sluice.Claim, len(t.serving))
 	for _, c := range claimed.Jobs {
 		jobs[c.Queue] = append(jobs[c.Queue], c)
 	}
-	for i, l := range t.lanes {
+	for i, l := range t.serving {
 		l.claimedAt, l.blocked, l.held, l.lead = time.Now(), false, false, 0
 		if err != nil {
 			l.lookAt = l.claimedAt.Add(w.options.Poll)
@@ -75,7 +75,7 @@ func (w *Worker) claimTogether(ctx, work context.Context, t *together) {
 		if queue, _, read := w.settings.Latest(l.queue); read {
 			t.queues[i] = queue
 		}
-		l.paused, l.tellAfter = w.log.NoticePause(t.queues[i], l.paused), 0
+		l.paused, l.logAfter = w.log.EmitPause(t.queues[i], l.paused), 0
 		w.startOrHandBack(ctx, work, l, &t.queues[i], jobs[l.queue], asked)
 		w.afterTogether(l, len(jobs[l.queue]), t.request.Queues[i].Limit)
 	}
@@ -90,7 +90,7 @@ func (w *Worker) gatherHungry(ctx context.Context) *together {
 	left = min(left, maxClaim)
 	now := time.Now()
 	for _, l := range w.served() {
-		if len(t.lanes) == maxTogether || left <= 0 {
+		if len(t.serving) == maxTogether || left <= 0 {
 			break
 		}
 		if l.alone || l.many != nil || l.rests(now) {
@@ -112,7 +112,7 @@ func (w *Worker) gatherHungry(ctx context.Context) *together {
 		if !fresh {
 			t.stale = l.queue
 		}
-		t.lanes, t.queues = append(t.lanes, l), append(t.queues, queue)
+		t.serving, t.queues = append(t.serving, l), append(t.queues, queue)
 		t.request.Queues = append(t.request.Queues, sluice.QueueClaim{Queue: l.queue, Limit: room, Lease: queue.Settings.Lease, Ageing: queue.Settings.Ageing})
 	}
 	t.request.Holder, t.request.Token, t.request.Limit = w.holder.ID, sluice.NewToken(), left
@@ -127,7 +127,7 @@ func plain(q sluice.Queue) bool {
 }
 
 // handBack releases jobs that were claimed while the worker was stopping.
-func (w *Worker) handBack(l *lane, jobs []*sluice.Claim) {
+func (w *Worker) handBack(l *servedQueue, jobs []*sluice.Claim) {
 	for _, c := range jobs {
 		w.unsettled.Add(1)
 		w.begun.Gone(c.Token, 1)
@@ -137,7 +137,7 @@ func (w *Worker) handBack(l *lane, jobs []*sluice.Claim) {
 
 // afterTogether sets the next look at a queue by how many of the possible jobs the claim got. If a queue seems
 // to have jobs but gives none twice, the next claim takes from it alone, to find out why.
-func (w *Worker) afterTogether(l *lane, got, limit int) {
+func (w *Worker) afterTogether(l *servedQueue, got, limit int) {
 	l.alone = got == 0 && l.gaveNone
 	l.gaveNone = got == 0
 	switch {

@@ -66,8 +66,8 @@ func (w *Worker) setEarly(r *run, early bool) {
 		by = 1
 	}
 	w.early += by
-	r.lane.early += by
-	r.lane.ahead = r.lane.ahead || early
+	r.servedQueue.early += by
+	r.servedQueue.ahead = r.servedQueue.ahead || early
 }
 
 // lookAtWaiting wakes startWaiting.
@@ -104,7 +104,7 @@ func (w *Worker) startWaiting(ctx context.Context) {
 func (w *Worker) refill() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, l := range w.lanes {
+	for _, l := range w.serving {
 		if l.ahead && 2*l.early <= l.slots {
 			l.ahead = false
 			l.hungry.Store(true)
@@ -118,14 +118,14 @@ func (w *Worker) keepClock(ctx context.Context) {
 	w.mu.Lock()
 	var queue string
 	if len(w.waiting) > 0 {
-		queue = w.waiting[0].lane.queue
+		queue = w.waiting[0].servedQueue.queue
 	}
 	w.mu.Unlock()
 	if queue == "" {
 		return
 	}
 	if _, err := w.settings.Queue(ctx, queue); err != nil {
-		w.log.Tell(event.ClaimFailed, queue, "error", err)
+		w.log.Emit(event.ClaimFailed, queue, "error", err)
 	}
 }
 
@@ -138,7 +138,7 @@ func (w *Worker) dueOfWaiting() (due []*run, next time.Duration) {
 	defer w.mu.Unlock()
 	w.waiting = slices.DeleteFunc(w.waiting, func(r *run) bool {
 		wait := r.startAt.Sub(now)
-		if r.early && wait <= reserveTime && r.lane.taken-r.lane.early < r.lane.slots {
+		if r.early && wait <= reserveTime && r.servedQueue.taken-r.servedQueue.early < r.servedQueue.slots {
 			w.setEarly(r, false)
 		}
 		switch {
@@ -178,7 +178,7 @@ func (w *Worker) takeWaiting(which func(*run) bool) []*run {
 func (w *Worker) releaseWaiting(reason string, which func(*run) bool) {
 	for _, r := range w.takeWaiting(which) {
 		if r.settle() {
-			w.settlements <- decided{w.release(r.claim, reason), r.lane}
+			w.settlements <- decided{w.release(r.claim, reason), r.servedQueue}
 		}
 		r.leave(neverRan)
 	}
@@ -189,6 +189,6 @@ func (w *Worker) releaseWaiting(reason string, which func(*run) bool) {
 func (w *Worker) handBackOverdue() {
 	now := time.Now()
 	w.releaseWaiting("claimed ahead, and no slot became free", func(r *run) bool {
-		return !r.wantsSlot.IsZero() && now.Sub(r.wantsSlot) >= w.options.Poll && r.lane.taken-r.lane.early >= r.lane.slots
+		return !r.wantsSlot.IsZero() && now.Sub(r.wantsSlot) >= w.options.Poll && r.servedQueue.taken-r.servedQueue.early >= r.servedQueue.slots
 	})
 }

@@ -88,11 +88,11 @@ type Worker struct {
 	settings *sluice.LiveSettings
 	log      *event.Log
 	tenants  *event.Tenants
-	pauses   *pause.Looker
+	pauses   *pause.Watcher
 	ear      *obey.Ear
 	holder   presence.Holder
-	wrong    error   // the error in the options
-	lanes    []*lane // in the order of claiming; guarded by mu, and never changed in place
+	wrong    error          // the error in the options
+	serving  []*servedQueue // in the order of claiming; guarded by mu, and never changed in place
 
 	wake        chan struct{} // there may be something to claim
 	looks       chan struct{} // lookOut has queues to look at
@@ -148,11 +148,11 @@ func New(store sluice.Store, options Options) *Worker {
 	holder := presence.NewID()
 	log := event.NewLog(options.Logger, holder, options.LogLimit)
 	return &Worker{
-		store: store, options: options, wrong: wrong, log: log, tenants: event.NewTenants(log, store), pauses: pause.NewLooker(store), ear: obey.New(log), settings: sluice.NewLiveSettings(store, sluice.LiveOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger}),
+		store: store, options: options, wrong: wrong, log: log, tenants: event.NewTenants(log, store), pauses: pause.NewWatcher(store), ear: obey.New(log), settings: sluice.NewLiveSettings(store, sluice.LiveOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger}),
 		holder: presence.Holder{ID: holder, Role: presence.RoleWorker, Slots: options.Slots, Version: cmp.Or(options.Version, presence.ProgramVersion()), Protocol: presence.Protocol},
 		wake:   make(chan struct{}, 1), looks: make(chan struct{}, 1), settlements: make(chan decided, 4*options.Slots+settleBatch),
 		look: make(chan struct{}, 1), ready: make(chan *run, 2*options.Slots+maxAhead), running: make(map[*run]struct{}), drains: make(chan struct{}), drained: make(chan struct{}), noMore: make(chan struct{}),
-		held: make(map[sluice.ID]*run), doubted: make(map[*run]struct{}), ask: make(chan struct{}, 1), shorter: make(chan struct{}, 1), shortestLease: maxKeepInterval * leaseLooks,
+		held: make(map[sluice.ID]*run), doubted: make(map[*run]struct{}), ask: make(chan struct{}, 1), shorter: make(chan struct{}, 1), shortestLease: maxKeepInterval * leaseRounds,
 	}
 }
 
@@ -191,7 +191,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	drained := make(chan struct{})
 	settler.Go(func() { w.settleAll(work, drained) })
 
-	w.log.Tell(event.WorkerStarted, "", "queues", w.queues(), "slots", w.options.Slots)
+	w.log.Emit(event.WorkerStarted, "", "queues", w.queues(), "slots", w.options.Slots)
 	defer w.log.Flush()
 	w.fetch(ctx, work)
 	err := w.drain()
@@ -202,16 +202,16 @@ func (w *Worker) Run(ctx context.Context) error {
 	close(w.noMore)
 	close(drained)
 	settler.Wait()
-	w.tellAllBegun(work)
+	w.reportAllBegun(work)
 	stopHelping()
 	helpers.Wait()
 	if leaveErr := presence.Given(w.store).Deregister(context.WithoutCancel(ctx), w.holder.ID); leaveErr != nil {
-		w.log.Tell(event.NotForgotten, "", "error", leaveErr)
+		w.log.Emit(event.NotForgotten, "", "error", leaveErr)
 	}
 	if n := w.givenUp.Load(); n > 0 {
 		err = errors.Join(err, fmt.Errorf("worker: what became of %d jobs could not be written; they will be handed out again: %w", n, sluice.ErrUnavailable))
 	}
-	w.log.Tell(event.WorkerStopped, "", "drained", err == nil)
+	w.log.Emit(event.WorkerStopped, "", "drained", err == nil)
 	if stopped := obey.Stopped(ctx); stopped != nil && err != nil {
 		return errors.Join(stopped, err)
 	} else if stopped != nil {
@@ -237,15 +237,15 @@ func (w *Worker) begin(ctx context.Context, stop context.CancelCauseFunc) error 
 	if err := sluice.CheckGiven("store", w.store); err != nil {
 		return fmt.Errorf("worker: %w", err)
 	}
-	if len(w.lanes) == 0 {
+	if len(w.serving) == 0 {
 		return errors.New("worker: no handler is registered; see Handle")
 	}
 	if w.wrong != nil {
 		return fmt.Errorf("worker: %w", w.wrong)
 	}
 	w.holder.Queues = nil
-	for _, lane := range w.lanes {
-		if err := w.add(lane); err != nil {
+	for _, servedQueue := range w.serving {
+		if err := w.add(servedQueue); err != nil {
 			return err
 		}
 	}
@@ -274,7 +274,7 @@ func (w *Worker) drain() error {
 	w.mu.Unlock()
 	w.releaseWaiting("worker shut down", func(*run) bool { return true })
 	if left > 0 {
-		w.log.Tell(event.WorkerDraining, "", "jobs", left, "within", w.options.Drain)
+		w.log.Emit(event.WorkerDraining, "", "jobs", left, "within", w.options.Drain)
 	}
 	if waitFor(w.drained, w.options.Drain) {
 		return nil
@@ -297,12 +297,12 @@ func (w *Worker) giveUp(r *run) (decided, bool) {
 	if r.claim.SettledInTx() || !r.settle() {
 		return decided{}, false
 	}
-	return decided{w.release(r.claim, "worker shut down, and the handler ignored it"), r.lane}, true
+	return decided{w.release(r.claim, "worker shut down, and the handler ignored it"), r.servedQueue}, true
 }
 
 // release hands a job back; no attempt is counted.
 func (w *Worker) release(c *sluice.Claim, reason string) sluice.Settlement {
-	w.log.TellJob(event.JobReleased, c, "reason", reason)
+	w.log.EmitJob(event.JobReleased, c, "reason", reason)
 	return sluice.Settlement{
 		ID: c.ID, Token: c.Token, Holder: w.holder.ID, Claim: c, Event: sluice.EventRelease, Reason: reason, InTx: c.SettledInTx(),
 	}
@@ -338,7 +338,7 @@ func (w *Worker) watch(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		w.log.Tell(event.SignalsLost, "", "error", err, "retry_in", w.options.Poll)
+		w.log.Emit(event.SignalsLost, "", "error", err, "retry_in", w.options.Poll)
 		waitFor(ctx.Done(), w.options.Poll)
 	}
 }
@@ -355,9 +355,9 @@ func (w *Worker) heed(signal sluice.Signal) {
 		w.lookAtAll(signal.Hearing)
 		return
 	}
-	for _, lane := range w.served() {
-		if signal.Queue == lane.queue {
-			lane.hungry.Store(true)
+	for _, servedQueue := range w.served() {
+		if signal.Queue == servedQueue.queue {
+			servedQueue.hungry.Store(true)
 			w.nudge()
 		}
 	}

@@ -53,8 +53,8 @@ func New(address string, options Options) (*Webhook, error) {
 	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" {
 		return nil, &sluice.InvalidError{Field: "webhook", Rule: "its address must begin with http:// or https:// and a host"}
 	}
-	if options.Timeout <= 0 || options.Timeout > alert.TellTimeout {
-		options.Timeout = alert.TellTimeout
+	if options.Timeout <= 0 || options.Timeout > alert.NotifyTimeout {
+		options.Timeout = alert.NotifyTimeout
 	}
 	sum := sha256.Sum256([]byte(address))
 	return &Webhook{
@@ -69,8 +69,8 @@ func New(address string, options Options) (*Webhook, error) {
 // Name is the host, and what tells its addresses apart.
 func (h *Webhook) Name() string { return h.name }
 
-// Tell sends a message. Any answer but 2xx is a RefusedError.
-func (h *Webhook) Tell(ctx context.Context, message alert.Message) error {
+// Notify sends a message. Any answer but 2xx is a RefusedError.
+func (h *Webhook) Notify(ctx context.Context, message alert.Message) error {
 	ctx, cancel := context.WithTimeout(ctx, h.options.Timeout)
 	defer cancel()
 	body, err := json.Marshal(message)

@@ -61,7 +61,7 @@ func TestWebhookSendsSignedJSON(t *testing.T) {
 		}
 		w.WriteHeader(http.StatusNoContent)
 	})
-	if err := h.Tell(t.Context(), message); err != nil {
+	if err := h.Notify(t.Context(), message); err != nil {
 		t.Error(err)
 	}
 }
@@ -78,7 +78,7 @@ func TestWebhookThatDoesNotTakeAMessageRefusesIt(t *testing.T) {
 			calls := 0
 			h := hook(t, func(w http.ResponseWriter, r *http.Request) { calls++; answer(w, r) })
 			var refused *alert.RefusedError
-			if err := h.Tell(t.Context(), alert.Message{}); !errors.As(err, &refused) || calls != 1 {
+			if err := h.Notify(t.Context(), alert.Message{}); !errors.As(err, &refused) || calls != 1 {
 				t.Errorf("after %d calls it gives %v", calls, err)
 			}
 		})
@@ -91,7 +91,7 @@ func TestWebhookTellsNoSecretWhenItIsNotReached(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = h.Tell(t.Context(), alert.Message{})
+	err = h.Notify(t.Context(), alert.Message{})
 	var refused *alert.RefusedError
 	if err == nil || errors.As(err, &refused) {
 		t.Fatalf("it gives %v", err)
@@ -115,7 +115,7 @@ func TestWebhookThatHangsEndsWithItsCaller(t *testing.T) {
 	defer close(over)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-called; cancel() }()
-	if err := h.Tell(ctx, alert.Message{}); !errors.Is(err, context.Canceled) {
+	if err := h.Notify(ctx, alert.Message{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("it gives %v", err)
 	}
 }

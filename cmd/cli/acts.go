@@ -267,7 +267,7 @@ func pagesOf(store sluice.Store, client *sluice.Client, filter sluice.JobFilter,
 	filter.Limit = actBatch
 	return func(ctx context.Context) ([]sluice.ID, bool, error) {
 		page, err := client.Jobs(ctx, filter)
-		filter.Before, filter.Mark = page.Next, page.Mark
+		filter.Before, filter.Cursor = page.Next, page.Cursor
 		return matching(page.Jobs, query), page.Next.IsZero(), err
 	}
 }

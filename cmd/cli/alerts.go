@@ -82,7 +82,7 @@ func alertRows(book alert.Book, all bool, queue string) []alertRow {
 		row := alertRow{Alert: one, Unknown: one.State != alert.Inactive && looked.Sub(one.At) > time.Minute}
 		for _, r := range book.Rules {
 			if r.Name == one.Rule && (r.Queue == "" && row.Metric == "" || r.Queue == one.Queue) {
-				row.Metric, row.Op, row.Message = r.Metric, r.Op, r.Says
+				row.Metric, row.Op, row.Message = r.Metric, r.Op, r.Summary
 			}
 		}
 		rows = append(rows, row)
@@ -102,18 +102,18 @@ func alertColumns() []column[alertRow] {
 		{"QUEUE", func(r alertRow) string { return orDash(r.Queue) }, false},
 		{"VALUE", func(r alertRow) string {
 			if r.Unknown {
-				return "not known; " + ago(r.At) + " " + figureText(r.Value)
+				return "not known; " + ago(r.At) + " " + metricText(r.Value)
 			}
-			return figureText(r.Value)
+			return metricText(r.Value)
 		}, true},
-		{"THRESHOLD", func(r alertRow) string { return r.Op + " " + figureText(r.Threshold) }, true},
+		{"THRESHOLD", func(r alertRow) string { return r.Op + " " + metricText(r.Threshold) }, true},
 		{"SINCE", func(r alertRow) string { return ago(r.Since) }, true},
 		{"MESSAGE", func(r alertRow) string { return orDash(r.Message) }, false},
 	}
 }
 
-// figureText formats a value briefly.
-func figureText(value float64) string {
+// metricText formats a value briefly.
+func metricText(value float64) string {
 	if value >= 1000 && value < 1e15 {
 		return draw.Count(int(value))
 	}
@@ -203,7 +203,7 @@ func (a *app) tryReceivers(ctx context.Context, receivers []alert.Receiver) erro
 	}
 	var failed []error
 	for _, r := range receivers {
-		if err := r.Tell(ctx, message); err != nil {
+		if err := r.Notify(ctx, message); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", r.Name(), err))
 			continue
 		}
@@ -268,9 +268,9 @@ func lookColumns() []column[lookRow] {
 			case r.Value == nil:
 				return "unknown"
 			}
-			return figureText(*r.Value)
+			return metricText(*r.Value)
 		}, true},
-		{"THRESHOLD", func(r lookRow) string { return r.Op + " " + figureText(r.Threshold) }, true},
+		{"THRESHOLD", func(r lookRow) string { return r.Op + " " + metricText(r.Threshold) }, true},
 		{"SEVERITY", func(r lookRow) string { return string(r.Severity) }, false},
 		{"DETAIL", func(r lookRow) string { return orDash(sluice.Brief(r.Error + r.Detail)) }, false},
 	}

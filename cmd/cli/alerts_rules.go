@@ -68,7 +68,7 @@ func ruleColumns() []column[alert.Rule] {
 			if r.Queue != "" {
 				return "the queue"
 			}
-			return r.Covers.Says()
+			return r.Covers.Describe()
 		}, false},
 		{"NEEDS", func(r alert.Rule) string { return orDash(ruleNeeds(r)) }, false},
 		{"", func(r alert.Rule) string {
@@ -80,7 +80,7 @@ func ruleColumns() []column[alert.Rule] {
 			}
 			return ""
 		}, false},
-		{"SAYS", field("says"), false},
+		{"SUMMARY", field("summary"), false},
 	}
 }
 
@@ -98,9 +98,9 @@ func (a *app) showRules(rules []alert.Rule) error {
 		if i > 0 {
 			text = "\n"
 		}
-		text += r.Object() + ": " + r.Says + "\n"
+		text += r.Object() + ": " + r.Summary + "\n"
 		for _, f := range alert.Fields() {
-			if value := f.Format(r); value != "" && f.Name != "says" && f.Name != "runbook" {
+			if value := f.Format(r); value != "" && f.Name != "summary" && f.Name != "runbook" {
 				text += fmt.Sprintf("  %-11s%s\n", f.Name, value)
 			}
 		}
@@ -146,7 +146,7 @@ func (a *app) alertSetCommand() *cobra.Command {
 whatever that covers. A new name adds a rule, which needs a metric: see docs/alerts.md.
 
 ` + alertFieldsHelp(),
-		Example: "  sluice alerts set dead-letters threshold=100 for=10m --reason \"we read them daily\"\n  sluice alerts set slow-runs threshold=300 --queue reports --reason \"reports take long\"\n  sluice alerts set many-scheduled metric=ready threshold=500 severity=note says=\"more than usual\"",
+		Example: "  sluice alerts set dead-letters threshold=100 for=10m --reason \"we read them daily\"\n  sluice alerts set slow-runs threshold=300 --queue reports --reason \"reports take long\"\n  sluice alerts set many-scheduled metric=ready threshold=500 severity=note summary=\"more than usual\"",
 		Args:    arguments(2, math.MaxInt),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.changeRule(command.Context(), args[0], queue, func(r *alert.Rule) error { return applyFields(r, args[1:]) })

@@ -72,7 +72,7 @@ func (a *app) withChain(ctx context.Context, do func(context.Context, sluice.Sto
 func (a *app) printVerified(ctx context.Context, store sluice.Store, r audit.Report) error {
 	var text strings.Builder
 	if f := r.Fault; f != nil {
-		fmt.Fprintf(&text, "✖ %s\n", f.Says)
+		fmt.Fprintf(&text, "✖ %s\n", f.Summary)
 		if !f.SealedAt.IsZero() {
 			fmt.Fprintf(&text, "  seal %d, made at %s\n", f.Seal, f.SealedAt.Format(time.RFC3339))
 		}

@@ -124,12 +124,12 @@ func (a *app) searchDead(ctx context.Context, query search.Query, limit int) err
 			return err
 		}
 		if len(found.Jobs) == 0 && a.output == "table" {
-			a.note("no dead letters that match among the %s that were looked at", draw.Count(found.Looked))
+			a.note("no dead letters that match among the %s that were looked at", draw.Count(found.Compared))
 		} else if err := printList(a, found.Jobs, func(j sluice.Job) string { return j.ID.String() }, deadColumns()); err != nil {
 			return err
 		}
 		if found.More {
-			a.note("stopped after %s; there are older ones", draw.Count(found.Looked))
+			a.note("stopped after %s; there are older ones", draw.Count(found.Compared))
 		}
 		return nil
 	})
@@ -175,7 +175,7 @@ numbers, times and quotes. Other commands choose groups by fingerprint.`,
 
 func (a *app) printGroups(found deadletter.Groups) error {
 	if found.More {
-		a.note("stopped after the newest %s; there are older ones, see --limit", draw.Count(found.Looked))
+		a.note("stopped after the newest %s; there are older ones, see --limit", draw.Count(found.Compared))
 	}
 	if a.output == "json" {
 		return printJSON(a, found, "  ")

@@ -119,7 +119,7 @@ func runSchedules(ctx context.Context, store sluice.Store, engine *temporal.Engi
 			return q.Settings.Interval, err
 		},
 		Cycle:  func(ctx context.Context, queue string) (any, error) { return d.Once(ctx, queue) },
-		Failed: func(err error) { log.Tell(event.SchedulesFailed, "", "error", err) },
+		Failed: func(err error) { log.Emit(event.SchedulesFailed, "", "error", err) },
 	})
 }
 

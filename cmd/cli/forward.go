@@ -153,7 +153,7 @@ func (a *app) awaitCentre(ctx context.Context, to string) (sluice.Store, error) 
 			return nil, err
 		}
 		if failures == 1 {
-			log.Tell(event.CentreUnreachable, "", "error", redact(err.Error()))
+			log.Emit(event.CentreUnreachable, "", "error", redact(err.Error()))
 		}
 		select {
 		case <-ctx.Done():

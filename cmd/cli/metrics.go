@@ -80,7 +80,7 @@ func (a *app) measure() error {
 	m.registry = prometheus.NewRegistry()
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	log := a.events()
-	m.options = metric.Options{Registerer: m.registry, Failed: func(source string, err error) { log.Tell(event.GaugesNotRead, "", "what", source, "error", err) }}
+	m.options = metric.Options{Registerer: m.registry, Failed: func(source string, err error) { log.Emit(event.GaugesNotRead, "", "what", source, "error", err) }}
 	observer, err := metric.New(m.options)
 	if err != nil {
 		return err

@@ -82,7 +82,7 @@ func (a *app) printPreview(found search.Found, op operation.Operation, name stri
 		}
 		text := jobs(matched) + " would be " + name
 		if found.More {
-			text = "at least " + text + ": looking stopped after " + draw.Count(found.Looked)
+			text = "at least " + text + ": looking stopped after " + draw.Count(found.Compared)
 		}
 		if !op.Rate.IsZero() {
 			text += fmt.Sprintf(", in about %s at %s", draw.Duration(time.Duration(float64(matched)/op.Rate.PerSecond()*float64(time.Second))), op.Rate)

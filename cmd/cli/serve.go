@@ -171,9 +171,9 @@ func (s *server) tellDoor(address string, metrics, loopback bool) {
 	if metrics {
 		answers, readable = answers+", /metrics", readable+", what it did, and the names of queues and tenants"
 	}
-	s.log.Tell(event.ServerAnswers, "", "address", address, "answers", answers)
+	s.log.Emit(event.ServerAnswers, "", "address", address, "answers", answers)
 	if !loopback {
-		s.log.Tell(event.ServerOpen, "", "address", address, "readable", readable)
+		s.log.Emit(event.ServerOpen, "", "address", address, "readable", readable)
 	}
 }
 

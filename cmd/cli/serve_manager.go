@@ -25,8 +25,8 @@ func (s *server) findManager() error {
 func (s *server) leaveManager() { _ = s.manager.manager.Close() }
 
 func (s *server) tell(lines ...string) {
-	if err := s.manager.manager.Tell(lines...); err != nil {
-		s.log.Tell(event.ManagerNotTold, "", "error", err)
+	if err := s.manager.manager.Notify(lines...); err != nil {
+		s.log.Emit(event.ManagerNotNotified, "", "error", err)
 	}
 }
 
@@ -53,7 +53,7 @@ func (s *server) keepAlive(ctx context.Context) {
 		if err := answers(ctx, client, address); err == nil {
 			s.tell(systemd.Watchdog)
 		} else if ctx.Err() == nil {
-			s.log.Tell(event.ServerMute, "", "error", err)
+			s.log.Emit(event.ServerMute, "", "error", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -62,7 +62,7 @@ func (s *server) open(ctx context.Context) (sluice.Store, error) {
 		}
 		why := s.app.why(err)
 		if why != told || time.Now().After(tellAgain) {
-			s.log.Tell(event.StoreAwaited, "", "error", why)
+			s.log.Emit(event.StoreAwaited, "", "error", why)
 			told, tellAgain = why, time.Now().Add(waitTold)
 		}
 		s.readiness.Watch(notOpenYet(errors.New("it is not there yet, and is waited for: " + why)))
@@ -90,7 +90,7 @@ func mayCome(err error) bool {
 }
 
 func notOpenYet(why error) api.Check {
-	return api.Check{Name: "store", Look: func(context.Context) (string, error) { return "", why }}
+	return api.Check{Name: "store", Examine: func(context.Context) (string, error) { return "", why }}
 }
 
 // work runs what the flags ask for until ctx ends, then drains.
@@ -119,21 +119,21 @@ func (s *server) work(ctx context.Context, store sluice.Store) error {
 		checks = append(checks, s.told(api.EngineAnswers(store, s.engines)))
 	}
 	leaders := api.Led(store)
-	leaders.Told = true
+	leaders.Informative = true
 	s.readiness.Watch(s.withoutPasswords(append(checks, leaders))...)
 	s.started("runs " + strings.Join(append(does, "health", "metrics"), ", "))
-	s.log.Tell(event.ServerStarted, "", "does", strings.Join(does, ", "))
+	s.log.Emit(event.ServerStarted, "", "does", strings.Join(does, ", "))
 	var err error
 	select {
 	case <-ctx.Done():
 	case err = <-s.failed:
 	}
 	s.readiness.Drain()
-	s.log.Tell(event.ServerDraining, "", "within", s.flags.grace)
+	s.log.Emit(event.ServerDraining, "", "within", s.flags.grace)
 	s.stopping()
 	drain()
 	parts.Wait()
-	s.log.Tell(event.ServerStopped, "")
+	s.log.Emit(event.ServerStopped, "")
 	return err
 }
 
@@ -153,22 +153,22 @@ func (s *server) parts(store sluice.Store) (all []part) {
 	}
 	if !s.flags.noDispatch && len(s.engines) > 0 {
 		d := dispatcher.New(store, dispatcher.Options{Version: s.app.version, Engines: s.engines, Drain: s.flags.grace, Logger: logger, LogLimit: limit, Scrub: clean})
-		all = append(all, part{"dispatch", d.Run, []api.Check{api.Beats("dispatch", d.Status), s.told(api.Untroubled("breaker", d.Status))}})
+		all = append(all, part{"dispatch", d.Run, []api.Check{api.Beats("dispatch", d.Status), s.told(api.NoConditions("breaker", d.Status))}})
 	}
 	return all
 }
 
 // told makes an engine's check count only with --ready-needs-engine.
 func (s *server) told(check api.Check) api.Check {
-	check.Told = !s.flags.needsEngine
+	check.Informative = !s.flags.needsEngine
 	return check
 }
 
 // withoutPasswords makes checks show errors as the command line does.
 func (s *server) withoutPasswords(checks []api.Check) []api.Check {
 	for i := range checks {
-		look := checks[i].Look
-		checks[i].Look = func(ctx context.Context) (string, error) {
+		look := checks[i].Examine
+		checks[i].Examine = func(ctx context.Context) (string, error) {
 			what, err := look(ctx)
 			if err != nil {
 				err = errors.New(s.app.why(err))

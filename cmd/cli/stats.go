@@ -49,7 +49,7 @@ for any part of a name.`,
 					return err
 				}
 				if f.every > 0 {
-					return a.listSlots(ctx, store, args, queues, f)
+					return a.listBuckets(ctx, store, args, queues, f)
 				}
 				return a.summarise(ctx, store, args, queues, f)
 			})
@@ -80,7 +80,7 @@ func (f *statsFlags) check() error {
 	if f.every == 0 {
 		return nil
 	}
-	kind := slices.IndexFunc(stat.Slots(), func(s stat.SlotKind) bool { return s.Every == f.every })
+	kind := slices.IndexFunc(stat.Slots(), func(s stat.BucketKind) bool { return s.Every == f.every })
 	if kind < 0 {
 		return usagef("--every %s is not 10s, 1m or 1h", duration{&f.every})
 	}
@@ -145,8 +145,8 @@ func (a *app) noteNoStats(queues []string, f statsFlags) {
 	a.note("no queues; `sluice enqueue QUEUE PAYLOAD` makes one")
 }
 
-// listSlots prints the figures bucket by bucket.
-func (a *app) listSlots(ctx context.Context, store sluice.Store, patterns []string, queues []sluice.Queue, f statsFlags) error {
+// listBuckets prints the figures bucket by bucket.
+func (a *app) listBuckets(ctx context.Context, store sluice.Store, patterns []string, queues []sluice.Queue, f statsFlags) error {
 	filter := stat.Filter{Queues: namesOf(queues), Every: f.every, Tenant: f.tenant, Tenants: f.by == "tenant"}
 	if len(queues) > 0 {
 		filter.To = queues[0].Now
@@ -156,16 +156,16 @@ func (a *app) listSlots(ctx context.Context, store sluice.Store, patterns []stri
 	if err != nil {
 		return err
 	}
-	if len(slots) == mostSlots {
-		a.note("only the first %s slots are listed; ask for a queue, or for a shorter window", draw.Count(mostSlots))
+	if len(slots) == mostBuckets {
+		a.note("only the first %s slots are listed; ask for a queue, or for a shorter window", draw.Count(mostBuckets))
 	}
 	slots = slices.DeleteFunc(slots, func(s stat.Stat) bool { return filter.Tenants && s.Tenant == "" })
 	if len(slots) == 0 && a.output == "table" {
 		a.noteNoStats(patterns, f)
 		return nil
 	}
-	return printList(a, slotRows(slots), func(r slotRow) string { return r.Queue }, slotColumns(len(patterns) != 1 || len(queues) != 1, f))
+	return printList(a, bucketRows(slots), func(r bucketRow) string { return r.Queue }, bucketColumns(len(patterns) != 1 || len(queues) != 1, f))
 }
 
-// mostSlots is the most buckets that [sluice.Client.Stats] lists.
-const mostSlots = 10_000
+// mostBuckets is the most buckets that [sluice.Client.Stats] lists.
+const mostBuckets = 10_000

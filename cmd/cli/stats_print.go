@@ -241,8 +241,8 @@ func headOf(s stat.Summary) string {
 	return text + fmt.Sprintf("success rate %s, lease expiry rate %s\n\n", partOf(successOf(s)), partOf(expiryOf(s)))
 }
 
-// slotRow has the figures of a bucket.
-type slotRow struct {
+// bucketRow has the figures of a bucket.
+type bucketRow struct {
 	At     time.Time   `json:"at"`
 	Every  string      `json:"every"`
 	Queue  string      `json:"queue"`
@@ -255,10 +255,10 @@ type slotRow struct {
 	stat stat.Stat
 }
 
-func slotRows(slots []stat.Stat) []slotRow {
-	var rows []slotRow
+func bucketRows(slots []stat.Stat) []bucketRow {
+	var rows []bucketRow
 	for _, s := range slots {
-		rows = append(rows, slotRow{
+		rows = append(rows, bucketRow{
 			s.At, duration{&s.Every}.String(), s.Queue, s.Tenant, s.Counts,
 			quantilesOf(s.Wait.Quantiles()), quantilesOf(s.Run.Quantiles()), quantilesOf(s.Total.Quantiles()), s,
 		})
@@ -266,25 +266,25 @@ func slotRows(slots []stat.Stat) []slotRow {
 	return rows
 }
 
-func slotColumns(several bool, f statsFlags) []column[slotRow] {
-	columns := []column[slotRow]{{title: "AT", text: func(r slotRow) string { return r.At.Format(time.RFC3339) }}}
+func bucketColumns(several bool, f statsFlags) []column[bucketRow] {
+	columns := []column[bucketRow]{{title: "AT", text: func(r bucketRow) string { return r.At.Format(time.RFC3339) }}}
 	if several {
-		columns = append(columns, column[slotRow]{title: "QUEUE", text: func(r slotRow) string { return r.Queue }})
+		columns = append(columns, column[bucketRow]{title: "QUEUE", text: func(r bucketRow) string { return r.Queue }})
 	}
 	if f.by == "tenant" {
-		columns = append(columns, column[slotRow]{title: "OF TENANT", text: func(r slotRow) string { return r.Tenant }})
+		columns = append(columns, column[bucketRow]{title: "OF TENANT", text: func(r bucketRow) string { return r.Tenant }})
 	}
 	for _, m := range moveRows {
 		if m.usual || m.name == "released" || m.name == "recovered" {
-			columns = append(columns, column[slotRow]{title: strings.ToUpper(m.name), text: func(r slotRow) string { return draw.Count(int(m.jobs(r.Counts))) }, numeric: true})
+			columns = append(columns, column[bucketRow]{title: strings.ToUpper(m.name), text: func(r bucketRow) string { return draw.Count(int(m.jobs(r.Counts))) }, numeric: true})
 		}
 	}
 	return append(columns,
-		column[slotRow]{title: "WAIT P95", text: func(r slotRow) string { return took(r.stat.Wait.Quantile(0.95)) }, numeric: true},
-		column[slotRow]{title: "RUN P50", text: func(r slotRow) string { return took(r.stat.Run.Quantile(0.50)) }, numeric: true},
-		column[slotRow]{title: "RUN P95", text: func(r slotRow) string { return took(r.stat.Run.Quantile(0.95)) }, numeric: true},
-		column[slotRow]{title: "RUN P99", text: func(r slotRow) string { return took(r.stat.Run.Quantile(0.99)) }, numeric: true},
-		column[slotRow]{title: "TOTAL P95", text: func(r slotRow) string { return took(r.stat.Total.Quantile(0.95)) }, numeric: true},
+		column[bucketRow]{title: "WAIT P95", text: func(r bucketRow) string { return took(r.stat.Wait.Quantile(0.95)) }, numeric: true},
+		column[bucketRow]{title: "RUN P50", text: func(r bucketRow) string { return took(r.stat.Run.Quantile(0.50)) }, numeric: true},
+		column[bucketRow]{title: "RUN P95", text: func(r bucketRow) string { return took(r.stat.Run.Quantile(0.95)) }, numeric: true},
+		column[bucketRow]{title: "RUN P99", text: func(r bucketRow) string { return took(r.stat.Run.Quantile(0.99)) }, numeric: true},
+		column[bucketRow]{title: "TOTAL P95", text: func(r bucketRow) string { return took(r.stat.Total.Quantile(0.95)) }, numeric: true},
 	)
 }
 

@@ -57,7 +57,7 @@ func (a *app) beginTraces() {
 	log, clean := a.events(), a.log.clean()
 	exporters, told := traceExporters(os.Getenv)
 	for _, why := range told {
-		log.Tell(event.NoTraces, "", "reason", why)
+		log.Emit(event.NoTraces, "", "reason", why)
 	}
 	if len(exporters) == 0 {
 		return
@@ -68,7 +68,7 @@ func (a *app) beginTraces() {
 	for _, name := range exporters {
 		exporter, err := a.traceExporter(name)
 		if err != nil {
-			log.Tell(event.NoTraces, "", "reason", redact(err.Error()))
+			log.Emit(event.NoTraces, "", "reason", redact(err.Error()))
 			continue
 		}
 		options = append(options, sdktrace.WithBatcher(exporter)) // drops spans without room
@@ -101,7 +101,7 @@ func traceResource(log *event.Log) *resource.Resource {
 		resource.WithAttributes(semconv.ServiceName("sluice"), semconv.ServiceVersion(version)),
 		resource.WithTelemetrySDK(), resource.WithHost(), resource.WithProcessPID(), resource.WithFromEnv())
 	if err != nil {
-		log.Tell(event.TracesIncomplete, "", "error", redact(err.Error()))
+		log.Emit(event.TracesIncomplete, "", "error", redact(err.Error()))
 	}
 	return made
 }
@@ -113,9 +113,9 @@ const traceTroubleEvery = time.Minute
 type traceErrors struct {
 	log *event.Log
 
-	mu     sync.Mutex
-	toldAt time.Time
-	passed int // not logged since
+	mu         sync.Mutex
+	reportedAt time.Time
+	passed     int // not logged since
 }
 
 // Handle implements [otel.ErrorHandler].
@@ -123,7 +123,7 @@ func (e *traceErrors) Handle(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := time.Now()
-	if !e.toldAt.IsZero() && now.Sub(e.toldAt) < traceTroubleEvery {
+	if !e.reportedAt.IsZero() && now.Sub(e.reportedAt) < traceTroubleEvery {
 		e.passed++
 		return
 	}
@@ -131,8 +131,8 @@ func (e *traceErrors) Handle(err error) {
 	if e.passed > 0 {
 		left = append(left, "lines", e.passed)
 	}
-	e.log.Tell(event.TracesNotSent, "", left...)
-	e.toldAt, e.passed = now, 0
+	e.log.Emit(event.TracesNotSent, "", left...)
+	e.reportedAt, e.passed = now, 0
 }
 
 // traceVariables pass the context of a trace on to child programs.

@@ -38,7 +38,7 @@ func troublesOfEngines() []trouble {
 			},
 		},
 		{
-			sees: notEnding, cause: "no worker polls the task queue", needs: "temporal", asks: "why", says: `it may not have begun: no worker polls task queue "nobody-`, mend: "run_task_queue=NAME", alert: "holders-in-trouble",
+			sees: notEnding, cause: "no worker polls the task queue", needs: "temporal", asks: "why", says: `it may not have begun: no worker polls task queue "nobody-`, mend: "run_task_queue=NAME", alert: "holders-with-conditions",
 			make: func(s *scene) sluice.ID {
 				engines := s.dial(s.temporal(), temporal.Options{})
 				id := s.pays(engines, "", func(settings *sluice.Settings) {
@@ -59,7 +59,7 @@ func troublesOfEngines() []trouble {
 			},
 		},
 		{
-			sees: notStarted, cause: "the dispatcher was given another engine", asks: "holders", says: `queue pay names the engine eu, which this process was not given`, mend: "sluice dispatch pay --engine eu=temporal://HOST:PORT/NAMESPACE", alert: "holders-in-trouble unserved", unready: "breaker", log: "which this process was not given",
+			sees: notStarted, cause: "the dispatcher was given another engine", asks: "holders", says: `queue pay names the engine eu, which this process was not given`, mend: "sluice dispatch pay --engine eu=temporal://HOST:PORT/NAMESPACE", alert: "holders-with-conditions unserved", unready: "breaker", log: "which this process was not given",
 			make: func(s *scene) sluice.ID {
 				s.open()
 				s.tend(nil)
@@ -70,7 +70,7 @@ func troublesOfEngines() []trouble {
 			},
 		},
 		{
-			sees: notEnding, cause: "nobody follows the runs", needs: "temporal", asks: "doctor", says: `nobody follows the runs at the engine temporal \(queues: pay\)`, mend: "sluice upkeep --temporal HOST:PORT", unready: "leaders", besides: "holders-in-trouble",
+			sees: notEnding, cause: "nobody follows the runs", needs: "temporal", asks: "doctor", says: `nobody follows the runs at the engine temporal \(queues: pay\)`, mend: "sluice upkeep --temporal HOST:PORT", unready: "leaders", besides: "holders-with-conditions",
 			make: func(s *scene) sluice.ID {
 				engines := s.dial(s.temporal(), temporal.Options{})
 				s.open()

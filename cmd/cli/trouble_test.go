@@ -242,7 +242,7 @@ func (s *scene) upkeep(engines map[string]engine.Engine) *upkeep.Upkeep {
 // dispatch runs a dispatcher.
 func (s *scene) dispatch(engines map[string]engine.Engine, queues ...string) {
 	d := dispatcher.New(s.store, dispatcher.Options{Engines: engines, Queues: queues, Poll: 50 * time.Millisecond, Logger: s.logger, Drain: time.Second})
-	s.checks = append(s.checks, api.Untroubled("breaker", d.Status))
+	s.checks = append(s.checks, api.NoConditions("breaker", d.Status))
 	s.start(d.Run)
 }
 

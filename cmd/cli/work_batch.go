@@ -170,7 +170,7 @@ func (n *batchRun) run() error {
 	}
 	out := &lineWriter{each: n.answered, over: func() { n.end(errTooMuch) }, limit: maxResult + maxTail}
 	said := func(line string, cut int) {
-		n.of.said.Tell(event.ProgramSaid, "", "line", line, "cut", event.Count(cut))
+		n.of.said.Emit(event.ProgramSaid, "", "line", line, "cut", event.Count(cut))
 	}
 	err = n.of.execute(n.ctx, n.lease(), input, out, said)
 	out.end()
@@ -250,7 +250,7 @@ func (n *batchRun) answered(line []byte) {
 	if err != nil {
 		n.odd = err
 		n.mu.Unlock()
-		n.of.log.Tell(event.OddLine, "", "error", err)
+		n.of.log.Emit(event.OddLine, "", "error", err)
 		return
 	}
 	if final := !a.Heartbeat && len(a.Checkpoint) == 0; final {
@@ -267,7 +267,7 @@ func (n *batchRun) take(t *ticket, a answer) {
 	case len(a.Checkpoint) > 0:
 		// A checkpoint that cannot be saved costs some work later, not the job.
 		if err := t.job.SaveCheckpoint(t.ctx, a.Checkpoint); err != nil {
-			n.of.log.Tell(event.NotCheckpointed, t.job.Queue, "job", t.job.ID, "error", err)
+			n.of.log.Emit(event.NotCheckpointed, t.job.Queue, "job", t.job.ID, "error", err)
 		}
 	case len(a.Result) > maxResult:
 		t.done <- worker.Permanent(errTooMuch)

@@ -63,7 +63,7 @@ func settingsOf(store sluice.Store) func(ctx context.Context, queue string) slui
 func (r *runner) run(ctx context.Context, job *worker.Job[json.RawMessage]) error {
 	out := &boundedBuffer{limit: maxResult}
 	said := func(line string, cut int) {
-		r.said.Tell(event.ProgramSaid, job.Queue, "job", job.ID, "line", line, "cut", event.Count(cut))
+		r.said.Emit(event.ProgramSaid, job.Queue, "job", job.ID, "line", line, "cut", event.Count(cut))
 	}
 	err := r.execute(ctx, r.settings(ctx, job.Queue).Lease, job.Payload, out, said, append(traceEnvironment(ctx), "SLUICE_JOB_ID="+job.ID.String(), "SLUICE_QUEUE="+job.Queue,
 		"SLUICE_TENANT="+job.Tenant, "SLUICE_KEY="+job.Key, fmt.Sprintf("SLUICE_ATTEMPT=%d", job.Attempt()))...)

@@ -82,7 +82,7 @@ var looked = []Description{
 	{"sluice_queue_holders_not_counted", TypeGauge, []string{"queue", "role"}, "Those of them that do not count what they do: where it is above 0, `sluice stats` says `not counted`.", "", nil},
 	{"sluice_breaker_open", TypeGauge, []string{"queue"}, "Dispatchers whose breaker is open: the engine of the queue cannot be used.", "B-27", nil},
 	{"sluice_holders", TypeGauge, []string{"role"}, "Processes that were seen in the last 30 s.", "", nil},
-	{"sluice_holders_in_trouble", TypeGauge, []string{"role"}, "Those of them that are kept from a part of their work and say so.", "B-27", nil},
+	{"sluice_holders_with_conditions", TypeGauge, []string{"role"}, "Those of them that are kept from a part of their work and say so.", "B-27", nil},
 	{"sluice_holder_slots", TypeGauge, []string{"role"}, "How many jobs they may have at once.", "", nil},
 	{"sluice_holder_busy", TypeGauge, []string{"role"}, "How many jobs they have.", "C-65", nil},
 	{"sluice_alerts", TypeGauge, []string{"state", "severity"}, "Alerts of the product's own rules that are pending, firing or silenced.", "C-69, D-59", nil},
@@ -92,8 +92,8 @@ var looked = []Description{
 	{"sluice_gauges_errors_total", TypeCounter, []string{"source"}, "Readings of a source that failed.", "", nil},
 }
 
-// healthFigures are the figures of sluice.Health, by the kind of the store. Their metrics are sluice_KIND_NAME.
-var healthFigures = []struct{ kind, name, label, help string }{
+// healthMetrics are the figures of sluice.Health, by the kind of the store. Their metrics are sluice_KIND_NAME.
+var healthMetrics = []struct{ kind, name, label, help string }{
 	{"postgres", "oldest_transaction_seconds", "", "How long the oldest transaction of the database has been open."},
 	{"postgres", "prepared_transaction_seconds", "", "How long the oldest prepared transaction has waited for its end."},
 	{"postgres", "standby_xmin_age", "", "How many transactions ago standbys hold back vacuum."},
@@ -138,7 +138,7 @@ var healthFigures = []struct{ kind, name, label, help string }{
 // Names lists every metric, in the order of the documentation.
 func Names() []Description {
 	all := slices.Concat(counted, looked)
-	for _, f := range healthFigures {
+	for _, f := range healthMetrics {
 		d := Description{Name: "sluice_" + f.kind + "_" + f.name, Type: TypeGauge, Help: f.help}
 		if f.label != "" {
 			d.Labels = []string{f.label}

@@ -65,7 +65,7 @@ func NewGauges(store sluice.Store, options Options) (*Gauges, error) {
 		{name: "holders", read: g.readHolders, rest: 1},
 		{name: "alerts", read: g.readAlerts, rest: 1},
 		{name: "health", read: g.readHealth, rest: healthEvery},
-		{name: "figures", read: g.readFigures, rest: 1},
+		{name: "memory", read: g.readMemory, rest: 1},
 	}
 	for _, s := range g.sources {
 		g.errors.WithLabelValues(s.name)

@@ -251,7 +251,7 @@ func TestABreakerIsToldByItsQueue(t *testing.T) {
 	s.gauges.Read(t.Context())
 	s.want(1, "sluice_breaker_open", "queue=payment")
 	s.want(0, "sluice_breaker_open", "queue=payments")
-	s.want(1, "sluice_holders_in_trouble", "role=dispatcher")
+	s.want(1, "sluice_holders_with_conditions", "role=dispatcher")
 	s.want(2, "sluice_queue_holders", "queue=payment", "role=dispatcher")
 	s.want(0, "sluice_queue_holders_not_counted", "queue=payment", "role=dispatcher")
 	s.want(20, "sluice_holder_slots", "role=dispatcher")

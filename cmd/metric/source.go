@@ -112,7 +112,7 @@ func (g *Gauges) readDepths(ctx context.Context, told *told) error {
 		if err != nil {
 			return err
 		}
-		g.tellDepth(told, q, depth, inFlight)
+		g.collectDepth(told, q, depth, inFlight)
 		level, err := bounded(ctx, g, func(ctx context.Context) (pressure.Level, error) { return pressure.Of(ctx, g.store, q) })
 		if err != nil {
 			return err
@@ -155,7 +155,7 @@ func (g *Gauges) depth(ctx context.Context, queue string) (depth sluice.Depth, i
 	return depth, inFlight, nil
 }
 
-func (g *Gauges) tellDepth(told *told, q sluice.Queue, d sluice.Depth, inFlight int) {
+func (g *Gauges) collectDepth(told *told, q sluice.Queue, d sluice.Depth, inFlight int) {
 	for _, figure := range []struct {
 		state string
 		jobs  int
@@ -215,7 +215,7 @@ func (g *Gauges) readHolders(ctx context.Context, told *told) error {
 	}
 	holders = slices.DeleteFunc(holders, func(h presence.Holder) bool { return now.Sub(h.Seen) > silence })
 	for _, role := range []string{presence.RoleWorker, presence.RoleDispatcher, presence.RoleUpkeep, presence.RoleForwarder} {
-		g.tellRole(told, role, holders)
+		g.collectRole(told, role, holders)
 	}
 	for _, q := range g.round.queues {
 		open := 0
@@ -229,7 +229,7 @@ func (g *Gauges) readHolders(ctx context.Context, told *told) error {
 	return nil
 }
 
-func (g *Gauges) tellRole(told *told, role string, holders []presence.Holder) {
+func (g *Gauges) collectRole(told *told, role string, holders []presence.Holder) {
 	var count, troubled, slots, busy int
 	serving, silent := make(map[string]int), make(map[string]int)
 	for _, h := range holders {
@@ -248,7 +248,7 @@ func (g *Gauges) tellRole(told *told, role string, holders []presence.Holder) {
 		}
 	}
 	told.add("sluice_holders", float64(count), role)
-	told.add("sluice_holders_in_trouble", float64(troubled), role)
+	told.add("sluice_holders_with_conditions", float64(troubled), role)
 	told.add("sluice_holder_slots", float64(slots), role)
 	told.add("sluice_holder_busy", float64(busy), role)
 	if role == presence.RoleUpkeep {
@@ -282,9 +282,9 @@ func (g *Gauges) readAlerts(ctx context.Context, told *told) error {
 	return nil
 }
 
-// readFigures takes the figures that the store holds in memory.
-func (g *Gauges) readFigures(_ context.Context, told *told) error {
-	g.tellFigures(told, g.kind, health.FiguresOf(g.store), nil)
+// readMemory takes the health metrics that the store holds in memory.
+func (g *Gauges) readMemory(_ context.Context, told *told) error {
+	g.collectHealth(told, g.kind, health.MetricsOf(g.store), nil)
 	return nil
 }
 
@@ -298,10 +298,10 @@ func (g *Gauges) readHealth(ctx context.Context, told *told) error {
 	}
 	g.kind = report.Kind
 	inMemory := make(map[string]bool)
-	for _, f := range health.FiguresOf(g.store) {
+	for _, f := range health.MetricsOf(g.store) {
 		inMemory[f.Name] = true
 	}
-	g.tellFigures(told, report.Kind, report.Figures, inMemory)
+	g.collectHealth(told, report.Kind, report.Metrics, inMemory)
 	for _, f := range report.Findings {
 		if !f.Well {
 			told.add("sluice_health_findings", 1, f.Check, string(f.Severity))
@@ -310,8 +310,8 @@ func (g *Gauges) readHealth(ctx context.Context, told *told) error {
 	return nil
 }
 
-// tellFigures adds figures of a store's health, except figures of another source.
-func (g *Gauges) tellFigures(told *told, kind string, figures []health.Figure, except map[string]bool) {
+// collectHealth adds figures of a store's health, except figures of another source.
+func (g *Gauges) collectHealth(told *told, kind string, figures []health.Metric, except map[string]bool) {
 	for _, f := range figures {
 		if except[f.Name] {
 			continue

@@ -161,7 +161,7 @@ func (s *system) wantDocumented() {
 	if err != nil {
 		s.Fatal(err)
 	}
-	for _, f := range health.Figures {
+	for _, f := range health.Metrics {
 		if !known["sluice_"+health.Kind+"_"+f.Name] {
 			s.Errorf("the store tells of %s, which has no metric", f.Name)
 		}

@@ -15,8 +15,8 @@ func TestRulesAreNumberedOnceAndSaySomething(t *testing.T) {
 			t.Errorf("%s is used twice", rule.ID)
 		}
 		seen[rule.ID] = true
-		if len(strings.Fields(rule.Says)) < 4 || !strings.HasSuffix(rule.Says, ".") {
-			t.Errorf("%s does not say a sentence: %q", rule.ID, rule.Says)
+		if len(strings.Fields(rule.Summary)) < 4 || !strings.HasSuffix(rule.Summary, ".") {
+			t.Errorf("%s does not say a sentence: %q", rule.ID, rule.Summary)
 		}
 		if rule.Because == "" {
 			t.Errorf("%s says nobody who asks for it", rule.ID)

@@ -2,7 +2,7 @@
 // until its holder reports the start. Workers and dispatchers report starts with their next claim.
 //
 // Begin with [Tally]: call Claimed after each claim, Begins when a job starts and Gone when it
-// never will. Tell returns the news for the store, and Heard confirms them.
+// never will. Report returns the news for the store, and Heard confirms them.
 //
 // Read next: package internal/flow, whose Window is the store's side of the count.
 package began
@@ -95,8 +95,8 @@ func (t *Tally) note(token sluice.Token, what func(*claim)) {
 	}
 }
 
-// Tell returns the news of a queue's claims.
-func (t *Tally) Tell(queue string) []sluice.Begun {
+// Report returns the news of a queue's claims.
+func (t *Tally) Report(queue string) []sluice.Begun {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var news []sluice.Begun
@@ -113,7 +113,7 @@ func (t *Tally) Tell(queue string) []sluice.Begun {
 	return news
 }
 
-// Heard records that the store knows the news that Tell returned.
+// Heard records that the store knows the news that Report returned.
 func (t *Tally) Heard(told []sluice.Begun) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

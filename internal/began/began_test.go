@@ -29,7 +29,7 @@ func TestAJobBeginsOnceItsProcessGoesOn(t *testing.T) {
 		tally.Claimed("payments", token, 2)
 		tally.Begins(token)
 		begins := clock()
-		told := tally.Tell("payments")
+		told := tally.Report("payments")
 		if len(told) != 1 || told[0].Jobs != 1 {
 			t.Fatalf("told %+v, want that one job began", told)
 		}
@@ -44,7 +44,7 @@ func TestNobodyIsToldOfAClaimThatIsNotKnown(t *testing.T) {
 	var tally began.Tally
 	tally.Begins(sluice.NewToken())
 	tally.Began(sluice.NewToken(), time.Now())
-	if told := tally.Tell(""); len(told) > 0 {
+	if told := tally.Report(""); len(told) > 0 {
 		t.Errorf("told %+v", told)
 	}
 }

@@ -30,12 +30,12 @@ func (r *Report) Well(check, format string, args ...any) {
 
 // Figure adds a figure that exists once.
 func (r *Report) Figure(name string, value float64, unit string) {
-	r.FigureOf(name, "", "", value, unit)
+	r.MetricOf(name, "", "", value, unit)
 }
 
-// FigureOf adds one of several figures of the same name, with the label that distinguishes them.
-func (r *Report) FigureOf(name, label, of string, value float64, unit string) {
-	r.Health.Figures = append(r.Health.Figures, health.Figure{
+// MetricOf adds one of several figures of the same name, with the label that distinguishes them.
+func (r *Report) MetricOf(name, label, of string, value float64, unit string) {
+	r.Health.Metrics = append(r.Health.Metrics, health.Metric{
 		Name: name, Label: health.Label{Name: label, Value: of}, Value: value, Unit: unit,
 	})
 }

@@ -13,9 +13,9 @@ type Orphans struct {
 	LiveAndDone    int64
 }
 
-// Tell reports inconsistent lives and the remedy. Prefix is the prefix of table names; run returns
+// Add reports inconsistent lives and the remedy. Prefix is the prefix of table names; run returns
 // the command that runs a statement.
-func (r *Report) Tell(o Orphans, prefix string, run func(statement string) string) {
+func (r *Report) Add(o Orphans, prefix string, run func(statement string) string) {
 	const check = "orphan"
 	before := len(r.Health.Findings)
 	live, done, job := prefix+"live", prefix+"done", prefix+"job"

@@ -230,7 +230,7 @@ func (t *Tally) run() {
 // stored are logged and stored with the next ones; none counts twice.
 func (t *Tally) add(ctx context.Context, last bool) {
 	if err := t.store(ctx, last); err != nil {
-		t.log.Tell(event.StatsNotStored, "", "error", err)
+		t.log.Emit(event.StatsNotStored, "", "error", err)
 	}
 }
 

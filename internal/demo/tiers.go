@@ -160,7 +160,7 @@ func (b *tierBook) standingOf(ctx context.Context, job sluice.Job) (*standing, e
 			return nil, err
 		}
 	}
-	outlook, err := explain.Given(b.store).Outlook(ctx, job.ID)
+	position, err := explain.Given(b.store).Position(ctx, job.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -170,8 +170,8 @@ func (b *tierBook) standingOf(ctx context.Context, job sluice.Job) (*standing, e
 		b.tiers[tenant.Tier] = tier
 	}
 	tier.Tenants++
-	tier.Concurrency = max(tier.Concurrency, outlook.EffectiveLimits.Concurrency)
-	s := &standing{tier: tier, concurrency: outlook.EffectiveLimits.Concurrency}
+	tier.Concurrency = max(tier.Concurrency, position.EffectiveLimits.Concurrency)
+	s := &standing{tier: tier, concurrency: position.EffectiveLimits.Concurrency}
 	b.tenants[job.Tenant] = s
 	return s, nil
 }

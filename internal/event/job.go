@@ -59,9 +59,9 @@ func Labels(labels map[string]string) any {
 	return strings.Join(pairs, ",")
 }
 
-// NoticePause logs that a queue was paused or resumed since the last call, and returns whether it
+// EmitPause logs that a queue was paused or resumed since the last call, and returns whether it
 // is paused.
-func (l *Log) NoticePause(q sluice.Queue, was bool) (paused bool) {
+func (l *Log) EmitPause(q sluice.Queue, was bool) (paused bool) {
 	if q.Settings.Paused == was {
 		return was
 	}
@@ -69,6 +69,6 @@ func (l *Log) NoticePause(q sluice.Queue, was bool) (paused bool) {
 	if q.Settings.Paused {
 		told = QueuePaused
 	}
-	l.Tell(told, q.Name, "by", q.ChangedBy, "reason", q.Reason)
+	l.Emit(told, q.Name, "by", q.ChangedBy, "reason", q.Reason)
 	return q.Settings.Paused
 }

@@ -55,11 +55,11 @@ func NewLog(logger *slog.Logger, holder string, limit int) *Log {
 	return &Log{logger: logger, limit: limit, slots: make(map[slot]*count)}
 }
 
-// Tell logs an event; args are as in slog. The queue may be empty, and empty arguments are omitted.
+// Emit logs an event; args are as in slog. The queue may be empty, and empty arguments are omitted.
 //
 // Once the store refuses this program because the schema is too new, every call fails for this
-// reason. Tell then logs one line about it, instead of all lines with this error.
-func (l *Log) Tell(e *Event, queue string, args ...any) {
+// reason. Emit then logs one line about it, instead of all lines with this error.
+func (l *Log) Emit(e *Event, queue string, args ...any) {
 	if err := newerSchema(args); err != nil {
 		if !l.tellsTooOld() {
 			return
@@ -76,8 +76,8 @@ func (l *Log) Tell(e *Event, queue string, args ...any) {
 	l.write(line, args)
 }
 
-// TellJob logs an event of a job that the holder has claimed.
-func (l *Log) TellJob(e *Event, c *sluice.Claim, args ...any) {
+// EmitJob logs an event of a job that the holder has claimed.
+func (l *Log) EmitJob(e *Event, c *sluice.Claim, args ...any) {
 	if !l.takes(e, c.Queue) {
 		return
 	}
@@ -145,13 +145,13 @@ func (l *Log) takes(e *Event, queue string) bool {
 	}
 	c.leftOut++
 	if c.timer == nil {
-		c.timer = time.AfterFunc(c.until.Sub(now), func() { l.tellLeftOut(at) })
+		c.timer = time.AfterFunc(c.until.Sub(now), func() { l.emitLeftOut(at) })
 	}
 	return false
 }
 
-// tellLeftOut ends a window, and logs how many lines it omitted.
-func (l *Log) tellLeftOut(at slot) {
+// emitLeftOut ends a window, and logs how many lines it omitted.
+func (l *Log) emitLeftOut(at slot) {
 	l.mu.Lock()
 	c := l.slots[at]
 	n := c.leftOut
@@ -183,6 +183,6 @@ func (l *Log) Flush() {
 	}
 	l.mu.Unlock()
 	for _, at := range open {
-		l.tellLeftOut(at)
+		l.emitLeftOut(at)
 	}
 }

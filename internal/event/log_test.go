@@ -31,14 +31,14 @@ func TestStormIsAFewLinesAndTheirNumber(t *testing.T) {
 		for range 10 {
 			all.Go(func() {
 				for range 100 {
-					log.Tell(event.JobCompleted, "mail")
-					log.Tell(event.JobCompleted, "sms")
-					log.Tell(event.JobFailed, "mail")
+					log.Emit(event.JobCompleted, "mail")
+					log.Emit(event.JobCompleted, "sms")
+					log.Emit(event.JobFailed, "mail")
 				}
 			})
 		}
 		all.Wait()
-		log.Tell(event.JobCompleted, "rare")
+		log.Emit(event.JobCompleted, "rare")
 		if n := len(j.all()); n != 3*3+1 {
 			t.Errorf("there are %d lines within the window, want 10", n)
 		}
@@ -52,7 +52,7 @@ func TestStormIsAFewLinesAndTheirNumber(t *testing.T) {
 				t.Errorf("failures that were left out are told at %s", l.level)
 			}
 		}
-		log.Tell(event.JobCompleted, "mail")
+		log.Emit(event.JobCompleted, "mail")
 		if n := j.count(event.JobCompleted); n != 3+3+1+1 {
 			t.Errorf("the next window has %d lines in all, want 8", n)
 		}
@@ -65,14 +65,14 @@ func TestNoLineIsLostAtTheEnd(t *testing.T) {
 		j := newJournal()
 		log := event.NewLog(slog.New(j), "", 0)
 		for range 25 {
-			log.Tell(event.JobCompleted, "mail")
+			log.Emit(event.JobCompleted, "mail")
 		}
 		log.Flush()
 		log.Flush()
 		if n := j.leftOut(); n != 15 || len(j.all()) != 11 {
 			t.Errorf("%d are told to be left out in %d lines, want 15 in 11", n, len(j.all()))
 		}
-		log.Tell(event.JobCompleted, "mail") // the window is still open
+		log.Emit(event.JobCompleted, "mail") // the window is still open
 		time.Sleep(event.Window)
 		synctest.Wait()
 		if n := j.leftOut(); n != 16 || len(j.all()) != 12 {
@@ -86,7 +86,7 @@ func TestAllLinesCanBeHad(t *testing.T) {
 	j := newJournal()
 	log := event.NewLog(slog.New(j), "", -1)
 	for range 1000 {
-		log.Tell(event.JobCompleted, "mail", "error", "", "reason", nil)
+		log.Emit(event.JobCompleted, "mail", "error", "", "reason", nil)
 	}
 	if n := j.count(event.JobCompleted); n != 1000 {
 		t.Errorf("there are %d lines", n)
@@ -101,7 +101,7 @@ func TestWhatIsNotLoggedIsNotCounted(t *testing.T) {
 	var out countingWriter
 	log := event.NewLog(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn})), "", 1)
 	for range 100 {
-		log.Tell(event.JobCompleted, "mail")
+		log.Emit(event.JobCompleted, "mail")
 	}
 	log.Flush()
 	if out != 0 {
@@ -128,7 +128,7 @@ func BenchmarkJob(b *testing.B) {
 			log := event.NewLog(slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: c.level})), "a:1:x", c.limit)
 			b.ReportAllocs()
 			for b.Loop() {
-				log.TellJob(event.JobCompleted, claim, "duration", time.Millisecond)
+				log.EmitJob(event.JobCompleted, claim, "duration", time.Millisecond)
 			}
 		})
 	}

@@ -33,29 +33,29 @@ var (
 
 // elsewhere are the events that this run cannot make, and what does.
 var elsewhere = map[*event.Event]string{
-	event.NotUnblocked:      "a PostgreSQL whose connection is cut after a commit",
-	event.NotNotified:       "a PostgreSQL whose connection is cut",
-	event.LinesNotForgotten: "a PostgreSQL whose connection is cut",
-	event.JobsMissing:       "a PostgreSQL out of which somebody deleted jobs; see store/postgres/orphan_test.go",
-	event.SchedulesFailed:   "a Temporal server that is gone",
-	event.AuditPruned:       "an upkeep of a store whose audit is a month old",
-	event.OddLine:           "a program that `sluice work --batch` runs; see cmd/cli/testdata/script/log.txt",
-	event.ProgramSaid:       "the same",
-	event.NotCheckpointed:   "a program whose job is lost while it runs",
-	event.NoTraces:          "a command; see cmd/cli/testdata/script/traces.txt",
-	event.TracesNotSent:     "the same",
-	event.TracesIncomplete:  "a machine that does not know itself",
-	event.CentreUnreachable: "`sluice forward` to a centre that cannot be reached",
-	event.GaugesNotRead:     "a command with --metrics whose store is gone",
-	event.ServerAnswers:     "`sluice serve`; see cmd/cli/serve_test.go",
-	event.ServerOpen:        "the same",
-	event.StoreAwaited:      "the same",
-	event.ServerStarted:     "the same",
-	event.ServerDraining:    "the same",
-	event.ServerStopped:     "the same",
-	event.ServerMute:        "a server that hangs",
-	event.ManagerNotTold:    "a systemd that is gone",
-	event.RequestFailed:     "a fault of ours; see api/api_test.go",
+	event.NotUnblocked:       "a PostgreSQL whose connection is cut after a commit",
+	event.NotNotified:        "a PostgreSQL whose connection is cut",
+	event.LinesNotForgotten:  "a PostgreSQL whose connection is cut",
+	event.JobsMissing:        "a PostgreSQL out of which somebody deleted jobs; see store/postgres/orphan_test.go",
+	event.SchedulesFailed:    "a Temporal server that is gone",
+	event.AuditPruned:        "an upkeep of a store whose audit is a month old",
+	event.OddLine:            "a program that `sluice work --batch` runs; see cmd/cli/testdata/script/log.txt",
+	event.ProgramSaid:        "the same",
+	event.NotCheckpointed:    "a program whose job is lost while it runs",
+	event.NoTraces:           "a command; see cmd/cli/testdata/script/traces.txt",
+	event.TracesNotSent:      "the same",
+	event.TracesIncomplete:   "a machine that does not know itself",
+	event.CentreUnreachable:  "`sluice forward` to a centre that cannot be reached",
+	event.GaugesNotRead:      "a command with --metrics whose store is gone",
+	event.ServerAnswers:      "`sluice serve`; see cmd/cli/serve_test.go",
+	event.ServerOpen:         "the same",
+	event.StoreAwaited:       "the same",
+	event.ServerStarted:      "the same",
+	event.ServerDraining:     "the same",
+	event.ServerStopped:      "the same",
+	event.ServerMute:         "a server that hangs",
+	event.ManagerNotNotified: "a systemd that is gone",
+	event.RequestFailed:      "a fault of ours; see api/api_test.go",
 }
 
 // TestEveryEventIsInTheLogOfARun runs whoever logs, has all go wrong that can, and reads what they logged: every event of
@@ -74,7 +74,7 @@ func TestEveryEventIsInTheLogOfARun(t *testing.T) {
 		{"tenants", tenants},
 		{"deleted tenants", deletedTenants},
 		{"dispatch", dispatch},
-		{"engine trouble", engineTrouble},
+		{"engine trouble", engineCondition},
 		{"upkeep", tend},
 		{"schedules", fireSchedules},
 		{"alerts", alerts},
@@ -338,8 +338,8 @@ func dispatch(t *testing.T, s *shop) {
 	s.after(5 * time.Second)
 }
 
-// engineTrouble is an engine that does not do what it is asked for.
-func engineTrouble(t *testing.T, s *shop) {
+// engineCondition is an engine that does not do what it is asked for.
+func engineCondition(t *testing.T, s *shop) {
 	s.queue("pay", func(q *sluice.Settings) {
 		onEngine(q)
 		q.RunRef = "pay-{key}"
@@ -390,7 +390,7 @@ type deaf struct{}
 
 func (deaf) Name() string { return "deaf" }
 
-func (deaf) Tell(context.Context, alert.Message) error { return errGone }
+func (deaf) Notify(context.Context, alert.Message) error { return errGone }
 
 // alerts lets one alert fire that nobody can be told of, one be over, and one be silenced.
 func alerts(t *testing.T, s *shop) {
@@ -415,7 +415,7 @@ func alerts(t *testing.T, s *shop) {
 	}()
 	s.after(time.Hour)
 	must(t, s.client.Delete(s.ctx, dead[:1], act))
-	s.after(alert.NoticeKept + 2*time.Hour)
+	s.after(alert.NotificationKept + 2*time.Hour)
 }
 
 func record(t *testing.T, s *shop) {
@@ -470,7 +470,7 @@ type silent struct{}
 
 func (silent) Name() string { return "phone" }
 
-func (silent) Tell(context.Context, alert.Message) error { return errors.New("nobody answers") }
+func (silent) Notify(context.Context, alert.Message) error { return errors.New("nobody answers") }
 
 func alarm(t *testing.T, s *shop) {
 	for _, queue := range []string{"mail", "sms"} {

@@ -84,7 +84,7 @@ var (
 		"The engine fails. The dispatcher stops claiming for it, counts no attempt, and tries again with one job.")
 	BreakerClosed = is("breaker closed", info, "dispatcher", "queue",
 		"The engine works again.")
-	NotNoted = is("audit not told", wrong, "dispatcher", "queue event error",
+	NotNoted = is("audit entry not written", wrong, "dispatcher", "queue event error",
 		"The audit lacks an entry about a queue; the jobs stay dispatched.")
 )
 
@@ -126,7 +126,7 @@ var (
 		"A firing or silenced alert is over.")
 	AlertSilenced = is("alert silenced", info, "upkeep", "[queue] rule severity value threshold message",
 		"An alert would fire, but a silence covers it.")
-	AlertUntold = is("alert not told", warn, "upkeep", "[queue] rule receiver error retry_in",
+	AlertNotNotified = is("alert not notified", warn, "upkeep", "[queue] rule receiver error retry_in",
 		"A receiver did not take an alert's notification; upkeep tries again.")
 	AlertGivenUp = is("alert given up", wrong, "upkeep", "[queue] rule receiver error",
 		"A receiver took no notification of an alert for a week.")
@@ -162,7 +162,7 @@ var (
 		"All work of the server ended; it stops answering.")
 	ServerMute = is("server does not answer itself", wrong, "server", "error",
 		"The server does not answer its own request, so it does not ping systemd's watchdog, which restarts it.")
-	ManagerNotTold = is("systemd not told", warn, "server", "error",
+	ManagerNotNotified = is("systemd not told", warn, "server", "error",
 		"The server could not send its state to systemd.")
 	RequestFailed = is("request failed", wrong, "server", "path error stack",
 		"A bug of Sluice failed an HTTP request.")

@@ -144,13 +144,13 @@ func (t *Tenants) lookForFull(ctx context.Context, of *tenants) {
 			continue
 		}
 		looks++
-		outlook, err := explain.Given(t.store).Outlook(ctx, of.jobs[tenant].ID)
+		position, err := explain.Given(t.store).Position(ctx, of.jobs[tenant].ID)
 		switch {
-		case errors.Is(err, sluice.ErrNotFound), err == nil && outlook.Held == 0:
+		case errors.Is(err, sluice.ErrNotFound), err == nil && position.Held == 0:
 			t.forget(of.queue.Name, tenant)
-		case err == nil && outlook.EffectiveLimits.Concurrency > 0 && outlook.Held >= outlook.EffectiveLimits.Concurrency:
+		case err == nil && position.EffectiveLimits.Concurrency > 0 && position.Held >= position.EffectiveLimits.Concurrency:
 			stored, _ := tenancy.Given(t.store).Tenant(ctx, tenant) // a tenant that is not stored has no tier
-			t.log.Tell(TenantAtLimit, of.queue.Name, "tenant", tenant, "tier", stored.Tier, "in_flight", outlook.Held, "concurrency", outlook.EffectiveLimits.Concurrency)
+			t.log.Emit(TenantAtLimit, of.queue.Name, "tenant", tenant, "tier", stored.Tier, "in_flight", position.Held, "concurrency", position.EffectiveLimits.Concurrency)
 		}
 	}
 }
@@ -183,7 +183,7 @@ func (t *Tenants) lookForUnknown(ctx context.Context, of *tenants) {
 			return
 		}
 		if t.know(of.queue.Name, tenant, missing) && of.jobs[tenant] != nil {
-			t.log.Tell(TenantUnknown, of.queue.Name, "job", of.jobs[tenant].ID, "tenant", tenant)
+			t.log.Emit(TenantUnknown, of.queue.Name, "job", of.jobs[tenant].ID, "tenant", tenant)
 		}
 	}
 }

@@ -183,7 +183,7 @@ func (b *bank) requeuedOnceEach(op operation.Operation) {
 	lives, page := 0, sluice.Page{}
 	for more := true; more; more = !page.Next.IsZero() {
 		var err error
-		page, err = b.client.Jobs(b.Context(), sluice.JobFilter{Queue: b.queue, Mark: page.Mark, Limit: 10_000})
+		page, err = b.client.Jobs(b.Context(), sluice.JobFilter{Queue: b.queue, Cursor: page.Cursor, Limit: 10_000})
 		if err != nil {
 			b.Fatal(err)
 		}

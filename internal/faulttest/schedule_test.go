@@ -74,7 +74,7 @@ func (b *bank) firedOnceEach() {
 	page := sluice.Page{}
 	for more := true; more; more = !page.Next.IsZero() {
 		var err error
-		if page, err = b.client.Jobs(b.Context(), sluice.JobFilter{Queue: b.queue, Mark: page.Mark, Limit: 10_000}); err != nil {
+		if page, err = b.client.Jobs(b.Context(), sluice.JobFilter{Queue: b.queue, Cursor: page.Cursor, Limit: 10_000}); err != nil {
 			b.Fatal(err)
 		}
 		for _, job := range page.Jobs {

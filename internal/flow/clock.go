@@ -5,9 +5,9 @@ import "time"
 // Reading is a process's reading of a store's clock, taken when the process last held the limits of
 // a queue.
 type Reading struct {
-	// Says is the store's time, at an instant between Asked and Answered by the process's steady
+	// StoreTime is the store's time, at an instant between Asked and Answered by the process's steady
 	// clock.
-	Says            time.Time
+	StoreTime       time.Time
 	Asked, Answered time.Time
 	// Ahead is the sum of the forward steps of the store's clock, minus the backward ones, that all
 	// processes have found.
@@ -21,10 +21,10 @@ const readingSlack = 10 * time.Millisecond
 // SetForward returns how far, at least, the store's clock was set forward between two readings of
 // one process. Steps that another process has found do not count. 0: no step.
 func (r Reading) SetForward(next Reading) time.Duration {
-	if r.Says.IsZero() {
+	if r.StoreTime.IsZero() {
 		return 0
 	}
 	passed := next.Answered.Sub(r.Asked)
 	passed += passed/1000 + readingSlack
-	return max(0, next.Says.Sub(r.Says)-passed-(next.Ahead-r.Ahead))
+	return max(0, next.StoreTime.Sub(r.StoreTime)-passed-(next.Ahead-r.Ahead))
 }

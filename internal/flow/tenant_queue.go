@@ -18,10 +18,10 @@ type TenantQueue struct {
 	Tenant string
 	// Turn is the tenant queue's virtual start: the active tenant queue with the least turn is served first. Each
 	// job adds the inverse of the tenant's weight.
-	Turn float64
+	VirtualStart float64
 	// Jobs has a bit, counted from 1, for each priority with jobs that may wait.
 	Jobs uint16
-	// Active tenant queues are in the order of turns. Full tenant queues sleep until a job of the tenant ends.
+	// Active tenant queues are in the order of virtual starts. Full tenant queues sleep until a job of the tenant ends.
 	Active, Full bool
 	// WakeAt is when a sleeping tenant queue wakes by itself. Zero: never.
 	WakeAt time.Time
@@ -102,15 +102,17 @@ func (l *TenantQueue) room() int {
 	return room
 }
 
-// Mark is the low-water mark of the turns: no active tenant queue is before it. Claims only move it
+// LowWater is the low-water mark of the virtual starts: no active tenant queue is before it. Claims only move it
 // forward, so that they need not step over tenant queues that were left behind.
-type Mark struct {
-	Turn   float64
-	Tenant string
+type LowWater struct {
+	VirtualStart float64
+	Tenant       string
 }
 
-// Behind returns a turn right behind the mark.
-func (m Mark) Behind() float64 { return math.Max(m.Turn+nudge, math.Nextafter(m.Turn, math.Inf(1))) }
+// Behind returns a virtual start right behind the mark.
+func (m LowWater) Behind() float64 {
+	return math.Max(m.VirtualStart+nudge, math.Nextafter(m.VirtualStart, math.Inf(1)))
+}
 
 // nudge is how far a waking tenant queue stands behind the mark. The step is tiny compared with a job's
 // turn. After 2^32 turns, rounding would lose it; then the smallest possible step counts.
@@ -118,16 +120,16 @@ const nudge = 1.0 / (1 << 20)
 
 // Wake makes a sleeping tenant queue active. Its turn is not before the other tenant queues': time in which the
 // tenant queue had no jobs, or was held back, earns no credit.
-func (l *TenantQueue) Wake(mark Mark) {
+func (l *TenantQueue) Wake(mark LowWater) {
 	if !l.Active {
-		l.Turn = math.Max(l.Turn, mark.Behind())
+		l.VirtualStart = math.Max(l.VirtualStart, mark.Behind())
 	}
 	l.Active, l.Full, l.WakeAt = true, false, time.Time{}
 }
 
 // Arrive records a new job. A tenant queue that sleeps until a later instant wakes when the job is due; a
 // full tenant queue sleeps on.
-func (l *TenantQueue) Arrive(due, now time.Time, mark Mark) {
+func (l *TenantQueue) Arrive(due, now time.Time, mark LowWater) {
 	switch {
 	case l.Active, l.Full:
 	case !due.After(now):
@@ -139,9 +141,9 @@ func (l *TenantQueue) Arrive(due, now time.Time, mark Mark) {
 
 // TenantQueues is a store's tenant queues of one queue. No other claim may change them meanwhile.
 type TenantQueues interface {
-	// First returns up to limit active tenant queues from the mark on, in the order of turns, with their
+	// First returns up to limit active tenant queues from the mark on, in the order of virtual starts, with their
 	// limits and their jobs in flight.
-	First(mark Mark, limit int) ([]*TenantQueue, error)
+	First(mark LowWater, limit int) ([]*TenantQueue, error)
 	// Claim claims jobs of each tenant queue, up to its share, and sets Got.
 	Claim(lines []*TenantQueue) error
 	// Look sets the priorities that still wait in each tenant queue, and when the first job is due.
@@ -159,9 +161,9 @@ const (
 	// JobsPerTenantQueue is how many more jobs a claim must ask for to serve one more tenant queue at the first
 	// look.
 	JobsPerTenantQueue = 16
-	// MaxLooks is how often a claim looks for further tenant queues when the tenant queues before had less than
+	// MaxReads is how often a claim looks for further tenant queues when the tenant queues before had less than
 	// their share.
-	MaxLooks = 4
+	MaxReads = 4
 	// Plenty is the share from which a claim does not check whether a tenant queue has more: its next turn
 	// finds out cheaply.
 	Plenty = 4
@@ -192,10 +194,10 @@ func (w *Width) note(jobs int, served []*TenantQueue) {
 }
 
 // Serve claims jobs that are due within the lead, up to the number in jobs, and divides them among
-// the tenant queues by their turns. The result is the new mark.
-func Serve(jobs int, mark Mark, now time.Time, lead time.Duration, width *Width, lines TenantQueues) (next Mark, err error) {
+// the tenant queues by their virtual starts. The result is the new mark.
+func Serve(jobs int, mark LowWater, now time.Time, lead time.Duration, width *Width, lines TenantQueues) (next LowWater, err error) {
 	got := 0
-	for look := 0; look < MaxLooks && got < jobs; look++ {
+	for look := 0; look < MaxReads && got < jobs; look++ {
 		limit := MaxTenantQueues
 		if look == 0 {
 			limit = width.lines(jobs)
@@ -237,9 +239,9 @@ func share(jobs int, lines []*TenantQueue, now time.Time) []*TenantQueue {
 	}
 	for jobs > 0 {
 		// The next tenant queue joins when its turn is not after the first turn of the joined tenant queues.
-		if looked < len(lines) && (len(order) == 0 || lines[looked].Turn <= order[0].turn) {
+		if looked < len(lines) && (len(order) == 0 || lines[looked].VirtualStart <= order[0].turn) {
 			if room := lines[looked].room(); room > 0 {
-				heap.Push(&order, &turn{lines[looked], lines[looked].Turn, room})
+				heap.Push(&order, &turn{lines[looked], lines[looked].VirtualStart, room})
 			}
 			looked++
 			continue
@@ -290,7 +292,7 @@ func serve(lines []*TenantQueue, store TenantQueues) error {
 }
 
 // after returns the mark: the first tenant queue that was not served or, if all were, the last one.
-func after(lines, served []*TenantQueue) Mark {
+func after(lines, served []*TenantQueue) LowWater {
 	for _, l := range lines {
 		if !slices.Contains(served, l) {
 			return l.mark()
@@ -301,7 +303,7 @@ func after(lines, served []*TenantQueue) Mark {
 
 // upTo moves the mark to the first tenant queue that is still active, or to the last of all tenant queues. So a
 // tenant owes nothing for jobs that ran while no other tenant had work.
-func upTo(lines []*TenantQueue, mark Mark) Mark {
+func upTo(lines []*TenantQueue, mark LowWater) LowWater {
 	to := slices.MaxFunc(lines, InTurns).mark()
 	active := slices.DeleteFunc(slices.Clone(lines), func(l *TenantQueue) bool { return !l.Active })
 	if len(active) > 0 {
@@ -313,20 +315,20 @@ func upTo(lines []*TenantQueue, mark Mark) Mark {
 	return to
 }
 
-// InTurns compares tenant queues by their turns, and equal turns by their tenants.
+// InTurns compares tenant queues by their virtual starts, and equal turns by their tenants.
 func InTurns(a, b *TenantQueue) int { return a.mark().compare(b.mark()) }
 
-func (l *TenantQueue) mark() Mark { return Mark{l.Turn, l.Tenant} }
+func (l *TenantQueue) mark() LowWater { return LowWater{l.VirtualStart, l.Tenant} }
 
 // rest updates a tenant queue after a claim served it or could not: its turn, tokens and sleep.
-func (l *TenantQueue) rest(mark Mark, now time.Time, lead time.Duration) {
+func (l *TenantQueue) rest(mark LowWater, now time.Time, lead time.Duration) {
 	l.Held += l.Got
-	l.Turn += float64(l.Got) / float64(l.EffectiveLimits.Weight)
+	l.VirtualStart += float64(l.Got) / float64(l.EffectiveLimits.Weight)
 	if !l.EffectiveLimits.Rate.IsZero() {
 		l.Bucket = l.Bucket.Take(l.Got)
 	}
 	if l.mark().before(mark) {
-		l.Turn = mark.Behind()
+		l.VirtualStart = mark.Behind()
 	}
 	switch {
 	case l.EffectiveLimits.Paused:
@@ -364,8 +366,8 @@ const offRate = 24 * time.Hour
 // Spare reports whether deleting a tenant queue loses nothing: a new tenant queue would have the same turn and as
 // many tokens. No job may wait in the tenant queue or be in flight. The queue serves tenants in turns, or
 // did so once.
-func (l *TenantQueue) Spare(mark Mark, inTurns bool, now time.Time) bool {
-	if inTurns && (l.Active || l.Full || !l.WakeAt.IsZero() || l.Turn > mark.Behind()) {
+func (l *TenantQueue) Spare(mark LowWater, inTurns bool, now time.Time) bool {
+	if inTurns && (l.Active || l.Full || !l.WakeAt.IsZero() || l.VirtualStart > mark.Behind()) {
 		return false
 	}
 	switch {
@@ -383,10 +385,10 @@ func isActive(l *TenantQueue) bool { return l.Active }
 
 func (l *TenantQueue) sleep(until time.Time) { l.Active, l.WakeAt = false, until }
 
-func (m Mark) before(other Mark) bool { return m.compare(other) < 0 }
+func (m LowWater) before(other LowWater) bool { return m.compare(other) < 0 }
 
-func (m Mark) compare(other Mark) int {
-	return cmp.Or(cmp.Compare(m.Turn, other.Turn), cmp.Compare(m.Tenant, other.Tenant))
+func (m LowWater) compare(other LowWater) int {
+	return cmp.Or(cmp.Compare(m.VirtualStart, other.VirtualStart), cmp.Compare(m.Tenant, other.Tenant))
 }
 
 // turn is a tenant queue's turn while jobs are divided.
@@ -402,7 +404,7 @@ type turns []*turn
 func (t turns) Len() int { return len(t) }
 
 func (t turns) Less(i, k int) bool {
-	return Mark{t[i].turn, t[i].line.Tenant}.before(Mark{t[k].turn, t[k].line.Tenant})
+	return LowWater{t[i].turn, t[i].line.Tenant}.before(LowWater{t[k].turn, t[k].line.Tenant})
 }
 
 func (t turns) Swap(i, k int) { t[i], t[k] = t[k], t[i] }

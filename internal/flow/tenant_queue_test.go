@@ -16,8 +16,8 @@ import (
 func TestBehindIsBehindTheMarkHoweverFarTheTurnsAre(t *testing.T) {
 	t.Parallel()
 	for turn := 1.0; turn < 1<<53; turn *= 2 {
-		if mark := (flow.Mark{Turn: turn, Tenant: "z"}); mark.Behind() <= mark.Turn {
-			t.Fatalf("behind %g is %g", mark.Turn, mark.Behind())
+		if mark := (flow.LowWater{VirtualStart: turn, Tenant: "z"}); mark.Behind() <= mark.VirtualStart {
+			t.Fatalf("behind %g is %g", mark.VirtualStart, mark.Behind())
 		}
 	}
 }
@@ -27,7 +27,7 @@ type queue struct {
 	lines  map[string]*flow.TenantQueue
 	due    map[string]int
 	locked map[string]bool
-	mark   flow.Mark
+	mark   flow.LowWater
 	width  flow.Width
 	now    time.Time
 	got    map[string]int
@@ -68,15 +68,15 @@ func (q *queue) claim(t *testing.T, jobs int) map[string]int {
 	return q.got
 }
 
-func (q *queue) First(mark flow.Mark, limit int) ([]*flow.TenantQueue, error) {
+func (q *queue) First(mark flow.LowWater, limit int) ([]*flow.TenantQueue, error) {
 	var active []*flow.TenantQueue
 	for _, l := range q.lines {
-		if l.Active && cmp.Or(cmp.Compare(l.Turn, mark.Turn), cmp.Compare(l.Tenant, mark.Tenant)) >= 0 {
+		if l.Active && cmp.Or(cmp.Compare(l.VirtualStart, mark.VirtualStart), cmp.Compare(l.Tenant, mark.Tenant)) >= 0 {
 			active = append(active, l)
 		}
 	}
 	slices.SortFunc(active, func(a, b *flow.TenantQueue) int {
-		return cmp.Or(cmp.Compare(a.Turn, b.Turn), cmp.Compare(a.Tenant, b.Tenant))
+		return cmp.Or(cmp.Compare(a.VirtualStart, b.VirtualStart), cmp.Compare(a.Tenant, b.Tenant))
 	})
 	return active[:min(limit, len(active))], nil
 }
@@ -174,9 +174,9 @@ func TestOnlyTenantQueuesOfWhichNothingIsLostAreSpare(t *testing.T) {
 		spare     bool
 		otherwise bool // in a queue that is not served in turns
 	}{
-		"asleep":                          {flow.TenantQueue{Turn: 4}, true, true},
-		"where one would stand that woke": {flow.TenantQueue{Turn: flow.Mark{Turn: 5}.Behind()}, true, true},
-		"ahead":                           {flow.TenantQueue{Turn: 5.5}, false, true},
+		"asleep":                          {flow.TenantQueue{VirtualStart: 4}, true, true},
+		"where one would stand that woke": {flow.TenantQueue{VirtualStart: flow.LowWater{VirtualStart: 5}.Behind()}, true, true},
+		"ahead":                           {flow.TenantQueue{VirtualStart: 5.5}, false, true},
 		"active":                          {flow.TenantQueue{Active: true}, false, true},
 		"at its concurrency":              {flow.TenantQueue{Full: true}, false, true},
 		"wakes later":                     {flow.TenantQueue{WakeAt: now.Add(time.Hour)}, false, true},
@@ -186,7 +186,7 @@ func TestOnlyTenantQueuesOfWhichNothingIsLostAreSpare(t *testing.T) {
 		"the rate was lifted long ago":    {flow.TenantQueue{Bucket: bucket(1, 25*time.Hour)}, true, true},
 		"the rate is for a while":         {flow.TenantQueue{EffectiveLimits: sluice.EffectiveLimits{Rate: sluice.RatePerSecond(9), Burst: 1, Until: now.Add(time.Hour)}, Bucket: bucket(1, time.Hour)}, false, false},
 	} {
-		mark := flow.Mark{Turn: 5}
+		mark := flow.LowWater{VirtualStart: 5}
 		if got := c.line.Spare(mark, true, now); got != c.spare {
 			t.Errorf("%s: %t in a queue of turns, want %t", name, got, c.spare)
 		}

@@ -56,8 +56,8 @@ func Since(s sluice.Settings, now time.Time) time.Time { return now.Add(-s.Rate.
 // them, too.
 func Kept(s sluice.Settings) time.Duration { return max(2*s.Rate.Per, time.Minute) }
 
-// tellingSlack is how far the clocks of a holder and a store may drift apart.
-const tellingSlack = 100 * time.Microsecond
+// reportSlack is how far the clocks of a holder and a store may drift apart.
+const reportSlack = 100 * time.Microsecond
 
 // Hear records a holder's reports on its claims, and returns the changed permits and the new
 // starts.
@@ -73,7 +73,7 @@ func (w *Window) Hear(told []sluice.Begun, s sluice.Settings, now time.Time) (ch
 		begun := min(max(b.Jobs-p.Begun, 0), p.Open())
 		p.Begun += begun
 		if begun > 0 {
-			started = w.start(begun, cell(now.Add(tellingSlack-b.Ago+max(b.Ago, 0)/1000), s), started)
+			started = w.start(begun, cell(now.Add(reportSlack-b.Ago+max(b.Ago, 0)/1000), s), started)
 		}
 		if begun+gone > 0 {
 			changed = append(changed, p)
@@ -117,7 +117,7 @@ func (w *Window) start(jobs int, at time.Time, fresh []Started) []Started {
 // Take counts the jobs of a claim. If the holder will report when they begin, Take returns a
 // permit. Otherwise they count as begun.
 func (w *Window) Take(request sluice.ClaimRequest, jobs int, s sluice.Settings, now, claimedAt time.Time) (taken *Permit, started []Started) {
-	if !request.Tells {
+	if !request.ReportsBegun {
 		return nil, w.start(jobs, cell(now, s), nil)
 	}
 	taken = &Permit{Token: request.Token, ClaimedAt: claimedAt, Jobs: jobs, LookAt: now.Add(request.Lease)}

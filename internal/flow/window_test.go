@@ -56,7 +56,7 @@ func (p *pacing) claim(most int) int {
 	back := p.bucket.SetBack(now)
 	p.window.SetBack(back, now)
 	p.ahead -= back
-	reading := flow.Reading{Says: now, Asked: asked, Answered: p.now, Ahead: p.ahead}
+	reading := flow.Reading{StoreTime: now, Asked: asked, Answered: p.now, Ahead: p.ahead}
 	forward := one.SetForward(reading)
 	p.window.SetForward(forward, now)
 	p.ahead += forward
@@ -83,7 +83,7 @@ func (p *pacing) claim(most int) int {
 	p.bucket = p.bucket.Filled(p.settings, now)
 	jobs := flow.RoomFor(most, p.settings, p.bucket, &p.window, now, 0).Jobs
 	if jobs > 0 {
-		request := sluice.ClaimRequest{Token: sluice.NewToken(), Lease: 2 * time.Second, Tells: true}
+		request := sluice.ClaimRequest{Token: sluice.NewToken(), Lease: 2 * time.Second, ReportsBegun: true}
 		p.bucket = p.bucket.Take(jobs)
 		p.window.Take(request, jobs, p.settings, now, now)
 		p.holds = append(p.holds, &aHold{held: jobs, wait: jobs, begun: sluice.Begun{Token: request.Token}, rule: len(p.rules) - 1})
@@ -154,7 +154,7 @@ func TestNoWindowHasMoreStartsThanTheRate(t *testing.T) {
 		forward := rapid.IntRange(0, 2).Draw(t, "the clock is set forward") == 0
 		if forward {
 			acts = append(acts, "forward")
-			p.readings = [2]flow.Reading{{Says: p.clock(), Asked: p.now, Answered: p.now}, {Says: p.clock(), Asked: p.now, Answered: p.now}} // each has claimed once
+			p.readings = [2]flow.Reading{{StoreTime: p.clock(), Asked: p.now, Answered: p.now}, {StoreTime: p.clock(), Asked: p.now, Answered: p.now}} // each has claimed once
 		}
 		for range rapid.IntRange(40, 200).Draw(t, "steps") {
 			p.now = p.now.Add(time.Duration(rapid.Int64Range(0, int64(p.settings.Rate.Per)/4000).Draw(t, "pause")) * time.Microsecond)
@@ -221,7 +221,7 @@ func TestRateIsMadeUseOf(t *testing.T) {
 			room := flow.RoomFor(1_000_000, s, bucket, &window, now, 0)
 			told, begun = nil, nil
 			if room.Jobs > 0 {
-				request := sluice.ClaimRequest{Token: sluice.NewToken(), Lease: time.Minute, Tells: true}
+				request := sluice.ClaimRequest{Token: sluice.NewToken(), Lease: time.Minute, ReportsBegun: true}
 				bucket = bucket.Take(room.Jobs)
 				window.Take(request, room.Jobs, s, now, now)
 				told = append(told, sluice.Begun{Token: request.Token, Jobs: room.Jobs})

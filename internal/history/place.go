@@ -42,11 +42,11 @@ func Parse(mark string) (Place, error) {
 	}
 	parts := strings.Split(mark, "/") // names of queues have no slash
 	if len(parts) != 3 {
-		return Place{}, sluice.BadMark(mark)
+		return Place{}, sluice.BadCursor(mark)
 	}
 	micros, err := strconv.ParseInt(parts[2], 10, 64)
 	if err != nil {
-		return Place{}, sluice.BadMark(mark)
+		return Place{}, sluice.BadCursor(mark)
 	}
 	p := Place{Queue: parts[0], Outcome: sluice.State(parts[1])}
 	if micros != 0 {

@@ -51,7 +51,7 @@ func IsQueue(name string) bool { return strings.HasPrefix(name, Prefix) }
 
 // Settings returns the settings with which the queue of a receiver is made. An operator may change them.
 //
-// The age of a notification ends its tries: NoticeKept of package alert. The attempts end them only after a requeue,
+// The age of a notification ends its tries: NotificationKept of package alert. The attempts end them only after a requeue,
 // which does not make the notification younger. So many attempts take about as long.
 func Settings() sluice.Settings {
 	s := sluice.DefaultSettings()

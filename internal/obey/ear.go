@@ -60,11 +60,11 @@ func (e *Ear) Hear(told presence.Instruction) {
 func (e *Ear) tell(told presence.Instruction) {
 	switch told.Wanted {
 	case presence.WantedQuiesce:
-		e.log.Tell(event.ProcessQuiesced, "", "by", told.ChangedBy, "reason", told.Reason, "lift", told.Lift())
+		e.log.Emit(event.ProcessQuiesced, "", "by", told.ChangedBy, "reason", told.Reason, "lift", told.Lift())
 	case presence.WantedStop:
-		e.log.Tell(event.ProcessStopped, "", "by", told.ChangedBy, "reason", told.Reason, "lift", told.Lift())
+		e.log.Emit(event.ProcessStopped, "", "by", told.ChangedBy, "reason", told.Reason, "lift", told.Lift())
 	default:
-		e.log.Tell(event.ProcessResumed, "", "by", told.ChangedBy, "reason", told.Reason)
+		e.log.Emit(event.ProcessResumed, "", "by", told.ChangedBy, "reason", told.Reason)
 	}
 }
 

@@ -29,7 +29,7 @@ const (
 )
 
 // Looker finds out whether queues and tenants are paused. Many goroutines may use it.
-type Looker struct {
+type Watcher struct {
 	store sluice.Store
 
 	turn   chan struct{} // a lock for the following, held also while reading
@@ -46,9 +46,9 @@ type queue struct {
 	tenants map[string]bool // by tenant asked for: whether it is paused
 }
 
-// NewLooker makes a Looker. NewLooker reads nothing.
-func NewLooker(store sluice.Store) *Looker {
-	return &Looker{store: store, turn: make(chan struct{}, 1), queues: make(map[string]*queue)}
+// NewWatcher makes a Looker. NewWatcher reads nothing.
+func NewWatcher(store sluice.Store) *Watcher {
+	return &Watcher{store: store, turn: make(chan struct{}, 1), queues: make(map[string]*queue)}
 }
 
 // Since returns how long ago an instant was, by the clock that shows more. One clock stops while
@@ -60,7 +60,7 @@ func Since(at time.Time) time.Duration {
 
 // Why returns the reason why a claimed job must not start now. Empty: the job may start. Asked is
 // when its claim was requested. If Why returns an error, the answer is unknown.
-func (l *Looker) Why(ctx context.Context, c *sluice.Claim, asked time.Time) (string, error) {
+func (l *Watcher) Why(ctx context.Context, c *sluice.Claim, asked time.Time) (string, error) {
 	if Since(asked) < claimProves {
 		return "", nil
 	}
@@ -93,7 +93,7 @@ func (l *Looker) Why(ctx context.Context, c *sluice.Claim, asked time.Time) (str
 }
 
 // queue returns a queue as it was just stored. A deleted queue is not paused.
-func (l *Looker) queue(ctx context.Context, name string) (*queue, error) {
+func (l *Watcher) queue(ctx context.Context, name string) (*queue, error) {
 	q := l.queues[name]
 	if q == nil {
 		q = &queue{tenants: make(map[string]bool)}
@@ -111,7 +111,7 @@ func (l *Looker) queue(ctx context.Context, name string) (*queue, error) {
 }
 
 // read reads the queues with recent starts, and drops the others.
-func (l *Looker) read(ctx context.Context) error {
+func (l *Watcher) read(ctx context.Context) error {
 	var names []string
 	for name, q := range l.queues {
 		if Since(q.askedAt) > queuesKept {
@@ -135,7 +135,7 @@ func (l *Looker) read(ctx context.Context) error {
 }
 
 // tenant reports whether a tenant is paused, and reads all recently used tenants together.
-func (l *Looker) tenant(ctx context.Context, q *queue, tenant string) (bool, error) {
+func (l *Watcher) tenant(ctx context.Context, q *queue, tenant string) (bool, error) {
 	if len(q.tenants) >= maxTenants {
 		clear(q.tenants)
 	}

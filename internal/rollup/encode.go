@@ -17,7 +17,7 @@ type figures struct {
 	Total  stat.Histogram `json:"total"`
 }
 
-func figuresOf(s stat.Stat) figures { return figures{s.Counts, s.Wait, s.Run, s.Total} }
+func countsOf(s stat.Stat) figures { return figures{s.Counts, s.Wait, s.Run, s.Total} }
 
 func (f figures) stat(queue, tenant string, at time.Time, every time.Duration) stat.Stat {
 	return stat.Stat{Queue: queue, Tenant: tenant, At: at, Every: every, Counts: f.Counts, Wait: f.Wait, Run: f.Run, Total: f.Total}
@@ -33,7 +33,7 @@ func (p Part) Body() (string, error) {
 			both.Merge(s)
 			s = both
 		}
-		body[s.Tenant] = figuresOf(s)
+		body[s.Tenant] = countsOf(s)
 	}
 	text, err := json.Marshal(body)
 	return string(text), err
@@ -66,7 +66,7 @@ func (r *Row) Stored() (Stored, error) {
 	out := Stored{Key: r.Key, Counts: r.Whole.Counts}
 	tenants := make(map[string]figures, len(r.Tenants))
 	for name, t := range r.Tenants {
-		tenants[name] = figuresOf(*t)
+		tenants[name] = countsOf(*t)
 	}
 	for _, column := range []struct {
 		text *string

@@ -38,26 +38,26 @@ type Part struct {
 }
 
 // Slot is all counts that one holder added for an instant.
-type Slot struct {
+type Bucket struct {
 	At    time.Time
 	Parts []Part
 }
 
 // Split checks the counts that a holder adds, and sorts them by bucket and queue.
-func Split(holder string, stats []stat.Stat) ([]Slot, error) {
+func Split(holder string, stats []stat.Stat) ([]Bucket, error) {
 	if holder == "" {
 		return nil, &sluice.InvalidError{Field: "holder", Rule: "it must not be empty"}
 	}
 	stats = slices.Clone(stats)
 	slices.SortStableFunc(stats, stat.Compare)
-	var out []Slot
+	var out []Bucket
 	for _, s := range stats {
 		if err := s.CheckNew(); err != nil {
 			return nil, err
 		}
 		s.At = s.At.UTC()
 		if last := len(out) - 1; last < 0 || !out[last].At.Equal(s.At) {
-			out = append(out, Slot{At: s.At})
+			out = append(out, Bucket{At: s.At})
 		}
 		slot := &out[len(out)-1]
 		if last := len(slot.Parts) - 1; last < 0 || slot.Parts[last].Queue != s.Queue {

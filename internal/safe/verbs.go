@@ -90,9 +90,9 @@ func (s store) SaveReceiver(ctx context.Context, name string) (err error) {
 	return s.alerts.SaveReceiver(ctx, name)
 }
 
-func (s store) Look(ctx context.Context, queues []string) (_ map[string]time.Duration, err error) {
+func (s store) NextDue(ctx context.Context, queues []string) (_ map[string]time.Duration, err error) {
 	defer s.caught(&err)
-	return s.Store.Look(ctx, queues)
+	return s.Store.NextDue(ctx, queues)
 }
 
 func (s store) Claim(ctx context.Context, request sluice.ClaimRequest) (_ sluice.Claimed, err error) {
@@ -205,9 +205,9 @@ func (s store) Jobs(ctx context.Context, filter sluice.JobFilter) (_ sluice.Page
 	return s.Store.Jobs(ctx, filter)
 }
 
-func (s store) Outlook(ctx context.Context, id sluice.ID) (_ explain.Outlook, err error) {
+func (s store) Position(ctx context.Context, id sluice.ID) (_ explain.Position, err error) {
 	defer s.caught(&err)
-	return s.explanations.Outlook(ctx, id)
+	return s.explanations.Position(ctx, id)
 }
 
 func (s store) Await(ctx context.Context, ids []sluice.ID) (err error) {

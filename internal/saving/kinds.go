@@ -86,7 +86,7 @@ var QueueRecords = func() Kind[sluice.Queue] {
 		return next
 	}
 	k.Entries = func(stored *sluice.Queue, next sluice.Queue, act sluice.Act) ([]sluice.AuditEntry, error) {
-		return one(Change(audit.ObjectQueue, next.Name, stored.ToldForAudit(), next.ForAudit(), act))
+		return one(Change(audit.ObjectQueue, next.Name, stored.RecordedForAudit(), next.ForAudit(), act))
 	}
 	return k
 }()

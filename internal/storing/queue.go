@@ -19,8 +19,8 @@ func QueueChanges(saved *sluice.Queue, next sluice.Queue, act sluice.Act) []Chan
 		return []Change{{After: next.ForAudit(), Act: act}}
 	}
 	var all []Change
-	if saved.Untold() {
-		all = append(all, Change{saved.ToldForAudit(), saved.ForAudit(), SQLAct()})
+	if saved.Unrecorded() {
+		all = append(all, Change{saved.RecordedForAudit(), saved.ForAudit(), SQLAct()})
 	}
 	return append(all, Change{saved.ForAudit(), next.ForAudit(), act})
 }

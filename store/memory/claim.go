@@ -207,8 +207,8 @@ func (s *Store) firstOf(h *dueHeap) (due time.Time, some bool) {
 	}
 }
 
-// Look returns how long until the first waiting job of each queue is due.
-func (s *Store) Look(ctx context.Context, queues []string) (map[string]time.Duration, error) {
+// NextDue returns how long until the first waiting job of each queue is due.
+func (s *Store) NextDue(ctx context.Context, queues []string) (map[string]time.Duration, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return nil, err

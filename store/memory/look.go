@@ -89,22 +89,22 @@ func chosen(j *job, f sluice.JobFilter) bool {
 	return true
 }
 
-// Outlook returns the facts that decide when a job starts.
-func (s *Store) Outlook(ctx context.Context, id sluice.ID) (explain.Outlook, error) {
+// Position returns the facts that decide when a job starts.
+func (s *Store) Position(ctx context.Context, id sluice.ID) (explain.Position, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
-		return explain.Outlook{}, err
+		return explain.Position{}, err
 	}
 	defer leave()
 	job := s.jobs[id]
 	if job == nil {
-		return explain.Outlook{}, sluice.ErrNotFound
+		return explain.Position{}, sluice.ErrNotFound
 	}
 	l, settings := s.backlog(job.Queue), s.settings(job.Queue)
-	out := explain.Outlook{Now: s.now().UTC(), InFlight: min(l.inFlight(), explain.OutlookLimit)}
+	out := explain.Position{Now: s.now().UTC(), InFlight: min(l.inFlight(), explain.CountLimit)}
 	bucket := l.bucket.Filled(settings, out.Now)
 	out.Tokens, out.TokenWait = bucket.Tokens, l.window.Wait(settings, bucket, out.Now)
-	s.tenantOutlook(&out, l, job)
+	s.tenantPosition(&out, l, job)
 	out.OrphanRuns = s.straysOf(id)
 	out.OrphanRuns = out.OrphanRuns[:min(len(out.OrphanRuns), explain.HoldingLimit)]
 	if job.State != sluice.StateQueued {
@@ -113,15 +113,15 @@ func (s *Store) Outlook(ctx context.Context, id sluice.ID) (explain.Outlook, err
 	for _, other := range s.jobs {
 		if other.live && other.State == sluice.StateQueued && other.BlockedBy.IsZero() && other.Queue == job.Queue &&
 			(!out.ByTenant || other.Tenant == job.Tenant) &&
-			!other.DueAt.After(out.Now) && before(other, job) && out.Ahead < explain.OutlookLimit {
+			!other.DueAt.After(out.Now) && before(other, job) && out.Ahead < explain.CountLimit {
 			out.Ahead++
 		}
 	}
 	return out, nil
 }
 
-// tenantOutlook adds the facts about a job's tenant, if its queue serves tenants in turns.
-func (s *Store) tenantOutlook(out *explain.Outlook, l *backlog, of *job) {
+// tenantPosition adds the facts about a job's tenant, if its queue serves tenants in turns.
+func (s *Store) tenantPosition(out *explain.Position, l *backlog, of *job) {
 	if out.ByTenant = s.byTenant(of.Queue); !out.ByTenant {
 		return
 	}

@@ -28,18 +28,18 @@ func (s *Store) AddStats(ctx context.Context, holder string, stats []stat.Stat) 
 	if err != nil {
 		return err
 	}
-	s.addSlots(holder, slots)
+	s.addBuckets(holder, slots)
 	return nil
 }
 
 // takeStats adds the counts of the store itself.
 func (s *Store) takeStats() {
 	if slots, err := rollup.Split(s.tally.Holder(), s.tally.Take(s.now())); err == nil {
-		s.addSlots(s.tally.Holder(), slots)
+		s.addBuckets(s.tally.Holder(), slots)
 	}
 }
 
-func (s *Store) addSlots(holder string, slots []rollup.Slot) {
+func (s *Store) addBuckets(holder string, slots []rollup.Bucket) {
 	for _, slot := range slots {
 		if !rollup.Taken(slot.At, s.now()) {
 			continue
@@ -111,12 +111,12 @@ func (s *Store) FoldStats(ctx context.Context, limit int) (int, error) {
 		row.Merge(added)
 		row.Cut()
 	}
-	return len(folded) + s.forgetSlots(limit), nil
+	return len(folded) + s.forgetBuckets(limit), nil
 }
 
-// forgetSlots deletes buckets after their retention, and holders whose last bucket is too old to be
+// forgetBuckets deletes buckets after their retention, and holders whose last bucket is too old to be
 // accepted.
-func (s *Store) forgetSlots(limit int) int {
+func (s *Store) forgetBuckets(limit int) int {
 	forgotten := 0
 	for _, slot := range stat.Slots() {
 		for key := range s.stats.rows {

@@ -113,7 +113,7 @@ type backlog struct {
 	byTenant     bool
 	tenantQueues map[string]*tenantQueue
 	held         map[string]int // by tenant: runs in flight
-	mark         flow.Mark
+	mark         flow.LowWater
 }
 
 func (l *backlog) inFlight() int { return len(l.claimed) + len(l.dispatched) + l.stray }

@@ -176,7 +176,7 @@ type serving struct {
 }
 
 // First returns the active tenant queues in the order of their turns.
-func (v *serving) First(_ flow.Mark, limit int) ([]*flow.TenantQueue, error) {
+func (v *serving) First(_ flow.LowWater, limit int) ([]*flow.TenantQueue, error) {
 	var active []*flow.TenantQueue
 	for _, n := range v.backlog.tenantQueues {
 		if n.Active {

@@ -90,7 +90,7 @@ func (s *Store) readReceivers(ctx context.Context, book *alert.Book) error {
 func scanAlertRule(row pgx.CollectableRow) (alert.Rule, error) {
 	var r alert.Rule
 	var holds, window int64
-	err := row.Scan(&r.Name, &r.Queue, &r.Metric, &r.Op, &r.Threshold, &r.RateShare, &holds, &window, &r.Severity, &r.Covers, &r.Says, &r.Runbook,
+	err := row.Scan(&r.Name, &r.Queue, &r.Metric, &r.Op, &r.Threshold, &r.RateShare, &holds, &window, &r.Severity, &r.Covers, &r.Summary, &r.Runbook,
 		&r.Disabled, &r.Version, &r.ChangedAt, &r.ChangedBy, &r.Reason)
 	r.For, r.Window, r.ChangedAt = time.Duration(holds)*time.Millisecond, time.Duration(window)*time.Millisecond, r.ChangedAt.UTC()
 	return r, err
@@ -121,7 +121,7 @@ func (s *Store) SaveAlertRule(ctx context.Context, rule alert.Rule, act sluice.A
 		},
 		store: func(ctx context.Context, tx pgx.Tx, _ *alert.Rule) (time.Time, error) {
 			return savedRow(ctx, tx, alertRuleSaveSQL, rule.Name, rule.Queue, rule.Metric, rule.Op, rule.Threshold, rule.RateShare,
-				rule.For.Milliseconds(), rule.Window.Milliseconds(), string(rule.Severity), string(rule.Covers), rule.Says, rule.Runbook,
+				rule.For.Milliseconds(), rule.Window.Milliseconds(), string(rule.Severity), string(rule.Covers), rule.Summary, rule.Runbook,
 				rule.Disabled, rule.Version, act.By, act.Reason)
 		},
 	})

@@ -52,7 +52,7 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 				out.Jobs, err = s.existing(ctx, s.pool, request, out.Jobs)
 			}
 			if err != nil || len(out.Jobs) > 0 {
-				out.Paced = request.Tells
+				out.Paced = request.ReportsBegun
 				return err
 			}
 		}
@@ -91,7 +91,7 @@ func (s *Store) claimPlain(ctx context.Context, request sluice.ClaimRequest) (ou
 	if request.Limit == 0 {
 		return s.tellOnly(ctx, request)
 	}
-	walk := s.marks.walk(request.Queue, request.ClaimAhead)
+	walk := s.lowWater.walk(request.Queue, request.ClaimAhead)
 	out.Jobs, err = s.claimAlong(ctx, s.pool, walk, request, request.Limit, time.Time{})
 	if err != nil {
 		return sluice.Claimed{}, false, err
@@ -116,7 +116,7 @@ func (s *Store) tellOnly(ctx context.Context, request sluice.ClaimRequest) (out 
 
 // walk is the path of one claim through the claim index of a queue.
 type walk struct {
-	marks      *marks
+	lowWater   *lowWater
 	queue      string
 	lead       time.Duration
 	key        string // of the low-water marks
@@ -125,7 +125,7 @@ type walk struct {
 	untilFront time.Duration // until the next claim walks from the front; 0: this one does
 }
 
-func (m *marks) walk(queue string, lead time.Duration) walk {
+func (m *lowWater) walk(queue string, lead time.Duration) walk {
 	key := queue
 	if lead > 0 {
 		key = aheadOf(queue)
@@ -141,7 +141,7 @@ func (w walk) claim(ctx context.Context, db rowsQuerier, request sluice.ClaimReq
 	order, dueAts, ids := w.inOrder(request.Priorities())
 	jobs, err := list(ctx, db, claimScanner(request), claimSQL, w.queue, order, dueAts, ids,
 		limit, [16]byte(request.Token), request.Holder, request.Lease, !at.IsZero(), nullTime(at), request.ClaimAhead, request.Engine)
-	w.marks.walked(w.key, time.Since(begun), w.untilFront == 0) // also if the claim failed because it took so long
+	w.lowWater.walked(w.key, time.Since(begun), w.untilFront == 0) // also if the claim failed because it took so long
 	slices.SortFunc(jobs, inClaimOrder)
 	return jobs, err
 }
@@ -178,9 +178,9 @@ func (w walk) advance(jobs []*sluice.Claim) {
 
 // passed moves the marks past a job that has left its place in the index.
 func (w walk) passed(priority int, at place, now time.Time) {
-	w.marks.advance(w.queue, priority, at, now)
+	w.lowWater.advance(w.queue, priority, at, now)
 	if w.lead > 0 {
-		w.marks.advance(w.key, priority, at, now.Add(w.lead))
+		w.lowWater.advance(w.key, priority, at, now.Add(w.lead))
 	}
 }
 

@@ -183,11 +183,11 @@ func TestProcessThatSparesOthersTheirLooksSignalsWhatCameMeanwhile(t *testing.T)
 func TestProcessThatHearsNothingSparesNobodyTheirLooks(t *testing.T) {
 	t.Parallel()
 	store := newCrowdOfLookers(t, 6, 3).stores[0]
-	if !store.TellsTaken("q") {
+	if !store.ReportsTaken("q") {
 		t.Error("a process that hears tells nobody that it has taken the jobs")
 	}
 	store.Hear(false)
-	if store.TellsTaken("q") {
+	if store.ReportsTaken("q") {
 		t.Error("a process that hears nothing tells the others to drop their looks")
 	}
 }

@@ -122,12 +122,12 @@ func (s *Store) Dispatches(ctx context.Context, filter engine.DispatchFilter) ([
 	var out []*sluice.Claim
 	err := s.call(ctx, "list dispatches", func(ctx context.Context, _ bool) (err error) {
 		statement := dispatchesSQL
-		if filter.Look {
+		if filter.ReadOnly {
 			statement = dispatchesLookSQL
 		}
 		out, err = list(ctx, s.pool, scanDispatch, statement, filter.Queue, ids, filter.Overdue, [16]byte(filter.After),
 			cmp.Or(filter.Limit, engine.DispatchLimit))
-		if err != nil || filter.Look {
+		if err != nil || filter.ReadOnly {
 			return err
 		}
 		var orphans []sluice.ID

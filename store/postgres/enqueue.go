@@ -52,7 +52,7 @@ func (s *Store) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Rec
 		return nil, err
 	}
 	s.tally.Enqueued(jobs, out.receipts)
-	s.disturbMarks(jobs)
+	s.disturbLowWater(jobs)
 	s.signalQueues(queuesOf(jobs))
 	s.unblock(ctx, out.behind)
 	return out.receipts, out.refusal()
@@ -73,13 +73,13 @@ func (e enqueued) refusal() error {
 	return &sluice.BatchError{Failed: e.refused, Total: len(e.receipts)}
 }
 
-// disturbMarks records jobs whose due time is so old that they may lie behind the marks.
-func (s *Store) disturbMarks(jobs []sluice.Insert) {
-	edge := time.Now().Add(-markSlack)
+// disturbLowWater records jobs whose due time is so old that they may lie behind the marks.
+func (s *Store) disturbLowWater(jobs []sluice.Insert) {
+	edge := time.Now().Add(-lowWaterSlack)
 	for _, j := range jobs {
 		if !j.DueAt.IsZero() && j.DueAt.Before(edge) {
-			s.marks.disturb(j.Queue)
-			s.tenantQueueMarks.disturb(tenantQueueKey(j.Queue, j.Tenant))
+			s.lowWater.disturb(j.Queue)
+			s.tenantQueueLowWater.disturb(tenantQueueKey(j.Queue, j.Tenant))
 		}
 	}
 }

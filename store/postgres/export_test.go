@@ -30,10 +30,10 @@ var WalkInOrder = walkInOrderSQL
 // Closed reports whether the store was closed.
 func (s *Store) Closed() bool { return s.closed.Load() }
 
-// ForgetMarks makes the next claims walk from the front. Tests that move everything stored into the
+// ForgetLowWater makes the next claims walk from the front. Tests that move everything stored into the
 // past call it: marks are positions in time.
-func (s *Store) ForgetMarks() {
-	for _, m := range []*marks{&s.marks, &s.tenantQueueMarks, &s.changeMarks, &s.staleMarks} {
+func (s *Store) ForgetLowWater() {
+	for _, m := range []*lowWater{&s.lowWater, &s.tenantQueueLowWater, &s.changeCursor, &s.staleCursor} {
 		m.mu.Lock()
 		m.queues = nil
 		m.mu.Unlock()
@@ -46,7 +46,7 @@ func (s *Store) SliceWaves(jobs int64) { s.waveSlice = jobs }
 // WalkedFor acts as if walking through the tenant changes of a queue from the front took so long that it is not done soon again.
 func (s *Store) WalkedFor(queue string, cost time.Duration) {
 	for range keptWalks {
-		s.changeMarks.walked(queue, cost, true)
+		s.changeCursor.walked(queue, cost, true)
 	}
 }
 
@@ -103,7 +103,7 @@ func (s *Store) EndSecondLook() {
 func (s *Store) StepWindows(d time.Duration) {
 	s.readings.Range(func(queue, last any) bool {
 		before := last.(flow.Reading)
-		before.Says = before.Says.Add(-d)
+		before.StoreTime = before.StoreTime.Add(-d)
 		s.readings.Store(queue, before)
 		return true
 	})
@@ -197,8 +197,8 @@ func Pace() func(now time.Time) time.Duration {
 // Hear has the store take in that it hears signals, or does not.
 func (s *Store) Hear(hears bool) { s.crowds.hear(hears) }
 
-// TellsTaken reports whether the store would tell others that it has taken all jobs of a queue that was signalled just now.
-func (s *Store) TellsTaken(queue string) bool {
+// ReportsTaken reports whether the store would tell others that it has taken all jobs of a queue that was signalled just now.
+func (s *Store) ReportsTaken(queue string) bool {
 	s.crowds.signalled(queue)
 	return s.crowds.takes(queue, 0)
 }

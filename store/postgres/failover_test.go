@@ -33,14 +33,14 @@ func TestFailover(t *testing.T) {
 	t.Cleanup(standby.Stop)
 	dsn := strings.Replace(primary.URL, primary.Address(), primary.Address()+","+standby.Address(), 1) + "&target_session_attrs=read-write"
 	p := &patient{t, &body{primary, primary.URL, openStore(t, primary.URL)}}
-	for _, one := range standbyTroubles(standby) {
+	for _, one := range standbyFindings(standby) {
 		t.Run(strings.ReplaceAll(one.says, " ", "_"), func(t *testing.T) { p.suffer(t, one) })
 	}
 	t.Run("promoted", func(t *testing.T) { (&patient{t, p.body}).goesOn(dsn, standby) })
 }
 
-// standbyTroubles are with a standby, each as the one before has left it: from the first on, commits wait for it.
-func standbyTroubles(standby *pgtest.Cluster) []trouble {
+// standbyFindings are with a standby, each as the one before has left it: from the first on, commits wait for it.
+func standbyFindings(standby *pgtest.Cluster) []trouble {
 	reset := func(p *patient) { p.repairAndReset("durability") }
 	return []trouble{
 		{check: "durability", severity: health.SeverityNote, says: "standbys", provoke: func(p *patient) {

@@ -60,7 +60,7 @@ type Function struct {
 	// Group is the kind of caller: worker, producer, operator or owner.
 	Group string
 	// Says describes the function in a few sentences.
-	Says string
+	Summary string
 	// Signature is the text from the name to the return type, with a comment on each argument.
 	Signature string
 }
@@ -87,7 +87,7 @@ func Functions() ([]Function, error) {
 			return nil, fmt.Errorf("%s does not begin with its group, what it does, and the function of its name", name)
 		}
 		out = append(out, Function{
-			Name: parts[4], Group: parts[1], Says: strings.ReplaceAll(parts[2], "\n-- ", " "), Signature: parts[3],
+			Name: parts[4], Group: parts[1], Summary: strings.ReplaceAll(parts[2], "\n-- ", " "), Signature: parts[3],
 		})
 	}
 	slices.SortFunc(out, func(a, b Function) int {
@@ -147,7 +147,7 @@ var functionSet = sync.OnceValues(func() (madeSet, error) {
 	}
 	fmt.Fprintf(&out, dropReplaced, strings.Join(rows, ",\n"))
 	for _, f := range functions {
-		fmt.Fprintf(&out, "comment on function %s is %s;\n", signatures[f.Name], literal(f.Says))
+		fmt.Fprintf(&out, "comment on function %s is %s;\n", signatures[f.Name], literal(f.Summary))
 	}
 	out.WriteString(finishFunctions)
 	sum := sha256.Sum256([]byte(out.String()))
@@ -281,7 +281,7 @@ func placeholders(functions []Function) map[string]string {
 		"max after read":      strconv.Itoa(explain.MaxAfterRead),
 		"max after failures":  strconv.Itoa(sluice.MaxAfterFailures),
 		"max count":           "10000",
-		"outlook limit":       strconv.Itoa(explain.OutlookLimit),
+		"count limit":         strconv.Itoa(explain.CountLimit),
 		"payload limit":       strconv.Itoa(defaults.PayloadLimit),
 		"lease ms":            strconv.FormatInt(defaults.Lease.Milliseconds(), 10),
 		"max attempts":        strconv.Itoa(defaults.MaxAttempts),
@@ -300,7 +300,7 @@ func placeholders(functions []Function) map[string]string {
 		"max tenant queues":   strconv.Itoa(flow.MaxTenantQueues),
 		"first tenant queues": strconv.Itoa(flow.FirstTenantQueues),
 		"jobs a tenant queue": strconv.Itoa(flow.JobsPerTenantQueue),
-		"max looks":           strconv.Itoa(flow.MaxLooks),
+		"max looks":           strconv.Itoa(flow.MaxReads),
 		"plenty":              strconv.Itoa(flow.Plenty),
 		"moves":               movesValues(),
 		"granted functions":   grantedValues(functions),

@@ -139,7 +139,7 @@ func TestWorkerRoleCanClaimAndFinishInItsQueuesAndNothingElse(t *testing.T) {
 	token = value[string](r, worker, `select token::text from sluice.claim(queues => '{scraper}', holder => 'w1')`)
 	value[bool](r, worker, `select sluice.complete(id => $1::text::uuid, token => $2::text::uuid, result => '{"canonical":"olive oil"}')`, mine, token)
 
-	for _, table := range []string{"job", "live", "done", "attempt", "job_key", "queue", "tier", "tenant", "audit", "holder", "flow", "tenant_queue", "tenant_change", "tenant_limit", "queue_grant", "pace", "look_again", "function_set", "stat_call", "migration"} {
+	for _, table := range []string{"job", "live", "done", "attempt", "job_key", "queue", "tier", "tenant", "audit", "holder", "flow", "tenant_queue", "tenant_change", "tenant_limit", "queue_grant", "pace", "recheck", "function_set", "stat_call", "migration"} {
 		for _, sql := range []string{"select * from sluice.%s", "delete from sluice.%s", "insert into sluice.%s default values", "truncate sluice.%s", "drop table sluice.%s", "do 'begin lock table sluice.%s; end'"} {
 			r.refused(worker, "42501", fmt.Sprintf(sql, table))
 		}

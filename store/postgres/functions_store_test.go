@@ -25,7 +25,7 @@ import (
 )
 
 // functionStore is a store whose verbs are the functions for other languages: Enqueue, Claim, Renew, SaveCheckpoint,
-// Settle, Requeue, Recover and the pauses of SaveQueue; and of each Outlook it makes sure that the function why says of
+// Settle, Requeue, Recover and the pauses of SaveQueue; and of each Position it makes sure that the function why says of
 // the job what programs say.
 //
 // There are no functions for the rest, which goes the way of programs: the settings of queues, tiers and tenants; plans;
@@ -271,7 +271,7 @@ func (s functionStore) Claim(ctx context.Context, request sluice.ClaimRequest) (
 	if sluice.IsInternalQueue(request.Queue) { // Sluice's own programs work on it
 		return s.Store.Claim(ctx, request)
 	}
-	if len(request.Queues) > 0 || request.ClaimAhead > 0 || request.Engine != "" || request.Tells { // what workers in other languages do not say
+	if len(request.Queues) > 0 || request.ClaimAhead > 0 || request.Engine != "" || request.ReportsBegun { // what workers in other languages do not say
 		return s.Store.Claim(ctx, request)
 	}
 	jobs, err := again(func() ([]*sluice.Claim, error) {

@@ -178,7 +178,7 @@ func (s functionStore) SaveQueue(ctx context.Context, queue sluice.Queue, act sl
 	same := before.Settings
 	same.Paused, same.PausedUntil = queue.Settings.Paused, queue.Settings.PausedUntil
 	moved := before.Settings.Paused != queue.Settings.Paused
-	if before.Version == 0 || before.Version != queue.Version || same != queue.Settings || !moved || len(before.Scheduled)+len(queue.Scheduled) > 0 || before.Untold() ||
+	if before.Version == 0 || before.Version != queue.Version || same != queue.Settings || !moved || len(before.Scheduled)+len(queue.Scheduled) > 0 || before.Unrecorded() ||
 		!queue.Settings.Paused && !queue.Settings.PausedUntil.IsZero() {
 		return s.Store.SaveQueue(ctx, queue, act)
 	}
@@ -196,7 +196,7 @@ func (s functionStore) SaveQueue(ctx context.Context, queue sluice.Queue, act sl
 		return sluice.Queue{}, named(err)
 	}
 	saved, err := s.queueNamed(ctx, queue.Name)
-	if err == nil && (!changed || saved.Untold()) {
+	if err == nil && (!changed || saved.Unrecorded()) {
 		err = fmt.Errorf("changed %v; the audit was not told of %+v", changed, saved.Settings)
 	}
 	return saved, err
@@ -212,19 +212,19 @@ func (s functionStore) queueNamed(ctx context.Context, name string) (sluice.Queu
 	return sluice.Queue{}, err
 }
 
-// Outlook makes sure that the function why says of a job what programs say.
-func (s functionStore) Outlook(ctx context.Context, id sluice.ID) (explain.Outlook, error) {
-	outlook, err := s.Store.Outlook(ctx, id)
+// Position makes sure that the function why says of a job what programs say.
+func (s functionStore) Position(ctx context.Context, id sluice.ID) (explain.Position, error) {
+	position, err := s.Store.Position(ctx, id)
 	if err != nil {
-		return outlook, err
+		return position, err
 	}
 	said, err := explain.Job(ctx, s.Store, id)
 	if err != nil {
-		return outlook, err
+		return position, err
 	}
 	rows, err := s.Pool().Query(ctx, "select reason, open, summary, until from sluice.why(job_id => $1::text::uuid)", id.String())
 	if err != nil {
-		return outlook, err
+		return position, err
 	}
 	reasons, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (g explain.Reason, err error) {
 		var until *time.Time
@@ -233,13 +233,13 @@ func (s functionStore) Outlook(ctx context.Context, id sluice.ID) (explain.Outlo
 		return g, err
 	})
 	if err != nil {
-		return outlook, named(err)
+		return position, named(err)
 	}
 	same := slices.EqualFunc(reasons, said.Reasons, func(a, b explain.Reason) bool {
 		return a.Name == b.Name && a.Open == b.Open && a.Summary != "" && a.Until.IsZero() == b.Until.IsZero() && a.Until.Sub(b.Until).Abs() < time.Second
 	})
 	if !same {
-		return outlook, fmt.Errorf("why says\n%+v\nand programs say\n%+v", reasons, said.Reasons)
+		return position, fmt.Errorf("why says\n%+v\nand programs say\n%+v", reasons, said.Reasons)
 	}
-	return outlook, nil
+	return position, nil
 }

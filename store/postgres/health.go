@@ -18,7 +18,7 @@ var healthServerSQL string
 
 var (
 	_ health.Store       = (*Store)(nil)
-	_ health.FigureStore = (*Store)(nil)
+	_ health.MetricStore = (*Store)(nil)
 )
 
 // lookTimeout limits one inspection, so that a locked table does not hold up the others.
@@ -111,13 +111,13 @@ func rowsOf[T any](ctx context.Context, db rowsQuerier, sql string, args ...any)
 	return list(ctx, db, pgx.RowToStructByName[T], sql, args...)
 }
 
-// HealthFigures returns figures of the connection pool.
-func (s *Store) HealthFigures() []health.Figure {
+// HealthMetrics returns metrics of the connection pool.
+func (s *Store) HealthMetrics() []health.Metric {
 	stat := s.pool.Stat()
-	of := func(name string, value float64, unit string) health.Figure {
-		return health.Figure{Name: name, Value: value, Unit: unit}
+	of := func(name string, value float64, unit string) health.Metric {
+		return health.Metric{Name: name, Value: value, Unit: unit}
 	}
-	return []health.Figure{
+	return []health.Metric{
 		of("pool_connections", float64(stat.TotalConns()), "connections"),
 		of("pool_in_use", float64(stat.AcquiredConns()), "connections"),
 		of("pool_limit", float64(stat.MaxConns()), "connections"),

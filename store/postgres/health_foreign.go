@@ -15,7 +15,7 @@ var healthForeignSQL string
 
 // foreignRow is an object in Sluice's schema that Sluice did not create.
 type foreignRow struct {
-	Kind, Name, OnTable, Says string
+	Kind, Name, OnTable, Definition string
 }
 
 // foreign finds objects of others in Sluice's schema. A trigger or rule of others can change or swallow a program's
@@ -41,8 +41,8 @@ func (c *examination) foreign(ctx context.Context) error {
 			continue
 		}
 		what := "the " + row.Kind + " " + brief(row.Name) + " on the table " + row.OnTable + " is not Sluice's"
-		if row.Says != "" {
-			what += ": " + cutText(blanks.ReplaceAllString(row.Says, " "), maxStatement)
+		if row.Definition != "" {
+			what += ": " + cutText(blanks.ReplaceAllString(row.Definition, " "), maxStatement)
 		}
 		c.Find(health.SeverityError, "foreign", what, "it can change, refuse or swallow what programs write, also entries of the audit",
 			"drop "+row.Kind+" "+name(row.Name)+" on sluice."+name(row.OnTable))

@@ -26,7 +26,7 @@ var healthUnreadSQL string
 var (
 	onlyAdded     = []string{"audit", "audit_batch", "audit_seal"}
 	onlyRead      = []string{"migration", "jobs", "follower"}
-	onlyFunctions = []string{"queue_grant", "pace", "look_again", "function_set", "stat_call"}
+	onlyFunctions = []string{"queue_grant", "pace", "recheck", "function_set", "stat_call"}
 )
 
 // grantRow is a privilege on a table or function that this role lacks or, if Excess is set, must not have.

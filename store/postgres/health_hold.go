@@ -94,7 +94,7 @@ func (c *examination) held(ctx context.Context) error {
 	}
 	most := map[string]float64{}
 	for _, h := range rows {
-		c.figuresOf(h, most)
+		c.countsOf(h, most)
 		switch h.Kind {
 		case "prepared":
 			c.preparedOne(h)
@@ -109,14 +109,14 @@ func (c *examination) held(ctx context.Context) error {
 	return nil
 }
 
-func (c *examination) figuresOf(h heldRow, most map[string]float64) {
+func (c *examination) countsOf(h heldRow, most map[string]float64) {
 	switch h.Kind {
 	case "prepared":
 		most[h.Kind] = max(most[h.Kind], h.Seconds)
 	case "standby":
 		most[h.Kind] = max(most[h.Kind], float64(h.Transactions))
 	case "slot":
-		c.FigureOf("slot_wal_bytes", "slot", h.Name, float64(h.WALBytes), "bytes")
+		c.MetricOf("slot_wal_bytes", "slot", h.Name, float64(h.WALBytes), "bytes")
 	}
 }
 

@@ -71,8 +71,8 @@ func (c *examination) indexes(ctx context.Context) error {
 func (c *examination) index(row indexRow, ours bool) {
 	index := "sluice." + name(row.Name)
 	empty := float64(row.Bytes - row.Estimate)
-	c.FigureOf("index_bytes", "index", row.Name, float64(row.Bytes), "bytes")
-	c.FigureOf("index_bloat_bytes", "index", row.Name, empty, "bytes")
+	c.MetricOf("index_bytes", "index", row.Name, float64(row.Bytes), "bytes")
+	c.MetricOf("index_bloat_bytes", "index", row.Name, empty, "bytes")
 	severity := c.judge("bloat", empty)
 	switch {
 	case !row.Valid && ours:
@@ -96,7 +96,7 @@ func (c *examination) orphans(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.Tell(rows[0], "sluice.", func(statement string) string { return statement })
+	c.Add(rows[0], "sluice.", func(statement string) string { return statement })
 	return nil
 }
 

@@ -55,7 +55,7 @@ func (c *examination) server(ctx context.Context) error {
 	}
 	ours := begun.Add(time.Since(begun) / 2)
 	c.on = rows[0]
-	c.Health.Findings, c.Health.Figures = nil, nil // findings of an earlier try
+	c.Health.Findings, c.Health.Metrics = nil, nil // findings of an earlier try
 	c.writable()
 	c.clock(ours)
 	c.durability()

@@ -17,8 +17,8 @@ import (
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-// holdingTroubles hold back vacuum.
-func holdingTroubles() []trouble {
+// holdingFindings hold back vacuum.
+func holdingFindings() []trouble {
 	var far link
 	return []trouble{
 		{check: "transaction", severity: health.SeverityWarning, says: "of postgres (report) at 127.0.0.1, idle in transaction: select ?, txid_current()", provoke: func(p *patient) {
@@ -124,8 +124,8 @@ func reload(setting string) func(p *patient) {
 	return does("alter system set "+setting, "select pg_reload_conf()")
 }
 
-// durabilityTroubles come last: until then the server is one that is to be thrown away, and is quicker.
-func durabilityTroubles() []trouble {
+// durabilityFindings come last: until then the server is one that is to be thrown away, and is quicker.
+func durabilityFindings() []trouble {
 	const commits = "synchronous_commit is off"
 	return []trouble{
 		{check: "durability", severity: health.SeverityNote, says: "fsync is off, as the server's configuration means it to be", stays: true, provoke: does()},
@@ -146,8 +146,8 @@ func durabilityTroubles() []trouble {
 	}
 }
 
-// serverTroubles are with how the server is set up.
-func serverTroubles() []trouble {
+// serverFindings are with how the server is set up.
+func serverFindings() []trouble {
 	return []trouble{
 		{check: "autovacuum", severity: health.SeverityError, says: "autovacuum is off on this server", provoke: reload("autovacuum = off")},
 		{check: "autovacuum", severity: health.SeverityError, says: "track_counts is off", provoke: reload("track_counts = off")},
@@ -159,7 +159,7 @@ func serverTroubles() []trouble {
 			check: "clock", severity: health.SeverityWarning, says: "off the server's", provoke: func(p *patient) { p.store.JudgeHealth("clock", 1e-12) },
 			relieve: func(p *patient) { p.store.JudgeHealth("clock", 2) },
 		},
-		notifyTrouble(),
+		notifyFinding(),
 		{check: "grant", severity: health.SeverityError, says: "the role app may not execute on _forget_audit(text, bigint, bigint), insert on audit, delete on live, insert on live, delete on queue, and", provoke: func(p *patient) {
 			p.exec("create role app login", "grant usage on schema sluice to app", "grant select on all tables in schema sluice to app",
 				"grant insert, update, delete on all tables in schema sluice to app", "revoke insert on sluice.audit, sluice.live from app",
@@ -200,8 +200,8 @@ func serverTroubles() []trouble {
 	}
 }
 
-// notifyTrouble is a session that listens and stays in a transaction, so that the server cannot forget notifications.
-func notifyTrouble() trouble {
+// notifyFinding is a session that listens and stays in a transaction, so that the server cannot forget notifications.
+func notifyFinding() trouble {
 	return trouble{check: "notify", severity: health.SeverityWarning, says: "full", provoke: func(p *patient) {
 		p.store.JudgeHealth("notify", 1e-9)
 		conn := p.connect(p.url)
@@ -259,7 +259,7 @@ func TestHealthTellsOfAPooler(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if on, known := report.Figure("notifications", ""); on != 0 || !known {
+	if on, known := report.Metric("notifications", ""); on != 0 || !known {
 		t.Errorf("notifications are %v, want 0", on)
 	}
 	noted := false

@@ -45,11 +45,11 @@ func (c *examination) tables(ctx context.Context) error {
 
 func (c *examination) table(t tableRow) {
 	vacuumed, analyzed := c.since(t.Vacuumed), c.since(t.Analyzed)
-	c.FigureOf("live_rows", "table", t.Name, float64(t.Live), "rows")
-	c.FigureOf("dead_rows", "table", t.Name, float64(t.Dead), "rows")
-	c.FigureOf("table_bytes", "table", t.Name, float64(t.Bytes), "bytes")
-	c.FigureOf("vacuum_age_seconds", "table", t.Name, vacuumed, "seconds")
-	c.FigureOf("analyze_age_seconds", "table", t.Name, analyzed, "seconds")
+	c.MetricOf("live_rows", "table", t.Name, float64(t.Live), "rows")
+	c.MetricOf("dead_rows", "table", t.Name, float64(t.Dead), "rows")
+	c.MetricOf("table_bytes", "table", t.Name, float64(t.Bytes), "bytes")
+	c.MetricOf("vacuum_age_seconds", "table", t.Name, vacuumed, "seconds")
+	c.MetricOf("analyze_age_seconds", "table", t.Name, analyzed, "seconds")
 	table := "sluice." + name(t.Name)
 	if !t.Autovacuum {
 		c.Find(health.SeverityError, "autovacuum", "autovacuum is off for the table "+t.Name, "its dead rows are never removed; it grows, and claims become slow",

@@ -56,7 +56,7 @@ func TestHealthFindsWhatIsWrongAndSaysWhatMendsIt(t *testing.T) {
 		t.Fatalf("a new database is not well: %+v", health.Findings)
 	}
 	provoked := make(map[string]bool)
-	for _, one := range slices.Concat(schemaTroubles(), rowTroubles(), holdingTroubles(), serverTroubles(), durabilityTroubles()) {
+	for _, one := range slices.Concat(schemaFindings(), rowFindings(), holdingFindings(), serverFindings(), durabilityFindings()) {
 		provoked[one.check] = true
 		t.Run(one.check+"/"+strings.ReplaceAll(one.says, " ", "_"), func(t *testing.T) { p.suffer(t, one) })
 	}
@@ -209,8 +209,8 @@ func does(statements ...string) func(p *patient) {
 	return func(p *patient) { p.exec(statements...) }
 }
 
-// schemaTroubles are with what the schema makes.
-func schemaTroubles() []trouble {
+// schemaFindings are with what the schema makes.
+func schemaFindings() []trouble {
 	const missing, invalid = "is missing", "is invalid"
 	return []trouble{
 		{check: "index", severity: health.SeverityError, says: missing, provoke: does("drop index sluice.live_claim, sluice.live_open", "alter table sluice.holder drop constraint holder_pkey")},
@@ -259,8 +259,8 @@ func schemaTroubles() []trouble {
 	}
 }
 
-// rowTroubles are with what the tables hold.
-func rowTroubles() []trouble {
+// rowFindings are with what the tables hold.
+func rowFindings() []trouble {
 	const rows = "insert into sluice.holder (id, role) select 'holder-' || n, 'worker' from generate_series(1, 12000) n"
 	judged := func(check string, warning float64, statements ...string) func(p *patient) {
 		return func(p *patient) {

@@ -43,7 +43,7 @@ func (l *limits) forget(queue string) { l.queues.Delete(queue) }
 // claimLimited claims from a queue with limits, one claim at a time. Jobs in flight are counted under the lock, so
 // no other claim can add to them. Jobs that end meanwhile only make more room.
 func (s *Store) claimLimited(ctx context.Context, request sluice.ClaimRequest) (out sluice.Claimed, limited bool, err error) {
-	walk := s.marks.walk(request.Queue, request.ClaimAhead)
+	walk := s.lowWater.walk(request.Queue, request.ClaimAhead)
 	var locked *gate
 	err = s.pipelined(ctx, func(tx *pipeline) error {
 		asked := time.Now()
@@ -93,7 +93,7 @@ func (s *Store) advance(g *gate, w walk, jobs []*sluice.Claim) {
 		w.passed(a.priority, a.place, g.now)
 	}
 	for _, j := range jobs {
-		s.tenantQueueMarks.advance(tenantQueueKey(w.queue, j.Tenant), j.Priority, place{j.DueAt, j.ID}, j.ClaimedAt)
+		s.tenantQueueLowWater.advance(tenantQueueKey(w.queue, j.Tenant), j.Priority, place{j.DueAt, j.ID}, j.ClaimedAt)
 	}
 }
 
@@ -177,11 +177,11 @@ func scanGate(row pgx.CollectableRow) (gate, error) {
 	err := row.Scan(&g.settings.Paused, &rate, &ratePer, &g.settings.Burst, &g.settings.Concurrency, &g.version,
 		&g.bucket.Tokens, &filledAt, &claimedAt, &from, &g.count.version, &since, &g.now,
 		&g.settings.TenantConcurrency, &tenantRate, &tenantRatePer, &g.settings.TenantBurst, &g.byTenant,
-		&g.turns.mark.Turn, &g.turns.mark.Tenant, &wakesFrom, &turnsSince, &changedAt, &g.engine, &permitsFrom, &ahead)
+		&g.turns.lowWater.VirtualStart, &g.turns.lowWater.Tenant, &wakesFrom, &turnsSince, &changedAt, &g.engine, &permitsFrom, &ahead)
 	g.settings.Rate, g.settings.TenantRate = sluice.StoredRate(rate, ratePer), sluice.StoredRate(tenantRate, tenantRatePer)
 	g.turns.wakesFrom, g.changed = timeOf(wakesFrom), timeOf(changedAt)
 	g.permitsFrom = timeOf(permitsFrom)
-	g.reading = flow.Reading{Says: g.now, Ahead: time.Duration(ahead) * time.Microsecond}
+	g.reading = flow.Reading{StoreTime: g.now, Ahead: time.Duration(ahead) * time.Microsecond}
 	if g.byTenant {
 		g.turns.since = timeOf(turnsSince)
 	}
@@ -251,7 +251,7 @@ func (g *gate) nextDue(ctx context.Context, tx *pipeline, walk walk, unwalked bo
 	begun := time.Now()
 	due, _, _, err := walk.nextDue(ctx, tx)
 	if unwalked {
-		walk.marks.walked(walk.key, time.Since(begun), walk.untilFront == 0)
+		walk.lowWater.walked(walk.key, time.Since(begun), walk.untilFront == 0)
 	}
 	if err != nil || !g.byTenant {
 		return due, err
@@ -265,7 +265,7 @@ func (g *gate) nextDue(ctx context.Context, tx *pipeline, walk walk, unwalked bo
 // the cursors of turns only move on.
 func (g *gate) mustKeep(before gate, claimed int) bool {
 	setBack := g.turns.wakesFrom.Before(before.turns.wakesFrom) // the clock was set back: tenant queues sleep until earlier instants
-	if g.wasSet || g.turns.mark != before.turns.mark || g.turns.since != before.turns.since || setBack {
+	if g.wasSet || g.turns.lowWater != before.turns.lowWater || g.turns.since != before.turns.since || setBack {
 		return true
 	}
 	return claimed > 0 && (!g.settings.Rate.IsZero() || g.isNew || g.at.Sub(g.stored) >= time.Second ||
@@ -274,7 +274,7 @@ func (g *gate) mustKeep(before gate, claimed int) bool {
 
 func (g *gate) keep(tx *pipeline, queue string) {
 	tx.queue(flowTakeSQL, nil, queue, g.bucket.Tokens, nullTime(g.bucket.FilledAt), g.at, nullTime(g.count.from), g.count.version,
-		g.count.since, g.turns.mark.Turn, g.turns.mark.Tenant, nullTime(g.turns.wakesFrom), nullTime(g.turns.since), nullTime(g.permitsFrom),
+		g.count.since, g.turns.lowWater.VirtualStart, g.turns.lowWater.Tenant, nullTime(g.turns.wakesFrom), nullTime(g.turns.since), nullTime(g.permitsFrom),
 		g.reading.Ahead.Microseconds())
 }
 

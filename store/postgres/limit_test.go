@@ -109,7 +109,7 @@ func TestClaimsOfALimitedQueueAreStampedInOrderWhateverTheClockDoes(t *testing.T
 	store := openLimited(t, 2, 5)
 	claim := func() []*sluice.Claim {
 		t.Helper()
-		store.ForgetMarks()
+		store.ForgetLowWater()
 		claimed, err := store.Claim(t.Context(), sluice.ClaimRequest{Queue: "q", Limit: 1, Holder: "h", Lease: time.Minute, Token: sluice.NewToken()})
 		if err != nil {
 			t.Fatal(err)

@@ -29,8 +29,8 @@ var jobStatusSQL = jobColumns.In(jobStatusFile)
 //go:embed sql/attempts.sql
 var attemptsSQL string
 
-//go:embed sql/outlook.sql
-var outlookSQL string
+//go:embed sql/position.sql
+var positionSQL string
 
 //go:embed sql/holding.sql
 var holdingSQL string
@@ -108,11 +108,11 @@ func scanAttempt(row pgx.CollectableRow) (sluice.Attempt, error) {
 	return a, err
 }
 
-// Outlook returns the facts that decide when a job starts.
-func (s *Store) Outlook(ctx context.Context, id sluice.ID) (explain.Outlook, error) {
-	row, err := lookUp(ctx, s, "look at a job's turn", scanTurn, outlookSQL, [16]byte(id), explain.OutlookLimit)
+// Position returns the facts that decide when a job starts.
+func (s *Store) Position(ctx context.Context, id sluice.ID) (explain.Position, error) {
+	row, err := lookUp(ctx, s, "look at a job's turn", scanPosition, positionSQL, [16]byte(id), explain.CountLimit)
 	if err != nil {
-		return row.Outlook, err
+		return row.Position, err
 	}
 	err = s.call(ctx, "look at a job's runs", func(ctx context.Context, _ bool) (err error) {
 		row.OrphanRuns, err = list(ctx, s.pool, scanStray, strayOfSQL, [16]byte(id), explain.HoldingLimit)
@@ -127,7 +127,7 @@ func (s *Store) Outlook(ctx context.Context, id sluice.ID) (explain.Outlook, err
 		})
 	}
 	if err != nil || !row.ByTenant {
-		return row.Outlook, err
+		return row.Position, err
 	}
 	err = s.call(ctx, "look at a tenant's turn", func(ctx context.Context, _ bool) error {
 		terms, err := termsOf(ctx, s.pool, row.queue, row.settings, []string{row.tenant}, row.Now)
@@ -140,20 +140,20 @@ func (s *Store) Outlook(ctx context.Context, id sluice.ID) (explain.Outlook, err
 		return err
 	})
 	row.TenantTokenWait = flow.TokenWait(row.EffectiveLimits, row.line, row.Now)
-	return row.Outlook, err
+	return row.Position, err
 }
 
-// turnRow is a job's outlook as outlook.sql returns it.
-type turnRow struct {
-	explain.Outlook
+// positionRow is a job's position as position.sql returns it.
+type positionRow struct {
+	explain.Position
 	queue, tenant string
 	settings      sluice.Settings // only the limits
 	line          flow.Bucket     // the tenant's
 	bucket        flow.Bucket     // the queue's
 }
 
-func scanTurn(row pgx.CollectableRow) (turnRow, error) {
-	var out turnRow
+func scanPosition(row pgx.CollectableRow) (positionRow, error) {
+	var out positionRow
 	var rate, tokens, tenantRate, tenantTokens pgtype.Float8
 	var ahead, ratePer, burst, tenantCapacity, tenantRatePer, tenantBurst pgtype.Int8
 	var filledAt, tenantFilledAt pgtype.Timestamptz

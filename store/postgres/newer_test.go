@@ -51,7 +51,7 @@ func TestStoreThatIsOpenRefusesASchemaThatNeedsANewerProgram(t *testing.T) {
 		}
 	})
 	check := api.StoreAnswers(store)
-	if _, err := check.Look(t.Context()); !errors.Is(err, sluice.ErrNewerSchema) {
+	if _, err := check.Examine(t.Context()); !errors.Is(err, sluice.ErrNewerSchema) {
 		t.Errorf("readiness says %v", err)
 	}
 

@@ -133,7 +133,7 @@ func TestJobCoalescedInATransactionGoesWhenItsBlockerEndsMeanwhile(t *testing.T)
 	if _, err := s.store.Repair(t.Context(), "upkeep"); err != nil {
 		t.Fatal(err)
 	}
-	s.store.ForgetMarks() // it is due since its transaction began, and claims walk from the front only now and then
+	s.store.ForgetLowWater() // it is due since its transaction began, and claims walk from the front only now and then
 	if got := s.claim(1)[0].ID; got != later.ID {
 		t.Errorf("claimed %s, want %s", got, later.ID)
 	}

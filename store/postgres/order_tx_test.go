@@ -18,7 +18,7 @@ func (s *shop) repair() {
 // goesNext makes sure that exactly this job may be claimed, and completes it.
 func (s *shop) goesNext(id sluice.ID) {
 	s.Helper()
-	s.store.ForgetMarks() // it may be due since before what was claimed last
+	s.store.ForgetLowWater() // it may be due since before what was claimed last
 	claims := s.claim(1)
 	if claims[0].ID != id {
 		s.Fatalf("claimed %s, want %s", claims[0].ID, id)
@@ -82,7 +82,7 @@ func TestCompletionInATransactionLetsOthersGo(t *testing.T) {
 		t.Errorf("before the commit it waits for %s", job.BlockedBy)
 	}
 	s.commit()
-	s.store.ForgetMarks()
+	s.store.ForgetLowWater()
 	s.settle(sluice.EventComplete, s.claim(2)...)
 	for _, id := range []sluice.ID{last.ID, after.ID} {
 		if job := s.state(id); job.State != sluice.StateCompleted {

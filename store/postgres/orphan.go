@@ -45,7 +45,7 @@ func (s *Store) dropOrphans(ctx context.Context, db rowsQuerier, queue string, o
 	}
 	gone, err := list(ctx, db, pgx.RowTo[int64], orphansDropSQL, uuids(orphans), nullUUID(sluice.ID(token)), by)
 	if err == nil && gone[0] > 0 {
-		s.log.Tell(event.JobsMissing, queue, "jobs", gone[0])
+		s.log.Emit(event.JobsMissing, queue, "jobs", gone[0])
 	}
 	return err
 }

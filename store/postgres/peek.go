@@ -11,13 +11,13 @@ import (
 //go:embed sql/look.sql
 var lookSQL string
 
-// Look returns how long until the first waiting job of each queue is due.
-func (s *Store) Look(ctx context.Context, queues []string) (map[string]time.Duration, error) {
+// NextDue returns how long until the first waiting job of each queue is due.
+func (s *Store) NextDue(ctx context.Context, queues []string) (map[string]time.Duration, error) {
 	out := make(map[string]time.Duration)
 	if len(queues) == 0 {
 		return out, nil
 	}
-	dueAts, ids := s.marks.peek(queues)
+	dueAts, ids := s.lowWater.peek(queues)
 	err := s.callAndCheck(ctx, "look", func(ctx context.Context, knows int) (newer bool, err error) {
 		clear(out)
 		_, err = list(ctx, s.pool, func(row pgx.CollectableRow) (struct{}, error) {
@@ -38,7 +38,7 @@ func (s *Store) Look(ctx context.Context, queues []string) (map[string]time.Dura
 
 // peek returns the marks of queues, 10 of each. If the times of claims show that walks from the front are cheap,
 // peek begins at the front. For other queues, it does so as rarely as claims do.
-func (m *marks) peek(queues []string) (dueAts []time.Time, ids uuidArray) {
+func (m *lowWater) peek(queues []string) (dueAts []time.Time, ids uuidArray) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	dueAts, ids = make([]time.Time, 0, 10*len(queues)), make(uuidArray, 0, 10*len(queues))

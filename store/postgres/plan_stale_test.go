@@ -148,7 +148,7 @@ var alsoWell = map[string][]string{
 	"claimed_before.sql":  {"the whole of live by live_claimed, sorted"},
 	"depth.sql":           {"the whole of live by live_blocked"},
 	"repair_blocked.sql":  {"job_after by job_after_pkey"}, // by both of its columns
-	"orphan_run_list.sql": {"orphan_run by orphan_run_turn, sorted"},
+	"orphan_run_list.sql": {"orphan_run by orphan_run_order, sorted"},
 }
 
 // planner tells how the server runs a statement.

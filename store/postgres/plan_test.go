@@ -107,7 +107,7 @@ const backlogSQL = `
 		select md5('run' || n)::uuid, 'q' || n % 5, 5, now(), 'dispatched', now(), 'temporal', n from generate_series(1, 2000) n;
 	insert into sluice.orphan_run (job_id, queue, tenant, engine, ref, cancelled_at)
 		select md5(n::text)::uuid, 'q' || n % 5, 't' || n % 1000, 'temporal', n, now() + n * interval '1 second' from generate_series(1, 20000) n;
-	insert into sluice.tenant_queue (queue, tenant, version, turn, jobs, active, wake_at)
+	insert into sluice.tenant_queue (queue, tenant, version, virtual_start, jobs, active, wake_at)
 		select 'q' || n % 5, 't' || n % 1000, n, n, 32, n % 2 = 0, case when n % 3 = 0 then now() end from generate_series(1, 10000) n;
 	insert into sluice.tenant_change (queue, tenant, jobs, room) select 'q' || n % 5, 't' || n, 32, true from generate_series(1, 10000) n;
 	insert into sluice.done (id, generation, queue, outcome, due_at, attempts, releases, recoveries)
@@ -222,26 +222,26 @@ func planArguments() map[string][]any {
 	ids := [][16]byte{sluice.NewID(), sluice.NewID(), sluice.NewID()}
 	tokens := ids
 	priorities := []int16{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
-	marks, markIDs := make([]time.Time, 10), make([][16]byte, 10)
-	for i := range marks {
-		marks[i] = time.Unix(0, 0)
+	lowWater, markIDs := make([]time.Time, 10), make([][16]byte, 10)
+	for i := range lowWater {
+		lowWater[i] = time.Unix(0, 0)
 	}
 	texts := []string{"a", "b", "c"}
 	states := []string{"claimed"}
 	id, payload := [16]byte(sluice.NewID()), json.RawMessage(nil)
 	return map[string][]any{
-		"look.sql":                  {texts, slices.Repeat(marks, 3), slices.Repeat(markIDs, 3), 99},
-		"claim_together.sql":        {texts, []int32{5, 5, 5}, []time.Duration{time.Minute, time.Minute, time.Minute}, slices.Repeat(marks, 3), slices.Repeat(markIDs, 3), 100, id, "h", slices.Repeat(priorities, 3)},
-		"claim.sql":                 {"q1", priorities, marks, markIDs, 100, id, "h", time.Minute, false, nil, time.Minute, ""},
+		"look.sql":                  {texts, slices.Repeat(lowWater, 3), slices.Repeat(markIDs, 3), 99},
+		"claim_together.sql":        {texts, []int32{5, 5, 5}, []time.Duration{time.Minute, time.Minute, time.Minute}, slices.Repeat(lowWater, 3), slices.Repeat(markIDs, 3), 100, id, "h", slices.Repeat(priorities, 3)},
+		"claim.sql":                 {"q1", priorities, lowWater, markIDs, 100, id, "h", time.Minute, false, nil, time.Minute, ""},
 		"tenant_change_take.sql":    {"q1", time.Unix(0, 0), 100},
-		"tenant_queue_adopt.sql":    {"q1", priorities, marks, markIDs, 100, time.Minute},
+		"tenant_queue_adopt.sql":    {"q1", priorities, lowWater, markIDs, 100, time.Minute},
 		"tenant_queue_dissolve.sql": {"q1", 100},
 		"tenant_queue_due.sql":      {"q1", time.Unix(0, 0), time.Now(), 1.5, 100},
 		"tenant_queue_wake.sql":     {"q1", texts, []int32{32, 32, 32}, []*time.Time{nil, nil, nil}, []bool{true, true, true}, []bool{true, true, true}, time.Now(), 1.5},
 		"tenant_queue_first.sql":    {"q1", 1.5, "t", 100},
 		"tenant_queue_held.sql":     {"q1", texts, []int32{5, 5, 5}, []*time.Time{nil, nil, nil}},
-		"tenant_queue_claim.sql":    {"q1", texts, []int32{5, 5, 5}, []int32{32, 32, 32}, slices.Repeat(marks, 3), slices.Repeat(markIDs, 3), priorities, id, "h", time.Minute, time.Now(), time.Minute, texts},
-		"tenant_queue_look.sql":     {"q1", texts, []int32{32, 32, 32}, slices.Repeat(marks, 3), slices.Repeat(markIDs, 3)},
+		"tenant_queue_claim.sql":    {"q1", texts, []int32{5, 5, 5}, []int32{32, 32, 32}, slices.Repeat(lowWater, 3), slices.Repeat(markIDs, 3), priorities, id, "h", time.Minute, time.Now(), time.Minute, texts},
+		"tenant_queue_look.sql":     {"q1", texts, []int32{32, 32, 32}, slices.Repeat(lowWater, 3), slices.Repeat(markIDs, 3)},
 		"tenant_queue_keep.sql":     {[]string{"(0,1)"}, []float64{1}, []int32{32}, []bool{true}, []bool{true}, []*time.Time{nil}, []float64{1}, []*time.Time{nil}, []*time.Time{nil}},
 		"tenant_queue_next.sql":     {"q1", 1.5, "t", time.Unix(0, 0)},
 		"repair_tenant_queues.sql":  {"", "", 100},
@@ -253,7 +253,7 @@ func planArguments() map[string][]any {
 		"holding.sql":               {"q1", "t1", 10},
 		"in_flight.sql":             {"q1", 100, time.Unix(0, 0)},
 		"claimed_before.sql":        {id},
-		"next_due.sql":              {"q1", priorities, marks, markIDs, time.Minute},
+		"next_due.sql":              {"q1", priorities, lowWater, markIDs, time.Minute},
 		"flow_lock.sql":             {"q1"},
 		"flow_add.sql":              {"q1"},
 		"flow_there.sql":            {"q1"},
@@ -299,7 +299,7 @@ func planArguments() map[string][]any {
 		"attempts.sql":              {id},
 		"acted.sql":                 {id},
 		"job_keys.sql":              {ids},
-		"outlook.sql":               {id, 100},
+		"position.sql":              {id, 100},
 		"depth.sql":                 {"q1", 100},
 		"list_live.sql":             {"q1", "", "", []string{"queued"}, nil, nil, 100, 0, 0, nil},
 		"list_done.sql":             {"q1", "", "", []string{"dead"}, nil, nil, 100, 0, 0, nil},

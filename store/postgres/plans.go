@@ -71,7 +71,7 @@ func keepsPlans(db rowsQuerier, sql string) bool {
 // They include reading a queue's settings, and looking at many queues.
 var perJob = setOf(
 	enqueueSQL, enqueueNewSQL, enqueueOneSQL, claimSQL, claimTogetherSQL, lookSQL, nextDueSQL, claimedBeforeSQL, renewSQL, checkpointSQL, intendSQL,
-	endSQL, backSQL, awaySQL, auditSettledSQL, unblockSQL, jobSQL, jobStatusSQL, depthSQL, heartbeatAndCheckSQL, aliveSQL, notifySQL, notifyTakenSQL, tooNewSQL, crowdsSQL, queuesNamedSQL, queueMarksSQL,
+	endSQL, backSQL, awaySQL, auditSettledSQL, unblockSQL, jobSQL, jobStatusSQL, depthSQL, heartbeatAndCheckSQL, aliveSQL, notifySQL, notifyTakenSQL, tooNewSQL, crowdsSQL, queuesNamedSQL, queueVersionsSQL,
 	flowLockSQL, flowAddSQL, flowTakeSQL, flowThereSQL, inFlightSQL, permitHeldSQL, permitPutSQL,
 	tenantChangeTakeSQL, tenantQueueAdoptSQL, tenantQueueDissolveSQL, tenantQueueDueSQL, tenantQueueWakeSQL, tenantQueueFirstSQL, tenantQueueLimitsSQL,
 	tenantQueueHeldSQL, tenantQueueClaimSQL, tenantQueueLookSQL, tenantQueueKeepSQL, tenantQueueNextSQL,

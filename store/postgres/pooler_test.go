@@ -29,7 +29,7 @@ func listens(t *testing.T, store *postgres.Store) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	on, known := report.Figure("notifications", "")
+	on, known := report.Metric("notifications", "")
 	if !known {
 		t.Fatal("nothing is said of notifications")
 	}

@@ -46,7 +46,7 @@ func (s *Store) Prune(ctx context.Context, after string, limit int) (sluice.Prun
 		return out, nil
 	}
 	if err := s.pruneTenantQueues(ctx, limit); err != nil && ctx.Err() == nil {
-		s.log.Tell(event.LinesNotForgotten, "", "error", err) // no reason to stop: the history is pruned
+		s.log.Emit(event.LinesNotForgotten, "", "error", err) // no reason to stop: the history is pruned
 	}
 	return out, nil
 }

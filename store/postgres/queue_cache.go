@@ -14,8 +14,8 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-//go:embed sql/queue_marks.sql
-var queueMarksSQL string
+//go:embed sql/queue_versions.sql
+var queueVersionsSQL string
 
 const (
 	// fewQueues is how many queues are read in full each time. For more queues, the store first asks which have
@@ -37,8 +37,8 @@ type keptQueue struct {
 	row string
 }
 
-// rowMark is a row of queue_marks.sql: the version of a queue's row.
-type rowMark struct {
+// rowVersion is a row of queue_versions.sql: the version of a queue's row.
+type rowVersion struct {
 	Name     string
 	Row      string
 	ByTenant bool
@@ -47,13 +47,13 @@ type rowMark struct {
 
 // queuesByName reads many queues. Only queues that have changed since the last read are read in full.
 func (s *Store) queuesByName(ctx context.Context, names []string) ([]sluice.Queue, error) {
-	marks, err := list(ctx, s.pool, pgx.RowToStructByPos[rowMark], queueMarksSQL, names)
+	lowWater, err := list(ctx, s.pool, pgx.RowToStructByPos[rowVersion], queueVersionsSQL, names)
 	if err != nil {
 		return nil, err
 	}
-	known := s.queues.known(marks)
+	known := s.queues.known(lowWater)
 	var changed []string
-	for _, m := range marks {
+	for _, m := range lowWater {
 		if _, is := known[m.Name]; !is {
 			changed = append(changed, m.Name)
 		}
@@ -66,17 +66,17 @@ func (s *Store) queuesByName(ctx context.Context, names []string) ([]sluice.Queu
 		for _, q := range read {
 			known[q.Name] = q
 		}
-		s.queues.keep(marks, read)
+		s.queues.keep(lowWater, read)
 	}
 	return slices.SortedFunc(maps.Values(known), func(a, b sluice.Queue) int { return strings.Compare(a.Name, b.Name) }), nil
 }
 
 // known returns the kept queues that have not changed.
-func (c *queueCache) known(marks []rowMark) map[string]sluice.Queue {
+func (c *queueCache) known(lowWater []rowVersion) map[string]sluice.Queue {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out := make(map[string]sluice.Queue, len(marks))
-	for _, m := range marks {
+	out := make(map[string]sluice.Queue, len(lowWater))
+	for _, m := range lowWater {
 		if q, is := c.kept[m.Name]; is && q.row == m.Row {
 			q.ByTenant, q.Now, q.Scheduled = m.ByTenant, m.Now.UTC(), slices.Clone(q.Scheduled)
 			out[m.Name] = q.Queue
@@ -87,14 +87,14 @@ func (c *queueCache) known(marks []rowMark) map[string]sluice.Queue {
 
 // keep keeps queues that were read after their versions. A queue that was changed in between has another version
 // then, and is read again.
-func (c *queueCache) keep(marks []rowMark, read []sluice.Queue) {
+func (c *queueCache) keep(lowWater []rowVersion, read []sluice.Queue) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.kept == nil || len(c.kept)+len(read) > maxKeptQueues {
 		c.kept = make(map[string]keptQueue, len(read))
 	}
-	rows := make(map[string]string, len(marks))
-	for _, m := range marks {
+	rows := make(map[string]string, len(lowWater))
+	for _, m := range lowWater {
 		rows[m.Name] = m.Row
 	}
 	for _, q := range read {

@@ -117,7 +117,7 @@ func TestReaderIsServedByTheStore(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
 	secretJobs(r)
-	r.exec("insert into sluice.permit (queue, claimed_at, token, jobs, look_at) values ('scraper', now(), $1::text::uuid, 3, now() + interval '1 minute')", secretToken)
+	r.exec("insert into sluice.permit (queue, claimed_at, token, jobs, check_at) values ('scraper', now(), $1::text::uuid, 3, now() + interval '1 minute')", secretToken)
 	store := openStore(t, asRole(r.url, newReader(r)))
 	ctx := t.Context()
 	id := mustID(t, mine)

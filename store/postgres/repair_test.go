@@ -12,8 +12,8 @@ func TestRepairWakesLinesThatNobodyWouldWake(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []string{
 		"delete from sluice.tenant_change",
-		"delete from sluice.tenant_change; insert into sluice.tenant_queue (queue, tenant, version, turn, jobs, active) values ('q', 'acme', 1, 0, 0, false)",
-		"delete from sluice.tenant_change; insert into sluice.tenant_queue (queue, tenant, version, turn, jobs, active, at_limit) values ('q', 'acme', 1, 0, 32, false, true)",
+		"delete from sluice.tenant_change; insert into sluice.tenant_queue (queue, tenant, version, virtual_start, jobs, active) values ('q', 'acme', 1, 0, 0, false)",
+		"delete from sluice.tenant_change; insert into sluice.tenant_queue (queue, tenant, version, virtual_start, jobs, active, at_limit) values ('q', 'acme', 1, 0, 32, false, true)",
 	} {
 		t.Run(lost, func(t *testing.T) {
 			t.Parallel()

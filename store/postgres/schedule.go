@@ -237,7 +237,7 @@ func (s *Store) tellCarried(ctx context.Context, done carried) {
 		return
 	}
 	s.tally.Enqueued(done.jobs, done.stored.receipts)
-	s.disturbMarks(done.jobs)
+	s.disturbLowWater(done.jobs)
 	s.signalQueues(queuesOf(done.jobs))
 	s.unblockLater(done.jobs, done.stored.behind)
 }

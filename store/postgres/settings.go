@@ -37,8 +37,8 @@ var queueInsertSQL string
 //go:embed sql/queue_update.sql
 var queueUpdateSQL string
 
-//go:embed sql/queue_told.sql
-var queueToldSQL string
+//go:embed sql/queue_recorded.sql
+var queueRecordedSQL string
 
 //go:embed sql/tenant.sql
 var tenantSQL string
@@ -248,7 +248,7 @@ func queueArguments[T string | []string](name T, settings sluice.Settings, act s
 // storeAudited stores the settings that the audit knows of a queue.
 func storeAudited(ctx context.Context, tx pgx.Tx, next sluice.Queue) error {
 	told, plans := next.Columns()
-	return exec(ctx, tx, queueToldSQL, next.Name, next.Version, next.ChangedAt, next.ChangedBy, next.Reason, told, nullText(plans))
+	return exec(ctx, tx, queueRecordedSQL, next.Name, next.Version, next.ChangedAt, next.ChangedBy, next.Reason, told, nullText(plans))
 }
 
 // Tenant returns a stored tenant.

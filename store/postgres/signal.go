@@ -85,7 +85,7 @@ func (s *Store) signalMoved(event sluice.Event, rows []moved) {
 		switch {
 		case m.from == letGo, sluice.MoveOf(event).To == sluice.StateQueued, event == sluice.EventReschedule, event == audit.EventEdit:
 			queues[m.queue] = true
-			s.marks.disturb(m.queue)
+			s.lowWater.disturb(m.queue)
 		case event == sluice.EventCancel && m.from == string(sluice.StateClaimed):
 			s.signal(sluice.Signal{Cancelled: m.id})
 		}
@@ -245,7 +245,7 @@ func (n *notifier) send(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, n.store.options.CallTimeout)
 	defer cancel()
 	if err := exec(ctx, n.store.pool, statement, arguments...); err != nil && ctx.Err() == nil {
-		n.store.log.Tell(event.NotNotified, "", "error", err)
+		n.store.log.Emit(event.NotNotified, "", "error", err)
 	}
 }
 
@@ -295,7 +295,7 @@ func (s *Store) listen(ctx context.Context, signal func(sluice.Signal)) {
 		if ctx.Err() != nil {
 			return
 		}
-		s.log.Tell(event.SignalsLost, "", "error", err, "retry_in", wait)
+		s.log.Emit(event.SignalsLost, "", "error", err, "retry_in", wait)
 		select {
 		case <-ctx.Done():
 		case <-time.After(wait):

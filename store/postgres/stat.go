@@ -47,14 +47,14 @@ func (s *Store) AddStats(ctx context.Context, holder string, stats []stat.Stat) 
 		return err
 	}
 	for _, slot := range slots {
-		if err := s.addSlot(ctx, holder, slot); err != nil {
+		if err := s.addBucket(ctx, holder, slot); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Store) addSlot(ctx context.Context, holder string, slot rollup.Slot) error {
+func (s *Store) addBucket(ctx context.Context, holder string, slot rollup.Bucket) error {
 	return s.call(ctx, "add statistics", func(ctx context.Context, _ bool) error {
 		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 			sent, err := list(ctx, tx, pgx.RowTo[string], statSentSQL, holder, slot.At, stat.FineKept, rollup.Ahead)
@@ -67,7 +67,7 @@ func (s *Store) addSlot(ctx context.Context, holder string, slot rollup.Slot) er
 }
 
 // addParts stores the counts of a holder in one bucket.
-func addParts(ctx context.Context, tx pgx.Tx, holder string, slot rollup.Slot) error {
+func addParts(ctx context.Context, tx pgx.Tx, holder string, slot rollup.Bucket) error {
 	var queues, bodies []string
 	for _, part := range slot.Parts {
 		body, err := part.Body()
@@ -110,7 +110,7 @@ func scanStat(row pgx.CollectableRow) (s rollup.Stored, err error) {
 	var every *int
 	var tenants *string
 	columns := []any{&every, &s.At, &s.Queue}
-	for _, figure := range s.Counts.Figures() {
+	for _, figure := range s.Counts.Values() {
 		columns = append(columns, figure)
 	}
 	err = row.Scan(append(columns, &s.Wait, &s.Run, &s.Total, &tenants)...)
@@ -185,7 +185,7 @@ func scanPart(row pgx.CollectableRow) (rollup.Part, error) {
 
 func statColumns(r rollup.Stored) []any {
 	columns := []any{int(r.Every.Seconds()), r.At, r.Queue}
-	for _, figure := range r.Counts.Figures() {
+	for _, figure := range r.Counts.Values() {
 		columns = append(columns, *figure)
 	}
 	return append(columns, r.Wait, r.Run, r.Total, r.Tenants)

@@ -66,17 +66,17 @@ type Store struct {
 	awaits   awaiting.Set
 	notifier *notifier
 	crowds   crowds
-	marks    marks
-	// marks of tenant queues, and of tenant changes
-	tenantQueueMarks marks
-	changeMarks      marks
-	// marks up to which upkeep has found no tenant change that claims left
-	staleMarks marks
-	limits     limits
-	queues     queueCache
-	forgotten  sync.Map // by queue: when old starts were last deleted
-	readings   sync.Map // flow.Reading by queue
-	widths     sync.Map // *flow.Width by queue
+	lowWater lowWater
+	// low-water marks of tenant queues, and cursors of tenant changes
+	tenantQueueLowWater lowWater
+	changeCursor        lowWater
+	// cursors up to which upkeep has found no tenant change that claims left
+	staleCursor lowWater
+	limits      limits
+	queues      queueCache
+	forgotten   sync.Map // by queue: when old starts were last deleted
+	readings    sync.Map // flow.Reading by queue
+	widths      sync.Map // *flow.Width by queue
 	// waveSlice is how many jobs one statement of a count reads.
 	waveSlice int64
 	awaited   sync.Map // queues already recorded as awaited

@@ -61,7 +61,7 @@ const (
 
 // turns is the state of the turns of a queue's tenants.
 type turns struct {
-	mark      flow.Mark
+	lowWater  flow.LowWater
 	wakesFrom time.Time // no tenant queue sleeps until an earlier instant
 	since     time.Time // when turns began; zero: there are none
 }
@@ -107,7 +107,7 @@ func (s *Store) serve(ctx context.Context, tx *pipeline, g *gate, stray walk, re
 	v := &serving{store: s, tx: tx, gate: g, request: request, lines: make(map[*flow.TenantQueue]*tenantQueueRow)}
 	var err error
 	width, _ := s.widths.LoadOrStore(request.Queue, &flow.Width{})
-	g.turns.mark, err = flow.Serve(limit, g.turns.mark, g.now, request.ClaimAhead, width.(*flow.Width), contextual{v, ctx})
+	g.turns.lowWater, err = flow.Serve(limit, g.turns.lowWater, g.now, request.ClaimAhead, width.(*flow.Width), contextual{v, ctx})
 	return v.jobs, err
 }
 
@@ -121,8 +121,8 @@ func (s *Store) fillTenantQueues(ctx context.Context, tx *pipeline, g *gate, str
 	if err := tx.flush(ctx); err != nil {
 		return err
 	}
-	s.changeMarks.walked(stray.queue, time.Since(begun), changesUntilFront == 0)
-	s.marks.walked(stray.key, time.Since(begun), stray.untilFront == 0)
+	s.changeCursor.walked(stray.queue, time.Since(begun), changesUntilFront == 0)
+	s.lowWater.walked(stray.key, time.Since(begun), stray.untilFront == 0)
 	return wakeTenantQueues(ctx, tx, g, stray.queue, news)
 }
 
@@ -144,7 +144,7 @@ func (n *news) arrived(jobs int32, dueAt time.Time) {
 
 // takeChanges reads tenant changes, and returns how long until the next claim reads from the front. 0: this one does.
 func (s *Store) takeChanges(tx *pipeline, g *gate, queue, statement string, all map[string]*news) (untilFront time.Duration) {
-	from, untilFront := s.changeMarks.start(queue)
+	from, untilFront := s.changeCursor.start(queue)
 	tx.queue(statement, func(rows pgx.Rows) error {
 		var tenant string
 		var jobs int32
@@ -186,7 +186,7 @@ func (s *Store) adopt(tx *pipeline, g *gate, stray walk, all map[string]*news) {
 			newsOf(all, tenant).arrived(1<<job.priority, job.place.dueAt)
 			job.place.id = idOf(id)
 			g.adopted = append(g.adopted, job)
-			s.tenantQueueMarks.disturb(tenantQueueKey(stray.queue, tenant))
+			s.tenantQueueLowWater.disturb(tenantQueueKey(stray.queue, tenant))
 			return nil
 		})
 		g.more = g.more || len(g.adopted) == maxMoved
@@ -206,7 +206,7 @@ func wakeTenantQueues(ctx context.Context, tx *pipeline, g *gate, queue string, 
 		tenants, jobs, dueAt = append(tenants, tenant), append(jobs, n.jobs), append(dueAt, nullTime(n.dueAt))
 		room, terms = append(room, n.room), append(terms, n.terms)
 	}
-	return exec(ctx, tx, tenantQueueWakeSQL, queue, tenants, jobs, dueAt, room, terms, g.now, g.turns.mark.Behind())
+	return exec(ctx, tx, tenantQueueWakeSQL, queue, tenants, jobs, dueAt, room, terms, g.now, g.turns.lowWater.Behind())
 }
 
 // wakeDue wakes the tenant queues that are due, and records the instant up to which it did.
@@ -225,7 +225,7 @@ func wakeDue(tx *pipeline, g *gate, w walk) {
 			}
 		}
 		return err
-	}, w.queue, g.turns.wakesOn(), g.now.Add(w.lead), g.turns.mark.Behind(), maxMoved)
+	}, w.queue, g.turns.wakesOn(), g.now.Add(w.lead), g.turns.lowWater.Behind(), maxMoved)
 }
 
 // contextual adds a context to a serving, because the methods that [flow.Serve] calls take none.
@@ -235,9 +235,9 @@ type contextual struct {
 }
 
 // First returns the first active tenant queues, with their limits and their jobs in flight.
-func (v contextual) First(mark flow.Mark, limit int) ([]*flow.TenantQueue, error) {
+func (v contextual) First(lowWater flow.LowWater, limit int) ([]*flow.TenantQueue, error) {
 	clear(v.lines)
-	lines, err := list(v.ctx, v.tx, v.scanTenantQueue, tenantQueueFirstSQL, v.request.Queue, mark.Turn, mark.Tenant, limit)
+	lines, err := list(v.ctx, v.tx, v.scanTenantQueue, tenantQueueFirstSQL, v.request.Queue, lowWater.VirtualStart, lowWater.Tenant, limit)
 	if err != nil || len(lines) == 0 {
 		return nil, err
 	}
@@ -258,9 +258,9 @@ func (v contextual) First(mark flow.Mark, limit int) ([]*flow.TenantQueue, error
 func (v *serving) scanTenantQueue(row pgx.CollectableRow) (*flow.TenantQueue, error) {
 	l, kept := &flow.TenantQueue{Active: true}, &tenantQueueRow{}
 	var filledAt, countedFrom pgtype.Timestamptz
-	err := row.Scan(&kept.place, &l.Tenant, &l.Turn, &l.Jobs, &l.Bucket.Tokens, &filledAt, &countedFrom)
+	err := row.Scan(&kept.place, &l.Tenant, &l.VirtualStart, &l.Jobs, &l.Bucket.Tokens, &filledAt, &countedFrom)
 	l.Bucket.FilledAt, kept.countedFrom = timeOf(filledAt), timeOf(countedFrom)
-	kept.walk = v.store.tenantQueueMarks.walk(tenantQueueKey(v.request.Queue, l.Tenant), 0)
+	kept.walk = v.store.tenantQueueLowWater.walk(tenantQueueKey(v.request.Queue, l.Tenant), 0)
 	v.lines[l] = kept
 	return l, err
 }
@@ -398,7 +398,7 @@ func nearLimit(lines []*flow.TenantQueue) []string {
 func (v *serving) walked(lines []*flow.TenantQueue, cost time.Duration) {
 	for _, l := range lines {
 		walk := v.lines[l].walk
-		v.store.tenantQueueMarks.walked(walk.queue, cost, walk.untilFront == 0)
+		v.store.tenantQueueLowWater.walked(walk.queue, cost, walk.untilFront == 0)
 	}
 }
 
@@ -448,7 +448,7 @@ func (v contextual) Keep(lines []*flow.TenantQueue) error {
 		if l.Full && kept.untold {
 			l.WakeAt = v.gate.now.Add(untoldWait)
 		}
-		places, turn, tokens, jobs = append(places, kept.place), append(turn, l.Turn), append(tokens, l.Bucket.Tokens), append(jobs, int32(l.Jobs))
+		places, turn, tokens, jobs = append(places, kept.place), append(turn, l.VirtualStart), append(tokens, l.Bucket.Tokens), append(jobs, int32(l.Jobs))
 		active, atCapacity = append(active, l.Active), append(atCapacity, l.Full)
 		wakeAt, filledAt = append(wakeAt, nullTime(l.WakeAt)), append(filledAt, nullTime(l.Bucket.FilledAt))
 		countedFrom = append(countedFrom, nullTime(kept.countedFrom))
@@ -459,7 +459,7 @@ func (v contextual) Keep(lines []*flow.TenantQueue) error {
 
 // tenantQueuesNext returns how long until a claim may find jobs in a tenant queue of the queue. Negative: no tenant queue wakes by itself.
 func (g *gate) tenantQueuesNext(ctx context.Context, tx *pipeline, w walk) (time.Duration, error) {
-	rows, err := query(ctx, tx, tenantQueueNextSQL, w.queue, g.turns.mark.Turn, g.turns.mark.Tenant, g.turns.wakesOn())
+	rows, err := query(ctx, tx, tenantQueueNextSQL, w.queue, g.turns.lowWater.VirtualStart, g.turns.lowWater.Tenant, g.turns.wakesOn())
 	if err != nil {
 		return -1, err
 	}
@@ -490,7 +490,7 @@ func sooner(a, b time.Duration) time.Duration {
 func (s *Store) dissolve(ctx context.Context, db rowsQuerier, queue string) error {
 	moved, err := list(ctx, db, pgx.RowTo[pgtype.UUID], tenantQueueDissolveSQL, queue, maxMoved)
 	if len(moved) > 0 {
-		s.marks.disturb(queue)
+		s.lowWater.disturb(queue)
 	}
 	return err
 }

@@ -99,7 +99,7 @@ func neverServed(ctx context.Context, tx *pipeline, queue string) (*gate, error)
 // marks: the marks of claims end at tenant changes that were read, not at tenant changes that were checked.
 func (s *Store) hasStaleChanges(ctx context.Context, queue string) (bool, error) {
 	begun := time.Now()
-	from, untilFront := s.staleMarks.start(queue)
+	from, untilFront := s.staleCursor.start(queue)
 	var stale bool
 	var upTo time.Time
 	rows, err := query(ctx, s.pool, tenantChangeStaleSQL, queue, from[0].dueAt, changePatience)
@@ -109,9 +109,9 @@ func (s *Store) hasStaleChanges(ctx context.Context, queue string) (bool, error)
 	_, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (struct{}, error) {
 		return struct{}{}, row.Scan(&stale, &upTo)
 	})
-	s.staleMarks.walked(queue, time.Since(begun), untilFront == 0)
+	s.staleCursor.walked(queue, time.Since(begun), untilFront == 0)
 	if err == nil && !stale {
-		s.staleMarks.advance(queue, 1, place{dueAt: upTo}, upTo.Add(markSlack))
+		s.staleCursor.advance(queue, 1, place{dueAt: upTo}, upTo.Add(lowWaterSlack))
 	}
 	return stale, err
 }
@@ -132,7 +132,7 @@ func (s *Store) takeChangesOf(ctx context.Context, tx *pipeline, g *gate, queue 
 	if err := tx.flush(ctx); err != nil {
 		return err
 	}
-	s.changeMarks.walked(queue, time.Since(begun), untilFront == 0)
+	s.changeCursor.walked(queue, time.Since(begun), untilFront == 0)
 	if !g.byTenant {
 		for _, n := range told {
 			n.jobs, n.dueAt = 0, time.Time{}
@@ -144,7 +144,7 @@ func (s *Store) takeChangesOf(ctx context.Context, tx *pipeline, g *gate, queue 
 // toldUpTo moves the marks past the tenant changes that were read. Call it after the commit.
 func (s *Store) toldUpTo(g *gate, queue string) {
 	if !g.changesTo.IsZero() {
-		s.changeMarks.advance(queue, 1, place{dueAt: g.changesTo}, g.now)
+		s.changeCursor.advance(queue, 1, place{dueAt: g.changesTo}, g.now)
 	}
 }
 
@@ -239,7 +239,7 @@ func (s *Store) forgetTenantQueues(ctx context.Context, lines []idleTenantQueue)
 		}
 		spare := []pgtype.TID{}
 		for _, l := range found {
-			if l.EffectiveLimits = limits[l.Tenant].EffectiveLimits; l.Spare(g.turns.mark, g.byTenant, g.now) {
+			if l.EffectiveLimits = limits[l.Tenant].EffectiveLimits; l.Spare(g.turns.lowWater, g.byTenant, g.now) {
 				spare = append(spare, places[l])
 			}
 		}
@@ -254,7 +254,7 @@ func scanSpare(row pgx.CollectableRow) (*flow.TenantQueue, pgtype.TID, error) {
 	l := &flow.TenantQueue{}
 	var place pgtype.TID
 	var wakeAt, filledAt pgtype.Timestamptz
-	err := row.Scan(&place, &l.Tenant, &l.Turn, &l.Active, &l.Full, &wakeAt, &l.Bucket.Tokens, &filledAt)
+	err := row.Scan(&place, &l.Tenant, &l.VirtualStart, &l.Active, &l.Full, &wakeAt, &l.Bucket.Tokens, &filledAt)
 	l.WakeAt, l.Bucket.FilledAt = timeOf(wakeAt), timeOf(filledAt)
 	return l, place, err
 }

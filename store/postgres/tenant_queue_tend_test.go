@@ -37,7 +37,7 @@ func repair(t *testing.T, store *postgres.Store) {
 // fresh claims from the very front: who begins at a mark leaves tenant queues that are empty to be looked at again.
 func fresh(t *testing.T, store *postgres.Store, limit int) map[string]int {
 	t.Helper()
-	store.ForgetMarks()
+	store.ForgetLowWater()
 	return claimed(t, store, limit)
 }
 
@@ -104,12 +104,12 @@ func TestTenantQueueAheadOfTheOthersIsKept(t *testing.T) {
 	store := openFair(t, func(*sluice.Settings) {})
 	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "ahead")
 	workOff(t, store)
-	run(t, store, "update sluice.tenant_queue set turn = turn + 50, version = version + 1")
+	run(t, store, "update sluice.tenant_queue set virtual_start = virtual_start + 50, version = version + 1")
 	prune(t, store, 100)
 	if n := count(t, store, "tenant_queue"); n != 1 {
 		t.Fatal("it was forgotten")
 	}
-	run(t, store, "update sluice.flow set turn = turn + 50")
+	run(t, store, "update sluice.flow set virtual_start = virtual_start + 50")
 	prune(t, store, 100)
 	if n := count(t, store, "tenant_queue"); n != 0 {
 		t.Error("it stays although the others have caught up")
@@ -198,7 +198,7 @@ func TestTenantChangesOfAQueueWithoutClaimsAreTakenIn(t *testing.T) {
 				t.Fatalf("%d tenant changes are left: those that are new are the claims'", n)
 			}
 			run(t, store, "update sluice.tenant_change set at = at - interval '1 hour'")
-			store.ForgetMarks()
+			store.ForgetLowWater()
 			repair(t, store)
 			repair(t, store) // where jobs waited in tenant queues, they had to be taken out first
 			if n := count(t, store, "tenant_change where at < now() - interval '1 minute'"); n != 0 {
@@ -227,7 +227,7 @@ func TestTenantChangesStayWhileJobsStandInTenantQueue(t *testing.T) {
 	run(t, store, "update sluice.queue set fair = false")
 	run(t, store, "update sluice.tenant_change set at = at - interval '1 hour'")
 	run(t, store, "delete from sluice.tenant_change where tenant = 'many'")
-	store.ForgetMarks()
+	store.ForgetLowWater()
 	repair(t, store)
 	run(t, store, "delete from sluice.tenant_change where at > now() - interval '1 minute'") // which upkeep itself has told
 	run(t, store, "update sluice.queue set fair = true")
@@ -250,7 +250,7 @@ func TestEndThatWasToldWhileTenantsDidNotTakeTurnsIsNotForgotten(t *testing.T) {
 	run(t, store, "delete from sluice.tenant_change")
 	complete(t, store, 1)
 	run(t, store, "update sluice.tenant_change set at = at - interval '1 hour'")
-	store.ForgetMarks()
+	store.ForgetLowWater()
 	repair(t, store)
 	run(t, store, "delete from sluice.tenant_change where terms") // which upkeep itself has told
 	repair(t, store)

@@ -96,7 +96,7 @@ func TestTenantQueuesWakeAlthoughTheClockWasSetBack(t *testing.T) {
 	run(t, store, "update sluice.live set due_at = due_at - interval '11 minutes'")
 	run(t, store, "update sluice.tenant_queue set wake_at = wake_at - interval '11 minutes'")
 	run(t, store, "update sluice.flow set wakes_from = wakes_from - interval '11 minutes', claimed_at = claimed_at - interval '11 minutes'")
-	store.ForgetMarks()
+	store.ForgetLowWater()
 	if got := claimed(t, store, 3); got["a"] != 1 {
 		t.Errorf("claimed %v when it is due, want 1", got)
 	}
@@ -138,7 +138,7 @@ func TestCapacityIsKeptAlthoughTheClockWasSetBack(t *testing.T) {
 	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "a")
 	claimed(t, store, 1)
 	complete(t, store, 1)
-	run(t, store, "update sluice.flow set turns_since = turns_since - interval '1 hour'") // all is settled
+	run(t, store, "update sluice.flow set fair_since = fair_since - interval '1 hour'") // all is settled
 	enqueueOf(t, store, 2, sluice.EnqueueOptions{}, "a")
 	claimed(t, store, 2)
 	complete(t, store, 2)
@@ -195,7 +195,7 @@ func TestCapacityIsKeptBesideAClaimThatBeganBeforeTenantsWereToldApart(t *testin
 			enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "a")
 			claimed(t, store, 1)
 			complete(t, store, 1)
-			run(t, store, "update sluice.flow set turns_since = turns_since - interval '1 hour'")
+			run(t, store, "update sluice.flow set fair_since = fair_since - interval '1 hour'")
 			tell(false)
 			enqueueOf(t, store, 9, sluice.EnqueueOptions{}, "a")
 			slow, err := store.Pool().Begin(t.Context())
@@ -230,7 +230,7 @@ func TestTenantQueuesWakeHoweverFarTheTurnsAre(t *testing.T) {
 	store := openFair(t, func(*sluice.Settings) {})
 	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "z")
 	claimed(t, store, 1)
-	run(t, store, "update sluice.flow set turn = 1e10, tenant = 'z'")
+	run(t, store, "update sluice.flow set virtual_start = 1e10, tenant = 'z'")
 	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "a")
 	if got := claimed(t, store, 1); got["a"] != 1 {
 		t.Errorf("claimed %v, want 1 of a", got)
@@ -303,7 +303,7 @@ func TestTenantQueueThatIsMadeWhileItsTenantIsResumedDoesNotSleepOn(t *testing.T
 	}
 	_, err = claim.Exec(t.Context(), `
 		with changes as (delete from sluice.tenant_change)
-		insert into sluice.tenant_queue (queue, tenant, version, turn, jobs, active) values ('q', 'a', 1, 10, 32, false)`)
+		insert into sluice.tenant_queue (queue, tenant, version, virtual_start, jobs, active) values ('q', 'a', 1, 10, 32, false)`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +313,7 @@ func TestTenantQueueThatIsMadeWhileItsTenantIsResumedDoesNotSleepOn(t *testing.T
 	if err := claim.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	store.ForgetMarks()
+	store.ForgetLowWater()
 	if got := claimed(t, store, 1); got["a"] != 1 {
 		t.Errorf("claimed %v, want 1 of a", got)
 	}

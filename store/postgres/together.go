@@ -54,7 +54,7 @@ func (s *Store) claimAlongAll(ctx context.Context, request sluice.ClaimRequest) 
 	var priorities []int16
 	walks := make(map[string]walk, len(request.Queues))
 	for _, q := range request.Queues {
-		w := s.marks.walk(q.Queue, 0)
+		w := s.lowWater.walk(q.Queue, 0)
 		walks[q.Queue] = w
 		names, limits, leases = append(names, q.Queue), append(limits, int32(q.Limit)), append(leases, q.Lease)
 		order, from, after := w.inOrder(request.Of(q, q.Limit).Priorities())
@@ -65,7 +65,7 @@ func (s *Store) claimAlongAll(ctx context.Context, request sluice.ClaimRequest) 
 		request.Limit, [16]byte(request.Token), request.Holder, priorities)
 	took := time.Since(begun)
 	for _, w := range walks {
-		w.marks.walked(w.key, took, w.untilFront == 0)
+		w.lowWater.walked(w.key, took, w.untilFront == 0)
 	}
 	if err != nil {
 		return nil, err

@@ -134,7 +134,7 @@ func (s *Store) unblock(ctx context.Context, ended []sluice.ID) {
 		return
 	}
 	if _, err := s.unblockUpTo(ctx, ended, unblockRounds); err != nil && ctx.Err() == nil {
-		s.log.Tell(event.NotUnblocked, "", "error", err)
+		s.log.Emit(event.NotUnblocked, "", "error", err)
 	}
 }
 

@@ -71,7 +71,7 @@ func (s *Store) AlertBook(ctx context.Context) (book alert.Book, err error) {
 func scanAlertRule(rows *sql.Rows) (alert.Rule, error) {
 	var r alert.Rule
 	var holds, window, changed int64
-	err := rows.Scan(&r.Name, &r.Queue, &r.Metric, &r.Op, &r.Threshold, &r.RateShare, &holds, &window, &r.Severity, &r.Covers, &r.Says, &r.Runbook,
+	err := rows.Scan(&r.Name, &r.Queue, &r.Metric, &r.Op, &r.Threshold, &r.RateShare, &holds, &window, &r.Severity, &r.Covers, &r.Summary, &r.Runbook,
 		&r.Disabled, &r.Version, &changed, &r.ChangedBy, &r.Reason)
 	r.For, r.Window, r.ChangedAt = time.Duration(holds)*time.Millisecond, time.Duration(window)*time.Millisecond, timeOf(&changed)
 	return r, err
@@ -113,7 +113,7 @@ func (s *Store) SaveAlertRule(ctx context.Context, rule alert.Rule, act sluice.A
 		},
 		store: func(tx runner, next alert.Rule) error {
 			_, err := tx.exec(alertRuleSaveSQL, next.Name, next.Queue, next.Metric, next.Op, next.Threshold, next.RateShare, next.For.Milliseconds(),
-				next.Window.Milliseconds(), string(next.Severity), string(next.Covers), next.Says, next.Runbook, next.Disabled, next.Version,
+				next.Window.Milliseconds(), string(next.Severity), string(next.Covers), next.Summary, next.Runbook, next.Disabled, next.Version,
 				micros(next.ChangedAt), next.ChangedBy, next.Reason)
 			return err
 		},

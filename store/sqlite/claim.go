@@ -54,7 +54,7 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 	err := s.write(ctx, "claim", func(tx runner, again bool) (err error) {
 		if again {
 			if taken.seqs, err = list(tx, scanOne[int64], claimedBeforeSQL, request.Token[:]); err != nil || len(taken.seqs) > 0 {
-				taken.answer.Paced = request.Tells
+				taken.answer.Paced = request.ReportsBegun
 				return err
 			}
 		}
@@ -118,7 +118,7 @@ type gate struct {
 	window            flow.Window
 	byTenant          bool
 	steady            int64 // time by the steady clock, which counts for leases and the rate's window
-	mark              flow.Mark
+	mark              flow.LowWater
 	inTenantQueue     bool // jobs wait in tenant queues
 	engine            string
 	moreToMove        bool // more jobs wait to be moved into or out of tenant queues than one claim moves
@@ -133,7 +133,7 @@ func gateOf(tx runner, queue string) (gate, error) {
 		var filledAt *int64
 		err := rows.Scan(&g.paused, &g.auditFull, &g.awaited, &rate, &ratePer, &g.settings.Burst, &g.settings.Concurrency, &tokens, &filledAt,
 			&g.settings.Fair, &g.settings.TenantConcurrency, &tenantRate, &tenantRatePer, &g.settings.TenantBurst, &g.byTenant,
-			&g.mark.Turn, &g.mark.Tenant, &g.inTenantQueue, &g.engine)
+			&g.mark.VirtualStart, &g.mark.Tenant, &g.inTenantQueue, &g.engine)
 		g.settings.Rate, g.settings.TenantRate = sluice.StoredRate(rate, ratePer), sluice.StoredRate(tenantRate, tenantRatePer)
 		g.bucket = flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}
 		return g, err

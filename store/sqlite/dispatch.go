@@ -92,7 +92,7 @@ func (s *Store) Dispatches(ctx context.Context, filter engine.DispatchFilter) ([
 		}
 		out = append(out, d.claim)
 	}
-	if len(orphans) > 0 && !filter.Look {
+	if len(orphans) > 0 && !filter.ReadOnly {
 		s.dropOrphans(ctx, orphans, nil, "sluice")
 	}
 	s.tellLeases(out)

@@ -20,7 +20,7 @@ var healthFileSQL string
 
 var (
 	_ health.Store       = (*Store)(nil)
-	_ health.FigureStore = (*Store)(nil)
+	_ health.MetricStore = (*Store)(nil)
 )
 
 // lookTimeout limits each inspection that is not patient.
@@ -110,14 +110,14 @@ func quoted(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// HealthFigures returns figures of the writer's queue, and of the log as the file system shows it,
+// HealthMetrics returns metrics of the writer's queue, and of the log as the file system shows it,
 // without a query.
-func (s *Store) HealthFigures() []health.Figure {
-	of := func(name string, value float64, unit string) health.Figure {
-		return health.Figure{Name: name, Value: value, Unit: unit}
+func (s *Store) HealthMetrics() []health.Metric {
+	of := func(name string, value float64, unit string) health.Metric {
+		return health.Metric{Name: name, Value: value, Unit: unit}
 	}
 	state := logOf(s.writer.file.path)
-	return []health.Figure{
+	return []health.Metric{
 		of("writer_queue", float64(len(s.writer.queue)), ""),
 		of("busy_waits_total", float64(s.writer.waits.times.Load()), ""),
 		of("busy_wait_seconds_total", s.writer.waits.waited().Seconds(), "seconds"),
@@ -183,7 +183,7 @@ func (c *examination) file(tx runner) error {
 		return err
 	}
 	c.on = rows[0]
-	c.Health = health.Report{Kind: "sqlite", Figures: c.store.HealthFigures()}
+	c.Health = health.Report{Kind: "sqlite", Metrics: c.store.HealthMetrics()}
 	c.Well("server", "SQLite %s", c.on.version)
 	c.schema()
 	c.journal()

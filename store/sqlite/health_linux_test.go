@@ -14,8 +14,8 @@ import (
 
 const plenty = 1 << 40
 
-// systemTroubles are those that the system tells of.
-func systemTroubles() []trouble {
+// systemFindings are those that the system tells of.
+func systemFindings() []trouble {
 	lieOn := func(kind, free int64, readOnly bool) func(p *patient) {
 		return func(p *patient) { p.store.LieOn(kind, free, readOnly) }
 	}

@@ -2,5 +2,5 @@
 
 package sqlite_test
 
-// systemTroubles are none: other systems are not asked.
-func systemTroubles() []trouble { return nil }
+// systemFindings are none: other systems are not asked.
+func systemFindings() []trouble { return nil }

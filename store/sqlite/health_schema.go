@@ -161,7 +161,7 @@ func (c *examination) orphans(ctx context.Context) error {
 			return o, err
 		}, healthOrphansSQL)
 		if err == nil {
-			c.Tell(rows[0], "sluice_", c.shell)
+			c.Add(rows[0], "sluice_", c.shell)
 		}
 		return err
 	})

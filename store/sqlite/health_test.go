@@ -83,7 +83,7 @@ type trouble struct {
 func TestHealthFindsWhatIsWrongAndSaysWhatMendsIt(t *testing.T) {
 	t.Parallel()
 	provoked := make(map[string]bool)
-	for _, one := range append(troubles(), systemTroubles()...) {
+	for _, one := range append(findings(), systemFindings()...) {
 		provoked[one.check] = true
 		t.Run(one.check+"/"+strings.ReplaceAll(one.says, " ", "_"), func(t *testing.T) {
 			t.Parallel()
@@ -91,7 +91,7 @@ func TestHealthFindsWhatIsWrongAndSaysWhatMendsIt(t *testing.T) {
 		})
 	}
 	for _, check := range health.Checks() {
-		if len(systemTroubles()) > 0 && check.Kind == "sqlite" && !provoked[check.Name] && (check.Figure != "" || check.Otherwise != "") {
+		if len(systemFindings()) > 0 && check.Kind == "sqlite" && !provoked[check.Name] && (check.Figure != "" || check.Otherwise != "") {
 			t.Errorf("nothing provokes the check %q", check.Name)
 		}
 	}
@@ -237,7 +237,7 @@ func (p *patient) follow() {
 }
 
 // troubles are those of any system.
-func troubles() []trouble {
+func findings() []trouble {
 	return []trouble{
 		{check: "index", severity: health.SeverityError, says: "is missing", provoke: func(p *patient) {
 			p.sql("drop index sluice_live_claim", "drop index sluice_live_open", "drop trigger sluice_live_end", "drop view sluice_jobs")
@@ -335,7 +335,7 @@ func (p *patient) waitForLock() {
 
 // figure reads one of those that are in memory.
 func figure(p *patient, name string) float64 {
-	for _, f := range health.FiguresOf(p.store) {
+	for _, f := range health.MetricsOf(p.store) {
 		if f.Name == name {
 			return f.Value
 		}

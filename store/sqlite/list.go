@@ -91,17 +91,17 @@ func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page,
 	return pageOf(rows, filter.Limit, floor), err
 }
 
-// seqMark is the prefix of a page's cursor.
-const seqMark = "seq:"
+// seqCursor is the prefix of a page's cursor.
+const seqCursor = "seq:"
 
 // pageEnd returns the number before which a list continues. Without a cursor or an id, the list
 // begins at the newest job.
 func pageEnd(tx runner, filter sluice.JobFilter) (int64, error) {
-	if filter.Mark != "" {
-		text, known := strings.CutPrefix(filter.Mark, seqMark)
+	if filter.Cursor != "" {
+		text, known := strings.CutPrefix(filter.Cursor, seqCursor)
 		seq, err := strconv.ParseInt(text, 10, 64)
 		if !known || err != nil {
-			return 0, sluice.BadMark(filter.Mark)
+			return 0, sluice.BadCursor(filter.Cursor)
 		}
 		return seq, nil
 	}
@@ -124,7 +124,7 @@ func pageOf(rows []listed, limit int, floor listed) sluice.Page {
 		page.Jobs = append(page.Jobs, row.job)
 	}
 	if last.seq != 0 {
-		page.Next, page.Mark = last.job.ID, seqMark+strconv.FormatInt(last.seq, 10)
+		page.Next, page.Cursor = last.job.ID, seqCursor+strconv.FormatInt(last.seq, 10)
 	}
 	return page
 }

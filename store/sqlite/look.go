@@ -19,8 +19,8 @@ var jobSQL = jobColumns.In(jobFile)
 //go:embed sql/attempts.sql
 var attemptsSQL string
 
-//go:embed sql/outlook.sql
-var outlookSQL string
+//go:embed sql/position.sql
+var positionSQL string
 
 //go:embed sql/holding.sql
 var holdingSQL string
@@ -94,61 +94,61 @@ func (s *Store) Attempts(ctx context.Context, id sluice.ID) ([]sluice.Attempt, e
 	return out, err
 }
 
-// Outlook returns the facts that decide when a job starts.
-func (s *Store) Outlook(ctx context.Context, id sluice.ID) (explain.Outlook, error) {
-	var out explain.Outlook
+// Position returns the facts that decide when a job starts.
+func (s *Store) Position(ctx context.Context, id sluice.ID) (explain.Position, error) {
+	var out explain.Position
 	err := s.read(ctx, "look at a job's turn", func(tx runner) (err error) {
-		out, err = outlook(tx, id, now(), time.UnixMicro(s.steady.at()))
+		out, err = position(tx, id, now(), time.UnixMicro(s.steady.at()))
 		return err
 	})
 	return out, err
 }
 
-// turnRow is a job's outlook as outlook.sql returns it.
-type turnRow struct {
-	explain.Outlook
+// positionRow is a job's position as position.sql returns it.
+type positionRow struct {
+	explain.Position
 	queue, tenant string
 	settings      sluice.Settings // only the limits
 	line          flow.Bucket     // the tenant's
 	bucket        flow.Bucket     // the queue's
 }
 
-func outlook(tx runner, id sluice.ID, at int64, steady time.Time) (explain.Outlook, error) {
-	found, err := list(tx, turnScanner(at), outlookSQL, id[:], at, explain.OutlookLimit)
+func position(tx runner, id sluice.ID, at int64, steady time.Time) (explain.Position, error) {
+	found, err := list(tx, positionScanner(at), positionSQL, id[:], at, explain.CountLimit)
 	if err != nil {
-		return explain.Outlook{}, err
+		return explain.Position{}, err
 	}
 	if len(found) == 0 {
-		return explain.Outlook{}, sluice.ErrNotFound
+		return explain.Position{}, sluice.ErrNotFound
 	}
 	row := found[0]
 	if !row.settings.Rate.IsZero() {
 		var w flow.Window
 		if err := readWindow(tx, &w, row.queue, flow.Since(row.settings, steady)); err != nil {
-			return explain.Outlook{}, err
+			return explain.Position{}, err
 		}
 		row.TokenWait = w.Wait(row.settings, row.bucket, steady)
 	}
 	if row.OrphanRuns, err = list(tx, scanStray, strayOfSQL, id[:], explain.HoldingLimit); err != nil {
-		return explain.Outlook{}, err
+		return explain.Position{}, err
 	}
 	if !row.ByTenant {
-		return row.Outlook, nil
+		return row.Position, nil
 	}
 	terms, err := termsOf(tx, row.queue, row.settings, []string{row.tenant}, at)
 	if err != nil {
-		return explain.Outlook{}, err
+		return explain.Position{}, err
 	}
 	row.EffectiveLimits = terms[row.tenant]
 	row.TenantTokenWait = flow.TokenWait(row.EffectiveLimits, row.line, row.Now)
 	holding, err := list(tx, scanOne[[]byte], holdingSQL, row.queue, row.tenant, explain.HoldingLimit)
 	row.Holding = idsOf(holding)
-	return row.Outlook, err
+	return row.Position, err
 }
 
-func turnScanner(at int64) func(*sql.Rows) (turnRow, error) {
-	return func(rows *sql.Rows) (turnRow, error) {
-		out := turnRow{Outlook: explain.Outlook{Now: time.UnixMicro(at).UTC()}}
+func positionScanner(at int64) func(*sql.Rows) (positionRow, error) {
+	return func(rows *sql.Rows) (positionRow, error) {
+		out := positionRow{Position: explain.Position{Now: time.UnixMicro(at).UTC()}}
 		var rate, tokens, tenantRate, tenantTokens sql.NullFloat64
 		var ahead, ratePer, burst, tenantCapacity, tenantRatePer, tenantBurst sql.NullInt64
 		var filledAt, tenantFilledAt *int64

@@ -54,7 +54,7 @@ func TestStoreThatIsOpenRefusesASchemaThatNeedsANewerProgram(t *testing.T) {
 		t.Errorf("a transaction gives %v", err)
 	}
 	check := api.StoreAnswers(store)
-	if _, err := check.Look(t.Context()); !errors.Is(err, sluice.ErrNewerSchema) {
+	if _, err := check.Examine(t.Context()); !errors.Is(err, sluice.ErrNewerSchema) {
 		t.Errorf("readiness says %v", err)
 	}
 

@@ -85,7 +85,7 @@ func TestRunsOfJobsWhoseRowIsGoneAreStray(t *testing.T) {
 	if _, err := store.DB().ExecContext(t.Context(), "delete from sluice_job"); err != nil {
 		t.Fatal(err)
 	}
-	if looked, err := engine.Given(store).Dispatches(t.Context(), engine.DispatchFilter{Queue: "q", Look: true}); err != nil || len(looked) != 0 {
+	if looked, err := engine.Given(store).Dispatches(t.Context(), engine.DispatchFilter{Queue: "q", ReadOnly: true}); err != nil || len(looked) != 0 {
 		t.Errorf("who only looks sees %v: %v", looked, err)
 	}
 	if away, err := engine.Given(store).Dispatches(t.Context(), engine.DispatchFilter{Queue: "q"}); err != nil || len(away) != 0 {

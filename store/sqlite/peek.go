@@ -10,8 +10,8 @@ import (
 //go:embed sql/look.sql
 var lookSQL string
 
-// Look returns how long until the first waiting job of each queue is due.
-func (s *Store) Look(ctx context.Context, queues []string) (map[string]time.Duration, error) {
+// NextDue returns how long until the first waiting job of each queue is due.
+func (s *Store) NextDue(ctx context.Context, queues []string) (map[string]time.Duration, error) {
 	names, err := jsonUnlessNone(queues)
 	if err != nil || names == nil {
 		return nil, err

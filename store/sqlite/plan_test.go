@@ -20,8 +20,8 @@ var update = flag.Bool("update", false, "write the plans that are kept")
 // claimStatements are what a claim may run, and what looks at a queue as often.
 var claimStatements = []string{
 	"gate", "claim_find", "claim", "claimed", "claimed_before", "next_due", "in_flight", "flow_take", "tenant_queue_adopt", "tenant_queue_dissolve",
-	"tenant_queue_wake", "tenant_queue_first", "tenant_queue_limits", "tenant_queue_held", "tenant_queue_find", "tenant_queue_due", "tenant_queue_keep", "tenant_queue_mark", "tenant_queue_next",
-	"depth", "outlook", "holding", "late", "intend", "dispatches", "dispatches_overdue", "dispatches_of", "orphan_run_list",
+	"tenant_queue_wake", "tenant_queue_first", "tenant_queue_limits", "tenant_queue_held", "tenant_queue_find", "tenant_queue_due", "tenant_queue_keep", "tenant_queue_low_water", "tenant_queue_next",
+	"depth", "position", "holding", "late", "intend", "dispatches", "dispatches_overdue", "dispatches_of", "orphan_run_list",
 }
 
 // pruneStatements are what deletes history.

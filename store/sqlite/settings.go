@@ -31,8 +31,8 @@ var queuesWithinSQL = strings.Replace(queueSQL, "where name = ?1", "where substr
 //go:embed sql/queue_save.sql
 var queueSaveSQL string
 
-//go:embed sql/queue_told.sql
-var queueToldSQL string
+//go:embed sql/queue_recorded.sql
+var queueRecordedSQL string
 
 //go:embed sql/tenant.sql
 var tenantSQL string
@@ -199,7 +199,7 @@ func storeQueue(tx runner, next sluice.Queue) error {
 // storeAudited stores the settings that the audit knows of a queue.
 func storeAudited(tx runner, next sluice.Queue) error {
 	told, plans := next.Columns()
-	_, err := tx.exec(queueToldSQL, next.Name, next.Version, micros(next.ChangedAt), next.ChangedBy, next.Reason, told, nullText(plans))
+	_, err := tx.exec(queueRecordedSQL, next.Name, next.Version, micros(next.ChangedAt), next.ChangedBy, next.Reason, told, nullText(plans))
 	tx.signal(sluice.Signal{Queue: next.Name})
 	return err
 }

@@ -53,14 +53,14 @@ func (s *Store) AddStats(ctx context.Context, holder string, stats []stat.Stat) 
 		if !rollup.Taken(slot.At, time.UnixMicro(now())) {
 			continue
 		}
-		if err := s.addSlot(ctx, holder, slot); err != nil {
+		if err := s.addBucket(ctx, holder, slot); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Store) addSlot(ctx context.Context, holder string, slot rollup.Slot) error {
+func (s *Store) addBucket(ctx context.Context, holder string, slot rollup.Bucket) error {
 	bodies := make([]string, len(slot.Parts))
 	for i, part := range slot.Parts {
 		var err error
@@ -118,7 +118,7 @@ func scanStat(row *sql.Rows) (s rollup.Stored, err error) {
 	var at int64
 	var tenants *string
 	columns := []any{&every, &at, &s.Queue}
-	for _, figure := range s.Counts.Figures() {
+	for _, figure := range s.Counts.Values() {
 		columns = append(columns, figure)
 	}
 	err = row.Scan(append(columns, &s.Wait, &s.Run, &s.Total, &tenants)...)
@@ -217,7 +217,7 @@ func putParts(tx runner, parts []rollup.Part) error {
 	}
 	for _, r := range put {
 		columns := []any{int(r.Every.Seconds()), r.At.UnixMicro(), r.Queue}
-		for _, figure := range r.Counts.Figures() {
+		for _, figure := range r.Counts.Values() {
 			columns = append(columns, *figure)
 		}
 		if _, err := tx.exec(statPutSQL, append(columns, r.Wait, r.Run, r.Total, r.Tenants)...); err != nil {

@@ -37,8 +37,8 @@ var tenantQueueDueSQL string
 //go:embed sql/tenant_queue_keep.sql
 var tenantQueueKeepSQL string
 
-//go:embed sql/tenant_queue_mark.sql
-var tenantQueueMarkSQL string
+//go:embed sql/tenant_queue_low_water.sql
+var tenantQueueLowWaterSQL string
 
 //go:embed sql/tenant_queue_next.sql
 var tenantQueueNextSQL string
@@ -72,19 +72,19 @@ func (g *gate) serve(tx runner, request sluice.ClaimRequest, limit int, at int64
 	if err != nil || mark == g.mark {
 		return v.seqs, err
 	}
-	_, err = tx.exec(tenantQueueMarkSQL, request.Queue, mark.Turn, mark.Tenant)
+	_, err = tx.exec(tenantQueueLowWaterSQL, request.Queue, mark.VirtualStart, mark.Tenant)
 	return v.seqs, err
 }
 
 // First returns the first active tenant queues, with their limits and their jobs in flight.
-func (v *serving) First(mark flow.Mark, limit int) ([]*flow.TenantQueue, error) {
+func (v *serving) First(mark flow.LowWater, limit int) ([]*flow.TenantQueue, error) {
 	lines, err := list(v.tx, func(rows *sql.Rows) (*flow.TenantQueue, error) {
 		l := &flow.TenantQueue{Active: true}
 		var filledAt *int64
-		err := rows.Scan(&l.Tenant, &l.Turn, &l.Jobs, &l.Bucket.Tokens, &filledAt)
+		err := rows.Scan(&l.Tenant, &l.VirtualStart, &l.Jobs, &l.Bucket.Tokens, &filledAt)
 		l.Bucket.FilledAt = timeOf(filledAt)
 		return l, err
-	}, tenantQueueFirstSQL, v.request.Queue, mark.Turn, mark.Tenant, limit)
+	}, tenantQueueFirstSQL, v.request.Queue, mark.VirtualStart, mark.Tenant, limit)
 	if err != nil || len(lines) == 0 {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func (v *serving) Look(lines []*flow.TenantQueue) error {
 // Keep stores tenant queues after they were served.
 func (v *serving) Keep(lines []*flow.TenantQueue) error {
 	for _, l := range lines {
-		_, err := v.tx.exec(tenantQueueKeepSQL, v.request.Queue, l.Tenant, l.Turn, l.Jobs, l.Active, l.Full, micros(l.WakeAt),
+		_, err := v.tx.exec(tenantQueueKeepSQL, v.request.Queue, l.Tenant, l.VirtualStart, l.Jobs, l.Active, l.Full, micros(l.WakeAt),
 			l.Bucket.Tokens, micros(l.Bucket.FilledAt))
 		if err != nil {
 			return err

@@ -66,7 +66,7 @@ func pruneTenantQueues(tx runner, after tenantQueueName, limit int) (next tenant
 func scanTended(rows *sql.Rows) (*tendedTenantQueue, error) {
 	l := &tendedTenantQueue{}
 	var wakeAt, filledAt *int64
-	err := rows.Scan(&l.queue, &l.Tenant, &l.Turn, &l.Active, &l.Full, &wakeAt, &l.Bucket.Tokens, &filledAt, &l.busy)
+	err := rows.Scan(&l.queue, &l.Tenant, &l.VirtualStart, &l.Active, &l.Full, &wakeAt, &l.Bucket.Tokens, &filledAt, &l.busy)
 	l.WakeAt, l.Bucket.FilledAt = timeOf(wakeAt), timeOf(filledAt)
 	return l, err
 }

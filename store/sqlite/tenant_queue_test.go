@@ -28,7 +28,7 @@ func TestTenantQueuesWakeHoweverFarTheTurnsAre(t *testing.T) {
 		if err != nil || len(claimed.Jobs) != 1 {
 			t.Errorf("claimed %d jobs of %s, %v", len(claimed.Jobs), tenant, err)
 		}
-		if _, err := store.DB().ExecContext(t.Context(), "update sluice_flow set turn = 1e10, tenant = 'z'"); err != nil {
+		if _, err := store.DB().ExecContext(t.Context(), "update sluice_flow set virtual_start = 1e10, tenant = 'z'"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 func deadRule(queue string) alert.Rule {
 	return alert.Rule{
 		Name: "dead-letters", Queue: queue, Metric: alert.MetricDead, Op: ">", Threshold: 5.5, RateShare: 0.25, For: 90 * time.Second,
-		Window: time.Hour, Severity: health.SeverityError, Covers: alert.CoversUnlimited, Says: "they wait", Runbook: "look\nmend", Disabled: true,
+		Window: time.Hour, Severity: health.SeverityError, Covers: alert.CoversUnlimited, Summary: "they wait", Runbook: "look\nmend", Disabled: true,
 	}
 }
 
@@ -27,7 +27,7 @@ func (w *world) firing(rule, queue string, version int64) (alert.Alert, alert.Me
 		Rule: rule, Queue: queue, State: alert.Firing, Since: now, PendingSince: now.Add(-time.Minute), FiredAt: now, Told: true, Value: 12.5,
 		Threshold: 10, Severity: health.SeverityCritical, At: now, Detail: "the oldest is from Monday", Version: version,
 	}
-	return a, a.Message(alert.Rule{Name: rule, Metric: alert.MetricDead, Op: ">", Says: "dead letters wait"}, alert.Fires, now)
+	return a, a.Message(alert.Rule{Name: rule, Metric: alert.MetricDead, Op: ">", Summary: "dead letters wait"}, alert.Fires, now)
 }
 
 // round is a look that has found alerts, each of which is told.

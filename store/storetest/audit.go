@@ -170,7 +170,7 @@ func (w *world) verified(chain audit.Store) audit.Report {
 	report, err := audit.Verify(w.ctx, chain, audit.VerifyOptions{})
 	w.ok(err)
 	if report.Fault != nil {
-		w.Fatalf("the audit is %s at entry %d: %s", report.Fault.Kind, report.Fault.Seq, report.Fault.Says)
+		w.Fatalf("the audit is %s at entry %d: %s", report.Fault.Kind, report.Fault.Seq, report.Fault.Summary)
 	}
 	return report
 }

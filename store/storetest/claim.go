@@ -61,7 +61,7 @@ func claimRules() []Rule {
 		}},
 		{"R-590", "A look tells of many queues at once how long until their first waiting job is due, whatever its priority and the limits; queues with nothing to wait for are left out.", "I-14", func(w *world) {
 			look := func() map[string]time.Duration {
-				found, err := w.Other.Look(w.ctx, []string{queue, "later", "empty", "paused", "closed", "fair"})
+				found, err := w.Other.NextDue(w.ctx, []string{queue, "later", "empty", "paused", "closed", "fair"})
 				w.ok(err)
 				return found
 			}

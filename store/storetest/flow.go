@@ -173,8 +173,8 @@ func flowRules() []Rule {
 				}
 			}
 		}},
-		{"R-208", "A job's outlook tells what is due before it, what is in flight, and when there is a token.", "I-1", func(w *world) {
-			_, err := explain.Given(w.Store).Outlook(w.ctx, sluice.NewID())
+		{"R-208", "A job's position tells what is due before it, what is in flight, and when there is a token.", "I-1", func(w *world) {
+			_, err := explain.Given(w.Store).Position(w.ctx, sluice.NewID())
 			w.is(err, sluice.ErrNotFound)
 			w.addMany(5)
 			urgent := w.add(sluice.EnqueueOptions{Priority: 1})
@@ -183,21 +183,21 @@ func flowRules() []Rule {
 			least := w.add(sluice.EnqueueOptions{Priority: 10})
 			w.Advance(time.Second) // so that all but one are due for sure
 			for id, ahead := range map[sluice.ID]int{urgent: 0, later: 1, last: 6, least: 7} {
-				equal(w, "ahead", w.outlook(id).Ahead, ahead)
+				equal(w, "ahead", w.position(id).Ahead, ahead)
 			}
 			w.save(func(s *sluice.Settings) { s.Rate, s.Burst = sluice.RatePerSecond(0.1), 2 })
-			equal(w, "a token is there", w.outlook(last).TokenWait, 0)
+			equal(w, "a token is there", w.position(last).TokenWait, 0)
 			claims := w.claimOnce(2).Jobs
 			equal(w, "the most urgent first", claims[0].ID, urgent)
 			w.done(by(sluice.EventDispatch, claims[1]))
-			o := w.outlook(last)
+			o := w.position(last)
 			equal(w, "ahead", o.Ahead, 4)
 			equal(w, "in flight", o.InFlight, 2)
 			if o.TokenWait <= 5*time.Second || o.TokenWait > 10*time.Second {
 				w.Fatalf("the next token in %s, want almost 10s", o.TokenWait)
 			}
 			w.near("now", o.Now, w.Now())
-			equal(w, "before one that runs", w.outlook(urgent).Ahead, 0)
+			equal(w, "before one that runs", w.position(urgent).Ahead, 0)
 		}},
 	}
 }
@@ -217,10 +217,10 @@ func (w *world) claimLow(ageing float64) int {
 	return 1
 }
 
-// outlook looks at a job's turn.
-func (w *world) outlook(id sluice.ID) explain.Outlook {
+// position looks at a job's turn.
+func (w *world) position(id sluice.ID) explain.Position {
 	w.Helper()
-	out, err := explain.Given(w.Store).Outlook(w.ctx, id)
+	out, err := explain.Given(w.Store).Position(w.ctx, id)
 	w.ok(err)
 	return out
 }

@@ -49,7 +49,7 @@ func groupRules() []Rule {
 			}
 			equal(w, "timeout", w.queueNamed("mail.own").Settings.Timeout, time.Minute)
 			equal(w, "paused", w.queueNamed("mail.paused").Settings.Paused, true)
-			equal(w, "untold", w.queueNamed("mail.a").Untold(), false)
+			equal(w, "untold", w.queueNamed("mail.a").Unrecorded(), false)
 			told, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: audit.ObjectQueue, Name: "mail.a", Limit: 10})
 			w.ok(err)
 			equal(w, "entries", len(told), 2)

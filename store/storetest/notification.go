@@ -172,7 +172,7 @@ func receiverRules() []Rule {
 			equal(w, "receivers", len(book.Receivers), 1)
 			equal(w, "that stays", book.Receivers[0].Name, "hook")
 			equal(w, "waiting", book.Receivers[0].Waiting, 2)
-			_, err := alert.New(w.Other, alert.Options{Logger: slog.New(slog.DiscardHandler)}).Look(w.ctx)
+			_, err := alert.New(w.Other, alert.Options{Logger: slog.New(slog.DiscardHandler)}).Evaluate(w.ctx)
 			w.ok(err)
 			left, err := w.Store.Jobs(w.ctx, sluice.JobFilter{Queue: notify.Queue("gone"), Limit: 10})
 			w.ok(err)

@@ -127,7 +127,7 @@ func openRunRules() []Rule {
 			w.ok(w.only(w.Store.DeleteJobs(w.ctx, []sluice.ID{second.ID}, person("gone"))))
 			last := w.add(sluice.EnqueueOptions{})
 			w.limitedTo(0)
-			equal(w, "in flight", w.outlook(last).InFlight, 2)
+			equal(w, "in flight", w.position(last).InFlight, 2)
 			depth, err := w.Store.Depth(w.ctx, queue, sluice.DepthLimit)
 			w.ok(err)
 			equal(w, "orphan runs", depth.OrphanRuns, 2)
@@ -138,7 +138,7 @@ func openRunRules() []Rule {
 			heard.wait(w, "room", wakes)
 			w.limitedTo(1)
 			w.forget(w.Store, runs[1])
-			equal(w, "in flight", w.outlook(last).InFlight, 1)
+			equal(w, "in flight", w.position(last).InFlight, 1)
 		}},
 		{"R-466", "The run of an ended job counts as in flight of its tenant until it is forgotten, in the claims, in what is told of the tenant, and of nobody else; then the tenant's next job goes at once.", "I-10, I-17", func(w *world) {
 			w.save(func(s *sluice.Settings) { s.TenantConcurrency = 1 })
@@ -162,10 +162,10 @@ func openRunRules() []Rule {
 			equal(w, "runs", len(runs), 1)
 			equal(w, "tenant", runs[0].Tenant, "acme")
 			waiting := w.addTo("acme", 1)
-			outlook := w.outlook(waiting)
-			equal(w, "held", outlook.Held, 1)
-			if !slices.Equal(outlook.Holding, []sluice.ID{runs[0].JobID}) {
-				w.Fatalf("held by %v", outlook.Holding)
+			position := w.position(waiting)
+			equal(w, "held", position.Held, 1)
+			if !slices.Equal(position.Holding, []sluice.ID{runs[0].JobID}) {
+				w.Fatalf("held by %v", position.Holding)
 			}
 			for _, of := range w.flowOf(5).Tenants {
 				equal(w, "in flight of "+of.Tenant, of.InFlight, 1)
@@ -228,10 +228,10 @@ func openRunRules() []Rule {
 		}},
 		{"R-469", "What is known of a job's turn names the runs of it that may be open.", "D-29", func(w *world) {
 			c := w.dispatched("")
-			equal(w, "runs while it is under way", len(w.outlook(c.ID).OrphanRuns), 0)
+			equal(w, "runs while it is under way", len(w.position(c.ID).OrphanRuns), 0)
 			w.cancel(person("enough"), c.ID)
 			w.requeued(c.ID, false)
-			runs := w.outlook(c.ID).OrphanRuns
+			runs := w.position(c.ID).OrphanRuns
 			if len(runs) != 1 || runs[0] != w.strays()[0] {
 				w.Fatalf("the runs are %+v", runs)
 			}

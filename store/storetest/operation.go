@@ -146,12 +146,12 @@ func operationRules() []Rule {
 					equal(w, "job", job.ID, ids[left])
 					w.ok(w.only(w.Store.DeleteJobs(w.ctx, []sluice.ID{job.ID}, person("test"))))
 				}
-				if filter.Mark = page.Mark; filter.Mark == "" {
+				if filter.Cursor = page.Cursor; filter.Cursor == "" {
 					break
 				}
 			}
 			equal(w, "left out", left, 0)
-			filter.Mark = "nonsense"
+			filter.Cursor = "nonsense"
 			_, err := w.Store.Jobs(w.ctx, filter)
 			w.is(err, sluice.ErrInvalid)
 		}},

@@ -21,7 +21,7 @@ func planRules() []Rule {
 			w.SetColumn("lease_ms", int64(90_000))
 			q := w.stored()
 			equal(w, "max_attempts", q.Settings.MaxAttempts, 6)
-			equal(w, "untold", q.Untold(), true)
+			equal(w, "untold", q.Unrecorded(), true)
 			var all sync.WaitGroup
 			for n := range 6 {
 				store := w.Store
@@ -31,7 +31,7 @@ func planRules() []Rule {
 				all.Go(func() { _, _ = store.RecordQueueChange(w.ctx, q, storing.SQLAct()) })
 			}
 			all.Wait()
-			equal(w, "untold", w.stored().Untold(), false)
+			equal(w, "untold", w.stored().Unrecorded(), false)
 			equal(w, "version", w.stored().Version, q.Version+1)
 			entries := w.changes()
 			equal(w, "entries", len(entries), 2)
@@ -56,7 +56,7 @@ func planRules() []Rule {
 				equal(w, "before", settingsOf(w, entries[i].Before).MaxAttempts, want.before)
 				equal(w, "after", settingsOf(w, entries[i].After).MaxAttempts, want.after)
 			}
-			equal(w, "untold", w.stored().Untold(), false)
+			equal(w, "untold", w.stored().Unrecorded(), false)
 		}},
 		{"R-242", "A value that breaks a rule and that plain SQL got into the table does not count: the last good one does, with a warning, and the other settings and queues are read.", "I-15, I-20", func(w *world) {
 			for column, c := range map[string]struct{ nonsense, good any }{

@@ -129,7 +129,7 @@ func queuePolicyRules() []Rule {
 				equal(w, "settings", q.Settings, sluice.DefaultSettings())
 				equal(w, "version", q.Version, 1)
 				equal(w, "changed by", q.ChangedBy, "ada")
-				equal(w, "untold", q.Untold(), false)
+				equal(w, "untold", q.Unrecorded(), false)
 				w.near("changed at", q.ChangedAt, w.Now())
 				told, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: audit.ObjectQueue, Name: q.Name, Limit: 10})
 				w.ok(err)

@@ -231,7 +231,7 @@ func (w *world) base() time.Time { return w.Now().UTC().Add(-20 * time.Minute).T
 // figures is what happened in a slot of ten seconds: each figure is another multiple of n.
 func (w *world) figures(at time.Time, queue string, n int64) stat.Stat {
 	s := stat.Stat{Queue: queue, At: at, Every: stat.Fine}
-	for i, figure := range s.Counts.Figures() {
+	for i, figure := range s.Counts.Values() {
 		*figure = int64(i+1) * n
 	}
 	s.Wait.Add(time.Duration(n) * time.Millisecond)

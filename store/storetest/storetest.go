@@ -48,8 +48,8 @@ type Bench struct {
 type Rule struct {
 	// ID is never used again for another rule.
 	ID string
-	// Says is the rule as a sentence.
-	Says string
+	// Summary is the rule as a sentence.
+	Summary string
 	// Because names the invariants and source requirements that ask for it.
 	Because string
 
@@ -81,7 +81,7 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 	for _, rule := range Rules() {
 		t.Run(rule.ID, func(t *testing.T) {
 			t.Parallel()
-			t.Logf("%s: %s (%s)", rule.ID, rule.Says, rule.Because)
+			t.Logf("%s: %s (%s)", rule.ID, rule.Summary, rule.Because)
 			rule.check(&world{T: t, Bench: open(t), ctx: t.Context()})
 		})
 	}

@@ -123,8 +123,8 @@ func TestRulesAreNumberedOnceAndSaySomething(t *testing.T) {
 			t.Errorf("%s is used twice", rule.ID)
 		}
 		seen[rule.ID] = true
-		if len(strings.Fields(rule.Says)) < 4 || !strings.HasSuffix(rule.Says, ".") {
-			t.Errorf("%s does not say a sentence: %q", rule.ID, rule.Says)
+		if len(strings.Fields(rule.Summary)) < 4 || !strings.HasSuffix(rule.Summary, ".") {
+			t.Errorf("%s does not say a sentence: %q", rule.ID, rule.Summary)
 		}
 	}
 	if _, err := json.Marshal(storetest.Rules()); err != nil {
@@ -137,8 +137,8 @@ func TestNoNumberOfARuleIsUsedTwice(t *testing.T) {
 	says := make(map[string]string)
 	for _, rule := range storetest.Rules() {
 		if other, used := says[rule.ID]; used {
-			t.Errorf("%s is %q and %q", rule.ID, other, rule.Says)
+			t.Errorf("%s is %q and %q", rule.ID, other, rule.Summary)
 		}
-		says[rule.ID] = rule.Says
+		says[rule.ID] = rule.Summary
 	}
 }

@@ -347,7 +347,7 @@ func lineRules() []Rule {
 			w.addOf("other", 5)
 			ids := w.addOf("acme", 5)
 			equal(w, "claimed", w.claimAll()["acme"], 2)
-			o, err := explain.Given(w.Store).Outlook(w.ctx, ids[4])
+			o, err := explain.Given(w.Store).Position(w.ctx, ids[4])
 			w.ok(err)
 			equal(w, "by tenant", o.ByTenant, true)
 			equal(w, "terms", fmt.Sprint(o.EffectiveLimits.Concurrency, o.EffectiveLimits.Rate, o.EffectiveLimits.Burst, o.EffectiveLimits.Weight), "2 1/1m40s 2 3")

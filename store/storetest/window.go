@@ -71,7 +71,7 @@ func windowRules() []Rule {
 			w.Advance(20 * time.Hour)
 			w.save(func(s *sluice.Settings) { s.Paused = true })
 			request := claimOf(1, 5)
-			request.Tells, request.Begun = true, []sluice.Begun{{Token: first.Jobs[0].Token, Jobs: 9, Ago: 2 * time.Hour}}
+			request.ReportsBegun, request.Begun = true, []sluice.Begun{{Token: first.Jobs[0].Token, Jobs: 9, Ago: 2 * time.Hour}}
 			w.claimNoneBy(request)
 			w.save(func(s *sluice.Settings) { s.Paused = false })
 			equal(w, "when all nine are over", len(w.claimTelling(20).Jobs), 9)
@@ -125,7 +125,7 @@ func (w *world) claimTelling(limit int) sluice.Claimed {
 		w.Refresh()
 	}
 	request := claimOf(1, limit)
-	request.Tells = true
+	request.ReportsBegun = true
 	claimed, err := w.Store.Claim(w.ctx, request)
 	w.ok(err)
 	return claimed
@@ -135,7 +135,7 @@ func (w *world) claimTelling(limit int) sluice.Claimed {
 func (w *world) tell(begun sluice.Begun) {
 	w.Helper()
 	request := claimOf(1, 0)
-	request.Tells, request.Begun = true, []sluice.Begun{begun}
+	request.ReportsBegun, request.Begun = true, []sluice.Begun{begun}
 	w.claimNoneBy(request)
 }
 
@@ -170,7 +170,7 @@ func (w *world) startByMany(holders, jobs int) []time.Time {
 					return
 				}
 				request := claimOf(n, 1+rand.IntN(8))
-				request.Tells, request.Lease = true, 300*time.Millisecond
+				request.ReportsBegun, request.Lease = true, 300*time.Millisecond
 				for i := range told {
 					told[i].Ago = time.Since(last[i])
 				}

@@ -81,7 +81,7 @@ func Open(ctx context.Context, options Options) (*Service, error) {
 	s.engine = temporal.New(c, temporal.Options{Namespace: options.Namespace})
 	s.dispatcher = dispatcher.New(b.Store, dispatcher.Options{Engines: s.engines(), Logger: options.Logger})
 	s.upkeep = upkeep.New(b.Store, upkeep.Options{Engines: s.engines(), Logger: options.Logger})
-	watched.Watch(api.Beats("upkeep", s.upkeep.Status), api.Beats("dispatch", s.dispatcher.Status), api.Untroubled("breaker", s.dispatcher.Status))
+	watched.Watch(api.Beats("upkeep", s.upkeep.Status), api.Beats("dispatch", s.dispatcher.Status), api.NoConditions("breaker", s.dispatcher.Status))
 	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

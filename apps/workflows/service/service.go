@@ -111,7 +111,7 @@ func (s Service) Run(ctx context.Context) error {
 	u := upkeep.New(s.Database.Store, upkeep.Options{Engines: engines, Logger: s.Logger, Interval: 250 * time.Millisecond})
 	parts := []func(context.Context) error{d.Run, u.Run, s.work}
 	if s.Monitor != nil {
-		s.Monitor.Watch(api.Beats("upkeep", u.Status), api.Beats("dispatch", d.Status), api.Untroubled("breaker", d.Status))
+		s.Monitor.Watch(api.Beats("upkeep", u.Status), api.Beats("dispatch", d.Status), api.NoConditions("breaker", d.Status))
 		parts = append(parts, s.Monitor.Run)
 	}
 	var all sync.WaitGroup

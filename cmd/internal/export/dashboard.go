@@ -41,8 +41,8 @@ var questions = []question{
 		{"Jobs by state", "short", []line{{`sum by (state) (max by (queue, state) (sluice_jobs{queue=~"$queue"}))`, "{{state}}"}}, nil},
 		{"Who works", "short", []line{
 			{`max by (role) (sluice_holders)`, "{{role}}"},
-			{`max by (role) (sluice_holders_in_trouble) > 0`, "{{role}} in trouble"},
-		}, []string{alert.MetricTrouble, alert.MetricUpkeepMissing, alert.MetricUnserved}},
+			{`max by (role) (sluice_holders_with_conditions) > 0`, "{{role}} in trouble"},
+		}, []string{alert.MetricConditions, alert.MetricUpkeepMissing, alert.MetricUnserved}},
 		{"Slots that are busy", "percentunit", []line{{`max by (role) (sluice_holder_busy) / max by (role) (sluice_holder_slots)`, "{{role}}"}}, nil},
 	}},
 	{"Is it late?", []chart{
@@ -131,7 +131,7 @@ func (c chart) judges(rules []alert.Rule) []alert.Rule {
 func describe(rules []alert.Rule) string {
 	var texts []string
 	for _, r := range rules {
-		texts = append(texts, fmt.Sprintf("**%s** (%s): %s (%s %s %s).\n\n%s", AlertName(r.Name), r.Severity, r.Says, r.Metric, r.Op, number(r.Threshold), r.Runbook))
+		texts = append(texts, fmt.Sprintf("**%s** (%s): %s (%s %s %s).\n\n%s", AlertName(r.Name), r.Severity, r.Summary, r.Metric, r.Op, number(r.Threshold), r.Runbook))
 	}
 	return strings.Join(texts, "\n\n")
 }

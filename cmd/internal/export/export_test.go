@@ -122,7 +122,7 @@ var cases = []struct {
 	{"an uncertain job", engine.with(series{`sluice_jobs{queue="q",state="uncertain"}`: "1+0x600"}), []string{"0:Uncertain"}},
 	{"settings that are wrong", worked.with(series{`sluice_queue_settings_wrong{queue="q"}`: "1+0x600"}), []string{"0:", "2:SettingsWrong"}},
 	{"a full queue", worked.with(series{`sluice_waiting_used{queue="q"}`: "0.95+0x600"}), []string{"0:", "2:FullQueue"}},
-	{"a holder in trouble", worked.with(series{`sluice_holders_in_trouble{role="worker"}`: "1+0x600"}), []string{"1:", "3:HoldersInTrouble"}},
+	{"a holder in trouble", worked.with(series{`sluice_holders_with_conditions{role="worker"}`: "1+0x600"}), []string{"1:", "3:HoldersWithConditions"}},
 	{"nearly as many queues as there may be", worked.with(series{`sluice_queues_used`: "0.81+0x600"}), []string{"4:", "6:ManyQueues"}},
 	{"no upkeep", worked.with(series{`sluice_holders{role="upkeep",instance="a"}`: "0+0x600", `sluice_holders{role="upkeep",instance="b"}`: "0+0x600"}), []string{"0:NoUpkeep"}},
 	{"one process sees none", worked.with(series{`sluice_holders{role="upkeep",instance="a"}`: "0+0x600"}), []string{"10:"}},

@@ -75,7 +75,7 @@ var expressions = map[string]expression{
 	alert.MetricSettingsWrong: {value: `max by (queue) (sluice_queue_settings_wrong)`},
 	alert.MetricWaiting:       {value: `max by (queue) (sluice_waiting_used)`},
 	alert.MetricUpkeepMissing: {value: `(1 - clamp_max(max(sluice_holders{role="upkeep"}), 1)) * 1e9`, differs: "it tells while nobody does it: the figure is 0, or more than any threshold"},
-	alert.MetricTrouble:       {value: `sum(max by (role) (sluice_holders_in_trouble))`},
+	alert.MetricConditions:    {value: `sum(max by (role) (sluice_holders_with_conditions))`},
 	alert.MetricQueues:        {value: `max(sluice_queues_used)`},
 	alert.MetricOldestTx:      {value: `max(sluice_postgres_oldest_transaction_seconds)`},
 	alert.MetricDeadRows:      {value: `max(sluice_postgres_dead_rows)`},
@@ -224,7 +224,7 @@ func PrometheusRules(rules []alert.Rule) ([]byte, error) {
 func promRule(r alert.Rule, condition string) rule {
 	out := rule{
 		Alert: AlertName(r.Name), Expr: condition, Labels: map[string]string{"severity": string(r.Severity), "rule": r.Name},
-		Annotations: map[string]string{"summary": r.Says, "runbook": r.RunbookIn(r.Queue)},
+		Annotations: map[string]string{"summary": r.Summary, "runbook": r.RunbookIn(r.Queue)},
 	}
 	if r.For > 0 {
 		out.For = promDuration(r.For)
@@ -235,7 +235,7 @@ func promRule(r alert.Rule, condition string) rule {
 			subject = "queue {{ $labels.queue }}"
 			out.Annotations["runbook"] = strings.ReplaceAll(r.Runbook, "QUEUE", "{{ $labels.queue }}")
 		}
-		out.Annotations["description"] = subject + ": " + r.Says + " (" + r.Metric + " {{ $value | humanize }} " + r.Op + " " + number(r.Threshold) + ")"
+		out.Annotations["description"] = subject + ": " + r.Summary + " (" + r.Metric + " {{ $value | humanize }} " + r.Op + " " + number(r.Threshold) + ")"
 	}
 	return out
 }

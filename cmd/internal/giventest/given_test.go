@@ -75,11 +75,11 @@ func values() map[string]any {
 		"observe.Engine":          observe.Engine(nil, "x", nil),
 		"alert.New":               alert.New(nil, alert.Options{Receivers: []alert.Receiver{deaf{}}}),
 		"alert.New, receiver": only{func(ctx context.Context) error {
-			_, err := alert.New(store, alert.Options{Receivers: []alert.Receiver{nil}}).Look(ctx)
+			_, err := alert.New(store, alert.Options{Receivers: []alert.Receiver{nil}}).Evaluate(ctx)
 			return err
 		}},
 		"alert.New, receiver to tell": only{func(ctx context.Context) error {
-			_, err := alert.New(store, alert.Options{Receivers: []alert.Receiver{nil}}).Tell(ctx)
+			_, err := alert.New(store, alert.Options{Receivers: []alert.Receiver{nil}}).Notify(ctx)
 			return err
 		}},
 		"worker.New":                worker.New(nil, worker.Options{}),
@@ -109,8 +109,8 @@ func (o only) Run(ctx context.Context) error { return o.run(ctx) }
 // deaf is a receiver.
 type deaf struct{}
 
-func (deaf) Name() string                              { return "deaf" }
-func (deaf) Tell(context.Context, alert.Message) error { return nil }
+func (deaf) Name() string                                { return "deaf" }
+func (deaf) Notify(context.Context, alert.Message) error { return nil }
 
 func handled(store sluice.Store) *worker.Worker {
 	w := worker.New(store, worker.Options{})
@@ -231,7 +231,10 @@ var calls = map[string]func(ctx context.Context) error{
 		return err
 	},
 	"presence.Tasks": func(ctx context.Context) error { _, err := presence.Tasks(ctx, nil); return err },
-	"explain.Given":  func(ctx context.Context) error { _, err := explain.Given(nil).Outlook(ctx, sluice.NewID()); return err },
+	"explain.Given": func(ctx context.Context) error {
+		_, err := explain.Given(nil).Position(ctx, sluice.NewID())
+		return err
+	},
 	"search.Jobs":    func(ctx context.Context) error { _, err := search.Jobs(ctx, nil, search.Query{}, 1); return err },
 	"search.Preview": func(ctx context.Context) error { _, err := search.Preview(ctx, nil, search.Query{}, 1); return err },
 	"search.ReadPage": func(ctx context.Context) error {
@@ -350,12 +353,12 @@ var calls = map[string]func(ctx context.Context) error{
 	"engine/temporal.RunSchedules": func(ctx context.Context) error {
 		return temporal.New(nil, temporal.Options{}).RunSchedules(ctx, temporal.Schedules{Queues: []string{"x"}})
 	},
-	"api.StoreAnswers": func(ctx context.Context) error { _, err := api.StoreAnswers(nil).Look(ctx); return err },
-	"api.Led":          func(ctx context.Context) error { _, err := api.Led(nil).Look(ctx); return err },
-	"api.Beats":        func(ctx context.Context) error { _, err := api.Beats("x", nil).Look(ctx); return err },
-	"api.Untroubled":   func(ctx context.Context) error { _, err := api.Untroubled("x", nil).Look(ctx); return err },
+	"api.StoreAnswers": func(ctx context.Context) error { _, err := api.StoreAnswers(nil).Examine(ctx); return err },
+	"api.Led":          func(ctx context.Context) error { _, err := api.Led(nil).Examine(ctx); return err },
+	"api.Beats":        func(ctx context.Context) error { _, err := api.Beats("x", nil).Examine(ctx); return err },
+	"api.Untroubled":   func(ctx context.Context) error { _, err := api.NoConditions("x", nil).Examine(ctx); return err },
 	"api.EngineAnswers": func(ctx context.Context) error {
-		_, err := api.EngineAnswers(nil, map[string]engine.Engine{"x": engine.GivenEngine(nil)}).Look(ctx)
+		_, err := api.EngineAnswers(nil, map[string]engine.Engine{"x": engine.GivenEngine(nil)}).Examine(ctx)
 		return err
 	},
 	"api.Serve":          func(ctx context.Context) error { return api.Serve(ctx, nil, http.NotFoundHandler(), nil) },
@@ -365,7 +368,7 @@ var calls = map[string]func(ctx context.Context) error{
 // harmless are functions that take what may be nil and give no error: they do nothing then, or go by a default.
 var harmless = map[string]func(){
 	"sluice.Outage":         func() { sluice.Outage(nil, errors.New("x")) },
-	"health.FiguresOf":      func() { health.FiguresOf(nil) },
+	"health.MetricsOf":      func() { health.MetricsOf(nil) },
 	"stat.CountStartFailed": func() { stat.CountStartFailed(nil, "payments", "") },
 	"sluice.StoreAs":        func() { sluice.StoreAs[health.Store](nil) },
 	"step.Begin":            func() { _, end := step.Begin(context.Background(), nil, step.Step{}); end(step.End{}) },

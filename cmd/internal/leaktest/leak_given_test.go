@@ -59,7 +59,7 @@ func (o *office) act() {
 func (o *office) alert() string {
 	o.Helper()
 	o.rule("breaker-open")
-	o.rule("holders-in-trouble")
+	o.rule("holders-with-conditions")
 	var bodies locked
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, err := io.Copy(&bodies, r.Body)
@@ -82,7 +82,7 @@ func (o *office) alert() string {
 func (o *office) rule(name string) {
 	o.Helper()
 	_, _, err := alert.SetRule(o.Context(), o.store, name, "", sluice.Act{By: "ada"}, func(r *alert.Rule) error {
-		r.For, r.Says = 0, secretly(given.says)
+		r.For, r.Summary = 0, secretly(given.says)
 		return nil
 	})
 	must(o.T, err)
@@ -91,8 +91,8 @@ func (o *office) rule(name string) {
 // deaf is a receiver of alerts that takes none.
 type deaf struct{}
 
-func (deaf) Name() string                              { return "deaf" }
-func (deaf) Tell(context.Context, alert.Message) error { return leaky(7) }
+func (deaf) Name() string                                { return "deaf" }
+func (deaf) Notify(context.Context, alert.Message) error { return leaky(7) }
 
 // tellsNothingGiven looks for what people gave. The words of a rule are for receivers.
 func (o *office) tellsNothingGiven(bytes string, leaves bool, places map[string]string) {

@@ -62,8 +62,8 @@ type tenant struct {
 	share share
 }
 
-// lane is the account of a queue.
-type lane struct {
+// queue is the account of a queue.
+type queue struct {
 	tally
 	name      string
 	settings  sluice.Settings
@@ -81,8 +81,8 @@ type lane struct {
 	busyAt  time.Duration // until when busy is counted
 }
 
-func newLane(q Queue, standings func(string) standing) *lane {
-	l := &lane{name: q.Name, settings: q.Settings, standings: standings, tenants: make(map[string]*tenant), tiers: make(map[string]*tally)}
+func newQueue(q Queue, standings func(string) standing) *queue {
+	l := &queue{name: q.Name, settings: q.Settings, standings: standings, tenants: make(map[string]*tenant), tiers: make(map[string]*tally)}
 	if !q.Settings.Rate.IsZero() {
 		l.pace = newPace(q.Settings.Rate, flow.Burst(q.Settings))
 	}
@@ -90,7 +90,7 @@ func newLane(q Queue, standings func(string) standing) *lane {
 }
 
 // tenant returns the account of a tenant, and creates it if it is missing.
-func (l *lane) tenant(name string) *tenant {
+func (l *queue) tenant(name string) *tenant {
 	t := l.tenants[name]
 	if t != nil {
 		return t
@@ -110,18 +110,18 @@ func (l *lane) tenant(name string) *tenant {
 }
 
 // each applies a function to the three accounts of a tenant's job: queue, tier and tenant.
-func (l *lane) each(t *tenant, do func(*tally)) {
+func (l *queue) each(t *tenant, do func(*tally)) {
 	do(&l.tally)
 	do(t.inTier)
 	do(&t.tally)
 }
 
-func (l *lane) arrived(t *tenant, n int, due time.Duration) {
+func (l *queue) arrived(t *tenant, n int, due time.Duration) {
 	l.each(t, func(x *tally) { x.arrived(n, due) })
 }
 
 // due records that jobs of a tenant fell due.
-func (l *lane) due(t *tenant, n int, due, now time.Duration) {
+func (l *queue) due(t *tenant, n int, due, now time.Duration) {
 	l.fill(now)
 	l.each(t, func(x *tally) { x.waiting += n })
 	t.dues[due] += n
@@ -129,14 +129,14 @@ func (l *lane) due(t *tenant, n int, due, now time.Duration) {
 }
 
 // fill adds the tokens of a rate up to now. Tokens that overflow while jobs wait count as lost.
-func (l *lane) fill(now time.Duration) {
+func (l *queue) fill(now time.Duration) {
 	if l.pace != nil {
 		l.pace.fill(now, l.waiting > 0)
 	}
 }
 
 // started records that jobs were claimed, and returns the tenant of each.
-func (l *lane) started(claims []*sluice.Claim, now time.Duration, start time.Time) []*tenant {
+func (l *queue) started(claims []*sluice.Claim, now time.Duration, start time.Time) []*tenant {
 	l.fill(now)
 	if l.pace != nil {
 		l.pace.take(len(claims), now)
@@ -163,14 +163,14 @@ func (l *lane) started(claims []*sluice.Claim, now time.Duration, start time.Tim
 
 // stopped records that a job's slot is free. settled records that the store knows the job's
 // outcome.
-func (l *lane) stopped(now time.Duration) { l.slotsTaken(-1, now) }
+func (l *queue) stopped(now time.Duration) { l.slotsTaken(-1, now) }
 
-func (l *lane) settled(t *tenant, event sluice.Event, now time.Duration) {
+func (l *queue) settled(t *tenant, event sluice.Event, now time.Duration) {
 	l.each(t, func(x *tally) { x.settled(event, now) })
 	l.sharing.see(t)
 }
 
-func (l *lane) slotsTaken(n int, now time.Duration) {
+func (l *queue) slotsTaken(n int, now time.Duration) {
 	l.busy += time.Duration(l.running) * (now - l.busyAt)
 	l.busyAt = now
 	l.running += n

@@ -11,7 +11,7 @@ import (
 // serve lets tenants with so many jobs waiting be served one batch after the other, in the order that a
 // function picks, until nothing waits, and gives the part of its fair share that each got.
 func serve(weights []float64, jobs []int, batch int, next func(left []*tenant) *tenant) []float64 {
-	l := newLane(Queue{Name: "q"}, func(string) standing { return standing{} })
+	l := newQueue(Queue{Name: "q"}, func(string) standing { return standing{} })
 	tenants := make([]*tenant, len(jobs))
 	left := 0
 	for i := range jobs {
@@ -71,7 +71,7 @@ func TestFairnessTellsWhoGotLessThanTheirShare(t *testing.T) {
 
 func TestFairnessAsksNothingOfWhoIsAtItsCapacity(t *testing.T) {
 	t.Parallel()
-	l := newLane(Queue{Name: "q"}, func(name string) standing {
+	l := newQueue(Queue{Name: "q"}, func(name string) standing {
 		return standing{weight: 1, concurrency: map[string]int{"capped": 1}[name]}
 	})
 	capped, other := l.tenant("capped"), l.tenant("other")

@@ -17,16 +17,16 @@ import (
 type Fault struct {
 	// Line is counted from 1. 0: the error concerns no single line.
 	Line int
-	// Says is the broken rule.
-	Says string
+	// Summary is the broken rule.
+	Summary string
 }
 
 // Error names the line and the rule.
 func (f *Fault) Error() string {
 	if f.Line == 0 {
-		return f.Says
+		return f.Summary
 	}
-	return fmt.Sprintf("line %d: %s", f.Line, f.Says)
+	return fmt.Sprintf("line %d: %s", f.Line, f.Summary)
 }
 
 func faultAt(n *yaml.Node, format string, args ...any) error {

@@ -155,7 +155,7 @@ func (p *parsing) readWorkers(n *yaml.Node) error {
 	w := Workers{Processes: 1, Slots: 10, Poll: time.Second, line: n.Line}
 	err := readFields(n, "workers", append([]field{
 		{"processes", whole(&w.Processes, 1, maxProcesses)},
-		{"slots", whole(&w.Slots, 1, maxSlots)},
+		{"slots", whole(&w.Slots, 1, maxBuckets)},
 		{"queues", readList("queues", func(n *yaml.Node) error {
 			var name string
 			err := text(&name)(n)

@@ -19,8 +19,8 @@ func (s *simulation) prepare() error {
 		if _, err := s.client.EnsureQueue(s.ctx, q.Name, settings, act); err != nil {
 			return err
 		}
-		l := newLane(q, s.scenario.standings(q))
-		s.lanes[q.Name], s.order = l, append(s.order, l)
+		l := newQueue(q, s.scenario.standings(q))
+		s.queues[q.Name], s.order = l, append(s.order, l)
 	}
 	for _, t := range s.scenario.Tiers {
 		if _, err := tenancy.AddTier(s.ctx, s.store, t.Name, act); err != nil {

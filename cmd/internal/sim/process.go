@@ -25,7 +25,7 @@ type process struct {
 	*simulation
 	Workers
 	holder  string
-	lanes   []*served
+	queues  []*served
 	running int
 
 	planned   bool // it will look at its queues at wakeAt
@@ -38,7 +38,7 @@ type process struct {
 
 // served is a queue as a process sees it.
 type served struct {
-	*lane
+	*queue
 	hungry    bool // it may have jobs to claim
 	full      bool // its concurrency limit is reached
 	lookAt    time.Duration
@@ -48,7 +48,7 @@ type served struct {
 // outcome is a job that a process runs, and its result.
 type outcome struct {
 	claim      *sluice.Claim
-	lane       *served
+	queue      *served
 	tenant     *tenant
 	settlement sluice.Settlement
 }
@@ -59,8 +59,8 @@ func (s *simulation) hire() {
 		for range w.Processes {
 			p := &process{simulation: s, Workers: w, holder: fmt.Sprintf("sim:%d:0", len(s.processes)+1), lastClaim: -smallClaimWait}
 			for _, name := range w.Queues {
-				p.lanes = append(p.lanes, &served{lane: s.lanes[name], hungry: true})
-				s.lanes[name].slots += w.Slots
+				p.queues = append(p.queues, &served{queue: s.queues[name], hungry: true})
+				s.queues[name].slots += w.Slots
 			}
 			s.processes = append(s.processes, p)
 			p.wake(0)
@@ -71,7 +71,7 @@ func (s *simulation) hire() {
 // heed passes a signal of the store to the processes.
 func (s *simulation) heed(signal sluice.Signal) {
 	for _, p := range s.processes {
-		for _, l := range p.lanes {
+		for _, l := range p.queues {
 			if signal.Queue == "" || signal.Queue == l.name {
 				l.hungry = true
 				p.wake(0)
@@ -104,7 +104,7 @@ func (p *process) fetch() {
 		}
 	}
 	next := p.Poll
-	for _, l := range p.lanes {
+	for _, l := range p.queues {
 		if p.now < l.heldUntil || !l.hungry && p.now < l.lookAt {
 			next = min(next, l.lookAt-p.now)
 			continue
@@ -131,7 +131,7 @@ func (p *process) fetch() {
 
 // idle reports whether there are no jobs to look for.
 func (p *process) idle() bool {
-	return !slices.ContainsFunc(p.lanes, func(l *served) bool { return l.unfinished > 0 })
+	return !slices.ContainsFunc(p.queues, func(l *served) bool { return l.unfinished > 0 })
 }
 
 // claim claims jobs of a queue and runs them, and returns how long to wait until the next look at
@@ -179,7 +179,7 @@ func (p *process) start(l *served, claims []*sluice.Claim) {
 	tenants := l.started(claims, p.now, p.scenario.Start)
 	p.running += len(claims)
 	for i, c := range claims {
-		o := outcome{claim: c, lane: l, tenant: tenants[i]}
+		o := outcome{claim: c, queue: l, tenant: tenants[i]}
 		takes := p.attempt(&o)
 		p.moved(p.now + takes)
 		p.after(takes, func() { p.end(o) })
@@ -194,7 +194,7 @@ func (p *process) attempt(o *outcome) time.Duration {
 	} else if own := p.scenario.Arrivals[number].Work; own != nil {
 		work = *own
 	}
-	settings := o.lane.settings
+	settings := o.queue.settings
 	chance := p.draws.of(o.claim.ID, o.claim.Attempts)
 	takes := work.takes(chance)
 	failed := chance.Float64() < work.Failures
@@ -215,7 +215,7 @@ func (p *process) attempt(o *outcome) time.Duration {
 // end frees the slot of a job, which is settled with others a moment later.
 func (p *process) end(o outcome) {
 	p.running--
-	o.lane.stopped(p.now)
+	o.queue.stopped(p.now)
 	p.settlements, p.outcomes = append(p.settlements, o.settlement), append(p.outcomes, o)
 	switch len(p.settlements) {
 	case 1:
@@ -234,8 +234,8 @@ func (p *process) settle() {
 	}
 	for _, o := range p.outcomes {
 		p.settled(o)
-		if o.lane.full {
-			o.lane.full, o.lane.hungry = false, true
+		if o.queue.full {
+			o.queue.full, o.queue.hungry = false, true
 			p.wake(0)
 		}
 	}
@@ -245,7 +245,7 @@ func (p *process) settle() {
 // settled records the outcome of a job.
 func (s *simulation) settled(o outcome) {
 	delay := o.settlement.Delay
-	o.lane.settled(o.tenant, o.settlement.Event, s.now)
+	o.queue.settled(o.tenant, o.settlement.Event, s.now)
 	if o.settlement.Event != sluice.EventRetry {
 		s.finished++
 		s.ended++
@@ -254,5 +254,5 @@ func (s *simulation) settled(o outcome) {
 	}
 	due := s.now + delay
 	s.moved(due)
-	s.events.add(due, true, func() { o.lane.due(o.tenant, 1, due, s.now) })
+	s.events.add(due, true, func() { o.queue.due(o.tenant, 1, due, s.now) })
 }

@@ -103,7 +103,7 @@ func (s *simulation) report() Report {
 }
 
 // tenantsOf lists the tenants of a queue, or of a tier in it.
-func (l *lane) tenantsOf(tier *string) []*tenant {
+func (l *queue) tenantsOf(tier *string) []*tenant {
 	var tenants []*tenant
 	for _, t := range l.order {
 		if tier == nil || t.tier == *tier {
@@ -113,7 +113,7 @@ func (l *lane) tenantsOf(tier *string) []*tenant {
 	return tenants
 }
 
-func (s *simulation) row(l *lane, t tally, r Row, tenants []*tenant) Row {
+func (s *simulation) row(l *queue, t tally, r Row, tenants []*tenant) Row {
 	r.Queue, r.Jobs, r.Completed, r.Dead, r.Unfinished, r.Failed, r.InFlight = l.name, t.jobs, t.completed, t.dead, t.unfinished, t.failed, t.peak
 	if t.unfinished == 0 && t.jobs > 0 {
 		drain := (t.lastEnd - t.lastDue).Seconds()
@@ -150,7 +150,7 @@ func waitOf(waits []time.Duration) Wait {
 	return Wait{Mean: &mean, P50: rank(0.5), P99: rank(0.99), Max: waits[len(waits)-1].Seconds()}
 }
 
-func (s *simulation) rowOfQueue(l *lane) Row {
+func (s *simulation) rowOfQueue(l *queue) Row {
 	r := s.row(l, l.tally, Row{}, l.order)
 	l.slotsTaken(0, s.now)
 	r.SlotsUsed = part(l.busy, time.Duration(l.slots)*(s.lastEnd(l)-l.firstDue))
@@ -175,7 +175,7 @@ func (s *simulation) rowOfQueue(l *lane) Row {
 }
 
 // lastEnd returns when the last job of a queue ended, or else the end of the run.
-func (s *simulation) lastEnd(l *lane) time.Duration {
+func (s *simulation) lastEnd(l *queue) time.Duration {
 	if l.unfinished > 0 {
 		return s.now
 	}
@@ -237,7 +237,7 @@ func (s *simulation) checks(r Report) []Check {
 }
 
 // checkTenants checks the limits of every tenant that has limits.
-func (l *lane) checkTenants() []Check {
+func (l *queue) checkTenants() []Check {
 	var capped, over, paced, early int
 	for _, t := range l.order {
 		if t.concurrency > 0 {

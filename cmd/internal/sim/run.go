@@ -26,7 +26,7 @@ type Progress struct {
 
 // Watch is [Run] that also calls tell with its progress, once per 4,096 events.
 func Watch(ctx context.Context, scenario Scenario, tell func(Progress)) (Report, error) {
-	s := &simulation{ctx: ctx, scenario: scenario, tell: tell, draws: newDraws(scenario.Seed), lanes: make(map[string]*lane)}
+	s := &simulation{ctx: ctx, scenario: scenario, tell: tell, draws: newDraws(scenario.Seed), queues: make(map[string]*queue)}
 	s.store = memory.New(memory.Options{Now: func() time.Time { return s.clock() }, Signal: s.heed})
 	s.client = sluice.NewClient(s.store, sluice.ClientOptions{})
 	if err := s.prepare(); err != nil {
@@ -55,8 +55,8 @@ type simulation struct {
 	events events
 	err    error // ends the run
 
-	lanes     map[string]*lane
-	order     []*lane // in the order of the scenario
+	queues    map[string]*queue
+	order     []*queue // in the order of the scenario
 	processes []*process
 	finished  int           // jobs whose history is not pruned yet
 	jobs      int           // that came
@@ -125,9 +125,9 @@ func (s *simulation) prune() {
 
 // expect schedules an arrival.
 func (s *simulation) expect(number int, a Arrival) {
-	c := &coming{simulation: s, Arrival: a, lane: s.lanes[a.Queue], payload: []byte(strconv.Itoa(number)), chance: s.draws.arrival(number)}
+	c := &coming{simulation: s, Arrival: a, queue: s.queues[a.Queue], payload: []byte(strconv.Itoa(number)), chance: s.draws.arrival(number)}
 	for _, name := range s.scenario.group(a.Tenant) {
-		c.tenants = append(c.tenants, c.lane.tenant(name))
+		c.tenants = append(c.tenants, c.queue.tenant(name))
 	}
 	if a.Jobs > 0 {
 		s.moved(a.At)
@@ -144,7 +144,7 @@ func (s *simulation) expect(number int, a Arrival) {
 type coming struct {
 	*simulation
 	Arrival
-	lane    *lane
+	queue   *queue
 	tenants []*tenant
 	payload []byte // the number of the arrival
 	chance  interface {
@@ -208,11 +208,11 @@ func (c *coming) enqueue(n int) {
 	c.jobs += n
 	c.moved(due)
 	for _, t := range tenants {
-		c.lane.arrived(t, arrived[t], due)
+		c.queue.arrived(t, arrived[t], due)
 	}
 	fallDue := func() {
 		for _, t := range tenants {
-			c.lane.due(t, arrived[t], due, c.now)
+			c.queue.due(t, arrived[t], due, c.now)
 		}
 	}
 	if due > c.now {

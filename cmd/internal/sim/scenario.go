@@ -153,7 +153,7 @@ const (
 	maxJobs      = 20_000_000
 	maxTenants   = 100_000
 	maxProcesses = 10_000
-	maxSlots     = 100_000
+	maxBuckets   = 100_000
 )
 
 func oneOf(into *string, names ...string) reader {

@@ -1,7 +1,7 @@
 // Package systemd reports the state of a service to its service manager, by the protocol of
 // sd_notify(3). Each report is a datagram of lines to the socket in NOTIFY_SOCKET.
 //
-// Begin with [FromEnvironment], which finds the [Manager], and its method Tell. Without a manager,
+// Begin with [FromEnvironment], which finds the [Manager], and its method Notify. Without a manager,
 // all calls do nothing, so callers need no condition.
 //
 // Read next: the units in deploy/systemd.
@@ -46,8 +46,8 @@ func FromEnvironment() (*Manager, error) {
 	return &Manager{conn}, nil
 }
 
-// Tell sends lines in one message.
-func (m *Manager) Tell(lines ...string) error {
+// Notify sends lines in one message.
+func (m *Manager) Notify(lines ...string) error {
 	if m == nil {
 		return nil
 	}

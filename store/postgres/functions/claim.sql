@@ -71,7 +71,7 @@ begin
         perform sluice._check_queue('work', queue);
         perform sluice._check_runner(queue);
     end loop;
-    perform sluice._look_again();
+    perform sluice._recheck();
     if claim_token is not null then
         for row in select b.* from sluice._claimed_before(names, of_token, claim.holder) b loop
             left_over := 0;

@@ -12,7 +12,7 @@ create or replace function sluice.heartbeat(
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 declare
     queue text;
-    told  text;
+    answer  text;
 begin
     if coalesce(holder, '') = '' or coalesce(queues, '{}') = '{}' then
         perform sluice._invalid('holder and queues', 'they are missing');
@@ -31,7 +31,7 @@ begin
         perform sluice._invalid('holder', 'so many processes beat for these queues that no more are noted: {{max holders}}');
     end if;
     execute {{heartbeat.sql}} using holder, 'worker', queues, greatest(slots, 0), greatest(busy, 0), coalesce(version, ''), '', true,
-        {{protocol}}, mode into told;
-    return nullif(told::json ->> 'wanted', 'work');
+        {{protocol}}, mode into answer;
+    return nullif(answer::json ->> 'wanted', 'work');
 end
 $function$;

@@ -3,7 +3,7 @@ create or replace function sluice.pause(
     queue  text,
     reason text,                     -- why; it must say something
     until  timestamptz default null, -- when the queue opens by itself; null: when it is resumed
-    actor  text default null         -- who is told to the audit; null: the role
+    actor  text default null         -- who acts, for the audit; null: the role
 ) returns boolean -- false: it was paused so already
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 begin

@@ -3,7 +3,7 @@
 create or replace function sluice.requeue(
     ids    uuid[],
     reason text,              -- why; it must say something
-    actor  text default null, -- who is told to the audit; null: the role
+    actor  text default null, -- who acts, for the audit; null: the role
     act_id uuid default null, -- an id of your own, so that a call whose answer was lost can be sent again
     beside_open_run boolean default false -- let them run beside runs of theirs that may be open; the audit tells for which
 ) returns table (

@@ -5,7 +5,7 @@ create or replace function sluice.requeue_dead(
     reason  text,                  -- why; it must say something
     batch   integer default 1000,  -- how many at the most, from 1 to 10000
     dry_run boolean default false, -- only say which it would be
-    actor   text default null      -- who is told to the audit; null: the role
+    actor   text default null      -- who acts, for the audit; null: the role
 ) returns table (
     id    uuid,
     state text  -- queued, or duplicate: another job holds the key; in a dry run dead

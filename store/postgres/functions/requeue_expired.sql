@@ -3,7 +3,7 @@
 create or replace function sluice.requeue_expired(
     queue text,
     batch integer default 1000, -- how many at the most, from 1 to 10000
-    actor text default null     -- who is told to the audit; null: the role
+    actor text default null     -- who acts, for the audit; null: the role
 ) returns table (
     requeued integer,
     buried   integer

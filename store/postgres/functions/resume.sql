@@ -2,7 +2,7 @@
 create or replace function sluice.resume(
     queue  text,
     reason text,             -- why; it must say something
-    actor  text default null -- who is told to the audit; null: the role
+    actor  text default null -- who acts, for the audit; null: the role
 ) returns boolean -- false: it was open already
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 begin

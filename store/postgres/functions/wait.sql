@@ -13,7 +13,7 @@ begin
     if queues is null then
         perform sluice._invalid('queues', 'they are missing');
     end if;
-    perform sluice._look_again();
+    perform sluice._recheck();
     foreach queue in array queues loop
         perform sluice._check_queue('work', queue);
         perform sluice._check_runner(queue);

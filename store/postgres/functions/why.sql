@@ -18,7 +18,7 @@ begin
     if job.id is null or not sluice._may('operate', job.queue) then
         raise exception using errcode = 'SL005', message = format('job %s is not known', job_id), hint = 'It may have been pruned, or lie in another database.';
     end if;
-    select w.* into o from sluice._outlook(job_id) w;
+    select w.* into o from sluice._position(job_id) w;
     return query select g.* from sluice._state_reason(job_id, o.now_at) g;
     return query select g.* from sluice._run_reasons(job_id) g;
     if job.state <> 'queued' then
@@ -75,12 +75,12 @@ begin
     reason := case when coalesce(q.engine, '') = '' then 'workers' else 'dispatchers' end;
     open := exists (select from sluice.holder h where job.queue = any (h.queues) and h.seen >= o.now_at - interval '30 seconds'
         and h.mode not in ('quiesced', 'stopping') and case when reason = 'workers' then h.role <> 'dispatcher'
-            else h.role = 'dispatcher' and position('"queue":"' || job.queue || '"' in h.trouble) = 0 end);
+            else h.role = 'dispatcher' and position('"queue":"' || job.queue || '"' in h.conditions) = 0 end);
     summary := case when open then reason || ' serve the queue' else coalesce(
         (select format('no dispatcher hands the queue''s jobs to the engine "%s": %s', q.engine,
-                substring(h.trouble from '"queue":"' || job.queue || '"[^}]*"text":"((?:[^"\\]|\\.)*)'))
+                substring(h.conditions from '"queue":"' || job.queue || '"[^}]*"text":"((?:[^"\\]|\\.)*)'))
             from sluice.holder h where reason = 'dispatchers' and h.role = 'dispatcher' and h.seen >= o.now_at - interval '30 seconds'
-            and position('"queue":"' || job.queue || '"' in h.trouble) > 0 limit 1),
+            and position('"queue":"' || job.queue || '"' in h.conditions) > 0 limit 1),
         (select format('all %s of queue "%s" that run were told to claim nothing; see: sluice holders', reason, job.queue)
             from sluice.holder h where job.queue = any (h.queues) and h.seen >= o.now_at - interval '30 seconds'
             and h.mode in ('quiesced', 'stopping') and (h.role = 'dispatcher') = (reason = 'dispatchers') limit 1),

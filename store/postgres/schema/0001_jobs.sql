@@ -39,7 +39,7 @@ create table sluice.queue (
     tenant_concurrency  bigint           not null default 0 check (tenant_concurrency between 0 and 1000000),
     tenant_rate         double precision not null default 0 check (tenant_rate between 0 and 1000000),
     tenant_burst        bigint           not null default 0 check (tenant_burst between 0 and 1000000),
-    told                jsonb,
+    recorded            jsonb,
     scheduled           jsonb,
     batch               bigint           not null default 0 check (batch between 0 and 10000),
     interval_ms         bigint           not null default 0 check (interval_ms between 0 and 86400000),
@@ -93,7 +93,7 @@ comment on column sluice.queue.fair is 'tenants take turns by their weights';
 comment on column sluice.queue.tenant_concurrency is 'one tenant''s jobs that may be claimed or dispatched at the same time; 0: no limit';
 comment on column sluice.queue.tenant_rate is 'one tenant''s jobs per second that may be claimed in a window; 0: no limit';
 comment on column sluice.queue.tenant_burst is 'one tenant''s jobs beyond its rate that may be claimed in one window';
-comment on column sluice.queue.told is 'the settings by name as the audit last recorded them; null: never';
+comment on column sluice.queue.recorded is 'the settings by name as the audit last recorded them; null: never';
 comment on column sluice.queue.scheduled is 'scheduled changes of the settings; null: none';
 comment on column sluice.queue.batch is 'jobs that one claim takes at most; 0: as many as the process has room for';
 comment on column sluice.queue.interval_ms is 'ms between two claims of one process at the least';
@@ -159,7 +159,7 @@ create table sluice.tenant_limit (
     changed_at   timestamptz      not null default now(),
     changed_by   text             not null default '',
     reason       text             not null default '',
-    says         boolean          not null generated always as
+    given        boolean          not null generated always as
         (concurrency is not null or rate is not null or burst is not null or weight is not null or paused) stored,
     rate_per_ms  bigint           default 1000 check (rate_per_ms between 1 and 315360000000),
     primary key (queue, tier, tenant),
@@ -180,9 +180,9 @@ comment on column sluice.tenant_limit.version is 'counts the changes of the row,
 comment on column sluice.tenant_limit.changed_at is 'when the last change was stored';
 comment on column sluice.tenant_limit.changed_by is 'the person or program that made the last change';
 comment on column sluice.tenant_limit.reason is 'why the last change was made';
-comment on column sluice.tenant_limit.says is 'the row says something, so that its queue serves tenants in turns';
+comment on column sluice.tenant_limit.given is 'the row says something, so that its queue serves tenants apart';
 comment on column sluice.tenant_limit.rate_per_ms is 'ms of the window of rate';
-create index tenant_limit_says on sluice.tenant_limit (queue) where says;
+create index tenant_limit_given on sluice.tenant_limit (queue) where given;
 create index tenant_limit_tier on sluice.tenant_limit (tier, queue) where tier <> '';
 create index tenant_limit_tenant on sluice.tenant_limit (tenant, queue) where tenant <> '';
 
@@ -435,10 +435,10 @@ create table sluice.flow (
     counted_from   timestamptz,
     version        bigint           not null default 0,
     counted_since  timestamptz,
-    turn           double precision not null default 0,
+    virtual_start           double precision not null default 0,
     tenant         text             not null default '',
     wakes_from     timestamptz,
-    turns_since    timestamptz,
+    fair_since    timestamptz,
     permits_from   timestamptz,
     clock_ahead_us bigint           not null default 0
 ) with (fillfactor = 20);
@@ -450,10 +450,10 @@ comment on column sluice.flow.claimed_at is 'when the last claim was made; alway
 comment on column sluice.flow.counted_from is 'no job in flight was claimed before this instant; null: unknown';
 comment on column sluice.flow.version is 'the version of the queue''s settings at the last claim';
 comment on column sluice.flow.counted_since is 'when a claim first saw this version';
-comment on column sluice.flow.turn is 'the turn before which no tenant queue is active';
-comment on column sluice.flow.tenant is 'the tenant before which, at that turn, no tenant queue is active';
+comment on column sluice.flow.virtual_start is 'the virtual start before which no tenant queue is active';
+comment on column sluice.flow.tenant is 'the tenant before which, at that virtual start, no tenant queue is active';
 comment on column sluice.flow.wakes_from is 'no tenant queue sleeps until an instant before this one; null: unknown';
-comment on column sluice.flow.turns_since is 'since when the queue serves its tenants in turns; null: it does not';
+comment on column sluice.flow.fair_since is 'since when the queue serves its tenants apart; null: it does not';
 comment on column sluice.flow.permits_from is 'no permit belongs to a claim before this instant; null: unknown';
 comment on column sluice.flow.clock_ahead_us is 'µs by which processes found the server''s clock set forward';
 
@@ -461,7 +461,7 @@ create table sluice.tenant_queue (
     queue        text             not null,
     tenant       text             not null,
     version      bigint           not null,
-    turn         double precision not null,
+    virtual_start         double precision not null,
     jobs         integer          not null,
     active       boolean          not null,
     at_limit     boolean          not null default false,
@@ -474,7 +474,7 @@ comment on table sluice.tenant_queue is 'Tenant queues. Claims alone write them,
 comment on column sluice.tenant_queue.queue is 'the name of the queue';
 comment on column sluice.tenant_queue.tenant is 'the tenant';
 comment on column sluice.tenant_queue.version is 'counts the versions of the row';
-comment on column sluice.tenant_queue.turn is 'the position in the order of service, in jobs by weight';
+comment on column sluice.tenant_queue.virtual_start is 'the position in the order of service, in jobs by weight';
 comment on column sluice.tenant_queue.jobs is 'bits 1 to 10: the priorities of which jobs may wait';
 comment on column sluice.tenant_queue.active is 'jobs may be claimable; false: the tenant queue sleeps';
 comment on column sluice.tenant_queue.at_limit is 'it sleeps until a job of the tenant ends';
@@ -485,7 +485,7 @@ comment on column sluice.tenant_queue.counted_from is 'no job in flight of the t
 -- It is not unique: a unique index would be walked through every version of a row that an old transaction keeps.
 create index tenant_queue_tenant on sluice.tenant_queue (queue, tenant, version desc);
 -- Claims serve active tenant queues in this order. Collation "C" compares names as Go does.
-create index tenant_queue_turn on sluice.tenant_queue (queue, turn, tenant collate "C") where active;
+create index tenant_queue_virtual_start on sluice.tenant_queue (queue, virtual_start, tenant collate "C") where active;
 create index tenant_queue_wake on sluice.tenant_queue (queue, wake_at) where not active and wake_at is not null;
 
 create table sluice.tenant_change (
@@ -514,7 +514,7 @@ create table sluice.permit (
     jobs       bigint      not null,
     begun      bigint      not null default 0,
     gone       bigint      not null default 0,
-    look_at    timestamptz not null,
+    check_at    timestamptz not null,
     primary key (queue, claimed_at, token)
 );
 comment on table sluice.permit is 'Jobs that claims took from queues with a rate. Upkeep and holders report which of them began, and which never will.';
@@ -524,7 +524,7 @@ comment on column sluice.permit.token is 'the token of the claim';
 comment on column sluice.permit.jobs is 'jobs that the claim took';
 comment on column sluice.permit.begun is 'jobs of the claim that began';
 comment on column sluice.permit.gone is 'jobs of the claim that will never begin';
-comment on column sluice.permit.look_at is 'when to check whether the holder still has the jobs';
+comment on column sluice.permit.check_at is 'when to check whether the holder still has the jobs';
 
 create table sluice.started (
     queue text        not null,
@@ -567,7 +567,7 @@ comment on column sluice.orphan_run.beside is 'a person let the job run beside t
 comment on column sluice.orphan_run.terminate is 'a person asked upkeep to terminate the run';
 create index orphan_run_held on sluice.orphan_run (queue, tenant);
 -- Expressions keep the planner from this index when it looks for the runs of one job or one tenant.
-create index orphan_run_turn on sluice.orphan_run ((queue || ''), cancelled_at, uuid_send(job_id));
+create index orphan_run_order on sluice.orphan_run ((queue || ''), cancelled_at, uuid_send(job_id));
 
 create table sluice.hold (
     job_id  uuid        primary key,
@@ -597,7 +597,7 @@ create table sluice.holder (
     version text        not null default '',
     started timestamptz not null default now(),
     seen    timestamptz not null default now(),
-    trouble text        not null default '',
+    conditions text        not null default '',
     counts  boolean     not null default false,
     protocol integer    not null default 0,
     mode    text        not null default ''
@@ -611,7 +611,7 @@ comment on column sluice.holder.busy is 'jobs that the process runs now; of a di
 comment on column sluice.holder.version is 'the version of the program';
 comment on column sluice.holder.started is 'when the process sent its first heartbeat';
 comment on column sluice.holder.seen is 'when the process sent its last heartbeat';
-comment on column sluice.holder.trouble is 'conditions that keep the process from its work, as JSON; empty: none';
+comment on column sluice.holder.conditions is 'conditions that keep the process from its work, as JSON; empty: none';
 comment on column sluice.holder.counts is 'the process counts its work in the statistics';
 comment on column sluice.holder.protocol is 'the protocol of the process''s library; 0: the process does not say';
 comment on column sluice.holder.mode is 'working, quiesced or stopping; empty: the process does not say';
@@ -911,7 +911,7 @@ create table sluice.alert_rule (
     window_ms  bigint           not null default 0 check (window_ms >= 0),
     severity   text             not null check (severity in ('note', 'warning', 'error', 'critical')),
     covers     text             not null default '',
-    says       text             not null default '',
+    summary    text             not null default '',
     runbook    text             not null default '',
     disabled   boolean          not null default false,
     version    bigint           not null default 1,
@@ -923,15 +923,15 @@ create table sluice.alert_rule (
 comment on table sluice.alert_rule is 'Rules of alerts that people changed or added. Programs know the presets.';
 comment on column sluice.alert_rule.name is 'the name of the rule';
 comment on column sluice.alert_rule.queue is 'the one queue of the rule; empty: all that covers names';
-comment on column sluice.alert_rule.metric is 'the name of the figure that the rule reads';
+comment on column sluice.alert_rule.metric is 'the name of the metric that the rule reads';
 comment on column sluice.alert_rule.op is 'the side of the threshold, > or <, on which the alert fires';
 comment on column sluice.alert_rule.threshold is 'the threshold, in the unit of the metric';
 comment on column sluice.alert_rule.rate_share is 'share of the queue''s rate, 0 to 1, that bounds the threshold; 0: no bound';
 comment on column sluice.alert_rule.for_ms is 'ms that the condition must hold before the alert fires';
-comment on column sluice.alert_rule.window_ms is 'ms that a metric of a period looks back';
+comment on column sluice.alert_rule.window_ms is 'ms that a metric of a period covers';
 comment on column sluice.alert_rule.severity is 'note, warning, error or critical';
 comment on column sluice.alert_rule.covers is 'the queues that the rule covers, unless queue names one';
-comment on column sluice.alert_rule.says is 'one sentence about the trouble';
+comment on column sluice.alert_rule.summary is 'one sentence about the problem';
 comment on column sluice.alert_rule.runbook is 'steps for a person, one a line';
 comment on column sluice.alert_rule.disabled is 'upkeep does not evaluate the rule';
 comment on column sluice.alert_rule.version is 'counts the changes of the row, from 1';
@@ -947,11 +947,11 @@ create table sluice.alert (
     pending_since timestamptz,
     fired_at      timestamptz,
     resolved_at   timestamptz,
-    told          boolean          not null default false,
+    notified      boolean          not null default false,
     value         double precision not null default 0,
     threshold     double precision not null default 0,
     severity      text             not null,
-    looked_at     timestamptz,
+    evaluated_at     timestamptz,
     detail        text             not null default '',
     version       bigint           not null default 1,
     primary key (rule, queue)
@@ -964,12 +964,12 @@ comment on column sluice.alert.since is 'when the alert came into this state';
 comment on column sluice.alert.pending_since is 'since when the condition has held; null: it does not';
 comment on column sluice.alert.fired_at is 'when the alert fired last; null: never';
 comment on column sluice.alert.resolved_at is 'when the last firing ended; null: never';
-comment on column sluice.alert.told is 'receivers know that the alert fires';
-comment on column sluice.alert.value is 'the figure at the last look, in the unit of the metric';
-comment on column sluice.alert.threshold is 'the threshold at the last look, in the unit of the metric';
+comment on column sluice.alert.notified is 'receivers know that the alert fires';
+comment on column sluice.alert.value is 'the value at the last evaluation, in the unit of the metric';
+comment on column sluice.alert.threshold is 'the threshold at the last evaluation, in the unit of the metric';
 comment on column sluice.alert.severity is 'note, warning, error or critical';
-comment on column sluice.alert.looked_at is 'when upkeep last evaluated the rule; null: never';
-comment on column sluice.alert.detail is 'more about the figure; empty: none';
+comment on column sluice.alert.evaluated_at is 'when upkeep last evaluated the rule; null: never';
+comment on column sluice.alert.detail is 'more about the value; empty: none';
 comment on column sluice.alert.version is 'counts the writes of the row, from 1';
 
 create table sluice.alert_silence (
@@ -1040,11 +1040,11 @@ comment on column sluice.pace.queue is 'the name of the queue';
 comment on column sluice.pace.holder is 'the id of the process';
 comment on column sluice.pace.claimed_at is 'when the holder last claimed';
 
-create table sluice.look_again (
+create table sluice.recheck (
     job_id uuid not null
 );
-comment on table sluice.look_again is 'Ended jobs whose waiting jobs need another look, because two transactions saw each other half. Claims by functions delete the rows.';
-comment on column sluice.look_again.job_id is 'the id of the job that ended';
+comment on table sluice.recheck is 'Ended jobs whose waiting jobs need another check, because two transactions saw each other half. Claims by functions delete the rows.';
+comment on column sluice.recheck.job_id is 'the id of the job that ended';
 
 create table sluice.function_set (
     one       boolean     primary key default true check (one),

@@ -6,7 +6,7 @@ with saved as (
     values ($1::uuid, $2::text, $3::text, now() + $4::interval, $5::text, $6::text)
     on conflict (id) do nothing
     returning id, rule, queue, created_at, until, made_by, reason
-), told as (
+), audited as (
     insert into sluice.audit (object, name, event, actor, reason, after, act_id)
     select 'alert', $7::text, 'silence', s.made_by, s.reason, jsonb_build_object('id', s.id, 'rule', s.rule, 'queue', s.queue, 'until', s.until),
            $8::uuid

@@ -23,7 +23,7 @@ with given as (
 ), tenant_changed as (
     insert into sluice.tenant_change (queue, tenant, jobs, room)
     select distinct queue, tenant, 0, true from held where $5::text = 'uncertain' and in_tenant_queue and state in ('claimed', 'dispatched')
-), told as (
+), audited as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason)
     select coalesce(h.actor, h.holder, ''), 'job', h.queue, $4::text, h.id, h.generation, h.state, $5::text, coalesce(h.reason, '')
     from held h

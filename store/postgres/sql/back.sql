@@ -34,7 +34,7 @@ with given as (
     select id, generation, attempts + 1, claimed_at, holder, coalesce(error, ''), stack
     from held
     where $10::text = 'attempt'
-), told as (
+), audited as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason)
     select coalesce(h.actor, h.holder, ''), 'job', h.queue, $4::text, h.id, h.generation, h.state, 'queued', coalesce(h.reason, '')
     from held h

@@ -5,7 +5,7 @@
 -- $1 text queue   $2 smallint[] priorities, in order   $3 timestamptz[] and $4 uuid[] the mark of each
 -- $5 integer limit   $6 uuid token   $7 text holder   $8 interval lease
 -- $9 boolean whether the queue's limits were looked at; if not, nothing is claimed from a queue that has some, or that
--- serves its tenants in turns
+-- serves its tenants apart
 -- $10 timestamptz the instant of the claim, where claims must be in order (null: now)   $11 interval how soon
 -- $12 text the engine that the holder hands jobs to; a queue with another one gives it nothing
 with claimed as (
@@ -30,11 +30,11 @@ with claimed as (
                    and ($9::boolean or not (q.rate > 0 or q.concurrency > 0 or q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0 or q.tenant_max_waiting > 0))
             from sluice.queue q where q.name = $1::text
           ), $12::text = '')
-          and ($9::boolean or not exists (select from sluice.tenant_limit t where t.queue in ($1::text, '') and t.says))
+          and ($9::boolean or not exists (select from sluice.tenant_limit t where t.queue in ($1::text, '') and t.given))
         limit $5::integer
     ))
     returning l.*
-), told as (
+), audited as (
     insert into sluice.audit (at, actor, object, name, event, job_id, generation, from_state, to_state)
     select c.claimed_at, $7::text, 'job', c.queue, 'claim', c.id, c.generation, 'queued', 'claimed'
     from claimed c

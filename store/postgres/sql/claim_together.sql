@@ -14,7 +14,7 @@ with claimed as (
             left join sluice.queue q on q.name = a.queue
             where (q.name is null or q.engine = '' and not (q.paused and (q.paused_until is null or q.paused_until > now()))
                    and not (q.rate > 0 or q.concurrency > 0 or q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0 or q.tenant_max_waiting > 0))
-              and not exists (select from sluice.tenant_limit t where t.queue in (a.queue, '') and t.says)
+              and not exists (select from sluice.tenant_limit t where t.queue in (a.queue, '') and t.given)
             order by a.place
         ) asked
         cross join lateral (
@@ -36,7 +36,7 @@ with claimed as (
         limit $6::integer
     ))
     returning l.*
-), told as (
+), audited as (
     insert into sluice.audit (at, actor, object, name, event, job_id, generation, from_state, to_state)
     select c.claimed_at, $8::text, 'job', c.queue, 'claim', c.id, c.generation, 'queued', 'claimed'
     from claimed c

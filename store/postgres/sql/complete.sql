@@ -16,7 +16,7 @@ with gone as (
 ), tenant_changed as (
     insert into sluice.tenant_change (queue, tenant, jobs, room)
     select distinct queue, tenant, 0, true from gone where in_tenant_queue and state in ('claimed', 'dispatched')
-), told as (
+), audited as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state)
     select coalesce(g.holder, ''), 'job', g.queue, 'complete', g.id, g.generation, g.state, 'completed'
     from gone g

@@ -20,7 +20,7 @@ with old as materialized (
         for update))
 ), jobs as (
     delete from sluice.job j using old o where j.id = o.id and j.id = any ($1::uuid[])
-), told as (
+), audited as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason, act_id)
     select $3::text, 'job', queue, 'delete', id, generation, outcome, outcome, $4::text, $5::uuid from old
 )

@@ -12,7 +12,7 @@ with moved as (
     set tenant = $2::text, priority = $3::smallint, payload = $5::bytea, labels = nullif($6::text, '')::jsonb
     from moved m
     where j.id = m.id and j.id = $1::uuid
-), told as (
+), audited as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason, before, after, act_id)
     select $7::text, 'job', queue, 'edit', id, generation, 'queued', 'queued', $8::text, $10::text::jsonb, $11::text::jsonb, $9::uuid
     from moved

@@ -43,16 +43,16 @@ with given as (
     select id, queue, tenant, generation, engine, ref, claimed_at, state = 'dispatched'
     from gone where $11::text = 'recovery' and engine is not null and ref is not null
     on conflict (job_id, ref) do nothing
-), told as (
+), audited as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason)
     select coalesce(g.actor, g.holder, ''), 'job', g.queue, $4::text, g.id, g.generation, g.state, $5::text, coalesce(g.reason, '')
     from gone g
     where $13::boolean or exists (select from sluice.queue q where q.name = g.queue and q.audit = 'full')
 ), whole as (
-    select $14::boolean and count(*) = cardinality($1::uuid[]) as told from gone
+    select $14::boolean and count(*) = cardinality($1::uuid[]) as audited from gone
 )
 select id, queue, state, keyed, blocked_by, awaited
 from (select g.*, g.queue in (select a.queue from sluice.awaited a) as awaited from gone g) e, whole
-where keyed or awaited or not whole.told
+where keyed or awaited or not whole.audited
 union all
-select null, '', '', false, null, false from whole where told
+select null, '', '', false, null, false from whole where audited

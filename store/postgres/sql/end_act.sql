@@ -25,7 +25,7 @@ with given as (
     select id, queue, tenant, generation, engine, ref, claimed_at, state = 'dispatched'
     from gone where $3::text = 'cancel' and engine is not null and ref is not null
     on conflict (job_id, ref) do nothing
-), told as (
+), audited as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason, act_id)
     select coalesce(g.actor, g.holder, ''), 'job', g.queue, $3::text, g.id, g.generation, g.state, $4::text, coalesce(g.reason, ''), $8::uuid
     from gone g

@@ -13,7 +13,7 @@ with given as (
     from unnest($1::uuid[], $2::text[], $3::text[], $4::smallint[], $5::text[], $7::text[], $8::smallint[], $9::timestamptz[],
                 $10::interval[], $11::timestamptz[], $12::boolean[], $13::uuid[], $14::boolean[], $15::integer[], $16::integer[], $17::boolean[],
                 $18::text[], $19::bigint[], $20::text[], $21::text[])
-        as g(id, queue, tenant, priority, key, labels, max_attempts, due_at, delay, expires_at, keyed, blocked_by, told, begins, length, in_tenant_queue,
+        as g(id, queue, tenant, priority, key, labels, max_attempts, due_at, delay, expires_at, keyed, blocked_by, audited, begins, length, in_tenant_queue,
              order_key, order_place, after, after_failure)
     where (select count(*) from sluice.queue q where q.name = any ($22::text[])) = coalesce(cardinality($22::text[]), 0)
 ), stored as (
@@ -36,11 +36,11 @@ with given as (
     from given g join stored s on s.id = g.id
     where g.in_tenant_queue and g.blocked_by is null
     group by 1, 2
-), told as (
+), audited as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, to_state)
     select 'producer', 'job', g.queue, 'enqueue', g.id, 1, 'queued'
     from given g join stored s on s.id = g.id
-    where g.told
+    where g.audited
 )
 select g.id from given g where not exists (select from stored s where s.id = g.id)
 union all

@@ -1,8 +1,8 @@
 -- Lists the triggers, rules and policies on our tables, and the views and tables in our schema, that our migrations did not make.
 -- $1 text[] triggers that they make, as TABLE.TRIGGER   $2 text[] tables and views that they make
-select f.kind, f.name, f.on_table, f.says
+select f.kind, f.name, f.on_table, f.definition
 from (
-    select 'trigger' as kind, t.tgname::text as name, c.relname::text as on_table, pg_get_triggerdef(t.oid) as says
+    select 'trigger' as kind, t.tgname::text as name, c.relname::text as on_table, pg_get_triggerdef(t.oid) as definition
     from pg_trigger t
     join pg_class c on c.oid = t.tgrelid
     where c.relnamespace = 'sluice'::regnamespace and not t.tgisinternal and c.relname || '.' || t.tgname <> all($1::text[])

@@ -1,11 +1,11 @@
 -- Stores that a holder is alive, and gives the instruction that counts for it, as JSON: the newest that chooses it and has
 -- not ended. Null: there is none.
--- $1 text id   $2 text role   $3 text[] queues   $4 integer slots   $5 integer busy   $6 text version   $7 text trouble
+-- $1 text id   $2 text role   $3 text[] queues   $4 integer slots   $5 integer busy   $6 text version   $7 text conditions
 -- $8 boolean whether it counts for the statistics   $9 integer protocol   $10 text mode
-insert into sluice.holder as h (id, role, queues, slots, busy, version, trouble, counts, protocol, mode)
+insert into sluice.holder as h (id, role, queues, slots, busy, version, conditions, counts, protocol, mode)
 values ($1::text, $2::text, $3::text[], $4::integer, $5::integer, $6::text, $7::text, $8::boolean, $9::integer, $10::text)
 on conflict (id) do update
-set queues = excluded.queues, slots = excluded.slots, busy = excluded.busy, seen = now(), trouble = excluded.trouble,
+set queues = excluded.queues, slots = excluded.slots, busy = excluded.busy, seen = now(), conditions = excluded.conditions,
     counts = excluded.counts, version = excluded.version, protocol = excluded.protocol, mode = excluded.mode
 returning (
     select json_build_object('scope', i.scope, 'name', i.name, 'wanted', i.wanted, 'until', i.until, 'changed_at', i.changed_at,

@@ -13,7 +13,7 @@ with old as materialized (
     set blocked_by = l.id, in_tenant_queue = false
     where l.id = any (array(select job_id from put))
     returning l.id, l.queue, l.generation
-), told as (
+), audited as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason, act_id)
     select $2::text, 'job', queue, 'hold', id, generation, 'queued', 'queued', $3::text, $4::uuid
     from moved

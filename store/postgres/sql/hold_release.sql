@@ -18,7 +18,7 @@ with old as materialized (
     from freed e
     where l.id = e.job_id and l.id = any (array(select job_id from freed))
     returning l.id, l.queue, l.generation, e.reason, e.actor, e.held_at, e.behind
-), told as (
+), audited as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason, before, act_id)
     select $2::text, 'job', queue, 'release hold', id, generation, 'queued', 'queued', $3::text,
            jsonb_build_object('reason', m.reason, 'by', m.actor, 'at', to_char(m.held_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')), $4::uuid

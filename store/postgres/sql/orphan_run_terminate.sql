@@ -10,7 +10,7 @@ with found as materialized (
     from found f
     where s.job_id = f.job_id and s.ref = f.ref and s.job_id = any ($1::uuid[]) and not s.terminate
     returning s.job_id, s.queue, s.generation, s.engine, s.ref
-), told as (
+), audited as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, reason, after, act_id)
     select $2::text, 'job', m.queue, 'terminate', m.job_id, m.generation, $3::text,
            jsonb_build_object('engine', m.engine, 'ref', m.ref), $4::uuid

@@ -15,7 +15,7 @@ with gone as (
     select id, queue, tenant, generation, engine, ref, claimed_at, state = 'dispatched'
     from gone where engine is not null and ref is not null
     on conflict (job_id, ref) do nothing
-), told as (
+), audited as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, reason)
     select $3::text, 'job', queue, 'job missing', id, generation, 'somebody deleted its row in sluice.job'
     from gone

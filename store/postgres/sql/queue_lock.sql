@@ -1,7 +1,7 @@
 -- One queue, locked for a change. The settings stand in the order of sluice.StoredSettings.
 -- $1 text name
-select name, version, changed_at, changed_by, reason, clock_timestamp(), told::text, scheduled::text,
-       q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0 or q.tenant_max_waiting > 0 or exists (select from sluice.tenant_limit t where t.queue in (q.name, '') and t.says),
+select name, version, changed_at, changed_by, reason, clock_timestamp(), recorded::text, scheduled::text,
+       q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0 or q.tenant_max_waiting > 0 or exists (select from sluice.tenant_limit t where t.queue in (q.name, '') and t.given),
        paused, lease_ms, timeout_ms, max_attempts, max_recoveries, backoff_base_ms, backoff_factor, backoff_max_ms,
        backoff_jitter_ms, backoff_full_jitter, recover_interval_ms, recover_batch, keep_completed_ms,
        keep_cancelled_ms, keep_dead_ms, payload_limit, payload_schema, audit, rate, burst,

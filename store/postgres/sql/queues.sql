@@ -2,8 +2,8 @@
 -- of this one, whose plan is kept. The settings stand in the order of sluice.StoredSettings.
 -- $1 text[] names, null: all   $2 text[] engines, null: all   $3 text after this name   $4 integer limit, 0: none
 -- $5 boolean only those that name an engine, or that have jobs at one   $6 boolean also groups, without names
-select name, version, changed_at, changed_by, reason, clock_timestamp(), told::text, scheduled::text,
-       q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0 or q.tenant_max_waiting > 0 or exists (select from sluice.tenant_limit t where t.queue in (q.name, '') and t.says),
+select name, version, changed_at, changed_by, reason, clock_timestamp(), recorded::text, scheduled::text,
+       q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0 or q.tenant_max_waiting > 0 or exists (select from sluice.tenant_limit t where t.queue in (q.name, '') and t.given),
        paused, lease_ms, timeout_ms, max_attempts, max_recoveries, backoff_base_ms, backoff_factor, backoff_max_ms,
        backoff_jitter_ms, backoff_full_jitter, recover_interval_ms, recover_batch, keep_completed_ms,
        keep_cancelled_ms, keep_dead_ms, payload_limit, payload_schema, audit, rate, burst,

@@ -21,7 +21,7 @@ with old as materialized (
     from old o join sluice.job j on j.id = o.id
     where j.id = any ($1::uuid[])
     returning id, queue, generation
-), told as (
+), audited as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason, act_id)
     select $3::text, 'job', w.queue, 'requeue', w.id, w.generation, o.outcome, 'queued', $4::text, $5::uuid
     from waiting w join old o on o.id = w.id

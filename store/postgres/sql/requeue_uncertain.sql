@@ -7,7 +7,7 @@ with back as (
         checkpoint = null
     where id = any ($1::uuid[]) and coalesce(state = 'uncertain', false)
     returning id, queue, generation
-), told as (
+), audited as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason, act_id)
     select $2::text, 'job', queue, 'requeue', id, generation, 'uncertain', 'queued', $3::text, $4::uuid from back
 )

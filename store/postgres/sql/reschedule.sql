@@ -8,7 +8,7 @@ with old as materialized (
     from old o
     where l.id = o.id and l.id = any ($1::uuid[])
     returning l.id, l.queue, l.generation, o.due_at as was, l.due_at
-), told as (
+), audited as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason, before, after, act_id)
     select $3::text, 'job', queue, 'reschedule', id, generation, 'queued', 'queued', $4::text,
            jsonb_build_object('due_at', to_char(was at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')), jsonb_build_object('due_at', to_char(due_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')), $5::uuid

@@ -31,7 +31,7 @@ with claimed as (
         ) due
     ))
     returning l.*
-), told as (
+), audited as (
     insert into sluice.audit (at, actor, object, name, event, job_id, generation, from_state, to_state)
     select c.claimed_at, $9::text, 'job', c.queue, 'claim', c.id, c.generation, 'queued', 'claimed'
     from claimed c

@@ -1,5 +1,5 @@
 -- Wakes the tenant queues of a queue whose time has come.
--- $1 text queue   $2 timestamptz from when on to look   $3 timestamptz now   $4 double precision turn right behind the mark
+-- $1 text queue   $2 timestamptz from when on to look   $3 timestamptz now   $4 double precision virtual_start right behind the low-water mark
 -- $5 integer limit
 with due as materialized (
     select w.ctid as place, w.wake_at
@@ -9,7 +9,7 @@ with due as materialized (
     limit $5::integer
 ), woken as (
     update sluice.tenant_queue l
-    set version = l.version + 1, active = true, at_limit = false, wake_at = null, turn = greatest(l.turn, $4::double precision)
+    set version = l.version + 1, active = true, at_limit = false, wake_at = null, virtual_start = greatest(l.virtual_start, $4::double precision)
     where l.ctid = any (array(select place from due))
 )
 select count(*), max(wake_at) from due

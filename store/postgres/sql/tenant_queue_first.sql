@@ -1,7 +1,7 @@
--- The first active tenant queues of a queue, in the order of turns; a walk along the index tenant_queue_turn from the mark on.
--- $1 text queue   $2 double precision turn and $3 text tenant of the mark   $4 integer limit
-select ctid, tenant, turn, jobs, tokens, filled_at, counted_from
+-- The first active tenant queues of a queue, in the order of turns; a walk along the index tenant_queue_virtual_start from the mark on.
+-- $1 text queue   $2 double precision virtual_start and $3 text tenant of the low-water mark   $4 integer limit
+select ctid, tenant, virtual_start, jobs, tokens, filled_at, counted_from
 from sluice.tenant_queue
-where queue = $1::text and active and (turn, tenant collate "C") >= ($2::double precision, $3::text)
-order by turn, tenant collate "C"
+where queue = $1::text and active and (virtual_start, tenant collate "C") >= ($2::double precision, $3::text)
+order by virtual_start, tenant collate "C"
 limit $4::integer

@@ -1,6 +1,6 @@
 -- Tenant queues of a queue that nobody has written since they were found idle, under the lock of its flow.
 -- $1 text queue   $2 text[] tenants   $3 bigint[] the version of each
-select l.ctid, l.tenant, l.turn, l.active, l.at_limit, l.wake_at, l.tokens, l.filled_at
+select l.ctid, l.tenant, l.virtual_start, l.active, l.at_limit, l.wake_at, l.tokens, l.filled_at
 from unnest($2::text[], $3::bigint[]) as f(tenant, version)
 cross join lateral (
     select w.ctid, w.*

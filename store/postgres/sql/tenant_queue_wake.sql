@@ -2,7 +2,7 @@
 -- due later sleeps until then. A new one has a version above all that a tenant queue of the tenant can have had before. One at its concurrency sleeps on, unless there is room. If limits have changed, all wake.
 -- $1 text queue   $2 text[] tenants   $3 integer[] priorities as bits   $4 timestamptz[] when the first job is due (null: none came)
 -- $5 boolean[] whether there may be room   $6 boolean[] whether limits have changed
--- $7 timestamptz now   $8 double precision turn right behind the mark
+-- $7 timestamptz now   $8 double precision virtual_start right behind the low-water mark
 with known as materialized (
     select w.*, n.place,
            case when n.place is null then w.due_at <= $7::timestamptz
@@ -19,7 +19,7 @@ with known as materialized (
         limit 1
     ) n on true
 ), made as (
-    insert into sluice.tenant_queue (queue, tenant, version, turn, jobs, active, wake_at)
+    insert into sluice.tenant_queue (queue, tenant, version, virtual_start, jobs, active, wake_at)
     select $1::text, k.tenant, (extract(epoch from $7::timestamptz) * 1000000)::bigint, $8::double precision, k.jobs, k.awake, case when not k.awake then k.due_at end
     from known k
     where k.place is null and k.jobs <> 0
@@ -27,7 +27,7 @@ with known as materialized (
 update sluice.tenant_queue l
 set version = l.version + 1, jobs = l.jobs | k.jobs, active = k.awake, at_limit = l.at_limit and not k.awake,
     wake_at = case when k.awake then null when k.earlier then k.due_at else l.wake_at end,
-    turn = case when k.awake and not l.active then greatest(l.turn, $8::double precision) else l.turn end
+    virtual_start = case when k.awake and not l.active then greatest(l.virtual_start, $8::double precision) else l.virtual_start end
 from known k
 where l.ctid = k.place and l.ctid = any (array(select place from known where place is not null))
   and (l.jobs | k.jobs <> l.jobs or k.awake and not l.active or k.earlier and not k.awake)

@@ -4,7 +4,7 @@ with gone as (
     delete from sluice.tier where name = $1::text returning name
 ), limits as (
     delete from sluice.tenant_limit where tier = $1::text and tier <> ''
-), told as (
+), audited as (
     insert into sluice.audit (object, name, event, actor, reason, act_id)
     select 'tier', name, 'delete', $2::text, $3::text, $4::uuid from gone
 )

@@ -1,4 +1,4 @@
--- Counts the waiting jobs of a tenant, in a queue that serves its tenants in turns. The count stops at the limit.
+-- Counts the waiting jobs of a tenant, in a queue that serves its tenants apart. The count stops at the limit.
 -- $1 text queue   $2 text tenant   $3 integer limit
 select count(*) from (
     (select from sluice.live l where l.queue = $1::text and l.tenant = $2::text and l.state = 'queued' and l.blocked_by is null

@@ -41,7 +41,7 @@ create table sluice_queue (
     tenant_concurrency  integer not null default 0 check (tenant_concurrency between 0 and 1000000), -- one tenant's jobs that may be claimed or dispatched at the same time; 0: no limit
     tenant_rate         real    not null default 0 check (tenant_rate between 0 and 1000000), -- one tenant's jobs per second that may be claimed in a window; 0: no limit
     tenant_burst        integer not null default 0 check (tenant_burst between 0 and 1000000), -- one tenant's jobs beyond its rate that may be claimed in one window
-    told                text,                                            -- the settings by name as the audit last recorded them, as JSON; null: never
+    recorded            text,                                            -- the settings by name as the audit last recorded them, as JSON; null: never
     scheduled           text,                                            -- scheduled changes of the settings, as JSON; null: none
     batch               integer not null default 0 check (batch between 0 and 10000), -- jobs that one claim takes at most; 0: as many as the process has room for
     interval_ms         integer not null default 0 check (interval_ms between 0 and 86400000), -- ms between two claims of one process at the least
@@ -99,13 +99,13 @@ create table sluice_tenant_limit (
     changed_at   integer not null,                                       -- when the last change was stored, in µs
     changed_by   text    not null default '',                            -- the person or program that made the last change
     reason       text    not null default '',                            -- why the last change was made
-    says         integer not null generated always as -- the row says something, so that its queue serves tenants in turns
+    given        integer not null generated always as -- the row says something, so that its queue serves tenants apart
         (concurrency is not null or rate is not null or burst is not null or weight is not null or paused) stored,
     rate_per_ms  integer default 1000 check (rate_per_ms between 1 and 315360000000), -- ms of the window of rate
     primary key (queue, tier, tenant),
     check ((tier = '') <> (tenant = ''))
 ) without rowid;
-create index sluice_tenant_limit_says on sluice_tenant_limit (queue) where says;
+create index sluice_tenant_limit_says on sluice_tenant_limit (queue) where given;
 create index sluice_tenant_limit_tier on sluice_tenant_limit (tier, queue) where tier <> '';
 create index sluice_tenant_limit_tenant on sluice_tenant_limit (tenant, queue) where tenant <> '';
 
@@ -264,16 +264,16 @@ create table sluice_flow (
     queue     text    primary key,        -- the name of the queue
     tokens    real    not null,           -- tokens in the bucket of the rate, in jobs
     filled_at integer not null,           -- when a claim last filled the bucket, in µs
-    turn      real    not null default 0, -- the turn before which no tenant queue is active
-    tenant    text    not null default '' -- the tenant before which, at that turn, no tenant queue is active
+    virtual_start      real    not null default 0, -- the virtual start before which no tenant queue is active
+    tenant    text    not null default '' -- the tenant before which, at that virtual start, no tenant queue is active
 ) without rowid;
 
--- Tenant queues: one row per queue and tenant. Claims serve active rows by turn. Others sleep until wake_at, or until a
+-- Tenant queues: one row per queue and tenant. Claims serve active rows by virtual start. Others sleep until wake_at, or until a
 -- trigger wakes them.
 create table sluice_tenant_queue (
     queue       text    not null,           -- the name of the queue
     tenant      text    not null,           -- the tenant
-    turn        real    not null,           -- the position in the order of service, in jobs by weight
+    virtual_start        real    not null,           -- the position in the order of service, in jobs by weight
     jobs        integer not null default 0, -- bits 1 to 10: the priorities of which jobs may wait
     active      integer not null default 1, -- jobs may be claimable; false: the tenant queue sleeps
     at_limit    integer not null default 0, -- it sleeps until a job of the tenant ends
@@ -283,9 +283,9 @@ create table sluice_tenant_queue (
     primary key (queue, tenant)
 ) without rowid;
 -- Claims serve active tenant queues in this order.
-create index sluice_tenant_queue_turn on sluice_tenant_queue (queue, turn, tenant) where active = 1;
+create index sluice_tenant_queue_virtual_start on sluice_tenant_queue (queue, virtual_start, tenant) where active = 1;
 create index sluice_tenant_queue_wake on sluice_tenant_queue (queue, wake_at) where active = 0 and wake_at is not null;
-create index sluice_tenant_queue_at_capacity on sluice_tenant_queue (queue) where at_limit = 1;
+create index sluice_tenant_queue_at_limit on sluice_tenant_queue (queue) where at_limit = 1;
 
 -- Jobs that claims took from queues with a rate. Upkeep and holders report which of them began, and which never will.
 create table sluice_permit (
@@ -295,7 +295,7 @@ create table sluice_permit (
     jobs       integer not null,           -- jobs that the claim took
     begun      integer not null default 0, -- jobs of the claim that began
     gone       integer not null default 0, -- jobs of the claim that will never begin
-    look_at    integer not null,           -- when to check whether the holder still has the jobs, in µs
+    check_at    integer not null,           -- when to check whether the holder still has the jobs, in µs
     primary key (queue, claimed_at, token)
 ) without rowid;
 
@@ -326,7 +326,7 @@ create table sluice_orphan_run (
     primary key (job_id, ref)
 ) without rowid;
 -- Orphan runs in the order in which their jobs ended.
-create index sluice_orphan_run_turn on sluice_orphan_run (queue, cancelled_at, job_id);
+create index sluice_orphan_run_order on sluice_orphan_run (queue, cancelled_at, job_id);
 create index sluice_orphan_run_held on sluice_orphan_run (queue, tenant);
 
 -- Holds: queued jobs that no claim takes until somebody releases them. Such a job waits for itself. The row goes when
@@ -353,7 +353,7 @@ create table sluice_holder (
     version text    not null default '',                        -- the version of the program
     started integer not null,                                   -- when the process sent its first heartbeat, in µs
     seen    integer not null,                                   -- when the process sent its last heartbeat, in µs
-    trouble text    not null default '',                        -- conditions that keep the process from its work, as JSON; empty: none
+    conditions text    not null default '',                        -- conditions that keep the process from its work, as JSON; empty: none
     counts  integer not null default 0 check (counts in (0, 1)), -- the process counts its work in the statistics
     protocol integer not null default 0,                        -- the protocol of the process's library; 0: the process does not say
     mode    text    not null default ''                         -- working, quiesced or stopping; empty: the process does not say
@@ -530,15 +530,15 @@ create index sluice_schedule_next on sluice_schedule (next_at) where next_at is 
 create table sluice_alert_rule (
     name       text    not null,                                         -- the name of the rule
     queue      text    not null default '',                              -- the one queue of the rule; empty: all that covers names
-    metric     text    not null,                                         -- the name of the figure that the rule reads
+    metric     text    not null,                                         -- the name of the metric that the rule reads
     op         text    not null check (op in ('>', '<')),                -- the side of the threshold, > or <, on which the alert fires
     threshold  real    not null,                                         -- the threshold, in the unit of the metric
     rate_share real    not null default 0 check (rate_share between 0 and 1), -- share of the queue's rate, 0 to 1, that bounds the threshold; 0: no bound
     for_ms     integer not null default 0 check (for_ms >= 0),           -- ms that the condition must hold before the alert fires
-    window_ms  integer not null default 0 check (window_ms >= 0),        -- ms that a metric of a period looks back
+    window_ms  integer not null default 0 check (window_ms >= 0),        -- ms that a metric of a period covers
     severity   text    not null check (severity in ('note', 'warning', 'error', 'critical')), -- note, warning, error or critical
     covers     text    not null default '',                              -- the queues that the rule covers, unless queue names one
-    says       text    not null default '',                              -- one sentence about the trouble
+    summary    text    not null default '',                              -- one sentence about the problem
     runbook    text    not null default '',                              -- steps for a person, one a line
     disabled   integer not null default 0 check (disabled in (0, 1)),    -- upkeep does not evaluate the rule
     version    integer not null default 1,                               -- counts the changes of the row, from 1
@@ -557,12 +557,12 @@ create table sluice_alert (
     pending_since integer,                                               -- since when the condition has held, in µs; null: it does not
     fired_at      integer,                                               -- when the alert fired last, in µs; null: never
     resolved_at   integer,                                               -- when the last firing ended, in µs; null: never
-    told          integer not null default 0 check (told in (0, 1)),     -- receivers know that the alert fires
-    value         real    not null default 0,                            -- the figure at the last look, in the unit of the metric
-    threshold     real    not null default 0,                            -- the threshold at the last look, in the unit of the metric
+    notified      integer not null default 0 check (notified in (0, 1)),     -- receivers know that the alert fires
+    value         real    not null default 0,                            -- the value at the last evaluation, in the unit of the metric
+    threshold     real    not null default 0,                            -- the threshold at the last evaluation, in the unit of the metric
     severity      text    not null,                                      -- note, warning, error or critical
-    looked_at     integer,                                               -- when upkeep last evaluated the rule, in µs; null: never
-    detail        text    not null default '',                           -- more about the figure; empty: none
+    evaluated_at     integer,                                               -- when upkeep last evaluated the rule, in µs; null: never
+    detail        text    not null default '',                           -- more about the value; empty: none
     version       integer not null default 1,                            -- counts the writes of the row, from 1
     primary key (rule, queue)
 ) without rowid;
@@ -619,25 +619,25 @@ left join sluice_live l on l.seq = j.seq
 left join sluice_done d on l.seq is null and d.seq = j.seq
     and d.generation = (select max(generation) from sluice_done x where x.seq = j.seq);
 
--- Triggers wake tenant queues by inserts into the next views. A tenant queue that wakes takes a turn behind the
+-- Triggers wake tenant queues by inserts into the next views. A tenant queue that wakes takes a virtual start behind the
 -- active ones: time without work, or at its limit, gives no credit.
 
--- The turn right behind the mark of the flow. Rounding would lose a fixed step of very high turns.
+-- The virtual start right behind the low-water mark of the flow. Rounding would lose a fixed step of very high virtual starts.
 create view sluice_flow_behind as
-select queue, max(turn + 1.0 / 1048576, turn * 1.0000000000000003) as behind from sluice_flow;
+select queue, max(virtual_start + 1.0 / 1048576, virtual_start * 1.0000000000000003) as behind from sluice_flow;
 
 -- Work: a job came into a tenant queue. If it is due more than 1 s later, the tenant queue sleeps until then.
 create view sluice_tenant_queue_work as select queue, tenant, 0 as priority, 0 as due_at from sluice_tenant_queue where false;
 create trigger sluice_tenant_queue_work_in instead of insert on sluice_tenant_queue_work
 begin
-    insert into sluice_tenant_queue (queue, tenant, turn, jobs, active, wake_at)
+    insert into sluice_tenant_queue (queue, tenant, virtual_start, jobs, active, wake_at)
     select new.queue, new.tenant, coalesce((select f.behind from sluice_flow_behind f where f.queue = new.queue), 1.0 / 1048576), 1 << new.priority,
            later is null, later
     from (select iif(new.due_at > (julianday('now') - 2440587.5) * 86400000000 + 1000000, new.due_at, null) as later)
     where true
     on conflict (queue, tenant) do update
     set jobs = jobs | excluded.jobs,
-        turn = iif(active = 1 or at_limit = 1 or excluded.active = 0, turn, max(turn, excluded.turn)),
+        virtual_start = iif(active = 1 or at_limit = 1 or excluded.active = 0, virtual_start, max(virtual_start, excluded.virtual_start)),
         active = iif(at_limit = 1, 0, max(active, excluded.active)),
         wake_at = iif(at_limit = 1, wake_at, iif(max(active, excluded.active) = 1, null, min(coalesce(wake_at, excluded.wake_at), excluded.wake_at)))
     where active = 0 or jobs & excluded.jobs = 0;
@@ -649,7 +649,7 @@ create trigger sluice_tenant_queue_room_in instead of insert on sluice_tenant_qu
 begin
     update sluice_tenant_queue
     set active = 1, at_limit = 0, wake_at = null,
-        turn = max(turn, coalesce((select f.behind from sluice_flow_behind f where f.queue = new.queue), 1.0 / 1048576))
+        virtual_start = max(virtual_start, coalesce((select f.behind from sluice_flow_behind f where f.queue = new.queue), 1.0 / 1048576))
     where queue = new.queue and tenant = new.tenant and at_limit = 1;
 end;
 
@@ -659,7 +659,7 @@ create trigger sluice_tenant_queue_terms_in instead of insert on sluice_tenant_q
 begin
     update sluice_tenant_queue
     set active = 1, at_limit = 0, wake_at = null,
-        turn = max(turn, coalesce((select f.behind from sluice_flow_behind f where f.queue = sluice_tenant_queue.queue), 1.0 / 1048576))
+        virtual_start = max(virtual_start, coalesce((select f.behind from sluice_flow_behind f where f.queue = sluice_tenant_queue.queue), 1.0 / 1048576))
     where active = 0 and (jobs <> 0 or at_limit = 1) and (new.queue = '' or queue = new.queue) and (new.tenant = '' or tenant = new.tenant);
 end;
 

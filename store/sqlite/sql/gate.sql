@@ -5,8 +5,8 @@ select coalesce(q.paused and (q.paused_until is null or q.paused_until > ?2), 0)
        exists (select 1 from sluice_awaited a where a.queue = ?1), coalesce(q.rate, 0), coalesce(q.rate_per_ms, 0), coalesce(q.burst, 0), coalesce(q.concurrency, 0), f.tokens, f.filled_at,
        coalesce(q.fair, 0), coalesce(q.tenant_concurrency, 0), coalesce(q.tenant_rate, 0), coalesce(q.tenant_rate_per_ms, 0), coalesce(q.tenant_burst, 0),
        coalesce(q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0 or q.tenant_max_waiting > 0, 0)
-           or exists (select 1 from sluice_tenant_limit t where t.queue in (?1, '') and t.says),
-       coalesce(f.turn, 0), coalesce(f.tenant, ''),
+           or exists (select 1 from sluice_tenant_limit t where t.queue in (?1, '') and t.given),
+       coalesce(f.virtual_start, 0), coalesce(f.tenant, ''),
        exists (select 1 from sluice_live l where l.queue = ?1 and l.state = 'queued' and l.blocked_by is null and l.in_tenant_queue = 1),
        coalesce(q.engine, '')
 from (select 1)

@@ -1,7 +1,7 @@
 -- The processes that beat within the last hour. Needs is a step of the schema, applied while the process ran,
 -- of which the process knows nothing, and that it must know; null: there is none.
 -- ?1 an hour ago
-select id, role, queues, slots, busy, version, started, seen, trouble, counts, protocol, mode,
+select id, role, queues, slots, busy, version, started, seen, conditions, counts, protocol, mode,
        (select max(m.works_from) from sluice_migration m
         where m.applied_at > h.started and m.works_from > (select max(k.version) from sluice_migration k where k.applied_at <= h.started)) as needs
 from sluice_holder h

@@ -1,4 +1,4 @@
 -- Keeps what a claim of a queue with a rate took and has not begun.
--- ?1 queue   ?2 claimed_at   ?3 token   ?4 jobs   ?5 begun   ?6 gone   ?7 look_at
-insert into sluice_permit (queue, claimed_at, token, jobs, begun, gone, look_at) values (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-on conflict (queue, claimed_at, token) do update set begun = excluded.begun, gone = excluded.gone, look_at = excluded.look_at
+-- ?1 queue   ?2 claimed_at   ?3 token   ?4 jobs   ?5 begun   ?6 gone   ?7 check_at
+insert into sluice_permit (queue, claimed_at, token, jobs, begun, gone, check_at) values (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+on conflict (queue, claimed_at, token) do update set begun = excluded.begun, gone = excluded.gone, check_at = excluded.check_at

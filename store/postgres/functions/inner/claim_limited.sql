@@ -11,7 +11,7 @@ declare
     paused boolean; rate double precision; rate_per bigint; burst bigint; concurrency bigint; version bigint;
     tokens double precision; filled_at timestamptz; stored timestamptz; counted_from timestamptz; counted_version bigint; counted_since timestamptz;
     now_at timestamptz; tenant_concurrency bigint; tenant_rate double precision; tenant_per bigint; tenant_burst bigint; by_tenant boolean;
-    mark_turn double precision; mark_tenant text; wakes_from timestamptz; turns_since timestamptz; changed timestamptz; permits_from timestamptz; clock_ahead bigint;
+    low_water double precision; low_water_tenant text; wakes_from timestamptz; fair_since timestamptz; changed timestamptz; permits_from timestamptz; clock_ahead bigint;
     at      timestamptz;
     is_new  boolean;
     orphans uuid[] := '{}';
@@ -33,7 +33,7 @@ declare
     row     record;
 begin
     execute {{flow_lock.sql}} into paused, rate, rate_per, burst, concurrency, version, tokens, filled_at, stored, counted_from, counted_version,
-        counted_since, now_at, tenant_concurrency, tenant_rate, tenant_per, tenant_burst, by_tenant, mark_turn, mark_tenant, wakes_from, turns_since, changed, by_engine, permits_from, clock_ahead
+        counted_since, now_at, tenant_concurrency, tenant_rate, tenant_per, tenant_burst, by_tenant, low_water, low_water_tenant, wakes_from, fair_since, changed, by_engine, permits_from, clock_ahead
         using of_queue;
     is_full := false;
     if now_at is null then -- another claim has the lock
@@ -63,9 +63,9 @@ begin
         counted_since := at;
     end if;
     if not by_tenant then
-        turns_since := null;
+        fair_since := null;
     end if;
-    select mark_turn as turn, mark_tenant as tenant, wakes_from as wakes, turns_since as since, counted_from as counted into before;
+    select low_water as virtual_start, low_water_tenant as tenant, wakes_from as wakes, fair_since as since, counted_from as counted into before;
     select * into bucket from sluice._filled(tokens, filled_at, rate, sluice._queue_burst(rate, rate_per, burst), now_at);
     if concurrency > 0 then
         execute {{in_flight.sql}} into in_flight, first using of_queue, concurrency, counted_from;
@@ -94,13 +94,13 @@ begin
     end if;
     if not look_only and by_tenant then
         for row in select s.* from sluice._serve(of_queue, room, by_holder, with_token, lease, in_order, now_at, at, stored, changed,
-            tenant_concurrency, tenant_rate, tenant_per, tenant_burst, mark_turn, mark_tenant, wakes_from, coalesce(turns_since, at)) s
+            tenant_concurrency, tenant_rate, tenant_per, tenant_burst, low_water, low_water_tenant, wakes_from, coalesce(fair_since, at)) s
         loop
             if row.id is null then
-                mark_turn := row.mark_turn;
-                mark_tenant := row.mark_tenant;
+                low_water := row.low_water;
+                low_water_tenant := row.low_water_tenant;
                 wakes_from := row.wakes_from;
-                turns_since := coalesce(turns_since, at);
+                fair_since := coalesce(fair_since, at);
                 more := row.more;
                 continue;
             end if;
@@ -126,12 +126,12 @@ begin
         filled_at := bucket.at;
         execute {{started_add.sql}} using of_queue, now_at, got::bigint; -- who claims by a function begins at once, or hands back
     end if;
-    if set_back or mark_turn <> before.turn or mark_tenant <> before.tenant or turns_since is distinct from before.since
+    if set_back or low_water <> before.virtual_start or low_water_tenant <> before.tenant or fair_since is distinct from before.since
         or coalesce(wakes_from < before.wakes, false)
         or got > 0 and (rate > 0 or is_new or stored is null or at - stored >= interval '1 second'
             or (counted_from is null) <> (before.counted is null) or coalesce(counted_from - before.counted >= interval '1 second', false)) then
         execute {{flow_take.sql}} using of_queue, tokens, filled_at, at, counted_from, counted_version, counted_since,
-            mark_turn, mark_tenant, wakes_from, turns_since, permits_from, clock_ahead;
+            low_water, low_water_tenant, wakes_from, fair_since, permits_from, clock_ahead;
     end if;
     id := null;
     if got > 0 then
@@ -142,7 +142,7 @@ begin
         end if;
         if by_tenant and not limited and got < most then
             is_full := true;
-            wait := sluice._next_due(of_queue, in_order, true, mark_turn, mark_tenant, wakes_from, more);
+            wait := sluice._next_due(of_queue, in_order, true, low_water, low_water_tenant, wakes_from, more);
         end if;
         return next;
         return;
@@ -150,7 +150,7 @@ begin
     if look_only and by_tenant and exists (select from sluice.tenant_change h where h.queue = of_queue) then
         more := true;
     end if;
-    due := sluice._next_due(of_queue, in_order, by_tenant, mark_turn, mark_tenant, wakes_from, more);
+    due := sluice._next_due(of_queue, in_order, by_tenant, low_water, low_water_tenant, wakes_from, more);
     wait := due;
     if room = 0 and due is not null then
         limited := due = 0;

@@ -70,16 +70,16 @@ begin
     else
         place := null;
     end if;
-    select q.audit = 'full' as told,
+    select q.audit = 'full' as audited,
            coalesce(q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0 or q.tenant_max_waiting > 0, false)
-               or exists (select from sluice.tenant_limit t where t.queue in (g.name, '') and t.says) as by_tenant
+               or exists (select from sluice.tenant_limit t where t.queue in (g.name, '') and t.given) as by_tenant
     into settings
     from (select _enqueue.queue as name) g left join sluice.queue q on q.name = g.name;
     execute {{enqueue.sql}} into taken using
         array[job_id], array[queue], array[coalesce(tenant, '')], array[priority::smallint], array[key], bytes,
         array[label_text], array[coalesce(max_attempts, 0)::smallint],
         array[due_at], array[coalesce(delay, '0')], array[expires_at], array[key <> '' and key_scope = 'unfinished'], array[case when hold <> '' then job_id else blocker end],
-        array[coalesce(settings.told, false)], array[1], array[octet_length(bytes)], array[settings.by_tenant],
+        array[coalesce(settings.audited, false)], array[1], array[octet_length(bytes)], array[settings.by_tenant],
         array[case when place is not null then order_key else '' end], array[coalesce(place, 0)],
         array[case when after <> '{}' and not sent then after::text else '' end],
         array[case when after <> '{}' then coalesce(nullif(after_failure, ''), 'cancel') else '' end], null::text[];

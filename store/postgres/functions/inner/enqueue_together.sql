@@ -8,7 +8,7 @@ declare
     taken   uuid[] := '{}';
     found_id uuid; completed boolean; a_queue text; a_key text; a_place bigint;
     s_no integer[] := '{}'; s_ids uuid[] := '{}'; queues text[] := '{}'; tenants text[] := '{}'; priorities smallint[] := '{}'; labels text[] := '{}'; attempts smallint[] := '{}';
-    dues timestamptz[] := '{}'; delays interval[] := '{}'; expiries timestamptz[] := '{}'; told boolean[] := '{}'; in_tenant_queue boolean[] := '{}';
+    dues timestamptz[] := '{}'; delays interval[] := '{}'; expiries timestamptz[] := '{}'; audited boolean[] := '{}'; in_tenant_queue boolean[] := '{}';
     order_keys text[] := '{}'; places bigint[] := '{}'; afters text[] := '{}'; failures text[] := '{}'; blockers uuid[] := '{}'; payloads bytea[] := '{}'; holds text[] := '{}';
     sent uuid[] := '{}'; known uuid[] := '{}'; is_done boolean[] := '{}';
     lines text[] := '{}'; last_of uuid[] := '{}';
@@ -34,9 +34,9 @@ begin
         lines := lines || (a_queue || ' ' || a_key); last_of := last_of || found_id;
     end loop;
     for job in
-        select c as nth, ids[c] as job_id, j.*, sluice._bytes(j.payload) as bytes, coalesce(q.audit = 'full', false) as told,
+        select c as nth, ids[c] as job_id, j.*, sluice._bytes(j.payload) as bytes, coalesce(q.audit = 'full', false) as audited,
                coalesce(q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0 or q.tenant_max_waiting > 0, false)
-                   or exists (select from sluice.tenant_limit t where t.queue in (j.queue, '') and t.says) as by_tenant
+                   or exists (select from sluice.tenant_limit t where t.queue in (j.queue, '') and t.given) as by_tenant
         from unnest(chosen) with ordinality as u(c, k)
         cross join lateral sluice._job_of(items[c]) j
         left join sluice.queue q on q.name = j.queue
@@ -90,7 +90,7 @@ begin
         labels := labels || case when jsonb_typeof(job.labels) = 'object' and job.labels <> '{}' then job.labels::text else '' end;
         attempts := attempts || coalesce(job.max_attempts, 0)::smallint;
         dues := array_append(dues, job.due_at); delays := delays || coalesce(job.delay, '0'); expiries := array_append(expiries, job.expires_at);
-        payloads := payloads || job.bytes; told := told || job.told; in_tenant_queue := in_tenant_queue || job.by_tenant;
+        payloads := payloads || job.bytes; audited := audited || job.audited; in_tenant_queue := in_tenant_queue || job.by_tenant;
         order_keys := order_keys || case when has_place then coalesce(job.order_key, '') else '' end; places := places || a_place;
         afters := afters || case when has_place and after <> '{}' then after::text else '' end;
         failures := failures || case when after <> '{}' then coalesce(nullif(job.after_failure, ''), 'cancel') else '' end;
@@ -105,7 +105,7 @@ begin
         array(select priorities[n] from unnest(chosen) as n), null::text[], (select string_agg(payloads[n], '' order by k) from unnest(chosen) with ordinality as g(n, k)),
         array(select labels[n] from unnest(chosen) as n), array(select attempts[n] from unnest(chosen) as n), array(select dues[n] from unnest(chosen) as n),
         array(select delays[n] from unnest(chosen) as n), array(select expiries[n] from unnest(chosen) as n), null::boolean[],
-        array(select case when holds[n] <> '' then s_ids[n] else blockers[n] end from unnest(chosen) as n), array(select told[n] from unnest(chosen) as n),
+        array(select case when holds[n] <> '' then s_ids[n] else blockers[n] end from unnest(chosen) as n), array(select audited[n] from unnest(chosen) as n),
         array(select (1 + sum(length(payloads[n])) over (order by k) - length(payloads[n]))::integer from unnest(chosen) with ordinality as g(n, k) order by k),
         array(select length(payloads[n]) from unnest(chosen) as n), array(select in_tenant_queue[n] from unnest(chosen) as n),
         array(select order_keys[n] from unnest(chosen) as n), array(select places[n] from unnest(chosen) as n), array(select afters[n] from unnest(chosen) as n),

@@ -1,5 +1,5 @@
 -- How many seconds until a job of a queue may be claimed, its limits aside; null: none waits that starts by itself.
-create or replace function sluice._next_due(of_queue text, in_order smallint[], by_tenant boolean, mark_turn double precision, mark_tenant text,
+create or replace function sluice._next_due(of_queue text, in_order smallint[], by_tenant boolean, low_water double precision, low_water_tenant text,
     wakes_from timestamptz, more boolean) returns double precision
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
@@ -13,7 +13,7 @@ begin
         using of_queue, in_order, array_fill('-infinity'::timestamptz, array[10]),
             array_fill('00000000-0000-0000-0000-000000000000'::uuid, array[10]), interval '0';
     if by_tenant then
-        execute {{tenant_queue_next.sql}} into awake, wake_at, now_at using of_queue, mark_turn, mark_tenant, coalesce(wakes_from, '-infinity');
+        execute {{tenant_queue_next.sql}} into awake, wake_at, now_at using of_queue, low_water, low_water_tenant, coalesce(wakes_from, '-infinity');
         if awake or more then
             return 0;
         end if;

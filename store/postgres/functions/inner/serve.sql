@@ -2,17 +2,17 @@
 -- does. The lock of the queue's flow is held. The last row has no id: it says how far the turns are.
 create or replace function sluice._serve(of_queue text, room integer, by_holder text, with_token uuid, lease interval, in_order smallint[],
     now_at timestamptz, claim_at timestamptz, stored timestamptz, settings_changed timestamptz, of_concurrency bigint, of_rate double precision, of_per bigint, of_burst bigint,
-    given_turn double precision, given_tenant text, given_wakes timestamptz, turns_since timestamptz)
-returns table ({{columns}}, mark_turn double precision, mark_tenant text, wakes_from timestamptz, more boolean)
+    given_start double precision, given_tenant text, given_wakes timestamptz, fair_since timestamptz)
+returns table ({{columns}}, low_water double precision, low_water_tenant text, wakes_from timestamptz, more boolean)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
     straggle constant interval := interval '1 minute';
     -- the tenant queues that are looked at, one array a column
-    place tid[]; of_tenant text[]; turn double precision[]; jobs integer[]; tokens double precision[]; filled timestamptz[]; counted timestamptz[];
+    place tid[]; of_tenant text[]; virtual_start double precision[]; jobs integer[]; tokens double precision[]; filled timestamptz[]; counted timestamptz[];
     concurrency bigint[]; rate double precision[]; burst double precision[]; weight bigint[]; until timestamptz[]; paused boolean[]; paused_until timestamptz[];
-    limits_changed timestamptz[]; held integer[]; untold boolean[]; active boolean[]; full_up boolean[]; wake_at timestamptz[]; due timestamptz[];
-    share integer[]; got integer[]; space integer[]; share_turn double precision[]; in_it boolean[];
-    l_place tid; l_tenant text; l_turn double precision; l_jobs integer; l_tokens double precision; l_filled timestamptz; l_counted timestamptz; l_untold boolean;
+    limits_changed timestamptz[]; held integer[]; outside boolean[]; active boolean[]; full_up boolean[]; wake_at timestamptz[]; due timestamptz[];
+    share integer[]; got integer[]; space integer[]; share_start double precision[]; in_it boolean[];
+    l_place tid; l_tenant text; l_virtual_start double precision; l_jobs integer; l_tokens double precision; l_filled timestamptz; l_counted timestamptz; l_outside boolean;
     row     record;
     n       integer;
     most    integer;
@@ -30,19 +30,19 @@ declare
     which   integer;
     at_due  timestamptz;
 begin
-    mark_turn := given_turn;
-    mark_tenant := given_tenant;
-    select f.wakes_from, f.more into wakes_from, more from sluice._fill_tenant_queues(of_queue, now_at, mark_turn, given_wakes) f;
+    low_water := given_start;
+    low_water_tenant := given_tenant;
+    select f.wakes_from, f.more into wakes_from, more from sluice._fill_tenant_queues(of_queue, now_at, low_water, given_wakes) f;
     for look in 0..{{max looks}} - 1 loop
         exit when claimed >= room;
         most := case when look = 0 then least(room, {{max tenant queues}}, greatest({{first tenant queues}}, room / {{jobs a tenant queue}})) else {{max tenant queues}} end;
         n := 0;
-        place := '{}'; of_tenant := '{}'; turn := '{}'; jobs := '{}'; tokens := '{}'; filled := '{}'; counted := '{}';
-        for l_place, l_tenant, l_turn, l_jobs, l_tokens, l_filled, l_counted in execute {{tenant_queue_first.sql}}
-            using of_queue, mark_turn, mark_tenant, most
+        place := '{}'; of_tenant := '{}'; virtual_start := '{}'; jobs := '{}'; tokens := '{}'; filled := '{}'; counted := '{}';
+        for l_place, l_tenant, l_virtual_start, l_jobs, l_tokens, l_filled, l_counted in execute {{tenant_queue_first.sql}}
+            using of_queue, low_water, low_water_tenant, most
         loop
             n := n + 1;
-            place[n] := l_place; of_tenant[n] := l_tenant; turn[n] := l_turn; jobs[n] := l_jobs; tokens[n] := l_tokens; filled[n] := l_filled; counted[n] := l_counted;
+            place[n] := l_place; of_tenant[n] := l_tenant; virtual_start[n] := l_virtual_start; jobs[n] := l_jobs; tokens[n] := l_tokens; filled[n] := l_filled; counted[n] := l_counted;
         end loop;
         exit when n = 0;
         -- their limits, and what they have in flight
@@ -54,21 +54,21 @@ begin
             burst[no] := case when row.rate > 0 then sluice._burst(row.rate, row.per_ms, row.burst) end;
             weight[no] := row.weight; until[no] := row.until; paused[no] := row.paused; paused_until[no] := row.paused_until; limits_changed[no] := row.changed;
         end loop;
-        held := array_fill(0, array[n]); untold := array_fill(false, array[n]);
-        for l_tenant, l_jobs, at_due, l_untold in execute {{tenant_queue_held.sql}}
+        held := array_fill(0, array[n]); outside := array_fill(false, array[n]);
+        for l_tenant, l_jobs, at_due, l_outside in execute {{tenant_queue_held.sql}}
             using of_queue, array(select t from unnest(of_tenant, concurrency) as g(t, c) where c > 0),
                 array(select c::integer from unnest(concurrency) as c where c > 0),
                 array(select f from unnest(counted, concurrency) as g(f, c) where c > 0)
         loop
             no := array_position(of_tenant, l_tenant);
-            held[no] := l_jobs; untold[no] := l_untold;
-            if claim_at - greatest(turns_since, settings_changed, limits_changed[no]) > straggle then
+            held[no] := l_jobs; outside[no] := l_outside;
+            if claim_at - greatest(fair_since, settings_changed, limits_changed[no]) > straggle then
                 counted[no] := case when at_due < stored then at_due else stored end;
             end if;
         end loop;
         -- shares, in the order of turns
         share := array_fill(0, array[n]); got := share; due := array_fill(null::timestamptz, array[n]); in_it := array_fill(false, array[n]);
-        active := array_fill(true, array[n]); full_up := in_it; wake_at := due; space := share; share_turn := turn;
+        active := array_fill(true, array[n]); full_up := in_it; wake_at := due; space := share; share_start := virtual_start;
         for i in 1..n loop
             if rate[i] > 0 then
                 select f.filled, f.at into l_tokens, l_filled from sluice._filled(tokens[i], filled[i], rate[i], burst[i], now_at) f;
@@ -82,12 +82,12 @@ begin
         while left_over > 0 loop
             best := null;
             for i in 1..looked loop
-                if in_it[i] and (best is null or share_turn[i] < share_turn[best]
-                    or share_turn[i] = share_turn[best] and of_tenant[i] collate "C" < of_tenant[best] collate "C") then
+                if in_it[i] and (best is null or share_start[i] < share_start[best]
+                    or share_start[i] = share_start[best] and of_tenant[i] collate "C" < of_tenant[best] collate "C") then
                     best := i;
                 end if;
             end loop;
-            if looked < n and (best is null or turn[looked + 1] <= share_turn[best]) then
+            if looked < n and (best is null or virtual_start[looked + 1] <= share_start[best]) then
                 looked := looked + 1;
                 in_it[looked] := space[looked] > 0;
                 continue;
@@ -95,7 +95,7 @@ begin
             exit when best is null;
             share[best] := share[best] + 1;
             left_over := left_over - 1;
-            share_turn[best] := share_turn[best] + 1.0 / weight[best];
+            share_start[best] := share_start[best] + 1.0 / weight[best];
             in_it[best] := share[best] < space[best];
         end loop;
         served := array(select i from generate_series(1, looked) as i where share[i] > 0 or space[i] = 0 order by i);
@@ -138,22 +138,22 @@ begin
         end if;
         -- the mark: the first tenant queue that was not served, or the last one that was looked at
         no := (select min(i) from generate_series(1, n) as i where not i = any (served));
-        mark_turn := turn[coalesce(no, n)];
-        mark_tenant := of_tenant[coalesce(no, n)];
+        low_water := virtual_start[coalesce(no, n)];
+        low_water_tenant := of_tenant[coalesce(no, n)];
         foreach no in array served loop
             held[no] := held[no] + got[no];
-            turn[no] := turn[no] + got[no]::double precision / weight[no];
+            virtual_start[no] := virtual_start[no] + got[no]::double precision / weight[no];
             if rate[no] > 0 then
                 tokens[no] := tokens[no] - got[no];
             end if;
-            if turn[no] < mark_turn or turn[no] = mark_turn and of_tenant[no] collate "C" < mark_tenant collate "C" then
-                turn[no] := sluice._behind(mark_turn);
+            if virtual_start[no] < low_water or virtual_start[no] = low_water and of_tenant[no] collate "C" < low_water_tenant collate "C" then
+                virtual_start[no] := sluice._behind(low_water);
             end if;
             if paused[no] then
                 active[no] := false; wake_at[no] := paused_until[no];
             elsif concurrency[no] > 0 and held[no] >= concurrency[no] then
                 active[no] := false; full_up[no] := true;
-                wake_at[no] := case when untold[no] then now_at + interval '1 second' else until[no] end;
+                wake_at[no] := case when outside[no] then now_at + interval '1 second' else until[no] end;
             elsif sluice._space(paused[no], concurrency[no], held[no], rate[no], tokens[no]) = 0 then
                 active[no] := false;
                 wake_at[no] := least(now_at + make_interval(secs => sluice._until_useful(tokens[no], rate[no], burst[no])), until[no]);
@@ -166,17 +166,17 @@ begin
             end if;
         end loop;
         if n < most then
-            best := (select i from generate_series(1, n) as i where active[i] order by turn[i], of_tenant[i] collate "C" limit 1);
+            best := (select i from generate_series(1, n) as i where active[i] order by virtual_start[i], of_tenant[i] collate "C" limit 1);
             if best is null then
-                best := (select i from generate_series(1, n) as i order by turn[i] desc, of_tenant[i] collate "C" desc limit 1);
+                best := (select i from generate_series(1, n) as i order by virtual_start[i] desc, of_tenant[i] collate "C" desc limit 1);
             end if;
-            if turn[best] > mark_turn or turn[best] = mark_turn and of_tenant[best] collate "C" >= mark_tenant collate "C" then
-                mark_turn := turn[best];
-                mark_tenant := of_tenant[best];
+            if virtual_start[best] > low_water or virtual_start[best] = low_water and of_tenant[best] collate "C" >= low_water_tenant collate "C" then
+                low_water := virtual_start[best];
+                low_water_tenant := of_tenant[best];
             end if;
         end if;
         if served <> '{}' then
-            execute {{tenant_queue_keep.sql}} using array(select place[i] from unnest(served) as i order by i), array(select turn[i] from unnest(served) as i order by i),
+            execute {{tenant_queue_keep.sql}} using array(select place[i] from unnest(served) as i order by i), array(select virtual_start[i] from unnest(served) as i order by i),
                 array(select jobs[i] from unnest(served) as i order by i), array(select active[i] from unnest(served) as i order by i),
                 array(select full_up[i] from unnest(served) as i order by i), array(select wake_at[i] from unnest(served) as i order by i),
                 array(select tokens[i] from unnest(served) as i order by i), array(select filled[i] from unnest(served) as i order by i),

@@ -1,4 +1,4 @@
--- Pauses or opens a queue, and tells the audit. The setting is written as programs write it, so that they know it for told.
+-- Pauses or opens a queue, and tells the audit. The setting is written as programs write it, so that they know it for recorded.
 create or replace function sluice._set_paused(of_queue text, to_paused boolean, to_until timestamptz, why text, by_whom text) returns boolean
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
@@ -8,7 +8,7 @@ declare
 begin
     perform sluice._check_queue('operate', of_queue);
     perform sluice._check_reason(why);
-    select q.paused, q.paused_until, q.told, q.scheduled into before from sluice.queue q where q.name = of_queue for update;
+    select q.paused, q.paused_until, q.recorded, q.scheduled into before from sluice.queue q where q.name = of_queue for update;
     if not found then
         raise exception using errcode = 'SL002', message = format('queue %s has no settings', of_queue),
             hint = format('Make them with `sluice settings set %s lease=1m`, or let the first job be enqueued by a program.', of_queue);
@@ -19,11 +19,11 @@ begin
         coalesce(to_char(to_until at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), ''));
     update sluice.queue q
     set paused = to_paused, paused_until = to_until, version = q.version + 1, changed_at = now(), changed_by = who, reason = why,
-        told = q.told || change
+        recorded = q.recorded || change
     where q.name = of_queue;
     execute {{audit_change.sql}} using 'queue', of_queue, who, why,
-        coalesce(before.told, jsonb_build_object('paused', before.paused)) || case when before.scheduled is null then '{}' else jsonb_build_object('scheduled', before.scheduled) end,
-        coalesce(before.told, '{}') || change || case when before.scheduled is null then '{}' else jsonb_build_object('scheduled', before.scheduled) end, null::uuid;
+        coalesce(before.recorded, jsonb_build_object('paused', before.paused)) || case when before.scheduled is null then '{}' else jsonb_build_object('scheduled', before.scheduled) end,
+        coalesce(before.recorded, '{}') || change || case when before.scheduled is null then '{}' else jsonb_build_object('scheduled', before.scheduled) end, null::uuid;
     perform sluice._notify(of_queue);
     return true;
 end

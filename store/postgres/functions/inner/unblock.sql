@@ -23,8 +23,8 @@ declare
 begin
     -- Who enqueues behind one of them, or ends another, in a transaction that is not committed yet, does not see this.
     if note and ended <> '{}' then
-        perform sluice._look_again();
-        insert into sluice.look_again (job_id) select e from unnest(ended) as e;
+        perform sluice._recheck();
+        insert into sluice.recheck (job_id) select e from unnest(ended) as e;
     end if;
     for round in 1..{{unblock rounds}} loop
         exit when ended = '{}';
@@ -75,7 +75,7 @@ begin
     end loop;
     -- Who ends one of those meanwhile does not see yet that a job waits for it now.
     if left_behind <> '{}' then
-        insert into sluice.look_again (job_id) select distinct b from unnest(left_behind) as b;
+        insert into sluice.recheck (job_id) select distinct b from unnest(left_behind) as b;
     end if;
 exception when unique_violation or deadlock_detected or lock_not_available or serialization_failure then
     null;

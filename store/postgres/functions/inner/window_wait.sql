@@ -6,12 +6,12 @@ language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
     ends    timestamptz[] := '{}';
     counts  bigint[] := '{}';
-    claimed timestamptz; token uuid; jobs bigint; begun bigint; gone bigint; look_at timestamptz; at timestamptz;
+    claimed timestamptz; token uuid; jobs bigint; begun bigint; gone bigint; check_at timestamptz; at timestamptz;
     missing double precision;
     row     record;
 begin
     free := allowed;
-    for claimed, token, jobs, begun, gone, look_at in execute {{permits.sql}} using of_queue, permits_from loop
+    for claimed, token, jobs, begun, gone, check_at in execute {{permits.sql}} using of_queue, permits_from loop
         if jobs - begun - gone > 0 then
             free := free - (jobs - begun - gone);
             ends := ends || greatest(claimed + per, now_at + greatest(per / 100, interval '20 milliseconds'));

@@ -153,11 +153,11 @@ func TestFiguresAreReadAsTheirMetricsSay(t *testing.T) {
 		"nothing ran":                 {alert.MetricRunP95, func(y *yard) { y.counts(stat.Counts{Claimed: 1}) }, "0"},
 		"a breaker":                   {alert.MetricBreakerOpen, func(y *yard) { y.serves(broken("mail")) }, "1"},
 		"that of another queue":       {alert.MetricBreakerOpen, func(y *yard) { y.serves(broken("other")) }, "0"},
-		"trouble":                     {alert.MetricTrouble, func(y *yard) { y.serves(unsafe) }, "1"},
-		"but not that of breakers":    {alert.MetricTrouble, func(y *yard) { y.serves(broken("mail")) }, "0"},
-		"trouble beside a breaker":    {alert.MetricTrouble, func(y *yard) { y.serves(broken("mail"), unsafe) }, "1"},
-		"an engine that upkeep asks":  {alert.MetricTrouble, func(y *yard) { y.follows(broken("mail")) }, "1"},
-		"while a breaker is open":     {alert.MetricTrouble, func(y *yard) { y.serves(broken("mail")); y.follows(broken("mail")) }, "0"},
+		"trouble":                     {alert.MetricConditions, func(y *yard) { y.serves(unsafe) }, "1"},
+		"but not that of breakers":    {alert.MetricConditions, func(y *yard) { y.serves(broken("mail")) }, "0"},
+		"trouble beside a breaker":    {alert.MetricConditions, func(y *yard) { y.serves(broken("mail"), unsafe) }, "1"},
+		"an engine that upkeep asks":  {alert.MetricConditions, func(y *yard) { y.follows(broken("mail")) }, "1"},
+		"while a breaker is open":     {alert.MetricConditions, func(y *yard) { y.serves(broken("mail")); y.follows(broken("mail")) }, "0"},
 		"a breaker beside trouble":    {alert.MetricBreakerOpen, func(y *yard) { y.serves(unsafe, broken("mail")) }, "1"},
 		"words of a breaker alone": {alert.MetricBreakerOpen, func(y *yard) {
 			y.serves(presence.Condition{Kind: presence.ConditionOther, Queue: "mail", Text: "the breaker is open"})

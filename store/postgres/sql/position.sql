@@ -1,4 +1,4 @@
--- What is known of a job's turn: what is due before it, in its queue or in its tenant queue, what is in flight, and
+-- The position of a queued job: what is due before it, in its queue or in its tenant queue, what is in flight, and
 -- what the queue's rate and the tenant's have left. Each count is a walk along an index and stops at the limit.
 -- $1 uuid id   $2 integer limit
 select now(),
@@ -40,5 +40,5 @@ left join sluice.flow f on f.queue = j.queue
 left join lateral (select t.tokens, t.filled_at from sluice.tenant_queue t where t.queue = j.queue and t.tenant = j.tenant
                    order by t.version desc limit 1) n on true
 cross join lateral (select coalesce(q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0 or q.tenant_max_waiting > 0, false)
-    or exists (select from sluice.tenant_limit t where t.queue in (j.queue, '') and t.says) as turns) b
+    or exists (select from sluice.tenant_limit t where t.queue in (j.queue, '') and t.given) as turns) b
 where j.id = $1::uuid

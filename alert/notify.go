@@ -14,12 +14,12 @@ import (
 	"github.com/sluice-queue/sluice/internal/notify"
 )
 
-// TellTimeout is how long a receiver may take for a message.
-const TellTimeout = notify.Timeout
+// NotifyTimeout is how long a receiver may take for a message.
+const NotifyTimeout = notify.Timeout
 
-// Tell delivers the messages of all receivers, until nothing more can be delivered now. It returns how many messages
+// Notify delivers the messages of all receivers, until nothing more can be delivered now. It returns how many messages
 // the receivers accepted. No receiver waits for another.
-func (w *Watcher) Tell(ctx context.Context) (told int, err error) {
+func (w *Watcher) Notify(ctx context.Context) (notified int, err error) {
 	var all sync.WaitGroup
 	counts, failed := make([]int, len(w.options.Receivers)), make([]error, len(w.options.Receivers))
 	for i, receiver := range w.options.Receivers {
@@ -27,13 +27,13 @@ func (w *Watcher) Tell(ctx context.Context) (told int, err error) {
 	}
 	all.Wait()
 	for _, n := range counts {
-		told += n
+		notified += n
 	}
-	return told, errors.Join(failed...)
+	return notified, errors.Join(failed...)
 }
 
 // tell delivers the messages of one receiver. It ends if the receiver is unreachable.
-func (w *Watcher) tell(ctx context.Context, receiver Receiver) (told int, err error) {
+func (w *Watcher) tell(ctx context.Context, receiver Receiver) (notified int, err error) {
 	if err := sluice.CheckGiven("receiver", receiver); err != nil {
 		return 0, err
 	}
@@ -43,20 +43,20 @@ func (w *Watcher) tell(ctx context.Context, receiver Receiver) (told int, err er
 	for {
 		claims, err := w.claim(ctx, notify.Queue(receiver.Name()))
 		if err != nil || len(claims) == 0 {
-			return told, err
+			return notified, err
 		}
-		settlements, done, reached := w.tellAll(ctx, receiver, claims)
-		told += done
+		settlements, done, reached := w.notifyAll(ctx, receiver, claims)
+		notified += done
 		// Settle the delivered messages even if ctx has ended: else they would be delivered twice.
 		if err := w.settle(context.WithoutCancel(ctx), settlements); err != nil || !reached || ctx.Err() != nil {
-			return told, err
+			return notified, err
 		}
 	}
 }
 
 // claim claims due messages. If none is due, it only reads.
 func (w *Watcher) claim(ctx context.Context, queue string) ([]*sluice.Claim, error) {
-	due, err := w.store.Look(ctx, []string{queue})
+	due, err := w.store.NextDue(ctx, []string{queue})
 	if err != nil {
 		return nil, fmt.Errorf("look for notifications: %w", err)
 	}
@@ -87,17 +87,17 @@ func (w *Watcher) settle(ctx context.Context, settlements []sluice.Settlement) e
 	return errors.Join(failed...)
 }
 
-// tellAll delivers messages one by one. If the receiver is unreachable, it hands the rest back untried.
-func (w *Watcher) tellAll(ctx context.Context, receiver Receiver, claims []*sluice.Claim) (out []sluice.Settlement, told int, reached bool) {
+// notifyAll delivers messages one by one. If the receiver is unreachable, it hands the rest back untried.
+func (w *Watcher) notifyAll(ctx context.Context, receiver Receiver, claims []*sluice.Claim) (out []sluice.Settlement, notified int, reached bool) {
 	for i, c := range claims {
 		message, err := messageOf(c)
 		if err != nil {
 			out = append(out, w.settlement(c, sluice.EventBury, err.Error()))
 			continue
 		}
-		err = w.tellOne(ctx, receiver, message)
+		err = w.notifyOne(ctx, receiver, message)
 		if err == nil {
-			told++
+			notified++
 			out = append(out, w.settlement(c, sluice.EventComplete, ""))
 			continue
 		}
@@ -112,9 +112,9 @@ func (w *Watcher) tellAll(ctx context.Context, receiver Receiver, claims []*slui
 			back.Delay = again
 			out = append(out, back)
 		}
-		return out, told, false
+		return out, notified, false
 	}
-	return out, told, true
+	return out, notified, true
 }
 
 // messageOf reads the message of a job.
@@ -131,10 +131,10 @@ func (w *Watcher) settlement(c *sluice.Claim, by sluice.Event, cause string) slu
 	return sluice.Settlement{ID: c.ID, Token: c.Token, Event: by, Error: cause, Holder: w.options.Holder, Claim: c}
 }
 
-func (w *Watcher) tellOne(ctx context.Context, receiver Receiver, message Message) error {
-	ctx, cancel := context.WithTimeout(ctx, TellTimeout)
+func (w *Watcher) notifyOne(ctx context.Context, receiver Receiver, message Message) error {
+	ctx, cancel := context.WithTimeout(ctx, NotifyTimeout)
 	defer cancel()
-	return receiver.Tell(ctx, message)
+	return receiver.Notify(ctx, message)
 }
 
 // putOff says how a message goes on after a failure, and when to try the receiver again. A message waits by the
@@ -148,17 +148,17 @@ func (w *Watcher) putOff(ctx context.Context, receiver Receiver, c *sluice.Claim
 	out.Delay = settings.Backoff.Delay(c.Attempts + 1)
 	reason := givenUp(c, settings)
 	if reason == "" {
-		w.log.Tell(event.AlertUntold, m.Queue, "rule", m.Rule, "receiver", receiver.Name(), "error", cause, "retry_in", out.Delay)
+		w.log.Emit(event.AlertNotNotified, m.Queue, "rule", m.Rule, "receiver", receiver.Name(), "error", cause, "retry_in", out.Delay)
 		return out, out.Delay
 	}
 	entry := sluice.AuditEntry{
-		Object: audit.ObjectAlert, Name: RuleName(m.Rule, m.Queue), Event: audit.EventAlertUntold, Actor: w.options.Holder,
+		Object: audit.ObjectAlert, Name: RuleName(m.Rule, m.Queue), Event: audit.EventAlertNotNotified, Actor: w.options.Holder,
 		Reason: sluice.Brief(receiver.Name() + " was not told that it is " + string(m.Event) + ": " + cause.Error()),
 	}
 	if err := w.store.AppendAudit(ctx, []sluice.AuditEntry{entry}); err != nil {
 		return out, out.Delay // the message is given up once the audit has that
 	}
-	w.log.Tell(event.AlertGivenUp, m.Queue, "rule", m.Rule, "receiver", receiver.Name(), "error", cause)
+	w.log.Emit(event.AlertGivenUp, m.Queue, "rule", m.Rule, "receiver", receiver.Name(), "error", cause)
 	dead := w.settlement(c, sluice.EventBury, cause.Error())
 	dead.Reason = reason
 	return dead, out.Delay
@@ -167,8 +167,8 @@ func (w *Watcher) putOff(ctx context.Context, receiver Receiver, c *sluice.Claim
 // givenUp returns why a message that has failed once more is given up. Empty: it is tried again. A person who requeues
 // a dead letter begins a new life of the message, in which only the attempts count.
 func givenUp(c *sluice.Claim, settings sluice.Settings) string {
-	if c.Generation == 1 && time.Since(c.CreatedAt) >= NoticeKept {
-		return "not delivered within " + sluice.FormatDuration(NoticeKept)
+	if c.Generation == 1 && time.Since(c.CreatedAt) >= NotificationKept {
+		return "not delivered within " + sluice.FormatDuration(NotificationKept)
 	}
 	if end := sluice.FailureOf(c, settings, ""); end.Event == sluice.EventBury {
 		return end.Reason

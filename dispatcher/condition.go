@@ -23,15 +23,15 @@ const (
 
 // guarded is the retention that an engine reported for ended runs.
 type guarded struct {
-	report engine.Report
-	known  bool      // the engine reported a retention once
-	toldAt time.Time // when the engine last reported it
-	until  time.Time // when to ask again
+	report     engine.Report
+	known      bool      // the engine reported a retention once
+	reportedAt time.Time // when the engine last reported it
+	until      time.Time // when to ask again
 }
 
 // guard returns why no runs of a queue may be started although its engine would: they could not be followed
 // safely. If an engine does not report its retention, starts go on and the dispatcher soon asks again.
-func (d *Dispatcher) guard(work context.Context, l *lane, q sluice.Queue) error {
+func (d *Dispatcher) guard(work context.Context, l *servedQueue, q sluice.Queue) error {
 	where := engine.Location(q.Settings)
 	known := l.guarded(where)
 	if !time.Now().Before(known.until) {
@@ -39,13 +39,13 @@ func (d *Dispatcher) guard(work context.Context, l *lane, q sluice.Queue) error 
 	}
 	unsafe := engine.CheckFollowing(q.Settings, known.report)
 	if l.refuse(unsafe) && unsafe != nil {
-		d.log.Tell(event.DispatchRefused, l.queue, "error", unsafe)
+		d.log.Emit(event.DispatchRefused, l.queue, "error", unsafe)
 	}
 	return unsafe
 }
 
 // look asks an engine for its retention of ended runs.
-func (d *Dispatcher) look(work context.Context, l *lane, q sluice.Queue, where string) (guarded, error) {
+func (d *Dispatcher) look(work context.Context, l *servedQueue, q sluice.Queue, where string) (guarded, error) {
 	name, target := engine.TargetAt(l.queue, q.Settings, where)
 	asked := time.Now()
 	report, err := d.options.Engines[name].Check(work, target)
@@ -59,13 +59,13 @@ func (d *Dispatcher) look(work context.Context, l *lane, q sluice.Queue, where s
 	g.until = asked.Add(guardAgain)
 	if err == nil || report.Retention > 0 { // an error besides a known retention does not matter here
 		err = nil
-		*g = guarded{report: report, known: true, toldAt: asked, until: asked.Add(guardInterval)}
+		*g = guarded{report: report, known: true, reportedAt: asked, until: asked.Add(guardInterval)}
 	}
 	return *g, err
 }
 
 // guarded returns the cached retention of an engine.
-func (l *lane) guarded(where string) guarded {
+func (l *servedQueue) guarded(where string) guarded {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if g := l.guards[where]; g != nil {
@@ -77,10 +77,10 @@ func (l *lane) guarded(where string) guarded {
 // again leaves out jobs that the engine must not be asked for again. Their runs may have ended and be
 // forgotten, so a new request would run them twice. Upkeep decides about them by asking for the run's outcome.
 // If an engine does not report its retention now, again asks only for runs that any engine still remembers.
-func (d *Dispatcher) again(work context.Context, l *lane, q sluice.Queue, holds []*hold) (ask []*hold, err error) {
+func (d *Dispatcher) again(work context.Context, l *servedQueue, q sluice.Queue, holds []*hold) (ask []*hold, err error) {
 	for _, h := range holds {
 		age, known, failed := d.age(h), l.guarded(h.claim.Engine), error(nil)
-		if !h.fresh && known.least().Forgets(age) && (!known.known || pause.Since(known.toldAt) > guardAgain) {
+		if !h.fresh && known.least().Forgets(age) && (!known.known || pause.Since(known.reportedAt) > guardAgain) {
 			if known, failed = d.look(work, l, q, h.claim.Engine); failed != nil {
 				err = failed
 			}
@@ -106,7 +106,7 @@ func (g guarded) least() engine.Report {
 }
 
 // refuse records why nothing is dispatched. news is true if the reason has changed.
-func (l *lane) refuse(why error) (news bool) {
+func (l *servedQueue) refuse(why error) (news bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	news = fmt.Sprint(why) != fmt.Sprint(l.refused)
@@ -117,29 +117,29 @@ func (l *lane) refuse(why error) (news bool) {
 }
 
 // refusal returns why nothing is dispatched; nil: jobs may be dispatched.
-func (l *lane) refusal() error {
+func (l *servedQueue) refusal() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.refused
 }
 
-// tellBreaker records in the log, the audit and the holder's conditions that the breaker opened or closed. The
+// logBreaker records in the log, the audit and the holder's conditions that the breaker opened or closed. The
 // record names the engine, because only one of several may be unusable.
-func (d *Dispatcher) tellBreaker(work context.Context, l *lane, engine string, cause error) {
+func (d *Dispatcher) logBreaker(work context.Context, l *servedQueue, engine string, cause error) {
 	if l.breaker.open() {
 		l.suffer(engine, cause)
 		cause = fmt.Errorf("engine %s: %w", engine, cause)
-		d.log.Tell(event.BreakerOpened, l.queue, "error", cause)
-		d.tellAudit(work, l, sluice.AuditEntry{Event: audit.EventBreaker, Reason: "opened: " + sluice.Brief(cause.Error())})
+		d.log.Emit(event.BreakerOpened, l.queue, "error", cause)
+		d.auditCycle(work, l, sluice.AuditEntry{Event: audit.EventBreaker, Reason: "opened: " + sluice.Brief(cause.Error())})
 		return
 	}
-	d.log.Tell(event.BreakerClosed, l.queue)
+	d.log.Emit(event.BreakerClosed, l.queue)
 	l.heal()
-	d.tellAudit(work, l, sluice.AuditEntry{Event: audit.EventBreaker, Reason: "closed"})
+	d.auditCycle(work, l, sluice.AuditEntry{Event: audit.EventBreaker, Reason: "closed"})
 }
 
 // suffer records why the engine is unusable. The cause may change while the breaker stays open.
-func (l *lane) suffer(engine string, cause error) {
+func (l *servedQueue) suffer(engine string, cause error) {
 	broken := presence.EngineCondition(l.queue, engine, l.breaker.openSince, "the breaker is open", cause)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,7 +147,7 @@ func (l *lane) suffer(engine string, cause error) {
 }
 
 // heal records that the engine is usable.
-func (l *lane) heal() {
+func (l *servedQueue) heal() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.broken = nil
@@ -158,7 +158,7 @@ func (d *Dispatcher) conditions() []presence.Condition {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var all []presence.Condition
-	for _, l := range d.lanes {
+	for _, l := range d.serving {
 		l.mu.Lock()
 		if l.refused != nil {
 			all = append(all, l.refusedCondition())
@@ -173,7 +173,7 @@ func (d *Dispatcher) conditions() []presence.Condition {
 }
 
 // refusedCondition describes why nothing is dispatched although the engine is usable. The caller holds l.mu.
-func (l *lane) refusedCondition() presence.Condition {
+func (l *servedQueue) refusedCondition() presence.Condition {
 	if unknown, is := errors.AsType[*engine.UnknownError](l.refused); is {
 		return presence.NewCondition(presence.ConditionUnknownEngine, l.queue, unknown.Engine, l.refusedAt, unknown.Error())
 	}

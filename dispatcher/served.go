@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-queue/sluice/presence"
 )
 
-// lane is the state of one queue in a dispatcher.
-type lane struct {
+// servedQueue is the state of one queue in a dispatcher.
+type servedQueue struct {
 	queue string
 	wake  chan struct{}
 	cycle sync.Mutex // one cycle at a time
@@ -31,16 +31,16 @@ type lane struct {
 	paused  bool // whether the log last recorded the queue as paused
 }
 
-func (l *lane) idle() bool { return l.holds() == 0 }
+func (l *servedQueue) idle() bool { return l.holds() == 0 }
 
 // holds returns the number of held jobs.
-func (l *lane) holds() int {
+func (l *servedQueue) holds() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.held)
 }
 
-func (l *lane) hold(holds []*hold) {
+func (l *servedQueue) hold(holds []*hold) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, h := range holds {
@@ -48,14 +48,14 @@ func (l *lane) hold(holds []*hold) {
 	}
 }
 
-func (l *lane) let(h *hold) {
+func (l *servedQueue) let(h *hold) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.held, h.claim.ID)
 }
 
 // holding lists the held jobs that meet a condition.
-func (l *lane) holding(which func(*hold) bool) []*hold {
+func (l *servedQueue) holding(which func(*hold) bool) []*hold {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var found []*hold
@@ -67,7 +67,7 @@ func (l *lane) holding(which func(*hold) bool) []*hold {
 	return found
 }
 
-func (l *lane) nudge() {
+func (l *servedQueue) nudge() {
 	select {
 	case l.wake <- struct{}{}:
 	default:
@@ -75,7 +75,7 @@ func (l *lane) nudge() {
 }
 
 // rest waits until the next cycle is due. The wait is never shorter than interval, even if jobs come in.
-func (l *lane) rest(ctx context.Context, wait, interval time.Duration) {
+func (l *servedQueue) rest(ctx context.Context, wait, interval time.Duration) {
 	timer := time.NewTimer(interval)
 	defer timer.Stop()
 	if interval > 0 {

@@ -20,7 +20,7 @@ import (
 const leastCount = 1000
 
 // figures reads the figures of rules, each once per look, and only the figures that a rule needs.
-type figures struct {
+type meter struct {
 	watcher *Watcher
 	store   sluice.Store
 	book    Book
@@ -34,8 +34,8 @@ type figures struct {
 	counted map[string]bool // queues with counts in the last day
 }
 
-func newFigures(w *Watcher, book Book, targets []Target) *figures {
-	f := &figures{
+func newMeter(w *Watcher, book Book, targets []Target) *meter {
+	f := &meter{
 		watcher: w, store: w.store, book: book, limit: leastCount,
 		depths: make(map[string]sluice.Depth), stats: make(map[time.Duration]map[string]stat.Stat),
 	}
@@ -48,11 +48,11 @@ func newFigures(w *Watcher, book Book, targets []Target) *figures {
 }
 
 // read reads the figure of a target.
-func (f *figures) read(ctx context.Context, t Target) (Reading, error) {
+func (f *meter) read(ctx context.Context, t Target) (Reading, error) {
 	switch t.Rule.Metric {
 	case MetricUpkeepMissing:
 		return f.upkeepMissing(t), nil
-	case MetricTrouble:
+	case MetricConditions:
 		return f.trouble(ctx)
 	case MetricQueues:
 		return f.queuesUsed(ctx)
@@ -75,7 +75,7 @@ func (f *figures) read(ctx context.Context, t Target) (Reading, error) {
 }
 
 // queuesUsed returns the stored queues as a share of the most that the store may have.
-func (f *figures) queuesUsed(ctx context.Context) (Reading, error) {
+func (f *meter) queuesUsed(ctx context.Context) (Reading, error) {
 	policy, err := admission.Of(ctx, f.store)
 	if err != nil {
 		return Reading{}, err
@@ -84,7 +84,7 @@ func (f *figures) queuesUsed(ctx context.Context) (Reading, error) {
 }
 
 // upkeepMissing returns how long ago a process looked last, by the stored alert of this rule.
-func (f *figures) upkeepMissing(t Target) Reading {
+func (f *meter) upkeepMissing(t Target) Reading {
 	last := stored(f.book.Alerts, t.Rule.Name, "").At
 	if last.IsZero() {
 		return Reading{}
@@ -94,7 +94,7 @@ func (f *figures) upkeepMissing(t Target) Reading {
 }
 
 // waiting returns the waiting jobs of a queue as a share of its max_waiting.
-func (f *figures) waiting(ctx context.Context, q sluice.Queue) (Reading, error) {
+func (f *meter) waiting(ctx context.Context, q sluice.Queue) (Reading, error) {
 	level, err := pressure.Of(ctx, f.store, q)
 	if err != nil || level.Limit == 0 {
 		return Reading{}, err
@@ -110,7 +110,7 @@ func settingsWrong(q sluice.Queue) Reading {
 }
 
 // alive lists the holders with a recent heartbeat.
-func (f *figures) alive(ctx context.Context) ([]presence.Holder, error) {
+func (f *meter) alive(ctx context.Context) ([]presence.Holder, error) {
 	if f.asked {
 		return f.holders, nil
 	}
@@ -128,7 +128,7 @@ func (f *figures) alive(ctx context.Context) ([]presence.Holder, error) {
 }
 
 // serves reports whether a living holder claims from a queue.
-func (f *figures) serves(ctx context.Context, queue string) (bool, error) {
+func (f *meter) serves(ctx context.Context, queue string) (bool, error) {
 	holders, err := f.alive(ctx)
 	for _, h := range holders {
 		for _, q := range h.Queues {
@@ -142,7 +142,7 @@ func (f *figures) serves(ctx context.Context, queue string) (bool, error) {
 
 // trouble counts holders with conditions. Open breakers have a rule of their own, which also reports an engine that
 // upkeep cannot ask.
-func (f *figures) trouble(ctx context.Context) (Reading, error) {
+func (f *meter) trouble(ctx context.Context) (Reading, error) {
 	holders, err := f.alive(ctx)
 	if err != nil {
 		return Reading{}, err
@@ -153,14 +153,14 @@ func (f *figures) trouble(ctx context.Context) (Reading, error) {
 	})
 }
 
-func (f *figures) breakerOpen(ctx context.Context, queue string) (Reading, error) {
+func (f *meter) breakerOpen(ctx context.Context, queue string) (Reading, error) {
 	return f.conditions(ctx, func(h presence.Holder, c presence.Condition) bool {
 		return h.Role == presence.RoleDispatcher && c.OfEngine() && c.Queue == queue
 	})
 }
 
 // conditions counts the holders with some condition of a kind, and describes the last of them.
-func (f *figures) conditions(ctx context.Context, which func(presence.Holder, presence.Condition) bool) (Reading, error) {
+func (f *meter) conditions(ctx context.Context, which func(presence.Holder, presence.Condition) bool) (Reading, error) {
 	holders, err := f.alive(ctx)
 	var out Reading
 	for _, h := range holders {
@@ -179,7 +179,7 @@ func (f *figures) conditions(ctx context.Context, which func(presence.Holder, pr
 }
 
 // depth counts a queue's jobs, as far as a rule needs.
-func (f *figures) depth(ctx context.Context, queue string) (sluice.Depth, error) {
+func (f *meter) depth(ctx context.Context, queue string) (sluice.Depth, error) {
 	if d, known := f.depths[queue]; known {
 		return d, nil
 	}
@@ -191,12 +191,12 @@ func (f *figures) depth(ctx context.Context, queue string) (sluice.Depth, error)
 }
 
 // paused reports whether somebody has paused a queue.
-func (f *figures) paused(q sluice.Queue) bool {
+func (f *meter) paused(q sluice.Queue) bool {
 	return q.Settings.PausedAt(f.book.Now)
 }
 
 // age returns how long the oldest ready job has been due.
-func (f *figures) age(d sluice.Depth) time.Duration {
+func (f *meter) age(d sluice.Depth) time.Duration {
 	if d.OldestDue.IsZero() {
 		return 0
 	}
@@ -204,7 +204,7 @@ func (f *figures) age(d sluice.Depth) time.Duration {
 }
 
 // now reads figures of this moment.
-func (f *figures) now(ctx context.Context, t Target) (Reading, error) {
+func (f *meter) now(ctx context.Context, t Target) (Reading, error) {
 	d, err := f.depth(ctx, t.Queue.Name)
 	if err != nil {
 		return Reading{}, err
@@ -257,7 +257,7 @@ func schedulesPause(q sluice.Queue) bool {
 
 // drainTime returns how long the rate takes for the ready jobs. The depth stops counting early; the count of a
 // forecast does not.
-func (f *figures) drainTime(ctx context.Context, q sluice.Queue) (Reading, error) {
+func (f *meter) drainTime(ctx context.Context, q sluice.Queue) (Reading, error) {
 	rate := q.Settings.Rate.PerSecond()
 	if rate <= 0 {
 		return Reading{Unknown: true}, nil

@@ -1,4 +1,4 @@
--- What is known of a job's turn: what is due before it, in its queue or in its tenant queue, what is in flight, and
+-- The position of a queued job: what is due before it, in its queue or in its tenant queue, what is in flight, and
 -- what the queue's rate and the tenant's have left. Each count is a walk along an index and stops at the limit.
 -- ?1 id   ?2 now   ?3 limit
 with priority (p) as (values (1), (2), (3), (4), (5), (6), (7), (8), (9))
@@ -27,7 +27,7 @@ select
     q.tenant_concurrency, q.tenant_rate, q.tenant_rate_per_ms, q.tenant_burst
 from sluice_job j
 join (select coalesce(x.fair or x.tenant_concurrency > 0 or x.tenant_rate > 0 or x.tenant_max_waiting > 0, 0)
-          or exists (select 1 from sluice_tenant_limit t where t.queue in (y.queue, '') and t.says) as yes
+          or exists (select 1 from sluice_tenant_limit t where t.queue in (y.queue, '') and t.given) as yes
       from sluice_job y left join sluice_queue x on x.name = y.queue where y.id = ?1) b
 left join sluice_live l on l.seq = j.seq and l.state = 'queued'
 left join sluice_queue q on q.name = j.queue

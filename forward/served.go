@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// lane is the state of one queue in a forwarder.
-type lane struct {
+// servedQueue is the state of one queue in a forwarder.
+type servedQueue struct {
 	queue    string
 	wake     chan struct{}
 	strayAt  time.Time // when to look for cancelled jobs again
@@ -27,7 +27,7 @@ type hold struct {
 	full     bool // the claim holds the whole job, as looked up
 }
 
-func (l *lane) hold(holds []*hold) {
+func (l *servedQueue) hold(holds []*hold) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.held == nil {
@@ -38,13 +38,13 @@ func (l *lane) hold(holds []*hold) {
 	}
 }
 
-func (l *lane) let(id sluice.ID) {
+func (l *servedQueue) let(id sluice.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.held, id)
 }
 
-func (l *lane) holding() []*hold {
+func (l *servedQueue) holding() []*hold {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := make([]*hold, 0, len(l.held))
@@ -54,13 +54,13 @@ func (l *lane) holding() []*hold {
 	return all
 }
 
-func (l *lane) holds(id sluice.ID) bool {
+func (l *servedQueue) holds(id sluice.ID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.held[id] != nil
 }
 
-func (l *lane) nudge() {
+func (l *servedQueue) nudge() {
 	select {
 	case l.wake <- struct{}{}:
 	default:
@@ -68,7 +68,7 @@ func (l *lane) nudge() {
 }
 
 // rest waits. With forJobs, an incoming job ends the wait.
-func (l *lane) rest(ctx context.Context, wait time.Duration, forJobs bool) {
+func (l *servedQueue) rest(ctx context.Context, wait time.Duration, forJobs bool) {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	wake := l.wake

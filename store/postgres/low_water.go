@@ -13,30 +13,30 @@ import (
 var priorities = []int16{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 
 const (
-	// markSlack is how far the marks stay behind the store's clock. A job that is enqueued during a claim may
+	// lowWaterSlack is how far the marks stay behind the store's clock. A job that is enqueued during a claim may
 	// become visible behind jobs that were already claimed.
-	markSlack = 100 * time.Millisecond
+	lowWaterSlack = 100 * time.Millisecond
 	// walkShare limits the cost of walks from the front. A claim walks from the front only when walkShare times the
 	// cost of such a walk has passed since the last one. So these walks take at most a twentieth of the time, even
 	// if an old transaction keeps many dead index entries.
 	walkShare = 20
-	// maxMarked is how many queues or tenant queues have marks. Without marks, a claim walks from the front, which is cheap
+	// maxLowWater is how many queues or tenant queues have marks. Without marks, a claim walks from the front, which is cheap
 	// where few jobs were claimed.
-	maxMarked = 4096
+	maxLowWater = 4096
 	// cheapWalk is the cost up to which a claim walks from the front at once after this process put a job behind
 	// the marks.
 	cheapWalk = 20 * time.Millisecond
 )
 
-// marks remembers, for each queue and priority, the low-water mark in the claim index up to which claims of this
+// lowWater remembers, for each queue and priority, the low-water mark in the claim index up to which claims of this
 // process have emptied it. Claims begin there instead of stepping over dead entries. Now and then a claim walks
 // from the front, and finds jobs that came behind a mark: released, recovered or enqueued late.
-type marks struct {
+type lowWater struct {
 	mu     sync.Mutex
-	queues map[string]*queueMarks
+	queues map[string]*queueLowWater
 }
 
-type queueMarks struct {
+type queueLowWater struct {
 	place     [10]place
 	walkedAt  time.Time                // when a claim last walked from the front
 	walks     [keptWalks]time.Duration // durations of the last walks from the front, latest first
@@ -52,12 +52,12 @@ const keptWalks = 3
 
 // cost returns how much longer a walk from the front takes than one from the marks. A slow network or a busy server
 // delays both, so the difference is the cost of dead index entries.
-func (q *queueMarks) cost() time.Duration {
+func (q *queueLowWater) cost() time.Duration {
 	return max(q.shortest()-q.usual, 0)
 }
 
 // shortest returns the duration of the shortest kept walk from the front.
-func (q *queueMarks) shortest() time.Duration {
+func (q *queueLowWater) shortest() time.Duration {
 	if q.walked == 0 {
 		return 0
 	}
@@ -66,7 +66,7 @@ func (q *queueMarks) shortest() time.Duration {
 
 // cheap reports whether a claim may walk from the front at once, because a job is known to lie behind the marks.
 // The first walks always may: they include the cost of a new connection and a new statement.
-func (q *queueMarks) cheap() bool {
+func (q *queueLowWater) cheap() bool {
 	return q.walked < keptWalks || q.cost() <= cheapWalk || q.shortest() <= 2*q.usual
 }
 
@@ -88,7 +88,7 @@ var front = place{dueAt: time.Date(-4000, 1, 1, 0, 0, 0, 0, time.UTC)}
 
 // start returns where a claim begins in each priority, and how long until a claim may walk from the front. 0: this
 // one does.
-func (m *marks) start(queue string) (from [10]place, untilFront time.Duration) {
+func (m *lowWater) start(queue string) (from [10]place, untilFront time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	q := m.queue(queue)
@@ -103,7 +103,7 @@ func (m *marks) start(queue string) (from [10]place, untilFront time.Duration) {
 }
 
 // walked records how long a claim took, from the front or from the marks.
-func (m *marks) walked(queue string, took time.Duration, fromFront bool) {
+func (m *lowWater) walked(queue string, took time.Duration, fromFront bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	q := m.queue(queue)
@@ -125,7 +125,7 @@ func aheadOf(queue string) string { return queue + " ahead" }
 
 // disturb records that this process put a job behind the marks of a queue. The next claim walks from the front if
 // such walks are cheap.
-func (m *marks) disturb(queue string) {
+func (m *lowWater) disturb(queue string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.queue(queue)
@@ -136,10 +136,10 @@ func (m *marks) disturb(queue string) {
 	}
 }
 
-// advance moves a mark up to a claimed job, or up to markSlack before now. For claims with a lead, now is later by
+// advance moves a mark up to a claimed job, or up to lowWaterSlack before now. For claims with a lead, now is later by
 // the lead.
-func (m *marks) advance(queue string, priority int, claimed place, now time.Time) {
-	if edge := (place{dueAt: now.Add(-markSlack)}); edge.before(claimed) {
+func (m *lowWater) advance(queue string, priority int, claimed place, now time.Time) {
+	if edge := (place{dueAt: now.Add(-lowWaterSlack)}); edge.before(claimed) {
 		claimed = edge
 	}
 	m.mu.Lock()
@@ -150,21 +150,21 @@ func (m *marks) advance(queue string, priority int, claimed place, now time.Time
 	}
 }
 
-func (m *marks) queue(name string) *queueMarks {
+func (m *lowWater) queue(name string) *queueLowWater {
 	q := m.queues[name]
 	if q == nil {
 		for forgotten := range m.queues {
-			if len(m.queues) < maxMarked {
+			if len(m.queues) < maxLowWater {
 				break
 			}
 			delete(m.queues, forgotten)
 		}
-		q = &queueMarks{}
+		q = &queueLowWater{}
 		for i := range q.place {
 			q.place[i] = front
 		}
 		if m.queues == nil {
-			m.queues = make(map[string]*queueMarks)
+			m.queues = make(map[string]*queueLowWater)
 		}
 		m.queues[name] = q
 	}
