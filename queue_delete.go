@@ -22,13 +22,15 @@ type QueueHolds struct {
 	Finished int
 	// OpenRuns counts orphan runs: runs of cancelled jobs that go on at their engine; see engine.OrphanRun.
 	OpenRuns int
-	// Operations are the operations on jobs of the queue that are not done yet.
+	// Operations are the operations on jobs of the queue that are not done yet. Schedules are those that make jobs in
+	// the queue, paused ones too.
 	Operations []ID
+	Schedules  []string
 }
 
 // Empty reports whether nothing prevents the deletion.
 func (h QueueHolds) Empty() bool {
-	return h.Unfinished == 0 && h.Finished == 0 && h.OpenRuns == 0 && len(h.Operations) == 0
+	return h.Unfinished == 0 && h.Finished == 0 && h.OpenRuns == 0 && len(h.Operations)+len(h.Schedules) == 0
 }
 
 // QueueNotEmptyError says why [Client.DeleteQueue] did not delete a queue. It is an [ErrNotAllowed].
@@ -42,7 +44,10 @@ func (e *QueueNotEmptyError) Error() string {
 	var parts []string
 	add := func(n int, what, todo string) {
 		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%s %s (%s)", atMost(n), what, fmt.Sprintf(todo, e.Queue)))
+			if n >= QueueHoldsLimit {
+				what = "or more " + what
+			}
+			parts = append(parts, fmt.Sprintf("%d %s (%s)", n, what, fmt.Sprintf(todo, e.Queue)))
 		}
 	}
 	add(e.Holds.Unfinished, "unfinished jobs", "wait for them, or `sluice cancel --queue %s`")
@@ -51,19 +56,14 @@ func (e *QueueNotEmptyError) Error() string {
 	for _, id := range e.Holds.Operations {
 		parts = append(parts, fmt.Sprintf("the operation %s (`sluice operations stop %s`)", id, id))
 	}
+	if all := e.Holds.Schedules; len(all) > 0 {
+		add(len(all), fmt.Sprintf("schedules such as %s", all[0]), "`sluice schedules ls --queue %s`, then `delete` them or `set` another queue")
+	}
 	return fmt.Sprintf("queue %q is not empty: it holds %s", e.Queue, strings.Join(parts, ", "))
 }
 
 // Is makes a QueueNotEmptyError an [ErrNotAllowed].
 func (e *QueueNotEmptyError) Is(target error) bool { return target == ErrNotAllowed }
-
-// atMost writes a count, or "or more" at the limit.
-func atMost(n int) string {
-	if n >= QueueHoldsLimit {
-		return fmt.Sprintf("%d or more", QueueHoldsLimit)
-	}
-	return fmt.Sprint(n)
-}
 
 // DeleteQueue deletes an empty queue. It deletes the settings and scheduled changes, the limits of tenants and
 // tiers in the queue, its alert rules, and its counts. The act needs a reason.

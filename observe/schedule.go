@@ -29,10 +29,10 @@ func (s *store) DeleteSchedule(ctx context.Context, name string, act sluice.Act)
 	return err
 }
 
-func (s *store) FireSchedules(ctx context.Context, limit int) (schedule.Fired, error) {
+func (s *store) FireSchedules(ctx context.Context, limit int, checker sluice.PayloadChecker) (schedule.Fired, error) {
 	c := &Call{Kind: KindStore, Name: "fire_schedules"}
 	return observed(ctx, s.observers, c, func(ctx context.Context) (schedule.Fired, error) {
-		fired, err := s.schedules.FireSchedules(ctx, limit)
+		fired, err := s.schedules.FireSchedules(ctx, limit, checker)
 		c.Jobs = fired.Jobs
 		return fired, err
 	})

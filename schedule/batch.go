@@ -1,7 +1,11 @@
 package schedule
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/feature"
 )
 
 // Batch is the decisions of one transaction, as a store carries them out: it cancels, stores the jobs, takes over the
@@ -39,20 +43,74 @@ func (b Batch) Cancel() (ids []sluice.ID) {
 // CancelAct is the act that cancels a job because its schedule fires again.
 func CancelAct() sluice.Act { return upkeepAct("its schedule fires again") }
 
-// Jobs lists the jobs to store, by the settings of their queues. An unknown queue has the defaults.
-func (b Batch) Jobs(queues []sluice.Queue) (jobs []sluice.Insert) {
-	byName := make(map[string]sluice.Queue, len(queues))
-	for _, q := range queues {
-		byName[q.Name] = q
+// Rules are the rules by which queues take jobs.
+type Rules struct {
+	// Queues are the queues of the jobs. A queue that is not stored has no rules.
+	Queues []sluice.Queue
+	// Checker compares payloads with payload_schema. Nil: only workers do.
+	Checker sluice.PayloadChecker
+	// Enter reserves room for a job in a queue that limits its waiting jobs.
+	Enter func(job sluice.Insert) error
+}
+
+// Jobs lists the jobs that their queues take, by the settings of the queues. A job that its queue does not take leaves the
+// batch, and its fire is [Refused]. If a person asked for the fire, Jobs returns the reason instead.
+func (b Batch) Jobs(rules Rules) (jobs []sluice.Insert, err error) {
+	byName := make(map[string]*sluice.Queue, len(rules.Queues))
+	for i := range rules.Queues {
+		byName[rules.Queues[i].Name] = &rules.Queues[i]
 	}
 	for _, d := range b {
 		q := byName[d.After.Queue]
-		for _, job := range d.Jobs {
-			job.AuditFull, job.ByTenant = q.Settings.Audit == sluice.AuditFull, q.ByTenant
-			jobs = append(jobs, job)
+		refused := make(map[int]error)
+		for k := range d.Jobs {
+			if q == nil {
+				break
+			}
+			reason, err := rules.refusal(*q, &d.Jobs[k])
+			switch {
+			case err != nil:
+				return nil, err
+			case reason != nil && d.Hand != nil:
+				return nil, reason
+			case reason != nil:
+				refused[k] = reason
+			}
 		}
+		if len(refused) > 0 {
+			d.refuse(refused)
+		}
+		jobs = append(jobs, d.Jobs...)
 	}
-	return jobs
+	return jobs, nil
+}
+
+// refusal fills in what the settings of a queue say of a job, and returns why the queue does not take the job. Err is an
+// error of the store.
+func (r Rules) refusal(q sluice.Queue, job *sluice.Insert) (reason, err error) {
+	of := &q.Settings
+	job.AuditFull, job.ByTenant = of.Audit == sluice.AuditFull, q.ByTenant
+	job.MaxWaiting, job.TenantMaxWaiting, job.Shed = of.MaxWaiting, of.TenantMaxWaiting, of.Shed
+	if reason := checkPayload(q, job.Payload, r.Checker); reason != nil {
+		return reason, nil
+	}
+	err = r.Enter(*job)
+	var full *sluice.BatchError
+	if errors.As(err, &full) {
+		return full.Failed[0], nil
+	}
+	return nil, err
+}
+
+// checkPayload returns the rule of a queue that a payload breaks.
+func checkPayload(q sluice.Queue, payload []byte, checker sluice.PayloadChecker) error {
+	if limit := q.Settings.PayloadLimit; len(payload) > limit {
+		return feature.Invalid("payload", fmt.Sprintf("%d bytes are more than the payload_limit of queue %q, %d", len(payload), q.Name, limit))
+	}
+	if checker == nil {
+		return nil
+	}
+	return sluice.CheckSchema(checker, q, payload)
 }
 
 // Receive takes over the receipts of Jobs, in their order.

@@ -31,6 +31,9 @@ type Decision struct {
 	fires []int // by job: its place among all fires, Recent and the lost ones
 	lost  int   // how many fires Recent has lost in this decision
 	now   time.Time
+
+	next    time.Time // the next fire, also if MaxFires forbids it
+	refusal string    // why the queue did not take the last refused job
 }
 
 // Open lists the jobs of the last fires that were unfinished when the store last looked. A store passes their states to
@@ -53,7 +56,7 @@ func Decide(s Schedule, now time.Time, states map[sluice.ID]sluice.State) Decisi
 	d := Decision{Before: s, After: s.clone(), now: feature.Instant(now)}
 	d.learn(states)
 	if s.PauseAfter > 0 && d.After.Progress.Failures >= s.PauseAfter {
-		d.pause(fmt.Sprintf("%d jobs in a row have died", d.After.Progress.Failures))
+		d.pause(d.After.failed())
 		return d
 	}
 	t, err := s.timing()
@@ -72,10 +75,25 @@ func Decide(s Schedule, now time.Time, states map[sluice.ID]sluice.State) Decisi
 		}
 	}
 	d.After.Progress.Through = due[len(due)-1]
+	d.next = next
 	if d.After.NextAt = next; d.After.spent() {
 		d.After.NextAt = time.Time{}
 	}
 	return d
+}
+
+// failed says why a schedule pauses itself.
+func (s Schedule) failed() string {
+	why := fmt.Sprintf("%d fires in a row have failed", s.Progress.Failures)
+	for _, f := range slices.Backward(s.Progress.Recent) {
+		switch {
+		case f.State == sluice.StateDead:
+			return why + ", the last because its job died"
+		case f.Result == Refused:
+			return why + ", the last because the queue refused its job: " + f.Reason
+		}
+	}
+	return why
 }
 
 // spent reports whether a schedule has made all its jobs.
@@ -221,5 +239,36 @@ func (d *Decision) Receive(receipts []sluice.Receipt) {
 		if f := d.of(k); f != nil {
 			f.Job, f.Result, f.State = r.ID, Duplicate, ""
 		}
+	}
+	d.goOn()
+}
+
+// refuse takes back jobs that their queue does not take, by their places.
+func (d *Decision) refuse(reasons map[int]error) {
+	p := &d.After.Progress
+	var jobs []sluice.Insert
+	var fires []int
+	for k, job := range d.Jobs {
+		reason := reasons[k]
+		if reason == nil {
+			jobs, fires = append(jobs, job), append(fires, d.fires[k])
+			continue
+		}
+		d.refusal = sluice.Brief(reason.Error())
+		p.Fired, p.Refused, p.Failures = p.Fired-1, p.Refused+1, p.Failures+1
+		if f := d.of(k); f != nil {
+			f.Job, f.Result, f.State, f.Reason = sluice.ID{}, Refused, "", d.refusal
+		}
+	}
+	if d.Jobs, d.fires = jobs, fires; len(jobs) == 0 {
+		d.Cancel = nil // the job that runs stays
+	}
+	d.goOn()
+}
+
+// goOn restores the next fire of a schedule that seemed to have made all its jobs.
+func (d *Decision) goOn() {
+	if d.Hand == nil && !d.After.spent() && d.After.NextAt.IsZero() {
+		d.After.NextAt = d.next
 	}
 }

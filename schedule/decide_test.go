@@ -42,7 +42,7 @@ func (c *clock) set(t *testing.T, name string, d schedule.Definition) schedule.S
 
 func (c *clock) fire(t *testing.T) schedule.Fired {
 	t.Helper()
-	fired, err := c.FireSchedules(t.Context(), 100)
+	fired, err := c.FireSchedules(t.Context(), 100, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
 // Package schedule runs jobs again and again: at the times of a cron expression, at an interval, or at a list of instants.
-// The leader of upkeep fires each schedule, so programs need no timer of their own.
+// Upkeep fires each schedule, so programs need no timer of their own.
 //
 // Begin with [Ensure], which a program calls at its start with the schedules that it declares. [Set], [Pause], [Resume],
 // [Trigger], [Backfill], [Lift] and [Undo] are for operators.
@@ -94,7 +94,7 @@ type Definition struct {
 	// Jitter spreads the jobs: each is due up to this much after its fire. The delay follows from the schedule's name and
 	// the instant. Default: 0.
 	Jitter time.Duration
-	// PauseAfter pauses the schedule when this many of its jobs in a row have died. 0: never.
+	// PauseAfter pauses the schedule when this many of its jobs in a row have died or were refused by the queue. 0: never.
 	PauseAfter int
 }
 
@@ -130,11 +130,12 @@ type Schedule struct {
 // Progress is what a schedule has done.
 type Progress struct {
 	// Fired counts the jobs. Skipped counts fires without a job: by the rule for overlaps, or because another job had the
-	// key. Missed counts fires that were too late.
+	// key. Missed counts fires that were too late. Refused counts fires whose job the queue did not take.
 	Fired   int `json:"fired"`
 	Skipped int `json:"skipped"`
 	Missed  int `json:"missed"`
-	// Failures counts the dead jobs since the last completed one, as of the last fire.
+	Refused int `json:"refused,omitempty"`
+	// Failures counts the dead jobs and the refused fires since the last completed job, as of the last fire.
 	Failures int `json:"failures,omitempty"`
 	// Through is the last instant that the schedule has dealt with. No later change brings it back.
 	Through time.Time `json:"through,omitzero"`
@@ -152,6 +153,8 @@ type Fire struct {
 	Result Result `json:"result"`
 	// State is the state of the job when the store last looked. Empty: the job is not in the store any more.
 	State sluice.State `json:"state,omitempty"`
+	// Reason says why a fire was refused. Empty: it was not.
+	Reason string `json:"reason,omitempty"`
 }
 
 // Result says how a fire went.
@@ -165,6 +168,9 @@ const (
 	Skipped Result = "skipped"
 	// Duplicate: another job had the key, or the fire had made its job before.
 	Duplicate Result = "duplicate"
+	// Refused: the queue did not take the job, because it was full or the payload broke a rule of it. A backfill of the
+	// instant tries again.
+	Refused Result = "refused"
 	// ByHand: a person triggered the fire, and it made a job.
 	ByHand Result = "by hand"
 )

@@ -21,9 +21,12 @@ type Store interface {
 	DeleteSchedule(ctx context.Context, name string, act sluice.Act) error
 	// FireSchedules fires schedules whose next fire is due by the store's clock, the longest due first, at most limit. In one
 	// transaction it stores their jobs and moves their next fires forward. Two calls at once never fire the same.
-	FireSchedules(ctx context.Context, limit int) (Fired, error)
+	//
+	// A job that its queue does not take is not stored, and its fire is [Refused]. The checker compares payloads with the
+	// payload_schema of their queues; nil: only workers do.
+	FireSchedules(ctx context.Context, limit int, checker sluice.PayloadChecker) (Fired, error)
 	// FireSchedule fires a schedule as the act of a person: for each instant, or now if there are none. It also fires a
-	// paused schedule.
+	// paused schedule. If the queue does not take one of the jobs, FireSchedule stores none and returns why.
 	FireSchedule(ctx context.Context, name string, instants []time.Time, act sluice.Act) ([]Fire, error)
 }
 
@@ -39,12 +42,15 @@ type Filter struct {
 
 // Fired is the result of FireSchedules.
 type Fired struct {
-	// Schedules counts the schedules that were due. Jobs counts the jobs that their fires made. Skipped and Missed count
-	// fires without a job; see [Progress].
+	// Schedules counts the schedules that were due. Jobs counts the jobs that their fires made. Skipped, Missed and Refused
+	// count fires without a job; see [Progress].
 	Schedules int
 	Jobs      int
 	Skipped   int
 	Missed    int
+	Refused   int
+	// Refusals says why queues took no jobs, by the names of the schedules. A schedule has its last refusal.
+	Refusals map[string]string
 	// Paused has the names of the schedules that the store paused; each note says why.
 	Paused []string
 	// Wait is how long until the next fire is due, by the store's clock. 0: some is due already. Negative: none is known.
@@ -58,6 +64,13 @@ func (f *Fired) add(d Decision) {
 	f.Jobs += after.Fired - before.Fired
 	f.Skipped += after.Skipped - before.Skipped
 	f.Missed += after.Missed - before.Missed
+	f.Refused += after.Refused - before.Refused
+	if d.refusal != "" {
+		if f.Refusals == nil {
+			f.Refusals = make(map[string]string)
+		}
+		f.Refusals[d.After.Name] = d.refusal
+	}
 	if _, paused := d.Paused(); paused {
 		f.Paused = append(f.Paused, d.After.Name)
 	}
@@ -86,7 +99,9 @@ func (m missing) SaveSchedule(context.Context, Schedule, sluice.Act) (Schedule, 
 
 func (m missing) DeleteSchedule(context.Context, string, sluice.Act) error { return m.err }
 
-func (m missing) FireSchedules(context.Context, int) (Fired, error) { return Fired{}, m.err }
+func (m missing) FireSchedules(context.Context, int, sluice.PayloadChecker) (Fired, error) {
+	return Fired{}, m.err
+}
 
 func (m missing) FireSchedule(context.Context, string, []time.Time, sluice.Act) ([]Fire, error) {
 	return nil, m.err

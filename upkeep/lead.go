@@ -55,7 +55,7 @@ func (u *Upkeep) elect(ctx context.Context, before leads) leads {
 
 // resign gives up all leads at once, so that another upkeep takes them.
 func (u *Upkeep) resign(ctx context.Context, before leads) leads {
-	u.fireBeside(ctx, false)
+	u.firing.rest()
 	if len(before) == 0 {
 		return nil
 	}

@@ -18,7 +18,7 @@ const (
 	// fireInterval is the longest time between two looks for due schedules. A new or changed schedule that is due
 	// before the next known one waits for so long.
 	fireInterval = time.Second
-	// fireRest is the pause before another look if another process has the due schedules.
+	// fireRest is the pause before another look if another upkeep has the due schedules.
 	fireRest = 50 * time.Millisecond
 )
 
@@ -28,16 +28,19 @@ type firing struct {
 	stop context.CancelFunc // nil: this upkeep does not fire
 }
 
-// fireBeside fires schedules outside the rounds for as long as this upkeep leads. If two upkeeps believe that they lead,
-// the store lets each fire happen once.
-func (u *Upkeep) fireBeside(ctx context.Context, leads bool) {
-	f := &u.firing
-	switch {
-	case leads && f.stop == nil:
+// fireBeside fires schedules outside the rounds, whether this upkeep leads or not, until rest. The store lets each fire
+// happen once, so no fire waits until another upkeep has taken over the lead of a dead one.
+func (u *Upkeep) fireBeside(ctx context.Context) {
+	if f := &u.firing; f.stop == nil {
 		ctx, stop := context.WithCancel(ctx)
 		f.stop = stop
 		f.all.Go(func() { u.fireUntil(ctx) })
-	case !leads && f.stop != nil:
+	}
+}
+
+// rest ends the firing of schedules after the present one.
+func (f *firing) rest() {
+	if f.stop != nil {
 		f.stop()
 		f.stop = nil
 	}
@@ -45,9 +48,7 @@ func (u *Upkeep) fireBeside(ctx context.Context, leads bool) {
 
 // end ends the firing of schedules, and waits for the last.
 func (f *firing) end() {
-	if f.stop != nil {
-		f.stop()
-	}
+	f.rest()
 	f.all.Wait()
 }
 
@@ -78,15 +79,19 @@ func untilLook(fired schedule.Fired, err error) time.Duration {
 
 // fireDue fires one batch of due schedules. A store without schedules has none.
 func (u *Upkeep) fireDue(ctx context.Context) (schedule.Fired, error) {
-	fired, err := schedule.Given(u.store).FireSchedules(ctx, fireBatch)
+	fired, err := schedule.Given(u.store).FireSchedules(ctx, fireBatch, u.options.PayloadChecker)
 	if errors.Is(err, sluice.ErrNotFound) {
 		return schedule.Fired{Wait: -1}, nil
 	}
 	if err != nil {
 		return fired, fmt.Errorf("fire schedules: %w", err)
 	}
-	if fired.Jobs+fired.Skipped+fired.Missed > 0 {
-		u.log.Emit(event.SchedulesFired, "", "schedules", fired.Schedules, "jobs", fired.Jobs, "skipped", fired.Skipped, "missed", fired.Missed)
+	if fired.Jobs+fired.Skipped+fired.Missed+fired.Refused > 0 {
+		u.log.Emit(event.SchedulesFired, "", "schedules", fired.Schedules, "jobs", fired.Jobs, "skipped", fired.Skipped, "missed", fired.Missed,
+			"refused", fired.Refused)
+	}
+	for name, reason := range fired.Refusals {
+		u.log.Emit(event.FireRefused, "", "schedule", name, "reason", reason)
 	}
 	for _, name := range fired.Paused {
 		u.log.Emit(event.SchedulePaused, "", "schedule", name)

@@ -2,11 +2,13 @@ package upkeep_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/schedule"
 	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/upkeep"
@@ -94,6 +96,89 @@ func TestTwoUpkeepsFireEachInstantOnceThroughAFailover(t *testing.T) {
 			t.Errorf("%d instants and jobs in 61 s, want 122", len(seen))
 		}
 	})
+}
+
+func TestSchedulesFireWhileAnotherProcessHasTheLead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New(memory.Options{})
+		tasks, err := presence.Given(store).Elect(t.Context(), "dead:1:x", []string{presence.TaskUpkeep}, time.Hour)
+		if err != nil || len(tasks) != 1 {
+			t.Fatalf("leads %v, %v", tasks, err)
+		}
+		at := time.Now().Add(5 * time.Second)
+		setSchedule(t, store, "soon", schedule.Definition{Queue: "q", At: []time.Time{at}})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		for range 3 {
+			go func() { _ = upkeep.New(store, upkeep.Options{}).Run(ctx) }()
+		}
+		time.Sleep(time.Minute)
+		jobs := jobsOf(t, store, "q")
+		if len(jobs) != 1 || jobs[0].CreatedAt.Sub(at) > 100*time.Millisecond {
+			t.Errorf("jobs %+v, want one at %s", jobs, at)
+		}
+	})
+}
+
+func TestAQuiescedUpkeepFiresNoSchedules(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New(memory.Options{})
+		if _, err := presence.Instruct(t.Context(), store, presence.Target{All: true}, presence.WantedQuiesce, 0, sluice.Act{By: "ada", Reason: "deploy"}); err != nil {
+			t.Fatal(err)
+		}
+		setSchedule(t, store, "often", schedule.Definition{Queue: "q", Every: 5 * time.Second})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() { _ = upkeep.New(store, upkeep.Options{}).Run(ctx) }()
+		time.Sleep(time.Minute)
+		if jobs := jobsOf(t, store, "q"); len(jobs) != 0 {
+			t.Errorf("%d jobs, want none of a quiesced upkeep", len(jobs))
+		}
+	})
+}
+
+// The clock of upkeep's machine may be off, or be set: only the store's clock counts.
+func TestSchedulesFireByTheStoresClock(t *testing.T) {
+	t.Parallel()
+	for name, apart := range map[string]time.Duration{"store ahead": 10 * time.Minute, "store behind": -10 * time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var off atomic.Int64
+				now := func() time.Time { return time.Now().Add(time.Duration(off.Load())) }
+				store := memory.New(memory.Options{Now: now})
+				setSchedule(t, store, "often", schedule.Definition{Queue: "q", Every: 30 * time.Second, Overlap: schedule.QueueAll, CatchUp: schedule.None})
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				go func() { _ = upkeep.New(store, upkeep.Options{}).Run(ctx) }()
+				time.Sleep(time.Minute + 500*time.Millisecond)
+				off.Store(int64(apart)) // a step between the clocks, while upkeep runs
+				time.Sleep(15 * time.Minute)
+				instants, late := make(map[int64]bool), 0
+				for _, job := range jobsOf(t, store, "q") {
+					at := job.ID.Time()
+					if at.Unix()%30 != 0 || job.CreatedAt.Before(at) {
+						t.Errorf("the job of %s was made at %s by the store's clock", at, job.CreatedAt)
+					}
+					if job.CreatedAt.Sub(at) > time.Second {
+						late++
+					}
+					if instants[at.Unix()] {
+						t.Errorf("two jobs of %s", at)
+					}
+					instants[at.Unix()] = true
+				}
+				if late > 2 {
+					t.Errorf("%d fires were late, want those that the step skipped within the last minute", late)
+				}
+				if last := now().Truncate(30 * time.Second); !instants[last.Unix()] {
+					t.Errorf("no job of %s among %d", last, len(instants))
+				}
+			})
+		})
+	}
 }
 
 func TestOnceFiresWhatIsDue(t *testing.T) {

@@ -6,7 +6,7 @@
 //
 // Begin with [New] and [Upkeep.Run]; [Upkeep.Once] does a single round, for tests and schedules of your own.
 // Any number of upkeeps may run: one leads each task, and the others stand by. To follow the runs at an engine
-// is a task of its own, only for upkeeps that have the engine in their [Options].
+// is a task of its own, only for upkeeps that have the engine in their [Options]. All upkeeps fire schedules.
 //
 // Next, read docs/operate.md; for engines docs/guide/follow.md, and for notifications package alert.
 package upkeep
@@ -45,8 +45,9 @@ type Options struct {
 	// ms at most. Defaults 1 m and 1,000.
 	PruneInterval time.Duration
 	PruneBatch    int
-	// PayloadChecker finds an invalid payload_schema that was stored by plain SQL. Without one, upkeep records
-	// it like any other change. Default: none.
+	// PayloadChecker finds an invalid payload_schema that was stored by plain SQL, and refuses payloads of schedules
+	// that do not match theirs. Without one, upkeep records such a schema like any other change, and only workers
+	// check the payloads. Default: none.
 	PayloadChecker sluice.PayloadChecker
 	// WavesInterval is how often upkeep counts forecasts. Counting takes at most a fiftieth of the time, so
 	// slow counts are less frequent. Default 10 s.
@@ -217,6 +218,7 @@ func (u *Upkeep) Run(ctx context.Context) error {
 		if u.ear.Quiesced() {
 			led = u.resign(ctx, led)
 		} else {
+			u.fireBeside(ctx)
 			led = u.elect(ctx, led)
 			u.workOn(ctx, led)
 		}
@@ -240,7 +242,6 @@ func (u *Upkeep) workOn(ctx context.Context, led leads) {
 		u.pruneBeside(ctx)
 		u.operateBeside(ctx)
 	}
-	u.fireBeside(ctx, led[presence.TaskUpkeep])
 	u.followBeside(ctx, queues, u.engines(led))
 	u.alertBeside(ctx, led[presence.TaskUpkeep])
 	u.lookUnfollowed(ctx, led)

@@ -71,6 +71,7 @@ func scheduleColumns() []column[schedule.Schedule] {
 		figure("FIRED", func(p schedule.Progress) int { return p.Fired }),
 		figure("SKIPPED", func(p schedule.Progress) int { return p.Skipped }),
 		figure("MISSED", func(p schedule.Progress) int { return p.Missed }),
+		figure("REFUSED", func(p schedule.Progress) int { return p.Refused }),
 		{"SET BY", func(s schedule.Schedule) string { return scheduleOwner(s) }, false},
 	}
 }
@@ -175,7 +176,7 @@ func (a *app) printSchedule(d scheduleDetail) error {
 		line("jitter", sluice.FormatDuration(s.Jitter))
 	}
 	if s.PauseAfter > 0 {
-		line("pauses after", fmt.Sprintf("%d dead jobs in a row  (now %d)", s.PauseAfter, s.Progress.Failures))
+		line("pauses after", fmt.Sprintf("%d failed fires in a row  (now %d)", s.PauseAfter, s.Progress.Failures))
 	}
 	line("fires", scheduleFires(s))
 	line("changed", fmt.Sprintf("%s by %s: %s", s.ChangedAt.Format(time.RFC3339), s.ChangedBy, orDash(oneLine(s.Reason))))
@@ -194,7 +195,8 @@ func scheduleFires(s schedule.Schedule) string {
 	if s.MaxFires > 0 {
 		fired += " of " + draw.Count(s.MaxFires)
 	}
-	return fmt.Sprintf("%s jobs  (skipped %s, missed %s)", fired, draw.Count(s.Progress.Skipped), draw.Count(s.Progress.Missed))
+	p := s.Progress
+	return fmt.Sprintf("%s jobs  (skipped %s, missed %s, refused %s)", fired, draw.Count(p.Skipped), draw.Count(p.Missed), draw.Count(p.Refused))
 }
 
 // localText writes an instant by the clock of the schedule's zone.
@@ -213,6 +215,9 @@ func scheduleResult(f schedule.Fire, zone string) string {
 	}
 	if f.State != "" {
 		text += " " + string(f.State)
+	}
+	if f.Reason != "" {
+		text += ": " + oneLine(f.Reason)
 	}
 	return text
 }

@@ -81,7 +81,7 @@ func (f *scheduleFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.catchUp, "catch-up", "", "missed fires to make up for: last, all, none (default: last)")
 	flags.Var(duration{&d.CatchUpWindow}, "catch-up-window", "how old a missed fire may be (default: 24h)")
 	flags.Var(duration{&d.Jitter}, "jitter", "delay each job by up to this much")
-	flags.IntVar(&d.PauseAfter, "pause-after", 0, "pause when this many jobs in a row have died; 0: never")
+	flags.IntVar(&d.PauseAfter, "pause-after", 0, "pause when this many fires in a row have failed: their jobs died, or the queue refused them; 0: never")
 }
 
 // change returns a definition with what the flags say.

@@ -9,9 +9,15 @@ import (
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
-// fireSchedules lets a schedule fire, and pause itself because its job dies.
+// fireSchedules lets a schedule fire, and pause itself because its job dies. A full queue refuses another fire.
 func fireSchedules(t *testing.T, s *shop) {
-	_, err := schedule.Set(s.ctx, s.store, "often", schedule.Definition{Queue: "reports", Every: 5 * time.Second, PauseAfter: 1}, act)
+	settings := sluice.DefaultSettings()
+	settings.MaxWaiting = 1
+	_, err := s.client.EnsureQueue(s.ctx, "full", settings, act)
+	must(t, err)
+	_, err = schedule.Set(s.ctx, s.store, "refused", schedule.Definition{Queue: "full", Every: 5 * time.Second, Overlap: schedule.QueueAll}, act)
+	must(t, err)
+	_, err = schedule.Set(s.ctx, s.store, "often", schedule.Definition{Queue: "reports", Every: 5 * time.Second, PauseAfter: 1}, act)
 	must(t, err)
 	go func() { _ = upkeep.New(s.store, upkeep.Options{Logger: s.logger}).Run(s.ctx) }()
 	s.after(10 * time.Second)

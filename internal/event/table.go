@@ -110,10 +110,12 @@ var (
 		"Operations acted on this many jobs.")
 	OperationEnded = is("operation ended", info, "upkeep", "operation kind state done skipped failed [reason]",
 		"An operation is done, was stopped, or failed; `sluice operations get` has the details.")
-	SchedulesFired = is("schedules fired", info, "upkeep", "schedules jobs skipped missed",
-		"Schedules were due. `skipped` counts fires without a job because an earlier job is unfinished, `missed` fires that were too late.")
+	SchedulesFired = is("schedules fired", info, "upkeep", "schedules jobs skipped missed refused",
+		"Schedules were due. `skipped` counts fires without a job because an earlier job is unfinished. `missed` counts fires that were too late, `refused` those whose job the queue did not take.")
+	FireRefused = is("fire refused", warn, "upkeep", "schedule reason",
+		"A queue did not take the job of a schedule's fire: it is full, or the payload breaks a rule of it. `sluice schedules backfill` makes up for the fire.")
 	SchedulePaused = is("schedule paused", warn, "upkeep", "schedule",
-		"Upkeep paused a schedule: too many of its jobs died in a row, or this program cannot read it. `sluice schedules show` has the reason.")
+		"Upkeep paused a schedule: too many of its fires failed in a row, or this program cannot read it. `sluice schedules show` has the reason.")
 	ChangeRefused = is("scheduled change not applied", wrong, "upkeep", "queue change error",
 		"Upkeep cannot apply a scheduled change of settings; logged once.")
 )
@@ -282,7 +284,7 @@ var fields = []Field{
 	{"what", "the step that failed"},
 	{"forwarded", "jobs that the centre has now"},
 	{"duplicates", "jobs that the centre did not store because another job has the key"},
-	{"refused", "jobs that break a rule of the centre"},
+	{"refused", "jobs that break a rule of the centre; fires of schedules whose job the queue did not take"},
 	{"uncertain", "jobs that the centre may have had"},
 	{"centre", "the centre's name here"},
 	{"head", "number and hash of the last seal of the audit's chain"},

@@ -67,6 +67,8 @@ func runRole(role string) error {
 		return runForwarder(ctx, store, queue)
 	case "dying firer":
 		return runDyingFirer(ctx, store)
+	case "patient upkeep":
+		return upkeep.New(store, upkeep.Options{Interval: patience, Logger: quiet}).Run(ctx)
 	case "dying upkeep":
 		return runDyingUpkeep(ctx, store)
 	case "starter":

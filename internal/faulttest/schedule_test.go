@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/schedule"
 )
 
@@ -22,7 +25,7 @@ func runDyingFirer(ctx context.Context, store sluice.Store) error {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	}()
 	for ctx.Err() == nil {
-		if _, err := schedule.Given(store).FireSchedules(ctx, 5); err != nil {
+		if _, err := schedule.Given(store).FireSchedules(ctx, 5, nil); err != nil {
 			return err
 		}
 	}
@@ -101,4 +104,58 @@ func (b *bank) firedOnceEach() {
 			b.Errorf("%s has %d jobs of %d seconds, and counts %+v", s.Name, len(fires), len(seconds), p)
 		}
 	}
+}
+
+// patience is the interval of upkeeps whose lead lasts 10 of them: longer than any test.
+const patience = 10 * time.Minute
+
+func TestAScheduleFiresOnTimeThoughTheLeaderIsKilledRightBefore(t *testing.T) {
+	t.Parallel()
+	for name, address := range addresses(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBank(t, address)
+			upkeeps := []*exec.Cmd{b.spawn("patient upkeep"), b.spawn("patient upkeep")}
+			leader := b.leader()
+			for ; leader == ""; leader = b.leader() {
+				time.Sleep(20 * time.Millisecond)
+			}
+			at := time.Now().Add(3 * time.Second)
+			_, err := schedule.Set(t.Context(), b.store, "soon", schedule.Definition{Queue: b.queue, At: []time.Time{at}}, sluice.Act{By: "ada"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Until(at) - 50*time.Millisecond)
+			for _, upkeep := range upkeeps {
+				if strings.Contains(leader, fmt.Sprintf(":%d:", upkeep.Process.Pid)) {
+					_ = upkeep.Process.Kill()
+				}
+			}
+			page := sluice.Page{}
+			for deadline := at.Add(patience); len(page.Jobs) == 0; time.Sleep(20 * time.Millisecond) {
+				if page, err = b.client.Jobs(t.Context(), sluice.JobFilter{Queue: b.queue, Limit: 10}); err != nil || time.Now().After(deadline) {
+					t.Fatalf("no job, %v", err)
+				}
+			}
+			if after := b.leader(); after != leader {
+				t.Errorf("the lead went from %s to %s, so the test proves nothing", leader, after)
+			}
+			t.Logf("the job was made %s after its instant", page.Jobs[0].CreatedAt.Sub(at))
+		})
+	}
+}
+
+// leader returns the upkeep that leads. Empty: none does yet.
+func (b *bank) leader() string {
+	b.Helper()
+	tasks, err := presence.Tasks(b.Context(), b.store)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, task := range tasks {
+		if task.Name == presence.TaskUpkeep {
+			return task.Leader.Holder
+		}
+	}
+	return ""
 }

@@ -125,6 +125,31 @@ func (r *Room) Enter(ctx context.Context, jobs []sluice.Insert, from Source) (*S
 	return stay, nil
 }
 
+// EnterEach is Enter for jobs one by one, in a transaction. Enter reserves room for the next job. End ends the stays of
+// all jobs that had room; see [Stay.End].
+func (r *Room) EnterEach(ctx context.Context, from Source) (enter func(job sluice.Insert) error, end func(jobs []sluice.Insert, receipts []sluice.Receipt)) {
+	stays := make(map[sluice.ID]*Stay)
+	enter = func(job sluice.Insert) error {
+		stay, err := r.Enter(ctx, []sluice.Insert{job}, from)
+		if stay != nil {
+			stays[job.ID] = stay
+		}
+		return err
+	}
+	end = func(jobs []sluice.Insert, receipts []sluice.Receipt) {
+		for i := range receipts {
+			if stay := stays[jobs[i].ID]; stay != nil {
+				stay.End(jobs[i:i+1], receipts[i:i+1])
+				delete(stays, jobs[i].ID)
+			}
+		}
+		for _, stay := range stays {
+			stay.End(nil, nil)
+		}
+	}
+	return enter, end
+}
+
 // wantsOf lists the limited places of jobs, tenants before their queues.
 func wantsOf(jobs []sluice.Insert) []want {
 	var wants, queues []want

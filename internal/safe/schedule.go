@@ -28,9 +28,9 @@ func (s store) DeleteSchedule(ctx context.Context, name string, act sluice.Act) 
 	return s.schedules.DeleteSchedule(ctx, name, act)
 }
 
-func (s store) FireSchedules(ctx context.Context, limit int) (_ schedule.Fired, err error) {
+func (s store) FireSchedules(ctx context.Context, limit int, checker sluice.PayloadChecker) (_ schedule.Fired, err error) {
 	defer s.caught(&err)
-	return s.schedules.FireSchedules(ctx, limit)
+	return s.schedules.FireSchedules(ctx, limit, checker)
 }
 
 func (s store) FireSchedule(ctx context.Context, name string, instants []time.Time, act sluice.Act) (_ []schedule.Fire, err error) {

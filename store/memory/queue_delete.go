@@ -9,6 +9,7 @@ import (
 	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/operation"
+	"github.com/sluice-queue/sluice/schedule"
 )
 
 // DeleteQueue deletes an empty queue.
@@ -77,6 +78,11 @@ func (s *Store) holdsOf(name string) (holds sluice.QueueHolds, err error) {
 		}
 		if op.Query.Queue == name {
 			holds.Operations = append(holds.Operations, op.ID)
+		}
+	}
+	for _, one := range byName(s.schedules, func(s schedule.Schedule) string { return s.Name }) {
+		if one.Queue == name && len(holds.Schedules) < sluice.QueueHoldsLimit {
+			holds.Schedules = append(holds.Schedules, one.Name)
 		}
 	}
 	return holds, nil

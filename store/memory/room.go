@@ -19,6 +19,10 @@ func (s *Store) WaitingJobs(ctx context.Context, queue, tenant string, limit int
 		return 0, err
 	}
 	defer leave()
+	return s.waitingJobs(ctx, queue, tenant, limit)
+}
+
+func (s *Store) waitingJobs(_ context.Context, queue, tenant string, limit int) (int, error) {
 	if tenant != "" && !s.byTenant(queue) {
 		return 0, nil
 	}
@@ -38,16 +42,25 @@ func (s *Store) WaitingJobs(ctx context.Context, queue, tenant string, limit int
 func (s *Store) PressureCounts() map[string]pressure.Counts { return s.room.Counts() }
 
 // roomSource counts and sheds for the room.
-func (s *Store) roomSource() room.Source { return room.Source{Waiting: s.WaitingJobs, Shed: s.shed} }
+func (s *Store) roomSource() room.Source {
+	return room.Source{Waiting: s.WaitingJobs, Shed: func(ctx context.Context, shed room.Shedding) (bool, error) {
+		leave, err := s.enter(ctx)
+		if err != nil {
+			return false, err
+		}
+		defer leave()
+		return s.shed(ctx, shed)
+	}}
+}
+
+// roomSourceIn is roomSource within a verb.
+func (s *Store) roomSourceIn() room.Source {
+	return room.Source{Waiting: s.waitingJobs, Shed: s.shed, InTx: true}
+}
 
 // shed cancels waiting jobs: the lowest priority first, of these the last due. It spares jobs of an order, jobs that
 // wait for others, and jobs that others run after.
-func (s *Store) shed(ctx context.Context, shed room.Shedding) (bool, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer leave()
+func (s *Store) shed(_ context.Context, shed room.Shedding) (bool, error) {
 	var found []*job
 	for _, j := range s.jobs {
 		waits := j.live && j.State == sluice.StateQueued && j.Queue == shed.Queue && j.Priority > shed.Below

@@ -71,7 +71,7 @@ func (s *Store) DeleteSchedule(ctx context.Context, name string, act sluice.Act)
 }
 
 // FireSchedules fires the schedules that are due.
-func (s *Store) FireSchedules(ctx context.Context, limit int) (schedule.Fired, error) {
+func (s *Store) FireSchedules(ctx context.Context, limit int, checker sluice.PayloadChecker) (schedule.Fired, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return schedule.Fired{}, err
@@ -85,7 +85,7 @@ func (s *Store) FireSchedules(ctx context.Context, limit int) (schedule.Fired, e
 		d := schedule.Decide(one, now, s.states(one.Open()))
 		batch = append(batch, &d)
 	}
-	if err := s.carryOut(batch); err != nil {
+	if err := s.carryOut(ctx, batch, checker); err != nil {
 		return schedule.Fired{}, err
 	}
 	fired := batch.Fired()
@@ -116,17 +116,22 @@ func (s *Store) states(ids []sluice.ID) map[sluice.ID]sluice.State {
 }
 
 // carryOut does what decisions say.
-func (s *Store) carryOut(batch schedule.Batch) error {
+func (s *Store) carryOut(ctx context.Context, batch schedule.Batch, checker sluice.PayloadChecker) (err error) {
+	enter, end := s.room.EnterEach(ctx, s.roomSourceIn())
+	var receipts []sluice.Receipt
+	jobs, err := batch.Jobs(schedule.Rules{Queues: slices.Collect(maps.Values(s.queues)), Checker: checker, Enter: enter})
+	defer func() { end(jobs, receipts) }()
+	if err != nil {
+		return err
+	}
 	for _, id := range batch.Cancel() {
 		if j := s.jobs[id]; j != nil && sluice.MoveOf(sluice.EventCancel).Allows(j.State) {
 			s.noteStray(j)
 			s.finish(j, sluice.EventCancel, schedule.CancelAct())
 		}
 	}
-	jobs := batch.Jobs(slices.Collect(maps.Values(s.queues)))
-	receipts := make([]sluice.Receipt, len(jobs))
-	for i, job := range jobs {
-		receipts[i] = s.enqueue(job)
+	for _, job := range jobs {
+		receipts = append(receipts, s.enqueue(job))
 	}
 	for _, queue := range batch.Queues() {
 		s.signal(sluice.Signal{Queue: queue})
@@ -160,7 +165,7 @@ func (s *Store) FireSchedule(ctx context.Context, name string, instants []time.T
 		return nil, err
 	}
 	d := schedule.DecideByHand(one, s.now(), instants, act)
-	if err := s.carryOut(schedule.Batch{&d}); err != nil {
+	if err := s.carryOut(ctx, schedule.Batch{&d}, nil); err != nil {
 		return nil, err
 	}
 	if after := d.HandText(); after != nil {

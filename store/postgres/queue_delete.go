@@ -15,6 +15,9 @@ var queueHoldsSQL string
 //go:embed sql/queue_finished.sql
 var queueFinishedSQL string
 
+//go:embed sql/queue_schedules.sql
+var queueSchedulesSQL string
+
 //go:embed sql/queue_exclude.sql
 var queueExcludeSQL string
 
@@ -95,5 +98,6 @@ func holdsOf(ctx context.Context, tx pgx.Tx, name string) (sluice.QueueHolds, er
 			holds[0].Operations = append(holds[0].Operations, op.ID)
 		}
 	}
-	return holds[0], nil
+	holds[0].Schedules, err = list(ctx, tx, pgx.RowTo[string], queueSchedulesSQL, name, sluice.QueueHoldsLimit)
+	return holds[0], err
 }

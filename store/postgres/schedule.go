@@ -26,6 +26,9 @@ var scheduleLockSQL string
 //go:embed sql/schedules.sql
 var schedulesSQL string
 
+//go:embed sql/schedules_queue.sql
+var schedulesQueueSQL string
+
 //go:embed sql/schedule_save.sql
 var scheduleSaveSQL string
 
@@ -50,7 +53,11 @@ func (s *Store) Schedule(ctx context.Context, name string) (schedule.Schedule, e
 func (s *Store) Schedules(ctx context.Context, filter schedule.Filter) ([]schedule.Schedule, error) {
 	var out []schedule.Schedule
 	err := s.call(ctx, "list schedules", func(ctx context.Context, _ bool) (err error) {
-		out, err = list(ctx, s.pool, scanSchedule, schedulesSQL, filter.After, filter.Queue, filter.Limit)
+		if filter.Queue != "" {
+			out, err = list(ctx, s.pool, scanSchedule, schedulesQueueSQL, filter.Queue, filter.After, filter.Limit)
+			return err
+		}
+		out, err = list(ctx, s.pool, scanSchedule, schedulesSQL, filter.After, filter.Limit)
 		return err
 	})
 	return out, err
@@ -108,7 +115,7 @@ func (s *Store) DeleteSchedule(ctx context.Context, name string, act sluice.Act)
 }
 
 // FireSchedules fires the schedules that are due. While none is due, it is one read.
-func (s *Store) FireSchedules(ctx context.Context, limit int) (fired schedule.Fired, err error) {
+func (s *Store) FireSchedules(ctx context.Context, limit int, checker sluice.PayloadChecker) (fired schedule.Fired, err error) {
 	wait, err := s.untilFire(ctx)
 	if err != nil || wait != 0 {
 		return schedule.Fired{Wait: wait}, err
@@ -133,7 +140,7 @@ func (s *Store) FireSchedules(ctx context.Context, limit int) (fired schedule.Fi
 				d := schedule.Decide(one, one.Now, states)
 				batch = append(batch, &d)
 			}
-			done, err = carryOut(ctx, tx, batch)
+			done, err = s.carryOut(ctx, tx, batch, checker)
 			fired = batch.Fired()
 			return err
 		})
@@ -166,18 +173,24 @@ type carried struct {
 }
 
 // carryOut does what decisions say.
-func carryOut(ctx context.Context, tx pgx.Tx, batch schedule.Batch) (done carried, err error) {
-	if ids := batch.Cancel(); len(ids) > 0 {
-		if done.cancelled, err = cancelFor(ctx, tx, ids); err != nil {
-			return done, err
-		}
-	}
+func (s *Store) carryOut(ctx context.Context, tx pgx.Tx, batch schedule.Batch, checker sluice.PayloadChecker) (done carried, err error) {
+	enter, end := s.room.EnterEach(ctx, s.roomSourceIn(tx))
+	defer func() { end(done.jobs, done.stored.receipts) }()
 	if names := batch.Queues(); len(names) > 0 {
 		queues, err := listQueues(ctx, tx, sluice.QueueFilter{Names: names})
 		if err != nil {
 			return done, err
 		}
-		done.jobs = batch.Jobs(queues)
+		if done.jobs, err = batch.Jobs(schedule.Rules{Queues: queues, Checker: checker, Enter: enter}); err != nil {
+			return done, err
+		}
+	}
+	if ids := batch.Cancel(); len(ids) > 0 {
+		if done.cancelled, err = cancelFor(ctx, tx, ids); err != nil {
+			return done, err
+		}
+	}
+	if len(done.jobs) > 0 {
 		if done.stored, err = enqueue(ctx, tx, done.jobs, enqueuing{brief: true}); err != nil {
 			return done, err
 		}
@@ -257,7 +270,7 @@ func (s *Store) FireSchedule(ctx context.Context, name string, instants []time.T
 				return sluice.ErrNotFound
 			}
 			d = schedule.DecideByHand(found[0], found[0].Now, instants, act)
-			if done, err = carryOut(ctx, tx, schedule.Batch{&d}); err != nil {
+			if done, err = s.carryOut(ctx, tx, schedule.Batch{&d}, nil); err != nil {
 				return err
 			}
 			after := d.HandText()

@@ -17,6 +17,9 @@ var queueHoldsSQL string
 //go:embed sql/queue_finished.sql
 var queueFinishedSQL string
 
+//go:embed sql/queue_schedules.sql
+var queueSchedulesSQL string
+
 //go:embed sql/queue_stored.sql
 var queueStoredSQL string
 
@@ -114,7 +117,8 @@ func holdsOf(tx runner, name string) (sluice.QueueHolds, error) {
 			holds[0].Operations = append(holds[0].Operations, op.ID)
 		}
 	}
-	return holds[0], nil
+	holds[0].Schedules, err = list(tx, scanOne[string], queueSchedulesSQL, name, sluice.QueueHoldsLimit)
+	return holds[0], err
 }
 
 // queuesGone reports whether a queue of jobs was deleted after its settings were read.

@@ -20,6 +20,9 @@ var scheduleSQL string
 //go:embed sql/schedules.sql
 var schedulesSQL string
 
+//go:embed sql/schedules_queue.sql
+var schedulesQueueSQL string
+
 //go:embed sql/schedule_save.sql
 var scheduleSaveSQL string
 
@@ -44,7 +47,11 @@ func (s *Store) Schedule(ctx context.Context, name string) (schedule.Schedule, e
 func (s *Store) Schedules(ctx context.Context, filter schedule.Filter) ([]schedule.Schedule, error) {
 	var out []schedule.Schedule
 	err := s.read(ctx, "list schedules", func(tx runner) (err error) {
-		out, err = list(tx, scanSchedule, schedulesSQL, filter.After, filter.Queue, filter.Limit)
+		if filter.Queue != "" {
+			out, err = list(tx, scanSchedule, schedulesQueueSQL, filter.Queue, filter.After, filter.Limit)
+			return err
+		}
+		out, err = list(tx, scanSchedule, schedulesSQL, filter.After, filter.Limit)
 		return err
 	})
 	return out, err
@@ -98,7 +105,7 @@ func (s *Store) DeleteSchedule(ctx context.Context, name string, act sluice.Act)
 }
 
 // FireSchedules fires the schedules that are due. While none is due, it only reads.
-func (s *Store) FireSchedules(ctx context.Context, limit int) (fired schedule.Fired, err error) {
+func (s *Store) FireSchedules(ctx context.Context, limit int, checker sluice.PayloadChecker) (fired schedule.Fired, err error) {
 	err = s.read(ctx, "look for due schedules", func(tx runner) (err error) {
 		fired.Wait, err = untilFire(tx)
 		return err
@@ -122,7 +129,7 @@ func (s *Store) FireSchedules(ctx context.Context, limit int) (fired schedule.Fi
 			d := schedule.Decide(one, one.Now, states)
 			batch = append(batch, &d)
 		}
-		if jobs, receipts, err = carryOut(tx, batch); err != nil {
+		if jobs, receipts, err = s.carryOut(ctx, tx, batch, checker); err != nil {
 			return err
 		}
 		fired = batch.Fired()
@@ -160,21 +167,22 @@ func statesOf(tx runner, ids []sluice.ID) (map[sluice.ID]sluice.State, error) {
 }
 
 // carryOut does what decisions say, and returns the jobs with their receipts.
-func carryOut(tx runner, batch schedule.Batch) ([]sluice.Insert, []sluice.Receipt, error) {
-	cancel := sluice.MoveOf(sluice.EventCancel)
-	if ids := batch.Cancel(); len(ids) > 0 {
-		if _, err := end(tx, ending{event: cancel.Event, from: cancel.From, ids: ids, act: schedule.CancelAct()}); err != nil {
-			return nil, nil, err
-		}
-	}
-	var jobs []sluice.Insert
-	var receipts []sluice.Receipt
+func (s *Store) carryOut(ctx context.Context, tx runner, batch schedule.Batch, checker sluice.PayloadChecker) (jobs []sluice.Insert, receipts []sluice.Receipt, err error) {
+	enter, end := s.room.EnterEach(ctx, roomSourceIn(tx))
+	defer func() { end(jobs, receipts) }()
 	if names := batch.Queues(); len(names) > 0 {
 		queues, err := listQueues(tx, sluice.QueueFilter{Names: names})
 		if err != nil {
 			return nil, nil, err
 		}
-		jobs = batch.Jobs(queues)
+		if jobs, err = batch.Jobs(schedule.Rules{Queues: queues, Checker: checker, Enter: enter}); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := cancelFor(tx, batch.Cancel()); err != nil {
+		return nil, nil, err
+	}
+	if len(jobs) > 0 {
 		if receipts, _, err = enqueue(tx, jobs, false); err != nil {
 			return nil, nil, err
 		}
@@ -186,6 +194,16 @@ func carryOut(tx runner, batch schedule.Batch) ([]sluice.Insert, []sluice.Receip
 		}
 	}
 	return jobs, receipts, nil
+}
+
+// cancelFor cancels the jobs of earlier fires.
+func cancelFor(tx runner, ids []sluice.ID) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	cancel := sluice.MoveOf(sluice.EventCancel)
+	_, err := end(tx, ending{event: cancel.Event, from: cancel.From, ids: ids, act: schedule.CancelAct()})
+	return err
 }
 
 // putFired stores a schedule after its fire, and audits a pause.
@@ -228,7 +246,7 @@ func (s *Store) FireSchedule(ctx context.Context, name string, instants []time.T
 			return sluice.ErrNotFound
 		}
 		d = schedule.DecideByHand(found[0], found[0].Now, instants, act)
-		if jobs, receipts, err = carryOut(tx, schedule.Batch{&d}); err != nil {
+		if jobs, receipts, err = s.carryOut(ctx, tx, schedule.Batch{&d}, nil); err != nil {
 			return err
 		}
 		after := d.HandText()

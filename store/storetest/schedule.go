@@ -76,7 +76,7 @@ func scheduleRules() []Rule {
 				store := []sluice.Store{w.Store, w.Other}[n%2]
 				all.Go(func() {
 					for range schedules {
-						fired, err := schedule.Given(store).FireSchedules(w.ctx, 7)
+						fired, err := schedule.Given(store).FireSchedules(w.ctx, 7, nil)
 						if err != nil {
 							w.Errorf("fire: %v", err)
 							return
@@ -149,7 +149,7 @@ func scheduleRules() []Rule {
 				w.Advance(24 * time.Hour)
 				var both sync.WaitGroup
 				both.Go(func() {
-					if _, err := schedule.Given(w.Other).FireSchedules(w.ctx, 10); err != nil {
+					if _, err := schedule.Given(w.Other).FireSchedules(w.ctx, 10, nil); err != nil {
 						w.Errorf("fire: %v", err)
 					}
 				})
@@ -200,7 +200,7 @@ func scheduleRules() []Rule {
 			equal(w, "paused", fmt.Sprint(fired.Paused), "[nightly]")
 			s := w.readSchedule("nightly")
 			equal(w, "it is paused", s.Paused, true)
-			equal(w, "note", s.Note, "2 jobs in a row have died")
+			equal(w, "note", s.Note, "2 fires in a row have failed, the last because its job died")
 			entries := w.toldOf("nightly")
 			equal(w, "actor", entries[0].Actor, "upkeep")
 			equal(w, "entries", len(entries), 2)
@@ -363,7 +363,7 @@ func (w *world) schedules(filter schedule.Filter) string {
 // fire fires what is due.
 func (w *world) fire(store sluice.Store) schedule.Fired {
 	w.Helper()
-	fired, err := schedule.Given(store).FireSchedules(w.ctx, 100)
+	fired, err := schedule.Given(store).FireSchedules(w.ctx, 100, nil)
 	w.ok(err)
 	return fired
 }

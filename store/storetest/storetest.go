@@ -66,6 +66,7 @@ func Rules() []Rule {
 		statRules(),
 		operationRules(),
 		scheduleRules(),
+		scheduleRefusedRules(),
 		savingRules(),
 		flowsRules(),
 		alertRules(),

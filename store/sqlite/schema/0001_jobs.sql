@@ -523,6 +523,7 @@ create table sluice_schedule (
     reason     text    not null default ''      -- why the last change was made
 );
 create index sluice_schedule_next on sluice_schedule (next_at) where next_at is not null;
+create index sluice_schedule_queue on sluice_schedule (queue, name);
 
 -- Alerts. Rules, their findings, silences and receivers. A notification is a job in the queue of its receiver.
 
