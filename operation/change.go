@@ -13,8 +13,8 @@ import (
 // Start stores an operation, which the leader of upkeep then carries out. By and Reason of the operation are the
 // act's. A requeue needs a reason.
 //
-// Start uses Kind, Query, DueAt, Limit, Rate, Canary, StopIfFailed, Expected and ExpectedMore of the argument.
-// search.Preview counts the expected jobs. Set ID too if you may have to send the operation again after a lost
+// Start uses Kind, Query, Backfill, DueAt, Limit, Rate, Canary, StopIfFailed, Expected and ExpectedMore of the argument.
+// search.Preview counts the expected jobs; Start counts those of a backfill. Set ID too if you may have to send the operation again after a lost
 // answer.
 func Start(ctx context.Context, store sluice.Store, operation Operation, act sluice.Act) (Operation, error) {
 	if err := act.Check(); err != nil {
@@ -23,7 +23,10 @@ func Start(ctx context.Context, store sluice.Store, operation Operation, act slu
 	begun := Operation{
 		ID: operation.ID, Kind: operation.Kind, Query: operation.Query, DueAt: feature.Instant(operation.DueAt), Limit: operation.Limit,
 		Rate: operation.Rate, Canary: operation.Canary, StopIfFailed: operation.StopIfFailed,
-		Expected: operation.Expected, ExpectedMore: operation.ExpectedMore,
+		Expected: operation.Expected, ExpectedMore: operation.ExpectedMore, Backfill: operation.Backfill,
+	}
+	if err := begun.expectFires(ctx, store); err != nil {
+		return Operation{}, err
 	}
 	if err := begun.begin(act); err != nil {
 		return Operation{}, err

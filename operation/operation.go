@@ -1,5 +1,6 @@
 // Package operation acts on all jobs that match a query. Upkeep requeues, cancels, reschedules, deletes, holds or
-// releases them in batches, at a rate, and stops by itself if too many fail again.
+// releases them in batches, at a rate, and stops by itself if too many fail again. A backfill makes the jobs of a
+// schedule's past fires in the same way.
 //
 // Begin with [Start]. [Read] returns the progress of an operation; [Pause], [Resume], [Stop] and [SetRate] control
 // it.
@@ -36,7 +37,18 @@ const (
 	// KindHold holds queued jobs, and KindRelease releases held jobs, as [hold.Hold] and [hold.Release] do.
 	KindHold    Kind = "hold"
 	KindRelease Kind = "release"
+	// KindBackfill makes the jobs of a schedule's fires in a range of time. It has no query.
+	KindBackfill Kind = "backfill"
 )
+
+// Backfill is the range of a [KindBackfill].
+type Backfill struct {
+	// Schedule is the name of the schedule. The operation makes the jobs of its present definition, also if it is paused.
+	Schedule string `json:"schedule"`
+	// From and To bound the instants, both included.
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+}
 
 // State is where an operation is in its life.
 type State string
@@ -70,6 +82,8 @@ type Operation struct {
 	ID    sluice.ID    `json:"id"`
 	Kind  Kind         `json:"kind"`
 	Query search.Query `json:"query"`
+	// Backfill says which fires a backfill makes up for. Nil for other kinds.
+	Backfill *Backfill `json:"backfill,omitempty"`
 	// DueAt is the new due time of rescheduled jobs. Default: when the operation began.
 	DueAt time.Time `json:"due_at,omitzero"`
 	// Limit is the most jobs to act on. 0: all.
@@ -107,8 +121,8 @@ type Operation struct {
 	// uncounted.
 	Expected     int  `json:"expected"`
 	ExpectedMore bool `json:"expected_more,omitempty"`
-	// Done counts jobs that the operation acted on. Skipped counts jobs that had changed before their turn. Failed
-	// counts jobs that the store refused, for example because another job has the key. AtLeast says that the true
+	// Done counts jobs that the operation acted on. Skipped counts jobs that had changed before their turn, and fires
+	// that had their jobs. Failed counts jobs that the store refused, for example because another job has the key. AtLeast says that the true
 	// counts may be higher.
 	Done    int  `json:"done"`
 	Skipped int  `json:"skipped"`
@@ -132,7 +146,9 @@ type Operation struct {
 // course is the progress of an operation beyond the figures that people see.
 type course struct {
 	Place search.Place `json:"place"`
-	Found idList       `json:"found,omitempty"` // matching jobs, in the order of their turns
+	// Through is the last instant that a backfill has found. In place of jobs it has instants; see instantID.
+	Through time.Time `json:"through,omitzero"`
+	Found   idList    `json:"found,omitempty"` // matching jobs, in the order of their turns
 	// Batch numbers the batches, from 1. Under are the jobs of the present batch, whose outcome is not known yet.
 	Batch int64  `json:"batch"`
 	Under idList `json:"under,omitempty"`
@@ -204,13 +220,14 @@ var kinds = map[Kind]struct {
 	KindDelete:     {[]sluice.State{sluice.StateDead, sluice.StateCancelled}, 1},
 	KindHold:       {[]sluice.State{sluice.StateQueued}, 1},
 	KindRelease:    {[]sluice.State{sluice.StateQueued}, 1},
+	KindBackfill:   {},
 }
 
 // begin checks a new operation, and fills in defaults.
 func (o *Operation) begin(act sluice.Act) error {
 	kind, known := kinds[o.Kind]
 	if !known {
-		return feature.Invalid("kind", fmt.Sprintf("%.40q must be requeue, cancel, reschedule, delete, hold or release", o.Kind))
+		return feature.Invalid("kind", fmt.Sprintf("%.40q must be requeue, cancel, reschedule, delete, hold, release or backfill", o.Kind))
 	}
 	if err := o.Query.Check(); err != nil {
 		return err
@@ -259,6 +276,8 @@ func (o *Operation) checkTerms() error {
 		return feature.Invalid("canary", fmt.Sprintf("only requeued jobs run again and can be watched; this one is to %s", o.Kind))
 	case o.Kind != KindReschedule && !o.DueAt.IsZero():
 		return feature.Invalid("due_at", "it is for operations that reschedule")
+	case (o.Kind == KindBackfill) != (o.Backfill != nil):
+		return feature.Invalid("backfill", "a backfill, and no other kind, must have a schedule and a range")
 	}
 	return nil
 }
@@ -359,6 +378,9 @@ func (o Operation) ForAudit() map[string]any {
 	told := map[string]any{
 		"id": o.ID, "kind": o.Kind, "query": o.Query, "state": o.State, "rate": o.Rate.String(), "canary": o.Canary,
 		"stop_if_failed": o.StopIfFailed, "limit": o.Limit, "done": o.Done, "skipped": o.Skipped, "failed": o.Failed,
+	}
+	if o.Backfill != nil {
+		told["backfill"] = o.Backfill
 	}
 	if o.Why != "" {
 		told["why"] = o.Why

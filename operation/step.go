@@ -51,6 +51,9 @@ func CarryOut(ctx context.Context, store sluice.Store, o Operation, by string) (
 	case o.State != StateRunning:
 		return o, time.Minute, nil
 	}
+	if o.Kind == KindBackfill {
+		return backfill(ctx, store, o)
+	}
 	before := o
 	if err := watch(ctx, store, &o); err != nil {
 		return before, restTime, err
@@ -183,6 +186,9 @@ func (o *Operation) idle() (wait time.Duration) {
 
 // finishBatch acts on the jobs of the present batch, and stores the outcome.
 func finishBatch(ctx context.Context, store sluice.Store, o Operation) (Operation, time.Duration, error) {
+	if o.Kind == KindBackfill {
+		return fireBatch(ctx, store, o)
+	}
 	errs, err := actOnBatch(ctx, store, o)
 	if errors.Is(err, sluice.ErrInvalid) {
 		o.State, o.Why = StateFailed, sluice.Brief(err.Error())
@@ -203,7 +209,7 @@ func finishBatch(ctx context.Context, store sluice.Store, o Operation) (Operatio
 // actOnBatch acts on the present batch. It tries refused jobs once more: another process may have acted on them at
 // the same time, under the same ID. Then the second answer is the result of that act.
 func actOnBatch(ctx context.Context, store sluice.Store, o Operation) ([]error, error) {
-	act := sluice.Act{By: o.By, Reason: fmt.Sprintf("%s (operation %s)", o.Reason, o.ID), ID: o.batchAct()}
+	act := o.actOfBatch()
 	do := func() ([]error, error) {
 		switch o.Kind {
 		case KindRequeue:
@@ -226,6 +232,11 @@ func actOnBatch(ctx context.Context, store sluice.Store, o Operation) ([]error, 
 		return errs, err
 	}
 	return do()
+}
+
+// actOfBatch returns the act of the present batch, the same in every process.
+func (o Operation) actOfBatch() sluice.Act {
+	return sluice.Act{By: o.By, Reason: fmt.Sprintf("%s (operation %s)", o.Reason, o.ID), ID: o.batchAct()}
 }
 
 // batchAct returns the act ID of the present batch, the same in every process.
@@ -290,6 +301,9 @@ func record(ctx context.Context, store sluice.Store, o Operation, add func(*Oper
 func lookAtBatch(ctx context.Context, store sluice.Store, o Operation) (Operation, time.Duration, error) {
 	if left := goneAfter - o.now().Sub(o.UpdatedAt); left > 0 {
 		return o, left, nil
+	}
+	if o.Kind == KindBackfill {
+		return lookAtFires(ctx, store, o)
 	}
 	act := o.batchAct()
 	var done, rest []sluice.ID

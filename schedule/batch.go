@@ -54,7 +54,8 @@ type Rules struct {
 }
 
 // Jobs lists the jobs that their queues take, by the settings of the queues. A job that its queue does not take leaves the
-// batch, and its fire is [Refused]. If a person asked for the fire, Jobs returns the reason instead.
+// batch, and its fire is [Refused]. If a person asked for the fire, Jobs returns the reason instead, except that a list of
+// instants goes on without those for which a full queue has no room.
 func (b Batch) Jobs(rules Rules) (jobs []sluice.Insert, err error) {
 	byName := make(map[string]*sluice.Queue, len(rules.Queues))
 	for i := range rules.Queues {
@@ -71,7 +72,7 @@ func (b Batch) Jobs(rules Rules) (jobs []sluice.Insert, err error) {
 			switch {
 			case err != nil:
 				return nil, err
-			case reason != nil && d.Hand != nil:
+			case reason != nil && d.Hand != nil && !d.waits(reason):
 				return nil, reason
 			case reason != nil:
 				refused[k] = reason

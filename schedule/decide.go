@@ -29,6 +29,7 @@ type Decision struct {
 	Hand []Fire
 
 	fires []int // by job: its place among all fires, Recent and the lost ones
+	hand  []int // by job: its place in Hand
 	lost  int   // how many fires Recent has lost in this decision
 	now   time.Time
 
@@ -231,7 +232,8 @@ func (d *Decision) Receive(receipts []sluice.Receipt) {
 			continue
 		}
 		if d.Hand != nil {
-			d.Hand[k].Job, d.Hand[k].Result, d.Hand[k].State = r.ID, Duplicate, ""
+			f := &d.Hand[d.hand[k]]
+			f.Job, f.Result, f.State = r.ID, Duplicate, ""
 		} else {
 			d.After.Progress.Fired--
 			d.After.Progress.Skipped++
@@ -245,6 +247,10 @@ func (d *Decision) Receive(receipts []sluice.Receipt) {
 
 // refuse takes back jobs that their queue does not take, by their places.
 func (d *Decision) refuse(reasons map[int]error) {
+	if d.Hand != nil {
+		d.refuseByHand(reasons)
+		return
+	}
 	p := &d.After.Progress
 	var jobs []sluice.Insert
 	var fires []int

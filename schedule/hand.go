@@ -2,11 +2,13 @@ package schedule
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/feature"
+	"github.com/sluice-queue/sluice/pressure"
 )
 
 // DecideByHand decides the fires that a person asked for: those at instants, or one now if there are none. They move
@@ -14,10 +16,10 @@ import (
 // schedule itself makes for it, so a fire that has been is a duplicate.
 func DecideByHand(s Schedule, now time.Time, instants []time.Time, act sluice.Act) Decision {
 	d := Decision{Before: s, After: s.clone(), now: feature.Instant(now), Hand: []Fire{}}
-	for _, at := range instants {
+	for k, at := range instants {
 		at = feature.Instant(at)
 		job := s.insert(at, s.jobID(at))
-		d.Jobs = append(d.Jobs, job)
+		d.Jobs, d.hand = append(d.Jobs, job), append(d.hand, k)
 		d.Hand = append(d.Hand, Fire{At: at, Job: job.ID, Result: Enqueued, State: sluice.StateQueued})
 	}
 	if len(instants) > 0 {
@@ -28,7 +30,7 @@ func DecideByHand(s Schedule, now time.Time, instants []time.Time, act sluice.Ac
 		d.Hand = append(d.Hand, s.Progress.Recent[place]) // the act is repeated
 		return d
 	}
-	d.Jobs = append(d.Jobs, s.insert(d.now, id))
+	d.Jobs, d.hand = append(d.Jobs, s.insert(d.now, id)), []int{0}
 	fire := Fire{At: d.now, Job: id, Result: ByHand, State: sluice.StateQueued}
 	d.Hand = append(d.Hand, fire)
 	d.keep(fire)
@@ -36,24 +38,79 @@ func DecideByHand(s Schedule, now time.Time, instants []time.Time, act sluice.Ac
 	return d
 }
 
+// waits reports whether a fire by hand that a queue refuses is a result for its caller, who tries it again later: one of a
+// list of instants, because the queue is full.
+func (d *Decision) waits(reason error) bool {
+	return d.Hand != nil && d.fires == nil && errors.Is(reason, pressure.ErrFull)
+}
+
+// refuseByHand takes back jobs that a full queue does not take, by their places.
+func (d *Decision) refuseByHand(reasons map[int]error) {
+	var jobs []sluice.Insert
+	var hand []int
+	for k, job := range d.Jobs {
+		if reason := reasons[k]; reason != nil {
+			f := &d.Hand[d.hand[k]]
+			f.Job, f.Result, f.State, f.Reason = sluice.ID{}, Refused, "", sluice.Brief(reason.Error())
+			continue
+		}
+		jobs, hand = append(jobs, job), append(hand, d.hand[k])
+	}
+	d.Jobs, d.hand = jobs, hand
+}
+
+// handText is what the audit keeps of fires that a person asked for.
+type handText struct {
+	Fires   int         `json:"fires"`
+	From    time.Time   `json:"from"`
+	To      time.Time   `json:"to"`
+	Skipped []time.Time `json:"skipped,omitempty"` // they had their jobs
+	Refused []time.Time `json:"refused,omitempty"` // the queue was full
+}
+
 // HandText returns what the audit keeps of fires that a person asked for. Nil: they made no job.
 func (d Decision) HandText() json.RawMessage {
-	var made []Fire
+	var text handText
 	for _, f := range d.Hand {
-		if f.Result != Duplicate {
-			made = append(made, f)
+		switch f.Result {
+		case Duplicate:
+			text.Skipped = append(text.Skipped, f.At)
+		case Refused:
+			text.Refused = append(text.Refused, f.At)
+		default:
+			if text.Fires++; text.Fires == 1 {
+				text.From = f.At
+			}
+			text.To = f.At
 		}
 	}
-	if len(made) == 0 || len(d.Jobs) == 0 {
+	if text.Fires == 0 || len(d.Jobs) == 0 {
 		return nil
 	}
-	text, err := json.Marshal(struct {
-		Fires int       `json:"fires"`
-		From  time.Time `json:"from"`
-		To    time.Time `json:"to"`
-	}{len(made), made[0].At, made[len(made)-1].At})
+	out, err := json.Marshal(text)
 	if err != nil {
 		return nil // an instant that JSON cannot write; check lets none through
 	}
-	return text
+	return out
+}
+
+// Told returns the results of fires at instants from what the audit keeps of their act. Stores call it if the act is
+// repeated.
+func Told(instants []time.Time, after json.RawMessage) ([]Fire, error) {
+	var text handText
+	if err := json.Unmarshal(after, &text); err != nil {
+		return nil, err
+	}
+	fires := make([]Fire, len(instants))
+	for i, at := range instants {
+		at = feature.Instant(at)
+		fires[i] = Fire{At: at, Result: Enqueued}
+		switch {
+		case slices.ContainsFunc(text.Skipped, at.Equal):
+			fires[i].Result = Duplicate
+		case slices.ContainsFunc(text.Refused, at.Equal):
+			fires[i].Result = Refused
+		}
+	}
+	return fires, nil
 }

@@ -62,53 +62,25 @@ func Trigger(ctx context.Context, store sluice.Store, name string, act sluice.Ac
 	return fires[0], nil
 }
 
-// BackfillInstants lists the instants that a [Backfill] of a range fires: those from the first instant to the last one, both
-// included. More than [MaxBackfill] are a [sluice.ErrInvalid].
-func BackfillInstants(s Schedule, from, to time.Time) ([]time.Time, error) {
+// Between lists the fires of a schedule from an instant to another, both included, whether the schedule is paused or not.
+// More than limit are a [sluice.ErrInvalid]. A negative limit lists the first so many.
+func Between(s Schedule, from, to time.Time, limit int) ([]time.Time, error) {
 	t, err := s.timing()
 	if err != nil {
 		return nil, about(s.Name, err)
 	}
 	if from.IsZero() || to.IsZero() || to.Before(from) {
-		return nil, feature.Invalid("to", "give a range: two instants, of which the first is not later")
+		return nil, feature.Invalid("to", "the range must have two instants, of which the first is not later")
 	}
 	var all []time.Time
 	for at, found := t.next(from.Add(-time.Microsecond)); found && !at.After(to); at, found = t.next(at) {
-		if len(all) == MaxBackfill {
-			return nil, feature.Invalid("to", fmt.Sprintf("the range has more than %d fires; take a shorter one", MaxBackfill))
+		switch {
+		case len(all) == limit:
+			return nil, feature.Invalid("to", fmt.Sprintf("the range has more than %d fires; take a shorter one", limit))
+		case len(all) == -limit:
+			return all, nil
 		}
 		all = append(all, at)
-	}
-	return all, nil
-}
-
-// backfillBatch is how many fires one transaction makes.
-const backfillBatch = 1000
-
-// Backfill makes the jobs of all fires of a schedule in a range of time, also if the schedule is paused. A fire that has
-// made its job already is a duplicate while the store has that job, so a backfill that failed can be repeated.
-//
-// Backfill pays no heed to unfinished jobs, except that with [QueueOne] and [QueueAll] the jobs run one at a time.
-// [BackfillInstants] lists the instants before.
-func Backfill(ctx context.Context, store sluice.Store, name string, from, to time.Time, act sluice.Act) ([]Fire, error) {
-	if err := act.Check(); err != nil {
-		return nil, err
-	}
-	s, err := Read(ctx, store, name)
-	if err != nil {
-		return nil, err
-	}
-	plan, err := BackfillInstants(s, from, to)
-	if err != nil {
-		return nil, err
-	}
-	var all []Fire
-	for batch := range slices.Chunk(plan, backfillBatch) {
-		fires, err := Given(store).FireSchedule(ctx, name, batch, each(act))
-		if err != nil {
-			return all, about(name, err)
-		}
-		all = append(all, fires...)
 	}
 	return all, nil
 }

@@ -2,7 +2,7 @@
 // Upkeep fires each schedule, so programs need no timer of their own.
 //
 // Begin with [Ensure], which a program calls at its start with the schedules that it declares. [Set], [Pause], [Resume],
-// [Trigger], [Backfill], [Lift] and [Undo] are for operators.
+// [Trigger], [Lift] and [Undo] are for operators. Package operation backfills fires that have been missed.
 //
 // A fire and its job are stored in one transaction. So each fire makes exactly one job, whichever process is killed.
 //
@@ -49,7 +49,7 @@ const (
 const (
 	// MaxInstants is the most instants of a list.
 	MaxInstants = 1000
-	// MaxBackfill is the most fires of one [Backfill].
+	// MaxBackfill is the most fires of one backfill.
 	MaxBackfill = 100_000
 	// RecentFires is how many of its last fires a schedule keeps.
 	RecentFires = 20
@@ -169,7 +169,7 @@ const (
 	// Duplicate: another job had the key, or the fire had made its job before.
 	Duplicate Result = "duplicate"
 	// Refused: the queue did not take the job, because it was full or the payload broke a rule of it. A backfill of the
-	// instant tries again.
+	// instant makes up for it.
 	Refused Result = "refused"
 	// ByHand: a person triggered the fire, and it made a job.
 	ByHand Result = "by hand"

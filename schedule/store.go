@@ -26,7 +26,10 @@ type Store interface {
 	// payload_schema of their queues; nil: only workers do.
 	FireSchedules(ctx context.Context, limit int, checker sluice.PayloadChecker) (Fired, error)
 	// FireSchedule fires a schedule as the act of a person: for each instant, or now if there are none. It also fires a
-	// paused schedule. If the queue does not take one of the jobs, FireSchedule stores none and returns why.
+	// paused schedule. If the queue does not take one of the jobs, FireSchedule stores none and returns why. But instants
+	// for which a full queue has no room are [Refused], and the others fire.
+	//
+	// If the act is repeated, FireSchedule makes no further job, and returns the results of the first time.
 	FireSchedule(ctx context.Context, name string, instants []time.Time, act sluice.Act) ([]Fire, error)
 }
 

@@ -162,7 +162,7 @@ func (a *app) lookAtOperation(ctx context.Context, store sluice.Store, id sluice
 // doneWords name what operations did to jobs.
 var doneWords = map[operation.Kind]string{
 	operation.KindRequeue: "requeued", operation.KindCancel: "cancelled", operation.KindReschedule: "rescheduled", operation.KindDelete: "deleted",
-	operation.KindHold: "held", operation.KindRelease: "released",
+	operation.KindHold: "held", operation.KindRelease: "released", operation.KindBackfill: "backfilled",
 }
 
 func doneWord(kind operation.Kind) string {

@@ -124,7 +124,11 @@ func (a *app) printOperation(op operation.Operation, told []sluice.AuditEntry) e
 	line("kind", string(op.Kind))
 	line("state", string(op.State))
 	line("why", oneLine(op.Why))
-	line("jobs", compact(query))
+	if of := op.Backfill; of != nil {
+		line("fires", fmt.Sprintf("of schedule %s, %s to %s", of.Schedule, of.From.Format(time.RFC3339), of.To.Format(time.RFC3339)))
+	} else {
+		line("jobs", compact(query))
+	}
 	line("progress", operationLine(op))
 	line("done", fmt.Sprintf("%s%s  (skipped %s, refused %s, of %s)", atLeast(op), draw.Count(op.Done), draw.Count(op.Skipped), draw.Count(op.Failed), expected(op)))
 	if !op.Rate.IsZero() {

@@ -164,6 +164,11 @@ func (s *Store) FireSchedule(ctx context.Context, name string, instants []time.T
 	if err != nil {
 		return nil, err
 	}
+	for _, e := range s.audit {
+		if !act.ID.IsZero() && e.ActID == act.ID && e.Object == audit.ObjectSchedule && e.Name == name && e.Event == audit.EventFire && len(instants) > 0 {
+			return schedule.Told(instants, e.After)
+		}
+	}
 	d := schedule.DecideByHand(one, s.now(), instants, act)
 	if err := s.carryOut(ctx, schedule.Batch{&d}, nil); err != nil {
 		return nil, err

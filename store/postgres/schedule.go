@@ -35,6 +35,9 @@ var scheduleSaveSQL string
 //go:embed sql/schedule_delete.sql
 var scheduleDeleteSQL string
 
+//go:embed sql/schedule_act.sql
+var scheduleActSQL string
+
 //go:embed sql/schedules_due.sql
 var schedulesDueSQL string
 
@@ -269,7 +272,15 @@ func (s *Store) FireSchedule(ctx context.Context, name string, instants []time.T
 			if len(found) == 0 {
 				return sluice.ErrNotFound
 			}
+			told, err := list(ctx, tx, pgx.RowTo[string], scheduleActSQL, [16]byte(act.ID), name)
+			if err != nil {
+				return err
+			}
 			d = schedule.DecideByHand(found[0], found[0].Now, instants, act)
+			if len(told) > 0 && len(instants) > 0 {
+				d.Hand, err = schedule.Told(instants, []byte(told[0]))
+				return err
+			}
 			if done, err = s.carryOut(ctx, tx, schedule.Batch{&d}, nil); err != nil {
 				return err
 			}

@@ -247,19 +247,28 @@ func scheduleRules() []Rule {
 			_, err = schedule.Trigger(w.ctx, w.Store, "unknown", person("test"))
 			w.is(err, sluice.ErrNotFound)
 		}},
-		{"R-810", "A backfill makes the job of each fire in a range once, however often it is repeated, and of no fire that has been.", "I-15", func(w *world) {
+		{"R-810", "A person fires instants of a schedule: each makes its job once, however often it is repeated, and no fire that has been makes one; a repeated act has the results of the first.", "I-15", func(w *world) {
 			w.schedule("nightly", schedule.Definition{Every: 24 * time.Hour})
 			w.Advance(24 * time.Hour)
 			equal(w, "jobs", w.fire(w.Store).Jobs, 1)
 			at := w.readSchedule("nightly").Progress.Recent[0].At
 			s := w.readSchedule("nightly")
-			plan, err := schedule.BackfillInstants(s, at.Add(-5*24*time.Hour), at)
+			plan, err := schedule.Between(s, at.Add(-5*24*time.Hour), at, 100)
 			w.ok(err)
+			first, err := schedule.Between(s, at.Add(-5*24*time.Hour), at, -2)
+			w.ok(err)
+			equal(w, "the first two", fmt.Sprint(first), fmt.Sprint(plan[:2]))
+			_, err = schedule.Between(s, at.Add(-5*24*time.Hour), at, 2)
+			w.is(err, sluice.ErrInvalid)
 			made := 0
 			for _, store := range []sluice.Store{w.Store, w.Other} {
-				fires, err := schedule.Backfill(w.ctx, store, "nightly", at.Add(-5*24*time.Hour), at, person("test"))
+				act := person("test")
+				fires, err := schedule.Given(store).FireSchedule(w.ctx, "nightly", plan, act)
 				w.ok(err)
 				equal(w, "fires", len(fires), len(plan))
+				again, err := schedule.Given(w.Other).FireSchedule(w.ctx, "nightly", plan, act)
+				w.ok(err)
+				equal(w, "results of the repeated act", results(again), results(fires))
 				for _, f := range fires {
 					if f.Result == schedule.Enqueued {
 						made++
@@ -346,6 +355,14 @@ func (w *world) readSchedule(name string) schedule.Schedule {
 	s, err := schedule.Read(w.ctx, w.Other, name)
 	w.ok(err)
 	return s
+}
+
+// results lists the results of fires.
+func results(fires []schedule.Fire) (text string) {
+	for _, f := range fires {
+		text += f.At.Format(time.DateOnly) + " " + string(f.Result) + "\n"
+	}
+	return text
 }
 
 // schedules lists the names of schedules.

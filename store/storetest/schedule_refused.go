@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/pressure"
 	"github.com/sluice-queue/sluice/schedule"
 	"github.com/sluice-queue/sluice/schema"
@@ -105,23 +106,92 @@ func scheduleRefusedRules() []Rule {
 			equal(w, "refused", w.readSchedule("nightly").Progress.Refused, 2)
 			equal(w, "jobs", len(w.claim(10)), 1)
 		}},
-		{"R-817", "A person who fires a schedule into a full queue gets its error, and nothing is stored.", "", func(w *world) {
-			w.save(func(s *sluice.Settings) { s.MaxWaiting = 1 })
+		{"R-817", "A person who fires a schedule into a full queue gets its error, and nothing is stored. Of a list of instants, those fire for which there is room.", "", func(w *world) {
+			w.save(func(s *sluice.Settings) { s.MaxWaiting = 3 })
 			w.schedule("nightly", schedule.Definition{Every: 24 * time.Hour})
-			before := jsonText(w, w.readSchedule("nightly").Progress)
-			at := w.Now().Truncate(time.Second)
-			_, err := schedule.Given(w.Store).FireSchedule(w.ctx, "nightly", []time.Time{at.Add(-time.Hour), at}, person("test"))
-			w.is(err, pressure.ErrFull)
-			_, err = schedule.Trigger(w.ctx, w.Other, "nightly", person("test"))
+			act, at := person("test"), w.Now().Truncate(time.Second)
+			instants := []time.Time{at.Add(-2 * time.Hour), at.Add(-time.Hour), at}
+			_, err := schedule.Trigger(w.ctx, w.Store, "nightly", person("test"))
 			w.ok(err)
-			before, after := jsonText(w, w.readSchedule("nightly").Progress), before
-			_, err = schedule.Trigger(w.ctx, w.Other, "nightly", person("test"))
+			before := jsonText(w, w.readSchedule("nightly").Progress)
+			for _, store := range []sluice.Store{w.Store, w.Other} {
+				fires, err := schedule.Given(store).FireSchedule(w.ctx, "nightly", instants, act)
+				w.ok(err)
+				equal(w, "results", fmt.Sprint([]schedule.Result{fires[0].Result, fires[1].Result, fires[2].Result}), "[enqueued enqueued refused]")
+			}
+			_, err = schedule.Trigger(w.ctx, w.Store, "nightly", person("test"))
 			w.is(err, pressure.ErrFull)
 			equal(w, "progress after a refusal", jsonText(w, w.readSchedule("nightly").Progress), before)
-			if before == after {
-				w.Errorf("the trigger changed nothing: %s", after)
+			equal(w, "jobs", len(w.claim(10)), 3)
+			w.save(func(s *sluice.Settings) { s.MaxWaiting, s.PayloadLimit = 0, 10 })
+			_, err = schedule.Given(w.Store).FireSchedule(w.ctx, "nightly", instants, person("test"))
+			w.is(err, sluice.ErrInvalid)
+		}},
+		{"R-818", "A backfill operation makes the job of each fire in its range once, at its rate, waits while the queue is full, and counts exactly.", "I-15", func(w *world) {
+			w.save(func(s *sluice.Settings) { s.MaxWaiting = 4 })
+			w.schedule("nightly", schedule.Definition{Every: time.Hour})
+			end := w.Now()
+			of := operation.Backfill{Schedule: "nightly", From: end.Add(-6*time.Hour + time.Minute), To: end}
+			op, err := operation.Start(w.ctx, w.Store, operation.Operation{Kind: operation.KindBackfill, Backfill: &of}, person("the store was closed"))
+			w.ok(err)
+			equal(w, "expected", op.Expected, 6)
+			var full *sluice.QueueNotEmptyError
+			if err := w.Store.DeleteQueue(w.ctx, queue, person("test")); !errors.As(err, &full) || len(full.Holds.Operations) != 1 {
+				w.Errorf("error %v, want one that names the operation", err)
 			}
-			equal(w, "jobs", len(w.claim(10)), 1)
+			jobs := 0
+			for n := 0; op.EndedAt.IsZero() && n < 1000; n++ {
+				store := []sluice.Store{w.Store, w.Other}[n%2]
+				stale := op
+				if op, _, err = operation.CarryOut(w.ctx, store, op, "upkeep"); err != nil {
+					w.Fatalf("carry out: %v", err)
+				}
+				if _, _, err := operation.CarryOut(w.ctx, w.Other, stale, "a slow upkeep"); err != nil && !errors.Is(err, sluice.ErrConflict) {
+					w.Fatalf("carry out a step again: %v", err)
+				}
+				if op, err = operation.Read(w.ctx, w.Store, op.ID); err != nil {
+					w.Fatalf("read: %v", err)
+				}
+				for _, c := range w.claim(10) {
+					jobs++
+					w.done(by(sluice.EventComplete, c))
+				}
+			}
+			equal(w, "operation", fmt.Sprintf("%s, %d done, %d skipped, %d failed", op.State, op.Done, op.Skipped, op.Failed), "done, 6 done, 0 skipped, 0 failed")
+			equal(w, "jobs", jobs, 6)
+			equal(w, "progress", w.readSchedule("nightly").Progress.Fired, 0)
+			again, err := operation.Start(w.ctx, w.Store, operation.Operation{Kind: operation.KindBackfill, Backfill: &of}, person("again"))
+			w.ok(err)
+			for n := 0; again.EndedAt.IsZero() && n < 1000; n++ {
+				if again, _, err = operation.CarryOut(w.ctx, w.Other, again, "upkeep"); err != nil {
+					w.Fatalf("carry out: %v", err)
+				}
+			}
+			equal(w, "skipped", fmt.Sprint(again.Done, again.Skipped), "0 6")
+		}},
+		{"R-819", "A backfill of an unknown schedule, a wrong range or too many fires is refused; one whose schedule is deleted fails with the reason.", "", func(w *world) {
+			start := func(of operation.Backfill) (operation.Operation, error) {
+				return operation.Start(w.ctx, w.Store, operation.Operation{Kind: operation.KindBackfill, Backfill: &of}, person("test"))
+			}
+			at := w.Now()
+			_, err := start(operation.Backfill{Schedule: "nightly", From: at, To: at})
+			w.is(err, sluice.ErrNotFound)
+			w.schedule("nightly", schedule.Definition{Every: time.Second})
+			_, err = start(operation.Backfill{Schedule: "nightly", From: at, To: at.Add(-time.Hour)})
+			w.is(err, sluice.ErrInvalid)
+			_, err = start(operation.Backfill{Schedule: "nightly", From: at.Add(-48 * time.Hour), To: at})
+			w.is(err, sluice.ErrInvalid)
+			_, err = operation.Start(w.ctx, w.Store, operation.Operation{Kind: operation.KindBackfill}, person("test"))
+			w.is(err, sluice.ErrInvalid)
+			op, err := start(operation.Backfill{Schedule: "nightly", From: at.Add(-time.Hour), To: at})
+			w.ok(err)
+			w.ok(schedule.Delete(w.ctx, w.Store, "nightly", person("test")))
+			op, _, err = operation.CarryOut(w.ctx, w.Other, op, "upkeep")
+			w.ok(err)
+			equal(w, "state", op.State, operation.StateFailed)
+			if !strings.Contains(op.Why, `schedule "nightly"`) {
+				w.Errorf("it says %q", op.Why)
+			}
 		}},
 	}
 }

@@ -280,10 +280,6 @@ var calls = map[string]func(ctx context.Context) error{
 		return err
 	},
 	"schedule.Trigger": func(ctx context.Context) error { _, err := schedule.Trigger(ctx, nil, "s", act); return err },
-	"schedule.Backfill": func(ctx context.Context) error {
-		_, err := schedule.Backfill(ctx, nil, "s", time.Unix(1, 0), time.Unix(2, 0), act)
-		return err
-	},
 	"schedule.Set":    func(ctx context.Context) error { _, err := schedule.Set(ctx, nil, "s", daily, act); return err },
 	"schedule.Pause":  func(ctx context.Context) error { _, err := schedule.Pause(ctx, nil, "s", "", act); return err },
 	"schedule.Resume": func(ctx context.Context) error { _, err := schedule.Resume(ctx, nil, "s", act); return err },

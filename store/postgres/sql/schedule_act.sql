@@ -1,0 +1,3 @@
+-- Tells which fires an act has made.
+-- $1 uuid act   $2 text name of the schedule
+select after::text from sluice.audit where act_id = $1::uuid and object = 'schedule' and name = $2::text and event = 'fire'
