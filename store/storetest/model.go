@@ -30,8 +30,9 @@ func NewModel(ctx context.Context, bench Bench) func(*rapid.T) {
 		runs++
 		m := &machine{
 			T: t, ctx: ctx, bench: bench, queue: fmt.Sprintf("model-%d-%s", runs, sluice.NewID()),
-			jobs: make(map[sluice.ID]*modelJob), settings: sluice.DefaultSettings(),
+			jobs: make(map[sluice.ID]*modelJob), settings: sluice.DefaultSettings(), schedules: make(map[string]bool),
 		}
+		defer m.dropSchedules()
 		m.settings.MaxRecoveries = 2
 		m.saveSettings()
 		if bench.Follow != nil {
@@ -58,7 +59,15 @@ func NewModel(ctx context.Context, bench Bench) func(*rapid.T) {
 			"terminate":  m.terminate,
 			"advance":    m.advance,
 			"pause":      m.pause,
-			"":           m.agree,
+
+			"set schedule":    m.setSchedule,
+			"fire schedules":  m.fireSchedules,
+			"trigger":         m.trigger,
+			"pause schedule":  m.pauseSchedule,
+			"delete schedule": m.deleteSchedule,
+			"delete queue":    m.deleteQueue,
+
+			"": m.agree,
 		})
 	}
 }
@@ -77,6 +86,8 @@ type machine struct {
 	jobs   map[sluice.ID]*modelJob
 	claims []modelClaim // every claim that was ever made, so that old tokens are tried too
 	strays []modelStray // runs of jobs that have ended, which may be open
+
+	schedules map[string]bool // names of the stored ones
 }
 
 // modelJob is what the model knows of a job.
