@@ -38,6 +38,9 @@ func (s *Store) ForgetLowWater() {
 		m.queues = nil
 		m.mu.Unlock()
 	}
+	s.fires.mu.Lock()
+	s.fires.at = time.Time{}
+	s.fires.mu.Unlock()
 }
 
 // SliceWaves makes counts of waves read so many jobs at a time.

@@ -17,6 +17,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/hold"
+	"github.com/sluice-queue/sluice/schedule"
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
@@ -139,6 +140,8 @@ func testBatches(t *testing.T, before string) {
 	b.ensure("engine", func(s *sluice.Settings) { s.Engine = "temporal" })
 	b.enqueue("engine", nil)
 	b.dispatch()
+	b.fire(schedule.Skip)
+	b.fire(schedule.QueueAll)
 	if seen.read < 50 {
 		t.Errorf("the server sent %d plans", seen.read)
 	}
@@ -278,5 +281,29 @@ func (b batches) cancel(receipts []sluice.Receipt) {
 	}
 	if err := b.client.Cancel(b.Context(), ids, sluice.Act{By: "test"}); err != nil {
 		b.Fatal(err)
+	}
+}
+
+// fire lets as many schedules fire at one instant, twice.
+func (b batches) fire(overlap schedule.Overlap) {
+	b.Helper()
+	one, err := schedule.Set(b.Context(), b.store, "first", schedule.Definition{Queue: "fired", Every: time.Hour, Overlap: overlap}, sluice.Act{By: "ada"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	definition, progress, err := one.Body()
+	if err != nil {
+		b.Fatal(err)
+	}
+	runPlain(b.T, b.store, "delete from sluice.schedule")
+	runPlain(b.T, b.store, fmt.Sprintf("insert into sluice.schedule (name, queue, definition, progress) select '%s ' || n, 'fired', '%s', '%s' from generate_series(1, %d) n",
+		overlap, definition, progress, b.n))
+	for range 2 {
+		runPlain(b.T, b.store, "update sluice.schedule set next_at = now()")
+		b.store.ForgetLowWater()
+		fired, err := b.store.FireSchedules(b.Context(), b.n, nil)
+		if err != nil || fired.Schedules != b.n {
+			b.Fatalf("fired %+v, %v, want %d schedules", fired, err, b.n)
+		}
 	}
 }

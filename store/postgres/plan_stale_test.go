@@ -67,7 +67,7 @@ var staleStatistics = map[string]struct {
 }
 
 // growing are the tables whose rows are as many as the jobs, or the tenants.
-var growing = []string{"live", "job", "done", "audit", "attempt", "tenant_queue", "tenant_change", "job_after", "job_key", "order_key", "orphan_run", "stat", "stat_part"}
+var growing = []string{"live", "job", "done", "audit", "attempt", "tenant_queue", "tenant_change", "job_after", "job_key", "order_key", "orphan_run", "stat", "stat_part", "schedule"}
 
 // wholly are the statements that read all there is: they count, or are a page of it.
 var wholly = []string{"list_done.sql", "list_live.sql", "wave_places.sql", "wave_ranks.sql", "wave_tenants.sql", "wave_runs.sql", "repair_queues.sql"}

@@ -77,7 +77,7 @@ func TestEveryStatementIsPlannedByIndex(t *testing.T) {
 			plan := planOf(t, store, name, args)
 			for _, found := range scan.FindAllStringSubmatch(plan, -1) {
 				switch found[1] {
-				case "live", "job", "done", "audit", "attempt", "tenant_queue", "tenant_change", "job_after", "orphan_run", "stat", "stat_part":
+				case "live", "job", "done", "audit", "attempt", "tenant_queue", "tenant_change", "job_after", "orphan_run", "stat", "stat_part", "schedule":
 					if !allowed[name] {
 						t.Errorf("reads the whole of %s:\n%s", found[1], plan)
 					}
@@ -119,6 +119,8 @@ const backlogSQL = `
 		from (values (10), (60), (3600)) k(every_s), generate_series(1, 2000) n, generate_series(1, 5) q;
 	insert into sluice.stat_part select now() - n * interval '10 seconds', 'q' || q, 'h', '{}' from generate_series(1, 2000) n, generate_series(1, 5) q;
 	insert into sluice.job_key (queue, key, job_id) select 'q' || n % 5, 'k' || n, md5(n::text)::uuid from generate_series(1, 20000) n;
+	insert into sluice.schedule (name, queue, next_at, definition, progress)
+		select 's' || n, 'q' || n % 3000, now() + (n - 100) * interval '1 second', '{}', '{}' from generate_series(1, 20000) n;
 	insert into sluice.order_key (queue, order_key) select 'q' || n % 5, 'o' || n from generate_series(1, 20000) n;
 	insert into sluice.flow (queue) select 'q' || n from generate_series(1, 3000) n -- last: changes of tenants are told to each
 `
@@ -313,5 +315,14 @@ func planArguments() map[string][]any {
 		"stat_take.sql":             {time.Now().Add(-5 * time.Hour), 100},
 		"stat_stored.sql":           {[]int32{10, 60}, []time.Time{time.Now(), time.Now()}, []string{"q1", "q2"}},
 		"stat_forget.sql":           {10, 2 * time.Hour, 100},
+		"schedule.sql":              {"s1"},
+		"schedule_lock.sql":         {"s1"},
+		"schedule_act.sql":          {id, "s1"},
+		"schedules.sql":             {"s1", 100},
+		"schedules_queue.sql":       {"q1", "s1", 100},
+		"queue_schedules.sql":       {"q1", 100},
+		"schedules_next.sql":        {time.Now()},
+		"schedules_due.sql":         {time.Now().Add(-time.Hour), 100},
+		"schedules_fired.sql":       {[]string{"s1", "s2", "s3"}, []*time.Time{nil, nil, nil}, texts},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -119,14 +120,15 @@ func (s *Store) DeleteSchedule(ctx context.Context, name string, act sluice.Act)
 
 // FireSchedules fires the schedules that are due. While none is due, it is one read.
 func (s *Store) FireSchedules(ctx context.Context, limit int, checker sluice.PayloadChecker) (fired schedule.Fired, err error) {
-	wait, err := s.untilFire(ctx)
+	from := s.fires.begin()
+	wait, err := s.untilFire(ctx, from)
 	if err != nil || wait != 0 {
 		return schedule.Fired{Wait: wait}, err
 	}
 	var done carried
 	err = s.call(ctx, "fire schedules", func(ctx context.Context, _ bool) error {
 		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-			due, err := list(ctx, tx, scanSchedule, schedulesDueSQL, limit)
+			due, err := list(ctx, tx, scanSchedule, schedulesDueSQL, from, limit)
 			if err != nil {
 				return err
 			}
@@ -152,20 +154,64 @@ func (s *Store) FireSchedules(ctx context.Context, limit int, checker sluice.Pay
 		return schedule.Fired{}, err
 	}
 	s.tellCarried(ctx, done)
-	fired.Wait, err = s.untilFire(ctx)
+	fired.Wait, err = s.untilFire(ctx, from)
 	return fired, err
 }
 
-// untilFire returns how long until the next fire is due. Negative: there is none.
-func (s *Store) untilFire(ctx context.Context) (wait time.Duration, err error) {
+// untilFire returns how long until the next fire from an instant on is due. Negative: there is none.
+func (s *Store) untilFire(ctx context.Context, from time.Time) (wait time.Duration, err error) {
+	wait = -1
 	err = s.call(ctx, "look for due schedules", func(ctx context.Context, _ bool) error {
-		next, err := list(ctx, s.pool, pgx.RowTo[int64], schedulesNextSQL)
-		if wait = -1; len(next) > 0 {
-			wait = max(0, time.Duration(next[0])*time.Microsecond)
-		}
+		_, err := list(ctx, s.pool, func(row pgx.CollectableRow) (found struct{}, err error) {
+			var at time.Time
+			var ahead int64
+			if err := row.Scan(&at, &ahead); err != nil {
+				return found, err
+			}
+			wait = time.Duration(ahead) * time.Microsecond
+			s.fires.seen(at, at.Add(-wait))
+			wait = max(0, wait)
+			return found, nil
+		}, schedulesNextSQL, from)
 		return err
 	})
 	return wait, err
+}
+
+// fireLowWater remembers where the next fire was, so that searches begin there. An index keeps the entries of fires that have
+// been while an old transaction is open, and a walk over all of them would take longer from fire to fire.
+type fireLowWater struct {
+	mu      sync.Mutex
+	at      time.Time // no schedule fires before, as far as this process knows
+	wholeAt time.Time // when the last search began at the first entry
+}
+
+const (
+	// fireSlack is how far before the low-water mark searches begin. A change of a schedule may commit so late, and the store's clock
+	// may be set back by so much.
+	fireSlack = time.Minute
+	// wholeSearch is how often a search begins at the first entry, whatever the low-water mark says.
+	wholeSearch = time.Minute
+)
+
+// begin returns the low-water mark for the next search.
+func (f *fireLowWater) begin() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.at.IsZero() || time.Since(f.wholeAt) > wholeSearch {
+		f.wholeAt = time.Now()
+		return time.Time{}
+	}
+	return f.at.Add(-fireSlack)
+}
+
+// seen sets the low-water mark to the next fire, or to the store's present time, because a new schedule may fire from then on.
+func (f *fireLowWater) seen(next, now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.at = next; now.Before(next) {
+		f.at = now
+	}
 }
 
 // carried is what a transaction has done for schedules.

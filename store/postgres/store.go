@@ -72,6 +72,7 @@ type Store struct {
 	changeCursor        lowWater
 	// cursors up to which upkeep has found no tenant change that claims left
 	staleCursor lowWater
+	fires       fireLowWater
 	limits      limits
 	queues      queueCache
 	forgotten   sync.Map // by queue: when old starts were last deleted

@@ -30,6 +30,9 @@ var pruneStatements = []string{"prune_class", "prune_old", "prune_still", "prune
 // listStatements list jobs.
 var listStatements = []string{"list_tenant", "list_key", "list_floor"}
 
+// scheduleStatements look at schedules. The look for due ones runs each second, or more often.
+var scheduleStatements = []string{"schedules_next", "schedules_due", "schedules", "schedules_queue", "queue_schedules", "schedule", "schedule_act"}
+
 // sorted statements sort what is in flight, up to a limit, or the limits of the tenants that a claim serves: never
 // a backlog.
 var sorted = []string{"claimed_before", "tenant_queue_limits", "holding", "late", "dispatches_overdue", "dispatches_of"}
@@ -45,7 +48,7 @@ const inFlight = "SCAN sluice_live USING INDEX sluice_live_claimed"
 func TestPlansAreThoseThatAreKept(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, filepath.Join(t.TempDir(), "sluice.db"))
-	for _, name := range slices.Concat(claimStatements, pruneStatements, listStatements) {
+	for _, name := range slices.Concat(claimStatements, pruneStatements, listStatements, scheduleStatements) {
 		t.Run(name, func(t *testing.T) {
 			plan := planOf(t, store.DB(), name)
 			if found := wholeScan.FindString(strings.ReplaceAll(plan, inFlight, "")); found != "" {

@@ -897,7 +897,7 @@ comment on column sluice.schedule.changed_at is 'when the last change was stored
 comment on column sluice.schedule.changed_by is 'the person or program that made the last change';
 comment on column sluice.schedule.reason is 'why the last change was made';
 create index schedule_next on sluice.schedule (next_at) where next_at is not null;
-create index schedule_queue on sluice.schedule (queue, name);
+create index schedule_queue on sluice.schedule (queue, name collate "C"); -- no walk by a name alone fits it
 
 -- Alerts. Rules, their findings, silences and receivers. A notification is a job in the queue of its receiver.
 
