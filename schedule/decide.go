@@ -65,7 +65,20 @@ func Decide(s Schedule, now time.Time, states map[sluice.ID]sluice.State) Decisi
 		d.pause(sluice.Brief("this version of the program cannot read the schedule: " + err.Error()))
 		return d
 	}
-	due, next, rest := t.due(s.NextAt, d.now)
+	first := s.NextAt
+	if resumed := s.Progress.Resumed; !resumed.IsZero() {
+		if through := s.Progress.Through; through.After(resumed) {
+			resumed = through
+		}
+		d.After.Progress.Resumed = time.Time{}
+		if first, _ = t.next(resumed); d.After.spent() {
+			first = time.Time{}
+		}
+		if d.After.NextAt = first; first.IsZero() || first.After(d.now) {
+			return d
+		}
+	}
+	due, next, rest := t.due(first, d.now)
 	for i, at := range due {
 		switch {
 		case d.After.spent():

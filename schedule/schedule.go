@@ -139,6 +139,8 @@ type Progress struct {
 	Failures int `json:"failures,omitempty"`
 	// Through is the last instant that the schedule has dealt with. No later change brings it back.
 	Through time.Time `json:"through,omitzero"`
+	// Resumed is when a SQL function resumed the schedule. The next FireSchedules finds its next fire. Zero: that is done.
+	Resumed time.Time `json:"resumed,omitzero"`
 	// Recent lists the last fires, the oldest first, at most [RecentFires].
 	Recent []Fire `json:"recent,omitempty"`
 }

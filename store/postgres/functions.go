@@ -23,6 +23,7 @@ import (
 	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/internal/flow"
 	"github.com/sluice-queue/sluice/presence"
+	"github.com/sluice-queue/sluice/schedule"
 )
 
 // FunctionsVersion is the version of the SQL functions. Each release that changes their text raises it, so that an
@@ -304,6 +305,9 @@ func placeholders(functions []Function) map[string]string {
 		"plenty":              strconv.Itoa(flow.Plenty),
 		"moves":               movesValues(),
 		"granted functions":   grantedValues(functions),
+		"recent fires":        strconv.Itoa(schedule.RecentFires),
+		"fire":                "{{fire}}",
+		"date":                "{{date}}",
 	}
 	maps.Copy(out, enqueuePlaceholders(functions))
 	maps.Copy(out, claimPlaceholders(out["max attempts"]))

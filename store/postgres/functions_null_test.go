@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/schedule"
 )
 
 // nullCalls has a call of each function that the database would carry out, and of each argument what a null in its place
@@ -110,6 +113,19 @@ actor='a'=the role`},
 	"resume": {"operator", `queue='scraper'=SL004
 reason='r'=SL004
 actor='a'=the role`},
+	"list_schedules": {"operator", `queue='scraper'=of all
+after='a'=from the first
+batch=1=SL004`},
+	"pause_schedule": {"operator", `name='nightly'=SL004
+reason='r'=SL004
+actor='a'=the role`},
+	"resume_schedule": {"operator", `name='nightly'=SL004
+reason='r'=SL004
+actor='a'=the role`},
+	"trigger_schedule": {"operator", `name='nightly'=SL004
+reason='r'=SL004
+actor='a'=the role
+act_id=gen_random_uuid()=no id`},
 	"why": {"operator", `job_id=ID=SL005`},
 	"grant_worker": {"", `role=ROLE=42704
 queues='{scraper}'=SL004`},
@@ -128,6 +144,10 @@ func TestNoFunctionTakesANullForMoreThanItIs(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
 	r.exec(`select sluice.enqueue(queue => 'scraper', payload => '1', job_id => $1::text::uuid)`, mine)
+	_, err := schedule.Set(t.Context(), r.owner, "nightly", schedule.Definition{Queue: "scraper", Cron: "@daily"}, sluice.Act{By: "ada"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	token := value[string](r, r.as(r.worker), `select token::text from sluice.claim(queues => '{scraper}', holder => 'w')`)
 	words := strings.NewReplacer("ID", "'"+mine+"'::uuid", "TOKEN", "'"+token+"'::uuid", "ROLE", "'"+r.worker+"'")
 	rows, err := r.owner.Pool().Query(t.Context(), `select p.proname, p.proargnames[:p.pronargs] from pg_proc p where p.pronamespace = 'sluice'::regnamespace and p.proname !~ '^_' and p.prorettype <> 'trigger'::regtype`)

@@ -73,7 +73,7 @@ func scheduleRefusedRules() []Rule {
 			w.Advance(24 * time.Hour)
 			equal(w, "jobs", w.fire(w.Store).Jobs, 1)
 			request := claimOf(1, 1)
-			request.Lease = 100 * time.Hour
+			request.Lease = 24 * time.Hour
 			running := w.claimAs(w.Store, request)
 			w.add(sluice.EnqueueOptions{})
 			w.passDay(1)

@@ -1,0 +1,63 @@
+-- operator: Fires a schedule now, also while it is paused or an earlier job is unfinished. Its next fire stays.
+create or replace function sluice.trigger_schedule(
+    name   text,
+    reason text,              -- why; it must say something
+    actor  text default null, -- who is told to the audit; null: the role
+    act_id uuid default null  -- an id of your own, best a UUIDv7, so that a call whose answer was lost can be sent again
+) returns table (
+    id        uuid,   -- of a duplicate, that of the job which holds the key
+    duplicate boolean -- no job was made: another has the key, or the act was sent before
+)
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
+declare
+    it     sluice.schedule;
+    d      jsonb;
+    course jsonb;
+    stored record;
+    act    uuid := coalesce(act_id, sluice._new_id());
+    who    text := sluice._actor(actor);
+    zone   text;
+    fire   timestamptz := now();
+    said   text;
+    job    uuid;
+    "key"  text;
+    "order" text;
+begin
+    perform sluice._check_reason(reason);
+    it := sluice._schedule_of(name);
+    d := it.definition::jsonb;
+    course := it.progress::jsonb;
+    zone := d ->> 'zone';
+    job := sluice._schedule_job(name, act);
+    if exists (select from jsonb_array_elements(coalesce(course -> 'recent', '[]')) r where r ->> 'job' = job::text) then
+        return query select job, true;
+        return;
+    end if;
+    "key" := sluice._schedule_text(d ->> 'key', fire, zone);
+    "order" := case when d ->> 'overlap' in ('queue one', 'queue all') then 'schedule:' || name end;
+    perform sluice._note_awaited(array[it.queue], array["order"], array["key"], array[false], '{}', '{}');
+    select e.* into stored from sluice._enqueue(
+        queue => it.queue, payload => sluice._schedule_text(it.definition::json ->> 'payload', fire, zone)::json, tenant => d ->> 'tenant',
+        key => "key", key_scope => 'unfinished', key_window => null, on_duplicate => 'keep', due_at => null, delay => null,
+        priority => coalesce((d ->> 'priority')::integer, 5), expires_at => null,
+        labels => jsonb_build_object('schedule', name) || coalesce((
+            select jsonb_object_agg(l.key, sluice._schedule_text(l.value, fire, zone)) from jsonb_each_text(coalesce(d -> 'labels', '{}')) l), '{}'),
+        max_attempts => null, order_key => "order", after => '{}', after_failure => null, hold => null, job_id => job, locked => false) e;
+    said := to_char(fire at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"');
+    course := course || jsonb_build_object('recent', (
+        select jsonb_agg(r.fire order by r.n)
+        from (select g.fire, g.n, count(*) over () as all_fires
+              from jsonb_array_elements(coalesce(course -> 'recent', '[]') || case when stored.duplicate
+                  then jsonb_build_object('at', said, 'job', stored.id, 'result', 'duplicate')
+                  else jsonb_build_object('at', said, 'job', stored.id, 'result', 'by hand', 'state', 'queued') end) with ordinality as g(fire, n)) r
+        where r.n > r.all_fires - {{recent fires}}));
+    update sluice.schedule s set progress = course::text where s.name = trigger_schedule.name;
+    if not stored.duplicate then
+        insert into sluice.audit (object, name, event, actor, reason, after, act_id)
+        values ('schedule', trigger_schedule.name, 'fire', who, trigger_schedule.reason, jsonb_build_object('fires', 1, 'from', said, 'to', said), act);
+    end if;
+    return query select stored.id, stored.duplicate;
+    perform sluice._unblock(stored.behind);
+    perform sluice._notify(it.queue);
+end
+$function$;
