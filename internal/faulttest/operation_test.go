@@ -14,13 +14,14 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/operation"
+	"github.com/sluice-queue/sluice/schedule"
 	"github.com/sluice-queue/sluice/search"
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
 // runDyingUpkeep is an upkeep process that is killed at some step of an operation.
 func runDyingUpkeep(ctx context.Context, store sluice.Store) error {
-	return upkeep.New(dyingStore{store, operation.Given(store)}, upkeep.Options{Interval: 20 * time.Millisecond, Logger: quiet}).Run(ctx)
+	return upkeep.New(dyingStore{store, operation.Given(store), schedule.Given(store)}, upkeep.Options{Interval: 20 * time.Millisecond, Logger: quiet}).Run(ctx)
 }
 
 // dyingStore is a store whose process is killed after every second verb of operations: when a batch was decided on, when it
@@ -28,13 +29,17 @@ func runDyingUpkeep(ctx context.Context, store sluice.Store) error {
 type dyingStore struct {
 	sluice.Store
 	operations
+	schedules
 }
 
 // Unwrap returns the decorated store.
 func (s dyingStore) Unwrap() sluice.Store { return s.Store }
 
-// operations keeps the embedded ports apart.
-type operations = operation.Store
+// operations and schedules keep the embedded ports apart.
+type (
+	operations = operation.Store
+	schedules  = schedule.Store
+)
 
 func (s dyingStore) die() {
 	if rand.IntN(2) == 0 {
@@ -47,6 +52,12 @@ func (s dyingStore) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act
 	errs, err := s.Store.Requeue(ctx, ids, act)
 	s.die()
 	return errs, err
+}
+
+func (s dyingStore) FireSchedule(ctx context.Context, name string, instants []time.Time, act sluice.Act) ([]schedule.Fire, error) {
+	fires, err := s.schedules.FireSchedule(ctx, name, instants, act)
+	s.die()
+	return fires, err
 }
 
 func (s dyingStore) SaveOperation(ctx context.Context, op operation.Operation, act sluice.Act) (operation.Operation, error) {
@@ -80,7 +91,7 @@ func TestRedriveWhoseUpkeepIsKilledRequeuesEachJobOnce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			killed := b.redrive(&op)
+			killed := b.carryOut(&op, func() { b.work(well) })
 			for b.work(well) > 0 {
 			}
 			t.Logf("upkeep was killed %d times; %d watched, %d failed again", killed, op.WatchedEnded, op.WatchedFailed)
@@ -95,9 +106,9 @@ func TestRedriveWhoseUpkeepIsKilledRequeuesEachJobOnce(t *testing.T) {
 // well says of which jobs nothing is wrong any more: seven of ten.
 func well(id sluice.ID) bool { return id[15]%10 < 7 }
 
-// redrive lets an operation be carried out to its end by two processes at a time, each of which is killed before long, while
-// a worker fails three jobs of ten.
-func (b *bank) redrive(op *operation.Operation) (killed int) {
+// carryOut lets an operation be carried out to its end by two processes at a time, each of which is killed before long.
+// Beside happens meanwhile, again and again.
+func (b *bank) carryOut(op *operation.Operation, beside func()) (killed int) {
 	b.Helper()
 	carriers := []*exec.Cmd{b.spawn("dying upkeep"), b.spawn("dying upkeep")}
 	ended := make(chan int, len(carriers))
@@ -120,7 +131,7 @@ func (b *bank) redrive(op *operation.Operation) (killed int) {
 			carriers[n] = b.spawn("dying upkeep")
 			wait(n)
 		case <-time.After(20 * time.Millisecond):
-			b.work(well)
+			beside()
 		}
 		var err error
 		if *op, err = operation.Read(b.Context(), b.store, op.ID); err != nil {

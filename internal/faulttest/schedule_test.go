@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/schedule"
 )
@@ -33,7 +34,7 @@ func runDyingFirer(ctx context.Context, store sluice.Store) error {
 }
 
 const (
-	schedules    = 30
+	scheduled    = 30
 	firersKilled = 24
 )
 
@@ -43,7 +44,7 @@ func TestSchedulesWhoseUpkeepsAreKilledMakeOneJobPerFire(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBank(t, address)
-			for n := range schedules {
+			for n := range scheduled {
 				definition := schedule.Definition{Queue: b.queue, Every: time.Second, Overlap: schedule.QueueAll, CatchUp: schedule.All}
 				if _, err := schedule.Set(t.Context(), b.store, fmt.Sprint("s", n), definition, sluice.Act{By: "ada"}); err != nil {
 					t.Fatal(err)
@@ -85,7 +86,7 @@ func (b *bank) firedOnceEach() {
 			jobs[name] = append(jobs[name], job.ID.Time())
 		}
 	}
-	for n := range schedules {
+	for n := range scheduled {
 		s, err := schedule.Read(b.Context(), b.store, fmt.Sprint("s", n))
 		if err != nil {
 			b.Fatal(err)
@@ -158,4 +159,48 @@ func (b *bank) leader() string {
 		}
 	}
 	return ""
+}
+
+// backfilled is how many fires are made up for in each store.
+const backfilled = 3000
+
+func TestABackfillWhoseUpkeepIsKilledMakesEachJobOnceAndCountsExactly(t *testing.T) {
+	t.Parallel()
+	for name, address := range addresses(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBank(t, address)
+			_, err := schedule.Set(t.Context(), b.store, "often", schedule.Definition{Queue: b.queue, Every: time.Minute}, sluice.Act{By: "ada"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			to := time.Now().Truncate(time.Minute).Add(-time.Hour)
+			op, err := operation.Start(t.Context(), b.store, operation.Operation{
+				Kind: operation.KindBackfill, Backfill: &operation.Backfill{Schedule: "often", From: to.Add((1 - backfilled) * time.Minute), To: to},
+			}, sluice.Act{By: "ada"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			killed := b.carryOut(&op, func() {})
+			if op.State != operation.StateDone || op.Done != backfilled || op.Skipped != 0 || op.Failed != 0 || op.AtLeast || killed < 2 {
+				t.Errorf("upkeep was killed %d times: %+v", killed, op)
+			}
+			instants := make(map[time.Time]bool)
+			for cursor, more := "", true; more; {
+				page, err := b.client.Jobs(t.Context(), sluice.JobFilter{Queue: b.queue, Cursor: cursor, Limit: 10_000})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, job := range page.Jobs {
+					if at := job.ID.Time(); !at.After(to) {
+						instants[at] = true
+					}
+				}
+				cursor, more = page.Cursor, !page.Next.IsZero()
+			}
+			if len(instants) != backfilled {
+				t.Errorf("%d fires have a job, want %d", len(instants), backfilled)
+			}
+		})
+	}
 }
