@@ -32,6 +32,11 @@ func (a *app) schedulesCommand() *cobra.Command {
 	return command
 }
 
+// ofSchedules reports whether a command is one of `sluice schedules`.
+func ofSchedules(command *cobra.Command) bool {
+	return command.Parent() != nil && command.Parent().Name() == "schedules"
+}
+
 func (a *app) schedulesListCommand() *cobra.Command {
 	var filter schedule.Filter
 	command := &cobra.Command{
@@ -121,11 +126,11 @@ type scheduleDetail struct {
 }
 
 func (a *app) scheduleShowCommand() *cobra.Command {
-	var next int
+	var next, last int
 	command := &cobra.Command{
 		Use:     "show NAME",
 		Short:   "Show a schedule with its next and last fires",
-		Example: "  sluice schedules show nightly --next 10",
+		Example: "  sluice schedules show nightly\n  sluice schedules show nightly --next 10 --last 20",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
@@ -134,6 +139,8 @@ func (a *app) scheduleShowCommand() *cobra.Command {
 					return err
 				}
 				detail := scheduleDetail{Schedule: s}
+				recent := s.Progress.Recent
+				s.Progress.Recent = recent[max(0, len(recent)-max(0, last)):]
 				if detail.Results, err = schedule.Results(ctx, store, s); err != nil {
 					return err
 				}
@@ -145,6 +152,7 @@ func (a *app) scheduleShowCommand() *cobra.Command {
 		},
 	}
 	command.Flags().IntVar(&next, "next", 5, "how many of the next fires to show")
+	command.Flags().IntVar(&last, "last", 5, fmt.Sprintf("how many of the last fires to show, with the states of their jobs; at most %d are kept", schedule.RecentFires))
 	return command
 }
 
@@ -157,7 +165,11 @@ func (a *app) printSchedule(d scheduleDetail) error {
 	line("when", scheduleWhen(s))
 	instant("start", s.Start)
 	instant("end", s.End)
-	line("state", scheduleState(s, time.RFC3339))
+	if s.Paused || s.NextAt.IsZero() {
+		line("state", scheduleState(s, time.RFC3339))
+	} else {
+		line("state", "active")
+	}
 	line("set by", scheduleOwner(s))
 	if s.Overridden() {
 		line("", "A deploy does not change it. `sluice schedules lift "+s.Name+"` gives it what the program declares:")

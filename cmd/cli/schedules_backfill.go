@@ -99,7 +99,11 @@ func (a *app) previewBackfill(ctx context.Context, store sluice.Store, op operat
 		if !op.Rate.IsZero() {
 			pace = fmt.Sprintf("; about %s at %s", draw.Duration(time.Duration(float64(len(instants))/op.Rate.PerSecond()*float64(time.Second))), op.Rate)
 		}
-		a.note("%s fires%s; nothing was enqueued", draw.Count(len(instants)), pace)
+		fires := "fires"
+		if len(instants) == 1 {
+			fires = "fire"
+		}
+		a.note("%s %s%s; nothing was enqueued", draw.Count(len(instants)), fires, pace)
 		return nil
 	})
 }

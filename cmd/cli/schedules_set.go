@@ -47,6 +47,9 @@ If a program declares the schedule, the change overrides the program until ` + "
 				if err != nil {
 					return err
 				}
+				if definition.Queue == "" {
+					return usagef("%s is a new schedule: say the queue of its jobs with --queue", args[0])
+				}
 				s, err := schedule.Set(ctx, store, args[0], definition, a.act(""))
 				if err != nil {
 					return err
