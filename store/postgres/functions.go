@@ -295,7 +295,7 @@ func placeholders(functions []Function) map[string]string {
 		"backoff full jitter": strconv.FormatBool(defaults.Backoff.FullJitter),
 		"unblock rounds":      strconv.Itoa(unblockRounds),
 		"unblock slice":       strconv.Itoa(unblockSlice),
-		"edge slice":          strconv.Itoa(edgeSlice),
+		"edge slice":          strconv.Itoa(unblockSlice), // the next claim reads the rest
 		"max moved":           strconv.Itoa(maxMoved),
 		"max tenant changes":  strconv.Itoa(maxTenantChanges),
 		"max tenant queues":   strconv.Itoa(flow.MaxTenantQueues),

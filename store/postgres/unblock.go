@@ -44,8 +44,9 @@ func scanLook(row pgx.CollectableRow) (look, error) {
 const (
 	// unblockSlice is how many waiting jobs one statement evaluates.
 	unblockSlice = 1000
-	// edgeSlice is how many jobs that one runs after a statement reads of each waiting job.
-	edgeSlice = 1000
+	// edgeSlice is how many jobs that one runs after a statement reads of each waiting job. The rounds at the end of a job
+	// read all of [sluice.MaxAfter].
+	edgeSlice = 2500
 	// unblockRounds is how many slices are evaluated when a job ends, because settling must stay quick. Upkeep
 	// evaluates the rest.
 	unblockRounds = 10
