@@ -133,6 +133,8 @@ type Done struct {
 	Operated int `json:"operated"`
 	// Fired counts jobs that schedules made.
 	Fired int `json:"fired"`
+	// Flows counts steps of flows: maps that made or ended their jobs, and ends of flows.
+	Flows int `json:"flows"`
 	// Alerts counts changes of alerts that receivers are notified of.
 	Alerts int `json:"alerts"`
 }
@@ -295,6 +297,7 @@ func (u *Upkeep) tend(ctx context.Context, all bool) (queues []sluice.Queue, don
 		u.foldStats(ctx, all),
 		u.countIf(ctx, all),
 		u.operateIf(ctx, all, &done),
+		u.flowsGoOn(ctx, &done),
 		u.alertIf(ctx, all, &done),
 		u.sealIf(ctx, all),
 	)

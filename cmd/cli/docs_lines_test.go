@@ -22,6 +22,7 @@ import (
 	"github.com/sluice-queue/sluice/cmd/cli"
 	"github.com/sluice-queue/sluice/deadletter"
 	"github.com/sluice-queue/sluice/engine"
+	"github.com/sluice-queue/sluice/flow"
 	"github.com/sluice-queue/sluice/hold"
 	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/operation"
@@ -206,6 +207,11 @@ var ids = []struct {
 		silence, err := alert.StartSilence(r.Context(), r.store, alert.Silence{Rule: "unserved", During: time.Hour}, troubler)
 		r.ok(err)
 		return silence.ID
+	}},
+	{`^sluice flows show`, func(r *docRun) sluice.ID {
+		id, err := flow.Start(r.Context(), r.store, flow.Flow{Name: "one", Nodes: []flow.Node{{Name: "a", Queue: r.fresh("")}}})
+		r.ok(err)
+		return id
 	}},
 	{`^sluice ask-engine`, func(r *docRun) sluice.ID { return r.job(r.fresh("temporal"), sluice.StateDispatched) }},
 	{`^sluice runs terminate`, func(r *docRun) sluice.ID { // its run outlives it

@@ -50,8 +50,8 @@ Every upkeep notifies its webhooks, whichever leads.`,
 						return err
 					}
 					return a.printOne(done, func() error {
-						_, err := fmt.Fprintf(a.stdout, "recovered %d, poisoned %d, followed %d, expired %d, repaired %d, pruned %d, settings %d, fired %d, operated %d\n",
-							done.Recovered, done.Poisoned, done.Followed, done.Expired, done.Repaired, done.Pruned, done.Settings, done.Fired, done.Operated)
+						_, err := fmt.Fprintf(a.stdout, "recovered %d, poisoned %d, followed %d, expired %d, repaired %d, pruned %d, settings %d, fired %d, flows %d, operated %d\n",
+							done.Recovered, done.Poisoned, done.Followed, done.Expired, done.Repaired, done.Pruned, done.Settings, done.Fired, done.Flows, done.Operated)
 						return err
 					})
 				})

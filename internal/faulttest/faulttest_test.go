@@ -77,6 +77,8 @@ func runRole(role string) error {
 		return runDispatcher(ctx, store)
 	case "following upkeep":
 		return runFollowingUpkeep(ctx, store)
+	case "dying flower":
+		return runDyingFlower(ctx, store, queue)
 	}
 	ledger, err := demo.NewLedger(store)
 	if err != nil {

@@ -36,6 +36,7 @@ import (
 	"github.com/sluice-queue/sluice/engine/local"
 	"github.com/sluice-queue/sluice/engine/temporal"
 	"github.com/sluice-queue/sluice/explain"
+	"github.com/sluice-queue/sluice/flow"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/forward"
 	"github.com/sluice-queue/sluice/health"
@@ -127,6 +128,7 @@ func executed(store sluice.Store) only {
 // A silence and an operation that can be stored.
 var (
 	silence    = alert.Silence{During: time.Hour}
+	ofFlow     = sluice.Job{Labels: map[string]string{flow.LabelFlow: sluice.NewID().String()}}
 	daily      = schedule.Definition{Queue: "q", Cron: "@daily"}
 	cancelling = operation.Operation{Kind: operation.KindCancel, State: operation.StateRunning}
 )
@@ -245,6 +247,12 @@ var calls = map[string]func(ctx context.Context) error{
 		return edit.Job(ctx, nil, sluice.Job{}, edit.Change{Priority: 1}, act, nil)
 	},
 	"edit.Given":   func(ctx context.Context) error { return edit.Given(nil).EditJob(ctx, edit.Edit{}, act) },
+	"flow.Start":   func(ctx context.Context) error { _, err := flow.Start(ctx, nil, flow.Flow{}); return err },
+	"flow.Work":    func(ctx context.Context) error { _, err := flow.Work(ctx, nil, "h"); return err },
+	"flow.List":    func(ctx context.Context) error { _, err := flow.List(ctx, nil, sluice.ID{}, 1); return err },
+	"flow.Read":    func(ctx context.Context) error { _, err := flow.Read(ctx, nil, sluice.NewID()); return err },
+	"flow.Result":  func(ctx context.Context) error { _, err := flow.Result[int](ctx, nil, ofFlow, "a"); return err },
+	"flow.Results": func(ctx context.Context) error { _, err := flow.Results[int](ctx, nil, ofFlow, "a"); return err },
 	"hold.Hold":    func(ctx context.Context) error { return hold.Hold(ctx, nil, []sluice.ID{sluice.NewID()}, act) },
 	"hold.Release": func(ctx context.Context) error { return hold.Release(ctx, nil, []sluice.ID{sluice.NewID()}, act) },
 	"hold.List":    func(ctx context.Context) error { _, err := hold.List(ctx, nil, hold.Filter{}); return err },
@@ -280,12 +288,12 @@ var calls = map[string]func(ctx context.Context) error{
 		return err
 	},
 	"schedule.Trigger": func(ctx context.Context) error { _, err := schedule.Trigger(ctx, nil, "s", act); return err },
-	"schedule.Set":    func(ctx context.Context) error { _, err := schedule.Set(ctx, nil, "s", daily, act); return err },
-	"schedule.Pause":  func(ctx context.Context) error { _, err := schedule.Pause(ctx, nil, "s", "", act); return err },
-	"schedule.Resume": func(ctx context.Context) error { _, err := schedule.Resume(ctx, nil, "s", act); return err },
-	"schedule.Lift":   func(ctx context.Context) error { _, err := schedule.Lift(ctx, nil, "s", act); return err },
-	"schedule.Undo":   func(ctx context.Context) error { _, err := schedule.Undo(ctx, nil, "s", act); return err },
-	"schedule.Delete": func(ctx context.Context) error { return schedule.Delete(ctx, nil, "s", act) },
+	"schedule.Set":     func(ctx context.Context) error { _, err := schedule.Set(ctx, nil, "s", daily, act); return err },
+	"schedule.Pause":   func(ctx context.Context) error { _, err := schedule.Pause(ctx, nil, "s", "", act); return err },
+	"schedule.Resume":  func(ctx context.Context) error { _, err := schedule.Resume(ctx, nil, "s", act); return err },
+	"schedule.Lift":    func(ctx context.Context) error { _, err := schedule.Lift(ctx, nil, "s", act); return err },
+	"schedule.Undo":    func(ctx context.Context) error { _, err := schedule.Undo(ctx, nil, "s", act); return err },
+	"schedule.Delete":  func(ctx context.Context) error { return schedule.Delete(ctx, nil, "s", act) },
 	"schedule.Ensure": func(ctx context.Context) error {
 		_, err := schedule.Ensure(ctx, nil, []schedule.Schedule{{Name: "s", Definition: daily}}, act)
 		return err

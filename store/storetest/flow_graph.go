@@ -1,0 +1,250 @@
+package storetest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/await"
+	"github.com/sluice-queue/sluice/flow"
+)
+
+func flowGraphRules() []Rule {
+	return []Rule{
+		{"R-882", "A flow is stored whole or not at all: each node runs after those that it names, and its handler reads their results. To start it again stores nothing.", "17-3", func(w *world) {
+			f := flow.Flow{ID: sluice.NewID(), Name: "nightly", Nodes: []flow.Node{
+				node("report", "left", "right"), node("left", "extract"), node("right", "extract"), node("extract"),
+			}}
+			for range 2 {
+				id, err := flow.Start(w.ctx, w.Store, f)
+				w.ok(err)
+				equal(w, "id", id, f.ID)
+			}
+			extract := w.claimOne()
+			equal(w, "the first", extract.ID, flow.NodeID(f.ID, "extract"))
+			w.completes(extract, `{"rows":7}`)
+			for _, c := range w.claims(flow.NodeID(f.ID, "left"), flow.NodeID(f.ID, "right")) {
+				got, err := flow.Result[map[string]int](w.ctx, w.Store, c.Job, "extract")
+				w.ok(err)
+				equal(w, "result of the node before", got["rows"], 7)
+				w.completes(c, `"`+c.Labels[flow.LabelNode]+`"`)
+			}
+			report := w.claimOne()
+			got, err := flow.Result[string](w.ctx, w.Store, report.Job, "right")
+			w.ok(err)
+			equal(w, "result", got, "right")
+			_, err = flow.Result[string](w.ctx, w.Store, report.Job, "report")
+			w.is(err, sluice.ErrNotAllowed)
+			_, err = flow.Result[string](w.ctx, w.Store, report.Job, "elsewhere")
+			w.is(err, sluice.ErrNotFound)
+			w.flowIs(f.ID, flow.Running)
+			w.completes(report, "1")
+			w.flowsGoOn()
+			w.flowIs(f.ID, flow.Completed)
+			refused := flow.Flow{ID: sluice.NewID(), Name: "big", Nodes: []flow.Node{node("small"), node("big")}}
+			refused.Nodes[1].Payload = json.RawMessage(`"` + strings.Repeat("x", sluice.DefaultSettings().PayloadLimit) + `"`)
+			_, err = flow.Start(w.ctx, w.Store, refused)
+			var invalid *flow.InvalidError
+			if !errors.As(err, &invalid) || invalid.Node != "big" || !errors.Is(err, sluice.ErrInvalid) {
+				w.Errorf("a payload that is too long: %v", err)
+			}
+			_, err = w.Store.Job(w.ctx, flow.NodeID(refused.ID, "small"))
+			w.is(err, sluice.ErrNotFound)
+		}},
+		{"R-883", "A map becomes one job per element of its node's result, once whoever does the work, and the node after it gets all results in order.", "17-3", func(w *world) {
+			id := w.startFlow(node("list"), mapOver("pages", "list"), node("sum", "pages"))
+			w.completes(w.claimOne(), `["a","b","c","d","e"]`)
+			w.claimNone("upkeep makes the jobs of the map")
+			w.flowsGoOnAtOnce()
+			claims := w.claim(100)
+			equal(w, "elements", len(claims), 5)
+			w.flowsGoOn()
+			w.claimNone("each is made once")
+			tree, err := flow.Read(w.ctx, w.Store, id)
+			w.ok(err)
+			equal(w, "state of the map", tree.Nodes[1].State, "mapped")
+			equal(w, "elements as they are shown", tree.Nodes[1].Elements, 5)
+			for i := range claims {
+				c := claims[len(claims)-1-i]
+				var page struct {
+					Page string
+					At   int
+				}
+				w.ok(json.Unmarshal(c.Payload, &page))
+				equal(w, "place", fmt.Sprint(page.At), c.Labels[flow.LabelItem])
+				w.completes(c, fmt.Sprintf(`"%s%d"`, page.Page, page.At))
+				if i < len(claims)-1 {
+					w.flowsGoOn()
+					w.claimNone("elements have not ended")
+				}
+			}
+			w.flowsGoOnAtOnce()
+			sum := w.claimOne()
+			got, err := flow.Results[string](w.ctx, w.Store, sum.Job, "pages")
+			w.ok(err)
+			equal(w, "results in order", strings.Join(got, " "), "a0 b1 c2 d3 e4")
+			w.completes(sum, "1")
+			w.flowsGoOn()
+			w.flowIs(id, flow.Completed)
+		}},
+		{"R-884", "A map of no elements completes, and a map over a map gets the results of its jobs.", "17-3", func(w *world) {
+			w.startFlow(node("list"), mapOver("none", "list"), node("last", "none"))
+			w.completes(w.claimOne(), `[]`)
+			w.flowsGoOn()
+			last := w.claimOne()
+			got, err := flow.Results[int](w.ctx, w.Store, last.Job, "none")
+			w.ok(err)
+			equal(w, "results", len(got), 0)
+			w.completes(last, "")
+			id := w.startFlow(node("list"), mapOver("first", "list"), mapOver("second", "first"))
+			w.completes(w.claimOne(), `[1,2]`)
+			w.flowsGoOn()
+			for _, c := range w.claim(10) {
+				w.completes(c, `"of `+c.Labels[flow.LabelItem]+`"`)
+			}
+			w.flowsGoOn()
+			claims := w.claim(10)
+			equal(w, "elements of the second", len(claims), 2)
+			equal(w, "payload", strings.Contains(string(claims[0].Payload)+string(claims[1].Payload), `"page":"of 1"`), true)
+			for _, c := range claims {
+				w.completes(c, "")
+			}
+			w.flowsGoOn()
+			w.flowIs(id, flow.Completed)
+		}},
+		{"R-885", "If an element of a map fails, the map is dead when all have ended, and each node after it goes on by its own rule. To requeue the element and then the map mends the flow.", "17-3", func(w *world) {
+			cancelled, waits := node("cancelled", "pages"), node("waits", "pages")
+			waits.OnFailure = sluice.FailureWaits
+			id := w.startFlow(node("list"), mapOver("pages", "list"), cancelled, waits)
+			w.completes(w.claimOne(), `[1,2]`)
+			w.flowsGoOn()
+			claims := w.claim(10)
+			w.done(by(sluice.EventBury, claims[0]))
+			w.flowsGoOn()
+			w.inState(flow.NodeID(id, "pages"), sluice.StateQueued)
+			w.completes(claims[1], "2")
+			w.flowsGoOn()
+			w.inState(flow.NodeID(id, "pages"), sluice.StateDead)
+			w.inState(flow.NodeID(id, "cancelled"), sluice.StateCancelled)
+			w.inState(flow.NodeID(id, "waits"), sluice.StateQueued)
+			w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{claims[0].ID}, person("mended"))))
+			w.completes(w.claimOne(), "1")
+			w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{flow.NodeID(id, "pages")}, person("mended"))))
+			w.flowsGoOn()
+			last := w.claimOne()
+			got, err := flow.Results[int](w.ctx, w.Store, last.Job, "pages")
+			w.ok(err)
+			equal(w, "results", len(got), 2)
+			w.completes(last, "")
+			w.flowsGoOn()
+			w.flowIs(id, flow.Failed)
+			tree, err := flow.Read(w.ctx, w.Store, id)
+			w.ok(err)
+			equal(w, "why it failed", strings.Contains(tree.Error, "1 of 4 nodes failed: cancelled is cancelled"), true)
+		}},
+		{"R-886", "A map over no array, or over more elements than it may have, is dead and says so.", "17-3", func(w *world) {
+			for result, want := range map[string]string{`{"no":"array"}`: "must be a JSON array", `[1,2,3]`: "has 3 elements; the map takes at most 2", "null": "must be a JSON array"} {
+				few := mapOver("pages", "list")
+				few.Most = 2
+				id := w.startFlow(node("list"), few)
+				w.completes(w.claimOne(), result)
+				w.flowsGoOn()
+				w.inState(flow.NodeID(id, "pages"), sluice.StateDead)
+				if text := w.job(flow.NodeID(id, "pages")).Error; !strings.Contains(text, want) {
+					w.Errorf("%s: the map died of %q", result, text)
+				}
+				w.claimNone("nothing is made of it")
+			}
+		}},
+		{"R-887", "The deadline of a flow cancels the nodes that wait, the jobs of maps too. A node that is to run if another fails reads why that failed.", "17-3", func(w *world) {
+			id, err := flow.Start(w.ctx, w.Store, flow.Flow{Name: "short", Deadline: w.Now().Add(time.Hour), Nodes: []flow.Node{node("list"), mapOver("pages", "list"), node("last", "pages")}})
+			w.ok(err)
+			w.completes(w.claimOne(), `[1]`)
+			w.flowsGoOn()
+			w.Advance(2 * time.Hour)
+			_, err = w.Store.Expire(w.ctx, 100, "upkeep")
+			w.ok(err)
+			for _, job := range []sluice.ID{flow.ElementID(id, "pages", 0), flow.NodeID(id, "pages"), flow.NodeID(id, "last")} {
+				w.inState(job, sluice.StateCancelled)
+			}
+			w.flowsGoOn()
+			w.flowIs(id, flow.Failed)
+			anyway := node("anyway", "first", "second")
+			anyway.OnFailureOf = map[string]sluice.AfterFailure{"second": sluice.FailureRuns}
+			id = w.startFlow(node("first"), node("second"), anyway)
+			claims := w.claims(flow.NodeID(id, "first"), flow.NodeID(id, "second"))
+			w.completes(claims[0], "1")
+			w.done(by(sluice.EventBury, claims[1]))
+			_, err = flow.Result[int](w.ctx, w.Store, w.claimOne().Job, "second")
+			var failed *await.FailedError
+			equal(w, "a typed error", errors.As(err, &failed) && failed.End.State == sluice.StateDead, true)
+		}},
+	}
+}
+
+// node is a node of a flow that runs after others.
+func node(name string, after ...string) flow.Node {
+	return flow.Node{Name: name, Queue: queue, After: after}
+}
+
+// mapOver is a map over the result of a node.
+func mapOver(name, over string) flow.Node {
+	n := node(name, over)
+	n.Over, n.Payload = over, json.RawMessage(`{"page":"{{item}}","at":"{{index}}"}`)
+	return n
+}
+
+func (w *world) startFlow(nodes ...flow.Node) sluice.ID {
+	w.Helper()
+	id, err := flow.Start(w.ctx, w.Store, flow.Flow{Name: "test", Nodes: nodes})
+	w.ok(err)
+	return id
+}
+
+func (w *world) completes(c *sluice.Claim, result string) {
+	w.Helper()
+	s := by(sluice.EventComplete, c)
+	if result != "" {
+		s.Result = json.RawMessage(result)
+	}
+	w.done(s)
+}
+
+// flowsGoOn lets one process do the work of flows.
+func (w *world) flowsGoOn() {
+	w.Helper()
+	_, err := flow.Work(w.ctx, w.Store, "upkeep:1:x")
+	w.ok(err)
+}
+
+// flowsGoOnAtOnce lets many processes do the work of flows at the same time.
+func (w *world) flowsGoOnAtOnce() {
+	w.Helper()
+	var all sync.WaitGroup
+	for i, store := range []sluice.Store{w.Store, w.Other, w.Store, w.Other} {
+		all.Go(func() {
+			if _, err := flow.Work(w.ctx, store, fmt.Sprintf("upkeep:%d:x", i)); err != nil {
+				w.Errorf("work of flows: %v", err)
+			}
+		})
+	}
+	all.Wait()
+	w.flowsGoOn()
+}
+
+func (w *world) flowIs(id sluice.ID, want flow.State) {
+	w.Helper()
+	list, err := flow.List(w.ctx, w.Store, sluice.ID{}, 10)
+	w.ok(err)
+	for _, f := range list {
+		if f.ID == id {
+			equal(w, "state of the flow", f.State, want)
+			return
+		}
+	}
+	w.Errorf("flow %s is not among %d", id, len(list))
+}
