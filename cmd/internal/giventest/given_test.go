@@ -360,7 +360,7 @@ var calls = map[string]func(ctx context.Context) error{
 	"api.StoreAnswers": func(ctx context.Context) error { _, err := api.StoreAnswers(nil).Examine(ctx); return err },
 	"api.Led":          func(ctx context.Context) error { _, err := api.Led(nil).Examine(ctx); return err },
 	"api.Beats":        func(ctx context.Context) error { _, err := api.Beats("x", nil).Examine(ctx); return err },
-	"api.Untroubled":   func(ctx context.Context) error { _, err := api.NoConditions("x", nil).Examine(ctx); return err },
+	"api.NoConditions": func(ctx context.Context) error { _, err := api.NoConditions("x", nil).Examine(ctx); return err },
 	"api.EngineAnswers": func(ctx context.Context) error {
 		_, err := api.EngineAnswers(nil, map[string]engine.Engine{"x": engine.GivenEngine(nil)}).Examine(ctx)
 		return err
