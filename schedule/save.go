@@ -25,6 +25,9 @@ func (s Schedule) Stored(stored *Schedule, at time.Time, act sluice.Act) Schedul
 			s.Progress.Failures = 0
 		}
 	}
+	if s.Paused {
+		s.Progress.Resumed = time.Time{} // a later resume counts
+	}
 	s.NextAt = s.nextAt(stored, at)
 	return s
 }

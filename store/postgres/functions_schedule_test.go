@@ -126,6 +126,13 @@ func TestOperatorsListPauseAndTriggerTheSchedulesOfTheirQueues(t *testing.T) {
 	if err != nil || nextErr != nil || resumed.Paused || !resumed.NextAt.Equal(next[0]) || resumed.Progress.Fired != 0 {
 		t.Errorf("resumed: %+v, %v, %v", resumed, err, nextErr)
 	}
+	for _, call := range []string{"pause_schedule", "resume_schedule", "pause_schedule", "resume_schedule"} {
+		r.exec("select sluice." + call + "(name => 'nightly-scraper', reason => 'x')")
+	}
+	last, err := schedule.Pause(t.Context(), r.owner, "nightly-scraper", "", sluice.Act{By: "ada"})
+	if err != nil || !last.Progress.Resumed.IsZero() || !last.NextAt.IsZero() {
+		t.Errorf("paused before upkeep saw the resume: %+v, %v", last, err)
+	}
 	for _, call := range []string{"pause_schedule", "resume_schedule", "trigger_schedule"} {
 		r.refused(operator, "SL005", "select sluice."+call+"(name => 'nightly-payments', reason => 'x')")
 		r.refused(worker, "42501", "select sluice."+call+"(name => 'nightly-scraper', reason => 'x')")

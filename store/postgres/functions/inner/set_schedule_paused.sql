@@ -19,6 +19,7 @@ begin
             from (select o.key, o.value from json_each(old) o where o.key not in ('paused', 'note')
                   union all select p.key, p.value from json_each(json_build_object('paused', true, 'note', left(why, 1000))) p where to_paused) e);
     course := before.progress::jsonb;
+    course := course - 'resumed';
     if not to_paused then
         course := (course - 'failures') || jsonb_build_object('resumed', to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'));
     end if;
