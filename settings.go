@@ -9,14 +9,11 @@ import (
 	"time"
 )
 
-// maxCount is the highest value of the settings that count something. The stores keep them in 16 bits.
-const maxCount = 10_000
-
-// maxName is the most bytes of the settings that name something.
-const maxName = 200
-
-// maxFlow is the highest value of the settings that count jobs in flight.
-const maxFlow = 1_000_000
+const (
+	maxCount = 10_000    // the highest value of settings that count something; stores keep them in 16 bits
+	maxName  = 200       // the most bytes of settings that name something
+	maxFlow  = 1_000_000 // the highest value of settings that count jobs in flight
+)
 
 // AuditLevel says which moves of a queue's jobs the stores write to the audit.
 type AuditLevel string
@@ -73,6 +70,7 @@ type Settings struct {
 	MaxWaiting        int           // the most waiting jobs; 0: no limit; see package pressure
 	TenantMaxWaiting  int           // the most waiting jobs of a tenant; 0: no limit
 	Shed              bool          // if full, cancel waiting jobs of lower priority; false: refuse new jobs
+	Limits            string        // the limits that the queue shares, with commas between; empty: none; see package limit
 }
 
 // DefaultSettings returns the settings of a queue that nobody has changed.
@@ -166,7 +164,6 @@ const (
 	kindPer
 )
 
-// day is 24 h.
 const day = 24 * time.Hour
 
 // ms returns a duration in milliseconds.
@@ -217,6 +214,7 @@ var allSettings = [...]Setting{
 	{"max_waiting", "How many jobs may wait, due or not, before further ones are refused; 0: no limit. It holds approximately: each process counts 4 times a second.", "", kindCount, func(s *Settings) any { return &s.MaxWaiting }, 0, maxFlow},
 	{"tenant_max_waiting", "How many jobs of one tenant may wait before further ones of it are refused; 0: no limit. Tenants then take turns.", "", kindCount, func(s *Settings) any { return &s.TenantMaxWaiting }, 0, maxFlow},
 	{"shed", "If the queue or the tenant is full, cancel waiting jobs of lower priority to make room; false: refuse the new job.", "", kindBool, func(s *Settings) any { return &s.Shed }, 0, 0},
+	{"limits", "The named limits that the queue shares with others, with commas between, such as bank,ledger; empty: none.", "", kindName, func(s *Settings) any { return &s.Limits }, 0, maxName},
 }
 
 // SettingNamed finds a setting by its name. An unknown name is an [ErrNotFound] that lists the names.
@@ -369,8 +367,8 @@ func storedBool(stored any) (value, fits bool) {
 	return value, fits
 }
 
-// maxMillis is the most milliseconds that a time.Duration can hold.
-const maxMillis = int64(math.MaxInt64 / time.Millisecond)
+// maxMillis and maxDays are the most milliseconds and days that a time.Duration can hold.
+const maxMillis, maxDays = int64(math.MaxInt64 / time.Millisecond), int64(math.MaxInt64 / day)
 
 // Check returns the rule that the settings break, as an [ErrInvalid].
 func (s Settings) Check() error {
@@ -418,9 +416,6 @@ func ParseDuration(text string) (time.Duration, error) {
 	}
 	return time.ParseDuration(text)
 }
-
-// maxDays is the most days that a time.Duration can hold.
-const maxDays = int64(math.MaxInt64 / day)
 
 // FormatDuration writes a duration as [ParseDuration] reads it, such as 7d, 1h or 90s.
 func FormatDuration(d time.Duration) string {

@@ -15,6 +15,11 @@ func (s Settings) checkTogether() error {
 	if strings.Contains(s.Engine, "/") {
 		return invalid("engine", "its name must not have a slash, which parts it from the namespace")
 	}
+	for _, name := range strings.Split(s.Limits, ",") {
+		if s.Limits != "" && !isQueueName(name) {
+			return invalid("limits", fmt.Sprintf("%.80q must be names of limits with commas between, such as bank,ledger", s.Limits))
+		}
+	}
 	return checkRef(s.RunRef)
 }
 

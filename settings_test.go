@@ -31,6 +31,7 @@ func TestEverySettingIsReadAsItIsWritten(t *testing.T) {
 		"interval": "5s", "claim_ahead": "3m", "jitter": "4s",
 		"engine": "temporal", "run_namespace": "billing", "run_type": "PayOut", "run_task_queue": "payments", "run_timeout": "10m",
 		"run_ref": "pay-{key}", "run_results": "true", "retry_runs": "true", "follow_interval": "5s", "max_waiting": "900", "tenant_max_waiting": "80", "shed": "true",
+		"limits": "bank,ledger",
 	}
 	settings := sluice.DefaultSettings()
 	for _, s := range sluice.AllSettings() {

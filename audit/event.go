@@ -11,6 +11,8 @@ const (
 	ObjectAlert  sluice.Object = "alert"
 	// ObjectOperation is an operation. Its name is the operation's id.
 	ObjectOperation sluice.Object = "operation"
+	// ObjectLimit is a named limit that queues share.
+	ObjectLimit sluice.Object = "limit"
 	// ObjectSchedule is a schedule of recurring jobs.
 	ObjectSchedule sluice.Object = "schedule"
 	// ObjectHolder is an instruction to processes. Its name is their target, such as `version 1.4.0`.
@@ -39,9 +41,9 @@ const (
 	EventHold sluice.Event = "hold"
 	// EventReleaseHold: a person released a held job. Before is the hold.
 	EventReleaseHold sluice.Event = "release hold"
-	// EventChange: somebody changed a queue, tenant, tier, schedule or alert rule, or the state or terms of an operation.
+	// EventChange: somebody changed a queue, tenant, tier, limit, schedule or alert rule, or the state or terms of an operation.
 	EventChange sluice.Event = "change"
-	// EventDelete: somebody deleted a finished job, a queue, a tenant, a tier, a schedule or the changes of an alert rule.
+	// EventDelete: somebody deleted a finished job, a queue, a tenant, a tier, a limit, a schedule or the changes of an alert rule.
 	EventDelete sluice.Event = "delete"
 	// EventFire: a person fired a schedule. After has the number of jobs, and the first and last instant.
 	EventFire sluice.Event = "fire"

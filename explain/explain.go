@@ -21,7 +21,7 @@ import (
 
 // Reason is one condition that a job must pass before it runs.
 type Reason struct {
-	// Name is one of state, held, open_run, blocked, order_key, after, expiry, due, paused, rate, in_flight, tenant,
+	// Name is one of state, held, open_run, blocked, order_key, after, expiry, due, paused, rate, in_flight, limit, tenant,
 	// concurrency, tenant_rate, order, workers and dispatchers.
 	Name string `json:"reason"`
 	// Open says that the job passes.
@@ -128,9 +128,13 @@ func Job(ctx context.Context, store sluice.Store, id sluice.ID) (Explanation, er
 	if err != nil {
 		return Explanation{}, err
 	}
+	limits, err := limitReasons(ctx, store, queue, position)
+	if err != nil {
+		return Explanation{}, err
+	}
 	out.Reasons = slices.Concat(
 		[]Reason{stateReason(job, position)}, held, openRunReasons(job, position), waits, []Reason{expiryReason(job, position), dueReason(job, position), paused},
-		[]Reason{rateReason(queue, position), inFlightReason(queue, position)}, tenantReasons(job, position),
+		[]Reason{rateReason(queue, position), inFlightReason(queue, position)}, limits, tenantReasons(job, position),
 		[]Reason{orderReason(position), servedReason(queue, holders, position)},
 	)
 	if c, stuck := followed(holders, job.Queue, position.Now); stuck {

@@ -68,7 +68,7 @@ func tables() []table {
 	return []table{
 		{"queues", queueColumns(), keyed("queue", "name"), keyed("sluice_queue", "name")},
 		queuePolicyTable(),
-		tierTable(), tenantTable(), limitTable(),
+		tierTable(), tenantTable(), limitTable(), namedLimitTable(),
 		jobTable(),
 		{
 			"keys",

@@ -17,6 +17,7 @@ import (
 	"github.com/sluice-queue/sluice/changes"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/limit"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/schedule"
@@ -92,7 +93,7 @@ func (w *world) settings() {
 		switch queue {
 		case "limited":
 			settings.Rate, settings.Burst, settings.Concurrency = sluice.RatePerSecond(1000), 500, 40
-			settings.PayloadSchema = ""
+			settings.PayloadSchema, settings.Limits = "", "bank"
 		case "by-tenant":
 			settings.Fair, settings.TenantConcurrency, settings.TenantRate, settings.TenantBurst = true, 15, sluice.RatePerSecond(1000.5), 400
 		case "audited":
@@ -102,6 +103,11 @@ func (w *world) settings() {
 		w.ok(err)
 	}
 	_, err := admission.Save(ctx, w.store, admission.Policy{MaxQueues: 123, Declared: true}, by("policy"))
+	w.ok(err)
+	_, err = limit.Change(ctx, w.store, "bank", by("the contract"), func(l *limit.Limit) error {
+		l.Rate, l.Burst, l.Concurrency, l.ClosedUntil = sluice.RatePerSecond(1000), 500, 1000, time.Now().Add(-time.Hour)
+		return nil
+	})
 	w.ok(err)
 	_, err = changes.For(ctx, w.client, "plain", time.Hour, by("for a while"), func(s *sluice.Settings) error {
 		s.Backoff.Base, s.PausedUntil = 1500*time.Millisecond, time.Now().Add(-time.Hour)

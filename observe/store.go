@@ -15,6 +15,7 @@ import (
 	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/hold"
+	"github.com/sluice-queue/sluice/limit"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/pressure"
@@ -34,6 +35,7 @@ type store struct {
 	explanations
 	forecasts
 	holds
+	limits
 	operations
 	processes
 	pressures
@@ -53,6 +55,7 @@ type (
 	explanations = explain.Store
 	forecasts    = forecast.Store
 	holds        = hold.Store
+	limits       = limit.Store
 	operations   = operation.Store
 	processes    = presence.Store
 	pressures    = pressure.Store
@@ -64,7 +67,7 @@ type (
 // Store decorates a store. Its method Unwrap returns the store. Observers begin in their order and end in
 // reverse order; nil observers are left out. With a nil store, every method returns a [sluice.ErrInvalid].
 func Store(inner sluice.Store, observers ...Observer) sluice.Store {
-	return &store{sluice.GivenStore(inner), admission.Given(inner), alert.Given(inner), await.Given(inner), edit.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), hold.Given(inner), operation.Given(inner), presence.Given(inner), pressure.Given(inner), schedule.Given(inner), stat.Given(inner), tenancy.Given(inner), given(observers)}
+	return &store{sluice.GivenStore(inner), admission.Given(inner), alert.Given(inner), await.Given(inner), edit.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), hold.Given(inner), limit.Given(inner), operation.Given(inner), presence.Given(inner), pressure.Given(inner), schedule.Given(inner), stat.Given(inner), tenancy.Given(inner), given(observers)}
 }
 
 // given leaves out nil observers.

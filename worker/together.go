@@ -123,7 +123,7 @@ func (w *Worker) gatherHungry(ctx context.Context) *together {
 // it alone.
 func plain(q sluice.Queue) bool {
 	s := q.Settings
-	return !q.ByTenant && s.Rate.IsZero() && s.Concurrency == 0 && s.Engine == "" && s.ClaimAhead == 0 && s.Interval == 0 && s.Batch == 0
+	return !q.ByTenant && s.Rate.IsZero() && s.Concurrency == 0 && s.Limits == "" && s.Engine == "" && s.ClaimAhead == 0 && s.Interval == 0 && s.Batch == 0
 }
 
 // handBack releases jobs that were claimed while the worker was stopping.

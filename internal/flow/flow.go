@@ -17,8 +17,10 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Limited reports whether a queue has a rate or a concurrency limit.
-func Limited(s sluice.Settings) bool { return !s.Rate.IsZero() || s.Concurrency > 0 }
+// Limited reports whether a queue has a rate or a concurrency limit, or shares limits.
+func Limited(s sluice.Settings) bool {
+	return !s.Rate.IsZero() || s.Concurrency > 0 || s.Limits != ""
+}
 
 // ByTenant reports whether the settings of a queue make it serve tenants in turns. Limits of tiers
 // and tenants do so, too.

@@ -8,13 +8,14 @@ import (
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/internal/storing"
+	"github.com/sluice-queue/sluice/limit"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/schedule"
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
-// Tenants, Tiers, Limits, Policies and Rules are kinds whose audit entries are their content, before and after.
+// Tenants, Tiers, Limits, NamedLimits, Policies and Rules are kinds whose audit entries are their content, before and after.
 var (
 	Tenants = plain(plainKind[tenancy.Tenant]{
 		object:  func(tenancy.Tenant) sluice.Object { return audit.ObjectTenant },
@@ -33,6 +34,12 @@ var (
 		name:    tenancy.Limits.Name,
 		last:    func(l *tenancy.Limits) last { return last{&l.Version, &l.ChangedAt, &l.ChangedBy, &l.Reason} },
 		content: func(l tenancy.Limits) any { return l },
+	})
+	NamedLimits = plain(plainKind[limit.Limit]{
+		object:  func(limit.Limit) sluice.Object { return audit.ObjectLimit },
+		name:    func(l limit.Limit) string { return l.Name },
+		last:    func(l *limit.Limit) last { return last{&l.Version, &l.ChangedAt, &l.ChangedBy, &l.Reason} },
+		content: func(l limit.Limit) any { return l },
 	})
 	Policies = plain(plainKind[admission.Policy]{
 		object:  func(admission.Policy) sluice.Object { return audit.ObjectPolicy },

@@ -32,22 +32,27 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 		return sluice.Claimed{}, err
 	}
 	now := s.now()
-	s.hear(l, request, settings, now)
+	s.hear(&l.pace, request, settings, now)
+	shared := s.shared(settings)
+	for _, of := range shared {
+		s.hear(of.pace, request, of.figures, now)
+	}
 	if settings.PausedAt(now) || request.Limit == 0 {
 		return sluice.Claimed{NextDue: -1}, nil
 	}
 	s.sortOut(l, request.Queue)
 	bucket := l.bucket.Filled(settings, now)
 	room := flow.RoomFor(request.Limit, settings, bucket, &l.window, now, l.inFlight())
+	for _, of := range shared {
+		room = room.Least(s.roomOf(of, request.Limit, now))
+	}
 	jobs, err := s.claimFrom(l, request, room.Jobs, now)
 	if err != nil {
 		return sluice.Claimed{}, err
 	}
-	if !settings.Rate.IsZero() {
-		l.bucket = bucket.Take(len(jobs))
-		if len(jobs) > 0 {
-			l.window.Take(request, len(jobs), settings, now, now)
-		}
+	paced := l.take(request, len(jobs), settings, now)
+	for _, of := range shared {
+		paced = of.take(request, len(jobs), of.figures, now) || paced
 	}
 	untilNext := func() (time.Duration, error) { return s.untilNext(l, now.Add(request.ClaimAhead)), nil }
 	out, err := room.Answer(len(jobs), request.Limit, untilNext)
@@ -56,7 +61,7 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 		out.Full = l.full()
 	}
 	s.tally.Claimed(jobs)
-	out.Jobs, out.Paced = jobs, !settings.Rate.IsZero()
+	out.Jobs, out.Paced = jobs, paced
 	return out, err
 }
 
@@ -77,8 +82,8 @@ func (s *Store) claimTogether(request sluice.ClaimRequest) sluice.Claimed {
 	return out
 }
 
-// hear records when the jobs of earlier claims began, for the queue's rate.
-func (s *Store) hear(l *backlog, request sluice.ClaimRequest, settings sluice.Settings, now time.Time) {
+// hear records when the jobs of earlier claims began, for a rate.
+func (s *Store) hear(l *pace, request sluice.ClaimRequest, settings sluice.Settings, now time.Time) {
 	if settings.Rate.IsZero() {
 		return
 	}
@@ -88,15 +93,33 @@ func (s *Store) hear(l *backlog, request sluice.ClaimRequest, settings sluice.Se
 	}
 	l.window.Hear(request.Begun, settings, now)
 	for _, p := range l.window.Overdue(now) {
-		held := 0
+		l.window.Held(p, s.heldBy(p.Token), settings, now, request.Lease/2)
+	}
+	l.window.Forget(now.Add(-flow.Kept(settings)))
+}
+
+// heldBy returns how many jobs of a claim its holder still has.
+func (s *Store) heldBy(token sluice.Token) (held int) {
+	for _, l := range s.backlogs {
 		for _, j := range l.claimed {
-			if j.token == p.Token {
+			if j.token == token {
 				held++
 			}
 		}
-		l.window.Held(p, held, settings, now, request.Lease/2)
 	}
-	l.window.Forget(now.Add(-flow.Kept(settings)))
+	return held
+}
+
+// take counts claimed jobs against a rate, and reports whether there is one.
+func (p *pace) take(request sluice.ClaimRequest, jobs int, settings sluice.Settings, now time.Time) (paced bool) {
+	if settings.Rate.IsZero() {
+		return false
+	}
+	p.bucket = p.bucket.Filled(settings, now).Take(jobs)
+	if jobs > 0 {
+		p.window.Take(request, jobs, settings, now, now)
+	}
+	return true
 }
 
 // claimFrom claims up to limit jobs of a queue.

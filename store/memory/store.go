@@ -24,6 +24,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/flow"
 	"github.com/sluice-queue/sluice/internal/rollup"
 	"github.com/sluice-queue/sluice/internal/room"
+	"github.com/sluice-queue/sluice/limit"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/schedule"
 	"github.com/sluice-queue/sluice/tenancy"
@@ -70,6 +71,8 @@ type Store struct {
 	tenants      map[string]tenancy.Tenant
 	tiers        map[string]tenancy.Tier
 	limits       map[limitsOf]tenancy.Limits
+	named        map[string]limit.Limit
+	paces        map[string]*pace // by limit
 	holders      map[string]presence.Holder
 	instructions map[presence.Target]presence.Instruction
 	leads        map[string]presence.Leader
@@ -107,13 +110,18 @@ type backlog struct {
 	claimed    map[sluice.ID]*job
 	dispatched map[sluice.ID]*job
 	stray      int // runs that may be open although their jobs have ended
-	bucket     flow.Bucket
-	window     flow.Window
+	pace
 
 	byTenant     bool
 	tenantQueues map[string]*tenantQueue
 	held         map[string]int // by tenant: runs in flight
 	mark         flow.LowWater
+}
+
+// pace is the state of a rate.
+type pace struct {
+	bucket flow.Bucket
+	window flow.Window
 }
 
 func (l *backlog) inFlight() int { return len(l.claimed) + len(l.dispatched) + l.stray }
@@ -157,6 +165,8 @@ func New(options Options) *Store {
 		tenants:      make(map[string]tenancy.Tenant),
 		tiers:        make(map[string]tenancy.Tier),
 		limits:       make(map[limitsOf]tenancy.Limits),
+		named:        make(map[string]limit.Limit),
+		paces:        make(map[string]*pace),
 		holders:      make(map[string]presence.Holder),
 		instructions: make(map[presence.Target]presence.Instruction),
 		leads:        make(map[string]presence.Leader),

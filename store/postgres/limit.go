@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"sync"
 	"time"
 
@@ -116,6 +117,7 @@ type gate struct {
 	byTenant    bool
 	engine      string // runs the queue's jobs
 	turns       turns
+	shared      []*sharedLimit
 	adopted     []adopted
 	more        bool      // more jobs wait to enter tenant queues than one claim moves
 	changesTo   time.Time // the last tenant change that was read
@@ -177,7 +179,7 @@ func scanGate(row pgx.CollectableRow) (gate, error) {
 	err := row.Scan(&g.settings.Paused, &rate, &ratePer, &g.settings.Burst, &g.settings.Concurrency, &g.version,
 		&g.bucket.Tokens, &filledAt, &claimedAt, &from, &g.count.version, &since, &g.now,
 		&g.settings.TenantConcurrency, &tenantRate, &tenantRatePer, &g.settings.TenantBurst, &g.byTenant,
-		&g.turns.lowWater.VirtualStart, &g.turns.lowWater.Tenant, &wakesFrom, &turnsSince, &changedAt, &g.engine, &permitsFrom, &ahead)
+		&g.turns.lowWater.VirtualStart, &g.turns.lowWater.Tenant, &wakesFrom, &turnsSince, &changedAt, &g.engine, &permitsFrom, &ahead, &g.settings.Limits)
 	g.settings.Rate, g.settings.TenantRate = sluice.StoredRate(rate, ratePer), sluice.StoredRate(tenantRate, tenantRatePer)
 	g.turns.wakesFrom, g.changed = timeOf(wakesFrom), timeOf(changedAt)
 	g.permitsFrom = timeOf(permitsFrom)
@@ -203,7 +205,7 @@ func (s *Store) claimThrough(ctx context.Context, tx *pipeline, g *gate, walk wa
 	if request.Limit == 0 {
 		return sluice.Claimed{NextDue: -1}, g.hear(ctx, tx, s, request)
 	}
-	if err := g.readWindow(ctx, tx, s, request); err != nil {
+	if err := errors.Join(g.readWindow(ctx, tx, s, request), g.readShared(ctx, tx, s, request)); err != nil {
 		return out, err
 	}
 	bucket := g.bucket.Filled(g.settings, g.now)
@@ -211,7 +213,10 @@ func (s *Store) claimThrough(ctx context.Context, tx *pipeline, g *gate, walk wa
 	if err != nil {
 		return out, err
 	}
-	room := flow.RoomFor(request.Limit, g.settings, bucket, &g.window, g.now, inFlight)
+	room, err := g.sharedRoom(ctx, tx, flow.RoomFor(request.Limit, g.settings, bucket, &g.window, g.now, inFlight), request.Limit)
+	if err != nil {
+		return out, err
+	}
 	jobs, err := s.claimRoom(ctx, tx, g, walk, request, room.Jobs)
 	if err != nil {
 		return out, err
@@ -220,6 +225,7 @@ func (s *Store) claimThrough(ctx context.Context, tx *pipeline, g *gate, walk wa
 		g.bucket = bucket.Take(len(jobs))
 		g.takeFromWindow(tx, request, len(jobs))
 	}
+	paced := g.takeShared(tx, request, len(jobs)) || !g.settings.Rate.IsZero()
 	if g.mustKeep(before, len(jobs)) {
 		g.keep(tx, request.Queue)
 	}
@@ -230,7 +236,7 @@ func (s *Store) claimThrough(ctx context.Context, tx *pipeline, g *gate, walk wa
 			out.NextDue, err = g.nextDue(ctx, tx, walk, false)
 		}
 	}
-	out.Jobs, out.Paced = jobs, !g.settings.Rate.IsZero()
+	out.Jobs, out.Paced = jobs, paced
 	return out, err
 }
 

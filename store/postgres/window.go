@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -77,7 +78,8 @@ func (g *gate) readWindow(ctx context.Context, tx *pipeline, s *Store, request s
 
 // hear only records the begun jobs that a holder reports.
 func (g *gate) hear(ctx context.Context, tx *pipeline, s *Store, request sluice.ClaimRequest) error {
-	err := g.readWindow(ctx, tx, s, request)
+	err := errors.Join(g.readWindow(ctx, tx, s, request), g.readShared(ctx, tx, s, request))
+	g.takeShared(tx, request, 0)
 	if err == nil && g.wasSet {
 		g.keep(tx, request.Queue)
 	}

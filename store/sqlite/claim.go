@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -121,6 +122,7 @@ type gate struct {
 	mark              flow.LowWater
 	inTenantQueue     bool // jobs wait in tenant queues
 	engine            string
+	shared            []sharedLimit
 	moreToMove        bool // more jobs wait to be moved into or out of tenant queues than one claim moves
 }
 
@@ -133,7 +135,7 @@ func gateOf(tx runner, queue string) (gate, error) {
 		var filledAt *int64
 		err := rows.Scan(&g.paused, &g.auditFull, &g.awaited, &rate, &ratePer, &g.settings.Burst, &g.settings.Concurrency, &tokens, &filledAt,
 			&g.settings.Fair, &g.settings.TenantConcurrency, &tenantRate, &tenantRatePer, &g.settings.TenantBurst, &g.byTenant,
-			&g.mark.VirtualStart, &g.mark.Tenant, &g.inTenantQueue, &g.engine)
+			&g.mark.VirtualStart, &g.mark.Tenant, &g.inTenantQueue, &g.engine, &g.settings.Limits)
 		g.settings.Rate, g.settings.TenantRate = sluice.StoredRate(rate, ratePer), sluice.StoredRate(tenantRate, tenantRatePer)
 		g.bucket = flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}
 		return g, err
@@ -164,7 +166,15 @@ func (g *gate) room(tx runner, request sluice.ClaimRequest, at int64) (flow.Room
 		}
 	}
 	g.bucket = g.bucket.Filled(g.settings, time.UnixMicro(at))
-	return flow.RoomFor(request.Limit, g.settings, g.bucket, &g.window, time.UnixMicro(g.steady), inFlight[0]), nil
+	room := flow.RoomFor(request.Limit, g.settings, g.bucket, &g.window, time.UnixMicro(g.steady), inFlight[0])
+	for i := range g.shared {
+		of, err := g.shared[i].room(tx, request.Limit, at)
+		if err != nil {
+			return flow.Room{}, err
+		}
+		room = room.Least(of)
+	}
+	return room, nil
 }
 
 // claim marks jobs as claimed. Their leases begin at steady, an instant of the steady clock.
@@ -179,7 +189,7 @@ func claim(tx runner, request sluice.ClaimRequest, steady int64) (taking, error)
 	}
 	queue.steady = steady
 	at := now()
-	if err := queue.readWindow(tx, request); err != nil || queue.paused || request.Limit == 0 {
+	if err := errors.Join(queue.readWindow(tx, request), queue.readShared(tx, request)); err != nil || queue.paused || request.Limit == 0 {
 		return out, err
 	}
 	room, err := queue.room(tx, request, at)
@@ -198,7 +208,7 @@ func claim(tx runner, request sluice.ClaimRequest, steady int64) (taking, error)
 			return out, err
 		}
 	}
-	out.answer.Paced = !queue.settings.Rate.IsZero()
+	out.answer.Paced = queue.paced()
 	return out, queue.note(tx, request, out.seqs, at)
 }
 
@@ -272,14 +282,11 @@ func (g *gate) note(tx runner, request sluice.ClaimRequest, seqs []int64, at int
 	if len(seqs) == 0 {
 		return nil
 	}
-	if !g.settings.Rate.IsZero() {
-		left := g.bucket.Take(len(seqs))
-		if _, err := tx.exec(flowTakeSQL, request.Queue, left.Tokens, left.FilledAt.UnixMicro()); err != nil {
-			return err
-		}
-		steady := time.UnixMicro(g.steady)
-		taken, started := g.window.Take(request, len(seqs), g.settings, steady, steady)
-		if err := keepWindow(tx, request.Queue, permitsOf(taken), started); err != nil {
+	if err := g.takeRate(tx, request, len(seqs)); err != nil {
+		return err
+	}
+	for i := range g.shared {
+		if err := g.shared[i].takeRate(tx, g.shared[i].of(request), len(seqs)); err != nil {
 			return err
 		}
 	}

@@ -101,6 +101,20 @@ func keepWindow(tx runner, queue string, changed []*flow.Permit, started []flow.
 	return nil
 }
 
+// takeRate counts claimed jobs against the rate.
+func (g *gate) takeRate(tx runner, request sluice.ClaimRequest, jobs int) error {
+	if g.settings.Rate.IsZero() {
+		return nil
+	}
+	left := g.bucket.Take(jobs)
+	if _, err := tx.exec(flowTakeSQL, request.Queue, left.Tokens, left.FilledAt.UnixMicro()); err != nil {
+		return err
+	}
+	steady := time.UnixMicro(g.steady)
+	taken, started := g.window.Take(request, jobs, g.settings, steady, steady)
+	return keepWindow(tx, request.Queue, permitsOf(taken), started)
+}
+
 // permitsOf lists a permit, if there is one.
 func permitsOf(p *flow.Permit) []*flow.Permit {
 	if p == nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/limit"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/schedule"
@@ -132,6 +133,10 @@ func (w *world) versioned() []versionedKind {
 				return answer{}, err
 			}
 			return answerOf(l.Version, l.ChangedAt, *l.Concurrency, nil)
+		}},
+		{"limit", "bank", audit.ObjectLimit, func(store sluice.Store, version int64, n int, act sluice.Act) (answer, error) {
+			l, err := limit.Given(store).SaveLimit(w.ctx, limit.Limit{Name: "bank", Concurrency: n, Version: version}, act)
+			return answerOf(l.Version, l.ChangedAt, l.Concurrency, err)
 		}},
 		{"instruction", "version 7", audit.ObjectHolder, func(store sluice.Store, version int64, n int, act sluice.Act) (answer, error) {
 			wanted := []presence.Wanted{presence.WantedQuiesce, presence.WantedStop}[n%2]

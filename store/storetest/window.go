@@ -87,7 +87,7 @@ func windowRules() []Rule {
 			rate := sluice.Rate{Jobs: 40, Per: time.Second}
 			w.save(func(s *sluice.Settings) { s.Rate, s.Burst, s.MaxRecoveries = rate, 0, 10_000 })
 			w.addMany(400)
-			KeepsRate(w, w.startByMany(6, 3*rate.Jobs), rate, 0)
+			KeepsRate(w, w.startByMany(6, 3*rate.Jobs, queue), rate, 0)
 		}},
 	}
 }
@@ -149,8 +149,8 @@ func (w *world) claimNoneBy(request sluice.ClaimRequest) {
 }
 
 // startByMany lets holders claim, begin what they got a little later, tell of it with the next claim, or die with it, until so
-// many jobs have begun. It gives when each began.
-func (w *world) startByMany(holders, jobs int) []time.Time {
+// many jobs have begun. Each holder claims from one of the queues. It gives when each began.
+func (w *world) startByMany(holders, jobs int, queues ...string) []time.Time {
 	var mu sync.Mutex
 	var starts []time.Time
 	var all sync.WaitGroup
@@ -170,7 +170,7 @@ func (w *world) startByMany(holders, jobs int) []time.Time {
 					return
 				}
 				request := claimOf(n, 1+rand.IntN(8))
-				request.ReportsBegun, request.Lease = true, 300*time.Millisecond
+				request.ReportsBegun, request.Lease, request.Queue = true, 300*time.Millisecond, queues[n/2%len(queues)]
 				for i := range told {
 					told[i].Ago = time.Since(last[i])
 				}

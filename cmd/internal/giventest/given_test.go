@@ -42,6 +42,7 @@ import (
 	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/hold"
 	"github.com/sluice-queue/sluice/internal/verbtest"
+	"github.com/sluice-queue/sluice/limit"
 	"github.com/sluice-queue/sluice/observe"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/presence"
@@ -280,6 +281,17 @@ var calls = map[string]func(ctx context.Context) error{
 		_, _, err := operation.CarryOut(ctx, nil, cancelling, "h")
 		return err
 	},
+	"limit.Read": func(ctx context.Context) error { _, err := limit.Read(ctx, nil, "bank"); return err },
+	"limit.List": func(ctx context.Context) error { _, err := limit.List(ctx, nil); return err },
+	"limit.Uses": func(ctx context.Context) error { _, err := limit.Uses(ctx, nil); return err },
+	"limit.Change": func(ctx context.Context) error {
+		_, err := limit.Change(ctx, nil, "bank", act, func(*limit.Limit) error { return nil })
+		return err
+	},
+	"limit.Close":   func(ctx context.Context) error { _, err := limit.Close(ctx, nil, "bank", 0, act); return err },
+	"limit.Open":    func(ctx context.Context) error { _, err := limit.Open(ctx, nil, "bank", act); return err },
+	"limit.Delete":  func(ctx context.Context) error { return limit.Delete(ctx, nil, "bank", act) },
+	"limit.Given":   func(ctx context.Context) error { _, err := limit.Given(nil).Limits(ctx, nil); return err },
 	"schedule.Read": func(ctx context.Context) error { _, err := schedule.Read(ctx, nil, "s"); return err },
 	"schedule.List": func(ctx context.Context) error { _, err := schedule.List(ctx, nil, schedule.Filter{}); return err },
 	"schedule.Results": func(ctx context.Context) error {

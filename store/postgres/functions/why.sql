@@ -3,7 +3,7 @@
 create or replace function sluice.why(
     job_id uuid
 ) returns table (
-    reason  text,       -- state, open_run, blocked, order_key, after, expiry, due, paused, rate, in_flight, tenant, concurrency, tenant_rate, order, workers or dispatchers
+    reason  text,       -- state, open_run, blocked, order_key, after, expiry, due, paused, rate, in_flight, limit, tenant, concurrency, tenant_rate, order, workers or dispatchers
     open  boolean,
     summary  text,       -- one sentence for people
     until timestamptz -- when a closed reason opens by itself; null: that depends on something else
@@ -53,6 +53,10 @@ begin
         when open then format('%s of %s in flight', o.in_flight, q.concurrency)
         else format('%s in flight, and %s are allowed; one has to end first', o.in_flight, q.concurrency) end;
     return next;
+
+    if coalesce(q.limits, '') <> '' then
+        return query select g.* from sluice._limit_reasons(q.limits, o.now_at) g;
+    end if;
 
     if o.by_tenant then
         return query select g.* from sluice._tenant_reasons(job.queue, job.tenant, o.now_at, o.held, o.tenant_tokens, o.tenant_filled_at) g;

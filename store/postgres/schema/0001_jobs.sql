@@ -57,6 +57,7 @@ create table sluice.queue (
     max_waiting         bigint           not null default 0 check (max_waiting between 0 and 1000000),
     tenant_max_waiting  bigint           not null default 0 check (tenant_max_waiting between 0 and 1000000),
     shed                boolean          not null default false,
+    limits              text             not null default '' check (octet_length(limits) <= 200),
     rate_per_ms         bigint           not null default 1000 check (rate_per_ms between 1 and 315360000000),
     tenant_rate_per_ms  bigint           not null default 1000 check (tenant_rate_per_ms between 1 and 315360000000)
 );
@@ -111,8 +112,37 @@ comment on column sluice.queue.follow_interval_ms is 'ms between two questions o
 comment on column sluice.queue.max_waiting is 'jobs that may wait before enqueues are refused; 0: no limit';
 comment on column sluice.queue.tenant_max_waiting is 'one tenant''s jobs that may wait before its enqueues are refused; 0: no limit';
 comment on column sluice.queue.shed is 'a full queue cancels waiting jobs of lower priority instead of refusing an enqueue';
+comment on column sluice.queue.limits is 'names of the limits that the queue shares, with commas between; empty: none';
 comment on column sluice.queue.rate_per_ms is 'ms of the window of rate';
 comment on column sluice.queue.tenant_rate_per_ms is 'ms of the window of tenant_rate';
+-- Claims find the queues that share a limit by it.
+create index queue_limits on sluice.queue (name) where limits <> '';
+
+create table sluice.named_limit (
+    name         text             primary key,
+    concurrency  bigint           not null default 0 check (concurrency between 0 and 1000000),
+    rate         double precision not null default 0 check (rate between 0 and 1000000),
+    burst        bigint           not null default 0 check (burst between 0 and 1000000),
+    closed       boolean          not null default false,
+    closed_until timestamptz,
+    version      bigint           not null default 1,
+    changed_at   timestamptz      not null default now(),
+    changed_by   text             not null default '',
+    reason       text             not null default '',
+    rate_per_ms  bigint           not null default 1000 check (rate_per_ms between 1 and 315360000000)
+);
+comment on table sluice.named_limit is 'Limits that several queues share. The setting limits of a queue names them. Table flow has a row for each, with @ before the name.';
+comment on column sluice.named_limit.name is 'the name of the limit';
+comment on column sluice.named_limit.concurrency is 'jobs of all its queues that may be claimed or dispatched at the same time; 0: no limit';
+comment on column sluice.named_limit.rate is 'jobs of all its queues per second that may start in a window; 0: no limit';
+comment on column sluice.named_limit.burst is 'jobs beyond the rate that may start in one window';
+comment on column sluice.named_limit.closed is 'nobody claims jobs of its queues while it is true';
+comment on column sluice.named_limit.closed_until is 'when a closed limit opens by itself; null: when a person opens it';
+comment on column sluice.named_limit.version is 'counts the changes of the row, from 1';
+comment on column sluice.named_limit.changed_at is 'when the last change was stored';
+comment on column sluice.named_limit.changed_by is 'the person or program that made the last change';
+comment on column sluice.named_limit.reason is 'why the last change was made';
+comment on column sluice.named_limit.rate_per_ms is 'ms of the window of rate';
 
 create table sluice.tenant (
     name       text        primary key,
@@ -442,8 +472,8 @@ create table sluice.flow (
     permits_from   timestamptz,
     clock_ahead_us bigint           not null default 0
 ) with (fillfactor = 20);
-comment on table sluice.flow is 'The flow of each queue with limits. A claim locks the row, so that claims of one queue follow each other.';
-comment on column sluice.flow.queue is 'the name of the queue';
+comment on table sluice.flow is 'The flow of each queue with limits, and of each named limit. A claim locks the row, so that claims of one queue follow each other.';
+comment on column sluice.flow.queue is 'the name of the queue; of a limit, @ and its name';
 comment on column sluice.flow.tokens is 'tokens in the bucket of the rate, in jobs';
 comment on column sluice.flow.filled_at is 'when a claim last filled the bucket; null: never';
 comment on column sluice.flow.claimed_at is 'when the last claim was made; always later than the claim before, whatever the clock does';
@@ -518,7 +548,7 @@ create table sluice.permit (
     primary key (queue, claimed_at, token)
 );
 comment on table sluice.permit is 'Jobs that claims took from queues with a rate. Upkeep and holders report which of them began, and which never will.';
-comment on column sluice.permit.queue is 'the name of the queue';
+comment on column sluice.permit.queue is 'the name of the queue; of a limit, @ and its name';
 comment on column sluice.permit.claimed_at is 'when the claim was made';
 comment on column sluice.permit.token is 'the token of the claim';
 comment on column sluice.permit.jobs is 'jobs that the claim took';
@@ -533,7 +563,7 @@ create table sluice.started (
     primary key (queue, at)
 ) with (fillfactor = 50);
 comment on table sluice.started is 'Starts of jobs in queues with a rate, by which windows are counted.';
-comment on column sluice.started.queue is 'the name of the queue';
+comment on column sluice.started.queue is 'the name of the queue; of a limit, @ and its name';
 comment on column sluice.started.at is 'the instant until which the jobs started';
 comment on column sluice.started.jobs is 'jobs that started since the row before';
 
@@ -1079,7 +1109,7 @@ begin
         insert into sluice.tenant_change (queue, tenant, jobs, terms)
         select f.queue, of_tenant, 0, true
         from sluice.flow f
-        where of_queue = '' or f.queue = of_queue;
+        where of_queue = '' and f.queue not like '@%' or f.queue = of_queue;
         return null;
     end if;
     insert into sluice.tenant_change (queue, tenant, jobs, terms)

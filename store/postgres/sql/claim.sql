@@ -27,7 +27,7 @@ with claimed as (
         ) due
         where coalesce((
             select q.engine = $12::text and not (q.paused and (q.paused_until is null or q.paused_until > now()))
-                   and ($9::boolean or not (q.rate > 0 or q.concurrency > 0 or q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0 or q.tenant_max_waiting > 0))
+                   and ($9::boolean or not (q.rate > 0 or q.concurrency > 0 or q.limits <> '' or q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0 or q.tenant_max_waiting > 0))
             from sluice.queue q where q.name = $1::text
           ), $12::text = '')
           and ($9::boolean or not exists (select from sluice.tenant_limit t where t.queue in ($1::text, '') and t.given))

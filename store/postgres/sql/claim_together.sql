@@ -13,7 +13,7 @@ with claimed as (
             from unnest($1::text[], $2::integer[]) with ordinality as a(queue, most, place)
             left join sluice.queue q on q.name = a.queue
             where (q.name is null or q.engine = '' and not (q.paused and (q.paused_until is null or q.paused_until > now()))
-                   and not (q.rate > 0 or q.concurrency > 0 or q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0 or q.tenant_max_waiting > 0))
+                   and not (q.rate > 0 or q.concurrency > 0 or q.limits <> '' or q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0 or q.tenant_max_waiting > 0))
               and not exists (select from sluice.tenant_limit t where t.queue in (a.queue, '') and t.given)
             order by a.place
         ) asked

@@ -7,7 +7,8 @@ select coalesce(q.paused and (q.paused_until is null or q.paused_until > clock_t
        coalesce(q.tenant_concurrency, 0), coalesce(q.tenant_rate, 0), coalesce(q.tenant_rate_per_ms, 0), coalesce(q.tenant_burst, 0),
        coalesce(q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0 or q.tenant_max_waiting > 0, false)
            or exists (select from sluice.tenant_limit t where t.queue in ($1::text, '') and t.given),
-       f.virtual_start, f.tenant, f.wakes_from, f.fair_since, q.changed_at, coalesce(q.engine, ''), f.permits_from, f.clock_ahead_us
+       f.virtual_start, f.tenant, f.wakes_from, f.fair_since, q.changed_at, coalesce(q.engine, ''), f.permits_from, f.clock_ahead_us,
+       coalesce(q.limits, '')
 from sluice.flow f
 left join sluice.queue q on q.name = f.queue
 where f.queue = $1::text

@@ -54,6 +54,7 @@ create table sluice_queue (
     max_waiting         integer not null default 0 check (max_waiting between 0 and 1000000), -- jobs that may wait before enqueues are refused; 0: no limit
     tenant_max_waiting  integer not null default 0 check (tenant_max_waiting between 0 and 1000000), -- one tenant's jobs that may wait before its enqueues are refused; 0: no limit
     shed                integer not null default 0 check (shed in (0, 1)), -- a full queue cancels waiting jobs of lower priority instead of refusing an enqueue
+    limits              text    not null default '' check (length(cast(limits as blob)) <= 200), -- names of the limits that the queue shares, with commas between; empty: none
     rate_per_ms         integer not null default 1000 check (rate_per_ms between 1 and 315360000000), -- ms of the window of rate
     tenant_rate_per_ms  integer not null default 1000 check (tenant_rate_per_ms between 1 and 315360000000), -- ms of the window of tenant_rate
     engine              text    not null default '' check (length(cast(engine as blob)) <= 200), -- the engine that runs the jobs, by the name that dispatchers use; empty: workers run them
@@ -62,6 +63,24 @@ create table sluice_queue (
     run_task_queue      text    not null default '' check (length(cast(run_task_queue as blob)) <= 200), -- the engine's task queue; empty: the queue's name
     run_ref             text    not null default '' check (length(cast(run_ref as blob)) <= 200) -- the pattern of names of runs; empty: the default pattern
 ) strict;
+-- Claims find the queues that share a limit by it.
+create index sluice_queue_limits on sluice_queue (name) where limits <> '';
+
+-- Limits that several queues share. The setting limits of a queue names them. Table sluice_flow has a row for each limit
+-- with a rate, with @ before the name.
+create table sluice_named_limit (
+    name         text    primary key,                                   -- the name of the limit
+    concurrency  integer not null default 0 check (concurrency between 0 and 1000000), -- jobs of all its queues that may be claimed or dispatched at the same time; 0: no limit
+    rate         real    not null default 0 check (rate between 0 and 1000000),  -- jobs of all its queues per second that may start in a window; 0: no limit
+    burst        integer not null default 0 check (burst between 0 and 1000000), -- jobs beyond the rate that may start in one window
+    closed       integer not null default 0 check (closed in (0, 1)),   -- nobody claims jobs of its queues while it is true
+    closed_until integer,                                               -- when a closed limit opens by itself, in µs; null: when a person opens it
+    version      integer not null default 1,                            -- counts the changes of the row, from 1
+    changed_at   integer not null,                                      -- when the last change was stored, in µs
+    changed_by   text    not null default '',                           -- the person or program that made the last change
+    reason       text    not null default '',                           -- why the last change was made
+    rate_per_ms  integer not null default 1000 check (rate_per_ms between 1 and 315360000000) -- ms of the window of rate
+) without rowid;
 
 -- The tenants that people have stored. Jobs may name others.
 create table sluice_tenant (
@@ -259,9 +278,9 @@ create table sluice_awaited (
 
 -- Flow control. Rates, turns of tenants and jobs in flight. Claims write these tables.
 
--- The flow of each queue that has or had a rate.
+-- The flow of each queue, and of each named limit, that has or had a rate.
 create table sluice_flow (
-    queue     text    primary key,        -- the name of the queue
+    queue     text    primary key,        -- the name of the queue; of a limit, @ and its name
     tokens    real    not null,           -- tokens in the bucket of the rate, in jobs
     filled_at integer not null,           -- when a claim last filled the bucket, in µs
     virtual_start      real    not null default 0, -- the virtual start before which no tenant queue is active
@@ -289,7 +308,7 @@ create index sluice_tenant_queue_at_limit on sluice_tenant_queue (queue) where a
 
 -- Jobs that claims took from queues with a rate. Upkeep and holders report which of them began, and which never will.
 create table sluice_permit (
-    queue      text    not null,           -- the name of the queue
+    queue      text    not null,           -- the name of the queue; of a limit, @ and its name
     claimed_at integer not null,           -- when the claim was made, in µs
     token      blob    not null,           -- the token of the claim
     jobs       integer not null,           -- jobs that the claim took
@@ -301,7 +320,7 @@ create table sluice_permit (
 
 -- Starts of jobs in queues with a rate, by which windows are counted.
 create table sluice_started (
-    queue text    not null, -- the name of the queue
+    queue text    not null, -- the name of the queue; of a limit, @ and its name
     at    integer not null, -- the instant until which the jobs started, in µs
     jobs  integer not null, -- jobs that started since the row before
     primary key (queue, at)

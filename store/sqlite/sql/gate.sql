@@ -1,5 +1,5 @@
 -- What the settings of a queue say to a claim and to the end of a job, and what its rate and its turns have left; a queue that is not stored
--- has the defaults. The last two say that jobs wait in tenant queues, and which engine runs them.
+-- has the defaults. The last three say that jobs wait in tenant queues, which engine runs them, and which limits the queue shares.
 -- ?1 queue   ?2 now
 select coalesce(q.paused and (q.paused_until is null or q.paused_until > ?2), 0), coalesce(q.audit = 'full', 0),
        exists (select 1 from sluice_awaited a where a.queue = ?1), coalesce(q.rate, 0), coalesce(q.rate_per_ms, 0), coalesce(q.burst, 0), coalesce(q.concurrency, 0), f.tokens, f.filled_at,
@@ -8,7 +8,7 @@ select coalesce(q.paused and (q.paused_until is null or q.paused_until > ?2), 0)
            or exists (select 1 from sluice_tenant_limit t where t.queue in (?1, '') and t.given),
        coalesce(f.virtual_start, 0), coalesce(f.tenant, ''),
        exists (select 1 from sluice_live l where l.queue = ?1 and l.state = 'queued' and l.blocked_by is null and l.in_tenant_queue = 1),
-       coalesce(q.engine, '')
+       coalesce(q.engine, ''), coalesce(q.limits, '')
 from (select 1)
 left join sluice_queue q on q.name = ?1
 left join sluice_flow f on f.queue = ?1

@@ -26,6 +26,8 @@ declare
     full_up boolean := false;
     set_back boolean := false;
     by_engine text;
+    limits  text;
+    shared  record;
     got     integer := 0;
     more    boolean := false;
     due     double precision;
@@ -33,7 +35,7 @@ declare
     row     record;
 begin
     execute {{flow_lock.sql}} into paused, rate, rate_per, burst, concurrency, version, tokens, filled_at, stored, counted_from, counted_version,
-        counted_since, now_at, tenant_concurrency, tenant_rate, tenant_per, tenant_burst, by_tenant, low_water, low_water_tenant, wakes_from, fair_since, changed, by_engine, permits_from, clock_ahead
+        counted_since, now_at, tenant_concurrency, tenant_rate, tenant_per, tenant_burst, by_tenant, low_water, low_water_tenant, wakes_from, fair_since, changed, by_engine, permits_from, clock_ahead, limits
         using of_queue;
     is_full := false;
     if now_at is null then -- another claim has the lock
@@ -47,7 +49,7 @@ begin
             null; -- it says which, and a statement in a function must tell somebody
         end loop;
     end if;
-    if not by_tenant and rate <= 0 and concurrency <= 0 then
+    if not by_tenant and rate <= 0 and concurrency <= 0 and limits = '' then
         return;
     end if;
     limited := false;
@@ -92,6 +94,17 @@ begin
         room := greatest(concurrency - in_flight, 0);
         full_up := true;
     end if;
+    if limits <> '' then
+        select * into shared from sluice._shared_room(limits, most);
+        if shared.room < room then
+            room := shared.room;
+            room_wait := shared.wait;
+            full_up := shared.is_full;
+        elsif shared.room = room then
+            room_wait := greatest(room_wait, shared.wait);
+            full_up := full_up or shared.is_full;
+        end if;
+    end if;
     if not look_only and by_tenant then
         for row in select s.* from sluice._serve(of_queue, room, by_holder, with_token, lease, in_order, now_at, at, stored, changed,
             tenant_concurrency, tenant_rate, tenant_per, tenant_burst, low_water, low_water_tenant, wakes_from, coalesce(fair_since, at)) s
@@ -125,6 +138,9 @@ begin
         tokens := bucket.filled - got;
         filled_at := bucket.at;
         execute {{started_add.sql}} using of_queue, now_at, got::bigint; -- who claims by a function begins at once, or hands back
+    end if;
+    if limits <> '' and got > 0 then
+        perform sluice._shared_take(limits, got);
     end if;
     if set_back or low_water <> before.virtual_start or low_water_tenant <> before.tenant or fair_since is distinct from before.since
         or coalesce(wakes_from < before.wakes, false)

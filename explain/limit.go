@@ -1,0 +1,62 @@
+package explain
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/limit"
+)
+
+// limitReasons returns a reason for each limit that the queue shares. For a queue without limits, it asks the store
+// nothing.
+func limitReasons(ctx context.Context, store sluice.Store, q sluice.Queue, p Position) ([]Reason, error) {
+	names := limit.Names(q.Settings.Limits)
+	if len(names) == 0 {
+		return nil, nil
+	}
+	uses, err := limit.Uses(ctx, store, names...)
+	if err != nil {
+		return nil, err
+	}
+	byName := make(map[string]limit.Use, len(uses))
+	for _, use := range uses {
+		byName[use.Limit.Name] = use
+	}
+	reasons := make([]Reason, len(names))
+	for i, name := range names {
+		reasons[i] = limitReason(name, byName[name], p.Now)
+	}
+	return reasons, nil
+}
+
+// limitReason says whether a limit lets a job start. The zero use is that of a limit that is not stored.
+func limitReason(name string, use limit.Use, now time.Time) Reason {
+	l := use.Limit
+	switch {
+	case l.Name == "":
+		return Reason{
+			Name: "limit", Open: true, Summary: fmt.Sprintf("limit %q is not stored, and limits nothing", name),
+			Repair: fmt.Sprintf("sluice limits set %s rate=N/s --reason WHY", name),
+		}
+	case l.ClosedAt(now):
+		until := ""
+		if !l.ClosedUntil.IsZero() {
+			until = " until " + moment(l.ClosedUntil)
+		}
+		return Reason{
+			Name: "limit", Until: l.ClosedUntil, Repair: fmt.Sprintf("sluice limits open %s --reason WHY", name),
+			Summary: fmt.Sprintf("limit %q is closed%s; %s changed it last at %s: %s", name, until, l.ChangedBy, moment(l.ChangedAt), l.Reason),
+		}
+	case l.Concurrency > 0 && use.InFlight >= l.Concurrency:
+		return Reason{
+			Name: "limit", Repair: fmt.Sprintf("sluice limits get %s shows its queues; or sluice limits set %s concurrency=N --reason WHY", name, name),
+			Summary: fmt.Sprintf("%d in flight in the queues of limit %q, and %d are allowed; one has to end first", use.InFlight, name, l.Concurrency),
+		}
+	case use.Wait > 0:
+		until := now.Add(use.Wait)
+		return Reason{Name: "limit", Until: until, Summary: fmt.Sprintf("limit %q of %s has its next token at %s", name, l.Rate, until.UTC().Format(time.RFC3339Nano))}
+	}
+	return Reason{Name: "limit", Open: true, Summary: fmt.Sprintf("limit %q lets a job start", name)}
+}

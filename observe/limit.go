@@ -1,0 +1,27 @@
+package observe
+
+import (
+	"context"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/limit"
+)
+
+func (s *store) Limits(ctx context.Context, names []string) ([]limit.Limit, error) {
+	return do(ctx, s, "limits", "", func(ctx context.Context) ([]limit.Limit, error) { return s.limits.Limits(ctx, names) })
+}
+
+func (s *store) LimitUses(ctx context.Context, names []string) ([]limit.Use, error) {
+	return do(ctx, s, "limit_uses", "", func(ctx context.Context) ([]limit.Use, error) { return s.limits.LimitUses(ctx, names) })
+}
+
+func (s *store) SaveLimit(ctx context.Context, one limit.Limit, act sluice.Act) (limit.Limit, error) {
+	return do(ctx, s, "save_limit", "", func(ctx context.Context) (limit.Limit, error) { return s.limits.SaveLimit(ctx, one, act) })
+}
+
+func (s *store) DeleteLimit(ctx context.Context, name string, act sluice.Act) error {
+	_, err := do(ctx, s, "delete_limit", "", func(ctx context.Context) (none, error) {
+		return none{}, s.limits.DeleteLimit(ctx, name, act)
+	})
+	return err
+}

@@ -1,0 +1,54 @@
+-- The reasons that the limits give which a queue shares: each is one, open or closed.
+create or replace function sluice._limit_reasons(limits text, now_at timestamptz)
+returns table (reason text, open boolean, summary text, until timestamptz)
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
+declare
+    n         record;
+    in_flight bigint;
+    in_window record;
+    wait      double precision;
+begin
+    reason := 'limit';
+    for n in
+        select given.name as wanted, l.*, f.tokens, f.filled_at, f.permits_from
+        from (select distinct g as name from unnest(string_to_array(limits, ',')) g) given
+        left join sluice.named_limit l on l.name = given.name
+        left join sluice.flow f on f.queue = '@' || given.name
+        order by given.name collate "C"
+    loop
+        open := true;
+        until := null;
+        if n.name is null then
+            summary := format('limit "%s" is not stored, and limits nothing', n.wanted);
+            return next;
+            continue;
+        end if;
+        wait := 0;
+        in_flight := 0;
+        if n.concurrency > 0 then
+            execute {{named_limit_in_flight.sql}} into in_flight using n.name, n.concurrency;
+        end if;
+        if n.rate > 0 then
+            select * into in_window from sluice._window_wait('@' || n.name, 1, sluice._window_jobs(n.rate, n.rate_per_ms) + n.burst,
+                sluice._window_of(n.rate, n.rate_per_ms), null, now_at);
+            wait := greatest(in_window.wait, sluice._token_wait(coalesce(n.tokens, 0), n.filled_at, n.rate, n.rate_per_ms, n.burst, now_at));
+        end if;
+        if n.closed and (n.closed_until is null or n.closed_until > now_at) then
+            open := false;
+            until := n.closed_until;
+            summary := format('limit "%s" is closed', n.name) || coalesce(' until ' || sluice._instant(until), '')
+                || format('; %s changed it last at %s: %s', n.changed_by, sluice._instant(n.changed_at), n.reason);
+        elsif n.concurrency > 0 and in_flight >= n.concurrency then
+            open := false;
+            summary := format('%s in flight in the queues of limit "%s", and %s are allowed; one has to end first', in_flight, n.name, n.concurrency);
+        elsif wait > 0 then
+            open := false;
+            until := now_at + make_interval(secs => wait);
+            summary := format('limit "%s" of %s has its next token at %s', n.name, sluice._rate_text(n.rate, n.rate_per_ms), until);
+        else
+            summary := format('limit "%s" lets a job start', n.name);
+        end if;
+        return next;
+    end loop;
+end
+$function$;

@@ -1,0 +1,67 @@
+-- Locks the limits that a queue shares, and says how many jobs they let a claim take, how many seconds until there is more, and
+-- whether a job must end first. A limit that is not stored limits nothing.
+create or replace function sluice._shared_room(limits text, most integer, out room integer, out wait double precision, out is_full boolean)
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
+declare
+    names text[] := string_to_array(limits, ',');
+    of_name text; closed boolean; closed_until timestamptz; rate double precision; rate_per bigint; burst bigint; concurrency bigint; version bigint;
+    tokens double precision; filled_at timestamptz; claimed_at timestamptz; now_at timestamptz; permits_from timestamptz; clock_ahead bigint;
+    made      text;
+    bucket    record;
+    in_window record;
+    in_flight bigint;
+    own       integer;
+    own_wait  double precision;
+    own_full  boolean;
+begin
+    room := most;
+    wait := 0;
+    is_full := false;
+    for made in execute {{named_limit_flow.sql}} using names loop
+        null; -- it says which, and a statement in a function must tell somebody
+    end loop;
+    for made in execute {{named_limit_lock.sql}} using names loop
+        null;
+    end loop;
+    for of_name, closed, closed_until, rate, rate_per, burst, concurrency, version, tokens, filled_at, claimed_at, now_at, permits_from, clock_ahead
+        in execute {{named_limit_read.sql}} using names
+    loop
+        own := most;
+        own_wait := 0;
+        own_full := false;
+        if rate > 0 then
+            if filled_at > now_at + interval '1 second' then -- the clock was set back, and starts are in what is the future now
+                execute {{started_forget.sql}} using '@' || of_name, '-infinity'::timestamptz, now_at;
+                execute {{started_add.sql}} using '@' || of_name, now_at, sluice._window_jobs(rate, rate_per)::bigint + burst;
+            end if;
+            select * into bucket from sluice._filled(tokens, filled_at, rate, sluice._queue_burst(rate, rate_per, burst), now_at);
+            select * into in_window from sluice._window_wait('@' || of_name, 1, sluice._window_jobs(rate, rate_per) + burst, sluice._window_of(rate, rate_per),
+                permits_from, now_at);
+            if greatest(least(floor(bucket.filled + 1e-9), in_window.free), 0) < own then
+                own := greatest(least(floor(bucket.filled + 1e-9), in_window.free), 0);
+                own_wait := greatest(sluice._until_useful(bucket.filled - own, rate, sluice._queue_burst(rate, rate_per, burst)), in_window.wait);
+            end if;
+        end if;
+        if concurrency > 0 then
+            execute {{named_limit_in_flight.sql}} into in_flight using of_name, concurrency;
+            if concurrency - in_flight <= own then
+                own := greatest(concurrency - in_flight, 0);
+                own_full := true;
+            end if;
+        end if;
+        if closed and (closed_until is null or closed_until > now_at) then
+            own := 0;
+            own_wait := coalesce(extract(epoch from closed_until - now_at), 0);
+            own_full := closed_until is null;
+        end if;
+        if own < room then
+            room := own;
+            wait := own_wait;
+            is_full := own_full;
+        elsif own = room then
+            wait := greatest(wait, own_wait);
+            is_full := is_full or own_full;
+        end if;
+    end loop;
+end
+$function$;

@@ -1,0 +1,3 @@
+-- Deletes a limit.
+-- ?1 name
+delete from sluice_named_limit where name = ?1

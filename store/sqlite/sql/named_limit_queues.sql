@@ -1,0 +1,6 @@
+-- The queues and groups that share a limit, by name; a walk along the index sluice_queue_limits.
+-- ?1 name of the limit
+select name
+from sluice_queue
+where limits <> '' and instr(',' || limits || ',', ',' || ?1 || ',') > 0
+order by name
