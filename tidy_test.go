@@ -115,7 +115,7 @@ var doors = map[string][]string{
 	"cmd/internal/sim":     {"", "tenancy", "internal/flow", "internal/near", "store/memory"},
 	"cmd/internal/top":     {"", "stat", "alert", "health", "presence", "cmd/internal/draw"},
 	"cmd/cli": {
-		"", "internal/group", "admission", "alert", "alert/webhook", "audit", "api", "changes", "deadletter", "dispatcher", "engine", "engine/temporal", "explain", "forecast", "forward", "health", "edit", "hold", "cmd/metric", "move", "observe", "operation", "presence", "schema", "scrub", "search", "stat", "store/postgres", "schedule", "pressure", "await", "flow",
+		"", "internal/group", "admission", "alert", "alert/webhook", "audit", "api", "changes", "deadletter", "dispatcher", "engine", "engine/temporal", "explain", "forecast", "forward", "health", "edit", "hold", "limit", "cmd/metric", "move", "observe", "operation", "presence", "schema", "scrub", "search", "stat", "store/postgres", "schedule", "pressure", "await", "flow",
 		"store/sqlite", "tenancy", "cmd/trace", "upkeep", "worker",
 		"internal/demo", "cmd/internal/draw", "internal/event", "cmd/internal/export", "internal/near", "internal/scrubbed", "cmd/internal/sim", "cmd/internal/systemd", "cmd/internal/top",
 	},
