@@ -33,7 +33,7 @@ var doors = map[string][]string{
 	"internal/graph":       {},
 	"schema":               {},
 	"scrub":                {},
-	"worker":               {"", "step", "internal/began", "internal/event", "internal/obey", "internal/pause", "internal/safe", "internal/scrubbed", "presence"},
+	"worker":               {"", "limit", "step", "tenancy", "internal/began", "internal/event", "internal/obey", "internal/pause", "internal/safe", "internal/scrubbed", "presence"},
 	"dispatcher":           {"", "stat", "step", "internal/began", "internal/event", "internal/obey", "internal/pause", "internal/safe", "internal/scrubbed", "audit", "engine", "presence"},
 	"upkeep":               {"", "changes", "flow", "operation", "schedule", "stat", "step", "health", "alert", "audit", "forecast", "internal/event", "internal/obey", "internal/safe", "internal/scrubbed", "engine", "presence", "internal/storing"},
 	"alert":                {"", "changes", "stat", "health", "forecast", "internal/event", "internal/feature", "internal/notify", "audit", "presence", "admission", "pressure"},

@@ -252,7 +252,7 @@ func (s Scope) Covers(queue sluice.Queue) bool {
 // limited reports whether jobs of a queue wait on purpose.
 func limited(queue sluice.Queue) bool {
 	s := queue.Settings
-	return !s.Rate.IsZero() || s.Concurrency > 0 || s.TenantConcurrency > 0 || !s.TenantRate.IsZero() || queue.ByTenant
+	return !s.Rate.IsZero() || s.Concurrency > 0 || s.Limits != "" || s.TenantConcurrency > 0 || !s.TenantRate.IsZero() || queue.ByTenant
 }
 
 // Silence hides alerts from receivers for a while.

@@ -63,8 +63,13 @@ const MaxFigure = 1_000_000
 // errUnknown says that a store has no limit of a name. A store without limits returns another ErrNotFound.
 var errUnknown = fmt.Errorf("%w", sluice.ErrNotFound)
 
-// clockSlack is the most by which this process's clock may differ from the store's before Close corrects the end.
-const clockSlack = time.Second
+const (
+	// clockSlack is the most by which this process's clock may differ from the store's before Close corrects the end.
+	clockSlack = time.Second
+	// closeSlack is how much earlier a limit may open without a write that prolongs its close. So a hundred callers at the
+	// same moment write once.
+	closeSlack = time.Second
+)
 
 // ClosedAt reports whether the limit is closed at an instant.
 func (l Limit) ClosedAt(now time.Time) bool {
@@ -219,8 +224,8 @@ func edit(ctx context.Context, store sluice.Store, name string, act sluice.Act, 
 }
 
 // Close stops the claims of all queues of a limit, such as while a bank answers with errors. Running jobs go on, and no
-// job is lost. After the while, the limit opens by itself. A while of 0 has no end. An unknown name is a
-// [sluice.ErrNotFound].
+// job is lost. After the while, the limit opens by itself. A while of 0 has no end. A limit that is closed for longer
+// stays as it is. An unknown name is a [sluice.ErrNotFound].
 func Close(ctx context.Context, store sluice.Store, name string, while time.Duration, act sluice.Act) (Limit, error) {
 	if while < 0 {
 		return Limit{}, feature.Invalid("while", fmt.Sprintf("%s is negative", while))
@@ -228,8 +233,11 @@ func Close(ctx context.Context, store sluice.Store, name string, while time.Dura
 	if while == 0 {
 		return setClosed(ctx, store, name, true, time.Time{}, act)
 	}
-	closed, err := setClosed(ctx, store, name, true, time.Now().Add(while), act)
-	if err != nil {
+	closed, err := Read(ctx, store, name)
+	if err != nil || closed.ClosedAt(time.Now().Add(while-closeSlack)) {
+		return closed, err
+	}
+	if closed, err = setClosed(ctx, store, name, true, time.Now().Add(while), act); err != nil {
 		return closed, err
 	}
 	if until := closed.ChangedAt.Add(while); until.Sub(closed.ClosedUntil).Abs() > clockSlack {

@@ -41,8 +41,8 @@ func (o QueueOptions) over(queue *sluice.Queue) *sluice.Queue {
 }
 
 // Handler does a job. If it returns nil, the job is completed. An error is a failed attempt: the job runs again
-// after the queue's backoff, or is dead after its last attempt. [Snooze], [Permanent] and [RetryAfter] end an
-// attempt in other ways. A handler must be safe to run again, and should return when its context ends.
+// after the queue's backoff, or is dead after its last attempt. [Snooze], [RateLimited], [Permanent] and
+// [RetryAfter] end an attempt in other ways. A handler must be safe to run again, and should return when its context ends.
 type Handler[T any] func(ctx context.Context, job *Job[T]) error
 
 // Handle makes a worker serve a queue. The worker serves queues in the order of registration: an earlier queue

@@ -217,6 +217,9 @@ func (r *run) run() {
 func (r *run) settleBy(ctx context.Context, err error) {
 	w := r.worker
 	settlement := w.outcome(r, err, context.Cause(ctx), r.queue.Settings)
+	if reason := w.closeShared(ctx, r, err); reason != "" {
+		settlement.Reason = reason
+	}
 	w.tell(r, settlement)
 	w.settlements <- decided{settlement, r.servedQueue}
 	if !settlement.InTx {

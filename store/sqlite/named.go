@@ -168,9 +168,9 @@ func (l *sharedLimit) use(tx runner, steady int64) (use limit.Use, err error) {
 	if l.settings.Rate.IsZero() {
 		return use, nil
 	}
-	now := time.UnixMicro(steady)
-	err = readWindow(tx, &l.window, flow.LimitKey(l.limit.Name), flow.Since(l.settings, now))
-	use.Wait = l.window.Wait(l.settings, l.bucket.Filled(l.settings, now), now)
+	within := time.UnixMicro(steady)
+	err = readWindow(tx, &l.window, flow.LimitKey(l.limit.Name), flow.Since(l.settings, within))
+	use.Wait = l.window.Wait(l.settings, l.bucket.Filled(l.settings, time.UnixMicro(now())), within)
 	return use, err
 }
 
