@@ -72,7 +72,7 @@ var doors = map[string][]string{
 	"forward":              {"", "admission", "step", "internal/event", "internal/obey", "internal/safe", "internal/scrubbed", "engine", "presence", "pressure"},
 	"observe":              {"", "edit", "hold", "explain", "operation", "stat", "step", "tenancy", "alert", "forecast", "internal/counter", "engine", "presence", "admission", "schedule", "pressure", "await", "limit"},
 	"cmd/trace":            {"", "internal/scrubbed", "observe", "step", "engine"},
-	"cmd/metric":           {"", "stat", "step", "health", "alert", "forecast", "observe", "engine", "presence", "admission", "pressure"},
+	"cmd/metric":           {"", "limit", "stat", "step", "health", "alert", "forecast", "observe", "engine", "presence", "admission", "pressure"},
 	"api":                  {"", "internal/event", "engine", "presence"},
 	"move":                 {"", "audit", "internal/migration", "store/sqlite", "store/postgres"},
 	"internal/broadcast":   {""},

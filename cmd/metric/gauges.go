@@ -61,6 +61,7 @@ func NewGauges(store sluice.Store, options Options) (*Gauges, error) {
 	g.sources = []*source{
 		{name: "queues", read: g.readQueues, rest: 1},
 		{name: "flows", read: g.readFlows, rest: 1},
+		{name: "limits", read: g.readLimits, rest: 1},
 		{name: "depths", read: g.readDepths, rest: 1},
 		{name: "holders", read: g.readHolders, rest: 1},
 		{name: "alerts", read: g.readAlerts, rest: 1},

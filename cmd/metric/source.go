@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/health"
+	"github.com/sluice-queue/sluice/limit"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/pressure"
 )
@@ -93,6 +94,26 @@ func (g *Gauges) readFlows(ctx context.Context, told *told) error {
 			if of.EffectiveLimits.Concurrency > 0 {
 				told.add("sluice_tenant_concurrency", float64(of.EffectiveLimits.Concurrency), q.Name, of.Tenant)
 			}
+		}
+	}
+	return nil
+}
+
+// readLimits reads how much of the limits is in use that queues share.
+func (g *Gauges) readLimits(ctx context.Context, told *told) error {
+	uses, err := bounded(ctx, g, func(ctx context.Context) ([]limit.Use, error) { return limit.Uses(ctx, g.store) })
+	if err != nil {
+		return err
+	}
+	now, err := bounded(ctx, g, g.store.Now)
+	if err != nil {
+		return err
+	}
+	for _, use := range uses[:min(len(uses), g.options.MaxQueues)] {
+		told.add("sluice_limit_in_flight", float64(use.InFlight), use.Limit.Name)
+		told.flag("sluice_limit_closed", use.Limit.ClosedAt(now), use.Limit.Name)
+		if use.Limit.Concurrency > 0 {
+			told.add("sluice_limit_concurrency", float64(use.Limit.Concurrency), use.Limit.Name)
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/cmd/metric"
 	"github.com/sluice-queue/sluice/health"
+	"github.com/sluice-queue/sluice/limit"
 	"github.com/sluice-queue/sluice/pressure"
 )
 
@@ -68,6 +69,7 @@ func TestARunIsToldInExactNumbers(t *testing.T) {
 func (s *system) wantGauges() {
 	s.Helper()
 	s.until(4, "sluice_store_call_seconds", "call=heartbeat")
+	s.shareLimit()
 	s.gauges.Read(s.Context())
 	for _, c := range []struct {
 		want   float64
@@ -91,6 +93,9 @@ func (s *system) wantGauges() {
 		{100_000, "sluice_rate_limit", "queue=mail"},
 		{500, "sluice_in_flight_limit", "queue=mail"},
 		{1, "sluice_in_flight", "queue=hand"},
+		{1, "sluice_limit_in_flight", "limit=bank"},
+		{7, "sluice_limit_concurrency", "limit=bank"},
+		{1, "sluice_limit_closed", "limit=bank"},
 		{1, "sluice_tenant_in_flight", "queue=hand tenant=acme"},
 		{2, "sluice_holders", "role=worker"},
 		{1, "sluice_holders", "role=dispatcher"},
@@ -107,6 +112,25 @@ func (s *system) wantGauges() {
 	}
 	if got := s.value("sluice_oldest_due_seconds", "queue=still"); got <= 0 || got > 600 {
 		s.Errorf("the oldest is told to be due since %g seconds", got)
+	}
+}
+
+// shareLimit lets queue hand share a closed limit.
+func (s *system) shareLimit() {
+	s.Helper()
+	_, err := limit.Change(s.Context(), s.store, "bank", ada, func(l *limit.Limit) error {
+		l.Concurrency, l.Closed = 7, true
+		return nil
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+	_, err = s.client.ChangeSettings(s.Context(), "hand", ada, func(settings *sluice.Settings) error {
+		settings.Limits = "bank"
+		return nil
+	})
+	if err != nil {
+		s.Fatal(err)
 	}
 }
 

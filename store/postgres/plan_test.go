@@ -90,7 +90,8 @@ func TestEveryStatementIsPlannedByIndex(t *testing.T) {
 // backlogSQL stores many jobs, tenant queues and tenant changes, so that whoever reads the whole of a table pays for it.
 const backlogSQL = `
 	insert into sluice.tenant (name, tier) select 't' || n, 'tier' || n % 10 from generate_series(1, 3000) n;
-	insert into sluice.queue (name) select 'q' || n from generate_series(1, 3000) n;
+	insert into sluice.queue (name, limits) select 'q' || n, case when n % 500 = 1 then 'a,b' else '' end from generate_series(1, 3000) n;
+	insert into sluice.named_limit (name, concurrency) select 'a' || n, 5 from generate_series(1, 300) n;
 	insert into sluice.tenant_limit (queue, tenant, concurrency) select 'other' || n % 500, 't' || n, 5 from generate_series(1, 3000) n;
 	insert into sluice.tenant_limit (queue, tier, concurrency) select 'other' || n, 'tier' || n % 10, 5 from generate_series(1, 300) n;
 	insert into sluice.job (id, queue, priority, payload) select md5(n::text)::uuid, 'q' || n % 5, 5, '{}' from generate_series(1, 30000) n;
@@ -232,6 +233,11 @@ func planArguments() map[string][]any {
 	states := []string{"claimed"}
 	id, payload := [16]byte(sluice.NewID()), json.RawMessage(nil)
 	return map[string][]any{
+		"named_limits.sql":          {texts},
+		"named_limit_lock.sql":      {texts},
+		"named_limit_read.sql":      {texts},
+		"named_limit_queues.sql":    {"a"},
+		"named_limit_in_flight.sql": {"a", 99},
 		"look.sql":                  {texts, slices.Repeat(lowWater, 3), slices.Repeat(markIDs, 3), 99},
 		"claim_together.sql":        {texts, []int32{5, 5, 5}, []time.Duration{time.Minute, time.Minute, time.Minute}, slices.Repeat(lowWater, 3), slices.Repeat(markIDs, 3), 100, id, "h", slices.Repeat(priorities, 3)},
 		"claim.sql":                 {"q1", priorities, lowWater, markIDs, 100, id, "h", time.Minute, false, nil, time.Minute, ""},

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/limit"
 )
 
 // Model compares a store with a model of the state machine: random sequences of verbs by several
@@ -59,6 +60,7 @@ func NewModel(ctx context.Context, bench Bench) func(*rapid.T) {
 			"terminate":  m.terminate,
 			"advance":    m.advance,
 			"pause":      m.pause,
+			"share":      m.share,
 
 			"set schedule":    m.setSchedule,
 			"fire schedules":  m.fireSchedules,
@@ -80,6 +82,7 @@ type machine struct {
 	queue    string
 	settings sluice.Settings
 	version  int64
+	limit    limit.Limit // which the queue shares if its settings say so
 
 	now    time.Duration // virtual, since the beginning
 	order  []sluice.ID   // of arrival
@@ -247,7 +250,7 @@ func (m *machine) claim(t *rapid.T) {
 		ClaimAhead: time.Duration(rapid.SampledFrom([]int{0, 0, 0, 4}).Draw(t, "lead in minutes")) * minute,
 	}
 	want := m.claimable(request.ClaimAhead)
-	want = want[:min(len(want), request.Limit)]
+	want = want[:min(len(want), m.room(request.Limit))]
 	if m.bench.Refresh != nil {
 		m.bench.Refresh()
 	}
