@@ -188,7 +188,11 @@ func examineWork(ctx context.Context, store sluice.Store, client *sluice.Client)
 	if err != nil {
 		return nil, err
 	}
-	out = append(out, waits...)
+	limits, err := examineLimits(ctx, store, queues)
+	if err != nil {
+		return nil, err
+	}
+	out = slices.Concat(out, limits, waits)
 	policy, err := admission.Of(ctx, store)
 	if err != nil {
 		return nil, err

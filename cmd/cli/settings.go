@@ -126,7 +126,10 @@ func (a *app) settingsSetCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.printChanges(before, after)
+				if err := a.printChanges(before, after); err != nil {
+					return err
+				}
+				return a.noteUnknownLimits(ctx, store, after.Settings)
 			})
 		},
 	}
