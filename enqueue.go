@@ -1,6 +1,7 @@
 package sluice
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -92,6 +93,9 @@ type EnqueueOptions struct {
 	Labels map[string]string
 	// MaxAttempts is how many failed attempts bury the job. Default: the queue's setting.
 	MaxAttempts int
+	// Timeout limits each attempt, or the run of an engine, in whole milliseconds, at most 30 days. Default: the
+	// handler's option, then the queue's setting.
+	Timeout time.Duration
 	// OrderKey makes the jobs of a queue with the same order key run one at a time, in the order of their enqueue.
 	// Default: none.
 	OrderKey string
@@ -174,19 +178,9 @@ func isQueueName(name string) bool {
 // Check returns the first rule that the job breaks whatever its queue's settings are, as an [ErrInvalid]. A client
 // checks each job at enqueue, by the settings too.
 func (j NewJob) Check() error {
-	if err := CheckOwnQueueName(j.Queue); err != nil {
-		return err
-	}
-	if err := checkName("tenant", j.Tenant, MaxTenantBytes); err != nil {
-		return err
-	}
-	if err := checkName("hold", j.Hold, maxReasonBytes); err != nil {
-		return err
-	}
-	if err := j.checkKey(); err != nil {
-		return err
-	}
-	if err := j.checkOrder(); err != nil {
+	err := cmp.Or(CheckOwnQueueName(j.Queue), checkName("tenant", j.Tenant, MaxTenantBytes), checkName("hold", j.Hold, maxReasonBytes),
+		j.checkKey(), j.checkOrder())
+	if err != nil {
 		return err
 	}
 	switch {
@@ -194,6 +188,8 @@ func (j NewJob) Check() error {
 		return invalid("priority", fmt.Sprintf("%d must be from 1 (first) to 10 (last)", j.Priority))
 	case j.MaxAttempts < 0 || j.MaxAttempts > maxCount:
 		return invalid("max_attempts", fmt.Sprintf("%d must be from 1 to %d", j.MaxAttempts, maxCount))
+	case j.Timeout < 0 || j.Timeout > 30*day || j.Timeout%time.Millisecond != 0:
+		return invalid("timeout", fmt.Sprintf("%s must be from 1ms to 30d, in whole milliseconds", j.Timeout))
 	case j.Delay < 0:
 		return invalid("delay", fmt.Sprintf("%s is negative", j.Delay))
 	case j.Delay > 0 && !j.DueAt.IsZero():

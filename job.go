@@ -28,6 +28,7 @@ type Job struct {
 	Payload     json.RawMessage   `json:"payload,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
 	MaxAttempts int               `json:"max_attempts,omitempty"` // 0: the queue's setting
+	Timeout     time.Duration     `json:"timeout_ns,omitempty"`   // of an attempt or run; 0: the handler's or the queue's
 	CreatedAt   time.Time         `json:"created_at"`
 	ExpiresAt   time.Time         `json:"expires_at,omitzero"` // zero: never
 	OrderKey    string            `json:"order_key,omitempty"`

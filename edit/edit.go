@@ -1,4 +1,4 @@
-// Package edit changes waiting jobs: payload, priority, due time, labels and tenant.
+// Package edit changes waiting jobs: payload, priority, due time, timeout, labels and tenant.
 //
 // Begin with [Job], which takes the job as the caller has read it, and refuses if somebody changed the job since.
 //
@@ -31,6 +31,8 @@ type Change struct {
 	Labels map[string]string
 	// Tenant is the new tenant; empty: no tenant. Nil: no change.
 	Tenant *string
+	// Timeout is the new timeout of an attempt or run; 0: as the handler or the queue says. Nil: no change.
+	Timeout *time.Duration
 }
 
 // Edit is a checked change on its way into a store.
@@ -50,7 +52,7 @@ func VersionOf(job sluice.Job) string {
 	}
 	text, err := json.Marshal([]any{
 		job.ID, job.Generation, job.Attempts, job.Releases, job.Recoveries, job.Priority, job.Tenant, job.DueAt.UnixMicro(), labels,
-		[]byte(job.Payload),
+		[]byte(job.Payload), job.Timeout,
 	})
 	if err != nil {
 		return "" // numbers, texts and maps of texts always encode
@@ -86,7 +88,7 @@ func Job(ctx context.Context, store sluice.Store, job sluice.Job, change Change,
 }
 
 func (c Change) empty() bool {
-	return c.Payload == nil && c.Priority == 0 && c.DueAt.IsZero() && c.Labels == nil && c.Tenant == nil
+	return c.Payload == nil && c.Priority == 0 && c.DueAt.IsZero() && c.Labels == nil && c.Tenant == nil && c.Timeout == nil
 }
 
 // Apply changes a job.
@@ -105,6 +107,9 @@ func (c Change) Apply(job *sluice.Job) {
 	}
 	if c.Tenant != nil {
 		job.Tenant = *c.Tenant
+	}
+	if c.Timeout != nil {
+		job.Timeout = *c.Timeout
 	}
 }
 
@@ -127,6 +132,9 @@ func (c Change) AuditText(job sluice.Job) json.RawMessage {
 	if c.Tenant != nil {
 		told["tenant"] = job.Tenant
 	}
+	if c.Timeout != nil {
+		told["timeout"] = sluice.FormatDuration(job.Timeout)
+	}
 	text, err := json.Marshal(told)
 	if err != nil {
 		return nil // a year that JSON has no instants for
@@ -147,7 +155,7 @@ func (c Change) check(ctx context.Context, store sluice.Store, job sluice.Job, c
 	}
 	_, err := client.Within(dry{store, c.Payload == nil}).Enqueue(ctx, sluice.NewJob{
 		Queue: job.Queue, Payload: job.Payload,
-		EnqueueOptions: sluice.EnqueueOptions{Tenant: job.Tenant, Priority: job.Priority, Labels: job.Labels, DueAt: due, ExpiresAt: job.ExpiresAt},
+		EnqueueOptions: sluice.EnqueueOptions{Tenant: job.Tenant, Priority: job.Priority, Labels: job.Labels, DueAt: due, ExpiresAt: job.ExpiresAt, Timeout: job.Timeout},
 	})
 	if err != nil {
 		return fmt.Errorf("edit job %s: %w", job.ID, err)

@@ -25,7 +25,7 @@ func workOf(j sluice.Job) string {
 func RunOf(c *sluice.Claim, s sluice.Settings) Run {
 	run := Run{
 		Ref: RefOf(c.Job, s), Job: c.ID, Generation: c.Generation, Attempt: c.Attempts + 1, Tenant: c.Tenant, Priority: c.Priority,
-		Labels: c.Labels, Payload: c.Payload,
+		Labels: c.Labels, Payload: c.Payload, Timeout: c.Timeout,
 	}
 	if strings.Contains(s.RunRef, "{key}") && !strings.Contains(s.RunRef, "{id}") {
 		run.Work = workOf(c.Job)

@@ -75,7 +75,7 @@ type Target struct {
 	Namespace string
 	Type      string
 	TaskQueue string
-	// Timeout ends a longer run. 0: none.
+	// Timeout ends a longer run that has no timeout of its own. 0: none.
 	Timeout time.Duration
 	// Results asks for the results of completed runs, which may cost a call for each.
 	Results bool

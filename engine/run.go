@@ -25,6 +25,8 @@ type Run struct {
 	Work string
 	// Delay is how long the engine waits before the run begins.
 	Delay time.Duration
+	// Timeout ends a longer run. Default: the target's.
+	Timeout time.Duration
 	// Headers travel with the run, such as the context of a trace. Engines without headers ignore them.
 	Headers map[string]string
 	// Begin returns an error if the engine must not be asked for the run any more. Default: nil, always ask. See Begins.

@@ -134,7 +134,7 @@ func TestJobArrivesAsItIs(t *testing.T) {
 		s := newSea(t)
 		id := s.add(sluice.EnqueueOptions{
 			Tenant: "acme", Key: "k", DueAt: time.Now().AddDate(30, 0, 0), Priority: 2, ExpiresAt: time.Now().AddDate(40, 0, 0),
-			Labels: map[string]string{"a": "b"}, MaxAttempts: 7, OrderKey: "o",
+			Labels: map[string]string{"a": "b"}, MaxAttempts: 7, OrderKey: "o", Timeout: time.Minute,
 		})
 		s.once(forward.Sent{Claimed: 1, Forwarded: 1})
 		here := s.is(s.edge, id, sluice.StateCompleted)
@@ -145,7 +145,7 @@ func TestJobArrivesAsItIs(t *testing.T) {
 		for name, pair := range map[string][2]any{
 			"tenant": {here.Tenant, there.Tenant}, "key": {here.Key, there.Key}, "due": {here.DueAt, there.DueAt},
 			"priority": {here.Priority, there.Priority}, "expires": {here.ExpiresAt, there.ExpiresAt}, "labels": {here.Labels, there.Labels},
-			"max attempts": {here.MaxAttempts, there.MaxAttempts}, "order key": {here.OrderKey, there.OrderKey},
+			"max attempts": {here.MaxAttempts, there.MaxAttempts}, "timeout": {here.Timeout, there.Timeout}, "order key": {here.OrderKey, there.OrderKey},
 			"payload": {string(here.Payload), string(there.Payload)}, "scope": {sluice.WhileUnfinished, there.KeyScope},
 		} {
 			if !reflect.DeepEqual(pair[0], pair[1]) {

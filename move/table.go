@@ -228,7 +228,7 @@ func jobTable() table {
 	return table{"jobs", []column{
 		is("id", kindID), is("queue", kindText), is("tenant", kindText), is("priority", kindInt), is("key", kindText), is("payload", kindBytes),
 		is("labels", kindJSON), is("max_attempts", kindInt), is("created_at", kindInstant), is("expires_at", kindInstant),
-		is("order_key", kindText), order, is("after", kindIDs), is("after_failure", kindText),
+		is("order_key", kindText), order, is("after", kindIDs), is("after_failure", kindText), is("timeout_ms", kindInt),
 	}, keyed("job", "id"), keyed("sluice_job", "seq")}
 }
 

@@ -227,6 +227,9 @@ func (w *world) enqueue(n int) {
 		if w.random.IntN(6) == 0 {
 			options.ExpiresAt = time.Now().Add(5 * time.Hour)
 		}
+		if w.random.IntN(6) == 0 {
+			options.Timeout = time.Duration(1+w.random.IntN(1000)) * time.Second
+		}
 		if len(w.ids) > 2 && w.random.IntN(6) == 0 {
 			options.After = []sluice.ID{w.ids[w.random.IntN(len(w.ids))], w.ids[w.random.IntN(len(w.ids))]}
 			options.AfterFailure = []sluice.AfterFailure{sluice.FailureCancels, sluice.FailureRuns, sluice.FailureWaits}[w.random.IntN(3)]

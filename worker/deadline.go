@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -28,6 +29,9 @@ func (c attemptContext) Err() error {
 	return err
 }
 
+// timeout returns the timeout of the attempt: the job's own, or that of the handler or the queue. 0: none.
+func (r *run) timeout() time.Duration { return cmp.Or(r.claim.Timeout, r.queue.Settings.Timeout) }
+
 // within gives a run's context a deadline.
 func (r *run) within(timeout time.Duration, begun time.Time) (context.Context, context.CancelFunc) {
 	switch {
@@ -42,7 +46,7 @@ func (r *run) within(timeout time.Duration, begun time.Time) (context.Context, c
 // timeOut ends the attempts that exceeded their timeout and have no timer.
 func timeOut(runs []*run) {
 	for _, r := range runs {
-		if over, limited := r.overtime(); limited && over >= 0 && r.queue.Settings.Timeout >= coarseTimeout {
+		if over, limited := r.overtime(); limited && over >= 0 && r.timeout() >= coarseTimeout {
 			r.cancel(ErrTimeout)
 		}
 	}
@@ -51,6 +55,6 @@ func timeOut(runs []*run) {
 // overtime returns for how long a handler has exceeded its timeout, negative before the timeout. The bool is
 // false if the handler has not begun or has no timeout.
 func (r *run) overtime() (over time.Duration, limited bool) {
-	begun, timeout := r.begun.Load(), r.queue.Settings.Timeout
+	begun, timeout := r.begun.Load(), r.timeout()
 	return time.Since(time.Unix(0, begun)) - timeout, begun != 0 && timeout != 0
 }

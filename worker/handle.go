@@ -16,7 +16,7 @@ import (
 type QueueOptions struct {
 	// Slots is how many of the worker's slots the queue may use. Default: all.
 	Slots int
-	// Timeout limits an attempt of this handler. Default: the queue's setting.
+	// Timeout limits an attempt at a job that sets no timeout of its own. Default: the queue's setting.
 	Timeout time.Duration
 	// MaxAttempts is how many failed attempts bury a job that sets no limit of its own. Default: the queue's setting.
 	MaxAttempts int
@@ -270,7 +270,7 @@ func failure(r *run, err error, cause error, settings sluice.Settings) sluice.Se
 	var panic *PanicError
 	text := textOf(err)
 	if errors.Is(cause, ErrTimeout) {
-		text = fmt.Sprintf("%v after %s: %s", ErrTimeout, settings.Timeout, text)
+		text = fmt.Sprintf("%v after %s: %s", ErrTimeout, r.timeout(), text)
 	}
 	out := sluice.FailureOf(r.claim, settings, text)
 	switch backoff := r.servedQueue.options.Backoff; {

@@ -179,7 +179,7 @@ func (w *Worker) abandon(runs []*run) {
 		if !r.settle() {
 			continue
 		}
-		text := fmt.Sprintf("%v after %s, and the handler ignored it", ErrTimeout, r.queue.Settings.Timeout)
+		text := fmt.Sprintf("%v after %s, and the handler ignored it", ErrTimeout, r.timeout())
 		settlement := sluice.FailureOf(r.claim, r.queue.Settings, text)
 		settlement.Holder = w.holder.ID
 		w.tell(r, settlement)

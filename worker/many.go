@@ -168,7 +168,7 @@ func (w *Worker) runMany(work context.Context, l *servedQueue, runs []*run) {
 		defer r.freeOnce()
 		r.begun.Store(begun.UnixNano())
 		var free context.CancelFunc
-		r.attempt, free = r.within(r.queue.Settings.Timeout, begun)
+		r.attempt, free = r.within(r.timeout(), begun)
 		defer free()
 		context.AfterFunc(r.attempt, func() {
 			if left.Add(-1) == 0 {

@@ -204,7 +204,7 @@ func (r *run) run() {
 		}
 		return
 	}
-	ctx, stop := r.within(r.queue.Settings.Timeout, begun)
+	ctx, stop := r.within(r.timeout(), begun)
 	defer stop()
 	r.attempt = ctx
 	err := r.call(ctx)

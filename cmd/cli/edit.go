@@ -18,6 +18,7 @@ import (
 type editFlags struct {
 	priority                       int
 	due, payload, tenant, expected string
+	timeout                        string
 	labels                         []string
 	noLabels                       bool
 }
@@ -26,7 +27,7 @@ func (a *app) editCommand() *cobra.Command {
 	var f editFlags
 	command := &cobra.Command{
 		Use:   "edit ID",
-		Short: "Change a waiting job: payload, priority, due time, labels, tenant",
+		Short: "Change a waiting job: payload, priority, due time, timeout, labels, tenant",
 		Long: `Changes a waiting job; fields that no flag names stay. The new payload must pass the checks of an
 enqueue. With --expect, the edit is refused if somebody changed or ran the job since "sluice job"
 showed that version. The audit has the changed fields before and after, and of a payload the size.`,
@@ -46,6 +47,7 @@ showed that version. The audit has the changed fields before and after, and of a
 	flags := command.Flags()
 	flags.IntVar(&f.priority, "priority", 0, "from 1 (first) to 10 (last)")
 	flags.StringVar(&f.due, "due", "", "earliest start, such as 2026-12-01T16:00:00Z, or now")
+	flags.StringVar(&f.timeout, "timeout", "", "most time of an attempt, such as 90s or 2h; 0s: as the handler or the queue says")
 	flags.StringVar(&f.payload, "payload-file", "", "file with the new payload, as JSON; - for standard input")
 	flags.StringVar(&f.tenant, "tenant", "", "tenant of the job; empty: none")
 	flags.StringArrayVar(&f.labels, "label", nil, "label as NAME=VALUE, instead of all labels; repeatable")
@@ -62,14 +64,21 @@ func (a *app) changeOf(command *cobra.Command, f editFlags) (c edit.Change, err 
 		return c, usagef("--priority 0 must be from 1 (first) to 10 (last)")
 	case f.noLabels && given("label"):
 		return c, usagef("give either --label or --no-labels")
-	case !changed(command, "priority", "due", "payload-file", "tenant", "label", "no-labels"):
-		return c, usagef("name what to change: --priority, --due, --payload-file, --tenant, --label or --no-labels")
+	case !changed(command, "priority", "due", "timeout", "payload-file", "tenant", "label", "no-labels"):
+		return c, usagef("name what to change: --priority, --due, --timeout, --payload-file, --tenant, --label or --no-labels")
 	}
 	c.Priority = f.priority
 	if f.due == "now" {
 		c.DueAt = time.Now()
 	} else if c.DueAt, err = parseTime("--due", f.due); err != nil {
 		return c, err
+	}
+	if given("timeout") {
+		timeout, err := sluice.ParseDuration(f.timeout)
+		if err != nil {
+			return c, usagef("--timeout: %w", err)
+		}
+		c.Timeout = &timeout
 	}
 	if given("tenant") {
 		c.Tenant = &f.tenant

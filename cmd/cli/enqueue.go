@@ -18,6 +18,7 @@ type enqueueFlags struct {
 	options            sluice.EnqueueOptions
 	id, dueAt, expires string
 	delay, window      string
+	timeout            string
 	scope, onDuplicate string
 	labels, after      []string
 	afterFailure       string
@@ -74,6 +75,7 @@ changed file is refused. --skip avoids looking for stored lines; interrupted run
 	flags.StringVar(&f.expires, "expires-at", "", "cancel the job if it still waits then, such as 2026-12-01T18:00:00Z (default: never)")
 	flags.StringArrayVar(&f.labels, "label", nil, "label to find the job by, as NAME=VALUE; repeatable")
 	flags.IntVar(&f.options.MaxAttempts, "max-attempts", 0, "the failed attempt that buries the job (default: the queue's setting)")
+	flags.StringVar(&f.timeout, "timeout", "", "most time of an attempt or run, such as 90s or 2h (default: the handler's or the queue's)")
 	flags.StringVar(&f.options.OrderKey, "order-key", "", "jobs of the queue with the same key run one at a time, in enqueue order")
 	flags.StringArrayVar(&f.after, "after", nil, "id of a job that must complete first, or ID=RULE with a failure rule of its own; repeatable")
 	flags.StringVar(&f.afterFailure, "after-failure", "", "if such a job dies or is cancelled: cancel, run (it counts as done), wait (until requeued and completed) (default: cancel)")
@@ -90,7 +92,7 @@ changed file is refused. --skip avoids looking for stored lines; interrupted run
 // check refuses flags that would have no effect, and values out of range.
 func (f enqueueFlags) check(command *cobra.Command) error {
 	ofFile := []string{"resume", "skip", "batch"}
-	ofOne := []string{"tenant", "key", "key-scope", "key-window", "on-duplicate", "at", "delay", "priority", "expires-at", "label", "max-attempts", "id", "order-key", "after", "after-failure", "hold", "wait"}
+	ofOne := []string{"tenant", "key", "key-scope", "key-window", "on-duplicate", "at", "delay", "priority", "expires-at", "label", "max-attempts", "timeout", "id", "order-key", "after", "after-failure", "hold", "wait"}
 	unfit, why := ofFile, "only goes with --file"
 	if f.file != "" {
 		unfit, why = ofOne, "is of one job; with --file, write it on the lines"
@@ -147,7 +149,7 @@ func (f enqueueFlags) parse() (sluice.EnqueueOptions, error) {
 	for _, d := range []struct {
 		flag, text string
 		into       *time.Duration
-	}{{"--delay", f.delay, &out.Delay}, {"--key-window", f.window, &out.KeyWindow}} {
+	}{{"--delay", f.delay, &out.Delay}, {"--key-window", f.window, &out.KeyWindow}, {"--timeout", f.timeout, &out.Timeout}} {
 		if d.text == "" {
 			continue
 		}

@@ -35,6 +35,7 @@ var jobFields = []jobField{
 	{"expires_at", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.ExpiresAt, parseInstant) }},
 	{"labels", readLabels},
 	{"max_attempts", func(v json.RawMessage, j *sluice.NewJob) error { return readWhole(v, &j.MaxAttempts) }},
+	{"timeout", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.Timeout, parseDuration) }},
 	{"order_key", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.OrderKey) }},
 	{"after", readAfter},
 	{"hold", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.Hold) }},

@@ -266,6 +266,7 @@ func (a *app) printDetail(d jobDetail) error {
 		attempts += fmt.Sprintf(" of at most %d", d.MaxAttempts)
 	}
 	line("attempts", attempts+fmt.Sprintf("  (releases %d, recoveries %d)", d.Releases, d.Recoveries))
+	line("timeout", durationText(d.Timeout))
 	if d.Hold != nil {
 		line("hold", oneLine(d.Hold.String()))
 	} else if !d.BlockedBy.IsZero() {
@@ -302,6 +303,14 @@ func (a *app) printDetail(d jobDetail) error {
 	}
 	_, err := a.stdout.Write(text.Bytes())
 	return err
+}
+
+// durationText formats a duration; empty for 0.
+func durationText(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return sluice.FormatDuration(d)
 }
 
 func formatLabels(labels map[string]string) string {

@@ -15,7 +15,7 @@ func TestJobLineSaysAllThatMayBeSaidOfAJob(t *testing.T) {
 	t.Parallel()
 	job, err := cli.ParseJobLine([]byte(`{"queue":"mail","payload":{"to":"ada"},"id":"01a1fb72-1dea-7abc-8fc6-99e4817522bb","tenant":"acme",
 		"key":"k","key_scope":"window","key_window":"7d","on_duplicate":"replace","due_at":"2026-12-01T16:00:00+01:00","delay":"90m",
-		"priority":2,"expires_at":"2026-12-02T00:00:00Z","labels":{"a":"b"},"max_attempts":4}`), "other")
+		"priority":2,"expires_at":"2026-12-02T00:00:00Z","labels":{"a":"b"},"max_attempts":4,"timeout":"90s"}`), "other")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func TestJobLineSaysAllThatMayBeSaidOfAJob(t *testing.T) {
 		"tenant": o.Tenant == "acme", "key": o.Key == "k", "key_scope": o.KeyScope == sluice.ForWindow, "key_window": o.KeyWindow == 7*24*time.Hour,
 		"on_duplicate": o.OnDuplicate == sluice.Replace, "due_at": o.DueAt.Equal(time.Date(2026, 12, 1, 15, 0, 0, 0, time.UTC)),
 		"delay": o.Delay == 90*time.Minute, "priority": o.Priority == 2, "expires_at": o.ExpiresAt.Equal(time.Date(2026, 12, 2, 0, 0, 0, 0, time.UTC)),
-		"labels": o.Labels["a"] == "b", "max_attempts": o.MaxAttempts == 4,
+		"labels": o.Labels["a"] == "b", "max_attempts": o.MaxAttempts == 4, "timeout": o.Timeout == 90*time.Second,
 	} {
 		if !right {
 			t.Errorf("%s was not read: %+v", name, job)

@@ -105,6 +105,17 @@ func endRules() []Rule {
 			w.ok(w.Engine.Start(w.ctx, target, []engine.Run{run})[0])
 			w.becomes(run, engine.Completed)
 		}},
+		{"E-38", "The timeout of a run counts instead of the target's.", "I-17", func(w *world) {
+			short, long := w.run(Script{Do: Wait}), w.run(Script{Do: Complete})
+			short.Timeout, long.Timeout = w.startsWithin(), time.Hour
+			target := w.Target
+			target.Timeout = time.Hour
+			w.ok(w.Engine.Start(w.ctx, target, []engine.Run{short})[0])
+			target.Timeout = time.Millisecond
+			w.ok(w.Engine.Start(w.ctx, target, []engine.Run{long})[0])
+			w.becomes(short, engine.TimedOut)
+			w.becomes(long, engine.Completed)
+		}},
 	}
 }
 

@@ -2,6 +2,7 @@ package local
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -124,7 +125,7 @@ func newJob(queue string, target engine.Target, run engine.Run) (sluice.NewJob, 
 	}
 	payload, err := json.Marshal(envelope{
 		Ref: run.Ref, Queue: target.Queue, Job: run.Job, Generation: run.Generation, Attempt: run.Attempt, Tenant: run.Tenant,
-		Priority: run.Priority, Labels: run.Labels, Work: run.Work, TimeoutMS: max(target.Timeout, 0).Milliseconds(),
+		Priority: run.Priority, Labels: run.Labels, Work: run.Work, TimeoutMS: max(cmp.Or(run.Timeout, target.Timeout), 0).Milliseconds(),
 	})
 	if err != nil {
 		return sluice.NewJob{}, &sluice.InvalidError{Field: "run", Rule: err.Error()}

@@ -2,6 +2,7 @@ package temporal
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -119,8 +120,8 @@ func (e *Engine) request(ctx context.Context, p place, run engine.Run) (*workflo
 	if delay > 0 {
 		request.WorkflowStartDelay = durationpb.New(delay)
 	}
-	if p.Timeout > 0 { // the server counts the delay too
-		request.WorkflowExecutionTimeout = durationpb.New(p.Timeout + delay)
+	if timeout := cmp.Or(run.Timeout, p.Timeout); timeout > 0 { // the server counts the delay too
+		request.WorkflowExecutionTimeout = durationpb.New(timeout + delay)
 	}
 	e.adjust(p, run, request)
 	return request, nil

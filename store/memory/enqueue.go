@@ -88,7 +88,7 @@ func (s *Store) newJob(in sluice.Insert) *job {
 	return &job{
 		Job: sluice.Job{
 			ID: in.ID, Queue: in.Queue, Tenant: in.Tenant, Priority: in.Priority, Key: in.Key,
-			Payload: bytes.Clone(in.Payload), Labels: maps.Clone(in.Labels), MaxAttempts: in.MaxAttempts,
+			Payload: bytes.Clone(in.Payload), Labels: maps.Clone(in.Labels), MaxAttempts: in.MaxAttempts, Timeout: in.Timeout,
 			CreatedAt: now, ExpiresAt: in.ExpiresAt, State: sluice.StateQueued, Generation: 1, DueAt: due,
 			OrderKey: in.OrderKey, After: in.After, AfterFailure: in.AfterFailure, AfterFailures: in.AfterFailures,
 		},

@@ -32,13 +32,15 @@ func statementOf(name string) (string, error) {
 type jobRest struct {
 	orderKey, failing pgtype.Text
 	after             []pgtype.UUID
+	timeout           pgtype.Int8 // ms
 }
 
 // targets returns the variables to scan into, in the order of the list.
-func (r *jobRest) targets() []any { return []any{&r.orderKey, &r.after, &r.failing} }
+func (r *jobRest) targets() []any { return []any{&r.orderKey, &r.after, &r.failing, &r.timeout} }
 
 func (r *jobRest) fill(j *sluice.Job) (err error) {
 	j.OrderKey, j.After = r.orderKey.String, idsOf(r.after)
+	j.Timeout = time.Duration(r.timeout.Int64) * time.Millisecond
 	j.AfterFailure, j.AfterFailures, err = storing.AfterRules(r.failing.String)
 	return err
 }
@@ -115,7 +117,7 @@ func claimScanner(request sluice.ClaimRequest, more ...any) pgx.RowToFunc[*sluic
 
 // plain reports whether a job needs no column that only the statements for many jobs write.
 func plain(j *sluice.Insert) bool {
-	return j.Key == "" && !ordered(j) && !j.ByTenant && !j.AuditFull && j.Hold == ""
+	return j.Key == "" && j.Timeout == 0 && !ordered(j) && !j.ByTenant && !j.AuditFull && j.Hold == ""
 }
 
 // insertOne stores a plain job.
@@ -154,6 +156,7 @@ type insertColumns struct {
 	orderPlaces   []int64
 	after         []string
 	failures      []string
+	timeouts      []int64 // ms
 }
 
 func newInsertColumns(n, payloadBytes int) *insertColumns {
@@ -208,6 +211,9 @@ func (c *insertColumns) add(j *sluice.Insert, place keyPlace) error {
 	if place.order != 0 || len(place.after) > 0 || c.orderKeys != nil {
 		c.addPlace(j, place)
 	}
+	if j.Timeout != 0 || c.timeouts != nil {
+		c.timeouts = append(append(c.timeouts, make([]int64, len(c.ids)-1-len(c.timeouts))...), j.Timeout.Milliseconds())
+	}
 	return nil
 }
 
@@ -223,7 +229,7 @@ func (c *insertColumns) addPlace(j *sluice.Insert, place keyPlace) {
 
 // few reports whether enqueue_new.sql stores all that the jobs have. Jobs with places among others need a
 // transaction, and never use it.
-func (c *insertColumns) few() bool { return unlessZero(c.inTenantQueue) == nil }
+func (c *insertColumns) few() bool { return c.timeouts == nil && unlessZero(c.inTenantQueue) == nil }
 
 // fewArguments returns the arguments of enqueue_new.sql. Known are the queues that must be stored still.
 func (c *insertColumns) fewArguments(known []string) []any { return append(c.common(), known) }
@@ -231,7 +237,7 @@ func (c *insertColumns) fewArguments(known []string) []any { return append(c.com
 // arguments returns the arguments of enqueue.sql. Known are the queues that must be stored still.
 func (c *insertColumns) arguments(known []string) []any {
 	return append(c.common(), unlessZero(c.inTenantQueue), unlessZero(c.orderKeys), unlessZero(c.orderPlaces), unlessZero(c.after),
-		unlessZero(c.failures), known)
+		unlessZero(c.failures), unlessZero(c.timeouts), known)
 }
 
 // common returns the arguments that both statements take.

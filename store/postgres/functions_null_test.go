@@ -81,6 +81,7 @@ priority=5=SL004
 expires_at=now() + interval '1 day'=never
 labels='{}'=none
 max_attempts=1=the setting of the queue
+timeout=interval '1 minute'=the handler's or the queue's
 order_key='o'=no order
 after='{}'=none
 after_failure=''=the default

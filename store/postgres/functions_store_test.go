@@ -200,12 +200,15 @@ func jsonOf(j sluice.Insert) []byte {
 // optional are the fields that have no value of their own for `not said`, by the names of the functions' arguments. Nil:
 // not said.
 func optional(j sluice.Insert) map[string]any {
-	fields := map[string]any{"key_window": nil, "delay": nil, "due_at": nil, "expires_at": nil, "labels": nil, "max_attempts": nil}
+	fields := map[string]any{"key_window": nil, "delay": nil, "due_at": nil, "expires_at": nil, "labels": nil, "max_attempts": nil, "timeout": nil}
 	if j.KeyWindow > 0 {
 		fields["key_window"] = micros(j.KeyWindow)
 	}
 	if j.Delay > 0 {
 		fields["delay"] = micros(j.Delay)
+	}
+	if j.Timeout > 0 {
+		fields["timeout"] = micros(j.Timeout)
 	}
 	if !j.DueAt.IsZero() {
 		fields["due_at"] = j.DueAt
@@ -234,7 +237,7 @@ func (s functionStore) enqueueOne(ctx context.Context, j sluice.Insert) ([]sluic
 	receipts, err := again(func() ([]sluice.Receipt, error) {
 		rows, err := s.Pool().Query(ctx, `select id, duplicate, replaced from sluice.enqueue(queue => @queue, payload => @payload::text::json, tenant => @tenant,
 			key => @key, key_scope => @scope, key_window => @key_window::text::interval, on_duplicate => @rule, due_at => @due_at::timestamptz, delay => @delay::text::interval,
-			priority => @priority::integer, expires_at => @expires_at::timestamptz, labels => @labels::jsonb, max_attempts => @max_attempts::integer,
+			priority => @priority::integer, expires_at => @expires_at::timestamptz, labels => @labels::jsonb, max_attempts => @max_attempts::integer, timeout => @timeout::text::interval,
 			order_key => @order_key, after => @after::text[]::uuid[], after_failure => @after_failure, hold => @hold, job_id => @id::text::uuid, new_queue => true)`, arguments)
 		if err != nil {
 			return nil, err
@@ -276,7 +279,7 @@ func (s functionStore) Claim(ctx context.Context, request sluice.ClaimRequest) (
 	}
 	jobs, err := again(func() ([]*sluice.Claim, error) {
 		rows, err := s.Pool().Query(ctx, `select id, token, attempt, payload::text, due_at, lease_until, tenant, key, order_key, priority, generation, attempts,
-			releases, recoveries, max_attempts, labels, checkpoint::text, error, claimed_at, created_at, expires_at, after::text[], after_failure, queue, start_at
+			releases, recoveries, max_attempts, labels, checkpoint::text, error, claimed_at, created_at, expires_at, after::text[], after_failure, queue, start_at, timeout_ms
 			from sluice.claim(queues => array[$1::text], holder => $2, batch => $3::integer, lease_seconds => $4::double precision, claim_token => $5::text::uuid, reclaim => false, ageing => $6)`,
 			request.Queue, request.Holder, min(request.Limit, 1000), request.Lease.Seconds(), sluice.ID(request.Token).String(), request.Ageing)
 		if err != nil {
@@ -305,12 +308,12 @@ func scanFunctionClaim(row pgx.CollectableRow, request sluice.ClaimRequest) (*sl
 	var attempt int
 	var payload string
 	var tenant, key, orderKey, checkpoint, failure, failing *string
-	var maxAttempts *int
+	var maxAttempts, timeout *int
 	var expiresAt *time.Time
 	var startAt time.Time
 	var after []string
 	err := row.Scan((*[16]byte)(&c.ID), (*[16]byte)(&c.Token), &attempt, &payload, &c.DueAt, &c.LeaseUntil, &tenant, &key, &orderKey, &c.Priority, &c.Generation,
-		&c.Attempts, &c.Releases, &c.Recoveries, &maxAttempts, &c.Labels, &checkpoint, &failure, &c.ClaimedAt, &c.CreatedAt, &expiresAt, &after, &failing, &c.Queue, &startAt)
+		&c.Attempts, &c.Releases, &c.Recoveries, &maxAttempts, &c.Labels, &checkpoint, &failure, &c.ClaimedAt, &c.CreatedAt, &expiresAt, &after, &failing, &c.Queue, &startAt, &timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -318,6 +321,7 @@ func scanFunctionClaim(row pgx.CollectableRow, request sluice.ClaimRequest) (*sl
 		return nil, fmt.Errorf("attempt %d after %d failed ones, claimed at %s to start at %s", attempt, c.Attempts, c.ClaimedAt, startAt)
 	}
 	c.Payload, c.Tenant, c.Key, c.OrderKey, c.Error = json.RawMessage(payload), orZero(tenant), orZero(key), orZero(orderKey), orZero(failure)
+	c.Timeout = time.Duration(orZero(timeout)) * time.Millisecond
 	c.MaxAttempts, c.ExpiresAt = orZero(maxAttempts), orZero(expiresAt)
 	if c.AfterFailure, c.AfterFailures, err = storing.AfterRules(orZero(failing)); err != nil {
 		return nil, err

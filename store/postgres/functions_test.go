@@ -300,6 +300,8 @@ func TestWrongCallsGiveTypedErrorsAndChangeNothing(t *testing.T) {
 		`select sluice.enqueue(queue => 'scraper', payload => '1', due_at => 'infinity')`:                                              "SL004",
 		`select sluice.enqueue(queue => 'scraper', payload => '1', labels => '{"a": 1}')`:                                              "SL004",
 		`select sluice.enqueue(queue => 'scraper', payload => '1', labels => '[]')`:                                                    "SL004",
+		`select sluice.enqueue(queue => 'scraper', payload => '1', timeout => '31 days')`:                                              "SL004",
+		`select sluice.enqueue(queue => 'scraper', payload => '1', timeout => '0.5 ms')`:                                               "SL004",
 		`select sluice.enqueue(queue => 'scraper', payload => '1', max_attempts => 0)`:                                                 "SL004",
 		`select sluice.enqueue(queue => 'scraper', payload => '1', after => array['` + foreign + `'::uuid])`:                           "SL005",
 		`select sluice.enqueue(queue => 'payments', payload => '1')`:                                                                   "SL004",

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"database/sql"
 	_ "embed"
+	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/columns"
@@ -29,7 +30,7 @@ func putJob(tx runner, j *sluice.Insert, others before, at int64, labels, maxAtt
 	arguments := []any{
 		j.ID[:], j.Queue, j.Tenant, j.Priority, nullText(j.Key), []byte(j.Payload), labels, maxAttempts, at, micros(j.ExpiresAt),
 	}
-	if !ordered(j) {
+	if !ordered(j) && j.Timeout == 0 {
 		return tx.exec(enqueueJobSQL, arguments...)
 	}
 	var ids any
@@ -40,20 +41,24 @@ func putJob(tx runner, j *sluice.Insert, others before, at int64, labels, maxAtt
 		}
 		ids = text
 	}
-	return tx.exec(enqueueMoreSQL, append(arguments, nullText(j.OrderKey), ids, nullText(storing.AfterText(j.AfterFailure, others.failures)))...)
+	return tx.exec(enqueueMoreSQL, append(arguments, nullText(j.OrderKey), ids, nullText(storing.AfterText(j.AfterFailure, others.failures)), nullMillis(j.Timeout))...)
 }
 
 // jobRest holds the columns of the list more.
-type jobRest struct{ orderKey, after, failing *string }
+type jobRest struct {
+	orderKey, after, failing *string
+	timeout                  *int64
+}
 
 // targets returns the variables to scan into, in the order of the list.
-func (r *jobRest) targets() []any { return []any{&r.orderKey, &r.after, &r.failing} }
+func (r *jobRest) targets() []any { return []any{&r.orderKey, &r.after, &r.failing, &r.timeout} }
 
 func (r *jobRest) fill(j *sluice.Job) (err error) {
 	j.OrderKey = orZero(r.orderKey)
 	if j.AfterFailure, j.AfterFailures, err = storing.AfterRules(orZero(r.failing)); err != nil {
 		return err
 	}
+	j.Timeout = time.Duration(orZero(r.timeout)) * time.Millisecond
 	j.After, err = idsOfJSON(r.after)
 	return err
 }

@@ -52,7 +52,7 @@ func editJob(tx runner, id sluice.ID, e edit.Edit, act sluice.Act) (done bool, e
 			return false, err
 		}
 	}
-	if _, err := tx.exec(editJobSQL, at.seq, job.Tenant, job.Priority, []byte(job.Payload), labels); err != nil {
+	if _, err := tx.exec(editJobSQL, at.seq, job.Tenant, job.Priority, []byte(job.Payload), labels, nullMillis(job.Timeout)); err != nil {
 		return false, err
 	}
 	if _, err := tx.exec(editLiveSQL, at.seq, job.Tenant, job.Priority, job.DueAt.UnixMicro()); err != nil {

@@ -25,6 +25,14 @@ func timeOf(at *int64) time.Time {
 	return time.UnixMicro(*at).UTC()
 }
 
+// nullMillis makes an argument of a duration in milliseconds. 0 makes a null.
+func nullMillis(d time.Duration) any {
+	if d == 0 {
+		return nil
+	}
+	return d.Milliseconds()
+}
+
 // nullText makes an argument of a text. The empty text makes a null.
 func nullText(text string) any {
 	if text == "" {

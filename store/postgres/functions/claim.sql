@@ -36,7 +36,8 @@ create or replace function sluice.claim(
     created_at    timestamptz,
     expires_at    timestamptz,
     after         uuid[],
-    after_failure text
+    after_failure text,
+    timeout_ms    bigint       -- how long the attempt may take, in ms, the job's own; null: the queue's setting counts
 )
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 declare

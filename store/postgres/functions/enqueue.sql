@@ -14,6 +14,7 @@ create or replace function sluice.enqueue(
     expires_at    timestamptz default null,       -- if it still waits then, it is cancelled
     labels        jsonb default null,             -- an object of texts, to be found by
     max_attempts  integer default null,           -- null: the queue's setting
+    timeout       interval default null,          -- how long an attempt may take; null: as the handler or the queue says
     order_key     text default null,              -- jobs of the queue that share it run one at a time, in the order in which they were stored
     after         uuid[] default null,            -- jobs that must have completed before
     after_failure text default null,              -- if one of these fails: cancel (the default), run or wait

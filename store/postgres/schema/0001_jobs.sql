@@ -250,7 +250,8 @@ create table sluice.job (
     order_key     text,
     order_place   bigint,
     after         uuid[],
-    after_failure text
+    after_failure text,
+    timeout_ms    bigint
 );
 comment on table sluice.job is 'The producer''s data. Sluice writes a row once; edits and coalesced duplicates change it.';
 comment on column sluice.job.id is 'the id of the job, a UUID';
@@ -267,6 +268,7 @@ comment on column sluice.job.order_key is 'jobs with the same order key run one 
 comment on column sluice.job.order_place is 'the place in the order of enqueues, from sluice.order_place; null: no order key';
 comment on column sluice.job.after is 'ids of the jobs that must end before this one; null: none';
 comment on column sluice.job.after_failure is 'the fate of the job if one in after fails: cancel, run or wait, and behind it the exceptions, each a blank and ID=RULE; null: after is empty';
+comment on column sluice.job.timeout_ms is 'how long an attempt or a run of the job may take, in ms; null: as the handler or the queue says';
 -- Searches by key or tenant go along these two indexes.
 create index job_by_key on sluice.job (key, id) where key is not null;
 create index job_by_tenant on sluice.job (tenant, id) where tenant <> '';
@@ -1248,7 +1250,7 @@ select j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attempts, j.c
        l.lease_until, l.blocked_by,
        case when l.id is null then d.ref else l.ref end as ref,
        case when l.id is null then d.error else l.error end as error,
-       d.finished_at, d.result, l.checkpoint, j.payload, j.order_key, j.after, j.after_failure, l.engine,
+       d.finished_at, d.result, l.checkpoint, j.payload, j.order_key, j.after, j.after_failure, j.timeout_ms, l.engine,
        sluice._text_of(j.payload) as payload_text,
        sluice._text_of(d.result) as result_text,
        case when l.id is null then d.dispatched_at else l.dispatched_at end as dispatched_at
@@ -1262,6 +1264,6 @@ comment on view sluice.jobs is 'One row per job, whatever its state: select from
 create view sluice.job_status as
 select id, queue, tenant, priority, key, labels, max_attempts, created_at, expires_at, state, generation, due_at, attempts,
        releases, recoveries, holder, claimed_at, lease_until, blocked_by, ref, error, finished_at, order_key, after,
-       after_failure, engine, dispatched_at
+       after_failure, timeout_ms, engine, dispatched_at
 from sluice.jobs;
 comment on view sluice.job_status is 'The view jobs without payload, result and checkpoint: readers and dashboards may select all of it.';

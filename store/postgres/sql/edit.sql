@@ -2,6 +2,7 @@
 -- into its own.
 -- $1 uuid id   $2 text tenant   $3 smallint priority   $4 timestamptz due_at   $5 bytea payload   $6 text labels as JSON ('': none)
 -- $7 text by whom   $8 text reason   $9 uuid act   $10 text before and $11 text after, as JSON, for the audit
+-- $12 bigint timeout in ms (0: none)
 with moved as (
     update sluice.live
     set tenant = $2::text, priority = $3::smallint, due_at = $4::timestamptz, in_tenant_queue = false
@@ -9,7 +10,8 @@ with moved as (
     returning id, queue, generation
 ), written as (
     update sluice.job j
-    set tenant = $2::text, priority = $3::smallint, payload = $5::bytea, labels = nullif($6::text, '')::jsonb
+    set tenant = $2::text, priority = $3::smallint, payload = $5::bytea, labels = nullif($6::text, '')::jsonb,
+        timeout_ms = nullif($12::bigint, 0)
     from moved m
     where j.id = m.id and j.id = $1::uuid
 ), audited as (

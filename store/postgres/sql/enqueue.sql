@@ -6,20 +6,21 @@
 -- $12 boolean[] keyed   $13 uuid[] blocked_by   $14 boolean[] whether the audit tells of it
 -- $15 integer[] where each payload begins, from 1   $16 integer[] its length   $17 boolean[] whether it waits in its tenant queue
 -- $18 text[] order keys ('': none)   $19 bigint[] places   $20 text[] after, each as an array's text ('': none)   $21 text[] after_failure ('': none)
--- $22 text[] the queues that were stored when their settings were read (null: none); if one is gone, nothing is stored, and
+-- $22 bigint[] timeouts in ms (0: none)
+-- $23 text[] the queues that were stored when their settings were read (null: none); if one is gone, nothing is stored, and
 -- a null is returned
 with given as (
     select g.*, substr($6::bytea, g.begins, g.length) as payload
     from unnest($1::uuid[], $2::text[], $3::text[], $4::smallint[], $5::text[], $7::text[], $8::smallint[], $9::timestamptz[],
                 $10::interval[], $11::timestamptz[], $12::boolean[], $13::uuid[], $14::boolean[], $15::integer[], $16::integer[], $17::boolean[],
-                $18::text[], $19::bigint[], $20::text[], $21::text[])
+                $18::text[], $19::bigint[], $20::text[], $21::text[], $22::bigint[])
         as g(id, queue, tenant, priority, key, labels, max_attempts, due_at, delay, expires_at, keyed, blocked_by, audited, begins, length, in_tenant_queue,
-             order_key, order_place, after, after_failure)
-    where (select count(*) from sluice.queue q where q.name = any ($22::text[])) = coalesce(cardinality($22::text[]), 0)
+             order_key, order_place, after, after_failure, timeout_ms)
+    where (select count(*) from sluice.queue q where q.name = any ($23::text[])) = coalesce(cardinality($23::text[]), 0)
 ), stored as (
-    insert into sluice.job (id, queue, tenant, priority, key, payload, labels, max_attempts, expires_at, order_key, order_place, after, after_failure)
+    insert into sluice.job (id, queue, tenant, priority, key, payload, labels, max_attempts, expires_at, order_key, order_place, after, after_failure, timeout_ms)
     select id, queue, coalesce(tenant, ''), priority, nullif(key, ''), payload, nullif(labels, '')::jsonb, nullif(max_attempts, 0), expires_at,
-           nullif(order_key, ''), nullif(order_place, 0), nullif(after, '')::uuid[], nullif(after_failure, '')
+           nullif(order_key, ''), nullif(order_place, 0), nullif(after, '')::uuid[], nullif(after_failure, ''), nullif(timeout_ms, 0)
     from given
     on conflict (id) do nothing
     returning id

@@ -156,7 +156,8 @@ create table sluice_job (
     expires_at    integer,                                               -- when Sluice cancels the job if it waits then, in µs; null: never
     order_key     text,                                                  -- jobs with the same order key run one at a time; null: none
     after         text,                                                  -- ids of the jobs that must end before this one, as a JSON array; null: none
-    after_failure text    -- the fate of the job if one in after fails: cancel, run or wait, and behind it the exceptions, each a blank and ID=RULE; null: after is empty
+    after_failure text,                                                  -- the fate of the job if one in after fails: cancel, run or wait, and behind it the exceptions, each a blank and ID=RULE; null: after is empty
+    timeout_ms    integer                                                -- how long an attempt or a run of the job may take, in ms; null: as the handler or the queue says
 );
 -- Searches by key or tenant go along these two indexes.
 create index sluice_job_by_key on sluice_job (key) where key is not null;
@@ -632,7 +633,7 @@ select j.seq, j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attemp
        l.lease_until, l.blocked_by,
        iif(l.seq is null, d.ref, l.ref) as ref,
        iif(l.seq is null, d.error, l.error) as error,
-       d.finished_at, d.result, l.checkpoint, j.payload, j.order_key, j.after, j.after_failure, l.engine,
+       d.finished_at, d.result, l.checkpoint, j.payload, j.order_key, j.after, j.after_failure, j.timeout_ms, l.engine,
        iif(l.seq is null, d.dispatched_at, l.dispatched_at) as dispatched_at
 from sluice_job j
 left join sluice_live l on l.seq = j.seq

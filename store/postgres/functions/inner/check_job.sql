@@ -30,6 +30,8 @@ begin
         perform sluice._invalid('priority', format('%s must be from 1 (first) to 10 (last)', coalesce(priority::text, 'null')));
     elsif max_attempts < 1 or max_attempts > {{max count}} then
         perform sluice._invalid('max_attempts', format('%s must be from 1 to {{max count}}', max_attempts));
+    elsif timeout < interval '1 millisecond' or timeout > interval '30 days' or mod(extract(epoch from timeout)::numeric * 1000, 1) <> 0 then
+        perform sluice._invalid('timeout', format('%s must be from 1 ms to 30 days, in whole milliseconds', timeout));
     elsif delay > interval '7900 years' or key_window > interval '7900 years' then
         perform sluice._invalid(case when delay > interval '7900 years' then 'delay' else 'key_window' end, 'it is longer than 7900 years');
     elsif delay < interval '0' then

@@ -82,7 +82,8 @@ begin
         array[coalesce(settings.audited, false)], array[1], array[octet_length(bytes)], array[settings.by_tenant],
         array[case when place is not null then order_key else '' end], array[coalesce(place, 0)],
         array[case when after <> '{}' and not sent then after::text else '' end],
-        array[case when after <> '{}' then coalesce(nullif(after_failure, ''), 'cancel') else '' end], null::text[];
+        array[case when after <> '{}' then coalesce(nullif(after_failure, ''), 'cancel') else '' end],
+        array[coalesce((extract(epoch from timeout) * 1000)::bigint, 0)], null::text[];
     duplicate := taken is not null;
     if not duplicate then
         insert into sluice.stat_call (queue, tenant, event, jobs) values (queue, coalesce(tenant, ''), 'enqueue', 1);

@@ -9,7 +9,7 @@ declare
     found_id uuid; completed boolean; a_queue text; a_key text; a_place bigint;
     s_no integer[] := '{}'; s_ids uuid[] := '{}'; queues text[] := '{}'; tenants text[] := '{}'; priorities smallint[] := '{}'; labels text[] := '{}'; attempts smallint[] := '{}';
     dues timestamptz[] := '{}'; delays interval[] := '{}'; expiries timestamptz[] := '{}'; audited boolean[] := '{}'; in_tenant_queue boolean[] := '{}';
-    order_keys text[] := '{}'; places bigint[] := '{}'; afters text[] := '{}'; failures text[] := '{}'; blockers uuid[] := '{}'; payloads bytea[] := '{}'; holds text[] := '{}';
+    order_keys text[] := '{}'; places bigint[] := '{}'; afters text[] := '{}'; failures text[] := '{}'; blockers uuid[] := '{}'; payloads bytea[] := '{}'; holds text[] := '{}'; timeouts bigint[] := '{}';
     sent uuid[] := '{}'; known uuid[] := '{}'; is_done boolean[] := '{}';
     lines text[] := '{}'; last_of uuid[] := '{}';
     others uuid[] := '{}'; waiting uuid[] := '{}'; rules text[] := '{}';
@@ -95,6 +95,7 @@ begin
         afters := afters || case when has_place and after <> '{}' then after::text else '' end;
         failures := failures || case when after <> '{}' then coalesce(nullif(job.after_failure, ''), 'cancel') else '' end;
         blockers := array_append(blockers, blocker); holds := holds || coalesce(job.hold, '');
+        timeouts := timeouts || coalesce((extract(epoch from job.timeout) * 1000)::bigint, 0);
     end loop;
     if s_no = '{}' then
         return;
@@ -109,7 +110,8 @@ begin
         array(select (1 + sum(length(payloads[n])) over (order by k) - length(payloads[n]))::integer from unnest(chosen) with ordinality as g(n, k) order by k),
         array(select length(payloads[n]) from unnest(chosen) as n), array(select in_tenant_queue[n] from unnest(chosen) as n),
         array(select order_keys[n] from unnest(chosen) as n), array(select places[n] from unnest(chosen) as n), array(select afters[n] from unnest(chosen) as n),
-        array(select failures[n] from unnest(chosen) as n), null::text[]
+        array(select failures[n] from unnest(chosen) as n),
+        array(select timeouts[n] from unnest(chosen) as n), null::text[]
     loop
         taken := taken || found_id;
     end loop;
