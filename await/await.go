@@ -10,21 +10,26 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/progress"
 )
 
 // Waiter waits for jobs. Any number of goroutines may use it. While nobody waits, it costs nothing.
 type Waiter struct {
 	store sluice.Store
 	port  Store
+	past  progress.Store
 
 	mu        sync.Mutex
 	waiting   map[sluice.ID]*wait
 	fresh     []sluice.ID   // waiting jobs that the store has not been asked for yet
 	signalled []sluice.ID   // jobs whose end was signalled
 	all       bool          // some job may have ended
+	followed  int           // callers who want reports
 	deaf      bool          // signals of other processes may be lost
 	nudged    chan struct{} // room for one
 	stop      context.CancelFunc
@@ -34,7 +39,9 @@ type Waiter struct {
 // wait is one job and those who wait for it.
 type wait struct {
 	callers int
-	done    chan struct{} // closed when end or err is set
+	done    chan struct{}          // closed when end or err is set
+	reports []chan progress.Report // of callers who want reports; each has room for one
+	told    time.Time              // of the last report
 	end     End
 	err     error
 }
@@ -42,7 +49,7 @@ type wait struct {
 // New returns a waiter. It needs no Close: it works only while somebody waits. A store that cannot wait makes Wait fail
 // with a [sluice.ErrNotFound].
 func New(store sluice.Store) *Waiter {
-	return &Waiter{store: sluice.GivenStore(store), port: Given(store), waiting: make(map[sluice.ID]*wait), nudged: make(chan struct{}, 1)}
+	return &Waiter{store: sluice.GivenStore(store), port: Given(store), past: progress.Given(store), waiting: make(map[sluice.ID]*wait), nudged: make(chan struct{}, 1)}
 }
 
 // FailedError says that a job has ended without success.
@@ -64,15 +71,31 @@ func (e *FailedError) Error() string {
 // about a second. Requeueing the job later changes no answer. While the store cannot be read, Wait goes on; when ctx
 // ends then, the error also says why.
 func (w *Waiter) Wait(ctx context.Context, id sluice.ID) (End, error) {
+	return w.wait(ctx, id, nil, nil)
+}
+
+// Follow is Wait, and calls each with the last report of the job's running attempt and with each newer one; see package
+// progress. It calls each within about a second of the report, in the caller's goroutine, and may skip a report that another
+// follows at once.
+func (w *Waiter) Follow(ctx context.Context, id sluice.ID, each func(progress.Report)) (End, error) {
+	return w.wait(ctx, id, make(chan progress.Report, 1), each)
+}
+
+func (w *Waiter) wait(ctx context.Context, id sluice.ID, reports chan progress.Report, each func(progress.Report)) (End, error) {
 	if err := sluice.CheckGiven("waiter", w); err != nil {
 		return End{}, err
 	}
-	one := w.join(id)
-	defer w.leave(id, one)
-	select {
-	case <-one.done:
-	case <-ctx.Done():
-		return End{}, w.gaveUp(ctx, id)
+	one := w.join(id, reports)
+	defer w.leave(id, one, reports)
+	for over := false; !over; {
+		select {
+		case <-one.done:
+			over = true
+		case report := <-reports:
+			each(report)
+		case <-ctx.Done():
+			return End{}, w.gaveUp(ctx, id)
+		}
 	}
 	switch {
 	case one.err != nil:
@@ -108,7 +131,7 @@ func Result[T any](ctx context.Context, w *Waiter, id sluice.ID) (result T, err 
 }
 
 // join adds a caller who waits for a job. The first of all starts the watch.
-func (w *Waiter) join(id sluice.ID) *wait {
+func (w *Waiter) join(id sluice.ID, reports chan progress.Report) *wait {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	one := w.waiting[id]
@@ -119,6 +142,11 @@ func (w *Waiter) join(id sluice.ID) *wait {
 		w.nudge()
 	}
 	one.callers++
+	if reports != nil {
+		one.reports, one.told = append(one.reports, reports), time.Time{}
+		w.followed++
+		w.nudge()
+	}
 	if w.stop == nil {
 		ctx, stop := context.WithCancel(context.Background())
 		w.stop, w.deaf, w.all, w.failure = stop, true, false, nil
@@ -128,9 +156,13 @@ func (w *Waiter) join(id sluice.ID) *wait {
 }
 
 // leave removes a caller. The last of all ends the watch.
-func (w *Waiter) leave(id sluice.ID, one *wait) {
+func (w *Waiter) leave(id sluice.ID, one *wait, reports chan progress.Report) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if reports != nil {
+		one.reports = slices.DeleteFunc(one.reports, func(other chan progress.Report) bool { return other == reports })
+		w.followed--
+	}
 	if one.callers--; one.callers == 0 && w.waiting[id] == one {
 		delete(w.waiting, id)
 	}

@@ -19,6 +19,8 @@ const (
 	deafInterval = 100 * time.Millisecond
 	// shortInterval is the least time between two looks at all jobs when another process has committed.
 	shortInterval = 10 * time.Millisecond
+	// followInterval is the time between two looks at the reports of jobs that somebody follows.
+	followInterval = 500 * time.Millisecond
 	// lookShare bounds the looks at all jobs: each is followed by this many times its duration.
 	lookShare = 20
 	// askInterval is the time after which jobs are asked for again. Stores remember them for twice as long.
@@ -37,6 +39,7 @@ type watcher struct {
 	lookAll time.Time // the next look at all jobs
 	soonest time.Time // the next one if some job may have ended
 	ask     time.Time // the next time to ask for all jobs again
+	follow  time.Time // the next look at reports
 	later   []look    // by time
 }
 
@@ -118,6 +121,7 @@ func (w *watcher) round(ctx context.Context) time.Duration {
 		w.later = w.later[1:]
 	}
 	w.lookAt(ctx, ids)
+	w.lookForReports(ctx, now)
 	if whole {
 		rest := lookShare * time.Since(now)
 		w.lookAll, w.soonest = time.Now().Add(max(w.interval(), rest)), time.Now().Add(max(shortInterval, rest))
@@ -149,6 +153,9 @@ func (w *watcher) next() time.Time {
 	}
 	if len(w.later) > 0 && w.later[0].at.Before(next) {
 		next = w.later[0].at
+	}
+	if w.followed > 0 && w.follow.Before(next) {
+		next = w.follow
 	}
 	return next
 }

@@ -142,6 +142,7 @@ var notMoved = map[string]string{
 	"sluice.holder": "processes of the source", "sluice_holder": "processes of the source",
 	"sluice.lead": "processes of the source", "sluice_lead": "processes of the source",
 	"sluice.instruction": "instructions to processes of the source", "sluice_instruction": "instructions to processes of the source",
+	"sluice.progress": "what handlers say again within a second", "sluice_progress": "what handlers say again within a second",
 	"sluice.stat_holder": "processes of the source", "sluice_stat_holder": "processes of the source",
 	"sluice.stat_fold":     "a lock",
 	"sluice.stat_call":     "what upkeep has not added up yet, of calls of functions",

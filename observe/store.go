@@ -19,6 +19,7 @@ import (
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/pressure"
+	"github.com/sluice-queue/sluice/progress"
 	"github.com/sluice-queue/sluice/schedule"
 	"github.com/sluice-queue/sluice/stat"
 	"github.com/sluice-queue/sluice/tenancy"
@@ -39,6 +40,7 @@ type store struct {
 	operations
 	processes
 	pressures
+	progresses
 	schedules
 	stats
 	tenants
@@ -59,6 +61,7 @@ type (
 	operations   = operation.Store
 	processes    = presence.Store
 	pressures    = pressure.Store
+	progresses   = progress.Store
 	schedules    = schedule.Store
 	stats        = stat.Store
 	tenants      = tenancy.Store
@@ -67,7 +70,7 @@ type (
 // Store decorates a store. Its method Unwrap returns the store. Observers begin in their order and end in
 // reverse order; nil observers are left out. With a nil store, every method returns a [sluice.ErrInvalid].
 func Store(inner sluice.Store, observers ...Observer) sluice.Store {
-	return &store{sluice.GivenStore(inner), admission.Given(inner), alert.Given(inner), await.Given(inner), edit.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), hold.Given(inner), limit.Given(inner), operation.Given(inner), presence.Given(inner), pressure.Given(inner), schedule.Given(inner), stat.Given(inner), tenancy.Given(inner), given(observers)}
+	return &store{sluice.GivenStore(inner), admission.Given(inner), alert.Given(inner), await.Given(inner), edit.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), hold.Given(inner), limit.Given(inner), operation.Given(inner), presence.Given(inner), pressure.Given(inner), progress.Given(inner), schedule.Given(inner), stat.Given(inner), tenancy.Given(inner), given(observers)}
 }
 
 // given leaves out nil observers.

@@ -25,7 +25,7 @@ const (
 
 // keep looks after the running jobs, once a second and more often for short leases. keep ends attempts that
 // exceed their timeout, gives up handlers that ignore their context, and renews the leases in one statement.
-// keep also ends runs whose lease is lost.
+// keep also ends runs whose lease is lost, and stores how far jobs have come.
 func (w *Worker) keep(ctx context.Context) {
 	timer := time.NewTimer(w.keepInterval())
 	defer timer.Stop()
@@ -53,6 +53,7 @@ func (w *Worker) keep(ctx context.Context) {
 		w.handBackWaiting()
 		w.handBackOverdue()
 		w.renew(ctx, runs)
+		w.saveReports(ctx, runs)
 		if time.Since(beaten) >= beatInterval {
 			beaten = time.Now()
 			w.beat(ctx)

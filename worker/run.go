@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/event"
 	"github.com/sluice-queue/sluice/internal/pause"
+	"github.com/sluice-queue/sluice/progress"
 	"github.com/sluice-queue/sluice/step"
 )
 
@@ -25,6 +26,7 @@ type run struct {
 	begun       atomic.Int64  // when its handler began, in ns since 1970; 0: it waits for a slot
 	cancel      context.CancelCauseFunc
 	result      atomic.Pointer[[]byte]
+	report      atomic.Pointer[progress.Report] // not stored yet; nil: none
 	settled     atomic.Bool
 	counted     atomic.Bool // for the rate: the handler began, or never will
 	startAt     time.Time   // when it may start, by the store's clock; zero: at once

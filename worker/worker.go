@@ -107,6 +107,8 @@ type Worker struct {
 	noMore      chan struct{} // closed when no more jobs will become ready
 	shorter     chan struct{} // leases now need renewal more often than before
 	ask         chan struct{} // a claim may have been cancelled
+	reports     atomic.Bool   // some running job has a report that is not stored yet
+	reportedAt  time.Time     // when reports were stored last; used by keep alone
 	busy        atomic.Int64  // slots that run a handler
 	givenUp     atomic.Int64  // settlements that could not be written
 	settleBy    atomic.Int64  // when to give settlements up once draining, in ns since 1970; 0: not yet

@@ -14,6 +14,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/edit"
 	"github.com/sluice-queue/sluice/hold"
+	jobprogress "github.com/sluice-queue/sluice/progress"
 	"github.com/sluice-queue/sluice/search"
 )
 
@@ -140,6 +141,9 @@ func (a *app) listJobs(ctx context.Context, filter sluice.JobFilter, nothing str
 			a.note("%s", nothing)
 			return nil
 		}
+		if columns, err = withProgress(ctx, store, page.Jobs, columns); err != nil {
+			return err
+		}
 		if err := printList(a, page.Jobs, func(j sluice.Job) string { return j.ID.String() }, columns); err != nil {
 			return err
 		}
@@ -174,6 +178,8 @@ type jobDetail struct {
 	// Version is what an edit can expect. Empty: the job does not wait.
 	Version string     `json:"version,omitempty"`
 	Hold    *hold.Held `json:"hold,omitempty"`
+	// Progress is the last report of the running attempt. Nil: it has not reported.
+	Progress *jobprogress.Report `json:"progress,omitempty"`
 
 	Failed []sluice.Attempt    `json:"failed_attempts"`
 	Audit  []sluice.AuditEntry `json:"audit"`
@@ -218,6 +224,15 @@ func lookUp(ctx context.Context, store sluice.Store, client *sluice.Client, id s
 		return detail, err
 	} else if is {
 		detail.Hold = &held
+	}
+	if detail.State == sluice.StateClaimed {
+		reports, err := jobprogress.Of(ctx, store, id)
+		if err != nil {
+			return detail, err
+		}
+		if report, said := reports[id]; said {
+			detail.Progress = &report
+		}
 	}
 	if detail.State == sluice.StateQueued && !detail.Withheld {
 		detail.Version = edit.VersionOf(detail.Job)
@@ -273,6 +288,9 @@ func (a *app) printDetail(d jobDetail) error {
 		line("blocked by", d.BlockedBy.String())
 	}
 	line("holder", d.Holder)
+	if d.Progress != nil {
+		line("progress", fmt.Sprintf("%s  (%s)", d.Progress, ago(d.Progress.At)))
+	}
 	line("ref", d.Ref)
 	instant("created", d.CreatedAt)
 	instant("due", d.DueAt)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/await"
+	jobprogress "github.com/sluice-queue/sluice/progress"
 )
 
 func (a *app) waitCommand() *cobra.Command {
@@ -17,7 +18,8 @@ func (a *app) waitCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "wait ID",
 		Short: "Wait for the end of a job, and print its result",
-		Long: `Prints the result of a completed job, as JSON. A dead or cancelled job is an error, with exit code 1.
+		Long: `Prints the result of a completed job, as JSON. On standard error, it prints how far the job has come,
+if its handler reports that. A dead or cancelled job is an error, with exit code 1.
 A job that takes longer than --for goes on; the exit code is then 124.`,
 		Example: "  sluice wait 01a1fb72-1dea-7abc-8fc6-99e4817522bb\n  sluice wait 01a1fb72-1dea-7abc-8fc6-99e4817522bb --for 10m -o json",
 		Args:    arguments(1, 1),
@@ -45,7 +47,7 @@ const defaultWait = time.Minute
 func (a *app) waitFor(ctx context.Context, store sluice.Store, id sluice.ID, most time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	end, err := await.New(store).Wait(ctx, id)
+	end, err := await.New(store).Follow(ctx, id, func(r jobprogress.Report) { a.note("%s", r) })
 	var failed *await.FailedError
 	switch {
 	case errors.As(err, &failed):

@@ -62,11 +62,11 @@ attempt, labels, checkpoint, payload). For each job it prints a line, in any ord
   {"id": "…", "error": "…", "retry_after": "10m"}       failed; retry then
   {"id": "…", "error": "…", "permanent": true}          dead at once
   {"id": "…", "release": "30s"}                         handed back; no attempt counts
-  {"id": "…", "checkpoint": …}                          progress, for the next attempt
+  {"id": "…", "checkpoint": …}                          state, for the next attempt
+  {"id": "…", "progress": 0.4, "message": "page 3"}     how far it is; "sluice job" shows it
   {"heartbeat": true}                                   sign of life, for --silence
 
-Each line settles its job. Jobs left without an answer are tried alone, so that none fails the
-others.
+Each line settles its job. Jobs left without an answer are tried alone.
 
 The first interrupt drains: no new jobs, and programs may end within --grace. The second exits at
 once. Upkeep runs along: one process is enough for a small system.`,

@@ -20,14 +20,17 @@ type answer struct {
 	RetryAfter string          `json:"retry_after"`
 	Release    string          `json:"release"`
 	Checkpoint json.RawMessage `json:"checkpoint"`
+	Progress   *float64        `json:"progress"`
+	Message    string          `json:"message"`
 	Heartbeat  bool            `json:"heartbeat"`
 
 	wait time.Duration // of RetryAfter or Release
 }
 
 var (
-	errSaysNothing = errors.New(`it says none of "result", "error", "release", "checkpoint" and "heartbeat"`)
-	errSaysTwo     = errors.New(`it says more than one of "result", "error", "release", "checkpoint" and "heartbeat"`)
+	errSaysNothing = errors.New(`it says none of "result", "error", "release", "checkpoint", "progress" and "heartbeat"`)
+	errSaysTwo     = errors.New(`it says more than one of "result", "error", "release", "checkpoint", "progress" and "heartbeat"`)
+	errNoMessage   = errors.New(`"message" belongs to "progress", which must be from 0 to 1`)
 	errTwoWays     = errors.New(`"permanent" and "retry_after" belong to an "error", and exclude each other`)
 )
 
@@ -46,7 +49,7 @@ func readAnswer(line []byte) (a answer, err error) {
 
 func (a *answer) check() (err error) {
 	said := 0
-	for _, says := range []bool{len(a.Result) > 0, a.Error != "", a.Release != "", len(a.Checkpoint) > 0, a.Heartbeat} {
+	for _, says := range []bool{len(a.Result) > 0, a.Error != "", a.Release != "", len(a.Checkpoint) > 0, a.Progress != nil, a.Heartbeat} {
 		if says {
 			said++
 		}
@@ -56,6 +59,8 @@ func (a *answer) check() (err error) {
 		return errSaysNothing
 	case said > 1:
 		return errSaysTwo
+	case a.Progress == nil && a.Message != "", a.Progress != nil && (*a.Progress < 0 || *a.Progress > 1):
+		return errNoMessage
 	case a.Permanent && a.RetryAfter != "", (a.Permanent || a.RetryAfter != "") && a.Error == "":
 		return errTwoWays
 	}

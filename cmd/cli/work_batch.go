@@ -253,7 +253,7 @@ func (n *batchRun) answered(line []byte) {
 		n.of.log.Emit(event.OddLine, "", "error", err)
 		return
 	}
-	if final := !a.Heartbeat && len(a.Checkpoint) == 0; final {
+	if final := !a.Heartbeat && len(a.Checkpoint) == 0 && a.Progress == nil; final {
 		delete(n.open, a.ID)
 	}
 	n.mu.Unlock()
@@ -264,6 +264,8 @@ func (n *batchRun) answered(line []byte) {
 func (n *batchRun) take(t *ticket, a answer) {
 	switch {
 	case a.Heartbeat:
+	case a.Progress != nil:
+		t.job.Progress(*a.Progress, a.Message)
 	case len(a.Checkpoint) > 0:
 		// A checkpoint that cannot be saved costs some work later, not the job.
 		if err := t.job.SaveCheckpoint(t.ctx, a.Checkpoint); err != nil {

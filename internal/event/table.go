@@ -172,6 +172,8 @@ var (
 
 // Events of all parts.
 var (
+	NotReported = is("progress not saved", warn, "worker", "jobs error",
+		"The store did not take how far jobs have come; the worker tries again after a second.")
 	HeartbeatFailed = is("heartbeat not written", warn, "worker, dispatcher, forwarder", "error",
 		"The store did not take the holder's heartbeat; the holder tries again.")
 	ProcessQuiesced = is("process quiesced", warn, "worker, dispatcher, upkeep, forwarder", "by [reason] lift",

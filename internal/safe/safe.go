@@ -25,6 +25,7 @@ import (
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/pressure"
+	"github.com/sluice-queue/sluice/progress"
 	"github.com/sluice-queue/sluice/schedule"
 	"github.com/sluice-queue/sluice/stat"
 	"github.com/sluice-queue/sluice/tenancy"
@@ -44,6 +45,7 @@ type (
 	operations   = operation.Store
 	processes    = presence.Store
 	pressures    = pressure.Store
+	progresses   = progress.Store
 	schedules    = schedule.Store
 	stats        = stat.Store
 	tenants      = tenancy.Store
@@ -62,6 +64,7 @@ type (
 		operations
 		processes
 		pressures
+		progresses
 		schedules
 		stats
 		tenants
@@ -71,7 +74,7 @@ type (
 // Store returns a store whose panics are errors. For a nil store, every method returns an error,
 // too.
 func Store(inner sluice.Store) sluice.Store {
-	return store{sluice.GivenStore(inner), admission.Given(inner), alert.Given(inner), await.Given(inner), edit.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), hold.Given(inner), limit.Given(inner), operation.Given(inner), presence.Given(inner), pressure.Given(inner), schedule.Given(inner), stat.Given(inner), tenancy.Given(inner)}
+	return store{sluice.GivenStore(inner), admission.Given(inner), alert.Given(inner), await.Given(inner), edit.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), hold.Given(inner), limit.Given(inner), operation.Given(inner), presence.Given(inner), pressure.Given(inner), progress.Given(inner), schedule.Given(inner), stat.Given(inner), tenancy.Given(inner)}
 }
 
 // Unwrap returns the inner store.

@@ -26,6 +26,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/room"
 	"github.com/sluice-queue/sluice/limit"
 	"github.com/sluice-queue/sluice/presence"
+	"github.com/sluice-queue/sluice/progress"
 	"github.com/sluice-queue/sluice/schedule"
 	"github.com/sluice-queue/sluice/tenancy"
 )
@@ -99,8 +100,9 @@ type job struct {
 	rest       []sluice.ID // the jobs of After for which this job still waits
 	token      sluice.Token
 	attempts   []sluice.Attempt
-	before     *sluice.Job // the finished life that a requeue replaced
-	hold       *jobHold    // nil: nobody holds the job
+	before     *sluice.Job      // the finished life that a requeue replaced
+	hold       *jobHold         // nil: nobody holds the job
+	report     *progress.Report // how far an attempt came; nil: no handler said
 }
 
 // backlog holds a queue's waiting jobs, its jobs in flight and the state of its rate. If the queue

@@ -31,6 +31,10 @@ lease_seconds=60=the setting of the queue`},
 	"renew_many": {"worker", `ids=array[ID]=SL004
 tokens=array[TOKEN]=SL004
 lease_seconds=60=the setting of the queue`},
+	"progress": {"worker", `id=ID=SL004
+token=TOKEN=SL004
+fraction=0.5=SL004
+message='half'=no message`},
 	"checkpoint": {"worker", `id=ID=SL004
 token=TOKEN=SL004
 checkpoint='1'=no checkpoint`},
@@ -226,7 +230,7 @@ func TestANullTokenMovesNothing(t *testing.T) {
 		for _, call := range []string{
 			"complete(id, TOKEN)", "complete_many(array[id], array[TOKEN]::uuid[])", "fail(id, TOKEN, 'x')", "fail(id, TOKEN, 'x', retryable => false)",
 			"fail_many(array[id], array[TOKEN]::uuid[], array['x'])", "release(id, TOKEN)", "release_many(array[id], array[TOKEN]::uuid[])",
-			"renew(id, TOKEN)", "renew_many(array[id], array[TOKEN]::uuid[])", "checkpoint(id, TOKEN, '1')",
+			"renew(id, TOKEN)", "renew_many(array[id], array[TOKEN]::uuid[])", "checkpoint(id, TOKEN, '1')", "progress(id, TOKEN, 0.5)",
 		} {
 			r.refused(worker, "SL004", "select sluice."+strings.ReplaceAll(call, "TOKEN", token)+" from unnest($1::text::uuid[]) as id", r.ids())
 		}

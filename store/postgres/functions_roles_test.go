@@ -160,6 +160,7 @@ func TestWorkerRoleCanClaimAndFinishInItsQueuesAndNothingElse(t *testing.T) {
 	r.refused(worker, "SL001", "select sluice.fail(id => '"+foreign+"', token => '"+foreign+"', error => 'x')")
 	r.refused(worker, "SL001", "select sluice.release(id => '"+foreign+"', token => '"+foreign+"')")
 	r.refused(worker, "SL001", "select sluice.renew(id => '"+foreign+"', token => '"+foreign+"')")
+	r.refused(worker, "SL001", "select sluice.progress(id => '"+foreign+"', token => '"+foreign+"', fraction => 0.5)")
 	r.refused(worker, "SL001", "select sluice.checkpoint(id => '"+foreign+"', token => '"+foreign+"', checkpoint => '1')")
 	if state := value[string](r, worker, `select state from sluice.complete_many(ids => array[$1::text::uuid], tokens => array[$1::text::uuid])`, foreign); state != "lost" {
 		t.Errorf("completing a foreign job is %s, want lost", state)

@@ -17,6 +17,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/hold"
+	"github.com/sluice-queue/sluice/progress"
 	"github.com/sluice-queue/sluice/schedule"
 	"github.com/sluice-queue/sluice/store/postgres"
 )
@@ -113,6 +114,11 @@ func testBatches(t *testing.T, before string) {
 		b.enqueue("plain", nil)
 		b.settle(b.claim("plain"), event)
 	}
+	b.enqueue("timed", func(_ int, o *sluice.EnqueueOptions) { o.Timeout = time.Minute })
+	timed := b.claim("timed")
+	b.report(timed)
+	b.settle(timed[:b.n/2], sluice.EventComplete)
+	b.report(timed) // half of the jobs have ended
 	b.enqueue("keyed", func(i int, o *sluice.EnqueueOptions) { o.Key = fmt.Sprint("key ", i) })
 	b.enqueue("keyed", func(i int, o *sluice.EnqueueOptions) { o.Key = fmt.Sprint("key ", i) })
 	b.settle(b.claim("keyed"), sluice.EventComplete)
@@ -142,6 +148,9 @@ func testBatches(t *testing.T, before string) {
 	b.dispatch()
 	b.fire(schedule.Skip)
 	b.fire(schedule.QueueAll)
+	if _, err := store.Prune(t.Context(), "", n); err != nil {
+		t.Fatal(err)
+	}
 	if seen.read < 50 {
 		t.Errorf("the server sent %d plans", seen.read)
 	}
@@ -207,6 +216,21 @@ func (b batches) claim(queue string) []*sluice.Claim {
 		b.Fatalf("claimed %d of %s: %v", len(claimed.Jobs), queue, err)
 	}
 	return claimed.Jobs
+}
+
+// report stores how far jobs have come, and looks at it.
+func (b batches) report(claims []*sluice.Claim) {
+	b.Helper()
+	reports, ids := make([]progress.Report, len(claims)), make([]sluice.ID, len(claims))
+	for i, c := range claims {
+		reports[i], ids[i] = progress.New(c.ID, c.Token, 0.5, "half"), c.ID
+	}
+	if err := b.store.SaveProgress(b.Context(), reports); err != nil {
+		b.Fatal(err)
+	}
+	if _, err := b.store.Progress(b.Context(), ids); err != nil {
+		b.Fatal(err)
+	}
 }
 
 func (b batches) settle(claims []*sluice.Claim, event sluice.Event) {

@@ -48,7 +48,7 @@ func (s *Store) Prune(ctx context.Context, after string, limit int) (sluice.Prun
 	if err := s.pruneTenantQueues(ctx, limit); err != nil && ctx.Err() == nil {
 		s.log.Emit(event.LinesNotForgotten, "", "error", err) // no reason to stop: the history is pruned
 	}
-	return out, nil
+	return out, s.forgetProgress(ctx, limit)
 }
 
 // prune deletes the next jobs of the history.

@@ -83,6 +83,9 @@ func (s *Store) Prune(ctx context.Context, after string, limit int) (sluice.Prun
 		out.Next = last.String()
 		return out, nil
 	}
+	if err := s.forgetProgress(ctx, limit); err != nil {
+		return out, err
+	}
 	return out, s.pruneTenantQueues(ctx, limit)
 }
 

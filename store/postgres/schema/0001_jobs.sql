@@ -618,6 +618,20 @@ comment on column sluice.hold.held_at is 'when the hold began';
 comment on column sluice.hold.behind is 'the id of the job that it waited for when the hold began; null: none';
 create index hold_queue on sluice.hold (queue, job_id);
 
+create table sluice.progress (
+    id          uuid             primary key,
+    claimed_at  timestamptz      not null,
+    fraction    double precision not null,
+    message     text             not null,
+    reported_at timestamptz      not null default now()
+) with (fillfactor = 50);
+comment on table sluice.progress is 'How far running jobs have come, by their handlers. A row counts while the job has the claim of claimed_at; upkeep deletes it later.';
+comment on column sluice.progress.id is 'the id of the job';
+comment on column sluice.progress.claimed_at is 'when the holder that reported claimed the job';
+comment on column sluice.progress.fraction is 'the part that is done, from 0 to 1';
+comment on column sluice.progress.message is 'one line for people; empty: none';
+comment on column sluice.progress.reported_at is 'when the report was stored';
+
 -- Processes. Heartbeats and leaders.
 
 create table sluice.holder (

@@ -361,6 +361,16 @@ create table sluice_hold (
 ) without rowid;
 create index sluice_hold_queue on sluice_hold (queue, job_id);
 
+-- How far running jobs have come, by their handlers. A row counts while the job has the claim of claimed_at; upkeep deletes it
+-- later.
+create table sluice_progress (
+    seq         integer primary key, -- the job's number
+    claimed_at  integer not null,    -- when the holder that reported claimed the job, in µs
+    fraction    real    not null,    -- the part that is done, from 0 to 1
+    message     text    not null,    -- one line for people; empty: none
+    reported_at integer not null     -- when the report was stored, in µs
+) strict;
+
 -- Processes. Heartbeats and leaders.
 
 -- Processes that claim jobs or tend them, by their last heartbeat.

@@ -1,0 +1,7 @@
+-- How far those of some jobs have come whose attempt has reported and goes on. Another claim is another attempt.
+-- $1 uuid[] ids
+select p.id, p.fraction, p.message, p.reported_at
+from unnest($1::uuid[]) as g(id)
+cross join lateral (select w.* from sluice.progress w where w.id = g.id offset 0) p
+cross join lateral (select w.claimed_at, w.state from sluice.live w where w.id = g.id offset 0) l
+where l.claimed_at = p.claimed_at and l.state = 'claimed'

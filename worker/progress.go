@@ -1,0 +1,52 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/progress"
+)
+
+// reportInterval is the least time between two statements that store reports.
+const reportInterval = time.Second
+
+// Progress reports how far the job has come, from 0 to 1, with a message for people of at most
+// [progress.MaxMessageBytes]. Everybody sees the report within about a second: the worker stores the last report of each of
+// its running jobs, in one statement a second. Progress returns at once, so a handler may call it as often as it likes.
+//
+// The report goes when the attempt ends; see [Job.SaveCheckpoint] for progress that the next attempt needs.
+func (j *Job[T]) Progress(fraction float64, message string) {
+	if j.run == nil {
+		return // the job was made by hand
+	}
+	report := progress.New(j.run.claim.ID, j.run.claim.Token, fraction, message)
+	j.run.report.Store(&report)
+	j.run.worker.reports.Store(true)
+}
+
+// saveReports stores the reports of the running jobs that came since the last time.
+func (w *Worker) saveReports(ctx context.Context, runs []*run) {
+	if !w.reports.Load() || time.Since(w.reportedAt) < reportInterval {
+		return
+	}
+	w.reports.Store(false)
+	var reports []progress.Report
+	var of []*run
+	for _, r := range runs {
+		if report := r.report.Swap(nil); report != nil && !r.settled.Load() {
+			reports, of = append(reports, *report), append(of, r)
+		}
+	}
+	if len(reports) == 0 {
+		return
+	}
+	w.reportedAt = time.Now()
+	if err := progress.Given(w.store).SaveProgress(ctx, reports); err != nil && ctx.Err() == nil {
+		w.log.Emit(event.NotReported, "", "jobs", len(reports), "error", err)
+		for i, r := range of { // unless a newer one came meanwhile
+			r.report.CompareAndSwap(nil, &reports[i])
+		}
+		w.reports.Store(true)
+	}
+}
