@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,13 +44,14 @@ func enqueuePlaceholders(functions []Function) map[string]string {
 	inside, _, _ := strings.Cut(schemaComment.ReplaceAllString(functions[i].Signature, ""), ")")
 	_, inside, _ = strings.Cut(inside, "(")
 	var arguments columns.List
-	var reads []string
+	var reads, edits []string
 	for argument := range strings.SplitSeq(inside, ",") {
 		declared, initial, _ := strings.Cut(argument, " default ")
 		words := strings.Fields(declared)
 		if words[0] != "new_queue" {
 			arguments = append(arguments, columns.Column{Name: words[0], Type: strings.Join(words[1:], " ")})
 			reads = append(reads, readArgument(arguments[len(arguments)-1], initial))
+			edits = append(edits, editArgument(arguments[len(arguments)-1], initial))
 		}
 	}
 	return map[string]string{
@@ -58,6 +60,7 @@ func enqueuePlaceholders(functions []Function) map[string]string {
 		"enqueue values":        arguments.Join(func(c columns.Column) string { return c.Name }),
 		"enqueue values of job": arguments.Join(func(c columns.Column) string { return "job." + c.Name }),
 		"enqueue reads":         strings.Join(slices.DeleteFunc(reads, func(read string) bool { return read == "" }), "\n    "),
+		"edit values":           strings.Join(edits, ", "),
 		"enqueue names":         arguments.Join(func(c columns.Column) string { return literal(c.Name) }),
 	}
 }
@@ -80,4 +83,15 @@ func readArgument(argument columns.Column, initial string) string {
 		value = fmt.Sprintf("coalesce(%s, %s)", value, initial)
 	}
 	return argument.Name + " := " + value + ";"
+}
+
+// editable are the arguments of enqueue that describe a job as it is after an edit. The others say nothing there.
+var editable = []string{"queue", "payload", "tenant", "due_at", "priority", "labels", "timeout"}
+
+// editArgument is the argument of a check of the function edit: a variable of it, or the default of enqueue.
+func editArgument(argument columns.Column, initial string) string {
+	if slices.Contains(editable, argument.Name) {
+		return argument.Name
+	}
+	return cmp.Or(strings.TrimSpace(initial), "null") + "::" + argument.Type
 }

@@ -99,6 +99,28 @@ reason='r'=SL004
 actor='a'=the role
 act_id=gen_random_uuid()=no id
 beside_open_run=false=SL004`},
+	"hold": {"operator", `ids=array[ID]=SL004
+reason='r'=SL004
+actor='a'=the role
+act_id=gen_random_uuid()=no id`},
+	"release_hold": {"operator", `ids=array[ID]=SL004
+reason='r'=no reason
+actor='a'=the role
+act_id=gen_random_uuid()=no id`},
+	"job_version": {"operator", `job_id=ID=SL004`},
+	"edit": {"operator", `job_id=WAITS=SL004
+reason='r'=SL004
+payload='1'=no change
+priority=3=no change
+due_at=now()=no change
+timeout=interval '1 minute'=no change
+labels='{}'=no change
+tenant='t'=no change
+expect=sluice.job_version(WAITS)=any version
+actor='a'=the role
+act_id=gen_random_uuid()=no id`},
+	"result": {"producer", `job_id=ID=SL004
+wait_seconds=0=SL004`},
 	"list_jobs": {"operator", `queue='scraper'=SL004
 min_attempts=1=any number
 min_recoveries=1=any number
@@ -154,7 +176,8 @@ func TestNoFunctionTakesANullForMoreThanItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	token := value[string](r, r.as(r.worker), `select token::text from sluice.claim(queues => '{scraper}', holder => 'w')`)
-	words := strings.NewReplacer("ID", "'"+mine+"'::uuid", "TOKEN", "'"+token+"'::uuid", "ROLE", "'"+r.worker+"'")
+	r.exec(`select sluice.enqueue(queue => 'scraper', payload => '1', delay => '1 day', job_id => $1::text::uuid)`, unheard)
+	words := strings.NewReplacer("WAITS", "'"+unheard+"'::uuid", "ID", "'"+mine+"'::uuid", "TOKEN", "'"+token+"'::uuid", "ROLE", "'"+r.worker+"'")
 	rows, err := r.owner.Pool().Query(t.Context(), `select p.proname, p.proargnames[:p.pronargs] from pg_proc p where p.pronamespace = 'sluice'::regnamespace and p.proname !~ '^_' and p.prorettype <> 'trigger'::regtype`)
 	if err != nil {
 		t.Fatal(err)

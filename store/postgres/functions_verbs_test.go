@@ -164,6 +164,39 @@ func (s functionStore) Requeue(ctx context.Context, ids []sluice.ID, act sluice.
 	return errs, nil
 }
 
+func (s functionStore) Hold(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
+	return s.actOn(ctx, "hold", ids, act)
+}
+
+func (s functionStore) Release(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
+	return s.actOn(ctx, "release_hold", ids, act)
+}
+
+// actOn calls a function that acts on each of some jobs.
+func (s functionStore) actOn(ctx context.Context, function string, ids []sluice.ID, act sluice.Act) ([]error, error) {
+	var actID *string
+	if !act.ID.IsZero() {
+		text := act.ID.String()
+		actID = &text
+	}
+	states, err := again(func() ([]string, error) {
+		rows, err := s.Pool().Query(ctx, "select state from sluice."+function+"(ids => $1::text[]::uuid[], reason => $2, actor => $3, act_id => $4::text::uuid)",
+			textsOf(ids), act.Reason, act.By, actID)
+		if err != nil {
+			return nil, err
+		}
+		return pgx.CollectRows(rows, pgx.RowTo[string])
+	})
+	if err != nil {
+		return nil, named(err)
+	}
+	errs := make([]error, len(ids))
+	for i, state := range states {
+		errs[i] = map[string]error{"not allowed": sluice.ErrNotAllowed, "unknown": sluice.ErrNotFound}[state]
+	}
+	return errs, nil
+}
+
 func (s functionStore) Recover(ctx context.Context, queue string, limit int, by string) (out sluice.Recovered, err error) {
 	err = s.Pool().QueryRow(ctx, "select requeued, buried from sluice.requeue_expired(queue => $1, batch => $2, actor => $3)", queue, limit, by).Scan(&out.Requeued, &out.Buried)
 	return out, named(err)

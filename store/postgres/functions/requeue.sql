@@ -12,18 +12,12 @@ create or replace function sluice.requeue(
 )
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 declare
-    allowed uuid[];
+    allowed uuid[] := sluice._operable(ids);
 begin
-    if ids is null or array_position(ids, null) is not null or cardinality(ids) > 10000 then
-        perform sluice._invalid('ids', 'they must be at most 10000, and none of them null');
-    end if;
     if beside_open_run is null then
         perform sluice._invalid('beside_open_run', 'it must be true or false');
     end if;
     perform sluice._check_reason(reason);
-    allowed := array(
-        select j.id from sluice.job j where j.id = any (ids) and j.queue = any (array(
-            select q.queue from (select distinct w.queue from sluice.job w where w.id = any (ids)) q where sluice._may('operate', q.queue))));
     return query
     select g.i, coalesce(r.state, 'unknown')
     from unnest(ids) with ordinality as g(i, n)

@@ -1,0 +1,71 @@
+-- operator: Changes a waiting job. What is null stays as it is. The audit gets the changed fields before and after, and of a payload
+-- the size.
+create or replace function sluice.edit(
+    job_id   uuid,
+    reason   text,                       -- why; it must say something
+    payload  json default null,          -- the new payload; it must pass the checks of an enqueue
+    priority integer default null,       -- 1 (first) to 10 (last)
+    due_at   timestamptz default null,   -- the new earliest start
+    timeout  interval default null,      -- how long an attempt may take; 0: as the handler or the queue says
+    labels   jsonb default null,         -- all labels of the job; {}: none
+    tenant   text default null,          -- the new tenant; '': none
+    expect   text default null,          -- the version that job_version told: if the job has another, nothing is changed; null: any
+    actor    text default null,          -- who is told to the audit; null: the role
+    act_id   uuid default null           -- an id of your own, so that a call whose answer was lost can be sent again
+) returns text -- the version after the edit
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
+declare
+    allowed uuid[] := sluice._operable(array[job_id]);
+    given_payload constant boolean := payload is not null;
+    given_due constant boolean := due_at is not null;
+    old    record;
+    before jsonb := '{}';
+    after  jsonb := '{}';
+    queue  text;
+    row    record;
+begin
+    perform sluice._check_reason(reason);
+    perform sluice._check_name('reason', reason, 1000);
+    if allowed = '{}' then
+        raise exception using errcode = 'SL005', message = format('job %s is not known', job_id), hint = 'It never was stored, or lies in a queue in which you may not operate.';
+    elsif sluice._acted(act_id, allowed) <> '{}' then
+        return sluice._version(job_id);
+    elsif not given_payload and priority is null and not given_due and timeout is null and labels is null and tenant is null then
+        perform sluice._invalid('edit', 'it changes nothing; name a field to change');
+    end if;
+    execute {{lock_waiting.sql}} into row using job_id;
+    select l.queue, l.tenant, l.priority, l.due_at, l.expires_at, j.payload, coalesce(j.labels, '{}') as labels, coalesce(j.timeout_ms, 0) as timeout_ms
+    into old from sluice.live l join sluice.job j on j.id = l.id where l.id = job_id and l.state = 'queued';
+    if row.id is null or old.queue is null then
+        perform sluice._refuse(job_id, 'not allowed', null);
+    elsif expect is not null and expect <> sluice._version(job_id) then
+        raise exception using errcode = 'SL009', message = format('job %s has another version than %s', job_id, left(expect, 40)),
+            hint = 'Somebody changed or ran it since. Look at it again, and ask for its version with select sluice.job_version(job_id => …).';
+    elsif old.expires_at <= due_at then
+        perform sluice._invalid('due_at', 'the job would expire before it is due');
+    end if;
+    if given_payload then
+        before := before || jsonb_build_object('payload_bytes', length(old.payload));
+        after := after || jsonb_build_object('payload_bytes', length(sluice._bytes(payload)));
+        queue := old.queue; -- by its settings the payload is checked
+    end if;
+    before := before || jsonb_strip_nulls(jsonb_build_object(
+        'priority', case when priority is not null then old.priority end, 'due_at', case when given_due then sluice._instant(old.due_at) end,
+        'timeout', case when timeout is not null then old.timeout_ms || 'ms' end, 'labels', case when labels is not null then old.labels end,
+        'tenant', case when tenant is not null then old.tenant end));
+    after := after || jsonb_strip_nulls(jsonb_build_object(
+        'priority', priority, 'due_at', sluice._instant(due_at), 'timeout', (extract(epoch from timeout) * 1000)::bigint || 'ms', 'labels', labels, 'tenant', tenant));
+    tenant := coalesce(tenant, old.tenant);
+    priority := coalesce(priority, old.priority);
+    labels := coalesce(labels, old.labels);
+    timeout := nullif(coalesce(timeout, old.timeout_ms * interval '1 millisecond'), interval '0');
+    payload := coalesce(payload, 'null');
+    perform sluice._check_job({{edit values}});
+    execute {{edit.sql}} into row using job_id, tenant, priority::smallint, coalesce(due_at, old.due_at),
+        case when given_payload then sluice._bytes(payload) else old.payload end,
+        case when labels <> '{}' then labels::text else '' end, sluice._actor(actor), reason, act_id, before::text, after::text,
+        coalesce((extract(epoch from timeout) * 1000)::bigint, 0);
+    perform sluice._notify(old.queue);
+    return sluice._version(job_id);
+end
+$function$;

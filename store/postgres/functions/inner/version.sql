@@ -1,0 +1,11 @@
+-- A text that differs after each change of a waiting job that an edit can make, and after each claim. Null: the job does not wait.
+create or replace function sluice._version(of_job uuid) returns text
+language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
+begin
+    return (
+        select md5(concat_ws('|', l.generation, l.attempts, l.releases, l.recoveries, l.priority, (extract(epoch from l.due_at) * 1000000)::bigint,
+            coalesce(j.timeout_ms, 0), md5(j.payload), md5(coalesce(j.labels::text, '')), l.tenant))
+        from sluice.live l join sluice.job j on j.id = l.id
+        where l.id = of_job and l.state = 'queued');
+end
+$function$;
