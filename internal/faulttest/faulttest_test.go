@@ -63,6 +63,8 @@ func runRole(role string) error {
 	defer func() { _ = store.Close() }()
 	queue := os.Getenv(envQueue)
 	switch role {
+	case "reviewer":
+		return runReviewer(ctx, store, queue)
 	case "forwarder":
 		return runForwarder(ctx, store, queue)
 	case "dying firer":
