@@ -68,7 +68,7 @@ func dumped(table string, columns []string) (expressions []string) {
 		}
 		expressions = append(expressions, `t."`+column+`"`)
 	}
-	if slices.Contains([]string{"sluice_clock", "sluice_holder", "sluice_instruction", "sluice_lead", "sluice_stat_holder", "sluice_move", "sluice_moved"}, table) {
+	if slices.Contains([]string{"sluice_clock", "sluice_holder", "sluice_instruction", "sluice_lead", "sluice_progress", "sluice_stat_holder", "sluice_move", "sluice_moved"}, table) {
 		return nil
 	}
 	return expressions
