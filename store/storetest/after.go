@@ -259,6 +259,17 @@ func afterRules() []Rule {
 				dead: sluice.FailureRuns,
 			}})).BlockedBy, sluice.ID{})
 		}},
+		{"R-888", "A job that comes after one that has failed already is cancelled at once, whatever else it waits for.", "17-3", func(w *world) {
+			dead, waits := w.add(sluice.EnqueueOptions{}), w.add(sluice.EnqueueOptions{})
+			w.ok(w.only(w.Store.Cancel(w.ctx, []sluice.ID{dead}, person("test"))))
+			last := w.add(after(sluice.FailureCancels, dead, waits))
+			w.inState(last, sluice.StateCancelled)
+			equal(w, "why", strings.Contains(w.told(last, sluice.EventCancel).Reason, dead.String()), true)
+			mixed := after(sluice.FailureWaits, waits, dead)
+			mixed.AfterFailures = map[sluice.ID]sluice.AfterFailure{dead: sluice.FailureCancels}
+			w.inState(w.add(mixed), sluice.StateCancelled)
+			w.inState(w.add(after(sluice.FailureWaits, dead, waits)), sluice.StateQueued)
+		}},
 		{"R-881", "One job may run after thousands, which end in any order and in batches: it waits for the last of them, and runs once.", "17-3", func(w *world) {
 			for _, order := range []func(i, n int) int{
 				func(i, _ int) int { return i },

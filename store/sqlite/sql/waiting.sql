@@ -1,4 +1,5 @@
--- Jobs that wait for others of which some have ended, for which each waits now, and one that fails it.
+-- Jobs that wait for others of which some have ended, for which each waits now, and one that fails it. Of a job of ?2, any of the
+-- others may have ended before it was stored.
 -- ?1 seqs that have ended, as a JSON array   ?2 seqs of jobs to look at whatever they wait for, as a JSON array
 -- ?3 after (seq)   ?4 limit
 with ended (seq, outcome) as materialized (
@@ -13,7 +14,14 @@ with ended (seq, outcome) as materialized (
         where e.outcome is not 'completed' and not exists (select 1 from sluice_live l where l.seq = e.seq)
           and (a.rule = 'cancel' or a.rule = 'wait' and e.outcome is null)
         union all
-        select value, null from json_each(?2))
+        select look.value, (
+            select max(a.after_seq)
+            from sluice_after a indexed by sluice_after_waiting
+            where a.seq = look.value and not exists (select 1 from sluice_live l where l.seq = a.after_seq)
+              and (a.rule = 'cancel' and (select d.outcome from sluice_done d where d.seq = a.after_seq order by d.generation desc limit 1)
+                       is not 'completed'
+                   or a.rule = 'wait' and not exists (select 1 from sluice_done d where d.seq = a.after_seq)))
+        from json_each(?2) look)
     group by seq
 )
 select l.seq, j.id, l.queue, l.order_key, l.blocked_by, b.seq is not null and b.seq <> l.seq, j.key is not null or l.order_key is not null,
