@@ -110,6 +110,8 @@ type EnqueueOptions struct {
 	// Hold is the reason to hold the job from its enqueue on, at most 1,000 bytes. No claim takes a held job; see
 	// package hold. Default: nobody holds the job.
 	Hold string
+	// Batch is the open batch that the job belongs to; see package batch. Default: none.
+	Batch ID
 }
 
 // NewJob is a job to enqueue.

@@ -37,6 +37,7 @@ type Job struct {
 	After         []ID                `json:"after,omitempty"`
 	AfterFailure  AfterFailure        `json:"after_failure,omitempty"`
 	AfterFailures map[ID]AfterFailure `json:"after_failures,omitempty"`
+	Batch         ID                  `json:"batch,omitzero"` // see package batch; zero: none
 
 	// State is where the job is in its life.
 	State State `json:"state"`
@@ -54,8 +55,7 @@ type Job struct {
 	Holder string `json:"holder,omitempty"`
 	// ClaimedAt is when the holder claimed the job; for a finished job, the last claim.
 	ClaimedAt time.Time `json:"claimed_at,omitzero"`
-	// DispatchedAt is when the engine accepted the run of that claim. Zero: no run was started, or a program older
-	// than this field started it.
+	// DispatchedAt is when the engine accepted the run of that claim. Zero: no run was started, or none was noted.
 	DispatchedAt time.Time `json:"dispatched_at,omitzero"`
 	// LeaseUntil is when the lease runs out. Zero: no lease.
 	LeaseUntil time.Time `json:"lease_until,omitzero"`
@@ -65,9 +65,8 @@ type Job struct {
 	Engine string `json:"engine,omitempty"`
 	// Checkpoint is the progress that a handler saved for the next attempt, as JSON. Empty: none.
 	Checkpoint json.RawMessage `json:"checkpoint,omitempty"`
-	// BlockedBy is the job that a queued job waits for. It is the earlier job of the same key or order key, or a
-	// job that this one runs after. A held job waits for its own ID (see package hold), and so does a requeued job
-	// with an orphan run. The job may wait for other jobs too. Zero: none.
+	// BlockedBy is the job that a queued job waits for: an earlier job of the key or order key, or one that it runs after.
+	// A held job waits for its own ID (package hold), like a requeued job with an orphan run. Zero: none.
 	BlockedBy ID `json:"blocked_by,omitzero"`
 	// FinishedAt is when the job ended. Zero: it has not ended.
 	FinishedAt time.Time `json:"finished_at,omitzero"`
@@ -79,8 +78,7 @@ type Job struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Label returns the word that people see for the job's state at an instant. It splits queued into blocked,
-// scheduled, retrying and ready.
+// Label returns the word that people see for a job's state: it splits queued into blocked, scheduled, retrying, ready.
 func (j Job) Label(now time.Time) string {
 	switch {
 	case j.State != StateQueued:
@@ -115,10 +113,12 @@ type JobFilter struct {
 	Tenant string
 	Key    string
 	States []State
+	// Batch chooses the jobs of a batch and of the batches in it. Default: any.
+	Batch ID
 	// Labels chooses the jobs that have all these labels, with these values. Default: any.
 	//
-	// Without a Key or a Tenant, a page looks at 20,000 unfinished and 20,000 finished jobs at most. Such a page
-	// may hold fewer jobs than Limit, even none, although another page follows.
+	// With Labels but no Key or Tenant, and with Batch, a page looks at 20,000 unfinished and finished jobs each at most.
+	// It may hold fewer jobs than Limit, even none, although another page follows.
 	Labels map[string]string
 	// MinAttempts chooses jobs with at least this many failed attempts in their present or last life, and
 	// MinRecoveries with this many lost holders. Default: 0.
@@ -191,8 +191,7 @@ func (d Depth) InFlight() int { return d.Claimed + d.Dispatched + d.OrphanRuns }
 // DepthLimit is the highest count in a [Depth] of [Client.Depth]: it means that many jobs or more.
 const DepthLimit = 100_000
 
-// StoredText makes a text fit for every store: valid UTF-8 without NUL, at most [MaxErrorBytes]. It cuts a longer
-// text in its middle.
+// StoredText makes a text fit for every store: UTF-8 without NUL, cut in its middle to [MaxErrorBytes].
 func StoredText(text string) string {
 	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "\uFFFD")
 	if len(text) <= MaxErrorBytes {
@@ -206,8 +205,7 @@ func StoredText(text string) string {
 // briefBytes is the most bytes of a text from Brief.
 const briefBytes = 200
 
-// Brief returns a text as one line of at most 200 bytes. It cuts a longer text in its middle, because errors begin
-// with the action and end with the cause.
+// Brief returns a text as one line of at most 200 bytes, cut in its middle: errors end with the cause.
 func Brief(text string) string {
 	text = strings.Join(strings.Fields(StoredText(text)), " ")
 	if len(text) <= briefBytes {

@@ -160,7 +160,7 @@ func (s *standing) lookSafely(ctx context.Context) (what string, err error) {
 			err = fmt.Errorf("the check panicked: %v", panicked)
 		}
 	}()
-	if err := sluice.CheckGiven("look", s.Examine); err != nil {
+	if err := sluice.CheckGiven("examine", s.Examine); err != nil {
 		return "", err
 	}
 	return s.Examine(ctx)

@@ -15,6 +15,8 @@ const (
 	ObjectLimit sluice.Object = "limit"
 	// ObjectSchedule is a schedule of recurring jobs.
 	ObjectSchedule sluice.Object = "schedule"
+	// ObjectBatch is a batch. Its name is the batch's id.
+	ObjectBatch sluice.Object = "batch"
 	// ObjectHolder is an instruction to processes. Its name is their target, such as `version 1.4.0`.
 	ObjectHolder sluice.Object = "holder"
 	// ObjectPolicy holds for the whole store. Its name is `queues`: which new queues the store makes.
@@ -45,6 +47,9 @@ const (
 	EventChange sluice.Event = "change"
 	// EventDelete: somebody deleted a finished job, a queue, a tenant, a tier, a limit, a schedule or the changes of an alert rule.
 	EventDelete sluice.Event = "delete"
+	// EventPause and EventResume: a person paused a batch, with all batches in it, or let it go on. The reason says why.
+	EventPause  sluice.Event = "pause"
+	EventResume sluice.Event = "resume"
 	// EventFire: a person fired a schedule. After has the number of jobs, and the first and last instant.
 	EventFire sluice.Event = "fire"
 	// EventBatch: a dispatcher claimed jobs of a queue and started them at its engine. After has the counts.

@@ -94,6 +94,11 @@ func (s *pg) freeze(ctx context.Context) (frozen bool, err error) {
 	err = s.patiently(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		for _, t := range tables() {
 			name := tableName(s, t.postgres)
+			if t.name == batchCounts {
+				if err := foldBatches(ctx, tx); err != nil {
+					return err
+				}
+			}
 			err := pgExec(ctx, tx, "drop trigger if exists moved on "+name,
 				"create trigger moved before insert or update or delete or truncate on "+name+" for each statement execute function sluice.refuse_moved()")
 			if err != nil {

@@ -127,11 +127,8 @@ func tables() []table {
 			},
 			keyed("alert_silence", "id"), keyed("sluice_alert_silence", "id"),
 		},
-		{
-			"receivers of alerts",
-			[]column{is("name", kindText), is("queue", kindText), is("seen", kindInstant)},
-			keyed("alert_receiver", "name"), keyed("sluice_alert_receiver", "name"),
-		},
+		alertReceiverTable(),
+		batchTable(), batchCountTable(),
 	}
 }
 
@@ -145,6 +142,8 @@ var notMoved = map[string]string{
 	"sluice.progress": "what handlers say again within a second", "sluice_progress": "what handlers say again within a second",
 	"sluice.stat_holder": "processes of the source", "sluice_stat_holder": "processes of the source",
 	"sluice.stat_fold":     "a lock",
+	"sluice.batch_counted": "how far upkeep has added up changes of batches",
+	"sluice.batch_change":  "added to the counts of batches before they are moved",
 	"sluice.stat_call":     "what upkeep has not added up yet, of calls of functions",
 	"sluice.tenant_change": "changes of tenants, from which claims make tenant queues anew",
 	"sluice.order_key":     "a lock for each order key, made when it is wanted",
@@ -229,7 +228,7 @@ func jobTable() table {
 	return table{"jobs", []column{
 		is("id", kindID), is("queue", kindText), is("tenant", kindText), is("priority", kindInt), is("key", kindText), is("payload", kindBytes),
 		is("labels", kindJSON), is("max_attempts", kindInt), is("created_at", kindInstant), is("expires_at", kindInstant),
-		is("order_key", kindText), order, is("after", kindIDs), is("after_failure", kindText), is("timeout_ms", kindInt),
+		is("order_key", kindText), order, is("after", kindIDs), is("after_failure", kindText), is("timeout_ms", kindInt), is("batch_id", kindID),
 	}, keyed("job", "id"), keyed("sluice_job", "seq")}
 }
 
@@ -250,7 +249,7 @@ func liveTable() table {
 		is("due_at", kindInstant), is("expires_at", kindInstant), is("generation", kindInt), is("attempts", kindInt), is("releases", kindInt),
 		is("recoveries", kindInt), is("keyed", kindBool), is("blocked_by", kindJob), is("token", kindID), is("holder", kindText),
 		is("claimed_at", kindInstant), is("dispatched_at", kindInstant), is("lease_until", kindInstant), is("ref", kindText),
-		is("error", kindText), is("checkpoint", kindBytes), is("order_key", kindText), place("t.seq"), is("engine", kindText), runOf,
+		is("error", kindText), is("checkpoint", kindBytes), is("order_key", kindText), place("t.seq"), is("engine", kindText), runOf, is("batch_id", kindID),
 	}, keyed("live", "id"), keyed("sluice_live", "seq")}
 	t.postgres.left, t.lite.left = []string{"in_tenant_queue"}, []string{"in_tenant_queue"}
 	return t

@@ -17,3 +17,11 @@ func alertTable() table {
 		is("severity", kindText), is("evaluated_at", kindInstant), is("detail", kindText), is("version", kindInt),
 	}, keyed("alert", "rule", "queue"), keyed("sluice_alert", "rule", "queue")}
 }
+
+func alertReceiverTable() table {
+	return table{
+		"receivers of alerts",
+		[]column{is("name", kindText), is("queue", kindText), is("seen", kindInstant)},
+		keyed("alert_receiver", "name"), keyed("sluice_alert_receiver", "name"),
+	}
+}

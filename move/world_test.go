@@ -14,6 +14,7 @@ import (
 	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/batch"
 	"github.com/sluice-queue/sluice/changes"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/forecast"
@@ -45,6 +46,7 @@ func populate(t *testing.T, store sluice.Store, random *rand.Rand) {
 	w.settings()
 	w.alerts()
 	w.mustHave()
+	w.batches()
 	for range 12 {
 		w.enqueue(40)
 		for _, queue := range queues {
@@ -63,6 +65,23 @@ func populate(t *testing.T, store sluice.Store, random *rand.Rand) {
 	_, err = stat.Given(store).FoldStats(t.Context(), 100)
 	w.ok(err)
 	w.count(time.Now())
+}
+
+// batches makes a batch in another one, with jobs that the rest of the world ends, and pauses them.
+func (w *world) batches() {
+	w.Helper()
+	ctx := w.Context()
+	outer, err := batch.Open(ctx, w.store, batch.Batch{Name: "outer «1»", Callbacks: batch.Callbacks{OnComplete: &batch.Callback{Queue: "plain"}}}, by("batch"))
+	w.ok(err)
+	inner, err := batch.Open(ctx, w.store, batch.Batch{Parent: outer.ID}, by("batch"))
+	w.ok(err)
+	for range 20 {
+		job := sluice.NewJob{Queue: "plain", Payload: []byte("{}"), EnqueueOptions: sluice.EnqueueOptions{Batch: inner.ID}}
+		_, err := w.client.Enqueue(ctx, job)
+		w.ok(err)
+	}
+	w.ok(batch.Close(ctx, w.store, inner.ID, by("batch")))
+	w.ok(batch.Given(w.store).PauseBatch(ctx, outer.ID, "for the move", by("batch")))
 }
 
 // count adds what happened in a slot.

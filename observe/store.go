@@ -10,6 +10,7 @@ import (
 	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/await"
+	"github.com/sluice-queue/sluice/batch"
 	"github.com/sluice-queue/sluice/edit"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/explain"
@@ -31,6 +32,7 @@ type store struct {
 	policies
 	alerts
 	awaits
+	batches
 	edits
 	engineRuns
 	explanations
@@ -51,6 +53,7 @@ type store struct {
 type (
 	alerts       = alert.Store
 	awaits       = await.Store
+	batches      = batch.Store
 	policies     = admission.Store
 	edits        = edit.Store
 	engineRuns   = engine.Store
@@ -70,7 +73,7 @@ type (
 // Store decorates a store. Its method Unwrap returns the store. Observers begin in their order and end in
 // reverse order; nil observers are left out. With a nil store, every method returns a [sluice.ErrInvalid].
 func Store(inner sluice.Store, observers ...Observer) sluice.Store {
-	return &store{sluice.GivenStore(inner), admission.Given(inner), alert.Given(inner), await.Given(inner), edit.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), hold.Given(inner), limit.Given(inner), operation.Given(inner), presence.Given(inner), pressure.Given(inner), progress.Given(inner), schedule.Given(inner), stat.Given(inner), tenancy.Given(inner), given(observers)}
+	return &store{sluice.GivenStore(inner), admission.Given(inner), alert.Given(inner), await.Given(inner), batch.Given(inner), edit.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), hold.Given(inner), limit.Given(inner), operation.Given(inner), presence.Given(inner), pressure.Given(inner), progress.Given(inner), schedule.Given(inner), stat.Given(inner), tenancy.Given(inner), given(observers)}
 }
 
 // given leaves out nil observers.
@@ -143,7 +146,7 @@ func (s *store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 }
 
 func (s *store) NextDue(ctx context.Context, queues []string) (map[string]time.Duration, error) {
-	return do(ctx, s, "look", "", func(ctx context.Context) (map[string]time.Duration, error) { return s.Store.NextDue(ctx, queues) })
+	return do(ctx, s, "next_due", "", func(ctx context.Context) (map[string]time.Duration, error) { return s.Store.NextDue(ctx, queues) })
 }
 
 func (s *store) Renew(ctx context.Context, renewals []sluice.Renewal) ([]sluice.ID, error) {

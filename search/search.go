@@ -30,6 +30,8 @@ type Query struct {
 	Key    string            `json:"key,omitempty"`
 	States []sluice.State    `json:"states,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
+	// Batch chooses the jobs of a batch and of all batches in it. Default: any.
+	Batch sluice.ID `json:"batch,omitzero"`
 	// MinAttempts is the least number of failed attempts, and MinRecoveries of lost holders. Default: 0.
 	MinAttempts   int `json:"min_attempts,omitempty"`
 	MinRecoveries int `json:"min_recoveries,omitempty"`
@@ -50,7 +52,7 @@ type Query struct {
 }
 
 // Matches reports whether the query chooses a job. It cannot tell a hold from a wait for an orphan run: with Held, it
-// chooses both, and [ReadPage] reads the holds.
+// chooses both, and [ReadPage] reads the holds. Nor can it tell which batches are in Batch: the store finds their jobs.
 func (q Query) Matches(j sluice.Job) bool {
 	switch {
 	case !q.holds(j.Queue),
@@ -102,7 +104,7 @@ func (q Query) Check() error {
 // filter returns the part of the query that a store looks up, for one queue.
 func (q Query) filter(queue string) sluice.JobFilter {
 	return sluice.JobFilter{
-		Queue: queue, Tenant: q.Tenant, Key: q.Key, States: q.States, Labels: q.Labels,
+		Queue: queue, Tenant: q.Tenant, Key: q.Key, States: q.States, Labels: q.Labels, Batch: q.Batch,
 		MinAttempts: q.MinAttempts, MinRecoveries: q.MinRecoveries,
 	}
 }
@@ -125,7 +127,8 @@ type Page struct {
 }
 
 // ReadPage reads at most limit jobs from a place on. It goes queue by queue, sorted by name, from the newest job of
-// each. It reads one queue at a time because stores have indexes for the dead letters of one queue.
+// each. It reads one queue at a time because stores have indexes for the dead letters of one queue. The jobs of a batch it
+// reads all together.
 func ReadPage(ctx context.Context, store sluice.Store, q Query, from Place, limit int) (Page, error) {
 	if err := sluice.CheckGiven("store", store); err != nil {
 		return Page{}, err
@@ -157,6 +160,13 @@ func ReadPage(ctx context.Context, store sluice.Store, q Query, from Place, limi
 func readJobs(ctx context.Context, store sluice.Store, q Query, from Place, limit int) (sluice.Page, error) {
 	filter := q.filter(from.Queue)
 	filter.Cursor, filter.Limit = from.Cursor, limit
+	if !q.Batch.IsZero() {
+		filter.Queue = ""
+		if !sluice.IsGroup(q.Queue) {
+			filter.Queue = q.Queue
+		}
+		return store.Jobs(ctx, filter)
+	}
 	if !q.Held {
 		return store.Jobs(ctx, filter)
 	}
@@ -189,6 +199,9 @@ func readJobs(ctx context.Context, store sluice.Store, q Query, from Place, limi
 	return sluice.NewestPage(found, limit, floor), nil
 }
 
+// allQueues is the queue of a place among the jobs of a batch.
+const allQueues = "*"
+
 // heldPage is how many held jobs a page reads, one by one.
 const heldPage = 1000
 
@@ -196,6 +209,10 @@ const heldPage = 1000
 func queueAfter(ctx context.Context, store sluice.Store, q Query, queue string) (string, error) {
 	isGroup := sluice.IsGroup(q.Queue)
 	switch {
+	case !q.Batch.IsZero() && queue == "":
+		return allQueues, nil
+	case !q.Batch.IsZero():
+		return "", nil
 	case q.Queue != "" && !isGroup && queue == "":
 		return q.Queue, nil
 	case q.Queue != "" && !isGroup:

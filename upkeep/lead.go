@@ -56,6 +56,7 @@ func (u *Upkeep) elect(ctx context.Context, before leads) leads {
 // resign gives up all leads at once, so that another upkeep takes them.
 func (u *Upkeep) resign(ctx context.Context, before leads) leads {
 	u.firing.rest()
+	u.advanceBeside(ctx, false)
 	if len(before) == 0 {
 		return nil
 	}

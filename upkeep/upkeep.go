@@ -1,6 +1,6 @@
 // Package upkeep does the maintenance of a store, without which dead workers' jobs would wait for ever.
 //
-// Upkeep recovers jobs whose lease ran out, fires schedules, cancels expired jobs, repairs orphans and follows the
+// Upkeep recovers jobs whose lease ran out, fires schedules, completes batches, cancels expired jobs, repairs orphans and follows the
 // runs of engines to their end. Upkeep also applies scheduled changes of settings, carries out operations, counts
 // forecasts, adds up statistics, evaluates alerts, seals the audit and prunes history.
 //
@@ -108,6 +108,7 @@ type Upkeep struct {
 
 	operations operating
 	firing     firing
+	advancing  firing
 	standing   standing
 
 	tasks        []string // tasks that it can do
@@ -135,6 +136,8 @@ type Done struct {
 	Fired int `json:"fired"`
 	// Flows counts steps of flows: maps that made or ended their jobs, and ends of flows.
 	Flows int `json:"flows"`
+	// Called counts jobs that batches enqueued as callbacks.
+	Called int `json:"called"`
 	// Alerts counts changes of alerts that receivers are notified of.
 	Alerts int `json:"alerts"`
 }
@@ -212,6 +215,7 @@ func (u *Upkeep) Run(ctx context.Context) error {
 	defer u.pruning.all.Wait()
 	defer u.operations.wait()
 	defer u.firing.end()
+	defer u.advancing.end()
 	defer u.alerts.watcher.Flush()
 	defer u.alerts.all.Wait()
 	defer u.runs.all.Wait()
@@ -244,6 +248,7 @@ func (u *Upkeep) workOn(ctx context.Context, led leads) {
 		u.pruneBeside(ctx)
 		u.operateBeside(ctx)
 	}
+	u.advanceBeside(ctx, led[presence.TaskUpkeep])
 	u.followBeside(ctx, queues, u.engines(led))
 	u.alertBeside(ctx, led[presence.TaskUpkeep])
 	u.lookUnfollowed(ctx, led)
@@ -279,7 +284,7 @@ func (u *Upkeep) failed(ctx context.Context, what string, err error) {
 func (u *Upkeep) Once(ctx context.Context, all bool) (Done, error) {
 	defer u.log.Flush()
 	_, done, err := u.tend(ctx, all)
-	return done, errors.Join(err, u.fireAll(ctx, &done))
+	return done, errors.Join(err, u.fireAll(ctx, &done), u.advanceAll(ctx, all, &done))
 }
 
 // tend applies scheduled changes, records changes by plain SQL, and then does the rest for the queues.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/batch"
 	"github.com/sluice-queue/sluice/changes"
 	"github.com/sluice-queue/sluice/cmd/cli"
 	"github.com/sluice-queue/sluice/deadletter"
@@ -218,6 +219,11 @@ var ids = []struct {
 		id := r.job(r.fresh("temporal"), sluice.StateDispatched)
 		r.ok(r.client.Cancel(r.Context(), []sluice.ID{id}, troubler))
 		return id
+	}},
+	{`^sluice batches|--batch `, func(r *docRun) sluice.ID {
+		b, err := batch.Open(r.Context(), r.store, batch.Batch{Name: "import"}, troubler)
+		r.ok(err)
+		return b.ID
 	}},
 	{`^sluice resolve`, func(r *docRun) sluice.ID { return r.job(r.fresh("temporal"), sluice.StateUncertain) }},
 	{`^sluice release `, func(r *docRun) sluice.ID {

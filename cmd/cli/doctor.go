@@ -50,7 +50,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		},
 	}
 	engine.addTo(command.Flags())
-	command.Flags().BoolVar(&thorough, "thorough", false, "also check every page of the store, within --timeout")
+	command.Flags().BoolVar(&thorough, "thorough", false, "also check every page of the store and count the jobs of every batch, within --timeout")
 	return command
 }
 
@@ -118,7 +118,11 @@ func (a *app) examine(ctx context.Context, thorough bool, engine engineFlags) ([
 		return append(findings, workFindings...), err
 	}
 	auditFindings, err := examineAudit(ctx, store)
-	return slices.Concat(findings, workFindings, engineFindings, auditFindings), err
+	if err != nil || !thorough {
+		return slices.Concat(findings, workFindings, engineFindings, auditFindings), err
+	}
+	batchFindings, err := examineBatches(ctx, store)
+	return slices.Concat(findings, workFindings, engineFindings, auditFindings, batchFindings), err
 }
 
 // denied makes a finding of a store that the role may not read.

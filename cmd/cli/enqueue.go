@@ -23,7 +23,8 @@ type enqueueFlags struct {
 	labels, after      []string
 	afterFailure       string
 	file, resume       string
-	skip, batch        int
+	skip, lines        int
+	batch              string
 	wait               time.Duration
 }
 
@@ -49,6 +50,7 @@ changed file is refused. --skip avoids looking for stored lines; interrupted run
   sluice enqueue reports @report.json --key report-7 --on-duplicate replace
   sluice enqueue thumbnails '{"image":7}' --wait 30s
   sluice enqueue ledger '{"cents":100}' --order-key account-7
+  sluice enqueue thumbnails '{"image":8}' --batch 01a1fb72-1dea-7abc-8fc6-99e4817522bb
   sluice enqueue payments --file wave.jsonl
   sluice enqueue payments --file wave.jsonl --resume 01a205c4-54b2-70f5-bda8-4c2000000000 --skip 3000`,
 		Args: arguments(0, 2),
@@ -80,18 +82,19 @@ changed file is refused. --skip avoids looking for stored lines; interrupted run
 	flags.StringArrayVar(&f.after, "after", nil, "id of a job that must complete first, or ID=RULE with a failure rule of its own; repeatable")
 	flags.StringVar(&f.afterFailure, "after-failure", "", "if such a job dies or is cancelled: cancel, run (it counts as done), wait (until requeued and completed) (default: cancel)")
 	flags.StringVar(&f.options.Hold, "hold", "", "reason to hold the job until \"sluice release\" (default: nobody holds it)")
+	flags.StringVar(&f.batch, "batch", "", "id of the open batch to add the job to, from \"sluice batches open\" (default: none); with --file: of lines that name none")
 	flags.StringVar(&f.id, "id", "", "job id (default: new); the same id stores a job once")
 	flags.Var(duration{&f.wait}, "wait", "wait so long for the end of the job, and print its result instead of its id")
 	flags.StringVar(&f.file, "file", "", "file of jobs, one JSON object per line; - for standard input")
 	flags.StringVar(&f.resume, "resume", "", "with --file: id of an interrupted run to continue")
 	flags.IntVar(&f.skip, "skip", 0, "with --file: leading lines to skip, already stored")
-	flags.IntVar(&f.batch, "batch", 1000, "with --file: lines per transaction")
+	flags.IntVar(&f.lines, "lines", 1000, "with --file: lines per transaction")
 	return command
 }
 
 // check refuses flags that would have no effect, and values out of range.
 func (f enqueueFlags) check(command *cobra.Command) error {
-	ofFile := []string{"resume", "skip", "batch"}
+	ofFile := []string{"resume", "skip", "lines"}
 	ofOne := []string{"tenant", "key", "key-scope", "key-window", "on-duplicate", "at", "delay", "priority", "expires-at", "label", "max-attempts", "timeout", "id", "order-key", "after", "after-failure", "hold", "wait"}
 	unfit, why := ofFile, "only goes with --file"
 	if f.file != "" {
@@ -103,8 +106,8 @@ func (f enqueueFlags) check(command *cobra.Command) error {
 		}
 	}
 	switch {
-	case f.batch < 1 || f.batch > 10_000:
-		return usagef("--batch %d must be from 1 to 10000", f.batch)
+	case f.lines < 1 || f.lines > 10_000:
+		return usagef("--lines %d must be from 1 to 10000", f.lines)
 	case f.skip < 0:
 		return usagef("--skip %d is negative", f.skip)
 	case command.Flags().Changed("priority") && f.options.Priority == 0:
@@ -133,8 +136,11 @@ func (f enqueueFlags) parse() (sluice.EnqueueOptions, error) {
 			out.AfterFailures[id] = sluice.AfterFailure(rule)
 		}
 	}
-	if f.id != "" {
-		if out.ID, err = sluice.ParseID(f.id); err != nil {
+	for text, into := range map[string]*sluice.ID{f.id: &out.ID, f.batch: &out.Batch} {
+		if text == "" {
+			continue
+		}
+		if *into, err = sluice.ParseID(text); err != nil {
 			return out, err
 		}
 	}

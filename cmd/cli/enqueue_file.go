@@ -52,7 +52,17 @@ func (a *app) enqueueFile(ctx context.Context, args []string, f enqueueFlags) (e
 	default:
 		return usagef("with --file the payloads come from the file")
 	}
-	lines := lineEnqueuer{app: a, in: a.stdin, queue: queue, skip: f.skip, batchSize: f.batch, run: newFileRun()}
+	lines := lineEnqueuer{app: a, in: a.stdin, queue: queue, skip: f.skip, batchSize: f.lines, run: newFileRun()}
+	if f.batch != "" {
+		id, err := sluice.ParseID(f.batch)
+		if err != nil {
+			return err
+		}
+		lines.prepare = func(job *sluice.NewJob) error {
+			job.Batch = cmp.Or(job.Batch, id)
+			return nil
+		}
+	}
 	if f.resume != "" {
 		if lines.run, err = parseFileRun(f.resume); err != nil {
 			return err

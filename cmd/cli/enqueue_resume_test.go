@@ -113,7 +113,7 @@ func TestInterruptEndsABatchThatTheStoreDoesNotAnswer(t *testing.T) {
 
 func TestEnqueueOfAFileGoesOnAfterAKill(t *testing.T) {
 	t.Parallel()
-	w := newWave(t, 3000, "--batch", "10")
+	w := newWave(t, 3000, "--lines", "10")
 	// It reads from a pipe that has half of the lines and does not end, so that it cannot be done before it is killed.
 	text, err := os.ReadFile(w.file)
 	if err != nil {
@@ -131,7 +131,7 @@ func TestEnqueueOfAFileGoesOnAfterAKill(t *testing.T) {
 	if _, err := pipe.Write(text[:len(text)/2]); err != nil {
 		t.Fatal(err)
 	}
-	enqueue := start(t, w.db, "enqueue", "mail", "--batch", "10", "--file", fifo)
+	enqueue := start(t, w.db, "enqueue", "mail", "--lines", "10", "--file", fifo)
 	line, err := enqueue.stderr.ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
@@ -152,5 +152,5 @@ func TestEnqueueOfAFileGoesOnAfterAKill(t *testing.T) {
 	}
 	enqueue.ends(t, -1)
 	w.resume(t, "--resume", run[1])
-	w.resume(t, "--resume", run[1], "--batch", "7")
+	w.resume(t, "--resume", run[1], "--lines", "7")
 }

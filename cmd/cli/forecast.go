@@ -61,7 +61,7 @@ comes in, and jobs start in due order.`,
 	flags.Var(duration{&f.request.Bucket}, "bucket", "bucket length: 1m, 5m or 1h (default: for some 24 rows)")
 	flags.Var(newDuration(&f.request.Ahead, 2*time.Hour), "ahead", "how far ahead, up to 7d")
 	flags.Var(rate{&f.request.WhatIf.Rate}, "rate", "assume this rate, such as 200/s")
-	flags.Var(batch{&f.request.WhatIf}, "batch", "assume batches, such as 500/5s, instead of the queue's rate")
+	flags.Var(jobsPer{&f.request.WhatIf}, "batch", "assume batches, such as 500/5s, instead of the queue's rate")
 	flags.IntVar(&f.request.WhatIf.Concurrency, "concurrency", 0, "assume this concurrency limit, whatever concurrency and workers")
 	flags.Var(duration{&f.request.WhatIf.RunTime}, "duration", "assume this run time (default: the recent mean)")
 	flags.BoolVar(&f.histogram, "histogram", false, "draw a histogram")
@@ -82,11 +82,11 @@ func (f *wavesFlags) check(command *cobra.Command, output string) error {
 	return nil
 }
 
-// batch is a flag value: jobs per interval.
-type batch struct{ into *forecast.WhatIf }
+// jobsPer is a flag value: jobs per interval.
+type jobsPer struct{ into *forecast.WhatIf }
 
 // String shows the batch.
-func (b batch) String() string {
+func (b jobsPer) String() string {
 	if b.into == nil || b.into.Batch == 0 {
 		return ""
 	}
@@ -94,7 +94,7 @@ func (b batch) String() string {
 }
 
 // Set reads the batch.
-func (b batch) Set(text string) error {
+func (b jobsPer) Set(text string) error {
 	jobs, every, found := strings.Cut(text, "/")
 	if every != "" && (every[0] < '0' || every[0] > '9') {
 		every = "1" + every // a unit alone
@@ -109,7 +109,7 @@ func (b batch) Set(text string) error {
 }
 
 // Type names the value in the help.
-func (batch) Type() string { return "batch" }
+func (jobsPer) Type() string { return "batch" }
 
 // forecast looks ahead. If asked to, or if nobody else counts, it counts first.
 func (a *app) forecast(ctx context.Context, store sluice.Store, f wavesFlags) (forecast.Forecast, error) {

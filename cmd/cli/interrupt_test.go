@@ -179,7 +179,7 @@ func TestInterruptEndsReadingOfStandardInput(t *testing.T) {
 	}
 	defer func() { _, _ = reader.Close(), writer.Close() }()
 	db := "sqlite:" + filepath.Join(t.TempDir(), "jobs.db")
-	cmd := exec.CommandContext(t.Context(), "sluice", "enqueue", "mail", "--file", "-", "--batch", "1", "--migrate", "--db", db)
+	cmd := exec.CommandContext(t.Context(), "sluice", "enqueue", "mail", "--file", "-", "--lines", "1", "--migrate", "--db", db)
 	cmd.Stdin = reader
 	stderr, err := cmd.StderrPipe()
 	if err != nil {

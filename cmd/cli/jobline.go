@@ -38,6 +38,7 @@ var jobFields = []jobField{
 	{"timeout", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.Timeout, parseDuration) }},
 	{"order_key", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.OrderKey) }},
 	{"after", readAfter},
+	{"batch", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.Batch, sluice.ParseID) }},
 	{"hold", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.Hold) }},
 	{"after_failure", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.AfterFailure) }},
 	{"after_failures", readAfterFailures},

@@ -21,6 +21,7 @@ import (
 // filterFlags select jobs.
 type filterFlags struct {
 	queue, tenant, key, before string
+	batch                      string
 	states, labels             []string
 	limit                      int
 	minAttempts, minRecoveries int
@@ -32,6 +33,7 @@ func (f *filterFlags) add(command *cobra.Command, limit int) {
 	flags.StringVar(&f.queue, "queue", "", "only this queue, or the queues of this group, such as 'mail.*'")
 	flags.StringVar(&f.tenant, "tenant", "", "only this tenant")
 	flags.StringVar(&f.key, "key", "", "only this key")
+	flags.StringVar(&f.batch, "batch", "", "only the batch with this id, and the batches in it")
 	flags.StringArrayVar(&f.labels, "label", nil, "with label NAME=VALUE; repeatable")
 	flags.IntVar(&f.minAttempts, "min-attempts", 0, "minimum of failed attempts")
 	flags.IntVar(&f.minRecoveries, "min-recoveries", 0, "minimum of recoveries")
@@ -70,10 +72,15 @@ func (f *filterFlags) parse() (sluice.JobFilter, error) {
 	if out.Labels, err = parseLabels(f.labels); err != nil {
 		return out, err
 	}
-	if f.before != "" {
-		out.Before, err = sluice.ParseID(f.before)
+	for text, into := range map[string]*sluice.ID{f.before: &out.Before, f.batch: &out.Batch} {
+		if text == "" {
+			continue
+		}
+		if *into, err = sluice.ParseID(text); err != nil {
+			return out, err
+		}
 	}
-	return out, err
+	return out, nil
 }
 
 func (a *app) jobsCommand() *cobra.Command {
@@ -108,7 +115,7 @@ func (a *app) listJobsOfGroup(ctx context.Context, store sluice.Store, filter sl
 		return usagef("--before needs one queue; %s is a group", filter.Queue)
 	}
 	found, err := search.Jobs(ctx, store, search.Query{
-		Queue: filter.Queue, Tenant: filter.Tenant, Key: filter.Key, States: filter.States, Labels: filter.Labels,
+		Queue: filter.Queue, Tenant: filter.Tenant, Key: filter.Key, States: filter.States, Labels: filter.Labels, Batch: filter.Batch,
 		MinAttempts: filter.MinAttempts, MinRecoveries: filter.MinRecoveries,
 	}, filter.Limit)
 	if err != nil {
@@ -271,6 +278,9 @@ func (a *app) printDetail(d jobDetail) error {
 		line("after", strings.TrimSpace(id.String()+" "+string(d.AfterFailures[id])))
 	}
 	line("after failure", string(d.AfterFailure))
+	if !d.Batch.IsZero() {
+		line("batch", d.Batch.String())
+	}
 	if len(d.Labels) > 0 {
 		line("labels", formatLabels(d.Labels))
 	}
@@ -306,12 +316,7 @@ func (a *app) printDetail(d jobDetail) error {
 	line("payload", compact(d.Payload))
 	line("checkpoint", compact(d.Checkpoint))
 	line("result", compact(d.Result))
-	for _, failed := range d.Failed {
-		line(fmt.Sprintf("failed %d/%d", failed.Generation, failed.Attempt), fmt.Sprintf("%s on %s: %s", failed.FailedAt.Format(time.RFC3339), failed.Holder, oneLine(failed.Error)))
-		for stack := range strings.Lines(failed.Stack) {
-			fmt.Fprintf(&text, "%-13s   %s\n", "", strings.TrimSpace(strings.Map(printable, stack)))
-		}
-	}
+	printFailed(&text, line, d.Failed)
 	for _, e := range slices.Backward(d.Audit) {
 		move := string(e.Event)
 		if e.From != "" || e.To != "" {
@@ -321,6 +326,16 @@ func (a *app) printDetail(d jobDetail) error {
 	}
 	_, err := a.stdout.Write(text.Bytes())
 	return err
+}
+
+// printFailed prints failed attempts, and the stacks of those that panicked.
+func printFailed(text *bytes.Buffer, line func(name, value string), attempts []sluice.Attempt) {
+	for _, failed := range attempts {
+		line(fmt.Sprintf("failed %d/%d", failed.Generation, failed.Attempt), fmt.Sprintf("%s on %s: %s", failed.FailedAt.Format(time.RFC3339), failed.Holder, oneLine(failed.Error)))
+		for stack := range strings.Lines(failed.Stack) {
+			fmt.Fprintf(text, "%-13s   %s\n", "", strings.TrimSpace(strings.Map(printable, stack)))
+		}
+	}
 }
 
 // durationText formats a duration; empty for 0.

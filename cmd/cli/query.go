@@ -38,7 +38,7 @@ func (f *queryFlags) add(command *cobra.Command) {
 // query combines a filter and these flags.
 func (f *queryFlags) query(filter sluice.JobFilter) (q search.Query, err error) {
 	q = search.Query{
-		Queue: filter.Queue, Tenant: filter.Tenant, Key: filter.Key, States: filter.States, Labels: filter.Labels,
+		Queue: filter.Queue, Tenant: filter.Tenant, Key: filter.Key, States: filter.States, Labels: filter.Labels, Batch: filter.Batch,
 		MinAttempts: filter.MinAttempts, MinRecoveries: filter.MinRecoveries,
 		Fingerprint: f.fingerprint, Error: f.error, Held: f.held,
 	}

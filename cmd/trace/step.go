@@ -134,7 +134,7 @@ func (o *Observer) alone(ctx context.Context, c *observe.Call) {
 // without work.
 func isTending(c *observe.Call) bool {
 	switch c.Name {
-	case "renew", "heartbeat", "deregister", "elect", "look", "queues":
+	case "renew", "heartbeat", "deregister", "elect", "next_due", "queues":
 		return c.Kind == observe.KindStore
 	}
 	return false

@@ -231,7 +231,7 @@ func TestWhoFindsNothingToDoMakesNoSpans(t *testing.T) {
 	client := clientOf(t, store, "mail", nil)
 	looked := make(chan struct{}, 100)
 	works := worker.New(observe.Store(store, counter(func(c *observe.Call) {
-		if c.Name == "claim" || c.Name == "look" {
+		if c.Name == "claim" || c.Name == "next_due" {
 			looked <- struct{}{}
 		}
 	})), worker.Options{Poll: time.Millisecond, Logger: quiet})

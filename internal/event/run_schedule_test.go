@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/batch"
 	"github.com/sluice-queue/sluice/schedule"
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
-// fireSchedules lets a schedule fire, and pause itself because its job dies. A full queue refuses another fire.
+// fireSchedules lets a schedule fire, and pause itself because its job dies. A full queue refuses another fire. A batch calls back.
 func fireSchedules(t *testing.T, s *shop) {
 	settings := sluice.DefaultSettings()
 	settings.MaxWaiting = 1
@@ -19,6 +20,9 @@ func fireSchedules(t *testing.T, s *shop) {
 	must(t, err)
 	_, err = schedule.Set(s.ctx, s.store, "often", schedule.Definition{Queue: "reports", Every: 5 * time.Second, PauseAfter: 1}, act)
 	must(t, err)
+	empty, err := batch.Open(s.ctx, s.store, batch.Batch{Callbacks: batch.Callbacks{OnComplete: &batch.Callback{Queue: "calls"}}}, act)
+	must(t, err)
+	must(t, batch.Close(s.ctx, s.store, empty.ID, act))
 	go func() { _ = upkeep.New(s.store, upkeep.Options{Logger: s.logger}).Run(s.ctx) }()
 	s.after(10 * time.Second)
 	token := sluice.NewToken()

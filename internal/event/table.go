@@ -114,6 +114,8 @@ var (
 		"Schedules were due. `skipped` counts fires without a job because an earlier job is unfinished. `missed` counts fires that were too late, `refused` those whose job the queue did not take.")
 	FireRefused = is("fire refused", warn, "upkeep", "schedule reason",
 		"A queue did not take the job of a schedule's fire: it is full, or the payload breaks a rule of it. `sluice schedules backfill` makes up for the fire.")
+	BatchesAdvanced = is("batch callbacks enqueued", info, "upkeep", "jobs",
+		"Batches completed, succeeded or had their first dead job. `jobs` counts the callbacks.")
 	SchedulePaused = is("schedule paused", warn, "upkeep", "schedule",
 		"Upkeep paused a schedule: too many of its fires failed in a row, or this program cannot read it. `sluice schedules show` has the reason.")
 	ChangeRefused = is("scheduled change not applied", wrong, "upkeep", "queue change error",

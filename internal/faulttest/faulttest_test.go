@@ -71,6 +71,10 @@ func runRole(role string) error {
 		return runDyingFirer(ctx, store)
 	case "patient upkeep":
 		return upkeep.New(store, upkeep.Options{Interval: patience, Logger: quiet}).Run(ctx)
+	case "dying member":
+		return runDyingMember(ctx, store, queue)
+	case "dying advancer":
+		return runDyingAdvancer(ctx, store, queue)
 	case "dying upkeep":
 		return runDyingUpkeep(ctx, store)
 	case "starter":

@@ -17,19 +17,20 @@ func OfDead(f sluice.JobFilter) bool {
 }
 
 // Bounded reports whether a page of jobs reads at most ListLimit jobs, because no index finds jobs
-// by labels.
+// by labels. A page of the jobs of a batch is always bounded, in another way.
 func Bounded(f sluice.JobFilter) bool {
-	return len(f.Labels) > 0 && f.Key == "" && f.Tenant == "" && !OfDead(f)
+	return f.Batch.IsZero() && len(f.Labels) > 0 && f.Key == "" && f.Tenant == "" && !OfDead(f)
 }
 
 // Way is an index that finds the jobs of a page.
 type Way int
 
-// The ways. ByKey and ByTenant find all jobs of a key or a tenant. The others find unfinished jobs,
-// finished jobs, and the dead letters of a queue.
+// The ways. ByKey, ByTenant and ByBatch find all jobs of a key, a tenant or a batch. The others find
+// unfinished jobs, finished jobs, and the dead letters of a queue.
 const (
 	ByKey Way = iota
 	ByTenant
+	ByBatch
 	Unfinished
 	Finished
 	Dead
@@ -47,6 +48,8 @@ func PartsOf(f sluice.JobFilter) []Part {
 	dead := OfDead(f)
 	parts := []Part{{Unfinished, unfinished}, {Finished, finished}}
 	switch {
+	case !f.Batch.IsZero():
+		parts = []Part{{ByBatch, slices.Concat(unfinished, finished)}}
 	case f.Key != "":
 		parts = []Part{{ByKey, slices.Concat(unfinished, finished)}}
 	case f.Tenant != "" && !dead:

@@ -46,6 +46,7 @@ func (s *Store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([
 		if j.before = nil; from.Finished() {
 			before := j.Job
 			j.before = &before
+			s.countMember(j, from, -1)
 		}
 		if act.BesideOpenRun {
 			s.letBeside(j, act)

@@ -35,7 +35,11 @@ func (s *Store) enqueueAll(ctx context.Context, inserts []sluice.Insert) ([]slui
 	twins, failed := make(map[sluice.ID]sluice.ID), make(map[int]error)
 	for i, insert := range inserts {
 		if _, sent := s.jobs[insert.ID]; !sent {
-			if err := s.known(&insert, twins); err != nil {
+			err := s.enterBatch(&insert)
+			if err == nil {
+				err = s.known(&insert, twins)
+			}
+			if err != nil {
 				failed[i] = err
 				continue
 			}
@@ -69,6 +73,7 @@ func (s *Store) enqueue(in sluice.Insert) sluice.Receipt {
 		}
 	}
 	s.jobs[j.ID] = j
+	s.countMember(j, sluice.StateQueued, 1)
 	if in.AuditFull {
 		s.tell(j, sluice.EventEnqueue, "", sluice.Act{By: "producer"})
 	}
@@ -90,7 +95,7 @@ func (s *Store) newJob(in sluice.Insert) *job {
 			ID: in.ID, Queue: in.Queue, Tenant: in.Tenant, Priority: in.Priority, Key: in.Key,
 			Payload: bytes.Clone(in.Payload), Labels: maps.Clone(in.Labels), MaxAttempts: in.MaxAttempts, Timeout: in.Timeout,
 			CreatedAt: now, ExpiresAt: in.ExpiresAt, State: sluice.StateQueued, Generation: 1, DueAt: due,
-			OrderKey: in.OrderKey, After: in.After, AfterFailure: in.AfterFailure, AfterFailures: in.AfterFailures,
+			OrderKey: in.OrderKey, After: in.After, AfterFailure: in.AfterFailure, AfterFailures: in.AfterFailures, Batch: in.Batch,
 		},
 		live:  true,
 		keyed: in.Key != "" && in.KeyScope == sluice.WhileUnfinished,

@@ -60,9 +60,16 @@ func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page,
 	if filter.Before, err = filter.EndOfPage(); err != nil {
 		return sluice.Page{}, err
 	}
+	of := make(map[sluice.ID]bool)
+	if !filter.Batch.IsZero() {
+		of[filter.Batch] = true // it may be forgotten
+		for _, b := range s.tree(filter.Batch) {
+			of[b.ID] = true
+		}
+	}
 	var found []sluice.Job
 	for _, j := range s.jobs {
-		if chosen(j, filter) {
+		if chosen(j, filter) && (len(of) == 0 || of[j.Batch]) {
 			listed := j.copy()
 			listed.Payload, listed.Checkpoint, listed.Result = nil, nil, nil
 			found = append(found, listed)

@@ -154,6 +154,7 @@ func (s *Store) finish(j *job, event sluice.Event, act sluice.Act) {
 func (s *Store) end(j *job, event sluice.Event, act sluice.Act) {
 	s.move(j, event, act)
 	j.live, j.FinishedAt, j.LeaseUntil, j.Engine = false, s.now(), time.Time{}, ""
+	s.countMember(j, j.State, 1)
 	of := class{j.Queue, j.State}
 	s.history[of] = append(s.history[of], ending{j.ID, j.FinishedAt})
 	if j.keyed {

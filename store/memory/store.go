@@ -87,6 +87,9 @@ type Store struct {
 
 	operations map[sluice.ID]storedOperation
 	schedules  map[string]schedule.Schedule
+	batches    map[sluice.ID]*storedBatch
+	changed    map[sluice.ID]*storedBatch // batches at which upkeep is to look
+	unfinished map[sluice.ID]bool         // batches that are not complete
 	alerting   alerting
 	room       room.Room
 }
@@ -176,6 +179,9 @@ func New(options Options) *Store {
 
 		operations: make(map[sluice.ID]storedOperation),
 		schedules:  make(map[string]schedule.Schedule),
+		batches:    make(map[sluice.ID]*storedBatch),
+		changed:    make(map[sluice.ID]*storedBatch),
+		unfinished: make(map[sluice.ID]bool),
 		alerting:   newAlerting(),
 	}
 	if !options.NoStatistics {

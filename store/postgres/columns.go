@@ -33,14 +33,18 @@ type jobRest struct {
 	orderKey, failing pgtype.Text
 	after             []pgtype.UUID
 	timeout           pgtype.Int8 // ms
+	batch             pgtype.UUID
 }
 
 // targets returns the variables to scan into, in the order of the list.
-func (r *jobRest) targets() []any { return []any{&r.orderKey, &r.after, &r.failing, &r.timeout} }
+func (r *jobRest) targets() []any {
+	return []any{&r.orderKey, &r.after, &r.failing, &r.timeout, &r.batch}
+}
 
 func (r *jobRest) fill(j *sluice.Job) (err error) {
 	j.OrderKey, j.After = r.orderKey.String, idsOf(r.after)
 	j.Timeout = time.Duration(r.timeout.Int64) * time.Millisecond
+	j.Batch = idOf(r.batch)
 	j.AfterFailure, j.AfterFailures, err = storing.AfterRules(r.failing.String)
 	return err
 }
@@ -117,7 +121,7 @@ func claimScanner(request sluice.ClaimRequest, more ...any) pgx.RowToFunc[*sluic
 
 // plain reports whether a job needs no column that only the statements for many jobs write.
 func plain(j *sluice.Insert) bool {
-	return j.Key == "" && j.Timeout == 0 && !ordered(j) && !j.ByTenant && !j.AuditFull && j.Hold == ""
+	return j.Key == "" && j.Timeout == 0 && !ordered(j) && !j.ByTenant && !j.AuditFull && j.Hold == "" && j.Batch.IsZero()
 }
 
 // insertOne stores a plain job.
@@ -157,6 +161,7 @@ type insertColumns struct {
 	after         []string
 	failures      []string
 	timeouts      []int64 // ms
+	batches       []pgtype.UUID
 }
 
 func newInsertColumns(n, payloadBytes int) *insertColumns {
@@ -208,6 +213,9 @@ func (c *insertColumns) add(j *sluice.Insert, place keyPlace) error {
 	c.blockedBy = append(c.blockedBy, nullUUID(place.blockedBy))
 	c.told = append(c.told, j.AuditFull)
 	c.inTenantQueue = append(c.inTenantQueue, j.ByTenant)
+	if !j.Batch.IsZero() || c.batches != nil {
+		c.batches = append(append(c.batches, make([]pgtype.UUID, len(c.ids)-1-len(c.batches))...), nullUUID(j.Batch))
+	}
 	if place.order != 0 || len(place.after) > 0 || c.orderKeys != nil {
 		c.addPlace(j, place)
 	}
@@ -227,9 +235,11 @@ func (c *insertColumns) addPlace(j *sluice.Insert, place keyPlace) {
 	c.after, c.failures = append(c.after, textOf(place.after)), append(c.failures, storing.AfterText(j.AfterFailure, place.failures))
 }
 
-// few reports whether enqueue_new.sql stores all that the jobs have. Jobs with places among others need a
+// few reports whether enqueue_new.sql stores all that the jobs have. Jobs with places among others or a batch need a
 // transaction, and never use it.
-func (c *insertColumns) few() bool { return c.timeouts == nil && unlessZero(c.inTenantQueue) == nil }
+func (c *insertColumns) few() bool {
+	return c.timeouts == nil && c.batches == nil && unlessZero(c.inTenantQueue) == nil
+}
 
 // fewArguments returns the arguments of enqueue_new.sql. Known are the queues that must be stored still.
 func (c *insertColumns) fewArguments(known []string) []any { return append(c.common(), known) }
@@ -237,7 +247,7 @@ func (c *insertColumns) fewArguments(known []string) []any { return append(c.com
 // arguments returns the arguments of enqueue.sql. Known are the queues that must be stored still.
 func (c *insertColumns) arguments(known []string) []any {
 	return append(c.common(), unlessZero(c.inTenantQueue), unlessZero(c.orderKeys), unlessZero(c.orderPlaces), unlessZero(c.after),
-		unlessZero(c.failures), unlessZero(c.timeouts), known)
+		unlessZero(c.failures), unlessZero(c.timeouts), c.batches, known)
 }
 
 // common returns the arguments that both statements take.

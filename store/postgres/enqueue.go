@@ -84,10 +84,10 @@ func (s *Store) disturbLowWater(jobs []sluice.Insert) {
 	}
 }
 
-// keyed reports whether a job has a key, an order key, jobs that it runs after, or a hold. Such jobs need a transaction.
+// keyed reports whether a job has a key, an order key, jobs that it runs after, a hold, or a batch. Such jobs need a transaction.
 func keyed(jobs []sluice.Insert) bool {
 	for i := range jobs {
-		if jobs[i].Key != "" || ordered(&jobs[i]) || jobs[i].Hold != "" {
+		if jobs[i].Key != "" || ordered(&jobs[i]) || jobs[i].Hold != "" || !jobs[i].Batch.IsZero() {
 			return true
 		}
 	}
@@ -112,7 +112,11 @@ type enqueuing struct {
 // enqueue stores jobs through a pool or a transaction. For jobs that are keyed, db must be a transaction.
 func enqueue(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, how enqueuing) (enqueued, error) {
 	receipts := make([]sluice.Receipt, len(jobs))
-	line, err := newLineUp(ctx, db, jobs)
+	jobs, refused, err := enterBatches(ctx, db, jobs)
+	if err != nil {
+		return enqueued{}, err
+	}
+	line, err := newLineUp(ctx, db, jobs, refused)
 	if err != nil {
 		return enqueued{}, err
 	}

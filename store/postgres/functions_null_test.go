@@ -90,10 +90,19 @@ order_key='o'=no order
 after='{}'=none
 after_failure=''=the default
 hold='h'=nobody holds it
+batch_id=sluice.open_batch()=none
 job_id=gen_random_uuid()=a new one
 new_queue=false=SL004`},
 	"enqueue_many": {"producer", `jobs='[{"queue":"scraper","payload":1}]'=SL004
 new_queue=false=SL004`},
+	"open_batch": {"producer", `name='n'=none
+on_complete='{"queue":"scraper"}'=none
+on_success='{"queue":"scraper"}'=none
+on_death='{"queue":"scraper"}'=none
+parent=sluice.open_batch()=none
+batch_id=gen_random_uuid()=a new one`},
+	"close_batch": {"producer", `batch_id=sluice.open_batch()=SL005`},
+	"read_batch":  {"producer", `batch_id=sluice.open_batch()=no row`},
 	"requeue": {"operator", `ids=array[ID]=SL004
 reason='r'=SL004
 actor='a'=the role

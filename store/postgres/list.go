@@ -38,12 +38,20 @@ var listKeyFile string
 
 var listKeySQL = jobColumns.In(listKeyFile)
 
+//go:embed sql/list_batch.sql
+var listBatchFile string
+
+var listBatchSQL = jobColumns.In(listBatchFile)
+
+//go:embed sql/list_batch_floor.sql
+var listBatchFloorSQL string
+
 //go:embed sql/list_floor.sql
 var listFloorSQL string
 
 // listSQL holds the statement for each way to find jobs.
 var listSQL = map[history.Way]string{
-	history.ByKey: listKeySQL, history.ByTenant: listTenantSQL, history.Unfinished: listLiveSQL, history.Finished: listDoneSQL,
+	history.ByKey: listKeySQL, history.ByBatch: listBatchSQL, history.ByTenant: listTenantSQL, history.Unfinished: listLiveSQL, history.Finished: listDoneSQL,
 	history.Dead: listDeadSQL,
 }
 
@@ -74,8 +82,11 @@ func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page,
 					filter.Queue, filter.Tenant, filter.Key, states(part.States), labels, nullUUID(before), filter.Limit + 1,
 					filter.MinAttempts, filter.MinRecoveries,
 				}
-				if part.Way == history.Unfinished || part.Way == history.Finished {
+				switch part.Way {
+				case history.Unfinished, history.Finished:
 					arguments = append(arguments, nullUUID(floor))
+				case history.ByBatch:
+					arguments = append(arguments, nullUUID(floor), nullUUID(filter.Batch))
 				}
 				jobs, err := list(ctx, tx, scanJob, listSQL[part.Way], arguments...)
 				if err != nil {
@@ -92,9 +103,16 @@ func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page,
 	return sluice.NewestPage(found, filter.Limit, floor), nil
 }
 
-// listFloor returns the job at which a search by labels alone ends, so that a long history does not make a page
+// listFloor returns the job at which a search by labels alone or by a batch ends, so that a long history does not make a page
 // slower. Zero: the search goes to the end.
 func listFloor(ctx context.Context, tx *pipeline, filter sluice.JobFilter, before sluice.ID) (sluice.ID, error) {
+	if !filter.Batch.IsZero() {
+		floors, err := list(ctx, tx, pgx.RowTo[pgtype.UUID], listBatchFloorSQL, nullUUID(filter.Batch), nullUUID(before), history.ListLimit)
+		if err != nil || len(floors) == 0 {
+			return sluice.ID{}, err
+		}
+		return idOf(floors[0]), nil
+	}
 	if !history.Bounded(filter) {
 		return sluice.ID{}, nil
 	}

@@ -63,13 +63,18 @@ type takePlace struct {
 // other is a job that another job runs after.
 type other struct{ completed bool }
 
-// newLineUp locks the order keys of a batch, and reads the jobs that the batch waits for. For a batch without
-// orders and dependencies, newLineUp returns nil.
-func newLineUp(ctx context.Context, db rowsQuerier, jobs []sluice.Insert) (*takePlace, error) {
-	if !anyOrdered(jobs) {
+// newLineUp locks the order keys of jobs, and reads the jobs that they wait for. Refused are the jobs that are refused
+// already; nil: none. For jobs without any of these, newLineUp returns nil.
+func newLineUp(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, refused map[int]error) (*takePlace, error) {
+	l := &takePlace{twins: make(map[sluice.ID]sluice.ID), refused: refused}
+	switch {
+	case !anyOrdered(jobs) && len(refused) == 0:
 		return nil, nil
+	case !anyOrdered(jobs):
+		return l, nil
+	case refused == nil:
+		l.refused = make(map[int]error)
 	}
-	l := &takePlace{twins: make(map[sluice.ID]sluice.ID)}
 	count := 0
 	var keys []queueKey
 	var ids, others uuidArray
@@ -160,7 +165,6 @@ func findOthers(ctx context.Context, db rowsQuerier, ids uuidArray) (map[sluice.
 
 // refuse finds the jobs that run after a job that is not stored and not earlier in the batch.
 func (l *takePlace) refuse(jobs []sluice.Insert) {
-	l.refused = make(map[int]error)
 	inBatch := make(map[sluice.ID]bool, len(jobs))
 	for i := range jobs {
 		j := &jobs[i]

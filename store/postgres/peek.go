@@ -18,7 +18,7 @@ func (s *Store) NextDue(ctx context.Context, queues []string) (map[string]time.D
 		return out, nil
 	}
 	dueAts, ids := s.lowWater.peek(queues)
-	err := s.callAndCheck(ctx, "look", func(ctx context.Context, knows int) (newer bool, err error) {
+	err := s.callAndCheck(ctx, "next due", func(ctx context.Context, knows int) (newer bool, err error) {
 		clear(out)
 		_, err = list(ctx, s.pool, func(row pgx.CollectableRow) (struct{}, error) {
 			var name *string

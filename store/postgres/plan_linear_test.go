@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sluice-queue/sluice"
+	group "github.com/sluice-queue/sluice/batch"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/hold"
 	"github.com/sluice-queue/sluice/progress"
@@ -140,6 +141,10 @@ func testBatches(t *testing.T, before string) {
 	b.release("held")
 	b.settle(b.claim("held"), sluice.EventComplete)
 	b.cancel(b.enqueue("held", func(_ int, o *sluice.EnqueueOptions) { o.Hold = "wait" }))
+	groups := b.openGroups()
+	b.enqueue("grouped", func(i int, o *sluice.EnqueueOptions) { o.Batch = groups[i] })
+	b.settle(b.claim("grouped"), sluice.EventComplete)
+	b.advance(groups)
 	b.ensure("fair", func(s *sluice.Settings) { s.Fair, s.TenantConcurrency = true, 2 })
 	b.enqueue("fair", func(i int, o *sluice.EnqueueOptions) { o.Tenant = fmt.Sprint("tenant ", i) })
 	b.settle(b.claim("fair"), sluice.EventComplete)
@@ -191,6 +196,37 @@ func (b batches) enqueue(queue string, with func(i int, o *sluice.EnqueueOptions
 		b.Fatal(err)
 	}
 	return receipts
+}
+
+// openGroups opens n batches in one, each with a callback.
+func (b batches) openGroups() (ids []sluice.ID) {
+	b.Helper()
+	outer := group.Batch{ID: sluice.NewID()}
+	for _, one := range append([]group.Batch{outer}, make([]group.Batch, b.n)...) {
+		if one.ID.IsZero() {
+			one.Parent, one.OnComplete = outer.ID, &group.Callback{Queue: "calls"}
+		}
+		opened, err := group.Open(b.Context(), b.store, one, importer)
+		if err != nil {
+			b.Fatal(err)
+		}
+		ids = append(ids, opened.ID)
+	}
+	return ids[1:]
+}
+
+// advance closes batches, and lets upkeep look at all of them at once.
+func (b batches) advance(ids []sluice.ID) {
+	b.Helper()
+	for _, id := range ids {
+		if err := group.Close(b.Context(), b.store, id, importer); err != nil {
+			b.Fatal(err)
+		}
+	}
+	out, err := b.store.AdvanceBatches(b.Context(), 10*b.n)
+	if err != nil || out.Callbacks != b.n {
+		b.Fatalf("advanced %+v: %v", out, err)
+	}
 }
 
 // fanIn enqueues a job that runs after all the others.

@@ -90,6 +90,7 @@ type Store struct {
 	clock       serverClock
 	closed      atomic.Bool
 	schema      migration.Guard
+	batchesSeen atomic.Bool // AdvanceBatches has looked at all batches
 	log         *event.Log
 	tally       *counter.Tally // nil: the store counts nothing
 	room        room.Room

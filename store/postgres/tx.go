@@ -95,6 +95,22 @@ func (e txEnqueuer) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice
 	return out.receipts, out.refusal()
 }
 
+// do runs a verb through the transaction, without a second try.
+func (e txEnqueuer) do(ctx context.Context, verb string, run func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, e.store.options.CallTimeout)
+	defer cancel()
+	if err := checkDriver(e.tx); err != nil {
+		return fmt.Errorf("%s: %w", verb, err)
+	}
+	if err := e.store.mayWork(ctx, e.tx); err != nil {
+		return fmt.Errorf("%s: %w", verb, typed(err))
+	}
+	if err := run(ctx); err != nil {
+		return typed(err)
+	}
+	return nil
+}
+
 // Queues lists queues through the transaction.
 func (e txEnqueuer) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.store.options.CallTimeout)

@@ -125,6 +125,7 @@ type finished struct {
 	queue, tenant string
 	priority      int
 	key           *string
+	batch         []byte
 	ordered       bool // it has an order key, or runs after other jobs
 	generation    int
 	outcome       string
@@ -133,7 +134,7 @@ type finished struct {
 func requeue(tx runner, id sluice.ID, act sluice.Act, again *[]int64) error {
 	rows, err := list(tx, func(rows *sql.Rows) (finished, error) {
 		var f finished
-		err := rows.Scan(&f.seq, &f.queue, &f.tenant, &f.priority, &f.key, &f.generation, &f.outcome, &f.ordered)
+		err := rows.Scan(&f.seq, &f.queue, &f.tenant, &f.priority, &f.key, &f.generation, &f.outcome, &f.ordered, &f.batch)
 		return f, err
 	}, requeueFindSQL, id[:])
 	if err != nil || len(rows) == 0 {
@@ -158,7 +159,12 @@ func requeue(tx runner, id sluice.ID, act sluice.Act, again *[]int64) error {
 	if waits {
 		behind = old.seq // the job waits for itself until its run is forgotten
 	}
-	if _, err = tx.exec(enqueueLiveSQL, old.seq, old.queue, old.tenant, old.priority, at, nil, keyed, behind, old.generation+1, false); err != nil || !old.ordered {
+	if _, err = tx.exec(enqueueLiveSQL, old.seq, old.queue, old.tenant, old.priority, at, nil, keyed, behind, old.generation+1, false, nullBytes(old.batch)); err != nil {
+		return err
+	}
+	var count counting
+	count.add(idOf(old.batch), sluice.State(old.outcome), -1)
+	if err := count.put(tx); err != nil || !old.ordered {
 		return err
 	}
 	*again = append(*again, old.seq)

@@ -30,7 +30,7 @@ func putJob(tx runner, j *sluice.Insert, others before, at int64, labels, maxAtt
 	arguments := []any{
 		j.ID[:], j.Queue, j.Tenant, j.Priority, nullText(j.Key), []byte(j.Payload), labels, maxAttempts, at, micros(j.ExpiresAt),
 	}
-	if !ordered(j) && j.Timeout == 0 {
+	if !ordered(j) && j.Timeout == 0 && j.Batch.IsZero() {
 		return tx.exec(enqueueJobSQL, arguments...)
 	}
 	var ids any
@@ -41,17 +41,20 @@ func putJob(tx runner, j *sluice.Insert, others before, at int64, labels, maxAtt
 		}
 		ids = text
 	}
-	return tx.exec(enqueueMoreSQL, append(arguments, nullText(j.OrderKey), ids, nullText(storing.AfterText(j.AfterFailure, others.failures)), nullMillis(j.Timeout))...)
+	return tx.exec(enqueueMoreSQL, append(arguments, nullText(j.OrderKey), ids, nullText(storing.AfterText(j.AfterFailure, others.failures)), nullMillis(j.Timeout), nullID(j.Batch))...)
 }
 
 // jobRest holds the columns of the list more.
 type jobRest struct {
 	orderKey, after, failing *string
 	timeout                  *int64
+	batch                    []byte
 }
 
 // targets returns the variables to scan into, in the order of the list.
-func (r *jobRest) targets() []any { return []any{&r.orderKey, &r.after, &r.failing, &r.timeout} }
+func (r *jobRest) targets() []any {
+	return []any{&r.orderKey, &r.after, &r.failing, &r.timeout, &r.batch}
+}
 
 func (r *jobRest) fill(j *sluice.Job) (err error) {
 	j.OrderKey = orZero(r.orderKey)
@@ -59,6 +62,7 @@ func (r *jobRest) fill(j *sluice.Job) (err error) {
 		return err
 	}
 	j.Timeout = time.Duration(orZero(r.timeout)) * time.Millisecond
+	j.Batch = idOf(r.batch)
 	j.After, err = idsOfJSON(r.after)
 	return err
 }

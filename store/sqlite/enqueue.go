@@ -76,10 +76,18 @@ func enqueue(tx runner, jobs []sluice.Insert, again bool) (receipts []sluice.Rec
 	receipts = make([]sluice.Receipt, len(jobs))
 	queues := make(map[string]bool)
 	at := now()
+	jobs, refused, err = enterBatches(tx, jobs)
+	if err != nil {
+		return nil, nil, err
+	}
+	var count counting
 	plain := make(map[bool][]int64) // by whether they wait in a tenant queue
 	placed := places{awaited: make(map[string]bool)}
-	twins, refused := make(map[sluice.ID]sluice.ID), make(map[int]error)
+	twins := make(map[sluice.ID]sluice.ID)
 	for i := range jobs {
+		if refused[i] != nil {
+			continue
+		}
 		if len(jobs[i].After) > 0 { // jobs that it runs after may be in the batch
 			if err := putPlain(tx, plain, at); err != nil {
 				return nil, nil, err
@@ -97,6 +105,9 @@ func enqueue(tx runner, jobs []sluice.Insert, again bool) (receipts []sluice.Rec
 		if err != nil {
 			return nil, nil, err
 		}
+		if !receipt.Duplicate {
+			count.added(jobs[i].Batch)
+		}
 		if receipt.ID != jobs[i].ID {
 			twins[jobs[i].ID] = receipt.ID
 		}
@@ -112,6 +123,9 @@ func enqueue(tx runner, jobs []sluice.Insert, again bool) (receipts []sluice.Rec
 		}
 	}
 	if err := putPlain(tx, plain, at); err != nil {
+		return nil, nil, err
+	}
+	if err := count.put(tx); err != nil {
 		return nil, nil, err
 	}
 	return receipts, refused, placed.look(tx)
@@ -179,7 +193,7 @@ func enqueueOne(tx runner, j *sluice.Insert, others before, placed *places, at i
 	if j.Hold != "" {
 		behind = seq
 	}
-	if _, err := tx.exec(enqueueLiveSQL, seq, j.Queue, j.Tenant, j.Priority, due, micros(j.ExpiresAt), keyed, behind, 1, j.ByTenant && j.Hold == ""); err != nil {
+	if _, err := tx.exec(enqueueLiveSQL, seq, j.Queue, j.Tenant, j.Priority, due, micros(j.ExpiresAt), keyed, behind, 1, j.ByTenant && j.Hold == "", nullID(j.Batch)); err != nil {
 		return sluice.Receipt{}, 0, err
 	}
 	if j.AuditFull {

@@ -39,6 +39,14 @@ var listKeyFile string
 
 var listKeySQL = jobColumns.In(listKeyFile)
 
+//go:embed sql/list_batch.sql
+var listBatchFile string
+
+var listBatchSQL = jobColumns.In(listBatchFile)
+
+//go:embed sql/list_batch_floor.sql
+var listBatchFloorSQL string
+
 //go:embed sql/list_floor.sql
 var listFloorSQL string
 
@@ -63,6 +71,10 @@ func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page,
 		rows = nil
 		before, err := pageEnd(tx, filter)
 		if err != nil {
+			return err
+		}
+		if !filter.Batch.IsZero() {
+			rows, floor, err = listBatches(tx, filter, labels, before)
 			return err
 		}
 		if floor, err = listFloor(tx, filter, before); err != nil {
@@ -135,14 +147,53 @@ func listFloor(tx runner, filter sluice.JobFilter, before int64) (floor listed, 
 	if !history.Bounded(filter) {
 		return floor, nil
 	}
-	found, err := list(tx, func(rows *sql.Rows) (l listed, err error) {
-		var id []byte
-		err = rows.Scan(&l.seq, &id)
-		l.job.ID = idOf(id)
-		return l, err
-	}, listFloorSQL, before, history.ListLimit)
+	found, err := list(tx, scanFloor, listFloorSQL, before, history.ListLimit)
 	if err != nil || len(found) == 0 {
 		return floor, err
 	}
 	return found[0], nil
+}
+
+func scanFloor(rows *sql.Rows) (l listed, err error) {
+	var id []byte
+	err = rows.Scan(&l.seq, &id)
+	l.job.ID = idOf(id)
+	return l, err
+}
+
+// listBatches lists the jobs of a batch and of all batches in it, down to a floor: each batch on a walk of its own.
+func listBatches(tx runner, filter sluice.JobFilter, labels string, before int64) (rows []listed, floor listed, err error) {
+	part := history.PartsOf(filter)
+	if len(part) == 0 {
+		return nil, floor, nil
+	}
+	states, err := jsonOf(part[0].States)
+	if err != nil {
+		return nil, floor, err
+	}
+	tree, err := batchTree(tx, filter.Batch)
+	if err != nil {
+		return nil, floor, err
+	}
+	if len(tree) == 0 {
+		tree = []sluice.ID{filter.Batch} // forgotten: its jobs are there
+	}
+	for _, id := range tree {
+		found, err := list(tx, scanFloor, listBatchFloorSQL, id[:], before, history.ListLimit)
+		if err != nil {
+			return nil, floor, err
+		}
+		if len(found) > 0 && found[0].seq > floor.seq {
+			floor = found[0]
+		}
+	}
+	for _, id := range tree {
+		found, err := list(tx, scanJob, listBatchSQL, filter.Queue, filter.Tenant, filter.Key, states, labels, before, filter.Limit+1,
+			filter.MinAttempts, filter.MinRecoveries, floor.seq, id[:])
+		if err != nil {
+			return nil, floor, err
+		}
+		rows = append(rows, found...)
+	}
+	return rows, floor, nil
 }

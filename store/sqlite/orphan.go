@@ -29,11 +29,13 @@ func (s *Store) dropOrphans(ctx context.Context, seqs []int64, token []byte, by 
 		if _, err := tx.exec(orphansStrayedSQL, seqList(seqs), must, now()); err != nil {
 			return err
 		}
+		var count counting
 		entries, err := list(tx, func(rows *sql.Rows) (sluice.AuditEntry, error) {
 			var seq int64
-			var id []byte
+			var id, batch []byte
 			e := sluice.AuditEntry{Object: audit.ObjectJob, Event: audit.EventMissing, Actor: by}
-			err := rows.Scan(&seq, &e.Name, &e.Generation, &id)
+			err := rows.Scan(&seq, &e.Name, &e.Generation, &id, &batch)
+			count.add(idOf(batch), sluice.StateCancelled, 1)
 			e.Reason = fmt.Sprintf("somebody deleted its row in sluice_job, which had seq %d", seq)
 			if len(id) > 0 {
 				e.JobID = idOf(id)
@@ -49,7 +51,7 @@ func (s *Store) dropOrphans(ctx context.Context, seqs []int64, token []byte, by 
 			}
 		}
 		dropped = len(entries)
-		return nil
+		return count.put(tx)
 	})
 	if err != nil {
 		return 0

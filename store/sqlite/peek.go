@@ -17,7 +17,7 @@ func (s *Store) NextDue(ctx context.Context, queues []string) (map[string]time.D
 		return nil, err
 	}
 	out := make(map[string]time.Duration)
-	err = s.read(ctx, "look", func(tx runner) error {
+	err = s.read(ctx, "next due", func(tx runner) error {
 		clear(out)
 		at := now()
 		_, err := list(tx, func(rows *sql.Rows) (struct{}, error) {

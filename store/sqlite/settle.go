@@ -59,16 +59,17 @@ type held struct {
 	leaseUntil *int64
 	keyed      bool
 	blockedBy  *int64
+	batch      sluice.ID
 }
 
 func scanHeld(rows *sql.Rows) (held, error) {
 	var h held
-	var id, token []byte
+	var id, token, batch []byte
 	var state string
 	var holder *string
 	err := rows.Scan(&h.seq, &id, &h.queue, &state, &token, &h.generation, &h.attempts, &h.recoveries, &holder, &h.claimedAt,
-		&h.leaseUntil, &h.keyed, &h.blockedBy)
-	h.id, h.token, h.state, h.holder = idOf(id), tokenOf(token), sluice.State(state), orZero(holder)
+		&h.leaseUntil, &h.keyed, &h.blockedBy, &batch)
+	h.id, h.token, h.batch, h.state, h.holder = idOf(id), tokenOf(token), idOf(batch), sluice.State(state), orZero(holder)
 	return h, err
 }
 
@@ -227,6 +228,7 @@ type finisher struct {
 	plain map[sluice.State][]int64 // by outcome
 	gone  []int64
 	gates map[string]gate // by queue; read once per batch
+	count counting        // of the batches of the jobs
 
 	awaited []int64 // ended jobs of queues whose jobs others wait for
 	alone   bool    // the caller evaluates the waiting jobs
@@ -244,6 +246,7 @@ func (f *finisher) add(row held, e ended) error {
 		return err
 	}
 	f.gone = append(f.gone, row.seq)
+	f.count.add(row.batch, outcome, 1)
 	f.tx.ended(row.id)
 	if row.blockedBy != nil && *row.blockedBy == row.seq { // somebody may hold the job
 		held, is, err := dropHold(f.tx, row.id)
@@ -310,6 +313,9 @@ func (f *finisher) flush() error {
 	_, err := f.tx.exec(endSQL, seqList(f.gone))
 	clear(f.plain)
 	f.gone = nil
+	if err == nil {
+		err = f.count.put(f.tx)
+	}
 	if err != nil || f.alone || len(f.awaited) == 0 {
 		return err
 	}

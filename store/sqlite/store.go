@@ -56,20 +56,21 @@ type Options struct {
 // machine may use the file. The interfaces [sluice.Store], [alert.Store], [audit.Store] and
 // [forecast.Store] document most of its methods.
 type Store struct {
-	db      *sql.DB
-	ownsDB  bool
-	options Options
-	signals broadcast.Broadcaster
-	writer  *writer
-	closed  atomic.Bool
-	schema  migration.Guard
-	awaited awaiting.Set
-	tally   *counter.Tally // nil: the store counts nothing
-	closing sync.Once
-	room    room.Room
-	reading sync.RWMutex // read-locked by each read
-	lookUps statements
-	steady  steadyClock
+	db          *sql.DB
+	ownsDB      bool
+	options     Options
+	signals     broadcast.Broadcaster
+	writer      *writer
+	closed      atomic.Bool
+	schema      migration.Guard
+	batchesSeen atomic.Bool // AdvanceBatches has looked at all batches
+	awaited     awaiting.Set
+	tally       *counter.Tally // nil: the store counts nothing
+	closing     sync.Once
+	room        room.Room
+	reading     sync.RWMutex // read-locked by each read
+	lookUps     statements
+	steady      steadyClock
 	// waveSlice is how many jobs one statement of a count reads.
 	waveSlice int
 	// checks are the thresholds of health checks, lookTimeout limits one inspection, and diskOf

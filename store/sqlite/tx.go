@@ -125,6 +125,19 @@ func (e *txEnqueuer) count(run runner, jobs []sluice.Insert, receipts []sluice.R
 	}
 }
 
+// do runs a verb through the transaction, without a second try.
+func (e *txEnqueuer) do(ctx context.Context, verb string, run func(runner) error) error {
+	ctx, cancel := context.WithTimeout(ctx, e.store.options.CallTimeout)
+	defer cancel()
+	if err := e.check(ctx); err != nil {
+		return fmt.Errorf("%s: %w", verb, err)
+	}
+	if err := run(runnerOf(ctx, e.tx)); err != nil {
+		return typed(err)
+	}
+	return nil
+}
+
 // Queues lists queues through the transaction.
 func (e *txEnqueuer) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.store.options.CallTimeout)

@@ -36,6 +36,7 @@ func NewModel(ctx context.Context, bench Bench) func(*rapid.T) {
 		defer m.dropSchedules()
 		m.settings.MaxRecoveries = 2
 		m.saveSettings()
+		m.openBatches()
 		if bench.Follow != nil {
 			bench.Follow(m.queue)
 		}
@@ -54,6 +55,8 @@ func NewModel(ctx context.Context, bench Bench) func(*rapid.T) {
 			"edit":       m.edit,
 			"hold":       m.hold,
 			"release":    m.release,
+			"close":      m.closeBatch,
+			"complete":   m.advanceBatches,
 			"recover":    m.recover,
 			"expire":     m.expire,
 			"forget":     m.forget,
@@ -91,6 +94,7 @@ type machine struct {
 	strays []modelStray // runs of jobs that have ended, which may be open
 
 	schedules map[string]bool // names of the stored ones
+	batches   []*modelBatch   // the second is in the first
 }
 
 // modelJob is what the model knows of a job.
@@ -114,6 +118,8 @@ type modelJob struct {
 	before     *modelJob // the life that a requeue of a finished job left
 	held       bool
 	behind     sluice.ID // what a held job waited for when its hold began
+
+	batch sluice.ID
 
 	orderKey      string
 	after, rest   []sluice.ID // what it runs after, and what it still waits for of that
@@ -176,9 +182,15 @@ func (m *machine) enqueue(t *rapid.T) {
 	}
 	m.drawOrder(t, &options)
 	options.Hold = rapid.SampledFrom([]string{"", "", "", "", "on probation"}).Draw(t, "hold")
+	var open bool
+	options.Batch, open = m.drawBatch(t)
 	insert := insertOf(options)
 	insert.Queue = m.queue
 	got, err := m.store(t).Enqueue(m.ctx, []sluice.Insert{insert})
+	if !open {
+		m.agreeOnRefusal(err)
+		return
+	}
 	m.must(err)
 	if want := m.modelEnqueue(options); got[0] != want {
 		m.Fatalf("enqueue: receipt %+v, want %+v", got[0], want)
@@ -188,7 +200,7 @@ func (m *machine) enqueue(t *rapid.T) {
 func (m *machine) modelEnqueue(o sluice.EnqueueOptions) sluice.Receipt {
 	job := &modelJob{seq: len(m.order), priority: o.Priority, key: o.Key, due: m.now + o.Delay, state: sluice.StateQueued, generation: 1, holdsKey: o.Key != ""}
 	job.orderKey, job.after, job.rest, job.afterFailure = o.OrderKey, o.After, slices.Clone(o.After), o.AfterFailure
-	job.afterFailures = o.AfterFailures
+	job.afterFailures, job.batch = o.AfterFailures, o.Batch
 	if !o.ExpiresAt.IsZero() {
 		job.expires = m.now + 30*minute
 	}
@@ -219,15 +231,6 @@ func (m *machine) modelEnqueue(o sluice.EnqueueOptions) sluice.Receipt {
 	}
 	m.look(o.ID)
 	return receipt
-}
-
-func (m *machine) keyHolder(key string) (sluice.ID, *modelJob) {
-	for _, id := range m.order {
-		if j := m.jobs[id]; key != "" && j.key == key && j.holdsKey && !j.state.Finished() {
-			return id, j
-		}
-	}
-	return sluice.ID{}, nil
 }
 
 // end finishes a job: its key goes back to the job it waited for, or is free, and the job behind it
@@ -450,17 +453,6 @@ func (m *machine) recover(t *rapid.T) {
 	}
 }
 
-func (m *machine) expire(t *rapid.T) {
-	m.tick()
-	_, err := m.store(t).Expire(m.ctx, 10_000, "upkeep") // of all queues: the count tells nothing here
-	m.must(err)
-	for id, j := range m.jobs {
-		if j.state == sluice.StateQueued && j.expires > 0 && j.expires <= m.now {
-			m.end(id, sluice.StateCancelled)
-		}
-	}
-}
-
 func (m *machine) advance(t *rapid.T) {
 	d := time.Duration(rapid.SampledFrom([]int{1, 4, 15}).Draw(t, "minutes")) * minute
 	m.bench.Advance(d)
@@ -490,6 +482,7 @@ func (m *machine) agree(*rapid.T) {
 	}
 	m.agreeOnStrays()
 	m.agreeOnHolds()
+	m.agreeOnBatches()
 	if m.bench.Astray != nil {
 		if astray := m.bench.Astray(); len(astray) > 0 {
 			m.Fatalf("rows that do not agree with their jobs: %s", astray)

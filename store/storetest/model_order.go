@@ -95,3 +95,13 @@ func (m *machine) letGo(ended sluice.ID) {
 		}
 	}
 }
+
+// keyHolder is the unfinished job that holds a key.
+func (m *machine) keyHolder(key string) (sluice.ID, *modelJob) {
+	for _, id := range m.order {
+		if j := m.jobs[id]; key != "" && j.key == key && j.holdsKey && !j.state.Finished() {
+			return id, j
+		}
+	}
+	return sluice.ID{}, nil
+}

@@ -55,3 +55,14 @@ func (m *machine) undo(t *rapid.T) {
 	m.end(id, before.state)
 	job.due, job.attempts, job.releases, job.recoveries, job.ref = before.due, before.attempts, before.releases, before.recoveries, before.ref
 }
+
+func (m *machine) expire(t *rapid.T) {
+	m.tick()
+	_, err := m.store(t).Expire(m.ctx, 10_000, "upkeep") // of all queues: the count tells nothing here
+	m.must(err)
+	for id, j := range m.jobs {
+		if j.state == sluice.StateQueued && j.expires > 0 && j.expires <= m.now {
+			m.end(id, sluice.StateCancelled)
+		}
+	}
+}

@@ -67,6 +67,7 @@ func Rules() []Rule {
 		operationRules(),
 		scheduleRules(),
 		scheduleRefusedRules(),
+		batchRules(), batchActRules(),
 		savingRules(),
 		flowsRules(),
 		alertRules(),

@@ -7,7 +7,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"go/types"
 	"io/fs"
 	"net"
 	"net/http"
@@ -26,6 +25,7 @@ import (
 	"github.com/sluice-queue/sluice/api"
 	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/await"
+	"github.com/sluice-queue/sluice/batch"
 	"github.com/sluice-queue/sluice/changes"
 	"github.com/sluice-queue/sluice/cmd/metric"
 	"github.com/sluice-queue/sluice/cmd/monitor"
@@ -47,6 +47,7 @@ import (
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/pressure"
+	"github.com/sluice-queue/sluice/progress"
 	"github.com/sluice-queue/sluice/schedule"
 	"github.com/sluice-queue/sluice/scrub"
 	"github.com/sluice-queue/sluice/search"
@@ -254,6 +255,18 @@ var calls = map[string]func(ctx context.Context) error{
 	"flow.Read":    func(ctx context.Context) error { _, err := flow.Read(ctx, nil, sluice.NewID()); return err },
 	"flow.Result":  func(ctx context.Context) error { _, err := flow.Result[int](ctx, nil, ofFlow, "a"); return err },
 	"flow.Results": func(ctx context.Context) error { _, err := flow.Results[int](ctx, nil, ofFlow, "a"); return err },
+	"batch.Open":   func(ctx context.Context) error { _, err := batch.Open(ctx, nil, batch.Batch{}, act); return err },
+	"batch.Close":  func(ctx context.Context) error { return batch.Close(ctx, nil, sluice.NewID(), act) },
+	"batch.Read":   func(ctx context.Context) error { _, err := batch.Read(ctx, nil, sluice.NewID()); return err },
+	"batch.List":   func(ctx context.Context) error { _, err := batch.List(ctx, nil, batch.Filter{}); return err },
+	"batch.Cancel": func(ctx context.Context) error { _, err := batch.Cancel(ctx, nil, sluice.NewID(), act); return err },
+	"batch.Pause":  func(ctx context.Context) error { _, err := batch.Pause(ctx, nil, sluice.NewID(), act); return err },
+	"batch.Resume": func(ctx context.Context) error { _, err := batch.Resume(ctx, nil, sluice.NewID(), act); return err },
+	"batch.Retry": func(ctx context.Context) error {
+		_, err := batch.Retry(ctx, nil, sluice.NewID(), operation.Operation{}, act)
+		return err
+	},
+	"batch.Given":  func(ctx context.Context) error { _, err := batch.Given(nil).AdvanceBatches(ctx, 1); return err },
 	"hold.Hold":    func(ctx context.Context) error { return hold.Hold(ctx, nil, []sluice.ID{sluice.NewID()}, act) },
 	"hold.Release": func(ctx context.Context) error { return hold.Release(ctx, nil, []sluice.ID{sluice.NewID()}, act) },
 	"hold.List":    func(ctx context.Context) error { _, err := hold.List(ctx, nil, hold.Filter{}); return err },
@@ -281,9 +294,11 @@ var calls = map[string]func(ctx context.Context) error{
 		_, _, err := operation.CarryOut(ctx, nil, cancelling, "h")
 		return err
 	},
-	"limit.Read": func(ctx context.Context) error { _, err := limit.Read(ctx, nil, "bank"); return err },
-	"limit.List": func(ctx context.Context) error { _, err := limit.List(ctx, nil); return err },
-	"limit.Uses": func(ctx context.Context) error { _, err := limit.Uses(ctx, nil); return err },
+	"limit.Read":     func(ctx context.Context) error { _, err := limit.Read(ctx, nil, "bank"); return err },
+	"progress.Of":    func(ctx context.Context) error { _, err := progress.Of(ctx, nil, sluice.NewID()); return err },
+	"progress.Given": func(ctx context.Context) error { _, err := progress.Given(nil).Progress(ctx, nil); return err },
+	"limit.List":     func(ctx context.Context) error { _, err := limit.List(ctx, nil); return err },
+	"limit.Uses":     func(ctx context.Context) error { _, err := limit.Uses(ctx, nil); return err },
 	"limit.Change": func(ctx context.Context) error {
 		_, err := limit.Change(ctx, nil, "bank", act, func(*limit.Limit) error { return nil })
 		return err
@@ -476,21 +491,4 @@ func TestEveryFunctionThatMayBeGivenNilIsCalled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// mayBeNil reports whether a function takes one of these.
-func mayBeNil(f *ast.FuncDecl) bool {
-	for _, parameter := range f.Type.Params.List {
-		kind := strings.TrimPrefix(types.ExprString(parameter.Type), "sluice.")
-		if kind == "testing.TB" {
-			return false // it ends the test
-		}
-		if _, is := parameter.Type.(*ast.FuncType); is {
-			return true
-		}
-		if slices.Contains([]string{"Store", "Engine", "Enqueuer", "client.Client", "*pgxpool.Pool", "*sql.DB", "pgx.Tx", "*sql.Tx", "Tx", "http.Handler", "slog.Handler", "Handler[T]", "Func[T]"}, kind) && f.Name.Name != "Scrubs" {
-			return true
-		}
-	}
-	return false
 }

@@ -37,7 +37,8 @@ create or replace function sluice.claim(
     expires_at    timestamptz,
     after         uuid[],
     after_failure text,
-    timeout_ms    bigint       -- how long the attempt may take, in ms, the job's own; null: the queue's setting counts
+    timeout_ms    bigint,      -- how long the attempt may take, in ms, the job's own; null: the queue's setting counts
+    batch_id      uuid         -- the batch that the job is in
 )
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 declare

@@ -19,6 +19,7 @@ create or replace function sluice.enqueue(
     after         uuid[] default null,            -- jobs that must have completed before
     after_failure text default null,              -- if one of these fails: cancel (the default), run or wait
     hold          text default null,              -- why no claim is to take the job until somebody releases it; null: nobody holds it
+    batch_id      uuid default null,              -- the open batch that the job is to be in, from open_batch; null: none
     job_id        uuid default null,              -- an id of your own, best a UUIDv7
     new_queue     boolean default false           -- whether the queue may be one without settings, if the store takes such; upkeep gives it the defaults
 ) returns table (
@@ -29,6 +30,7 @@ create or replace function sluice.enqueue(
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 declare
     stored record;
+    paused text;
 begin
     perform sluice._check_queue('produce', queue);
     perform sluice._check_said('new_queue', new_queue);
@@ -39,6 +41,8 @@ begin
     end if;
     perform sluice._check_job({{enqueue values}});
     perform sluice._check_seen(job_id, after);
+    paused := sluice._enter_batch(batch_id, job_id);
+    hold := coalesce(nullif(hold, ''), paused);
     perform sluice._note_awaited(array[queue], array[order_key], array[key], array[cardinality(after) > 0], after, '{}');
     job_id := coalesce(job_id, sluice._new_id());
     select e.* into stored from sluice._enqueue({{enqueue values}}, false) e;

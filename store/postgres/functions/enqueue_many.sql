@@ -24,6 +24,7 @@ declare
     n       integer;
     waits   boolean;
     progress boolean;
+    paused  text;
     behind  uuid[] := '{}';
 begin
     perform sluice._check_said('new_queue', new_queue);
@@ -65,7 +66,9 @@ begin
                 job.job_id := ids[n];
                 perform sluice._check_job({{enqueue values of job}});
                 perform sluice._check_seen(ids[n], job.after);
-            exception when sqlstate 'SL002' or sqlstate 'SL004' or sqlstate 'SL005' or sqlstate 'SL008' or insufficient_privilege or data_exception then
+                paused := sluice._enter_batch(job.batch_id, ids[n]);
+                job.hold := coalesce(nullif(job.hold, ''), paused);
+            exception when sqlstate 'SL002' or sqlstate 'SL003' or sqlstate 'SL004' or sqlstate 'SL005' or sqlstate 'SL008' or insufficient_privilege or data_exception then
                 error := sqlerrm;
                 code := case when sqlstate like '22%' then 'SL004' else sqlstate end;
             end;

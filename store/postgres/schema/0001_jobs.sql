@@ -251,7 +251,8 @@ create table sluice.job (
     order_place   bigint,
     after         uuid[],
     after_failure text,
-    timeout_ms    bigint
+    timeout_ms    bigint,
+    batch_id      uuid
 );
 comment on table sluice.job is 'The producer''s data. Sluice writes a row once; edits and coalesced duplicates change it.';
 comment on column sluice.job.id is 'the id of the job, a UUID';
@@ -269,9 +270,11 @@ comment on column sluice.job.order_place is 'the place in the order of enqueues,
 comment on column sluice.job.after is 'ids of the jobs that must end before this one; null: none';
 comment on column sluice.job.after_failure is 'the fate of the job if one in after fails: cancel, run or wait, and behind it the exceptions, each a blank and ID=RULE; null: after is empty';
 comment on column sluice.job.timeout_ms is 'how long an attempt or a run of the job may take, in ms; null: as the handler or the queue says';
--- Searches by key or tenant go along these two indexes.
+comment on column sluice.job.batch_id is 'the id of the batch that the job is in; null: none';
+-- Searches by key, tenant or batch go along these indexes.
 create index job_by_key on sluice.job (key, id) where key is not null;
 create index job_by_tenant on sluice.job (tenant, id) where tenant <> '';
+create index job_by_batch on sluice.job (batch_id, id) where batch_id is not null;
 
 create table sluice.live (
     id            uuid        primary key,
@@ -298,7 +301,8 @@ create table sluice.live (
     order_key     text,
     order_place   bigint,
     engine        text,
-    dispatched_at timestamptz
+    dispatched_at timestamptz,
+    batch_id      uuid
 );
 comment on table sluice.live is 'Unfinished jobs. Claims and moves write this narrow table only. Sluice deletes the row when the job ends.';
 comment on column sluice.live.id is 'the id of the job';
@@ -326,6 +330,7 @@ comment on column sluice.live.order_key is 'the job''s order key; null: none';
 comment on column sluice.live.order_place is 'the job''s place in the order of enqueues';
 comment on column sluice.live.engine is 'the place of the run that is intended or open, by engine; null: none';
 comment on column sluice.live.dispatched_at is 'when the engine took the run; null: it has not';
+comment on column sluice.live.batch_id is 'the id of the batch that the job is in; null: none';
 create index live_expiry on sluice.live (expires_at) where expires_at is not null;
 create index live_blocked on sluice.live (blocked_by) where blocked_by is not null;
 -- Claims count jobs in flight in the order of claims: entries that an old transaction keeps lie before
@@ -945,6 +950,72 @@ comment on column sluice.schedule.reason is 'why the last change was made';
 create index schedule_next on sluice.schedule (next_at) where next_at is not null;
 create index schedule_queue on sluice.schedule (queue, name collate "C"); -- no walk by a name alone fits it
 
+-- Batches. Groups of jobs, their counts and callbacks.
+
+create table sluice.batch (
+    id           uuid        primary key,
+    name         text        not null default '',
+    parent       uuid,
+    callbacks    text        not null default '',
+    created_at   timestamptz not null default now(),
+    created_by   text        not null default '',
+    closed_at    timestamptz,
+    completed_at timestamptz,
+    succeeded_at timestamptz,
+    died_at      timestamptz,
+    paused       text        not null default ''
+);
+comment on table sluice.batch is 'Batches. An enqueue reads the row of its batch, and no end of a job does.';
+comment on column sluice.batch.id is 'the id of the batch, a UUID';
+comment on column sluice.batch.name is 'a name for people; empty: none';
+comment on column sluice.batch.parent is 'the id of the batch that it is in; null: none';
+comment on column sluice.batch.callbacks is 'the jobs that it enqueues on complete, on success and on the first death, as JSON; empty: none';
+comment on column sluice.batch.created_at is 'when it was opened';
+comment on column sluice.batch.created_by is 'the person or program that opened it';
+comment on column sluice.batch.closed_at is 'since when no job can be added; null: it is open';
+comment on column sluice.batch.completed_at is 'when upkeep saw that all jobs had ended; null: not yet';
+comment on column sluice.batch.succeeded_at is 'when upkeep saw that all jobs had completed; null: not yet';
+comment on column sluice.batch.died_at is 'when upkeep saw the first dead job; null: none yet';
+comment on column sluice.batch.paused is 'the reason for which it is paused; empty: it is not';
+create index batch_in on sluice.batch (parent, id) where parent is not null;
+create index batch_unfinished on sluice.batch (id) where completed_at is null;
+create index batch_complete on sluice.batch (completed_at) where completed_at is not null;
+
+create table sluice.batch_change (
+    xid   xid8    not null default pg_current_xact_id(),
+    batch uuid    not null,
+    kind  text    not null check (kind in ('total', 'completed', 'dead', 'cancelled', 'died')),
+    jobs  integer not null
+);
+comment on table sluice.batch_change is 'Changes of the counts of batches. Statements that store, end or revive jobs only add rows, so they never wait for one another. Upkeep adds them up and deletes them.';
+comment on column sluice.batch_change.xid is 'the transaction that made the change';
+comment on column sluice.batch_change.batch is 'the id of the batch';
+comment on column sluice.batch_change.kind is 'the count: total, completed, dead or cancelled; died: a job has died in a batch that is in it';
+comment on column sluice.batch_change.jobs is 'how many jobs more; 0: upkeep is to look at the batch';
+create index batch_change_xid on sluice.batch_change (xid);
+
+create table sluice.batch_count (
+    batch     uuid   primary key,
+    total     bigint not null,
+    completed bigint not null,
+    dead      bigint not null,
+    cancelled bigint not null
+) with (fillfactor = 50);
+comment on table sluice.batch_count is 'Counts of batches, without the changes that upkeep has not added up. Upkeep alone writes it.';
+comment on column sluice.batch_count.batch is 'the id of the batch';
+comment on column sluice.batch_count.total is 'jobs that were added';
+comment on column sluice.batch_count.completed is 'jobs that have completed';
+comment on column sluice.batch_count.dead is 'jobs that are dead';
+comment on column sluice.batch_count.cancelled is 'jobs that were cancelled';
+
+create table sluice.batch_counted (
+    one boolean primary key default true check (one),
+    xid xid8    not null default '0'
+) with (fillfactor = 50);
+comment on table sluice.batch_counted is 'How far upkeep has added up changes. Upkeep locks the one row meanwhile.';
+comment on column sluice.batch_counted.one is 'always true';
+comment on column sluice.batch_counted.xid is 'all changes of earlier transactions are added up; after a restore into another cluster it may be of the future, and means none';
+
 -- Alerts. Rules, their findings, silences and receivers. A notification is a job in the queue of its receiver.
 
 create table sluice.alert_rule (
@@ -1264,7 +1335,7 @@ select j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attempts, j.c
        l.lease_until, l.blocked_by,
        case when l.id is null then d.ref else l.ref end as ref,
        case when l.id is null then d.error else l.error end as error,
-       d.finished_at, d.result, l.checkpoint, j.payload, j.order_key, j.after, j.after_failure, j.timeout_ms, l.engine,
+       d.finished_at, d.result, l.checkpoint, j.payload, j.order_key, j.after, j.after_failure, j.timeout_ms, j.batch_id, l.engine,
        sluice._text_of(j.payload) as payload_text,
        sluice._text_of(d.result) as result_text,
        case when l.id is null then d.dispatched_at else l.dispatched_at end as dispatched_at
@@ -1278,6 +1349,6 @@ comment on view sluice.jobs is 'One row per job, whatever its state: select from
 create view sluice.job_status as
 select id, queue, tenant, priority, key, labels, max_attempts, created_at, expires_at, state, generation, due_at, attempts,
        releases, recoveries, holder, claimed_at, lease_until, blocked_by, ref, error, finished_at, order_key, after,
-       after_failure, timeout_ms, engine, dispatched_at
+       after_failure, timeout_ms, engine, dispatched_at, batch_id
 from sluice.jobs;
 comment on view sluice.job_status is 'The view jobs without payload, result and checkpoint: readers and dashboards may select all of it.';

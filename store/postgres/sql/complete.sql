@@ -16,6 +16,9 @@ with gone as (
 ), tenant_changed as (
     insert into sluice.tenant_change (queue, tenant, jobs, room)
     select distinct queue, tenant, 0, true from gone where in_tenant_queue and state in ('claimed', 'dispatched')
+), batch_changed as (
+    insert into sluice.batch_change (batch, kind, jobs)
+    select batch_id, 'completed', count(*) from gone where batch_id is not null group by batch_id
 ), audited as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state)
     select coalesce(g.holder, ''), 'job', g.queue, 'complete', g.id, g.generation, g.state, 'completed'

@@ -21,7 +21,7 @@ with given as (
       and coalesce(l.state = any ($3::text[]), false)
       and (not $12::boolean or l.lease_until < now() and l.engine is null)
     returning l.id, l.queue, l.tenant, l.state, l.due_at, l.generation, l.releases, l.token, l.holder, l.claimed_at, l.dispatched_at, l.ref,
-              l.engine, l.keyed, l.blocked_by, l.in_tenant_queue, g.result, g.stack, g.reason, g.actor, coalesce(g.error, l.error) as error,
+              l.engine, l.keyed, l.blocked_by, l.in_tenant_queue, l.batch_id, g.result, g.stack, g.reason, g.actor, coalesce(g.error, l.error) as error,
               l.attempts + ($11::text = 'attempt' and l.state <> 'uncertain')::integer as attempts,
               l.recoveries + ($11::text = 'recovery')::integer as recoveries
 ), put as (
@@ -33,6 +33,9 @@ with given as (
 ), tenant_changed as (
     insert into sluice.tenant_change (queue, tenant, jobs, room)
     select distinct queue, tenant, 0, true from gone where in_tenant_queue and state in ('claimed', 'dispatched')
+), batch_changed as (
+    insert into sluice.batch_change (batch, kind, jobs)
+    select batch_id, $5::text, count(*) from gone where batch_id is not null group by batch_id
 ), noted as (
     insert into sluice.attempt (job_id, generation, attempt, claimed_at, holder, error, stack)
     select id, generation, attempts, claimed_at, holder, coalesce(error, ''), stack

@@ -1,15 +1,18 @@
 -- Takes away jobs in flight whose own row somebody deleted: nobody could run or follow them, and they would hold their
 -- places in limits. Of one whose run may exist, it notes the run, which is in flight until its engine says that it has
--- ended. Tells the audit. Returns how many there were.
+-- ended. Its batch counts it as cancelled. Tells the audit. Returns how many there were.
 -- $1 uuid[] ids   $2 uuid the token that they must have (null: any)   $3 text by whom
 with gone as (
     delete from sluice.live l
     where l.id = any ($1::uuid[]) and l.state in ('claimed', 'dispatched') and ($2::uuid is null or l.token = $2::uuid)
       and not exists (select from sluice.job j where j.id = l.id)
-    returning l.id, l.queue, l.tenant, l.generation, l.state, l.engine, l.ref, l.claimed_at, l.in_tenant_queue
+    returning l.id, l.queue, l.tenant, l.generation, l.state, l.engine, l.ref, l.claimed_at, l.in_tenant_queue, l.batch_id
 ), tenant_changed as (
     insert into sluice.tenant_change (queue, tenant, jobs, room)
     select distinct queue, tenant, 0, true from gone where in_tenant_queue
+), batch_changed as (
+    insert into sluice.batch_change (batch, kind, jobs)
+    select batch_id, 'cancelled', count(*) from gone where batch_id is not null group by batch_id
 ), strayed as (
     insert into sluice.orphan_run (job_id, queue, tenant, generation, engine, ref, claimed_at, started)
     select id, queue, tenant, generation, engine, ref, claimed_at, state = 'dispatched'

@@ -157,11 +157,13 @@ create table sluice_job (
     order_key     text,                                                  -- jobs with the same order key run one at a time; null: none
     after         text,                                                  -- ids of the jobs that must end before this one, as a JSON array; null: none
     after_failure text,                                                  -- the fate of the job if one in after fails: cancel, run or wait, and behind it the exceptions, each a blank and ID=RULE; null: after is empty
-    timeout_ms    integer                                                -- how long an attempt or a run of the job may take, in ms; null: as the handler or the queue says
+    timeout_ms    integer,                                               -- how long an attempt or a run of the job may take, in ms; null: as the handler or the queue says
+    batch_id      blob                                                   -- the id of the batch that the job is in; null: none
 );
--- Searches by key or tenant go along these two indexes.
+-- Searches by key, tenant or batch go along these indexes.
 create index sluice_job_by_key on sluice_job (key) where key is not null;
 create index sluice_job_by_tenant on sluice_job (tenant) where tenant <> '';
+create index sluice_job_by_batch on sluice_job (batch_id) where batch_id is not null;
 
 -- Unfinished jobs. Claims and moves write this narrow table only. Sluice deletes the row when the job ends.
 create table sluice_live (
@@ -189,7 +191,8 @@ create table sluice_live (
     order_key     text,                                                  -- the job's order key; null: none
     engine        text,                                                  -- the place of the run that is intended or open, by engine; null: none
     run_of        blob,                                                  -- the job's id while a run is intended or open, by which runs are listed
-    dispatched_at integer                                                -- when the engine took the run, in µs; null: it has not
+    dispatched_at integer,                                               -- when the engine took the run, in µs; null: it has not
+    batch_id      blob                                                   -- the id of the batch that the job is in; null: none
 );
 create index sluice_live_away on sluice_live (queue, state) where state in ('dispatched', 'uncertain');
 create index sluice_live_expiry on sluice_live (expires_at) where expires_at is not null;
@@ -555,6 +558,38 @@ create table sluice_schedule (
 create index sluice_schedule_next on sluice_schedule (next_at) where next_at is not null;
 create index sluice_schedule_queue on sluice_schedule (queue, name);
 
+-- Batches. Groups of jobs, their counts and callbacks.
+
+-- Batches. An enqueue reads the row of its batch, and no end of a job does.
+create table sluice_batch (
+    id           blob    not null primary key, -- the id of the batch, a UUID
+    name         text    not null default '',  -- a name for people; empty: none
+    parent       blob,                         -- the id of the batch that it is in; null: none
+    callbacks    text    not null default '',  -- the jobs that it enqueues on complete, on success and on the first death, as JSON; empty: none
+    created_at   integer not null,             -- when it was opened, in µs
+    created_by   text    not null default '',  -- the person or program that opened it
+    closed_at    integer,                      -- since when no job can be added, in µs; null: it is open
+    completed_at integer,                      -- when upkeep saw that all jobs had ended, in µs; null: not yet
+    succeeded_at integer,                      -- when upkeep saw that all jobs had completed, in µs; null: not yet
+    died_at      integer,                      -- when upkeep saw the first dead job, in µs; null: none yet
+    paused       text    not null default ''   -- the reason for which it is paused; empty: it is not
+) without rowid;
+create index sluice_batch_in on sluice_batch (parent, id) where parent is not null;
+create index sluice_batch_unfinished on sluice_batch (id) where completed_at is null;
+create index sluice_batch_complete on sluice_batch (completed_at) where completed_at is not null;
+
+-- Counts of batches, written with the jobs. The rows are narrow, because each transaction that ends jobs of a batch writes one.
+create table sluice_batch_count (
+    batch     blob    not null primary key, -- the id of the batch
+    total     integer not null default 0,   -- jobs that were added
+    completed integer not null default 0,   -- jobs that have completed
+    dead      integer not null default 0,   -- jobs that are dead
+    cancelled integer not null default 0,   -- jobs that were cancelled
+    died      integer not null default 0 check (died in (0, 1)),   -- a job has died, in the batch or in one in it
+    changed   integer not null default 0 check (changed in (0, 1)) -- upkeep is to look at the batch
+) without rowid;
+create index sluice_batch_changed on sluice_batch_count (batch) where changed = 1;
+
 -- Alerts. Rules, their findings, silences and receivers. A notification is a job in the queue of its receiver.
 
 -- Rules of alerts that people changed or added. Programs know the presets.
@@ -643,7 +678,7 @@ select j.seq, j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attemp
        l.lease_until, l.blocked_by,
        iif(l.seq is null, d.ref, l.ref) as ref,
        iif(l.seq is null, d.error, l.error) as error,
-       d.finished_at, d.result, l.checkpoint, j.payload, j.order_key, j.after, j.after_failure, j.timeout_ms, l.engine,
+       d.finished_at, d.result, l.checkpoint, j.payload, j.order_key, j.after, j.after_failure, j.timeout_ms, j.batch_id, l.engine,
        iif(l.seq is null, d.dispatched_at, l.dispatched_at) as dispatched_at
 from sluice_job j
 left join sluice_live l on l.seq = j.seq

@@ -1,0 +1,38 @@
+package move
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+)
+
+func batchTable() table {
+	return table{"batches", []column{
+		is("id", kindID), is("name", kindText), is("parent", kindID), is("callbacks", kindText), is("created_at", kindInstant), is("created_by", kindText),
+		is("closed_at", kindInstant), is("completed_at", kindInstant), is("succeeded_at", kindInstant), is("died_at", kindInstant), is("paused", kindText),
+	}, keyed("batch", "id"), keyed("sluice_batch", "id")}
+}
+
+// batchCountTable is the last table: foldBatches completes it when nobody can write the others any more.
+func batchCountTable() table {
+	t := table{batchCounts, []column{
+		is("batch", kindID), is("total", kindInt), is("completed", kindInt), is("dead", kindInt), is("cancelled", kindInt),
+	}, keyed("batch_count", "batch"), keyed("sluice_batch_count", "batch")}
+	t.lite.left = []string{"died", "changed"}
+	return t
+}
+
+const batchCounts = "counts of batches"
+
+// foldBatches adds the changes that upkeep has not added up to the counts of batches. A batch without a row of counts gets one.
+func foldBatches(ctx context.Context, tx pgx.Tx) error {
+	return pgExec(ctx, tx, `
+		insert into sluice.batch_count as c (batch, total, completed, dead, cancelled)
+		select b.id, coalesce(sum(h.jobs) filter (where h.kind = 'total'), 0), coalesce(sum(h.jobs) filter (where h.kind = 'completed'), 0),
+		       coalesce(sum(h.jobs) filter (where h.kind = 'dead'), 0), coalesce(sum(h.jobs) filter (where h.kind = 'cancelled'), 0)
+		from sluice.batch b left join sluice.batch_change h on h.batch = b.id
+		group by b.id
+		on conflict (batch) do update
+		set total = c.total + excluded.total, completed = c.completed + excluded.completed, dead = c.dead + excluded.dead, cancelled = c.cancelled + excluded.cancelled`,
+		"delete from sluice.batch_change")
+}

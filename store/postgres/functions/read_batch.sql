@@ -1,0 +1,29 @@
+-- producer: A batch with the counts of its jobs. A batch that is not stored has no row.
+create or replace function sluice.read_batch(
+    batch_id uuid
+) returns table (
+    name         text,
+    parent       uuid,        -- the batch that it is in
+    total        bigint,      -- jobs that were added
+    completed    bigint,
+    dead         bigint,
+    cancelled    bigint,
+    created_at   timestamptz,
+    closed_at    timestamptz, -- since when no job can be added; null: it is open
+    completed_at timestamptz, -- when all had ended; null: not yet
+    succeeded_at timestamptz, -- when all had completed; null: not yet
+    died_at      timestamptz, -- when the first one died; null: none yet
+    paused       text         -- the reason for which it is paused; empty: it is not
+)
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
+declare
+    row record;
+begin
+    for row in execute {{batch.sql}} using batch_id loop
+        name := row.name; parent := row.parent; total := row.total; completed := row.completed; dead := row.dead; cancelled := row.cancelled;
+        created_at := row.created_at; closed_at := row.closed_at; completed_at := row.completed_at; succeeded_at := row.succeeded_at;
+        died_at := row.died_at; paused := row.paused;
+        return next;
+    end loop;
+end
+$function$;

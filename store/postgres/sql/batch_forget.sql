@@ -1,0 +1,17 @@
+-- Deletes batches that were complete long ago, and are in none that is stored. Their jobs stay. Returns how many there were.
+-- $1 interval age   $2 integer limit
+with old as materialized (
+    select b.id
+    from sluice.batch b
+    where b.completed_at is not null and b.completed_at <= now() - $1::interval
+      and (b.parent is null or not exists (select from sluice.batch o where o.id = b.parent))
+      and not exists (select from sluice.batch_count c where c.batch = b.id and c.total <> c.completed + c.dead + c.cancelled)
+    order by b.completed_at
+    limit $2::integer
+    for update skip locked
+), counts as (
+    delete from sluice.batch_count where batch = any (array(select id from old))
+), gone as (
+    delete from sluice.batch where id = any (array(select id from old)) returning id
+)
+select count(*) from gone

@@ -1,0 +1,15 @@
+-- Locks batches that may be complete, and returns what else decides: whether changes came since, and of the batches directly in
+-- each, how many are not complete and how many have not succeeded. A locked one is left out.
+-- $1 uuid[] ids, sorted
+with locked as materialized (
+    select b.id from sluice.batch b where b.id = any ($1::uuid[]) order by b.id for update skip locked
+), late as materialized (
+    select distinct h.batch from sluice.batch_change h where h.xid >= coalesce((select case when m.xid > pg_snapshot_xmin(pg_current_snapshot()) then '0' else m.xid end from sluice.batch_counted m), '0') and h.batch = any ($1::uuid[])
+)
+select k.id, exists (select from late h where h.batch = k.id),
+       i.behind, i.failed
+from locked k
+cross join lateral (
+    select count(*) filter (where w.completed_at is null) as behind, count(*) filter (where w.succeeded_at is null) as failed
+    from sluice.batch w where w.parent = k.id
+) i
