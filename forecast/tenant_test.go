@@ -245,7 +245,7 @@ func TestForecastOfAPausedTenant(t *testing.T) {
 	if err != nil {
 		a.Fatal(err)
 	}
-	for _, want := range []string{`"never_start":30`, `"held_tenants":[{"tenant":"shut","says":"paused"}]`, `"by_tenant":[{"tenant":"shut","jobs":30,"never_start":30},{"tenant":"open","jobs":5,"last_start"`} {
+	for _, want := range []string{`"never_start":30`, `"held_tenants":[{"tenant":"shut","summary":"paused"}]`, `"by_tenant":[{"tenant":"shut","jobs":30,"never_start":30},{"tenant":"open","jobs":5,"last_start"`} {
 		if !strings.Contains(string(text), want) {
 			a.Errorf("%s lacks %s", text, want)
 		}

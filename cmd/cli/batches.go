@@ -24,7 +24,7 @@ func (a *app) batchesCommand() *cobra.Command {
 		Use:   "batches",
 		Short: "Control batches: groups of jobs that enqueue callbacks when all have ended",
 		Example: "  sluice batches open import --on-complete reports\n  sluice batches ls --unfinished\n" +
-			"  sluice batches show " + exampleBatch + "\n  sluice batches cancel " + exampleBatch + " --reason \"wrong file\"",
+			"  sluice batches show " + exampleBatch + "\n  sluice batches cancel " + exampleBatch + " --reason \"wrong file\" --detach",
 	})
 	retry := &paceFlags{}
 	retryCommand := a.batchActCommand("retry", "Requeue the dead jobs of a batch; needs --reason", &retry.detach,

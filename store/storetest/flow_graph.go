@@ -217,8 +217,10 @@ func (w *world) completes(c *sluice.Claim, result string) {
 // flowsGoOn lets one process do the work of flows.
 func (w *world) flowsGoOn() {
 	w.Helper()
-	_, err := flow.Work(w.ctx, w.Store, "upkeep:1:x")
-	w.ok(err)
+	for range 2 { // the first round of a map may find that a transaction still holds the job before it
+		_, err := flow.Work(w.ctx, w.Store, "upkeep:1:x")
+		w.ok(err)
+	}
 }
 
 // flowsGoOnAtOnce lets many processes do the work of flows at the same time.
