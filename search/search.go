@@ -47,6 +47,8 @@ type Query struct {
 	CreatedBefore time.Time `json:"created_before,omitzero"`
 	// Held chooses the jobs that somebody holds; see package hold. Default: any.
 	Held bool `json:"held,omitempty"`
+	// Terms are further conditions, which [Parse] reads from a filter. Default: none.
+	Terms []Term `json:"terms,omitempty"`
 	// ThereAt leaves out jobs that were created or finished after the instant. Default: no bound.
 	ThereAt time.Time `json:"there_at,omitzero"`
 }
@@ -72,12 +74,25 @@ func (q Query) Matches(j sluice.Job) bool {
 			return false
 		}
 	}
+	for _, term := range q.Terms {
+		if !term.matches(j) {
+			return false
+		}
+	}
 	return q.Fingerprint == "" || deadletter.Fingerprint(j.Queue, j.Error) == q.Fingerprint
 }
 
 // holds reports whether the query chooses jobs of a queue.
 func (q Query) holds(queue string) bool {
-	return q.Queue == "" || q.Queue == queue || slices.Contains(sluice.GroupsOf(queue), q.Queue)
+	if q.Queue != "" && q.Queue != queue && !slices.Contains(sluice.GroupsOf(queue), q.Queue) {
+		return false
+	}
+	for _, term := range q.Terms {
+		if term.Field == "queue" && !term.matches(sluice.Job{Queue: queue}) {
+			return false
+		}
+	}
+	return true
 }
 
 // mayBeHeld reports whether a job waits for its own ID, as held jobs do.
@@ -93,6 +108,11 @@ func (q Query) Check() error {
 	for _, state := range q.States {
 		if !slices.Contains(sluice.States(), state) {
 			return feature.Invalid("states", fmt.Sprintf("%.40q must be a state that matches", state))
+		}
+	}
+	for _, term := range q.Terms {
+		if err := term.check(); err != nil {
+			return feature.Invalid("terms", err.Error())
 		}
 	}
 	if q.Fingerprint != "" && (len(q.Fingerprint) != 8 || strings.Trim(q.Fingerprint, "0123456789abcdef") != "") {
@@ -214,12 +234,15 @@ func queueAfter(ctx context.Context, store sluice.Store, q Query, queue string) 
 	case !q.Batch.IsZero():
 		return "", nil
 	case q.Queue != "" && !isGroup && queue == "":
+		if !q.holds(q.Queue) {
+			return "", nil
+		}
 		return q.Queue, nil
 	case q.Queue != "" && !isGroup:
 		return "", nil
 	}
 	filter := sluice.QueueFilter{After: queue, Limit: 1}
-	if isGroup { // others may lie between its queues
+	if isGroup || len(q.Terms) > 0 { // others may lie between its queues
 		filter.Limit = comparePage
 	}
 	for {

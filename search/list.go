@@ -1,0 +1,111 @@
+package search
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/feature"
+)
+
+// List is a part of the jobs of a query. It may have fewer jobs than asked for, even none, although another follows.
+type List struct {
+	// Jobs are the matching jobs, without their payloads: the newest first, or queue by queue if the query names
+	// queues. Compared counts the compared jobs.
+	Jobs     []sluice.Job `json:"jobs"`
+	Compared int          `json:"compared"`
+	// Next is the cursor of the next part. Empty: no job is left.
+	Next string `json:"next,omitempty"`
+}
+
+// cursor is the place of a list, as its text keeps it.
+type cursor struct {
+	Place
+	// Whole says that the cursor is of all queues.
+	Whole bool `json:"whole,omitempty"`
+}
+
+// listPages is the most pages that one list reads, and listCompare the most jobs that it compares.
+const (
+	listPages   = 20
+	listCompare = 10_000
+)
+
+// ReadList reads at most limit jobs from a cursor on: the Next of the list before, or empty for the beginning. It compares
+// 10,000 jobs at most. Limit is 1 to 10,000; 0 is 100. A cursor that no list returned is a [sluice.ErrInvalid].
+func ReadList(ctx context.Context, store sluice.Store, q Query, from string, limit int) (List, error) {
+	out := List{Jobs: []sluice.Job{}}
+	if err := sluice.CheckGiven("store", store); err != nil {
+		return out, err
+	}
+	limit, err := feature.PageSize(limit)
+	if err != nil {
+		return out, err
+	}
+	if err := q.Check(); err != nil {
+		return out, err
+	}
+	at, err := readCursor(from)
+	if err != nil {
+		return out, err
+	}
+	if from == "" {
+		at.Whole = q.acrossQueues()
+	}
+	for range listPages {
+		page, err := readAt(ctx, store, q, at, limit-len(out.Jobs))
+		if err != nil {
+			return out, fmt.Errorf("list jobs: %w", err)
+		}
+		out.Jobs, out.Compared = append(out.Jobs, page.Jobs...), out.Compared+page.Compared
+		if at.Place = page.Next; at.End {
+			return out, nil
+		}
+		if len(out.Jobs) >= limit-limit/10 || out.Compared >= listCompare {
+			break
+		}
+	}
+	text, err := json.Marshal(at)
+	out.Next = base64.RawURLEncoding.EncodeToString(text)
+	return out, err
+}
+
+// readAt reads one page.
+func readAt(ctx context.Context, store sluice.Store, q Query, at cursor, limit int) (Page, error) {
+	if !at.Whole {
+		return ReadPage(ctx, store, q, at.Place, limit)
+	}
+	filter := q.filter("")
+	filter.Cursor, filter.Limit = at.Cursor, limit
+	page, err := sluice.GivenStore(store).Jobs(ctx, filter)
+	out := Page{Compared: len(page.Jobs), Next: Place{Cursor: page.Cursor, End: page.Cursor == ""}}
+	for _, job := range page.Jobs {
+		if q.Matches(job) {
+			out.Jobs = append(out.Jobs, job)
+		}
+	}
+	return out, err
+}
+
+// acrossQueues reports whether the jobs of all queues are listed at once.
+func (q Query) acrossQueues() bool {
+	return q.Queue == "" && !q.Held && !slices.ContainsFunc(q.Terms, func(t Term) bool { return t.Field == "queue" })
+}
+
+// readCursor reads the text of a cursor.
+func readCursor(text string) (at cursor, err error) {
+	if text == "" {
+		return at, nil
+	}
+	decoded, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(decoded, &at)
+	}
+	if err != nil || at.End || at.Whole != (at.Queue == "") {
+		return at, feature.Invalid("cursor", fmt.Sprintf("%.60q must be the next of a list; list from the beginning", text))
+	}
+	return at, nil
+}

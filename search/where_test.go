@@ -1,0 +1,184 @@
+package search_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/deadletter"
+	"github.com/sluice-queue/sluice/search"
+)
+
+// noon is when the filters of these tests are read.
+var noon = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+
+// retrying is a job that matches or not.
+func retrying() sluice.Job {
+	j := sluice.Job{ID: sluice.NewID(), State: sluice.StateQueued, Attempts: 3, Generation: 1, DueAt: noon.Add(5 * time.Minute), Error: "time out at bank 7", CreatedAt: noon.Add(-time.Hour)}
+	j.Queue, j.Tenant, j.Key, j.Priority, j.Labels = "mail.welcome", "acme", "order-42", 2, map[string]string{"region": "eu west"}
+	return j
+}
+
+func TestEachTermOfAFilterChooses(t *testing.T) {
+	t.Parallel()
+	job := retrying()
+	for filter, want := range map[string]bool{
+		"":                         true,
+		"state:queued":             true,
+		"state:retrying":           true,
+		"state:ready":              false,
+		"state:ready,retrying":     true,
+		"-state:completed":         true,
+		"queue:mail.welcome":       true,
+		"queue:mail.*":             true,
+		"queue:mail":               false,
+		"queue:sms,mail.*":         true,
+		"-queue:mail.*":            false,
+		"tenant:acme":              true,
+		"tenant:ac*,b":             true,
+		"-tenant:acme,beta":        false,
+		"key:order-42":             true,
+		`label.region:"eu west"`:   true,
+		"label.region:eu*":         true,
+		"label.zone:eu":            false,
+		"-label.zone:eu":           true,
+		"attempts:>=3":             true,
+		"attempts:>3":              false,
+		"attempts:1..3":            true,
+		"attempts:..2":             false,
+		"priority:2":               true,
+		"priority:1,3":             false,
+		"due:<10m":                 true,
+		"due:<1m":                  false,
+		"due:12:00..12:30":         true,
+		"due:12:06..":              false,
+		"due:2026-11-25T12:05:00Z": true,
+		"age:>5m":                  true,
+		"age:<5m":                  false,
+		"age:30m..2h":              true,
+		"created:>-2h":             true,
+		"finished:>-1h":            false,
+		`error:~"time out"`:        true,
+		"error:~bank,~insurance":   true,
+		"error:bank":               false,
+		"holder:host*":             false,
+		`holder:""`:                true,
+		"fp:" + deadletter.Fingerprint(job.Queue, job.Error): true,
+		"queue:mail.* tenant:acme attempts:>=3":              true,
+		"queue:mail.* tenant:beta":                           false,
+		"id:" + job.ID.String():                              true,
+	} {
+		q, err := search.Parse(filter, noon)
+		if err != nil {
+			t.Errorf("%s: %v", filter, err)
+		} else if got := q.Matches(job); got != want {
+			t.Errorf("%s: matches %t, want %t", filter, got, want)
+		}
+	}
+}
+
+func TestAFilterThatBreaksARuleSaysWhich(t *testing.T) {
+	t.Parallel()
+	for filter, want := range map[string]string{
+		"mail":                        "must be a term such as queue:mail",
+		"colour:red":                  "is no field",
+		"state:asleep":                "must be one of queued",
+		"attempts:many":               "must be a whole number",
+		"attempts:..":                 "must have an end",
+		"due:soon":                    "must be an instant",
+		"age:-5m":                     "must be a duration",
+		`error:"open`:                 "lacks its closing quote",
+		`error:"a"b`:                  "must be followed by a blank",
+		"queue:":                      "a value is missing",
+		"queue:mail,":                 "a value is missing",
+		"queue:m*l*":                  "may have one *",
+		"state:~queued":               "only texts have parts",
+		"label.:x":                    "is no field",
+		"queue:a\x00":                 "NUL",
+		strings.Repeat("id:a ", 2000): "must be at most",
+		strings.Repeat("id:a ", 200):  "more than 100 terms",
+	} {
+		var invalid *sluice.InvalidError
+		if _, err := search.Parse(filter, noon); !errors.As(err, &invalid) || invalid.Field != "where" || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40s: %v, want %q", filter, err, want)
+		}
+	}
+}
+
+func TestExamplesOfFieldsAreFilters(t *testing.T) {
+	t.Parallel()
+	for _, f := range search.Fields() {
+		if _, err := search.Parse(f.Example, noon); err != nil {
+			t.Errorf("%s: %v", f.Example, err)
+		}
+	}
+}
+
+func TestAListGoesOnAtItsCursor(t *testing.T) {
+	t.Parallel()
+	store := buried(t, 25)
+	for filter, want := range map[string]int{"": 50, "queue:mail": 25, "queue:mail,payments": 50, "queue:pay*": 25, "tenant:t1": 24, `error:~"no 7"`: 2, "queue:sms": 0, "queue:mail -queue:mail": 0} {
+		q, err := search.Parse(filter, noon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ids []sluice.ID
+		for cursor, first := "", true; cursor != "" || first; first = false {
+			list, err := search.ReadList(t.Context(), store, q, cursor, 7)
+			if err != nil || len(list.Jobs) > 7 {
+				t.Fatalf("%s: %d jobs: %v", filter, len(list.Jobs), err)
+			}
+			for _, j := range list.Jobs {
+				if slices.Contains(ids, j.ID) {
+					t.Errorf("%s: job %s is listed twice", filter, j.ID)
+				}
+				ids = append(ids, j.ID)
+			}
+			cursor = list.Next
+		}
+		if len(ids) != want {
+			t.Errorf("%s: %d jobs, want %d", filter, len(ids), want)
+		}
+	}
+	for _, cursor := range []string{"x", "e30", "bnVsbA"} {
+		if _, err := search.ReadList(t.Context(), store, search.Query{}, cursor, 1); !errors.Is(err, sluice.ErrInvalid) {
+			t.Errorf("cursor %s: %v, want it refused", cursor, err)
+		}
+	}
+}
+
+func TestPatternsNarrowAQuery(t *testing.T) {
+	t.Parallel()
+	job, q := retrying(), search.Query{}
+	for _, c := range []struct {
+		queues, tenants []string
+		want            bool
+	}{{nil, nil, true}, {[]string{"mail.*"}, nil, true}, {[]string{"sms"}, nil, false}, {nil, []string{"beta", "ac*"}, true}, {[]string{"mail.*"}, []string{"beta"}, false}} {
+		if got := q.OnlyQueues(c.queues).OnlyTenants(c.tenants).Matches(job); got != c.want {
+			t.Errorf("%v %v: matches %t", c.queues, c.tenants, got)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, field := range search.Fields() {
+		f.Add(field.Example)
+	}
+	f.Add(`-state:ready,dead error:~"a b" due:16:00..17:00`)
+	f.Fuzz(func(t *testing.T, filter string) {
+		q, err := search.Parse(filter, noon)
+		if err != nil {
+			if !errors.Is(err, sluice.ErrInvalid) {
+				t.Errorf("%q: %v, want an invalid filter", filter, err)
+			}
+			return
+		}
+		if err := q.Check(); err != nil {
+			t.Errorf("%q: %v", filter, err)
+		}
+		q.Matches(retrying())
+	})
+}
