@@ -96,9 +96,9 @@ func (j Job) Label(now time.Time) string {
 
 // Attempt is an attempt that ended in a failure of the handler or the engine.
 type Attempt struct {
-	JobID      ID        `json:"job_id"`
-	Generation int       `json:"generation"`
-	Attempt    int       `json:"attempt"` // from 1 in each generation
+	JobID      ID        `json:"job_id"`     // the job
+	Generation int       `json:"generation"` // the life of the job
+	Attempt    int       `json:"attempt"`    // from 1 in each generation
 	ClaimedAt  time.Time `json:"claimed_at"`
 	FailedAt   time.Time `json:"failed_at"`
 	Holder     string    `json:"holder"`

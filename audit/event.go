@@ -13,6 +13,8 @@ const (
 	ObjectOperation sluice.Object = "operation"
 	// ObjectLimit is a named limit that queues share.
 	ObjectLimit sluice.Object = "limit"
+	// ObjectToken is a token of the HTTP API.
+	ObjectToken sluice.Object = "token"
 	// ObjectSchedule is a schedule of recurring jobs.
 	ObjectSchedule sluice.Object = "schedule"
 	// ObjectBatch is a batch. Its name is the batch's id.

@@ -34,6 +34,7 @@ type Change struct {
 
 // Swap is a setting's value before a scheduled change changed it and after, as people write it.
 type Swap struct {
+	// Before and After are the values.
 	Before string `json:"before"`
 	After  string `json:"after"`
 }

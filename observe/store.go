@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/await"
@@ -29,6 +30,7 @@ import (
 // store is a store whose calls are observed, except Watch, which waits on purpose, and Close.
 type store struct {
 	sluice.Store
+	tokens
 	policies
 	alerts
 	awaits
@@ -54,6 +56,7 @@ type (
 	alerts       = alert.Store
 	awaits       = await.Store
 	batches      = batch.Store
+	tokens       = access.Store
 	policies     = admission.Store
 	edits        = edit.Store
 	engineRuns   = engine.Store
@@ -73,7 +76,7 @@ type (
 // Store decorates a store. Its method Unwrap returns the store. Observers begin in their order and end in
 // reverse order; nil observers are left out. With a nil store, every method returns a [sluice.ErrInvalid].
 func Store(inner sluice.Store, observers ...Observer) sluice.Store {
-	return &store{sluice.GivenStore(inner), admission.Given(inner), alert.Given(inner), await.Given(inner), batch.Given(inner), edit.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), hold.Given(inner), limit.Given(inner), operation.Given(inner), presence.Given(inner), pressure.Given(inner), progress.Given(inner), schedule.Given(inner), stat.Given(inner), tenancy.Given(inner), given(observers)}
+	return &store{sluice.GivenStore(inner), access.Given(inner), admission.Given(inner), alert.Given(inner), await.Given(inner), batch.Given(inner), edit.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), hold.Given(inner), limit.Given(inner), operation.Given(inner), presence.Given(inner), pressure.Given(inner), progress.Given(inner), schedule.Given(inner), stat.Given(inner), tenancy.Given(inner), given(observers)}
 }
 
 // given leaves out nil observers.

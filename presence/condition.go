@@ -49,6 +49,7 @@ const (
 
 // Condition is a reason why a process cannot do a part of its work. A process may have several.
 type Condition struct {
+	// Kind names the problem.
 	Kind ConditionKind `json:"kind"`
 	// Queue is the queue whose jobs wait. Empty: no single queue.
 	Queue string `json:"queue,omitempty"`

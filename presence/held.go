@@ -10,6 +10,7 @@ import (
 
 // HeldJob is a claimed job and the process that holds it.
 type HeldJob struct {
+	// ID is the job, Queue its queue, and Holder the process.
 	ID     sluice.ID `json:"id"`
 	Queue  string    `json:"queue"`
 	Holder string    `json:"holder"`

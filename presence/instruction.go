@@ -115,6 +115,7 @@ func (t Target) check() error {
 // Instruction tells processes to quiesce, to stop, or to work again. Each process learns it with its next heartbeat, at most
 // 10 s later. Of the instructions that choose a process, the newest counts.
 type Instruction struct {
+	// Target names the processes, and Wanted what they should do.
 	Target Target `json:"target"`
 	Wanted Wanted `json:"wanted"`
 	// Until is when the instruction ends, by the store's clock. Zero: when a newer one lifts it. An instruction to one process

@@ -13,6 +13,7 @@ import (
 	"runtime/debug"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/await"
@@ -37,6 +38,7 @@ type (
 	alerts       = alert.Store
 	awaits       = await.Store
 	batches      = batch.Store
+	tokens       = access.Store
 	policies     = admission.Store
 	edits        = edit.Store
 	engineRuns   = engine.Store
@@ -54,6 +56,7 @@ type (
 
 	store struct {
 		sluice.Store
+		tokens
 		policies
 		alerts
 		awaits
@@ -77,7 +80,7 @@ type (
 // Store returns a store whose panics are errors. For a nil store, every method returns an error,
 // too.
 func Store(inner sluice.Store) sluice.Store {
-	return store{sluice.GivenStore(inner), admission.Given(inner), alert.Given(inner), await.Given(inner), batch.Given(inner), edit.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), hold.Given(inner), limit.Given(inner), operation.Given(inner), presence.Given(inner), pressure.Given(inner), progress.Given(inner), schedule.Given(inner), stat.Given(inner), tenancy.Given(inner)}
+	return store{sluice.GivenStore(inner), access.Given(inner), admission.Given(inner), alert.Given(inner), await.Given(inner), batch.Given(inner), edit.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), hold.Given(inner), limit.Given(inner), operation.Given(inner), presence.Given(inner), pressure.Given(inner), progress.Given(inner), schedule.Given(inner), stat.Given(inner), tenancy.Given(inner)}
 }
 
 // Unwrap returns the inner store.

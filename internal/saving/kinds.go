@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/audit"
@@ -107,6 +108,18 @@ var Schedules = func() Kind[schedule.Schedule] {
 		content: schedule.Schedule.ForAudit,
 	})
 	k.Next = schedule.Schedule.Stored
+	return k
+}()
+
+// AccessTokens is the kind of tokens of the HTTP API. A save keeps their last use.
+var AccessTokens = func() Kind[access.Token] {
+	k := plain(plainKind[access.Token]{
+		object:  func(access.Token) sluice.Object { return audit.ObjectToken },
+		name:    func(t access.Token) string { return t.Name },
+		last:    func(t *access.Token) last { return last{&t.Version, &t.ChangedAt, &t.ChangedBy, &t.Reason} },
+		content: access.Token.ForAudit,
+	})
+	k.Next = access.Token.Stored
 	return k
 }()
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/forecast"
@@ -90,6 +91,7 @@ type Store struct {
 	batches    map[sluice.ID]*storedBatch
 	changed    map[sluice.ID]*storedBatch // batches at which upkeep is to look
 	unfinished map[sluice.ID]bool         // batches that are not complete
+	tokens     map[string]access.Token
 	alerting   alerting
 	room       room.Room
 }
@@ -182,6 +184,7 @@ func New(options Options) *Store {
 		batches:    make(map[sluice.ID]*storedBatch),
 		changed:    make(map[sluice.ID]*storedBatch),
 		unfinished: make(map[sluice.ID]bool),
+		tokens:     make(map[string]access.Token),
 		alerting:   newAlerting(),
 	}
 	if !options.NoStatistics {

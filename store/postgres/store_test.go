@@ -32,7 +32,7 @@ var timeColumns = []string{
 	"tenant_queue.wake_at", "tenant_queue.filled_at", "tenant_queue.counted_from", "tenant_change.at", "tenant_change.due_at", "tenant_limit.until", "tenant_limit.paused_until", "named_limit.closed_until", "holder.started", "holder.seen", "instruction.until", "instruction.changed_at", "lead.since", "lead.until",
 	"wave_count.counted_at", "hold.held_at", "orphan_run.cancelled_at", "orphan_run.claimed_at", "pace.claimed_at",
 	"stat.at", "stat_part.at", "stat_holder.at",
-	"schedule.next_at", "batch.created_at", "batch.closed_at", "batch.completed_at", "batch.succeeded_at", "batch.died_at", "alert_silence.created_at", "alert_silence.until", "alert_receiver.seen",
+	"schedule.next_at", "batch.created_at", "batch.closed_at", "batch.completed_at", "batch.succeeded_at", "batch.died_at", "access_token.used_at", "alert_silence.created_at", "alert_silence.until", "alert_receiver.seen",
 }
 
 // open makes two stores on a new database.

@@ -22,7 +22,7 @@ var timeColumns = map[string][]string{
 	"job_key": {"until"}, "flow": {"filled_at"}, "permit": {"claimed_at", "check_at"}, "started": {"at"}, "tenant_queue": {"wake_at", "filled_at"}, "tenant_limit": {"until", "paused_until"}, "named_limit": {"closed_until"},
 	"holder": {"started", "seen"}, "instruction": {"until", "changed_at"}, "lead": {"since", "until"}, "wave_count": {"counted_at"}, "orphan_run": {"cancelled_at", "claimed_at"}, "hold": {"held_at"},
 	"stat": {"at"}, "stat_part": {"at"}, "stat_holder": {"at"},
-	"schedule": {"next_at"}, "batch": {"created_at", "closed_at", "completed_at", "succeeded_at", "died_at"}, "alert_silence": {"created_at", "until"}, "alert_receiver": {"seen"},
+	"schedule": {"next_at"}, "batch": {"created_at", "closed_at", "completed_at", "succeeded_at", "died_at"}, "access_token": {"used_at"}, "alert_silence": {"created_at", "until"}, "alert_receiver": {"seen"},
 }
 
 // open makes two stores on a new file. Time passes by moving everything stored into the past, so

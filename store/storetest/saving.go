@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/audit"
@@ -152,6 +153,11 @@ func (w *world) versioned() []versionedKind {
 			rule.Version, rule.Threshold = version, float64(n)
 			r, err := alert.Given(store).SaveAlertRule(w.ctx, rule, act)
 			return answerOf(r.Version, r.ChangedAt, r.Threshold, err)
+		}},
+		{"token", "ci", audit.ObjectToken, func(store sluice.Store, version int64, n int, act sluice.Act) (answer, error) {
+			token := access.Token{Name: "ci", Version: version, Role: access.RoleViewer, Hash: fmt.Sprint(n)}
+			t, err := access.Given(store).SaveAccessToken(w.ctx, token, act)
+			return answerOf(t.Version, t.ChangedAt, t.Hash, err)
 		}},
 		{"schedule", "nightly", audit.ObjectSchedule, func(store sluice.Store, version int64, n int, act sluice.Act) (answer, error) {
 			one := schedule.Schedule{Name: "nightly", Version: version, Definition: schedule.Definition{Queue: queue, Cron: "@daily", MaxFires: n + 1}}

@@ -68,6 +68,7 @@ func Rules() []Rule {
 		scheduleRules(),
 		scheduleRefusedRules(),
 		batchRules(), batchActRules(),
+		accessRules(),
 		savingRules(),
 		flowsRules(),
 		alertRules(),

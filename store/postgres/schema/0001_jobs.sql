@@ -1,5 +1,5 @@
 -- 0001 The whole schema, in the order of a job's life: settings, jobs, flow control, engines, processes, audit,
--- statistics, operations, schedules, alerts, followers; then functions, triggers and views.
+-- statistics, operations, schedules, tokens, alerts, followers; then functions, triggers and views.
 -- locks: none on tables that exist.
 -- works with programs from: 1
 -- Columns that end in _ms hold ms, in _us µs. Ids and tokens are UUIDs.
@@ -1015,6 +1015,32 @@ create table sluice.batch_counted (
 comment on table sluice.batch_counted is 'How far upkeep has added up changes. Upkeep locks the one row meanwhile.';
 comment on column sluice.batch_counted.one is 'always true';
 comment on column sluice.batch_counted.xid is 'all changes of earlier transactions are added up; after a restore into another cluster it may be of the future, and means none';
+
+-- Tokens. Who may call the HTTP API.
+
+create table sluice.access_token (
+    name       text        primary key,
+    hash       text        not null,
+    old_hash   text,
+    terms      text        not null,
+    used_at    timestamptz,
+    version    bigint      not null default 1,
+    changed_at timestamptz not null default now(),
+    changed_by text        not null default '',
+    reason     text        not null default ''
+) with (fillfactor = 70);
+comment on table sluice.access_token is 'Tokens of the HTTP API. A row has hashes of secrets, never a secret.';
+comment on column sluice.access_token.name is 'the name of the token, which the audit shows';
+comment on column sluice.access_token.hash is 'the SHA-256 of the secret, in hexadecimal digits';
+comment on column sluice.access_token.old_hash is 'the SHA-256 of the secret before the last rotation; null: none';
+comment on column sluice.access_token.terms is 'role, bounds and ends of the token, as JSON';
+comment on column sluice.access_token.used_at is 'when the token was used last, to about a minute; null: never';
+comment on column sluice.access_token.version is 'counts the changes of the row, from 1';
+comment on column sluice.access_token.changed_at is 'when the last change was stored';
+comment on column sluice.access_token.changed_by is 'the person or program that made the last change';
+comment on column sluice.access_token.reason is 'why the last change was made';
+create unique index access_token_hash on sluice.access_token (hash);
+create unique index access_token_old_hash on sluice.access_token (old_hash);
 
 -- Alerts. Rules, their findings, silences and receivers. A notification is a job in the queue of its receiver.
 

@@ -1,5 +1,5 @@
 -- 0001 The whole schema, in the order of a job's life: settings, jobs, flow control, engines, processes, audit,
--- statistics, operations, schedules, alerts, followers; then views and triggers.
+-- statistics, operations, schedules, tokens, alerts, followers; then views and triggers.
 -- locks: the whole file, for as long as it takes to make empty tables.
 -- works with programs from: 1
 -- Instants are µs since 1970 in UTC. Columns that end in _ms hold ms, in _us µs. Ids and tokens are 16 bytes.
@@ -589,6 +589,23 @@ create table sluice_batch_count (
     changed   integer not null default 0 check (changed in (0, 1)) -- upkeep is to look at the batch
 ) without rowid;
 create index sluice_batch_changed on sluice_batch_count (batch) where changed = 1;
+
+-- Tokens. Who may call the HTTP API.
+
+-- Tokens of the HTTP API. A row has hashes of secrets, never a secret.
+create table sluice_access_token (
+    name       text    primary key,             -- the name of the token, which the audit shows
+    hash       text    not null,                -- the SHA-256 of the secret, in hexadecimal digits
+    old_hash   text,                            -- the SHA-256 of the secret before the last rotation; null: none
+    terms      text    not null,                -- role, bounds and ends of the token, as JSON
+    used_at    integer,                         -- when the token was used last, in µs, to about a minute; null: never
+    version    integer not null default 1,      -- counts the changes of the row, from 1
+    changed_at integer not null,                -- when the last change was stored, in µs
+    changed_by text    not null default '',     -- the person or program that made the last change
+    reason     text    not null default ''      -- why the last change was made
+);
+create unique index sluice_access_token_hash on sluice_access_token (hash);
+create unique index sluice_access_token_old_hash on sluice_access_token (old_hash);
 
 -- Alerts. Rules, their findings, silences and receivers. A notification is a job in the queue of its receiver.
 

@@ -1,0 +1,133 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// The errors of [Gate.Caller].
+var (
+	// ErrUnknown: no token has the secret, or the token has ended or was revoked.
+	ErrUnknown = errors.New("the token is not known")
+	// ErrTooMany: too many unknown secrets were tried. Known ones still work while the gate remembers them.
+	ErrTooMany = errors.New("too many unknown tokens")
+)
+
+// Kept is how long a gate remembers a token. A revoked one works so much longer.
+const Kept = 5 * time.Second
+
+const (
+	// rememberedCallers is how many secrets a gate remembers.
+	rememberedCallers = 10_000
+	// unknownPerSecond is how many unknown secrets per second a gate looks up.
+	unknownPerSecond = 100
+	// usedEvery is how exact UsedAt is.
+	usedEvery = time.Minute
+)
+
+// Gate finds the callers of secrets. Many goroutines may use it.
+type Gate struct {
+	port Store
+
+	mu      sync.Mutex
+	known   map[string]remembered // by hash
+	second  time.Time
+	unknown int // in that second
+}
+
+// remembered is a caller until a time.
+type remembered struct {
+	caller Caller
+	until  time.Time
+}
+
+// NewGate returns a gate of a store's tokens.
+func NewGate(store sluice.Store) *Gate {
+	return &Gate{port: Given(store), known: make(map[string]remembered)}
+}
+
+// Caller returns the caller who has a secret. The error is an [ErrUnknown], an [ErrTooMany], or that of the store.
+func (g *Gate) Caller(ctx context.Context, secret string) (Caller, error) {
+	if err := sluice.CheckGiven("gate", g); err != nil {
+		return Caller{}, err
+	}
+	if !strings.HasPrefix(secret, secretMark) || len(secret) > 200 {
+		return Caller{}, ErrUnknown
+	}
+	hash := hashOf(secret)
+	if caller, ok, err := g.remembers(hash, time.Now()); ok || err != nil {
+		return caller, err
+	}
+	token, err := g.port.AccessTokenOf(ctx, hash)
+	if errors.Is(err, sluice.ErrNotFound) {
+		g.forget(hash)
+		return Caller{}, ErrUnknown
+	}
+	if err != nil {
+		return Caller{}, err
+	}
+	end, ended := token.endOf(hash)
+	if ended {
+		g.forget(hash)
+		return Caller{}, ErrUnknown
+	}
+	if token.Now.Sub(token.UsedAt) > usedEvery {
+		if err := g.port.UseAccessToken(ctx, token.Name); err != nil && !errors.Is(err, sluice.ErrReader) {
+			return Caller{}, err
+		}
+	}
+	caller := Caller{Name: "token " + token.Name, Role: token.Role, Bounds: token.Bounds}
+	g.remember(hash, caller, end)
+	return caller, nil
+}
+
+// endOf returns how long a secret of the token works from now on, at most Kept. Ended: it works no more.
+func (t Token) endOf(hash string) (left time.Duration, ended bool) {
+	left = Kept
+	ends := []time.Time{t.ExpiresAt}
+	if hash == t.OldHash {
+		ends = append(ends, t.OldUntil)
+	}
+	for _, end := range ends {
+		if !end.IsZero() {
+			left = min(left, end.Sub(t.Now))
+		}
+	}
+	return left, left <= 0
+}
+
+// remembers returns a caller that the gate remembers. An unknown one counts.
+func (g *Gate) remembers(hash string, now time.Time) (Caller, bool, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if found, is := g.known[hash]; is {
+		return found.caller, now.Before(found.until), nil // a token that was known is looked up again, whatever others try
+	}
+	if now.Sub(g.second) >= time.Second {
+		g.second, g.unknown = now, 0
+	}
+	if g.unknown++; g.unknown > unknownPerSecond {
+		return Caller{}, false, ErrTooMany
+	}
+	return Caller{}, false, nil
+}
+
+func (g *Gate) remember(hash string, caller Caller, left time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.known) >= rememberedCallers {
+		clear(g.known)
+	}
+	g.known[hash] = remembered{caller, time.Now().Add(left)}
+}
+
+func (g *Gate) forget(hash string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.known, hash)
+}
