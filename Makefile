@@ -140,7 +140,7 @@ cross: ## Check that the command compiles for other systems, without C
 
 .PHONY: docs
 docs: ## Write the parts of the documents that are made from the code
-	go test . ./cmd/metric ./cmd/internal/export ./cmd/cli -run TestDocs -update
+	go test . ./cmd/metric ./cmd/internal/export ./cmd/httpapi ./cmd/cli -run TestDocs -update
 
 .PHONY: rules
 rules: ## Write the rules of package scrub that are made from those of gitleaks

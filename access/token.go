@@ -83,7 +83,8 @@ func (t Token) check() error {
 	if err := feature.CheckInstant("expires_at", t.ExpiresAt); err != nil {
 		return err
 	}
-	return t.Bounds.Check()
+	bounds := t.Bounds
+	return bounds.Check()
 }
 
 // secretMark begins each secret, so that people and scanners recognise it.

@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -32,11 +33,28 @@ const (
 // closes the listener. Serve keeps at most 100 connections open: another one closes the oldest, so that idle
 // callers never block a health check. The logger gets clients' errors at level debug; default: slog.Default.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler, logger *slog.Logger) error {
+	return ServeWith(ctx, listener, handler, ServeOptions{Logger: logger})
+}
+
+// ServeOptions adjust [ServeWith]. The zero value serves as [Serve] does.
+type ServeOptions struct {
+	// Connections is the most open connections. Another one closes the oldest that asks nothing, else the oldest.
+	// Default: 100.
+	Connections int
+	// TLS encrypts the connections. Default: they are not encrypted.
+	TLS *tls.Config
+	// Logger gets clients' errors at level debug. Default: slog.Default.
+	Logger *slog.Logger
+}
+
+// ServeWith is [Serve] with options. A handler that needs more time moves the deadlines of its connection, with an
+// http.ResponseController.
+func ServeWith(ctx context.Context, listener net.Listener, handler http.Handler, options ServeOptions) error {
 	if err := cmp.Or(sluice.CheckGiven("listener", listener), sluice.CheckGiven("handler", handler)); err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
-	if logger == nil {
-		logger = slog.Default()
+	if options.Logger == nil {
+		options.Logger = slog.Default()
 	}
 	server := &http.Server{
 		Handler:           handler,
@@ -45,8 +63,9 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ConnState:         (&crowd{most: maxConnections}).note,
-		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug), // clients' errors are not the process's
+		TLSConfig:         options.TLS,
+		ConnState:         (&crowd{most: cmp.Or(options.Connections, maxConnections)}).note,
+		ErrorLog:          slog.NewLogLogger(options.Logger.Handler(), slog.LevelDebug), // clients' errors are not the process's
 	}
 	ended := make(chan struct{})
 	defer func() { <-ended }()
@@ -61,7 +80,11 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log
 			_ = server.Close()
 		}
 	}()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	serve := server.Serve
+	if options.TLS != nil {
+		serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+	}
+	if err := serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
@@ -72,21 +95,36 @@ type crowd struct {
 	most int
 
 	mu   sync.Mutex
-	open []net.Conn
+	open []guest
 }
 
-// note is called for each change of a connection, and closes the oldest if there are too many.
+// guest is an open connection. It asks if a request is under way.
+type guest struct {
+	conn net.Conn
+	asks bool
+}
+
+// note is called for each change of a connection. If there are too many, it closes the oldest that asks nothing, else
+// the oldest.
 func (c *crowd) note(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	at := slices.IndexFunc(c.open, func(g guest) bool { return g.conn == conn })
 	switch state {
 	case http.StateNew:
-		c.open = append(c.open, conn)
+		c.open = append(c.open, guest{conn: conn})
+	case http.StateActive, http.StateIdle:
+		if at >= 0 {
+			c.open[at].asks = state == http.StateActive
+		}
 	case http.StateClosed, http.StateHijacked:
-		c.open = slices.DeleteFunc(c.open, func(other net.Conn) bool { return other == conn })
+		if at >= 0 {
+			c.open = slices.Delete(c.open, at, at+1)
+		}
 	}
 	if len(c.open) > c.most {
-		_ = c.open[0].Close() // the server notices and reports it as closed
-		c.open = c.open[1:]
+		oldest := max(slices.IndexFunc(c.open[:len(c.open)-1], func(g guest) bool { return !g.asks }), 0)
+		_ = c.open[oldest].conn.Close() // the server notices and reports it as closed
+		c.open = slices.Delete(c.open, oldest, oldest+1)
 	}
 }

@@ -58,7 +58,7 @@ func New(options Options) (*Site, error) {
 		return nil, fmt.Errorf("the base path %q is not one such as /sluice", base)
 	}
 	s := &Site{options: options, log: event.NewLog(options.Logger, "", 0), mux: http.NewServeMux()}
-	s.mux.HandleFunc("/", notFound)
+	s.mux.Handle("/", onlyLook(http.HandlerFunc(notFound)))
 	s.Handle("/healthz", http.HandlerFunc(alive))
 	if options.Readiness != nil {
 		s.Handle("/readyz", options.Readiness)
@@ -71,9 +71,17 @@ func New(options Options) (*Site, error) {
 }
 
 // Handle adds a handler for a path below the base; with a trailing slash, for all paths that begin with it. The
-// handler sees the path without the base. Call Handle before the site is served. With a nil handler, the path
-// answers 404.
+// handler sees the path without the base, and requests that only look: GET and HEAD, with a body of at most 64 KiB.
+// Call Handle before the site is served. With a nil handler, the path answers 404.
 func (s *Site) Handle(at string, handler http.Handler) {
+	if sluice.CheckGiven("handler", handler) != nil {
+		handler = http.HandlerFunc(notFound)
+	}
+	s.HandleAll(at, onlyLook(handler))
+}
+
+// HandleAll is Handle for a handler that gets requests of every method, and bounds their bodies itself.
+func (s *Site) HandleAll(at string, handler http.Handler) {
 	if sluice.CheckGiven("handler", handler) != nil {
 		handler = http.HandlerFunc(notFound)
 	}
@@ -94,7 +102,7 @@ func notFound(w http.ResponseWriter, r *http.Request) {
 	WriteProblem(w, Problem{Status: http.StatusNotFound, Detail: "nothing is answered at " + r.URL.Path})
 }
 
-// maxBody is the largest body of a request, in bytes; no handler reads one so far.
+// maxBody is the largest body of a request that only looks, in bytes.
 const maxBody = 64 << 10
 
 // headers go with every answer: it is never cached, framed, sniffed, or shared with a page of another site.
@@ -115,26 +123,33 @@ func (s *Site) guard(next http.Handler) http.Handler {
 		}
 		defer s.answerPanic(w, r)
 		if refused := s.refuse(r); refused.Status != 0 {
-			if refused.Status == http.StatusMethodNotAllowed {
-				w.Header().Set("Allow", "GET, HEAD")
-			}
 			WriteProblem(w, refused)
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		next.ServeHTTP(w, r)
+	})
+}
+
+// onlyLook refuses requests that change something, or have a large body.
+func onlyLook(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method != http.MethodGet && r.Method != http.MethodHead:
+			w.Header().Set("Allow", "GET, HEAD")
+			WriteProblem(w, Problem{Status: http.StatusMethodNotAllowed, Detail: "here one can only look: use GET or HEAD"})
+		case r.ContentLength > maxBody:
+			WriteProblem(w, Problem{Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("the body is larger than %d bytes", maxBody)})
+		default:
+			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+			next.ServeHTTP(w, r)
+		}
 	})
 }
 
 // refuse returns why a request is refused; the zero Problem: it is answered.
 func (s *Site) refuse(r *http.Request) Problem {
-	switch {
-	case !s.knows(r.Host):
+	if !s.knows(r.Host) {
 		return Problem{Status: http.StatusMisdirectedRequest, Detail: "this server is not called by that name; ask it as " + strings.Join(s.options.Hosts, " or ")}
-	case r.Method != http.MethodGet && r.Method != http.MethodHead:
-		return Problem{Status: http.StatusMethodNotAllowed, Detail: "here one can only look: use GET or HEAD"}
-	case r.ContentLength > maxBody:
-		return Problem{Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("the body is larger than %d bytes", maxBody)}
 	}
 	return Problem{}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/cmd/internal/acting"
 	"github.com/sluice-queue/sluice/cmd/internal/draw"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/search"
@@ -256,7 +257,7 @@ func (a *app) actOnAll(ctx context.Context, s *selection, v verb) error {
 
 // pagesOf returns a reader of the jobs that a filter and a query choose, page by page.
 func pagesOf(store sluice.Store, client *sluice.Client, filter sluice.JobFilter, query search.Query) func(context.Context) (ids []sluice.ID, last bool, err error) {
-	if query.Held || sluice.IsGroup(filter.Queue) { // a store lists jobs of one queue or of all, and does not know of holds
+	if query.Held || len(query.Terms) > 0 || sluice.IsGroup(filter.Queue) { // a store lists jobs of one queue or of all, and does not know of holds
 		var place search.Place
 		return func(ctx context.Context) ([]sluice.ID, bool, error) {
 			page, err := search.ReadPage(ctx, store, query, place, actBatch)
@@ -400,35 +401,7 @@ jobs, unless --state names others.`,
 }
 
 func (a *app) retry(ctx context.Context, client *sluice.Client, ids []sluice.ID) error {
-	act := a.act("requested with `sluice retry`")
-	err := client.RunNow(ctx, ids, act)
-	var batch *sluice.BatchError
-	if !errors.As(err, &batch) {
-		return err
-	}
-	var finished []sluice.ID
-	var places []int
-	for i, id := range ids {
-		if errors.Is(batch.Failed[i], sluice.ErrNotAllowed) {
-			finished = append(finished, id)
-			places = append(places, i)
-			delete(batch.Failed, i)
-		}
-	}
-	act.ID = sluice.NewID()
-	err = client.Requeue(ctx, finished, act)
-	var second *sluice.BatchError
-	if errors.As(err, &second) {
-		for k, failed := range second.Failed {
-			batch.Failed[places[k]] = failed
-		}
-	} else if err != nil {
-		return err
-	}
-	if len(batch.Failed) == 0 {
-		return nil
-	}
-	return batch
+	return acting.Retry(ctx, client, ids, a.act("requested with `sluice retry`"))
 }
 
 func (a *app) runNowCommand() *cobra.Command {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/batch"
 	"github.com/sluice-queue/sluice/changes"
@@ -65,6 +66,7 @@ var docMarks = []docMark{
 	{line: "sluice holders drain", file: "testdata/script/holders.txt", test: "sluice holders drain", why: "needs processes of the version"},
 	{path: "guide/deploy.md", line: "sluice work mail", file: "testdata/script/holders.txt", test: "--version 2", why: "the same"},
 	{line: "curl localhost:8080/metrics", why: "asks the same process"},
+	{line: "--tls-cert", file: "serve_api_test.go", test: "--tls-cert", why: "needs a certificate"},
 	{path: "deploy/", line: "kubectl ", why: "needs a cluster"},
 	{path: "guide/temporal.md", line: "sluice serve --engine", why: "needs a cluster with certificates"},
 	{path: "guide/temporal.md", line: "sluice engine check billing.eu", why: "needs a cluster with TLS"},
@@ -339,8 +341,19 @@ var docNeeds = []struct {
 		}
 		return strings.Replace(line, command[0], run, 1)
 	}},
-	{`^curl `, func(r *docRun, line string) string {
+	{`^curl |[|] curl `, func(r *docRun, line string) string {
+		if strings.Contains(line, "/api/v1/") && len(r.background) == 0 {
+			r.startLasting("sluice serve --listen " + r.here("127.0.0.1:7400"))
+		}
 		return strings.Replace(strings.Replace(line, "curl ", "curl -sS --fail-with-body ", 1), "/ID", "/"+r.places["ID"], 1)
+	}},
+	{`^sluice tokens (rotate|revoke) shop`, func(r *docRun, line string) string {
+		_, _, _ = access.Create(r.Context(), r.store, access.Token{Name: "shop", Role: access.RoleProducer}, troubler) // unless a line before made it
+		return line
+	}},
+	{`^sluice tokens create`, func(r *docRun, line string) string {
+		_ = access.Revoke(r.Context(), r.store, strings.Fields(line)[3], troubler) // of a line before
+		return line
 	}},
 	{`^sluice serve`, func(r *docRun, line string) string {
 		return line + " --listen " + r.here("127.0.0.1:7400")

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/cmd/internal/jobline"
 )
 
 // enqueueFlags are the options of `enqueue`.
@@ -44,7 +45,7 @@ Refused lines are reported by number, the others stored; the exit code is then 6
 Each run of a file has an id. Jobs without an id get the run's, ending with their line number in
 hexadecimal. To continue an interrupted run, give --resume and the same file (or standard input).
 Stored lines are found by id, as long as the queue keeps finished jobs, and never stored twice. A
-changed file is refused. --skip avoids looking for stored lines; interrupted runs print how many.`, jobFieldNames()),
+changed file is refused. --skip avoids looking for stored lines; interrupted runs print how many.`, jobline.FieldNames()),
 		Example: `  sluice enqueue mail '{"to":"ada"}' --tenant acme --delay 10m
   generate-report | sluice enqueue reports -
   sluice enqueue reports @report.json --key report-7 --on-duplicate replace

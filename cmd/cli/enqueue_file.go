@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/cmd/internal/draw"
+	"github.com/sluice-queue/sluice/cmd/internal/jobline"
 	"github.com/sluice-queue/sluice/pressure"
 )
 
@@ -234,7 +235,7 @@ func (l *lineEnqueuer) take(number int, text []byte) {
 	if len(text) == 0 {
 		return
 	}
-	job, err := parseJobLine(text, l.queue)
+	job, err := jobline.Parse(text, l.queue)
 	if err == nil && l.prepare != nil {
 		err = l.prepare(&job)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/cmd/internal/jobline"
 	"github.com/sluice-queue/sluice/internal/demo"
 	"github.com/sluice-queue/sluice/internal/event"
 	"github.com/sluice-queue/sluice/worker"
@@ -22,11 +23,11 @@ import (
 
 // What the tests of this package look at from outside.
 var (
-	ParseJobLine   = parseJobLine
+	ParseJobLine   = jobline.Parse
 	ParseDuration  = parseDuration
 	ParseInstant   = parseInstant
 	ParseLabels    = parseLabels
-	JobFieldNames  = jobFieldNames
+	JobFieldNames  = jobline.FieldNames
 	RedactURL      = redactURL
 	Redact         = redact
 	CutMiddle      = cut

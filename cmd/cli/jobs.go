@@ -86,12 +86,19 @@ func (f *filterFlags) parse() (sluice.JobFilter, error) {
 func (a *app) jobsCommand() *cobra.Command {
 	var f filterFlags
 	var held bool
+	var where, cursor string
 	command := &cobra.Command{
 		Use:     "jobs",
 		Short:   "List jobs, newest first",
-		Example: "  sluice jobs --queue mail --state queued,claimed\n  sluice jobs --tenant acme --label kind=welcome --state queued -o ids | sluice cancel -\n  sluice jobs --queue mail --min-attempts 6",
+		Example: "  sluice jobs --queue mail --state queued,claimed\n  sluice jobs --tenant acme --label kind=welcome --state queued -o ids | sluice cancel -\n  sluice jobs --queue mail --min-attempts 6\n  sluice jobs --where 'state:dead queue:mail.* attempts:>=3 error:~timeout age:<1d'",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
+			if changed(command, "where", "cursor") {
+				if changed(command, "queue", "tenant", "key", "label", "state", "min-attempts", "min-recoveries", "before", "held") {
+					return usagef("--where says it all; it goes with --cursor and --limit alone")
+				}
+				return a.listWhere(command.Context(), where, cursor, f.limit)
+			}
 			filter, err := f.parse()
 			if err != nil {
 				return err
@@ -105,6 +112,8 @@ func (a *app) jobsCommand() *cobra.Command {
 	f.add(command, 100)
 	f.addStates(command)
 	command.Flags().StringVar(&f.before, "before", "", "continue after this id")
+	command.Flags().StringVar(&where, "where", "", whereHelp)
+	command.Flags().StringVar(&cursor, "cursor", "", "with --where: continue at this place")
 	command.Flags().BoolVar(&held, "held", false, "only held jobs, with who holds them and why")
 	return command
 }

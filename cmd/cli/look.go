@@ -57,7 +57,7 @@ func (a *app) auditCommand() *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&object, "object", "", "only this kind: job, queue, tenant, tier, alert, operation, limit, schedule, holder, policy or audit")
+	flags.StringVar(&object, "object", "", "only this kind: job, queue, tenant, tier, alert, operation, limit, schedule, holder, token, policy or audit")
 	flags.StringVar(&name, "name", "", "only this queue, tenant, tier, alert or operation; for jobs, their queue")
 	flags.StringVar(&queue, "queue", "", "only this queue and its jobs")
 	flags.StringVar(&job, "job", "", "only this job")
@@ -68,7 +68,7 @@ func (a *app) auditCommand() *cobra.Command {
 }
 
 // objects are the kinds of things in the audit.
-var objects = []sluice.Object{audit.ObjectJob, audit.ObjectQueue, audit.ObjectTenant, audit.ObjectTier, audit.ObjectAlert, audit.ObjectOperation, audit.ObjectLimit, audit.ObjectSchedule, audit.ObjectHolder, audit.ObjectPolicy, audit.ObjectAudit}
+var objects = []sluice.Object{audit.ObjectJob, audit.ObjectQueue, audit.ObjectTenant, audit.ObjectTier, audit.ObjectAlert, audit.ObjectOperation, audit.ObjectLimit, audit.ObjectSchedule, audit.ObjectHolder, audit.ObjectToken, audit.ObjectPolicy, audit.ObjectAudit}
 
 func auditColumns() []column[sluice.AuditEntry] {
 	return []column[sluice.AuditEntry]{

@@ -65,7 +65,7 @@ func (a *app) beginMetrics() error {
 	if err := a.measure(); err != nil {
 		return err
 	}
-	site, err := siteAt(address, api.Options{Metrics: a.metrics.handler(), Logger: a.logger()})
+	site, err := siteAt(address, api.Options{Metrics: a.metrics.handler(), Logger: a.logger()}, false)
 	if err != nil {
 		return err
 	}
@@ -96,8 +96,8 @@ func (m *metricsServer) handler() http.Handler {
 
 // siteAt makes the site at an address. On loopback it answers only names of loopback: a foreign page could ask in its
 // visitor's name.
-func siteAt(address string, options api.Options) (*api.Site, error) {
-	if onLoopback(address) {
+func siteAt(address string, options api.Options, behindProxy bool) (*api.Site, error) {
+	if onLoopback(address) && !behindProxy {
 		options.Hosts = api.LoopbackHosts()
 	}
 	return api.New(options)

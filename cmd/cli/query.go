@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,11 +19,12 @@ type queryFlags struct {
 	fingerprint, error                             string
 	dueFrom, dueBefore, createdFrom, createdBefore string
 
-	held bool
+	held  bool
+	where string
 }
 
 // queryNames are the names of these flags.
-var queryNames = []string{"fingerprint", "error", "due-from", "due-before", "created-from", "created-before", "held"}
+var queryNames = []string{"fingerprint", "error", "due-from", "due-before", "created-from", "created-before", "held", "where"}
 
 func (f *queryFlags) add(command *cobra.Command) {
 	flags := command.Flags()
@@ -33,6 +35,7 @@ func (f *queryFlags) add(command *cobra.Command) {
 	flags.StringVar(&f.createdFrom, "created-from", "", "created from this instant")
 	flags.StringVar(&f.createdBefore, "created-before", "", "created before this instant")
 	flags.BoolVar(&f.held, "held", false, "held jobs")
+	flags.StringVar(&f.where, "where", "", whereHelp)
 }
 
 // query combines a filter and these flags.
@@ -50,6 +53,11 @@ func (f *queryFlags) query(filter sluice.JobFilter) (q search.Query, err error) 
 	for _, err := range failed {
 		if err != nil {
 			return q, err
+		}
+	}
+	if f.where != "" {
+		if q, err = q.And(f.where, time.Now()); err != nil {
+			return q, usageError{err}
 		}
 	}
 	return q, q.Check()

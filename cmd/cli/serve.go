@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/api"
+	"github.com/sluice-queue/sluice/cmd/httpapi"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/internal/event"
 )
@@ -29,13 +30,14 @@ type serveFlags struct {
 	needsEngine bool
 	engine      engineFlags
 	hooks       webhookFlags
+	api         apiFlags
 }
 
 func (a *app) serveCommand() *cobra.Command {
 	var f serveFlags
 	command := &cobra.Command{
 		Use:   "serve",
-		Short: "Run a server: upkeep, dispatchers, health and metrics over HTTP",
+		Short: "Run a server: upkeep, dispatchers, the HTTP API, health and metrics",
 		Long: `Does upkeep and alerts as "sluice upkeep" and, with --temporal or --engine, hands jobs to these
 engines as "sluice dispatch". Any number may run; one leads upkeep, all dispatch.
 
@@ -44,15 +46,17 @@ Over HTTP it answers:
   /healthz   200 while the process lives
   /readyz    200 when ready, else 503 with reasons; JSON with "Accept: application/json"
   /metrics   for Prometheus
+  /api/v1    the HTTP API, only at --listen
 
-The server listens on loopback. No address has a password: whoever reaches it sees the state of
-process and store, in /metrics also names of queues and tenants, never payloads or passwords.
+The server listens on loopback, where nobody needs a token. Elsewhere --listen needs --tls-cert and
+--tls-key, or a proxy that encrypts and --behind-proxy; then callers need a token. Health and metrics
+need none: they show the state of process and store, and names of queues and tenants.
 
 At its start it waits for an unreachable store, and /readyz says so. A refused user or missing
 tables end it. SIGTERM drains: /readyz answers 503 at once, claims stop, and claimed jobs still
 start within --grace. Health and metrics answer until then. Under systemd it reports its state
 (Type=notify, WatchdogSec).`,
-		Example: "  sluice serve\n  sluice serve --temporal 127.0.0.1:7233 --monitor 0.0.0.0:7401\n  sluice serve --engine eu=temporal://eu.example.com:7233/billing --engine us=temporal://us.example.com:7233/billing\n  sluice serve --no-dispatch --grace 1m",
+		Example: "  sluice serve\n  sluice serve --temporal 127.0.0.1:7233 --monitor 0.0.0.0:7401\n  sluice serve --listen 0.0.0.0:7400 --tls-cert cert.pem --tls-key key.pem\n  sluice serve --engine eu=temporal://eu.example.com:7233/billing --engine us=temporal://us.example.com:7233/billing\n  sluice serve --no-dispatch --grace 1m",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
 			return a.serve(command.Context(), f)
@@ -60,7 +64,7 @@ start within --grace. Health and metrics answer until then. Under systemd it rep
 	}
 	flags := command.Flags()
 	a.addVersionTo(flags)
-	flags.StringVar(&f.listen, "listen", defaultListen, "address; a port alone is on loopback, and only there /metrics is answered")
+	flags.StringVar(&f.listen, "listen", defaultListen, "address of the API; a port alone is on loopback, and only there /metrics is answered")
 	flags.StringVar(&f.monitor, "monitor", "", "another address, for health and metrics only, such as 0.0.0.0:7401")
 	flags.StringVar(&f.base, "base", "", "path below which --listen answers, such as /sluice behind a proxy")
 	flags.Var(newDuration(&f.grace, 30*time.Second), "grace", "time for claimed jobs after the first interrupt")
@@ -69,6 +73,7 @@ start within --grace. Health and metrics answer until then. Under systemd it rep
 	flags.BoolVar(&f.needsEngine, "ready-needs-engine", false, "be unready while the engine is unreachable or a breaker is open")
 	f.engine.addTo(flags)
 	f.hooks.addTo(flags)
+	f.api.addTo(flags)
 	return command
 }
 
@@ -76,6 +81,9 @@ start within --grace. Health and metrics answer until then. Under systemd it rep
 func (a *app) serve(ctx context.Context, f serveFlags) error {
 	at, err := parseAddress(a.db)
 	if err != nil {
+		return err
+	}
+	if err := f.api.check(f.listen); err != nil {
 		return err
 	}
 	engines, done, err := f.engine.open(true, a.logger())
@@ -111,6 +119,8 @@ type server struct {
 
 	readiness *api.Readiness
 	doors     []door
+	api       apiDoor
+	login     bool       // callers of the API need a token
 	failed    chan error // from doors that cannot go on
 	manager   managed
 }
@@ -119,6 +129,7 @@ type server struct {
 type door struct {
 	listener net.Listener
 	site     *api.Site
+	options  api.ServeOptions
 }
 
 // listen opens the doors of --listen and --monitor, which answers health and metrics only.
@@ -146,16 +157,24 @@ func (s *server) openDoor(flag, at, base string) error {
 	if metrics {
 		options.Metrics = s.app.metrics.handler()
 	}
-	site, err := siteAt(at, options)
+	site, err := siteAt(at, options, s.flags.api.behindProxy && flag == "--listen")
 	if err != nil {
 		return usagef("--base: %w", err)
 	}
-	listener, err := net.Listen("tcp", at)
-	if err != nil {
+	d := door{site: site, options: api.ServeOptions{Logger: s.app.logger()}}
+	if flag == "--listen" {
+		if d.options.TLS, err = s.flags.api.tlsConfig(s.log); err != nil {
+			return err
+		}
+		d.options.Connections = maxAPIConnections
+		s.login = s.flags.api.needsLogin(at)
+		site.HandleAll(httpapi.Root+"/", &s.api)
+	}
+	if d.listener, err = net.Listen("tcp", at); err != nil {
 		return codedError{fmt.Errorf("%s: %w", flag, err), exitUsage, "name an address of this machine that is free, as HOST:PORT, with " + flag}
 	}
-	s.doors = append(s.doors, door{listener, site})
-	s.tellDoor(listener.Addr().String()+site.Base(), metrics, loopback)
+	s.doors = append(s.doors, d)
+	s.tellDoor(flag, d.listener.Addr().String()+site.Base(), metrics, loopback)
 	return nil
 }
 
@@ -166,12 +185,20 @@ func (s *server) closeDoors() {
 }
 
 // tellDoor logs who can read what at an address.
-func (s *server) tellDoor(address string, metrics, loopback bool) {
+func (s *server) tellDoor(flag, address string, metrics, loopback bool) {
 	answers, readable := "/healthz, /readyz", "how this process and its store do"
 	if metrics {
 		answers, readable = answers+", /metrics", readable+", what it did, and the names of queues and tenants"
 	}
-	s.log.Emit(event.ServerAnswers, "", "address", address, "answers", answers)
+	if flag == "--listen" {
+		login := "none: everybody who reaches the address is an admin"
+		if s.login {
+			login = "tokens"
+		}
+		s.log.Emit(event.ServerAnswers, "", "address", address, "answers", answers+", "+httpapi.Root, "login", login)
+	} else {
+		s.log.Emit(event.ServerAnswers, "", "address", address, "answers", answers)
+	}
 	if !loopback {
 		s.log.Emit(event.ServerOpen, "", "address", address, "readable", readable)
 	}

@@ -25,7 +25,7 @@ func (s *server) run(ctx context.Context) error {
 	defer closeDoors()
 	for _, d := range s.doors {
 		doors.Go(func() {
-			if err := api.Serve(answering, d.listener, d.site, s.app.logger()); err != nil {
+			if err := api.ServeWith(answering, d.listener, d.site, d.options); err != nil {
 				s.failed <- err
 			}
 		})
@@ -102,6 +102,7 @@ func (s *server) work(ctx context.Context, store sluice.Store) error {
 	if schema, has := api.SchemaIsUpToDate(store); has {
 		checks = append(checks, schema)
 	}
+	s.openAPI(store)
 	var does []string
 	for _, part := range s.parts(store) {
 		parts.Go(func() {
@@ -129,6 +130,7 @@ func (s *server) work(ctx context.Context, store sluice.Store) error {
 	case err = <-s.failed:
 	}
 	s.readiness.Drain()
+	s.api.opened.Load().Drain()
 	s.log.Emit(event.ServerDraining, "", "within", s.flags.grace)
 	s.stopping()
 	drain()

@@ -285,14 +285,14 @@ func TestServeSaysWhoCanReadWhat(t *testing.T) {
 	t.Parallel()
 	db := "sqlite:" + filepath.Join(t.TempDir(), "jobs.db")
 	run(t, db, "migrate")
-	s := start(t, db, "serve", "--listen", "0.0.0.0:0", "--monitor", "0.0.0.0:0", "--base", "/sluice")
-	listen := s.finds(t, `address=\S*?:(\d+)/sluice answers="/healthz, /readyz"`)
+	s := start(t, db, "serve", "--listen", "0.0.0.0:0", "--behind-proxy", "--monitor", "0.0.0.0:0", "--base", "/sluice")
+	listen := s.finds(t, `address=\S*?:(\d+)/sluice answers="/healthz, /readyz, /api/v1" login=tokens`)
 	s.says(t, `level=WARN msg="server open to others" address=[::]:`+listen+`/sluice readable="how this process and its store do"`)
 	monitor := s.finds(t, `address=\S*?:(\d+) answers="/healthz, /readyz, /metrics"`)
 	s.says(t, `level=WARN msg="server open to others" address=[::]:`+monitor+` readable="how this process and its store do, what it did, and the names of queues and tenants"`)
 	s.says(t, "server started")
 	for url, want := range map[string]int{
-		listen + "/sluice/healthz": 200, listen + "/sluice/metrics": 404, listen + "/healthz": 404, monitor + "/healthz": 200, monitor + "/metrics": 200, monitor + "/sluice/healthz": 404,
+		listen + "/sluice/healthz": 200, listen + "/sluice/metrics": 404, listen + "/healthz": 404, listen + "/sluice/api/v1/jobs": 401, monitor + "/api/v1/jobs": 404, monitor + "/healthz": 200, monitor + "/metrics": 200, monitor + "/sluice/healthz": 404,
 	} {
 		if status, text := ask(t, "http://127.0.0.1:"+url); status != want {
 			t.Errorf("%s: %d %s", url, status, text)

@@ -152,7 +152,7 @@ var (
 
 // Servers.
 var (
-	ServerAnswers = is("server answers", info, "server", "address answers",
+	ServerAnswers = is("server answers", info, "server", "address answers [login]",
 		"The server listens at an address and answers these paths.")
 	ServerOpen = is("server open to others", warn, "server", "address readable",
 		"The address is not on loopback: anyone who reaches it can read the data in `readable` without a password. Let only probes and Prometheus reach it.")
@@ -166,10 +166,14 @@ var (
 		"All work of the server ended; it stops answering.")
 	ServerMute = is("server does not answer itself", wrong, "server", "error",
 		"The server does not answer its own request, so it does not ping systemd's watchdog, which restarts it.")
+	CertificateKept = is("certificate not read", warn, "server", "error",
+		"A file of the server's certificate changed and cannot be used; the server goes on with the old certificate.")
 	ManagerNotNotified = is("systemd not told", warn, "server", "error",
 		"The server could not send its state to systemd.")
-	RequestFailed = is("request failed", wrong, "server", "path error stack",
+	RequestFailed = is("request failed", wrong, "server", "[request] path error [stack]",
 		"A bug of Sluice failed an HTTP request.")
+	RequestUnanswered = is("request unanswered", warn, "server", "request path error",
+		"The store did not answer a request of the HTTP API; the caller was told to send it again.")
 )
 
 // Events of all parts.
@@ -304,7 +308,9 @@ var fields = []Field{
 	{"address", "the listening address"},
 	{"answers", "the paths that the server answers"},
 	{"readable", "the data that anyone can read there"},
+	{"login", "the proof that callers of the HTTP API must give"},
 	{"does", "the work that the server runs: upkeep, dispatch"},
 	{"path", "the requested path"},
+	{"request", "the id of the HTTP request, which its answer has too"},
 	{"stack", "the place in the program"},
 }

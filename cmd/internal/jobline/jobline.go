@@ -1,4 +1,5 @@
-package cli
+// Package jobline reads jobs in JSON: the lines of a file of jobs, and the bodies of the HTTP API.
+package jobline
 
 import (
 	"bytes"
@@ -8,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/sluice-queue/sluice"
@@ -44,7 +46,8 @@ var jobFields = []jobField{
 	{"after_failures", readAfterFailures},
 }
 
-func jobFieldNames() string {
+// FieldNames lists the names of the fields.
+func FieldNames() string {
 	names := make([]string, len(jobFields))
 	for i, f := range jobFields {
 		names[i] = f.name
@@ -52,9 +55,9 @@ func jobFieldNames() string {
 	return strings.Join(names, ", ")
 }
 
-// parseJobLine reads a line of a file of jobs. Its error is a [sluice.InvalidError] with the name of the field, or
+// Parse reads a job; queue is the queue of a job that names none. Its error is a [sluice.InvalidError] with the name of the field, or
 // `line`. Unknown and repeated names are refused, because the job would not do what was meant.
-func parseJobLine(line []byte, queue string) (sluice.NewJob, error) {
+func Parse(line []byte, queue string) (sluice.NewJob, error) {
 	job := sluice.NewJob{Queue: queue}
 	if !utf8.Valid(line) {
 		return job, wrong("line", errors.New("it is not valid UTF-8"))
@@ -77,7 +80,7 @@ func parseJobLine(line []byte, queue string) (sluice.NewJob, error) {
 		at := slices.IndexFunc(jobFields, func(f jobField) bool { return f.name == name })
 		switch {
 		case at < 0:
-			return job, wrong(fmt.Sprintf("%.60q", name), errors.New("there is no such field; `sluice enqueue --help` lists them"))
+			return job, wrong(fmt.Sprintf("%.60q", name), errors.New("there is no such field; the fields are "+FieldNames()))
 		case seen[name]:
 			return job, wrong(name, errors.New("it is there twice"))
 		}
@@ -185,4 +188,20 @@ func readLabels(value json.RawMessage, into *sluice.NewJob) error {
 		return fmt.Errorf("%.60s is not an object whose values are texts", value)
 	}
 	return nil
+}
+
+func parseDuration(text string) (time.Duration, error) {
+	parsed, err := sluice.ParseDuration(text)
+	if err != nil {
+		return 0, errors.New("it is not a duration such as 500ms, 30s, 5m, 2h or 7d, or too long for one")
+	}
+	return parsed, nil
+}
+
+func parseInstant(text string) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return at, errors.New("it is not an instant such as 2026-12-01T16:00:00Z or 2026-12-01T16:00:00-07:00")
+	}
+	return at, nil
 }

@@ -1,0 +1,242 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/cmd/httpapi"
+	"github.com/sluice-queue/sluice/store/memory"
+)
+
+// served is an API over a real socket, and its store.
+type served struct {
+	*testing.T
+	store  sluice.Store
+	client *sluice.Client
+	url    string
+	log    *bytes.Buffer
+}
+
+// serve answers the API of a store in memory. The caller of a request is the name in its token, of the callers.
+func serve(t *testing.T, options httpapi.Options, callers ...access.Caller) *served {
+	t.Helper()
+	return serveStore(t, memory.New(memory.Options{}), options, callers...)
+}
+
+// serveStore answers the API of a store.
+func serveStore(t *testing.T, store sluice.Store, options httpapi.Options, callers ...access.Caller) *served {
+	t.Helper()
+	s := &served{T: t, store: store, client: sluice.NewClient(store, sluice.ClientOptions{}), log: new(bytes.Buffer)}
+	options.Logger = slog.New(slog.NewTextHandler(s.log, nil))
+	options.NoLogin = len(callers) == 0
+	options.Identify = func(r *http.Request) (access.Caller, error) {
+		for _, c := range callers {
+			if r.Header.Get("Authorization") == "Bearer "+c.Name {
+				return c, nil
+			}
+		}
+		return access.Caller{}, &httpapi.Problem{Status: http.StatusUnauthorized, Code: "unauthorized", Why: "the token is not known"}
+	}
+	server := httptest.NewServer(httpapi.New(store, options))
+	t.Cleanup(server.Close)
+	s.url = server.URL + httpapi.Root
+	return s
+}
+
+// reply is the answer to a request.
+type reply struct {
+	status int
+	header http.Header
+	text   string
+}
+
+// ask sends a request with a body in JSON; headers are names and values.
+func (s *served) ask(method, path, body string, headers ...string) reply {
+	s.Helper()
+	request, err := http.NewRequestWithContext(s.Context(), method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.Fatal(err)
+	}
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return reply{response.StatusCode, response.Header, string(text)}
+}
+
+// get reads the answer of a request that must succeed.
+func get[T any](s *served, method, path, body string, headers ...string) (out T) {
+	s.Helper()
+	r := s.ask(method, path, body, headers...)
+	if r.status >= 300 {
+		s.Fatalf("%s %s: %d %s", method, path, r.status, r.text)
+	}
+	if err := json.Unmarshal([]byte(r.text), &out); err != nil {
+		s.Fatalf("%s %s: %s: %v", method, path, r.text, err)
+	}
+	return out
+}
+
+// problem reads the problem of a request that must fail with a status and a code.
+func (s *served) problem(r reply, status int, code string) httpapi.Problem {
+	s.Helper()
+	var p httpapi.Problem
+	if err := json.Unmarshal([]byte(r.text), &p); err != nil || r.status != status || p.Status != status || p.Code != code {
+		s.Errorf("%d %s: %v; want %d %s", r.status, r.text, err, status, code)
+	}
+	return p
+}
+
+// enqueue stores a job.
+func (s *served) enqueue(queue, tenant string) sluice.ID {
+	s.Helper()
+	receipt, err := s.client.Enqueue(s.Context(), sluice.NewJob{Queue: queue, Payload: []byte(`{"secret":7}`), EnqueueOptions: sluice.EnqueueOptions{Tenant: tenant}})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return receipt.ID
+}
+
+// end claims all jobs of a queue, and ends them.
+func (s *served) end(queue string, event sluice.Event) {
+	s.Helper()
+	claimed, err := s.store.Claim(s.Context(), sluice.ClaimRequest{Queue: queue, Limit: 1000, Holder: "h:1:x", Lease: time.Minute, Token: sluice.NewToken()})
+	if err != nil {
+		s.Fatal(err)
+	}
+	var ends []sluice.Settlement
+	for _, c := range claimed.Jobs {
+		ends = append(ends, sluice.Settlement{ID: c.ID, Token: c.Token, Event: event, Result: json.RawMessage(`{"sent":true}`), Error: "no answer"})
+	}
+	if errs, err := s.store.Settle(s.Context(), ends); err != nil {
+		s.Fatal(errs, err)
+	}
+}
+
+func TestEachErrorSaysWhatWhyAndWhatToDo(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{Bounds: httpapi.Bounds{Body: 1000}})
+	id := s.enqueue("mail", "")
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+		code, why          string
+	}{
+		{"GET", "/nothing", "", 404, "no_such_path", "nothing is answered"},
+		{"DELETE", "/jobs", "", 405, "method_not_allowed", "DELETE"},
+		{"GET", "/jobs/" + sluice.NewID().String(), "", 404, "not_found", "there is no such job"},
+		{"GET", "/jobs/x", "", 422, "invalid", "path.id"},
+		{"GET", "/jobs?limit=0", "", 422, "invalid", "query.limit"},
+		{"GET", "/jobs?colour=red", "", 422, "invalid", "query.colour"},
+		{"GET", "/jobs?where=colour:red", "", 422, "invalid", "no field"},
+		{"GET", "/jobs?cursor=x", "", 422, "invalid", "cursor"},
+		{"GET", "/jobs/" + id.String() + "/end?wait=2h", "", 422, "invalid", "wait"},
+		{"POST", "/jobs", `{"queue":"mail"}`, 422, "invalid", "payload"},
+		{"POST", "/jobs", `{"queue":"mail","payload":1,"colour":2}`, 422, "invalid", "colour"},
+		{"POST", "/jobs", `[`, 422, "invalid", "JSON"},
+		{"POST", "/jobs", `{"queue":"mail","payload":"` + strings.Repeat("x", 1000) + `"}`, 413, "too_large", "1000 bytes"},
+		{"POST", "/jobs/cancel", `{"ids":["` + strings.Repeat("x", 1000) + `"]}`, 413, "too_large", "too large"},
+		{"POST", "/jobs/cancel", `{"ids":[]}`, 422, "invalid", "body.ids"},
+		{"POST", "/jobs/cancel", `{"ids":["x"]}`, 422, "invalid", "is not a job id"},
+		{"POST", "/jobs/cancel", `{"ids":["` + id.String() + `"],"colour":1}`, 422, "invalid", "body.colour"},
+		{"POST", "/jobs/cancel", `{`, 400, "invalid", "body"},
+		{"POST", "/jobs/hold", `{"ids":["` + id.String() + `"]}`, 422, "invalid", "reason"},
+		{"POST", "/jobs/reschedule", `{"ids":["` + id.String() + `"]}`, 422, "invalid", "exactly one"},
+	} {
+		r := s.ask(c.method, c.path, c.body)
+		p := s.problem(r, c.status, c.code)
+		if p.Title != http.StatusText(c.status) || !strings.Contains(p.Why+fmt.Sprint(p.Fields), c.why) || p.Do == "" || p.Detail == "" {
+			t.Errorf("%s %s %.60s: %s, want %q", c.method, c.path, c.body, r.text, c.why)
+		}
+		if p.RequestID == "" || p.RequestID != r.header.Get("Sluice-Request-Id") || r.header.Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%s %s: request %q, headers %v", c.method, c.path, p.RequestID, r.header)
+		}
+	}
+	if allow := s.ask("DELETE", "/jobs", "").header.Get("Allow"); allow != "GET, POST" {
+		t.Errorf("allows %q", allow)
+	}
+}
+
+func TestAFaultOfTheStoreIsInTheLogWithTheRequest(t *testing.T) {
+	t.Parallel()
+	store := memory.New(memory.Options{})
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := serveStore(t, store, httpapi.Options{})
+	r := s.ask("GET", "/jobs", "")
+	p := s.problem(r, 503, "store_unavailable")
+	if r.header.Get("Retry-After") != "1" || !strings.Contains(s.log.String(), `msg="request unanswered" request=`+p.RequestID) {
+		t.Errorf("%v; the log is\n%s", r.header, s.log)
+	}
+}
+
+func TestPagesOfOtherSitesAndProxiesAreRefusedWithoutALogin(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{})
+	for _, headers := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Origin", "https://other.example"}} {
+		s.problem(s.ask("POST", "/jobs", `{"queue":"mail","payload":1}`, headers...), 403, "other_site")
+	}
+	s.problem(s.ask("GET", "/jobs", "", "X-Forwarded-For", "192.0.2.1"), 403, "behind_proxy")
+	if r := s.ask("POST", "/jobs", `{"queue":"mail","payload":1}`, "Sec-Fetch-Site", "same-origin"); r.status != 201 {
+		t.Errorf("a page of ours: %d %s", r.status, r.text)
+	}
+}
+
+func TestOneCallerDoesNotStarveOthers(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{Bounds: httpapi.Bounds{Rate: 1, Burst: 5, Waiting: 1}}, access.Caller{Name: "a", Role: access.RoleReader}, access.Caller{Name: "b", Role: access.RoleReader})
+	refused := 0
+	for range 10 {
+		if r := s.ask("GET", "/whoami", "", "Authorization", "Bearer a"); r.status != 200 {
+			refused++
+			s.problem(r, 429, "too_many_requests")
+			if r.header.Get("Retry-After") == "" {
+				t.Error("Retry-After is missing")
+			}
+		}
+	}
+	if refused == 0 {
+		t.Error("no request was refused")
+	}
+	if r := s.ask("GET", "/whoami", "", "Authorization", "Bearer b"); r.status != 200 {
+		t.Errorf("the other caller: %d %s", r.status, r.text)
+	}
+}
+
+func TestTheAuditNamesTheTokenAndThePerson(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{}, access.Caller{Name: "token ci", Role: access.RoleOperator})
+	id := s.enqueue("mail", "")
+	body := fmt.Sprintf(`{"ids":["%s"],"reason":"not needed"}`, id)
+	for range 2 { // sent again with the same key, it does nothing
+		get[map[string]any](s, "POST", "/jobs/cancel", body, "Authorization", "Bearer token ci", "Sluice-By", "ada", "Idempotency-Key", "01a1fb72-1dea-7abc-8fc6-99e4817522bb")
+	}
+	entries, err := s.client.Audit(t.Context(), sluice.AuditFilter{JobID: id})
+	if err != nil || len(entries) != 1 || entries[0].Actor != "ada by token ci" || entries[0].Reason != "not needed" {
+		t.Errorf("%+v, %v", entries, err)
+	}
+	s.problem(s.ask("POST", "/jobs/cancel", body, "Authorization", "Bearer token ci", "Idempotency-Key", "x"), 422, "invalid")
+	s.problem(s.ask("POST", "/jobs/cancel", body, "Authorization", "Bearer token ci", "Sluice-By", strings.Repeat("a", 200)), 422, "invalid")
+}

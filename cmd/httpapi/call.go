@@ -1,0 +1,113 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/search"
+)
+
+// call is one request and its sender.
+type call struct {
+	api    *API
+	id     string // in the log and in the answer
+	path   string
+	caller access.Caller
+	by     string // in the audit
+	actID  sluice.ID
+	route  *Route
+	// deadlines move the deadlines of the connection.
+	deadlines *http.ResponseController
+}
+
+type callKey struct{}
+
+// callOf returns the call of a context.
+func callOf(ctx context.Context) *call {
+	c, _ := ctx.Value(callKey{}).(*call)
+	return c
+}
+
+// maxBy is the most bytes of the header Sluice-By.
+const maxBy = 100
+
+// actor returns the name of the sender in the audit: the person whom the header Sluice-By names, and the token.
+func actor(r *http.Request, caller access.Caller) (string, error) {
+	person := strings.TrimSpace(r.Header.Get("Sluice-By"))
+	switch {
+	case len(person) > maxBy || !utf8.ValidString(person) || sluice.StoredText(person) != person:
+		return "", &sluice.InvalidError{Field: "Sluice-By", Rule: fmt.Sprintf("must be valid UTF-8 of at most %d bytes", maxBy)}
+	case person == "":
+		return caller.Name, nil
+	case caller.Name == local.Name:
+		return person, nil
+	}
+	return person + " by " + caller.Name, nil
+}
+
+// act returns the act of the call. With the header Idempotency-Key, a request that is sent again does nothing twice.
+func (c *call) act(reason string) sluice.Act {
+	id := c.actID
+	if id.IsZero() {
+		id = sluice.NewID()
+	}
+	return sluice.Act{By: c.by, Reason: reason, ID: id}
+}
+
+// within narrows a query to the queues and tenants that the caller knows.
+func (c *call) within(q search.Query) search.Query {
+	return q.OnlyQueues(c.caller.Queues).OnlyTenants(c.caller.Tenants)
+}
+
+// reads reports whether the caller may read payloads, checkpoints and results.
+func (c *call) reads() bool { return c.caller.May(access.Read) }
+
+// job reads a job that the caller knows. Another job is a [sluice.ErrNotFound], as one that is not stored.
+func (c *call) job(ctx context.Context, id sluice.ID) (sluice.Job, error) {
+	job, err := c.api.client.Job(ctx, id)
+	if err == nil && !c.caller.Job(job.Queue, job.Tenant) {
+		return sluice.Job{}, sluice.ErrNotFound
+	}
+	return job, err
+}
+
+// withhold removes payload, checkpoint and result from a job, unless the caller may read them.
+func (c *call) withhold(job sluice.Job) sluice.Job {
+	if !c.reads() {
+		job.Payload, job.Checkpoint, job.Result, job.Withheld = nil, nil, nil, true
+	}
+	return job
+}
+
+// refuse answers with a problem, outside of a route.
+func (c *call) refuse(w http.ResponseWriter, p *Problem) {
+	p.RequestID = c.id
+	for name, values := range p.GetHeaders() {
+		w.Header()[name] = values
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p) // the client may be gone
+}
+
+// answerPanic ends a request whose handler panicked. The details are in the log.
+func (c *call) answerPanic(w http.ResponseWriter) {
+	value := recover()
+	if value == nil {
+		return
+	}
+	if value == http.ErrAbortHandler { //nolint:errorlint // a panic's value, by its identity, as net/http does
+		panic(value)
+	}
+	text := c.api.options.Clean(fmt.Sprint(value))
+	c.api.log.Emit(event.RequestFailed, "", "request", c.id, "path", c.path, "error", text, "stack", string(debug.Stack()))
+	c.refuse(w, failed())
+}

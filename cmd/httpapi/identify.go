@@ -1,0 +1,50 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/sluice-queue/sluice/access"
+)
+
+// local is everybody, on loopback without a login.
+var local = access.Caller{Name: "local", Role: access.RoleAdmin}
+
+// identify names the caller of a request.
+func (a *API) identify(r *http.Request) (access.Caller, error) {
+	switch {
+	case a.options.NoLogin:
+		return local, throughProxy(r)
+	case a.options.Identify != nil:
+		return a.options.Identify(r)
+	}
+	secret, is := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !is {
+		return access.Caller{}, unauthorized("the request has no token")
+	}
+	caller, err := a.gate.Caller(r.Context(), strings.TrimSpace(secret))
+	switch {
+	case errors.Is(err, access.ErrUnknown):
+		return caller, unauthorized("the token is not known, or it has ended")
+	case errors.Is(err, access.ErrTooMany):
+		return caller, problemOf(http.StatusTooManyRequests, "too_many_unknown", "too many unknown tokens were sent", "send it again").after(time.Second)
+	}
+	return caller, err
+}
+
+// throughProxy refuses a request of somebody else that a proxy on this machine sends on.
+func throughProxy(r *http.Request) error {
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"} {
+		if r.Header.Get(name) != "" {
+			return problemOf(http.StatusForbidden, "behind_proxy", "the request came through a proxy, and the server asks nobody for a token", "start the server with --behind-proxy")
+		}
+	}
+	return nil
+}
+
+// unauthorized refuses a request whose sender is not known.
+func unauthorized(why string) *Problem {
+	return problemOf(http.StatusUnauthorized, "unauthorized", why, "send the header `Authorization: Bearer TOKEN`; `sluice tokens create` makes a token")
+}

@@ -1,0 +1,284 @@
+package httpapi_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/cmd/httpapi"
+)
+
+// result is the answer about one job.
+type result struct {
+	ID        string
+	Line      int
+	Duplicate bool
+	Error     *httpapi.Problem
+	Done      *httpapi.Tally
+}
+
+func TestAJobIsEnqueuedOnce(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{})
+	const id = "01a1fb72-1dea-7abc-8fc6-99e4817522bb"
+	body := `{"queue":"mail","payload":{"to":"ada"},"id":"` + id + `","tenant":"acme","labels":{"kind":"welcome"},"delay":"10m","priority":2}`
+	for i, want := range []int{201, 200} {
+		r := s.ask("POST", "/jobs", body)
+		var got result
+		if err := json.Unmarshal([]byte(r.text), &got); err != nil || r.status != want || got.ID != id || got.Duplicate != (i == 1) {
+			t.Errorf("%d %s, %v", r.status, r.text, err)
+		}
+	}
+	job := get[map[string]any](s, "GET", "/jobs/"+id, "")
+	if fmt.Sprintln(job["payload"], job["label"], job["tenant"], job["priority"]) != "map[to:ada] scheduled acme 2\n" || job["version"] == "" {
+		t.Errorf("%v", job)
+	}
+}
+
+func TestAListHasAResultForEachJob(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{})
+	got := get[struct {
+		Results []result
+		httpapi.Tally
+	}](s, "POST", "/jobs", `[{"queue":"mail","payload":1,"key":"k"},{"queue":"mail","payload":2,"key":"k"},{"queue":"mail"},{"queue":"mail","payload":3,"priority":11}]`)
+	if len(got.Results) != 4 || got.Tally != (httpapi.Tally{Stored: 1, Duplicates: 1, Refused: 2}) {
+		t.Fatalf("%+v", got)
+	}
+	if !got.Results[1].Duplicate || got.Results[1].ID != got.Results[0].ID || got.Results[2].Error.Code != "invalid" || !strings.Contains(got.Results[3].Error.Why, "priority") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestAStreamIsAnsweredLineByLineWhileItIsSent(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{})
+	body, send := io.Pipe()
+	request, err := http.NewRequestWithContext(t.Context(), "POST", s.url+"/jobs", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/x-ndjson")
+	sent := make(chan error, 1)
+	go func() {
+		_, err := io.WriteString(send, `{"queue":"mail","payload":0}`+"\n")
+		sent <- err
+	}()
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	lines := bufio.NewScanner(response.Body)
+	read := func() (got result) {
+		if !lines.Scan() {
+			t.Fatalf("no line: %v", lines.Err())
+		}
+		if err := json.Unmarshal(lines.Bytes(), &got); err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	if first := read(); first.Line != 1 || first.ID == "" {
+		t.Errorf("%+v", first)
+	}
+	const jobs = 5000
+	go func() {
+		for i := range jobs {
+			if _, err := fmt.Fprintf(send, "{\"queue\":\"mail\",\"payload\":%d}\n", i); err != nil {
+				sent <- err
+			}
+		}
+		_, _ = io.WriteString(send, "\n{\"queue\":\"mail\"}\n{\"queue\":\"mail\",\"payload\":1}") // the last line has no end
+		sent <- send.Close()
+	}()
+	for i := range jobs {
+		if got := read(); got.Line != i+2 || got.Error != nil {
+			t.Fatalf("%+v", got)
+		}
+	}
+	if wrong := read(); wrong.Line != jobs+3 || wrong.Error.Code != "invalid" {
+		t.Errorf("%+v", wrong)
+	}
+	if last := read(); last.Line != jobs+4 || last.ID == "" {
+		t.Errorf("%+v", last)
+	}
+	if done := read(); done.Line != jobs+4 || *done.Done != (httpapi.Tally{Stored: jobs + 2, Refused: 1}) {
+		t.Errorf("%+v", done)
+	}
+	for range 2 {
+		if err := <-sent; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestAStreamCanAnswerOnlyWhatIsRefused(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{})
+	r := s.ask("POST", "/jobs?answers=refused", "{\"queue\":\"mail\",\"payload\":1}\nnothing\n", "Content-Type", "application/x-ndjson")
+	if lines := strings.Split(strings.TrimSpace(r.text), "\n"); len(lines) != 2 || !strings.Contains(lines[0], `"line":2,"error"`) || !strings.Contains(lines[1], `"stored":1`) {
+		t.Errorf("%s", r.text)
+	}
+	s.problem(s.ask("POST", "/jobs?answers=some", "", "Content-Type", "application/x-ndjson"), 422, "invalid")
+	s.problem(s.ask("POST", "/jobs", "x", "Content-Type", "text/plain"), 415, "media_type")
+}
+
+func TestJobsAreListedByAFilterPartByPart(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{})
+	for range 5 {
+		s.enqueue("mail", "acme")
+		s.enqueue("sms", "beta")
+	}
+	seen := make(map[string]bool)
+	for next, first := "", true; first || next != ""; first = false {
+		list := get[struct {
+			Jobs []struct{ ID, Queue, Tenant string }
+			Next string
+		}](s, "GET", "/jobs?limit=2&where=queue:mail+tenant:acme&cursor="+next, "")
+		for _, j := range list.Jobs {
+			if seen[j.ID] || j.Queue != "mail" {
+				t.Errorf("%+v", j)
+			}
+			seen[j.ID] = true
+		}
+		next = list.Next
+	}
+	if len(seen) != 5 {
+		t.Errorf("%d jobs", len(seen))
+	}
+}
+
+func TestEachActReportsEachJob(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{})
+	missing := sluice.NewID().String()
+	type report struct {
+		Done   int
+		Failed []struct {
+			ID    string
+			Error httpapi.Problem
+		}
+	}
+	id := s.enqueue("mail", "").String()
+	for _, c := range []struct{ verb, more, state string }{
+		{"hold", "", "blocked"},
+		{"release", "", "ready"},
+		{"reschedule", `,"delay":"1h"`, "scheduled"},
+		{"reschedule", `,"undo":true`, "ready"},
+		{"reschedule", `,"due_at":"2099-01-01T00:00:00Z"`, "scheduled"},
+		{"run-now", "", "ready"},
+		{"cancel", "", "cancelled"},
+		{"requeue", "", "ready"},
+		{"requeue", `,"undo":true`, "cancelled"},
+		{"retry", "", "ready"},
+		{"cancel", "", "cancelled"},
+		{"delete", "", ""},
+	} {
+		body := fmt.Sprintf(`{"ids":["%s","%s"],"reason":"a test"%s}`, id, missing, c.more)
+		got := get[report](s, "POST", "/jobs/"+c.verb, body)
+		if got.Done != 1 || len(got.Failed) != 1 || got.Failed[0].ID != missing || got.Failed[0].Error.Code != "not_found" {
+			t.Errorf("%s%s: %+v", c.verb, c.more, got)
+		}
+		if c.state == "" {
+			s.problem(s.ask("GET", "/jobs/"+id, ""), 404, "not_found")
+		} else if job := get[map[string]any](s, "GET", "/jobs/"+id, ""); job["label"] != c.state {
+			t.Errorf("%s%s: it is %s, want %s", c.verb, c.more, job["label"], c.state)
+		}
+	}
+}
+
+func TestAWaitingJobIsEditedUnlessItHasChanged(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{})
+	id := s.enqueue("mail", "").String()
+	before := get[map[string]any](s, "GET", "/jobs/"+id, "")
+	edit := fmt.Sprintf(`{"version":"%s","payload":{"big":12345678901234567890},"priority":1,"labels":{"a":"b"},"tenant":"acme","reason":"urgent"}`, before["version"])
+	s.ask("PATCH", "/jobs/"+id, edit)
+	after := s.ask("GET", "/jobs/"+id, "")
+	if !strings.Contains(after.text, `12345678901234567890`) || !strings.Contains(after.text, `"tenant":"acme"`) || !strings.Contains(after.text, `"priority":1`) {
+		t.Errorf("%s", after.text)
+	}
+	s.problem(s.ask("PATCH", "/jobs/"+id, edit), 409, "conflict")
+	s.problem(s.ask("PATCH", "/jobs/"+id, `{}`), 422, "invalid")
+}
+
+func TestTheEndOfAJobIsAwaited(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{})
+	id := s.enqueue("mail", "").String()
+	if end := get[map[string]any](s, "GET", "/jobs/"+id+"/end", ""); end["ended"] != false || end["state"] != "queued" {
+		t.Errorf("%v", end)
+	}
+	ended := make(chan map[string]any, 1)
+	go func() { ended <- get[map[string]any](s, "GET", "/jobs/"+id+"/end?wait=60s", "") }()
+	s.end("mail", sluice.EventComplete)
+	if end := <-ended; end["ended"] != true || fmt.Sprint(end["result"]) != "map[sent:true]" {
+		t.Errorf("%v", end)
+	}
+}
+
+func TestViewersSeeNoPayloads(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{}, access.Caller{Name: "viewer", Role: access.RoleViewer})
+	id := s.enqueue("mail", "").String()
+	s.end("mail", sluice.EventComplete)
+	for _, path := range []string{"/jobs", "/jobs/" + id, "/jobs/" + id + "/why", "/jobs/" + id + "/attempts"} {
+		r := s.ask("GET", path, "", "Authorization", "Bearer viewer")
+		if r.status != 200 || strings.Contains(r.text, "secret") || strings.Contains(r.text, "sent") {
+			t.Errorf("%s: %d %s", path, r.status, r.text)
+		}
+	}
+}
+
+func TestJobsBeyondTheBoundsAreNotThere(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{}, access.Caller{Name: "acme", Role: access.RoleAdmin, Bounds: access.Bounds{Queues: []string{"mail.*"}, Tenants: []string{"acme"}}})
+	as := []string{"Authorization", "Bearer acme"}
+	ours, theirs, elsewhere := s.enqueue("mail.a", "acme").String(), s.enqueue("mail.a", "beta").String(), s.enqueue("sms", "acme").String()
+	unknown := sluice.NewID().String()
+	if list := s.ask("GET", "/jobs", "", as...); !strings.Contains(list.text, ours) || strings.Contains(list.text, theirs) || strings.Contains(list.text, elsewhere) {
+		t.Errorf("%s", list.text)
+	}
+	for _, path := range []string{"/jobs/ID", "/jobs/ID/why", "/jobs/ID/attempts", "/jobs/ID/end"} {
+		missing := s.problem(s.ask("GET", strings.Replace(path, "ID", unknown, 1), "", as...), 404, "not_found")
+		for _, id := range []string{theirs, elsewhere} {
+			if got := s.problem(s.ask("GET", strings.Replace(path, "ID", id, 1), "", as...), 404, "not_found"); got.Detail != missing.Detail || got.Do != missing.Do {
+				t.Errorf("%s differs: %+v, %+v", path, got, missing)
+			}
+		}
+	}
+	got := s.ask("POST", "/jobs/cancel", fmt.Sprintf(`{"ids":["%s","%s","%s","%s"]}`, unknown, theirs, ours, elsewhere), as...)
+	if !strings.Contains(got.text, `"done":1`) || strings.Count(got.text, `"why":"there is no such job"`) != 3 {
+		t.Errorf("%s", got.text)
+	}
+	for _, id := range []string{theirs, elsewhere} {
+		if job, err := s.client.Job(t.Context(), must(sluice.ParseID(id))); err != nil || job.State != sluice.StateQueued {
+			t.Errorf("%+v, %v", job, err)
+		}
+	}
+	for body, status := range map[string]int{
+		`{"queue":"mail.a","tenant":"acme","payload":1}`: 201, `{"queue":"mail.a","payload":1}`: 403, `{"queue":"sms","tenant":"acme","payload":1}`: 403,
+		`{"queue":"mail.b","tenant":"acme","payload":1,"after":["` + theirs + `"]}`: 404, `{"queue":"mail.b","tenant":"acme","payload":1,"after":["` + unknown + `"]}`: 404,
+	} {
+		if r := s.ask("POST", "/jobs", body, as...); r.status != status {
+			t.Errorf("%s: %d %s", body, r.status, r.text)
+		}
+	}
+	s.problem(s.ask("PATCH", "/jobs/"+s.enqueue("mail.a", "acme").String(), `{"tenant":"beta"}`, as...), 403, "out_of_bounds")
+}
+
+// must returns a value without its error, which a test has ruled out.
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}

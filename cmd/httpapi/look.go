@@ -1,0 +1,252 @@
+package httpapi
+
+import (
+	"context"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/deadletter"
+	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/health"
+	"github.com/sluice-queue/sluice/hold"
+	"github.com/sluice-queue/sluice/presence"
+	"github.com/sluice-queue/sluice/stat"
+)
+
+// look adds the routes of figures, lists and processes.
+func (a *API) look() {
+	add(a, Route{
+		Method: "GET", Path: "/audit", Name: "list-audit", Group: "look", Summary: "list the audit",
+		Text:  "The newest entries come first. A token with bounds reads the entries of one job.",
+		Needs: access.Look, Commands: []string{"audit"}, scope: ofJobs,
+	}, listAudit)
+	add(a, Route{
+		Method: "GET", Path: "/holds", Name: "list-holds", Group: "look", Summary: "list held jobs",
+		Needs: access.Look, Commands: []string{"jobs"},
+	}, func(ctx context.Context, c *call, in *holdsInput) (holdList, error) {
+		found, err := hold.List(ctx, c.api.store, hold.Filter{Queue: in.Queue, Before: in.Before, Limit: in.Limit})
+		return holdList{orEmpty(found)}, err
+	})
+	add(a, Route{
+		Method: "GET", Path: "/dead/groups", Name: "list-dead-groups", Group: "look", Summary: "group dead letters by their errors",
+		Needs: access.Look, Commands: []string{"dead groups"},
+	}, func(ctx context.Context, c *call, in *deadInput) (deadletter.Groups, error) {
+		var queues []string
+		if in.Queue != "" {
+			queues = []string{in.Queue}
+		}
+		found, err := deadletter.Read(ctx, c.api.store, queues, in.Limit)
+		found.Groups = orEmpty(found.Groups)
+		return found, err
+	})
+	add(a, Route{
+		Method: "GET", Path: "/queues/{queue}/stats", Name: "get-stats", Group: "look", Summary: "read the statistics of a queue",
+		Needs: access.Look, Commands: []string{"stats"}, scope: ofQueue, noun: "queue",
+	}, getStats)
+	add(a, Route{
+		Method: "GET", Path: "/queues/{queue}/forecast", Name: "get-forecast", Group: "look", Summary: "forecast the work of a queue",
+		Needs: access.Look, Commands: []string{"forecast"}, scope: ofQueue, noun: "queue",
+	}, func(ctx context.Context, c *call, in *forecastInput) (forecast.Forecast, error) {
+		ahead, err := positive("ahead", in.Ahead)
+		if err != nil {
+			return forecast.Forecast{}, err
+		}
+		return forecast.Of(ctx, c.api.store, forecast.Request{Queue: in.Queue, Ahead: ahead, Tenants: in.Tenants})
+	})
+	add(a, Route{
+		Method: "GET", Path: "/health", Name: "get-health", Group: "look", Summary: "read the health of the store",
+		Needs: access.Look, Commands: []string{"doctor"},
+	}, func(ctx context.Context, c *call, _ *nothing) (healthView, error) {
+		report, err := health.Of(ctx, c.api.store, health.Options{})
+		out := healthView{Kind: report.Kind, Ill: report.Ill(), Findings: orEmpty(report.Findings)}
+		return out, err
+	})
+	a.holderRoutes()
+}
+
+// listAuditInput chooses audit entries.
+type listAuditInput struct {
+	Object string    `query:"object" doc:"only this kind of thing, such as job or queue" maxLength:"20"`
+	Name   string    `query:"name" doc:"only this thing; for jobs, their queue" maxLength:"200"`
+	Job    sluice.ID `query:"job" doc:"only this job" format:"uuid"`
+	Before int64     `query:"before" doc:"the last seq of the page before" minimum:"0"`
+	Limit  int       `query:"limit" doc:"the most entries" minimum:"1" maximum:"1000" default:"100"`
+}
+
+// auditList lists audit entries.
+type auditList struct {
+	// Entries are the entries, the newest first.
+	Entries []sluice.AuditEntry `json:"entries"`
+}
+
+func listAudit(ctx context.Context, c *call, in *listAuditInput) (auditList, error) {
+	if !c.caller.None() {
+		if in.Job.IsZero() {
+			return auditList{}, outOfBounds("the token is bounded to some queues or tenants")
+		}
+		if _, err := c.job(ctx, in.Job); err != nil {
+			return auditList{}, err
+		}
+	}
+	found, err := c.api.client.Audit(ctx, sluice.AuditFilter{Object: sluice.Object(in.Object), Name: in.Name, JobID: in.Job, Before: in.Before, Limit: in.Limit})
+	return auditList{orEmpty(found)}, err
+}
+
+// holdsInput chooses holds.
+type holdsInput struct {
+	Queue  string    `query:"queue" doc:"only this queue" maxLength:"64"`
+	Before sluice.ID `query:"before" doc:"the last job of the page before" format:"uuid"`
+	Limit  int       `query:"limit" doc:"the most holds" minimum:"1" maximum:"1000" default:"100"`
+}
+
+// holdList lists holds.
+type holdList struct {
+	// Holds are the holds, the newest job first.
+	Holds []hold.Held `json:"holds"`
+}
+
+// deadInput chooses dead letters.
+type deadInput struct {
+	Queue string `query:"queue" doc:"only this queue" maxLength:"64"`
+	Limit int    `query:"limit" doc:"the most dead letters to look at" minimum:"1" maximum:"100000" default:"10000"`
+}
+
+// statsInput chooses statistics.
+type statsInput struct {
+	Queue  string `path:"queue" doc:"the queue" maxLength:"64"`
+	Window string `query:"window" doc:"how far back, such as 1h" default:"1h" maxLength:"20"`
+}
+
+// statsView are the statistics of a queue in a window. Without counted, nobody counts, and the figures are missing.
+type statsView struct {
+	// Queue is the queue, and From and To the window in whole slots.
+	Queue string    `json:"queue"`
+	From  time.Time `json:"from"`
+	To    time.Time `json:"to"`
+	// Depth counts the jobs now, and OldestSeconds is how long the oldest ready job has been due.
+	Depth         sluice.Depth `json:"depth"`
+	OldestSeconds float64      `json:"oldest_seconds"`
+	// Counted says that the figures below are known.
+	Counted bool `json:"counted"`
+	// Counts are the counts of the window.
+	Counts *stat.Counts `json:"counts,omitempty"`
+	// PerSecond is how many jobs completed per second. SuccessRate is completed / (completed + dead), and
+	// LeaseExpiryRate recovered / claimed.
+	PerSecond       float64 `json:"completed_per_second"`
+	SuccessRate     float64 `json:"success_rate"`
+	LeaseExpiryRate float64 `json:"lease_expiry_rate"`
+	// Wait is from due to claim, Run from claim to end, and Total from due to end, of completed jobs.
+	Wait  *quantiles `json:"wait_seconds,omitempty"`
+	Run   *quantiles `json:"run_seconds,omitempty"`
+	Total *quantiles `json:"total_seconds,omitempty"`
+}
+
+// quantiles are the times, in seconds, that a share of the jobs does not exceed.
+type quantiles struct {
+	// P50, P95 and P99 are those of 50 %, 95 % and 99 % of the jobs.
+	P50 float64 `json:"p50"`
+	P95 float64 `json:"p95"`
+	P99 float64 `json:"p99"`
+}
+
+func quantilesOf(q stat.Quantiles) *quantiles {
+	return &quantiles{q.P50.Seconds(), q.P95.Seconds(), q.P99.Seconds()}
+}
+
+func getStats(ctx context.Context, c *call, in *statsInput) (statsView, error) {
+	window, err := positive("window", in.Window)
+	if err != nil {
+		return statsView{}, err
+	}
+	s, err := stat.Of(ctx, c.api.store, in.Queue, window)
+	if err != nil {
+		return statsView{}, err
+	}
+	out := statsView{Queue: s.Queue, From: s.From, To: s.To, Depth: s.Depth, OldestSeconds: s.OldestAge.Seconds(), Counted: s.Counted}
+	if s.Counted {
+		out.Counts, out.PerSecond, out.SuccessRate, out.LeaseExpiryRate = &s.Counts, s.Rate, s.SuccessRate, s.LeaseExpiryRate
+		out.Wait, out.Run, out.Total = quantilesOf(s.Wait), quantilesOf(s.Run), quantilesOf(s.Total)
+	}
+	return out, nil
+}
+
+// forecastInput chooses a forecast.
+type forecastInput struct {
+	Queue   string `path:"queue" doc:"the queue" maxLength:"64"`
+	Ahead   string `query:"ahead" doc:"how far to look, such as 2h" default:"2h" maxLength:"20"`
+	Tenants bool   `query:"tenants" doc:"with the figures of tenants"`
+}
+
+// healthView is the health of the store.
+type healthView struct {
+	// Kind is the kind of store: postgres, sqlite or memory.
+	Kind string `json:"kind"`
+	// Ill says that a finding needs a person.
+	Ill bool `json:"ill"`
+	// Findings are in the order in which to read them.
+	Findings []health.Finding `json:"findings"`
+}
+
+// holderRoutes adds the routes of processes.
+func (a *API) holderRoutes() {
+	add(a, Route{
+		Method: "GET", Path: "/holders", Name: "list-holders", Group: "holders", Summary: "list the processes that work",
+		Needs: access.Look, Commands: []string{"holders"}, noun: "process",
+	}, func(ctx context.Context, c *call, _ *nothing) (holderList, error) {
+		holders, err := presence.Holders(ctx, c.api.store)
+		if err != nil {
+			return holderList{}, err
+		}
+		told, err := presence.Instructions(ctx, c.api.store)
+		return holderList{orEmpty(holders), orEmpty(told)}, err
+	})
+	add(a, Route{
+		Method: "POST", Path: "/holders/instructions", Name: "instruct-holders", Group: "holders", Summary: "tell processes to quiesce, stop or work",
+		Text:  "Needs a reason. Processes obey within seconds; ask what remains.",
+		Needs: access.Operate, Commands: []string{"holders quiesce", "holders resume", "holders stop"}, noun: "process",
+	}, func(ctx context.Context, c *call, in *instructInput) (presence.Instruction, error) {
+		during := time.Duration(0)
+		if in.Body.For != "" {
+			var err error
+			if during, err = positive("for", in.Body.For); err != nil {
+				return presence.Instruction{}, err
+			}
+		}
+		return presence.Instruct(ctx, c.api.store, in.Body.Target, in.Body.Wanted, during, c.act(in.Body.Reason))
+	})
+	add(a, Route{
+		Method: "POST", Path: "/holders/remaining", Name: "remaining-work", Group: "holders", Summary: "read the work that processes still have",
+		Text:  "After an instruction: the processes that may still claim, and their jobs.",
+		Needs: access.Look, Commands: []string{"holders drain"}, noun: "process",
+	}, func(ctx context.Context, c *call, in *remainingInput) (presence.Remaining, error) {
+		out, err := presence.Remains(ctx, c.api.store, in.Body)
+		out.Holders, out.Claiming, out.Jobs = orEmpty(out.Holders), orEmpty(out.Claiming), orEmpty(out.Jobs)
+		return out, err
+	})
+}
+
+// holderList lists processes.
+type holderList struct {
+	// Holders are the processes, and Instructions what they were told.
+	Holders      []presence.Holder      `json:"holders"`
+	Instructions []presence.Instruction `json:"instructions"`
+}
+
+// instructInput tells processes something.
+type instructInput struct{ Body instructBody }
+
+// instructBody is an instruction.
+type instructBody struct {
+	// Target names the processes.
+	Target presence.Target `json:"target"`
+	// Wanted is quiesce, stop or work.
+	Wanted presence.Wanted `json:"wanted" enum:"quiesce,stop,work"`
+	// For is how long the instruction counts, such as 1h. Missing: until another one.
+	For string `json:"for,omitempty" maxLength:"20"`
+	// Reason says why, for the audit.
+	Reason string `json:"reason" minLength:"1" maxLength:"1000"`
+}
+
+// remainingInput names processes.
+type remainingInput struct{ Body presence.Target }

@@ -1,0 +1,168 @@
+package httpapi
+
+import (
+	"context"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/operation"
+	"github.com/sluice-queue/sluice/search"
+)
+
+// operations adds the routes of acts on everything that matches.
+func (a *API) operations() {
+	add(a, Route{
+		Method: "POST", Path: "/operations", Name: "start-operation", Group: "operations", Summary: "act on all jobs that match",
+		Text: "Upkeep carries the operation out. With dry_run it only counts. The filter must name something.",
+		// The acts with --all do the same.
+		Needs: access.Operate, Commands: []string{"dead redrive"}, scope: ofJobs, noun: "operation",
+	}, startOperation)
+	add(a, Route{
+		Method: "GET", Path: "/operations", Name: "list-operations", Group: "operations", Summary: "list operations",
+		Needs: access.Look, Commands: []string{"operations", "operations ls"}, noun: "operation",
+	}, func(ctx context.Context, c *call, in *operationsInput) (operationList, error) {
+		found, err := operation.List(ctx, c.api.store, operation.Filter{Open: in.Open, Limit: in.Limit})
+		return operationList{orEmpty(found)}, err
+	})
+	add(a, Route{
+		Method: "GET", Path: "/operations/{id}", Name: "get-operation", Group: "operations", Summary: "read an operation",
+		Needs: access.Look, Commands: []string{"operations get", "operations watch"}, noun: "operation",
+	}, func(ctx context.Context, c *call, in *JobInput) (operation.Operation, error) {
+		return operation.Read(ctx, c.api.store, in.ID)
+	})
+	for _, s := range []struct {
+		verb string
+		do   func(context.Context, sluice.Store, sluice.ID, sluice.Act) (operation.Operation, error)
+	}{{"pause", operation.Pause}, {"resume", operation.Resume}, {"stop", operation.Stop}} {
+		add(a, Route{
+			Method: "POST", Path: "/operations/{id}/" + s.verb, Name: s.verb + "-operation", Group: "operations", Summary: s.verb + " an operation",
+			Needs: access.Operate, Commands: []string{"operations " + s.verb}, noun: "operation",
+		}, func(ctx context.Context, c *call, in *reasonInput) (operation.Operation, error) {
+			return s.do(ctx, c.api.store, in.ID, c.act(in.Body.Reason))
+		})
+	}
+	add(a, Route{
+		Method: "POST", Path: "/operations/{id}/pace", Name: "pace-operation", Group: "operations", Summary: "change the rate of an operation",
+		Needs: access.Operate, Commands: []string{"operations pace"}, noun: "operation",
+	}, func(ctx context.Context, c *call, in *paceInput) (operation.Operation, error) {
+		rate, err := sluice.ParseRate(in.Body.Rate)
+		if err != nil {
+			return operation.Operation{}, &sluice.InvalidError{Field: "rate", Rule: "must be a rate such as 50/s, or 0"}
+		}
+		return operation.SetRate(ctx, c.api.store, in.ID, rate, c.act(in.Body.Reason))
+	})
+}
+
+// operationsInput chooses operations.
+type operationsInput struct {
+	Open  bool `query:"open" doc:"only those that have not ended"`
+	Limit int  `query:"limit" doc:"the most operations" minimum:"1" maximum:"1000" default:"100"`
+}
+
+// operationList lists operations.
+type operationList struct {
+	// Operations are the operations, the newest first.
+	Operations []operation.Operation `json:"operations"`
+}
+
+// reasonInput acts on an operation.
+type reasonInput struct {
+	JobInput
+	Body reasonBody
+}
+
+// reasonBody says why.
+type reasonBody struct {
+	// Reason says why, for the audit.
+	Reason string `json:"reason,omitempty" maxLength:"1000"`
+}
+
+// paceInput changes the rate of an operation.
+type paceInput struct {
+	JobInput
+	Body paceBody
+}
+
+// paceBody is a new rate.
+type paceBody struct {
+	// Rate is how many jobs per time, such as 50/s. 0: as fast as upkeep can.
+	Rate string `json:"rate" maxLength:"20"`
+	// Reason says why, for the audit.
+	Reason string `json:"reason,omitempty" maxLength:"1000"`
+}
+
+// operationInput starts an operation.
+type operationInput struct{ Body operationBody }
+
+// operationBody is an act on all jobs that match.
+type operationBody struct {
+	// Kind is the act: requeue, cancel, reschedule, delete, hold or release.
+	Kind operation.Kind `json:"kind" enum:"requeue,cancel,reschedule,delete,hold,release"`
+	// Where chooses the jobs, such as state:dead queue:mail.*.
+	Where string `json:"where" minLength:"1" maxLength:"8192"`
+	// DueAt is the new due time of a reschedule.
+	DueAt time.Time `json:"due_at,omitzero"`
+	// Limit is the most jobs. 0: all.
+	Limit int `json:"limit,omitempty" minimum:"0"`
+	// Rate is how many jobs per time, such as 20/s. Missing: as fast as upkeep can.
+	Rate string `json:"rate,omitempty" maxLength:"20"`
+	// Canary is how many jobs to requeue first.
+	Canary int `json:"canary,omitempty" minimum:"0" maximum:"1000"`
+	// StopIfFailed is the greatest share, 0 to 1, of requeued jobs that may fail again.
+	StopIfFailed float64 `json:"stop_if_failed,omitempty" minimum:"0" maximum:"1"`
+	// DryRun counts the jobs and shows some, and changes nothing.
+	DryRun bool `json:"dry_run,omitempty"`
+	// Reason says why, for the audit.
+	Reason string `json:"reason,omitempty" maxLength:"1000"`
+}
+
+// started is an operation that began, or the preview of one.
+type started struct {
+	// Operation is the operation. Missing: of a dry run.
+	Operation *operation.Operation `json:"operation,omitempty"`
+	// Matched counts the jobs that match now. More says that jobs are left uncounted.
+	Matched int  `json:"matched"`
+	More    bool `json:"more"`
+	// Samples are some of them, of a dry run.
+	Samples []ShownJob `json:"samples,omitempty"`
+}
+
+// samples is how many jobs a dry run shows.
+const samples = 5
+
+func startOperation(ctx context.Context, c *call, in *operationInput) (started, error) {
+	b, now := in.Body, time.Now()
+	q, err := search.Parse(b.Where, now)
+	if err != nil {
+		return started{}, err
+	}
+	if len(q.Terms) == 0 {
+		return started{}, &sluice.InvalidError{Field: "where", Rule: "must name something; an empty filter would choose every job"}
+	}
+	q = c.within(q)
+	q.Held = b.Kind == operation.KindRelease
+	op := operation.Operation{Kind: b.Kind, Query: q, DueAt: b.DueAt, Limit: b.Limit, Canary: b.Canary, StopIfFailed: b.StopIfFailed}
+	if b.Rate != "" {
+		if op.Rate, err = sluice.ParseRate(b.Rate); err != nil {
+			return started{}, &sluice.InvalidError{Field: "rate", Rule: "must be a rate such as 20/s"}
+		}
+	}
+	found, err := search.Preview(ctx, c.api.store, q, samples)
+	if err != nil {
+		return started{}, err
+	}
+	out := started{Matched: found.Matched, More: found.More}
+	if b.DryRun {
+		for _, job := range found.Jobs {
+			out.Samples = append(out.Samples, ShownJob{c.withhold(job), job.Label(now)})
+		}
+		return out, nil
+	}
+	op.Expected, op.ExpectedMore = found.Matched, found.More
+	if op, err = operation.Start(ctx, c.api.store, op, c.act(b.Reason)); err != nil {
+		return started{}, err
+	}
+	out.Operation = &op
+	return out, nil
+}

@@ -1,0 +1,292 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/cmd/httpapi"
+	"github.com/sluice-queue/sluice/store/memory"
+)
+
+// rolesByRoute says who may send which request. A new route fails the test until somebody has decided.
+var rolesByRoute = map[string]string{
+	"enqueue": "producer worker operator admin", "await-job": "reader producer worker operator admin",
+	"get-job": everybody, "list-attempts": everybody, "get-openapi": everybody, "whoami": everybody, "list-fields": everybody,
+	"list-jobs": lookers, "explain-job": lookers, "list-operations": lookers, "get-operation": lookers, "list-queues": lookers, "get-queue": lookers,
+	"list-settings-changes": lookers, "list-audit": lookers, "list-holds": lookers, "list-dead-groups": lookers, "get-stats": lookers,
+	"get-forecast": lookers, "get-health": lookers, "list-holders": lookers, "remaining-work": lookers,
+	"edit-job": operators, "cancel-jobs": operators, "retry-jobs": operators, "run-now-jobs": operators, "hold-jobs": operators, "release-jobs": operators,
+	"delete-jobs": operators, "terminate-jobs": operators, "requeue-jobs": operators, "resolve-jobs": operators, "reschedule-jobs": operators,
+	"start-operation": operators, "pause-operation": operators, "resume-operation": operators, "stop-operation": operators, "pace-operation": operators,
+	"delete-queue": operators, "change-settings": operators, "undo-settings": operators, "cancel-scheduled-change": operators, "pause-queue": operators,
+	"resume-queue": operators, "instruct-holders": operators,
+	"list-tokens": "admin", "create-token": "admin", "rotate-token": "admin", "revoke-token": "admin",
+}
+
+const (
+	everybody = "viewer reader producer worker operator admin"
+	lookers   = "viewer reader operator admin"
+	operators = "operator admin"
+)
+
+// pathValues are what the parts of paths become.
+var pathValues = strings.NewReplacer("{id}", "01a1fb72-1dea-7abc-8fc6-99e4817522bb", "{queue}", "mail", "{name}", "x", "{change}", "1", "{tenant}", "acme")
+
+// TestEachRouteIsForItsRolesAlone sends every request with a token of every role, with an unknown token, and with none.
+func TestEachRouteIsForItsRolesAlone(t *testing.T) {
+	t.Parallel()
+	store := memory.New(memory.Options{})
+	secrets := map[string]string{"": "", "unknown": "sluice_" + strings.Repeat("x", 43)}
+	for _, role := range access.Roles() {
+		_, secret, err := access.Create(t.Context(), store, access.Token{Name: string(role), Role: role}, sluice.Act{By: "test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		secrets[string(role)] = secret
+	}
+	_, secret, err := access.Create(t.Context(), store, access.Token{Name: "bounded", Role: access.RoleAdmin, Bounds: access.Bounds{Queues: []string{"other"}}}, sluice.Act{By: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets["bounded"] = secret
+	api := httpapi.New(store, httpapi.Options{})
+	for _, route := range httpapi.Routes() {
+		allowed, decided := rolesByRoute[route.Name]
+		if !decided {
+			t.Errorf("%s %s: say in rolesByRoute who may send %s", route.Method, route.Path, route.Name)
+		}
+		for role, secret := range secrets {
+			status, code := sendAs(api, route, secret)
+			want := strings.Contains(" "+allowed+" ", " "+role+" ")
+			switch {
+			case role == "" || role == "unknown":
+				if status != http.StatusUnauthorized {
+					t.Errorf("%s with the token %q: %d, want 401", route.Name, role, status)
+				}
+			case role == "bounded":
+				if fullStore := status < 300 && strings.Contains(unboundedOnly, " "+route.Name+" "); fullStore || strings.Contains(route.Path, "{queue}") && status != http.StatusNotFound {
+					t.Errorf("%s with a bounded token: %d", route.Name, status)
+				}
+			case (code != "forbidden") != want:
+				t.Errorf("%s as %s: %d %s, want it allowed: %t", route.Name, role, status, code, want)
+			}
+		}
+	}
+}
+
+// unboundedOnly are routes about the whole store.
+const unboundedOnly = " list-tokens create-token list-operations list-holders get-health list-audit list-holds list-dead-groups instruct-holders "
+
+// sendAs sends a request of a route, with an empty body.
+func sendAs(api http.Handler, route httpapi.Route, secret string) (status int, code string) {
+	body := ""
+	if route.Method != "GET" && route.Method != "DELETE" {
+		body = "{}"
+	}
+	r := httptest.NewRequest(route.Method, httpapi.Root+pathValues.Replace(route.Path), strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	if secret != "" {
+		r.Header.Set("Authorization", "Bearer "+secret)
+	}
+	w := httptest.NewRecorder()
+	api.ServeHTTP(w, r)
+	var problem httpapi.Problem
+	if w.Code >= 300 && json.Unmarshal(w.Body.Bytes(), &problem) != nil {
+		return w.Code, "no problem: " + w.Body.String()
+	}
+	return w.Code, problem.Code
+}
+
+func TestTokensAreMadeAndEndOverHTTP(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{})
+	type made struct{ Secret string }
+	first := get[made](s, "POST", "/tokens", `{"name":"shop","role":"producer","queues":["mail.*"],"reason":"the shop"}`).Secret
+	if list := s.ask("GET", "/tokens", ""); !strings.Contains(list.text, `"name":"shop"`) || strings.Contains(list.text, first) || strings.Contains(list.text, "hash") {
+		t.Errorf("%s", list.text)
+	}
+	gate := access.NewGate(s.store)
+	if caller, err := gate.Caller(t.Context(), first); err != nil || caller.Name != "token shop" || !caller.Queue("mail.a") || caller.Queue("sms") {
+		t.Errorf("%+v, %v", caller, err)
+	}
+	second := get[made](s, "POST", "/tokens/shop/rotate", `{"overlap":"1h"}`).Secret
+	for _, secret := range []string{first, second} {
+		if _, err := access.NewGate(s.store).Caller(t.Context(), secret); err != nil {
+			t.Error(err)
+		}
+	}
+	get[map[string]any](s, "DELETE", "/tokens/shop?reason=leaked", "")
+	if _, err := access.NewGate(s.store).Caller(t.Context(), second); err == nil {
+		t.Error("a revoked token works")
+	}
+	s.problem(s.ask("DELETE", "/tokens/shop", ""), 404, "not_found")
+	s.problem(s.ask("POST", "/tokens/shop/rotate", `{"overlap":"x"}`), 422, "invalid")
+	s.problem(s.ask("POST", "/tokens", `{"name":"x","role":"king"}`), 422, "invalid")
+}
+
+// TestNoRequestFailsTheServer sends each operation of openapi.json, with values by its schema and with broken ones. No
+// answer is a failure of the server, and no body is something else than JSON.
+func TestNoRequestFailsTheServer(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{Bounds: httpapi.Bounds{Rate: 1e6, Burst: 1e6}})
+	s.enqueue("mail", "acme")
+	var described struct {
+		Paths      map[string]map[string]operation
+		Components struct{ Schemas map[string]schema }
+	}
+	if err := json.Unmarshal([]byte(s.ask("GET", "/openapi.json", "").text), &described); err != nil {
+		t.Fatal(err)
+	}
+	if len(described.Paths) < 20 {
+		t.Fatalf("%d paths", len(described.Paths))
+	}
+	g := &generator{schemas: described.Components.Schemas, id: s.enqueue("mail", "acme").String()}
+	for path, methods := range described.Paths {
+		for method, op := range methods {
+			for n := range 25 {
+				g.n = n
+				target, body := g.request(strings.TrimPrefix(path, httpapi.Root), op)
+				kind := "application/json"
+				if n%9 == 8 {
+					kind = "application/x-ndjson"
+				}
+				r := s.ask(strings.ToUpper(method), target, body, "Content-Type", kind)
+				if r.status >= 500 || r.status < 200 {
+					t.Errorf("%s %s %.300s: %d %s", method, target, body, r.status, r.text)
+				}
+				if !validAnswer(r.text) {
+					t.Errorf("%s %s: no JSON: %.200s", method, target, r.text)
+				}
+			}
+		}
+	}
+	if strings.Contains(s.log.String(), "request failed") {
+		t.Errorf("the log is\n%s", s.log)
+	}
+}
+
+// validAnswer reports whether a text is JSON, or lines of JSON.
+func validAnswer(text string) bool {
+	if json.Valid([]byte(text)) {
+		return true
+	}
+	for line := range strings.Lines(text) {
+		if !json.Valid([]byte(line)) {
+			return false
+		}
+	}
+	return true
+}
+
+// operation and schema are the parts of openapi.json that requests are made of.
+type operation struct {
+	Parameters []struct {
+		Name, In string
+		Schema   schema
+	}
+	RequestBody struct {
+		Content map[string]struct{ Schema schema }
+	}
+}
+
+type schema struct {
+	Ref        string `json:"$ref"`
+	Type       any
+	Format     string
+	Enum       []any
+	OneOf      []schema
+	Items      *schema
+	Properties map[string]schema
+	Required   []string
+}
+
+// generator makes values by schemas. Its number decides which are right, and how the others are broken.
+type generator struct {
+	schemas map[string]schema
+	id      string
+	n, turn int
+}
+
+// strange are values that break most rules.
+var strange = []any{nil, "", -1, 1e300, true, []any{}, []any{nil, 1}, map[string]any{"a": 1}, "\x00", "💥", strings.Repeat("x", 9000), "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "-5m", "106752d"}
+
+func (g *generator) request(path string, op operation) (target, body string) {
+	query := ""
+	for _, p := range op.Parameters {
+		text := regexp.MustCompile(`[^A-Za-z0-9._:*-]`).ReplaceAllString(fmt.Sprint(g.value(p.Schema, 0)), "%20")
+		if len(text) > 3000 {
+			text = text[:3000]
+		}
+		if p.In == "path" {
+			if text == "" || strings.Contains(text, "%") {
+				text = "x"
+			}
+			if p.Schema.Format == "uuid" && g.n%2 == 0 {
+				text = g.id
+			}
+			path = strings.Replace(path, "{"+p.Name+"}", text, 1)
+		} else if p.Name != "wait" && (g.n+len(p.Name))%3 > 0 {
+			query += "&" + p.Name + "=" + text
+		}
+	}
+	content, has := op.RequestBody.Content["application/json"]
+	if has {
+		text, err := json.Marshal(g.value(content.Schema, 0))
+		if err != nil {
+			panic(err)
+		}
+		if body = string(text); g.n == 24 {
+			body = body[:len(body)/2]
+		}
+	}
+	return path + "?" + strings.TrimPrefix(query, "&"), body
+}
+
+func (g *generator) value(s schema, depth int) any {
+	g.turn++
+	if g.n > 3 && g.turn%7 == g.n%7 {
+		return strange[(g.turn*31+g.n)%len(strange)]
+	}
+	if s.Ref != "" {
+		s = g.schemas[strings.TrimPrefix(s.Ref, "#/components/schemas/")]
+	}
+	if len(s.OneOf) > 0 {
+		return g.value(s.OneOf[g.n%len(s.OneOf)], depth)
+	}
+	if len(s.Enum) > 0 {
+		return s.Enum[g.turn%len(s.Enum)]
+	}
+	kind := fmt.Sprint(s.Type)
+	switch {
+	case depth > 5:
+		return nil
+	case strings.Contains(kind, "object"):
+		out := make(map[string]any)
+		for name, property := range s.Properties {
+			if (g.n+len(name))%3 > 0 || g.n%4 == 0 {
+				out[name] = g.value(property, depth+1)
+			}
+		}
+		return out
+	case strings.Contains(kind, "array"):
+		if s.Items == nil {
+			return []any{}
+		}
+		return []any{g.value(*s.Items, depth+1)}
+	case strings.Contains(kind, "integer"), strings.Contains(kind, "number"):
+		return g.n % 12
+	case strings.Contains(kind, "boolean"):
+		return g.n%2 == 0
+	case s.Format == "date-time":
+		return time.Unix(int64(g.n)*1e8, 0).UTC().Format(time.RFC3339)
+	}
+	return []string{g.id, "mail", "queue:mail", "10m", "100/s", "acme"}[(g.turn+g.n)%6]
+}

@@ -1,0 +1,189 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
+)
+
+// Route is a kind of request.
+type Route struct {
+	// Method and Path are those of the request; the path is below [Root].
+	Method, Path string
+	// Name is the operation's id in openapi.json, such as get-job, and Group its resource.
+	Name, Group string
+	// Summary is a verb and its object, such as `cancel jobs`. Text says more. Empty: nothing.
+	Summary, Text string
+	// Needs are the rights of which a caller needs one.
+	Needs access.Right
+	// Commands are the commands of the CLI that do the same, such as `cancel`.
+	Commands []string
+
+	scope   scope
+	noun    string        // of the object that may be missing; default: job
+	timeout time.Duration // default: Timeout of the bounds
+	waits   bool          // it waits for something, without work for the store
+	endless bool          // it has no deadline; the handler bounds its reads and writes
+	status  int           // of success; default 200
+}
+
+// scope says which bounded callers may use a route.
+type scope int
+
+const (
+	// ofStore is about everything: a caller with bounds is refused.
+	ofStore scope = iota
+	// ofQueue is about the queue in the path. For a caller with other queues, or with bounds of tenants, the queue is
+	// not there.
+	ofQueue
+	// ofTenant is about the tenant in the path, and is as ofQueue.
+	ofTenant
+	// ofJobs leaves the bounds to the handler, which uses call.job and call.within.
+	ofJobs
+)
+
+// answer is the body of an answer, as huma wants it.
+type answer[T any] struct{ Body T }
+
+// nothing is an input without parameters, or an answer without a body.
+type nothing struct{}
+
+// add adds a route. Do gets the caller's request and returns the body of the answer; its error becomes a problem.
+func add[In, Out any](a *API, r Route, do func(ctx context.Context, c *call, in *In) (Out, error)) {
+	op := a.declare(&r)
+	op.MaxBodyBytes, op.BodyReadTimeout = a.options.Bounds.Body, a.options.Bounds.Timeout
+	op.Middlewares = huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
+		request, w := humago.Unwrap(ctx)
+		a.admit(w, request, &r, func(request *http.Request) { next(huma.WithContext(ctx, request.Context())) })
+	}}
+	huma.Register(a.huma, op, func(ctx context.Context, in *In) (*answer[Out], error) {
+		c := callOf(ctx)
+		_ = c.deadlines.SetReadDeadline(time.Time{}) // the body is read; a later deadline would end the request
+		out, err := do(ctx, c, in)
+		if err != nil {
+			return nil, c.problem(err)
+		}
+		return &answer[Out]{out}, nil
+	})
+}
+
+// addRaw adds a route that reads and writes by itself. Describe completes the route in openapi.json.
+func addRaw(a *API, r Route, describe func(*huma.Operation), do func(w http.ResponseWriter, request *http.Request, c *call) error) {
+	op := a.declare(&r)
+	describe(&op)
+	if op.Responses == nil {
+		op.Responses = map[string]*huma.Response{}
+	}
+	op.Responses["default"] = a.problemResponse()
+	a.huma.OpenAPI().AddOperation(&op)
+	a.mux.HandleFunc(r.Method+" "+Root+r.Path, func(w http.ResponseWriter, request *http.Request) {
+		a.admit(w, request, &r, func(request *http.Request) {
+			c := callOf(request.Context())
+			if err := do(w, request, c); err != nil {
+				c.refuse(w, c.problem(err))
+			}
+		})
+	})
+}
+
+// declare notes a route and begins its description.
+func (a *API) declare(r *Route) huma.Operation {
+	if r.noun == "" {
+		r.noun = "job"
+	}
+	if r.timeout == 0 {
+		r.timeout = a.options.Bounds.Timeout
+	}
+	a.routes = append(a.routes, *r)
+	return huma.Operation{
+		OperationID: r.Name, Method: r.Method, Path: Root + r.Path, Summary: r.Summary, Description: r.Text, Tags: []string{r.Group},
+		DefaultStatus: r.status, Extensions: map[string]any{"x-sluice-roles": rolesOf(r.Needs)},
+		Responses: map[string]*huma.Response{"default": a.problemResponse()},
+	}
+}
+
+// problemResponse describes the answer of a request that failed.
+func (a *API) problemResponse() *huma.Response {
+	return &huma.Response{Description: "the request failed", Content: map[string]*huma.MediaType{"application/problem+json": {Schema: schemaOf[Problem](a)}}}
+}
+
+// rolesOf lists the roles that have one of these rights.
+func rolesOf(needs access.Right) (roles []access.Role) {
+	for _, role := range access.Roles() {
+		if role.Rights()&needs != 0 {
+			roles = append(roles, role)
+		}
+	}
+	return roles
+}
+
+// slack is how long the writing of an answer may take after its deadline.
+const slack = 10 * time.Second
+
+// admit checks that the caller may send a request, and that it is within its bounds. Then it answers with next.
+func (a *API) admit(w http.ResponseWriter, request *http.Request, r *Route, next func(*http.Request)) {
+	c := callOf(request.Context())
+	c.route = r
+	if p := c.allow(request, r); p != nil {
+		c.refuse(w, c.problem(p))
+		return
+	}
+	leave, refused := a.crowd.enter(c.caller.Name, r.waits, time.Now())
+	if refused != nil {
+		c.refuse(w, c.problem(refused))
+		return
+	}
+	defer leave()
+	c.deadlines = http.NewResponseController(w)
+	_ = c.deadlines.SetReadDeadline(time.Now().Add(c.api.options.Bounds.Timeout)) // a recorder of tests has none
+	if r.endless {
+		next(request)
+		return
+	}
+	_ = c.deadlines.SetWriteDeadline(time.Now().Add(r.timeout + slack))
+	ctx, cancel := context.WithTimeout(request.Context(), r.timeout)
+	defer cancel()
+	next(request.WithContext(ctx))
+}
+
+// allow returns why a caller must not send a request. Nil: the caller may.
+func (c *call) allow(request *http.Request, r *Route) *Problem {
+	if !c.caller.May(r.Needs) {
+		return problemOf(http.StatusForbidden, "forbidden", "the role "+string(c.caller.Role)+" may not do this", "use a token with another role, or ask an admin for one")
+	}
+	if key := request.Header.Get("Idempotency-Key"); key != "" {
+		id, err := sluice.ParseID(key)
+		if err != nil {
+			return c.problem(&sluice.InvalidError{Field: "Idempotency-Key", Rule: "must be an ID of 8-4-4-4-12 hexadecimal digits"})
+		}
+		c.actID = id
+	}
+	b := c.caller.Bounds
+	switch {
+	case b.None() || r.scope == ofJobs:
+		return nil
+	case r.scope == ofQueue && len(b.Tenants) == 0 && b.Queue(request.PathValue("queue")):
+		return nil
+	case r.scope == ofTenant && len(b.Queues) == 0 && b.Tenant(request.PathValue("tenant")):
+		return nil
+	case r.scope == ofStore:
+		return outOfBounds("the token is bounded to some queues or tenants")
+	}
+	return c.problem(sluice.ErrNotFound)
+}
+
+// writeJSON answers with a value.
+func writeJSON(w http.ResponseWriter, status int, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(value) // the client may be gone
+}

@@ -1,0 +1,32 @@
+package giventest_test
+
+import (
+	"context"
+	"maps"
+	"net/http"
+
+	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/api"
+	"github.com/sluice-queue/sluice/cmd/httpapi"
+	"github.com/sluice-queue/sluice/search"
+)
+
+// init adds the calls of the packages behind the HTTP API.
+func init() {
+	maps.Copy(calls, map[string]func(context.Context) error{
+		"access.Create":  func(ctx context.Context) error { _, _, err := access.Create(ctx, nil, access.Token{}, act); return err },
+		"access.Rotate":  func(ctx context.Context) error { _, _, err := access.Rotate(ctx, nil, "t", 0, act); return err },
+		"access.Revoke":  func(ctx context.Context) error { return access.Revoke(ctx, nil, "t", act) },
+		"access.Tokens":  func(ctx context.Context) error { _, err := access.Tokens(ctx, nil, "", 1); return err },
+		"access.Given":   func(ctx context.Context) error { _, err := access.Given(nil).AccessToken(ctx, "t"); return err },
+		"access.NewGate": func(ctx context.Context) error { _, err := access.NewGate(nil).Caller(ctx, "sluice_x"); return err },
+		"api.ServeWith": func(ctx context.Context) error {
+			return api.ServeWith(ctx, nil, http.NotFoundHandler(), api.ServeOptions{})
+		},
+		"search.ReadList": func(ctx context.Context) error {
+			_, err := search.ReadList(ctx, nil, search.Query{}, "", 1)
+			return err
+		},
+	})
+	harmless["httpapi.New"] = func() { httpapi.New(nil, httpapi.Options{}) }
+}
