@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/audit"
@@ -122,6 +123,8 @@ func (w *world) settings() {
 		w.ok(err)
 	}
 	_, err := admission.Save(ctx, w.store, admission.Policy{MaxQueues: 123, Declared: true}, by("policy"))
+	w.ok(err)
+	_, _, err = access.Create(ctx, w.store, access.Token{Name: "laptop", Role: access.RoleReader}, by("a laptop"))
 	w.ok(err)
 	_, err = limit.Change(ctx, w.store, "bank", by("the contract"), func(l *limit.Limit) error {
 		l.Rate, l.Burst, l.Concurrency, l.ClosedUntil = sluice.RatePerSecond(1000), 500, 1000, time.Now().Add(-time.Hour)
