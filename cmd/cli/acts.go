@@ -14,6 +14,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/cmd/internal/acting"
 	"github.com/sluice-queue/sluice/cmd/internal/draw"
+	"github.com/sluice-queue/sluice/cmd/internal/jobline"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/search"
 )
@@ -440,7 +441,7 @@ func (a *app) rescheduleCommand() *cobra.Command {
 			return verb{}, usagef("give either --at, --delay or --undo")
 		}
 		if delay != "" {
-			wait, err := parseDuration(delay)
+			wait, err := jobline.ParseDuration(delay)
 			if err != nil {
 				return verb{}, usagef("--delay %q: %w", delay, err)
 			}

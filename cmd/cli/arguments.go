@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/cmd/internal/jobline"
 	"github.com/sluice-queue/sluice/internal/near"
 )
 
@@ -151,7 +152,7 @@ func (d duration) String() string {
 
 // Set reads the duration.
 func (d duration) Set(text string) error {
-	parsed, err := parseDuration(text)
+	parsed, err := jobline.ParseDuration(text)
 	if err == nil && parsed <= 0 {
 		err = errors.New("it must be longer than 0")
 	}
@@ -188,30 +189,12 @@ func (r rate) Set(text string) error {
 // Type names the value in the help.
 func (rate) Type() string { return "rate" }
 
-// parseDuration reads a duration in the format of settings.
-func parseDuration(text string) (time.Duration, error) {
-	parsed, err := sluice.ParseDuration(text)
-	if err != nil {
-		return 0, errors.New("it is not a duration such as 500ms, 30s, 5m, 2h or 7d, or too long for one")
-	}
-	return parsed, nil
-}
-
-// parseInstant reads an instant with its zone.
-func parseInstant(text string) (time.Time, error) {
-	at, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return at, errors.New("it is not an instant such as 2026-12-01T16:00:00Z or 2026-12-01T16:00:00-07:00")
-	}
-	return at, nil
-}
-
 // parseTime reads a flag's instant. An empty text is the zero time.
 func parseTime(flag, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	at, err := parseInstant(text)
+	at, err := jobline.ParseInstant(text)
 	if err != nil {
 		return at, usagef("%s %q: %w", flag, text, err)
 	}

@@ -160,7 +160,7 @@ func (f enqueueFlags) parse() (sluice.EnqueueOptions, error) {
 		if d.text == "" {
 			continue
 		}
-		if *d.into, err = parseDuration(d.text); err != nil {
+		if *d.into, err = jobline.ParseDuration(d.text); err != nil {
 			return out, usagef("%s %q: %w", d.flag, d.text, err)
 		}
 	}

@@ -24,8 +24,8 @@ import (
 // What the tests of this package look at from outside.
 var (
 	ParseJobLine   = jobline.Parse
-	ParseDuration  = parseDuration
-	ParseInstant   = parseInstant
+	ParseDuration  = jobline.ParseDuration
+	ParseInstant   = jobline.ParseInstant
 	ParseLabels    = parseLabels
 	JobFieldNames  = jobline.FieldNames
 	RedactURL      = redactURL

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/cmd/internal/draw"
+	"github.com/sluice-queue/sluice/cmd/internal/jobline"
 	"github.com/sluice-queue/sluice/forecast"
 )
 
@@ -100,7 +101,7 @@ func (b jobsPer) Set(text string) error {
 		every = "1" + every // a unit alone
 	}
 	number, err := strconv.Atoi(jobs)
-	interval, otherErr := parseDuration(every)
+	interval, otherErr := jobline.ParseDuration(every)
 	if !found || err != nil || otherErr != nil || number < 1 || interval <= 0 {
 		return errors.New("it is not a batch such as 500/5s")
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/sluice-queue/sluice/cmd/internal/jobline"
 	"github.com/sluice-queue/sluice/worker"
 )
 
@@ -65,7 +66,7 @@ func (a *answer) check() (err error) {
 		return errTwoWays
 	}
 	if wait := a.RetryAfter + a.Release; wait != "" { // one of them is empty
-		a.wait, err = parseDuration(wait)
+		a.wait, err = jobline.ParseDuration(wait)
 	}
 	return err
 }

@@ -29,15 +29,15 @@ var jobFields = []jobField{
 	{"tenant", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.Tenant) }},
 	{"key", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.Key) }},
 	{"key_scope", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.KeyScope) }},
-	{"key_window", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.KeyWindow, parseDuration) }},
+	{"key_window", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.KeyWindow, ParseDuration) }},
 	{"on_duplicate", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.OnDuplicate) }},
-	{"due_at", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.DueAt, parseInstant) }},
-	{"delay", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.Delay, parseDuration) }},
+	{"due_at", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.DueAt, ParseInstant) }},
+	{"delay", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.Delay, ParseDuration) }},
 	{"priority", func(v json.RawMessage, j *sluice.NewJob) error { return readWhole(v, &j.Priority) }},
-	{"expires_at", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.ExpiresAt, parseInstant) }},
+	{"expires_at", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.ExpiresAt, ParseInstant) }},
 	{"labels", readLabels},
 	{"max_attempts", func(v json.RawMessage, j *sluice.NewJob) error { return readWhole(v, &j.MaxAttempts) }},
-	{"timeout", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.Timeout, parseDuration) }},
+	{"timeout", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.Timeout, ParseDuration) }},
 	{"order_key", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.OrderKey) }},
 	{"after", readAfter},
 	{"batch", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.Batch, sluice.ParseID) }},
@@ -190,7 +190,8 @@ func readLabels(value json.RawMessage, into *sluice.NewJob) error {
 	return nil
 }
 
-func parseDuration(text string) (time.Duration, error) {
+// ParseDuration reads a duration in the format of settings.
+func ParseDuration(text string) (time.Duration, error) {
 	parsed, err := sluice.ParseDuration(text)
 	if err != nil {
 		return 0, errors.New("it is not a duration such as 500ms, 30s, 5m, 2h or 7d, or too long for one")
@@ -198,7 +199,8 @@ func parseDuration(text string) (time.Duration, error) {
 	return parsed, nil
 }
 
-func parseInstant(text string) (time.Time, error) {
+// ParseInstant reads an instant with its zone.
+func ParseInstant(text string) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
 		return at, errors.New("it is not an instant such as 2026-12-01T16:00:00Z or 2026-12-01T16:00:00-07:00")
