@@ -61,7 +61,7 @@ func dumped(table string, columns []string) (expressions []string) {
 			"sluice_tenant_queue.active", "sluice_batch_count.died", "sluice_batch_count.changed", "sluice_tenant_queue.at_limit", "sluice_tenant_queue.wake_at", "sluice_migration.applied_at":
 			continue
 		default:
-			if column == "seq" || column == "after_seq" || column == "blocked_by" || table+"."+column == "sluice_hold.behind" {
+			if column == "seq" || column == "blocked_by" || table+"."+column == "sluice_hold.behind" {
 				expressions = append(expressions, "(select id from sluice_job j where j.seq = t."+column+")")
 				continue
 			}

@@ -123,6 +123,26 @@ func TestMovedThereAndBackIsTheSame(t *testing.T) {
 	goesOnAs(t, open(t, last), twin)
 }
 
+// TestMovedJobRunsAfterAllOthers: the store that a job comes to reads on where the other stopped.
+func TestMovedJobRunsAfterAllOthers(t *testing.T) {
+	t.Parallel()
+	for _, way := range [][2]string{{newFile(t), pgtest.NewDatabase(t)}, {pgtest.NewDatabase(t), newFile(t)}} {
+		store := open(t, way[0])
+		w := &world{T: t, store: store, client: sluice.NewClient(store, sluice.ClientOptions{}), random: rand.New(rand.NewPCG(1, 0))}
+		// The ids are in the opposite order to that in which the store numbers the jobs.
+		low, high := sluice.NewID(), sluice.NewID()
+		w.add("plain", sluice.EnqueueOptions{ID: high})
+		w.add("plain", sluice.EnqueueOptions{ID: low, Priority: 1})
+		last := w.add("plain", sluice.EnqueueOptions{After: []sluice.ID{low, high}})
+		mustMove(t, way[0], way[1])
+		w.store = open(t, way[1])
+		w.settle(w.claim("plain", 1)[0], sluice.EventComplete)
+		if job, err := w.store.Job(t.Context(), last); err != nil || job.BlockedBy != high {
+			t.Errorf("from %s: the job waits for %s, not for %s; %v", way[0], job.BlockedBy, high, err)
+		}
+	}
+}
+
 // TestMovedSystemGoesOn drains a system that came to PostgreSQL, and a copy of it that stayed: the same jobs end, in the
 // same orders.
 func TestMovedSystemGoesOn(t *testing.T) {

@@ -83,8 +83,8 @@ func tables() []table {
 		liveTable(),
 		{
 			"jobs to run after",
-			[]column{is("after_id", kindJob).in("after_seq"), is("job_id", kindJob).in("seq"), is("rule", kindText)},
-			keyed("job_after", "after_id", "job_id"), keyed("sluice_after", "after_seq", "seq"),
+			[]column{is("after_id", kindID), is("job_id", kindJob).in("seq"), is("rule", kindText)},
+			keyed("job_after", "after_id", "job_id"), keyed("sluice_after", "after_id", "seq"),
 		},
 		{"queues of awaited jobs", []column{is("queue", kindText)}, keyed("awaited", "queue"), keyed("sluice_awaited", "queue")},
 		{"runs of cancelled jobs", []column{

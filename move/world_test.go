@@ -55,6 +55,7 @@ func populate(t *testing.T, store sluice.Store, random *rand.Rand) {
 		}
 		w.acts()
 	}
+	w.add("plain", sluice.EnqueueOptions{Hold: "after the last act, so that it stays"})
 	// What is dispatched, uncertain or held by a process that died stays so.
 	_, err := forecast.Recount(t.Context(), store)
 	w.ok(err)

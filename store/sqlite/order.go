@@ -54,14 +54,14 @@ type before struct {
 	queues   []string
 }
 
-// edge is the number of a job that another runs after, and the failure rule.
+// edge is a job that another runs after, and the failure rule.
 type edge struct {
-	seq  int64
+	id   sluice.ID
 	rule sluice.AfterFailure
 }
 
 // MarshalJSON writes an edge as after_put.sql takes it.
-func (e edge) MarshalJSON() ([]byte, error) { return json.Marshal([]any{e.seq, e.rule}) }
+func (e edge) MarshalJSON() ([]byte, error) { return json.Marshal([]any{e.id, e.rule}) }
 
 // findBefore looks up the jobs that a job runs after. If a named job was a duplicate in the same
 // batch, the holder of its key takes its place. If a named job is not stored, refused is the error
@@ -81,13 +81,12 @@ func findBefore(tx runner, j *sluice.Insert, twins map[sluice.ID]sluice.ID) (out
 	known := make(map[sluice.ID]bool)
 	_, err = list(tx, func(rows *sql.Rows) (struct{}, error) {
 		var id []byte
-		var seq int64
 		var queue string
 		var completed bool
-		err := rows.Scan(&id, &seq, &queue, &completed)
+		err := rows.Scan(&id, &queue, &completed)
 		known[idOf(id)] = true
 		if !completed {
-			out.waitFor = append(out.waitFor, edge{seq, storing.AfterRule(j.AfterFailure, out.failures, idOf(id))})
+			out.waitFor = append(out.waitFor, edge{idOf(id), storing.AfterRule(j.AfterFailure, out.failures, idOf(id))})
 			out.queues = append(out.queues, queue)
 		}
 		return struct{}{}, err

@@ -268,12 +268,12 @@ create index sluice_job_key_until on sluice_job_key (until) where until is not n
 
 -- Jobs that others wait for, or have waited for. A row goes with the first of its jobs that is deleted.
 create table sluice_after (
-    after_seq integer not null, -- the seq of the job that must end first
-    seq       integer not null, -- the seq of the job that waits
-    rule      text    not null check (rule in ('cancel', 'run', 'wait')), -- the fate of the job that waits if the other fails
-    primary key (after_seq, seq)
+    after_id blob    not null, -- the id of the job that must end first
+    seq      integer not null, -- the seq of the job that waits
+    rule     text    not null check (rule in ('cancel', 'run', 'wait')), -- the fate of the job that waits if the other fails
+    primary key (after_id, seq)
 ) without rowid;
-create index sluice_after_waiting on sluice_after (seq);
+create index sluice_after_waiting on sluice_after (seq, after_id);
 
 -- Queues whose jobs have, or had, jobs that wait for them. The end of a job looks for waiting jobs in these queues only.
 create table sluice_awaited (

@@ -1,7 +1,7 @@
 -- Notes what a requeued job waits for again: what is unfinished of that which it is to run after.
 -- ?1 seq
-insert or ignore into sluice_after (after_seq, seq, rule)
-select l.seq, ?1, case
+insert or ignore into sluice_after (after_id, seq, rule)
+select j.id, ?1, case
     when instr(w.after_failure, given.value || '=cancel') > 0 then 'cancel'
     when instr(w.after_failure, given.value || '=run') > 0 then 'run'
     when instr(w.after_failure, given.value || '=wait') > 0 then 'wait'

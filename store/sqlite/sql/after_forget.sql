@@ -1,6 +1,6 @@
 -- Forgets what a requeued job waited for in an earlier life, and has ended since.
 -- ?1 seq
 delete from sluice_after
-where (after_seq, seq) in (
-    select a.after_seq, a.seq from sluice_after a indexed by sluice_after_waiting
-    where a.seq = ?1 and not exists (select 1 from sluice_live l where l.seq = a.after_seq))
+where (after_id, seq) in (
+    select a.after_id, a.seq from sluice_after a indexed by sluice_after_waiting
+    where a.seq = ?1 and not exists (select 1 from sluice_job j join sluice_live l on l.seq = j.seq where j.id = a.after_id))

@@ -1,9 +1,9 @@
 -- Forgets what deleted jobs waited for, and that others waited for them. One that completed goes on counting for those.
 -- ?1 seqs of the jobs as a JSON array, before they are deleted
 delete from sluice_after
-where (after_seq, seq) in (
-    select a.after_seq, a.seq from json_each(?1) e cross join sluice_after a indexed by sluice_after_waiting on a.seq = e.value
+where (after_id, seq) in (
+    select a.after_id, a.seq from json_each(?1) e cross join sluice_after a indexed by sluice_after_waiting on a.seq = e.value
     union
-    select a.after_seq, a.seq from json_each(?1) e cross join sluice_after a on a.after_seq = e.value
+    select a.after_id, a.seq from json_each(?1) e cross join sluice_job j on j.seq = e.value cross join sluice_after a on a.after_id = j.id
     where not exists (select 1 from sluice_live l where l.seq = a.seq)
        or (select d.outcome from sluice_done d where d.seq = e.value order by d.generation desc limit 1) = 'completed')

@@ -4,7 +4,8 @@
 select w.blocked_by, max(w.blocked_by = w.seq and not exists (select 1 from sluice_orphan_run s where s.job_id = j.id and not s.beside)
         and not exists (select 1 from sluice_hold h where h.job_id = j.id)
     or b.seq is null and not (
-    exists (select 1 from sluice_after a where a.after_seq = w.blocked_by and a.seq = w.seq and a.rule = 'wait')
+    exists (select 1 from sluice_job p cross join sluice_after a on a.after_id = p.id and a.seq = w.seq
+        where p.seq = w.blocked_by and a.rule = 'wait')
     and coalesce((select d.outcome <> 'completed' from sluice_done d where d.seq = w.blocked_by order by d.generation desc limit 1), 0))), count(*)
 from (select seq, blocked_by from sluice_live where blocked_by > ?1 order by blocked_by limit ?2 + 0) w
 join sluice_job j on j.seq = w.seq

@@ -5,6 +5,6 @@ from (select * from sluice_live
       where queue = ?1 and state = 'queued' and blocked_by is null and in_tenant_queue = 1
       order by due_at desc limit 10000) l
 where priority > ?2 and order_key is null
-    and not exists (select 1 from sluice_after a where a.after_seq = l.seq)
+    and not exists (select 1 from sluice_after a where a.after_id = (select j.id from sluice_job j where j.seq = l.seq))
 order by priority desc, due_at desc
 limit ?3 + 0

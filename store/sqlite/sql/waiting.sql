@@ -6,31 +6,32 @@ with ended (seq, outcome) as materialized (
     select e.value, (select d.outcome from sluice_done d where d.seq = e.value order by d.generation desc limit 1)
     from json_each(?1) e
 ), found (seq, broken) as (
-    select seq, max(broken)
+    select seq, min(broken)
     from (
         select w.seq, null as broken from ended e cross join sluice_live w on w.blocked_by = e.seq
         union all
-        select a.seq, a.after_seq from ended e cross join sluice_after a on a.after_seq = e.seq
+        select a.seq, a.after_id from ended e cross join sluice_job p on p.seq = e.seq cross join sluice_after a on a.after_id = p.id
         where e.outcome is not 'completed' and not exists (select 1 from sluice_live l where l.seq = e.seq)
           and (a.rule = 'cancel' or a.rule = 'wait' and e.outcome is null)
         union all
         select look.value, (
-            select max(a.after_seq)
+            select min(a.after_id)
             from sluice_after a indexed by sluice_after_waiting
-            where a.seq = look.value and not exists (select 1 from sluice_live l where l.seq = a.after_seq)
-              and (a.rule = 'cancel' and (select d.outcome from sluice_done d where d.seq = a.after_seq order by d.generation desc limit 1)
+            left join sluice_job p on p.id = a.after_id
+            where a.seq = look.value and not exists (select 1 from sluice_live l where l.seq = p.seq)
+              and (a.rule = 'cancel' and (select d.outcome from sluice_done d where d.seq = p.seq order by d.generation desc limit 1)
                        is not 'completed'
-                   or a.rule = 'wait' and not exists (select 1 from sluice_done d where d.seq = a.after_seq)))
+                   or a.rule = 'wait' and not exists (select 1 from sluice_done d where d.seq = p.seq)))
         from json_each(?2) look)
     group by seq
 )
 select l.seq, j.id, l.queue, l.order_key, l.blocked_by, b.seq is not null and b.seq <> l.seq, j.key is not null or l.order_key is not null,
-       broken.id, coalesce((select d.outcome from sluice_done d where d.seq = f.broken order by d.generation desc limit 1), ''), f.broken is not null
+       f.broken, coalesce((select d.outcome from sluice_done d where d.seq = broken.seq order by d.generation desc limit 1), ''), f.broken is not null
 from found f
 cross join sluice_live l on l.seq = f.seq
 cross join sluice_job j on j.seq = l.seq
 left join sluice_live b on b.seq = l.blocked_by
-left join sluice_job broken on broken.seq = f.broken
+left join sluice_job broken on broken.id = f.broken
 where l.blocked_by is not null and l.seq > ?3
 order by l.seq
 limit ?4 + 0
