@@ -281,7 +281,7 @@ func restOf(tx runner, w waiter) (behind *int64, reason string, err error) {
 		return nil, storing.AfterFailed(w.failedID, w.outcome), nil
 	}
 	type other struct {
-		seq     int64
+		seq     *int64 // nil: it is deleted
 		id      []byte
 		waits   bool
 		outcome *string
@@ -294,7 +294,7 @@ func restOf(tx runner, w waiter) (behind *int64, reason string, err error) {
 	case err != nil || len(others) == 0:
 		return nil, "", err
 	case others[0].waits:
-		return &others[0].seq, "", nil
+		return others[0].seq, "", nil
 	}
 	return nil, storing.AfterFailed(idOf(others[0].id), sluice.State(orZero(others[0].outcome))), nil
 }
