@@ -55,6 +55,9 @@ type Flow struct {
 	Deadline time.Time `json:"deadline,omitzero"`
 	// Nodes are the jobs, in any order, at most [MaxNodes]. Required.
 	Nodes []Node `json:"nodes"`
+	// Checker checks payloads in queues with a payload_schema; package schema has one. Start needs it only for such queues. Default:
+	// none, so that such a queue is refused.
+	Checker sluice.PayloadChecker `json:"-"`
 }
 
 // Node is a job of a flow, or a map: one job per element of an array.

@@ -38,7 +38,7 @@ func Start(ctx context.Context, to sluice.Enqueuer, f Flow) (sluice.ID, error) {
 	} else if !f.Deadline.IsZero() && !f.Deadline.After(now) {
 		return f.ID, &InvalidError{Err: feature.Invalid("deadline", "it has passed")}
 	}
-	err = store(ctx, to, nodes, func(q queues) ([]sluice.Insert, error) { return f.inserts(nodes, q) })
+	err = store(ctx, to, nodes, func(q queues) ([]sluice.Insert, error) { return f.inserts(nodes, q, f.Checker) })
 	var invalid *InvalidError
 	if err != nil && !errors.As(err, &invalid) {
 		err = fmt.Errorf("start flow %q: %w", f.Name, err)
@@ -127,17 +127,20 @@ func (q queues) insert(job sluice.NewJob) sluice.Insert {
 // check checks the payload of a node's job by the settings of its queue.
 func (q queues) check(job sluice.NewJob) error {
 	s := q.settings(job.Queue)
-	switch {
-	case len(job.Payload) > s.PayloadLimit:
+	if len(job.Payload) > s.PayloadLimit {
 		return feature.Invalid("payload", fmt.Sprintf("%d bytes are more than the payload_limit of %d of queue %q", len(job.Payload), s.PayloadLimit, job.Queue))
-	case s.PayloadSchema != "":
-		return feature.Invalid("queue", fmt.Sprintf("%q has a payload_schema, which flows cannot check; take a queue without", job.Queue))
 	}
 	return nil
 }
 
-// inserts are the jobs of a flow: of the nodes, sorted, and the job that ends the flow.
-func (f Flow) inserts(nodes []Node, q queues) ([]sluice.Insert, error) {
+// matches checks a payload by the payload_schema of its queue.
+func (q queues) matches(job sluice.NewJob, checker sluice.PayloadChecker) error {
+	return sluice.CheckSchema(checker, sluice.Queue{Name: job.Queue, Settings: q.settings(job.Queue)}, job.Payload)
+}
+
+// inserts are the jobs of a flow: of the nodes, sorted, and the job that ends the flow. The payload of a map is checked by the schema
+// when its elements are known, unless it is the same for all of them.
+func (f Flow) inserts(nodes []Node, q queues, checker sluice.PayloadChecker) ([]sluice.Insert, error) {
 	end := sluice.NewJob{Queue: EndQueue}
 	end.ID, end.Labels, end.AfterFailure = f.ID, map[string]string{LabelFlow: f.Name}, sluice.FailureRuns
 	definition := Flow{Name: f.Name, Deadline: f.Deadline}
@@ -146,11 +149,14 @@ func (f Flow) inserts(nodes []Node, q queues) ([]sluice.Insert, error) {
 	for _, n := range nodes {
 		id := NodeID(f.ID, n.Name)
 		job := n.job(f.ID, id, n.payload())
-		if err := q.check(job); err != nil {
+		err := q.check(job)
+		if err == nil && (n.Over == "" || bytes.Equal(fill(job.Payload, nil, 0), job.Payload)) {
+			err = q.matches(job, checker)
+		}
+		if err != nil {
 			return nil, &InvalidError{n.Name, err}
 		}
 		if over[n.Name] = n.Over != ""; over[n.Name] {
-			var err error
 			job = sluice.NewJob{Queue: MapQueue}
 			if job.Payload, err = json.Marshal(mapping{Flow: f.ID, Node: n, OverMap: over[n.Over], Deadline: f.Deadline}); err != nil {
 				return nil, &InvalidError{n.Name, err}
@@ -213,15 +219,20 @@ type mapped struct {
 	Elements int `json:"elements"`
 }
 
-// inserts returns the jobs of a map's elements, and the job that runs when all of them have ended.
-func (m mapping) inserts(q queues, items []json.RawMessage, c *sluice.Claim) ([]sluice.Insert, error) {
+// inserts returns the jobs of a map's elements, and the job that runs when all of them have ended. Without a checker, only workers
+// check payloads by the schema.
+func (m mapping) inserts(q queues, items []json.RawMessage, c *sluice.Claim, checker sluice.PayloadChecker) ([]sluice.Insert, error) {
 	join := sluice.NewJob{Queue: MapQueue}
 	join.ID, join.Labels, join.AfterFailure = joinID(m, c.Generation), labelsOf(m.Flow, m.Node.Name), sluice.FailureRuns
 	inserts := make([]sluice.Insert, 0, len(items)+1)
 	for i, item := range items {
 		job := m.Node.job(m.Flow, ElementID(m.Flow, m.Node.Name, i), fill(m.Node.payload(), item, i))
 		job.Labels[LabelItem], job.ExpiresAt = strconv.Itoa(i), m.Deadline
-		if err := errors.Join(job.Check(), q.check(job)); err != nil {
+		err := cmp.Or(job.Check(), q.check(job))
+		if err == nil && checker != nil {
+			err = q.matches(job, checker)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("element %d: %w", i, err)
 		}
 		join.After = append(join.After, job.ID)

@@ -30,9 +30,9 @@ const (
 
 // Work does the work of flows that is due: it makes the jobs of maps, ends maps and ends flows. It returns how many jobs it
 // settled. Upkeep calls it every second; any number of processes may. If nothing is due, it costs one look. If much is due, some
-// may be left for the next call.
-func Work(ctx context.Context, store sluice.Store, holder string) (settled int, err error) {
-	w := working{store: sluice.GivenStore(store), holder: holder}
+// may be left for the next call. Checker checks the payloads of maps by the payload_schema of their queues; nil: only workers do.
+func Work(ctx context.Context, store sluice.Store, holder string, checker sluice.PayloadChecker) (settled int, err error) {
+	w := working{store: sluice.GivenStore(store), holder: holder, checker: checker}
 	for range maxLooks {
 		due, err := w.store.NextDue(ctx, []string{EndQueue, MapQueue})
 		if err != nil {
@@ -57,8 +57,9 @@ func Work(ctx context.Context, store sluice.Store, holder string) (settled int, 
 
 // working does the work of flows.
 type working struct {
-	store  sluice.Store
-	holder string
+	store   sluice.Store
+	holder  string
+	checker sluice.PayloadChecker
 }
 
 // batch claims, does and settles some jobs of a queue.
@@ -217,7 +218,7 @@ func (w working) makeJobs(ctx context.Context, m mapping, items []json.RawMessag
 		return nil
 	}
 	return store(ctx, w.store, []Node{m.Node}, func(q queues) ([]sluice.Insert, error) {
-		inserts, err := m.inserts(q, items, c)
+		inserts, err := m.inserts(q, items, c, w.checker)
 		bytes := 0
 		for i := range inserts {
 			bytes += len(inserts[i].Payload)

@@ -16,6 +16,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/cmd/internal/draw"
 	"github.com/sluice-queue/sluice/flow"
+	"github.com/sluice-queue/sluice/schema"
 )
 
 func (a *app) flowsCommand() *cobra.Command {
@@ -249,5 +250,6 @@ func (a *app) readFlow(path string) (f flow.Flow, err error) {
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return f, &sluice.InvalidError{Field: "flow", Rule: path + " must hold one object"}
 	}
+	f.Checker = schema.New()
 	return f, nil
 }

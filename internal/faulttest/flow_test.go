@@ -43,7 +43,7 @@ func runJobsOfFlows(ctx context.Context, store sluice.Store, queue, holder strin
 			return err
 		}
 	}
-	_, err = flow.Work(ctx, store, holder)
+	_, err = flow.Work(ctx, store, holder, nil)
 	return err
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/explain"
+	graph "github.com/sluice-queue/sluice/flow"
 	"github.com/sluice-queue/sluice/internal/flow"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/schedule"
@@ -308,6 +309,8 @@ func placeholders(functions []Function) map[string]string {
 		"recent fires":        strconv.Itoa(schedule.RecentFires),
 		"fire":                "{{fire}}",
 		"date":                "{{date}}",
+		"item":                "{{item}}",
+		"max nodes":           strconv.Itoa(graph.MaxNodes),
 	}
 	maps.Copy(out, enqueuePlaceholders(functions))
 	maps.Copy(out, claimPlaceholders(out["max attempts"]))

@@ -103,6 +103,10 @@ parent=sluice.open_batch()=none
 batch_id=gen_random_uuid()=a new one`},
 	"close_batch": {"producer", `batch_id=sluice.open_batch()=SL005`},
 	"read_batch":  {"producer", `batch_id=sluice.open_batch()=no row`},
+	"start_flow": {"producer", `flow='{"name":"f","nodes":[{"name":"a","queue":"scraper"}]}'=SL004
+new_queue=false=SL004`},
+	"node_results": {"worker", `job_id=ID=SL004
+node='a'=SL004`},
 	"requeue": {"operator", `ids=array[ID]=SL004
 reason='r'=SL004
 actor='a'=the role

@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/await"
 	"github.com/sluice-queue/sluice/flow"
+	"github.com/sluice-queue/sluice/schema"
 )
 
 func flowGraphRules() []Rule {
@@ -160,6 +161,35 @@ func flowGraphRules() []Rule {
 				w.claimNone("nothing is made of it")
 			}
 		}},
+		{"R-889", "Flows obey the payload_schema of their queues: a node that breaks it is refused before anything is stored, and a map with an element that breaks it is dead without a job, names the element, and can be requeued.", "", func(w *world) {
+			w.save(func(s *sluice.Settings) {
+				s.PayloadSchema = `{"type":"object","properties":{"page":{"type":"number"}}}`
+			})
+			f := flow.Flow{Name: "pages", Nodes: []flow.Node{node("list"), node("odd"), mapOver("pages", "list")}}
+			_, err := flow.Start(w.ctx, w.Store, f)
+			w.is(err, sluice.ErrInvalid)
+			f.Checker, f.Nodes[1].Payload = schema.New(), json.RawMessage("7")
+			_, err = flow.Start(w.ctx, w.Store, f)
+			var invalid *flow.InvalidError
+			equal(w, "the error names the node", errors.As(err, &invalid) && invalid.Node == "odd" && strings.Contains(err.Error(), "payload_schema"), true)
+			w.claimNone("nothing is stored")
+			f.Nodes[1].Payload = nil
+			id, err := flow.Start(w.ctx, w.Store, f)
+			w.ok(err)
+			list := w.claims(flow.NodeID(id, "list"), flow.NodeID(id, "odd"))
+			w.completes(list[0], `[1,2,"three"]`)
+			w.completes(list[1], "")
+			w.flowsGoOn()
+			w.inState(flow.NodeID(id, "pages"), sluice.StateDead)
+			if text := w.job(flow.NodeID(id, "pages")).Error; !strings.Contains(text, "element 2: ") || !strings.Contains(text, "payload_schema") {
+				w.Errorf("the map died of %q", text)
+			}
+			w.claimNone("no element has a job")
+			w.save(func(s *sluice.Settings) { s.PayloadSchema = "" })
+			w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{flow.NodeID(id, "pages")}, person("mended"))))
+			w.flowsGoOn()
+			equal(w, "elements", len(w.claim(10)), 3)
+		}},
 		{"R-887", "The deadline of a flow cancels the nodes that wait, the jobs of maps too. A node that is to run if another fails reads why that failed.", "17-3", func(w *world) {
 			id, err := flow.Start(w.ctx, w.Store, flow.Flow{Name: "short", Deadline: w.Now().Add(time.Hour), Nodes: []flow.Node{node("list"), mapOver("pages", "list"), node("last", "pages")}})
 			w.ok(err)
@@ -218,7 +248,7 @@ func (w *world) completes(c *sluice.Claim, result string) {
 func (w *world) flowsGoOn() {
 	w.Helper()
 	for range 2 { // the first round of a map may find that a transaction still holds the job before it
-		_, err := flow.Work(w.ctx, w.Store, "upkeep:1:x")
+		_, err := flow.Work(w.ctx, w.Store, "upkeep:1:x", schema.New())
 		w.ok(err)
 	}
 }
@@ -229,7 +259,7 @@ func (w *world) flowsGoOnAtOnce() {
 	var all sync.WaitGroup
 	for i, store := range []sluice.Store{w.Store, w.Other, w.Store, w.Other} {
 		all.Go(func() {
-			if _, err := flow.Work(w.ctx, store, fmt.Sprintf("upkeep:%d:x", i)); err != nil {
+			if _, err := flow.Work(w.ctx, store, fmt.Sprintf("upkeep:%d:x", i), schema.New()); err != nil {
 				w.Errorf("work of flows: %v", err)
 			}
 		})

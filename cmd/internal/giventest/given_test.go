@@ -250,7 +250,7 @@ var calls = map[string]func(ctx context.Context) error{
 	},
 	"edit.Given":   func(ctx context.Context) error { return edit.Given(nil).EditJob(ctx, edit.Edit{}, act) },
 	"flow.Start":   func(ctx context.Context) error { _, err := flow.Start(ctx, nil, flow.Flow{}); return err },
-	"flow.Work":    func(ctx context.Context) error { _, err := flow.Work(ctx, nil, "h"); return err },
+	"flow.Work":    func(ctx context.Context) error { _, err := flow.Work(ctx, nil, "h", nil); return err },
 	"flow.List":    func(ctx context.Context) error { _, err := flow.List(ctx, nil, sluice.ID{}, 1); return err },
 	"flow.Read":    func(ctx context.Context) error { _, err := flow.Read(ctx, nil, sluice.NewID()); return err },
 	"flow.Result":  func(ctx context.Context) error { _, err := flow.Result[int](ctx, nil, ofFlow, "a"); return err },

@@ -1,0 +1,7 @@
+-- The id of the job that a map has made of an element: as ElementID of package flow.
+create or replace function sluice._flow_element_id(of_flow uuid, node text, element integer) returns uuid
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
+begin
+    return encode(substring(uuid_send(sluice._flow_id(of_flow, node || '/')) for 12) || int4send(element), 'hex')::uuid;
+end
+$function$;
