@@ -257,6 +257,7 @@ func limited(queue sluice.Queue) bool {
 
 // Silence hides alerts from receivers for a while.
 type Silence struct {
+	// ID names the silence.
 	ID sluice.ID `json:"id"`
 	// Rule and Queue choose the alerts. Empty: any.
 	Rule  string `json:"rule,omitempty"`

@@ -12,6 +12,7 @@ import (
 
 // Alert is the state of a rule in a queue, or in the store.
 type Alert struct {
+	// Rule names the rule.
 	Rule string `json:"rule"`
 	// Queue is the queue. Empty: the rule is about the store.
 	Queue string `json:"queue,omitempty"`

@@ -27,6 +27,7 @@ const (
 
 // Fault is the first fault found.
 type Fault struct {
+	// Kind says what is wrong.
 	Kind FaultKind `json:"kind"`
 	// Seq is the faulty entry; for a fault of the chain, the first entry that the chain no longer proves.
 	Seq int64 `json:"seq"`

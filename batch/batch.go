@@ -59,6 +59,7 @@ type Callbacks struct {
 
 // Counts counts the jobs of a batch. Jobs that upkeep or a person has deleted stay counted as they ended.
 type Counts struct {
+	// Total counts all jobs. Completed, Dead and Cancelled count the ended ones.
 	Total     int `json:"total"`
 	Completed int `json:"completed"`
 	Dead      int `json:"dead"`

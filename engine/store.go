@@ -100,6 +100,7 @@ const DispatchLimit = 1000
 // OrphanRun is a run that may be open although its job has ended: somebody cancelled the job, or upkeep buried it before the
 // engine told the run's outcome. The run is in flight until the engine says that it has ended.
 type OrphanRun struct {
+	// JobID is the job, and Queue its queue.
 	JobID sluice.ID `json:"job_id"`
 	Queue string    `json:"queue"`
 	// Engine is where the run is; see Location.

@@ -26,10 +26,13 @@ type State string
 
 // Listed is a flow in a list.
 type Listed struct {
-	ID         sluice.ID `json:"id"`
-	Name       string    `json:"name"`
-	State      State     `json:"state"`
-	Nodes      int       `json:"nodes"`
+	// ID and Name name the flow, and State is where it is in its life.
+	ID    sluice.ID `json:"id"`
+	Name  string    `json:"name"`
+	State State     `json:"state"`
+	// Nodes counts the nodes.
+	Nodes int `json:"nodes"`
+	// CreatedAt is when the flow began, and FinishedAt when it ended; zero: not yet.
 	CreatedAt  time.Time `json:"created_at"`
 	FinishedAt time.Time `json:"finished_at,omitzero"`
 	Error      string    `json:"error,omitempty"` // of a failed flow
@@ -38,6 +41,7 @@ type Listed struct {
 // Tree is a flow with the states of its nodes.
 type Tree struct {
 	Listed
+	// Deadline cancels the nodes that wait then. Zero: none.
 	Deadline time.Time `json:"deadline,omitzero"`
 	// Nodes come behind those that they run after.
 	Nodes []NodeState `json:"tree"`
@@ -48,6 +52,7 @@ type Tree struct {
 
 // NodeState is a node as it is now.
 type NodeState struct {
+	// Name names the node, and Job is its job in Queue. After and Over are those of [Node].
 	Name  string    `json:"name"`
 	Queue string    `json:"queue"`
 	Job   sluice.ID `json:"job"`

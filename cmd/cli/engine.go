@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/cmd/internal/acting"
 	"github.com/sluice-queue/sluice/cmd/internal/draw"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/presence"
@@ -22,17 +23,6 @@ func (a *app) engineCommand() *cobra.Command {
 	})
 	command.AddCommand(a.engineCheckCommand(), a.engineReconcileCommand())
 	return command
-}
-
-// engineCheck is the result of checking a queue's engine.
-type engineCheck struct {
-	Queue     string        `json:"queue"`
-	Engine    string        `json:"engine"`
-	Namespace string        `json:"namespace"`
-	Type      string        `json:"type"`
-	TaskQueue string        `json:"task_queue"`
-	Report    engine.Report `json:"report"`
-	Faults    []string      `json:"faults"`
 }
 
 func (a *app) engineCheckCommand() *cobra.Command {
@@ -66,18 +56,18 @@ which no worker gets, and terminates it.`,
 	return command
 }
 
-func (a *app) enginesChecked(ctx context.Context, store sluice.Store, engines map[string]engine.Engine, queues []string, start bool) ([]engineCheck, error) {
+func (a *app) enginesChecked(ctx context.Context, store sluice.Store, engines map[string]engine.Engine, queues []string, start bool) ([]acting.EngineCheck, error) {
 	chosen, err := chosenQueues(ctx, store, queues)
 	if err != nil {
 		return nil, err
 	}
-	var checked []engineCheck
+	var checked []acting.EngineCheck
 	for _, q := range chosen {
 		runner := engines[q.Settings.Engine]
 		unknown := &engine.UnknownError{Queue: q.Name, Engine: q.Settings.Engine}
 		switch {
 		case runner != nil:
-			checked = append(checked, checkedEngine(ctx, runner, q, start))
+			checked = append(checked, acting.CheckEngine(ctx, runner, q, start))
 		case len(queues) > 0:
 			return nil, fmt.Errorf("check queue %q: %w", q.Name, unknown)
 		case q.Settings.Engine != "":
@@ -108,57 +98,19 @@ func chosenQueues(ctx context.Context, store sluice.Store, names []string) ([]sl
 	return chosen, nil
 }
 
-func checkedEngine(ctx context.Context, runner engine.Engine, q sluice.Queue, start bool) engineCheck {
-	target := engine.TargetOf(q.Name, q.Settings)
-	out := engineCheck{Queue: q.Name, Engine: q.Settings.Engine, Namespace: target.Namespace, Type: target.Type, TaskQueue: target.TaskQueue, Faults: []string{}}
-	report, err := runner.Check(ctx, target)
-	if err != nil {
-		out.Faults = append(out.Faults, err.Error())
-		return out
-	}
-	out.Report = report
-	if report.Pollers == 0 {
-		out.Faults = append(out.Faults, "no worker waits at the task queue: runs would be started and go nowhere")
-	}
-	if err := engine.CheckFollowing(q.Settings, report); err != nil {
-		out.Faults = append(out.Faults, err.Error())
-	}
-	if start {
-		out.Faults = append(out.Faults, triedRun(ctx, runner, target)...)
-	}
-	return out
-}
-
-// triedRun starts a run and ends it.
-func triedRun(ctx context.Context, runner engine.Engine, target engine.Target) []string {
-	run := engine.Run{Job: sluice.NewID(), Generation: 1, Attempt: 1, Payload: []byte("{}"), Delay: time.Hour}
-	run.Ref = "sluice-check-" + run.Job.String()
-	if err := runner.Start(ctx, target, []engine.Run{run})[0]; err != nil {
-		return []string{"a run could not be started: " + err.Error()}
-	}
-	end := runner.Cancel
-	if byForce, can := runner.(engine.Terminator); can { // a run that is only cancelled would begin for that
-		end = byForce.Terminate
-	}
-	if err := end(ctx, target, []string{run.Ref}, "it was started to check the engine")[0]; err != nil {
-		return []string{"run " + run.Ref + " was started and could not be ended: " + err.Error()}
-	}
-	return nil
-}
-
-func (a *app) printChecked(checked []engineCheck) error {
+func (a *app) printChecked(checked []acting.EngineCheck) error {
 	faults := 0
 	for _, c := range checked {
 		faults += len(c.Faults)
 	}
-	err := printList(a, checked, func(c engineCheck) string { return c.Queue }, []column[engineCheck]{
-		{"QUEUE", func(c engineCheck) string { return c.Queue }, false},
-		{"ENGINE", func(c engineCheck) string { return c.Engine }, false},
-		{"TYPE", func(c engineCheck) string { return c.Type }, false},
-		{"TASK QUEUE", func(c engineCheck) string { return c.TaskQueue }, false},
-		{"VERSION", func(c engineCheck) string { return c.Report.Version }, false},
-		{"KEEPS RUNS", func(c engineCheck) string { return draw.Duration(c.Report.Retention) }, true},
-		{"WORKERS", func(c engineCheck) string { return fmt.Sprint(c.Report.Pollers) }, true},
+	err := printList(a, checked, func(c acting.EngineCheck) string { return c.Queue }, []column[acting.EngineCheck]{
+		{"QUEUE", func(c acting.EngineCheck) string { return c.Queue }, false},
+		{"ENGINE", func(c acting.EngineCheck) string { return c.Engine }, false},
+		{"TYPE", func(c acting.EngineCheck) string { return c.Type }, false},
+		{"TASK QUEUE", func(c acting.EngineCheck) string { return c.TaskQueue }, false},
+		{"VERSION", func(c acting.EngineCheck) string { return c.Report.Version }, false},
+		{"KEEPS RUNS", func(c acting.EngineCheck) string { return draw.Duration(c.Report.Retention) }, true},
+		{"WORKERS", func(c acting.EngineCheck) string { return fmt.Sprint(c.Report.Pollers) }, true},
 	})
 	if err != nil || faults == 0 {
 		return err

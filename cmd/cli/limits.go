@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/cmd/internal/tenants"
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
@@ -51,21 +52,7 @@ func (a *app) setLimits(ctx context.Context, store sluice.Store, of tenancy.Limi
 	if err != nil {
 		return err
 	}
-	stored, err := tenancy.ChangeLimits(ctx, store, of, a.act(""), func(l *tenancy.Limits) error {
-		now := time.Now()
-		if !l.Until.IsZero() && !l.Until.After(now) { // ended limits must not return
-			l.Concurrency, l.Rate, l.Burst, l.Weight, l.Until = nil, nil, nil, nil, time.Time{}
-		}
-		if err := set(l); err != nil {
-			return err
-		}
-		if l.Concurrency == nil && l.Rate == nil && l.Burst == nil && l.Weight == nil {
-			l.Until = time.Time{}
-		} else if f.during > 0 {
-			l.Until = now.Add(f.during)
-		}
-		return nil
-	})
+	stored, err := tenants.SetLimits(ctx, store, of, f.during, set, a.act(""))
 	if errors.Is(err, sluice.ErrNotFound) && of.Tier != "" {
 		return codedError{err, exitNotFound, "look at `sluice tiers`, or add it with `sluice tiers add " + of.Tier + "`"}
 	}

@@ -71,7 +71,7 @@ func (d *apiDoor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // open lets callers reach a store.
 func (s *server) openAPI(store sluice.Store) {
 	s.api.opened.Store(httpapi.New(store, httpapi.Options{
-		NoLogin: !s.login, Engines: s.engines, Logger: s.app.logger(),
+		NoLogin: !s.login, Engines: s.engines, Metrics: s.app.metrics.handler(), Logger: s.app.logger(),
 		Clean: func(text string) string { return redact(s.app.log.clean()(text)) },
 	}))
 }

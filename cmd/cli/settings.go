@@ -15,6 +15,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/changes"
+	"github.com/sluice-queue/sluice/cmd/internal/acting"
 	"github.com/sluice-queue/sluice/internal/near"
 )
 
@@ -59,7 +60,7 @@ func (a *app) settingsGetCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				above, err := groupOf(ctx, client, queue.Name)
+				above, err := acting.GroupOf(ctx, client, queue.Name)
 				if err != nil {
 					return err
 				}
@@ -156,7 +157,7 @@ func (a *app) changeSettings(ctx context.Context, client *sluice.Client, name st
 	if !errors.Is(err, sluice.ErrNotFound) || errors.As(err, &usage) {
 		return before, after, err
 	}
-	above, err := groupOf(ctx, client, name)
+	above, err := acting.GroupOf(ctx, client, name)
 	if err != nil {
 		return before, after, err
 	}

@@ -10,24 +10,13 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/cmd/internal/draw"
+	"github.com/sluice-queue/sluice/cmd/internal/tenants"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
-// tenantRow is a tenant with its jobs in all queues, its own limits and its tier's. nil: unknown.
-type tenantRow struct {
-	tenancy.Tenant
-	InFlight     *int `json:"in_flight"`
-	InFlightMore bool `json:"in_flight_or_more,omitempty"`
-	Waiting      *int `json:"waiting"`
-	WaitingMore  bool `json:"waiting_or_more,omitempty"`
-
-	Limits     []tenancy.Limits `json:"limits,omitempty"`
-	TierLimits []tenancy.Limits `json:"tier_limits,omitempty"`
-}
-
-// limits formats a tenant's own limits, which count first, and its tier's.
-func (t tenantRow) limits() string {
+// tenantLimits formats a tenant's own limits, which count first, and its tier's.
+func tenantLimits(t tenants.Row) string {
 	own, tier := limitsText(t.Limits), limitsText(t.TierLimits)
 	switch {
 	case tier == noLimits:
@@ -49,7 +38,7 @@ func (a *app) tenantsCommand() *cobra.Command {
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, client *sluice.Client) error {
-				rows, err := tenantRows(ctx, store, client, after, limit)
+				rows, err := tenants.List(ctx, store, client, after, limit)
 				if err != nil {
 					return err
 				}
@@ -57,14 +46,14 @@ func (a *app) tenantsCommand() *cobra.Command {
 					a.note("no tenants; jobs may name any, and `sluice tenants set TENANT --tier TIER` puts one into a tier")
 					return nil
 				}
-				return printList(a, rows, func(t tenantRow) string { return t.Name }, []column[tenantRow]{
-					{"TENANT", func(t tenantRow) string { return t.Name }, false},
-					{"TIER", func(t tenantRow) string { return orDash(t.Tier) }, false},
-					{"IN FLIGHT", func(t tenantRow) string { return loadText(t.InFlight, t.InFlightMore) }, true},
-					{"WAITING", func(t tenantRow) string { return loadText(t.Waiting, t.WaitingMore) }, true},
-					{"LIMITS", tenantRow.limits, false},
-					{"CHANGED", func(t tenantRow) string { return ago(t.ChangedAt) }, true},
-					{"BY", func(t tenantRow) string { return t.ChangedBy }, false},
+				return printList(a, rows, func(t tenants.Row) string { return t.Name }, []column[tenants.Row]{
+					{"TENANT", func(t tenants.Row) string { return t.Name }, false},
+					{"TIER", func(t tenants.Row) string { return orDash(t.Tier) }, false},
+					{"IN FLIGHT", func(t tenants.Row) string { return tenants.LoadText(t.InFlight, t.InFlightMore) }, true},
+					{"WAITING", func(t tenants.Row) string { return tenants.LoadText(t.Waiting, t.WaitingMore) }, true},
+					{"LIMITS", tenantLimits, false},
+					{"CHANGED", func(t tenants.Row) string { return ago(t.ChangedAt) }, true},
+					{"BY", func(t tenants.Row) string { return t.ChangedBy }, false},
 				})
 			})
 		},
@@ -80,40 +69,6 @@ func tenantsHelp() string {
 and dispatched jobs, at most %s per queue. WAITING counts queued jobs, due or not, as upkeep last
 counted the %d largest tenants of each queue. "+" means possibly more; "-" means unknown: no upkeep
 counts, or the tenant is not among the largest.`, draw.Count(sluice.DepthLimit), forecast.MaxTenants)
-}
-
-func tenantRows(ctx context.Context, store sluice.Store, client *sluice.Client, after string, limit int) ([]tenantRow, error) {
-	tenants, err := tenancy.List(ctx, store, after, limit)
-	if err != nil {
-		return nil, err
-	}
-	tiers, err := tierRows(ctx, store)
-	if err != nil {
-		return nil, err
-	}
-	granted := make(map[string][]tenancy.Limits)
-	for _, t := range tiers {
-		granted[t.Name] = t.Limits
-	}
-	if len(tenants) == 0 {
-		return nil, nil
-	}
-	inFlight, waiting, err := tenantLoads(ctx, store, client)
-	if err != nil {
-		return nil, err
-	}
-	var rows []tenantRow
-	for _, t := range tenants {
-		limits, err := tenancy.LimitsOf(ctx, store, "", t.Name)
-		if err != nil {
-			return nil, err
-		}
-		row := tenantRow{Tenant: t, Limits: limits, TierLimits: granted[t.Tier]}
-		row.InFlight, row.InFlightMore = inFlight.of(t.Name)
-		row.Waiting, row.WaitingMore = waiting.of(t.Name)
-		rows = append(rows, row)
-	}
-	return rows, nil
 }
 
 func (a *app) setTenantCommand() *cobra.Command {
@@ -167,12 +122,6 @@ func (a *app) setTier(ctx context.Context, store sluice.Store, tenant, tier stri
 	return err
 }
 
-// tierRow is a tier with its limits.
-type tierRow struct {
-	tenancy.Tier
-	Limits []tenancy.Limits `json:"limits,omitempty"`
-}
-
 func (a *app) tiersCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "tiers",
@@ -181,7 +130,7 @@ func (a *app) tiersCommand() *cobra.Command {
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
-				rows, err := tierRows(ctx, store)
+				rows, err := tenants.Tiers(ctx, store)
 				if err != nil {
 					return err
 				}
@@ -189,11 +138,11 @@ func (a *app) tiersCommand() *cobra.Command {
 					a.note("no tiers; `sluice tiers add TIER` makes one, and `sluice tiers preset` makes FREE, PRO and ENTERPRISE")
 					return nil
 				}
-				return printList(a, rows, func(t tierRow) string { return t.Name }, []column[tierRow]{
-					{"TIER", func(t tierRow) string { return t.Name }, false},
-					{"LIMITS", func(t tierRow) string { return limitsText(t.Limits) }, false},
-					{"CHANGED", func(t tierRow) string { return ago(t.ChangedAt) }, true},
-					{"BY", func(t tierRow) string { return t.ChangedBy }, false},
+				return printList(a, rows, func(t tenants.TierRow) string { return t.Name }, []column[tenants.TierRow]{
+					{"TIER", func(t tenants.TierRow) string { return t.Name }, false},
+					{"LIMITS", func(t tenants.TierRow) string { return limitsText(t.Limits) }, false},
+					{"CHANGED", func(t tenants.TierRow) string { return ago(t.ChangedAt) }, true},
+					{"BY", func(t tenants.TierRow) string { return t.ChangedBy }, false},
 				})
 			})
 		},
@@ -201,27 +150,6 @@ func (a *app) tiersCommand() *cobra.Command {
 	command.AddCommand(a.addTierCommand(), a.setTierCommand(), a.presetTiersCommand(),
 		a.deleteCommand(audit.ObjectTier, "its tenants are then in none"))
 	return command
-}
-
-func tierRows(ctx context.Context, store sluice.Store) ([]tierRow, error) {
-	tiers, err := tenancy.Tiers(ctx, store)
-	if err != nil {
-		return nil, err
-	}
-	limits, err := tenancy.LimitsOf(ctx, store, "", "")
-	if err != nil {
-		return nil, err
-	}
-	rows := make([]tierRow, len(tiers))
-	for i, t := range tiers {
-		rows[i].Tier = t
-		for _, l := range limits {
-			if l.Tier == t.Name {
-				rows[i].Limits = append(rows[i].Limits, l)
-			}
-		}
-	}
-	return rows, nil
 }
 
 func (a *app) addTierCommand() *cobra.Command {

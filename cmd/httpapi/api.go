@@ -38,6 +38,8 @@ type Options struct {
 	Bounds Bounds
 	// Engines are the engines of the store's queues, by name. Default: none, so that no engine is asked.
 	Engines map[string]engine.Engine
+	// Metrics answers with the metrics of the process. Default: none.
+	Metrics http.Handler
 	// Logger gets failures of requests; see docs/events.md. Default: slog.Default.
 	Logger *slog.Logger
 	// Clean removes secrets from the texts of errors. Default: they are shown as they are.
@@ -126,7 +128,10 @@ func New(store sluice.Store, options Options) *API {
 }
 
 // resources add the routes of each resource.
-var resources = []func(*API){(*API).jobs, (*API).operations, (*API).queues, (*API).look, (*API).tokens, (*API).about}
+var resources = []func(*API){
+	(*API).jobs, (*API).operations, (*API).queues, (*API).look, (*API).audits,
+	(*API).tenants, (*API).limits, (*API).schedules, (*API).batches, (*API).flows, (*API).alerts, (*API).engineRoutes, (*API).tokens, (*API).about,
+}
 
 // Routes lists the routes, in the order of the reference.
 func Routes() []Route { return New(nil, Options{}).routes }

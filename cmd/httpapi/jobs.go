@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/sluice-queue/sluice/edit"
 	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/hold"
+	"github.com/sluice-queue/sluice/progress"
 	"github.com/sluice-queue/sluice/schema"
 	"github.com/sluice-queue/sluice/search"
 )
@@ -21,7 +23,7 @@ func (a *API) jobs() {
 	add(a, Route{
 		Method: "GET", Path: "/jobs", Name: "list-jobs", Group: "jobs", Summary: "list jobs",
 		Text:  "The newest jobs come first; if the filter names queues, queue by queue. Jobs come without payloads.",
-		Needs: access.Look, Commands: []string{"jobs", "dead ls"}, scope: ofJobs,
+		Needs: access.Look, Commands: []string{"jobs", "dead", "dead ls"}, scope: ofJobs,
 	}, listJobs)
 	add(a, Route{
 		Method: "GET", Path: "/jobs/{id}", Name: "get-job", Group: "jobs", Summary: "read a job",
@@ -99,6 +101,8 @@ type jobDetail struct {
 	Version string `json:"version,omitempty"`
 	// Hold says who holds the job. Missing: nobody does.
 	Hold *hold.Held `json:"hold,omitempty"`
+	// Progress is the last report of the running attempt. Missing: there is none.
+	Progress *progress.Report `json:"progress,omitempty"`
 }
 
 func getJob(ctx context.Context, c *call, in *JobInput) (jobDetail, error) {
@@ -113,6 +117,16 @@ func getJob(ctx context.Context, c *call, in *JobInput) (jobDetail, error) {
 	held, is, err := hold.Of(ctx, c.api.store, job)
 	if is {
 		out.Hold = &held
+	}
+	if err != nil || job.State != sluice.StateClaimed {
+		return out, err
+	}
+	reports, err := progress.Of(ctx, c.api.store, job.ID)
+	if errors.Is(err, sluice.ErrNotFound) { // a store without progress
+		return out, nil
+	}
+	if report, is := reports[job.ID]; is {
+		out.Progress = &report
 	}
 	return out, err
 }

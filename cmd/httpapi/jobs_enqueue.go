@@ -48,12 +48,18 @@ type jobBody struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	// MaxAttempts is how many failed attempts bury the job.
 	MaxAttempts int `json:"max_attempts,omitempty"`
+	// Timeout is the longest time of an attempt, such as 5m. Missing: the handler's or the queue's.
+	Timeout string `json:"timeout,omitempty"`
 	// OrderKey makes jobs of the queue with the same order key run one at a time, in order.
 	OrderKey string `json:"order_key,omitempty"`
 	// After lists jobs that must complete first.
 	After []sluice.ID `json:"after,omitempty"`
 	// AfterFailure says how the job goes on if one of them dies or is cancelled: cancel, run or wait.
 	AfterFailure sluice.AfterFailure `json:"after_failure,omitempty"`
+	// AfterFailures are the rules for single jobs of after, by their ids.
+	AfterFailures map[string]sluice.AfterFailure `json:"after_failures,omitempty"`
+	// Batch is the open batch that the job is in.
+	Batch sluice.ID `json:"batch,omitzero"`
 	// Hold is the reason to hold the job until its release.
 	Hold string `json:"hold,omitempty"`
 }
@@ -207,6 +213,8 @@ func (c *call) parse(ctx context.Context, text []byte) (sluice.NewJob, error) {
 		return job, nil
 	case !c.caller.Job(job.Queue, job.Tenant):
 		return job, outOfBounds("the token is bounded to other queues or tenants")
+	case !job.Batch.IsZero():
+		return job, outOfBounds("the token is bounded, and a batch may hold jobs of every queue and tenant")
 	}
 	for _, id := range job.After {
 		if _, err := c.job(ctx, id); err != nil {

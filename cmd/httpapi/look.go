@@ -2,7 +2,10 @@ package httpapi
 
 import (
 	"context"
+	"net/http"
 	"time"
+
+	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
@@ -63,6 +66,18 @@ func (a *API) look() {
 		return out, err
 	})
 	a.holderRoutes()
+	addRaw(a, Route{
+		Method: "GET", Path: "/metrics", Name: "get-metrics", Group: "look", Summary: "read the metrics of the server, for Prometheus",
+		Needs: access.Look,
+	}, func(op *huma.Operation) {
+		op.Responses = map[string]*huma.Response{"200": {Description: "the metrics", Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: huma.TypeString}}}}}
+	}, func(w http.ResponseWriter, r *http.Request, _ *call) error {
+		if a.options.Metrics == nil {
+			return problemOf(http.StatusNotFound, "no_metrics", "the server has no metrics", "give Metrics of the options")
+		}
+		a.options.Metrics.ServeHTTP(w, r)
+		return nil
+	})
 }
 
 // listAuditInput chooses audit entries.

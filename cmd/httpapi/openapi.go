@@ -14,7 +14,9 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/schedule"
 	"github.com/sluice-queue/sluice/search"
 )
 
@@ -73,6 +75,8 @@ var aliases = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[huma.ErrorModel]():   reflect.TypeFor[Problem](),
 	reflect.TypeFor[sluice.Rate]():       reflect.TypeFor[string](),
 	reflect.TypeFor[forecast.Forecast](): reflect.TypeFor[asCommand](),
+	reflect.TypeFor[schedule.Schedule](): reflect.TypeFor[scheduleBody](),
+	reflect.TypeFor[alert.Rule]():        reflect.TypeFor[ruleView](),
 }
 
 // asCommand is an object that the command line shows with -o json, and that has no schema.

@@ -69,11 +69,11 @@ type operationList struct {
 // reasonInput acts on an operation.
 type reasonInput struct {
 	JobInput
-	Body reasonBody
+	Body ReasonBody
 }
 
-// reasonBody says why.
-type reasonBody struct {
+// ReasonBody says why.
+type ReasonBody struct {
 	// Reason says why, for the audit.
 	Reason string `json:"reason,omitempty" maxLength:"1000"`
 }
@@ -105,8 +105,7 @@ type operationBody struct {
 	DueAt time.Time `json:"due_at,omitzero"`
 	// Limit is the most jobs. 0: all.
 	Limit int `json:"limit,omitempty" minimum:"0"`
-	// Rate is how many jobs per time, such as 20/s. Missing: as fast as upkeep can.
-	Rate string `json:"rate,omitempty" maxLength:"20"`
+	PaceBody
 	// Canary is how many jobs to requeue first.
 	Canary int `json:"canary,omitempty" minimum:"0" maximum:"1000"`
 	// StopIfFailed is the greatest share, 0 to 1, of requeued jobs that may fail again.
@@ -143,10 +142,8 @@ func startOperation(ctx context.Context, c *call, in *operationInput) (started, 
 	q = c.within(q)
 	q.Held = b.Kind == operation.KindRelease
 	op := operation.Operation{Kind: b.Kind, Query: q, DueAt: b.DueAt, Limit: b.Limit, Canary: b.Canary, StopIfFailed: b.StopIfFailed}
-	if b.Rate != "" {
-		if op.Rate, err = sluice.ParseRate(b.Rate); err != nil {
-			return started{}, &sluice.InvalidError{Field: "rate", Rule: "must be a rate such as 20/s"}
-		}
+	if op.Rate, err = b.rate(); err != nil {
+		return started{}, err
 	}
 	found, err := search.Preview(ctx, c.api.store, q, samples)
 	if err != nil {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/changes"
+	"github.com/sluice-queue/sluice/cmd/internal/acting"
 )
 
 // queues adds the routes of queues and their settings.
@@ -82,7 +84,7 @@ func (a *API) queues() {
 }
 
 // pause pauses a queue, for a while or until somebody resumes it.
-func (c *call) pause(ctx context.Context, queue string, b pauseBody) error {
+func (c *call) pause(ctx context.Context, queue string, b PauseBody) error {
 	if b.For == "" {
 		return c.api.client.Pause(ctx, queue, c.act(b.Reason))
 	}
@@ -116,7 +118,7 @@ type queueReasonInput struct {
 // queueActInput acts on a queue.
 type queueActInput struct {
 	Queue string `path:"queue" doc:"the queue" maxLength:"64"`
-	Body  reasonBody
+	Body  ReasonBody
 }
 
 // scheduledInput names a scheduled change.
@@ -129,11 +131,11 @@ type scheduledInput struct {
 // pauseInput pauses a queue.
 type pauseInput struct {
 	Queue string `path:"queue" doc:"the queue" maxLength:"64"`
-	Body  pauseBody
+	Body  PauseBody
 }
 
-// pauseBody says for how long.
-type pauseBody struct {
+// PauseBody says for how long.
+type PauseBody struct {
 	// For is how long, such as 30m. Missing: until somebody resumes the queue.
 	For string `json:"for,omitempty" maxLength:"20"`
 	// Reason says why, for the audit.
@@ -288,15 +290,33 @@ func changeSettings(ctx context.Context, c *call, in *settingsInput) (queueView,
 			_, err = changes.For(ctx, c.api.client, in.Queue, while, act, b.apply)
 		}
 	default:
-		_, err = c.api.client.ChangeQueue(ctx, in.Queue, act, func(q *sluice.Queue) error {
-			if b.Version != 0 && b.Version != q.Version {
-				return sluice.ErrConflict
-			}
-			return b.apply(&q.Settings)
-		})
+		err = c.changeForGood(ctx, in.Queue, b, act)
 	}
 	if err != nil {
 		return queueView{}, err
 	}
 	return c.queue(ctx, in.Queue)
+}
+
+// changeForGood changes settings, or makes the queue with them.
+func (c *call) changeForGood(ctx context.Context, queue string, b settingsBody, act sluice.Act) error {
+	_, err := c.api.client.ChangeQueue(ctx, queue, act, func(q *sluice.Queue) error {
+		if b.Version != 0 && b.Version != q.Version {
+			return sluice.ErrConflict
+		}
+		return q.Settings.Change(b.apply)
+	})
+	if !errors.Is(err, sluice.ErrNotFound) || b.Version != 0 {
+		return err
+	}
+	above, err := acting.GroupOf(ctx, c.api.client, queue)
+	if err != nil {
+		return err
+	}
+	settings := above.Settings
+	if err := settings.Change(b.apply); err != nil {
+		return err
+	}
+	_, err = c.api.client.EnsureQueue(ctx, queue, settings, act)
+	return err
 }

@@ -13,7 +13,7 @@ func (a *API) tokens() {
 	add(a, Route{
 		Method: "GET", Path: "/tokens", Name: "list-tokens", Group: "tokens", Summary: "list tokens",
 		Needs: access.Administer, Commands: []string{"tokens ls"}, noun: "token",
-	}, func(ctx context.Context, c *call, in *pageInput) (tokenList, error) {
+	}, func(ctx context.Context, c *call, in *PageInput) (tokenList, error) {
 		found, err := access.Tokens(ctx, c.api.store, in.After, in.Limit)
 		return tokenList{orEmpty(found)}, err
 	})
@@ -49,8 +49,8 @@ func (a *API) tokens() {
 	})
 }
 
-// pageInput chooses a page of a list that is sorted by name.
-type pageInput struct {
+// PageInput chooses a page of a list that is sorted by name.
+type PageInput struct {
 	After string `query:"after" doc:"the last name of the page before" maxLength:"200"`
 	Limit int    `query:"limit" doc:"the most items" minimum:"1" maximum:"10000" default:"100"`
 }

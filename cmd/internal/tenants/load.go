@@ -1,4 +1,4 @@
-package cli
+package tenants
 
 import (
 	"context"
@@ -45,8 +45,8 @@ func (l *load) of(tenant string) (jobs *int, more bool) {
 	return &n, more
 }
 
-// loadText formats a figure of a load.
-func loadText(jobs *int, more bool) string {
+// LoadText formats a figure of a load.
+func LoadText(jobs *int, more bool) string {
 	switch {
 	case jobs == nil:
 		return "-"

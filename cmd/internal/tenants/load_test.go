@@ -1,4 +1,4 @@
-package cli
+package tenants
 
 import (
 	"fmt"
@@ -49,7 +49,7 @@ func TestLoadOfATenantSaysHowMuchOfItIsKnown(t *testing.T) {
 		"a queue that nobody has counted":  {waiting([]sluice.Flow{mail(), sms}, all), "18+", "-"},
 		"of a queue that is there no more": {waiting([]sluice.Flow{sms}, all, count("sms", 0, none, none, none, none)), "0", "0"},
 	} {
-		if acme, other := loadText(c.load.of("acme")), loadText(c.load.of("other")); acme != c.acme || other != c.other {
+		if acme, other := LoadText(c.load.of("acme")), LoadText(c.load.of("other")); acme != c.acme || other != c.other {
 			t.Errorf("%s: acme has %s and another %s, want %s and %s", name, acme, other, c.acme, c.other)
 		}
 	}

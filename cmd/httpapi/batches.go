@@ -1,0 +1,190 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/batch"
+	"github.com/sluice-queue/sluice/operation"
+)
+
+// batches adds the routes of batches.
+func (a *API) batches() {
+	route := func(r Route) Route { r.Group, r.noun = "batches", "batch"; return r }
+	add(a, route(Route{
+		Method: "GET", Path: "/batches", Name: "list-batches", Summary: "list batches", Text: "The newest batches come first.",
+		Needs: access.Look, Commands: []string{"batches ls"},
+	}), func(ctx context.Context, c *call, in *batchesInput) (batchList, error) {
+		found, err := batch.List(ctx, c.api.store, batch.Filter{Parent: in.Parent, Unfinished: in.Unfinished, Before: in.Before, Limit: in.Limit})
+		out := batchList{Batches: []batchView{}}
+		for _, b := range found {
+			out.Batches = append(out.Batches, batchOf(b))
+		}
+		return out, err
+	})
+	add(a, route(Route{
+		Method: "POST", Path: "/batches", Name: "open-batch", Summary: "open a batch",
+		Text:  "Enqueue jobs with its id as `batch`, then close it. With an `id` of yours, a batch that is opened again is the same.",
+		Needs: access.Enqueue, Commands: []string{"batches open"}, status: 201,
+	}), func(ctx context.Context, c *call, in *openBatchInput) (batchView, error) {
+		b := in.Body
+		opened, err := batch.Open(ctx, c.api.store, batch.Batch{ID: b.ID, Name: b.Name, Parent: b.Parent, Callbacks: b.callbacks()}, c.act(b.Reason))
+		return batchOf(opened), err
+	})
+	add(a, route(Route{
+		Method: "GET", Path: "/batches/{id}", Name: "get-batch", Summary: "read a batch with its counts",
+		Needs: access.Look | access.Enqueue, Commands: []string{"batches show"},
+	}), func(ctx context.Context, c *call, in *JobInput) (batchView, error) { return c.batch(ctx, in.ID) })
+	add(a, route(Route{
+		Method: "POST", Path: "/batches/{id}/close", Name: "close-batch", Summary: "let no more jobs into a batch",
+		Needs: access.Enqueue, Commands: []string{"batches close"},
+	}), func(ctx context.Context, c *call, in *reasonInput) (batchView, error) {
+		if err := batch.Close(ctx, c.api.store, in.ID, c.act(in.Body.Reason)); err != nil {
+			return batchView{}, err
+		}
+		return c.batch(ctx, in.ID)
+	})
+	for _, s := range []struct {
+		verb, summary, text string
+		do                  func(context.Context, sluice.Store, sluice.ID, sluice.Act) (operation.Operation, error)
+	}{
+		{"cancel", "close a batch, and cancel its unfinished jobs", "", batch.Cancel},
+		{"pause", "hold the waiting jobs of a batch, and later ones", "Needs a reason.", batch.Pause},
+		{"resume", "end the pause of a batch", "", batch.Resume},
+	} {
+		add(a, route(Route{
+			Method: "POST", Path: "/batches/{id}/" + s.verb, Name: s.verb + "-batch", Summary: s.summary, Text: s.text,
+			Needs: access.Operate, Commands: []string{"batches " + s.verb},
+		}), func(ctx context.Context, c *call, in *reasonInput) (operation.Operation, error) {
+			return s.do(ctx, c.api.store, in.ID, c.act(in.Body.Reason))
+		})
+	}
+	add(a, route(Route{
+		Method: "POST", Path: "/batches/{id}/retry", Name: "retry-batch", Summary: "requeue the dead jobs of a batch", Text: "Needs a reason.",
+		Needs: access.Operate, Commands: []string{"batches retry"},
+	}), func(ctx context.Context, c *call, in *retryBatchInput) (operation.Operation, error) {
+		how := operation.Operation{Canary: in.Body.Canary, StopIfFailed: in.Body.StopIfFailed}
+		var err error
+		if how.Rate, err = in.Body.rate(); err != nil {
+			return how, err
+		}
+		return batch.Retry(ctx, c.api.store, in.ID, how, c.act(in.Body.Reason))
+	})
+}
+
+// batchesInput chooses batches.
+type batchesInput struct {
+	BeforeInput
+	Parent     sluice.ID `query:"parent" doc:"only batches directly in this one" format:"uuid"`
+	Unfinished bool      `query:"unfinished" doc:"only batches that are not complete"`
+}
+
+// batchList lists batches.
+type batchList struct {
+	// Batches are the batches, the newest first.
+	Batches []batchView `json:"batches"`
+}
+
+// batchView is a batch with its state.
+type batchView struct {
+	batch.Batch
+	// State is open, closed, complete or succeeded. Progress is the share of ended jobs, from 0 to 1.
+	State    batch.State `json:"state"`
+	Progress float64     `json:"progress"`
+	// ETASeconds is about how long until all jobs have ended. Missing: not known.
+	ETASeconds *float64 `json:"eta_seconds,omitempty"`
+}
+
+func batchOf(b batch.Batch) batchView {
+	out := batchView{Batch: b, State: b.State(), Progress: b.Progress()}
+	if eta, known := b.ETA(); known && b.Unfinished() > 0 {
+		seconds := eta.Seconds()
+		out.ETASeconds = &seconds
+	}
+	return out
+}
+
+// batch reads a batch.
+func (c *call) batch(ctx context.Context, id sluice.ID) (batchView, error) {
+	b, err := batch.Read(ctx, c.api.store, id)
+	if err != nil {
+		return batchView{}, err
+	}
+	return batchOf(b), nil
+}
+
+// openBatchInput opens a batch.
+type openBatchInput struct{ Body openBatchBody }
+
+// openBatchBody is a new batch.
+type openBatchBody struct {
+	ReasonBody
+	// ID names the batch. Missing: a new one.
+	ID sluice.ID `json:"id,omitzero"`
+	// Name is for people.
+	Name string `json:"name,omitempty" maxLength:"200"`
+	// Parent is the open batch that this one is in, which completes only after it.
+	Parent sluice.ID `json:"parent,omitzero"`
+	// OnComplete is the job to enqueue when the batch is closed and all its jobs have ended.
+	OnComplete *callback `json:"on_complete,omitempty"`
+	// OnSuccess is the job to enqueue when all have completed.
+	OnSuccess *callback `json:"on_success,omitempty"`
+	// OnDeath is the job to enqueue when the first job dies.
+	OnDeath *callback `json:"on_death,omitempty"`
+}
+
+// callback is a job that a batch enqueues.
+type callback struct {
+	// Queue is the queue of the job.
+	Queue string `json:"queue"`
+	// Payload is the payload. {{batch}} in it becomes the batch's id. Missing: id, name, event and counts of the batch.
+	Payload json.RawMessage `json:"payload,omitempty"`
+	// Tenant and Priority are those of the job.
+	Tenant   string `json:"tenant,omitempty"`
+	Priority int    `json:"priority,omitempty"`
+}
+
+func (b openBatchBody) callbacks() batch.Callbacks {
+	of := func(c *callback) *batch.Callback {
+		if c == nil {
+			return nil
+		}
+		return &batch.Callback{Queue: c.Queue, Payload: c.Payload, Tenant: c.Tenant, Priority: c.Priority}
+	}
+	return batch.Callbacks{OnComplete: of(b.OnComplete), OnSuccess: of(b.OnSuccess), OnDeath: of(b.OnDeath)}
+}
+
+// retryBatchInput requeues the dead jobs of a batch.
+type retryBatchInput struct {
+	JobInput
+	Body retryBody
+}
+
+// retryBody says how fast jobs are requeued.
+type retryBody struct {
+	ReasonBody
+	PaceBody
+	// Canary is how many jobs to requeue first.
+	Canary int `json:"canary,omitempty" minimum:"0" maximum:"1000"`
+	// StopIfFailed is the greatest share, 0 to 1, of requeued jobs that may fail again.
+	StopIfFailed float64 `json:"stop_if_failed,omitempty" minimum:"0" maximum:"1"`
+}
+
+// PaceBody is the rate of an operation.
+type PaceBody struct {
+	// Rate is how many jobs per time, such as 20/s. Missing: as fast as upkeep can.
+	Rate string `json:"rate,omitempty" maxLength:"20"`
+}
+
+func (p PaceBody) rate() (sluice.Rate, error) {
+	if p.Rate == "" {
+		return sluice.Rate{}, nil
+	}
+	rate, err := sluice.ParseRate(p.Rate)
+	if err != nil {
+		return rate, &sluice.InvalidError{Field: "rate", Rule: "must be a rate such as 20/s"}
+	}
+	return rate, nil
+}

@@ -1,0 +1,82 @@
+package httpapi
+
+import (
+	"context"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/flow"
+)
+
+// flows adds the routes of flows.
+func (a *API) flows() {
+	route := func(r Route) Route { r.Group, r.noun = "flows", "flow"; return r }
+	add(a, route(Route{
+		Method: "GET", Path: "/flows", Name: "list-flows", Summary: "list flows", Text: "The newest flows come first.",
+		Needs: access.Look, Commands: []string{"flows ls"},
+	}), func(ctx context.Context, c *call, in *BeforeInput) (flowList, error) {
+		found, err := flow.List(ctx, c.api.store, in.Before, in.Limit)
+		return flowList{orEmpty(found)}, err
+	})
+	add(a, route(Route{
+		Method: "POST", Path: "/flows", Name: "start-flow", Summary: "start a flow",
+		Text:  "Stores all its jobs, or none. With an `id` of yours, a flow that is sent again is stored once.",
+		Needs: access.Enqueue, Commands: []string{"flows start"}, scope: ofJobs, status: 201,
+	}), func(ctx context.Context, c *call, in *flowInput) (startedFlow, error) {
+		for _, node := range in.Body.Nodes {
+			if !c.caller.Job(node.Queue, node.Tenant) {
+				return startedFlow{}, outOfBounds("the token is bounded to other queues or tenants")
+			}
+		}
+		id, err := flow.Start(ctx, c.api.store, in.Body)
+		return startedFlow{id}, err
+	})
+	add(a, route(Route{
+		Method: "GET", Path: "/flows/{id}", Name: "get-flow", Summary: "read a flow with the states of its nodes",
+		Needs: access.Look | access.Follow, Commands: []string{"flows show"}, scope: ofJobs,
+	}), func(ctx context.Context, c *call, in *JobInput) (flow.Tree, error) {
+		tree, err := flow.Read(ctx, c.api.store, in.ID)
+		if err != nil {
+			return flow.Tree{}, err
+		}
+		if err := c.knows(ctx, tree); err != nil {
+			return flow.Tree{}, err
+		}
+		tree.Nodes, tree.CriticalPath = orEmpty(tree.Nodes), orEmpty(tree.CriticalPath)
+		return tree, nil
+	})
+}
+
+// knows returns an ErrNotFound unless the caller knows every job of a flow.
+func (c *call) knows(ctx context.Context, tree flow.Tree) error {
+	if c.caller.None() {
+		return nil
+	}
+	for _, node := range tree.Nodes {
+		if _, err := c.job(ctx, node.Job); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// BeforeInput chooses a page of a list whose newest items come first.
+type BeforeInput struct {
+	Before sluice.ID `query:"before" doc:"the last id of the page before" format:"uuid"`
+	Limit  int       `query:"limit" doc:"the most items" minimum:"1" maximum:"1000" default:"100"`
+}
+
+// flowList lists flows.
+type flowList struct {
+	// Flows are the flows, the newest first.
+	Flows []flow.Listed `json:"flows"`
+}
+
+// flowInput starts a flow.
+type flowInput struct{ Body flow.Flow }
+
+// startedFlow is a flow that began.
+type startedFlow struct {
+	// ID is the flow.
+	ID sluice.ID `json:"id"`
+}

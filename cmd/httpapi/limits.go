@@ -1,0 +1,199 @@
+package httpapi
+
+import (
+	"context"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/admission"
+	"github.com/sluice-queue/sluice/limit"
+)
+
+// limits adds the routes of limits that queues share, and of the rule for new queues.
+func (a *API) limits() {
+	route := func(r Route) Route { r.Group, r.noun = "limits", "limit"; return r }
+	add(a, route(Route{
+		Method: "GET", Path: "/limits", Name: "list-limits", Summary: "list limits that queues share", Needs: access.Look, Commands: []string{"limits ls"},
+	}), func(ctx context.Context, c *call, _ *nothing) (limitList, error) {
+		uses, err := limit.Uses(ctx, c.api.store)
+		out := limitList{Limits: []limitView{}}
+		for _, use := range uses {
+			out.Limits = append(out.Limits, limitOf(use))
+		}
+		return out, err
+	})
+	add(a, route(Route{
+		Method: "GET", Path: "/limits/{limit}", Name: "get-limit", Summary: "read a limit and its use", Needs: access.Look, Commands: []string{"limits get"},
+	}), func(ctx context.Context, c *call, in *limitInput) (limitView, error) { return c.limit(ctx, in.Limit) })
+	add(a, route(Route{
+		Method: "PATCH", Path: "/limits/{limit}", Name: "set-limit", Summary: "make or change a limit", Needs: access.Operate, Commands: []string{"limits set"},
+	}), func(ctx context.Context, c *call, in *setLimitInput) (limitView, error) {
+		_, err := limit.Change(ctx, c.api.store, in.Limit, c.act(in.Body.Reason), func(l *limit.Limit) error { return in.Body.Set.each(l.Set) })
+		if err != nil {
+			return limitView{}, err
+		}
+		return c.limit(ctx, in.Limit)
+	})
+	add(a, route(Route{
+		Method: "POST", Path: "/limits/{limit}/close", Name: "close-limit", Summary: "close a limit",
+		Text: "Stops the claims of all its queues, for a while or until it is opened. Needs a reason.", Needs: access.Operate, Commands: []string{"limits close"},
+	}), func(ctx context.Context, c *call, in *closeLimitInput) (limitView, error) {
+		while, err := optional("for", in.Body.For)
+		if err == nil {
+			_, err = limit.Close(ctx, c.api.store, in.Limit, while, c.act(in.Body.Reason))
+		}
+		if err != nil {
+			return limitView{}, err
+		}
+		return c.limit(ctx, in.Limit)
+	})
+	add(a, route(Route{
+		Method: "POST", Path: "/limits/{limit}/open", Name: "open-limit", Summary: "open a closed limit", Needs: access.Operate, Commands: []string{"limits open"},
+	}), func(ctx context.Context, c *call, in *openLimitInput) (limitView, error) {
+		if _, err := limit.Open(ctx, c.api.store, in.Limit, c.act(in.Body.Reason)); err != nil {
+			return limitView{}, err
+		}
+		return c.limit(ctx, in.Limit)
+	})
+	add(a, route(Route{
+		Method: "DELETE", Path: "/limits/{limit}", Name: "delete-limit", Summary: "delete a limit that no queue names", Needs: access.Operate, Commands: []string{"limits delete"},
+	}), func(ctx context.Context, c *call, in *limitReasonInput) (done, error) {
+		return done{true}, limit.Delete(ctx, c.api.store, in.Limit, c.act(in.Reason))
+	})
+	a.admissionRoutes()
+}
+
+// limitInput names a limit.
+type limitInput struct {
+	Limit string `path:"limit" doc:"the limit" maxLength:"64"`
+}
+
+// limitReasonInput names a limit, and a reason.
+type limitReasonInput struct {
+	Limit  string `path:"limit" doc:"the limit" maxLength:"64"`
+	Reason string `query:"reason" doc:"why, for the audit" maxLength:"1000"`
+}
+
+// setLimitInput changes a limit.
+type setLimitInput struct {
+	Limit string `path:"limit" doc:"the limit" maxLength:"64"`
+	Body  setLimitBody
+}
+
+// setLimitBody changes a limit.
+type setLimitBody struct {
+	ReasonBody
+	// Set has new values by name: rate, burst and concurrency, such as rate: 500/5s. A null removes a figure.
+	Set figures `json:"set" minProperties:"1" maxProperties:"10"`
+}
+
+// closeLimitInput closes a limit.
+type closeLimitInput struct {
+	Limit string `path:"limit" doc:"the limit" maxLength:"64"`
+	Body  PauseBody
+}
+
+// openLimitInput opens a limit.
+type openLimitInput struct {
+	Limit string `path:"limit" doc:"the limit" maxLength:"64"`
+	Body  ReasonBody
+}
+
+// limitList lists limits.
+type limitList struct {
+	// Limits are sorted by name.
+	Limits []limitView `json:"limits"`
+}
+
+// limitView is a limit with its use.
+type limitView struct {
+	limit.Limit
+	// Version counts the changes. ChangedAt, ChangedBy and Reason describe the last one.
+	Version   int64     `json:"version"`
+	ChangedAt time.Time `json:"changed_at"`
+	ChangedBy string    `json:"changed_by"`
+	Reason    string    `json:"reason"`
+	// Queues are the queues whose setting limits names the limit.
+	Queues []string `json:"queues"`
+	// InFlight counts their claimed and dispatched jobs.
+	InFlight int `json:"in_flight"`
+	// WaitSeconds is how long until the rate lets a job start. 0: now.
+	WaitSeconds float64 `json:"wait_seconds"`
+}
+
+func limitOf(u limit.Use) limitView {
+	l := u.Limit
+	return limitView{l, l.Version, l.ChangedAt, l.ChangedBy, l.Reason, orEmpty(u.Queues), u.InFlight, u.Wait.Seconds()}
+}
+
+// limit reads a limit with its use.
+func (c *call) limit(ctx context.Context, name string) (limitView, error) {
+	if _, err := limit.Read(ctx, c.api.store, name); err != nil {
+		return limitView{}, err
+	}
+	uses, err := limit.Uses(ctx, c.api.store, name)
+	switch {
+	case err != nil:
+		return limitView{}, err
+	case len(uses) == 0:
+		return limitView{}, sluice.ErrNotFound
+	}
+	return limitOf(uses[0]), nil
+}
+
+func (a *API) admissionRoutes() {
+	add(a, Route{
+		Method: "GET", Path: "/admission", Name: "get-admission", Group: "queues", Summary: "read which new queues the store takes",
+		Needs: access.Look, Commands: []string{"queues policy"},
+	}, func(ctx context.Context, c *call, _ *nothing) (admissionView, error) {
+		p, err := admission.Of(ctx, c.api.store)
+		return admissionOf(p), err
+	})
+	add(a, Route{
+		Method: "PATCH", Path: "/admission", Name: "change-admission", Group: "queues", Summary: "change which new queues the store takes",
+		Needs: access.Administer, Commands: []string{"queues policy"},
+	}, func(ctx context.Context, c *call, in *admissionInput) (admissionView, error) {
+		p, err := admission.Of(ctx, c.api.store)
+		if err != nil {
+			return admissionView{}, err
+		}
+		if in.Body.Declared != nil {
+			p.Declared = *in.Body.Declared
+		}
+		if in.Body.MaxQueues != 0 {
+			p.MaxQueues = in.Body.MaxQueues
+		}
+		p, err = admission.Save(ctx, c.api.store, p, c.act(in.Body.Reason))
+		return admissionOf(p), err
+	})
+}
+
+// admissionInput changes which new queues the store takes.
+type admissionInput struct{ Body admissionBody }
+
+// admissionBody is a change. Fields that are missing stay as they are.
+type admissionBody struct {
+	ReasonBody
+	// Declared says that somebody must declare a queue before its first job.
+	Declared *bool `json:"declared,omitempty"`
+	// MaxQueues is the most queues of the store.
+	MaxQueues int `json:"max_queues,omitempty" minimum:"0"`
+}
+
+// admissionView says which new queues the store takes.
+type admissionView struct {
+	// Queues counts the queues of the store, and MaxQueues is the most that it takes.
+	Queues    int `json:"queues"`
+	MaxQueues int `json:"max_queues"`
+	// Declared says that somebody must declare a queue before its first job.
+	Declared bool `json:"declared"`
+	// ChangedAt, ChangedBy and Reason describe the last change. Missing: there was none.
+	ChangedAt time.Time `json:"changed_at,omitzero"`
+	ChangedBy string    `json:"changed_by,omitempty"`
+	Reason    string    `json:"reason,omitempty"`
+}
+
+func admissionOf(p admission.Policy) admissionView {
+	return admissionView{p.Stored, p.MaxQueues, p.Declared, p.ChangedAt, p.ChangedBy, p.Reason}
+}

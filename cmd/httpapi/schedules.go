@@ -1,0 +1,348 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/operation"
+	"github.com/sluice-queue/sluice/schedule"
+)
+
+// schedules adds the routes of schedules. A bounded caller knows those that make jobs within its bounds.
+func (a *API) schedules() {
+	route := func(r Route) Route { r.Group, r.noun, r.scope = "schedules", "schedule", ofJobs; return r }
+	add(a, route(Route{
+		Method: "GET", Path: "/schedules", Name: "list-schedules", Summary: "list schedules", Text: "A page may have fewer than the limit.",
+		Needs: access.Look, Commands: []string{"schedules ls"},
+	}), func(ctx context.Context, c *call, in *schedulesInput) (scheduleList, error) {
+		found, err := schedule.List(ctx, c.api.store, schedule.Filter{Queue: in.Queue, After: in.After, Limit: in.Limit})
+		out := scheduleList{Schedules: []schedule.Schedule{}}
+		for _, s := range found {
+			if out.Next = ""; len(found) == in.Limit {
+				out.Next = s.Name
+			}
+			if c.caller.Job(s.Queue, s.Tenant) {
+				out.Schedules = append(out.Schedules, c.shown(s))
+			}
+		}
+		return out, err
+	})
+	add(a, route(Route{
+		Method: "GET", Path: "/schedules/{schedule}", Name: "get-schedule", Summary: "read a schedule with its next and last fires",
+		Needs: access.Look, Commands: []string{"schedules show"},
+	}), getSchedule)
+	add(a, route(Route{
+		Method: "PATCH", Path: "/schedules/{schedule}", Name: "set-schedule", Summary: "make or change a schedule",
+		Text:  "Fields that are missing stay as they are; a null resets one. One of cron, every and at says when it fires.",
+		Needs: access.Operate, Commands: []string{"schedules set"},
+	}), setSchedule)
+	a.scheduleActs(route)
+}
+
+// scheduleActs adds the routes of acts on schedules.
+func (a *API) scheduleActs(route func(Route) Route) {
+	for _, s := range []struct {
+		verb, summary string
+		do            func(context.Context, sluice.Store, string, sluice.Act) (schedule.Schedule, error)
+	}{
+		{"pause", "pause a schedule", func(ctx context.Context, store sluice.Store, name string, act sluice.Act) (schedule.Schedule, error) {
+			return schedule.Pause(ctx, store, name, act.Reason, act)
+		}},
+		{"resume", "resume a schedule", schedule.Resume},
+		{"lift", "give a schedule the definition that a program declares", schedule.Lift},
+		{"undo", "undo the last change of a schedule", schedule.Undo},
+	} {
+		add(a, route(Route{
+			Method: "POST", Path: "/schedules/{schedule}/" + s.verb, Name: s.verb + "-schedule", Summary: s.summary,
+			Needs: access.Operate, Commands: []string{"schedules " + s.verb},
+		}), func(ctx context.Context, c *call, in *scheduleActInput) (schedule.Schedule, error) {
+			if _, err := c.schedule(ctx, in.Schedule); err != nil {
+				return schedule.Schedule{}, err
+			}
+			return s.do(ctx, c.api.store, in.Schedule, c.act(in.Body.Reason))
+		})
+	}
+	add(a, route(Route{
+		Method: "POST", Path: "/schedules/{schedule}/trigger", Name: "trigger-schedule", Summary: "fire a schedule now",
+		Text: "Also if it is paused. Its next fire stays.", Needs: access.Operate, Commands: []string{"schedules trigger"},
+	}), func(ctx context.Context, c *call, in *scheduleActInput) (schedule.Fire, error) {
+		if _, err := c.schedule(ctx, in.Schedule); err != nil {
+			return schedule.Fire{}, err
+		}
+		return schedule.Trigger(ctx, c.api.store, in.Schedule, c.act(in.Body.Reason))
+	})
+	add(a, route(Route{
+		Method: "POST", Path: "/schedules/{schedule}/backfill", Name: "backfill-schedule", Summary: "make the jobs of a schedule's fires in a range of time",
+		Text: "As an operation. With dry_run it only lists the fires.", Needs: access.Operate, Commands: []string{"schedules backfill"},
+	}), backfillSchedule)
+	add(a, route(Route{
+		Method: "DELETE", Path: "/schedules/{schedule}", Name: "delete-schedule", Summary: "delete a schedule",
+		Text: "Its jobs stay. A program that declares it makes it again at its next start.", Needs: access.Operate, Commands: []string{"schedules delete"},
+	}), func(ctx context.Context, c *call, in *scheduleReasonInput) (done, error) {
+		if _, err := c.schedule(ctx, in.Schedule); err != nil {
+			return done{}, err
+		}
+		return done{true}, schedule.Delete(ctx, c.api.store, in.Schedule, c.act(in.Reason))
+	})
+}
+
+// schedule reads a schedule that the caller knows.
+func (c *call) schedule(ctx context.Context, name string) (schedule.Schedule, error) {
+	s, err := schedule.Read(ctx, c.api.store, name)
+	if err == nil && !c.caller.Job(s.Queue, s.Tenant) {
+		return schedule.Schedule{}, sluice.ErrNotFound
+	}
+	return s, err
+}
+
+// shown removes payloads from a schedule, unless the caller may read them.
+func (c *call) shown(s schedule.Schedule) schedule.Schedule {
+	if !c.reads() {
+		s.Payload = nil
+		if s.Declared != nil {
+			declared := *s.Declared
+			declared.Payload, s.Declared = nil, &declared
+		}
+	}
+	return s
+}
+
+// schedulesInput chooses schedules.
+type schedulesInput struct {
+	PageInput
+	Queue string `query:"queue" doc:"only schedules of this queue" maxLength:"64"`
+}
+
+// scheduleList lists schedules.
+type scheduleList struct {
+	// Schedules are sorted by name.
+	Schedules []schedule.Schedule `json:"schedules"`
+	// Next is the `after` of the next page. Missing: there is none.
+	Next string `json:"next,omitempty"`
+}
+
+// scheduleInput names a schedule.
+type scheduleInput struct {
+	Schedule string `path:"schedule" doc:"the schedule" maxLength:"64"`
+	Next     int    `query:"next" doc:"how many of the next fires" minimum:"0" maximum:"1000" default:"5"`
+}
+
+// scheduleReasonInput names a schedule, and a reason.
+type scheduleReasonInput struct {
+	Schedule string `path:"schedule" doc:"the schedule" maxLength:"64"`
+	Reason   string `query:"reason" doc:"why, for the audit" maxLength:"1000"`
+}
+
+// scheduleActInput acts on a schedule.
+type scheduleActInput struct {
+	Schedule string `path:"schedule" doc:"the schedule" maxLength:"64"`
+	Body     ReasonBody
+}
+
+// scheduleDetail is a schedule with its fires.
+type scheduleDetail struct {
+	// Schedule is the schedule.
+	Schedule schedule.Schedule `json:"schedule"`
+	// Next are the instants of the next fires.
+	Next []time.Time `json:"next"`
+	// Results are the last fires, with the states of their jobs.
+	Results []schedule.Fire `json:"results"`
+}
+
+func getSchedule(ctx context.Context, c *call, in *scheduleInput) (scheduleDetail, error) {
+	s, err := c.schedule(ctx, in.Schedule)
+	if err != nil {
+		return scheduleDetail{}, err
+	}
+	next, err := s.Next(s.Now, in.Next)
+	if err != nil {
+		return scheduleDetail{}, err
+	}
+	results, err := schedule.Results(ctx, c.api.store, s)
+	return scheduleDetail{c.shown(s), orEmpty(next), orEmpty(results)}, err
+}
+
+// DefinitionBody is a definition of a schedule, in which durations are texts.
+type DefinitionBody struct {
+	// Queue is the queue of the jobs. A new schedule needs one.
+	Queue string `json:"queue,omitempty"`
+	// Cron is a cron expression of 5 fields, of 6 with the second first, or a shorthand such as @daily.
+	Cron string `json:"cron,omitempty"`
+	// Every is the interval between fires, such as 10m.
+	Every string `json:"every,omitempty"`
+	// At lists the instants.
+	At []time.Time `json:"at,omitempty"`
+	// Zone is the time zone of cron, such as Europe/Berlin. Default: UTC.
+	Zone string `json:"zone,omitempty"`
+	// Start and End bound the fires.
+	Start time.Time `json:"start,omitzero"`
+	End   time.Time `json:"end,omitzero"`
+	// MaxFires ends the schedule after this many jobs. 0: no end.
+	MaxFires int `json:"max_fires,omitempty"`
+	// Payload is the payload of the jobs. In it, {{fire}} becomes the instant, and {{date}} the date.
+	Payload json.RawMessage `json:"payload,omitempty"`
+	// Key, Tenant, Priority and Labels are those of the jobs.
+	Key      string            `json:"key,omitempty"`
+	Tenant   string            `json:"tenant,omitempty"`
+	Priority int               `json:"priority,omitempty"`
+	Labels   map[string]string `json:"labels,omitempty"`
+	// Overlap says how it fires while an earlier job is unfinished: skip, queue one, queue all or cancel other.
+	Overlap schedule.Overlap `json:"overlap,omitempty"`
+	// CatchUp says which missed fires it makes up for, of the last CatchUpWindow: last, all or none.
+	CatchUp       schedule.CatchUp `json:"catch_up,omitempty"`
+	CatchUpWindow string           `json:"catch_up_window,omitempty"`
+	// Jitter delays each job by up to this much.
+	Jitter string `json:"jitter,omitempty"`
+	// PauseAfter pauses the schedule when this many fires in a row have failed. 0: never.
+	PauseAfter int `json:"pause_after,omitempty"`
+}
+
+// scheduleBody is a schedule in JSON.
+type scheduleBody struct {
+	DefinitionBody
+	// Name names the schedule.
+	Name string `json:"name"`
+	// Paused stops the fires, and Note says why.
+	Paused bool   `json:"paused,omitempty"`
+	Note   string `json:"note,omitempty"`
+	// Declared is the definition that a program declares. Missing: none does.
+	Declared *DefinitionBody `json:"declared,omitempty"`
+	// Overridden says that the definition is not the declared one.
+	Overridden bool `json:"overridden,omitempty"`
+	// NextAt is the instant of the next fire. Missing: there is none.
+	NextAt time.Time `json:"next_at,omitzero"`
+	// Progress counts the fires.
+	Progress schedule.Progress `json:"progress"`
+	// Version counts the changes. ChangedAt, ChangedBy and Reason describe the last one.
+	Version   int64     `json:"version"`
+	ChangedAt time.Time `json:"changed_at,omitzero"`
+	ChangedBy string    `json:"changed_by,omitempty"`
+	Reason    string    `json:"reason,omitempty"`
+}
+
+// definitionChange is the text of a definition's fields to change.
+type definitionChange map[string]json.RawMessage
+
+// Schema describes the fields.
+func (definitionChange) Schema(r huma.Registry) *huma.Schema {
+	return r.Schema(reflect.TypeFor[DefinitionBody](), true, "")
+}
+
+// apply changes a definition. A new rule for the instants replaces the present one.
+func (d definitionChange) apply(old schedule.Definition) (out schedule.Definition, err error) {
+	text, err := json.Marshal(old)
+	fields := make(map[string]json.RawMessage)
+	if err == nil {
+		err = json.Unmarshal(text, &fields)
+	}
+	if err != nil {
+		return out, err
+	}
+	when := []string{"cron", "every", "at"}
+	for _, name := range when {
+		if d[name] != nil {
+			for _, other := range when {
+				delete(fields, other)
+			}
+		}
+	}
+	for name, value := range d {
+		if fields[name] = value; bytes.Equal(value, []byte("null")) {
+			delete(fields, name)
+		}
+	}
+	if text, err = json.Marshal(fields); err != nil {
+		return out, err
+	}
+	if err = json.Unmarshal(text, &out); err != nil && !errors.Is(err, sluice.ErrInvalid) {
+		err = &sluice.InvalidError{Field: "definition", Rule: err.Error()}
+	}
+	return out, err
+}
+
+// setScheduleInput changes a schedule.
+type setScheduleInput struct {
+	Schedule string `path:"schedule" doc:"the schedule" maxLength:"64"`
+	Body     setScheduleBody
+}
+
+// setScheduleBody changes a schedule.
+type setScheduleBody struct {
+	ReasonBody
+	// Definition has the fields to change.
+	Definition definitionChange `json:"definition"`
+}
+
+func setSchedule(ctx context.Context, c *call, in *setScheduleInput) (schedule.Schedule, error) {
+	stored, err := schedule.Read(ctx, c.api.store, in.Schedule)
+	known := err == nil
+	if err != nil && !errors.Is(err, sluice.ErrNotFound) {
+		return stored, err
+	}
+	definition, err := in.Body.Definition.apply(stored.Definition)
+	if err != nil {
+		return stored, err
+	}
+	if known && !c.caller.Job(stored.Queue, stored.Tenant) || !c.caller.Job(definition.Queue, definition.Tenant) {
+		return stored, outOfBounds("the token is bounded to other queues or tenants, or the name is taken")
+	}
+	return schedule.Set(ctx, c.api.store, in.Schedule, definition, c.act(in.Body.Reason))
+}
+
+// backfillInput makes up for fires.
+type backfillInput struct {
+	Schedule string `path:"schedule" doc:"the schedule" maxLength:"64"`
+	Body     backfillBody
+}
+
+// backfillBody says which fires.
+type backfillBody struct {
+	ReasonBody
+	PaceBody
+	// From and To bound the instants, both included.
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+	// Limit is the most jobs. 0: all.
+	Limit int `json:"limit,omitempty" minimum:"0"`
+	// DryRun only lists the fires.
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// backfilled is an operation that began, or the preview of one.
+type backfilled struct {
+	// Operation is the operation. Missing: of a dry run.
+	Operation *operation.Operation `json:"operation,omitempty"`
+	// Fires are the instants, of a dry run.
+	Fires []time.Time `json:"fires,omitempty"`
+}
+
+func backfillSchedule(ctx context.Context, c *call, in *backfillInput) (out backfilled, err error) {
+	s, err := c.schedule(ctx, in.Schedule)
+	if err != nil {
+		return out, err
+	}
+	b := in.Body
+	if b.DryRun {
+		out.Fires, err = schedule.Between(s, b.From, b.To, schedule.MaxBackfill)
+		if b.Limit > 0 {
+			out.Fires = out.Fires[:min(len(out.Fires), b.Limit)]
+		}
+		return out, err
+	}
+	op := operation.Operation{Kind: operation.KindBackfill, Backfill: &operation.Backfill{Schedule: in.Schedule, From: b.From, To: b.To}, Limit: b.Limit}
+	if op.Rate, err = b.rate(); err != nil {
+		return out, err
+	}
+	if op, err = operation.Start(ctx, c.api.store, op, c.act(b.Reason)); err == nil {
+		out.Operation = &op
+	}
+	return out, err
+}
