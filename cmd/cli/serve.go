@@ -49,8 +49,8 @@ Over HTTP it answers:
   /api/v1    the HTTP API, only at --listen
 
 The server listens on loopback, where nobody needs a token. Elsewhere --listen needs --tls-cert and
---tls-key, or a proxy that encrypts and --behind-proxy; then callers need a token. Health and metrics
-need none: they show the state of process and store, and names of queues and tenants.
+--tls-key, or a proxy that encrypts and --behind-proxy; then callers need a token, and one must
+exist before the start. Health and metrics need none: they show the state of process and store, and names of queues and tenants.
 
 At its start it waits for an unreachable store, and /readyz says so. A refused user or missing
 tables end it. SIGTERM drains: /readyz answers 503 at once, claims stop, and claimed jobs still

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/api"
 	"github.com/sluice-queue/sluice/cmd/httpapi"
 	"github.com/sluice-queue/sluice/internal/event"
@@ -51,6 +53,37 @@ func (f *apiFlags) check(listen string) error {
 func (f *apiFlags) needsLogin(listen string) bool {
 	return f.login || f.behindProxy || !onLoopback(listen)
 }
+
+// checkTokens refuses to ask callers for tokens if no token works.
+func (s *server) checkTokens(ctx context.Context, store sluice.Store) error {
+	if !s.login {
+		return nil
+	}
+	now, err := store.Now(ctx)
+	if err != nil {
+		return err
+	}
+	for after := ""; ; {
+		page, err := access.Tokens(ctx, store, after, tokensPage)
+		if err != nil {
+			return err
+		}
+		for _, token := range page {
+			if after = token.Name; token.ExpiresAt.IsZero() || token.ExpiresAt.After(now) {
+				return nil
+			}
+		}
+		if len(page) < tokensPage {
+			return codedError{
+				errors.New("callers of the API need a token, and the store has none that works"), exitUsage,
+				"make one first: sluice tokens create NAME --role ROLE; on loopback alone, leave out --login and --behind-proxy",
+			}
+		}
+	}
+}
+
+// tokensPage is how many tokens one call lists.
+const tokensPage = 1000
 
 // maxAPIConnections is the most open connections of --listen; many callers wait.
 const maxAPIConnections = 10_000

@@ -73,6 +73,7 @@ func TestServeReadsAChangedCertificateAgain(t *testing.T) {
 	folder := t.TempDir()
 	db := "sqlite:" + filepath.Join(folder, "jobs.db")
 	run(t, db, "migrate")
+	run(t, db, "tokens", "create", "ci", "--role", "viewer")
 	first := newCertificate(t, folder)
 	cert := filepath.Join(folder, "cert.pem")
 	s := start(t, db, "serve", "--listen", "0.0.0.0:0", "--tls-cert", cert, "--tls-key", filepath.Join(folder, "key.pem"))
@@ -137,6 +138,14 @@ func TestServeStaysOnLoopbackUnlessSomethingEncrypts(t *testing.T) {
 			t.Errorf("%s: it says\n%s", flags, rest)
 		}
 	}
+	run(t, db, "tokens", "create", "ended", "--role", "viewer", "--expires-at", "2026-01-01T00:00:00Z")
+	for _, flags := range []string{"--listen 0.0.0.0:0 --behind-proxy", "--listen 127.0.0.1:0 --login"} {
+		p := start(t, db, append([]string{"serve"}, strings.Fields(flags)...)...)
+		if rest := p.ends(t, 2); !strings.Contains(rest, "the store has none that works") || !strings.Contains(rest, "sluice tokens create NAME --role ROLE") {
+			t.Errorf("%s without a token: it says\n%s", flags, rest)
+		}
+	}
+	run(t, db, "tokens", "create", "ci", "--role", "viewer")
 	for flag, want := range map[string]int{"": 200, "--login": 401, "--behind-proxy": 401} {
 		s := serve(t, db, strings.Fields(flag)...)
 		s.becomes(t, 200, "ready")

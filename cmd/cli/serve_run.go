@@ -36,6 +36,9 @@ func (s *server) run(ctx context.Context) error {
 		return err
 	}
 	defer s.app.close(store)
+	if err := s.checkTokens(ctx, store); err != nil {
+		return err
+	}
 	return s.work(ctx, store)
 }
 

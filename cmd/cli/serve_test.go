@@ -285,6 +285,7 @@ func TestServeSaysWhoCanReadWhat(t *testing.T) {
 	t.Parallel()
 	db := "sqlite:" + filepath.Join(t.TempDir(), "jobs.db")
 	run(t, db, "migrate")
+	run(t, db, "tokens", "create", "ci", "--role", "viewer")
 	s := start(t, db, "serve", "--listen", "0.0.0.0:0", "--behind-proxy", "--monitor", "0.0.0.0:0", "--base", "/sluice")
 	listen := s.finds(t, `address=\S*?:(\d+)/sluice answers="/healthz, /readyz, /api/v1" login=tokens`)
 	s.says(t, `level=WARN msg="server open to others" address=[::]:`+listen+`/sluice readable="how this process and its store do"`)
