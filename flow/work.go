@@ -137,6 +137,9 @@ func (w working) end(ctx context.Context, c *sluice.Claim) verdict {
 	if err != nil {
 		return verdict{err: err}
 	}
+	if len(ends) < len(c.After) { // somebody has requeued a node since
+		return verdict{delay: again}
+	}
 	failed, first := 0, ""
 	for _, n := range f.Nodes {
 		if end := ends[NodeID(c.ID, n.Name)]; end.State == sluice.StateDead || end.State == sluice.StateCancelled {

@@ -57,6 +57,8 @@ func NewModel(ctx context.Context, bench Bench) func(*rapid.T) {
 			"release":    m.release,
 			"close":      m.closeBatch,
 			"complete":   m.advanceBatches,
+			"start flow": m.startFlow,
+			"flows":      m.workOnFlows,
 			"recover":    m.recover,
 			"expire":     m.expire,
 			"forget":     m.forget,
@@ -95,6 +97,7 @@ type machine struct {
 
 	schedules map[string]bool // names of the stored ones
 	batches   []*modelBatch   // the second is in the first
+	flows     []*modelFlow
 }
 
 // modelJob is what the model knows of a job.
@@ -304,9 +307,15 @@ func (m *machine) settle(t *rapid.T) {
 	event := rapid.SampledFrom([]sluice.Event{sluice.EventComplete, sluice.EventRetry, sluice.EventRelease, sluice.EventRecover, sluice.EventBury, sluice.EventDispatch, sluice.EventDoubt}).Draw(t, "event")
 	delay := time.Duration(rapid.SampledFrom([]int{0, 5}).Draw(t, "delay in minutes")) * minute
 	s := sluice.Settlement{ID: claim.id, Token: claim.token, Event: event, Delay: delay, Error: "failed", Poison: rapid.Bool().Draw(t, "poison")}
+	s.Result = m.resultOf(s)
 	errs, err := m.store(t).Settle(m.ctx, []sluice.Settlement{s})
 	m.must(err)
-	m.agreeOn(string(event), errs[0], m.modelSettle(s))
+	before := m.jobs[s.ID].state
+	want := m.modelSettle(s)
+	m.agreeOn(string(event), errs[0], want)
+	if want == nil && before != sluice.StateCompleted {
+		m.noteResult(s)
+	}
 }
 
 func (m *machine) modelSettle(s sluice.Settlement) error {
@@ -459,12 +468,6 @@ func (m *machine) advance(t *rapid.T) {
 	m.now += d
 }
 
-func (m *machine) pause(*rapid.T) {
-	m.tick()
-	m.settings.Paused = !m.settings.Paused
-	m.saveSettings()
-}
-
 // agree makes sure, after every verb, that the store's jobs are the model's.
 func (m *machine) agree(*rapid.T) {
 	for _, id := range m.order {
@@ -483,6 +486,7 @@ func (m *machine) agree(*rapid.T) {
 	m.agreeOnStrays()
 	m.agreeOnHolds()
 	m.agreeOnBatches()
+	m.agreeOnFlows()
 	if m.bench.Astray != nil {
 		if astray := m.bench.Astray(); len(astray) > 0 {
 			m.Fatalf("rows that do not agree with their jobs: %s", astray)

@@ -41,3 +41,9 @@ func (m *machine) room(most int) int {
 	}
 	return min(most, max(0, m.limit.Concurrency-inFlight))
 }
+
+func (m *machine) pause(*rapid.T) {
+	m.tick()
+	m.settings.Paused = !m.settings.Paused
+	m.saveSettings()
+}
