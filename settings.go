@@ -42,6 +42,7 @@ type Settings struct {
 	KeepCompleted     time.Duration // how long completed jobs stay; 0: for ever; default: 7 days
 	KeepCancelled     time.Duration // how long cancelled jobs stay; 0: for ever; default: 7 days
 	KeepDead          time.Duration // how long dead letters stay; 0: for ever; default: 90 days
+	KeepResults       time.Duration // how long results stay; 0: as long as their jobs
 	PayloadLimit      int           // the largest payload, in bytes; default: 1 MiB
 	PayloadSchema     string        // the JSON Schema of payloads; empty: none
 	Audit             AuditLevel    // default: AuditNotable
@@ -215,6 +216,7 @@ var allSettings = [...]Setting{
 	{"tenant_max_waiting", "How many jobs of one tenant may wait before further ones of it are refused; 0: no limit. Tenants then take turns.", "", kindCount, func(s *Settings) any { return &s.TenantMaxWaiting }, 0, maxFlow},
 	{"shed", "If the queue or the tenant is full, cancel waiting jobs of lower priority to make room; false: refuse the new job.", "", kindBool, func(s *Settings) any { return &s.Shed }, 0, 0},
 	{"limits", "The named limits that the queue shares with others, with commas between, such as bank,ledger; empty: none.", "", kindName, func(s *Settings) any { return &s.Limits }, 0, maxName},
+	{"keep_results", "How long results of ended jobs are kept; 0s: as long as the jobs.", "", kindDuration, func(s *Settings) any { return &s.KeepResults }, 0, ms(3650 * day)},
 }
 
 // SettingNamed finds a setting by its name. An unknown name is an [ErrNotFound] that lists the names.

@@ -24,7 +24,7 @@ func TestEverySettingIsReadAsItIsWritten(t *testing.T) {
 	values := map[string]string{
 		"paused": "true", "lease": "2m", "timeout": "1h30m", "max_attempts": "7", "max_recoveries": "9", "backoff_base": "500ms",
 		"backoff_factor": "1.5", "backoff_max": "2h", "backoff_jitter": "250ms", "backoff_full_jitter": "true", "recover_interval": "10s",
-		"recover_batch": "50", "keep_completed": "30d", "keep_cancelled": "1d", "keep_dead": "0s", "payload_limit": "2048",
+		"recover_batch": "50", "keep_completed": "30d", "keep_cancelled": "1d", "keep_dead": "0s", "keep_results": "2h", "payload_limit": "2048",
 		"payload_schema": `{"type":"object"}`, "audit": "full",
 		"rate": "20/m", "burst": "7", "concurrency": "12", "paused_until": "2030-01-02T03:04:05.678Z", "ageing": "0.25",
 		"fair": "true", "tenant_concurrency": "5", "tenant_rate": "3/s", "tenant_burst": "9", "batch": "500",

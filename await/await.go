@@ -64,6 +64,18 @@ func (e *FailedError) Error() string {
 	return text
 }
 
+// RemovedError says that a job has completed, but that upkeep has removed its result after keep_results of the queue. It is a
+// [sluice.ErrNotFound].
+type RemovedError struct{ End End }
+
+// Error names the job and the setting.
+func (e *RemovedError) Error() string {
+	return fmt.Sprintf("job %s has completed at %s, and its result is no longer kept; keep_results of its queue says how long it is", e.End.ID, e.End.FinishedAt.UTC().Format(time.RFC3339))
+}
+
+// Unwrap returns [sluice.ErrNotFound].
+func (e *RemovedError) Unwrap() error { return sluice.ErrNotFound }
+
 // Wait waits until a job has ended, or ctx ends. A job that is dead or cancelled is a [*FailedError]. A job that is not
 // stored is a [sluice.ErrNotFound]: it never was stored, or upkeep has deleted it.
 //
@@ -118,11 +130,16 @@ func (w *Waiter) gaveUp(ctx context.Context, id sluice.ID) error {
 }
 
 // Result waits for a job of a queue with results of type T, and decodes the result. A result that does not fit is a
-// [sluice.ErrInvalid]. A job without a result gives the zero value. Other errors are those of [Waiter.Wait].
+// [sluice.ErrInvalid]. A job without a result gives the zero value. A result that upkeep has removed is a [*RemovedError]. Other errors are those of [Waiter.Wait].
 func Result[T any](ctx context.Context, w *Waiter, id sluice.ID) (result T, err error) {
 	end, err := w.Wait(ctx, id)
-	if err != nil || len(end.Result) == 0 {
+	switch {
+	case err != nil:
 		return result, err
+	case end.ResultRemoved:
+		return result, &RemovedError{end}
+	case len(end.Result) == 0:
+		return result, nil
 	}
 	if err := json.Unmarshal(end.Result, &result); err != nil {
 		return result, &sluice.InvalidError{Field: "result", Rule: fmt.Sprintf("that of job %s does not fit %T: %v", id, result, err)}

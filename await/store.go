@@ -27,6 +27,8 @@ type End struct {
 	State sluice.State `json:"state"`
 	// Result is the result of the handler or the engine, as JSON. Empty: none.
 	Result json.RawMessage `json:"result,omitempty"`
+	// ResultRemoved says that there was a result, which upkeep has removed after keep_results.
+	ResultRemoved bool `json:"result_removed,omitempty"`
 	// Error is the text of the last failure. A completed job keeps that of an earlier attempt. Empty: none.
 	Error string `json:"error,omitempty"`
 	// FinishedAt is when the job ended.

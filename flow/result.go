@@ -16,7 +16,7 @@ import (
 //
 // A node that is dead or cancelled is an [*await.FailedError]. A node that has not ended is a [sluice.ErrNotAllowed]. A node that
 // is not stored is a [sluice.ErrNotFound]: the flow has no such node, or upkeep has deleted its job; keep_completed of its queue
-// must be longer than the flow takes. A result that does not fit is a [sluice.ErrInvalid].
+// must be longer than the flow takes, and so must keep_results: else the error is an [*await.RemovedError]. A result that does not fit is a [sluice.ErrInvalid].
 func Result[T any](ctx context.Context, store sluice.Store, job sluice.Job, node string) (result T, err error) {
 	flow, err := Of(job)
 	if err != nil {
@@ -112,6 +112,8 @@ func ended(ctx context.Context, store sluice.Store, ids []sluice.ID) ([]await.En
 			return nil, fmt.Errorf("job %s is not stored; the flow has no such node, or upkeep has deleted the job: keep_completed of its queue must be longer than the flow takes: %w", id, sluice.ErrNotFound)
 		case end.State != sluice.StateCompleted:
 			return nil, &await.FailedError{End: end}
+		case end.ResultRemoved:
+			return nil, &await.RemovedError{End: end}
 		}
 		out[i] = end
 	}

@@ -57,6 +57,9 @@ func (a *app) waitFor(ctx context.Context, store sluice.Store, id sluice.ID, mos
 	case err != nil:
 		return err
 	}
+	if end.ResultRemoved && a.output == "table" {
+		return codedError{&await.RemovedError{End: end}, exitFailed, ""}
+	}
 	return a.printOne(end, func() error {
 		if len(end.Result) == 0 {
 			a.note("completed, without a result")

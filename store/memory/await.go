@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/await"
+	"github.com/sluice-queue/sluice/internal/storing"
 )
 
 // Await makes the store signal the ends of jobs.
@@ -27,7 +28,9 @@ func (s *Store) Ended(ctx context.Context, ids []sluice.ID) (ended []await.End, 
 		case j == nil:
 			ended = append(ended, await.End{ID: id})
 		case !j.live:
-			ended = append(ended, await.End{ID: id, State: j.State, Result: bytes.Clone(j.Result), Error: j.Error, FinishedAt: j.FinishedAt})
+			end := await.End{ID: id, State: j.State, Error: j.Error, FinishedAt: j.FinishedAt}
+			end.Result, end.ResultRemoved = storing.Result(bytes.Clone(j.Result))
+			ended = append(ended, end)
 		}
 	}
 	return ended, nil

@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/internal/flow"
+	"github.com/sluice-queue/sluice/internal/storing"
 )
 
 // Claim hands out due jobs by priority, then by due time.
@@ -335,7 +336,7 @@ func (j *job) copy() sluice.Job {
 	out := j.Job
 	out.Payload = bytes.Clone(j.Payload)
 	out.Checkpoint = bytes.Clone(j.Checkpoint)
-	out.Result = bytes.Clone(j.Result)
+	out.Result, _ = storing.Result(bytes.Clone(j.Result))
 	out.Labels = maps.Clone(j.Labels)
 	out.After = slices.Clone(j.After)
 	return out

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -20,7 +21,7 @@ type class struct {
 }
 
 // Prune deletes finished jobs after their retention, and keys whose window has passed. The last
-// call of a pass deletes idle tenant queues.
+// calls of a pass remove results, and delete idle tenant queues.
 func (s *Store) Prune(ctx context.Context, _ string, limit int) (sluice.Pruned, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -38,6 +39,10 @@ func (s *Store) Prune(ctx context.Context, _ string, limit int) (sluice.Pruned, 
 		if !hold.until.IsZero() && hold.until.Before(s.now()) {
 			delete(s.keys, place)
 		}
+	}
+	if s.forgetResults(limit) == limit {
+		out.Next = "more"
+		return out, nil
 	}
 	s.pruneTenantQueues()
 	return out, nil
@@ -61,4 +66,24 @@ func (s *Store) pruneClass(of class, limit int) (deleted int) {
 		delete(s.history, of)
 	}
 	return deleted
+}
+
+// forgetResults removes results whose retention is over, up to limit. The job keeps an empty one.
+func (s *Store) forgetResults(limit int) (removed int) {
+	for of, ended := range s.history {
+		keep := s.settings(of.queue).KeepResults
+		if keep == 0 {
+			continue
+		}
+		for _, e := range ended {
+			if removed == limit || !e.at.Add(keep).Before(s.now()) {
+				break
+			}
+			if j := s.jobs[e.id]; j != nil && !j.live && j.FinishedAt.Equal(e.at) && len(j.Result) > 0 {
+				j.Result = json.RawMessage{}
+				removed++
+			}
+		}
+	}
+	return removed
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/await"
+	"github.com/sluice-queue/sluice/internal/storing"
 )
 
 //go:embed sql/ended.sql
@@ -78,5 +79,7 @@ func scanEnd(row pgx.CollectableRow) (end await.End, err error) {
 	var result []byte
 	var finishedAt pgtype.Timestamptz
 	err = row.Scan(&id, &outcome, &result, &failure, &finishedAt)
-	return await.End{ID: idOf(id), State: sluice.State(orZero(outcome)), Result: result, Error: orZero(failure), FinishedAt: timeOf(finishedAt)}, err
+	end = await.End{ID: idOf(id), State: sluice.State(orZero(outcome)), Error: orZero(failure), FinishedAt: timeOf(finishedAt)}
+	end.Result, end.ResultRemoved = storing.Result(result)
+	return end, err
 }

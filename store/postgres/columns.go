@@ -75,7 +75,8 @@ func scanJobAnd(row pgx.CollectableRow, more ...any) (sluice.Job, error) {
 	}
 	j.ID, j.BlockedBy, j.State = idOf(id), idOf(blockedBy), sluice.State(state)
 	j.Key, j.Holder, j.Ref, j.Error, j.MaxAttempts = orZero(key), orZero(holder), orZero(ref), orZero(failure), orZero(maxAttempts)
-	j.Engine, j.Payload, j.Checkpoint, j.Result = orZero(engine), payload, checkpoint, result
+	j.Engine, j.Payload, j.Checkpoint = orZero(engine), payload, checkpoint
+	j.Result, _ = storing.Result(result)
 	j.CreatedAt, j.ExpiresAt, j.DueAt = timeOf(createdAt), timeOf(expiresAt), timeOf(dueAt)
 	j.ClaimedAt, j.DispatchedAt, j.LeaseUntil, j.FinishedAt = timeOf(claimedAt), timeOf(dispatchedAt), timeOf(leaseUntil), timeOf(finishedAt)
 	j.Labels, err = labelsOf(labels)

@@ -10,7 +10,7 @@ import (
 
 // historySQL stores finished jobs of some queues; three quarters of them are too old.
 const historySQL = `
-	insert into sluice.queue (name) select 'q' || n from generate_series(1, 5) n;
+	insert into sluice.queue (name, keep_results_ms) select 'q' || n, 3600000 from generate_series(1, 5) n;
 	insert into sluice.job (id, queue, tenant, key, priority, payload, created_at)
 		select md5(n::text)::uuid, 'q' || n % 5, 't' || n % 1000, 'k' || n, 5, '{}', now() from generate_series(1, 30000) n;
 	insert into sluice.done (id, generation, queue, tenant, outcome, due_at, finished_at, attempts, releases, recoveries)
@@ -31,6 +31,7 @@ var historyPlans = []struct {
 	{"list_key.sql", "job_by_key", []any{"", "", "k1", []string{"completed"}, nil, nil, 100, 0, 0}},
 	{"list_done.sql", "done_pkey", []any{"q1", "", "", []string{"completed", "cancelled"}, nil, nil, 10_001, 0, 0, nil}},
 	{"prune.sql", "done_ended", []any{"q1", "completed", time.Now().Add(-30 * 24 * time.Hour), 1000, 600_000_000, 600_000_000, 0}},
+	{"results_forget.sql", "done_ended", []any{1000}},
 }
 
 // historyAgain finds rows of the history that are gone through once for each row of another table.

@@ -302,6 +302,7 @@ func planArguments() map[string][]any {
 		"awaited.sql":               {texts, ids},
 		"key_holders.sql":           {texts, texts, ids},
 		"repair_queues.sql":         {},
+		"results_forget.sql":        {100},
 		"prune.sql":                 {"", "", time.Unix(0, 0), 100, 1, 1, 1},
 		"job.sql":                   {id},
 		"attempts.sql":              {id},

@@ -25,8 +25,8 @@ type pruned struct {
 	last       history.Place // of the last job that was walked
 }
 
-// Prune deletes finished jobs after their retention, and keys whose window has passed. The last call of a pass
-// deletes idle tenant queues.
+// Prune deletes finished jobs after their retention, and keys whose window has passed. The last calls of a pass
+// remove results, and delete idle tenant queues.
 func (s *Store) Prune(ctx context.Context, after string, limit int) (sluice.Pruned, error) {
 	from, err := history.Parse(after)
 	if err != nil {
@@ -42,6 +42,12 @@ func (s *Store) Prune(ctx context.Context, after string, limit int) (sluice.Prun
 	}
 	out := sluice.Pruned{Deleted: done.jobs}
 	if done.walked == limit || done.keys == limit {
+		out.Next = done.last.String()
+		return out, nil
+	}
+	if more, err := s.forgetResults(ctx, limit); err != nil {
+		return out, err
+	} else if more {
 		out.Next = done.last.String()
 		return out, nil
 	}

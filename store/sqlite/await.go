@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/await"
+	"github.com/sluice-queue/sluice/internal/storing"
 )
 
 //go:embed sql/ended.sql
@@ -33,6 +34,10 @@ func scanEnd(rows *sql.Rows) (end await.End, err error) {
 	var id, result []byte
 	var outcome, failure *string
 	var finishedAt *int64
-	err = rows.Scan(&id, &outcome, &result, &failure, &finishedAt)
-	return await.End{ID: idOf(id), State: sluice.State(orZero(outcome)), Result: result, Error: orZero(failure), FinishedAt: timeOf(finishedAt)}, err
+	var removed bool
+	err = rows.Scan(&id, &outcome, &result, &removed, &failure, &finishedAt)
+	end = await.End{ID: idOf(id), State: sluice.State(orZero(outcome)), Error: orZero(failure), FinishedAt: timeOf(finishedAt)}
+	end.Result, _ = storing.Result(result)
+	end.ResultRemoved = removed
+	return end, err
 }

@@ -91,7 +91,8 @@ func scanJobAnd(rows *sql.Rows, more ...any) (listed, error) {
 	}
 	j.ID, j.BlockedBy, j.State = idOf(id), idOf(blockedBy), sluice.State(state)
 	j.Key, j.Holder, j.Ref, j.Error, j.MaxAttempts = orZero(key), orZero(holder), orZero(ref), orZero(failure), orZero(maxAttempts)
-	j.Engine, j.Payload, j.Checkpoint, j.Result = orZero(engine), payload, checkpoint, result
+	j.Engine, j.Payload, j.Checkpoint = orZero(engine), payload, checkpoint
+	j.Result, _ = storing.Result(result)
 	j.CreatedAt, j.ExpiresAt, j.DueAt = timeOf(&createdAt), timeOf(expiresAt), timeOf(&dueAt)
 	j.ClaimedAt, j.DispatchedAt, j.LeaseUntil, j.FinishedAt = timeOf(claimedAt), timeOf(dispatchedAt), timeOf(leaseUntil), timeOf(finishedAt)
 	if err = rest.fill(j); err != nil {

@@ -51,7 +51,7 @@ type oldLife struct {
 }
 
 // Prune deletes finished jobs after their retention, and keys whose window has passed. The last
-// call of a pass deletes idle tenant queues. Prune finds the jobs beside the writer.
+// calls of a pass remove results, and delete idle tenant queues. Prune finds the jobs beside the writer.
 func (s *Store) Prune(ctx context.Context, after string, limit int) (sluice.Pruned, error) {
 	from, err := history.Parse(after)
 	if err != nil {
@@ -80,6 +80,12 @@ func (s *Store) Prune(ctx context.Context, after string, limit int) (sluice.Prun
 		return sluice.Pruned{}, err
 	}
 	if len(old) == most || keys == int64(most) {
+		out.Next = last.String()
+		return out, nil
+	}
+	if more, err := s.forgetResults(ctx, limit); err != nil {
+		return out, err
+	} else if more {
 		out.Next = last.String()
 		return out, nil
 	}

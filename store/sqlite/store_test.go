@@ -18,7 +18,7 @@ import (
 // timeColumns are all instants that the store keeps.
 var timeColumns = map[string][]string{
 	"job": {"created_at", "expires_at"}, "live": {"due_at", "expires_at", "claimed_at", "dispatched_at", "lease_until"},
-	"done": {"due_at", "claimed_at", "dispatched_at", "finished_at", "requeued_at"}, "attempt": {"claimed_at", "failed_at"},
+	"done": {"due_at", "claimed_at", "dispatched_at", "finished_at", "requeued_at"}, "attempt": {"claimed_at", "failed_at"}, "result_cursor": {"upto"},
 	"job_key": {"until"}, "flow": {"filled_at"}, "permit": {"claimed_at", "check_at"}, "started": {"at"}, "tenant_queue": {"wake_at", "filled_at"}, "tenant_limit": {"until", "paused_until"}, "named_limit": {"closed_until"},
 	"holder": {"started", "seen"}, "instruction": {"until", "changed_at"}, "lead": {"since", "until"}, "wave_count": {"counted_at"}, "orphan_run": {"cancelled_at", "claimed_at"}, "hold": {"held_at"},
 	"stat": {"at"}, "stat_part": {"at"}, "stat_holder": {"at"},

@@ -40,6 +40,68 @@ func awaitRules() []Rule {
 				}
 			}
 		}},
+		{"R-890", "After keep_results the result of an ended job is removed and the job stays; whoever asks learns that there was one. A requeued job has a new result.", "", func(w *world) {
+			w.save(func(s *sluice.Settings) { s.KeepResults = time.Hour })
+			gone, without := w.add(sluice.EnqueueOptions{}), w.add(sluice.EnqueueOptions{Priority: 6})
+			claims := w.claims(gone, without)
+			w.completes(claims[0], `{"cents":7}`)
+			w.completes(claims[1], "")
+			w.Advance(30 * time.Minute)
+			young := w.add(sluice.EnqueueOptions{})
+			w.completes(w.claimOne(), `{"cents":8}`)
+			w.pruneAll(100)
+			equal(w, "before the hour is over", squeezed(w.job(gone).Result), `{"cents":7}`)
+			w.Advance(31 * time.Minute)
+			for range 2 {
+				w.pruneAll(100)
+				w.inState(gone, sluice.StateCompleted)
+				equal(w, "result of the job", len(w.job(gone).Result), 0)
+				equal(w, "a younger one", squeezed(w.job(young).Result), `{"cents":8}`)
+			}
+			waiter := await.New(w.Other)
+			_, err := await.Result[struct{}](w.ctx, waiter, gone)
+			var removed *await.RemovedError
+			equal(w, "typed", errors.As(err, &removed) && removed.End.ID == gone && errors.Is(err, sluice.ErrNotFound), true)
+			end, err := waiter.Wait(w.ctx, gone)
+			w.ok(err)
+			equal(w, "removed", end.ResultRemoved, true)
+			end, err = waiter.Wait(w.ctx, without)
+			w.ok(err)
+			equal(w, "there was none", end.ResultRemoved, false)
+			w.save(func(s *sluice.Settings) { s.KeepResults = 0 })
+			w.Advance(24 * time.Hour)
+			w.pruneAll(100)
+			equal(w, "without keep_results", squeezed(w.job(young).Result), `{"cents":8}`)
+			w.save(func(s *sluice.Settings) { s.KeepResults = time.Hour })
+			w.pruneAll(100)
+			equal(w, "with it again", len(w.job(young).Result), 0)
+		}},
+		{"R-891", "Upkeep removes many results in bounded steps, also those of jobs that ended at one instant, and from where it stopped.", "", func(w *world) {
+			w.save(func(s *sluice.Settings) { s.KeepResults = time.Hour })
+			ids := w.addMany(50)
+			var ends []sluice.Settlement
+			for _, c := range w.claim(50) {
+				ends = append(ends, sluice.Settlement{ID: c.ID, Token: c.Token, Event: sluice.EventComplete, Result: []byte(`1`)})
+			}
+			errs, err := w.Store.Settle(w.ctx, ends)
+			w.ok(errors.Join(append(errs, err)...))
+			w.Advance(2 * time.Hour)
+			if calls := w.pruneAll(7); calls < 8 {
+				w.Errorf("%d calls with a limit of 7 for 50 results", calls)
+			}
+			kept := 0
+			for _, id := range ids {
+				kept += len(w.job(id).Result)
+			}
+			equal(w, "results that are left", kept, 0)
+			last := w.add(sluice.EnqueueOptions{})
+			w.completes(w.claimOne(), `2`)
+			w.Advance(2 * time.Hour)
+			if calls := w.pruneAll(7); calls > 2 {
+				w.Errorf("%d calls for one more result: it begins at the front", calls)
+			}
+			equal(w, "the last", len(w.job(last).Result), 0)
+		}},
 		{"R-691", "Whoever waits for a job in another process gets its end, whether a holder ends it or a person.", "I-1", func(w *world) {
 			waiter := await.New(w.Other)
 			ids := make([]sluice.ID, 20)
@@ -69,4 +131,17 @@ func awaitRules() []Rule {
 			all.Wait()
 		}},
 	}
+}
+
+// pruneAll goes through the history once, and returns how many calls that took.
+func (w *world) pruneAll(limit int) (calls int) {
+	w.Helper()
+	after := ""
+	for calls == 0 || after != "" {
+		out, err := w.Store.Prune(w.ctx, after, limit)
+		w.ok(err)
+		calls++
+		after = out.Next
+	}
+	return calls
 }

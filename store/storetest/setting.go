@@ -20,7 +20,7 @@ func settingRules() []Rule {
 				Paused: true, Lease: 90 * time.Second, Timeout: 5 * time.Minute, MaxAttempts: 9, MaxRecoveries: 2,
 				Backoff:         sluice.Backoff{Base: 3 * time.Second, Factor: 1.5, Max: 2 * time.Minute, Jitter: 500 * time.Millisecond, FullJitter: true},
 				RecoverInterval: 7 * time.Second, RecoverBatch: 55, KeepCompleted: 24 * time.Hour, KeepCancelled: 48 * time.Hour,
-				KeepDead: 0, PayloadLimit: 4096, PayloadSchema: `{"type":"object"}`, Audit: sluice.AuditFull,
+				KeepDead: 0, KeepResults: 3 * time.Hour, PayloadLimit: 4096, PayloadSchema: `{"type":"object"}`, Audit: sluice.AuditFull,
 				Ageing: 0.5, Rate: sluice.RatePerSecond(0.25), Burst: 7, Concurrency: 12, PausedUntil: time.Date(2030, 1, 2, 3, 4, 5, 678901000, time.UTC),
 				Batch: 500, Interval: 5 * time.Second, ClaimAhead: 3 * time.Minute, Jitter: 4 * time.Second,
 				Engine: "temporal", RunNamespace: "billing", RunType: "PayOut", RunTaskQueue: "payments", RunTimeout: 10 * time.Minute,

@@ -7,7 +7,7 @@ create or replace function sluice.node_results(
     element integer, -- of a map, the place in the array, from 0; null: the node is a job
     state   text,    -- completed, dead or cancelled; or unfinished; or unknown, if upkeep has deleted the job
     result  json,    -- null: none
-    error   text     -- of the last failure; null: none
+    error   text     -- of the last failure, or that the result is no longer kept; null: none
 )
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 declare

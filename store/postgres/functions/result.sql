@@ -6,7 +6,7 @@ create or replace function sluice.result(
 ) returns table (
     state       text,        -- completed, dead or cancelled; else the job goes on: queued, claimed, dispatched, uncertain; or unknown
     result      json,        -- of the handler; null: none
-    error       text,        -- of the last failure; null: none
+    error       text,        -- of the last failure, or that the result is no longer kept; null: none
     finished_at timestamptz  -- null: it has not ended
 )
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
@@ -33,7 +33,7 @@ begin
             select d.* into ended from sluice.done d where d.id = job_id order by d.generation desc limit 1;
             state := coalesce(ended.outcome, 'unknown');
             result := sluice._json(ended.result);
-            error := ended.error;
+            error := case when octet_length(ended.result) = 0 then 'the result is no longer kept: keep_results of its queue is over' else ended.error end;
             finished_at := ended.finished_at;
         end if;
         exit when finished_at is not null or state = 'unknown' or clock_timestamp() + pause * interval '1 second' > until;

@@ -58,6 +58,7 @@ create table sluice.queue (
     tenant_max_waiting  bigint           not null default 0 check (tenant_max_waiting between 0 and 1000000),
     shed                boolean          not null default false,
     limits              text             not null default '' check (octet_length(limits) <= 200),
+    keep_results_ms     bigint           not null default 0 check (keep_results_ms >= 0),
     rate_per_ms         bigint           not null default 1000 check (rate_per_ms between 1 and 315360000000),
     tenant_rate_per_ms  bigint           not null default 1000 check (tenant_rate_per_ms between 1 and 315360000000)
 );
@@ -113,6 +114,7 @@ comment on column sluice.queue.max_waiting is 'jobs that may wait before enqueue
 comment on column sluice.queue.tenant_max_waiting is 'one tenant''s jobs that may wait before its enqueues are refused; 0: no limit';
 comment on column sluice.queue.shed is 'a full queue cancels waiting jobs of lower priority instead of refusing an enqueue';
 comment on column sluice.queue.limits is 'names of the limits that the queue shares, with commas between; empty: none';
+comment on column sluice.queue.keep_results_ms is 'ms that upkeep keeps results of ended jobs; 0: as long as the jobs';
 comment on column sluice.queue.rate_per_ms is 'ms of the window of rate';
 comment on column sluice.queue.tenant_rate_per_ms is 'ms of the window of tenant_rate';
 -- Claims find the queues that share a limit by it.
@@ -389,7 +391,7 @@ comment on column sluice.done.recoveries is 'claims in the life whose holders we
 comment on column sluice.done.token is 'the token of the last claim; null: nobody claimed the job';
 comment on column sluice.done.holder is 'the id of the process that claimed the job last; null: nobody did';
 comment on column sluice.done.ref is 'the name of the engine''s run; null: there was none';
-comment on column sluice.done.result is 'the result, as JSON text; null: none';
+comment on column sluice.done.result is 'the result, as JSON text; null: none; empty: upkeep removed it after keep_results_ms';
 comment on column sluice.done.error is 'the text of the last failure; null: none';
 comment on column sluice.done.requeued_at is 'when a person requeued the job into its next life; null: nobody did';
 comment on column sluice.done.dispatched_at is 'when the engine took the run; null: it did not';
@@ -397,6 +399,17 @@ comment on column sluice.done.dispatched_at is 'when the engine took the run; nu
 create index done_dead on sluice.done (queue, id) where outcome = 'dead' and requeued_at is null;
 -- Upkeep prunes history along it, and reads only rows that it deletes.
 create index done_ended on sluice.done (queue, outcome, finished_at) where requeued_at is null;
+
+create table sluice.result_cursor (
+    queue   text        not null,
+    outcome text        not null,
+    upto    timestamptz not null,
+    primary key (queue, outcome)
+) with (fillfactor = 50);
+comment on table sluice.result_cursor is 'How far upkeep has removed results of ended jobs from the history. Upkeep alone writes it.';
+comment on column sluice.result_cursor.queue is 'the queue of the jobs';
+comment on column sluice.result_cursor.outcome is 'how the jobs ended: completed, dead or cancelled';
+comment on column sluice.result_cursor.upto is 'the results of all jobs that ended before are removed; a job whose transaction was open for longer than keep_results_ms keeps its result';
 
 create table sluice.attempt (
     job_id     uuid        not null,

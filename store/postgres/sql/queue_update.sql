@@ -14,6 +14,6 @@ set version = version + 1, changed_at = now(), changed_by = $2::text, reason = $
     engine = $35::text, run_namespace = $36::text, run_type = $37::text, run_task_queue = $38::text,
     run_timeout_ms = $39::bigint, run_ref = $40::text, run_results = $41::boolean, retry_runs = $42::boolean, follow_interval_ms = $43::bigint,
     max_waiting = $44::bigint, tenant_max_waiting = $45::bigint, shed = $46::boolean, limits = $47::text,
-    rate_per_ms = $48::bigint, tenant_rate_per_ms = $49::bigint
+    keep_results_ms = $48::bigint, rate_per_ms = $49::bigint, tenant_rate_per_ms = $50::bigint
 where name = $1::text
 returning changed_at

@@ -9,7 +9,7 @@ select name, version, changed_at, changed_by, reason, clock_timestamp(), recorde
        keep_cancelled_ms, keep_dead_ms, payload_limit, payload_schema, audit, rate, burst,
        concurrency, paused_until, ageing, fair, tenant_concurrency, tenant_rate, tenant_burst, batch, interval_ms, claim_ahead_ms, jitter_ms,
        engine, run_namespace, run_type, run_task_queue, run_timeout_ms, run_ref, run_results, retry_runs, follow_interval_ms,
-       max_waiting, tenant_max_waiting, shed, limits, rate_per_ms,
+       max_waiting, tenant_max_waiting, shed, limits, keep_results_ms, rate_per_ms,
        tenant_rate_per_ms
 from sluice.queue q
 where q.name > $3::text and ($1::text[] is null or q.name = any($1::text[])) and ($2::text[] is null or q.engine = any($2::text[]))

@@ -55,6 +55,7 @@ create table sluice_queue (
     tenant_max_waiting  integer not null default 0 check (tenant_max_waiting between 0 and 1000000), -- one tenant's jobs that may wait before its enqueues are refused; 0: no limit
     shed                integer not null default 0 check (shed in (0, 1)), -- a full queue cancels waiting jobs of lower priority instead of refusing an enqueue
     limits              text    not null default '' check (length(cast(limits as blob)) <= 200), -- names of the limits that the queue shares, with commas between; empty: none
+    keep_results_ms     integer not null default 0 check (keep_results_ms >= 0), -- ms that upkeep keeps results of ended jobs; 0: as long as the jobs
     rate_per_ms         integer not null default 1000 check (rate_per_ms between 1 and 315360000000), -- ms of the window of rate
     tenant_rate_per_ms  integer not null default 1000 check (tenant_rate_per_ms between 1 and 315360000000), -- ms of the window of tenant_rate
     engine              text    not null default '' check (length(cast(engine as blob)) <= 200), -- the engine that runs the jobs, by the name that dispatchers use; empty: workers run them
@@ -232,7 +233,7 @@ create table sluice_done (
     token         blob,                                                  -- the token of the last claim; null: nobody claimed the job
     holder        text,                                                  -- the id of the process that claimed the job last; null: nobody did
     ref           text,                                                  -- the name of the engine's run; null: there was none
-    result        blob,                                                  -- the result, as JSON text; null: none
+    result        blob,                                                  -- the result, as JSON text; null: none; empty: upkeep removed it after keep_results_ms
     error         text,                                                  -- the text of the last failure; null: none
     requeued_at   integer,                                               -- when a person requeued the job into its next life, in µs; null: nobody did
     dispatched_at integer,                                               -- when the engine took the run, in µs; null: it did not
@@ -242,6 +243,14 @@ create table sluice_done (
 create index sluice_done_dead on sluice_done (queue, seq) where outcome = 'dead' and requeued_at is null;
 -- Upkeep prunes history along it, and reads only rows that it deletes.
 create index sluice_done_ended on sluice_done (queue, outcome, finished_at) where requeued_at is null;
+
+-- How far upkeep has removed results of ended jobs from the history.
+create table sluice_result_cursor (
+    queue   text    not null, -- the queue of the jobs
+    outcome text    not null, -- how the jobs ended: completed, dead or cancelled
+    upto    integer not null, -- the results of all jobs that ended before are removed, in µs
+    primary key (queue, outcome)
+) without rowid;
 
 -- Failed attempts, one row each.
 create table sluice_attempt (

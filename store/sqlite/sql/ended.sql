@@ -1,6 +1,6 @@
--- Which of some jobs have ended or are not stored, with their ends.
+-- Which of some jobs have ended or are not stored, with their ends, and whether the result was removed: drivers read an empty blob as null.
 -- ?1 ids as a JSON array of hexadecimal texts
-select unhex(given.value), d.outcome, d.result, d.error, d.finished_at
+select unhex(given.value), d.outcome, d.result, coalesce(length(d.result) = 0, 0), d.error, d.finished_at
 from json_each(?1) given
 left join sluice_job j on j.id = unhex(given.value)
 left join sluice_done d on d.seq = j.seq

@@ -7,7 +7,7 @@ select name, version, changed_at, changed_by, reason, ?2 as now, recorded, sched
        keep_cancelled_ms, keep_dead_ms, payload_limit, payload_schema, audit, rate, burst,
        concurrency, paused_until, ageing, fair, tenant_concurrency, tenant_rate, tenant_burst, batch, interval_ms, claim_ahead_ms, jitter_ms,
        engine, run_namespace, run_type, run_task_queue, run_timeout_ms, run_ref, run_results, retry_runs, follow_interval_ms,
-       max_waiting, tenant_max_waiting, shed, limits, rate_per_ms,
+       max_waiting, tenant_max_waiting, shed, limits, keep_results_ms, rate_per_ms,
        tenant_rate_per_ms
 from sluice_queue q
 where name = ?1

@@ -7,11 +7,11 @@ insert into sluice_queue (name, version, changed_at, changed_by, reason,
        keep_cancelled_ms, keep_dead_ms, payload_limit, payload_schema, audit, rate, burst,
        concurrency, paused_until, ageing, fair, tenant_concurrency, tenant_rate, tenant_burst, batch, interval_ms, claim_ahead_ms, jitter_ms,
        engine, run_namespace, run_type, run_task_queue, run_timeout_ms, run_ref, run_results, retry_runs, follow_interval_ms,
-       max_waiting, tenant_max_waiting, shed, limits, rate_per_ms,
+       max_waiting, tenant_max_waiting, shed, limits, keep_results_ms, rate_per_ms,
        tenant_rate_per_ms)
 values (?1, ?2, ?3, ?4, ?5,
        ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28,
-       ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41, ?42, ?43, ?44, ?45, ?46, ?47, ?48, ?49, ?50, ?51)
+       ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41, ?42, ?43, ?44, ?45, ?46, ?47, ?48, ?49, ?50, ?51, ?52)
 on conflict (name) do update
 set version = excluded.version, changed_at = excluded.changed_at, changed_by = excluded.changed_by, reason = excluded.reason,
     paused = excluded.paused, lease_ms = excluded.lease_ms, timeout_ms = excluded.timeout_ms,
@@ -30,4 +30,5 @@ set version = excluded.version, changed_at = excluded.changed_at, changed_by = e
     run_task_queue = excluded.run_task_queue, run_timeout_ms = excluded.run_timeout_ms, run_ref = excluded.run_ref,
     run_results = excluded.run_results, retry_runs = excluded.retry_runs, follow_interval_ms = excluded.follow_interval_ms,
     max_waiting = excluded.max_waiting, tenant_max_waiting = excluded.tenant_max_waiting, shed = excluded.shed, limits = excluded.limits,
+    keep_results_ms = excluded.keep_results_ms,
     rate_per_ms = excluded.rate_per_ms, tenant_rate_per_ms = excluded.tenant_rate_per_ms

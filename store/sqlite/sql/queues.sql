@@ -8,7 +8,7 @@ select name, version, changed_at, changed_by, reason, ?1 as now, recorded, sched
        keep_cancelled_ms, keep_dead_ms, payload_limit, payload_schema, audit, rate, burst,
        concurrency, paused_until, ageing, fair, tenant_concurrency, tenant_rate, tenant_burst, batch, interval_ms, claim_ahead_ms, jitter_ms,
        engine, run_namespace, run_type, run_task_queue, run_timeout_ms, run_ref, run_results, retry_runs, follow_interval_ms,
-       max_waiting, tenant_max_waiting, shed, limits, rate_per_ms,
+       max_waiting, tenant_max_waiting, shed, limits, keep_results_ms, rate_per_ms,
        tenant_rate_per_ms
 from json_each(coalesce(?2, (
     select json_group_array(name) from (select name from sluice_queue where name > ?4 and (?7 or substr(name, -1) <> '*') order by name limit iif(?3 is null and not ?6, ?5, -1))

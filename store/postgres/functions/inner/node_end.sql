@@ -7,7 +7,8 @@ begin
         state := 'unfinished';
         return;
     end if;
-    select d.queue, d.outcome, sluice._json(d.result), d.error into queue, state, result, error
+    select d.queue, d.outcome, sluice._json(d.result),
+        case when octet_length(d.result) = 0 then 'the result is no longer kept: keep_results of its queue is over' else d.error end into queue, state, result, error
     from sluice.done d where d.id = of_id order by d.generation desc limit 1;
     state := coalesce(state, 'unknown');
 end

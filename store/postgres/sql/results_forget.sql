@@ -1,0 +1,39 @@
+-- Removes results that were kept as long as their queue asks, before their jobs are deleted, and notes how far it has come. Walks the
+-- index done_ended of each queue with keep_results from there on. It does not wait for rows that others lock: such a job is requeued
+-- just now. Of jobs that ended at the instant of the cursor, only those with a result are read again. Returns how many jobs it read.
+-- $1 integer how many to read
+with class as materialized (
+    select q.name as queue, o.outcome, q.keep_results_ms as ms, coalesce(c.upto, '-infinity') as since
+    from sluice.queue q
+    cross join unnest('{completed,cancelled,dead}'::text[]) as o(outcome)
+    left join lateral (
+        select w.upto from sluice.result_cursor w where w.queue = q.name and w.outcome = o.outcome limit 1
+    ) c on true
+    where q.keep_results_ms > 0
+), old as materialized (
+    select c.queue, c.outcome, last.finished_at, last.place, last.has
+    from class c
+    cross join lateral (
+        select d.ctid as place, d.finished_at, coalesce(octet_length(d.result) > 0, false) as has
+        from sluice.done d
+        where d.queue = c.queue and d.outcome = c.outcome and d.requeued_at is null
+          and d.finished_at >= c.since and d.finished_at < now() - c.ms * interval '1 millisecond'
+          and (d.finished_at > c.since or octet_length(d.result) > 0)
+        order by d.finished_at
+        limit $1::integer
+    ) last
+    limit $1::integer
+), free as materialized (
+    select d.ctid as place
+    from sluice.done d
+    where d.ctid = any (array(select place from old where has))
+    order by row(d.id, d.generation)
+    for update skip locked
+), removed as (
+    update sluice.done set result = '' where ctid = any (array(select place from free))
+), noted as (
+    insert into sluice.result_cursor as w (queue, outcome, upto)
+    select o.queue, o.outcome, max(o.finished_at) from old o group by o.queue, o.outcome order by o.queue, o.outcome
+    on conflict (queue, outcome) do update set upto = greatest(w.upto, excluded.upto)
+)
+select count(*) from old

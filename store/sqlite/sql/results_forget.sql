@@ -1,0 +1,5 @@
+-- Removes the results of ended jobs.
+-- ?1 [seq, generation] of each as a JSON array
+update sluice_done
+set result = x''
+where (seq, generation) in (select json_extract(e.value, '$[0]'), json_extract(e.value, '$[1]') from json_each(?1) e) and length(result) > 0
