@@ -22,6 +22,9 @@ type ClaimRequest struct {
 	// Token proves the claim. Required. Each claim has a new token; by the token, the store finds the claim again
 	// after a lost answer.
 	Token Token
+	// Again says that the claim was sent before, and its answer was lost. The store then returns the jobs that the claim
+	// still has, and takes others only if there are none. Default: false.
+	Again bool
 	// Ageing is the share of claims that begin with another priority than the first, from 0 to 1; see
 	// [ClaimRequest.Priorities]. Default: 0, strict priority.
 	Ageing float64

@@ -90,6 +90,7 @@ type API struct {
 	store   sluice.Store
 	client  *sluice.Client
 	waiter  *await.Waiter
+	board   *board
 	gate    *access.Gate
 	options Options
 	log     *event.Log
@@ -114,7 +115,7 @@ func New(store sluice.Store, options Options) *API {
 	options.Bounds = options.Bounds.orDefault()
 	store = sluice.GivenStore(store)
 	a := &API{
-		store: store, waiter: await.New(store), gate: access.NewGate(store), options: options, log: event.NewLog(options.Logger, "", 0),
+		store: store, waiter: await.New(store), board: newBoard(store), gate: access.NewGate(store), options: options, log: event.NewLog(options.Logger, "", 0),
 		client: sluice.NewClient(store, sluice.ClientOptions{PayloadChecker: schema.New(), Logger: options.Logger}),
 		mux:    http.NewServeMux(), crowd: crowd{bounds: options.Bounds}, draining: make(chan struct{}),
 	}
@@ -129,7 +130,7 @@ func New(store sluice.Store, options Options) *API {
 
 // resources add the routes of each resource.
 var resources = []func(*API){
-	(*API).jobs, (*API).operations, (*API).queues, (*API).look, (*API).audits,
+	(*API).jobs, (*API).work, (*API).operations, (*API).queues, (*API).look, (*API).audits,
 	(*API).tenants, (*API).limits, (*API).schedules, (*API).batches, (*API).flows, (*API).alerts, (*API).engineRoutes, (*API).tokens, (*API).about,
 }
 

@@ -47,10 +47,16 @@ func serveStore(t *testing.T, store sluice.Store, options httpapi.Options, calle
 		}
 		return access.Caller{}, &httpapi.Problem{Status: http.StatusUnauthorized, Code: "unauthorized", Why: "the token is not known"}
 	}
-	server := httptest.NewServer(httpapi.New(store, options))
-	t.Cleanup(server.Close)
-	s.url = server.URL + httpapi.Root
+	s.url = serveAPI(t, httpapi.New(store, options)).url
 	return s
+}
+
+// serveAPI answers an API over a real socket.
+func serveAPI(t *testing.T, api http.Handler) *served {
+	t.Helper()
+	server := httptest.NewServer(api)
+	t.Cleanup(server.Close)
+	return &served{T: t, url: server.URL + httpapi.Root}
 }
 
 // reply is the answer to a request.

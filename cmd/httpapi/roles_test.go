@@ -39,6 +39,7 @@ var rolesByRoute = map[string]string{
 	"disable-rule": operators, "reset-rule": operators, "start-silence": operators, "stop-silence": operators, "set-schedule": operators,
 	"pause-schedule": operators, "resume-schedule": operators, "lift-schedule": operators, "undo-schedule": operators, "trigger-schedule": operators,
 	"backfill-schedule": operators, "delete-schedule": operators, "check-engine": operators, "reconcile-engine": operators,
+	"claim": workers, "renew": workers, "settle": workers, "save-checkpoint": workers, "report-progress": workers, "heartbeat": workers,
 	"change-admission": "admin", "change-audit-retention": "admin",
 	"list-tokens": "admin", "create-token": "admin", "rotate-token": "admin", "revoke-token": "admin",
 }
@@ -47,6 +48,7 @@ const (
 	everybody = "viewer reader producer worker operator admin"
 	lookers   = "viewer reader operator admin"
 	operators = "operator admin"
+	workers   = "worker admin"
 	producers = "producer worker operator admin"
 )
 

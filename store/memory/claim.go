@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -24,6 +25,11 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 		return sluice.Claimed{}, err
 	}
 	defer leave()
+	if request.Again {
+		if jobs := s.claimedBefore(request.Token); len(jobs) > 0 {
+			return sluice.Claimed{Jobs: jobs, Paced: request.ReportsBegun}, nil
+		}
+	}
 	if len(request.Queues) > 0 {
 		return s.claimTogether(request), nil
 	}
@@ -64,6 +70,21 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 	s.tally.Claimed(jobs)
 	out.Jobs, out.Paced = jobs, paced
 	return out, err
+}
+
+// claimedBefore returns the jobs that a claim still has, in the order of claims.
+func (s *Store) claimedBefore(token sluice.Token) (jobs []*sluice.Claim) {
+	for _, l := range s.backlogs {
+		for _, j := range l.claimed {
+			if token.Proves(j.token) {
+				jobs = append(jobs, &sluice.Claim{Job: j.copy(), Token: j.token})
+			}
+		}
+	}
+	slices.SortFunc(jobs, func(a, b *sluice.Claim) int {
+		return cmp.Or(a.Priority-b.Priority, a.DueAt.Compare(b.DueAt), bytes.Compare(a.ID[:], b.ID[:]))
+	})
+	return jobs
 }
 
 // claimTogether claims from several queues, and skips queues that have limits.

@@ -44,22 +44,22 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 	if len(request.Queues) > 0 {
 		return s.claimTogether(ctx, request)
 	}
-	before := s.crowds.before(request)
+	before, counted := s.crowds.before(request), false // counted when the claim was sent before
 	err := s.call(ctx, "claim", func(ctx context.Context, again bool) (err error) {
-		if again {
+		if again || request.Again {
 			out.Jobs, err = list(ctx, s.pool, claimScanner(request), claimedBeforeSQL, [16]byte(request.Token))
 			if err == nil {
 				out.Jobs, err = s.existing(ctx, s.pool, request, out.Jobs)
 			}
 			if err != nil || len(out.Jobs) > 0 {
-				out.Paced = request.ReportsBegun
+				out.Paced, counted = request.ReportsBegun, request.Again
 				return err
 			}
 		}
 		out, err = s.claim(ctx, request)
 		return err
 	})
-	if err == nil {
+	if err == nil && !counted {
 		s.tally.Claimed(out.Jobs)
 		s.tellTaken(request, out.Jobs, before)
 	}

@@ -25,7 +25,7 @@ func (s *Store) claimTogether(ctx context.Context, request sluice.ClaimRequest) 
 	out := sluice.Claimed{NextDue: -1}
 	before := s.crowds.before(request)
 	err := s.call(ctx, "claim", func(ctx context.Context, again bool) (err error) {
-		if again {
+		if again || request.Again {
 			out.Jobs, err = list(ctx, s.pool, togetherScanner(request), claimedTogetherBeforeSQL, [16]byte(request.Token))
 			if err == nil {
 				out.Jobs, err = s.existing(ctx, s.pool, request, out.Jobs)

@@ -52,10 +52,11 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 		return sluice.Claimed{}, err
 	}
 	var taken taking
+	counted := false // when the claim was sent before
 	err := s.write(ctx, "claim", func(tx runner, again bool) (err error) {
-		if again {
+		if again || request.Again {
 			if taken.seqs, err = list(tx, scanOne[int64], claimedBeforeSQL, request.Token[:]); err != nil || len(taken.seqs) > 0 {
-				taken.answer.Paced = request.ReportsBegun
+				taken.answer.Paced, counted = request.ReportsBegun, request.Again
 				return err
 			}
 		}
@@ -76,7 +77,9 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 		}
 	}
 	s.tellLeases(taken.answer.Jobs)
-	s.tally.Claimed(taken.answer.Jobs)
+	if !counted {
+		s.tally.Claimed(taken.answer.Jobs)
+	}
 	return taken.answer, err
 }
 

@@ -127,6 +127,26 @@ func claimRules() []Rule {
 			equal(w, "the rest", maps.Equal(claim(100), map[string]int{"three": 2}), true)
 			equal(w, "nothing", len(claim(100)), 0)
 		}},
+		{"R-933", "A claim that says that it was sent before gets the jobs that it still has, from every process, and others only if it has none.", "I-20", func(w *world) {
+			w.addMany(3)
+			request := claimOf(1, 2)
+			first := w.claimAs(w.Store, request)
+			request.Again = true
+			again := w.claimAs(w.Other, request)
+			equal(w, "jobs of the claim that is sent again", len(again), 2)
+			for i, c := range again {
+				equal(w, "job", c.ID, first[i].ID)
+				equal(w, "proof", c.Token, first[i].Token)
+				equal(w, "payload", string(c.Payload), string(first[i].Payload))
+			}
+			w.done(by(sluice.EventComplete, first[0]))
+			equal(w, "jobs once one has ended", len(w.claimAs(w.Store, request)), 1)
+			w.done(by(sluice.EventComplete, first[1]))
+			equal(w, "jobs once all have ended: the next", len(w.claimAs(w.Store, request)), 1)
+			never := claimOf(1, 2)
+			never.Again = true
+			equal(w, "jobs of a claim that was never sent", len(w.claimAs(w.Store, never)), 0)
+		}},
 		{"R-24", "A claimed job is not handed out again while its lease holds.", "I-2, C-89", func(w *world) {
 			id := w.add(sluice.EnqueueOptions{})
 			c := w.claimOne()

@@ -1,0 +1,293 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
+)
+
+// work adds the routes of workers.
+func (a *API) work() {
+	add(a, Route{
+		Method: "POST", Path: "/work/claim", Name: "claim", Group: "work", Summary: "claim jobs",
+		Text: "Answers as soon as there are jobs of one of the queues, or with none after the wait. Waiting costs the store nothing per caller. " +
+			"To send a claim again after a lost answer, send the same token and again: true.",
+		Needs: access.Work, scope: ofJobs, noun: "queue", timeout: maxWait + claimTime + slack, waits: true,
+	}, claimJobs)
+	add(a, Route{
+		Method: "POST", Path: "/work/renew", Name: "renew", Group: "work", Summary: "renew the leases of claimed jobs",
+		Text:  "Send it well before the leases end. The answer names the jobs that the caller has lost, and which of them were cancelled: end the work on these.",
+		Needs: access.Work, scope: ofJobs,
+	}, renewJobs)
+	add(a, Route{
+		Method: "POST", Path: "/work/settle", Name: "settle", Group: "work", Summary: "end claimed jobs",
+		Text:  "An outcome that is sent again changes nothing. A job that the caller has lost is refused.",
+		Needs: access.Work, scope: ofJobs,
+	}, settleJobs)
+	add(a, Route{
+		Method: "POST", Path: "/work/checkpoint", Name: "save-checkpoint", Group: "work", Summary: "save the checkpoint of a claimed job",
+		Text: "The next attempt of the job gets it.", Needs: access.Work, scope: ofJobs,
+	}, saveCheckpoint)
+	add(a, Route{
+		Method: "POST", Path: "/work/progress", Name: "report-progress", Group: "work", Summary: "report how far claimed jobs have come",
+		Text: "Reports of jobs that the caller has lost are ignored.", Needs: access.Work, scope: ofJobs,
+	}, reportProgress)
+	add(a, Route{
+		Method: "POST", Path: "/work/heartbeat", Name: "heartbeat", Group: "work", Summary: "tell that a worker is alive",
+		Text:  "Send it every 10 s. People then see the worker, and the answer tells what they want it to do. It renews no lease.",
+		Needs: access.Work, scope: ofJobs,
+	}, heartbeat)
+}
+
+// WorkerBody names a worker.
+type WorkerBody struct {
+	// Worker names the process that works, such as host:pid:nonce. It must be another after each start.
+	Worker string `json:"worker" minLength:"1" maxLength:"100"`
+}
+
+// holder names the worker as holder of jobs, with the caller's token.
+func (b WorkerBody) holder(c *call) (string, error) {
+	switch {
+	case strings.TrimSpace(b.Worker) == "" || sluice.StoredText(b.Worker) != b.Worker:
+		return "", &sluice.InvalidError{Field: "worker", Rule: fmt.Sprintf("%.60q must be a name such as host:pid:nonce", b.Worker)}
+	case c.caller.Name == local.Name:
+		return b.Worker, nil
+	}
+	return b.Worker + " by " + c.caller.Name, nil
+}
+
+// claimInput claims jobs.
+type claimInput struct{ Body claimBody }
+
+// claimBody is a claim.
+type claimBody struct {
+	WorkerBody
+	// Queues are the queues to claim from. The answer has jobs of one of them.
+	Queues []string `json:"queues" minItems:"1" maxItems:"100"`
+	// Limit is the most jobs. Missing: 1.
+	Limit int `json:"limit,omitempty" minimum:"1" maximum:"1000"`
+	// Lease is how long the claim holds unless it is renewed, such as 1m. Missing: the queue's setting.
+	Lease string `json:"lease,omitempty" maxLength:"20"`
+	// Wait is how long to wait for jobs, such as 30s; at most 60s. Missing: not at all.
+	Wait string `json:"wait,omitempty" maxLength:"20"`
+	// Token is a random text, of at least 16 bytes, that names the claim. Missing: the claim cannot be sent again.
+	Token string `json:"token,omitempty" minLength:"16" maxLength:"100"`
+	// Again says that the claim may have been sent before.
+	Again bool `json:"again,omitempty"`
+}
+
+// claimedList lists claimed jobs.
+type claimedList struct {
+	// Jobs are the jobs, in the order in which to begin them. Empty: there were none.
+	Jobs []claimedJob `json:"jobs"`
+}
+
+// claimedJob is a claimed job.
+type claimedJob struct {
+	sluice.Job
+	// Token proves the claim of this job. Send it with everything about the job.
+	Token proof `json:"token"`
+	// LeaseSeconds is how long the claim holds, from the answer on, unless it is renewed.
+	LeaseSeconds float64 `json:"lease_seconds"`
+	// TimeoutSeconds is the longest time of the attempt. Missing: no limit is set.
+	TimeoutSeconds float64 `json:"timeout_seconds,omitempty"`
+}
+
+// proof is the token of a claim, in hexadecimal digits.
+type proof string
+
+func proofOf(t sluice.Token) proof { return proof(hex.EncodeToString(t[:])) }
+
+// token reads the proof.
+func (p proof) token() (t sluice.Token, err error) {
+	raw, err := hex.DecodeString(string(p))
+	if err != nil || len(raw) != len(t) {
+		return t, &sluice.InvalidError{Field: "token", Rule: fmt.Sprintf("must be the %d hexadecimal digits of a claimed job", 2*len(t))}
+	}
+	copy(t[:], raw)
+	return t, nil
+}
+
+// claimOrder is a checked claim.
+type claimOrder struct {
+	claimBody
+	holder      string
+	lease, wait time.Duration
+}
+
+func (c *call) orderOf(b claimBody) (o claimOrder, err error) {
+	o.claimBody, o.Limit = b, max(b.Limit, 1)
+	if o.holder, err = b.holder(c); err != nil {
+		return o, err
+	}
+	if o.lease, err = leaseOf(b.Lease); err != nil {
+		return o, err
+	}
+	if b.Wait != "" {
+		if o.wait, err = waitOf(b.Wait); err != nil {
+			return o, err
+		}
+	}
+	if b.Again && b.Token == "" {
+		return o, &sluice.InvalidError{Field: "token", Rule: "must be that of the claim that is sent again"}
+	}
+	if len(c.caller.Tenants) > 0 {
+		return o, outOfBounds("the token is bounded to some tenants, and a claim takes jobs of all")
+	}
+	o.Queues = nil
+	for _, queue := range b.Queues {
+		switch {
+		case sluice.CheckOwnQueueName(queue) != nil || sluice.IsGroup(queue):
+			return o, &sluice.InvalidError{Field: "queues", Rule: fmt.Sprintf("%.80q must be the name of a queue", queue)}
+		case !c.caller.Queue(queue):
+			return o, outOfBounds("the token is bounded to other queues")
+		case !slices.Contains(o.Queues, queue):
+			o.Queues = append(o.Queues, queue)
+		}
+	}
+	return o, nil
+}
+
+// The bounds of leases.
+const minLease, maxLease = time.Second, 24 * time.Hour
+
+// leaseOf reads a lease. Empty: 0.
+func leaseOf(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	lease, err := sluice.ParseDuration(text)
+	if err != nil || lease < minLease || lease > maxLease {
+		return 0, &sluice.InvalidError{Field: "lease", Rule: fmt.Sprintf("%.20q must be a duration from %s to 24h", text, minLease)}
+	}
+	return lease, nil
+}
+
+// claimToken returns the token of the claim from a queue. It follows from the caller's, so that a claim is found again.
+func (c *call) claimToken(o claimOrder, queue string) (t sluice.Token) {
+	if o.Token == "" {
+		return sluice.NewToken()
+	}
+	sum := sha256.Sum256([]byte(strings.Join([]string{"claim", c.caller.Name, o.holder, o.Token, queue}, "\x00")))
+	copy(t[:], sum[:])
+	return t
+}
+
+func claimJobs(ctx context.Context, c *call, in *claimInput) (claimedList, error) {
+	o, err := c.orderOf(in.Body)
+	if err != nil {
+		return claimedList{}, err
+	}
+	select {
+	case <-c.api.draining:
+		return claimedList{}, problemOf(http.StatusServiceUnavailable, "draining", "the server ends", "send it again, to another server if there is one").after(time.Second)
+	default:
+	}
+	if o.Again || o.wait == 0 {
+		out, err := c.claimNow(ctx, o)
+		if err != nil || len(out.Jobs) > 0 || o.wait == 0 {
+			return out, err
+		}
+		o.Again = false
+	}
+	return c.claimInTurn(ctx, o)
+}
+
+// claimNow claims from the queues, one after another, until one has jobs.
+func (c *call) claimNow(ctx context.Context, o claimOrder) (claimedList, error) {
+	for _, queue := range o.Queues {
+		out, _, err := c.claimFrom(ctx, o, queue)
+		if err != nil || len(out.Jobs) > 0 {
+			return out, err
+		}
+	}
+	return claimedList{Jobs: []claimedJob{}}, nil
+}
+
+// claimInTurn waits for its turn at one of the queues.
+func (c *call) claimInTurn(ctx context.Context, o claimOrder) (claimedList, error) {
+	b := c.api.board
+	w := b.join(o.Queues)
+	defer b.leave(w)
+	timer := time.NewTimer(o.wait)
+	defer timer.Stop()
+	for {
+		select {
+		case queue := <-w.turn:
+			signals := b.signalsOf(queue)
+			out, claimed, err := c.claimFrom(ctx, o, queue)
+			b.served(w, queue, signals, len(out.Jobs), claimed.limit, claimed.Claimed, err)
+			if err != nil || len(out.Jobs) > 0 {
+				return out, err
+			}
+		case <-timer.C:
+			return claimedList{Jobs: []claimedJob{}}, nil
+		case <-c.api.draining:
+			return claimedList{Jobs: []claimedJob{}}, nil
+		case <-ctx.Done():
+			return claimedList{}, ctx.Err()
+		}
+	}
+}
+
+// claimedFrom is the answer of the store, and the most jobs that it could give.
+type claimedFrom struct {
+	sluice.Claimed
+	limit int
+}
+
+// claimFrom claims once. It goes on if the client leaves, and then hands the jobs back.
+func (c *call) claimFrom(ctx context.Context, o claimOrder, queue string) (claimedList, claimedFrom, error) {
+	out, from := claimedList{Jobs: []claimedJob{}}, claimedFrom{limit: o.Limit}
+	select {
+	case c.api.board.slots <- struct{}{}:
+	case <-ctx.Done():
+		return out, from, ctx.Err()
+	}
+	defer func() { <-c.api.board.slots }()
+	work, stop := context.WithTimeout(context.WithoutCancel(ctx), claimTime)
+	defer stop()
+	settings, err := c.api.board.settingsOf(work, queue)
+	if err != nil {
+		return out, from, err
+	}
+	if settings.Batch > 0 {
+		from.limit = min(from.limit, settings.Batch)
+	}
+	lease := settings.Lease
+	if o.lease > 0 {
+		lease = o.lease
+	}
+	from.Claimed, err = c.api.store.Claim(work, sluice.ClaimRequest{
+		Queue: queue, Limit: from.limit, Holder: o.holder, Lease: lease, Token: c.claimToken(o, queue), Ageing: settings.Ageing, Again: o.Again,
+	})
+	if err != nil {
+		return out, from, err
+	}
+	if ctx.Err() != nil && len(from.Jobs) > 0 {
+		c.handBack(work, o.holder, from.Jobs)
+		return out, from, ctx.Err()
+	}
+	for _, claim := range from.Jobs {
+		out.Jobs = append(out.Jobs, claimedJob{claim.Job, proofOf(claim.Token), lease.Seconds(), cmp.Or(claim.Timeout, settings.Timeout).Seconds()})
+	}
+	return out, from, nil
+}
+
+// handBack releases jobs whose client has left. If that fails, their leases end.
+func (c *call) handBack(ctx context.Context, holder string, jobs []*sluice.Claim) {
+	var releases []sluice.Settlement
+	for _, claim := range jobs {
+		releases = append(releases, sluice.Settlement{ID: claim.ID, Token: claim.Token, Event: sluice.EventRelease, Holder: holder, Claim: claim, Reason: "the client left before the answer"})
+	}
+	_, _ = c.api.store.Settle(ctx, releases)
+}

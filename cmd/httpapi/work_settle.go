@@ -1,0 +1,311 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/presence"
+	"github.com/sluice-queue/sluice/progress"
+)
+
+// HeldJob names a claimed job.
+type HeldJob struct {
+	// ID is the job, and Token proves the claim.
+	ID    sluice.ID `json:"id"`
+	Token proof     `json:"token" maxLength:"64"`
+}
+
+// renewInput renews leases.
+type renewInput struct{ Body renewBody }
+
+// renewBody renews leases.
+type renewBody struct {
+	// Lease is how long the claims hold from now on, such as 1m.
+	Lease string `json:"lease" minLength:"1" maxLength:"20"`
+	// Jobs are the claimed jobs.
+	Jobs []HeldJob `json:"jobs" minItems:"1" maxItems:"10000"`
+}
+
+// renewed says which jobs were not renewed.
+type renewed struct {
+	// Lost are the jobs that the caller has no more.
+	Lost []lostJob `json:"lost"`
+}
+
+// lostJob is a job that its worker has lost.
+type lostJob struct {
+	// ID is the job.
+	ID sluice.ID `json:"id"`
+	// Cancelled says that somebody cancelled the job. False: its lease ended, or its outcome is stored.
+	Cancelled bool `json:"cancelled"`
+}
+
+func renewJobs(ctx context.Context, c *call, in *renewInput) (renewed, error) {
+	out := renewed{Lost: []lostJob{}}
+	lease, err := leaseOf(in.Body.Lease)
+	if err != nil {
+		return out, err
+	}
+	renewals := make([]sluice.Renewal, len(in.Body.Jobs))
+	for i, held := range in.Body.Jobs {
+		token, err := held.Token.token()
+		if err != nil {
+			return out, err
+		}
+		renewals[i] = sluice.Renewal{ID: held.ID, Token: token, Lease: lease}
+	}
+	lost, err := c.api.store.Renew(ctx, renewals)
+	if err != nil {
+		return out, err
+	}
+	for _, id := range lost {
+		job, err := c.job(ctx, id)
+		if err != nil && !errors.Is(err, sluice.ErrNotFound) {
+			return out, err
+		}
+		out.Lost = append(out.Lost, lostJob{id, job.State == sluice.StateCancelled})
+	}
+	return out, nil
+}
+
+// settleInput ends claimed jobs.
+type settleInput struct{ Body settleBody }
+
+// settleBody ends claimed jobs.
+type settleBody struct {
+	WorkerBody
+	// Jobs are the outcomes.
+	Jobs []outcomeBody `json:"jobs" minItems:"1" maxItems:"1000"`
+}
+
+// outcomeBody is how the attempt of a claimed job ended.
+type outcomeBody struct {
+	HeldJob
+	// Outcome is complete, fail, or release: hand the job back, without counting an attempt.
+	Outcome string `json:"outcome" enum:"complete,fail,release"`
+	// Result is the result of a completed job, any JSON of at most 1 MiB.
+	Result json.RawMessage `json:"result,omitempty"`
+	// Error says why an attempt failed, and Stack where.
+	Error string `json:"error,omitempty" maxLength:"100000"`
+	Stack string `json:"stack,omitempty" maxLength:"100000"`
+	// Permanent makes a failed job dead at once.
+	Permanent bool `json:"permanent,omitempty"`
+	// Delay is how long a failed or released job waits, such as 10m. Missing: by the queue's backoff, or not at all.
+	Delay string `json:"delay,omitempty" maxLength:"20"`
+	// Reason is for the audit.
+	Reason string `json:"reason,omitempty" maxLength:"1000"`
+}
+
+// settled says what became of outcomes.
+type settled struct {
+	// Done counts the outcomes that are stored.
+	Done int `json:"done"`
+	// Failed lists the others.
+	Failed []failedJob `json:"failed"`
+}
+
+func settleJobs(ctx context.Context, c *call, in *settleInput) (settled, error) {
+	out := settled{Failed: []failedJob{}}
+	holder, err := in.Body.holder(c)
+	if err != nil {
+		return out, err
+	}
+	var settlements []sluice.Settlement
+	for _, outcome := range in.Body.Jobs {
+		settlement, err := c.settlement(ctx, outcome, holder)
+		switch {
+		case errors.Is(err, sluice.ErrUnavailable), ctx.Err() != nil:
+			return out, err
+		case err != nil:
+			out.Failed = append(out.Failed, failedJob{outcome.ID, c.problem(err)})
+		default:
+			settlements = append(settlements, settlement)
+		}
+	}
+	if len(settlements) == 0 {
+		return out, nil
+	}
+	errs, err := c.api.store.Settle(ctx, settlements)
+	if err != nil {
+		return out, err
+	}
+	for i, failure := range errs {
+		if failure == nil {
+			out.Done++
+			continue
+		}
+		out.Failed = append(out.Failed, failedJob{settlements[i].ID, c.problem(failure)})
+	}
+	c.api.board.ended()
+	return out, nil
+}
+
+// settlement returns what the store is to write for an outcome.
+func (c *call) settlement(ctx context.Context, b outcomeBody, holder string) (sluice.Settlement, error) {
+	out := sluice.Settlement{ID: b.ID, Holder: holder, Reason: b.Reason}
+	var err error
+	if out.Token, err = b.Token.token(); err != nil {
+		return out, err
+	}
+	var delay time.Duration
+	if b.Delay != "" {
+		if delay, err = positive("delay", b.Delay); err != nil {
+			return out, err
+		}
+	}
+	failed := b.Outcome == "fail"
+	switch {
+	case b.Result != nil && b.Outcome != "complete":
+		return out, &sluice.InvalidError{Field: "result", Rule: "must be missing unless the outcome is complete"}
+	case (b.Permanent || b.Error != "" || b.Stack != "") && !failed:
+		return out, &sluice.InvalidError{Field: "error", Rule: "error, stack and permanent must be missing unless the outcome is fail"}
+	case b.Permanent && delay > 0, b.Outcome == "complete" && delay > 0:
+		return out, &sluice.InvalidError{Field: "delay", Rule: "must be missing, because the job waits no more"}
+	case b.Outcome == "complete":
+		out.Event, out.Result = sluice.EventComplete, b.Result
+		return out, nil
+	case b.Outcome == "release":
+		out.Event, out.Delay = sluice.EventRelease, delay
+		return out, nil
+	}
+	return c.failure(ctx, b, out, delay)
+}
+
+// failure decides whether a failed job is retried, by its attempts and the settings of its queue.
+func (c *call) failure(ctx context.Context, b outcomeBody, out sluice.Settlement, delay time.Duration) (sluice.Settlement, error) {
+	clean := c.api.options.Clean
+	out.Error, out.Stack = clean(b.Error), clean(b.Stack)
+	job, err := c.job(ctx, b.ID)
+	switch {
+	case err != nil:
+		return out, err
+	case job.State == sluice.StateQueued: // the same outcome was stored before, or the claim is lost
+		out.Event = sluice.EventRetry
+		return out, nil
+	case b.Permanent, job.State == sluice.StateDead:
+		out.Event = sluice.EventBury
+		return out, nil
+	}
+	settings, err := c.api.board.settingsOf(ctx, job.Queue)
+	if err != nil {
+		return out, err
+	}
+	decided := sluice.FailureOf(&sluice.Claim{Job: job, Token: out.Token}, settings, out.Error)
+	if out.Event, out.Delay = decided.Event, decided.Delay; decided.Reason != "" {
+		out.Reason = decided.Reason
+	}
+	if delay > 0 && out.Event == sluice.EventRetry {
+		out.Delay = delay
+	}
+	return out, nil
+}
+
+// checkpointInput saves a checkpoint.
+type checkpointInput struct{ Body checkpointBody }
+
+// checkpointBody is a checkpoint.
+type checkpointBody struct {
+	HeldJob
+	// Checkpoint is any JSON, of at most 1 MiB.
+	Checkpoint json.RawMessage `json:"checkpoint"`
+}
+
+func saveCheckpoint(ctx context.Context, c *call, in *checkpointInput) (done, error) {
+	token, err := in.Body.Token.token()
+	if err != nil {
+		return done{}, err
+	}
+	return done{true}, c.api.store.SaveCheckpoint(ctx, in.Body.ID, token, in.Body.Checkpoint)
+}
+
+// progressInput reports progress.
+type progressInput struct{ Body progressBody }
+
+// progressBody reports progress.
+type progressBody struct {
+	// Reports are the reports, one per job.
+	Reports []reportBody `json:"reports" minItems:"1" maxItems:"1000"`
+}
+
+// reportBody is how far a claimed job has come.
+type reportBody struct {
+	HeldJob
+	// Fraction is the part that is done, from 0 to 1.
+	Fraction float64 `json:"fraction" minimum:"0" maximum:"1"`
+	// Message is one line for people.
+	Message string `json:"message,omitempty" maxLength:"1000"`
+}
+
+func reportProgress(ctx context.Context, c *call, in *progressInput) (done, error) {
+	reports := make([]progress.Report, len(in.Body.Reports))
+	for i, r := range in.Body.Reports {
+		token, err := r.Token.token()
+		if err != nil {
+			return done{}, err
+		}
+		reports[i] = progress.New(r.ID, token, r.Fraction, c.api.options.Clean(r.Message))
+	}
+	return done{true}, progress.Given(c.api.store).SaveProgress(ctx, reports)
+}
+
+// heartbeatInput tells that a worker is alive.
+type heartbeatInput struct{ Body heartbeatBody }
+
+// heartbeatBody is a worker that is alive.
+type heartbeatBody struct {
+	WorkerBody
+	// Queues are those that it claims from.
+	Queues []string `json:"queues,omitempty" maxItems:"1000"`
+	// Slots is how many jobs it runs at once, and Busy how many it runs now.
+	Slots int `json:"slots,omitempty" minimum:"0" maximum:"1000000"`
+	Busy  int `json:"busy,omitempty" minimum:"0" maximum:"1000000"`
+	// Version is the version of the program, by which people tell processes to stop.
+	Version string `json:"version,omitempty" maxLength:"100"`
+	// StartedAt is when the worker began.
+	StartedAt time.Time `json:"started_at,omitzero"`
+	// Mode is working, or quiesced once the worker obeys.
+	Mode presence.Mode `json:"mode,omitempty" enum:"working,quiesced,stopping"`
+	// Leaving says that the worker ends. It is then listed no more.
+	Leaving bool `json:"leaving,omitempty"`
+}
+
+// told is what people want a worker to do.
+type told struct {
+	// Wanted is work, quiesce (claim no more) or stop (end, when the jobs have ended).
+	Wanted presence.Wanted `json:"wanted"`
+	// Reason says why, and ChangedBy who said so.
+	Reason    string `json:"reason,omitempty"`
+	ChangedBy string `json:"changed_by,omitempty"`
+}
+
+func heartbeat(ctx context.Context, c *call, in *heartbeatInput) (told, error) {
+	b := in.Body
+	out := told{Wanted: presence.WantedWork}
+	holder, err := b.holder(c)
+	if err != nil {
+		return out, err
+	}
+	for _, queue := range b.Queues {
+		if sluice.CheckQueueName(queue) != nil || !c.caller.Queue(queue) {
+			return out, outOfBounds("the token is bounded to other queues")
+		}
+	}
+	port := presence.Given(c.api.store)
+	if b.Leaving {
+		return out, port.Deregister(ctx, holder)
+	}
+	if b.Mode == "" {
+		b.Mode = presence.ModeWorking
+	}
+	instruction, err := port.Heartbeat(ctx, presence.Holder{
+		ID: holder, Role: presence.RoleWorker, Queues: b.Queues, Slots: b.Slots, Busy: b.Busy, Version: sluice.StoredText(b.Version),
+		Protocol: presence.Protocol, Mode: b.Mode, Started: b.StartedAt,
+	})
+	if instruction.Wanted != "" {
+		out = told{instruction.Wanted, instruction.Reason, instruction.ChangedBy}
+	}
+	return out, err
+}

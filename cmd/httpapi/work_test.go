@@ -1,0 +1,460 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/cmd/httpapi"
+	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/presence"
+	"github.com/sluice-queue/sluice/store/memory"
+	"github.com/sluice-queue/sluice/store/postgres"
+	"github.com/sluice-queue/sluice/store/sqlite"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// eachStore runs a test against the API of every store.
+func eachStore(t *testing.T, test func(s *served)) {
+	t.Helper()
+	for _, c := range []struct {
+		name string
+		open func(t *testing.T) (sluice.Store, error)
+	}{
+		{"memory", func(*testing.T) (sluice.Store, error) { return memory.New(memory.Options{}), nil }},
+		{"sqlite", func(t *testing.T) (sluice.Store, error) {
+			return sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "jobs.db"), sqlite.Options{Migrate: true})
+		}},
+		{"postgres", func(t *testing.T) (sluice.Store, error) {
+			return postgres.Open(t.Context(), pgtest.NewDatabase(t), postgres.Options{Migrate: true})
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			store, err := c.open(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = store.Close() })
+			test(serveStore(t, store, httpapi.Options{Bounds: httpapi.Bounds{Rate: 1e6, Burst: 1e6}}))
+		})
+	}
+}
+
+// held is a claimed job, as a worker in another language sees it.
+type held struct {
+	ID           string          `json:"id"`
+	Queue        string          `json:"queue"`
+	Token        string          `json:"token"`
+	Payload      json.RawMessage `json:"payload"`
+	Checkpoint   json.RawMessage `json:"checkpoint"`
+	Attempts     int             `json:"attempts"`
+	Recoveries   int             `json:"recoveries"`
+	LeaseSeconds float64         `json:"lease_seconds"`
+	Timeout      float64         `json:"timeout_seconds"`
+}
+
+// named is the reference to a claimed job, in a body.
+func (h held) named() string { return fmt.Sprintf(`"id":"%s","token":"%s"`, h.ID, h.Token) }
+
+// claim claims jobs; more are further fields of the body.
+func (s *served) claim(more string) []held {
+	s.Helper()
+	return get[struct{ Jobs []held }](s, "POST", "/work/claim", `{"worker":"h:1:a",`+more+`}`).Jobs
+}
+
+// claimOne claims the only job.
+func (s *served) claimOne(more string) held {
+	s.Helper()
+	jobs := s.claim(more)
+	if len(jobs) != 1 {
+		s.Fatalf("claimed %d jobs, want 1", len(jobs))
+	}
+	return jobs[0]
+}
+
+// settle sends one outcome, and returns the code of its error; empty: it is stored.
+func (s *served) settle(h held, more string) string {
+	s.Helper()
+	got := get[struct {
+		Done   int
+		Failed []struct {
+			ID    string
+			Error httpapi.Problem
+		}
+	}](s, "POST", "/work/settle", `{"worker":"h:1:a","jobs":[{`+h.named()+`,`+more+`}]}`)
+	if len(got.Failed) == 1 && got.Done == 0 && got.Failed[0].ID == h.ID {
+		return got.Failed[0].Error.Code
+	}
+	if got.Done != 1 || len(got.Failed) > 0 {
+		s.Fatalf("%+v", got)
+	}
+	return ""
+}
+
+// is checks the state of a job.
+func (s *served) is(id, label string) map[string]any {
+	s.Helper()
+	job := get[map[string]any](s, "GET", "/jobs/"+id, "")
+	if job["label"] != label {
+		s.Errorf("the job is %s, want %s: %v", job["label"], label, job)
+	}
+	return job
+}
+
+const ofMail = `"queues":["mail"]`
+
+func TestAWorkerEndsJobsInEachWay(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(s *served) {
+		client := sluice.NewClient(s.store, sluice.ClientOptions{})
+		settings := sluice.DefaultSettings()
+		settings.MaxAttempts, settings.Lease = 2, 40*time.Second
+		must(client.EnsureQueue(s.Context(), "mail", settings, sluice.Act{By: "test"}))
+		for range 6 {
+			s.enqueue("mail", "acme")
+		}
+		jobs := s.claim(ofMail + `,"limit":6`)
+		if len(jobs) != 6 || jobs[0].LeaseSeconds != 40 || string(jobs[0].Payload) != `{"secret":7}` || jobs[0].Timeout != 900 {
+			s.Fatalf("%+v", jobs)
+		}
+		if more := s.claim(ofMail); len(more) != 0 {
+			s.Errorf("jobs were claimed twice: %+v", more)
+		}
+		for i, c := range []struct{ more, label string }{
+			{`"outcome":"complete","result":{"sent":1}`, "completed"},
+			{`"outcome":"fail","error":"no answer"`, "retrying"},
+			{`"outcome":"fail","error":"no answer","delay":"1h"`, "retrying"},
+			{`"outcome":"fail","error":"no such person","permanent":true`, "dead"},
+			{`"outcome":"release","delay":"1h"`, "scheduled"},
+			{`"outcome":"release"`, "ready"},
+		} {
+			for range 2 { // an answer that was lost
+				if code := s.settle(jobs[i], c.more); code != "" {
+					s.Errorf("%s: %s", c.more, code)
+				}
+			}
+			s.is(jobs[i].ID, c.label)
+			if code := s.settle(jobs[i], `"outcome":"complete"`); code != "lost" && c.label != "completed" {
+				s.Errorf("a late outcome after %s: %q, want lost", c.more, code)
+			}
+		}
+		again := s.claimOne(ofMail)
+		if again.ID != jobs[5].ID || again.Token == jobs[5].Token {
+			s.Errorf("%+v", again)
+		}
+		s.settle(again, `"outcome":"fail","error":"1"`)
+		if err := s.client.RunNow(s.Context(), []sluice.ID{must(sluice.ParseID(again.ID))}, sluice.Act{By: "test"}); err != nil {
+			s.Fatal(err)
+		}
+		last := s.claimOne(ofMail)
+		if last.Attempts != 1 || s.settle(last, `"outcome":"fail","error":"2"`) != "" {
+			s.Errorf("%+v", last)
+		}
+		s.is(last.ID, "dead")
+		for _, body := range []string{`"outcome":"complete","error":"x"`, `"outcome":"fail","result":1`, `"outcome":"complete","delay":"1h"`, `"outcome":"release","delay":"soon"`} {
+			if code := s.settle(jobs[0], body); code != "invalid" {
+				s.Errorf("%s: %q, want invalid", body, code)
+			}
+		}
+	})
+}
+
+func TestAKilledWorkersJobRunsAgainFromItsCheckpoint(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(s *served) {
+		id := s.enqueue("mail", "").String()
+		first := s.claimOne(ofMail + `,"lease":"1s"`)
+		get[any](s, "POST", "/work/checkpoint", `{`+first.named()+`,"checkpoint":{"page":3}}`)
+		get[any](s, "POST", "/work/progress", `{"reports":[{`+first.named()+`,"fraction":0.4,"message":"page 3 of 8"}]}`)
+		if job := s.is(id, "claimed"); job["progress"] == nil || job["holder"] != "h:1:a" {
+			s.Errorf("%v", job)
+		}
+		s.recover("mail") // the worker is dead
+		second := s.claimOne(ofMail + `,"lease":"1m"`)
+		if second.ID != id || string(second.Checkpoint) != `{"page":3}` && string(second.Checkpoint) != `{"page": 3}` || second.Recoveries != 1 {
+			s.Errorf("%+v", second)
+		}
+		// The first was only frozen.
+		s.problem(s.ask("POST", "/work/checkpoint", `{`+first.named()+`,"checkpoint":1}`), 409, "lost")
+		if code := s.settle(first, `"outcome":"complete"`); code != "lost" {
+			s.Errorf("a late outcome: %q", code)
+		}
+		lost := get[struct{ Lost []map[string]any }](s, "POST", "/work/renew", `{"lease":"1m","jobs":[{`+first.named()+`}]}`).Lost
+		kept := get[struct{ Lost []map[string]any }](s, "POST", "/work/renew", `{"lease":"1m","jobs":[{`+second.named()+`}]}`).Lost
+		if len(lost) != 1 || lost[0]["id"] != id || lost[0]["cancelled"] != false || len(kept) > 0 {
+			s.Errorf("%v, %v", lost, kept)
+		}
+		if code := s.settle(second, `"outcome":"complete"`); code != "" {
+			s.Errorf("%q", code)
+		}
+	})
+}
+
+// recover waits until the lease of a job ends, and recovers it.
+func (s *served) recover(queue string) {
+	s.Helper()
+	for until := time.Now().Add(10 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		got, err := s.store.Recover(s.Context(), queue, 10, "upkeep")
+		if err != nil || time.Now().After(until) {
+			s.Fatal(got, err)
+		}
+		if got.Requeued == 1 {
+			return
+		}
+	}
+}
+
+func TestARenewalTellsOfACancel(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(s *served) {
+		id := s.enqueue("mail", "")
+		job := s.claimOne(ofMail)
+		if err := s.client.Cancel(s.Context(), []sluice.ID{id}, sluice.Act{By: "ada"}); err != nil {
+			s.Fatal(err)
+		}
+		lost := get[struct{ Lost []map[string]any }](s, "POST", "/work/renew", `{"lease":"1m","jobs":[{`+job.named()+`}]}`).Lost
+		if len(lost) != 1 || lost[0]["cancelled"] != true {
+			s.Errorf("%v", lost)
+		}
+	})
+}
+
+func TestAClaimWhoseAnswerWasLostIsSentAgain(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(s *served) {
+		for range 3 {
+			s.enqueue("mail", "")
+		}
+		const claim = ofMail + `,"limit":2,"token":"a-token-of-the-caller","wait":"5s"`
+		first := s.claim(claim)
+		again := s.claim(claim + `,"again":true`)
+		if len(first) != 2 || len(again) != 2 || first[0].named() != again[0].named() || first[1].named() != again[1].named() {
+			s.Errorf("%+v, again %+v", first, again)
+		}
+		other := get[struct{ Jobs []held }](s, "POST", "/work/claim", `{"worker":"h:2:b",`+claim+`,"again":true}`).Jobs
+		if len(other) != 1 || other[0].ID == first[0].ID || other[0].ID == first[1].ID {
+			s.Errorf("another worker with the same token: %+v", other)
+		}
+		s.problem(s.ask("POST", "/work/claim", `{"worker":"h:1:a","queues":["mail"],"again":true}`), 422, "invalid")
+	})
+}
+
+func TestAWaitingClaimGetsAJobAsSoonAsItIsThere(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(s *served) {
+		got := make(chan []held, 2)
+		for range 2 {
+			go func() { got <- s.claim(`"queues":["none","mail"],"wait":"60s"`) }()
+		}
+		for range 2 {
+			s.enqueue("mail", "")
+			if jobs := <-got; len(jobs) != 1 || jobs[0].Queue != "mail" {
+				s.Errorf("%+v", jobs)
+			}
+		}
+		if none := s.claim(`"queues":["mail"],"wait":"1s"`); len(none) != 0 {
+			s.Errorf("%+v", none)
+		}
+		soon := must(s.client.Enqueue(s.Context(), sluice.NewJob{Queue: "mail", Payload: []byte(`1`), EnqueueOptions: sluice.EnqueueOptions{Delay: 300 * time.Millisecond}}))
+		if jobs := s.claim(`"queues":["mail"],"wait":"60s"`); len(jobs) != 1 || jobs[0].ID != soon.ID.String() {
+			s.Errorf("%+v", jobs)
+		}
+	})
+}
+
+func TestLimitsHoldForWaitingClaims(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(s *served) {
+		settings := sluice.DefaultSettings()
+		settings.Concurrency = 1
+		must(s.client.EnsureQueue(s.Context(), "mail", settings, sluice.Act{By: "test"}))
+		for range 3 {
+			s.enqueue("mail", "")
+		}
+		first := s.claimOne(ofMail + `,"limit":3`)
+		var running atomic.Int32
+		var all sync.WaitGroup
+		for range 2 {
+			all.Go(func() {
+				job := s.claimOne(ofMail + `,"wait":"60s","limit":3`)
+				if n := running.Add(1); n > 1 {
+					s.Errorf("%d jobs run at once", n)
+				}
+				running.Add(-1)
+				s.settle(job, `"outcome":"complete"`)
+			})
+		}
+		s.settle(first, `"outcome":"complete"`)
+		all.Wait()
+	})
+}
+
+// counted counts the calls of a store that cost it something.
+type counted struct {
+	sluice.Store
+	calls *atomic.Int64
+}
+
+func (c counted) Unwrap() sluice.Store { return c.Store }
+
+func (c counted) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
+	c.calls.Add(1)
+	return c.Store.Claim(ctx, request)
+}
+
+func (c counted) NextDue(ctx context.Context, queues []string) (map[string]time.Duration, error) {
+	c.calls.Add(1)
+	return c.Store.NextDue(ctx, queues)
+}
+
+func (c counted) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
+	c.calls.Add(1)
+	return c.Store.Queues(ctx, filter)
+}
+
+// TestManyWaitingClaimsCostTheStoreAsMuchAsOne lets 2,000 clients wait on real sockets, twice, and counts the calls of the
+// store. Then each of them gets one job.
+func TestManyWaitingClaimsCostTheStoreAsMuchAsOne(t *testing.T) {
+	t.Parallel()
+	calls := new(atomic.Int64)
+	s := serveStore(t, counted{memory.New(memory.Options{}), calls}, httpapi.Options{Bounds: httpapi.Bounds{Rate: 1e6, Burst: 1e6}})
+	idle := func(clients int) int64 {
+		before := calls.Load()
+		var all sync.WaitGroup
+		for range clients {
+			all.Go(func() {
+				if jobs := s.claim(ofMail + `,"wait":"8s"`); len(jobs) > 0 {
+					t.Errorf("%+v", jobs)
+				}
+			})
+		}
+		all.Wait()
+		return calls.Load() - before
+	}
+	one, many := idle(1), idle(2000)
+	t.Logf("calls of the store: %d for one client that waits, %d for 2,000", one, many)
+	if many > one+10 {
+		t.Errorf("2,000 waiting clients cost %d calls, and one %d", many, one)
+	}
+	const clients, jobs = 200, 200
+	seen := make(chan string, jobs)
+	var all sync.WaitGroup
+	for range clients {
+		all.Go(func() { seen <- s.claimOne(ofMail + `,"wait":"60s"`).ID })
+	}
+	for range jobs {
+		s.enqueue("mail", "")
+	}
+	all.Wait()
+	close(seen)
+	got := make(map[string]bool)
+	for id := range seen {
+		got[id] = true
+	}
+	if len(got) != jobs {
+		t.Errorf("%d jobs were handed out, want %d", len(got), jobs)
+	}
+}
+
+func TestAClientThatLeavesKeepsNoJob(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{})
+	ctx, leave := context.WithCancel(t.Context())
+	request := must(http.NewRequestWithContext(ctx, "POST", s.url+"/work/claim", bytes.NewReader([]byte(`{"worker":"h:9:z","queues":["mail"],"wait":"60s"}`))))
+	request.Header.Set("Content-Type", "application/json")
+	gone := make(chan error, 1)
+	go func() {
+		response, err := http.DefaultClient.Do(request)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		gone <- err
+	}()
+	leave()
+	if <-gone == nil {
+		t.Fatal("the client got an answer")
+	}
+	s.enqueue("mail", "")
+	if job := s.claimOne(ofMail + `,"wait":"60s"`); job.Queue != "mail" {
+		t.Errorf("%+v", job)
+	}
+}
+
+func TestWaitingClaimsAreAnsweredWhenTheServerEnds(t *testing.T) {
+	t.Parallel()
+	calls := new(atomic.Int64)
+	api := httpapi.New(counted{memory.New(memory.Options{}), calls}, httpapi.Options{NoLogin: true})
+	s := serveAPI(t, api)
+	answered := make(chan []held, 1)
+	go func() { answered <- s.claim(ofMail + `,"wait":"60s"`) }()
+	for until := time.Now().Add(10 * time.Minute); calls.Load() < 2; time.Sleep(time.Millisecond) { // settings, and a claim
+		if time.Now().After(until) {
+			t.Fatal("the claim does not wait")
+		}
+	}
+	api.Drain()
+	select {
+	case jobs := <-answered:
+		if len(jobs) != 0 {
+			t.Errorf("%+v", jobs)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("the claim still waits")
+	}
+	r := s.ask("POST", "/work/claim", `{"worker":"h:1:a","queues":["mail"]}`)
+	if s.problem(r, 503, "draining"); r.header.Get("Retry-After") == "" {
+		t.Error("Retry-After is missing")
+	}
+}
+
+func TestAWorkerIsListedAndTold(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(s *served) {
+		const beat = `{"worker":"h:1:a","queues":["mail"],"slots":4,"busy":1,"version":"v2"}`
+		if got := get[map[string]any](s, "POST", "/work/heartbeat", beat); got["wanted"] != "work" {
+			s.Errorf("%v", got)
+		}
+		if r := s.ask("GET", "/holders", ""); !strings.Contains(r.text, `"h:1:a"`) || !strings.Contains(r.text, `"version":"v2"`) {
+			s.Errorf("%s", r.text)
+		}
+		get[any](s, "POST", "/holders/instructions", `{"target":{"version":"v2"},"wanted":"quiesce","reason":"a bug"}`)
+		if got := get[map[string]any](s, "POST", "/work/heartbeat", beat); got["wanted"] != "quiesce" || got["reason"] != "a bug" {
+			s.Errorf("%v", got)
+		}
+		get[any](s, "POST", "/work/heartbeat", `{"worker":"h:1:a","leaving":true}`)
+		if holders := must(presence.Holders(s.Context(), s.store)); len(holders) != 0 {
+			s.Errorf("%+v", holders)
+		}
+	})
+}
+
+func TestABoundedWorkerClaimsFromItsQueuesAlone(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{}, access.Caller{Name: "w", Role: access.RoleWorker, Bounds: access.Bounds{Queues: []string{"mail"}}},
+		access.Caller{Name: "t", Role: access.RoleWorker, Bounds: access.Bounds{Tenants: []string{"acme"}}})
+	s.enqueue("mail", "")
+	s.enqueue("sms", "")
+	for queues, status := range map[string]int{`["sms"]`: 403, `["mail","sms"]`: 403, `["sluice.notify.x"]`: 422, `["mail.*"]`: 422, `["mail","mail"]`: 200} {
+		r := s.ask("POST", "/work/claim", `{"worker":"h:1:a","queues":`+queues+`}`, "Authorization", "Bearer w")
+		if r.status != status {
+			t.Errorf("%s: %d %s", queues, r.status, r.text)
+		}
+		if status == 200 && !strings.Contains(r.text, `"holder":"h:1:a by w"`) {
+			t.Errorf("%s", r.text)
+		}
+	}
+	s.problem(s.ask("POST", "/work/claim", `{"worker":"h:1:a","queues":["mail"]}`, "Authorization", "Bearer t"), 403, "out_of_bounds")
+	s.problem(s.ask("POST", "/work/heartbeat", `{"worker":"h:1:a","queues":["sms"]}`, "Authorization", "Bearer w"), 403, "out_of_bounds")
+}
