@@ -20,7 +20,7 @@ const (
 	// shortInterval is the least time between two looks at all jobs when another process has committed.
 	shortInterval = 10 * time.Millisecond
 	// followInterval is the time between two looks at the reports of jobs that somebody follows.
-	followInterval = 500 * time.Millisecond
+	followInterval = 100 * time.Millisecond
 	// lookShare bounds the looks at all jobs: each is followed by this many times its duration.
 	lookShare = 20
 	// askInterval is the time after which jobs are asked for again. Stores remember them for twice as long.

@@ -29,12 +29,20 @@ const (
 func (w *Worker) keep(ctx context.Context) {
 	timer := time.NewTimer(w.keepInterval())
 	defer timer.Stop()
+	reports := time.NewTimer(0)
+	defer reports.Stop()
 	beaten := time.Now()
 	var looked time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-w.reported:
+			reports.Reset(w.reportsDue())
+			continue
+		case <-reports.C:
+			w.saveReports(ctx, w.runs())
+			continue
 		case <-timer.C:
 		case <-w.shorter:
 		case <-w.ear.Changed():
@@ -53,7 +61,6 @@ func (w *Worker) keep(ctx context.Context) {
 		w.handBackWaiting()
 		w.handBackOverdue()
 		w.renew(ctx, runs)
-		w.saveReports(ctx, runs)
 		if time.Since(beaten) >= beatInterval {
 			beaten = time.Now()
 			w.beat(ctx)

@@ -12,8 +12,8 @@ import (
 const reportInterval = time.Second
 
 // Progress reports how far the job has come, from 0 to 1, with a message for people of at most
-// [progress.MaxMessageBytes]. Everybody sees the report within about a second: the worker stores the last report of each of
-// its running jobs, in one statement a second. Progress returns at once, so a handler may call it as often as it likes.
+// [progress.MaxMessageBytes]. Everybody sees the report within a second: the worker stores the last report of each of its
+// running jobs, in one statement at most a second. Progress returns at once, so a handler may call it as often as it likes.
 //
 // The report goes when the attempt ends; see [Job.SaveCheckpoint] for progress that the next attempt needs.
 func (j *Job[T]) Progress(fraction float64, message string) {
@@ -22,14 +22,25 @@ func (j *Job[T]) Progress(fraction float64, message string) {
 	}
 	report := progress.New(j.run.claim.ID, j.run.claim.Token, fraction, message)
 	j.run.report.Store(&report)
-	j.run.worker.reports.Store(true)
+	j.run.worker.noteReport()
 }
+
+// noteReport lets the worker store the reports when that is due.
+func (w *Worker) noteReport() {
+	if w.reports.Swap(true) {
+		return
+	}
+	select {
+	case w.reported <- struct{}{}:
+	default:
+	}
+}
+
+// reportsDue returns when the reports that have come may be stored.
+func (w *Worker) reportsDue() time.Duration { return max(0, reportInterval-time.Since(w.reportedAt)) }
 
 // saveReports stores the reports of the running jobs that came since the last time.
 func (w *Worker) saveReports(ctx context.Context, runs []*run) {
-	if !w.reports.Load() || time.Since(w.reportedAt) < reportInterval {
-		return
-	}
 	w.reports.Store(false)
 	var reports []progress.Report
 	var of []*run
@@ -47,6 +58,6 @@ func (w *Worker) saveReports(ctx context.Context, runs []*run) {
 		for i, r := range of { // unless a newer one came meanwhile
 			r.report.CompareAndSwap(nil, &reports[i])
 		}
-		w.reports.Store(true)
+		w.noteReport()
 	}
 }

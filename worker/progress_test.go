@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/await"
 	"github.com/sluice-queue/sluice/progress"
 	"github.com/sluice-queue/sluice/worker"
 )
@@ -116,5 +117,46 @@ func TestReportThatCouldNotBeStoredIsStoredLater(t *testing.T) {
 		if !strings.Contains(log.String(), "progress not saved") {
 			t.Errorf("the log is %s", log.String())
 		}
+	})
+}
+
+// TestAReportIsSeenWithinASecond lets a job report at odd times, also right after a report was stored. Its worker is woken for other
+// reasons meanwhile.
+func TestAReportIsSeenWithinASecond(t *testing.T) {
+	inShop(t, func(s *shop) {
+		store := &reported{Store: s.store}
+		s.use(store)
+		steps := []time.Duration{0, 10, 990, 1000, 1010, 1500, 3000, 3400, 3990, 4001, 5400, 8123}
+		s.run(worker.Options{}, func(_ context.Context, job *worker.Job[payment]) error {
+			begun := time.Now()
+			for n, at := range steps {
+				time.Sleep(time.Until(begun.Add(at * time.Millisecond)))
+				job.Progress(float64(n)/100, time.Now().Format(time.RFC3339Nano))
+			}
+			time.Sleep(2 * time.Second)
+			return nil
+		})
+		id := s.add(sluice.EnqueueOptions{})
+		var late time.Duration
+		var last string
+		_, err := await.New(s.store).Follow(context.Background(), id, func(r progress.Report) {
+			at, err := time.Parse(time.RFC3339Nano, r.Message)
+			if err != nil {
+				t.Fatal(err)
+			}
+			last, late = r.Message, max(late, time.Since(at))
+		})
+		if err != nil || late > 1100*time.Millisecond {
+			t.Errorf("a report was seen after %s, %v", late, err)
+		}
+		store.mu.Lock()
+		defer store.mu.Unlock()
+		if got := store.reports[len(store.reports)-1].Message; got != last {
+			t.Errorf("the last report is %s, seen was %s", got, last)
+		}
+		if store.calls > 9 {
+			t.Errorf("%d statements in 8.1 s", store.calls)
+		}
+		_ = s.end()
 	})
 }

@@ -105,6 +105,7 @@ type Worker struct {
 	drains      chan struct{} // closed when the drain begins
 	drained     chan struct{} // closed when draining and nothing runs
 	noMore      chan struct{} // closed when no more jobs will become ready
+	reported    chan struct{} // a handler has reported progress
 	shorter     chan struct{} // leases now need renewal more often than before
 	ask         chan struct{} // a claim may have been cancelled
 	reports     atomic.Bool   // some running job has a report that is not stored yet
@@ -154,7 +155,7 @@ func New(store sluice.Store, options Options) *Worker {
 		holder: presence.Holder{ID: holder, Role: presence.RoleWorker, Slots: options.Slots, Version: cmp.Or(options.Version, presence.ProgramVersion()), Protocol: presence.Protocol},
 		wake:   make(chan struct{}, 1), looks: make(chan struct{}, 1), settlements: make(chan decided, 4*options.Slots+settleBatch),
 		look: make(chan struct{}, 1), ready: make(chan *run, 2*options.Slots+maxAhead), running: make(map[*run]struct{}), drains: make(chan struct{}), drained: make(chan struct{}), noMore: make(chan struct{}),
-		held: make(map[sluice.ID]*run), doubted: make(map[*run]struct{}), ask: make(chan struct{}, 1), shorter: make(chan struct{}, 1), shortestLease: maxKeepInterval * leaseRounds,
+		held: make(map[sluice.ID]*run), doubted: make(map[*run]struct{}), ask: make(chan struct{}, 1), shorter: make(chan struct{}, 1), reported: make(chan struct{}, 1), shortestLease: maxKeepInterval * leaseRounds,
 	}
 }
 
