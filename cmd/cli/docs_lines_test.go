@@ -65,6 +65,7 @@ var docMarks = []docMark{
 	{line: "-kafka localhost:9092", file: "../../apps/payments/kafka/kafka_test.go", test: "kfake", why: "needs a broker"},
 	{line: "sluice holders drain", file: "testdata/script/holders.txt", test: "sluice holders drain", why: "needs processes of the version"},
 	{path: "guide/deploy.md", line: "sluice work mail", file: "testdata/script/holders.txt", test: "--version 2", why: "the same"},
+	{path: "guide/http.md", line: "curl -N", file: "../httpapi/live_test.go", test: "/stream?topics=", why: "a stream has no end"},
 	{line: "curl localhost:8080/metrics", why: "asks the same process"},
 	{line: "--tls-cert", file: "serve_api_test.go", test: "--tls-cert", why: "needs a certificate"},
 	{path: "deploy/", line: "kubectl ", why: "needs a cluster"},

@@ -87,13 +87,15 @@ func fill[T int | int64 | time.Duration](value *T, otherwise T) {
 
 // API answers the requests of a store. It is an http.Handler for all paths below [Root].
 type API struct {
-	store   sluice.Store
-	client  *sluice.Client
-	waiter  *await.Waiter
-	board   *board
-	gate    *access.Gate
-	options Options
-	log     *event.Log
+	store  sluice.Store
+	client *sluice.Client
+	waiter *await.Waiter
+	board  *board
+	// collector reads for all streams.
+	collector *collector
+	gate      *access.Gate
+	options   Options
+	log       *event.Log
 
 	mux    *http.ServeMux
 	huma   huma.API
@@ -130,7 +132,7 @@ func New(store sluice.Store, options Options) *API {
 
 // resources add the routes of each resource.
 var resources = []func(*API){
-	(*API).jobs, (*API).work, (*API).operations, (*API).queues, (*API).look, (*API).audits,
+	(*API).jobs, (*API).work, (*API).operations, (*API).queues, (*API).look, (*API).audits, (*API).live,
 	(*API).tenants, (*API).limits, (*API).schedules, (*API).batches, (*API).flows, (*API).alerts, (*API).engineRoutes, (*API).tokens, (*API).about,
 }
 

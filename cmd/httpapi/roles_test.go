@@ -31,7 +31,7 @@ var rolesByRoute = map[string]string{
 	"list-tenants": lookers, "list-tiers": lookers, "list-limits": lookers, "get-limit": lookers, "get-admission": lookers, "list-flows": lookers,
 	"list-batches": lookers, "list-alerts": lookers, "list-alert-history": lookers, "test-alerts": lookers, "list-rules": lookers,
 	"list-schedules": lookers, "get-schedule": lookers, "get-audit-head": lookers, "verify-audit": lookers, "get-audit-retention": lookers,
-	"ask-engine": lookers, "list-orphan-runs": lookers, "get-metrics": lookers,
+	"stream": "viewer reader worker operator admin", "ask-engine": lookers, "list-orphan-runs": lookers, "get-metrics": lookers,
 	"get-flow": everybody, "get-batch": everybody, "start-flow": producers, "open-batch": producers, "close-batch": producers,
 	"set-tenant": operators, "delete-tenant": operators, "pause-tenant": operators, "resume-tenant": operators, "add-tier": operators, "preset-tiers": operators,
 	"set-tier": operators, "delete-tier": operators, "set-limit": operators, "close-limit": operators, "open-limit": operators, "delete-limit": operators,
@@ -252,7 +252,7 @@ func (g *generator) request(path string, op operation) (target, body string) {
 				text = g.id
 			}
 			path = strings.Replace(path, "{"+p.Name+"}", text, 1)
-		} else if p.Name != "wait" && (g.n+len(p.Name))%3 > 0 {
+		} else if p.Name != "wait" && p.Name != "topics" && (g.n+len(p.Name))%3 > 0 {
 			query += "&" + p.Name + "=" + text
 		}
 	}

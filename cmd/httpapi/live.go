@@ -1,0 +1,163 @@
+package httpapi
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/operation"
+	"github.com/sluice-queue/sluice/presence"
+)
+
+// topics are the topics of streams, beside queue:NAME.
+var topics = map[string]func(ctx context.Context, a *API) (any, error){
+	"overview": overview,
+	"alerts": func(ctx context.Context, a *API) (any, error) {
+		book, err := alert.Read(ctx, a.store)
+		return map[string]any{"alerts": orEmpty(book.Alerts)}, err
+	},
+	"operations": func(ctx context.Context, a *API) (any, error) {
+		found, err := operation.List(ctx, a.store, operation.Filter{Open: true})
+		return operationList{orEmpty(found)}, err
+	},
+	"holders": func(ctx context.Context, a *API) (any, error) {
+		found, err := presence.Holders(ctx, a.store)
+		return map[string]any{"holders": orEmpty(found)}, err
+	},
+	"audit": func(ctx context.Context, a *API) (any, error) {
+		found, err := a.client.Audit(ctx, sluice.AuditFilter{Limit: 20})
+		return auditList{orEmpty(found)}, err
+	},
+	topicCancelled: nil,
+}
+
+const (
+	// heartbeatEvery is how often a quiet stream says that it lives.
+	heartbeatEvery = 15 * time.Second
+	// maxTopics is the most topics of a stream, and overviewQueues the most queues of an overview.
+	maxTopics, overviewQueues = 50, 100
+)
+
+// live adds the route of streams.
+func (a *API) live() {
+	a.collector = newCollector(a.store, a.readTopic)
+	addRaw(a, Route{
+		Method: "GET", Path: "/stream", Name: "stream", Group: "live", Summary: "follow topics as they change",
+		Text: "Answers server-sent events, by topic: `overview` (the first 100 queues with their counts), `queue:NAME`, `alerts`, `operations`, `holders`, `audit` (the last 20 entries), " +
+			"and `cancelled` (claimed jobs that somebody cancelled). Each event has the whole topic as it is now. With `Last-Event-ID` it goes on after that event. " +
+			"The event `behind` says how many events a slow reader has missed; then each topic comes again. The event `end` says that the server ends.",
+		Needs: access.Look | access.Work, scope: ofJobs, noun: "queue", waits: true, endless: true,
+	}, func(op *huma.Operation) {
+		op.Parameters = []*huma.Param{
+			{Name: "topics", In: "query", Required: true, Description: "names, with commas between them", Schema: &huma.Schema{Type: huma.TypeString}},
+			{Name: "Last-Event-ID", In: "header", Description: "the id of the last event that the caller has", Schema: &huma.Schema{Type: huma.TypeString}},
+		}
+		op.Responses = map[string]*huma.Response{"200": {Description: "the events", Content: map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}}}}
+	}, func(w http.ResponseWriter, r *http.Request, c *call) error {
+		names, err := c.topicsOf(r.Context(), r.URL.Query().Get("topics"))
+		if err != nil {
+			return err
+		}
+		return c.stream(w, r, names)
+	})
+}
+
+// topicsOf reads the names of topics that the caller may follow.
+func (c *call) topicsOf(ctx context.Context, text string) (names []string, err error) {
+	for name := range strings.SplitSeq(text, ",") {
+		queue, ofQueue := strings.CutPrefix(name, "queue:")
+		_, known := topics[name]
+		switch {
+		case !known && !ofQueue:
+			return nil, &sluice.InvalidError{Field: "topics", Rule: fmt.Sprintf("there is no topic %.80q; there are queue:NAME, overview, alerts, operations, holders, audit and cancelled", name)}
+		case name != topicCancelled && !c.caller.May(access.Look):
+			return nil, problemOf(http.StatusForbidden, "forbidden", "the role "+string(c.caller.Role)+" may follow only the topic cancelled", "use a token with another role, or ask an admin for one")
+		case !ofQueue && !c.caller.None():
+			return nil, outOfBounds("the token is bounded to some queues or tenants")
+		case ofQueue && (len(c.caller.Tenants) > 0 || !c.caller.Queue(queue)):
+			return nil, sluice.ErrNotFound
+		}
+		if ofQueue && !slices.Contains(names, name) {
+			if _, err := c.api.client.Queue(ctx, queue); err != nil {
+				return nil, err
+			}
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) > maxTopics {
+		return nil, &sluice.InvalidError{Field: "topics", Rule: fmt.Sprintf("%d topics must be at most %d", len(names), maxTopics)}
+	}
+	return names, nil
+}
+
+// readTopic reads a topic.
+func (a *API) readTopic(ctx context.Context, topic string) (any, error) {
+	if queue, of := strings.CutPrefix(topic, "queue:"); of {
+		c := &call{api: a}
+		return c.queue(ctx, queue)
+	}
+	return topics[topic](ctx, a)
+}
+
+// overview counts the jobs of the first queues.
+func overview(ctx context.Context, a *API) (any, error) {
+	queues, err := a.client.Queues(ctx, sluice.QueueFilter{Limit: overviewQueues})
+	if err != nil {
+		return nil, err
+	}
+	depths := []sluice.Depth{}
+	for _, q := range queues {
+		depth, err := a.store.Depth(ctx, q.Name, depthLimit)
+		if err != nil {
+			return nil, err
+		}
+		depths = append(depths, depth)
+	}
+	return map[string]any{"queues": depths}, nil
+}
+
+// stream sends events until the client leaves or the server ends.
+func (c *call) stream(w http.ResponseWriter, r *http.Request, names []string) error {
+	collector := c.api.collector
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no") // of nginx
+	w.WriteHeader(http.StatusOK)
+	_ = c.deadlines.SetReadDeadline(time.Time{})
+	out := bufio.NewWriter(patientWriter{w, c.deadlines, c.api.options.Bounds.Idle})
+	l := collector.listen(names, r.Header.Get("Last-Event-ID"))
+	defer collector.leave(l)
+	heartbeat := time.NewTicker(heartbeatEvery)
+	defer heartbeat.Stop()
+	_, _ = fmt.Fprint(out, ": the stream begins\nretry: 1000\n\n")
+	for {
+		if out.Flush() != nil { // the client is gone, or too slow
+			return nil
+		}
+		select {
+		case e := <-l.events:
+			_, _ = fmt.Fprintf(out, "id: %s\nevent: %s\ndata: %s\n\n", collector.id(e), e.topic, e.data)
+		case <-heartbeat.C:
+			_, _ = fmt.Fprint(out, ": alive\n\n")
+		case <-c.api.draining:
+			_, _ = fmt.Fprint(out, "event: end\ndata: {\"reason\":\"the server ends\"}\n\n")
+			_ = out.Flush()
+			return nil
+		case <-r.Context().Done():
+			return nil
+		}
+		if missed := collector.caughtUp(l); missed > 0 {
+			_, _ = fmt.Fprintf(out, "event: behind\ndata: {\"missed\":%d}\n\n", missed)
+		}
+	}
+}
