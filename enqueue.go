@@ -112,6 +112,9 @@ type EnqueueOptions struct {
 	Hold string
 	// Batch is the open batch that the job belongs to; see package batch. Default: none.
 	Batch ID
+	// LimitKey is the value, such as a host or a user, by which limits that are per key bound the job, at most
+	// [MaxKeyBytes]; see package limit. Default: none bounds it.
+	LimitKey string
 }
 
 // NewJob is a job to enqueue.
@@ -180,7 +183,7 @@ func isQueueName(name string) bool {
 // Check returns the first rule that the job breaks whatever its queue's settings are, as an [ErrInvalid]. A client
 // checks each job at enqueue, by the settings too.
 func (j NewJob) Check() error {
-	err := cmp.Or(CheckOwnQueueName(j.Queue), checkName("tenant", j.Tenant, MaxTenantBytes), checkName("hold", j.Hold, maxReasonBytes),
+	err := cmp.Or(CheckOwnQueueName(j.Queue), checkName("tenant", j.Tenant, MaxTenantBytes), checkName("hold", j.Hold, maxReasonBytes), checkName("limit_key", j.LimitKey, MaxKeyBytes),
 		j.checkKey(), j.checkOrder())
 	if err != nil {
 		return err

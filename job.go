@@ -38,6 +38,7 @@ type Job struct {
 	AfterFailure  AfterFailure        `json:"after_failure,omitempty"`
 	AfterFailures map[ID]AfterFailure `json:"after_failures,omitempty"`
 	Batch         ID                  `json:"batch,omitzero"` // see package batch; zero: none
+	LimitKey      string              `json:"limit_key,omitempty"`
 
 	// State is where the job is in its life.
 	State State `json:"state"`

@@ -52,6 +52,9 @@ const (
 	// EventPause and EventResume: a person paused a batch, with all batches in it, or let it go on. The reason says why.
 	EventPause  sluice.Event = "pause"
 	EventResume sluice.Event = "resume"
+	// EventCloseKey and EventOpenKey: somebody closed a key of a limit, or opened it. After has the key, and until when.
+	EventCloseKey sluice.Event = "close key"
+	EventOpenKey  sluice.Event = "open key"
 	// EventFire: a person fired a schedule. After has the number of jobs, and the first and last instant.
 	EventFire sluice.Event = "fire"
 	// EventBatch: a dispatcher claimed jobs of a queue and started them at its engine. After has the counts.

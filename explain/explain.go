@@ -128,7 +128,7 @@ func Job(ctx context.Context, store sluice.Store, id sluice.ID) (Explanation, er
 	if err != nil {
 		return Explanation{}, err
 	}
-	limits, err := limitReasons(ctx, store, queue, position)
+	limits, err := limitReasons(ctx, store, queue, job, position)
 	if err != nil {
 		return Explanation{}, err
 	}

@@ -33,6 +33,9 @@ type Limit struct {
 	// one window, and at once after a lull.
 	Rate  sluice.Rate `json:"rate"`
 	Burst int         `json:"burst"`
+	// PerKey makes the figures count for each limit key of jobs apart, such as for each host. Jobs without a limit key are
+	// not bounded. The rate counts claims then.
+	PerKey bool `json:"per_key"`
 	// Closed stops the claims of all its queues until ClosedUntil. Zero ClosedUntil: until somebody opens the limit.
 	Closed      bool      `json:"closed"`
 	ClosedUntil time.Time `json:"closed_until,omitzero"`
@@ -88,6 +91,9 @@ func (l Limit) String() string {
 	if l.Concurrency > 0 {
 		parts = append(parts, "concurrency="+strconv.Itoa(l.Concurrency))
 	}
+	if l.PerKey {
+		parts = append(parts, "per=key")
+	}
 	if len(parts) == 0 {
 		return "no figures"
 	}
@@ -121,8 +127,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// Set reads a figure as a person writes it. Name is concurrency, rate or burst; another name is a
-// [sluice.ErrNotFound]. An empty text or 0 removes the figure.
+// Set reads a figure as a person writes it. Name is concurrency, rate, burst or per,
+// whose text is key; another name is a [sluice.ErrNotFound]. An empty text or 0 removes the figure.
 func (l *Limit) Set(name, text string) error {
 	var err error
 	switch {
@@ -130,12 +136,16 @@ func (l *Limit) Set(name, text string) error {
 		l.Rate = sluice.Rate{}
 	case name == "rate":
 		l.Rate, err = sluice.ParseRate(text)
+	case name == "per" && (text == "key" || text == ""):
+		l.PerKey = text == "key"
+	case name == "per":
+		err = fmt.Errorf("%.60q must be key, or empty", text)
 	case name == "concurrency":
 		l.Concurrency, err = parseCount(text)
 	case name == "burst":
 		l.Burst, err = parseCount(text)
 	default:
-		return fmt.Errorf("figure %.60q: %w; there are: concurrency, rate, burst", name, sluice.ErrNotFound)
+		return fmt.Errorf("figure %.60q: %w; there are: concurrency, rate, burst, per", name, sluice.ErrNotFound)
 	}
 	if err != nil {
 		return feature.Invalid(name, err.Error())

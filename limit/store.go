@@ -2,6 +2,7 @@ package limit
 
 import (
 	"context"
+	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/feature"
@@ -18,6 +19,12 @@ type Store interface {
 	// DeleteLimit deletes a limit, with an audit entry. An unknown name is an ErrNotFound, and a limit that the setting
 	// limits of a queue names is an ErrNotAllowed.
 	DeleteLimit(ctx context.Context, name string, act sluice.Act) error
+	// KeyUses says how much of a limit that is per key the given keys use, in their order. Nil keys: those that are closed or
+	// have waiting jobs, by name, at most that many.
+	KeyUses(ctx context.Context, name string, keys []string, most int) ([]KeyUse, error)
+	// CloseKey closes a key of a limit until an instant, with an audit entry. The zero instant opens the key. It counts from
+	// the next claim on.
+	CloseKey(ctx context.Context, name, key string, until time.Time, act sluice.Act) error
 }
 
 // Given returns the port of a store, through decorators too. For nil, every method of the returned Store returns a
@@ -42,3 +49,7 @@ func (m missing) SaveLimit(context.Context, Limit, sluice.Act) (Limit, error) {
 }
 
 func (m missing) DeleteLimit(context.Context, string, sluice.Act) error { return m.err }
+
+func (m missing) KeyUses(context.Context, string, []string, int) ([]KeyUse, error) { return nil, m.err }
+
+func (m missing) CloseKey(context.Context, string, string, time.Time, sluice.Act) error { return m.err }

@@ -68,7 +68,7 @@ func tables() []table {
 	return []table{
 		{"queues", queueColumns(), keyed("queue", "name"), keyed("sluice_queue", "name")},
 		queuePolicyTable(),
-		tierTable(), tenantTable(), limitTable(), namedLimitTable(),
+		tierTable(), tenantTable(), limitTable(), namedLimitTable(), limitKeyTable(),
 		jobTable(),
 		{
 			"keys",
@@ -146,8 +146,10 @@ var notMoved = map[string]string{
 	"sluice.batch_change":  "added to the counts of batches before they are moved",
 	"sluice.stat_call":     "what upkeep has not added up yet, of calls of functions",
 	"sluice.tenant_change": "changes of tenants, from which claims make tenant queues anew",
-	"sluice.order_key":     "a lock for each order key, made when it is wanted",
-	"sluice.move":          "how far a move has come", "sluice_move": "how far a move has come",
+	"sluice.limit_lane":    "keys of limits with jobs that wait, made anew by claims", "sluice_limit_lane": "keys of limits with jobs that wait, made anew by claims",
+	"sluice.limit_change": "changes of keys of limits, for the next claim",
+	"sluice.order_key":    "a lock for each order key, made when it is wanted",
+	"sluice.move":         "how far a move has come", "sluice_move": "how far a move has come",
 	"sluice.queue_grant": "roles belong to the server", "sluice.function_set": "the target has its own",
 	"sluice.pace":          "when holders claimed last, that work through functions",
 	"sluice.result_cursor": "the target walks its history once", "sluice_result_cursor": "the target walks its history once",
@@ -229,7 +231,7 @@ func jobTable() table {
 	return table{"jobs", []column{
 		is("id", kindID), is("queue", kindText), is("tenant", kindText), is("priority", kindInt), is("key", kindText), is("payload", kindBytes),
 		is("labels", kindJSON), is("max_attempts", kindInt), is("created_at", kindInstant), is("expires_at", kindInstant),
-		is("order_key", kindText), order, is("after", kindIDs), is("after_failure", kindText), is("timeout_ms", kindInt), is("batch_id", kindID),
+		is("order_key", kindText), order, is("after", kindIDs), is("after_failure", kindText), is("timeout_ms", kindInt), is("batch_id", kindID), is("limit_key", kindText),
 	}, keyed("job", "id"), keyed("sluice_job", "seq")}
 }
 
@@ -242,7 +244,7 @@ func doneTable() table {
 	}, keyed("done", "id", "generation"), keyed("sluice_done", "seq", "generation")}
 }
 
-// liveTable leaves out the jobs' places in tenant queues: claims put the jobs there anew.
+// liveTable leaves out the jobs' places in tenant queues, and the marks of parked jobs: claims make them anew.
 func liveTable() table {
 	runOf := column{name: "run_of", kind: kindID, lite: "run_of", reads: "case when t.engine is not null then t.id end"}
 	t := table{"unfinished jobs", []column{
@@ -250,9 +252,9 @@ func liveTable() table {
 		is("due_at", kindInstant), is("expires_at", kindInstant), is("generation", kindInt), is("attempts", kindInt), is("releases", kindInt),
 		is("recoveries", kindInt), is("keyed", kindBool), is("blocked_by", kindJob), is("token", kindID), is("holder", kindText),
 		is("claimed_at", kindInstant), is("dispatched_at", kindInstant), is("lease_until", kindInstant), is("ref", kindText),
-		is("error", kindText), is("checkpoint", kindBytes), is("order_key", kindText), place("t.seq"), is("engine", kindText), runOf, is("batch_id", kindID),
+		is("error", kindText), is("checkpoint", kindBytes), is("order_key", kindText), place("t.seq"), is("engine", kindText), runOf, is("batch_id", kindID), is("limit_key", kindText),
 	}, keyed("live", "id"), keyed("sluice_live", "seq")}
-	t.postgres.left, t.lite.left = []string{"in_tenant_queue"}, []string{"in_tenant_queue"}
+	t.postgres.left, t.lite.left = []string{"in_tenant_queue", "parked"}, []string{"in_tenant_queue", "parked"}
 	return t
 }
 

@@ -114,7 +114,7 @@ func (w *world) settings() {
 		switch queue {
 		case "limited":
 			settings.Rate, settings.Burst, settings.Concurrency = sluice.RatePerSecond(1000), 500, 40
-			settings.PayloadSchema, settings.Limits = "", "bank"
+			settings.PayloadSchema, settings.Limits = "", "bank,host"
 		case "by-tenant":
 			settings.Fair, settings.TenantConcurrency, settings.TenantRate, settings.TenantBurst = true, 15, sluice.RatePerSecond(1000.5), 400
 		case "audited":
@@ -132,6 +132,12 @@ func (w *world) settings() {
 		return nil
 	})
 	w.ok(err)
+	_, err = limit.Change(ctx, w.store, "host", by("be polite"), func(l *limit.Limit) error {
+		l.Rate, l.Burst, l.Concurrency, l.PerKey = sluice.RatePerSecond(1000), 500, 1000, true
+		return nil
+	})
+	w.ok(err)
+	w.ok(limit.CloseKey(ctx, w.store, "host", "closed.example", time.Hour, by("it answers 429")))
 	_, err = changes.For(ctx, w.client, "plain", time.Hour, by("for a while"), func(s *sluice.Settings) error {
 		s.Backoff.Base, s.PausedUntil = 1500*time.Millisecond, time.Now().Add(-time.Hour)
 		return nil
@@ -253,6 +259,9 @@ func (w *world) enqueue(n int) {
 		if w.random.IntN(6) == 0 {
 			options.Timeout = time.Duration(1+w.random.IntN(1000)) * time.Second
 		}
+		if w.random.IntN(3) == 0 {
+			options.LimitKey = []string{"a.example", "closed.example"}[w.random.IntN(2)]
+		}
 		if len(w.ids) > 2 && w.random.IntN(6) == 0 {
 			options.After = []sluice.ID{w.ids[w.random.IntN(len(w.ids))], w.ids[w.random.IntN(len(w.ids))]}
 			options.AfterFailure = []sluice.AfterFailure{sluice.FailureCancels, sluice.FailureRuns, sluice.FailureWaits}[w.random.IntN(3)]
@@ -366,6 +375,9 @@ func goesOn(t *testing.T, store sluice.Store) map[string][]sluice.ID {
 	w := &world{T: t, store: store, client: sluice.NewClient(store, sluice.ClientOptions{}), random: rand.New(rand.NewPCG(0, 0))}
 	ctx := t.Context()
 	w.ok(tenancy.Resume(ctx, w.store, "plain", "sleepy", by("on")))
+	w.ok(limit.OpenKey(ctx, w.store, "host", "closed.example", by("it answers")))
+	_, err := store.Repair(ctx, "upkeep") // lets in the jobs that waited for a key when they were moved
+	w.ok(err)
 	for _, queue := range queues {
 		away, err := engine.Given(store).Dispatches(ctx, engine.DispatchFilter{Queue: queue})
 		w.ok(err)

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/limit"
@@ -22,6 +23,17 @@ func (s *store) SaveLimit(ctx context.Context, one limit.Limit, act sluice.Act) 
 func (s *store) DeleteLimit(ctx context.Context, name string, act sluice.Act) error {
 	_, err := do(ctx, s, "delete_limit", "", func(ctx context.Context) (none, error) {
 		return none{}, s.limits.DeleteLimit(ctx, name, act)
+	})
+	return err
+}
+
+func (s *store) KeyUses(ctx context.Context, name string, keys []string, most int) ([]limit.KeyUse, error) {
+	return do(ctx, s, "key_uses", "", func(ctx context.Context) ([]limit.KeyUse, error) { return s.limits.KeyUses(ctx, name, keys, most) })
+}
+
+func (s *store) CloseKey(ctx context.Context, name, key string, until time.Time, act sluice.Act) error {
+	_, err := do(ctx, s, "close_key", "", func(ctx context.Context) (none, error) {
+		return none{}, s.limits.CloseKey(ctx, name, key, until, act)
 	})
 	return err
 }

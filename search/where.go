@@ -66,6 +66,7 @@ var fields = []Field{
 	}},
 	{Name: "id", Meaning: "The ID of the job.", Example: "id:01a1fb72-1dea-7abc-8fc6-99e4817522bb", text: always(func(j sluice.Job) string { return j.ID.String() })},
 	{Name: "order_key", Meaning: "The order key of the job.", Example: "order_key:account-7", text: always(func(j sluice.Job) string { return j.OrderKey })},
+	{Name: "limit_key", Meaning: "The limit key of the job.", Example: "limit_key:example.com", text: always(func(j sluice.Job) string { return j.LimitKey })},
 	{Name: "holder", Meaning: "The process that has or had the job.", Example: "holder:host-3*", text: always(func(j sluice.Job) string { return j.Holder })},
 	{Name: "engine", Meaning: "The engine of the job's run.", Example: "engine:temporal*", text: always(func(j sluice.Job) string { return j.Engine })},
 	{Name: "ref", Meaning: "The name of the job's run.", Example: "ref:order-42", text: always(func(j sluice.Job) string { return j.Ref })},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -14,7 +15,8 @@ import (
 // RateLimited says that a service refuses more calls for d, such as by HTTP 429 with Retry-After. The job goes back for d
 // and no attempt is counted, as by [Snooze]. Until then, no process claims the jobs that would meet the same answer:
 //
-//   - of a queue that shares limits, the worker closes these limits
+//   - of a job with a limit key, in a queue that shares limits per key, the worker closes this key of them
+//   - of another job in a queue that shares limits, the worker closes those that are not per key
 //   - of another queue, the worker pauses the tenant of the job in this queue
 //   - of another queue and a job without a tenant, only the job waits
 //
@@ -50,16 +52,40 @@ func (w *Worker) closeShared(ctx context.Context, r *run, err error) (reason str
 	return "rate limited"
 }
 
-// closeFor closes the limits of a queue, or pauses the tenant of a job in a queue without limits.
-func closeFor(ctx context.Context, store sluice.Store, c *sluice.Claim, limits []string, d time.Duration, act sluice.Act) error {
-	for _, name := range limits {
-		act.ID = sluice.NewID()
-		if _, err := limit.Close(ctx, store, name, d, act); err != nil && !errors.Is(err, sluice.ErrNotFound) {
-			return err
+// closeLimits closes the limits of a queue: for a job with a limit key, the key of those that are per key, if there are any.
+// Closed is false if there was nothing to close.
+func closeLimits(ctx context.Context, store sluice.Store, c *sluice.Claim, names []string, d time.Duration, act sluice.Act) (closed bool, err error) {
+	if len(names) == 0 {
+		return false, nil
+	}
+	found, err := limit.Given(store).Limits(ctx, names)
+	if err != nil {
+		return false, err
+	}
+	perKey := func(l limit.Limit) bool { return l.PerKey }
+	byKey := c.LimitKey != "" && slices.ContainsFunc(found, perKey)
+	for _, l := range found {
+		if l.PerKey != byKey {
+			continue
+		}
+		act.ID, closed = sluice.NewID(), true
+		if byKey {
+			err = limit.CloseKey(ctx, store, l.Name, c.LimitKey, d, act)
+		} else {
+			_, err = limit.Close(ctx, store, l.Name, d, act)
+		}
+		if err != nil && !errors.Is(err, sluice.ErrNotFound) {
+			return closed, err
 		}
 	}
-	if len(limits) > 0 || c.Tenant == "" {
-		return nil
+	return closed, nil
+}
+
+// closeFor closes the limits of a queue, or pauses the tenant of a job in a queue without limits.
+func closeFor(ctx context.Context, store sluice.Store, c *sluice.Claim, limits []string, d time.Duration, act sluice.Act) error {
+	closed, err := closeLimits(ctx, store, c, limits, d, act)
+	if err != nil || closed || c.Tenant == "" {
+		return err
 	}
 	now, err := store.Now(ctx)
 	if err != nil {

@@ -108,3 +108,25 @@ func saveLimit(s *shop, name string, of limit.Limit) {
 		s.Error(err)
 	}
 }
+
+func TestRateLimitedClosesOnlyTheLimitKeyOfTheJob(t *testing.T) {
+	inShop(t, func(s *shop) {
+		for _, l := range []limit.Limit{{Name: "bank"}, {Name: "host", PerKey: true}} {
+			_, err := limit.Change(t.Context(), s.store, l.Name, sluice.Act{By: "ada", Reason: "test"}, func(of *limit.Limit) error {
+				of.PerKey = l.PerKey
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		starts := refused(s, func(set *sluice.Settings) { set.Limits = "bank,host" }, sluice.EnqueueOptions{LimitKey: "a", Priority: 1},
+			sluice.EnqueueOptions{LimitKey: "a", Priority: 2}, sluice.EnqueueOptions{LimitKey: "b", Priority: 3})
+		if waited := starts[1].Sub(starts[0]); waited > time.Minute {
+			t.Errorf("the job of another key began after %s, want at once", waited)
+		}
+		if waited := starts[2].Sub(starts[0]); waited < 10*time.Minute || waited > 12*time.Minute {
+			t.Errorf("the job of the same key began after %s, want 10m", waited)
+		}
+	})
+}

@@ -279,6 +279,7 @@ func (a *app) printDetail(d jobDetail) error {
 	line("priority", fmt.Sprint(d.Priority))
 	line("key", d.Key)
 	line("order key", d.OrderKey)
+	line("limit key", d.LimitKey)
 	for i, id := range d.After {
 		if i == maxAfterShown {
 			line("after", fmt.Sprintf("%d more; see --format json", len(d.After)-i))

@@ -37,6 +37,17 @@ type limitRow struct {
 	InFlight  int       `json:"in_flight"`
 	// WaitSeconds is how long until the rate lets a job start.
 	WaitSeconds float64 `json:"wait_seconds"`
+	// Keys are the limit keys that are closed or have waiting jobs, if the limit is per key.
+	Keys []limitKeyRow `json:"keys,omitempty"`
+}
+
+// limitKeyRow is a limit key, as -o json shows it.
+type limitKeyRow struct {
+	Key         string    `json:"key"`
+	InFlight    int       `json:"in_flight"`
+	Waiting     int       `json:"waiting"`
+	WaitSeconds float64   `json:"wait_seconds"`
+	ClosedUntil time.Time `json:"closed_until,omitzero"`
 }
 
 func limitRowOf(u limit.Use) limitRow {
@@ -93,10 +104,11 @@ func (a *app) limitsListCommand() *cobra.Command {
 }
 
 func (a *app) limitGetCommand() *cobra.Command {
-	return &cobra.Command{
+	var of []string
+	command := &cobra.Command{
 		Use:     "get LIMIT",
 		Short:   "Show a limit, its queues and how much of it is in use",
-		Example: "  sluice limits get bank",
+		Example: "  sluice limits get bank\n  sluice limits get host --key example.com",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
@@ -108,10 +120,19 @@ func (a *app) limitGetCommand() *cobra.Command {
 					return err
 				}
 				row := limitRowOf(uses[0])
+				keys, err := limit.KeyUses(ctx, store, args[0], of...)
+				if err != nil {
+					return err
+				}
+				for _, k := range keys {
+					row.Keys = append(row.Keys, limitKeyRow{k.Key, k.InFlight, k.Waiting, k.Wait.Seconds(), k.ClosedUntil})
+				}
 				return a.printOne(row, func() error { return a.printLimit(row) })
 			})
 		},
 	}
+	command.Flags().StringArrayVar(&of, "key", nil, "limit key to show; repeatable (default: those that are closed or have waiting jobs)")
+	return command
 }
 
 func (a *app) printLimit(r limitRow) error {
@@ -122,16 +143,25 @@ func (a *app) printLimit(r limitRow) error {
 	line("state", r.state(time.Now()))
 	line("queues", orDash(strings.Join(r.Queues, " ")))
 	inFlight := draw.Count(r.InFlight)
-	if r.Concurrency > 0 {
+	if r.Concurrency > 0 && !r.PerKey {
 		inFlight += " of " + draw.Count(r.Concurrency)
 	}
 	line("in flight", inFlight)
-	if !r.Rate.IsZero() {
+	if !r.Rate.IsZero() && !r.PerKey {
 		next := "now"
 		if r.WaitSeconds > 0 {
 			next = "in " + time.Duration(r.WaitSeconds*float64(time.Second)).Round(time.Millisecond).String()
 		}
 		line("next start", next)
+	}
+	for _, k := range r.Keys {
+		text := fmt.Sprintf("%s: %s in flight, %s waiting", k.Key, draw.Count(k.InFlight), draw.Count(k.Waiting))
+		if !k.ClosedUntil.IsZero() {
+			text += ", closed until " + k.ClosedUntil.Format(time.RFC3339)
+		} else if k.WaitSeconds > 0 {
+			text += ", next start in " + time.Duration(k.WaitSeconds*float64(time.Second)).Round(time.Millisecond).String()
+		}
+		line("key", text)
 	}
 	line("changed", fmt.Sprintf("%s by %s: %s", r.ChangedAt.Format(time.RFC3339), r.ChangedBy, orDash(oneLine(r.Reason))))
 	_, err := a.stdout.Write(text.Bytes())
@@ -143,9 +173,10 @@ func (a *app) limitSetCommand() *cobra.Command {
 		Use:   "set LIMIT NAME=VALUE…",
 		Short: "Make a limit, or change its rate, burst or concurrency",
 		Long: `Makes a limit, or changes it. It counts over all queues whose setting limits names it, from the next
-claim on, in every process. A rate holds in every window; 0 or an empty value removes a figure.`,
-		Example: "  sluice limits set bank rate=500/5s burst=100 --reason \"the bank's contract\"\n  sluice limits set bank concurrency=200\n  sluice limits set bank concurrency=",
-		Args:    arguments(2, 4),
+claim on, in every process. A rate holds in every window; 0 or an empty value removes a figure.
+With per=key, the figures count for each limit key of jobs apart, such as for each host.`,
+		Example: "  sluice limits set bank rate=500/5s burst=100 --reason \"the bank's contract\"\n  sluice limits set bank concurrency=200\n  sluice limits set bank concurrency=\n  sluice limits set host per=key concurrency=2 --reason \"be polite\"",
+		Args:    arguments(2, 5),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
 				stored, err := limit.Change(ctx, store, args[0], a.act(""), func(l *limit.Limit) error {
@@ -155,7 +186,7 @@ claim on, in every process. A rate holds in every window; 0 or an empty value re
 							return usagef("%q is not written as NAME=VALUE, such as concurrency=5", arg)
 						}
 						if err := l.Set(name, value); err != nil {
-							return codedError{err, exitUsage, "write it as rate=500/5s, burst=100 or concurrency=20; an empty value removes it"}
+							return codedError{err, exitUsage, "write it as rate=500/5s, burst=100, concurrency=20 or per=key; an empty value removes it"}
 						}
 					}
 					return nil
@@ -171,13 +202,21 @@ claim on, in every process. A rate holds in every window; 0 or an empty value re
 
 func (a *app) limitCloseCommand() *cobra.Command {
 	var during time.Duration
+	var key string
 	command := &cobra.Command{
 		Use:     "close LIMIT --reason WHY",
-		Short:   "Stop the claims of all queues of a limit, for a while or until it is opened",
-		Example: "  sluice limits close bank --for 10m --reason \"bank is down\"",
+		Short:   "Stop the claims of all queues of a limit or of one limit key, for a while or until it is opened",
+		Example: "  sluice limits close bank --for 10m --reason \"bank is down\"\n  sluice limits set host per=key concurrency=2\n  sluice limits close host --key example.com --for 10m --reason \"it answers 429\"",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+				if key != "" {
+					err := limit.CloseKey(ctx, store, args[0], key, during, a.act(""))
+					if err == nil {
+						a.note("key %s of limit %s: closed for %s; open it with `sluice limits open %s --key %s`", key, args[0], sluice.FormatDuration(during), args[0], key)
+					}
+					return limitError(err)
+				}
 				closed, err := limit.Close(ctx, store, args[0], during, a.act(""))
 				if err == nil {
 					a.note("limit %s: %s; open it with `sluice limits open %s`", closed.Name, limitRow{Limit: closed}.state(closed.ChangedAt), closed.Name)
@@ -187,17 +226,26 @@ func (a *app) limitCloseCommand() *cobra.Command {
 		},
 	}
 	command.Flags().Var(duration{&during}, "for", "how long, such as 10m (default: until somebody opens it)")
+	command.Flags().StringVar(&key, "key", "", "limit key to close, of a limit that is per key; needs --for (default: the whole limit)")
 	return command
 }
 
 func (a *app) limitOpenCommand() *cobra.Command {
-	return &cobra.Command{
+	var key string
+	command := &cobra.Command{
 		Use:     "open LIMIT",
-		Short:   "Open a closed limit",
+		Short:   "Open a closed limit, or a closed limit key",
 		Example: "  sluice limits open bank --reason \"bank is back\"",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+				if key != "" {
+					err := limit.OpenKey(ctx, store, args[0], key, a.act(""))
+					if err == nil {
+						a.note("key %s of limit %s: open", key, args[0])
+					}
+					return limitError(err)
+				}
 				opened, err := limit.Open(ctx, store, args[0], a.act(""))
 				if err == nil {
 					a.note("limit %s: open", opened.Name)
@@ -206,6 +254,8 @@ func (a *app) limitOpenCommand() *cobra.Command {
 			})
 		},
 	}
+	command.Flags().StringVar(&key, "key", "", "limit key to open (default: the whole limit)")
+	return command
 }
 
 func (a *app) limitDeleteCommand() *cobra.Command {

@@ -52,6 +52,8 @@ type jobBody struct {
 	Timeout string `json:"timeout,omitempty"`
 	// OrderKey makes jobs of the queue with the same order key run one at a time, in order.
 	OrderKey string `json:"order_key,omitempty"`
+	// LimitKey is the value, such as a host, by which limits that are per key bound the job.
+	LimitKey string `json:"limit_key,omitempty"`
 	// After lists jobs that must complete first.
 	After []sluice.ID `json:"after,omitempty"`
 	// AfterFailure says how the job goes on if one of them dies or is cancelled: cancel, run or wait.

@@ -11,8 +11,11 @@ import (
 // name.
 func LimitKey(limit string) string { return "@" + limit }
 
-// Figures returns the figures of a limit as those of a queue.
+// Figures returns the figures of a limit as those of a queue. A limit that is per key has none for all its jobs together.
 func Figures(l limit.Limit) sluice.Settings {
+	if l.PerKey {
+		return sluice.Settings{}
+	}
 	return sluice.Settings{Rate: l.Rate, Burst: l.Burst, Concurrency: l.Concurrency}
 }
 

@@ -2,6 +2,7 @@ package safe
 
 import (
 	"context"
+	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/limit"
@@ -25,4 +26,14 @@ func (s store) SaveLimit(ctx context.Context, one limit.Limit, act sluice.Act) (
 func (s store) DeleteLimit(ctx context.Context, name string, act sluice.Act) (err error) {
 	defer s.caught(&err)
 	return s.limits.DeleteLimit(ctx, name, act)
+}
+
+func (s store) KeyUses(ctx context.Context, name string, keys []string, most int) (_ []limit.KeyUse, err error) {
+	defer s.caught(&err)
+	return s.limits.KeyUses(ctx, name, keys, most)
+}
+
+func (s store) CloseKey(ctx context.Context, name, key string, until time.Time, act sluice.Act) (err error) {
+	defer s.caught(&err)
+	return s.limits.CloseKey(ctx, name, key, until, act)
 }

@@ -48,6 +48,7 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 		return sluice.Claimed{NextDue: -1}, nil
 	}
 	s.sortOut(l, request.Queue)
+	s.letIn(l, perKey(shared), now)
 	bucket := l.bucket.Filled(settings, now)
 	room := flow.RoomFor(request.Limit, settings, bucket, &l.window, now, l.inFlight())
 	for _, of := range shared {
@@ -61,11 +62,15 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 	for _, of := range shared {
 		paced = of.take(request, len(jobs), of.figures, now) || paced
 	}
-	untilNext := func() (time.Duration, error) { return s.untilNext(l, now.Add(request.ClaimAhead)), nil }
+	letIn := s.untilLetIn(l, now)
+	untilNext := func() (time.Duration, error) { return sooner(s.untilNext(l, now.Add(request.ClaimAhead)), letIn), nil }
 	out, err := room.Answer(len(jobs), request.Limit, untilNext)
 	if l.byTenant && !out.Limited && len(jobs) < request.Limit {
 		out.NextDue, _ = untilNext()
 		out.Full = l.full()
+	}
+	if len(l.parked) > 0 && len(jobs) < request.Limit && !out.Limited {
+		out.Full, out.NextDue = true, sooner(out.NextDue, letIn)
 	}
 	s.tally.Claimed(jobs)
 	out.Jobs, out.Paced = jobs, paced
@@ -94,6 +99,7 @@ func (s *Store) claimTogether(request sluice.ClaimRequest) sluice.Claimed {
 		settings := s.settings(q.Queue)
 		l := s.backlog(q.Queue)
 		s.sortOut(l, q.Queue)
+		s.letIn(l, nil, now)
 		if settings.PausedAt(now) || settings.Engine != "" || flow.Limited(settings) || l.byTenant {
 			continue
 		}
@@ -162,6 +168,10 @@ func (s *Store) take(w *waiting, request sluice.ClaimRequest, limit int, now tim
 				break
 			}
 			w[priority].drop()
+			if !s.admits(j, now) {
+				s.park(j)
+				continue
+			}
 			jobs = append(jobs, s.claim(j, request, now))
 		}
 	}
@@ -210,6 +220,7 @@ func (s *Store) claim(j *job, request sluice.ClaimRequest, now time.Time) *sluic
 	l := s.backlog(j.Queue)
 	l.claimed[j.ID] = j
 	l.held[j.Tenant]++
+	s.takeFromKey(j, now)
 	if s.settings(j.Queue).Audit == sluice.AuditFull {
 		s.tell(j, sluice.EventClaim, from, sluice.Act{By: request.Holder})
 	}

@@ -95,7 +95,7 @@ func (s *Store) newJob(in sluice.Insert) *job {
 			ID: in.ID, Queue: in.Queue, Tenant: in.Tenant, Priority: in.Priority, Key: in.Key,
 			Payload: bytes.Clone(in.Payload), Labels: maps.Clone(in.Labels), MaxAttempts: in.MaxAttempts, Timeout: in.Timeout,
 			CreatedAt: now, ExpiresAt: in.ExpiresAt, State: sluice.StateQueued, Generation: 1, DueAt: due,
-			OrderKey: in.OrderKey, After: in.After, AfterFailure: in.AfterFailure, AfterFailures: in.AfterFailures, Batch: in.Batch,
+			OrderKey: in.OrderKey, After: in.After, AfterFailure: in.AfterFailure, AfterFailures: in.AfterFailures, Batch: in.Batch, LimitKey: in.LimitKey,
 		},
 		live:  true,
 		keyed: in.Key != "" && in.KeyScope == sluice.WhileUnfinished,
@@ -175,6 +175,9 @@ func (s *Store) holds(hold keyHold) bool {
 func (s *Store) wait(j *job) {
 	if !j.ExpiresAt.IsZero() {
 		s.expiry.add(j.ExpiresAt, j.ID)
+	}
+	if j.parked {
+		s.backlog(j.Queue).laneOf(j.LimitKey)[j.Priority].add(j.DueAt, j.ID)
 	}
 	if !j.BlockedBy.IsZero() {
 		s.behind[j.BlockedBy] = append(s.behind[j.BlockedBy], j.ID)

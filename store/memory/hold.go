@@ -43,7 +43,7 @@ func (s *Store) hold(j *job, act sluice.Act) {
 	if j.BlockedBy != j.ID {
 		j.hold.behind = j.BlockedBy
 	}
-	j.BlockedBy = j.ID
+	j.BlockedBy, j.parked = j.ID, false
 	s.held[j.ID] = j
 	s.tell(j, audit.EventHold, j.State, act)
 }

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -113,6 +114,7 @@ func (s *Store) DeleteLimit(ctx context.Context, name string, act sluice.Act) er
 	}
 	delete(s.named, name)
 	delete(s.paces, name)
+	maps.DeleteFunc(s.limitKeys, func(of limitKey, _ *flow.Key) bool { return of.limit == name })
 	s.add(sluice.AuditEntry{Object: audit.ObjectLimit, Name: name, Event: audit.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID})
 	return nil
 }

@@ -156,7 +156,7 @@ func (s *Store) failure(j *job) (reason string) {
 //   - a job that j runs after
 func (s *Store) blocker(j *job) sluice.ID {
 	switch {
-	case j.hold != nil, s.waitsForRun(j.ID):
+	case j.hold != nil, j.parked, s.waitsForRun(j.ID):
 		return j.ID
 	case j.BlockedBy != j.ID && s.lives(j.BlockedBy):
 		return j.BlockedBy

@@ -160,7 +160,7 @@ func (s *Store) end(j *job, event sluice.Event, act sluice.Act) {
 	if j.keyed {
 		s.giveBackKey(j)
 	}
-	j.BlockedBy = sluice.ID{}
+	j.BlockedBy, j.parked = sluice.ID{}, false
 	s.endHold(j)
 	if s.awaited.Take(j.ID) {
 		s.signal(sluice.Signal{Ended: j.ID})

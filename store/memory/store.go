@@ -74,7 +74,8 @@ type Store struct {
 	tiers        map[string]tenancy.Tier
 	limits       map[limitsOf]tenancy.Limits
 	named        map[string]limit.Limit
-	paces        map[string]*pace // by limit
+	paces        map[string]*pace       // by limit
+	limitKeys    map[limitKey]*flow.Key // of limits that are per key; in flight is not kept
 	holders      map[string]presence.Holder
 	instructions map[presence.Target]presence.Instruction
 	leads        map[string]presence.Leader
@@ -101,6 +102,7 @@ type job struct {
 	sluice.Job // the current life, or the last one
 	live       bool
 	keyed      bool        // the job holds its key while it is unfinished
+	parked     bool        // the job waits for itself until a limit lets its limit key in
 	place      int64       // position in the order of enqueues
 	rest       []sluice.ID // the jobs of After for which this job still waits
 	token      sluice.Token
@@ -123,6 +125,9 @@ type backlog struct {
 	tenantQueues map[string]*tenantQueue
 	held         map[string]int // by tenant: runs in flight
 	mark         flow.LowWater
+
+	keyed  []sharedLimit       // the limits per key that the claims of the queue obey
+	parked map[string]*waiting // by limit key
 }
 
 // pace is the state of a rate.
@@ -174,6 +179,7 @@ func New(options Options) *Store {
 		limits:       make(map[limitsOf]tenancy.Limits),
 		named:        make(map[string]limit.Limit),
 		paces:        make(map[string]*pace),
+		limitKeys:    make(map[limitKey]*flow.Key),
 		holders:      make(map[string]presence.Holder),
 		instructions: make(map[presence.Target]presence.Instruction),
 		leads:        make(map[string]presence.Leader),
@@ -230,7 +236,7 @@ func (s *Store) signal(signal sluice.Signal) { s.pending = append(s.pending, sig
 func (s *Store) backlog(queue string) *backlog {
 	l := s.backlogs[queue]
 	if l == nil {
-		l = &backlog{claimed: make(map[sluice.ID]*job), dispatched: make(map[sluice.ID]*job), held: make(map[string]int)}
+		l = &backlog{claimed: make(map[sluice.ID]*job), dispatched: make(map[sluice.ID]*job), held: make(map[string]int), parked: make(map[string]*waiting)}
 		s.backlogs[queue] = l
 	}
 	return l

@@ -99,7 +99,7 @@ func (s *Store) ForgetOrphanRuns(ctx context.Context, runs []engine.OrphanRun) e
 // lookForRun unblocks a job that waited for an orphan run of its own, once no such run is left.
 func (s *Store) lookForRun(id sluice.ID) (changed bool) {
 	j := s.jobs[id]
-	if j == nil || !j.live || j.BlockedBy != id || s.waitsForRun(id) {
+	if j == nil || !j.live || j.BlockedBy != id || j.hold != nil || j.parked || s.waitsForRun(id) {
 		return false
 	}
 	s.look(j)

@@ -154,6 +154,7 @@ func (s *Store) claimByTenant(l *backlog, request sluice.ClaimRequest, limit int
 // pruneTenantQueues deletes tenant queues that have no jobs and no state worth keeping.
 func (s *Store) pruneTenantQueues() {
 	now := s.now()
+	s.pruneLimitKeys(now)
 	for queue, l := range s.backlogs {
 		for tenant, n := range l.tenantQueues {
 			if _, waits := s.firstDue(&n.waiting); waits || l.held[tenant] > 0 {

@@ -126,6 +126,7 @@ func (s *Store) Repair(ctx context.Context, by string) (int, error) {
 			repaired++
 		}
 	}
+	s.repairParked()
 	s.forgetInstructions()
 	return repaired, nil
 }

@@ -298,6 +298,9 @@ func placeholders(functions []Function) map[string]string {
 		"unblock slice":       strconv.Itoa(unblockSlice),
 		"edge slice":          strconv.Itoa(unblockSlice), // the next claim reads the rest
 		"max moved":           strconv.Itoa(maxMoved),
+		"lanes woken":         strconv.Itoa(lanesWoken),
+		"picked again":        strconv.Itoa(pickedAgain),
+		"max told":            strconv.Itoa(maxTenantChanges),
 		"max tenant changes":  strconv.Itoa(maxTenantChanges),
 		"max tenant queues":   strconv.Itoa(flow.MaxTenantQueues),
 		"first tenant queues": strconv.Itoa(flow.FirstTenantQueues),

@@ -91,6 +91,7 @@ after='{}'=none
 after_failure=''=the default
 hold='h'=nobody holds it
 batch_id=sluice.open_batch()=none
+limit_key='k'=none
 job_id=gen_random_uuid()=a new one
 new_queue=false=SL004`},
 	"enqueue_many": {"producer", `jobs='[{"queue":"scraper","payload":1}]'=SL004

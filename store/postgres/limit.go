@@ -118,6 +118,7 @@ type gate struct {
 	engine      string // runs the queue's jobs
 	turns       turns
 	shared      []*sharedLimit
+	keyed       keyedClaim
 	adopted     []adopted
 	more        bool      // more jobs wait to enter tenant queues than one claim moves
 	changesTo   time.Time // the last tenant change that was read
@@ -217,6 +218,11 @@ func (s *Store) claimThrough(ctx context.Context, tx *pipeline, g *gate, walk wa
 	if err != nil {
 		return out, err
 	}
+	if g.addKeyed(); len(g.keyed.names) > 0 && room.Jobs > 0 {
+		if walk, err = s.letIn(ctx, tx, g, walk, request); err != nil {
+			return out, err
+		}
+	}
 	jobs, err := s.claimRoom(ctx, tx, g, walk, request, room.Jobs)
 	if err != nil {
 		return out, err
@@ -225,16 +231,29 @@ func (s *Store) claimThrough(ctx context.Context, tx *pipeline, g *gate, walk wa
 		g.bucket = bucket.Take(len(jobs))
 		g.takeFromWindow(tx, request, len(jobs))
 	}
+	g.takeKeys(tx, jobs)
 	paced := g.takeShared(tx, request, len(jobs)) || !g.settings.Rate.IsZero()
 	if g.mustKeep(before, len(jobs)) {
 		g.keep(tx, request.Queue)
 	}
-	out, err = room.Answer(len(jobs), request.Limit, func() (time.Duration, error) { return g.nextDue(ctx, tx, walk, room.Jobs == 0) })
+	letIn := time.Duration(-1)
+	if len(jobs) < request.Limit {
+		if letIn, err = g.untilLetIn(ctx, tx, request.Queue); err != nil {
+			return out, err
+		}
+	}
+	out, err = room.Answer(len(jobs), request.Limit, func() (time.Duration, error) {
+		due, err := g.nextDue(ctx, tx, walk, room.Jobs == 0)
+		return sooner(due, letIn), err
+	})
 	if err == nil && g.byTenant && !out.Limited && len(jobs) < request.Limit {
 		out.Full = true
 		if len(jobs) > 0 {
 			out.NextDue, err = g.nextDue(ctx, tx, walk, false)
 		}
+	}
+	if letIn >= 0 && !out.Limited {
+		out.Full, out.NextDue = true, sooner(out.NextDue, letIn)
 	}
 	out.Jobs, out.Paced = jobs, paced
 	return out, err
@@ -245,6 +264,8 @@ func (s *Store) claimRoom(ctx context.Context, tx *pipeline, g *gate, walk walk,
 	switch {
 	case g.byTenant:
 		return s.serve(ctx, tx, g, walk, request, room)
+	case room > 0 && len(g.keyed.names) > 0:
+		return s.claimKeyed(ctx, tx, g, walk, request, room)
 	case room > 0:
 		return s.claimAlong(ctx, tx, walk, request, room, g.at)
 	}

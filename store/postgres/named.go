@@ -98,7 +98,7 @@ func scanShared(row pgx.CollectableRow) (*sharedLimit, error) {
 	var closedUntil, filledAt, claimedAt, permitsFrom pgtype.Timestamptz
 	of, g := &l.limit, &l.gate
 	err := row.Scan(&of.Name, &of.Closed, &closedUntil, &rate, &ratePer, &of.Burst, &of.Concurrency, &g.version,
-		&g.bucket.Tokens, &filledAt, &claimedAt, &g.now, &permitsFrom, &ahead)
+		&g.bucket.Tokens, &filledAt, &claimedAt, &g.now, &permitsFrom, &ahead, &of.PerKey)
 	of.Rate, of.ClosedUntil = sluice.StoredRate(rate, ratePer), timeOf(closedUntil)
 	g.settings, g.bucket.FilledAt, g.permitsFrom = flow.Figures(*of), timeOf(filledAt), timeOf(permitsFrom)
 	g.reading = flow.Reading{StoreTime: g.now, Ahead: time.Duration(ahead) * time.Microsecond}
@@ -114,7 +114,7 @@ func scanShared(row pgx.CollectableRow) (*sharedLimit, error) {
 func (g *gate) sharedRoom(ctx context.Context, tx *pipeline, room flow.Room, most int) (flow.Room, error) {
 	for _, l := range g.shared {
 		inFlight := []int{0}
-		if l.limit.Concurrency > 0 {
+		if l.settings.Concurrency > 0 {
 			var err error
 			if inFlight, err = list(ctx, tx, pgx.RowTo[int], namedLimitInFlightSQL, l.limit.Name, l.limit.Concurrency); err != nil {
 				return room, err
@@ -172,7 +172,7 @@ func scanNamed(row pgx.CollectableRow) (*sharedLimit, error) {
 	var closedUntil, filledAt, permitsFrom pgtype.Timestamptz
 	of := &l.limit
 	err := row.Scan(&of.Name, &of.Concurrency, &rate, &ratePer, &of.Burst, &of.Closed, &closedUntil, &of.Version, &of.ChangedAt, &of.ChangedBy, &of.Reason,
-		&l.bucket.Tokens, &filledAt, &permitsFrom, &l.now)
+		&l.bucket.Tokens, &filledAt, &permitsFrom, &l.now, &of.PerKey)
 	of.Rate, of.ClosedUntil, of.ChangedAt = sluice.StoredRate(rate, ratePer), timeOf(closedUntil), of.ChangedAt.UTC()
 	l.settings, l.bucket.FilledAt, l.permitsFrom = flow.Figures(*of), timeOf(filledAt), timeOf(permitsFrom)
 	return &l, err
@@ -227,7 +227,7 @@ func (s *Store) SaveLimit(ctx context.Context, of limit.Limit, act sluice.Act) (
 		store: func(ctx context.Context, tx pgx.Tx, _ *limit.Limit) (time.Time, error) {
 			rate, ratePer := of.Rate.Columns()
 			return savedRow(ctx, tx, namedLimitSaveSQL, of.Name, of.Concurrency, rate, ratePer, of.Burst, of.Closed, nullTime(of.ClosedUntil),
-				of.Version, act.By, act.Reason)
+				of.Version, act.By, act.Reason, of.PerKey)
 		},
 	})
 	if err == nil {

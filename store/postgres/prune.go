@@ -54,6 +54,10 @@ func (s *Store) Prune(ctx context.Context, after string, limit int) (sluice.Prun
 	if err := s.pruneTenantQueues(ctx, limit); err != nil && ctx.Err() == nil {
 		s.log.Emit(event.LinesNotForgotten, "", "error", err) // no reason to stop: the history is pruned
 	}
+	err = s.call(ctx, "forget limit keys", func(ctx context.Context, _ bool) error { return exec(ctx, s.pool, limitForgetSQL, limit) })
+	if err != nil {
+		return out, err
+	}
 	return out, s.forgetProgress(ctx, limit)
 }
 

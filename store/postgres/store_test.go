@@ -29,7 +29,7 @@ var timeColumns = []string{
 	"job.created_at", "job.expires_at", "live.due_at", "live.expires_at", "live.claimed_at", "live.lease_until",
 	"done.due_at", "done.claimed_at", "done.finished_at", "done.requeued_at", "attempt.claimed_at", "attempt.failed_at", "result_cursor.upto",
 	"job_key.until", "flow.filled_at", "flow.permits_from", "permit.claimed_at", "permit.check_at", "started.at", "flow.claimed_at", "flow.counted_from", "flow.counted_since", "flow.wakes_from", "flow.fair_since",
-	"tenant_queue.wake_at", "tenant_queue.filled_at", "tenant_queue.counted_from", "tenant_change.at", "tenant_change.due_at", "tenant_limit.until", "tenant_limit.paused_until", "named_limit.closed_until", "holder.started", "holder.seen", "instruction.until", "instruction.changed_at", "lead.since", "lead.until",
+	"tenant_queue.wake_at", "tenant_queue.filled_at", "tenant_queue.counted_from", "tenant_change.at", "tenant_change.due_at", "tenant_limit.until", "tenant_limit.paused_until", "named_limit.closed_until", "limit_key.filled_at", "limit_key.closed_until", "limit_key.idle_from", "limit_lane.wake_at", "limit_change.at", "holder.started", "holder.seen", "instruction.until", "instruction.changed_at", "lead.since", "lead.until",
 	"wave_count.counted_at", "hold.held_at", "orphan_run.cancelled_at", "orphan_run.claimed_at", "pace.claimed_at",
 	"stat.at", "stat_part.at", "stat_holder.at",
 	"schedule.next_at", "batch.created_at", "batch.closed_at", "batch.completed_at", "batch.succeeded_at", "batch.died_at", "access_token.used_at", "alert_silence.created_at", "alert_silence.until", "alert_receiver.seen",

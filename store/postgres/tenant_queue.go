@@ -362,12 +362,8 @@ func (v contextual) Claim(lines []*flow.TenantQueue) error {
 	for _, priority := range v.request.Priorities() {
 		order = append(order, int16(priority))
 	}
-	jobs, err := list(v.ctx, v.tx, claimScanner(v.request), tenantQueueClaimSQL, v.request.Queue, tenants, shares, waiting, dueAts, ids, order,
-		[16]byte(v.request.Token), v.request.Holder, v.request.Lease, v.gate.at, v.request.ClaimAhead, nearLimit(lines))
+	jobs, err := v.take(lines, tenants, shares, waiting, dueAts, ids, order)
 	v.walked(lines, time.Since(begun))
-	if err == nil {
-		jobs, err = v.store.existing(v.ctx, v.tx, v.request, jobs)
-	}
 	if err != nil {
 		return err
 	}

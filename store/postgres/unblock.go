@@ -17,6 +17,9 @@ import (
 //go:embed sql/unblock.sql
 var unblockSQL string
 
+//go:embed sql/limit_unpark_strays.sql
+var limitUnparkStraysSQL string
+
 //go:embed sql/repair_order_keys.sql
 var repairOrderKeysSQL string
 
@@ -197,6 +200,12 @@ func (s *Store) repairBlocked(ctx context.Context) (int, error) {
 		return err
 	})
 	if err != nil || len(ended) == 0 {
+		return 0, err
+	}
+	err = s.call(ctx, "repair", func(ctx context.Context, _ bool) error {
+		return exec(ctx, s.pool, limitUnparkStraysSQL, uuids(sortedOnce(ended)))
+	})
+	if err != nil {
 		return 0, err
 	}
 	return s.unblockUpTo(ctx, sortedOnce(ended), repairRounds)

@@ -126,6 +126,7 @@ type gate struct {
 	inTenantQueue     bool // jobs wait in tenant queues
 	engine            string
 	shared            []sharedLimit
+	keyed             keyed
 	moreToMove        bool // more jobs wait to be moved into or out of tenant queues than one claim moves
 }
 
@@ -199,10 +200,22 @@ func claim(tx runner, request sluice.ClaimRequest, steady int64) (taking, error)
 	if err != nil {
 		return out, err
 	}
+	if err := queue.readKeyed(tx, request, room.Jobs, at); err != nil {
+		return out, err
+	}
 	if out.seqs, err = queue.take(tx, request, room.Jobs, at); err != nil {
 		return out, err
 	}
-	out.answer, err = room.Answer(len(out.seqs), request.Limit, func() (time.Duration, error) { return queue.nextDue(tx, request, at) })
+	letIn := time.Duration(-1)
+	if len(out.seqs) < request.Limit {
+		if letIn, err = queue.untilLetIn(tx, request.Queue, at); err != nil {
+			return out, err
+		}
+	}
+	out.answer, err = room.Answer(len(out.seqs), request.Limit, func() (time.Duration, error) {
+		due, err := queue.nextDue(tx, request, at)
+		return sooner(due, letIn), err
+	})
 	if err != nil {
 		return out, err
 	}
@@ -210,6 +223,9 @@ func claim(tx runner, request sluice.ClaimRequest, steady int64) (taking, error)
 		if out.answer.NextDue, out.answer.Full, err = queue.tenantQueuesNext(tx, request.Queue, at+request.ClaimAhead.Microseconds()); err != nil {
 			return out, err
 		}
+	}
+	if letIn >= 0 && !out.answer.Limited {
+		out.answer.Full, out.answer.NextDue = true, sooner(out.answer.NextDue, letIn)
 	}
 	out.answer.Paced = queue.paced()
 	return out, queue.note(tx, request, out.seqs, at)
@@ -257,17 +273,29 @@ func (g *gate) take(tx runner, request sluice.ClaimRequest, limit int, at int64)
 		g.moreToMove = moved == maxMoved
 	}
 	var seqs []int64
+	done := 0 // of them are claimed
 	for _, priority := range request.Priorities() {
-		if len(seqs) == limit {
-			break
+		for len(seqs) < limit {
+			asked, parked := limit-len(seqs), g.keyed.parked
+			found, err := list(tx, scanOne[int64], claimFindSQL, request.Queue, priority, at, asked, at+request.ClaimAhead.Microseconds())
+			if err != nil {
+				return nil, err
+			}
+			fit, err := g.admit(tx, request.Queue, found, at)
+			if err != nil {
+				return nil, err
+			}
+			seqs = append(seqs, fit...)
+			if len(found) < asked || g.keyed.parked == parked || g.keyed.parked >= maxMoved {
+				break
+			}
+			if err := g.claimSeqs(tx, request, at, seqs[done:]); err != nil { // so that the next search does not find them
+				return nil, err
+			}
+			done = len(seqs)
 		}
-		found, err := list(tx, scanOne[int64], claimFindSQL, request.Queue, priority, at, limit-len(seqs), at+request.ClaimAhead.Microseconds())
-		if err != nil {
-			return nil, err
-		}
-		seqs = append(seqs, found...)
 	}
-	return seqs, g.claimSeqs(tx, request, at, seqs)
+	return seqs, g.claimSeqs(tx, request, at, seqs[done:])
 }
 
 // claimSeqs marks jobs as claimed.
@@ -293,8 +321,8 @@ func (g *gate) note(tx runner, request sluice.ClaimRequest, seqs []int64, at int
 			return err
 		}
 	}
-	if !g.auditFull {
-		return nil
+	if err := g.noteKeys(tx, at); err != nil || !g.auditFull {
+		return err
 	}
 	jobs, err := claims(tx, request, seqs)
 	if err != nil {

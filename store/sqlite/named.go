@@ -84,7 +84,7 @@ func scanShared(rows *sql.Rows) (l sharedLimit, err error) {
 	var tokens sql.NullFloat64
 	of := &l.limit
 	err = rows.Scan(&of.Name, &of.Concurrency, &rate, &ratePer, &of.Burst, &of.Closed, &closedUntil, &of.Version, &changedAt, &of.ChangedBy, &of.Reason,
-		&tokens, &filledAt)
+		&tokens, &filledAt, &of.PerKey)
 	of.Rate, of.ClosedUntil, of.ChangedAt = sluice.StoredRate(rate, ratePer), timeOf(closedUntil), timeOf(&changedAt)
 	l.settings, l.bucket = flow.Figures(*of), flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}
 	return l, err
@@ -181,7 +181,7 @@ func (s *Store) SaveLimit(ctx context.Context, of limit.Limit, act sluice.Act) (
 		store: func(tx runner, next limit.Limit) error {
 			rate, ratePer := next.Rate.Columns()
 			_, err := tx.exec(namedLimitSaveSQL, next.Name, next.Concurrency, rate, ratePer, next.Burst, next.Closed, micros(next.ClosedUntil),
-				next.Version, next.ChangedAt.UnixMicro(), next.ChangedBy, next.Reason)
+				next.Version, next.ChangedAt.UnixMicro(), next.ChangedBy, next.Reason, next.PerKey)
 			tx.signal(sluice.Signal{})
 			return err
 		},
@@ -210,6 +210,9 @@ func (s *Store) DeleteLimit(ctx context.Context, name string, act sluice.Act) er
 			if _, err := tx.exec(sql, flow.LimitKey(name)); err != nil {
 				return err
 			}
+		}
+		if _, err := tx.exec(limitKeysDeleteSQL, name); err != nil {
+			return err
 		}
 		return tell(tx, sluice.AuditEntry{
 			At: time.UnixMicro(now()), Object: audit.ObjectLimit, Name: name, Event: audit.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID,

@@ -38,6 +38,9 @@ var queueDeleteFlowSQL string
 //go:embed sql/queue_delete_result_cursor.sql
 var queueDeleteResultCursorSQL string
 
+//go:embed sql/queue_delete_limit_lane.sql
+var queueDeleteLimitLaneSQL string
+
 //go:embed sql/queue_delete_permit.sql
 var queueDeletePermitSQL string
 
@@ -90,7 +93,7 @@ func (s *Store) DeleteQueue(ctx context.Context, name string, act sluice.Act) er
 		if holds.Finished = finished; !holds.Empty() {
 			return &sluice.QueueNotEmptyError{Queue: name, Holds: holds}
 		}
-		for _, text := range []string{queueDeleteQueueSQL, queueDeleteTenantLimitSQL, queueDeleteTenantQueueSQL, queueDeleteFlowSQL, queueDeleteResultCursorSQL, queueDeletePermitSQL, queueDeleteStartedSQL, queueDeleteWaveSQL, queueDeleteWaveCountSQL, queueDeleteAlertRuleSQL, queueDeleteAlertSQL, queueDeleteAlertSilenceSQL} {
+		for _, text := range []string{queueDeleteQueueSQL, queueDeleteTenantLimitSQL, queueDeleteTenantQueueSQL, queueDeleteFlowSQL, queueDeleteResultCursorSQL, queueDeleteLimitLaneSQL, queueDeletePermitSQL, queueDeleteStartedSQL, queueDeleteWaveSQL, queueDeleteWaveCountSQL, queueDeleteAlertRuleSQL, queueDeleteAlertSQL, queueDeleteAlertSilenceSQL} {
 			if _, err := tx.exec(text, name); err != nil {
 				return err
 			}

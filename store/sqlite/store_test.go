@@ -19,7 +19,7 @@ import (
 var timeColumns = map[string][]string{
 	"job": {"created_at", "expires_at"}, "live": {"due_at", "expires_at", "claimed_at", "dispatched_at", "lease_until"},
 	"done": {"due_at", "claimed_at", "dispatched_at", "finished_at", "requeued_at"}, "attempt": {"claimed_at", "failed_at"}, "result_cursor": {"upto"},
-	"job_key": {"until"}, "flow": {"filled_at"}, "permit": {"claimed_at", "check_at"}, "started": {"at"}, "tenant_queue": {"wake_at", "filled_at"}, "tenant_limit": {"until", "paused_until"}, "named_limit": {"closed_until"},
+	"job_key": {"until"}, "flow": {"filled_at"}, "permit": {"claimed_at", "check_at"}, "started": {"at"}, "tenant_queue": {"wake_at", "filled_at"}, "tenant_limit": {"until", "paused_until"}, "named_limit": {"closed_until"}, "limit_key": {"filled_at", "closed_until", "idle_from"}, "limit_lane": {"wake_at"},
 	"holder": {"started", "seen"}, "instruction": {"until", "changed_at"}, "lead": {"since", "until"}, "wave_count": {"counted_at"}, "orphan_run": {"cancelled_at", "claimed_at"}, "hold": {"held_at"},
 	"stat": {"at"}, "stat_part": {"at"}, "stat_holder": {"at"},
 	"schedule": {"next_at"}, "batch": {"created_at", "closed_at", "completed_at", "succeeded_at", "died_at"}, "access_token": {"used_at"}, "alert_silence": {"created_at", "until"}, "alert_receiver": {"seen"},

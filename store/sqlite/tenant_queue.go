@@ -170,6 +170,9 @@ func (v *serving) Claim(lines []*flow.TenantQueue) error {
 			if err != nil {
 				return err
 			}
+			if found, err = v.queue.admit(v.tx, v.request.Queue, found, v.at); err != nil {
+				return err
+			}
 			l.Got += len(found)
 			taken = append(taken, found...)
 		}

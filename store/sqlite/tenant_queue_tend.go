@@ -31,6 +31,9 @@ func (s *Store) pruneTenantQueues(ctx context.Context, limit int) error {
 	defer s.pruning.Unlock()
 	var next tenantQueueName
 	err := s.write(ctx, "prune tenant queues", func(tx runner, _ bool) (err error) {
+		if _, err := tx.exec(limitKeysForgetSQL, now(), limit); err != nil {
+			return err
+		}
 		next, err = pruneTenantQueues(tx, s.pruneFrom, limit)
 		return err
 	})

@@ -23,6 +23,9 @@ var expiredSQL string
 //go:embed sql/repair_blocked.sql
 var repairBlockedSQL string
 
+//go:embed sql/limit_unpark_strays.sql
+var limitUnparkStraysSQL string
+
 //go:embed sql/repair_queues.sql
 var repairQueuesSQL string
 
@@ -165,6 +168,9 @@ func (s *Store) repairBlocked(ctx context.Context) (repaired int, err error) {
 	for after, more := int64(0), len(ended) > 0; more && err == nil; {
 		var out looks
 		err = s.write(ctx, "repair", func(tx runner, _ bool) error {
+			if _, err := tx.exec(limitUnparkStraysSQL, seqList(ended)); err != nil {
+				return err
+			}
 			if out, err = lookAtAll(tx, ended, nil, after, unblockLimit); err != nil {
 				return err
 			}

@@ -303,12 +303,15 @@ var calls = map[string]func(ctx context.Context) error{
 		_, err := limit.Change(ctx, nil, "bank", act, func(*limit.Limit) error { return nil })
 		return err
 	},
-	"limit.Close":   func(ctx context.Context) error { _, err := limit.Close(ctx, nil, "bank", 0, act); return err },
-	"limit.Open":    func(ctx context.Context) error { _, err := limit.Open(ctx, nil, "bank", act); return err },
-	"limit.Delete":  func(ctx context.Context) error { return limit.Delete(ctx, nil, "bank", act) },
-	"limit.Given":   func(ctx context.Context) error { _, err := limit.Given(nil).Limits(ctx, nil); return err },
-	"schedule.Read": func(ctx context.Context) error { _, err := schedule.Read(ctx, nil, "s"); return err },
-	"schedule.List": func(ctx context.Context) error { _, err := schedule.List(ctx, nil, schedule.Filter{}); return err },
+	"limit.Close":    func(ctx context.Context) error { _, err := limit.Close(ctx, nil, "bank", 0, act); return err },
+	"limit.Open":     func(ctx context.Context) error { _, err := limit.Open(ctx, nil, "bank", act); return err },
+	"limit.Delete":   func(ctx context.Context) error { return limit.Delete(ctx, nil, "bank", act) },
+	"limit.KeyUses":  func(ctx context.Context) error { _, err := limit.KeyUses(ctx, nil, "host"); return err },
+	"limit.CloseKey": func(ctx context.Context) error { return limit.CloseKey(ctx, nil, "host", "a", time.Second, act) },
+	"limit.OpenKey":  func(ctx context.Context) error { return limit.OpenKey(ctx, nil, "host", "a", act) },
+	"limit.Given":    func(ctx context.Context) error { _, err := limit.Given(nil).Limits(ctx, nil); return err },
+	"schedule.Read":  func(ctx context.Context) error { _, err := schedule.Read(ctx, nil, "s"); return err },
+	"schedule.List":  func(ctx context.Context) error { _, err := schedule.List(ctx, nil, schedule.Filter{}); return err },
 	"schedule.Results": func(ctx context.Context) error {
 		fires := []schedule.Fire{{Job: sluice.NewID()}}
 		_, err := schedule.Results(ctx, nil, schedule.Schedule{Progress: schedule.Progress{Recent: fires}})

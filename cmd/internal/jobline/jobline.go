@@ -39,6 +39,7 @@ var jobFields = []jobField{
 	{"max_attempts", func(v json.RawMessage, j *sluice.NewJob) error { return readWhole(v, &j.MaxAttempts) }},
 	{"timeout", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.Timeout, ParseDuration) }},
 	{"order_key", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.OrderKey) }},
+	{"limit_key", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.LimitKey) }},
 	{"after", readAfter},
 	{"batch", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.Batch, sluice.ParseID) }},
 	{"hold", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.Hold) }},

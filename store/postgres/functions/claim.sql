@@ -38,7 +38,8 @@ create or replace function sluice.claim(
     after         uuid[],
     after_failure text,
     timeout_ms    bigint,      -- how long the attempt may take, in ms, the job's own; null: the queue's setting counts
-    batch_id      uuid         -- the batch that the job is in
+    batch_id      uuid,        -- the batch that the job is in
+    limit_key     text         -- the value by which limits that are per key bound the job
 )
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 declare

@@ -55,7 +55,7 @@ begin
     return next;
 
     if coalesce(q.limits, '') <> '' then
-        return query select g.* from sluice._limit_reasons(q.limits, o.now_at) g;
+        return query select g.* from sluice._limit_reasons(q.limits, job.limit_key, o.now_at) g;
     end if;
 
     if o.by_tenant then

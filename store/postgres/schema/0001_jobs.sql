@@ -131,7 +131,8 @@ create table sluice.named_limit (
     changed_at   timestamptz      not null default now(),
     changed_by   text             not null default '',
     reason       text             not null default '',
-    rate_per_ms  bigint           not null default 1000 check (rate_per_ms between 1 and 315360000000)
+    rate_per_ms  bigint           not null default 1000 check (rate_per_ms between 1 and 315360000000),
+    per_key      boolean          not null default false
 );
 comment on table sluice.named_limit is 'Limits that several queues share. The setting limits of a queue names them. Table flow has a row for each, with @ before the name.';
 comment on column sluice.named_limit.name is 'the name of the limit';
@@ -145,6 +146,7 @@ comment on column sluice.named_limit.changed_at is 'when the last change was sto
 comment on column sluice.named_limit.changed_by is 'the person or program that made the last change';
 comment on column sluice.named_limit.reason is 'why the last change was made';
 comment on column sluice.named_limit.rate_per_ms is 'ms of the window of rate';
+comment on column sluice.named_limit.per_key is 'the figures count for each limit key of jobs apart';
 
 create table sluice.tenant (
     name       text        primary key,
@@ -254,7 +256,8 @@ create table sluice.job (
     after         uuid[],
     after_failure text,
     timeout_ms    bigint,
-    batch_id      uuid
+    batch_id      uuid,
+    limit_key     text
 );
 comment on table sluice.job is 'The producer''s data. Sluice writes a row once; edits and coalesced duplicates change it.';
 comment on column sluice.job.id is 'the id of the job, a UUID';
@@ -273,6 +276,7 @@ comment on column sluice.job.after is 'ids of the jobs that must end before this
 comment on column sluice.job.after_failure is 'the fate of the job if one in after fails: cancel, run or wait, and behind it the exceptions, each a blank and ID=RULE; null: after is empty';
 comment on column sluice.job.timeout_ms is 'how long an attempt or a run of the job may take, in ms; null: as the handler or the queue says';
 comment on column sluice.job.batch_id is 'the id of the batch that the job is in; null: none';
+comment on column sluice.job.limit_key is 'the value, such as a host, by which limits that are per key bound the job; null: none';
 -- Searches by key, tenant or batch go along these indexes.
 create index job_by_key on sluice.job (key, id) where key is not null;
 create index job_by_tenant on sluice.job (tenant, id) where tenant <> '';
@@ -304,7 +308,9 @@ create table sluice.live (
     order_place   bigint,
     engine        text,
     dispatched_at timestamptz,
-    batch_id      uuid
+    batch_id      uuid,
+    limit_key     text,
+    parked        boolean     not null default false
 );
 comment on table sluice.live is 'Unfinished jobs. Claims and moves write this narrow table only. Sluice deletes the row when the job ends.';
 comment on column sluice.live.id is 'the id of the job';
@@ -333,6 +339,8 @@ comment on column sluice.live.order_place is 'the job''s place in the order of e
 comment on column sluice.live.engine is 'the place of the run that is intended or open, by engine; null: none';
 comment on column sluice.live.dispatched_at is 'when the engine took the run; null: it has not';
 comment on column sluice.live.batch_id is 'the id of the batch that the job is in; null: none';
+comment on column sluice.live.limit_key is 'the value by which limits that are per key bound the job; null: none';
+comment on column sluice.live.parked is 'the job waits for itself until a limit lets its limit key in (table limit_lane)';
 create index live_expiry on sluice.live (expires_at) where expires_at is not null;
 create index live_blocked on sluice.live (blocked_by) where blocked_by is not null;
 -- Claims count jobs in flight in the order of claims: entries that an old transaction keeps lie before
@@ -354,6 +362,9 @@ create index live_held on sluice.live (queue, tenant, claimed_at)
 create index live_order on sluice.live (queue, order_key, order_place) where order_key is not null;
 create unique index live_open on sluice.live (queue, order_key) where order_key is not null and blocked_by is null;
 create index live_engine on sluice.live (queue, id) where engine is not null;
+-- Claims count the jobs in flight of a limit key by the first, and let in parked jobs along the second.
+create index live_limit_key on sluice.live (limit_key, claimed_at) where limit_key is not null and state in ('claimed', 'dispatched');
+create index live_parked on sluice.live (queue, limit_key, priority, due_at, id) where parked;
 
 create table sluice.done (
     id            uuid        not null,
@@ -556,6 +567,49 @@ comment on column sluice.tenant_change.due_at is 'when the first of the new jobs
 comment on column sluice.tenant_change.room is 'a job of the tenant left flight';
 comment on column sluice.tenant_change.terms is 'the tenant''s limits have changed';
 create index tenant_change_at on sluice.tenant_change (queue, at);
+
+create table sluice.limit_key (
+    name         text             not null,
+    key          text             not null,
+    tokens       double precision not null default 0,
+    filled_at    timestamptz,
+    closed_until timestamptz,
+    idle_from    timestamptz      not null,
+    primary key (name, key)
+);
+comment on table sluice.limit_key is 'Limit keys, such as hosts, of limits that are per key, about which there is something to say. Upkeep deletes the others.';
+comment on column sluice.limit_key.name is 'the name of the limit';
+comment on column sluice.limit_key.key is 'the limit key';
+comment on column sluice.limit_key.tokens is 'tokens in the bucket of the key''s rate, in jobs';
+comment on column sluice.limit_key.filled_at is 'when a claim last filled the bucket; null: never';
+comment on column sluice.limit_key.closed_until is 'until when the key is closed; null: it is open';
+comment on column sluice.limit_key.idle_from is 'from when on the bucket is full and the key open';
+create index limit_key_idle on sluice.limit_key (idle_from);
+
+create table sluice.limit_lane (
+    name    text        not null,
+    key     text        not null,
+    queue   text        not null,
+    wake_at timestamptz not null,
+    primary key (name, key, queue)
+);
+comment on table sluice.limit_lane is 'Limit keys of queues with parked jobs, which no claim walks over. A claim lets the jobs in when there is room.';
+comment on column sluice.limit_lane.name is 'the name of the limit';
+comment on column sluice.limit_lane.key is 'the limit key';
+comment on column sluice.limit_lane.queue is 'the name of the queue';
+comment on column sluice.limit_lane.wake_at is 'when a claim is to look for room; -infinity: at once';
+create index limit_lane_wake on sluice.limit_lane (queue, name, wake_at);
+
+create table sluice.limit_change (
+    name text        not null,
+    key  text,
+    at   timestamptz not null default now()
+);
+comment on table sluice.limit_change is 'Limit keys that may have got room, for the next claim, which deletes the row.';
+comment on column sluice.limit_change.name is 'the name of the limit';
+comment on column sluice.limit_change.key is 'the limit key; null: every key of the limit';
+comment on column sluice.limit_change.at is 'when the transaction of the change began';
+create index limit_change_at on sluice.limit_change (name, at);
 
 create table sluice.permit (
     queue      text        not null,
@@ -1318,7 +1372,65 @@ end
 $function$;
 grant execute on function sluice._text_of(bytea) to public;
 
+-- Tells claims that a limit key may have room: a job or an orphan run of it is no longer in flight.
+create function sluice._key_room() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $function$
+begin
+    if tg_table_name = 'live' then
+        insert into sluice.limit_change (name, key)
+        select n.name, old.limit_key
+        from sluice.queue q
+        cross join lateral unnest(string_to_array(q.limits, ',')) as g(name)
+        join sluice.named_limit n on n.name = g.name and n.per_key
+        where q.name = old.queue;
+    else
+        insert into sluice.limit_change (name, key)
+        select n.name, j.limit_key
+        from sluice.job j
+        join sluice.queue q on q.name = old.queue
+        cross join lateral unnest(string_to_array(q.limits, ',')) as g(name)
+        join sluice.named_limit n on n.name = g.name and n.per_key
+        where j.id = old.job_id and j.limit_key is not null;
+    end if;
+    return null;
+end
+$function$;
+revoke all on function sluice._key_room() from public;
+
+-- Tells claims that a limit per key has changed, or that a queue shares other limits: then its parked jobs wait for these. The locks
+-- are those of claims, in the same order.
+create function sluice._key_terms() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $function$
+begin
+    if tg_table_name = 'named_limit' then
+        insert into sluice.limit_change (name) values (new.name);
+        return null;
+    end if;
+    perform from sluice.flow f
+    where f.queue in (select '@' || g from unnest(string_to_array(old.limits, ',') || string_to_array(new.limits, ',')) as g)
+    order by f.queue collate "C"
+    for update;
+    insert into sluice.limit_lane (name, key, queue, wake_at)
+    select n.name, l.key, new.name, '-infinity'
+    from (select distinct w.key from sluice.limit_lane w where w.queue = new.name) l
+    cross join sluice.named_limit n
+    where n.name = any (string_to_array(new.limits, ',')) and n.per_key
+    on conflict (name, key, queue) do update set wake_at = excluded.wake_at;
+    delete from sluice.limit_lane w where w.queue = new.name and not w.name = any (string_to_array(new.limits, ','));
+    return null;
+end
+$function$;
+revoke all on function sluice._key_terms() from public;
+
 -- Triggers. Changed limits count at once, and the audit only grows.
+
+create trigger key_room_moved after update of state on sluice.live for each row
+    when (old.limit_key is not null and old.state in ('claimed', 'dispatched') and new.state not in ('claimed', 'dispatched'))
+    execute function sluice._key_room();
+create trigger key_room_ended after delete on sluice.live for each row
+    when (old.limit_key is not null and old.state in ('claimed', 'dispatched'))
+    execute function sluice._key_room();
+create trigger key_room_ended after delete on sluice.orphan_run for each row execute function sluice._key_room();
+create trigger key_terms after update on sluice.named_limit for each row when (old.per_key or new.per_key) execute function sluice._key_terms();
+create trigger key_terms after update on sluice.queue for each row when (old.limits <> new.limits) execute function sluice._key_terms();
 
 create trigger terms_changed after insert or update or delete on sluice.tenant_limit
     for each row execute function sluice.terms_changed();
@@ -1374,7 +1486,7 @@ select j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attempts, j.c
        l.lease_until, l.blocked_by,
        case when l.id is null then d.ref else l.ref end as ref,
        case when l.id is null then d.error else l.error end as error,
-       d.finished_at, d.result, l.checkpoint, j.payload, j.order_key, j.after, j.after_failure, j.timeout_ms, j.batch_id, l.engine,
+       d.finished_at, d.result, l.checkpoint, j.payload, j.order_key, j.after, j.after_failure, j.timeout_ms, j.batch_id, j.limit_key, l.engine,
        sluice._text_of(j.payload) as payload_text,
        sluice._text_of(d.result) as result_text,
        case when l.id is null then d.dispatched_at else l.dispatched_at end as dispatched_at
@@ -1388,6 +1500,6 @@ comment on view sluice.jobs is 'One row per job, whatever its state: select from
 create view sluice.job_status as
 select id, queue, tenant, priority, key, labels, max_attempts, created_at, expires_at, state, generation, due_at, attempts,
        releases, recoveries, holder, claimed_at, lease_until, blocked_by, ref, error, finished_at, order_key, after,
-       after_failure, timeout_ms, engine, dispatched_at, batch_id
+       after_failure, timeout_ms, engine, dispatched_at, batch_id, limit_key
 from sluice.jobs;
 comment on view sluice.job_status is 'The view jobs without payload, result and checkpoint: readers and dashboards may select all of it.';

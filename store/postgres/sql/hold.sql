@@ -1,4 +1,5 @@
--- Holds queued jobs that nobody holds yet: each waits for itself until somebody releases it, and leaves its tenant queue.
+-- Holds queued jobs that nobody holds yet: each waits for itself until somebody releases it, leaves its tenant queue, and
+-- waits for no limit meanwhile.
 -- $1 uuid[] ids, sorted   $2 text by whom   $3 text reason   $4 uuid act
 with old as materialized (
     select l.id, l.queue, l.blocked_by from sluice.live l where l.id = any ($1::uuid[]) and l.state = 'queued' order by l.id for update
@@ -10,7 +11,7 @@ with old as materialized (
     returning job_id
 ), moved as (
     update sluice.live l
-    set blocked_by = l.id, in_tenant_queue = false
+    set blocked_by = l.id, in_tenant_queue = false, parked = false
     where l.id = any (array(select job_id from put))
     returning l.id, l.queue, l.generation
 ), audited as (

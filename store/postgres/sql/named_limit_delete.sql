@@ -7,6 +7,12 @@ with gone as (
     returning name
 ), all_flow as (
     delete from sluice.flow f using gone where f.queue = '@' || gone.name
+), all_keys as (
+    delete from sluice.limit_key k using gone where k.name = gone.name
+), all_lanes as (
+    delete from sluice.limit_lane l using gone where l.name = gone.name
+), all_changes as (
+    delete from sluice.limit_change c using gone where c.name = gone.name
 ), all_permit as (
     delete from sluice.permit p using gone where p.queue = '@' || gone.name
 ), all_started as (

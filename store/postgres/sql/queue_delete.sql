@@ -15,6 +15,9 @@ all_tenant_change as (
 all_flow as (
     delete from sluice.flow where queue = $1::text
 ),
+all_limit_lane as (
+    delete from sluice.limit_lane where queue = $1::text
+),
 all_result_cursor as (
     delete from sluice.result_cursor where queue = $1::text
 ),

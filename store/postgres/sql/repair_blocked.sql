@@ -1,8 +1,8 @@
 -- A slice of the jobs that others wait for, and whether each has left some behind: it has ended, and they do not wait
--- for a person to requeue it, or it waits for itself, but neither a run of it is open nor somebody holds it; and how many wait for it. Notes their queues, if an enqueue could not.
+-- for a person to requeue it, or it waits for itself, but neither a run of it is open nor somebody holds it, nor does a limit keep its limit key out; and how many wait for it. Notes their queues, if an enqueue could not.
 -- $1 uuid after   $2 integer limit
 with slice as materialized (
-    select l.id, l.queue, l.order_key, l.blocked_by from sluice.live l where l.blocked_by > $1::uuid order by l.blocked_by limit $2::integer
+    select l.id, l.queue, l.order_key, l.blocked_by, l.parked, l.limit_key from sluice.live l where l.blocked_by > $1::uuid order by l.blocked_by limit $2::integer
 ), noted as (
     insert into sluice.awaited (queue)
     select distinct b.queue
@@ -14,6 +14,12 @@ with slice as materialized (
 )
 select w.blocked_by, bool_or(w.blocked_by = w.id and not exists (select from sluice.orphan_run s where s.job_id = w.id and not s.beside)
            and not exists (select from sluice.hold h where h.job_id = w.id)
+           and not (w.parked and exists (
+               select from sluice.queue q
+               cross join lateral unnest(string_to_array(q.limits, ',')) as g(name)
+               join sluice.named_limit n on n.name = g.name and n.per_key
+               join sluice.limit_lane k on k.name = n.name and k.key = w.limit_key and k.queue = w.queue
+               where q.name = w.queue))
        or b.id is null and not (
            coalesce((select a.rule = 'wait' from sluice.job_after a where a.after_id = w.blocked_by and a.job_id = w.id), false)
            and coalesce((select d.outcome <> 'completed' from sluice.done d where d.id = w.blocked_by order by d.generation desc limit 1), false))), count(*)

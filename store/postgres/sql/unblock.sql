@@ -5,7 +5,7 @@
 -- end of any other changes nothing, unless it fails the job, and each is read once. A step reads $5 of a job; if all pass, the job
 -- waits for the last one read, which has ended, until the next step, and is said to be unread. Of a job with a key or an
 -- order key, which may wait for one of them for another reason, it reads all.
--- A job that waits for itself, while somebody holds it or a run of it may be open, counts as one that may have ended.
+-- A job that waits for itself, while somebody holds it, a run of it may be open or a limit keeps its limit key out, counts as one that may have ended.
 -- What a job waits for is read as it was when the statement began. So whoever leaves a job blocked looks, after the
 -- commit, whether the blocker has ended meanwhile.
 -- The server plans it without knowing how many jobs it finds. A full join compares no pairs, and each decided job is a waiting
@@ -76,6 +76,7 @@ with ended as materialized (
            case when d.failed is not null then w.blocked_by
                 else coalesce(
                (select h.job_id from sluice.hold h where h.job_id = w.id),
+               (select p.id from sluice.live p where p.id = w.id and p.parked),
                (select s.job_id from sluice.orphan_run s where s.job_id = w.id and not s.beside limit 1),
                (select b.id from sluice.live b where b.id = w.blocked_by and b.id <> w.id),
                (select p.id from sluice.live p where p.queue = w.queue and p.order_key = w.order_key and p.order_place < w.order_place

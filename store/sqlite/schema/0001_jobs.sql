@@ -80,7 +80,8 @@ create table sluice_named_limit (
     changed_at   integer not null,                                      -- when the last change was stored, in µs
     changed_by   text    not null default '',                           -- the person or program that made the last change
     reason       text    not null default '',                           -- why the last change was made
-    rate_per_ms  integer not null default 1000 check (rate_per_ms between 1 and 315360000000) -- ms of the window of rate
+    rate_per_ms  integer not null default 1000 check (rate_per_ms between 1 and 315360000000), -- ms of the window of rate
+    per_key      integer not null default 0 check (per_key in (0, 1))    -- the figures count for each limit key of jobs apart
 ) without rowid;
 
 -- The tenants that people have stored. Jobs may name others.
@@ -159,7 +160,8 @@ create table sluice_job (
     after         text,                                                  -- ids of the jobs that must end before this one, as a JSON array; null: none
     after_failure text,                                                  -- the fate of the job if one in after fails: cancel, run or wait, and behind it the exceptions, each a blank and ID=RULE; null: after is empty
     timeout_ms    integer,                                               -- how long an attempt or a run of the job may take, in ms; null: as the handler or the queue says
-    batch_id      blob                                                   -- the id of the batch that the job is in; null: none
+    batch_id      blob,                                                  -- the id of the batch that the job is in; null: none
+    limit_key     text                                                   -- the value, such as a host, by which limits that are per key bound the job; null: none
 );
 -- Searches by key, tenant or batch go along these indexes.
 create index sluice_job_by_key on sluice_job (key) where key is not null;
@@ -193,7 +195,9 @@ create table sluice_live (
     engine        text,                                                  -- the place of the run that is intended or open, by engine; null: none
     run_of        blob,                                                  -- the job's id while a run is intended or open, by which runs are listed
     dispatched_at integer,                                               -- when the engine took the run, in µs; null: it has not
-    batch_id      blob                                                   -- the id of the batch that the job is in; null: none
+    batch_id      blob,                                                  -- the id of the batch that the job is in; null: none
+    limit_key     text,                                                  -- the value by which limits that are per key bound the job; null: none
+    parked        integer not null default 0                             -- the job waits for itself until a limit lets its limit key in (table limit_lane)
 );
 create index sluice_live_away on sluice_live (queue, state) where state in ('dispatched', 'uncertain');
 create index sluice_live_expiry on sluice_live (expires_at) where expires_at is not null;
@@ -216,6 +220,9 @@ create index sluice_live_order on sluice_live (queue, order_key, seq) where orde
 create unique index sluice_live_open on sluice_live (queue, order_key)
     where order_key is not null and blocked_by is null;
 create index sluice_live_engine on sluice_live (queue, run_of) where engine is not null;
+-- Claims count the jobs in flight of a limit key by the first, and let in parked jobs along the second.
+create index sluice_live_limit_key on sluice_live (limit_key, queue) where limit_key is not null and state in ('claimed', 'dispatched');
+create index sluice_live_parked on sluice_live (queue, limit_key, priority, due_at) where parked;
 
 -- History: one row for each finished life of a job.
 create table sluice_done (
@@ -318,6 +325,27 @@ create table sluice_tenant_queue (
 create index sluice_tenant_queue_virtual_start on sluice_tenant_queue (queue, virtual_start, tenant) where active = 1;
 create index sluice_tenant_queue_wake on sluice_tenant_queue (queue, wake_at) where active = 0 and wake_at is not null;
 create index sluice_tenant_queue_at_limit on sluice_tenant_queue (queue) where at_limit = 1;
+
+-- Limit keys, such as hosts, of limits that are per key, about which there is something to say. Upkeep deletes the others.
+create table sluice_limit_key (
+    name         text    not null,           -- the name of the limit
+    key          text    not null,           -- the limit key
+    tokens       real    not null default 0, -- tokens in the bucket of the key's rate, in jobs
+    filled_at    integer,                    -- when a claim last filled the bucket, in µs; null: never
+    closed_until integer,                    -- until when the key is closed, in µs; null: it is open
+    idle_from    integer not null,           -- from when on the bucket is full and the key open, in µs
+    primary key (name, key)
+) without rowid;
+create index sluice_limit_key_idle on sluice_limit_key (idle_from);
+
+-- Limit keys of queues with parked jobs, which no claim walks over. A claim lets the jobs in when there is room.
+create table sluice_limit_lane (
+    queue   text    not null, -- the name of the queue
+    key     text    not null, -- the limit key
+    wake_at integer not null, -- when a claim is to look for room, in µs; 0: at once
+    primary key (key, queue)
+) without rowid;
+create index sluice_limit_lane_wake on sluice_limit_lane (queue, wake_at);
 
 -- Jobs that claims took from queues with a rate. Upkeep and holders report which of them began, and which never will.
 create table sluice_permit (
@@ -704,7 +732,7 @@ select j.seq, j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attemp
        l.lease_until, l.blocked_by,
        iif(l.seq is null, d.ref, l.ref) as ref,
        iif(l.seq is null, d.error, l.error) as error,
-       d.finished_at, d.result, l.checkpoint, j.payload, j.order_key, j.after, j.after_failure, j.timeout_ms, j.batch_id, l.engine,
+       d.finished_at, d.result, l.checkpoint, j.payload, j.order_key, j.after, j.after_failure, j.timeout_ms, j.batch_id, j.limit_key, l.engine,
        iif(l.seq is null, d.dispatched_at, l.dispatched_at) as dispatched_at
 from sluice_job j
 left join sluice_live l on l.seq = j.seq
@@ -785,6 +813,35 @@ create trigger sluice_orphan_run_gone after delete on sluice_orphan_run
 when old.tenant <> ''
 begin
     insert into sluice_tenant_queue_room values (old.queue, old.tenant);
+end;
+
+-- Ends of jobs in flight make room for their limit keys, and changes of limits and settings may.
+create trigger sluice_live_key_room after update of state on sluice_live
+when old.limit_key is not null and old.state in ('claimed', 'dispatched') and new.state not in ('claimed', 'dispatched')
+begin
+    update sluice_limit_lane set wake_at = 0 where key = old.limit_key;
+end;
+
+create trigger sluice_live_key_end after delete on sluice_live
+when old.limit_key is not null and old.state in ('claimed', 'dispatched')
+begin
+    update sluice_limit_lane set wake_at = 0 where key = old.limit_key;
+end;
+
+create trigger sluice_orphan_run_key_end after delete on sluice_orphan_run
+begin
+    update sluice_limit_lane set wake_at = 0 where key = (select j.limit_key from sluice_job j where j.id = old.job_id);
+end;
+
+create trigger sluice_named_limit_changed after update on sluice_named_limit
+begin
+    update sluice_limit_lane set wake_at = 0;
+end;
+
+create trigger sluice_queue_limits_changed after update of limits on sluice_queue
+when new.limits <> old.limits
+begin
+    update sluice_limit_lane set wake_at = 0 where queue = new.name;
 end;
 
 -- Changed limits and settings count at once.

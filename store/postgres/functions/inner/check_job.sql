@@ -11,6 +11,7 @@ begin
     perform sluice._check_name('key', key, {{max key bytes}});
     perform sluice._check_name('order_key', order_key, {{max key bytes}});
     perform sluice._check_name('hold', hold, 1000);
+    perform sluice._check_name('limit_key', limit_key, {{max key bytes}});
     if payload is null then
         perform sluice._invalid('payload', 'it is missing; it must be JSON');
     elsif coalesce(key, '') = '' and (key_scope <> 'unfinished' or key_window is not null or on_duplicate <> 'keep') then

@@ -28,6 +28,13 @@ declare
     by_engine text;
     limits  text;
     shared  record;
+    k       record;
+    keys    text[] := '{}';
+    parked  integer := 0;
+    asked   integer;
+    chosen uuid[]; has_key boolean[]; an_id uuid; a_key boolean; told bigint;
+    next_lane timestamptz;
+    lane_wait double precision;
     got     integer := 0;
     more    boolean := false;
     due     double precision;
@@ -105,9 +112,19 @@ begin
             full_up := full_up or shared.is_full;
         end if;
     end if;
+    if limits <> '' then
+        select * into k from sluice._keyed_limits(limits);
+        if k.names is not null and room > 0 and not look_only then
+            execute {{limit_told.sql}} into told using k.names, {{max told}};
+            perform sluice._admit_keyed(of_queue, k.names, k.concurrencies, k.rates, k.bursts, now_at, '{}', '{}', least(most, k.most));
+        end if;
+    else
+        select null::text[] as names, null::integer[] as concurrencies, null::double precision[] as rates, null::double precision[] as bursts, 0 as most into k;
+    end if;
     if not look_only and by_tenant then
         for row in select s.* from sluice._serve(of_queue, room, by_holder, with_token, lease, in_order, now_at, at, stored, changed,
-            tenant_concurrency, tenant_rate, tenant_per, tenant_burst, low_water, low_water_tenant, wakes_from, coalesce(fair_since, at)) s
+            tenant_concurrency, tenant_rate, tenant_per, tenant_burst, low_water, low_water_tenant, wakes_from, coalesce(fair_since, at),
+            k.names, k.concurrencies, k.rates, k.bursts) s
         loop
             if row.id is null then
                 low_water := row.low_water;
@@ -119,8 +136,38 @@ begin
             end if;
             got := got + 1;
             select {{row columns}} into {{column names}};
+            keys := keys || limit_key;
             return next;
         end loop;
+    elsif not look_only and room > 0 and k.names is not null then
+        asked := room;
+        while got < room and parked < {{max moved}} loop
+            chosen := '{}';
+            has_key := '{}';
+            for an_id, a_key in execute {{limit_pick.sql}} using of_queue, in_order, fronts, zeroes, asked, interval '0', '' loop
+                chosen := chosen || an_id;
+                has_key := has_key || a_key;
+            end loop;
+            more := cardinality(chosen) = asked;
+            select a.fit, a.parked into shared
+            from sluice._admit_keyed(of_queue, k.names, k.concurrencies, k.rates, k.bursts, now_at, chosen, has_key, 0) a;
+            parked := parked + shared.parked;
+            for {{column names}} in execute {{limit_claim.sql}} || ' order by c.priority, c.due_at, c.id'
+                using of_queue, shared.fit[:room - got], with_token, by_holder, lease, at, '{}'::text[]
+            loop
+                if created_at is null then
+                    orphans := orphans || id;
+                    continue;
+                end if;
+                got := got + 1;
+                keys := keys || limit_key;
+                return next;
+            end loop;
+            exit when not more or shared.parked = 0;
+            asked := greatest(room - got, {{picked again}});
+        end loop;
+        more := parked >= {{max moved}};
+        perform sluice._drop_orphans(orphans, with_token, by_holder);
     elsif not look_only and room > 0 then
         for {{column names}} in execute {{claim.sql}} || ' order by c.priority, c.due_at, c.id'
             using of_queue, in_order, fronts, zeroes, room, with_token, by_holder, lease, true, at, interval '0', ''
@@ -141,6 +188,16 @@ begin
     end if;
     if limits <> '' and got > 0 then
         perform sluice._shared_take(limits, got);
+        if k.names is not null then
+            execute {{limit_key_take.sql}} using k.names, k.rates, k.bursts, now_at,
+                array(select g from unnest(keys) as g where g is not null group by g order by g),
+                array(select count(*)::integer from unnest(keys) as g where g is not null group by g order by g);
+        end if;
+    end if;
+    if k.names is not null and got < most then
+        execute {{limit_lane_next.sql}} into next_lane using of_queue, k.names;
+        lane_wait := case when next_lane is null then null when more or not isfinite(next_lane) then 0
+                          else greatest(extract(epoch from next_lane - now_at), 0) end;
     end if;
     if set_back or low_water <> before.virtual_start or low_water_tenant <> before.tenant or fair_since is distinct from before.since
         or coalesce(wakes_from < before.wakes, false)
@@ -160,20 +217,24 @@ begin
             is_full := true;
             wait := sluice._next_due(of_queue, in_order, true, low_water, low_water_tenant, wakes_from, more);
         end if;
+        if lane_wait is not null and not limited then
+            is_full := true;
+            wait := least(wait, lane_wait);
+        end if;
         return next;
         return;
     end if;
     if look_only and by_tenant and exists (select from sluice.tenant_change h where h.queue = of_queue) then
         more := true;
     end if;
-    due := sluice._next_due(of_queue, in_order, by_tenant, low_water, low_water_tenant, wakes_from, more);
+    due := least(sluice._next_due(of_queue, in_order, by_tenant, low_water, low_water_tenant, wakes_from, more), lane_wait);
     wait := due;
     if room = 0 and due is not null then
         limited := due = 0;
         is_full := limited and full_up;
         wait := case when not is_full then greatest(due, room_wait) end;
     end if;
-    if by_tenant and not limited then
+    if (by_tenant or lane_wait is not null) and not limited then
         is_full := true;
     end if;
     return next;

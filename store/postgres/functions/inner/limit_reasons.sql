@@ -1,5 +1,5 @@
 -- The reasons that the limits give which a queue shares: each is one, open or closed.
-create or replace function sluice._limit_reasons(limits text, now_at timestamptz)
+create or replace function sluice._limit_reasons(limits text, limit_key text, now_at timestamptz)
 returns table (reason text, open boolean, summary text, until timestamptz)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
@@ -7,6 +7,7 @@ declare
     in_flight bigint;
     in_window record;
     wait      double precision;
+    of_key    text; parked bigint; tokens double precision; filled_at timestamptz; closed_until timestamptz; clock timestamptz;
 begin
     reason := 'limit';
     for n in
@@ -20,6 +21,32 @@ begin
         until := null;
         if n.name is null then
             summary := format('limit "%s" is not stored, and limits nothing', n.wanted);
+            return next;
+            continue;
+        end if;
+        if n.per_key and not (n.closed and (n.closed_until is null or n.closed_until > now_at)) then
+            if limit_key is null then
+                summary := format('limit "%s" is per key, and the job has no limit key', n.name);
+                return next;
+                continue;
+            end if;
+            execute {{limit_key_uses.sql}} into of_key, in_flight, parked, tokens, filled_at, closed_until, clock
+                using n.name, array[limit_key], 1, n.concurrency::integer;
+            wait := case when n.rate > 0 then sluice._token_wait(tokens, filled_at, n.rate, n.rate_per_ms, n.burst, now_at) else 0 end;
+            if closed_until > now_at then
+                open := false;
+                until := closed_until;
+                summary := format('key "%s" of limit "%s" is closed until %s', limit_key, n.name, sluice._instant(until));
+            elsif n.concurrency > 0 and in_flight >= n.concurrency then
+                open := false;
+                summary := format('%s in flight with key "%s" of limit "%s", and %s are allowed; one has to end first', in_flight, limit_key, n.name, n.concurrency);
+            elsif wait > 0 then
+                open := false;
+                until := now_at + make_interval(secs => wait);
+                summary := format('key "%s" of limit "%s" has its next token at %s', limit_key, n.name, until);
+            else
+                summary := format('key "%s" of limit "%s" lets a job start', limit_key, n.name);
+            end if;
             return next;
             continue;
         end if;

@@ -2,7 +2,8 @@
 -- does. The lock of the queue's flow is held. The last row has no id: it says how far the turns are.
 create or replace function sluice._serve(of_queue text, room integer, by_holder text, with_token uuid, lease interval, in_order smallint[],
     now_at timestamptz, claim_at timestamptz, stored timestamptz, settings_changed timestamptz, of_concurrency bigint, of_rate double precision, of_per bigint, of_burst bigint,
-    given_start double precision, given_tenant text, given_wakes timestamptz, fair_since timestamptz)
+    given_start double precision, given_tenant text, given_wakes timestamptz, fair_since timestamptz,
+    keyed text[], keyed_concurrencies integer[], keyed_rates double precision[], keyed_bursts double precision[])
 returns table ({{columns}}, low_water double precision, low_water_tenant text, wakes_from timestamptz, more boolean)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
@@ -26,6 +27,8 @@ declare
     zeroes  uuid[];
     claimed integer := 0;
     orphans uuid[] := '{}';
+    chosen  uuid[]; has_key boolean[]; an_id uuid; a_key boolean;
+    near    text[];
     no      integer;
     which   integer;
     at_due  timestamptz;
@@ -104,20 +107,45 @@ begin
         if few <> '{}' then
             fronts := array_fill('-infinity'::timestamptz, array[10 * cardinality(few)]);
             zeroes := array_fill('00000000-0000-0000-0000-000000000000'::uuid, array[10 * cardinality(few)]);
-            for {{column names}} in execute {{tenant_queue_claim.sql}}
-                using of_queue, array(select of_tenant[i] from unnest(few) as i order by i), array(select share[i] from unnest(few) as i order by i),
-                    array(select jobs[i] from unnest(few) as i order by i), fronts, zeroes, in_order, with_token, by_holder, lease, claim_at, interval '0',
-                    array(select of_tenant[i] from unnest(few) as i where concurrency[i] > 0 and 2 * (held[i] + share[i]) >= concurrency[i] order by i)
-            loop
-                if created_at is null then
-                    orphans := orphans || id;
-                    continue;
-                end if;
-                no := array_position(of_tenant, tenant);
-                got[no] := got[no] + 1;
-                claimed := claimed + 1;
-                return next;
-            end loop;
+            near := array(select of_tenant[i] from unnest(few) as i where concurrency[i] > 0 and 2 * (held[i] + share[i]) >= concurrency[i] order by i);
+            if keyed is not null then -- limits per key let in some of those that are found
+                chosen := '{}';
+                has_key := '{}';
+                for an_id, a_key in execute {{limit_pick_tenants.sql}}
+                    using of_queue, array(select of_tenant[i] from unnest(few) as i order by i), array(select share[i] from unnest(few) as i order by i),
+                        array(select jobs[i] from unnest(few) as i order by i), fronts, zeroes, in_order, interval '0'
+                loop
+                    chosen := chosen || an_id;
+                    has_key := has_key || a_key;
+                end loop;
+                select a.fit into chosen
+                from sluice._admit_keyed(of_queue, keyed, keyed_concurrencies, keyed_rates, keyed_bursts, now_at, chosen, has_key, 0) a;
+                for {{column names}} in execute {{limit_claim.sql}} using of_queue, chosen, with_token, by_holder, lease, claim_at, near loop
+                    if created_at is null then
+                        orphans := orphans || id;
+                        continue;
+                    end if;
+                    no := array_position(of_tenant, tenant);
+                    got[no] := got[no] + 1;
+                    claimed := claimed + 1;
+                    return next;
+                end loop;
+            else
+                for {{column names}} in execute {{tenant_queue_claim.sql}}
+                    using of_queue, array(select of_tenant[i] from unnest(few) as i order by i), array(select share[i] from unnest(few) as i order by i),
+                        array(select jobs[i] from unnest(few) as i order by i), fronts, zeroes, in_order, with_token, by_holder, lease, claim_at, interval '0',
+                        near
+                loop
+                    if created_at is null then
+                        orphans := orphans || id;
+                        continue;
+                    end if;
+                    no := array_position(of_tenant, tenant);
+                    got[no] := got[no] + 1;
+                    claimed := claimed + 1;
+                    return next;
+                end loop;
+            end if;
             perform sluice._drop_orphans(orphans, with_token, by_holder);
             orphans := '{}';
             few := array(select i from unnest(few) as i

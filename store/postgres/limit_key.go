@@ -1,0 +1,303 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/flow"
+	"github.com/sluice-queue/sluice/internal/saving"
+	"github.com/sluice-queue/sluice/limit"
+)
+
+//go:embed sql/limit_told.sql
+var limitToldSQL string
+
+//go:embed sql/limit_judge.sql
+var limitJudgeSQL string
+
+//go:embed sql/limit_pick.sql
+var limitPickSQL string
+
+//go:embed sql/limit_pick_tenants.sql
+var limitPickTenantsSQL string
+
+//go:embed sql/limit_claim.sql
+var limitClaimFile string
+
+var limitClaimSQL = jobColumns.In(limitClaimFile)
+
+//go:embed sql/limit_key_take.sql
+var limitKeyTakeSQL string
+
+//go:embed sql/limit_lane_next.sql
+var limitLaneNextSQL string
+
+//go:embed sql/limit_key_close.sql
+var limitKeyCloseSQL string
+
+//go:embed sql/limit_key_uses.sql
+var limitKeyUsesSQL string
+
+//go:embed sql/limit_forget.sql
+var limitForgetSQL string
+
+const (
+	// lanesWoken is at how many limit keys with parked jobs one claim looks.
+	lanesWoken = 200
+	// pickedAgain is how many jobs a claim finds at once after it has parked some.
+	pickedAgain = 100
+)
+
+// keyedClaim is the part of a claim that is about limits per key.
+type keyedClaim struct {
+	names         []string
+	concurrency   []int32
+	rates, bursts []float64 // per second; the jobs that the buckets hold
+	paced         bool      // one of them has a rate
+	most          int       // no key ever has room for more jobs
+	parked        int       // jobs that the claim has set aside
+	more          bool      // more was told than one claim takes in
+}
+
+// addKeyed notes the limits of the queue that are per key.
+func (g *gate) addKeyed() {
+	for _, l := range g.shared {
+		if !l.limit.PerKey {
+			continue
+		}
+		k, figures := &g.keyed, flow.KeyFigures(l.limit)
+		k.names, k.concurrency = append(k.names, l.limit.Name), append(k.concurrency, int32(figures.Concurrency))
+		rate, burst := 0.0, 0.0
+		if k.most == 0 {
+			k.most = maxMoved
+		}
+		if figures.Concurrency > 0 {
+			k.most = min(k.most, figures.Concurrency)
+		}
+		if !figures.Rate.IsZero() {
+			rate, burst, k.paced = figures.Rate.PerSecond(), flow.Burst(figures), true
+			k.most = min(k.most, int(burst))
+		}
+		k.rates, k.bursts = append(k.rates, rate), append(k.bursts, burst)
+	}
+}
+
+// letIn lets in the parked jobs of the queue whose limit keys have room, and returns the walk from the front if some came.
+func (s *Store) letIn(ctx context.Context, tx *pipeline, g *gate, w walk, request sluice.ClaimRequest) (walk, error) {
+	told, err := list(ctx, tx, pgx.RowTo[int], limitToldSQL, g.keyed.names, maxTenantChanges)
+	if err != nil {
+		return w, err
+	}
+	g.keyed.more = told[0] == maxTenantChanges
+	_, came, err := g.judge(ctx, tx, request, nil, min(request.Limit, g.keyed.most))
+	if err != nil || !came {
+		return w, err
+	}
+	s.lowWater.disturb(w.queue)
+	var from [10]place
+	for i := range from {
+		from[i] = front
+	}
+	w.dueAts, w.ids = arguments(from)
+	w.untilFront = 0
+	return w, nil
+}
+
+// judge decides which candidates limits per key let in, and parks the others. It returns those that are in, in the same order, and
+// whether parked jobs came in: of each limit key, it looks at so many heads.
+func (g *gate) judge(ctx context.Context, tx *pipeline, request sluice.ClaimRequest, candidates uuidArray, heads int) (unfit map[sluice.ID]bool, came bool, err error) {
+	k := &g.keyed
+	if candidates == nil {
+		candidates = uuidArray{}
+	}
+	rows, err := query(ctx, tx, limitJudgeSQL, request.Queue, k.names, k.concurrency, k.rates, k.bursts, g.shared[0].now, candidates, heads, lanesWoken)
+	if err != nil {
+		return nil, false, err
+	}
+	unfit = make(map[sluice.ID]bool)
+	var id pgtype.UUID
+	var fits, parked bool
+	_, err = pgx.ForEachRow(rows, []any{&id, &fits, &parked}, func() error {
+		came = came || fits && parked
+		if !fits && !parked {
+			unfit[idOf(id)] = true
+		}
+		return nil
+	})
+	k.parked += len(unfit)
+	return unfit, came, err
+}
+
+// picked is a job that a claim has found and locked.
+type picked struct {
+	id    pgtype.UUID
+	keyed bool
+}
+
+func scanPicked(row pgx.CollectableRow) (p picked, err error) {
+	err = row.Scan(&p.id, &p.keyed)
+	return p, err
+}
+
+// admit returns the found jobs that limits per key let in, and parks the others.
+func (g *gate) admit(ctx context.Context, tx *pipeline, request sluice.ClaimRequest, found []picked) (uuidArray, error) {
+	var candidates uuidArray
+	for _, p := range found {
+		if p.keyed {
+			candidates = append(candidates, idOf(p.id))
+		}
+	}
+	var unfit map[sluice.ID]bool
+	if len(candidates) > 0 {
+		var err error
+		if unfit, _, err = g.judge(ctx, tx, request, candidates, 0); err != nil {
+			return nil, err
+		}
+	}
+	fit := make(uuidArray, 0, len(found))
+	for _, p := range found {
+		if id := idOf(p.id); !unfit[id] {
+			fit = append(fit, id)
+		}
+	}
+	return fit, nil
+}
+
+// claimAdmitted claims jobs that are locked and let in, in the order of claims.
+func (s *Store) claimAdmitted(ctx context.Context, tx *pipeline, g *gate, request sluice.ClaimRequest, fit uuidArray, near []string) ([]*sluice.Claim, error) {
+	if len(fit) == 0 {
+		return nil, nil
+	}
+	jobs, err := list(ctx, tx, claimScanner(request), limitClaimSQL, request.Queue, fit, [16]byte(request.Token), request.Holder, request.Lease, g.at, near)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(jobs, inClaimOrder)
+	return s.existing(ctx, tx, request, jobs)
+}
+
+// claimKeyed claims up to limit jobs of a queue with limits per key.
+func (s *Store) claimKeyed(ctx context.Context, tx *pipeline, g *gate, w walk, request sluice.ClaimRequest, limit int) (all []*sluice.Claim, err error) {
+	order, dueAts, ids := w.inOrder(request.Priorities())
+	for asked := limit; len(all) < limit && g.keyed.parked < maxMoved; asked = max(limit-len(all), pickedAgain) {
+		parked := g.keyed.parked
+		found, err := list(ctx, tx, scanPicked, limitPickSQL, request.Queue, order, dueAts, ids, asked, request.ClaimAhead, request.Engine)
+		if err != nil {
+			return nil, err
+		}
+		fit, err := g.admit(ctx, tx, request, found)
+		if err != nil {
+			return nil, err
+		}
+		jobs, err := s.claimAdmitted(ctx, tx, g, request, fit[:min(len(fit), limit-len(all))], []string{})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, jobs...)
+		if len(found) < asked || g.keyed.parked == parked {
+			break
+		}
+	}
+	return all, nil
+}
+
+// take claims jobs from tenant queues. Where limits are per key, it finds them first, and parks those that must wait.
+func (v contextual) take(lines []*flow.TenantQueue, tenants []string, shares, waiting []int32, dueAts []time.Time, ids uuidArray, order []int16) ([]*sluice.Claim, error) {
+	r, near := v.request, nearLimit(lines)
+	if len(v.gate.keyed.names) > 0 {
+		found, err := list(v.ctx, v.tx, scanPicked, limitPickTenantsSQL, r.Queue, tenants, shares, waiting, dueAts, ids, order, r.ClaimAhead)
+		if err != nil {
+			return nil, err
+		}
+		fit, err := v.gate.admit(v.ctx, v.tx, r, found)
+		if err != nil {
+			return nil, err
+		}
+		return v.store.claimAdmitted(v.ctx, v.tx, v.gate, r, fit, near)
+	}
+	jobs, err := list(v.ctx, v.tx, claimScanner(r), tenantQueueClaimSQL, r.Queue, tenants, shares, waiting, dueAts, ids, order,
+		[16]byte(r.Token), r.Holder, r.Lease, v.gate.at, r.ClaimAhead, near)
+	if err != nil {
+		return nil, err
+	}
+	return v.store.existing(v.ctx, v.tx, r, jobs)
+}
+
+// takeKeys counts claimed jobs against the rates of their limit keys.
+func (g *gate) takeKeys(tx *pipeline, jobs []*sluice.Claim) {
+	if !g.keyed.paced {
+		return
+	}
+	counts := make(map[string]int32)
+	for _, j := range jobs {
+		if j.LimitKey != "" {
+			counts[j.LimitKey]++
+		}
+	}
+	if len(counts) == 0 {
+		return
+	}
+	var keys []string
+	var taken []int32
+	for key, n := range counts {
+		keys, taken = append(keys, key), append(taken, n)
+	}
+	tx.queue(limitKeyTakeSQL, nil, g.keyed.names, g.keyed.rates, g.keyed.bursts, g.shared[0].now, keys, taken)
+}
+
+// untilLetIn returns how long until parked jobs of the queue may get in. Negative: none are parked.
+func (g *gate) untilLetIn(ctx context.Context, tx *pipeline, queue string) (time.Duration, error) {
+	if len(g.keyed.names) == 0 {
+		return -1, nil
+	}
+	next, err := list(ctx, tx, pgx.RowTo[pgtype.Timestamptz], limitLaneNextSQL, queue, g.keyed.names)
+	switch {
+	case err != nil || !next[0].Valid:
+		return -1, err
+	case next[0].InfinityModifier != pgtype.Finite || g.keyed.parked >= maxMoved || g.keyed.more:
+		return 0, nil
+	}
+	return max(next[0].Time.Sub(g.shared[0].now), 0), nil
+}
+
+// KeyUses says how much of a limit keys use.
+func (s *Store) KeyUses(ctx context.Context, name string, keys []string, most int) ([]limit.KeyUse, error) {
+	var out []limit.KeyUse
+	err := s.call(ctx, "look at limit keys", func(ctx context.Context, _ bool) error {
+		out = nil
+		found, err := namedLimits(ctx, s.pool, []string{name})
+		if err != nil || len(found) == 0 || !found[0].PerKey {
+			return err
+		}
+		out, err = list(ctx, s.pool, func(row pgx.CollectableRow) (limit.KeyUse, error) {
+			var key string
+			var state flow.Key
+			var parked int
+			var filledAt, closedUntil pgtype.Timestamptz
+			var now time.Time
+			err := row.Scan(&key, &state.InFlight, &parked, &state.Bucket.Tokens, &filledAt, &closedUntil, &now)
+			state.Bucket.FilledAt, state.ClosedUntil = timeOf(filledAt), timeOf(closedUntil)
+			use := flow.KeyUseOf(found[0], key, state, now)
+			use.Waiting = parked
+			return use, err
+		}, limitKeyUsesSQL, name, keys, most, limit.MaxFigure)
+		return err
+	})
+	return out, err
+}
+
+// CloseKey closes a key of a limit or opens it, and audits this.
+func (s *Store) CloseKey(ctx context.Context, name, key string, until time.Time, act sluice.Act) error {
+	entry := saving.KeyClosed(name, key, until, act)
+	err := s.strike(ctx, "close limit key", limitKeyCloseSQL, name, key, nullTime(until), act.By, act.Reason, nullUUID(act.ID), string(entry.Event), string(entry.After))
+	if err == nil {
+		s.signal(sluice.Signal{})
+	}
+	return err
+}

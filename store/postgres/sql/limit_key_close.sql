@@ -1,0 +1,16 @@
+-- Closes a limit key until an instant or opens it, tells claims, and tells the audit.
+-- $1 text name of the limit   $2 text key   $3 timestamptz closed_until (null: open)   $4 text by whom   $5 text reason   $6 uuid act
+-- $7 text event   $8 text the key and the instant as JSON, for the audit
+with known as (
+    select n.name from sluice.named_limit n where n.name = $1::text
+), kept as (
+    insert into sluice.limit_key as k (name, key, closed_until, idle_from)
+    select name, $2::text, $3::timestamptz, coalesce($3::timestamptz, now()) from known
+    on conflict (name, key) do update
+    set closed_until = excluded.closed_until, idle_from = greatest(k.idle_from, excluded.idle_from)
+), told as (
+    insert into sluice.limit_change (name, key) select name, $2::text from known
+)
+insert into sluice.audit (object, name, event, actor, reason, after, act_id)
+select 'limit', name, $7::text, $4::text, $5::text, $8::text::jsonb, $6::uuid from known
+returning name
