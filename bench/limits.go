@@ -90,6 +90,46 @@ func tenantsCost(n sizes, store string) scenario {
 	}
 }
 
+func postgresKeys(n sizes, _ map[string]measured) scenario {
+	s := keysCost(n, cell.Postgres)
+	s.name, s.title = "postgres-keys", "PostgreSQL: a claim under a limit per key, whatever the limit holds back"
+	return s
+}
+
+func sqliteKeys(n sizes, _ map[string]measured) scenario {
+	s := keysCost(n, cell.SQLite)
+	s.name, s.title, s.method = "sqlite-keys", "SQLite: a claim under a limit per key, whatever the limit holds back", asOnPostgres
+	return s
+}
+
+// keysCost times claims from a queue that shares a limit per key.
+func keysCost(n sizes, store string) scenario {
+	const jobsAClaim = 100
+	const open, empty, blocked = "Sluice, no limits", "Sluice, a limit per key", "Sluice, a limit per key and many blocked jobs"
+	task := cell.Task{Kind: cell.Claims, System: cell.Sluice, Store: store, Jobs: n.claims, Due: (n.claims + 1) * jobsAClaim}
+	keyed := task
+	keyed.PerKey = true
+	withBlocked := keyed
+	withBlocked.Blocked = n.crowd
+	times := func(name, other string) func(measured) []float64 {
+		return func(m measured) []float64 { return stat.Ratios(m.of(name, cell.P50), m.of(other, cell.P50)) }
+	}
+	crowd, keys := thousands(n.crowd), thousands(n.crowd/100)
+	return scenario{
+		limit: 2, // a round stores millions of jobs, which takes minutes
+		method: fmt.Sprintf("%d claims of %d jobs are timed, without the completions: from a queue without limits, and from one that shares a limit of one job in flight "+
+			"for each limit key, where each due job has a key of its own. Blocked: %s more jobs, of %s keys with their one allowed job in flight.",
+			n.claims, jobsAClaim, crowd, keys),
+		entrants: []entrant{{open, task}, {empty, keyed}, {blocked, withBlocked}},
+		headline: []cell.Figure{cell.P50, cell.P99},
+		ratio:    "p50 against a limit per key and nothing else.",
+		ratios:   func(m measured, name string) []float64 { return times(name, empty)(m) },
+		goals: []goal{
+			{"p50 of a claim beside " + crowd + " jobs blocked by limit keys, against none", 2, true, "×", times(blocked, empty)},
+		},
+	}
+}
+
 func postgresWave(n sizes, _ map[string]measured) scenario {
 	s := waveKept(n, cell.Postgres)
 	s.name, s.title = "postgres-wave", "PostgreSQL: jobs that are all due at the same instant"

@@ -117,6 +117,8 @@ type Task struct {
 	Tenants int
 	// ByTenant gives Sluice's queue a rate, and its tenants turns, capacities and rates. No limit is ever reached.
 	ByTenant bool
+	// PerKey lets Sluice's queue share a limit of one job in flight for each limit key. Each due job has a key of its own.
+	PerKey bool
 
 	// EveryMillis is the time between two jobs of a Latency cell.
 	EveryMillis int
@@ -141,7 +143,8 @@ type Task struct {
 	// other jobs.
 	AuditFull bool
 	Audited   int
-	// Blocked is the number of further jobs that wait, of 100 tenants at their capacity.
+	// Blocked is the number of further jobs that wait, of 100 tenants at their capacity; with PerKey, of a hundredth as many
+	// limit keys.
 	Blocked int
 	// Workers is the number of workers of a Steady cell, each with its own connections. Default 1.
 	Workers int

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/bench/stat"
+	"github.com/sluice-queue/sluice/limit"
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
@@ -42,7 +43,12 @@ func measureClaims(ctx context.Context, task Task) (Result, error) {
 	if err := takeStatistics(ctx, task, StaleEmpty); err != nil {
 		return nil, err
 	}
-	if err := block(ctx, client, store, task.Blocked, fullTenants); err != nil {
+	if task.PerKey {
+		err = blockKeys(ctx, client, store, task.Blocked)
+	} else {
+		err = block(ctx, client, store, task.Blocked, fullTenants)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("blocked jobs: %w", err)
 	}
 	if err := block(ctx, client, store, task.Giant, 1); err != nil {
@@ -64,7 +70,11 @@ func measureClaims(ctx context.Context, task Task) (Result, error) {
 	if err := fill(ctx, client, task.Sleeping, sleeping); err != nil {
 		return nil, fmt.Errorf("tenants with jobs for the future: %w", err)
 	}
-	if err := fill(ctx, client, task.Due, ofTenants(task.Tenants)); err != nil {
+	options := ofTenants(task.Tenants)
+	if task.PerKey {
+		options = ofKeys
+	}
+	if err := fill(ctx, client, task.Due, options); err != nil {
 		return nil, fmt.Errorf("jobs that are due: %w", err)
 	}
 	if err := tidy(ctx, task); err != nil {
@@ -210,6 +220,41 @@ func block(ctx context.Context, client *sluice.Client, store sluice.Store, n, te
 		held += len(claimed.Jobs)
 	}
 	return nil
+}
+
+// ofKeys gives job i a limit key of its own.
+func ofKeys(i int) sluice.EnqueueOptions {
+	return sluice.EnqueueOptions{LimitKey: fmt.Sprintf("host-%d", i)}
+}
+
+// blockKeys makes the limit, stores n jobs of a hundredth as many limit keys, and claims until one job of each key is in flight and the
+// others are parked.
+func blockKeys(ctx context.Context, client *sluice.Client, store sluice.Store, n int) error {
+	_, err := limit.Change(ctx, store, "host", sluice.Act{By: "bench"}, func(l *limit.Limit) error {
+		l.Concurrency, l.PerKey = 1, true
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	keys := max(n/100, 1)
+	err = fill(ctx, client, n, func(i int) sluice.EnqueueOptions { return sluice.EnqueueOptions{LimitKey: fmt.Sprintf("full-%d", i%keys)} })
+	if err != nil || n == 0 {
+		return err
+	}
+	for held := 0; ; {
+		claimed, err := store.Claim(ctx, sluice.ClaimRequest{Queue: parcels.Name(), Limit: claimLimit, Holder: "bench", Lease: 24 * time.Hour, Token: sluice.NewToken()})
+		held += len(claimed.Jobs)
+		switch {
+		case err != nil:
+			return err
+		case len(claimed.Jobs) == 0 && claimed.NextDue > time.Minute:
+			if held != keys {
+				return fmt.Errorf("%d keys have a job in flight instead of %d", held, keys)
+			}
+			return nil
+		}
+	}
 }
 
 // fill stores n jobs. Function options, which may be nil, returns the options of job i.

@@ -86,7 +86,7 @@ func (q *sluiceQueue) prepare(ctx context.Context) error {
 
 // setLimits gives the queue limits that are never reached.
 func setLimits(ctx context.Context, client *sluice.Client, task Task) error {
-	if !task.Limited && !task.ByTenant && !task.Fair && !task.AuditFull {
+	if !task.Limited && !task.ByTenant && !task.PerKey && !task.Fair && !task.AuditFull {
 		return nil
 	}
 	const never = 1_000_000
@@ -95,6 +95,8 @@ func setLimits(ctx context.Context, client *sluice.Client, task Task) error {
 	switch {
 	case task.Fair:
 		settings.Fair = true
+	case task.PerKey:
+		settings.Limits = "host"
 	case task.Limited:
 		settings.Rate, settings.Concurrency = rate, never
 	case task.ByTenant:

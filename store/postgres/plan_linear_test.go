@@ -18,6 +18,7 @@ import (
 	group "github.com/sluice-queue/sluice/batch"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/hold"
+	"github.com/sluice-queue/sluice/limit"
 	"github.com/sluice-queue/sluice/progress"
 	"github.com/sluice-queue/sluice/schedule"
 	"github.com/sluice-queue/sluice/store/postgres"
@@ -148,6 +149,16 @@ func testBatches(t *testing.T, before string) {
 	b.ensure("fair", func(s *sluice.Settings) { s.Fair, s.TenantConcurrency = true, 2 })
 	b.enqueue("fair", func(i int, o *sluice.EnqueueOptions) { o.Tenant = fmt.Sprint("tenant ", i) })
 	b.settle(b.claim("fair"), sluice.EventComplete)
+	b.perKey("host")
+	b.ensure("hosts", func(s *sluice.Settings) { s.Limits = "host" })
+	b.enqueue("hosts", func(i int, o *sluice.EnqueueOptions) { o.LimitKey = fmt.Sprint("host ", i%(n/2)) })
+	b.settle(b.claim("hosts"), sluice.EventComplete) // the other half is parked
+	b.settle(b.claim("hosts"), sluice.EventComplete)
+	b.ensure("fair-hosts", func(s *sluice.Settings) { s.Limits, s.Fair = "host", true })
+	b.enqueue("fair-hosts", func(i int, o *sluice.EnqueueOptions) {
+		o.Tenant, o.LimitKey = fmt.Sprint("tenant ", i), fmt.Sprint("fair ", i%(n/2))
+	})
+	b.settle(b.claim("fair-hosts"), sluice.EventComplete)
 	b.ensure("engine", func(s *sluice.Settings) { s.Engine = "temporal" })
 	b.enqueue("engine", nil)
 	b.dispatch()
@@ -226,6 +237,18 @@ func (b batches) advance(ids []sluice.ID) {
 	out, err := b.store.AdvanceBatches(b.Context(), 10*b.n)
 	if err != nil || out.Callbacks != b.n {
 		b.Fatalf("advanced %+v: %v", out, err)
+	}
+}
+
+// perKey makes a limit of one job in flight for each limit key.
+func (b batches) perKey(name string) {
+	b.Helper()
+	_, err := limit.Change(b.Context(), b.store, name, importer, func(l *limit.Limit) error {
+		l.Concurrency, l.PerKey = 1, true
+		return nil
+	})
+	if err != nil {
+		b.Fatal(err)
 	}
 }
 

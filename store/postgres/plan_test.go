@@ -77,7 +77,7 @@ func TestEveryStatementIsPlannedByIndex(t *testing.T) {
 			plan := planOf(t, store, name, args)
 			for _, found := range scan.FindAllStringSubmatch(plan, -1) {
 				switch found[1] {
-				case "live", "job", "done", "audit", "attempt", "tenant_queue", "tenant_change", "job_after", "orphan_run", "stat", "stat_part", "schedule":
+				case "live", "job", "done", "audit", "attempt", "tenant_queue", "tenant_change", "limit_lane", "limit_key", "limit_change", "job_after", "orphan_run", "stat", "stat_part", "schedule":
 					if !allowed[name] {
 						t.Errorf("reads the whole of %s:\n%s", found[1], plan)
 					}
@@ -91,6 +91,11 @@ func TestEveryStatementIsPlannedByIndex(t *testing.T) {
 const backlogSQL = `
 	insert into sluice.tenant (name, tier) select 't' || n, 'tier' || n % 10 from generate_series(1, 3000) n;
 	insert into sluice.queue (name, limits) select 'q' || n, case when n % 500 = 1 then 'a,b' else '' end from generate_series(1, 3000) n;
+	insert into sluice.limit_lane (name, key, queue, wake_at) select 'a', 'k' || n, 'q' || n % 5, now() from generate_series(1, 20000) n;
+	insert into sluice.limit_key (name, key, idle_from) select 'a', 'k' || n, now() + n * interval '1 second' from generate_series(1, 20000) n;
+	insert into sluice.limit_change (name, key) select 'a', 'k' || n from generate_series(1, 20000) n;
+	insert into sluice.live (id, queue, priority, due_at, limit_key, parked, blocked_by)
+		select md5('parked' || n)::uuid, 'q1', 5, now(), 'k' || n % 1000, true, md5('parked' || n)::uuid from generate_series(1, 20000) n;
 	insert into sluice.named_limit (name, concurrency) select 'a' || n, 5 from generate_series(1, 300) n;
 	insert into sluice.tenant_limit (queue, tenant, concurrency) select 'other' || n % 500, 't' || n, 5 from generate_series(1, 3000) n;
 	insert into sluice.tenant_limit (queue, tier, concurrency) select 'other' || n, 'tier' || n % 10, 5 from generate_series(1, 300) n;
@@ -238,6 +243,17 @@ func planArguments() map[string][]any {
 		"named_limit_read.sql":      {texts},
 		"named_limit_queues.sql":    {"a"},
 		"named_limit_in_flight.sql": {"a", 99},
+		"limit_told.sql":            {texts, 100},
+		"limit_judge.sql":           {"q1", texts, []int32{2, 0, 2}, []float64{0, 5, 5}, []float64{0, 5, 5}, time.Now(), ids, 5, 100},
+		"limit_pick.sql":            {"q1", priorities, lowWater, markIDs, 100, time.Minute, ""},
+		"limit_pick_tenants.sql":    {"q1", texts, []int32{5, 5, 5}, []int32{32, 32, 32}, slices.Repeat(lowWater, 3), slices.Repeat(markIDs, 3), priorities, time.Minute},
+		"limit_claim.sql":           {"q1", ids, id, "h", time.Minute, time.Now(), texts},
+		"limit_key_take.sql":        {texts, []float64{0, 5, 5}, []float64{0, 5, 5}, time.Now(), texts, []int32{1, 1, 1}},
+		"limit_lane_next.sql":       {"q1", texts},
+		"limit_key_close.sql":       {"a", "k1", time.Now(), "a", "r", id, "close key", "{}"},
+		"limit_key_uses.sql":        {"a", texts, 10, 99},
+		"limit_forget.sql":          {100},
+		"limit_unpark_strays.sql":   {ids},
 		"look.sql":                  {texts, slices.Repeat(lowWater, 3), slices.Repeat(markIDs, 3), 99},
 		"claim_together.sql":        {texts, []int32{5, 5, 5}, []time.Duration{time.Minute, time.Minute, time.Minute}, slices.Repeat(lowWater, 3), slices.Repeat(markIDs, 3), 100, id, "h", slices.Repeat(priorities, 3)},
 		"claim.sql":                 {"q1", priorities, lowWater, markIDs, 100, id, "h", time.Minute, false, nil, time.Minute, ""},
