@@ -31,6 +31,7 @@ MODULES = \
 	apps/workflows \
 	apps/conversations \
 	apps/ingredients \
+	clients \
 	compat \
 	deploy \
 	bench

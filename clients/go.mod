@@ -1,0 +1,15 @@
+module github.com/sluice-queue/sluice/clients
+
+go 1.26.0
+
+require github.com/sluice-queue/sluice v0.0.0
+
+require (
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/jackc/pgx/v5 v5.12.0 // indirect
+	go.yaml.in/yaml/v3 v3.0.6 // indirect
+	golang.org/x/text v0.42.0 // indirect
+)
+
+replace github.com/sluice-queue/sluice => ../

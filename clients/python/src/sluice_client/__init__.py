@@ -1,0 +1,40 @@
+"""Sluice from Python: enqueue jobs, and work on them, over HTTP.
+
+Begin with :class:`Client`; :class:`AsyncClient` is for asyncio. ``sluice_client.testing`` has a fake for your tests.
+"""
+
+from ._held import ClaimedJob
+from ._jobs import Enqueued, Job, Receipt, Refused, new_id
+from .aio import AsyncClient
+from .client import Client
+from .errors import (
+    ApiError,
+    CancelledError,
+    ConnectionFailed,
+    JobFailed,
+    LostError,
+    PermanentError,
+    RetryError,
+    SluiceError,
+    SnoozeError,
+)
+
+__all__ = [
+    "ApiError",
+    "AsyncClient",
+    "CancelledError",
+    "ClaimedJob",
+    "Client",
+    "ConnectionFailed",
+    "Enqueued",
+    "Job",
+    "JobFailed",
+    "LostError",
+    "PermanentError",
+    "Receipt",
+    "Refused",
+    "RetryError",
+    "SluiceError",
+    "SnoozeError",
+    "new_id",
+]

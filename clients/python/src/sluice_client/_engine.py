@@ -1,0 +1,325 @@
+"""The part of a worker that talks with the server: it claims, renews, reports and settles, in threads of its own.
+
+Handlers run elsewhere: start is called for each claimed job, and whoever runs the handler calls finish.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import queue as queues_
+import secrets
+import socket
+import threading
+import time
+from typing import Any, Callable, Dict, List, Optional
+
+from ._held import Draining, Held
+from ._jobs import duration
+from ._transport import _BROKEN, _PASSES, Abort, Aborted, Transport
+from .errors import ApiError, CancelledError, ConnectionFailed, LostError
+
+log = logging.getLogger("sluice_client")
+
+_WAIT = 30.0  # how long the server keeps a claim
+_SLACK = 10.0
+_MOST, _BYTES = 500, 4 << 20  # jobs and bytes of one request
+_HEARTBEAT = 10.0
+_SOON = 1.0
+
+
+def worker_name() -> str:
+    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"[-100:]
+
+
+class Engine:
+    def __init__(
+        self,
+        transport: Transport,
+        queues: List[str],
+        start: Callable[[Held], None],
+        *,
+        concurrency: int,
+        lease: Optional[float],
+        worker: Optional[str],
+        version: str,
+        drain_timeout: float,
+    ) -> None:
+        if concurrency < 1:
+            raise ValueError("concurrency must be at least 1")
+        if lease is not None and not 1 <= lease <= 86400:
+            raise ValueError("lease must be from 1 second to 24 hours")
+        self._transport, self._queues, self._start = transport, queues, start
+        self._concurrency, self._lease, self._drain_timeout = concurrency, lease, drain_timeout
+        self._worker, self._version = worker or worker_name(), version
+        self._changed = threading.Condition()
+        self._held: Dict[str, Held] = {}
+        self._busy = 0  # handlers that run
+        self._mode = "working"
+        self._outcomes: "queues_.SimpleQueue[Optional[tuple[Held, Dict[str, Any]]]]" = queues_.SimpleQueue()
+        self._stop, self._end = threading.Event(), threading.Event()
+        self._abort = Abort()
+        self._failure: Optional[Exception] = None
+        self._settler: Optional[threading.Thread] = None
+
+    def stop(self) -> None:
+        """Asks the worker to end: it claims no more, and waits for its handlers."""
+        self._stop.set()
+        self._abort.set()
+        with self._changed:
+            self._changed.notify_all()
+
+    def run(self) -> None:
+        """Works until stop is called. It raises an error of the server that does not pass, such as a bad token."""
+        parts = [self._claim, self._keep, self._report]
+        threads = [threading.Thread(target=part, name=f"sluice{part.__name__}", daemon=True) for part in parts]
+        self._settler = threading.Thread(target=self._settle, name="sluice_settle", daemon=True)
+        for thread in [*threads, self._settler]:
+            thread.start()
+        try:
+            self._stop.wait()
+            self._drain(threads[0])
+        finally:
+            self.stop()
+            self._end.set()
+            self._outcomes.put(None)
+            for thread in [*threads, self._settler]:
+                thread.join(_SLACK)
+        if self._failure is not None:
+            raise self._failure
+
+    def finish(self, held: Held, result: Any, error: Optional[BaseException]) -> None:
+        """Takes what a handler returned or raised."""
+        outcome = held.outcome(result, error)
+        with self._changed:
+            self._busy -= 1
+            held.settling = outcome is not None
+            if outcome is None:
+                self._held.pop(held.job.id, None)
+            self._changed.notify_all()
+        if outcome is not None:
+            self._outcomes.put((held, outcome))
+
+    # Claims.
+
+    def _claim(self) -> None:
+        pause = 0.1
+        body: Optional[Dict[str, Any]] = None
+        while not self._stop.is_set():
+            body = body or self._next_claim()
+            if body is None:
+                return
+            try:
+                answer = self._transport.once("POST", "/work/claim", _bytes(body), timeout=_WAIT + _SLACK, abort=self._abort, resend=False)
+                self._take(answer["jobs"])
+                body, pause = None, 0.1
+            except (ApiError, ConnectionFailed, *_BROKEN) as error:
+                if self._stop.is_set():
+                    return
+                if isinstance(error, ApiError) and error.status not in _PASSES and error.status < 500:
+                    return self._fail(error)
+                log.warning("claim of %s: %s; it is sent again", self._queues, error)
+                body["again"] = True  # the answer may be lost
+                after = error.retry_after if isinstance(error, ApiError) else None
+                self._stop.wait(after or pause)
+                pause = min(pause * 2, 5)
+            except Aborted:
+                return
+
+    def _next_claim(self) -> Optional[Dict[str, Any]]:
+        """Waits for a free slot. None: the worker ends."""
+        with self._changed:
+            while not self._stop.is_set() and (self._busy >= self._concurrency or self._mode != "working"):
+                self._changed.wait()
+            free = self._concurrency - self._busy
+        if self._stop.is_set():
+            return None
+        body: Dict[str, Any] = {
+            "worker": self._worker, "queues": self._queues, "limit": min(free, _MOST), "wait": duration(_WAIT), "token": secrets.token_hex(16),
+        }  # fmt: skip
+        if self._lease is not None:
+            body["lease"] = duration(self._lease)
+        return body
+
+    def _take(self, jobs: List[Dict[str, Any]]) -> None:
+        arrived = time.monotonic()
+        for raw in jobs:
+            held = Held(raw, arrived, self._save)
+            with self._changed:
+                self._held[held.job.id] = held
+                self._busy += 1
+                self._changed.notify_all()
+            if self._stop.is_set():
+                held.end(Draining())
+                self.finish(held, None, held.reason)
+                continue
+            self._start(held)
+
+    def _fail(self, error: Exception) -> None:
+        self._failure = error
+        self.stop()
+
+    # Leases.
+
+    def _keep(self) -> None:
+        """Renews leases each third of their length, and notices those that ended."""
+        while not self._end.is_set():
+            now = time.monotonic()
+            with self._changed:
+                held = list(self._held.values())
+            for h in held:
+                if now >= h.until and h.reason is None and not h.settling:
+                    self._lose(h, LostError(f"the lease of job {h.job.id} ended before it was renewed"))
+            for lease in sorted({h.lease for h in held}):
+                late = [h for h in held if h.lease == lease and (h.reason is None or isinstance(h.reason, Draining)) and h.until - now < lease * 2 / 3 + 0.01]
+                for i in range(0, len(late), _MOST):
+                    self._renew(late[i : i + _MOST], lease)
+            rest = min((h.until - h.lease * 2 / 3 for h in held), default=now + _SOON) - time.monotonic()
+            self._end.wait(min(max(rest, 0.02), 0.5))
+
+    def _renew(self, held: List[Held], lease: float) -> None:
+        sent = time.monotonic()
+        body = {"lease": duration(lease), "jobs": [h.named() for h in held]}
+        try:
+            answer = self._transport.once("POST", "/work/renew", _bytes(body), timeout=max(lease / 3, 0.3))
+        except (ApiError, ConnectionFailed, *_BROKEN) as error:
+            log.warning("renewal of %d leases: %s", len(held), error)
+            self._end.wait(min(0.2, lease / 20))
+            return
+        lost = {entry["id"]: entry for entry in answer["lost"]}
+        for h in held:
+            entry = lost.get(h.job.id)
+            if entry is None:
+                h.until = sent + lease
+            elif not h.settling:  # otherwise its outcome is stored
+                reason = CancelledError if entry["cancelled"] else LostError
+                self._lose(h, reason(f"job {h.job.id} was " + ("cancelled" if entry["cancelled"] else "lost: its lease ended")))
+
+    def _lose(self, held: Held, reason: Exception) -> None:
+        log.info("%s", reason)
+        with self._changed:
+            self._held.pop(held.job.id, None)
+        held.end(reason)
+
+    def _save(self, held: Held, value: Any) -> None:
+        try:
+            self._transport.request("POST", "/work/checkpoint", {**held.named(), "checkpoint": value}, timeout=max(held.until - time.monotonic(), 0.1))
+        except ApiError as error:
+            if error.code != "lost":
+                raise
+            self._lose(held, LostError(f"job {held.job.id} was lost: its lease ended"))
+            held.job.check()
+
+    # Reports.
+
+    def _report(self) -> None:
+        """Sends progress each second, and heartbeats."""
+        beat = 0.0
+        while not self._end.wait(0 if beat == 0 else _SOON):
+            self._send_progress()
+            if time.monotonic() - beat >= _HEARTBEAT:
+                beat = time.monotonic()
+                self._heartbeat({})
+        self._heartbeat({"leaving": True})
+
+    def _send_progress(self) -> None:
+        with self._changed:
+            held = [h for h in self._held.values() if h.report is not None and h.reason is None][:_MOST]
+        if not held:
+            return
+        reports = []
+        for h in held:
+            report, h.report = h.report, None
+            if report is not None:
+                reports.append({**h.named(), "fraction": report[0], "message": report[1]})
+        try:
+            self._transport.once("POST", "/work/progress", _bytes({"reports": reports}), timeout=_SLACK)
+        except (ApiError, ConnectionFailed, *_BROKEN) as error:
+            log.warning("progress of %d jobs: %s", len(reports), error)
+
+    def _heartbeat(self, more: Dict[str, Any]) -> None:
+        with self._changed:
+            busy, mode = self._busy, "stopping" if self._stop.is_set() else self._mode
+        body = {"worker": self._worker, "queues": self._queues, "slots": self._concurrency, "busy": busy, "version": self._version, "mode": mode, **more}
+        try:
+            wanted = self._transport.once("POST", "/work/heartbeat", _bytes(body), timeout=_SLACK)["wanted"]
+        except (ApiError, ConnectionFailed, *_BROKEN) as error:
+            log.warning("heartbeat: %s", error)
+            return
+        if more:
+            return
+        if wanted == "stop" and not self._stop.is_set():
+            log.info("an operator asked this worker to stop")
+            self.stop()
+        with self._changed:
+            self._mode = "quiesced" if wanted == "quiesce" else "working"
+            self._changed.notify_all()
+
+    # Outcomes.
+
+    def _settle(self) -> None:
+        while True:
+            first = self._outcomes.get()
+            if first is None:
+                return
+            batch, size = [first], _size(first)
+            while len(batch) < _MOST and size < _BYTES:
+                try:
+                    more = self._outcomes.get_nowait()
+                except queues_.Empty:
+                    break
+                if more is None:
+                    self._outcomes.put(None)
+                    break
+                batch.append(more)
+                size += _size(more)
+            self._send_outcomes(batch)
+
+    def _send_outcomes(self, batch: List[Any]) -> None:
+        left = max(h.until for h, _ in batch) - time.monotonic()
+        again = []
+        try:
+            answer = self._transport.request("POST", "/work/settle", {"worker": self._worker, "jobs": [o for _, o in batch]}, timeout=max(left, 1))
+            refused = {entry["id"]: ApiError(entry["error"].get("status", 0), entry["error"]) for entry in answer["failed"]}
+        except (ApiError, ConnectionFailed, *_BROKEN) as error:
+            refused = {h.job.id: error for h, _ in batch}
+        with self._changed:
+            for h, outcome in batch:
+                error = refused.get(h.job.id)
+                if isinstance(error, ApiError) and error.code in ("invalid", "too_large") and "result" in outcome:
+                    text = f"the server refused the result of the handler: {error.why}"
+                    again.append((h, {**h.named(), "outcome": "fail", "permanent": True, "error": text}))
+                    continue
+                if error is not None:
+                    log.warning("the outcome of job %s is not stored: %s", h.job.id, error)
+                self._held.pop(h.job.id, None)
+            self._changed.notify_all()
+        for entry in again:
+            self._outcomes.put(entry)
+
+    # The end.
+
+    def _drain(self, claimer: threading.Thread) -> None:
+        claimer.join(_SLACK)  # a claim that was answered may bring jobs
+        if self._wait_idle(self._drain_timeout):
+            return
+        with self._changed:
+            late = [h for h in self._held.values() if not h.settling]
+        log.warning("%d handlers still run after %s s; they are told to end", len(late), self._drain_timeout)
+        for h in late:
+            h.end(Draining())
+        if not self._wait_idle(5):
+            log.warning("%d handlers did not end; their jobs run again when their leases have ended", self._busy)
+
+    def _wait_idle(self, seconds: float) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: self._busy == 0 and not self._held, seconds)
+
+
+def _size(entry: "tuple[Held, Dict[str, Any]]") -> int:
+    return len(_bytes(entry[1]))
+
+
+def _bytes(body: Dict[str, Any]) -> bytes:
+    return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()

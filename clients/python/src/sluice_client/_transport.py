@@ -1,0 +1,189 @@
+"""HTTP with kept connections, deadlines and retries, on the standard library alone."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import random
+import socket
+import ssl
+import threading
+import time
+import urllib.parse
+from typing import Any, Mapping, Optional
+
+from .errors import ApiError, ConnectionFailed
+
+_BROKEN = (OSError, http.client.HTTPException)
+_PASSES = (429, 502, 503, 504)  # such an answer may be another in a moment
+_KEPT = 20  # idle connections
+ROOT = "/api/v1"
+
+
+class Aborted(Exception):
+    """The caller ended the request."""
+
+
+class Abort:
+    """Ends a request from another thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._sock: Optional[socket.socket] = None
+        self.is_set = False
+
+    def set(self) -> None:
+        with self._lock:
+            self.is_set = True
+            if self._sock is not None:
+                _shut(self._sock)
+
+    def hold(self, sock: Optional[socket.socket]) -> None:
+        with self._lock:
+            self._sock = sock
+            if self.is_set and sock is not None:
+                _shut(sock)
+
+
+def _shut(sock: socket.socket) -> None:
+    try:
+        sock.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass  # it is closed already
+
+
+class Transport:
+    def __init__(self, url: str, token: Optional[str], context: Optional[ssl.SSLContext]) -> None:
+        parts = urllib.parse.urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+            raise ValueError(f"url {url!r} must be http://HOST:PORT or https://HOST:PORT, perhaps with a path")
+        if parts.username or parts.password:
+            raise ValueError("a url must not hold a password; pass the token")
+        if context is not None and parts.scheme == "http":
+            raise ValueError("an ssl_context needs an https url")
+        self._host, self._port = parts.hostname, parts.port
+        self._context = (context or ssl.create_default_context()) if parts.scheme == "https" else None
+        self._root = parts.path.rstrip("/") + ROOT
+        self._headers = {"Accept": "application/json", "Content-Type": "application/json", "User-Agent": "sluice-client-python"}
+        if token:
+            self._headers["Authorization"] = "Bearer " + token
+        self._lock = threading.Lock()
+        self._idle: list[http.client.HTTPConnection] = []
+        self._closed = False
+
+    def close(self) -> None:
+        with self._lock:
+            idle, self._idle, self._closed = self._idle, [], True
+        for connection in idle:
+            connection.close()
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        timeout: float,
+        wait: float = 0,
+        abort: Optional[Abort] = None,
+        headers: Optional[Mapping[str, str]] = None,
+    ) -> Any:
+        """Sends a request until it is answered, for at most timeout seconds. So it must be one that may be sent twice.
+
+        wait is how long the server may keep a request before it answers.
+        """
+        data = None if body is None else json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        until = time.monotonic() + timeout
+        pause = 0.05
+        while True:
+            try:
+                return self.once(method, path, data, timeout=until - time.monotonic() + wait, abort=abort, headers=headers)
+            except ApiError as error:
+                if error.status not in _PASSES:
+                    raise
+                failure: Exception = error
+                rest = error.retry_after if error.retry_after is not None else pause
+            except _BROKEN as error:
+                if abort is not None and abort.is_set:
+                    raise Aborted from None
+                failure = ConnectionFailed(f"{method} {path} at {self._host}: {error or type(error).__name__}; is `sluice serve` running there?")
+                rest = pause
+            rest *= 0.5 + random.random()
+            if time.monotonic() + rest >= until:
+                raise failure from None
+            time.sleep(rest)
+            pause = min(pause * 2, 2)
+
+    def once(
+        self,
+        method: str,
+        path: str,
+        data: Optional[bytes],
+        *,
+        timeout: float,
+        abort: Optional[Abort] = None,
+        headers: Optional[Mapping[str, str]] = None,
+        resend: bool = True,
+    ) -> Any:
+        """Sends a request once. With resend, it does so once more if the server has closed a kept connection."""
+        if timeout <= 0:
+            raise TimeoutError("the time was over before the request was sent")
+        connection, fresh = self._take(timeout)
+        try:
+            if abort is not None:
+                if connection.sock is None:
+                    connection.connect()
+                abort.hold(connection.sock)
+            connection.request(method, self._root + path, data, {**self._headers, **(headers or {})})
+            response = connection.getresponse()
+            text = response.read()
+        except _BROKEN:
+            connection.close()
+            if resend and not fresh and not (abort is not None and abort.is_set):
+                return self.once(method, path, data, timeout=timeout, abort=abort, headers=headers)
+            raise
+        except BaseException:
+            connection.close()
+            raise
+        finally:
+            if abort is not None:
+                abort.hold(None)
+        if response.will_close:
+            connection.close()
+        else:
+            self._give(connection)
+        return _answer(response, text)
+
+    def _take(self, timeout: float) -> tuple[http.client.HTTPConnection, bool]:
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("the client is closed")
+            connection = self._idle.pop() if self._idle else None
+        if connection is not None:
+            if connection.sock is not None:
+                connection.sock.settimeout(timeout)
+            return connection, False
+        if self._context is not None:
+            return http.client.HTTPSConnection(self._host, self._port, timeout=timeout, context=self._context), True
+        return http.client.HTTPConnection(self._host, self._port, timeout=timeout), True
+
+    def _give(self, connection: http.client.HTTPConnection) -> None:
+        with self._lock:
+            if not self._closed and len(self._idle) < _KEPT:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+
+def _answer(response: http.client.HTTPResponse, text: bytes) -> Any:
+    try:
+        value = json.loads(text) if text.strip() else None
+    except ValueError:
+        if response.status < 400:
+            raise ConnectionFailed(f"the answer of {response.status} is not JSON; does the url lead to `sluice serve`?") from None
+        value = None
+    if response.status < 400:
+        return value
+    after = response.getheader("Retry-After")
+    problem = value if isinstance(value, dict) else {"why": response.reason}
+    raise ApiError(response.status, problem, float(after) if after and after.isdigit() else None)

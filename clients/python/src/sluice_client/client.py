@@ -1,0 +1,187 @@
+"""The client: it enqueues jobs, waits for their results, and works."""
+
+from __future__ import annotations
+
+import os
+import signal
+import ssl
+import threading
+import time
+import urllib.parse
+from typing import Any, Callable, Iterable, List, Mapping, Optional, Sequence, Union
+
+from ._engine import Engine
+from ._held import ClaimedJob, Held
+from ._jobs import Enqueued, Job, Receipt, Refused, job_body, names, new_id
+from ._transport import Transport
+from .errors import ApiError, JobFailed
+
+Handler = Callable[[ClaimedJob], Any]
+
+_CHUNK, _CHUNK_BYTES = 1000, 4 << 20
+_LONG_POLL = 30.0
+
+
+class Client:
+    """A connection to a Sluice server. It may be used by many threads.
+
+    ``url`` is the address of `sluice serve`; default: $SLUICE_URL, or http://127.0.0.1:7400. ``token`` is the secret
+    of `sluice tokens create`; default: $SLUICE_TOKEN. ``timeout`` is the longest time of a call, in seconds, retries
+    included.
+    """
+
+    def __init__(
+        self,
+        url: Optional[str] = None,
+        token: Optional[str] = None,
+        *,
+        timeout: float = 30.0,
+        ssl_context: Optional[ssl.SSLContext] = None,
+    ) -> None:
+        self.url = url or os.environ.get("SLUICE_URL") or "http://127.0.0.1:7400"
+        self._timeout = timeout
+        self._transport = Transport(self.url, token or os.environ.get("SLUICE_TOKEN"), ssl_context)
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the idle connections."""
+        self._transport.close()
+
+    def enqueue(self, queue: str, payload: Any, *, id: Optional[str] = None, **options: Any) -> Receipt:
+        """Stores a job, and returns when it is stored.
+
+        If an answer is lost, the job is sent again, and stored once, because the client names it. ``id`` names it
+        yourself. The options are those of `sluice enqueue`: tenant, key, key_scope, key_window, on_duplicate, due_at,
+        delay, priority, expires_at, labels, max_attempts, timeout, order_key, after, after_failure, after_failures,
+        batch, hold. Durations are seconds or a timedelta, instants a datetime with a time zone.
+        """
+        body = job_body(queue, payload, id, options)
+        answer = self._transport.request("POST", "/jobs", body, timeout=self._timeout)
+        # A job that is there under its own ID was stored by an earlier request of ours.
+        return Receipt(answer["id"], answer.get("duplicate", False) and (id is not None or answer["id"] != body["id"]), answer.get("replaced"))
+
+    def enqueue_many(self, jobs: Iterable[Mapping[str, Any]]) -> Enqueued:
+        """Stores jobs in parts, with little memory. Each job is a dict of queue, payload and the options of enqueue.
+
+        It says of each refused job why. An error ends it; jobs before it may be stored.
+        """
+        out, part, size, first = Enqueued(), [], 0, 0
+        for job in jobs:
+            rest = {name: value for name, value in job.items() if name not in ("queue", "payload", "id")}
+            body = job_body(job["queue"], job.get("payload"), job.get("id"), rest)
+            part.append(body)
+            size += len(str(body["payload"]))
+            if len(part) >= _CHUNK or size >= _CHUNK_BYTES:
+                self._send_part(part, first, out)
+                first, part, size = first + len(part), [], 0
+        if part:
+            self._send_part(part, first, out)
+        return out
+
+    def _send_part(self, part: List[Mapping[str, Any]], first: int, out: Enqueued) -> None:
+        answer = self._transport.request("POST", "/jobs", part, timeout=self._timeout)
+        out.stored += answer["stored"]
+        out.duplicates += answer["duplicates"]
+        for i, result in enumerate(answer["results"]):
+            if "error" in result:
+                error = ApiError(result["error"].get("status", 0), result["error"])
+                out.refused.append(Refused(first + i, part[i]["id"], error))
+
+    def job(self, id: str) -> Job:
+        """Returns a job. It raises ApiError with code not_found if there is none."""
+        return Job.of(self._transport.request("GET", "/jobs/" + urllib.parse.quote(id, safe=""), timeout=self._timeout))
+
+    def cancel(self, ids: Union[str, Sequence[str]], reason: str = "", *, by: str = "") -> int:
+        """Cancels unfinished jobs; their handlers are told. It returns how many were cancelled."""
+        body = {"ids": [ids] if isinstance(ids, str) else list(ids), "reason": reason}
+        headers = {"Idempotency-Key": new_id()}
+        if by:
+            headers["Sluice-By"] = by
+        return self._transport.request("POST", "/jobs/cancel", body, timeout=self._timeout, headers=headers)["done"]
+
+    def result(self, id: str, *, timeout: Optional[float] = None) -> Any:
+        """Waits for the end of a job, and returns its result.
+
+        It raises JobFailed if the job is dead or cancelled, and TimeoutError after timeout seconds. None: no timeout.
+        """
+        until = None if timeout is None else time.monotonic() + timeout
+        while True:
+            wait = _LONG_POLL if until is None else min(_LONG_POLL, max(until - time.monotonic(), 0))
+            path = f"/jobs/{urllib.parse.quote(id, safe='')}/end?wait={int(wait * 1000)}ms"
+            end = self._transport.request("GET", path, timeout=self._timeout, wait=wait)
+            if end["ended"]:
+                if end["state"] == "completed":
+                    return end.get("result")
+                raise JobFailed(id, end["state"], end.get("error", ""))
+            if until is not None and time.monotonic() >= until:
+                raise TimeoutError(f"job {id} had not ended after {timeout} s; it is {end['state']}")
+
+    def work(
+        self,
+        queues: Union[str, Sequence[str]],
+        handler: Handler,
+        *,
+        concurrency: int = 10,
+        lease: Optional[float] = None,
+        stop: Optional[threading.Event] = None,
+        drain_timeout: float = 30.0,
+        worker: Optional[str] = None,
+        version: str = "",
+    ) -> None:
+        """Claims jobs of the queues, and calls the handler for each in a thread, until ``stop`` is set.
+
+        Its return value is the result of the job. An exception fails the attempt; PermanentError, RetryError and
+        SnoozeError say how the job goes on. ``lease`` is how many seconds a dead worker keeps a job; default: the
+        queue's setting. In the main thread, SIGTERM and SIGINT set ``stop``, and a second one ends the program. The
+        worker then waits drain_timeout seconds for its handlers, and tells them to end after that.
+        """
+        end = stop or threading.Event()
+
+        def start(held: Held) -> None:
+            threading.Thread(target=run, args=(held,), name="sluice-" + held.job.id, daemon=True).start()
+
+        def run(held: Held) -> None:
+            result, failure = None, None
+            try:
+                result = handler(held.job)
+            except BaseException as error:  # the outcome says it
+                failure = error
+            engine.finish(held, result, failure)
+
+        engine = Engine(
+            self._transport, names(queues), start,
+            concurrency=concurrency, lease=lease, worker=worker, version=version, drain_timeout=drain_timeout,
+        )  # fmt: skip
+        watch = threading.Thread(target=lambda: (end.wait(), engine.stop()), name="sluice-stop", daemon=True)
+        watch.start()
+        restore = _on_signals(end)
+        try:
+            engine.run()
+        finally:
+            restore()
+            end.set()
+
+
+def _on_signals(stop: threading.Event) -> Callable[[], None]:
+    """Lets the first SIGTERM or SIGINT set stop. The second does what it did before."""
+    if threading.current_thread() is not threading.main_thread():
+        return lambda: None
+    before = {}
+
+    def restore() -> None:
+        for number, action in before.items():
+            signal.signal(number, action)
+        before.clear()
+
+    def first(_number: int, _frame: object) -> None:
+        restore()
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        before[number] = signal.signal(number, first)
+    return restore

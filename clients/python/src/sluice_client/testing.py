@@ -1,0 +1,168 @@
+"""A fake for the tests of your program: it keeps jobs in memory, and runs handlers on a clock of its own.
+
+It shows what your code enqueues and what your handlers make of it. It knows no limits, orders or leases.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta, timezone
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Union
+
+from ._held import ClaimedJob, outcome
+from ._jobs import Enqueued, Job, Receipt, duration, job_body
+from .errors import ApiError, CancelledError, JobFailed
+
+__all__ = ["FakeClient", "FakeJob"]
+
+_UNFINISHED = ("queued", "claimed")
+
+
+@dataclass
+class FakeJob:
+    """A job of a FakeClient."""
+
+    id: str
+    queue: str
+    payload: Any
+    #: the options of enqueue
+    options: Mapping[str, Any]
+    due_at: datetime
+    state: str = "queued"
+    attempts: int = 0
+    error: str = ""
+    result: Any = None
+    checkpoint: Any = None
+    #: the reports of progress
+    progress: List[Any] = field(default_factory=list)
+
+
+class FakeClient:
+    """Takes the place of a Client in tests. ``now`` is its clock; run moves it on to the next job that is due."""
+
+    def __init__(self, *, now: Optional[datetime] = None, max_attempts: int = 25, backoff: float = 2.0) -> None:
+        self.now = now or datetime(2026, 1, 1, tzinfo=timezone.utc)
+        #: all jobs, in the order in which they were enqueued
+        self.jobs: List[FakeJob] = []
+        self._max_attempts, self._backoff = max_attempts, backoff
+
+    def close(self) -> None:
+        pass
+
+    def enqueue(self, queue: str, payload: Any, *, id: Optional[str] = None, **options: Any) -> Receipt:
+        body = job_body(queue, payload, id, options)
+        payload = json.loads(json.dumps(payload, allow_nan=False))  # as a handler gets it
+        for job in self.jobs:
+            taken = options.get("key") is not None and options["key"] == job.options.get("key") and job.queue == queue
+            if job.id == body["id"] or taken and job.state in _UNFINISHED:
+                return Receipt(job.id, duplicate=True)
+        due = options.get("due_at") or self.now + _delta(options.get("delay") or 0)
+        self.jobs.append(FakeJob(body["id"], queue, payload, dict(options), due))
+        return Receipt(body["id"])
+
+    def enqueue_many(self, jobs: Iterable[Mapping[str, Any]]) -> Enqueued:
+        out = Enqueued()
+        for job in jobs:
+            rest = {name: value for name, value in job.items() if name not in ("queue", "payload")}
+            if self.enqueue(job["queue"], job.get("payload"), **rest).duplicate:
+                out.duplicates += 1
+            else:
+                out.stored += 1
+        return out
+
+    def job(self, id: str) -> Job:
+        job = self._find(id)
+        return Job(
+            job.id, job.queue, job.state, job.payload, error=job.error, result=job.result, attempts=job.attempts, checkpoint=job.checkpoint,
+            tenant=job.options.get("tenant") or "", key=job.options.get("key") or "", labels=job.options.get("labels") or {},
+        )  # fmt: skip
+
+    def cancel(self, ids: Union[str, Sequence[str]], reason: str = "", *, by: str = "") -> int:
+        found = [self._find(id) for id in ([ids] if isinstance(ids, str) else ids)]
+        unfinished = [job for job in found if job.state in _UNFINISHED]
+        for job in unfinished:
+            job.state = "cancelled"
+        return len(unfinished)
+
+    def result(self, id: str, *, timeout: Optional[float] = None) -> Any:
+        """Returns the result of a job that run has ended."""
+        job = self._find(id)
+        if job.state in _UNFINISHED:
+            raise TimeoutError(f"job {id} has not ended; call run first")
+        if job.state != "completed":
+            raise JobFailed(id, job.state, job.error)
+        return job.result
+
+    def run(self, handler: Callable[[ClaimedJob], Any], queue: Optional[str] = None, *, most: int = 10_000) -> int:
+        """Runs the handler, or a coroutine function, on all waiting jobs until none is left. It returns the attempts.
+
+        The clock moves on to the next due job, so that two days of retries take no time.
+        """
+        for attempts in range(most):
+            waiting = [job for job in self.jobs if job.state == "queued" and queue in (None, job.queue)]
+            if not waiting:
+                return attempts
+            job = min(waiting, key=lambda job: job.due_at)
+            self.now = max(self.now, job.due_at)
+            self._attempt(job, handler)
+        raise AssertionError(f"jobs are left after {most} attempts")
+
+    def _attempt(self, job: FakeJob, handler: Callable[[ClaimedJob], Any]) -> None:
+        job.state = "claimed"
+        read = replace(self.job(job.id), state="claimed")
+        claimed = ClaimedJob(**{**read.__dict__, "attempt": job.attempts + 1, "_sink": _Sink(job)})
+        result, failure = None, None
+        try:
+            result = handler(claimed)
+            if inspect.isawaitable(result):
+                result = asyncio.run(_await(result))
+        except Exception as error:
+            failure = error
+        if job.state == "claimed":  # it was not cancelled meanwhile
+            self._settle(job, outcome(result, failure))
+
+    def _settle(self, job: FakeJob, end: Mapping[str, Any]) -> None:
+        delay = timedelta(microseconds=int(end["delay"][:-2])) if "delay" in end else None
+        if end["outcome"] == "complete":
+            job.state, job.result = "completed", end.get("result")
+            return
+        job.state = "queued"
+        if end["outcome"] == "fail":
+            job.attempts, job.error = job.attempts + 1, end["error"]
+            if end.get("permanent") or job.attempts >= (job.options.get("max_attempts") or self._max_attempts):
+                job.state = "dead"
+                return
+            delay = delay if delay is not None else timedelta(seconds=self._backoff * 2 ** min(job.attempts - 1, 15))
+        job.due_at = self.now + (delay or timedelta())
+
+    def _find(self, id: str) -> FakeJob:
+        for job in self.jobs:
+            if job.id == id:
+                return job
+        raise ApiError(404, {"code": "not_found", "why": "there is no such job", "do": "list what there is"})
+
+
+class _Sink:
+    def __init__(self, job: FakeJob) -> None:
+        self._job = job
+
+    @property
+    def reason(self) -> Optional[Exception]:
+        return CancelledError(f"job {self._job.id} was cancelled") if self._job.state == "cancelled" else None
+
+    def progress(self, fraction: float, message: str) -> None:
+        self._job.progress.append((fraction, message))
+
+    def save_checkpoint(self, value: Any) -> None:
+        self._job.checkpoint = json.loads(json.dumps(value, allow_nan=False))
+
+
+def _delta(value: Any) -> timedelta:
+    return timedelta(microseconds=int(duration(value)[:-2]))
+
+
+async def _await(result: Any) -> Any:
+    return await result

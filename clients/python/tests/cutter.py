@@ -1,0 +1,53 @@
+"""A proxy that cuts connections: after the request has reached the server, before the answer reaches the client."""
+
+import socket
+import socketserver
+import threading
+import urllib.parse
+
+
+class Cutter(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+    allow_reuse_address = True
+
+    def __init__(self, url):
+        parts = urllib.parse.urlsplit(url)
+        self.target = (parts.hostname, parts.port)
+        self.cuts = 0  # answers that are still to be cut
+        self.lock = threading.Lock()
+        super().__init__(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def cut_next(self, answers):
+        with self.lock:
+            self.cuts = answers
+
+
+class Handler(socketserver.BaseRequestHandler):
+    def handle(self):
+        with socket.create_connection(self.server.target) as server:
+            threading.Thread(target=copy, args=(self.request, server), daemon=True).start()
+            while True:
+                part = server.recv(65536)
+                with self.server.lock:
+                    cut = self.server.cuts > 0
+                    self.server.cuts -= cut
+                try:
+                    if not part or cut:
+                        return self.request.shutdown(socket.SHUT_RDWR)
+                    self.request.sendall(part)
+                except OSError:
+                    return None  # the client has gone
+
+
+def copy(source, target):
+    try:
+        while part := source.recv(65536):
+            target.sendall(part)
+        target.shutdown(socket.SHUT_WR)
+    except OSError:
+        pass  # one of the two is gone

@@ -1,0 +1,338 @@
+"""The client against a real server, whose address is in SLUICE_URL."""
+
+import asyncio
+import os
+import pathlib
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import unittest
+from datetime import datetime, timedelta, timezone
+
+from cutter import Cutter
+from sluice_client import (
+    ApiError, AsyncClient, CancelledError, Client, ConnectionFailed, JobFailed, LostError, PermanentError, RetryError, SnoozeError, new_id,
+)  # fmt: skip
+
+HERE = pathlib.Path(__file__).parent
+URL = os.environ.get("SLUICE_URL")
+if not URL:
+    sys.exit("SLUICE_URL must be the address of `sluice serve`")
+
+
+class Working:
+    """A worker in a thread."""
+
+    def __init__(self, client, queue, handler, **options):
+        self.stop = threading.Event()
+        self.failure = None
+
+        def work():
+            try:
+                client.work(queue, handler, stop=self.stop, **options)
+            except Exception as error:
+                self.failure = error
+
+        self.thread = threading.Thread(target=work)
+        self.thread.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop.set()
+        self.thread.join(60)
+        assert not self.thread.is_alive(), "the worker did not end"
+
+
+class ClientTest(unittest.TestCase):
+    def setUp(self):
+        self.client = Client()
+        self.addCleanup(self.client.close)
+        self.queue = "py-" + new_id()[-12:]
+
+    def working(self, handler, **options):
+        return Working(self.client, self.queue, handler, **options)
+
+
+class Enqueues(ClientTest):
+    def test_a_job_is_stored_with_its_options(self):
+        due = datetime.now(timezone.utc) + timedelta(days=1)
+        receipt = self.client.enqueue(self.queue, {"n": 1}, tenant="acme", key="k", due_at=due, priority=2, labels={"a": "b"}, timeout=90)
+        job = self.client.job(receipt.id)
+        self.assertEqual((job.queue, job.payload, job.tenant, job.key, job.priority, job.labels), (self.queue, {"n": 1}, "acme", "k", 2, {"a": "b"}))
+        self.assertEqual(job.raw["timeout_ns"], 90_000_000_000)
+        self.assertFalse(receipt.duplicate)
+        again = self.client.enqueue(self.queue, {"n": 2}, key="k", tenant="acme")
+        self.assertEqual((again.id, again.duplicate), (receipt.id, True))
+
+    def test_a_lost_answer_stores_the_job_once(self):
+        cutter = Cutter(URL)
+        self.addCleanup(cutter.server_close)
+        self.addCleanup(cutter.shutdown)
+        with Client(cutter.url) as client:
+            cutter.cut_next(3)
+            receipt = client.enqueue(self.queue, "once")
+            self.assertFalse(receipt.duplicate)
+        ran = queue.Queue()
+        with self.working(lambda job: ran.put(job.id)):
+            self.assertEqual(ran.get(timeout=30), receipt.id)
+            self.client.result(receipt.id, timeout=30)
+        self.assertTrue(ran.empty())
+
+    def test_many_jobs_are_stored_and_refused_ones_named(self):
+        jobs = ({"queue": self.queue, "payload": i, "priority": 99 if i == 1500 else 5} for i in range(2100))
+        out = self.client.enqueue_many(jobs)
+        self.assertEqual((out.stored, out.duplicates, [r.index for r in out.refused]), (2099, 0, [1500]))
+        self.assertEqual(out.refused[0].error.code, "invalid")
+
+    def test_a_bad_call_says_why(self):
+        with self.assertRaisesRegex(TypeError, "no option 'prio'"):
+            self.client.enqueue(self.queue, 1, prio=3)
+        with self.assertRaisesRegex(TypeError, "time zone"):
+            self.client.enqueue(self.queue, 1, due_at=datetime(2026, 1, 1))
+        with self.assertRaises(ApiError) as caught:
+            self.client.enqueue("no such name!", 1)
+        self.assertEqual((caught.exception.code, bool(caught.exception.request_id)), ("invalid", True))
+        with self.assertRaisesRegex(ConnectionFailed, "is `sluice serve` running"):
+            Client("http://127.0.0.1:1", timeout=0.3).enqueue(self.queue, 1)
+
+
+class Works(ClientTest):
+    def test_results_come_back(self):
+        with self.working(lambda job: {"twice": job.payload * 2}):
+            ids = [self.client.enqueue(self.queue, i).id for i in range(30)]
+            self.assertEqual([self.client.result(id, timeout=30) for id in ids], [{"twice": 2 * i} for i in range(30)])
+
+    def test_no_more_handlers_run_than_concurrency(self):
+        lock, running, most = threading.Lock(), [], []
+        gate = threading.Barrier(3, timeout=30)
+
+        def handler(job):
+            with lock:
+                running.append(job.id)
+                most.append(len(running))
+            gate.wait()
+            with lock:
+                running.remove(job.id)
+
+        with self.working(handler, concurrency=3):
+            ids = [self.client.enqueue(self.queue, i).id for i in range(12)]
+            for id in ids:
+                self.client.result(id, timeout=30)
+        self.assertEqual(max(most), 3)
+
+    def test_errors_decide_how_a_job_goes_on(self):
+        seen = []
+
+        def handler(job):
+            seen.append((job.payload, job.attempt))
+            if job.payload == "permanent":
+                raise PermanentError("no such address")
+            if job.payload == "retry" and job.attempt == 1:
+                raise RetryError("busy", after=0.05)
+            if job.payload == "snooze" and seen.count(("snooze", 1)) == 1:
+                raise SnoozeError(0.05, "not yet")
+            if job.payload == "odd":
+                return {1, 2}
+            return "done"
+
+        with self.working(handler):
+            ids = {name: self.client.enqueue(self.queue, name).id for name in ("permanent", "retry", "snooze", "odd")}
+            self.assertEqual(self.client.result(ids["retry"], timeout=30), "done")
+            self.assertEqual(self.client.result(ids["snooze"], timeout=30), "done")
+            for name, why in (("permanent", "no such address"), ("odd", "cannot be written as JSON")):
+                with self.assertRaisesRegex(JobFailed, why) as caught:
+                    self.client.result(ids[name], timeout=30)
+                self.assertEqual(caught.exception.state, "dead")
+        self.assertEqual(seen.count(("retry", 2)), 1)
+        self.assertEqual(seen.count(("snooze", 1)), 2)  # the same attempt
+
+    def test_checkpoint_and_progress_are_stored(self):
+        checked = threading.Event()
+
+        def handler(job):
+            if job.attempt == 1:
+                job.save_checkpoint({"page": 7})
+                job.progress(0.4, "page 7 of 9")
+                checked.wait(30)
+                raise RetryError("again", after=0)
+            return job.checkpoint
+
+        with self.working(handler):
+            id = self.client.enqueue(self.queue, 1).id
+            for _ in range(300):
+                shown = self.client.job(id).raw.get("progress")
+                if shown:
+                    break
+                threading.Event().wait(0.1)
+            checked.set()
+            self.assertEqual((shown["fraction"], shown["message"]), (0.4, "page 7 of 9"))
+            self.assertEqual(self.client.result(id, timeout=30), {"page": 7})
+
+    def test_a_cancelled_job_ends_its_handler(self):
+        began, ended = threading.Event(), queue.Queue()
+
+        def handler(job):
+            began.set()
+            try:
+                job.wait(60)
+            except Exception as error:
+                ended.put(error)
+                raise
+
+        with self.working(handler, lease=2):
+            id = self.client.enqueue(self.queue, 1).id
+            self.assertTrue(began.wait(30))
+            self.assertEqual(self.client.cancel(id, "not wanted"), 1)
+            self.assertIsInstance(ended.get(timeout=30), CancelledError)
+            with self.assertRaisesRegex(JobFailed, "cancelled"):
+                self.client.result(id, timeout=30)
+
+    def test_a_lease_is_renewed_while_the_handler_runs(self):
+        with self.working(lambda job: job.wait(3), lease=1):
+            id = self.client.enqueue(self.queue, 1).id
+            self.client.result(id, timeout=30)
+        self.assertEqual(self.client.job(id).raw["recoveries"], 0)
+
+    def test_a_worker_that_stops_waits_for_its_handlers(self):
+        began, go = threading.Event(), threading.Event()
+
+        def handler(job):
+            began.set()
+            go.wait(30)
+            return "whole"
+
+        with self.working(handler) as worker:
+            id = self.client.enqueue(self.queue, 1).id
+            self.assertTrue(began.wait(30))
+            worker.stop.set()
+            go.set()
+        self.assertEqual(self.client.result(id, timeout=1), "whole")
+
+    def test_a_job_goes_back_when_the_drain_is_over(self):
+        began = threading.Event()
+
+        def handler(job):
+            began.set()
+            job.wait(60)
+
+        with self.working(handler, drain_timeout=0.1) as worker:
+            id = self.client.enqueue(self.queue, 1).id
+            self.assertTrue(began.wait(30))
+            worker.stop.set()
+        job = self.client.job(id)
+        self.assertEqual((job.state, job.attempts), ("queued", 0))
+
+    def test_a_lost_answer_of_a_claim_or_an_outcome_is_asked_again(self):
+        cutter = Cutter(URL)
+        self.addCleanup(cutter.server_close)
+        self.addCleanup(cutter.shutdown)
+        ran = []
+        with Client(cutter.url) as client:
+            ids = [self.client.enqueue(self.queue, i).id for i in range(20)]
+            cutter.cut_next(2)
+            with Working(client, self.queue, lambda job: (ran.append(job.payload), cutter.cut_next(1))[0], concurrency=1):
+                for id in ids:
+                    self.client.result(id, timeout=60)
+        self.assertEqual(sorted(ran), list(range(20)))
+
+    def test_a_bad_token_ends_the_worker(self):
+        client = Client(URL, "sluice_wrong")
+        self.addCleanup(client.close)
+        worker = Working(client, self.queue, lambda job: None)
+        worker.thread.join(30)
+        self.assertIsInstance(worker.failure, ApiError)
+        self.assertEqual(worker.failure.status, 401)
+
+
+class Dies(ClientTest):
+    def child(self, lease):
+        process = subprocess.Popen([sys.executable, str(HERE / "child.py"), self.queue, str(lease)], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def test_a_killed_worker_loses_no_job(self):
+        child = self.child(1)
+        id = self.client.enqueue(self.queue, "long").id
+        self.assertEqual(child.stdout.readline().split(), ["began", id])
+        child.send_signal(signal.SIGKILL)
+        with self.working(lambda job: "by another"):
+            self.assertEqual(self.client.result(id, timeout=60), "by another")
+
+    def test_a_frozen_worker_writes_nothing_late(self):
+        child = self.child(1)
+        id = self.client.enqueue(self.queue, "once").id
+        self.assertEqual(child.stdout.readline().split(), ["began", id])
+        child.send_signal(signal.SIGSTOP)
+        with self.working(lambda job: "by another"):
+            self.assertEqual(self.client.result(id, timeout=60), "by another")
+        child.send_signal(signal.SIGCONT)
+        self.assertEqual(child.stdout.readline().split()[0], "ended")
+        child.send_signal(signal.SIGTERM)
+        self.assertEqual(child.wait(60), 0)  # after the server has refused its outcome
+        self.assertEqual(self.client.result(id, timeout=1), "by another")
+
+    def test_sigterm_drains(self):
+        child = self.child(5)
+        id = self.client.enqueue(self.queue, "once").id
+        child.stdout.readline()
+        child.send_signal(signal.SIGTERM)
+        self.assertEqual(child.wait(60), 0)
+        self.assertEqual(self.client.result(id, timeout=1), "by the child")
+
+
+class Async(unittest.IsolatedAsyncioTestCase):
+    async def test_coroutines_enqueue_and_work(self):
+        name = "py-" + new_id()[-12:]
+        cancelled = asyncio.Event()
+
+        async def handler(job):
+            if job.payload == "slow":
+                try:
+                    await asyncio.sleep(60)
+                except asyncio.CancelledError:
+                    cancelled.set()
+                    raise
+            return job.payload + 1
+
+        async with AsyncClient() as client:
+            worker = asyncio.create_task(client.work(name, handler, concurrency=50, lease=2))
+            ids = [(await client.enqueue(name, i)).id for i in range(20)]
+            self.assertEqual(await asyncio.gather(*(client.result(id, timeout=30) for id in ids)), list(range(1, 21)))
+            slow = (await client.enqueue(name, "slow")).id
+            while (await client.job(slow)).state != "claimed":
+                await asyncio.sleep(0.05)
+            await client.cancel(slow, "not wanted")
+            await asyncio.wait_for(cancelled.wait(), 30)
+            with self.assertRaises(JobFailed):
+                await client.result(slow, timeout=30)
+            worker.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await worker
+
+    async def test_cancelling_work_gives_jobs_back(self):
+        name = "py-" + new_id()[-12:]
+        began = asyncio.Event()
+
+        async def handler(job):
+            began.set()
+            await asyncio.sleep(60)
+
+        async with AsyncClient() as client:
+            worker = asyncio.create_task(client.work(name, handler, drain_timeout=0.1))
+            id = (await client.enqueue(name, 1)).id
+            await asyncio.wait_for(began.wait(), 30)
+            worker.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await worker
+            job = await client.job(id)
+            self.assertEqual((job.state, job.attempts), ("queued", 0))
+
+
+if __name__ == "__main__":
+    unittest.main()

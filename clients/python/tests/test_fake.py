@@ -1,0 +1,75 @@
+"""The fake for users' tests needs no server."""
+
+import asyncio
+import unittest
+from datetime import timedelta
+
+from sluice_client import JobFailed, PermanentError, RetryError, SnoozeError
+from sluice_client.testing import FakeClient
+
+
+class Fake(unittest.TestCase):
+    def setUp(self):
+        self.fake = FakeClient()
+
+    def test_it_shows_what_was_enqueued(self):
+        receipt = self.fake.enqueue("mail", {"to": "ada"}, tenant="acme", key="k")
+        self.assertTrue(self.fake.enqueue("mail", {"to": "bob"}, key="k").duplicate)
+        self.assertEqual([(j.id, j.queue, j.payload, j.options["tenant"]) for j in self.fake.jobs], [(receipt.id, "mail", {"to": "ada"}, "acme")])
+        with self.assertRaisesRegex(TypeError, "no option"):
+            self.fake.enqueue("mail", 1, prio=1)
+
+    def test_two_days_of_retries_take_no_time(self):
+        began = self.fake.now
+        receipt = self.fake.enqueue("mail", 1)
+
+        def handler(job):
+            if job.attempt < 16:
+                raise OSError("no route")
+            return job.attempt
+
+        self.assertEqual(self.fake.run(handler), 16)
+        self.assertEqual(self.fake.result(receipt.id), 16)
+        self.assertGreater(self.fake.now - began, timedelta(hours=18))
+
+    def test_errors_mean_what_they_mean_on_a_server(self):
+        ids = {name: self.fake.enqueue("mail", name, max_attempts=3).id for name in ("permanent", "fails", "snooze", "checkpoint")}
+        seen = []
+
+        def handler(job):
+            seen.append((job.payload, job.attempt))
+            if job.payload == "permanent":
+                raise PermanentError("no address")
+            if job.payload == "fails":
+                raise RetryError("busy", after=5)
+            if job.payload == "snooze" and seen.count(("snooze", 1)) == 1:
+                raise SnoozeError(60)
+            if job.payload == "checkpoint" and job.attempt == 1:
+                job.save_checkpoint({"page": 2})
+                job.progress(0.5)
+                raise ValueError("torn page")
+            return job.checkpoint
+
+        self.fake.run(handler)
+        for name in ("permanent", "fails"):
+            with self.assertRaises(JobFailed):
+                self.fake.result(ids[name])
+        self.assertEqual(seen.count(("fails", 3)), 1)
+        self.assertEqual(seen.count(("snooze", 1)), 2)
+        self.assertEqual(self.fake.result(ids["checkpoint"]), {"page": 2})
+        self.assertEqual(self.fake.jobs[3].progress, [(0.5, "")])
+
+    def test_coroutines_and_cancels(self):
+        first, second = self.fake.enqueue("mail", 1, delay=10).id, self.fake.enqueue("mail", 2).id
+
+        async def handler(job):
+            await asyncio.sleep(0)
+            self.fake.cancel(first)
+            return job.payload
+
+        self.assertEqual(self.fake.run(handler), 1)
+        self.assertEqual((self.fake.result(second), self.fake.job(first).state), (2, "cancelled"))
+
+
+if __name__ == "__main__":
+    unittest.main()
