@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { api, client, deferred, newQueue, working } from "./support.js";
+
+/** Observed sees the requests of a worker. */
+class Observed {
+  /** The bodies of all heartbeats, and how many claims wait for an answer. */
+  readonly beats: Record<string, unknown>[] = [];
+  claiming = 0;
+  #answered = deferred<string>();
+
+  readonly fetch: typeof fetch = async (url, init) => {
+    const claims = String(url).endsWith("/work/claim");
+    this.claiming += claims ? 1 : 0;
+    try {
+      const response = await fetch(url, init);
+      if (String(url).endsWith("/work/heartbeat")) {
+        this.beats.push(JSON.parse(String(init?.body)) as Record<string, unknown>);
+        const { wanted } = (await response.clone().json()) as { wanted: string };
+        this.#answered.resolve(wanted);
+        this.#answered = deferred();
+      }
+      return response;
+    } finally {
+      this.claiming -= claims ? 1 : 0;
+    }
+  };
+
+  /** told waits for a heartbeat whose answer wants something. */
+  async told(wanted: string): Promise<void> {
+    while ((await this.#answered.promise) !== wanted) {}
+  }
+}
+
+/** instruct tells all processes of a version what people want. */
+async function instruct(version: string, wanted: string): Promise<void> {
+  await api("POST", "/holders/instructions", { target: { version }, wanted, reason: "test" });
+}
+
+describe("an operator", { concurrency: true }, () => {
+  test("sees the worker, and stops it", async (t) => {
+    const [queue, version] = [newQueue(), newQueue()];
+    const seen = new Observed();
+    const first = seen.told("work");
+    const worker = working(t, queue, () => 1, { client: client({ fetch: seen.fetch }), version, worker: `h:1:${version}`, concurrency: 3 });
+    await first;
+    const { holders } = await api<{ holders: { id: string; version: string; slots: number; queues: string[] }[] }>("GET", "/holders");
+    const shown = holders.find((holder) => holder.version === version);
+    assert.ok(shown?.id.startsWith(`h:1:${version}`));
+    assert.deepEqual([shown?.slots, shown?.queues], [3, [queue]]);
+    await instruct(version, "stop");
+    await worker.done;
+    assert.deepEqual(seen.beats.at(-1), { worker: `h:1:${version}`, leaving: true });
+  });
+
+  test("quiesces the worker, which claims nothing until it is told to work", async (t) => {
+    const [queue, version] = [newQueue(), newQueue()];
+    const seen = new Observed();
+    const first = seen.told("work");
+    const worker = working(t, queue, () => "done", { client: client({ fetch: seen.fetch }), version });
+    await first;
+    const quiesced = seen.told("quiesce");
+    await instruct(version, "quiesce");
+    await quiesced;
+    while (seen.claiming > 0) {
+      await api("GET", "/health");
+    }
+    const { id } = await client().enqueue(queue, 1);
+    const works = seen.told("work");
+    assert.equal((await client().job(id)).label, "ready");
+    await instruct(version, "work");
+    await works;
+    assert.equal(seen.beats.at(-1)?.mode, "quiesced");
+    assert.equal(await client().result(id), "done");
+    await worker.stop();
+  });
+});
