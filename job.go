@@ -37,8 +37,8 @@ type Job struct {
 	After         []ID                `json:"after,omitempty"`
 	AfterFailure  AfterFailure        `json:"after_failure,omitempty"`
 	AfterFailures map[ID]AfterFailure `json:"after_failures,omitempty"`
-	Batch         ID                  `json:"batch,omitzero"` // see package batch; zero: none
-	LimitKey      string              `json:"limit_key,omitempty"`
+	Batch         ID                  `json:"batch,omitzero"`      // see package batch; zero: none
+	LimitKey      string              `json:"limit_key,omitempty"` // by which limits that are per key bound the job; empty: none
 
 	// State is where the job is in its life.
 	State State `json:"state"`

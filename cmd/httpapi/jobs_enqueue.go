@@ -194,7 +194,11 @@ func (c *call) enqueueOne(ctx context.Context, w http.ResponseWriter, text []byt
 // readBody reads a body within its bounds.
 func (c *call) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, c.api.options.Bounds.Body))
-	_ = c.deadlines.SetReadDeadline(time.Time{})
+	if err != nil {
+		closeAfter(w, r) // else the server waits for the rest of the body, and the caller for the answer
+	} else {
+		_ = c.deadlines.SetReadDeadline(time.Time{})
+	}
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
@@ -203,6 +207,13 @@ func (c *call) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) 
 		return nil, problemOf(http.StatusRequestTimeout, "too_slow", "the body did not arrive", "send it again")
 	}
 	return text, nil
+}
+
+// closeAfter ends the connection after the answer. In HTTP/2 each request is a stream of its own.
+func closeAfter(w http.ResponseWriter, r *http.Request) {
+	if r.ProtoMajor == 1 {
+		w.Header().Set("Connection", "close")
+	}
 }
 
 // parse reads a job that the caller may enqueue.

@@ -56,6 +56,7 @@ func (c *call) enqueueStream(w http.ResponseWriter, r *http.Request) error {
 	}
 	_ = c.deadlines.EnableFullDuplex() // HTTP/2 always is
 	w.Header().Set("Content-Type", typeStream)
+	closeAfter(w, r) // the rest of a cut stream is not the next request
 	w.WriteHeader(http.StatusOK)
 	idle := c.api.options.Bounds.Idle
 	s := &stream{

@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/cmd/httpapi"
+	"github.com/sluice-queue/sluice/cmd/internal/jobline"
 	"github.com/sluice-queue/sluice/schedule"
 )
 
@@ -211,6 +212,26 @@ func TestTheServerSaysThatItHasNoEngine(t *testing.T) {
 		{"GET", "/jobs/" + id + "/run", "", 404, nil},
 		{"GET", "/metrics", "", 404, []string{"no_metrics"}},
 	})
+}
+
+// TestEachFieldOfAJobIsDescribed compares the fields that a job may have with the type that describes them.
+func TestEachFieldOfAJobIsDescribed(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{})
+	fields := get[struct {
+		Components struct {
+			Schemas map[string]struct{ Properties map[string]any }
+		}
+	}](s, "GET", "/openapi.json", "").Components.Schemas["JobBody"].Properties
+	names := strings.Split(jobline.FieldNames(), ", ")
+	if len(fields) != len(names) {
+		t.Errorf("%d fields are described, and a job may have %d", len(fields), len(names))
+	}
+	for _, name := range names {
+		if fields[name] == nil {
+			t.Errorf("%s is not described", name)
+		}
+	}
 }
 
 // TestDescribedObjectsHaveTheirFields compares objects that write their JSON themselves with the types that describe them.
