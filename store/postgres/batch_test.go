@@ -164,7 +164,7 @@ func TestChangesOfARestoredDatabaseAreCounted(t *testing.T) {
 	b := w.open(w.store)
 	w.ok(w.add(w.store, b.ID))
 	w.advanced(b.ID)
-	if _, err := w.store.Pool().Exec(t.Context(), "update sluice.batch_counted set xid = '99999999999'"); err != nil {
+	if _, err := w.store.Pool().Exec(t.Context(), "update sluice.batch_counted set xid = 99999999999"); err != nil {
 		t.Fatal(err)
 	}
 	w.ok(w.add(w.store, b.ID))

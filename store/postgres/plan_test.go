@@ -77,7 +77,7 @@ func TestEveryStatementIsPlannedByIndex(t *testing.T) {
 			plan := planOf(t, store, name, args)
 			for _, found := range scan.FindAllStringSubmatch(plan, -1) {
 				switch found[1] {
-				case "live", "job", "done", "audit", "attempt", "tenant_queue", "tenant_change", "limit_lane", "limit_key", "limit_change", "job_after", "orphan_run", "stat", "stat_part", "schedule":
+				case "live", "job", "done", "audit", "attempt", "tenant_queue", "tenant_change", "limit_lane", "limit_key", "limit_change", "job_after", "orphan_run", "stat", "stat_part", "schedule", "batch", "batch_change", "batch_count", "progress":
 					if !allowed[name] {
 						t.Errorf("reads the whole of %s:\n%s", found[1], plan)
 					}
@@ -127,6 +127,13 @@ const backlogSQL = `
 	insert into sluice.job_key (queue, key, job_id) select 'q' || n % 5, 'k' || n, md5(n::text)::uuid from generate_series(1, 20000) n;
 	insert into sluice.schedule (name, queue, next_at, definition, progress)
 		select 's' || n, 'q' || n % 3000, now() + (n - 100) * interval '1 second', '{}', '{}' from generate_series(1, 20000) n;
+	insert into sluice.batch (id, parent, closed_at, completed_at)
+		select md5(n::text)::uuid, case when n % 10 = 0 then md5((n / 10)::text)::uuid end, now(), case when n % 50 > 0 then now() end from generate_series(1, 20000) n;
+	insert into sluice.batch_count select id, 5, 5, 0, 0 from sluice.batch;
+	insert into sluice.batch_change (xid, batch, kind, jobs) select n, md5(n::text)::uuid, 'total', 1 from generate_series(1, 20000) n;
+	insert into sluice.batch_counted (xid) select max(xid) - 100 from sluice.batch_change;
+	update sluice.job set batch_id = md5((hashtext(id::text) & 8191)::text)::uuid where priority = 5 and id < '20000000-0000-0000-0000-000000000000';
+	insert into sluice.progress (id, claimed_at, fraction, message) select md5(n::text)::uuid, now(), 0.5, '' from generate_series(1, 20000) n;
 	insert into sluice.order_key (queue, order_key) select 'q' || n % 5, 'o' || n from generate_series(1, 20000) n;
 	insert into sluice.flow (queue) select 'q' || n from generate_series(1, 3000) n -- last: changes of tenants are told to each
 `
@@ -319,6 +326,15 @@ func planArguments() map[string][]any {
 		"key_holders.sql":           {texts, texts, ids},
 		"repair_queues.sql":         {},
 		"results_forget.sql":        {100},
+		"batch.sql":                 {id},
+		"batches.sql":               {nil, true, nil, 100},
+		"batch_due.sql":             nil,
+		"batch_take.sql":            {100},
+		"batch_look.sql":            {ids},
+		"batch_states.sql":          {ids},
+		"batch_recount.sql":         {id},
+		"batch_forget.sql":          {time.Hour, 100},
+		"progress.sql":              {ids},
 		"prune.sql":                 {"", "", time.Unix(0, 0), 100, 1, 1, 1},
 		"job.sql":                   {id},
 		"attempts.sql":              {id},

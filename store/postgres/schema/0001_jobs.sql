@@ -1049,7 +1049,7 @@ create index batch_unfinished on sluice.batch (id) where completed_at is null;
 create index batch_complete on sluice.batch (completed_at) where completed_at is not null;
 
 create table sluice.batch_change (
-    xid   xid8    not null default pg_current_xact_id(),
+    xid   bigint  not null default txid_current(),
     batch uuid    not null,
     kind  text    not null check (kind in ('total', 'completed', 'dead', 'cancelled', 'died')),
     jobs  integer not null
@@ -1076,12 +1076,14 @@ comment on column sluice.batch_count.dead is 'jobs that are dead';
 comment on column sluice.batch_count.cancelled is 'jobs that were cancelled';
 
 create table sluice.batch_counted (
-    one boolean primary key default true check (one),
-    xid xid8    not null default '0'
+    one  boolean  primary key default true check (one),
+    xid  bigint   not null default 0,
+    open bigint[] not null default '{}'
 ) with (fillfactor = 50);
 comment on table sluice.batch_counted is 'How far upkeep has added up changes. Upkeep locks the one row meanwhile.';
 comment on column sluice.batch_counted.one is 'always true';
-comment on column sluice.batch_counted.xid is 'all changes of earlier transactions are added up; after a restore into another cluster it may be of the future, and means none';
+comment on column sluice.batch_counted.xid is 'all changes of earlier transactions are added up, but for those in open; after a restore into another cluster it may be of the future, and means none';
+comment on column sluice.batch_counted.open is 'earlier transactions that were open then';
 
 -- Tokens. Who may call the HTTP API.
 

@@ -1,10 +1,16 @@
 -- A batch with its exact counts: those that upkeep has added up, and the changes since, in one snapshot.
 -- $1 uuid id
-with pending as materialized (
+with mark as materialized (
+    select coalesce(m.xid, 0) as xid, coalesce(m.open, '{}') as open
+    from (select 1) one left join sluice.batch_counted m on m.xid <= txid_snapshot_xmax(txid_current_snapshot())
+), pending as materialized (
     select h.batch, coalesce(sum(h.jobs) filter (where h.kind = 'total'), 0) as total, coalesce(sum(h.jobs) filter (where h.kind = 'completed'), 0) as completed,
            coalesce(sum(h.jobs) filter (where h.kind = 'dead'), 0) as dead, coalesce(sum(h.jobs) filter (where h.kind = 'cancelled'), 0) as cancelled
-    from sluice.batch_change h
-    where h.xid >= coalesce((select case when m.xid > pg_snapshot_xmin(pg_current_snapshot()) then '0' else m.xid end from sluice.batch_counted m), '0') and h.batch = $1::uuid
+    from (
+        select c.batch, c.kind, c.jobs from sluice.batch_change c where c.xid >= (select xid from mark) and c.batch = $1::uuid
+        union all
+        select c.batch, c.kind, c.jobs from sluice.batch_change c where c.xid = any ((select open from mark)::bigint[]) and c.batch = $1::uuid
+    ) h
     group by h.batch
 )
 select b.id, b.name, b.parent, b.callbacks, b.created_at, b.created_by, b.closed_at, b.completed_at, b.succeeded_at, b.died_at, b.paused,

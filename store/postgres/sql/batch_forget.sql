@@ -4,8 +4,8 @@ with old as materialized (
     select b.id
     from sluice.batch b
     where b.completed_at is not null and b.completed_at <= now() - $1::interval
-      and (b.parent is null or not exists (select from sluice.batch o where o.id = b.parent))
-      and not exists (select from sluice.batch_count c where c.batch = b.id and c.total <> c.completed + c.dead + c.cancelled)
+      and (b.parent is null or (select true from sluice.batch o where o.id = b.parent) is null)
+      and coalesce((select c.total = c.completed + c.dead + c.cancelled from sluice.batch_count c where c.batch = b.id), true)
     order by b.completed_at
     limit $2::integer
     for update skip locked

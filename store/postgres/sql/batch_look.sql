@@ -3,8 +3,13 @@
 -- $1 uuid[] ids, sorted
 with locked as materialized (
     select b.id from sluice.batch b where b.id = any ($1::uuid[]) order by b.id for update skip locked
+), mark as materialized (
+    select coalesce(m.xid, 0) as xid, coalesce(m.open, '{}') as open
+    from (select 1) one left join sluice.batch_counted m on m.xid <= txid_snapshot_xmax(txid_current_snapshot())
 ), late as materialized (
-    select distinct h.batch from sluice.batch_change h where h.xid >= coalesce((select case when m.xid > pg_snapshot_xmin(pg_current_snapshot()) then '0' else m.xid end from sluice.batch_counted m), '0') and h.batch = any ($1::uuid[])
+    select h.batch from sluice.batch_change h where h.xid >= (select xid from mark) and h.batch = any ($1::uuid[])
+    union
+    select h.batch from sluice.batch_change h where h.xid = any ((select open from mark)::bigint[]) and h.batch = any ($1::uuid[])
 )
 select k.id, exists (select from late h where h.batch = k.id),
        i.behind, i.failed

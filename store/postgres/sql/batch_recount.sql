@@ -1,8 +1,10 @@
 -- Counts the jobs of a batch one by one.
 -- $1 uuid id
-select count(*) filter (where l.id is not null), count(*) filter (where l.id is null), count(*) filter (where l.id is null and d.outcome = 'completed'),
-       count(*) filter (where l.id is null and d.outcome = 'dead'), count(*) filter (where l.id is null and d.outcome = 'cancelled')
+select count(l.there), count(*) filter (where l.there is null), count(*) filter (where d.outcome = 'completed'), count(*) filter (where d.outcome = 'dead'),
+       count(*) filter (where d.outcome = 'cancelled')
 from sluice.job j
-left join sluice.live l on l.id = j.id
-left join sluice.done d on d.id = j.id and d.requeued_at is null and l.id is null
+left join lateral (select true as there from sluice.live w where w.id = j.id offset 0) l on true
+left join lateral (
+    select w.outcome from sluice.done w where w.id = j.id and l.there is null order by w.generation desc limit 1
+) d on true
 where j.batch_id = $1::uuid

@@ -1,16 +1,27 @@
--- Adds up changes of batches, and returns the batches, with a row at least that has the number of the changes. If all were taken, those
--- of the transactions that had ended before need not be looked for again.
+-- Adds up changes of batches, and returns the batches, with a row at least that has the number of the changes. It notes how far it has
+-- come: to a transaction, and which of those before it are open. Later looks leave out the changes of all others, so that rows
+-- which an old transaction keeps from being removed are not read again.
 -- $1 integer limit
 with mark as materialized (
-    select coalesce((select case when m.xid > pg_snapshot_xmin(pg_current_snapshot()) then '0' else m.xid end from sluice.batch_counted m), '0') as xid
+    select coalesce(m.xid, 0) as xid, coalesce(m.open, '{}') as open
+    from (select 1) one left join sluice.batch_counted m on m.xid <= txid_snapshot_xmax(txid_current_snapshot())
+), early as materialized (
+    select h.ctid as place from sluice.batch_change h where h.xid = any ((select open from mark)::bigint[]) limit $1::integer
+), later as materialized (
+    select h.ctid as place, h.xid from sluice.batch_change h where h.xid >= (select xid from mark) order by h.xid limit $1::integer - (select count(*) from early)
 ), taken as (
     delete from sluice.batch_change
-    where ctid = any (array(select h.ctid from sluice.batch_change h where h.xid >= (select xid from mark) order by h.xid limit $1::integer))
+    where ctid = any (array(select place from early union all select place from later))
     returning batch, kind, jobs
+), reached as materialized (
+    select case when c.early < $1::integer and c.early + c.later < $1::integer then txid_snapshot_xmax(txid_current_snapshot())
+                when c.early < $1::integer then c.last end as xid
+    from (select (select count(*) from early) as early, count(*) as later, max(l.xid) as last from later l) c
 ), counted as (
     update sluice.batch_counted m
-    set xid = pg_snapshot_xmin(pg_current_snapshot())
-    where (select count(*) from taken) < $1::integer and m.xid <> pg_snapshot_xmin(pg_current_snapshot())
+    set xid = r.xid, open = array(select o from (select txid_snapshot_xip(txid_current_snapshot()) union select txid_current()) as g(o) where o < r.xid)
+    from reached r
+    where r.xid is not null
 ), sums as materialized (
     select t.batch, coalesce(sum(t.jobs) filter (where t.kind = 'total'), 0) as total, coalesce(sum(t.jobs) filter (where t.kind = 'completed'), 0) as completed,
            coalesce(sum(t.jobs) filter (where t.kind = 'dead'), 0) as dead, coalesce(sum(t.jobs) filter (where t.kind = 'cancelled'), 0) as cancelled,
