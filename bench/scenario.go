@@ -112,6 +112,9 @@ var plans = []plan{
 	{"postgres-audit", postgresAudit},
 	{"postgres-minutes", postgresMinutes},
 	{"postgres-queues", postgresQueues},
+	{"postgres-schedules", postgresSchedules},
+	{"postgres-batch", postgresBatch},
+	{"sqlite-batch", sqliteBatch},
 	{"sqlite-limits", sqliteLimits},
 	{"sqlite-tenants", sqliteTenants},
 	{"sqlite-keys", sqliteKeys},
@@ -172,6 +175,8 @@ type sizes struct {
 	starts, payments int
 	// queues is the number of new queues that get first jobs.
 	queues int
+	// schedules is the number of schedules that fire every second.
+	schedules int
 	// prune is the rate of jobs beside deletions, per second.
 	prune int
 	// age is the number of jobs that go through one store.
@@ -179,6 +184,6 @@ type sizes struct {
 }
 
 var (
-	whole = sizes{backlog: 100_000, million: 1_000_000, latency: 1000, claims: 200, crowd: 1_000_000, tenants: 100_000, wave: 500_000, sqlite: 100_000, fraction: 1, seconds: 10, starts: 3000, payments: 2000, queues: 50, prune: 20_000, age: 5_000_000}
-	small = sizes{backlog: 10_000, million: 30_000, latency: 100, claims: 30, crowd: 20_000, tenants: 2_000, wave: 4_000, sqlite: 10_000, fraction: 10, seconds: 1, starts: 50, payments: 100, queues: 10, prune: 2_000, age: 20_000}
+	whole = sizes{backlog: 100_000, million: 1_000_000, latency: 1000, claims: 200, crowd: 1_000_000, tenants: 100_000, wave: 500_000, sqlite: 100_000, fraction: 1, seconds: 10, starts: 3000, payments: 2000, queues: 50, schedules: 1000, prune: 20_000, age: 5_000_000}
+	small = sizes{backlog: 10_000, million: 30_000, latency: 100, claims: 30, crowd: 20_000, tenants: 2_000, wave: 4_000, sqlite: 10_000, fraction: 10, seconds: 1, starts: 50, payments: 100, queues: 10, schedules: 100, prune: 2_000, age: 20_000}
 )

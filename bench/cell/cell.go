@@ -50,6 +50,8 @@ const (
 	Find Kind = "find"
 	// Age times claims while millions of jobs go through one store.
 	Age Kind = "age"
+	// Fires lets schedules fire every second.
+	Fires Kind = "fires"
 	// Starts measures the rate of workflow starts on a Temporal server.
 	Starts Kind = "starts"
 	// Life measures payments that wait for a Temporal server, then fall due at one instant.
@@ -100,7 +102,8 @@ type Task struct {
 	// Schema is the SQL of a schema that a system cannot install itself (goqite).
 	Schema string
 
-	// Jobs is the number of jobs that are stored, or of timed calls: claims, scrapes, forecasts, searches, explain.Job.
+	// Jobs is the number of jobs that are stored, of schedules in a Fires cell, or of timed calls: claims, scrapes, forecasts, searches,
+	// explain.Job.
 	// In a First cell, Jobs is the number of queues.
 	Jobs int
 	// Slots bounds the concurrent handlers.
@@ -122,7 +125,7 @@ type Task struct {
 
 	// EveryMillis is the time between two jobs of a Latency cell.
 	EveryMillis int
-	// Seconds is the length of a Callers, Steady or Fleet cell. Callers is the number of concurrent callers, in a
+	// Seconds is the length of a Callers, Steady, Fires or Fleet cell. Callers is the number of concurrent callers, in a
 	// Callers or First cell.
 	Seconds float64
 	Callers int
@@ -148,6 +151,8 @@ type Task struct {
 	Blocked int
 	// Workers is the number of workers of a Steady cell, each with its own connections. Default 1.
 	Workers int
+	// Grouped puts all jobs of a Work cell into one batch of Sluice.
+	Grouped bool
 	// Fair makes Sluice's queue serve tenants in turns, without other limits.
 	Fair bool
 	// Giant is the number of further jobs that wait, of one tenant at its capacity.
@@ -259,7 +264,7 @@ func Main(ctx context.Context) error {
 	}
 	measure, known := map[Kind]func(context.Context, Task) (Result, error){
 		Work: measureWork, Latency: measureLatency, LatencyWorker: serveLatency, Claims: measureClaims, Callers: measureCallers,
-		First: measureFirst, Wave: measureWave, Looks: measureLooks, Waves: measureWaves, Scrape: measureScrape, Steady: measureSteady, Prune: measurePrune, Fleet: measureFleet, Find: measureFind, Age: measureAge,
+		First: measureFirst, Wave: measureWave, Looks: measureLooks, Waves: measureWaves, Scrape: measureScrape, Steady: measureSteady, Prune: measurePrune, Fleet: measureFleet, Find: measureFind, Age: measureAge, Fires: measureFires,
 		Starts: measureStarts, Life: measureLife,
 	}[task.Kind]
 	if !known {

@@ -28,6 +28,7 @@ type sluiceQueue struct {
 	handle handle
 
 	prepared bool
+	group    sluice.ID          // of a Grouped cell
 	gauges   *metric.Gauges     // nil: no metrics
 	look     *look              // nil until the first query
 	quit     context.CancelFunc // nil: not started
@@ -72,6 +73,9 @@ func (q *sluiceQueue) enqueue(ctx context.Context, n int) error {
 	if err := q.prepare(ctx); err != nil {
 		return err
 	}
+	if !q.group.IsZero() {
+		return fill(ctx, q.client, n, func(int) sluice.EnqueueOptions { return sluice.EnqueueOptions{Batch: q.group} })
+	}
 	return fill(ctx, q.client, n, ofTenants(q.task.Tenants))
 }
 
@@ -81,6 +85,9 @@ func (q *sluiceQueue) prepare(ctx context.Context) error {
 		return nil
 	}
 	q.prepared = true
+	if err := q.openGroup(ctx); err != nil {
+		return err
+	}
 	return setLimits(ctx, q.client, q.task)
 }
 
@@ -158,11 +165,11 @@ func (q *sluiceQueue) unfinished(ctx context.Context) (bool, error) {
 	return q.look.unfinished(ctx)
 }
 
-func (q *sluiceQueue) stop(context.Context) error {
-	var err error
+func (q *sluiceQueue) stop(ctx context.Context) error {
+	err := q.checkGroup(ctx)
 	if q.quit != nil {
 		q.quit()
-		err = errors.Join(<-q.ended, <-q.ended, <-q.ended)
+		err = errors.Join(err, <-q.ended, <-q.ended, <-q.ended)
 	}
 	if q.look != nil {
 		err = errors.Join(err, q.look.db.Close())

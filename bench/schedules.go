@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/sluice-queue/sluice/bench/cell"
+)
+
+func postgresSchedules(n sizes, _ map[string]measured) scenario {
+	const ours, river = "Sluice", "River, periodic jobs"
+	task := cell.Task{Kind: cell.Fires, System: cell.Sluice, Store: cell.Postgres, Jobs: n.schedules, Slots: 100, Seconds: n.seconds}
+	other := task
+	other.System = cell.River
+	return scenario{
+		name: "postgres-schedules", title: "PostgreSQL: schedules that fire every second",
+		method: fmt.Sprintf("%s schedules fire once a second; one process fires them and runs their jobs, with 100 slots. Lateness runs from the instant "+
+			"to the handler. Sluice's schedules are rows, which any process may change; River's periodic jobs are a list in the program. River is tuned as in %s.",
+			thousands(n.schedules), postgresWorkName),
+		entrants: []entrant{{ours, task}, {river, other}},
+		headline: []cell.Figure{cell.WorkRate, cell.P50, cell.P99, cell.TotalCPU},
+		ratio:    "jobs that ran against all fires.",
+		ratios:   func(m measured, name string) []float64 { return m.of(name, cell.Started) },
+		goals: []goal{
+			{"p99 of lateness of a fire", 1000, true, " ms", figureOf(ours, cell.P99)},
+			{"fires that ran, of all", 0.95, false, "×", figureOf(ours, cell.Started)},
+		},
+	}
+}
+
+func postgresBatch(n sizes, _ map[string]measured) scenario {
+	s := batchCost(cell.Task{Kind: cell.Work, System: cell.Sluice, Store: cell.Postgres, Jobs: n.backlog, Slots: 100})
+	s.name, s.title = "postgres-batch", "PostgreSQL: all jobs in one batch"
+	return s
+}
+
+func sqliteBatch(n sizes, _ map[string]measured) scenario {
+	s := batchCost(cell.Task{Kind: cell.Work, System: cell.Sluice, Store: cell.SQLite, Jobs: n.sqlite, Slots: 100})
+	s.name, s.title, s.method = "sqlite-batch", "SQLite: all jobs in one batch", asOnPostgres
+	return s
+}
+
+// batchCost compares jobs that are all in one batch with jobs in none.
+func batchCost(task cell.Task) scenario {
+	const none, one = "Sluice, no batch", "Sluice, one batch"
+	grouped := task
+	grouped.Grouped = true
+	share := func(figure cell.Figure) func(measured) []float64 {
+		return func(m measured) []float64 { return m.against(one, []string{none}, figure, false) }
+	}
+	return scenario{
+		method: fmt.Sprintf("As %s, without a batch and with one batch of all jobs, which is closed after the work. Then the counts must be exact "+
+			"and the callback be stored once.", postgresWorkName),
+		entrants: []entrant{{none, task}, {one, grouped}},
+		headline: []cell.Figure{cell.EnqueueRate, cell.WorkRate, cell.TotalCPU},
+		ratio:    "work rate against no batch.",
+		ratios:   func(m measured, name string) []float64 { return m.against(name, []string{none}, cell.WorkRate, false) },
+		goals: []goal{
+			{"work rate with all jobs in one batch against none", 0.9, false, "×", share(cell.WorkRate)},
+		},
+	}
+}
