@@ -78,7 +78,7 @@ var doors = map[string][]string{
 	"api":                  {"", "internal/event", "engine", "presence"},
 	"move":                 {"", "audit", "internal/migration", "store/sqlite", "store/postgres"},
 	"internal/broadcast":   {""},
-	"internal/pause":       {"", "tenancy"},
+	"internal/pause":       {"", "limit", "tenancy"},
 	"internal/began":       {""},
 	"internal/obey":        {"", "internal/event", "presence"},
 	"internal/event":       {"", "explain", "tenancy", "audit", "presence"},
@@ -120,7 +120,7 @@ var doors = map[string][]string{
 	"cmd/internal/jobline": {""},
 	"cmd/internal/acting":  {"", "engine", "internal/group"},
 	"cmd/internal/tenants": {"", "forecast", "tenancy", "cmd/internal/draw"},
-	"cmd/httpapi":          {"", "access", "admission", "audit", "await", "changes", "deadletter", "forecast", "health", "operation", "presence", "stat", "cmd/internal/acting", "cmd/internal/jobline", "cmd/internal/tenants", "edit", "engine", "explain", "hold", "internal/event", "pressure", "schema", "search", "alert", "batch", "flow", "limit", "progress", "schedule", "tenancy", "upkeep"},
+	"cmd/httpapi":          {"", "internal/pause", "access", "admission", "audit", "await", "changes", "deadletter", "forecast", "health", "operation", "presence", "stat", "cmd/internal/acting", "cmd/internal/jobline", "cmd/internal/tenants", "edit", "engine", "explain", "hold", "internal/event", "pressure", "schema", "search", "alert", "batch", "flow", "limit", "progress", "schedule", "tenancy", "upkeep"},
 	"cmd/cli": {
 		"", "internal/group", "admission", "alert", "alert/webhook", "audit", "api", "changes", "deadletter", "dispatcher", "engine", "engine/temporal", "explain", "forecast", "forward", "health", "edit", "hold", "limit", "cmd/metric", "move", "observe", "operation", "presence", "progress", "schema", "scrub", "search", "stat", "store/postgres", "schedule", "pressure", "await", "batch", "flow", "access", "cmd/httpapi", "cmd/internal/acting", "cmd/internal/jobline", "cmd/internal/tenants",
 		"store/sqlite", "tenancy", "cmd/trace", "upkeep", "worker",

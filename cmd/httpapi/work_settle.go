@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/pause"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/progress"
 )
@@ -84,8 +86,9 @@ type settleBody struct {
 // outcomeBody is how the attempt of a claimed job ended.
 type outcomeBody struct {
 	HeldJob
-	// Outcome is complete, fail, or release: hand the job back, without counting an attempt.
-	Outcome string `json:"outcome" enum:"complete,fail,release"`
+	// Outcome is complete, fail, release, or rate_limited. A released job goes back, and no attempt is counted. So does a
+	// rate-limited one, and for the delay no process claims the jobs that share its limits, or else its tenant.
+	Outcome string `json:"outcome" enum:"complete,fail,release,rate_limited"`
 	// Result is the result of a completed job, any JSON of at most 1 MiB.
 	Result json.RawMessage `json:"result,omitempty"`
 	// Error says why an attempt failed, and Stack where.
@@ -93,7 +96,8 @@ type outcomeBody struct {
 	Stack string `json:"stack,omitempty" maxLength:"100000"`
 	// Permanent makes a failed job dead at once.
 	Permanent bool `json:"permanent,omitempty"`
-	// Delay is how long a failed or released job waits, such as 10m. Missing: by the queue's backoff, or not at all.
+	// Delay is how long the job waits, such as 10m. Missing: by the queue's backoff if it failed, else not at all. A
+	// rate-limited job needs one.
 	Delay string `json:"delay,omitempty" maxLength:"20"`
 	// Reason is for the audit.
 	Reason string `json:"reason,omitempty" maxLength:"1000"`
@@ -114,6 +118,7 @@ func settleJobs(ctx context.Context, c *call, in *settleInput) (settled, error) 
 		return out, err
 	}
 	var settlements []sluice.Settlement
+	var outcomes []outcomeBody
 	for _, outcome := range in.Body.Jobs {
 		settlement, err := c.settlement(ctx, outcome, holder)
 		switch {
@@ -122,7 +127,7 @@ func settleJobs(ctx context.Context, c *call, in *settleInput) (settled, error) 
 		case err != nil:
 			out.Failed = append(out.Failed, failedJob{outcome.ID, c.problem(err)})
 		default:
-			settlements = append(settlements, settlement)
+			settlements, outcomes = append(settlements, settlement), append(outcomes, outcome)
 		}
 	}
 	if len(settlements) == 0 {
@@ -135,12 +140,33 @@ func settleJobs(ctx context.Context, c *call, in *settleInput) (settled, error) 
 	for i, failure := range errs {
 		if failure == nil {
 			out.Done++
+			c.closeShared(ctx, outcomes[i], settlements[i], holder)
 			continue
 		}
 		out.Failed = append(out.Failed, failedJob{settlements[i].ID, c.problem(failure)})
 	}
 	c.api.board.ended()
 	return out, nil
+}
+
+// rateLimited is the outcome of a job whose service refuses more calls.
+const rateLimited = "rate_limited"
+
+// closeShared closes what a rate-limited job shares with others. If that fails, only the job waits.
+func (c *call) closeShared(ctx context.Context, b outcomeBody, s sluice.Settlement, holder string) {
+	if b.Outcome != rateLimited {
+		return
+	}
+	job, err := c.job(ctx, b.ID)
+	if err != nil {
+		return
+	}
+	settings, err := c.api.board.settingsOf(ctx, job.Queue)
+	if err != nil {
+		return
+	}
+	act := sluice.Act{By: holder, Reason: fmt.Sprintf("job %s was rate limited for %s", b.ID, sluice.FormatDuration(s.Delay))}
+	_ = pause.Shared(ctx, c.api.store, job, settings, s.Delay, act)
 }
 
 // settlement returns what the store is to write for an outcome.
@@ -164,6 +190,11 @@ func (c *call) settlement(ctx context.Context, b outcomeBody, holder string) (sl
 		return out, &sluice.InvalidError{Field: "error", Rule: "error, stack and permanent must be missing unless the outcome is fail"}
 	case b.Permanent && delay > 0, b.Outcome == "complete" && delay > 0:
 		return out, &sluice.InvalidError{Field: "delay", Rule: "must be missing, because the job waits no more"}
+	case b.Outcome == rateLimited && delay == 0:
+		return out, &sluice.InvalidError{Field: "delay", Rule: "must be there: how long the service refuses more"}
+	case b.Outcome == rateLimited:
+		out.Event, out.Delay, out.Reason = sluice.EventRelease, delay, "rate limited"
+		return out, nil
 	case b.Outcome == "complete":
 		out.Event, out.Result = sluice.EventComplete, b.Result
 		return out, nil

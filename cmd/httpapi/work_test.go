@@ -1,11 +1,8 @@
 package httpapi_test
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -216,6 +213,37 @@ func (s *served) recover(queue string) {
 	}
 }
 
+func TestARateLimitedJobStopsThoseThatShareItsLimit(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(s *served) {
+		s.steps([]step{
+			{"PATCH", "/limits/bank", `{"set":{"concurrency":"5"}}`, 200, nil},
+			{"PATCH", "/queues/mail/settings", `{"set":{"limits":"bank"}}`, 200, nil},
+			{"PATCH", "/queues/sms/settings", `{"set":{"limits":"bank"}}`, 200, nil},
+		})
+		s.enqueue("mail", "acme")
+		s.enqueue("sms", "acme")
+		s.enqueue("fax", "acme")
+		job := s.claimOne(ofMail)
+		if code := s.settle(job, `"outcome":"rate_limited"`); code != "invalid" {
+			s.Errorf("without a delay: %q", code)
+		}
+		for range 2 { // an answer that was lost
+			if code := s.settle(job, `"outcome":"rate_limited","delay":"1h"`); code != "" {
+				s.Errorf("%q", code)
+			}
+		}
+		s.steps([]step{{"GET", "/limits/bank", "", 200, []string{`"closed":true`, "was rate limited for 1h"}}})
+		if jobs := s.claim(`"queues":["sms"]`); len(jobs) != 0 {
+			s.Errorf("a job that shares the limit was claimed: %+v", jobs)
+		}
+		if code := s.settle(s.claimOne(`"queues":["fax"]`), `"outcome":"rate_limited","delay":"1h"`); code != "" {
+			s.Errorf("%q", code)
+		}
+		s.steps([]step{{"GET", "/tenants", "", 200, []string{`"queue":"fax"`, `"paused":true`}}})
+	})
+}
+
 func TestARenewalTellsOfACancel(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(s *served) {
@@ -299,124 +327,6 @@ func TestLimitsHoldForWaitingClaims(t *testing.T) {
 		s.settle(first, `"outcome":"complete"`)
 		all.Wait()
 	})
-}
-
-// counted counts the calls of a store that cost it something.
-type counted struct {
-	sluice.Store
-	calls *atomic.Int64
-}
-
-func (c counted) Unwrap() sluice.Store { return c.Store }
-
-func (c counted) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
-	c.calls.Add(1)
-	return c.Store.Claim(ctx, request)
-}
-
-func (c counted) NextDue(ctx context.Context, queues []string) (map[string]time.Duration, error) {
-	c.calls.Add(1)
-	return c.Store.NextDue(ctx, queues)
-}
-
-func (c counted) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
-	c.calls.Add(1)
-	return c.Store.Queues(ctx, filter)
-}
-
-// TestManyWaitingClaimsCostTheStoreAsMuchAsOne lets 2,000 clients wait on real sockets, twice, and counts the calls of the
-// store. Then each of them gets one job.
-func TestManyWaitingClaimsCostTheStoreAsMuchAsOne(t *testing.T) {
-	t.Parallel()
-	calls := new(atomic.Int64)
-	s := serveStore(t, counted{memory.New(memory.Options{}), calls}, httpapi.Options{Bounds: httpapi.Bounds{Rate: 1e6, Burst: 1e6}})
-	idle := func(clients int) int64 {
-		before := calls.Load()
-		var all sync.WaitGroup
-		for range clients {
-			all.Go(func() {
-				if jobs := s.claim(ofMail + `,"wait":"8s"`); len(jobs) > 0 {
-					t.Errorf("%+v", jobs)
-				}
-			})
-		}
-		all.Wait()
-		return calls.Load() - before
-	}
-	one, many := idle(1), idle(2000)
-	t.Logf("calls of the store: %d for one client that waits, %d for 2,000", one, many)
-	if many > one+10 {
-		t.Errorf("2,000 waiting clients cost %d calls, and one %d", many, one)
-	}
-	const clients, jobs = 200, 200
-	seen := make(chan string, jobs)
-	var all sync.WaitGroup
-	for range clients {
-		all.Go(func() { seen <- s.claimOne(ofMail + `,"wait":"60s"`).ID })
-	}
-	for range jobs {
-		s.enqueue("mail", "")
-	}
-	all.Wait()
-	close(seen)
-	got := make(map[string]bool)
-	for id := range seen {
-		got[id] = true
-	}
-	if len(got) != jobs {
-		t.Errorf("%d jobs were handed out, want %d", len(got), jobs)
-	}
-}
-
-func TestAClientThatLeavesKeepsNoJob(t *testing.T) {
-	t.Parallel()
-	s := serve(t, httpapi.Options{})
-	ctx, leave := context.WithCancel(t.Context())
-	request := must(http.NewRequestWithContext(ctx, "POST", s.url+"/work/claim", bytes.NewReader([]byte(`{"worker":"h:9:z","queues":["mail"],"wait":"60s"}`))))
-	request.Header.Set("Content-Type", "application/json")
-	gone := make(chan error, 1)
-	go func() {
-		response, err := http.DefaultClient.Do(request)
-		if err == nil {
-			_ = response.Body.Close()
-		}
-		gone <- err
-	}()
-	leave()
-	if <-gone == nil {
-		t.Fatal("the client got an answer")
-	}
-	s.enqueue("mail", "")
-	if job := s.claimOne(ofMail + `,"wait":"60s"`); job.Queue != "mail" {
-		t.Errorf("%+v", job)
-	}
-}
-
-func TestWaitingClaimsAreAnsweredWhenTheServerEnds(t *testing.T) {
-	t.Parallel()
-	calls := new(atomic.Int64)
-	api := httpapi.New(counted{memory.New(memory.Options{}), calls}, httpapi.Options{NoLogin: true})
-	s := serveAPI(t, api)
-	answered := make(chan []held, 1)
-	go func() { answered <- s.claim(ofMail + `,"wait":"60s"`) }()
-	for until := time.Now().Add(10 * time.Minute); calls.Load() < 2; time.Sleep(time.Millisecond) { // settings, and a claim
-		if time.Now().After(until) {
-			t.Fatal("the claim does not wait")
-		}
-	}
-	api.Drain()
-	select {
-	case jobs := <-answered:
-		if len(jobs) != 0 {
-			t.Errorf("%+v", jobs)
-		}
-	case <-time.After(30 * time.Second):
-		t.Fatal("the claim still waits")
-	}
-	r := s.ask("POST", "/work/claim", `{"worker":"h:1:a","queues":["mail"]}`)
-	if s.problem(r, 503, "draining"); r.header.Get("Retry-After") == "" {
-		t.Error("Retry-After is missing")
-	}
 }
 
 func TestAWorkerIsListedAndTold(t *testing.T) {

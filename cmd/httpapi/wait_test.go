@@ -1,0 +1,146 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/cmd/httpapi"
+	"github.com/sluice-queue/sluice/store/memory"
+)
+
+// counted counts the calls of a store that cost it something.
+type counted struct {
+	sluice.Store
+	calls *atomic.Int64
+}
+
+func (c counted) Unwrap() sluice.Store { return c.Store }
+
+func (c counted) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
+	c.calls.Add(1)
+	return c.Store.Claim(ctx, request)
+}
+
+func (c counted) NextDue(ctx context.Context, queues []string) (map[string]time.Duration, error) {
+	c.calls.Add(1)
+	return c.Store.NextDue(ctx, queues)
+}
+
+func (c counted) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
+	c.calls.Add(1)
+	return c.Store.Queues(ctx, filter)
+}
+
+// TestManyWaitingClaimsCostTheStoreAsMuchAsOne lets 2,000 clients wait on real sockets, twice, and counts the calls of the
+// store. Then each of them gets one job.
+func TestManyWaitingClaimsCostTheStoreAsMuchAsOne(t *testing.T) {
+	t.Parallel()
+	calls := new(atomic.Int64)
+	s := serveStore(t, counted{memory.New(memory.Options{}), calls}, httpapi.Options{Bounds: httpapi.Bounds{Rate: 1e6, Burst: 1e6}})
+	idle := func(clients int) int64 {
+		before := calls.Load()
+		var all sync.WaitGroup
+		for range clients {
+			all.Go(func() {
+				if jobs := s.claim(ofMail + `,"wait":"8s"`); len(jobs) > 0 {
+					t.Errorf("%+v", jobs)
+				}
+			})
+		}
+		all.Wait()
+		return calls.Load() - before
+	}
+	one, many := idle(1), idle(2000)
+	t.Logf("calls of the store: %d for one client that waits, %d for 2,000", one, many)
+	if many > one+10 {
+		t.Errorf("2,000 waiting clients cost %d calls, and one %d", many, one)
+	}
+	const clients, jobs = 200, 200
+	seen := make(chan string, jobs)
+	var all sync.WaitGroup
+	for range clients {
+		all.Go(func() { seen <- s.claimOne(ofMail + `,"wait":"60s"`).ID })
+	}
+	for range jobs {
+		s.enqueue("mail", "")
+	}
+	all.Wait()
+	close(seen)
+	got := make(map[string]bool)
+	for id := range seen {
+		got[id] = true
+	}
+	if len(got) != jobs {
+		t.Errorf("%d jobs were handed out, want %d", len(got), jobs)
+	}
+}
+
+func TestAClientThatLeavesKeepsNoJob(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{})
+	ctx, leave := context.WithCancel(t.Context())
+	request := must(http.NewRequestWithContext(ctx, "POST", s.url+"/work/claim", bytes.NewReader([]byte(`{"worker":"h:9:z","queues":["mail"],"wait":"60s"}`))))
+	request.Header.Set("Content-Type", "application/json")
+	gone := make(chan error, 1)
+	go func() {
+		response, err := http.DefaultClient.Do(request)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		gone <- err
+	}()
+	leave()
+	if <-gone == nil {
+		t.Fatal("the client got an answer")
+	}
+	s.enqueue("mail", "")
+	if job := s.claimOne(ofMail + `,"wait":"60s"`); job.Queue != "mail" {
+		t.Errorf("%+v", job)
+	}
+}
+
+func TestWaitingClaimsAreAnsweredWhenTheServerEnds(t *testing.T) {
+	t.Parallel()
+	calls := new(atomic.Int64)
+	api := httpapi.New(counted{memory.New(memory.Options{}), calls}, httpapi.Options{NoLogin: true})
+	s := serveAPI(t, api)
+	job := get[result](s, "POST", "/jobs", `{"queue":"sms","payload":1}`)
+	end := make(chan reply, 1)
+	go func() { end <- s.ask("GET", "/jobs/"+job.ID+"/end?wait=60s", "") }()
+	before := calls.Load()
+	answered := make(chan []held, 1)
+	go func() { answered <- s.claim(ofMail + `,"wait":"60s"`) }()
+	for until := time.Now().Add(10 * time.Minute); calls.Load() < before+2; time.Sleep(time.Millisecond) { // settings, and a claim
+		if time.Now().After(until) {
+			t.Fatal("the claim does not wait")
+		}
+	}
+	api.Drain()
+	select {
+	case jobs := <-answered:
+		if len(jobs) != 0 {
+			t.Errorf("%+v", jobs)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("the claim still waits")
+	}
+	select {
+	case r := <-end:
+		if r.status != 200 || !strings.Contains(r.text, `"ended":false`) {
+			t.Errorf("%d %s", r.status, r.text)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("the request for the end of a job still waits")
+	}
+	r := s.ask("POST", "/work/claim", `{"worker":"h:1:a","queues":["mail"]}`)
+	if s.problem(r, 503, "draining"); r.header.Get("Retry-After") == "" {
+		t.Error("Retry-After is missing")
+	}
+}

@@ -1,0 +1,70 @@
+package pause
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/limit"
+	"github.com/sluice-queue/sluice/tenancy"
+)
+
+// closeSlack is how much earlier a pause may end without a write that prolongs it. So a hundred handlers with the same
+// answer write once.
+const closeSlack = time.Second
+
+// closeLimits closes the limits of a queue: for a job with a limit key, the key of those that are per key, if there are any.
+// Closed is false if there was nothing to close.
+func closeLimits(ctx context.Context, store sluice.Store, job sluice.Job, names []string, d time.Duration, act sluice.Act) (closed bool, err error) {
+	if len(names) == 0 {
+		return false, nil
+	}
+	found, err := limit.Given(store).Limits(ctx, names)
+	if err != nil {
+		return false, err
+	}
+	perKey := func(l limit.Limit) bool { return l.PerKey }
+	byKey := job.LimitKey != "" && slices.ContainsFunc(found, perKey)
+	for _, l := range found {
+		if l.PerKey != byKey {
+			continue
+		}
+		act.ID, closed = sluice.NewID(), true
+		if byKey {
+			err = limit.CloseKey(ctx, store, l.Name, job.LimitKey, d, act)
+		} else {
+			_, err = limit.Close(ctx, store, l.Name, d, act)
+		}
+		if err != nil && !errors.Is(err, sluice.ErrNotFound) {
+			return closed, err
+		}
+	}
+	return closed, nil
+}
+
+// Shared closes for a while what a rate-limited job shares with others: the limits of its queue, or without limits its
+// tenant in the queue. What is closed for longer stays so.
+func Shared(ctx context.Context, store sluice.Store, job sluice.Job, settings sluice.Settings, d time.Duration, act sluice.Act) error {
+	closed, err := closeLimits(ctx, store, job, limit.Names(settings.Limits), d, act)
+	if err != nil || closed || job.Tenant == "" {
+		return err
+	}
+	now, err := store.Now(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := tenancy.LimitsOf(ctx, store, "", job.Tenant)
+	if err != nil {
+		return err
+	}
+	for _, l := range found {
+		if l.Queue == job.Queue && l.PausedAt(now.Add(d-closeSlack)) {
+			return nil
+		}
+	}
+	act.ID = sluice.NewID()
+	_, err = tenancy.Pause(ctx, store, job.Queue, job.Tenant, d, act)
+	return err
+}
