@@ -133,6 +133,8 @@ func (n Node) checkMap() error {
 		return feature.Invalid("over", fmt.Sprintf("%q must be one of after", n.Over))
 	case n.ruleFor(n.Over) == sluice.FailureRuns:
 		return feature.Invalid("over", fmt.Sprintf("a map cannot run if %q has failed: there is no array", n.Over))
+	case templateName.Match(n.Payload):
+		return feature.Invalid("payload", fmt.Sprintf("an element cannot be the name of a field; put %q in place of a value", itemText))
 	case n.Most < 0 || n.Most > MaxElements:
 		return feature.Invalid("most", fmt.Sprintf("%d must be from 1 to %d", n.Most, MaxElements))
 	}

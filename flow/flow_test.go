@@ -48,6 +48,7 @@ func TestAFlowThatBreaksARuleNamesTheNodeAndStoresNothing(t *testing.T) {
 		"no single rule":   {flow.Flow{Name: "f", Nodes: []flow.Node{node("a"), with(node("b", "a"), func(n *flow.Node) { n.OnFailureOf = map[string]sluice.AfterFailure{"a": "shrug"} })}}, "b", "shrug"},
 		"label of flows":   {flow.Flow{Name: "f", Nodes: []flow.Node{with(node("a"), func(n *flow.Node) { n.Labels = map[string]string{"flow": "x"} })}}, "a", "labels"},
 		"a bad template":   {flow.Flow{Name: "f", Nodes: []flow.Node{with(node("a"), func(n *flow.Node) { n.Payload = json.RawMessage(`{"item":{{item}}}`) })}}, "a", "payload"},
+		"a bad place":      {flow.Flow{Name: "f", Nodes: []flow.Node{node("a"), with(node("b", "a"), func(n *flow.Node) { n.Over, n.Payload = "a", json.RawMessage(`{"{{item}}" : 1}`) })}}, "b", "name of a field"},
 		"over no one":      {flow.Flow{Name: "f", Nodes: []flow.Node{with(node("a"), func(n *flow.Node) { n.Over = "b" })}}, "a", "must be one of after"},
 		"over a failure":   {flow.Flow{Name: "f", Nodes: []flow.Node{node("a"), with(node("b", "a"), func(n *flow.Node) { n.Over, n.OnFailure = "a", "run" })}}, "b", "there is no array"},
 		"too many at most": {flow.Flow{Name: "f", Nodes: []flow.Node{node("a"), with(node("b", "a"), func(n *flow.Node) { n.Over, n.Most = "a", 10_001 })}}, "b", "most"},

@@ -3,6 +3,7 @@ package flow
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -14,6 +15,9 @@ import (
 func fill(template, item json.RawMessage, index int) json.RawMessage {
 	return json.RawMessage(strings.NewReplacer(`"`+itemText+`"`, string(item), `"`+indexText+`"`, strconv.Itoa(index)).Replace(string(template)))
 }
+
+// templateName matches the text of a template as the name of a field. Nothing else in valid JSON looks like it.
+var templateName = regexp.MustCompile(`"\{\{(item|index)\}\}"\s*:`)
 
 // elements reads the result of a node as the elements of a map.
 func elements(result json.RawMessage, node string, most int) ([]json.RawMessage, error) {

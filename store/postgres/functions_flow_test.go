@@ -180,6 +180,7 @@ func TestFunctionsRefuseTheFlowsThatProgramsRefuse(t *testing.T) {
 		a + `,{"name":"b","queue":"q","after":["a"],"on_failure_of":{"a":"shrug"}}`:                                                 `node "b": on_failure_of`,
 		a + `,{"name":"b","queue":"q","after":["a"],"over":"a","on_failure":"run"}`:                                                 `node "b": over`,
 		a + `,{"name":"b","queue":"q","after":["a"],"over":"a","on_failure":"run","on_failure_of":{"a":"run"}}`:                     `node "b": over`,
+		a + `,{"name":"b","queue":"q","after":["a"],"over":"a","payload":[{"{{index}}":1}]}`:                                        `node "b": payload`,
 		a + `,{"name":"b","queue":"q","after":["a"],"over":"a","most":10001}`:                                                       `node "b": most`,
 		a + `,{"name":"b","queue":"q","payload":"` + strings.Repeat("x", sluice.DefaultSettings().PayloadLimit) + `"}`:              `node "b": payload`,
 		a + `,{"name":"b","queue":"q","after":["d"]},{"name":"c","queue":"q","after":["b"]},{"name":"d","queue":"q","after":["c"]}`: `wait for each other`,

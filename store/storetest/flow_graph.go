@@ -161,7 +161,7 @@ func flowGraphRules() []Rule {
 				w.claimNone("nothing is made of it")
 			}
 		}},
-		{"R-889", "Flows obey the payload_schema of their queues: a node that breaks it is refused before anything is stored, and a map with an element that breaks it is dead without a job, names the element, and can be requeued.", "", func(w *world) {
+		{"R-889", "Flows obey the payload_schema of their queues: a node that breaks it is refused before anything is stored, and a map with an element that breaks it is dead without a job, names the element, and can be requeued. So can the flow, which completes then.", "", func(w *world) {
 			w.save(func(s *sluice.Settings) {
 				s.PayloadSchema = `{"type":"object","properties":{"page":{"type":"number"}}}`
 			})
@@ -188,7 +188,16 @@ func flowGraphRules() []Rule {
 			w.save(func(s *sluice.Settings) { s.PayloadSchema = "" })
 			w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{flow.NodeID(id, "pages")}, person("mended"))))
 			w.flowsGoOn()
-			equal(w, "elements", len(w.claim(10)), 3)
+			elements := w.claim(10)
+			equal(w, "elements", len(elements), 3)
+			for _, c := range elements {
+				w.completes(c, "")
+			}
+			w.flowsGoOn()
+			w.flowIs(id, flow.Failed)
+			w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{id}, person("mended"))))
+			w.flowsGoOn()
+			w.flowIs(id, flow.Completed)
 		}},
 		{"R-887", "The deadline of a flow cancels the nodes that wait, the jobs of maps too. A node that is to run if another fails reads why that failed.", "17-3", func(w *world) {
 			id, err := flow.Start(w.ctx, w.Store, flow.Flow{Name: "short", Deadline: w.Now().Add(time.Hour), Nodes: []flow.Node{node("list"), mapOver("pages", "list"), node("last", "pages")}})

@@ -14,7 +14,7 @@ declare
     sorted   integer[];
     items    json[] := '{}';
     ids      uuid[];
-    others   uuid[];
+    maps     text[];
     queues   text[];
     behind   uuid[] := '{}';
     row      record;
@@ -37,9 +37,10 @@ begin
         return of_id;
     end if;
     perform sluice._check_seen(i, null) from unnest(ids) as i;
+    maps := array(select node ->> 'name' from unnest(nodes) as node where coalesce(node ->> 'over', '') <> '');
     foreach n in array sorted loop
         begin
-            items := items || sluice._flow_job(of_id, nodes[n], nodes, deadline, new_queue);
+            items := items || sluice._flow_job(of_id, nodes[n], maps, deadline, new_queue);
         exception when sqlstate 'SL002' or sqlstate 'SL004' or sqlstate 'SL008' or insufficient_privilege or data_exception then
             raise exception using errcode = case when sqlstate like '22%' then 'SL004' else sqlstate end,
                 message = format('flow: node %s: %s', to_json(names[n]), sqlerrm), hint = 'Correct it and call again; nothing was changed.';
@@ -51,17 +52,17 @@ begin
             'nodes', (select json_agg(json_build_object('name', names[s], 'queue', nodes[s] -> 'queue', 'after', to_json(sluice._flow_names(nodes[s] -> 'after')),
                 'on_failure', coalesce(nodes[s] ->> 'on_failure', ''), 'on_failure_of', nodes[s] -> 'on_failure_of', 'over', coalesce(nodes[s] ->> 'over', '')) order by k)
                 from unnest(sorted) with ordinality as g(s, k))));
-    select array_agg(distinct i ->> 'queue'), array_agg(distinct a::uuid) filter (where a is not null) into queues, others
-    from unnest(items) as i left join lateral json_array_elements_text(case json_typeof(i -> 'after') when 'array' then i -> 'after' else '[]' end) as a on true;
+    queues := array(select distinct i ->> 'queue' from unnest(items) as i);
     perform sluice._lock_orders(items);
-    execute {{awaited.sql}} using queues, others;
+    execute {{awaited.sql}} using queues, ids[:cardinality(sorted)];
     for row in select p.* from sluice._enqueue_together(items, ids, array(select generate_series(1, cardinality(ids))), '{}') p loop
         if row.error is not null then
             raise exception using errcode = row.code, message = format('flow: %s', row.error);
         end if;
         behind := behind || coalesce(row.behind, '{}');
     end loop;
-    perform sluice._unblock(behind);
+    -- Only the last job of an order key may have ended meanwhile: nobody has seen the others.
+    perform sluice._unblock(array(select b from unnest(behind) as b except select i from unnest(ids) as i));
     perform sluice._notify(q) from unnest(queues) as q;
     return of_id;
 end

@@ -1,5 +1,5 @@
--- Refuses a node that breaks a rule of flows. Those of its job are the caller's to check.
-create or replace function sluice._check_flow_node(node json, names text[]) returns void
+-- Refuses a node that breaks a rule of flows. Those of its job are the caller's to check, and whether the names of after are known.
+create or replace function sluice._check_flow_node(node json) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
 declare
     after constant text[] := sluice._flow_names(node -> 'after');
@@ -14,10 +14,6 @@ begin
         perform sluice._invalid(left(unknown, 40), 'a node has no such field');
     elsif node ->> 'name' is null or node ->> 'name' !~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$' then
         perform sluice._invalid('name', format('%L must be 1 to 64 letters, digits and . _ : -, the first a letter or a digit', left(node ->> 'name', 80)));
-    end if;
-    select a into unknown from unnest(after) as a where not a = any (names) limit 1;
-    if unknown is not null then
-        perform sluice._invalid('after', format('the flow has no node %L', left(unknown, 80)));
     end if;
     select a into unknown from unnest(after) as a group by a having count(*) > 1 limit 1;
     if unknown is not null then
@@ -53,6 +49,8 @@ begin
         perform sluice._invalid('over', format('%L must be one of after', left(node ->> 'over', 80)));
     elsif coalesce(rules ->> (node ->> 'over'), nullif(node ->> 'on_failure', ''), 'cancel') = 'run' then
         perform sluice._invalid('over', format('a map cannot run if %L has failed: there is no array', node ->> 'over'));
+    elsif (node -> 'payload')::text ~ '"\{\{(item|index)\}\}"\s*:' then
+        perform sluice._invalid('payload', 'an element cannot be the name of a field; put "{{item}}" in place of a value');
     elsif (node ->> 'most')::integer not between 0 and {{max after}} then
         perform sluice._invalid('most', format('%s must be from 1 to {{max after}}', node ->> 'most'));
     end if;

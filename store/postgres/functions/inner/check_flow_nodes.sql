@@ -6,6 +6,7 @@ declare
     edges_behind integer[];
     sorted integer[];
     name   text;
+    waiter text;
 begin
     select g into name from unnest(names) as g group by g having count(*) > 1 limit 1;
     if name is not null then
@@ -13,12 +14,21 @@ begin
     end if;
     for n in 1..cardinality(nodes) loop
         begin
-            perform sluice._check_flow_node(nodes[n], names);
+            perform sluice._check_flow_node(nodes[n]);
         exception when sqlstate 'SL004' or data_exception then
             raise exception using errcode = 'SL004', message = format('flow: node %s: %s', coalesce(to_json(names[n])::text, '""'), sqlerrm),
                 hint = 'Correct it and call again; nothing was changed.';
         end;
     end loop;
+    select w.node ->> 'name', a into waiter, name
+    from unnest(nodes) as w(node)
+    cross join lateral unnest(sluice._flow_names(w.node -> 'after')) as a
+    left join unnest(names) as b(name) on b.name = a
+    where b.name is null
+    limit 1;
+    if name is not null then
+        perform sluice._invalid(format('flow: node %s: after', to_json(waiter)), format('the flow has no node %L', left(name, 80)));
+    end if;
     select array_agg(b.n order by b.n, w.n), array_agg(w.n order by b.n, w.n) into edges_before, edges_behind
     from unnest(nodes) with ordinality as w(node, n)
     cross join lateral unnest(sluice._flow_names(w.node -> 'after')) as a

@@ -46,7 +46,7 @@ begin
         rest := '{}'; blocker := null; a_place := 0; error := null;
         has_place := (coalesce(job.order_key, '') <> '' or after <> '{}') and not job.job_id = any (sent);
         if has_place then
-            if cardinality(after) > 100 then -- to look each up would compare all pairs
+            if cardinality(after) > 8 then -- to look each up would compare all pairs
                 select array_agg(a order by a) filter (where not coalesce(k.done, false)), min(a::text) filter (where k.id is null and s.id is null)
                 into rest, missing
                 from unnest(after) as a

@@ -1,12 +1,12 @@
 -- The job of a node of a flow as an argument of _enqueue_together, checked. The job of a map is upkeep's, which makes those of the
 -- elements.
-create or replace function sluice._flow_job(of_flow uuid, node json, nodes json[], deadline timestamptz, new_queue boolean) returns json
+create or replace function sluice._flow_job(of_flow uuid, node json, maps text[], deadline timestamptz, new_queue boolean) returns json
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
 declare
     name    constant text := node ->> 'name';
     names   constant text[] := sluice._flow_names(node -> 'after');
-    maps    constant boolean := coalesce(node ->> 'over', '') <> '';
-    payload constant json := coalesce(node -> 'payload', case when maps then '"{{item}}"' else '{}' end::json);
+    a_map   constant boolean := coalesce(node ->> 'over', '') <> '';
+    payload constant json := coalesce(node -> 'payload', case when a_map then '"{{item}}"' else '{}' end::json);
     labels  constant jsonb := jsonb_build_object('flow', of_flow, 'node', name);
     after   uuid[];
     rules   text;
@@ -34,12 +34,11 @@ begin
     job := sluice._job_of(item);
     job.job_id := sluice._flow_id(of_flow, name);
     perform sluice._check_job({{enqueue values of job}});
-    if not maps then
+    if not a_map then
         return item;
     end if;
     item := json_build_object('queue', 'sluice.flow.map', 'expires_at', deadline, 'labels', labels, 'after', after, 'after_failure', rules,
-        'payload', json_build_object('flow', of_flow, 'node', node, 'over_map', exists (
-                select from unnest(nodes) as o where o ->> 'name' = node ->> 'over' and coalesce(o ->> 'over', '') <> ''),
+        'payload', json_build_object('flow', of_flow, 'node', node, 'over_map', node ->> 'over' = any (maps),
             'deadline', case when deadline is not null then to_char(deadline at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') else '0001-01-01T00:00:00Z' end));
     job := sluice._job_of(item);
     perform sluice._check_job({{enqueue values of job}});
