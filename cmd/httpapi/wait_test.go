@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -79,6 +80,22 @@ func TestManyWaitingClaimsCostTheStoreAsMuchAsOne(t *testing.T) {
 	}
 	if len(got) != jobs {
 		t.Errorf("%d jobs were handed out, want %d", len(got), jobs)
+	}
+}
+
+func TestAClaimFromManyQueuesLooksAtThemTogether(t *testing.T) {
+	t.Parallel()
+	calls := new(atomic.Int64)
+	s := serveStore(t, counted{memory.New(memory.Options{}), calls}, httpapi.Options{})
+	var queues []string
+	for i := range 100 {
+		queues = append(queues, fmt.Sprintf(`"queue-%d"`, i))
+	}
+	s.enqueue("queue-99", "")
+	before := calls.Load()
+	job := s.claimOne(`"queues":[` + strings.Join(queues, ",") + `]`)
+	if cost := calls.Load() - before; job.Queue != "queue-99" || cost > 3 { // the look, the settings and the claim
+		t.Errorf("%+v, for %d calls of the store", job, cost)
 	}
 }
 

@@ -204,7 +204,18 @@ func claimJobs(ctx context.Context, c *call, in *claimInput) (claimedList, error
 
 // claimNow claims from the queues, one after another, until one has jobs.
 func (c *call) claimNow(ctx context.Context, o claimOrder) (claimedList, error) {
-	for _, queue := range o.Queues {
+	queues := o.Queues
+	if len(queues) > 1 && !o.Again { // one look costs less than a claim from each
+		due, err := c.api.store.NextDue(ctx, queues)
+		if err != nil {
+			return claimedList{}, err
+		}
+		queues = slices.DeleteFunc(slices.Clone(queues), func(queue string) bool {
+			wait, waits := due[queue]
+			return !waits || wait > 0
+		})
+	}
+	for _, queue := range queues {
 		out, _, err := c.claimFrom(ctx, o, queue)
 		if err != nil || len(out.Jobs) > 0 {
 			return out, err
