@@ -75,6 +75,8 @@ func TestPythonIsOfItsOldestVersion(t *testing.T) {
 	if err != nil || len(sources) < 8 {
 		t.Fatalf("%d files, %v", len(sources), err)
 	}
-	run(t, os.Environ(), python(t, "ast", "python3"), append([]string{"-c",
-		"import ast, sys\nfor path in sys.argv[1:]: ast.parse(open(path).read(), path, feature_version=(3, 9))"}, sources...)...)
+	run(t, os.Environ(), python(t, "ast", "python3"), append([]string{
+		"-c",
+		"import ast, sys\nfor path in sys.argv[1:]: ast.parse(open(path).read(), path, feature_version=(3, 9))",
+	}, sources...)...)
 }
