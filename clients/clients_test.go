@@ -24,15 +24,14 @@ var clients = map[string]func(t *testing.T, env []string){"python": testPython}
 // TestClients runs the tests of each client against a server on SQLite, and against one on PostgreSQL.
 func TestClients(t *testing.T) {
 	t.Parallel()
-	program := filepath.Join(t.TempDir(), "sluice")
-	runIn(t, "..", os.Environ(), "go", "build", "-o", program, "./cmd/sluice")
+	program := build(t)
 	for store, address := range map[string]func(t *testing.T) string{
 		"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "sluice.db") },
 		"postgres": func(t *testing.T) string { return pgtest.NewDatabase(t) },
 	} {
 		t.Run(store, func(t *testing.T) {
 			t.Parallel()
-			env := serve(t, program, address(t))
+			env := serve(t, program, address(t), "--login")
 			for client, test := range clients {
 				t.Run(client, func(t *testing.T) {
 					t.Parallel()
@@ -43,10 +42,18 @@ func TestClients(t *testing.T) {
 	}
 }
 
+// build builds the command.
+func build(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "sluice")
+	runIn(t, "..", os.Environ(), "go", "build", "-o", program, "./cmd/sluice")
+	return program
+}
+
 var answers = regexp.MustCompile(`msg="server answers" address=(\S+)`)
 
 // serve starts a server that asks for tokens, and returns the environment that leads a client to it.
-func serve(t *testing.T, sluice, store string) []string {
+func serve(t *testing.T, sluice, store string, flags ...string) []string {
 	t.Helper()
 	env := append(os.Environ(), "SLUICE_DB="+store)
 	run(t, env, sluice, "migrate")
@@ -54,7 +61,7 @@ func serve(t *testing.T, sluice, store string) []string {
 	if err := json.Unmarshal(run(t, env, sluice, "tokens", "create", "tests", "--role", "admin", "--output", "json"), &token); err != nil {
 		t.Fatal(err)
 	}
-	server := exec.Command(sluice, "serve", "--login", "--listen", "127.0.0.1:0")
+	server := exec.Command(sluice, append([]string{"serve", "--listen", "127.0.0.1:0"}, flags...)...)
 	server.Env = env
 	stderr, err := server.StderrPipe()
 	if err != nil {

@@ -66,6 +66,8 @@ var docMarks = []docMark{
 	{line: "sluice holders drain", file: "testdata/script/holders.txt", test: "sluice holders drain", why: "needs processes of the version"},
 	{path: "guide/deploy.md", line: "sluice work mail", file: "testdata/script/holders.txt", test: "--version 2", why: "the same"},
 	{path: "guide/http.md", line: "curl -N", file: "../httpapi/live_test.go", test: "/stream?topics=", why: "a stream has no end"},
+	{path: "guide/proxy.md", line: "curl https://jobs", file: "../../clients/proxy_test.go", test: "func (c *caller) waits", why: "needs a proxy"},
+	{path: "guide/python.md", line: "pip install", file: "../../clients/python_test.go", test: "build_wheel", why: "installs on the machine"},
 	{line: "curl localhost:8080/metrics", why: "asks the same process"},
 	{line: "--tls-cert", file: "serve_api_test.go", test: "--tls-cert", why: "needs a certificate"},
 	{path: "deploy/", line: "kubectl ", why: "needs a cluster"},

@@ -1,0 +1,305 @@
+package clients_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice/internal/debian"
+)
+
+// proxies are those of the guide, and how each is started with a file of settings.
+var proxies = map[string]struct {
+	program, packaged string
+	settings          func(guide, folder string) string
+	arguments         func(settings, folder string) []string
+}{
+	"nginx": {
+		"nginx", "nginx-light",
+		func(guide, folder string) string {
+			return "daemon off; pid " + folder + "/pid; error_log stderr;\nevents {}\nhttp {\naccess_log off; client_body_temp_path " + folder + "/body;" +
+				" proxy_temp_path " + folder + "/proxy; fastcgi_temp_path " + folder + "/f; uwsgi_temp_path " + folder + "/u; scgi_temp_path " + folder + "/s;\n" + guide + "}\n"
+		},
+		func(settings, folder string) []string { return []string{"-p", folder, "-e", "stderr", "-c", settings} },
+	},
+	"caddy": {
+		"caddy", "caddy",
+		func(guide, folder string) string { return "{\n\tadmin off\n\tauto_https disable_redirects\n}\n" + guide },
+		func(settings, _ string) []string { return []string{"run", "--adapter", "caddyfile", "--config", settings} },
+	},
+}
+
+// TestProxiesOfTheGuide puts each proxy of the guide, with the settings of the guide, between clients and a server.
+func TestProxiesOfTheGuide(t *testing.T) {
+	t.Parallel()
+	program := build(t)
+	for name, proxy := range proxies {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := exec.LookPath(proxy.program); err != nil {
+				if err := debian.Install(proxy.packaged); err != nil {
+					t.Fatalf("there is no %s, which the test needs: %v", proxy.program, err)
+				}
+			}
+			env := serve(t, program, "sqlite:"+filepath.Join(t.TempDir(), "sluice.db"), "--behind-proxy", "--base", "/sluice")
+			folder := t.TempDir()
+			roots := certify(t, folder)
+			port := freePort(t)
+			settings := filepath.Join(folder, "settings")
+			write(t, settings, proxy.settings(fromGuide(t, name, folder, port, addressOf(env)), folder))
+			start(t, proxy.program, proxy.arguments(settings, folder)...)
+			c := &caller{T: t, url: fmt.Sprintf("https://127.0.0.1:%s/sluice", port), token: valueOf(env, "SLUICE_TOKEN")}
+			c.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "jobs.example.com"}}}
+			c.reaches()
+			c.leaves()
+			c.waits()
+			c.streams()
+			c.sendsMuch()
+		})
+	}
+}
+
+// fromGuide returns the settings of the guide with the names of the test.
+func fromGuide(t *testing.T, proxy, folder, port, server string) string {
+	t.Helper()
+	guide, err := os.ReadFile("../docs/guide/proxy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile("(?s)```"+proxy+"\n(.*?)```").FindSubmatch(guide)
+	if found == nil {
+		t.Fatalf("the guide has no settings of %s", proxy)
+	}
+	out := string(found[1])
+	for before, after := range map[string]string{
+		"/etc/ssl": folder, "listen 443 ssl": "listen 127.0.0.1:" + port + " ssl", "127.0.0.1:7400": server,
+		"jobs.example.com {": "https://jobs.example.com:" + port + " {",
+	} {
+		out = strings.ReplaceAll(out, before, after)
+	}
+	return out
+}
+
+// caller sends requests through a proxy.
+type caller struct {
+	*testing.T
+	client     *http.Client
+	url, token string
+}
+
+func (c *caller) send(ctx context.Context, method, path, kind string, body io.Reader) (status int, answer io.Reader) {
+	c.Helper()
+	request, err := http.NewRequestWithContext(ctx, method, c.url+"/api/v1"+path, body)
+	if err != nil {
+		c.Fatal(err)
+	}
+	request.Host = "jobs.example.com"
+	request.Header.Set("Authorization", "Bearer "+c.token)
+	request.Header.Set("Content-Type", kind)
+	response, err := c.client.Do(request)
+	if err != nil {
+		c.Fatalf("%s %s: %v", method, path, err)
+	}
+	c.Cleanup(func() { _ = response.Body.Close() })
+	return response.StatusCode, response.Body
+}
+
+// reaches waits until the proxy answers for the server, and sees that the server asks for tokens.
+func (c *caller) reaches() {
+	c.Helper()
+	for ended := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		request, err := http.NewRequestWithContext(c.Context(), "GET", c.url+"/api/v1/jobs", nil)
+		if err != nil {
+			c.Fatal(err)
+		}
+		request.Host = "jobs.example.com"
+		response, err := c.client.Do(request)
+		if err == nil {
+			_ = response.Body.Close()
+			if response.StatusCode == http.StatusUnauthorized {
+				return
+			}
+			err = fmt.Errorf("status %s", response.Status)
+		}
+		if time.Now().After(ended) {
+			c.Fatalf("a request without a token: %v", err)
+		}
+	}
+}
+
+const claim = `{"worker":"w","queues":["waited"],"wait":"50s"}`
+
+// leaves lets a claim wait, and leaves. The next job is then for the next claim.
+func (c *caller) leaves() {
+	c.Helper()
+	ctx, leave := context.WithTimeout(c.Context(), time.Second)
+	defer leave()
+	request, err := http.NewRequestWithContext(ctx, "POST", c.url+"/api/v1/work/claim", strings.NewReader(claim))
+	if err != nil {
+		c.Fatal(err)
+	}
+	request.Host, request.Header = "jobs.example.com", http.Header{"Authorization": {"Bearer " + c.token}, "Content-Type": {"application/json"}}
+	response, err := c.client.Do(request)
+	if err == nil {
+		_ = response.Body.Close()
+		c.Fatalf("a claim without a job: %s", response.Status)
+	}
+}
+
+// waits lets a claim wait until a job comes.
+func (c *caller) waits() {
+	c.Helper()
+	answer := make(chan string, 1)
+	go func() {
+		_, body := c.send(c.Context(), "POST", "/work/claim", "application/json", strings.NewReader(claim))
+		text, _ := io.ReadAll(body)
+		answer <- string(text)
+	}()
+	status, _ := c.send(c.Context(), "POST", "/jobs", "application/json", strings.NewReader(`{"queue":"waited","payload":"through the proxy"}`))
+	if status != http.StatusCreated {
+		c.Fatalf("enqueue: status %d", status)
+	}
+	if text := <-answer; !strings.Contains(text, "through the proxy") {
+		c.Fatalf("the claim got %s", text)
+	}
+}
+
+// streams reads the events of the server while they happen.
+func (c *caller) streams() {
+	c.Helper()
+	ctx, stop := context.WithTimeout(c.Context(), 30*time.Second)
+	defer stop()
+	_, events := c.send(ctx, "GET", "/stream?topics=overview", "", nil)
+	lines := bufio.NewScanner(events)
+	for lines.Scan() {
+		if strings.HasPrefix(lines.Text(), "data:") {
+			return
+		}
+	}
+	c.Fatalf("no event came through the proxy: %v", lines.Err())
+}
+
+// sendsMuch sends a stream that is longer than a proxy keeps.
+func (c *caller) sendsMuch() {
+	c.Helper()
+	line := `{"queue":"stream","payload":"` + strings.Repeat("x", 1000) + "\"}\n"
+	_, body := c.send(c.Context(), "POST", "/jobs?answers=refused", "application/x-ndjson", io.LimitReader(&repeated{line: line}, int64(20_000*len(line))))
+	text, err := io.ReadAll(body)
+	if err != nil || !bytes.Contains(text, []byte(`"stored":20000`)) {
+		c.Fatalf("the stream got %.500s, %v", text, err)
+	}
+}
+
+// repeated is one line again and again.
+type repeated struct {
+	line string
+	at   int
+}
+
+func (r *repeated) Read(p []byte) (n int, err error) {
+	for n < len(p) {
+		k := copy(p[n:], r.line[r.at:])
+		n, r.at = n+k, (r.at+k)%len(r.line)
+	}
+	return n, nil
+}
+
+// certify writes a certificate of jobs.example.com and its key, and returns the certificates to trust.
+func certify(t *testing.T, folder string) *x509.CertPool {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"jobs.example.com"},
+		IsCA: true, BasicConstraintsValid: true,
+	}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})
+	write(t, filepath.Join(folder, "jobs.pem"), string(public))
+	write(t, filepath.Join(folder, "jobs.key"), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})))
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(public)
+	return roots
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// start starts a program until the end of the test. If the test fails, it shows what the program said.
+func start(t *testing.T, name string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("%s said:\n%s", name, &said)
+		}
+	})
+}
+
+// addressOf returns host and port of the server.
+func addressOf(env []string) string {
+	return strings.TrimSuffix(strings.TrimPrefix(valueOf(env, "SLUICE_URL"), "http://"), "/sluice")
+}
+
+func valueOf(env []string, name string) (value string) {
+	for _, entry := range env {
+		if found, ok := strings.CutPrefix(entry, name+"="); ok {
+			value = found
+		}
+	}
+	return value
+}
