@@ -18,13 +18,17 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// clients run the tests of each client in an environment that leads to a server.
-var clients = map[string]func(t *testing.T, env []string){"python": testPython}
+// clients prepare the tests of each client, which then run in an environment that leads to a server.
+var clients = map[string]func(t *testing.T) func(t *testing.T, env []string){"python": preparePython, "typescript": prepareTypeScript}
 
 // TestClients runs the tests of each client against a server on SQLite, and against one on PostgreSQL.
 func TestClients(t *testing.T) {
 	t.Parallel()
 	program := build(t)
+	tests := make(map[string]func(t *testing.T, env []string))
+	for client, prepare := range clients {
+		tests[client] = prepare(t)
+	}
 	for store, address := range map[string]func(t *testing.T) string{
 		"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "sluice.db") },
 		"postgres": func(t *testing.T) string { return pgtest.NewDatabase(t) },
@@ -32,7 +36,7 @@ func TestClients(t *testing.T) {
 		t.Run(store, func(t *testing.T) {
 			t.Parallel()
 			env := serve(t, program, address(t), "--login")
-			for client, test := range clients {
+			for client, test := range tests {
 				t.Run(client, func(t *testing.T) {
 					t.Parallel()
 					test(t, env)

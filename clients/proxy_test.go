@@ -43,8 +43,12 @@ var proxies = map[string]struct {
 	},
 	"caddy": {
 		"caddy", "caddy",
-		func(guide, folder string) string { return "{\n\tadmin off\n\tauto_https disable_redirects\n}\n" + guide },
-		func(settings, _ string) []string { return []string{"run", "--adapter", "caddyfile", "--config", settings} },
+		func(guide, folder string) string {
+			return "{\n\tadmin off\n\tauto_https disable_redirects\n}\n" + guide
+		},
+		func(settings, _ string) []string {
+			return []string{"run", "--adapter", "caddyfile", "--config", settings}
+		},
 	},
 }
 
@@ -85,7 +89,7 @@ func fromGuide(t *testing.T, proxy, folder, port, server string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := regexp.MustCompile("(?s)```"+proxy+"\n(.*?)```").FindSubmatch(guide)
+	found := regexp.MustCompile("(?s)```" + proxy + "\n(.*?)```").FindSubmatch(guide)
 	if found == nil {
 		t.Fatalf("the guide has no settings of %s", proxy)
 	}

@@ -47,9 +47,13 @@ func pythonPath(t *testing.T, parts ...string) string {
 	return "PYTHONPATH=" + strings.Join(parts, string(filepath.ListSeparator))
 }
 
-func testPython(t *testing.T, env []string) {
-	env = append(slices.Clone(env), pythonPath(t, "python/src", "python/tests"), "PYTHONDONTWRITEBYTECODE=1")
-	runIn(t, "python", env, python(t, "unittest", "python3"), "-m", "unittest", "discover", "-s", "tests")
+func preparePython(t *testing.T) func(t *testing.T, env []string) {
+	t.Helper()
+	interpreter := python(t, "unittest", "python3")
+	return func(t *testing.T, env []string) {
+		env = append(slices.Clone(env), pythonPath(t, "python/src", "python/tests"), "PYTHONDONTWRITEBYTECODE=1")
+		runIn(t, "python", env, interpreter, "-m", "unittest", "discover", "-s", "tests")
+	}
 }
 
 // TestPythonPackageIsBuilt builds the wheel as pip would, without what pip fetches, and imports it.

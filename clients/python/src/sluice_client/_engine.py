@@ -78,7 +78,8 @@ class Engine:
         for thread in [*threads, self._settler]:
             thread.start()
         try:
-            self._stop.wait()
+            while not self._stop.wait(0.25):  # if another thread gets a signal, only a thread that wakes runs its handler
+                pass
             self._drain(threads[0])
         finally:
             self.stop()
