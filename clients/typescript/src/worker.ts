@@ -67,6 +67,8 @@ export class Worker implements Verbs {
   #claiming: AbortController | undefined;
   #claimedAt = Number.NEGATIVE_INFINITY;
   #wake: () => void = () => {};
+  #stalls = 0;
+  #lookedAt = now();
   /** The requests that failed last, so that an outage is told once. */
   readonly #broken = new Set<string>();
 
@@ -111,7 +113,7 @@ export class Worker implements Verbs {
     if (signal?.aborted) {
       this.#ending = true;
     }
-    const besides = [this.#leases.keep(this.#over.signal), this.#keepHeartbeat()];
+    const besides = [this.#leases.keep(this.#over.signal), this.#keepHeartbeat(), this.#watchStalls()];
     try {
       await this.#claimAll();
       await this.#drain();
@@ -213,28 +215,24 @@ export class Worker implements Verbs {
       }
       this.#claimedAt = now();
       const { jobs, late } = await this.#claim(this.#free);
-      for (const claimed of jobs) {
-        this.#start(claimed);
-      }
-      if (late) {
-        void this.#leases.renew();
-      }
+      await this.#start(jobs, late);
     }
   }
 
   /**
    * claim waits for jobs. It asks again after a lost answer, so that no job is left without a handler. Late says that the leases of the
-   * jobs may have begun with the first try.
+   * jobs may have begun long ago.
    */
   async #claim(limit: number): Promise<{ jobs: Claimed[]; late: boolean }> {
     const token = randomHex(16);
     const control = new AbortController();
+    const stalls = this.#countStalls();
     this.#claiming = control;
     for (let tries = 1; ; tries++) {
       try {
         const jobs = await this.#sendClaim({ limit, token, wait: durationText(claimWait), again: tries > 1 }, claimWait + slack, control.signal);
         this.#claiming = undefined;
-        return { jobs, late: tries > 1 && jobs.length > 0 };
+        return { jobs, late: tries > 1 || this.#countStalls() > stalls };
       } catch (error) {
         if (!control.signal.aborted) {
           this.#tell("claim", error);
@@ -271,8 +269,24 @@ export class Worker implements Verbs {
     }
   }
 
-  /** start gives a job to the handler. */
-  #start(claimed: Claimed): void {
+  /**
+   * start gives jobs to the handler. The leases of late ones are renewed first, so that no handler begins a job that another worker has: the
+   * answer may have waited for a frozen process.
+   */
+  async #start(jobs: Claimed[], late: boolean): Promise<void> {
+    const all = jobs.map((claimed) => this.#take(claimed));
+    while (late && all.some((held) => held.stage === "running") && !(await this.#leases.renew())) {
+      await pause(Math.min(1000, this.#lease / 10));
+    }
+    for (const held of all) {
+      if (held.stage === "running") {
+        this.#run(held);
+      }
+    }
+  }
+
+  /** take notes a claimed job. */
+  #take(claimed: Claimed): Held {
     for (const older of this.#held) {
       if (older.id === claimed.id) {
         this.#lose(older, new LostError(older.id, "it was claimed anew"));
@@ -280,6 +294,11 @@ export class Worker implements Verbs {
     }
     const held = new Held(claimed, this);
     this.#held.add(held);
+    return held;
+  }
+
+  /** run gives a job to the handler. */
+  #run(held: Held): void {
     this.#running++;
     this.#watchTimeout(held);
     void this.#handle(held).then((outcome) => {
@@ -287,6 +306,22 @@ export class Worker implements Verbs {
       this.#settle(held, outcome);
       this.#wake();
     });
+  }
+
+  /** countStalls counts how often the process stood still for a third of the lease. */
+  #countStalls(): number {
+    if (now() - this.#lookedAt > this.#lease / 3) {
+      this.#stalls++;
+    }
+    this.#lookedAt = now();
+    return this.#stalls;
+  }
+
+  async #watchStalls(): Promise<void> {
+    while (!this.#over.signal.aborted) {
+      this.#countStalls();
+      await pause(this.#lease / 10, this.#over.signal, true);
+    }
   }
 
   async #handle(held: Held): Promise<Outcome> {

@@ -2,7 +2,7 @@
 import { Client } from "sluice-client";
 import { deferred } from "./support.js";
 
-const [queue = "", lease = ""] = process.argv.slice(2);
+const [queue = "", lease = "", concurrency = ""] = process.argv.slice(2);
 const finish = deferred();
 const stop = new AbortController();
 process.on("message", (message) => (message === "finish" ? finish.resolve() : stop.abort()));
@@ -14,6 +14,6 @@ await new Client().work(
     await finish.promise;
     return "first";
   },
-  { lease, signal: stop.signal, onError: (error) => process.send?.({ error: error.name, text: error.message }) },
+  { lease, concurrency: Number(concurrency), signal: stop.signal, onError: (error) => process.send?.({ error: error.name, text: error.message }) },
 );
 process.disconnect();

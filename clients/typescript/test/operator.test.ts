@@ -4,14 +4,14 @@ import { api, client, deferred, newQueue, working } from "./support.js";
 
 /** Observed sees the requests of a worker. */
 class Observed {
-  /** The bodies of all heartbeats, and how many claims wait for an answer. */
+  /** The bodies of all heartbeats. */
   readonly beats: Record<string, unknown>[] = [];
-  claiming = 0;
+  #claims = 0;
+  readonly #claimed = deferred();
   #answered = deferred<string>();
 
   readonly fetch: typeof fetch = async (url, init) => {
     const claims = String(url).endsWith("/work/claim");
-    this.claiming += claims ? 1 : 0;
     try {
       const response = await fetch(url, init);
       if (String(url).endsWith("/work/heartbeat")) {
@@ -22,9 +22,16 @@ class Observed {
       }
       return response;
     } finally {
-      this.claiming -= claims ? 1 : 0;
+      if (claims && ++this.#claims === 2) {
+        this.#claimed.resolve();
+      }
     }
   };
+
+  /** quiet waits for the ends of the claim that waits, and of the one that hands back its jobs. */
+  quiet(): Promise<void> {
+    return this.#claimed.promise;
+  }
 
   /** told waits for a heartbeat whose answer wants something. */
   async told(wanted: string): Promise<void> {
@@ -62,9 +69,7 @@ describe("an operator", { concurrency: true }, () => {
     const quiesced = seen.told("quiesce");
     await instruct(version, "quiesce");
     await quiesced;
-    while (seen.claiming > 0) {
-      await api("GET", "/health");
-    }
+    await seen.quiet();
     const { id } = await client().enqueue(queue, 1);
     const works = seen.told("work");
     assert.equal((await client().job(id)).label, "ready");

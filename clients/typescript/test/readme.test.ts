@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { client, newQueue, Program, root, stored } from "./support.js";
 
 /** written writes the programs of the README to files, with a queue of the test. */
@@ -43,6 +44,7 @@ test("the example of a long job goes on where it was stopped", async (t) => {
   const first = new Program(t, "examples/report.mjs", [queue]);
   let page = 0;
   while (page === 0) {
+    await sleep(50); // the first checkpoint is soon there
     page = ((await client().job(id)).checkpoint as { page: number } | undefined)?.page ?? 0;
   }
   first.kill("SIGTERM");

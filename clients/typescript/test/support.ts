@@ -3,7 +3,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { inspect } from "node:util";
 import { Client, type ClientOptions, type Handler, type WorkOptions } from "sluice-client";
 
 /** The folder of the package. */
@@ -15,6 +17,9 @@ export function serverUrl(): string {
   assert.ok(url, "SLUICE_URL is missing: start `sluice serve --migrate --db sqlite:jobs.db`, then SLUICE_URL=http://127.0.0.1:7400 npm test");
   return url;
 }
+
+const answer = await fetch(`${serverUrl()}/healthz`).catch((error: Error) => error);
+assert.ok(answer instanceof Response && answer.ok, `no server answers at SLUICE_URL=${serverUrl()}: ${inspect(answer)}`);
 
 /** client returns a client of the server under test, which another address may stand in for. */
 export function client(options: ClientOptions = {}): Client {
@@ -29,14 +34,17 @@ export function newQueue(): string {
 /** api sends a request of an operator. */
 export async function api<T>(method: string, path: string, body?: object): Promise<T> {
   const token = process.env.SLUICE_TOKEN;
-  const response = await fetch(`${serverUrl()}/api/v1${path}`, {
-    method,
-    headers: { "Content-Type": "application/json", ...(token && { Authorization: `Bearer ${token}` }) },
-    body: body === undefined ? null : JSON.stringify(body),
-  });
-  const text = await response.text();
-  assert.ok(response.ok, `${method} ${path}: ${response.status} ${text}`);
-  return JSON.parse(text) as T;
+  const headers = { "Content-Type": "application/json", ...(token && { Authorization: `Bearer ${token}` }) };
+  for (;;) {
+    const response = await fetch(`${serverUrl()}/api/v1${path}`, { method, headers, body: body === undefined ? null : JSON.stringify(body) });
+    const text = await response.text();
+    if (response.status === 429) {
+      await sleep(1000 * Number(response.headers.get("Retry-After"))); // other tests use the same token
+      continue;
+    }
+    assert.ok(response.ok, `${method} ${path}: ${response.status} ${text}`);
+    return JSON.parse(text) as T;
+  }
 }
 
 /** settings changes the settings of a queue. */
@@ -197,10 +205,10 @@ export class Program {
   #messages: Record<string, unknown>[] = [];
   #arrived = deferred();
 
-  constructor(t: Test, file: string, args: string[]) {
+  constructor(t: Test, file: string, args: string[], url = serverUrl()) {
     this.child = spawn(process.execPath, [file, ...args], {
       cwd: root,
-      env: { ...process.env, SLUICE_URL: serverUrl(), NODE_TEST_CONTEXT: undefined },
+      env: { ...process.env, SLUICE_URL: url, NODE_TEST_CONTEXT: undefined },
       stdio: ["ignore", "pipe", "inherit", "ipc"],
     });
     this.child.on("message", (message: Record<string, unknown>) => {
@@ -223,6 +231,11 @@ export class Program {
       }
       await arrived;
     }
+  }
+
+  /** heard reports whether there is a message with a field that nobody has waited for. */
+  heard(field: string): boolean {
+    return this.#messages.some((message) => field in message);
   }
 
   /** output waits for the end, and returns the standard output. */

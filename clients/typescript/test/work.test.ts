@@ -314,12 +314,17 @@ test("outcomes whose answers are lost are sent again, and count once", async (t)
   proxy.cuts = (request) => request.endsWith("/work/settle") && settles++ % 2 === 0;
   const { id: good } = await client().enqueue(queue, "good");
   const { id: bad } = await client().enqueue(queue, "bad");
-  const run = (job: Job<string>) => (job.payload === "bad" ? thrown(new RetryError({ after: "1h" })) : "done");
+  const ran = deferred();
+  const run = (job: Job<string>) => {
+    if (job.payload === "bad") {
+      ran.resolve();
+      throw new RetryError({ after: "1h" });
+    }
+    return "done";
+  };
   const worker = working<string>(t, queue, run, { client: client({ url: proxy.url }) });
   assert.equal(await client().result(good), "done");
-  while ((await client().job(bad)).attempts === 0) {
-    await turn();
-  }
+  await ran.promise;
   await worker.stop();
   assert.ok(proxy.count > 0);
   assert.equal((await client().job(bad)).attempts, 1);
