@@ -121,3 +121,32 @@ func TestChangesAreAddedUpOnceWhateverIsOpen(t *testing.T) {
 		t.Errorf("%d changes are left", left)
 	}
 }
+
+// TestAnOldTransactionMakesNoLookForResultsDear removes results under a snapshot that stays open, and counts the pages that the next
+// pass reads.
+func TestAnOldTransactionMakesNoLookForResultsDear(t *testing.T) {
+	t.Parallel()
+	w := newBatchWorld(t)
+	run(t, w.store, `insert into sluice.queue (name, keep_results_ms) values ('q', 60000)`)
+	run(t, w.store, `insert into sluice.done (id, generation, queue, outcome, due_at, finished_at, attempts, releases, recoveries, result)
+		select md5(n::text)::uuid, 1, 'q', 'completed', now(), now() - interval '1 hour' + n * interval '1 millisecond', 0, 0, 0, '1' from generate_series(1, 20000) n`)
+	old := w.begin(pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	if _, err := old.Exec(t.Context(), "select count(*) from sluice.done"); err != nil {
+		t.Fatal(err)
+	}
+	for after := ""; ; {
+		out, err := w.store.Prune(t.Context(), after, 1000)
+		w.ok(err)
+		if after = out.Next; after == "" {
+			break
+		}
+	}
+	var left int
+	w.ok(w.store.Pool().QueryRow(t.Context(), "select count(*) from sluice.done where octet_length(result) > 0").Scan(&left))
+	if left != 0 {
+		t.Errorf("%d results are left", left)
+	}
+	if pages := pagesOf(t, w.store, "results_forget.sql", 1000); pages > 60 {
+		t.Errorf("a pass without work reads %d pages", pages)
+	}
+}

@@ -27,6 +27,12 @@ var claimStatements = []string{
 // pruneStatements are what deletes history.
 var pruneStatements = []string{"prune_class", "prune_old", "prune_still", "prune_lives", "prune_attempts", "prune_jobs", "prune_keys"}
 
+// batchStatements count batches and decide on them.
+var batchStatements = []string{"batch", "batch_add", "batch_changed", "batch_close", "batch_count_forget", "batch_count_new", "batch_decided", "batch_forget", "batch_look_all", "batch_old", "batch_open", "batch_pause", "batch_recount", "batch_seen", "batch_state", "batches"}
+
+// resultStatements read results, and remove old ones.
+var resultStatements = []string{"ended", "progress", "results_class", "results_old", "results_forget", "results_cursor"}
+
 // listStatements list jobs.
 var listStatements = []string{"list_tenant", "list_key", "list_floor"}
 
@@ -48,7 +54,7 @@ const inFlight = "SCAN sluice_live USING INDEX sluice_live_claimed"
 func TestPlansAreThoseThatAreKept(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, filepath.Join(t.TempDir(), "sluice.db"))
-	for _, name := range slices.Concat(claimStatements, pruneStatements, listStatements, scheduleStatements) {
+	for _, name := range slices.Concat(claimStatements, pruneStatements, listStatements, scheduleStatements, batchStatements, resultStatements) {
 		t.Run(name, func(t *testing.T) {
 			plan := planOf(t, store.DB(), name)
 			if found := wholeScan.FindString(strings.ReplaceAll(plan, inFlight, "")); found != "" {
