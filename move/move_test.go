@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/await"
 	"github.com/sluice-queue/sluice/internal/litetest"
 	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/store/postgres"
@@ -106,8 +107,8 @@ func TestMovedThereAndBackIsTheSame(t *testing.T) {
 	populate(t, store, rand.New(rand.NewPCG(seed, 0)))
 	before, twin := dump(t, first), copyOf(t, store)
 	// The chain over the audit begins anew where a store is moved to, permits are there only while jobs are about to start, and
-	// followers stay.
-	empty := []string{"sluice_move", "sluice_moved", "sluice_audit_seal", "sluice_audit_batch", "sluice_permit", "sluice_follower"}
+	// followers and cursors of results stay.
+	empty := []string{"sluice_move", "sluice_moved", "sluice_audit_seal", "sluice_audit_batch", "sluice_permit", "sluice_follower", "sluice_result_cursor"}
 	for name, rows := range before {
 		if len(rows) == 0 && !slices.Contains(empty, name) {
 			t.Errorf("there is nothing in %s, so that its move is not tried", name)
@@ -139,6 +140,34 @@ func TestMovedJobRunsAfterAllOthers(t *testing.T) {
 		w.settle(w.claim("plain", 1)[0], sluice.EventComplete)
 		if job, err := w.store.Job(t.Context(), last); err != nil || job.BlockedBy != high {
 			t.Errorf("from %s: the job waits for %s, not for %s; %v", way[0], job.BlockedBy, high, err)
+		}
+	}
+}
+
+// TestARemovedResultIsMovedAsOne: the target, too, tells that there was a result.
+func TestARemovedResultIsMovedAsOne(t *testing.T) {
+	t.Parallel()
+	way := []string{newFile(t), pgtest.NewDatabase(t), newFile(t)}
+	store := open(t, way[0])
+	w := &world{T: t, store: store, client: sluice.NewClient(store, sluice.ClientOptions{}), random: rand.New(rand.NewPCG(1, 0))}
+	settings := sluice.DefaultSettings()
+	settings.KeepResults = time.Millisecond
+	_, err := w.client.EnsureQueue(t.Context(), "plain", settings, sluice.Act{By: "ada"})
+	w.ok(err)
+	id := w.add("plain", sluice.EnqueueOptions{})
+	w.settle(w.claim("plain", 1)[0], sluice.EventComplete)
+	for end := (await.End{}); !end.ResultRemoved; {
+		_, err := store.Prune(t.Context(), "", 100)
+		w.ok(err)
+		ends, err := await.Given(store).Ended(t.Context(), []sluice.ID{id})
+		w.ok(err)
+		end = ends[0]
+	}
+	for i := 1; i < len(way); i++ {
+		mustMove(t, way[i-1], way[i])
+		ends, err := await.Given(open(t, way[i])).Ended(t.Context(), []sluice.ID{id})
+		if err != nil || len(ends) != 1 || !ends[0].ResultRemoved || len(ends[0].Result) > 0 {
+			t.Errorf("in %s: %+v, %v; want a removed result", way[i], ends, err)
 		}
 	}
 }

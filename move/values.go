@@ -137,11 +137,16 @@ func fromLite(c column, value any) (any, error) {
 
 // toLite converts a value in transit into an argument for SQLite. The caller looks up a job's seq.
 func toLite(value any) any {
-	if yes, isBool := value.(bool); isBool {
-		if yes {
+	switch given := value.(type) {
+	case bool:
+		if given {
 			return int64(1)
 		}
 		return int64(0)
+	case []byte:
+		if len(given) == 0 { // drivers write and read an empty blob as null
+			return ""
+		}
 	}
 	return value
 }

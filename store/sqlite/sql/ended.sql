@@ -1,4 +1,4 @@
--- Which of some jobs have ended or are not stored, with their ends, and whether the result was removed: drivers read an empty blob as null.
+-- Which of some jobs have ended or are not stored, with their ends, and whether the result was removed.
 -- ?1 ids as a JSON array of hexadecimal texts
 select unhex(given.value), d.outcome, d.result, coalesce(length(d.result) = 0, 0), d.error, d.finished_at
 from json_each(?1) given

@@ -1,5 +1,5 @@
--- Removes the results of ended jobs.
+-- Removes the results of ended jobs. The text is empty instead of a blob: drivers read an empty blob as null.
 -- ?1 [seq, generation] of each as a JSON array
 update sluice_done
-set result = x''
+set result = ''
 where (seq, generation) in (select json_extract(e.value, '$[0]'), json_extract(e.value, '$[1]') from json_each(?1) e) and length(result) > 0
