@@ -24,7 +24,7 @@ const (
 	DefaultPriority = 5
 
 	// maxReasonBytes is the most bytes of a reason that the audit keeps.
-	maxReasonBytes = 1000
+	maxReasonBytes, maxUnits = 1000, 1_000_000
 	// maxBatchBytes is the most bytes of the payloads of a batch of 2 jobs or more.
 	maxBatchBytes = 512 << 20
 )
@@ -112,9 +112,10 @@ type EnqueueOptions struct {
 	Hold string
 	// Batch is the open batch that the job belongs to; see package batch. Default: none.
 	Batch ID
-	// LimitKey is the value, such as a host or a user, by which limits that are per key bound the job, at most
-	// [MaxKeyBytes]; see package limit. Default: none bounds it.
+	// LimitKey is the value, such as a host, by which limits that are per key bound the job; see package limit. Default: none.
 	LimitKey string
+	// Cost is the units, such as tokens, that the job takes of limits by cost, at most 1,000,000. Default: 1.
+	Cost int
 }
 
 // NewJob is a job to enqueue.
@@ -195,6 +196,8 @@ func (j NewJob) Check() error {
 		return invalid("max_attempts", fmt.Sprintf("%d must be from 1 to %d", j.MaxAttempts, maxCount))
 	case j.Timeout < 0 || j.Timeout > 30*day || j.Timeout%time.Millisecond != 0:
 		return invalid("timeout", fmt.Sprintf("%s must be from 1ms to 30d, in whole milliseconds", j.Timeout))
+	case j.Cost < 0 || j.Cost > maxUnits:
+		return invalid("cost", fmt.Sprintf("%d must be from 1 to %d", j.Cost, maxUnits))
 	case j.Delay < 0:
 		return invalid("delay", fmt.Sprintf("%s is negative", j.Delay))
 	case j.Delay > 0 && !j.DueAt.IsZero():

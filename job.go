@@ -39,6 +39,7 @@ type Job struct {
 	AfterFailures map[ID]AfterFailure `json:"after_failures,omitempty"`
 	Batch         ID                  `json:"batch,omitzero"`      // see package batch; zero: none
 	LimitKey      string              `json:"limit_key,omitempty"` // by which limits that are per key bound the job; empty: none
+	Cost          int                 `json:"cost,omitempty"`      // units of limits by cost; 0: 1
 
 	// State is where the job is in its life.
 	State State `json:"state"`

@@ -202,7 +202,7 @@ func (f *Forwarder) jobOf(ctx context.Context, h *hold) (sluice.NewJob, error) {
 	}
 	job := sluice.NewJob{Queue: c.Queue, Payload: c.Payload, EnqueueOptions: sluice.EnqueueOptions{
 		ID: c.ID, Tenant: c.Tenant, Key: c.Key, DueAt: c.DueAt, Priority: c.Priority, ExpiresAt: c.ExpiresAt, Labels: c.Labels,
-		MaxAttempts: c.MaxAttempts, OrderKey: c.OrderKey, Timeout: c.Timeout, LimitKey: c.LimitKey,
+		MaxAttempts: c.MaxAttempts, OrderKey: c.OrderKey, Timeout: c.Timeout, LimitKey: c.LimitKey, Cost: c.Cost,
 	}}
 	if c.Key != "" {
 		job.KeyScope = c.KeyScope

@@ -36,6 +36,9 @@ type Limit struct {
 	// PerKey makes the figures count for each limit key of jobs apart, such as for each host. Jobs without a limit key are
 	// not bounded. The rate counts claims then.
 	PerKey bool `json:"per_key"`
+	// ByCost makes the figures count the costs of jobs, such as tokens; otherwise each job counts 1. A job that costs more than
+	// the whole limit has to wait until nothing else counts, and then passes alone. The rate counts claims then.
+	ByCost bool `json:"by_cost"`
 	// Closed stops the claims of all its queues until ClosedUntil. Zero ClosedUntil: until somebody opens the limit.
 	Closed      bool      `json:"closed"`
 	ClosedUntil time.Time `json:"closed_until,omitzero"`
@@ -94,6 +97,9 @@ func (l Limit) String() string {
 	if l.PerKey {
 		parts = append(parts, "per=key")
 	}
+	if l.ByCost {
+		parts = append(parts, "units=cost")
+	}
 	if len(parts) == 0 {
 		return "no figures"
 	}
@@ -127,8 +133,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// Set reads a figure as a person writes it. Name is concurrency, rate, burst or per,
-// whose text is key; another name is a [sluice.ErrNotFound]. An empty text or 0 removes the figure.
+// Set reads a figure as a person writes it. Name is concurrency, rate, burst, per,
+// whose text is key, or units, whose text is cost; another name is a [sluice.ErrNotFound]. An empty text or 0 removes the figure.
 func (l *Limit) Set(name, text string) error {
 	var err error
 	switch {
@@ -138,6 +144,10 @@ func (l *Limit) Set(name, text string) error {
 		l.Rate, err = sluice.ParseRate(text)
 	case name == "per" && (text == "key" || text == ""):
 		l.PerKey = text == "key"
+	case name == "units" && (text == "cost" || text == ""):
+		l.ByCost = text == "cost"
+	case name == "units":
+		err = fmt.Errorf("%.60q must be cost, or empty", text)
 	case name == "per":
 		err = fmt.Errorf("%.60q must be key, or empty", text)
 	case name == "concurrency":
@@ -145,7 +155,7 @@ func (l *Limit) Set(name, text string) error {
 	case name == "burst":
 		l.Burst, err = parseCount(text)
 	default:
-		return fmt.Errorf("figure %.60q: %w; there are: concurrency, rate, burst, per", name, sluice.ErrNotFound)
+		return fmt.Errorf("figure %.60q: %w; there are: concurrency, rate, burst, per, units", name, sluice.ErrNotFound)
 	}
 	if err != nil {
 		return feature.Invalid(name, err.Error())

@@ -19,15 +19,15 @@ func keep(*limit.Limit) error { return nil }
 func TestFiguresAreReadAsPeopleWriteThem(t *testing.T) {
 	t.Parallel()
 	var l limit.Limit
-	for _, figure := range [][2]string{{"rate", "500/5s"}, {"burst", "100"}, {"concurrency", "20"}, {"per", "key"}} {
+	for _, figure := range [][2]string{{"rate", "500/5s"}, {"burst", "100"}, {"concurrency", "20"}, {"per", "key"}, {"units", "cost"}} {
 		if err := l.Set(figure[0], figure[1]); err != nil {
 			t.Error(err)
 		}
 	}
-	if got := l.String(); got != "rate=500/5s burst=100 concurrency=20 per=key" {
+	if got := l.String(); got != "rate=500/5s burst=100 concurrency=20 per=key units=cost" {
 		t.Errorf("the figures are %q", got)
 	}
-	for _, name := range []string{"rate", "burst", "concurrency", "per"} {
+	for _, name := range []string{"rate", "burst", "concurrency", "per", "units"} {
 		if err := l.Set(name, ""); err != nil {
 			t.Error(err)
 		}
@@ -35,7 +35,7 @@ func TestFiguresAreReadAsPeopleWriteThem(t *testing.T) {
 	if got := l.String(); got != "no figures" {
 		t.Errorf("after empty texts the figures are %q", got)
 	}
-	for _, wrong := range [][2]string{{"rate", "fast"}, {"burst", "1.5"}, {"concurrency", "many"}, {"per", "host"}} {
+	for _, wrong := range [][2]string{{"rate", "fast"}, {"burst", "1.5"}, {"concurrency", "many"}, {"per", "host"}, {"units", "tokens"}} {
 		if err := l.Set(wrong[0], wrong[1]); !errors.Is(err, sluice.ErrInvalid) {
 			t.Errorf("%s=%s: %v, want an ErrInvalid", wrong[0], wrong[1], err)
 		}

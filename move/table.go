@@ -231,7 +231,7 @@ func jobTable() table {
 	return table{"jobs", []column{
 		is("id", kindID), is("queue", kindText), is("tenant", kindText), is("priority", kindInt), is("key", kindText), is("payload", kindBytes),
 		is("labels", kindJSON), is("max_attempts", kindInt), is("created_at", kindInstant), is("expires_at", kindInstant),
-		is("order_key", kindText), order, is("after", kindIDs), is("after_failure", kindText), is("timeout_ms", kindInt), is("batch_id", kindID), is("limit_key", kindText),
+		is("order_key", kindText), order, is("after", kindIDs), is("after_failure", kindText), is("timeout_ms", kindInt), is("batch_id", kindID), is("limit_key", kindText), is("cost", kindInt),
 	}, keyed("job", "id"), keyed("sluice_job", "seq")}
 }
 
@@ -252,7 +252,7 @@ func liveTable() table {
 		is("due_at", kindInstant), is("expires_at", kindInstant), is("generation", kindInt), is("attempts", kindInt), is("releases", kindInt),
 		is("recoveries", kindInt), is("keyed", kindBool), is("blocked_by", kindJob), is("token", kindID), is("holder", kindText),
 		is("claimed_at", kindInstant), is("dispatched_at", kindInstant), is("lease_until", kindInstant), is("ref", kindText),
-		is("error", kindText), is("checkpoint", kindBytes), is("order_key", kindText), place("t.seq"), is("engine", kindText), runOf, is("batch_id", kindID), is("limit_key", kindText),
+		is("error", kindText), is("checkpoint", kindBytes), is("order_key", kindText), place("t.seq"), is("engine", kindText), runOf, is("batch_id", kindID), is("limit_key", kindText), is("cost", kindInt),
 	}, keyed("live", "id"), keyed("sluice_live", "seq")}
 	t.postgres.left, t.lite.left = []string{"in_tenant_queue", "parked"}, []string{"in_tenant_queue", "parked"}
 	return t

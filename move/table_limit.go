@@ -2,7 +2,7 @@ package move
 
 func namedLimitTable() table {
 	columns := changed(is("name", kindText), is("concurrency", kindInt), is("rate", kindReal), is("rate_per_ms", kindInt), is("burst", kindInt),
-		is("closed", kindBool), is("closed_until", kindInstant), is("per_key", kindBool))
+		is("closed", kindBool), is("closed_until", kindInstant), is("per_key", kindBool), is("by_cost", kindBool))
 	return table{"limits", columns, keyed("named_limit", "name"), keyed("sluice_named_limit", "name")}
 }
 

@@ -262,6 +262,9 @@ func (w *world) enqueue(n int) {
 		if w.random.IntN(3) == 0 {
 			options.LimitKey = []string{"a.example", "closed.example"}[w.random.IntN(2)]
 		}
+		if w.random.IntN(4) == 0 {
+			options.Cost = 1 + w.random.IntN(5)
+		}
 		if len(w.ids) > 2 && w.random.IntN(6) == 0 {
 			options.After = []sluice.ID{w.ids[w.random.IntN(len(w.ids))], w.ids[w.random.IntN(len(w.ids))]}
 			options.AfterFailure = []sluice.AfterFailure{sluice.FailureCancels, sluice.FailureRuns, sluice.FailureWaits}[w.random.IntN(3)]

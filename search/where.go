@@ -73,6 +73,7 @@ var fields = []Field{
 	{Name: "error", Meaning: "The last error of the job.", Example: `error:~"time out"`, text: always(func(j sluice.Job) string { return j.Error })},
 	{Name: "fp", Meaning: "The fingerprint of the job's last error.", Example: "fp:9ac1b2d3", text: always(fingerprint)},
 	{Name: "attempts", Meaning: "How many attempts failed.", Example: "attempts:>=3", kind: ofCount, count: func(j sluice.Job) int { return j.Attempts }},
+	{Name: "cost", Meaning: "The units that the job takes of limits by cost.", Example: "cost:>=1000", kind: ofCount, count: func(j sluice.Job) int { return max(j.Cost, 1) }},
 	{Name: "recoveries", Meaning: "How many holders were lost.", Example: "recoveries:>0", kind: ofCount, count: func(j sluice.Job) int { return j.Recoveries }},
 	{Name: "priority", Meaning: "The priority of the job, 1 to 10.", Example: "priority:1..3", kind: ofCount, count: func(j sluice.Job) int { return j.Priority }},
 	{Name: "generation", Meaning: "The number of the job's life.", Example: "generation:>1", kind: ofCount, count: func(j sluice.Job) int { return j.Generation }},

@@ -238,7 +238,9 @@ func blockKeys(ctx context.Context, client *sluice.Client, store sluice.Store, n
 		return err
 	}
 	keys := max(n/100, 1)
-	err = fill(ctx, client, n, func(i int) sluice.EnqueueOptions { return sluice.EnqueueOptions{LimitKey: fmt.Sprintf("full-%d", i%keys)} })
+	err = fill(ctx, client, n, func(i int) sluice.EnqueueOptions {
+		return sluice.EnqueueOptions{LimitKey: fmt.Sprintf("full-%d", i%keys)}
+	})
 	if err != nil || n == 0 {
 		return err
 	}

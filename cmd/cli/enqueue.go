@@ -79,7 +79,8 @@ changed file is refused. --skip avoids looking for stored lines; interrupted run
 	flags.StringArrayVar(&f.labels, "label", nil, "label to find the job by, as NAME=VALUE; repeatable")
 	flags.IntVar(&f.options.MaxAttempts, "max-attempts", 0, "the failed attempt that buries the job (default: the queue's setting)")
 	flags.StringVar(&f.timeout, "timeout", "", "most time of an attempt or run, such as 90s or 2h (default: the handler's or the queue's)")
-	flags.StringVar(&f.options.LimitKey, "limit-key", "", "value, such as a host, by which limits with --per-key bound the job")
+	flags.StringVar(&f.options.LimitKey, "limit-key", "", "value, such as a host, by which limits with per=key bound the job")
+	flags.IntVar(&f.options.Cost, "cost", 0, "units, such as tokens, that the job takes of limits with units=cost (default: 1)")
 	flags.StringVar(&f.options.OrderKey, "order-key", "", "jobs of the queue with the same key run one at a time, in enqueue order")
 	flags.StringArrayVar(&f.after, "after", nil, "id of a job that must complete first, or ID=RULE with a failure rule of its own; repeatable")
 	flags.StringVar(&f.afterFailure, "after-failure", "", "if such a job dies or is cancelled: cancel, run (it counts as done), wait (until requeued and completed) (default: cancel)")
@@ -97,7 +98,7 @@ changed file is refused. --skip avoids looking for stored lines; interrupted run
 // check refuses flags that would have no effect, and values out of range.
 func (f enqueueFlags) check(command *cobra.Command) error {
 	ofFile := []string{"resume", "skip", "lines"}
-	ofOne := []string{"tenant", "key", "key-scope", "key-window", "on-duplicate", "at", "delay", "priority", "expires-at", "label", "max-attempts", "timeout", "id", "order-key", "limit-key", "after", "after-failure", "hold", "wait"}
+	ofOne := []string{"tenant", "key", "key-scope", "key-window", "on-duplicate", "at", "delay", "priority", "expires-at", "label", "max-attempts", "timeout", "id", "order-key", "limit-key", "cost", "after", "after-failure", "hold", "wait"}
 	unfit, why := ofFile, "only goes with --file"
 	if f.file != "" {
 		unfit, why = ofOne, "is of one job; with --file, write it on the lines"

@@ -280,6 +280,7 @@ func (a *app) printDetail(d jobDetail) error {
 	line("key", d.Key)
 	line("order key", d.OrderKey)
 	line("limit key", d.LimitKey)
+	line("cost", countText(d.Cost))
 	for i, id := range d.After {
 		if i == maxAfterShown {
 			line("after", fmt.Sprintf("%d more; see --format json", len(d.After)-i))
@@ -346,6 +347,14 @@ func printFailed(text *bytes.Buffer, line func(name, value string), attempts []s
 			fmt.Fprintf(text, "%-13s   %s\n", "", strings.TrimSpace(strings.Map(printable, stack)))
 		}
 	}
+}
+
+// countText formats a number; empty for 0.
+func countText(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
 }
 
 // durationText formats a duration; empty for 0.

@@ -174,9 +174,10 @@ func (a *app) limitSetCommand() *cobra.Command {
 		Short: "Make a limit, or change its rate, burst or concurrency",
 		Long: `Makes a limit, or changes it. It counts over all queues whose setting limits names it, from the next
 claim on, in every process. A rate holds in every window; 0 or an empty value removes a figure.
-With per=key, the figures count for each limit key of jobs apart, such as for each host.`,
+With per=key, the figures count for each limit key of jobs apart, such as for each host. With
+units=cost, they count the costs of jobs, such as tokens.`,
 		Example: "  sluice limits set bank rate=500/5s burst=100 --reason \"the bank's contract\"\n  sluice limits set bank concurrency=200\n  sluice limits set bank concurrency=\n  sluice limits set host per=key concurrency=2 --reason \"be polite\"",
-		Args:    arguments(2, 5),
+		Args:    arguments(2, 6),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
 				stored, err := limit.Change(ctx, store, args[0], a.act(""), func(l *limit.Limit) error {
@@ -186,7 +187,7 @@ With per=key, the figures count for each limit key of jobs apart, such as for ea
 							return usagef("%q is not written as NAME=VALUE, such as concurrency=5", arg)
 						}
 						if err := l.Set(name, value); err != nil {
-							return codedError{err, exitUsage, "write it as rate=500/5s, burst=100, concurrency=20 or per=key; an empty value removes it"}
+							return codedError{err, exitUsage, "write it as rate=500/5s, burst=100, concurrency=20, per=key or units=cost; an empty value removes it"}
 						}
 					}
 					return nil

@@ -54,6 +54,8 @@ type jobBody struct {
 	OrderKey string `json:"order_key,omitempty"`
 	// LimitKey is the value, such as a host, by which limits that are per key bound the job.
 	LimitKey string `json:"limit_key,omitempty"`
+	// Cost is the units, such as tokens, that the job takes of limits by cost. Default: 1.
+	Cost int `json:"cost,omitempty"`
 	// After lists jobs that must complete first.
 	After []sluice.ID `json:"after,omitempty"`
 	// AfterFailure says how the job goes on if one of them dies or is cancelled: cancel, run or wait.

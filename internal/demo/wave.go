@@ -73,7 +73,7 @@ func Prepare(job *sluice.NewJob, queue string) error {
 	}
 	options := sluice.EnqueueOptions{
 		Tenant: job.Tenant, Key: p.ID, DueAt: job.DueAt, Delay: job.Delay, Priority: job.Priority,
-		Labels: job.Labels, MaxAttempts: job.MaxAttempts, Timeout: job.Timeout, LimitKey: job.LimitKey,
+		Labels: job.Labels, MaxAttempts: job.MaxAttempts, Timeout: job.Timeout, LimitKey: job.LimitKey, Cost: job.Cost,
 	}
 	payload, err := json.Marshal(p) // SQL would read names with other capitals, or repeated names, differently
 	*job = sluice.NewJob{Queue: queue, Payload: payload, EnqueueOptions: options}

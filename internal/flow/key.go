@@ -53,3 +53,54 @@ func KeyUseOf(l limit.Limit, key string, k Key, now time.Time) limit.KeyUse {
 	use.Wait = k.Bucket.Filled(figures, now).UntilNext(figures)
 	return use
 }
+
+// Budget is what a claim may take of a limit that is per key or by cost: of one key, or of all its jobs together.
+type Budget struct {
+	limit  limit.Limit
+	closed time.Duration // until it opens
+	free   int
+	bucket Bucket
+}
+
+// KeyBudget returns the budget of a claim.
+func KeyBudget(l limit.Limit, k Key, now time.Time) *Budget {
+	return &Budget{
+		limit: l, closed: max(k.ClosedUntil.Sub(now), 0), free: max(l.Concurrency-k.InFlight, 0),
+		bucket: k.Bucket.Filled(KeyFigures(l), now),
+	}
+}
+
+// UnitsOf returns what a job takes of a limit.
+func UnitsOf(l limit.Limit, j *sluice.Job) int {
+	if l.ByCost {
+		return max(j.Cost, 1)
+	}
+	return 1
+}
+
+// Room says whether there is room for a job of so many units, or for what the claim has to wait. A job that takes more than the
+// whole limit has room when nothing else counts.
+func (b *Budget) Room(units int) Room {
+	figures := KeyFigures(b.limit)
+	needed := math.Min(float64(units), Burst(figures))
+	switch {
+	case b.closed > 0:
+		return Room{Wait: b.closed}
+	case b.limit.Concurrency > 0 && b.free < min(units, b.limit.Concurrency):
+		return Room{Full: true}
+	case !b.limit.Rate.IsZero() && b.bucket.Tokens+1e-9 < needed:
+		return Room{Wait: b.bucket.until(needed, figures)}
+	}
+	return Room{Jobs: 1}
+}
+
+// Take counts the units of a claimed job.
+func (b *Budget) Take(units int) {
+	b.free -= units
+	if !b.limit.Rate.IsZero() {
+		b.bucket = b.bucket.Take(units)
+	}
+}
+
+// Bucket returns what is left of the rate.
+func (b *Budget) Bucket() Bucket { return b.bucket }

@@ -11,9 +11,10 @@ import (
 // name.
 func LimitKey(limit string) string { return "@" + limit }
 
-// Figures returns the figures of a limit as those of a queue. A limit that is per key has none for all its jobs together.
+// Figures returns the figures of a limit as those of a queue. A limit that is per key or by cost has
+// none for all its jobs together: see [KeyBudget].
 func Figures(l limit.Limit) sluice.Settings {
-	if l.PerKey {
+	if l.PerKey || l.ByCost {
 		return sluice.Settings{}
 	}
 	return sluice.Settings{Rate: l.Rate, Burst: l.Burst, Concurrency: l.Concurrency}

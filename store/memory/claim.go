@@ -48,7 +48,7 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 		return sluice.Claimed{NextDue: -1}, nil
 	}
 	s.sortOut(l, request.Queue)
-	s.letIn(l, perKey(shared), now)
+	s.letIn(l, judging(shared), now)
 	bucket := l.bucket.Filled(settings, now)
 	room := flow.RoomFor(request.Limit, settings, bucket, &l.window, now, l.inFlight())
 	for _, of := range shared {
@@ -61,6 +61,10 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 	paced := l.take(request, len(jobs), settings, now)
 	for _, of := range shared {
 		paced = of.take(request, len(jobs), of.figures, now) || paced
+	}
+	if l.stopped != nil {
+		room = *l.stopped
+		room.Jobs = len(jobs)
 	}
 	letIn := s.untilLetIn(l, now)
 	untilNext := func() (time.Duration, error) { return sooner(s.untilNext(l, now.Add(request.ClaimAhead)), letIn), nil }
@@ -168,9 +172,13 @@ func (s *Store) take(w *waiting, request sluice.ClaimRequest, limit int, now tim
 				break
 			}
 			w[priority].drop()
-			if !s.admits(j, now) {
+			if held, perKey := s.admits(j, now); perKey {
 				s.park(j)
 				continue
+			} else if held.Jobs == 0 {
+				w[priority].add(j.DueAt, j.ID)
+				s.backlog(j.Queue).stopped = &held
+				return jobs
 			}
 			jobs = append(jobs, s.claim(j, request, now))
 		}

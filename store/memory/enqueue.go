@@ -95,7 +95,7 @@ func (s *Store) newJob(in sluice.Insert) *job {
 			ID: in.ID, Queue: in.Queue, Tenant: in.Tenant, Priority: in.Priority, Key: in.Key,
 			Payload: bytes.Clone(in.Payload), Labels: maps.Clone(in.Labels), MaxAttempts: in.MaxAttempts, Timeout: in.Timeout,
 			CreatedAt: now, ExpiresAt: in.ExpiresAt, State: sluice.StateQueued, Generation: 1, DueAt: due,
-			OrderKey: in.OrderKey, After: in.After, AfterFailure: in.AfterFailure, AfterFailures: in.AfterFailures, Batch: in.Batch, LimitKey: in.LimitKey,
+			OrderKey: in.OrderKey, After: in.After, AfterFailure: in.AfterFailure, AfterFailures: in.AfterFailures, Batch: in.Batch, LimitKey: in.LimitKey, Cost: in.Cost,
 		},
 		live:  true,
 		keyed: in.Key != "" && in.KeyScope == sluice.WhileUnfinished,

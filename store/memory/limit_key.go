@@ -15,9 +15,9 @@ import (
 // limitKey names a key of a limit that is per key.
 type limitKey struct{ limit, key string }
 
-// perKey returns the limits that are per key.
-func perKey(shared []sharedLimit) []sharedLimit {
-	return slices.DeleteFunc(slices.Clone(shared), func(l sharedLimit) bool { return !l.PerKey })
+// judging returns the limits that are per key or by cost.
+func judging(shared []sharedLimit) []sharedLimit {
+	return slices.DeleteFunc(slices.Clone(shared), func(l sharedLimit) bool { return !l.PerKey && !l.ByCost })
 }
 
 // laneOf returns the parked jobs of a limit key.
@@ -28,7 +28,7 @@ func (l *backlog) laneOf(key string) *waiting {
 	return l.parked[key]
 }
 
-// keyOf returns the state of a key of a limit.
+// keyOf returns the state of a key of a limit, or of all its jobs.
 func (s *Store) keyOf(of limit.Limit, key string) (state flow.Key) {
 	if kept := s.limitKeys[limitKey{of.Name, key}]; kept != nil {
 		state = *kept
@@ -38,15 +38,15 @@ func (s *Store) keyOf(of limit.Limit, key string) (state flow.Key) {
 		l := s.backlog(queue)
 		for _, jobs := range []map[sluice.ID]*job{l.claimed, l.dispatched} {
 			for _, j := range jobs {
-				if j.LimitKey == key {
-					state.InFlight++
+				if !of.PerKey || j.LimitKey == key {
+					state.InFlight += flow.UnitsOf(of, &j.Job)
 				}
 			}
 		}
 	}
 	for _, run := range s.strays {
-		if j := s.jobs[run.JobID]; j != nil && j.LimitKey == key && slices.Contains(queues, run.Queue) {
-			state.InFlight++
+		if j := s.jobs[run.JobID]; j != nil && (!of.PerKey || j.LimitKey == key) && slices.Contains(queues, run.Queue) {
+			state.InFlight += flow.UnitsOf(of, &j.Job)
 		}
 	}
 	return state
@@ -56,25 +56,50 @@ func (s *Store) keyOf(of limit.Limit, key string) (state flow.Key) {
 func (s *Store) roomOfKey(l *backlog, key string, now time.Time) flow.Room {
 	room := flow.Room{Jobs: len(s.jobs)}
 	for _, of := range l.keyed {
+		if !of.PerKey {
+			continue
+		}
 		room = room.Least(flow.KeyRoom(of.Limit, s.keyOf(of.Limit, key), now))
 	}
 	return room
 }
 
-// admits reports whether the limits of a queue let a claim take a job.
-func (s *Store) admits(j *job, now time.Time) bool {
+// admits says whether the limits of a queue let a claim take a job: otherwise for what it has to wait, and whether for a limit key.
+func (s *Store) admits(j *job, now time.Time) (room flow.Room, perKey bool) {
 	l := s.backlog(j.Queue)
-	return len(l.keyed) == 0 || j.LimitKey == "" || s.roomOfKey(l, j.LimitKey, now).Jobs > 0
+	for _, perKey := range []bool{true, false} {
+		for _, of := range l.keyed {
+			if of.PerKey != perKey || perKey && j.LimitKey == "" {
+				continue
+			}
+			if perKey && of.ByCost && l.refused[j.LimitKey] { // a cheaper job must not overtake
+				return flow.Room{}, true
+			}
+			room := flow.KeyBudget(of.Limit, s.keyOf(of.Limit, of.keyFor(j)), now).Room(flow.UnitsOf(of.Limit, &j.Job))
+			if room.Jobs == 0 {
+				return room, perKey
+			}
+		}
+	}
+	return flow.Room{Jobs: 1}, false
 }
 
-// takeFromKey counts a claimed job against the rates of its limit key.
+// keyFor returns the key under which a limit counts a job.
+func (l sharedLimit) keyFor(j *job) string {
+	if l.PerKey {
+		return j.LimitKey
+	}
+	return ""
+}
+
+// takeFromKey counts a claimed job against the rates of limits per key and by cost.
 func (s *Store) takeFromKey(j *job, now time.Time) {
 	for _, of := range s.backlog(j.Queue).keyed {
-		if j.LimitKey == "" || of.Rate.IsZero() {
+		if of.PerKey && j.LimitKey == "" || of.Rate.IsZero() {
 			continue
 		}
-		kept := s.keep(of.Name, j.LimitKey)
-		kept.Bucket = kept.Bucket.Filled(flow.KeyFigures(of.Limit), now).Take(1)
+		kept := s.keep(of.Name, of.keyFor(j))
+		kept.Bucket = kept.Bucket.Filled(flow.KeyFigures(of.Limit), now).Take(flow.UnitsOf(of.Limit, &j.Job))
 	}
 }
 
@@ -89,14 +114,16 @@ func (s *Store) keep(name, key string) *flow.Key {
 // park sets a job aside until a limit lets its limit key in.
 func (s *Store) park(j *job) {
 	j.parked, j.BlockedBy = true, j.ID
+	s.backlog(j.Queue).refused[j.LimitKey] = true
 	s.backlog(j.Queue).laneOf(j.LimitKey)[j.Priority].add(j.DueAt, j.ID)
 }
 
 // letIn lets in the parked jobs for whose limit keys there is room.
 func (s *Store) letIn(l *backlog, keyed []sharedLimit, now time.Time) {
-	l.keyed = keyed
+	l.keyed, l.stopped, l.refused = keyed, nil, make(map[string]bool)
 	for key, lane := range l.parked {
 		room := s.roomOfKey(l, key, now).Jobs
+		l.refused[key] = room == 0
 		for priority := 1; priority < len(lane); priority++ {
 			h := &lane[priority]
 			for first, waits := h.first(); waits; first, waits = h.first() {
@@ -150,7 +177,7 @@ func (s *Store) repairParked() {
 	now := s.now()
 	for queue, l := range s.backlogs {
 		if len(l.parked) > 0 {
-			s.letIn(l, perKey(s.shared(s.settings(queue))), now)
+			s.letIn(l, judging(s.shared(s.settings(queue))), now)
 		}
 	}
 }

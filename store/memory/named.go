@@ -86,6 +86,12 @@ func (s *Store) LimitUses(ctx context.Context, names []string) ([]limit.Use, err
 		of, use := s.sharedOf(l), limit.Use{Limit: l}
 		use.Queues, use.InFlight = s.inFlightOf(l.Name)
 		use.InFlight = min(use.InFlight, limit.MaxFigure)
+		if l.ByCost {
+			key := flow.KeyUseOf(l, "", s.keyOf(limit.Limit{Name: l.Name, ByCost: true}, ""), now)
+			use.InFlight, use.Wait = key.InFlight, key.Wait
+			out = append(out, use)
+			continue
+		}
 		use.Wait = of.window.Wait(of.figures, of.bucket.Filled(of.figures, now), now)
 		out = append(out, use)
 	}

@@ -126,8 +126,10 @@ type backlog struct {
 	held         map[string]int // by tenant: runs in flight
 	mark         flow.LowWater
 
-	keyed  []sharedLimit       // the limits per key that the claims of the queue obey
-	parked map[string]*waiting // by limit key
+	keyed   []sharedLimit       // the limits per key and by cost that the claims of the queue obey
+	stopped *flow.Room          // a limit by cost stopped the last claim
+	refused map[string]bool     // by limit key: the claim has found no room for a job
+	parked  map[string]*waiting // by limit key
 }
 
 // pace is the state of a rate.

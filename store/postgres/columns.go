@@ -35,17 +35,18 @@ type jobRest struct {
 	timeout           pgtype.Int8 // ms
 	batch             pgtype.UUID
 	limitKey          pgtype.Text
+	cost              pgtype.Int4
 }
 
 // targets returns the variables to scan into, in the order of the list.
 func (r *jobRest) targets() []any {
-	return []any{&r.orderKey, &r.after, &r.failing, &r.timeout, &r.batch, &r.limitKey}
+	return []any{&r.orderKey, &r.after, &r.failing, &r.timeout, &r.batch, &r.limitKey, &r.cost}
 }
 
 func (r *jobRest) fill(j *sluice.Job) (err error) {
 	j.OrderKey, j.After = r.orderKey.String, idsOf(r.after)
 	j.Timeout = time.Duration(r.timeout.Int64) * time.Millisecond
-	j.Batch, j.LimitKey = idOf(r.batch), r.limitKey.String
+	j.Batch, j.LimitKey, j.Cost = idOf(r.batch), r.limitKey.String, int(r.cost.Int32)
 	j.AfterFailure, j.AfterFailures, err = storing.AfterRules(r.failing.String)
 	return err
 }
@@ -123,7 +124,7 @@ func claimScanner(request sluice.ClaimRequest, more ...any) pgx.RowToFunc[*sluic
 
 // plain reports whether a job needs no column that only the statements for many jobs write.
 func plain(j *sluice.Insert) bool {
-	return j.Key == "" && j.Timeout == 0 && !ordered(j) && !j.ByTenant && !j.AuditFull && j.Hold == "" && j.Batch.IsZero() && j.LimitKey == ""
+	return j.Key == "" && j.Timeout == 0 && !ordered(j) && !j.ByTenant && !j.AuditFull && j.Hold == "" && j.Batch.IsZero() && j.LimitKey == "" && j.Cost == 0
 }
 
 // insertOne stores a plain job.
@@ -165,6 +166,7 @@ type insertColumns struct {
 	timeouts      []int64 // ms
 	batches       []pgtype.UUID
 	limitKeys     []string
+	costs         []int32
 }
 
 func newInsertColumns(n, payloadBytes int) *insertColumns {
@@ -222,6 +224,9 @@ func (c *insertColumns) add(j *sluice.Insert, place keyPlace) error {
 	if j.LimitKey != "" || c.limitKeys != nil {
 		c.limitKeys = append(append(c.limitKeys, make([]string, len(c.ids)-1-len(c.limitKeys))...), j.LimitKey)
 	}
+	if j.Cost != 0 || c.costs != nil {
+		c.costs = append(append(c.costs, make([]int32, len(c.ids)-1-len(c.costs))...), int32(j.Cost))
+	}
 	if place.order != 0 || len(place.after) > 0 || c.orderKeys != nil {
 		c.addPlace(j, place)
 	}
@@ -244,7 +249,7 @@ func (c *insertColumns) addPlace(j *sluice.Insert, place keyPlace) {
 // few reports whether enqueue_new.sql stores all that the jobs have. Jobs with places among others or a batch need a
 // transaction, and never use it.
 func (c *insertColumns) few() bool {
-	return c.timeouts == nil && c.batches == nil && c.limitKeys == nil && unlessZero(c.inTenantQueue) == nil
+	return c.timeouts == nil && c.batches == nil && c.limitKeys == nil && c.costs == nil && unlessZero(c.inTenantQueue) == nil
 }
 
 // fewArguments returns the arguments of enqueue_new.sql. Known are the queues that must be stored still.
@@ -253,7 +258,7 @@ func (c *insertColumns) fewArguments(known []string) []any { return append(c.com
 // arguments returns the arguments of enqueue.sql. Known are the queues that must be stored still.
 func (c *insertColumns) arguments(known []string) []any {
 	return append(c.common(), unlessZero(c.inTenantQueue), unlessZero(c.orderKeys), unlessZero(c.orderPlaces), unlessZero(c.after),
-		unlessZero(c.failures), unlessZero(c.timeouts), c.batches, c.limitKeys, known)
+		unlessZero(c.failures), unlessZero(c.timeouts), c.batches, c.limitKeys, c.costs, known)
 }
 
 // common returns the arguments that both statements take.

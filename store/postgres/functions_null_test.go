@@ -92,6 +92,7 @@ after_failure=''=the default
 hold='h'=nobody holds it
 batch_id=sluice.open_batch()=none
 limit_key='k'=none
+cost=2=1
 job_id=gen_random_uuid()=a new one
 new_queue=false=SL004`},
 	"enqueue_many": {"producer", `jobs='[{"queue":"scraper","payload":1}]'=SL004

@@ -181,6 +181,9 @@ func jsonOf(j sluice.Insert) []byte {
 	set("on_duplicate", string(j.OnDuplicate))
 	set("order_key", j.OrderKey)
 	set("limit_key", j.LimitKey)
+	if j.Cost > 0 {
+		object["cost"] = j.Cost
+	}
 	set("after_failure", storing.AfterText(j.AfterFailure, j.AfterFailures))
 	set("hold", j.Hold)
 	if !j.Batch.IsZero() {
@@ -234,7 +237,7 @@ func micros(d time.Duration) string { return fmt.Sprintf("%d microseconds", d.Mi
 func (s functionStore) enqueueOne(ctx context.Context, j sluice.Insert) ([]sluice.Receipt, error) {
 	arguments := pgx.NamedArgs{
 		"queue": j.Queue, "payload": string(j.Payload), "tenant": j.Tenant, "key": j.Key, "scope": orElse(string(j.KeyScope), "unfinished"),
-		"rule": orElse(string(j.OnDuplicate), "keep"), "priority": j.Priority, "order_key": j.OrderKey, "limit_key": j.LimitKey, "after": textsOf(j.After),
+		"rule": orElse(string(j.OnDuplicate), "keep"), "priority": j.Priority, "order_key": j.OrderKey, "limit_key": j.LimitKey, "cost": costOf(j), "after": textsOf(j.After),
 		"after_failure": storing.AfterText(j.AfterFailure, j.AfterFailures), "hold": j.Hold, "id": j.ID.String(), "batch": nil,
 	}
 	if !j.Batch.IsZero() {
@@ -245,7 +248,7 @@ func (s functionStore) enqueueOne(ctx context.Context, j sluice.Insert) ([]sluic
 		rows, err := s.Pool().Query(ctx, `select id, duplicate, replaced from sluice.enqueue(queue => @queue, payload => @payload::text::json, tenant => @tenant,
 			key => @key, key_scope => @scope, key_window => @key_window::text::interval, on_duplicate => @rule, due_at => @due_at::timestamptz, delay => @delay::text::interval,
 			priority => @priority::integer, expires_at => @expires_at::timestamptz, labels => @labels::jsonb, max_attempts => @max_attempts::integer, timeout => @timeout::text::interval,
-			order_key => @order_key, after => @after::text[]::uuid[], after_failure => @after_failure, hold => @hold, limit_key => nullif(@limit_key, ''), batch_id => @batch::text::uuid, job_id => @id::text::uuid, new_queue => true)`, arguments)
+			order_key => @order_key, after => @after::text[]::uuid[], after_failure => @after_failure, hold => @hold, limit_key => nullif(@limit_key, ''), cost => @cost::integer, batch_id => @batch::text::uuid, job_id => @id::text::uuid, new_queue => true)`, arguments)
 		if err != nil {
 			return nil, err
 		}
@@ -286,7 +289,7 @@ func (s functionStore) Claim(ctx context.Context, request sluice.ClaimRequest) (
 	}
 	jobs, err := again(func() ([]*sluice.Claim, error) {
 		rows, err := s.Pool().Query(ctx, `select id, token, attempt, payload::text, due_at, lease_until, tenant, key, order_key, priority, generation, attempts,
-			releases, recoveries, max_attempts, labels, checkpoint::text, error, claimed_at, created_at, expires_at, after::text[], after_failure, batch_id, queue, start_at, timeout_ms, limit_key
+			releases, recoveries, max_attempts, labels, checkpoint::text, error, claimed_at, created_at, expires_at, after::text[], after_failure, batch_id, queue, start_at, timeout_ms, limit_key, cost
 			from sluice.claim(queues => array[$1::text], holder => $2, batch => $3::integer, lease_seconds => $4::double precision, claim_token => $5::text::uuid, reclaim => false, ageing => $6)`,
 			request.Queue, request.Holder, min(request.Limit, 1000), request.Lease.Seconds(), sluice.ID(request.Token).String(), request.Ageing)
 		if err != nil {
@@ -315,13 +318,13 @@ func scanFunctionClaim(row pgx.CollectableRow, request sluice.ClaimRequest) (*sl
 	var attempt int
 	var payload string
 	var tenant, key, orderKey, limitKey, checkpoint, failure, failing *string
-	var maxAttempts, timeout *int
+	var maxAttempts, timeout, cost *int
 	var expiresAt *time.Time
 	var startAt time.Time
 	var after []string
 	var of *[16]byte
 	err := row.Scan((*[16]byte)(&c.ID), (*[16]byte)(&c.Token), &attempt, &payload, &c.DueAt, &c.LeaseUntil, &tenant, &key, &orderKey, &c.Priority, &c.Generation,
-		&c.Attempts, &c.Releases, &c.Recoveries, &maxAttempts, &c.Labels, &checkpoint, &failure, &c.ClaimedAt, &c.CreatedAt, &expiresAt, &after, &failing, &of, &c.Queue, &startAt, &timeout, &limitKey)
+		&c.Attempts, &c.Releases, &c.Recoveries, &maxAttempts, &c.Labels, &checkpoint, &failure, &c.ClaimedAt, &c.CreatedAt, &expiresAt, &after, &failing, &of, &c.Queue, &startAt, &timeout, &limitKey, &cost)
 	if err != nil {
 		return nil, err
 	}
@@ -334,7 +337,7 @@ func scanFunctionClaim(row pgx.CollectableRow, request sluice.ClaimRequest) (*sl
 	if c.AfterFailure, c.AfterFailures, err = storing.AfterRules(orZero(failing)); err != nil {
 		return nil, err
 	}
-	c.Batch, c.LimitKey = orZero(of), orZero(limitKey)
+	c.Batch, c.LimitKey, c.Cost = orZero(of), orZero(limitKey), orZero(cost)
 	if checkpoint != nil {
 		c.Checkpoint = json.RawMessage(*checkpoint)
 	}
@@ -356,3 +359,11 @@ var migrated = pgtest.Template{Fill: func(ctx context.Context, url string) error
 	_, err := postgres.Migrate(ctx, url)
 	return err
 }}
+
+// costOf returns the cost of a job as the argument of a function. Nil: not said.
+func costOf(j sluice.Insert) any {
+	if j.Cost == 0 {
+		return nil
+	}
+	return j.Cost
+}

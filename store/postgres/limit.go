@@ -231,6 +231,9 @@ func (s *Store) claimThrough(ctx context.Context, tx *pipeline, g *gate, walk wa
 		g.bucket = bucket.Take(len(jobs))
 		g.takeFromWindow(tx, request, len(jobs))
 	}
+	if g.keyed.stopped {
+		room = flow.Room{Jobs: len(jobs), Wait: g.keyed.wait, Full: g.keyed.wait == 0}
+	}
 	g.takeKeys(tx, jobs)
 	paced := g.takeShared(tx, request, len(jobs)) || !g.settings.Rate.IsZero()
 	if g.mustKeep(before, len(jobs)) {

@@ -54,35 +54,43 @@ const (
 	pickedAgain = 100
 )
 
-// keyedClaim is the part of a claim that is about limits per key.
+// keyedClaim is the part of a claim that is about limits per key and by cost.
 type keyedClaim struct {
 	names         []string
 	concurrency   []int32
 	rates, bursts []float64 // per second; the jobs that the buckets hold
-	paced         bool      // one of them has a rate
-	most          int       // no key ever has room for more jobs
-	parked        int       // jobs that the claim has set aside
-	more          bool      // more was told than one claim takes in
+	perKey        []bool
+	byCost        []bool
+	paced         bool          // one of them has a rate
+	most          int           // no key ever has room for more jobs
+	every         bool          // all jobs are judged, not only those with a limit key
+	stopped       bool          // a limit by cost has no room for the next job
+	wait          time.Duration // until it has; 0: when a job ends
+	parked        int           // jobs that the claim has set aside
+	more          bool          // more was told than one claim takes in
 }
 
-// addKeyed notes the limits of the queue that are per key.
+// addKeyed notes the limits of the queue that are per key or by cost.
 func (g *gate) addKeyed() {
 	for _, l := range g.shared {
-		if !l.limit.PerKey {
+		if !l.limit.PerKey && !l.limit.ByCost {
 			continue
 		}
 		k, figures := &g.keyed, flow.KeyFigures(l.limit)
 		k.names, k.concurrency = append(k.names, l.limit.Name), append(k.concurrency, int32(figures.Concurrency))
+		k.perKey, k.byCost, k.every = append(k.perKey, l.limit.PerKey), append(k.byCost, l.limit.ByCost), k.every || !l.limit.PerKey
 		rate, burst := 0.0, 0.0
 		if k.most == 0 {
 			k.most = maxMoved
 		}
-		if figures.Concurrency > 0 {
+		if figures.Concurrency > 0 && l.limit.PerKey {
 			k.most = min(k.most, figures.Concurrency)
 		}
 		if !figures.Rate.IsZero() {
 			rate, burst, k.paced = figures.Rate.PerSecond(), flow.Burst(figures), true
-			k.most = min(k.most, int(burst))
+			if l.limit.PerKey {
+				k.most = min(k.most, int(burst))
+			}
 		}
 		k.rates, k.bursts = append(k.rates, rate), append(k.bursts, burst)
 	}
@@ -95,7 +103,7 @@ func (s *Store) letIn(ctx context.Context, tx *pipeline, g *gate, w walk, reques
 		return w, err
 	}
 	g.keyed.more = told[0] == maxTenantChanges
-	_, came, err := g.judge(ctx, tx, request, nil, min(request.Limit, g.keyed.most))
+	_, _, came, err := g.judge(ctx, tx, request, nil, min(request.Limit, g.keyed.most))
 	if err != nil || !came {
 		return w, err
 	}
@@ -109,29 +117,34 @@ func (s *Store) letIn(ctx context.Context, tx *pipeline, g *gate, w walk, reques
 	return w, nil
 }
 
-// judge decides which candidates limits per key let in, and parks the others. It returns those that are in, in the same order, and
-// whether parked jobs came in: of each limit key, it looks at so many heads.
-func (g *gate) judge(ctx context.Context, tx *pipeline, request sluice.ClaimRequest, candidates uuidArray, heads int) (unfit map[sluice.ID]bool, came bool, err error) {
+// judge decides which candidates the limits let in, and parks those whose limit keys have no room. It returns the parked ones, the
+// first one at which a limit by cost stops the claim, and whether parked jobs came in: of each limit key, it looks at so many heads.
+func (g *gate) judge(ctx context.Context, tx *pipeline, request sluice.ClaimRequest, candidates uuidArray, heads int) (unfit map[sluice.ID]bool, stop sluice.ID, came bool, err error) {
 	k := &g.keyed
 	if candidates == nil {
 		candidates = uuidArray{}
 	}
-	rows, err := query(ctx, tx, limitJudgeSQL, request.Queue, k.names, k.concurrency, k.rates, k.bursts, g.shared[0].now, candidates, heads, lanesWoken)
+	rows, err := query(ctx, tx, limitJudgeSQL, request.Queue, k.names, k.concurrency, k.rates, k.bursts, g.shared[0].now, candidates, heads, lanesWoken, k.perKey, k.byCost)
 	if err != nil {
-		return nil, false, err
+		return nil, stop, false, err
 	}
 	unfit = make(map[sluice.ID]bool)
 	var id pgtype.UUID
-	var fits, parked bool
-	_, err = pgx.ForEachRow(rows, []any{&id, &fits, &parked}, func() error {
+	var fits, parked, passes bool
+	var wait *float64
+	_, err = pgx.ForEachRow(rows, []any{&id, &fits, &parked, &passes, &wait}, func() error {
 		came = came || fits && parked
-		if !fits && !parked {
+		switch {
+		case !fits && !parked:
 			unfit[idOf(id)] = true
+			k.parked++
+		case !passes && !k.stopped:
+			k.stopped, k.wait = true, time.Duration(orZero(wait)*float64(time.Second))
+			stop = idOf(id)
 		}
 		return nil
 	})
-	k.parked += len(unfit)
-	return unfit, came, err
+	return unfit, stop, came, err
 }
 
 // picked is a job that a claim has found and locked.
@@ -149,20 +162,25 @@ func scanPicked(row pgx.CollectableRow) (p picked, err error) {
 func (g *gate) admit(ctx context.Context, tx *pipeline, request sluice.ClaimRequest, found []picked) (uuidArray, error) {
 	var candidates uuidArray
 	for _, p := range found {
-		if p.keyed {
+		if p.keyed || g.keyed.every {
 			candidates = append(candidates, idOf(p.id))
 		}
 	}
 	var unfit map[sluice.ID]bool
+	var stop sluice.ID
 	if len(candidates) > 0 {
 		var err error
-		if unfit, _, err = g.judge(ctx, tx, request, candidates, 0); err != nil {
+		if unfit, stop, _, err = g.judge(ctx, tx, request, candidates, 0); err != nil {
 			return nil, err
 		}
 	}
 	fit := make(uuidArray, 0, len(found))
 	for _, p := range found {
-		if id := idOf(p.id); !unfit[id] {
+		id := idOf(p.id)
+		if id == stop && g.keyed.stopped {
+			break
+		}
+		if !unfit[id] {
 			fit = append(fit, id)
 		}
 	}
@@ -200,7 +218,7 @@ func (s *Store) claimKeyed(ctx context.Context, tx *pipeline, g *gate, w walk, r
 			return nil, err
 		}
 		all = append(all, jobs...)
-		if len(found) < asked || g.keyed.parked == parked {
+		if len(found) < asked || g.keyed.parked == parked || g.keyed.stopped {
 			break
 		}
 	}
@@ -229,26 +247,40 @@ func (v contextual) take(lines []*flow.TenantQueue, tenants []string, shares, wa
 	return v.store.existing(v.ctx, v.tx, r, jobs)
 }
 
-// takeKeys counts claimed jobs against the rates of their limit keys.
+// takeKeys counts claimed jobs against the rates of limits per key and by cost.
 func (g *gate) takeKeys(tx *pipeline, jobs []*sluice.Claim) {
-	if !g.keyed.paced {
-		return
+	k := &g.keyed
+	type flowOf struct {
+		limit int
+		key   string
 	}
-	counts := make(map[string]int32)
-	for _, j := range jobs {
-		if j.LimitKey != "" {
-			counts[j.LimitKey]++
+	units := make(map[flowOf]int32)
+	for i := range k.names {
+		for _, j := range jobs {
+			if k.rates[i] == 0 || k.perKey[i] && j.LimitKey == "" {
+				continue
+			}
+			of, cost := flowOf{limit: i}, 1
+			if k.perKey[i] {
+				of.key = j.LimitKey
+			}
+			if k.byCost[i] {
+				cost = max(j.Cost, 1)
+			}
+			units[of] += int32(cost)
 		}
 	}
-	if len(counts) == 0 {
+	if len(units) == 0 {
 		return
 	}
-	var keys []string
+	var names, keys []string
+	var rates, bursts []float64
 	var taken []int32
-	for key, n := range counts {
-		keys, taken = append(keys, key), append(taken, n)
+	for of, n := range units {
+		names, keys, taken = append(names, k.names[of.limit]), append(keys, of.key), append(taken, n)
+		rates, bursts = append(rates, k.rates[of.limit]), append(bursts, k.bursts[of.limit])
 	}
-	tx.queue(limitKeyTakeSQL, nil, g.keyed.names, g.keyed.rates, g.keyed.bursts, g.shared[0].now, keys, taken)
+	tx.queue(limitKeyTakeSQL, nil, names, rates, bursts, keys, taken, g.shared[0].now)
 }
 
 // untilLetIn returns how long until parked jobs of the queue may get in. Negative: none are parked.
@@ -275,21 +307,25 @@ func (s *Store) KeyUses(ctx context.Context, name string, keys []string, most in
 		if err != nil || len(found) == 0 || !found[0].PerKey {
 			return err
 		}
-		out, err = list(ctx, s.pool, func(row pgx.CollectableRow) (limit.KeyUse, error) {
-			var key string
-			var state flow.Key
-			var parked int
-			var filledAt, closedUntil pgtype.Timestamptz
-			var now time.Time
-			err := row.Scan(&key, &state.InFlight, &parked, &state.Bucket.Tokens, &filledAt, &closedUntil, &now)
-			state.Bucket.FilledAt, state.ClosedUntil = timeOf(filledAt), timeOf(closedUntil)
-			use := flow.KeyUseOf(found[0], key, state, now)
-			use.Waiting = parked
-			return use, err
-		}, limitKeyUsesSQL, name, keys, most, limit.MaxFigure)
+		out, err = keyUses(ctx, s.pool, found[0], keys, most)
 		return err
 	})
 	return out, err
+}
+
+func keyUses(ctx context.Context, db rowsQuerier, of limit.Limit, keys []string, most int) ([]limit.KeyUse, error) {
+	return list(ctx, db, func(row pgx.CollectableRow) (limit.KeyUse, error) {
+		var key string
+		var state flow.Key
+		var parked int
+		var filledAt, closedUntil pgtype.Timestamptz
+		var now time.Time
+		err := row.Scan(&key, &state.InFlight, &parked, &state.Bucket.Tokens, &filledAt, &closedUntil, &now)
+		state.Bucket.FilledAt, state.ClosedUntil = timeOf(filledAt), timeOf(closedUntil)
+		use := flow.KeyUseOf(of, key, state, now)
+		use.Waiting = parked
+		return use, err
+	}, limitKeyUsesSQL, of.Name, keys, most, limit.MaxFigure)
 }
 
 // CloseKey closes a key of a limit or opens it, and audits this.

@@ -98,7 +98,7 @@ func scanShared(row pgx.CollectableRow) (*sharedLimit, error) {
 	var closedUntil, filledAt, claimedAt, permitsFrom pgtype.Timestamptz
 	of, g := &l.limit, &l.gate
 	err := row.Scan(&of.Name, &of.Closed, &closedUntil, &rate, &ratePer, &of.Burst, &of.Concurrency, &g.version,
-		&g.bucket.Tokens, &filledAt, &claimedAt, &g.now, &permitsFrom, &ahead, &of.PerKey)
+		&g.bucket.Tokens, &filledAt, &claimedAt, &g.now, &permitsFrom, &ahead, &of.PerKey, &of.ByCost)
 	of.Rate, of.ClosedUntil = sluice.StoredRate(rate, ratePer), timeOf(closedUntil)
 	g.settings, g.bucket.FilledAt, g.permitsFrom = flow.Figures(*of), timeOf(filledAt), timeOf(permitsFrom)
 	g.reading = flow.Reading{StoreTime: g.now, Ahead: time.Duration(ahead) * time.Microsecond}
@@ -172,7 +172,7 @@ func scanNamed(row pgx.CollectableRow) (*sharedLimit, error) {
 	var closedUntil, filledAt, permitsFrom pgtype.Timestamptz
 	of := &l.limit
 	err := row.Scan(&of.Name, &of.Concurrency, &rate, &ratePer, &of.Burst, &of.Closed, &closedUntil, &of.Version, &of.ChangedAt, &of.ChangedBy, &of.Reason,
-		&l.bucket.Tokens, &filledAt, &permitsFrom, &l.now, &of.PerKey)
+		&l.bucket.Tokens, &filledAt, &permitsFrom, &l.now, &of.PerKey, &of.ByCost)
 	of.Rate, of.ClosedUntil, of.ChangedAt = sluice.StoredRate(rate, ratePer), timeOf(closedUntil), of.ChangedAt.UTC()
 	l.settings, l.bucket.FilledAt, l.permitsFrom = flow.Figures(*of), timeOf(filledAt), timeOf(permitsFrom)
 	return &l, err
@@ -208,7 +208,14 @@ func (l *sharedLimit) use(ctx context.Context, db rowsQuerier) (use limit.Use, e
 	if err != nil {
 		return use, err
 	}
-	use.InFlight = inFlight[0]
+	use.InFlight = min(inFlight[0], limit.MaxFigure)
+	if l.limit.ByCost && !l.limit.PerKey {
+		uses, err := keyUses(ctx, db, l.limit, []string{""}, 1)
+		if err == nil {
+			use.Wait = uses[0].Wait
+		}
+		return use, err
+	}
 	if l.settings.Rate.IsZero() {
 		return use, nil
 	}
@@ -227,7 +234,7 @@ func (s *Store) SaveLimit(ctx context.Context, of limit.Limit, act sluice.Act) (
 		store: func(ctx context.Context, tx pgx.Tx, _ *limit.Limit) (time.Time, error) {
 			rate, ratePer := of.Rate.Columns()
 			return savedRow(ctx, tx, namedLimitSaveSQL, of.Name, of.Concurrency, rate, ratePer, of.Burst, of.Closed, nullTime(of.ClosedUntil),
-				of.Version, act.By, act.Reason, of.PerKey)
+				of.Version, act.By, act.Reason, of.PerKey, of.ByCost)
 		},
 	})
 	if err == nil {

@@ -159,6 +159,10 @@ func testBatches(t *testing.T, before string) {
 		o.Tenant, o.LimitKey = fmt.Sprint("tenant ", i), fmt.Sprint("fair ", i%(n/2))
 	})
 	b.settle(b.claim("fair-hosts"), sluice.EventComplete)
+	b.costly("model")
+	b.ensure("answers", func(s *sluice.Settings) { s.Limits = "model" })
+	b.enqueue("answers", func(i int, o *sluice.EnqueueOptions) { o.Cost = 1 + i })
+	b.settle(b.claim("answers"), sluice.EventComplete)
 	b.ensure("engine", func(s *sluice.Settings) { s.Engine = "temporal" })
 	b.enqueue("engine", nil)
 	b.dispatch()
@@ -245,6 +249,18 @@ func (b batches) perKey(name string) {
 	b.Helper()
 	_, err := limit.Change(b.Context(), b.store, name, importer, func(l *limit.Limit) error {
 		l.Concurrency, l.PerKey = 1, true
+		return nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// costly makes a limit by cost.
+func (b batches) costly(name string) {
+	b.Helper()
+	_, err := limit.Change(b.Context(), b.store, name, importer, func(l *limit.Limit) error {
+		l.Concurrency, l.ByCost = limit.MaxFigure, true
 		return nil
 	})
 	if err != nil {

@@ -127,6 +127,7 @@ type finished struct {
 	key           *string
 	batch         []byte
 	limitKey      *string
+	cost          *int
 	ordered       bool // it has an order key, or runs after other jobs
 	generation    int
 	outcome       string
@@ -135,7 +136,7 @@ type finished struct {
 func requeue(tx runner, id sluice.ID, act sluice.Act, again *[]int64) error {
 	rows, err := list(tx, func(rows *sql.Rows) (finished, error) {
 		var f finished
-		err := rows.Scan(&f.seq, &f.queue, &f.tenant, &f.priority, &f.key, &f.generation, &f.outcome, &f.ordered, &f.batch, &f.limitKey)
+		err := rows.Scan(&f.seq, &f.queue, &f.tenant, &f.priority, &f.key, &f.generation, &f.outcome, &f.ordered, &f.batch, &f.limitKey, &f.cost)
 		return f, err
 	}, requeueFindSQL, id[:])
 	if err != nil || len(rows) == 0 {
@@ -160,7 +161,7 @@ func requeue(tx runner, id sluice.ID, act sluice.Act, again *[]int64) error {
 	if waits {
 		behind = old.seq // the job waits for itself until its run is forgotten
 	}
-	if _, err = tx.exec(enqueueLiveSQL, old.seq, old.queue, old.tenant, old.priority, at, nil, keyed, behind, old.generation+1, false, nullBytes(old.batch), old.limitKey); err != nil {
+	if _, err = tx.exec(enqueueLiveSQL, old.seq, old.queue, old.tenant, old.priority, at, nil, keyed, behind, old.generation+1, false, nullBytes(old.batch), old.limitKey, max(orZero(old.cost), 1)); err != nil {
 		return err
 	}
 	var count counting

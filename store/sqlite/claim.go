@@ -206,6 +206,10 @@ func claim(tx runner, request sluice.ClaimRequest, steady int64) (taking, error)
 	if out.seqs, err = queue.take(tx, request, room.Jobs, at); err != nil {
 		return out, err
 	}
+	if queue.keyed.stopped != nil {
+		room = *queue.keyed.stopped
+		room.Jobs = len(out.seqs)
+	}
 	letIn := time.Duration(-1)
 	if len(out.seqs) < request.Limit {
 		if letIn, err = queue.untilLetIn(tx, request.Queue, at); err != nil {
@@ -275,7 +279,7 @@ func (g *gate) take(tx runner, request sluice.ClaimRequest, limit int, at int64)
 	var seqs []int64
 	done := 0 // of them are claimed
 	for _, priority := range request.Priorities() {
-		for len(seqs) < limit {
+		for len(seqs) < limit && g.keyed.stopped == nil {
 			asked, parked := limit-len(seqs), g.keyed.parked
 			found, err := list(tx, scanOne[int64], claimFindSQL, request.Queue, priority, at, asked, at+request.ClaimAhead.Microseconds())
 			if err != nil {
@@ -286,7 +290,7 @@ func (g *gate) take(tx runner, request sluice.ClaimRequest, limit int, at int64)
 				return nil, err
 			}
 			seqs = append(seqs, fit...)
-			if len(found) < asked || g.keyed.parked == parked || g.keyed.parked >= maxMoved {
+			if len(found) < asked || g.keyed.parked == parked || g.keyed.parked >= maxMoved || g.keyed.stopped != nil {
 				break
 			}
 			if err := g.claimSeqs(tx, request, at, seqs[done:]); err != nil { // so that the next search does not find them
@@ -321,7 +325,7 @@ func (g *gate) note(tx runner, request sluice.ClaimRequest, seqs []int64, at int
 			return err
 		}
 	}
-	if err := g.noteKeys(tx, at); err != nil || !g.auditFull {
+	if err := g.noteKeys(tx); err != nil || !g.auditFull {
 		return err
 	}
 	jobs, err := claims(tx, request, seqs)

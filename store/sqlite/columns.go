@@ -30,7 +30,7 @@ func putJob(tx runner, j *sluice.Insert, others before, at int64, labels, maxAtt
 	arguments := []any{
 		j.ID[:], j.Queue, j.Tenant, j.Priority, nullText(j.Key), []byte(j.Payload), labels, maxAttempts, at, micros(j.ExpiresAt),
 	}
-	if !ordered(j) && j.Timeout == 0 && j.Batch.IsZero() && j.LimitKey == "" {
+	if !ordered(j) && j.Timeout == 0 && j.Batch.IsZero() && j.LimitKey == "" && j.Cost == 0 {
 		return tx.exec(enqueueJobSQL, arguments...)
 	}
 	var ids any
@@ -41,7 +41,7 @@ func putJob(tx runner, j *sluice.Insert, others before, at int64, labels, maxAtt
 		}
 		ids = text
 	}
-	return tx.exec(enqueueMoreSQL, append(arguments, nullText(j.OrderKey), ids, nullText(storing.AfterText(j.AfterFailure, others.failures)), nullMillis(j.Timeout), nullID(j.Batch), nullText(j.LimitKey))...)
+	return tx.exec(enqueueMoreSQL, append(arguments, nullText(j.OrderKey), ids, nullText(storing.AfterText(j.AfterFailure, others.failures)), nullMillis(j.Timeout), nullID(j.Batch), nullText(j.LimitKey), nullInt(j.Cost))...)
 }
 
 // jobRest holds the columns of the list more.
@@ -50,11 +50,12 @@ type jobRest struct {
 	timeout                  *int64
 	batch                    []byte
 	limitKey                 *string
+	cost                     *int
 }
 
 // targets returns the variables to scan into, in the order of the list.
 func (r *jobRest) targets() []any {
-	return []any{&r.orderKey, &r.after, &r.failing, &r.timeout, &r.batch, &r.limitKey}
+	return []any{&r.orderKey, &r.after, &r.failing, &r.timeout, &r.batch, &r.limitKey, &r.cost}
 }
 
 func (r *jobRest) fill(j *sluice.Job) (err error) {
@@ -63,7 +64,7 @@ func (r *jobRest) fill(j *sluice.Job) (err error) {
 		return err
 	}
 	j.Timeout = time.Duration(orZero(r.timeout)) * time.Millisecond
-	j.Batch, j.LimitKey = idOf(r.batch), orZero(r.limitKey)
+	j.Batch, j.LimitKey, j.Cost = idOf(r.batch), orZero(r.limitKey), orZero(r.cost)
 	j.After, err = idsOfJSON(r.after)
 	return err
 }

@@ -193,7 +193,7 @@ func enqueueOne(tx runner, j *sluice.Insert, others before, placed *places, at i
 	if j.Hold != "" {
 		behind = seq
 	}
-	if _, err := tx.exec(enqueueLiveSQL, seq, j.Queue, j.Tenant, j.Priority, due, micros(j.ExpiresAt), keyed, behind, 1, j.ByTenant && j.Hold == "", nullID(j.Batch), nullText(j.LimitKey)); err != nil {
+	if _, err := tx.exec(enqueueLiveSQL, seq, j.Queue, j.Tenant, j.Priority, due, micros(j.ExpiresAt), keyed, behind, 1, j.ByTenant && j.Hold == "", nullID(j.Batch), nullText(j.LimitKey), max(j.Cost, 1)); err != nil {
 		return sluice.Receipt{}, 0, err
 	}
 	if j.AuditFull {

@@ -25,6 +25,9 @@ var limitLaneKeepSQL string
 //go:embed sql/limit_lane_forget.sql
 var limitLaneForgetSQL string
 
+//go:embed sql/limit_lane_asleep.sql
+var limitLaneAsleepSQL string
+
 //go:embed sql/limit_park.sql
 var limitParkSQL string
 
@@ -64,54 +67,63 @@ const lanesWoken = 200
 // laneLook is when a claim looks again at a limit key of which a job must end first, if no end wakes it.
 const laneLook = 10 * time.Minute
 
-// keyed is the part of a claim that is about limits per key.
+// keyed is the part of a claim that is about limits per key and by cost.
 type keyed struct {
-	limits []limit.Limit
-	keys   map[string]*keyRoom
-	parked int // jobs that the claim has set aside
+	limits  []limit.Limit
+	budgets map[budgetOf]*flow.Budget
+	taken   map[budgetOf]bool
+	refused map[string]flow.Room // limit keys for whose next job there is no room, which cheaper ones must not overtake
+	parked  int                  // jobs that the claim has set aside
+	stopped *flow.Room           // a limit by cost has no room for the next job
 }
 
-// keyRoom is the room of a limit key in a claim.
-type keyRoom struct {
-	flow.Room
-	states []flow.Key // by limit
-	taken  int
+// budgetOf names the budget of a limit, by its place, for a key. A limit that is not per key has the empty key.
+type budgetOf struct {
+	limit int
+	key   string
 }
 
 // readKeyed lets in the parked jobs of the queue whose limit keys have room, unless the claim has none.
 func (g *gate) readKeyed(tx runner, request sluice.ClaimRequest, room int, at int64) error {
 	for i := range g.shared {
-		if of := g.shared[i].limit; of.PerKey {
+		if of := g.shared[i].limit; of.PerKey || of.ByCost {
 			g.keyed.limits = append(g.keyed.limits, of)
 		}
 	}
 	if len(g.keyed.limits) == 0 || room == 0 {
 		return nil
 	}
-	g.keyed.keys = make(map[string]*keyRoom)
+	g.keyed.budgets, g.keyed.taken, g.keyed.refused = make(map[budgetOf]*flow.Budget), make(map[budgetOf]bool), make(map[string]flow.Room)
 	due, err := list(tx, scanOne[string], limitLanesDueSQL, request.Queue, at, lanesWoken)
 	if err != nil {
 		return err
 	}
 	for _, key := range due {
-		room, err := g.roomOfKey(tx, key, at)
-		if err != nil {
-			return err
-		}
-		if err := g.letIn(tx, request, key, room, at); err != nil {
+		if err := g.letIn(tx, request, key, at); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// letIn lets in as many parked jobs of a limit key as there is room for.
-func (g *gate) letIn(tx runner, request sluice.ClaimRequest, key string, room *keyRoom, at int64) error {
-	if room.Jobs == 0 {
-		_, err := tx.exec(limitLaneKeepSQL, request.Queue, key, room.wakes(at))
-		return err
+// letIn lets in the first parked jobs of a limit key, as many as the claim asks for at most. Those without room are parked again.
+func (g *gate) letIn(tx runner, request sluice.ClaimRequest, key string, at int64) error {
+	most := request.Limit
+	for i, of := range g.keyed.limits {
+		if !of.PerKey {
+			continue
+		}
+		state, err := keyState(tx, of, key)
+		if err != nil {
+			return err
+		}
+		room := flow.KeyRoom(of, state, time.UnixMicro(at))
+		if room.Jobs == 0 {
+			_, err := tx.exec(limitLaneKeepSQL, request.Queue, key, wakes(room, at))
+			return err
+		}
+		most, g.keyed.budgets[budgetOf{i, key}] = min(most, room.Jobs), flow.KeyBudget(of, state, time.UnixMicro(at))
 	}
-	most := min(room.Jobs, request.Limit)
 	came, err := affected(tx.exec(limitUnparkSQL, request.Queue, key, most))
 	if err != nil || came == int64(most) {
 		return err
@@ -121,30 +133,45 @@ func (g *gate) letIn(tx runner, request sluice.ClaimRequest, key string, room *k
 }
 
 // wakes returns when a claim is to look again at a key without room.
-func (r *keyRoom) wakes(at int64) int64 {
+func wakes(room flow.Room, at int64) int64 {
 	wait := laneLook
-	if !r.Full {
-		wait = r.Wait
+	if !room.Full {
+		wait = room.Wait
 	}
 	return at + max(wait.Microseconds(), 1)
 }
 
-// roomOfKey returns the room of a limit key, which it reads once.
-func (g *gate) roomOfKey(tx runner, key string, at int64) (*keyRoom, error) {
-	if room := g.keyed.keys[key]; room != nil {
-		return room, nil
+// asleep notes if the next jobs of a limit key wait for room already.
+func (g *gate) asleep(tx runner, queue, key string, at int64) error {
+	until, err := list(tx, scanOne[int64], limitLaneAsleepSQL, queue, key, at)
+	if err == nil && len(until) > 0 {
+		g.keyed.refused[key] = flow.Room{Wait: time.Duration(until[0]-at) * time.Microsecond}
 	}
-	room := &keyRoom{Room: flow.Room{Jobs: limit.MaxFigure}}
-	for _, of := range g.keyed.limits {
-		state, err := keyState(tx, of, key)
-		if err != nil {
-			return nil, err
+	return err
+}
+
+// budget returns the budget of a limit for a job, which it reads once. Nil: the limit does not bound the job.
+func (g *gate) budget(tx runner, queue string, i int, key string, at int64) (budgetOf, *flow.Budget, error) {
+	of := budgetOf{limit: i}
+	if g.keyed.limits[i].PerKey {
+		if key == "" {
+			return of, nil, nil
 		}
-		room.states = append(room.states, state)
-		room.Room = room.Least(flow.KeyRoom(of, state, time.UnixMicro(at)))
+		of.key = key
 	}
-	g.keyed.keys[key] = room
-	return room, nil
+	if g.keyed.budgets[of] == nil {
+		if g.keyed.limits[i].PerKey && g.keyed.limits[i].ByCost {
+			if err := g.asleep(tx, queue, key, at); err != nil {
+				return of, nil, err
+			}
+		}
+		state, err := keyState(tx, g.keyed.limits[i], of.key)
+		if err != nil {
+			return of, nil, err
+		}
+		g.keyed.budgets[of] = flow.KeyBudget(g.keyed.limits[i], state, time.UnixMicro(at))
+	}
+	return of, g.keyed.budgets[of], nil
 }
 
 func keyState(tx runner, of limit.Limit, key string) (flow.Key, error) {
@@ -154,58 +181,94 @@ func keyState(tx runner, of limit.Limit, key string) (flow.Key, error) {
 		err = rows.Scan(&k.InFlight, &tokens, &filledAt, &closedUntil)
 		k.Bucket, k.ClosedUntil = flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}, timeOf(closedUntil)
 		return k, err
-	}, limitKeyStateSQL, of.Name, key, limit.MaxFigure)
+	}, limitKeyStateSQL, of.Name, key, of.ByCost, limit.MaxFigure)
 	if err != nil {
 		return flow.Key{}, err
 	}
 	return states[0], nil
 }
 
-// admit returns the jobs that the limits per key let the claim take, and sets the others aside.
+// weighed is a found job with what limits per key and by cost ask for.
+type weighed struct {
+	seq int64
+	job sluice.Job // only LimitKey and Cost
+}
+
+// admit returns the jobs that the limits let the claim take. It sets aside those whose limit keys have no room, and stops at the first
+// for which a limit by cost has none.
 func (g *gate) admit(tx runner, queue string, seqs []int64, at int64) (fit []int64, err error) {
 	if len(g.keyed.limits) == 0 || len(seqs) == 0 {
 		return seqs, nil
 	}
-	keys := make(map[int64]string)
-	_, err = list(tx, func(rows *sql.Rows) (struct{}, error) {
-		var seq int64
-		var key string
-		err := rows.Scan(&seq, &key)
-		keys[seq] = key
-		return struct{}{}, err
+	found, err := list(tx, func(rows *sql.Rows) (w weighed, err error) {
+		err = rows.Scan(&w.seq, &w.job.LimitKey, &w.job.Cost)
+		return w, err
 	}, limitKeysOfSQL, seqList(seqs))
 	if err != nil {
 		return nil, err
 	}
+	bySeq := make(map[int64]sluice.Job, len(found))
+	for _, w := range found {
+		bySeq[w.seq] = w.job
+	}
 	var parked []int64
-	full := make(map[string]*keyRoom)
+	full := make(map[string]flow.Room)
 	for _, seq := range seqs {
-		key := keys[seq]
-		if key == "" {
-			fit = append(fit, seq)
-			continue
-		}
-		room, err := g.roomOfKey(tx, key, at)
+		j := bySeq[seq]
+		room, perKey, err := g.judge(tx, queue, &j, at)
 		switch {
 		case err != nil:
 			return nil, err
-		case room.taken == room.Jobs:
-			parked, full[key] = append(parked, seq), room
-		default:
-			room.taken++
+		case room.Jobs > 0:
 			fit = append(fit, seq)
+		case perKey:
+			parked, full[j.LimitKey], g.keyed.refused[j.LimitKey] = append(parked, seq), room, room
+		default:
+			g.keyed.stopped = &room
+			return fit, g.park(tx, queue, parked, full, at)
 		}
 	}
 	return fit, g.park(tx, queue, parked, full, at)
 }
 
-func (g *gate) park(tx runner, queue string, seqs []int64, full map[string]*keyRoom, at int64) error {
+// judge takes the units of a job from the limits, if each has room. Otherwise, it says for what to wait, and whether the limit is per key.
+func (g *gate) judge(tx runner, queue string, j *sluice.Job, at int64) (room flow.Room, perKey bool, err error) {
+	all := make(map[budgetOf]*flow.Budget, len(g.keyed.limits))
+	for _, perKey := range []bool{true, false} {
+		for i, of := range g.keyed.limits {
+			if of.PerKey != perKey {
+				continue
+			}
+			name, budget, err := g.budget(tx, queue, i, j.LimitKey, at)
+			if err != nil {
+				return room, perKey, err
+			}
+			if budget == nil {
+				continue
+			}
+			if room, refused := g.keyed.refused[j.LimitKey]; refused && perKey && of.ByCost {
+				return room, perKey, nil
+			}
+			if room := budget.Room(flow.UnitsOf(of, j)); room.Jobs == 0 {
+				return room, perKey, nil
+			}
+			all[name] = budget
+		}
+	}
+	for name, budget := range all {
+		budget.Take(flow.UnitsOf(g.keyed.limits[name.limit], j))
+		g.keyed.taken[name] = true
+	}
+	return flow.Room{Jobs: 1}, false, nil
+}
+
+func (g *gate) park(tx runner, queue string, seqs []int64, full map[string]flow.Room, at int64) error {
 	if len(seqs) == 0 {
 		return nil
 	}
 	g.keyed.parked += len(seqs)
 	for key, room := range full {
-		if _, err := tx.exec(limitLaneKeepSQL, queue, key, room.wakes(at)); err != nil {
+		if _, err := tx.exec(limitLaneKeepSQL, queue, key, wakes(room, at)); err != nil {
 			return err
 		}
 	}
@@ -213,20 +276,16 @@ func (g *gate) park(tx runner, queue string, seqs []int64, full map[string]*keyR
 	return err
 }
 
-// noteKeys counts the claimed jobs against the rates of their limit keys.
-func (g *gate) noteKeys(tx runner, at int64) error {
-	for key, room := range g.keyed.keys {
-		if room.taken == 0 {
+// noteKeys keeps what claims have left of the rates.
+func (g *gate) noteKeys(tx runner) error {
+	for name := range g.keyed.taken {
+		of := g.keyed.limits[name.limit]
+		if of.Rate.IsZero() {
 			continue
 		}
-		for i, of := range g.keyed.limits {
-			if of.Rate.IsZero() {
-				continue
-			}
-			left := room.states[i].Bucket.Filled(flow.KeyFigures(of), time.UnixMicro(at)).Take(room.taken)
-			if _, err := tx.exec(limitKeyTakeSQL, of.Name, key, left.Tokens, left.FilledAt.UnixMicro(), flow.KeyIdle(of, left).UnixMicro()); err != nil {
-				return err
-			}
+		left := g.keyed.budgets[name].Bucket()
+		if _, err := tx.exec(limitKeyTakeSQL, of.Name, name.key, left.Tokens, left.FilledAt.UnixMicro(), flow.KeyIdle(of, left).UnixMicro()); err != nil {
+			return err
 		}
 	}
 	return nil

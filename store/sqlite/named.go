@@ -84,7 +84,7 @@ func scanShared(rows *sql.Rows) (l sharedLimit, err error) {
 	var tokens sql.NullFloat64
 	of := &l.limit
 	err = rows.Scan(&of.Name, &of.Concurrency, &rate, &ratePer, &of.Burst, &of.Closed, &closedUntil, &of.Version, &changedAt, &of.ChangedBy, &of.Reason,
-		&tokens, &filledAt, &of.PerKey)
+		&tokens, &filledAt, &of.PerKey, &of.ByCost)
 	of.Rate, of.ClosedUntil, of.ChangedAt = sluice.StoredRate(rate, ratePer), timeOf(closedUntil), timeOf(&changedAt)
 	l.settings, l.bucket = flow.Figures(*of), flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}
 	return l, err
@@ -165,12 +165,27 @@ func (l *sharedLimit) use(tx runner, steady int64) (use limit.Use, err error) {
 		return use, err
 	}
 	use.InFlight = min(inFlight[0], limit.MaxFigure)
+	if l.limit.ByCost {
+		return l.useByCost(tx, use)
+	}
 	if l.settings.Rate.IsZero() {
 		return use, nil
 	}
 	within := time.UnixMicro(steady)
 	err = readWindow(tx, &l.window, flow.LimitKey(l.limit.Name), flow.Since(l.settings, within))
 	use.Wait = l.window.Wait(l.settings, l.bucket.Filled(l.settings, time.UnixMicro(now())), within)
+	return use, err
+}
+
+// useByCost says how much of a limit by cost is in use.
+func (l *sharedLimit) useByCost(tx runner, use limit.Use) (limit.Use, error) {
+	state, err := keyState(tx, l.limit, "")
+	if of := flow.KeyUseOf(l.limit, "", state, time.UnixMicro(now())); err == nil {
+		use.InFlight = of.InFlight
+		if !l.limit.PerKey {
+			use.Wait = of.Wait
+		}
+	}
 	return use, err
 }
 
@@ -181,7 +196,7 @@ func (s *Store) SaveLimit(ctx context.Context, of limit.Limit, act sluice.Act) (
 		store: func(tx runner, next limit.Limit) error {
 			rate, ratePer := next.Rate.Columns()
 			_, err := tx.exec(namedLimitSaveSQL, next.Name, next.Concurrency, rate, ratePer, next.Burst, next.Closed, micros(next.ClosedUntil),
-				next.Version, next.ChangedAt.UnixMicro(), next.ChangedBy, next.Reason, next.PerKey)
+				next.Version, next.ChangedAt.UnixMicro(), next.ChangedBy, next.Reason, next.PerKey, next.ByCost)
 			tx.signal(sluice.Signal{})
 			return err
 		},

@@ -160,7 +160,7 @@ func (v *serving) Claim(lines []*flow.TenantQueue) error {
 	var taken []int64
 	for _, l := range lines {
 		for _, priority := range v.request.Priorities() {
-			if l.Got == l.Share {
+			if l.Got == l.Share || v.queue.keyed.stopped != nil {
 				break
 			}
 			if l.Jobs&(1<<priority) == 0 {

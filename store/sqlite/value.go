@@ -33,6 +33,14 @@ func nullMillis(d time.Duration) any {
 	return d.Milliseconds()
 }
 
+// nullInt makes an argument of a number. 0 makes a null.
+func nullInt(n int) any {
+	if n == 0 {
+		return nil
+	}
+	return n
+}
+
 // nullText makes an argument of a text. The empty text makes a null.
 func nullText(text string) any {
 	if text == "" {

@@ -40,6 +40,7 @@ var jobFields = []jobField{
 	{"timeout", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.Timeout, ParseDuration) }},
 	{"order_key", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.OrderKey) }},
 	{"limit_key", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.LimitKey) }},
+	{"cost", func(v json.RawMessage, j *sluice.NewJob) error { return readWhole(v, &j.Cost) }},
 	{"after", readAfter},
 	{"batch", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.Batch, sluice.ParseID) }},
 	{"hold", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.Hold) }},

@@ -39,7 +39,8 @@ create or replace function sluice.claim(
     after_failure text,
     timeout_ms    bigint,      -- how long the attempt may take, in ms, the job's own; null: the queue's setting counts
     batch_id      uuid,        -- the batch that the job is in
-    limit_key     text         -- the value by which limits that are per key bound the job
+    limit_key     text,        -- the value by which limits that are per key bound the job
+    cost          integer      -- the units that the job takes of limits by cost; null: 1
 )
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 declare

@@ -21,6 +21,7 @@ create or replace function sluice.enqueue(
     hold          text default null,              -- why no claim is to take the job until somebody releases it; null: nobody holds it
     batch_id      uuid default null,              -- the open batch that the job is to be in, from open_batch; null: none
     limit_key     text default null,              -- the value, such as a host, by which limits that are per key bound the job; null: none
+    cost          integer default null,           -- the units, such as tokens, that the job takes of limits by cost; null: 1
     job_id        uuid default null,              -- an id of your own, best a UUIDv7
     new_queue     boolean default false           -- whether the queue may be one without settings, if the store takes such; upkeep gives it the defaults
 ) returns table (

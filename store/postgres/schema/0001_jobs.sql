@@ -132,7 +132,8 @@ create table sluice.named_limit (
     changed_by   text             not null default '',
     reason       text             not null default '',
     rate_per_ms  bigint           not null default 1000 check (rate_per_ms between 1 and 315360000000),
-    per_key      boolean          not null default false
+    per_key      boolean          not null default false,
+    by_cost      boolean          not null default false
 );
 comment on table sluice.named_limit is 'Limits that several queues share. The setting limits of a queue names them. Table flow has a row for each, with @ before the name.';
 comment on column sluice.named_limit.name is 'the name of the limit';
@@ -147,6 +148,7 @@ comment on column sluice.named_limit.changed_by is 'the person or program that m
 comment on column sluice.named_limit.reason is 'why the last change was made';
 comment on column sluice.named_limit.rate_per_ms is 'ms of the window of rate';
 comment on column sluice.named_limit.per_key is 'the figures count for each limit key of jobs apart';
+comment on column sluice.named_limit.by_cost is 'the figures count the costs of jobs; false: jobs';
 
 create table sluice.tenant (
     name       text        primary key,
@@ -257,7 +259,8 @@ create table sluice.job (
     after_failure text,
     timeout_ms    bigint,
     batch_id      uuid,
-    limit_key     text
+    limit_key     text,
+    cost          integer
 );
 comment on table sluice.job is 'The producer''s data. Sluice writes a row once; edits and coalesced duplicates change it.';
 comment on column sluice.job.id is 'the id of the job, a UUID';
@@ -277,6 +280,7 @@ comment on column sluice.job.after_failure is 'the fate of the job if one in aft
 comment on column sluice.job.timeout_ms is 'how long an attempt or a run of the job may take, in ms; null: as the handler or the queue says';
 comment on column sluice.job.batch_id is 'the id of the batch that the job is in; null: none';
 comment on column sluice.job.limit_key is 'the value, such as a host, by which limits that are per key bound the job; null: none';
+comment on column sluice.job.cost is 'the units that the job takes of limits by cost; null: 1';
 -- Searches by key, tenant or batch go along these indexes.
 create index job_by_key on sluice.job (key, id) where key is not null;
 create index job_by_tenant on sluice.job (tenant, id) where tenant <> '';
@@ -310,7 +314,8 @@ create table sluice.live (
     dispatched_at timestamptz,
     batch_id      uuid,
     limit_key     text,
-    parked        boolean     not null default false
+    parked        boolean     not null default false,
+    cost          integer     not null default 1
 );
 comment on table sluice.live is 'Unfinished jobs. Claims and moves write this narrow table only. Sluice deletes the row when the job ends.';
 comment on column sluice.live.id is 'the id of the job';
@@ -340,6 +345,7 @@ comment on column sluice.live.engine is 'the place of the run that is intended o
 comment on column sluice.live.dispatched_at is 'when the engine took the run; null: it has not';
 comment on column sluice.live.batch_id is 'the id of the batch that the job is in; null: none';
 comment on column sluice.live.limit_key is 'the value by which limits that are per key bound the job; null: none';
+comment on column sluice.live.cost is 'the units that the job takes of limits by cost';
 comment on column sluice.live.parked is 'the job waits for itself until a limit lets its limit key in (table limit_lane)';
 create index live_expiry on sluice.live (expires_at) where expires_at is not null;
 create index live_blocked on sluice.live (blocked_by) where blocked_by is not null;
@@ -1488,7 +1494,7 @@ select j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attempts, j.c
        l.lease_until, l.blocked_by,
        case when l.id is null then d.ref else l.ref end as ref,
        case when l.id is null then d.error else l.error end as error,
-       d.finished_at, d.result, l.checkpoint, j.payload, j.order_key, j.after, j.after_failure, j.timeout_ms, j.batch_id, j.limit_key, l.engine,
+       d.finished_at, d.result, l.checkpoint, j.payload, j.order_key, j.after, j.after_failure, j.timeout_ms, j.batch_id, j.limit_key, j.cost, l.engine,
        sluice._text_of(j.payload) as payload_text,
        sluice._text_of(d.result) as result_text,
        case when l.id is null then d.dispatched_at else l.dispatched_at end as dispatched_at
@@ -1502,6 +1508,6 @@ comment on view sluice.jobs is 'One row per job, whatever its state: select from
 create view sluice.job_status as
 select id, queue, tenant, priority, key, labels, max_attempts, created_at, expires_at, state, generation, due_at, attempts,
        releases, recoveries, holder, claimed_at, lease_until, blocked_by, ref, error, finished_at, order_key, after,
-       after_failure, timeout_ms, engine, dispatched_at, batch_id, limit_key
+       after_failure, timeout_ms, engine, dispatched_at, batch_id, limit_key, cost
 from sluice.jobs;
 comment on view sluice.job_status is 'The view jobs without payload, result and checkpoint: readers and dashboards may select all of it.';

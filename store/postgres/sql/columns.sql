@@ -16,4 +16,4 @@ claimed: id uuid, priority smallint, due_at timestamptz, generation integer, att
 given: key text, payload bytea, labels jsonb, max_attempts smallint, created_at timestamptz
 
 -- What claims and lookups read of the table job last. Add a new column of a job at its end, and to jobRest in columns.go.
-more: order_key text, after uuid[], after_failure text, timeout_ms bigint, batch_id uuid, limit_key text
+more: order_key text, after uuid[], after_failure text, timeout_ms bigint, batch_id uuid, limit_key text, cost integer

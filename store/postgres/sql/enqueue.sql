@@ -9,28 +9,29 @@
 -- $22 bigint[] timeouts in ms (0: none)
 -- $23 uuid[] batches, which are open and locked (null: none)
 -- $24 text[] limit keys ('': none)
--- $25 text[] the queues that were stored when their settings were read (null: none); if one is gone, nothing is stored, and
+-- $25 integer[] costs (0: 1)
+-- $26 text[] the queues that were stored when their settings were read (null: none); if one is gone, nothing is stored, and
 -- a null is returned
 with given as (
     select g.*, substr($6::bytea, g.begins, g.length) as payload
     from unnest($1::uuid[], $2::text[], $3::text[], $4::smallint[], $5::text[], $7::text[], $8::smallint[], $9::timestamptz[],
                 $10::interval[], $11::timestamptz[], $12::boolean[], $13::uuid[], $14::boolean[], $15::integer[], $16::integer[], $17::boolean[],
-                $18::text[], $19::bigint[], $20::text[], $21::text[], $22::bigint[], $23::uuid[], $24::text[])
+                $18::text[], $19::bigint[], $20::text[], $21::text[], $22::bigint[], $23::uuid[], $24::text[], $25::integer[])
         as g(id, queue, tenant, priority, key, labels, max_attempts, due_at, delay, expires_at, keyed, blocked_by, audited, begins, length, in_tenant_queue,
-             order_key, order_place, after, after_failure, timeout_ms, batch_id, limit_key)
-    where (select count(*) from sluice.queue q where q.name = any ($25::text[])) = coalesce(cardinality($25::text[]), 0)
+             order_key, order_place, after, after_failure, timeout_ms, batch_id, limit_key, cost)
+    where (select count(*) from sluice.queue q where q.name = any ($26::text[])) = coalesce(cardinality($26::text[]), 0)
 ), stored as (
-    insert into sluice.job (id, queue, tenant, priority, key, payload, labels, max_attempts, expires_at, order_key, order_place, after, after_failure, timeout_ms, batch_id, limit_key)
+    insert into sluice.job (id, queue, tenant, priority, key, payload, labels, max_attempts, expires_at, order_key, order_place, after, after_failure, timeout_ms, batch_id, limit_key, cost)
     select id, queue, coalesce(tenant, ''), priority, nullif(key, ''), payload, nullif(labels, '')::jsonb, nullif(max_attempts, 0), expires_at,
-           nullif(order_key, ''), nullif(order_place, 0), nullif(after, '')::uuid[], nullif(after_failure, ''), nullif(timeout_ms, 0), batch_id, nullif(limit_key, '')
+           nullif(order_key, ''), nullif(order_place, 0), nullif(after, '')::uuid[], nullif(after_failure, ''), nullif(timeout_ms, 0), batch_id, nullif(limit_key, ''), nullif(cost, 0)
     from given
     on conflict (id) do nothing
     returning id
 ), waiting as (
-    insert into sluice.live (id, queue, tenant, priority, due_at, expires_at, keyed, blocked_by, in_tenant_queue, order_key, order_place, batch_id, limit_key)
+    insert into sluice.live (id, queue, tenant, priority, due_at, expires_at, keyed, blocked_by, in_tenant_queue, order_key, order_place, batch_id, limit_key, cost)
     select g.id, g.queue, coalesce(g.tenant, ''), g.priority, coalesce(g.due_at, now() + coalesce(g.delay, '0')), g.expires_at,
            coalesce(g.keyed, false), g.blocked_by, coalesce(g.in_tenant_queue, false) and g.blocked_by is null,
-           nullif(g.order_key, ''), nullif(g.order_place, 0), g.batch_id, nullif(g.limit_key, '')
+           nullif(g.order_key, ''), nullif(g.order_place, 0), g.batch_id, nullif(g.limit_key, ''), coalesce(nullif(g.cost, 0), 1)
     from given g join stored s on s.id = g.id
 ), tenant_changed as (
     insert into sluice.tenant_change (queue, tenant, jobs, due_at)

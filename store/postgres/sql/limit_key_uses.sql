@@ -1,8 +1,10 @@
--- How much of a limit per key limit keys use, in the order given: the jobs in flight, what claims have left of the rate, until when it is
+-- How much of a limit per key limit keys use, in the order given: the jobs in flight or their costs, what claims have left of the rate, until when it is
 -- closed, and how many jobs are parked.
 -- $1 text name of the limit   $2 text[] keys (null: those that are closed or have parked jobs, by name)   $3 integer limit
 -- $4 integer the highest count
-with sharing as materialized (
+with of as materialized (
+    select n.by_cost from sluice.named_limit n where n.name = $1::text
+), sharing as materialized (
     select q.name as queue from sluice.queue q where q.limits <> '' and $1::text = any (string_to_array(q.limits, ','))
 ), listed as materialized (
     select g.key, g.no from unnest($2::text[]) with ordinality as g(key, no)
@@ -18,23 +20,23 @@ with sharing as materialized (
      order by k.key collate "C"
      limit $3::integer)
 )
-select w.key, f.jobs + o.runs, p.jobs, coalesce(k.tokens, 0), k.filled_at, k.closed_until, clock_timestamp()
+select w.key, least(f.units + o.units, $4::integer), p.jobs, coalesce(k.tokens, 0), k.filled_at, k.closed_until, clock_timestamp()
 from listed w
 left join lateral (
     select s.tokens, s.filled_at, s.closed_until from sluice.limit_key s where s.name = $1::text and s.key = w.key offset 0
 ) k on true
 cross join lateral (
-    select count(*) as jobs
-    from (select from sluice.live h
+    select coalesce(sum(case when (select by_cost from of) then c.cost else 1 end), 0) as units
+    from (select h.cost from sluice.live h
           where h.limit_key = w.key and h.limit_key is not null and h.state in ('claimed', 'dispatched')
             and h.queue in (select s.queue from sharing s)
           limit $4::integer) c
 ) f
 cross join lateral (
-    select count(*) as runs
+    select coalesce(sum(case when (select by_cost from of) then coalesce(j.cost, 1) else 1 end), 0) as units
     from sharing s
     cross join lateral (select r.job_id from sluice.orphan_run r where r.queue = s.queue offset 0) r
-    cross join lateral (select from sluice.job j where j.id = r.job_id and j.limit_key = w.key offset 0) j
+    cross join lateral (select b.cost from sluice.job b where b.id = r.job_id and b.limit_key = w.key offset 0) j
 ) o
 cross join lateral (
     select count(*) as jobs

@@ -1,17 +1,18 @@
--- Counts what is in flight in the queues that share a limit, up to a figure, while the lock on the limit's flow keeps
+-- Counts what is in flight in the queues that share a limit, in jobs or by their costs, up to a figure of jobs, while the lock on the limit's flow keeps
 -- others from claiming. Each queue and state is a walk along its index; see in_flight.sql.
 -- $1 text name of the limit   $2 integer figure
-select count(*)
+select coalesce(sum(case when n.by_cost then counted.cost else 1 end), 0)
 from (
-    select
+    select held.cost
     from sluice.queue q
     cross join lateral (
-        (select from sluice.live where queue = q.name and state = 'claimed' order by claimed_at limit $2::integer)
+        (select cost from sluice.live where queue = q.name and state = 'claimed' order by claimed_at limit $2::integer)
         union all
-        (select from sluice.live where queue = q.name and state = 'dispatched' order by claimed_at limit $2::integer)
+        (select cost from sluice.live where queue = q.name and state = 'dispatched' order by claimed_at limit $2::integer)
         union all
-        (select from sluice.orphan_run where queue = q.name order by tenant limit $2::integer)
+        (select coalesce((select j.cost from sluice.job j where j.id = r.job_id), 1) from sluice.orphan_run r where r.queue = q.name order by r.tenant limit $2::integer)
     ) held
     where q.limits <> '' and $1::text = any (string_to_array(q.limits, ','))
     limit $2::integer
 ) counted
+left join sluice.named_limit n on n.name = $1::text

@@ -14,10 +14,10 @@ with old as materialized (
     update sluice.done d set requeued_at = now() from old o
     where d.id = o.id and d.generation = o.generation and d.id = any ($1::uuid[])
 ), waiting as (
-    insert into sluice.live (id, queue, tenant, priority, due_at, generation, keyed, order_key, order_place, batch_id, limit_key, blocked_by)
+    insert into sluice.live (id, queue, tenant, priority, due_at, generation, keyed, order_key, order_place, batch_id, limit_key, cost, blocked_by)
     select j.id, j.queue, j.tenant, j.priority, now(), o.generation + 1,
            exists (select from sluice.job_key k where k.queue = j.queue and k.key = j.key and k.job_id = j.id and k.until is null),
-           j.order_key, j.order_place, j.batch_id, j.limit_key, case when j.order_key is not null or j.after is not null or j.id = any ($6::uuid[]) then j.id end
+           j.order_key, j.order_place, j.batch_id, j.limit_key, coalesce(j.cost, 1), case when j.order_key is not null or j.after is not null or j.id = any ($6::uuid[]) then j.id end
     from old o join sluice.job j on j.id = o.id
     where j.id = any ($1::uuid[])
     returning id, queue, generation, batch_id

@@ -34,7 +34,7 @@ with ended as materialized (
     order by f.id
     limit $4::integer
 ), waiting as materialized (
-    select l.id, l.queue, l.order_key, l.order_place, l.blocked_by, l.state, l.keyed
+    select l.id, l.queue, l.order_key, l.order_place, l.blocked_by, l.state, l.keyed, l.parked
     from sluice.live l
     where l.id = any (array(select id from found)) and coalesce(l.blocked_by is not null, false)
     order by l.id
@@ -76,7 +76,7 @@ with ended as materialized (
            case when d.failed is not null then w.blocked_by
                 else coalesce(
                (select h.job_id from sluice.hold h where h.job_id = w.id),
-               (select p.id from sluice.live p where p.id = w.id and p.parked),
+               case when w.parked then w.id end,
                (select s.job_id from sluice.orphan_run s where s.job_id = w.id and not s.beside limit 1),
                (select b.id from sluice.live b where b.id = w.blocked_by and b.id <> w.id),
                (select p.id from sluice.live p where p.queue = w.queue and p.order_key = w.order_key and p.order_place < w.order_place

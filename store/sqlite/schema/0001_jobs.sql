@@ -81,7 +81,8 @@ create table sluice_named_limit (
     changed_by   text    not null default '',                           -- the person or program that made the last change
     reason       text    not null default '',                           -- why the last change was made
     rate_per_ms  integer not null default 1000 check (rate_per_ms between 1 and 315360000000), -- ms of the window of rate
-    per_key      integer not null default 0 check (per_key in (0, 1))    -- the figures count for each limit key of jobs apart
+    per_key      integer not null default 0 check (per_key in (0, 1)),   -- the figures count for each limit key of jobs apart
+    by_cost      integer not null default 0 check (by_cost in (0, 1))    -- the figures count the costs of jobs; false: jobs
 ) without rowid;
 
 -- The tenants that people have stored. Jobs may name others.
@@ -161,6 +162,7 @@ create table sluice_job (
     after_failure text,                                                  -- the fate of the job if one in after fails: cancel, run or wait, and behind it the exceptions, each a blank and ID=RULE; null: after is empty
     timeout_ms    integer,                                               -- how long an attempt or a run of the job may take, in ms; null: as the handler or the queue says
     batch_id      blob,                                                  -- the id of the batch that the job is in; null: none
+    cost          integer,                                               -- the units that the job takes of limits by cost; null: 1
     limit_key     text                                                   -- the value, such as a host, by which limits that are per key bound the job; null: none
 );
 -- Searches by key, tenant or batch go along these indexes.
@@ -197,6 +199,7 @@ create table sluice_live (
     dispatched_at integer,                                               -- when the engine took the run, in µs; null: it has not
     batch_id      blob,                                                  -- the id of the batch that the job is in; null: none
     limit_key     text,                                                  -- the value by which limits that are per key bound the job; null: none
+    cost          integer not null default 1,                            -- the units that the job takes of limits by cost
     parked        integer not null default 0                             -- the job waits for itself until a limit lets its limit key in (table limit_lane)
 );
 create index sluice_live_away on sluice_live (queue, state) where state in ('dispatched', 'uncertain');
@@ -732,7 +735,7 @@ select j.seq, j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attemp
        l.lease_until, l.blocked_by,
        iif(l.seq is null, d.ref, l.ref) as ref,
        iif(l.seq is null, d.error, l.error) as error,
-       d.finished_at, d.result, l.checkpoint, j.payload, j.order_key, j.after, j.after_failure, j.timeout_ms, j.batch_id, j.limit_key, l.engine,
+       d.finished_at, d.result, l.checkpoint, j.payload, j.order_key, j.after, j.after_failure, j.timeout_ms, j.batch_id, j.limit_key, j.cost, l.engine,
        iif(l.seq is null, d.dispatched_at, l.dispatched_at) as dispatched_at
 from sluice_job j
 left join sluice_live l on l.seq = j.seq

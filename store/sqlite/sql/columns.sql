@@ -9,4 +9,4 @@ life: generation, due_at, attempts, releases, recoveries, holder, claimed_at, di
 
 -- What claims and lookups read of the table sluice_job last. Add a new column of a job at its end, and to jobRest in
 -- columns.go.
-more: order_key, after, after_failure, timeout_ms, batch_id, limit_key
+more: order_key, after, after_failure, timeout_ms, batch_id, limit_key, cost

@@ -1,7 +1,7 @@
 -- Stores a new job that has a column of the list more; nothing if its id is taken.
 -- ?1 id   ?2 queue   ?3 tenant   ?4 priority   ?5 key or null   ?6 payload   ?7 labels as JSON or null
 -- ?8 max_attempts or null   ?9 created_at   ?10 expires_at or null   ?11 order key or null   ?12 after as JSON or null
--- ?13 after_failure or null   ?14 timeout_ms or null   ?15 batch or null   ?16 limit key or null
+-- ?13 after_failure or null   ?14 timeout_ms or null   ?15 batch or null   ?16 limit key or null   ?17 cost or null
 insert into sluice_job (id, queue, tenant, priority, key, payload, labels, max_attempts, created_at, expires_at, {{more}})
-values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
+values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
 on conflict (id) do nothing

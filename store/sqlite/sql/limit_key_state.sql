@@ -1,13 +1,19 @@
--- How many jobs of a limit key are in flight in the queues that share a limit, up to a figure, with their orphan runs, and
--- what claims have left of its rate. Walks along the indexes sluice_live_limit_key and sluice_orphan_run_held.
--- ?1 name of the limit   ?2 key   ?3 figure
+-- How many units are in flight in the queues that share a limit, of a limit key or, with the empty key, of all jobs; with their orphan
+-- runs; and what claims have left of its rate. Walks along the indexes sluice_live_limit_key or sluice_live_claimed, and
+-- sluice_orphan_run_held.
+-- ?1 name of the limit   ?2 key   ?3 whether costs are counted, and not jobs   ?4 most jobs to look at
 with sharing as materialized (
     select name from sluice_queue where limits <> '' and instr(',' || limits || ',', ',' || ?1 || ',') > 0
 )
-select (select count(*) from (select 1 from sluice_live l where l.limit_key = ?2 and l.limit_key is not null and l.state in ('claimed', 'dispatched')
-            and l.queue in (select name from sharing) limit ?3 + 0))
-       + (select count(*) from (select 1 from sharing q cross join sluice_orphan_run r on r.queue = q.name cross join sluice_job j on j.id = r.job_id
-            where j.limit_key = ?2 limit ?3 + 0)),
+select (select coalesce(sum(iif(?3, cost, 1)), 0) from (select l.cost from sluice_live l where l.limit_key = ?2 and l.limit_key is not null
+            and l.state in ('claimed', 'dispatched') and l.queue in (select name from sharing) limit ?4 + 0))
+       + (select coalesce(sum(iif(?3, cost, 1)), 0) from (
+            select l.cost from sharing q cross join sluice_live l on l.queue = q.name and l.state = 'claimed' where ?2 = ''
+            union all
+            select l.cost from sharing q cross join sluice_live l on l.queue = q.name and l.state in ('dispatched', 'uncertain') and l.state = 'dispatched' where ?2 = ''
+            limit ?4 + 0))
+       + (select coalesce(sum(iif(?3, coalesce(cost, 1), 1)), 0) from (select j.cost from sharing q cross join sluice_orphan_run r on r.queue = q.name
+            cross join sluice_job j on j.id = r.job_id where ?2 = '' or j.limit_key = ?2 limit ?4 + 0)),
        k.tokens, k.filled_at, k.closed_until
 from (select 1) one
 left join sluice_limit_key k on k.name = ?1 and k.key = ?2

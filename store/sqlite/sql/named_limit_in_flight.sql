@@ -1,4 +1,4 @@
--- Counts what is in flight in the queues that share a limit, up to a figure for each queue and state; see in_flight.sql.
+-- Counts what is in flight in the queues that share a limit, in jobs, up to a figure for each queue and state; see in_flight.sql.
 -- ?1 name of the limit   ?2 figure
 select coalesce(sum(
     (select count(*) from (select 1 from sluice_live where queue = q.name and state = 'claimed' limit ?2 + 0))

@@ -1,29 +1,42 @@
--- Lets limits per key decide over jobs that a claim has found and locked, and returns those that are in, in the same order, and how many
--- it parked. With heads, it looks at parked jobs too.
+-- Lets limits per key and by cost decide over jobs that a claim has found and locked, and returns those that are in, in the same order,
+-- and how many it parked. Stopped says that a limit by cost has no room for the next job, and wait how many seconds until it has; null:
+-- until a job ends. With heads, it looks at parked jobs too.
 create or replace function sluice._admit_keyed(of_queue text, names text[], concurrencies integer[], rates double precision[], bursts double precision[],
-    now_at timestamptz, given uuid[], has_key boolean[], heads integer, out fit uuid[], out parked integer)
+    per_keys boolean[], by_costs boolean[], now_at timestamptz, given uuid[], has_key boolean[], heads integer,
+    out fit uuid[], out parked integer, out stopped boolean, out wait double precision)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
     unfit      uuid[] := '{}';
+    every      boolean := false = any (per_keys);
+    stop       uuid;
     of_id      uuid;
     fits       boolean;
     was_parked boolean;
+    passes     boolean;
+    its_wait   double precision;
 begin
     fit := given;
     parked := 0;
-    if heads = 0 and not (true = any (has_key)) then
+    stopped := false;
+    if heads = 0 and not every and not (true = any (has_key)) then
         return;
     end if;
-    for of_id, fits, was_parked in execute {{limit_judge.sql}}
-        using of_queue, names, concurrencies, rates, bursts, now_at, array(select f from unnest(given, has_key) as g(f, h) where h), heads, {{lanes woken}}
+    for of_id, fits, was_parked, passes, its_wait in execute {{limit_judge.sql}}
+        using of_queue, names, concurrencies, rates, bursts, now_at, array(select f from unnest(given, has_key) with ordinality as g(f, h, n) where h or every order by n),
+            heads, {{lanes woken}}, per_keys, by_costs
     loop
         if not fits and not was_parked then
             unfit := unfit || of_id;
+        elsif not passes and not stopped then
+            stopped := true;
+            stop := of_id;
+            wait := its_wait;
         end if;
     end loop;
     parked := cardinality(unfit);
-    if parked > 0 then
-        fit := array(select f from unnest(given) with ordinality as g(f, n) where not f = any (unfit) order by n);
+    if parked > 0 or stopped then
+        fit := array(select f from unnest(given) with ordinality as g(f, n)
+                     where not f = any (unfit) and n < coalesce(array_position(given, stop), cardinality(given) + 1) order by n);
     end if;
 end
 $function$;

@@ -33,6 +33,8 @@ begin
         perform sluice._invalid('max_attempts', format('%s must be from 1 to {{max count}}', max_attempts));
     elsif timeout < interval '1 millisecond' or timeout > interval '30 days' or mod(extract(epoch from timeout)::numeric * 1000, 1) <> 0 then
         perform sluice._invalid('timeout', format('%s must be from 1 ms to 30 days, in whole milliseconds', timeout));
+    elsif cost < 1 or cost > 1000000 then
+        perform sluice._invalid('cost', format('%s must be from 1 to 1000000', cost));
     elsif delay > interval '7900 years' or key_window > interval '7900 years' then
         perform sluice._invalid(case when delay > interval '7900 years' then 'delay' else 'key_window' end, 'it is longer than 7900 years');
     elsif delay < interval '0' then

@@ -30,6 +30,7 @@ declare
     shared  record;
     k       record;
     keys    text[] := '{}';
+    costs   integer[] := '{}';
     parked  integer := 0;
     asked   integer;
     chosen uuid[]; has_key boolean[]; an_id uuid; a_key boolean; told bigint;
@@ -116,15 +117,31 @@ begin
         select * into k from sluice._keyed_limits(limits);
         if k.names is not null and room > 0 and not look_only then
             execute {{limit_told.sql}} into told using k.names, {{max told}};
-            perform sluice._admit_keyed(of_queue, k.names, k.concurrencies, k.rates, k.bursts, now_at, '{}', '{}', least(most, k.most));
+            perform sluice._admit_keyed(of_queue, k.names, k.concurrencies, k.rates, k.bursts, k.per_keys, k.by_costs, now_at, '{}', '{}', least(most, k.most));
         end if;
     else
-        select null::text[] as names, null::integer[] as concurrencies, null::double precision[] as rates, null::double precision[] as bursts, 0 as most into k;
+        select null::text[] as names, null::integer[] as concurrencies, null::double precision[] as rates, null::double precision[] as bursts,
+            null::boolean[] as per_keys, null::boolean[] as by_costs, 0 as most into k;
+    end if;
+    if look_only and room > 0 and not by_tenant and false = any (k.per_keys) then -- does the next job fit?
+        chosen := '{}';
+        has_key := '{}';
+        for an_id, a_key in execute {{limit_pick.sql}} using of_queue, in_order, fronts, zeroes, 1, interval '0', '' loop
+            chosen := chosen || an_id;
+            has_key := has_key || a_key;
+        end loop;
+        select a.stopped, a.wait into shared
+        from sluice._admit_keyed(of_queue, k.names, k.concurrencies, k.rates, k.bursts, k.per_keys, k.by_costs, now_at, chosen, has_key, 0) a;
+        if shared.stopped then
+            room := 0;
+            room_wait := coalesce(shared.wait, 0);
+            full_up := shared.wait is null;
+        end if;
     end if;
     if not look_only and by_tenant then
         for row in select s.* from sluice._serve(of_queue, room, by_holder, with_token, lease, in_order, now_at, at, stored, changed,
             tenant_concurrency, tenant_rate, tenant_per, tenant_burst, low_water, low_water_tenant, wakes_from, coalesce(fair_since, at),
-            k.names, k.concurrencies, k.rates, k.bursts) s
+            k.names, k.concurrencies, k.rates, k.bursts, k.per_keys, k.by_costs) s
         loop
             if row.id is null then
                 low_water := row.low_water;
@@ -137,6 +154,7 @@ begin
             got := got + 1;
             select {{row columns}} into {{column names}};
             keys := keys || limit_key;
+            costs := costs || cost;
             return next;
         end loop;
     elsif not look_only and room > 0 and k.names is not null then
@@ -149,8 +167,8 @@ begin
                 has_key := has_key || a_key;
             end loop;
             more := cardinality(chosen) = asked;
-            select a.fit, a.parked into shared
-            from sluice._admit_keyed(of_queue, k.names, k.concurrencies, k.rates, k.bursts, now_at, chosen, has_key, 0) a;
+            select a.fit, a.parked, a.stopped, a.wait into shared
+            from sluice._admit_keyed(of_queue, k.names, k.concurrencies, k.rates, k.bursts, k.per_keys, k.by_costs, now_at, chosen, has_key, 0) a;
             parked := parked + shared.parked;
             for {{column names}} in execute {{limit_claim.sql}} || ' order by c.priority, c.due_at, c.id'
                 using of_queue, shared.fit[:room - got], with_token, by_holder, lease, at, '{}'::text[]
@@ -161,9 +179,15 @@ begin
                 end if;
                 got := got + 1;
                 keys := keys || limit_key;
+                costs := costs || cost;
                 return next;
             end loop;
-            exit when not more or shared.parked = 0;
+            if shared.stopped then
+                room := got;
+                room_wait := coalesce(shared.wait, 0);
+                full_up := shared.wait is null;
+            end if;
+            exit when not more or shared.parked = 0 or shared.stopped;
             asked := greatest(room - got, {{picked again}});
         end loop;
         more := parked >= {{max moved}};
@@ -189,9 +213,7 @@ begin
     if limits <> '' and got > 0 then
         perform sluice._shared_take(limits, got);
         if k.names is not null then
-            execute {{limit_key_take.sql}} using k.names, k.rates, k.bursts, now_at,
-                array(select g from unnest(keys) as g where g is not null group by g order by g),
-                array(select count(*)::integer from unnest(keys) as g where g is not null group by g order by g);
+            perform sluice._take_keyed(k.names, k.rates, k.bursts, k.per_keys, k.by_costs, keys, costs, now_at);
         end if;
     end if;
     if k.names is not null and got < most then

@@ -83,7 +83,7 @@ begin
         array[case when place is not null then order_key else '' end], array[coalesce(place, 0)],
         array[case when after <> '{}' and not sent then after::text else '' end],
         array[case when after <> '{}' then coalesce(nullif(after_failure, ''), 'cancel') else '' end],
-        array[coalesce((extract(epoch from timeout) * 1000)::bigint, 0)], array[batch_id], array[coalesce(limit_key, '')], null::text[];
+        array[coalesce((extract(epoch from timeout) * 1000)::bigint, 0)], array[batch_id], array[coalesce(limit_key, '')], array[coalesce(cost, 0)], null::text[];
     duplicate := taken is not null;
     if not duplicate then
         insert into sluice.stat_call (queue, tenant, event, jobs) values (queue, coalesce(tenant, ''), 'enqueue', 1);

@@ -9,7 +9,7 @@ declare
     found_id uuid; completed boolean; a_queue text; a_key text; a_place bigint;
     s_no integer[] := '{}'; s_ids uuid[] := '{}'; queues text[] := '{}'; tenants text[] := '{}'; priorities smallint[] := '{}'; labels text[] := '{}'; attempts smallint[] := '{}';
     dues timestamptz[] := '{}'; delays interval[] := '{}'; expiries timestamptz[] := '{}'; audited boolean[] := '{}'; in_tenant_queue boolean[] := '{}';
-    order_keys text[] := '{}'; places bigint[] := '{}'; afters text[] := '{}'; failures text[] := '{}'; blockers uuid[] := '{}'; limit_keys text[] := '{}'; payloads bytea[] := '{}'; holds text[] := '{}'; timeouts bigint[] := '{}'; batches uuid[] := '{}';
+    order_keys text[] := '{}'; places bigint[] := '{}'; afters text[] := '{}'; failures text[] := '{}'; blockers uuid[] := '{}'; limit_keys text[] := '{}'; costs integer[] := '{}'; payloads bytea[] := '{}'; holds text[] := '{}'; timeouts bigint[] := '{}'; batches uuid[] := '{}';
     sent uuid[] := '{}'; known uuid[] := '{}'; is_done boolean[] := '{}';
     lines text[] := '{}'; last_of uuid[] := '{}';
     others uuid[] := '{}'; waiting uuid[] := '{}'; rules text[] := '{}';
@@ -94,7 +94,7 @@ begin
         order_keys := order_keys || case when has_place then coalesce(job.order_key, '') else '' end; places := places || a_place;
         afters := afters || case when has_place and after <> '{}' then after::text else '' end;
         failures := failures || case when after <> '{}' then coalesce(nullif(job.after_failure, ''), 'cancel') else '' end;
-        blockers := array_append(blockers, blocker); batches := array_append(batches, job.batch_id); limit_keys := limit_keys || coalesce(job.limit_key, '');
+        blockers := array_append(blockers, blocker); batches := array_append(batches, job.batch_id); limit_keys := limit_keys || coalesce(job.limit_key, ''); costs := costs || coalesce(job.cost, 0);
         holds := holds || coalesce(nullif(job.hold, ''), case when job.batch_id is not null then sluice._enter_batch(job.batch_id, job.job_id) end, '');
         timeouts := timeouts || coalesce((extract(epoch from job.timeout) * 1000)::bigint, 0);
     end loop;
@@ -113,7 +113,7 @@ begin
         array(select order_keys[n] from unnest(chosen) as n), array(select places[n] from unnest(chosen) as n), array(select afters[n] from unnest(chosen) as n),
         array(select failures[n] from unnest(chosen) as n),
         array(select timeouts[n] from unnest(chosen) as n), array(select batches[n] from unnest(chosen) as n),
-        array(select limit_keys[n] from unnest(chosen) as n), null::text[]
+        array(select limit_keys[n] from unnest(chosen) as n), array(select costs[n] from unnest(chosen) as n), null::text[]
     loop
         taken := taken || found_id;
     end loop;

@@ -55,7 +55,12 @@ begin
         if n.concurrency > 0 then
             execute {{named_limit_in_flight.sql}} into in_flight using n.name, n.concurrency;
         end if;
-        if n.rate > 0 then
+        if n.rate > 0 and n.by_cost then
+            select k.tokens, k.filled_at into tokens, filled_at from sluice.limit_key k where k.name = n.name and k.key = '';
+            if filled_at is not null then
+                wait := sluice._token_wait(tokens, filled_at, n.rate, n.rate_per_ms, n.burst, now_at);
+            end if;
+        elsif n.rate > 0 then
             select * into in_window from sluice._window_wait('@' || n.name, 1, sluice._window_jobs(n.rate, n.rate_per_ms) + n.burst,
                 sluice._window_of(n.rate, n.rate_per_ms), null, now_at);
             wait := greatest(in_window.wait, sluice._token_wait(coalesce(n.tokens, 0), n.filled_at, n.rate, n.rate_per_ms, n.burst, now_at));

@@ -3,7 +3,8 @@
 create or replace function sluice._serve(of_queue text, room integer, by_holder text, with_token uuid, lease interval, in_order smallint[],
     now_at timestamptz, claim_at timestamptz, stored timestamptz, settings_changed timestamptz, of_concurrency bigint, of_rate double precision, of_per bigint, of_burst bigint,
     given_start double precision, given_tenant text, given_wakes timestamptz, fair_since timestamptz,
-    keyed text[], keyed_concurrencies integer[], keyed_rates double precision[], keyed_bursts double precision[])
+    keyed text[], keyed_concurrencies integer[], keyed_rates double precision[], keyed_bursts double precision[],
+    keyed_per_keys boolean[], keyed_by_costs boolean[])
 returns table ({{columns}}, low_water double precision, low_water_tenant text, wakes_from timestamptz, more boolean)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
@@ -119,7 +120,7 @@ begin
                     has_key := has_key || a_key;
                 end loop;
                 select a.fit into chosen
-                from sluice._admit_keyed(of_queue, keyed, keyed_concurrencies, keyed_rates, keyed_bursts, now_at, chosen, has_key, 0) a;
+                from sluice._admit_keyed(of_queue, keyed, keyed_concurrencies, keyed_rates, keyed_bursts, keyed_per_keys, keyed_by_costs, now_at, chosen, has_key, 0) a;
                 for {{column names}} in execute {{limit_claim.sql}} using of_queue, chosen, with_token, by_holder, lease, claim_at, near loop
                     if created_at is null then
                         orphans := orphans || id;

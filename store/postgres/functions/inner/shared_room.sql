@@ -5,7 +5,7 @@ language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
     names text[] := string_to_array(limits, ',');
     of_name text; closed boolean; closed_until timestamptz; rate double precision; rate_per bigint; burst bigint; concurrency bigint; version bigint;
-    tokens double precision; filled_at timestamptz; claimed_at timestamptz; now_at timestamptz; permits_from timestamptz; clock_ahead bigint; per_key boolean;
+    tokens double precision; filled_at timestamptz; claimed_at timestamptz; now_at timestamptz; permits_from timestamptz; clock_ahead bigint; per_key boolean; by_cost boolean;
     made      text;
     bucket    record;
     in_window record;
@@ -23,13 +23,13 @@ begin
     for made in execute {{named_limit_lock.sql}} using names loop
         null;
     end loop;
-    for of_name, closed, closed_until, rate, rate_per, burst, concurrency, version, tokens, filled_at, claimed_at, now_at, permits_from, clock_ahead, per_key
+    for of_name, closed, closed_until, rate, rate_per, burst, concurrency, version, tokens, filled_at, claimed_at, now_at, permits_from, clock_ahead, per_key, by_cost
         in execute {{named_limit_read.sql}} using names
     loop
         own := most;
         own_wait := 0;
         own_full := false;
-        if per_key then -- its figures are not of all jobs together
+        if per_key or by_cost then -- its figures are not of all jobs together
             rate := 0;
             concurrency := 0;
         end if;
