@@ -20,7 +20,7 @@ func (a *API) batches() {
 		found, err := batch.List(ctx, c.api.store, batch.Filter{Parent: in.Parent, Unfinished: in.Unfinished, Before: in.Before, Limit: in.Limit})
 		out := batchList{Batches: []batchView{}}
 		for _, b := range found {
-			out.Batches = append(out.Batches, batchOf(b))
+			out.Batches = append(out.Batches, c.batchOf(b))
 		}
 		return out, err
 	})
@@ -31,7 +31,7 @@ func (a *API) batches() {
 	}), func(ctx context.Context, c *call, in *openBatchInput) (batchView, error) {
 		b := in.Body
 		opened, err := batch.Open(ctx, c.api.store, batch.Batch{ID: b.ID, Name: b.Name, Parent: b.Parent, Callbacks: b.callbacks()}, c.act(b.Reason))
-		return batchOf(opened), err
+		return c.batchOf(opened), err
 	})
 	add(a, route(Route{
 		Method: "GET", Path: "/batches/{id}", Name: "get-batch", Summary: "read a batch with its counts",
@@ -97,7 +97,14 @@ type batchView struct {
 	ETASeconds *float64 `json:"eta_seconds,omitempty"`
 }
 
-func batchOf(b batch.Batch) batchView {
+// batchOf shows a batch, without the payloads of its callbacks unless the caller may read them.
+func (c *call) batchOf(b batch.Batch) batchView {
+	for _, callback := range []**batch.Callback{&b.OnComplete, &b.OnSuccess, &b.OnDeath} {
+		if *callback != nil && !c.reads() {
+			shown := **callback
+			shown.Payload, *callback = nil, &shown
+		}
+	}
 	out := batchView{Batch: b, State: b.State(), Progress: b.Progress()}
 	if eta, known := b.ETA(); known && b.Unfinished() > 0 {
 		seconds := eta.Seconds()
@@ -112,7 +119,7 @@ func (c *call) batch(ctx context.Context, id sluice.ID) (batchView, error) {
 	if err != nil {
 		return batchView{}, err
 	}
-	return batchOf(b), nil
+	return c.batchOf(b), nil
 }
 
 // openBatchInput opens a batch.

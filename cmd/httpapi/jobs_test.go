@@ -8,10 +8,13 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/batch"
 	"github.com/sluice-queue/sluice/cmd/httpapi"
+	"github.com/sluice-queue/sluice/schedule"
 )
 
 // result is the answer about one job.
@@ -230,7 +233,9 @@ func TestViewersSeeNoPayloads(t *testing.T) {
 	s := serve(t, httpapi.Options{}, access.Caller{Name: "viewer", Role: access.RoleViewer})
 	id := s.enqueue("mail", "").String()
 	s.end("mail", sluice.EventComplete)
-	for _, path := range []string{"/jobs", "/jobs/" + id, "/jobs/" + id + "/why", "/jobs/" + id + "/attempts"} {
+	must(schedule.Set(t.Context(), s.store, "nightly", schedule.Definition{Queue: "mail", Every: time.Hour, Payload: []byte(`"secret"`)}, sluice.Act{By: "test"}))
+	must(batch.Open(t.Context(), s.store, batch.Batch{Callbacks: batch.Callbacks{OnDeath: &batch.Callback{Queue: "mail", Payload: []byte(`"secret"`)}}}, sluice.Act{By: "test"}))
+	for _, path := range []string{"/jobs", "/schedules", "/schedules/nightly", "/batches", "/audit", "/jobs/" + id, "/jobs/" + id + "/why", "/jobs/" + id + "/attempts"} {
 		r := s.ask("GET", path, "", "Authorization", "Bearer viewer")
 		if r.status != 200 || strings.Contains(r.text, "secret") || strings.Contains(r.text, "sent") {
 			t.Errorf("%s: %d %s", path, r.status, r.text)

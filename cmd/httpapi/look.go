@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/deadletter"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/health"
@@ -105,7 +106,19 @@ func listAudit(ctx context.Context, c *call, in *listAuditInput) (auditList, err
 		}
 	}
 	found, err := c.api.client.Audit(ctx, sluice.AuditFilter{Object: sluice.Object(in.Object), Name: in.Name, JobID: in.Job, Before: in.Before, Limit: in.Limit})
+	if !c.reads() {
+		withoutPayloads(found)
+	}
 	return auditList{orEmpty(found)}, err
+}
+
+// withoutPayloads removes what entries show of schedules, which have payloads. Other entries have none.
+func withoutPayloads(entries []sluice.AuditEntry) {
+	for i := range entries {
+		if entries[i].Object == audit.ObjectSchedule {
+			entries[i].Before, entries[i].After = nil, nil
+		}
+	}
 }
 
 // holdsInput chooses holds.
