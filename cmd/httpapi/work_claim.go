@@ -117,6 +117,13 @@ func (p proof) token() (t sluice.Token, err error) {
 	return t, nil
 }
 
+// claimedOf shows a claimed job of a queue with these settings.
+func claimedOf(claim *sluice.Claim, settings sluice.Settings, lease time.Duration) claimedJob {
+	out := claimedJob{claim.Job, proofOf(claim.Token), lease.Seconds(), cmp.Or(claim.Timeout, settings.Timeout).Seconds()}
+	out.MaxAttempts = cmp.Or(out.MaxAttempts, settings.MaxAttempts)
+	return out
+}
+
 // claimOrder is a checked claim.
 type claimOrder struct {
 	claimBody
@@ -172,12 +179,12 @@ func leaseOf(text string) (time.Duration, error) {
 	return lease, nil
 }
 
-// claimToken returns the token of the claim from a queue. It follows from the caller's, so that a claim is found again.
-func (c *call) claimToken(o claimOrder, queue string) (t sluice.Token) {
+// claimToken returns the token of the claim, one for all queues. It follows from the caller's, so that a claim is found again.
+func (c *call) claimToken(o claimOrder) (t sluice.Token) {
 	if o.Token == "" {
 		return sluice.NewToken()
 	}
-	sum := sha256.Sum256([]byte(strings.Join([]string{"claim", c.caller.Name, o.holder, o.Token, queue}, "\x00")))
+	sum := sha256.Sum256([]byte(strings.Join([]string{"claim", c.caller.Name, o.holder, o.Token}, "\x00")))
 	copy(t[:], sum[:])
 	return t
 }
@@ -205,7 +212,13 @@ func claimJobs(ctx context.Context, c *call, in *claimInput) (claimedList, error
 // claimNow claims from the queues, one after another, until one has jobs.
 func (c *call) claimNow(ctx context.Context, o claimOrder) (claimedList, error) {
 	queues := o.Queues
-	if len(queues) > 1 && !o.Again { // one look costs less than a claim from each
+	if len(queues) > 1 && o.Again {
+		out, err := c.claimedBefore(ctx, o)
+		if err != nil || len(out.Jobs) > 0 {
+			return out, err
+		}
+	}
+	if len(queues) > 1 { // one look costs less than a claim from each
 		due, err := c.api.store.NextDue(ctx, queues)
 		if err != nil {
 			return claimedList{}, err
@@ -222,6 +235,27 @@ func (c *call) claimNow(ctx context.Context, o claimOrder) (claimedList, error) 
 		}
 	}
 	return claimedList{Jobs: []claimedJob{}}, nil
+}
+
+// claimedBefore returns the jobs that a claim from several queues has, if it was sent before. It claims nothing.
+func (c *call) claimedBefore(ctx context.Context, o claimOrder) (claimedList, error) {
+	out := claimedList{Jobs: []claimedJob{}}
+	request := sluice.ClaimRequest{Holder: o.holder, Token: c.claimToken(o), Again: true}
+	for _, queue := range o.Queues {
+		request.Queues = append(request.Queues, sluice.QueueClaim{Queue: queue})
+	}
+	found, err := c.api.store.Claim(ctx, request)
+	if err != nil {
+		return out, err
+	}
+	for _, claim := range found.Jobs {
+		settings, err := c.api.board.settingsOf(ctx, claim.Queue)
+		if err != nil {
+			return out, err
+		}
+		out.Jobs = append(out.Jobs, claimedOf(claim, settings, cmp.Or(o.lease, settings.Lease)))
+	}
+	return out, nil
 }
 
 // claimInTurn waits for its turn at one of the queues.
@@ -274,12 +308,9 @@ func (c *call) claimFrom(ctx context.Context, o claimOrder, queue string) (claim
 	if settings.Batch > 0 {
 		from.limit = min(from.limit, settings.Batch)
 	}
-	lease := settings.Lease
-	if o.lease > 0 {
-		lease = o.lease
-	}
+	lease := cmp.Or(o.lease, settings.Lease)
 	from.Claimed, err = c.api.store.Claim(work, sluice.ClaimRequest{
-		Queue: queue, Limit: from.limit, Holder: o.holder, Lease: lease, Token: c.claimToken(o, queue), Ageing: settings.Ageing, Again: o.Again,
+		Queue: queue, Limit: from.limit, Holder: o.holder, Lease: lease, Token: c.claimToken(o), Ageing: settings.Ageing, Again: o.Again,
 	})
 	if err != nil {
 		return out, from, err
@@ -289,7 +320,7 @@ func (c *call) claimFrom(ctx context.Context, o claimOrder, queue string) (claim
 		return out, from, ctx.Err()
 	}
 	for _, claim := range from.Jobs {
-		out.Jobs = append(out.Jobs, claimedJob{claim.Job, proofOf(claim.Token), lease.Seconds(), cmp.Or(claim.Timeout, settings.Timeout).Seconds()})
+		out.Jobs = append(out.Jobs, claimedOf(claim, settings, lease))
 	}
 	return out, from, nil
 }

@@ -279,6 +279,25 @@ func TestAClaimWhoseAnswerWasLostIsSentAgain(t *testing.T) {
 	})
 }
 
+func TestAClaimFromSeveralQueuesIsFoundAgainInEachOfThem(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(s *served) {
+		for range 2 {
+			s.enqueue("sms", "")
+		}
+		const claim = `"queues":["mail","sms"],"limit":2,"token":"a-token-of-the-caller"`
+		first := s.claim(claim)
+		s.enqueue("mail", "") // the first queue has a job by now
+		again := s.claim(claim + `,"again":true`)
+		if len(first) != 2 || len(again) != 2 || first[0].named() != again[0].named() || again[0].Queue != "sms" {
+			s.Errorf("%+v, again %+v", first, again)
+		}
+		if fresh := s.claim(`"queues":["mail","sms"],"token":"a-token-that-is-new","again":true`); len(fresh) != 1 || fresh[0].Queue != "mail" {
+			s.Errorf("a claim that never arrived got %+v", fresh)
+		}
+	})
+}
+
 func TestAWaitingClaimGetsAJobAsSoonAsItIsThere(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(s *served) {

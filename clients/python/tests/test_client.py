@@ -155,6 +155,7 @@ class Works(ClientTest):
 
         def handler(job):
             if job.attempt == 1:
+                self.assertGreater(job.max_attempts, 1)
                 job.save_checkpoint({"page": 7})
                 job.progress(0.4, "page 7 of 9")
                 checked.wait(30)

@@ -106,6 +106,8 @@ class Job:
     labels: Mapping[str, str] = field(default_factory=dict)
     #: failed attempts of this life
     attempts: int = 0
+    #: the failed attempts that bury it; 0: the queue's setting, which a handler's job has here
+    max_attempts: int = 0
     error: str = ""
     result: Any = None
     checkpoint: Any = None
@@ -117,7 +119,7 @@ class Job:
         """Reads a job of the server."""
         return cls(
             id=raw["id"], queue=raw["queue"], state=raw.get("state", ""), payload=raw.get("payload"), tenant=raw.get("tenant", ""),
-            key=raw.get("key", ""), priority=raw.get("priority", 5), labels=raw.get("labels") or {}, attempts=raw.get("attempts", 0),
+            key=raw.get("key", ""), priority=raw.get("priority", 5), labels=raw.get("labels") or {}, attempts=raw.get("attempts", 0), max_attempts=raw.get("max_attempts", 0),
             error=raw.get("error", ""), result=raw.get("result"), checkpoint=raw.get("checkpoint"), raw=raw,
         )  # fmt: skip
 
