@@ -38,6 +38,7 @@ func flowOf(q sluice.Queue, counted QueueCounts, holders []presence.Holder, now 
 	f.addBatch(waiting, what)
 	f.addCapacity(q, counted, holders, now, what)
 	f.addPause(q, counted, now)
+	f.addShared(q)
 	return f
 }
 
@@ -114,6 +115,13 @@ func (f *queueFlow) addPause(q sluice.Queue, counted QueueCounts, now time.Time)
 	default:
 		f.opens = math.Max(0, q.Settings.PausedUntil.Sub(counted.CountedAt).Seconds())
 		f.notes = append(f.notes, "it is paused until "+feature.InstantText(q.Settings.PausedUntil))
+	}
+}
+
+// addShared says that the limits which the queue shares are left out: what other queues take of them is not known.
+func (f *queueFlow) addShared(q sluice.Queue) {
+	if names := q.Settings.Limits; names != "" {
+		f.notes = append(f.notes, "it shares limits with other queues, which the forecast leaves out: "+names)
 	}
 }
 

@@ -263,3 +263,13 @@ func TestForecastSaysThatACountIsOld(t *testing.T) {
 		t.Error("a count of last week still tells of waves")
 	}
 }
+
+func TestForecastSaysThatItLeavesSharedLimitsOut(t *testing.T) {
+	t.Parallel()
+	a := newAhead(t, func(s *sluice.Settings) { s.Limits = "bank,ledger" })
+	a.due(10*time.Minute, 100)
+	q := a.forecast(forecast.Request{})
+	if len(q.Limits) != 0 || !strings.Contains(strings.Join(q.Notes, "\n"), "leaves out: bank,ledger") {
+		t.Errorf("limits %+v, notes %q", q.Limits, q.Notes)
+	}
+}

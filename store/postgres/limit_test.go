@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/limit"
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
@@ -48,11 +49,12 @@ func pagesToCount(t *testing.T, store *postgres.Store, from time.Time) int {
 	return pages
 }
 
-// work claims and completes n jobs of a queue with limits.
-func work(t *testing.T, store *postgres.Store, n int) {
+// work claims and completes n jobs of a queue with limits, 10 or so many at a time.
+func work(t *testing.T, store *postgres.Store, n int, most ...int) {
 	t.Helper()
+	at := append(most, 10)[0]
 	for n > 0 {
-		claimed, err := store.Claim(t.Context(), sluice.ClaimRequest{Queue: "q", Limit: 10, Holder: "h", Lease: time.Minute, Token: sluice.NewToken()})
+		claimed, err := store.Claim(t.Context(), sluice.ClaimRequest{Queue: "q", Limit: at, Holder: "h", Lease: time.Minute, Token: sluice.NewToken()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,5 +161,55 @@ func TestClaimOfALimitedQueueDoesNotWaitForAFrozenOne(t *testing.T) {
 	}
 	if claimed, err = store.Claim(t.Context(), request); err != nil || len(claimed.Jobs) != 2 {
 		t.Errorf("afterwards: %d jobs, %v", len(claimed.Jobs), err)
+	}
+}
+
+func TestLimitKeysThatNobodyUsesLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
+	store := openLimited(t, 100, 0)
+	client := sluice.NewClient(store, sluice.ClientOptions{})
+	_, err := limit.Change(t.Context(), store, "host", sluice.Act{By: "test"}, func(l *limit.Limit) error {
+		l.Concurrency, l.Rate, l.Burst, l.PerKey = 1, sluice.RatePerSecond(10), 5, true
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.ChangeSettings(t.Context(), "q", sluice.Act{By: "test"}, func(s *sluice.Settings) error { s.Limits = "host"; return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs := make([]sluice.NewJob, 20)
+	for i := range jobs {
+		jobs[i] = sluice.NewJob{Queue: "q", Payload: []byte("1"), EnqueueOptions: sluice.EnqueueOptions{LimitKey: "host " + strconv.Itoa(i%10)}}
+	}
+	if _, err := client.EnqueueMany(t.Context(), jobs); err != nil {
+		t.Fatal(err)
+	}
+	work(t, store, 10, 20)
+	rowsOfKeys(t, store, "while jobs wait", 10, 10, 10)
+	work(t, store, 10)
+	if _, err := store.Claim(t.Context(), sluice.ClaimRequest{Queue: "q", Limit: 10, Holder: "h", Lease: time.Minute, Token: sluice.NewToken()}); err != nil {
+		t.Fatal(err)
+	}
+	rowsOfKeys(t, store, "when all have ended", 10, 0, 0)
+	runPlain(t, store, "update sluice.limit_key set idle_from = now() - interval '1 second'")
+	if _, err := store.Prune(t.Context(), "", 100); err != nil {
+		t.Fatal(err)
+	}
+	rowsOfKeys(t, store, "when the buckets are full", 0, 0, 0)
+}
+
+// rowsOfKeys counts what the store keeps of limit keys.
+func rowsOfKeys(t *testing.T, store *postgres.Store, when string, want ...int) {
+	t.Helper()
+	for i, table := range []string{"limit_key", "limit_lane", "limit_change"} {
+		var n int
+		if err := store.Pool().QueryRow(t.Context(), "select count(*) from sluice."+table).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		if n != want[i] {
+			t.Errorf("%s, %s has %d rows, want %d", when, table, n, want[i])
+		}
 	}
 }
