@@ -40,7 +40,11 @@ func (a *API) limits() {
 		Text: "Stops the claims of all its queues, for a while or until it is opened. Needs a reason.", Needs: access.Operate, Commands: []string{"limits close"},
 	}), func(ctx context.Context, c *call, in *closeLimitInput) (limitView, error) {
 		while, err := optional("for", in.Body.For)
-		if err == nil {
+		switch {
+		case err != nil:
+		case in.Key != "":
+			err = limit.CloseKey(ctx, c.api.store, in.Limit, in.Key, while, c.act(in.Body.Reason))
+		default:
 			_, err = limit.Close(ctx, c.api.store, in.Limit, while, c.act(in.Body.Reason))
 		}
 		if err != nil {
@@ -51,7 +55,13 @@ func (a *API) limits() {
 	add(a, route(Route{
 		Method: "POST", Path: "/limits/{limit}/open", Name: "open-limit", Summary: "open a closed limit", Needs: access.Operate, Commands: []string{"limits open"},
 	}), func(ctx context.Context, c *call, in *openLimitInput) (limitView, error) {
-		if _, err := limit.Open(ctx, c.api.store, in.Limit, c.act(in.Body.Reason)); err != nil {
+		var err error
+		if in.Key != "" {
+			err = limit.OpenKey(ctx, c.api.store, in.Limit, in.Key, c.act(in.Body.Reason))
+		} else {
+			_, err = limit.Open(ctx, c.api.store, in.Limit, c.act(in.Body.Reason))
+		}
+		if err != nil {
 			return limitView{}, err
 		}
 		return c.limit(ctx, in.Limit)
@@ -84,19 +94,21 @@ type setLimitInput struct {
 // setLimitBody changes a limit.
 type setLimitBody struct {
 	ReasonBody
-	// Set has new values by name: rate, burst and concurrency, such as rate: 500/5s. A null removes a figure.
+	// Set has new values by name: rate, burst, concurrency, per and units, such as rate: 500/5s. A null removes a figure.
 	Set figures `json:"set" minProperties:"1" maxProperties:"10"`
 }
 
 // closeLimitInput closes a limit.
 type closeLimitInput struct {
 	Limit string `path:"limit" doc:"the limit" maxLength:"64"`
+	Key   string `query:"key" doc:"close only this limit key, of a limit that is per key; needs for" maxLength:"255"`
 	Body  PauseBody
 }
 
 // openLimitInput opens a limit.
 type openLimitInput struct {
 	Limit string `path:"limit" doc:"the limit" maxLength:"64"`
+	Key   string `query:"key" doc:"open only this limit key" maxLength:"255"`
 	Body  ReasonBody
 }
 
