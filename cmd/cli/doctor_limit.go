@@ -32,7 +32,7 @@ func examineLimits(ctx context.Context, store sluice.Store, queues []sluice.Queu
 	for _, l := range stored {
 		if l.ClosedAt(time.Now()) {
 			out = append(out, finding{
-				Check: "limit", Severity: health.SeverityWarning, What: fmt.Sprintf("%s is %s, by %s: %s", l.Name, limitRow{Limit: l}.state(time.Now()), l.ChangedBy, orDash(oneLine(l.Reason))),
+				Check: "limit", Severity: health.SeverityWarning, What: fmt.Sprintf("%s is %s, by %s: %s", l.Name, limitState(l, time.Now()), l.ChangedBy, orDash(oneLine(l.Reason))),
 				Why: "its queues hand out nothing: " + strings.Join(by[l.Name], " "), Repair: fmt.Sprintf("sluice limits open %s --reason WHY", l.Name),
 			})
 		}

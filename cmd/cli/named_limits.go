@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/cmd/httpapi"
 	"github.com/sluice-queue/sluice/cmd/internal/draw"
 	"github.com/sluice-queue/sluice/limit"
 )
@@ -27,45 +28,17 @@ func (a *app) limitsCommand() *cobra.Command {
 }
 
 // limitRow is a limit with its use, as -o json shows it.
-type limitRow struct {
-	limit.Limit
-	Version   int64     `json:"version"`
-	ChangedAt time.Time `json:"changed_at"`
-	ChangedBy string    `json:"changed_by"`
-	Reason    string    `json:"reason"`
-	Queues    []string  `json:"queues"`
-	InFlight  int       `json:"in_flight"`
-	// WaitSeconds is how long until the rate lets a job start.
-	WaitSeconds float64 `json:"wait_seconds"`
-	// Keys are the limit keys that are closed or have waiting jobs, if the limit is per key.
-	Keys []limitKeyRow `json:"keys,omitempty"`
-}
+type limitRow struct{ httpapi.LimitView }
 
-// limitKeyRow is a limit key, as -o json shows it.
-type limitKeyRow struct {
-	Key         string    `json:"key"`
-	InFlight    int       `json:"in_flight"`
-	Waiting     int       `json:"waiting"`
-	WaitSeconds float64   `json:"wait_seconds"`
-	ClosedUntil time.Time `json:"closed_until,omitzero"`
-}
-
-func limitRowOf(u limit.Use) limitRow {
-	return limitRow{
-		Limit: u.Limit, Version: u.Limit.Version, ChangedAt: u.Limit.ChangedAt, ChangedBy: u.Limit.ChangedBy, Reason: u.Limit.Reason,
-		Queues: append([]string{}, u.Queues...), InFlight: u.InFlight, WaitSeconds: u.Wait.Seconds(),
-	}
-}
-
-// state says whether the limit is open, and until when it is closed.
-func (r limitRow) state(now time.Time) string {
+// limitState says whether a limit is open, and until when it is closed.
+func limitState(l limit.Limit, now time.Time) string {
 	switch {
-	case !r.ClosedAt(now):
+	case !l.ClosedAt(now):
 		return "open"
-	case r.ClosedUntil.IsZero():
+	case l.ClosedUntil.IsZero():
 		return "closed"
 	}
-	return "closed until " + r.ClosedUntil.Format(time.RFC3339)
+	return "closed until " + l.ClosedUntil.Format(time.RFC3339)
 }
 
 func (a *app) limitsListCommand() *cobra.Command {
@@ -82,7 +55,7 @@ func (a *app) limitsListCommand() *cobra.Command {
 				}
 				rows := make([]limitRow, len(uses))
 				for i, use := range uses {
-					rows[i] = limitRowOf(use)
+					rows[i] = limitRow{httpapi.LimitViewOf(use)}
 				}
 				if len(rows) == 0 && a.output == "table" {
 					a.note("no limits; `sluice limits set NAME rate=500/5s` makes one, and `sluice settings set QUEUE limits=NAME` shares it")
@@ -92,7 +65,7 @@ func (a *app) limitsListCommand() *cobra.Command {
 				return printList(a, rows, func(r limitRow) string { return r.Name }, []column[limitRow]{
 					{"LIMIT", func(r limitRow) string { return r.Name }, false},
 					{"FIGURES", func(r limitRow) string { return r.String() }, false},
-					{"STATE", func(r limitRow) string { return r.state(now) }, false},
+					{"STATE", func(r limitRow) string { return limitState(r.Limit, now) }, false},
 					{"IN FLIGHT", func(r limitRow) string { return draw.Count(r.InFlight) }, true},
 					{"QUEUES", func(r limitRow) string { return orDash(strings.Join(r.Queues, " ")) }, false},
 					{"CHANGED", func(r limitRow) string { return ago(r.ChangedAt) }, true},
@@ -119,14 +92,11 @@ func (a *app) limitGetCommand() *cobra.Command {
 				if err != nil || len(uses) == 0 {
 					return err
 				}
-				row := limitRowOf(uses[0])
 				keys, err := limit.KeyUses(ctx, store, args[0], of...)
 				if err != nil {
 					return err
 				}
-				for _, k := range keys {
-					row.Keys = append(row.Keys, limitKeyRow{k.Key, k.InFlight, k.Waiting, k.Wait.Seconds(), k.ClosedUntil})
-				}
+				row := limitRow{httpapi.LimitViewOf(uses[0], keys...)}
 				return a.printOne(row, func() error { return a.printLimit(row) })
 			})
 		},
@@ -140,7 +110,7 @@ func (a *app) printLimit(r limitRow) error {
 	line, _ := detailLines(&text, time.RFC3339)
 	line("limit", r.Name)
 	line("figures", r.String())
-	line("state", r.state(time.Now()))
+	line("state", limitState(r.Limit, time.Now()))
 	line("queues", orDash(strings.Join(r.Queues, " ")))
 	inFlight := draw.Count(r.InFlight)
 	if r.Concurrency > 0 && !r.PerKey {
@@ -220,7 +190,7 @@ func (a *app) limitCloseCommand() *cobra.Command {
 				}
 				closed, err := limit.Close(ctx, store, args[0], during, a.act(""))
 				if err == nil {
-					a.note("limit %s: %s; open it with `sluice limits open %s`", closed.Name, limitRow{Limit: closed}.state(closed.ChangedAt), closed.Name)
+					a.note("limit %s: %s; open it with `sluice limits open %s`", closed.Name, limitState(closed, closed.ChangedAt), closed.Name)
 				}
 				return limitError(err)
 			})

@@ -17,28 +17,30 @@ func (a *API) limits() {
 		Method: "GET", Path: "/limits", Name: "list-limits", Summary: "list limits that queues share", Needs: access.Look, Commands: []string{"limits ls"},
 	}), func(ctx context.Context, c *call, _ *nothing) (limitList, error) {
 		uses, err := limit.Uses(ctx, c.api.store)
-		out := limitList{Limits: []limitView{}}
+		out := limitList{Limits: []LimitView{}}
 		for _, use := range uses {
-			out.Limits = append(out.Limits, limitOf(use))
+			out.Limits = append(out.Limits, LimitViewOf(use))
 		}
 		return out, err
 	})
 	add(a, route(Route{
 		Method: "GET", Path: "/limits/{limit}", Name: "get-limit", Summary: "read a limit and its use", Needs: access.Look, Commands: []string{"limits get"},
-	}), func(ctx context.Context, c *call, in *limitInput) (limitView, error) { return c.limit(ctx, in.Limit) })
+	}), func(ctx context.Context, c *call, in *getLimitInput) (LimitView, error) {
+		return c.limit(ctx, in.Limit, in.Key...)
+	})
 	add(a, route(Route{
 		Method: "PATCH", Path: "/limits/{limit}", Name: "set-limit", Summary: "make or change a limit", Needs: access.Operate, Commands: []string{"limits set"},
-	}), func(ctx context.Context, c *call, in *setLimitInput) (limitView, error) {
+	}), func(ctx context.Context, c *call, in *setLimitInput) (LimitView, error) {
 		_, err := limit.Change(ctx, c.api.store, in.Limit, c.act(in.Body.Reason), func(l *limit.Limit) error { return in.Body.Set.each(l.Set) })
 		if err != nil {
-			return limitView{}, err
+			return LimitView{}, err
 		}
 		return c.limit(ctx, in.Limit)
 	})
 	add(a, route(Route{
 		Method: "POST", Path: "/limits/{limit}/close", Name: "close-limit", Summary: "close a limit",
 		Text: "Stops the claims of all its queues, for a while or until it is opened. Needs a reason.", Needs: access.Operate, Commands: []string{"limits close"},
-	}), func(ctx context.Context, c *call, in *closeLimitInput) (limitView, error) {
+	}), func(ctx context.Context, c *call, in *closeLimitInput) (LimitView, error) {
 		while, err := optional("for", in.Body.For)
 		switch {
 		case err != nil:
@@ -48,13 +50,13 @@ func (a *API) limits() {
 			_, err = limit.Close(ctx, c.api.store, in.Limit, while, c.act(in.Body.Reason))
 		}
 		if err != nil {
-			return limitView{}, err
+			return LimitView{}, err
 		}
 		return c.limit(ctx, in.Limit)
 	})
 	add(a, route(Route{
 		Method: "POST", Path: "/limits/{limit}/open", Name: "open-limit", Summary: "open a closed limit", Needs: access.Operate, Commands: []string{"limits open"},
-	}), func(ctx context.Context, c *call, in *openLimitInput) (limitView, error) {
+	}), func(ctx context.Context, c *call, in *openLimitInput) (LimitView, error) {
 		var err error
 		if in.Key != "" {
 			err = limit.OpenKey(ctx, c.api.store, in.Limit, in.Key, c.act(in.Body.Reason))
@@ -62,7 +64,7 @@ func (a *API) limits() {
 			_, err = limit.Open(ctx, c.api.store, in.Limit, c.act(in.Body.Reason))
 		}
 		if err != nil {
-			return limitView{}, err
+			return LimitView{}, err
 		}
 		return c.limit(ctx, in.Limit)
 	})
@@ -74,9 +76,10 @@ func (a *API) limits() {
 	a.admissionRoutes()
 }
 
-// limitInput names a limit.
-type limitInput struct {
-	Limit string `path:"limit" doc:"the limit" maxLength:"64"`
+// getLimitInput names a limit, and keys.
+type getLimitInput struct {
+	Limit string   `path:"limit" doc:"the limit" maxLength:"64"`
+	Key   []string `query:"key,explode" doc:"limit keys to show; without, those that are closed or have waiting jobs" maxItems:"100"`
 }
 
 // limitReasonInput names a limit, and a reason.
@@ -115,11 +118,11 @@ type openLimitInput struct {
 // limitList lists limits.
 type limitList struct {
 	// Limits are sorted by name.
-	Limits []limitView `json:"limits"`
+	Limits []LimitView `json:"limits"`
 }
 
-// limitView is a limit with its use.
-type limitView struct {
+// LimitView is a limit with its use, in answers and in the output of the command line.
+type LimitView struct {
 	limit.Limit
 	// Version counts the changes. ChangedAt, ChangedBy and Reason describe the last one.
 	Version   int64     `json:"version"`
@@ -132,26 +135,47 @@ type limitView struct {
 	InFlight int `json:"in_flight"`
 	// WaitSeconds is how long until the rate lets a job start. 0: now.
 	WaitSeconds float64 `json:"wait_seconds"`
+	// Keys are limit keys, if the limit is per key.
+	Keys []LimitKeyView `json:"keys,omitempty"`
 }
 
-func limitOf(u limit.Use) limitView {
+// LimitKeyView is a limit key with its use.
+type LimitKeyView struct {
+	// Key is the limit key of jobs, such as a host.
+	Key string `json:"key"`
+	// InFlight counts claimed and dispatched jobs, and Waiting due jobs that the limit holds back.
+	InFlight int `json:"in_flight"`
+	Waiting  int `json:"waiting"`
+	// WaitSeconds is how long until the rate lets a job start. 0: now.
+	WaitSeconds float64 `json:"wait_seconds"`
+	// ClosedUntil is when the key opens by itself. Missing: it is open.
+	ClosedUntil time.Time `json:"closed_until,omitzero"`
+}
+
+// LimitViewOf shows the use of a limit, and of keys.
+func LimitViewOf(u limit.Use, keys ...limit.KeyUse) LimitView {
 	l := u.Limit
-	return limitView{l, l.Version, l.ChangedAt, l.ChangedBy, l.Reason, orEmpty(u.Queues), u.InFlight, u.Wait.Seconds()}
+	out := LimitView{l, l.Version, l.ChangedAt, l.ChangedBy, l.Reason, orEmpty(u.Queues), u.InFlight, u.Wait.Seconds(), nil}
+	for _, k := range keys {
+		out.Keys = append(out.Keys, LimitKeyView{k.Key, k.InFlight, k.Waiting, k.Wait.Seconds(), k.ClosedUntil})
+	}
+	return out
 }
 
-// limit reads a limit with its use.
-func (c *call) limit(ctx context.Context, name string) (limitView, error) {
+// limit reads a limit with its use, and that of keys.
+func (c *call) limit(ctx context.Context, name string, keys ...string) (LimitView, error) {
 	if _, err := limit.Read(ctx, c.api.store, name); err != nil {
-		return limitView{}, err
+		return LimitView{}, err
 	}
 	uses, err := limit.Uses(ctx, c.api.store, name)
 	switch {
 	case err != nil:
-		return limitView{}, err
+		return LimitView{}, err
 	case len(uses) == 0:
-		return limitView{}, sluice.ErrNotFound
+		return LimitView{}, sluice.ErrNotFound
 	}
-	return limitOf(uses[0]), nil
+	used, err := limit.KeyUses(ctx, c.api.store, name, keys...)
+	return LimitViewOf(uses[0], used...), err
 }
 
 func (a *API) admissionRoutes() {
