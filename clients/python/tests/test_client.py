@@ -60,9 +60,10 @@ class ClientTest(unittest.TestCase):
 class Enqueues(ClientTest):
     def test_a_job_is_stored_with_its_options(self):
         due = datetime.now(timezone.utc) + timedelta(days=1)
-        receipt = self.client.enqueue(self.queue, {"n": 1}, tenant="acme", key="k", due_at=due, priority=2, labels={"a": "b"}, timeout=90)
+        receipt = self.client.enqueue(self.queue, {"n": 1}, tenant="acme", key="k", due_at=due, priority=2, labels={"a": "b"}, timeout=90, limit_key="host", cost=3)
         job = self.client.job(receipt.id)
         self.assertEqual((job.queue, job.payload, job.tenant, job.key, job.priority, job.labels), (self.queue, {"n": 1}, "acme", "k", 2, {"a": "b"}))
+        self.assertEqual((job.raw["limit_key"], job.raw["cost"]), ("host", 3))
         self.assertEqual(job.raw["timeout_ns"], 90_000_000_000)
         self.assertFalse(receipt.duplicate)
         again = self.client.enqueue(self.queue, {"n": 2}, key="k", tenant="acme")

@@ -32,6 +32,10 @@ export interface EnqueueOptions {
   timeout?: Duration;
   /** Jobs of a queue with the same order key run one at a time, in order. Default: none. */
   orderKey?: string;
+  /** The value, such as a host, by which limits that are per key bound the job. Default: none. */
+  limitKey?: string;
+  /** The units that the job takes of limits by cost, such as tokens. Default: 1. */
+  cost?: number;
   /** The ids of jobs that must complete first. Default: none. */
   after?: string[];
   /** How the job goes on if one of `after` dies or is cancelled. Default: `cancel`. */
@@ -70,6 +74,8 @@ const readers: Record<keyof EnqueueOptions, Reader> = {
   maxAttempts: whole(1_000_000),
   timeout: span,
   orderKey: textOf(255),
+  limitKey: textOf(255),
+  cost: whole(1_000_000),
   after: (field, value: unknown) => listOf(field, value).map((id) => idOf(field, id)),
   afterFailure: oneOf("cancel", "run", "wait"),
   batch: idOf,

@@ -28,6 +28,8 @@ test("a job is stored with its options, and read back", async () => {
       maxAttempts: 7,
       timeout: 90_000,
       orderKey: "ada",
+      limitKey: "example.com",
+      cost: 3,
       after: [before.id],
       afterFailure: "run",
       hold: "a look first",

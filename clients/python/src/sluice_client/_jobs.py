@@ -12,7 +12,7 @@ Seconds = Union[int, float, timedelta]
 
 _OPTIONS = {
     "tenant", "key", "key_scope", "key_window", "on_duplicate", "due_at", "delay", "priority", "expires_at", "labels",
-    "max_attempts", "timeout", "order_key", "after", "after_failure", "after_failures", "batch", "hold",
+    "max_attempts", "timeout", "order_key", "limit_key", "cost", "after", "after_failure", "after_failures", "batch", "hold",
 }  # fmt: skip
 _DURATIONS = {"key_window", "delay", "timeout"}
 _INSTANTS = {"due_at", "expires_at"}

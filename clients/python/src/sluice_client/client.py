@@ -57,7 +57,7 @@ class Client:
 
         If an answer is lost, the job is sent again, and stored once, because the client names it. ``id`` names it
         yourself. The options are those of `sluice enqueue`: tenant, key, key_scope, key_window, on_duplicate, due_at,
-        delay, priority, expires_at, labels, max_attempts, timeout, order_key, after, after_failure, after_failures,
+        delay, priority, expires_at, labels, max_attempts, timeout, order_key, limit_key, cost, after, after_failure, after_failures,
         batch, hold. Durations are seconds or a timedelta, instants a datetime with a time zone.
         """
         body = job_body(queue, payload, id, options)
