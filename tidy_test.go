@@ -65,7 +65,7 @@ var doors = map[string][]string{
 	"search":               {"", "deadletter", "hold", "internal/feature"},
 	"operation":            {"", "hold", "schedule", "search", "internal/feature", "audit"},
 	"flow":                 {"", "await", "internal/feature", "internal/graph"},
-	"limit":                {"", "internal/feature"},
+	"limit":                {"", "internal/feature", "audit"},
 	"schedule":             {"", "pressure", "schedule/cron", "internal/feature", "audit"},
 	"schedule/cron":        {},
 	"changes":              {"", "internal/feature", "audit"},

@@ -12,6 +12,7 @@ package limit
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/internal/feature"
 )
 
@@ -276,6 +278,32 @@ func setClosed(ctx context.Context, store sluice.Store, name string, closed bool
 	return edit(ctx, store, name, act, func(l *Limit) error {
 		l.Closed, l.ClosedUntil = closed, until
 		return nil
+	}, false)
+}
+
+// Undo restores a limit from before its last change, and whether it was closed. Undo is itself an audited change, and a
+// second Undo undoes it. Without a change in the last 100 audit entries of the limit, the error is a [sluice.ErrNotFound].
+func Undo(ctx context.Context, store sluice.Store, name string, act sluice.Act) (Limit, error) {
+	return edit(ctx, store, name, act, func(l *Limit) error {
+		entries, err := store.Audit(ctx, sluice.AuditFilter{Object: audit.ObjectLimit, Name: name, Limit: 100})
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if e.Event == audit.EventDelete {
+				break
+			}
+			if e.Event != audit.EventChange || len(e.Before) == 0 || string(e.Before) == string(e.After) {
+				continue
+			}
+			before := Limit{Name: name, Version: l.Version}
+			if err := json.Unmarshal(e.Before, &before); err != nil {
+				return err
+			}
+			*l = before
+			return nil
+		}
+		return fmt.Errorf("limit %q has no change to undo: %w", name, sluice.ErrNotFound)
 	}, false)
 }
 

@@ -23,7 +23,7 @@ func (a *app) limitsCommand() *cobra.Command {
 		Example: "  sluice limits set bank rate=500/5s concurrency=200 --reason \"the bank's contract\"\n" +
 			"  sluice settings set payments limits=bank --reason \"the bank's contract\"\n  sluice limits ls\n  sluice limits close bank --for 10m --reason \"bank is down\"",
 	})
-	command.AddCommand(a.limitsListCommand(), a.limitGetCommand(), a.limitSetCommand(), a.limitCloseCommand(), a.limitOpenCommand(), a.limitDeleteCommand())
+	command.AddCommand(a.limitsListCommand(), a.limitGetCommand(), a.limitSetCommand(), a.limitCloseCommand(), a.limitOpenCommand(), a.limitUndoCommand(), a.limitDeleteCommand())
 	return command
 }
 
@@ -227,6 +227,24 @@ func (a *app) limitOpenCommand() *cobra.Command {
 	}
 	command.Flags().StringVar(&key, "key", "", "limit key to open (default: the whole limit)")
 	return command
+}
+
+func (a *app) limitUndoCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "undo LIMIT",
+		Short:   "Undo the last change of a limit; `sluice audit --object limit --name LIMIT` lists the changes",
+		Example: "  sluice limits set bank rate=5000/s\n  sluice limits undo bank --reason \"a zero too many\"",
+		Args:    arguments(1, 1),
+		RunE: func(command *cobra.Command, args []string) error {
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+				stored, err := limit.Undo(ctx, store, args[0], a.act(""))
+				if err == nil {
+					a.note("limit %s: %s", stored.Name, stored)
+				}
+				return limitError(err)
+			})
+		},
+	}
 }
 
 func (a *app) limitDeleteCommand() *cobra.Command {

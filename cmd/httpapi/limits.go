@@ -13,6 +13,8 @@ import (
 // limits adds the routes of limits that queues share, and of the rule for new queues.
 func (a *API) limits() {
 	route := func(r Route) Route { r.Group, r.noun = "limits", "limit"; return r }
+	a.limitChanges(route)
+	a.admissionRoutes()
 	add(a, route(Route{
 		Method: "GET", Path: "/limits", Name: "list-limits", Summary: "list limits that queues share", Needs: access.Look, Commands: []string{"limits ls"},
 	}), func(ctx context.Context, c *call, _ *nothing) (limitList, error) {
@@ -28,6 +30,9 @@ func (a *API) limits() {
 	}), func(ctx context.Context, c *call, in *getLimitInput) (LimitView, error) {
 		return c.limit(ctx, in.Limit, in.Key...)
 	})
+}
+
+func (a *API) limitChanges(route func(Route) Route) {
 	add(a, route(Route{
 		Method: "PATCH", Path: "/limits/{limit}", Name: "set-limit", Summary: "make or change a limit", Needs: access.Operate, Commands: []string{"limits set"},
 	}), func(ctx context.Context, c *call, in *setLimitInput) (LimitView, error) {
@@ -69,11 +74,18 @@ func (a *API) limits() {
 		return c.limit(ctx, in.Limit)
 	})
 	add(a, route(Route{
+		Method: "POST", Path: "/limits/{limit}/undo", Name: "undo-limit", Summary: "undo the last change of a limit", Needs: access.Operate, Commands: []string{"limits undo"},
+	}), func(ctx context.Context, c *call, in *undoLimitInput) (LimitView, error) {
+		if _, err := limit.Undo(ctx, c.api.store, in.Limit, c.act(in.Body.Reason)); err != nil {
+			return LimitView{}, err
+		}
+		return c.limit(ctx, in.Limit)
+	})
+	add(a, route(Route{
 		Method: "DELETE", Path: "/limits/{limit}", Name: "delete-limit", Summary: "delete a limit that no queue names", Needs: access.Operate, Commands: []string{"limits delete"},
 	}), func(ctx context.Context, c *call, in *limitReasonInput) (done, error) {
 		return done{true}, limit.Delete(ctx, c.api.store, in.Limit, c.act(in.Reason))
 	})
-	a.admissionRoutes()
 }
 
 // getLimitInput names a limit, and keys.
@@ -112,6 +124,12 @@ type closeLimitInput struct {
 type openLimitInput struct {
 	Limit string `path:"limit" doc:"the limit" maxLength:"64"`
 	Key   string `query:"key" doc:"open only this limit key" maxLength:"255"`
+	Body  ReasonBody
+}
+
+// undoLimitInput undoes a change of a limit.
+type undoLimitInput struct {
+	Limit string `path:"limit" doc:"the limit" maxLength:"64"`
 	Body  ReasonBody
 }
 

@@ -79,6 +79,8 @@ func TestSharedLimitsAreChangedAndClosed(t *testing.T) {
 		{"POST", "/limits/host/close?key=a.example", `{"for":"10m","reason":"it answers 429"}`, 200, []string{`"closed":false`}},
 		{"POST", "/limits/host/open?key=a.example", `{"reason":"it answers again"}`, 200, []string{`"closed":false`}},
 		{"GET", "/audit?object=limit&name=host", "", 200, []string{"close key", "open key", "a.example"}},
+		{"PATCH", "/limits/bank", `{"set":{"concurrency":"200"},"reason":"a slip"}`, 200, []string{`"concurrency":200`}},
+		{"POST", "/limits/bank/undo", `{"reason":"a zero too many"}`, 200, []string{`"concurrency":20,`}},
 		{"PATCH", "/limits/shown", `{"set":{"per":"key","concurrency":"2"},"reason":"be polite"}`, 200, []string{`"per_key":true`}},
 		{"GET", "/limits/shown?key=one.example&key=two.example", "", 200, []string{`"key":"one.example"`, `"key":"two.example"`}},
 		{"DELETE", "/limits/bank", "", 409, []string{"not_allowed"}},

@@ -34,7 +34,7 @@ var rolesByRoute = map[string]string{
 	"stream": "viewer reader worker operator admin", "ask-engine": lookers, "list-orphan-runs": lookers, "get-metrics": lookers,
 	"get-flow": everybody, "get-batch": everybody, "start-flow": producers, "open-batch": producers, "close-batch": producers,
 	"set-tenant": operators, "delete-tenant": operators, "pause-tenant": operators, "resume-tenant": operators, "add-tier": operators, "preset-tiers": operators,
-	"set-tier": operators, "delete-tier": operators, "set-limit": operators, "close-limit": operators, "open-limit": operators, "delete-limit": operators,
+	"set-tier": operators, "delete-tier": operators, "set-limit": operators, "close-limit": operators, "open-limit": operators, "undo-limit": operators, "delete-limit": operators,
 	"cancel-batch": operators, "pause-batch": operators, "resume-batch": operators, "retry-batch": operators, "set-rule": operators, "enable-rule": operators,
 	"disable-rule": operators, "reset-rule": operators, "start-silence": operators, "stop-silence": operators, "set-schedule": operators,
 	"pause-schedule": operators, "resume-schedule": operators, "lift-schedule": operators, "undo-schedule": operators, "trigger-schedule": operators,

@@ -107,6 +107,7 @@ func flowGraphRules() []Rule {
 			for _, c := range w.claim(10) {
 				w.completes(c, `"of `+c.Labels[flow.LabelItem]+`"`)
 			}
+			w.flowsGoOn() // the first map ends, and the second begins: each may take two rounds
 			w.flowsGoOn()
 			claims := w.claim(10)
 			equal(w, "elements of the second", len(claims), 2)

@@ -221,6 +221,20 @@ func limitStoreRules() []Rule {
 			w.share(limit.Limit{Name: "bank", Rate: sluice.Rate{Jobs: 1, Per: time.Hour}}, "bank")
 			equal(w, "of a new one of that name", len(w.claimOnce(5).Jobs), 1)
 		}},
+		{"R-934", "To undo the last change of a limit brings back its figures, and a second undo the change. A limit that was only made has none.", "I-15, I-22", func(w *world) {
+			w.share(limit.Limit{Name: "bank", Concurrency: 3}, "bank")
+			_, err := limit.Undo(w.ctx, w.Store, "bank", person("a slip"))
+			w.is(err, sluice.ErrNotFound)
+			w.share(limit.Limit{Name: "bank", Concurrency: 9, Rate: sluice.Rate{Jobs: 1, Per: time.Hour}}, "bank")
+			for _, want := range []int{3, 9} {
+				undone, err := limit.Undo(w.ctx, w.Other, "bank", person("a slip"))
+				w.ok(err)
+				equal(w, "concurrency", undone.Concurrency, want)
+				equal(w, "whether there is a rate", undone.Rate.IsZero(), want == 3)
+			}
+			_, err = limit.Undo(w.ctx, w.Store, "unknown", person("a slip"))
+			w.is(err, sluice.ErrNotFound)
+		}},
 		{"R-841", "Why says which limit a job waits for, until when, and that a limit is not stored.", "I-22", func(w *world) {
 			w.share(limit.Limit{Name: "bank", Concurrency: 1}, "bank,ledger")
 			ids := w.addShared(2)

@@ -304,6 +304,7 @@ var calls = map[string]func(ctx context.Context) error{
 		return err
 	},
 	"limit.Close":    func(ctx context.Context) error { _, err := limit.Close(ctx, nil, "bank", 0, act); return err },
+	"limit.Undo":     func(ctx context.Context) error { _, err := limit.Undo(ctx, nil, "bank", act); return err },
 	"limit.Open":     func(ctx context.Context) error { _, err := limit.Open(ctx, nil, "bank", act); return err },
 	"limit.Delete":   func(ctx context.Context) error { return limit.Delete(ctx, nil, "bank", act) },
 	"limit.KeyUses":  func(ctx context.Context) error { _, err := limit.KeyUses(ctx, nil, "host"); return err },
