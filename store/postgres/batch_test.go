@@ -157,6 +157,35 @@ func TestUpkeepDoesNotWaitForATransactionThatClosesABatch(t *testing.T) {
 	}
 }
 
+// TestFirstUpkeepsAddUpOneAtATime: of several first ones, the second waits for the row that the first has made. It then locks it.
+func TestFirstUpkeepsAddUpOneAtATime(t *testing.T) {
+	t.Parallel()
+	w := newBatchWorld(t)
+	lock, err := postgres.StatementOf("batch_lock.sql")
+	w.ok(err)
+	first, second := w.begin(pgx.TxOptions{}), w.begin(pgx.TxOptions{})
+	if _, err := first.Exec(t.Context(), lock); err != nil {
+		t.Fatal(err)
+	}
+	locked := make(chan error, 1)
+	go func() {
+		_, err := second.Exec(t.Context(), lock)
+		locked <- err
+	}()
+	waiting := "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+	for n := 0; n == 0; {
+		w.ok(w.store.Pool().QueryRow(t.Context(), waiting).Scan(&n))
+	}
+	w.ok(first.Commit(t.Context()))
+	w.ok(<-locked)
+	third := w.begin(pgx.TxOptions{})
+	var free int
+	w.ok(third.QueryRow(t.Context(), "select count(*) from (select from sluice.batch_counted for update skip locked) l").Scan(&free))
+	if free != 0 {
+		t.Error("a third upkeep may add up beside the second")
+	}
+}
+
 // TestChangesOfARestoredDatabaseAreCounted restores a database into a cluster whose transactions have lower numbers.
 func TestChangesOfARestoredDatabaseAreCounted(t *testing.T) {
 	t.Parallel()

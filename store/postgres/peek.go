@@ -37,14 +37,15 @@ func (s *Store) NextDue(ctx context.Context, queues []string) (map[string]time.D
 }
 
 // peek returns the marks of queues, 10 of each. If the times of claims show that walks from the front are cheap,
-// peek begins at the front. For other queues, it does so as rarely as claims do.
+// peek begins at the front. For other queues, it does so as rarely as claims do. If this process has put a job behind the
+// marks, peek begins where the next claim does.
 func (m *lowWater) peek(queues []string) (dueAts []time.Time, ids uuidArray) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	dueAts, ids = make([]time.Time, 0, 10*len(queues)), make(uuidArray, 0, 10*len(queues))
 	for _, name := range queues {
 		q := m.queues[name] // a queue that this process never claimed from has no marks
-		fromFront := q == nil || time.Since(q.peekedAt) >= walkShare*q.cost()
+		fromFront := q == nil || q.disturbed && q.cheap() || time.Since(q.peekedAt) >= walkShare*q.cost()
 		if q != nil && fromFront {
 			q.peekedAt = time.Now()
 		}
