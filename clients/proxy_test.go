@@ -110,16 +110,25 @@ type caller struct {
 	url, token string
 }
 
-func (c *caller) send(ctx context.Context, method, path, kind string, body io.Reader) (status int, answer io.Reader) {
-	c.Helper()
+// do sends a request.
+func (c *caller) do(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, c.url+"/api/v1"+path, body)
 	if err != nil {
-		c.Fatal(err)
+		return nil, err
 	}
-	request.Host = "jobs.example.com"
-	request.Header.Set("Authorization", "Bearer "+c.token)
-	request.Header.Set("Content-Type", kind)
-	response, err := c.client.Do(request)
+	request.Host, request.Header = "jobs.example.com", header
+	return c.client.Do(request)
+}
+
+// of returns the headers of a body, with the token.
+func (c *caller) of(kind string) http.Header {
+	return http.Header{"Authorization": {"Bearer " + c.token}, "Content-Type": {kind}}
+}
+
+// send sends a request that the server answers.
+func (c *caller) send(ctx context.Context, method, path, kind string, body io.Reader) (status int, answer io.Reader) {
+	c.Helper()
+	response, err := c.do(ctx, method, path, c.of(kind), body)
 	if err != nil {
 		c.Fatalf("%s %s: %v", method, path, err)
 	}
@@ -131,12 +140,7 @@ func (c *caller) send(ctx context.Context, method, path, kind string, body io.Re
 func (c *caller) reaches() {
 	c.Helper()
 	for ended := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		request, err := http.NewRequestWithContext(c.Context(), "GET", c.url+"/api/v1/jobs", nil)
-		if err != nil {
-			c.Fatal(err)
-		}
-		request.Host = "jobs.example.com"
-		response, err := c.client.Do(request)
+		response, err := c.do(c.Context(), "GET", "/jobs", http.Header{}, nil)
 		if err == nil {
 			_ = response.Body.Close()
 			if response.StatusCode == http.StatusUnauthorized {
@@ -157,12 +161,7 @@ func (c *caller) leaves() {
 	c.Helper()
 	ctx, leave := context.WithTimeout(c.Context(), time.Second)
 	defer leave()
-	request, err := http.NewRequestWithContext(ctx, "POST", c.url+"/api/v1/work/claim", strings.NewReader(claim))
-	if err != nil {
-		c.Fatal(err)
-	}
-	request.Host, request.Header = "jobs.example.com", http.Header{"Authorization": {"Bearer " + c.token}, "Content-Type": {"application/json"}}
-	response, err := c.client.Do(request)
+	response, err := c.do(ctx, "POST", "/work/claim", c.of("application/json"), strings.NewReader(claim))
 	if err == nil {
 		_ = response.Body.Close()
 		c.Fatalf("a claim without a job: %s", response.Status)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/cmd/httpapi"
 	"github.com/sluice-queue/sluice/cmd/internal/draw"
 	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/stat"
@@ -148,20 +149,6 @@ func (a *app) noteBook(book alert.Book, rows int) {
 	}
 }
 
-// lookRow is one evaluation of a rule.
-type lookRow struct {
-	Rule      string          `json:"rule"`
-	Queue     string          `json:"queue,omitempty"`
-	Metric    string          `json:"metric"`
-	Value     *float64        `json:"value"`
-	Op        string          `json:"op"`
-	Threshold float64         `json:"threshold"`
-	Severity  health.Severity `json:"severity"`
-	Breaks    bool            `json:"breaks"`
-	Detail    string          `json:"detail,omitempty"`
-	Error     string          `json:"error,omitempty"`
-}
-
 func (a *app) alertTestCommand() *cobra.Command {
 	var queue string
 	var hooks webhookFlags
@@ -213,23 +200,13 @@ func (a *app) tryReceivers(ctx context.Context, receivers []alert.Receiver) erro
 }
 
 func (a *app) printLook(found []alert.Finding, args []string, queue string) error {
-	rows := []lookRow{}
+	rows := []httpapi.EvaluationView{}
 	broken := 0
 	for _, f := range found {
 		if len(args) > 0 && args[0] != f.Rule.Name || queue != "" && queue != f.Queue.Name {
 			continue
 		}
-		row := lookRow{
-			Rule: f.Rule.Name, Queue: f.Queue.Name, Metric: f.Rule.Metric, Op: f.Rule.Op, Threshold: f.Threshold, Severity: f.Rule.Severity,
-			Detail: f.Reading.Detail,
-		}
-		if f.Err != nil {
-			row.Error = f.Err.Error()
-		}
-		if !f.Reading.Unknown {
-			row.Value = &f.Reading.Value
-			row.Breaks = f.Rule.Breaks(f.Reading.Value, f.Threshold)
-		}
+		row := httpapi.EvaluationViewOf(f)
 		if row.Breaks {
 			broken++
 		}
@@ -238,7 +215,7 @@ func (a *app) printLook(found []alert.Finding, args []string, queue string) erro
 	if len(rows) == 0 {
 		return fmt.Errorf("no rule of that name is looked at there: %w", sluice.ErrNotFound)
 	}
-	if err := printList(a, rows, func(r lookRow) string { return alert.RuleName(r.Rule, r.Queue) }, lookColumns()); err != nil {
+	if err := printList(a, rows, func(r httpapi.EvaluationView) string { return alert.RuleName(r.Rule, r.Queue) }, lookColumns()); err != nil {
 		return err
 	}
 	if broken > 0 {
@@ -247,9 +224,9 @@ func (a *app) printLook(found []alert.Finding, args []string, queue string) erro
 	return nil
 }
 
-func lookColumns() []column[lookRow] {
-	return []column[lookRow]{
-		{"", func(r lookRow) string {
+func lookColumns() []column[httpapi.EvaluationView] {
+	return []column[httpapi.EvaluationView]{
+		{"", func(r httpapi.EvaluationView) string {
 			switch {
 			case r.Breaks:
 				return "✖"
@@ -258,10 +235,10 @@ func lookColumns() []column[lookRow] {
 			}
 			return "✔"
 		}, false},
-		{"RULE", func(r lookRow) string { return r.Rule }, false},
-		{"QUEUE", func(r lookRow) string { return orDash(r.Queue) }, false},
-		{"METRIC", func(r lookRow) string { return r.Metric }, false},
-		{"VALUE", func(r lookRow) string {
+		{"RULE", func(r httpapi.EvaluationView) string { return r.Rule }, false},
+		{"QUEUE", func(r httpapi.EvaluationView) string { return orDash(r.Queue) }, false},
+		{"METRIC", func(r httpapi.EvaluationView) string { return r.Metric }, false},
+		{"VALUE", func(r httpapi.EvaluationView) string {
 			switch {
 			case r.Value == nil && strings.HasPrefix(r.Detail, stat.NotCounted):
 				return stat.NotCounted
@@ -270,8 +247,8 @@ func lookColumns() []column[lookRow] {
 			}
 			return metricText(*r.Value)
 		}, true},
-		{"THRESHOLD", func(r lookRow) string { return r.Op + " " + metricText(r.Threshold) }, true},
-		{"SEVERITY", func(r lookRow) string { return string(r.Severity) }, false},
-		{"DETAIL", func(r lookRow) string { return orDash(sluice.Brief(r.Error + r.Detail)) }, false},
+		{"THRESHOLD", func(r httpapi.EvaluationView) string { return r.Op + " " + metricText(r.Threshold) }, true},
+		{"SEVERITY", func(r httpapi.EvaluationView) string { return string(r.Severity) }, false},
+		{"DETAIL", func(r httpapi.EvaluationView) string { return orDash(sluice.Brief(r.Error + r.Detail)) }, false},
 	}
 }

@@ -151,8 +151,8 @@ type alertHistoryInput struct {
 	Limit  int    `query:"limit" doc:"the most entries" minimum:"1" maximum:"1000" default:"100"`
 }
 
-// tested is the evaluation of a rule.
-type tested struct {
+// EvaluationView is the evaluation of a rule, in answers and in the output of the command line.
+type EvaluationView struct {
 	// Rule names the rule. Queue is its queue; missing: the store.
 	Rule  string `json:"rule"`
 	Queue string `json:"queue,omitempty"`
@@ -175,22 +175,30 @@ type tested struct {
 // testedList lists evaluations.
 type testedList struct {
 	// Rules are the evaluations, in the order of the rules.
-	Rules []tested `json:"rules"`
+	Rules []EvaluationView `json:"rules"`
 }
 
 func testAlerts(ctx context.Context, c *call, _ *nothing) (testedList, error) {
 	found, err := alert.New(c.api.store, alert.Options{Logger: c.api.options.Logger}).Read(ctx)
-	out := testedList{Rules: []tested{}}
+	out := testedList{Rules: []EvaluationView{}}
 	for _, f := range found {
-		one := tested{Rule: f.Rule.Name, Queue: f.Queue.Name, Metric: f.Rule.Metric, Op: f.Rule.Op, Threshold: f.Threshold, Severity: f.Rule.Severity, Detail: f.Reading.Detail}
-		if f.Err != nil {
-			one.Error = c.api.options.Clean(sluice.Brief(f.Err.Error()))
-		} else if !f.Reading.Unknown {
-			one.Value, one.Breaks = &f.Reading.Value, f.Rule.Breaks(f.Reading.Value, f.Threshold)
-		}
+		one := EvaluationViewOf(f)
+		one.Error = c.api.options.Clean(sluice.Brief(one.Error))
 		out.Rules = append(out.Rules, one)
 	}
 	return out, err
+}
+
+// EvaluationViewOf shows an evaluation, with its error as it is.
+func EvaluationViewOf(f alert.Finding) EvaluationView {
+	out := EvaluationView{Rule: f.Rule.Name, Queue: f.Queue.Name, Metric: f.Rule.Metric, Op: f.Rule.Op, Threshold: f.Threshold, Severity: f.Rule.Severity, Detail: f.Reading.Detail}
+	if f.Err != nil {
+		out.Error = f.Err.Error()
+	}
+	if !f.Reading.Unknown {
+		out.Value, out.Breaks = &f.Reading.Value, f.Rule.Breaks(f.Reading.Value, f.Threshold)
+	}
+	return out
 }
 
 // ruleList lists rules.

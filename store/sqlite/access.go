@@ -89,20 +89,7 @@ func (s *Store) SaveAccessToken(ctx context.Context, token access.Token, act slu
 
 // DeleteAccessToken deletes a token and audits this.
 func (s *Store) DeleteAccessToken(ctx context.Context, name string, act sluice.Act) error {
-	return s.write(ctx, "delete token", func(tx runner, again bool) error {
-		gone, err := affected(tx.exec(accessTokenDeleteSQL, name))
-		switch {
-		case err != nil:
-			return err
-		case gone == 0 && again:
-			return nil
-		case gone == 0:
-			return sluice.ErrNotFound
-		}
-		return tell(tx, sluice.AuditEntry{
-			Object: audit.ObjectToken, Name: name, Event: audit.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID,
-		})
-	})
+	return s.strike(ctx, "delete token", accessTokenDeleteSQL, audit.ObjectToken, name, act)
 }
 
 // UseAccessToken notes that a token was used.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/internal/saving"
 )
 
@@ -67,4 +68,20 @@ func put[T any](tx runner, kind saving.Kind[T], stored *T, thing T, act sluice.A
 		}
 	}
 	return next, nil
+}
+
+// strike deletes a thing by its name, and audits this. If there is none, strike returns a [sluice.ErrNotFound].
+func (s *Store) strike(ctx context.Context, verb, statement string, object sluice.Object, name string, act sluice.Act) error {
+	return s.write(ctx, verb, func(tx runner, again bool) error {
+		gone, err := affected(tx.exec(statement, name))
+		switch {
+		case err != nil:
+			return err
+		case gone == 0 && again:
+			return nil
+		case gone == 0:
+			return sluice.ErrNotFound
+		}
+		return tell(tx, sluice.AuditEntry{Object: object, Name: name, Event: audit.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID})
+	})
 }

@@ -91,20 +91,7 @@ func putSchedule(tx runner, next schedule.Schedule) error {
 
 // DeleteSchedule deletes a schedule and audits this.
 func (s *Store) DeleteSchedule(ctx context.Context, name string, act sluice.Act) error {
-	return s.write(ctx, "delete schedule", func(tx runner, again bool) error {
-		gone, err := affected(tx.exec(scheduleDeleteSQL, name))
-		switch {
-		case err != nil:
-			return err
-		case gone == 0 && again:
-			return nil
-		case gone == 0:
-			return sluice.ErrNotFound
-		}
-		return tell(tx, sluice.AuditEntry{
-			Object: audit.ObjectSchedule, Name: name, Event: audit.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID,
-		})
-	})
+	return s.strike(ctx, "delete schedule", scheduleDeleteSQL, audit.ObjectSchedule, name, act)
 }
 
 // FireSchedules fires the schedules that are due. While none is due, it only reads.
