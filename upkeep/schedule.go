@@ -13,8 +13,10 @@ import (
 )
 
 const (
-	// fireBatch is how many schedules one transaction fires.
-	fireBatch = 1000
+	// leastFires and mostFires are how many schedules one transaction fires: few at first, so that workers begin while upkeep
+	// goes on, and a tenth of those fired so far once there are many, which costs less. With 1,000 schedules of one instant
+	// on PostgreSQL the median job began after 34 instead of 166 ms.
+	leastFires, mostFires = 100, 1000
 	// fireInterval is the longest time between two looks for due schedules. A new or changed schedule that is due
 	// before the next known one waits for so long.
 	fireInterval = time.Second
@@ -27,6 +29,9 @@ type firing struct {
 	all  sync.WaitGroup
 	stop context.CancelFunc // nil: this upkeep does not fire
 }
+
+// nextFires returns how many schedules to fire in one transaction after others that were due at the same time.
+func nextFires(fired int) int { return min(mostFires, max(leastFires, fired/10)) }
 
 // fireBeside fires schedules outside the rounds, whether this upkeep leads or not, until rest. The store lets each fire
 // happen once, so no fire waits until another upkeep has taken over the lead of a dead one.
@@ -54,10 +59,14 @@ func (f *firing) end() {
 
 // fireUntil fires schedules until ctx ends.
 func (u *Upkeep) fireUntil(ctx context.Context) {
+	inARow := 0
 	for ctx.Err() == nil {
-		fired, err := u.fireDue(ctx)
+		fired, err := u.fireDue(ctx, nextFires(inARow))
 		if err != nil {
 			u.failed(ctx, "fire schedules", err)
+		}
+		if inARow += fired.Schedules; fired.Wait != 0 {
+			inARow = 0
 		}
 		select {
 		case <-ctx.Done():
@@ -77,9 +86,9 @@ func untilLook(fired schedule.Fired, err error) time.Duration {
 	return min(fired.Wait, fireInterval)
 }
 
-// fireDue fires one batch of due schedules. A store without schedules has none.
-func (u *Upkeep) fireDue(ctx context.Context) (schedule.Fired, error) {
-	fired, err := schedule.Given(u.store).FireSchedules(ctx, fireBatch, u.options.PayloadChecker)
+// fireDue fires due schedules in one transaction, at most limit. A store without schedules has none.
+func (u *Upkeep) fireDue(ctx context.Context, limit int) (schedule.Fired, error) {
+	fired, err := schedule.Given(u.store).FireSchedules(ctx, limit, u.options.PayloadChecker)
 	if errors.Is(err, sluice.ErrNotFound) {
 		return schedule.Fired{Wait: -1}, nil
 	}
@@ -101,8 +110,9 @@ func (u *Upkeep) fireDue(ctx context.Context) (schedule.Fired, error) {
 
 // fireAll fires all schedules that are due now.
 func (u *Upkeep) fireAll(ctx context.Context, done *Done) error {
-	for {
-		fired, err := u.fireDue(ctx)
+	for inARow := 0; ; {
+		fired, err := u.fireDue(ctx, nextFires(inARow))
+		inARow += fired.Schedules
 		done.Fired += fired.Jobs
 		if err != nil || fired.Schedules == 0 {
 			return err

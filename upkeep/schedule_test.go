@@ -2,6 +2,7 @@ package upkeep_test
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -179,6 +180,50 @@ func TestSchedulesFireByTheStoresClock(t *testing.T) {
 			})
 		})
 	}
+}
+
+// firstJobs notes how many schedules each transaction fires.
+type firstJobs struct {
+	*memory.Store
+	fired []int
+}
+
+func (s *firstJobs) FireSchedules(ctx context.Context, limit int, checker sluice.PayloadChecker) (schedule.Fired, error) {
+	fired, err := s.Store.FireSchedules(ctx, limit, checker)
+	if fired.Schedules > 0 {
+		s.fired = append(s.fired, fired.Schedules)
+	}
+	return fired, err
+}
+
+func TestManySchedulesOfOneInstantFireInFewTransactionsTheFirstOfThemSmall(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &firstJobs{Store: memory.New(memory.Options{})}
+		all := make([]schedule.Schedule, 3000)
+		for i := range all {
+			all[i] = schedule.Schedule{Name: fmt.Sprint("s", i), Definition: schedule.Definition{Queue: "q", Cron: "@hourly"}}
+		}
+		if _, err := schedule.Ensure(t.Context(), store, all, operator); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(59*time.Minute + 30*time.Second)
+		ctx, cancel := context.WithCancel(t.Context())
+		running := make(chan error)
+		go func() { running <- upkeep.New(store, upkeep.Options{}).Run(ctx) }()
+		time.Sleep(time.Minute)
+		cancel()
+		if err := <-running; err != nil {
+			t.Error(err)
+		}
+		sum := 0
+		for _, n := range store.fired {
+			sum += n
+		}
+		if sum != len(all) || store.fired[0] != 100 || len(store.fired) > 25 {
+			t.Errorf("schedules fired by transaction: %v, want 3,000 in at most 25, 100 of them first", store.fired)
+		}
+	})
 }
 
 func TestOnceFiresWhatIsDue(t *testing.T) {
