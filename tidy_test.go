@@ -120,8 +120,9 @@ var doors = map[string][]string{
 	"cmd/internal/jobline": {""},
 	"cmd/internal/acting":  {"", "engine", "internal/group"},
 	"cmd/internal/tenants": {"", "forecast", "tenancy", "cmd/internal/draw"},
+	"cmd/console":          {"", "alert", "operation", "cmd/httpapi", "cmd/internal/draw"},
 	"cmd/httpapi":          {"", "internal/pause", "access", "admission", "audit", "await", "changes", "deadletter", "forecast", "health", "operation", "presence", "stat", "cmd/internal/acting", "cmd/internal/jobline", "cmd/internal/tenants", "edit", "engine", "explain", "hold", "internal/event", "pressure", "schema", "search", "alert", "batch", "flow", "limit", "progress", "schedule", "tenancy", "upkeep"},
-	"cmd/cli": {
+	"cmd/cli": {"cmd/console",
 		"", "internal/group", "admission", "alert", "alert/webhook", "audit", "api", "changes", "deadletter", "dispatcher", "engine", "engine/temporal", "explain", "forecast", "forward", "health", "edit", "hold", "limit", "cmd/metric", "move", "observe", "operation", "presence", "progress", "schema", "scrub", "search", "stat", "store/postgres", "schedule", "pressure", "await", "batch", "flow", "access", "cmd/httpapi", "cmd/internal/acting", "cmd/internal/jobline", "cmd/internal/tenants",
 		"store/sqlite", "tenancy", "cmd/trace", "upkeep", "worker",
 		"internal/demo", "cmd/internal/draw", "internal/event", "cmd/internal/export", "internal/near", "internal/scrubbed", "cmd/internal/sim", "cmd/internal/systemd", "cmd/internal/top",

@@ -45,6 +45,7 @@ type Site struct {
 	options Options
 	log     *event.Log
 	mux     *http.ServeMux
+	rest    http.Handler // of paths that no other handler has
 	all     http.Handler
 }
 
@@ -57,8 +58,8 @@ func New(options Options) (*Site, error) {
 	if base := options.Base; base != "" && (base[0] != '/' || path.Clean(base) != base || strings.ContainsAny(base, "{} ?#%")) {
 		return nil, fmt.Errorf("the base path %q is not one such as /sluice", base)
 	}
-	s := &Site{options: options, log: event.NewLog(options.Logger, "", 0), mux: http.NewServeMux()}
-	s.mux.Handle("/", onlyLook(http.HandlerFunc(notFound)))
+	s := &Site{options: options, log: event.NewLog(options.Logger, "", 0), mux: http.NewServeMux(), rest: onlyLook(http.HandlerFunc(notFound))}
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.rest.ServeHTTP(w, r) })
 	s.Handle("/healthz", http.HandlerFunc(alive))
 	if options.Readiness != nil {
 		s.Handle("/readyz", options.Readiness)
@@ -80,10 +81,15 @@ func (s *Site) Handle(at string, handler http.Handler) {
 	s.HandleAll(at, onlyLook(handler))
 }
 
-// HandleAll is Handle for a handler that gets requests of every method, and bounds their bodies itself.
+// HandleAll is Handle for a handler that gets requests of every method, and bounds their bodies itself. At / it gets all
+// paths that no other handler has.
 func (s *Site) HandleAll(at string, handler http.Handler) {
 	if sluice.CheckGiven("handler", handler) != nil {
 		handler = http.HandlerFunc(notFound)
+	}
+	if s.options.Base+at == "/" {
+		s.rest = handler
+		return
 	}
 	s.mux.Handle(s.options.Base+at, http.StripPrefix(s.options.Base, handler))
 }

@@ -24,6 +24,7 @@ type serveFlags struct {
 	listen      string
 	monitor     string
 	base        string
+	environment string
 	grace       time.Duration
 	noUpkeep    bool
 	noDispatch  bool
@@ -37,7 +38,7 @@ func (a *app) serveCommand() *cobra.Command {
 	var f serveFlags
 	command := &cobra.Command{
 		Use:   "serve",
-		Short: "Run a server: upkeep, dispatchers, the HTTP API, health and metrics",
+		Short: "Run a server: upkeep, dispatchers, the HTTP API, the console, health and metrics",
 		Long: `Does upkeep and alerts as "sluice upkeep" and, with --temporal or --engine, hands jobs to these
 engines as "sluice dispatch". Any number may run; one leads upkeep, all dispatch.
 
@@ -47,6 +48,7 @@ Over HTTP it answers:
   /readyz    200 when ready, else 503 with reasons; JSON with "Accept: application/json"
   /metrics   for Prometheus
   /api/v1    the HTTP API, only at --listen
+  /          the console for people, only at --listen
 
 The server listens on loopback, where nobody needs a token. Elsewhere --listen needs --tls-cert and
 --tls-key, or a proxy that encrypts and --behind-proxy; then callers need a token, and one must
@@ -66,6 +68,7 @@ start within --grace. Health and metrics answer until then. Under systemd it rep
 	a.addVersionTo(flags)
 	flags.StringVar(&f.listen, "listen", defaultListen, "address of the API; a port alone is on loopback, and only there /metrics is answered")
 	flags.StringVar(&f.monitor, "monitor", "", "another address, for health and metrics only, such as 0.0.0.0:7401")
+	flags.StringVar(&f.environment, "environment", "", "name of the installation, which the console shows; one that begins with prod is marked, and asks for reasons")
 	flags.StringVar(&f.base, "base", "", "path below which --listen answers, such as /sluice behind a proxy")
 	flags.Var(newDuration(&f.grace, 30*time.Second), "grace", "time for claimed jobs after the first interrupt")
 	flags.BoolVar(&f.noUpkeep, "no-upkeep", false, "leave following, recovering and pruning to others")
@@ -120,6 +123,7 @@ type server struct {
 	readiness *api.Readiness
 	doors     []door
 	api       apiDoor
+	console   consoleDoor
 	login     bool       // callers of the API need a token
 	failed    chan error // from doors that cannot go on
 	manager   managed
@@ -169,6 +173,7 @@ func (s *server) openDoor(flag, at, base string) error {
 		d.options.Connections = maxAPIConnections
 		s.login = s.flags.api.needsLogin(at)
 		site.HandleAll(httpapi.Root+"/", &s.api)
+		site.HandleAll("/", &s.console)
 	}
 	if d.listener, err = net.Listen("tcp", at); err != nil {
 		return codedError{fmt.Errorf("%s: %w", flag, err), exitUsage, "name an address of this machine that is free, as HOST:PORT, with " + flag}

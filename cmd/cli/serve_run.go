@@ -106,6 +106,9 @@ func (s *server) work(ctx context.Context, store sluice.Store) error {
 		checks = append(checks, schema)
 	}
 	s.openAPI(store)
+	if err := s.openConsole(); err != nil {
+		return err
+	}
 	var does []string
 	for _, part := range s.parts(store) {
 		parts.Go(func() {
@@ -134,6 +137,7 @@ func (s *server) work(ctx context.Context, store sluice.Store) error {
 	}
 	s.readiness.Drain()
 	s.api.opened.Load().Drain()
+	s.console.opened.Load().Drain()
 	s.log.Emit(event.ServerDraining, "", "within", s.flags.grace)
 	s.stopping()
 	drain()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -24,6 +25,9 @@ import (
 //
 //go:embed openapi.json
 var openapi []byte
+
+// OpenAPI returns the description of the API, by OpenAPI 3.1. A route's x-sluice-roles are the roles that may use it.
+func OpenAPI() []byte { return slices.Clone(openapi) }
 
 // schemaRoot begins references to schemas.
 const schemaRoot = "#/components/schemas/"

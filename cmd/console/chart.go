@@ -1,0 +1,59 @@
+package console
+
+import (
+	"strconv"
+	"time"
+)
+
+// chart is figures over time: a picture, a table and CSV show the same.
+type chart struct {
+	Name  string `json:"name"`
+	Title string `json:"title"`
+	// Unit is that of the values, such as jobs/s. Kind is line, area or bar.
+	Unit string `json:"unit"`
+	Kind string `json:"kind"`
+	// Sentence says the same in words.
+	Sentence string `json:"-"`
+	// Times are the instants, in seconds since 1970; Lines have a value for each. A nil value is a gap: nobody counted.
+	Times []int64 `json:"times"`
+	Lines []line  `json:"lines"`
+	Marks []mark  `json:"marks,omitempty"`
+}
+
+// line is a row of values with a name.
+type line struct {
+	Name   string     `json:"name"`
+	Values []*float64 `json:"values"`
+	// Dashed is for limits, which are no counts.
+	Dashed bool `json:"dashed,omitempty"`
+}
+
+// mark is an instant to point at, such as a change of settings.
+type mark struct {
+	At   int64  `json:"at"`
+	Text string `json:"text"`
+}
+
+// rows are the figures as a table, with a heading.
+func (c chart) rows() [][]string {
+	head := []string{"time"}
+	for _, l := range c.Lines {
+		head = append(head, l.Name+" ("+c.Unit+")")
+	}
+	rows := [][]string{head}
+	for i, at := range c.Times {
+		row := []string{time.Unix(at, 0).UTC().Format(time.RFC3339)}
+		for _, l := range c.Lines {
+			text := ""
+			if i < len(l.Values) && l.Values[i] != nil {
+				text = strconv.FormatFloat(*l.Values[i], 'g', 6, 64)
+			}
+			row = append(row, text)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// Rows are the rows for a template.
+func (c chart) Rows() [][]string { return c.rows() }

@@ -1,0 +1,104 @@
+// Package console is Sluice's console for people: pages that show what happens, why, and what will, and acts on it.
+//
+// Begin with [New], which makes the console of an API; a [Console] is an http.Handler, below any base path. `sluice
+// serve` serves it at /, and `sluice dev` shows it with sample data.
+//
+// The console reads and acts through the API alone, with the credentials of whoever looks. So it shows nobody more, and
+// lets nobody do more, than the API does. Each page is a file here and a template of the same name.
+//
+// Read next: docs/guide/console.md.
+package console
+
+import (
+	"fmt"
+	"html/template"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Options adjust a [Console].
+type Options struct {
+	// API answers the paths below /api/v1, as an *httpapi.API does. Required.
+	API http.Handler
+	// Base begins the paths of links: where the console is mounted with http.StripPrefix, such as /sluice. Default: none.
+	Base string
+	// Environment names the installation in the top bar. One that begins with prod is marked, and asks for a reason of
+	// every act. Default: none.
+	Environment string
+	// Store says in the top bar where the jobs are kept, without secrets. Default: nothing.
+	Store string
+	// SignIn is the path to which people without a session are sent, below the base. Default: they get the API's refusal.
+	SignIn string
+}
+
+// Console answers the pages. It is an http.Handler, and sees paths without the base.
+type Console struct {
+	options   Options
+	mux       *http.ServeMux
+	templates map[string]*template.Template // by the name of the page
+	acts      map[string]act
+	api       *description
+	shared    *cache
+	live      *hub
+
+	drain    sync.Once
+	draining chan struct{} // closed when streams must end
+}
+
+// New makes the console of an API.
+func New(options Options) (*Console, error) {
+	options.Base = strings.TrimSuffix(options.Base, "/")
+	c := &Console{options: options, mux: http.NewServeMux(), shared: newCache(), draining: make(chan struct{})}
+	c.live = newHub(c)
+	api, err := describe()
+	if err != nil {
+		return nil, fmt.Errorf("the console cannot read the description of the API: %w", err)
+	}
+	c.api, c.acts, c.templates = api, make(map[string]act), make(map[string]*template.Template)
+	for _, a := range acts() {
+		if api.routes[a.route].path == "" {
+			return nil, fmt.Errorf("act %s of the console needs the route %s, which the API lacks", a.name, a.route)
+		}
+		c.acts[a.name] = a
+	}
+	for _, p := range pages() {
+		if c.templates[p.name], err = c.parse(p.name); err != nil {
+			return nil, err
+		}
+		c.mux.Handle("GET "+p.path, c.show(p))
+	}
+	c.mux.HandleFunc("GET /do/{act}", c.askAct)
+	c.mux.HandleFunc("POST /do/{act}", c.doAct)
+	c.mux.Handle("GET /static/", staticFiles)
+	c.mux.HandleFunc("/", c.notFound)
+	return c, nil
+}
+
+// Drain ends the live streams, because the process ends soon.
+func (c *Console) Drain() { c.drain.Do(func() { close(c.draining) }) }
+
+// policy lets a page use what this server sends, and nothing else.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+
+// fromThisSite refuses requests that a browser sends for a page of another site.
+var fromThisSite = http.NewCrossOriginProtection()
+
+// ServeHTTP answers a request.
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	for name, value := range map[string]string{
+		"Content-Security-Policy": policy, "Cache-Control": "no-store", "Referrer-Policy": "same-origin", "X-Content-Type-Options": "nosniff",
+		"X-Frame-Options": "DENY", "Cross-Origin-Resource-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin",
+	} {
+		w.Header().Set(name, value)
+	}
+	if err := fromThisSite.Check(r); err != nil {
+		http.Error(w, "the page of another site sent the request; act on a page of this server", http.StatusForbidden)
+		return
+	}
+	c.mux.ServeHTTP(w, r)
+}
+
+// timeout is the longest time for a page.
+const timeout = 10 * time.Second

@@ -1,0 +1,218 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/cmd/httpapi"
+)
+
+const (
+	// maxForm is the largest form, in bytes.
+	maxForm = 2 << 20
+	// typedAbove is the number of jobs above which a person types the number to confirm.
+	typedAbove = 1000
+)
+
+// askAct answers with the dialog of an act.
+func (c *Console) askAct(w http.ResponseWriter, r *http.Request) {
+	v, d, ok := c.dialogOf(w, r, r.URL.Query())
+	if !ok {
+		return
+	}
+	d.Values.Set("act_id", sluice.NewID().String())
+	c.answerDialog(w, v, d)
+}
+
+// dialogOf begins the answer to a request about an act.
+func (c *Console) dialogOf(w http.ResponseWriter, r *http.Request, values url.Values) (*visit, *dialog, bool) {
+	ctx, stop := context.WithTimeout(r.Context(), timeout)
+	defer stop()
+	v, err := c.visit(r.WithContext(ctx), page{name: "overview"})
+	a, is := c.acts[r.PathValue("act")]
+	d := &dialog{Act: &a, Values: values, Production: c.production()}
+	switch {
+	case err != nil:
+		d.Problem = problemOf(err)
+	case !is:
+		http.NotFound(w, r)
+		return nil, nil, false
+	case a.preview != nil:
+		found, err := a.preview(ctx, v, values)
+		if err != nil {
+			d.Problem = problemOf(err)
+			break
+		}
+		d.Preview = &found
+		if found.More || found.Count > typedAbove || d.Production && a.danger {
+			d.Confirm = strconv.Itoa(found.Count)
+		}
+	}
+	return v, d, true
+}
+
+// answerDialog sends a dialog, with what does the same elsewhere.
+func (c *Console) answerDialog(w http.ResponseWriter, v *visit, d *dialog) {
+	d.Command = d.Act.commandOf(d.Values)
+	if method, path, query, body, err := d.Act.request(c.api, d.Values); err == nil {
+		d.Call = curl(method, path, query, body)
+	}
+	d.Action = c.url("/do/" + d.Act.name)
+	var out bytes.Buffer
+	if err := c.templates["overview"].ExecuteTemplate(&out, "dialog", d); err != nil {
+		http.Error(w, "the dialog cannot be shown: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(out.Bytes()) // the client may be gone
+}
+
+// curl is a request to the API as a command. SLUICE is the server's address.
+func curl(method, path string, query url.Values, body map[string]any) string {
+	at := `"$SLUICE` + httpapi.Root + path
+	if len(query) > 0 {
+		at += "?" + query.Encode()
+	}
+	command := "curl -H \"Authorization: Bearer $TOKEN\" "
+	if method != http.MethodGet {
+		command += "-X " + method + " "
+	}
+	if body != nil {
+		text, _ := json.Marshal(body) // it was made of texts and numbers
+		command += "-H 'Content-Type: application/json' -d " + quoted(string(text)) + " "
+	}
+	return command + at + `"`
+}
+
+// doAct does an act, and answers with what came of it.
+func (c *Console) doAct(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		http.Error(w, "the form cannot be read: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	v, d, ok := c.dialogOf(w, r, r.PostForm)
+	if !ok {
+		return
+	}
+	switch typed := strings.TrimSpace(d.Values.Get("confirm")); {
+	case d.Problem != nil:
+	case d.Confirm != "" && typed != d.Confirm:
+		d.Problem = problemOf(invalid("confirm", errors.New("must be "+d.Confirm+", the number of jobs")))
+	case d.NeedsReason() && strings.TrimSpace(d.Reason()) == "":
+		d.Problem = problemOf(invalid("reason", errors.New("must be given")))
+	}
+	if d.Problem != nil {
+		c.answerDialog(w, v, d)
+		return
+	}
+	ctx, stop := context.WithTimeout(r.Context(), timeout)
+	defer stop()
+	answer, err := v.act(ctx, d)
+	if err != nil {
+		d.Problem = problemOf(err)
+		c.answerDialog(w, v, d)
+		return
+	}
+	c.shared.forget()
+	done := outcome{Text: d.Act.label + ": done", Failed: answer.failures()}
+	if d.Act.then != "" {
+		done.Go = c.options.Base + fillIn(d.Act.then, answer.values(), url.PathEscape)
+	}
+	if d.Act.undo != "" && len(done.Failed) == 0 {
+		undo := url.Values{}
+		for name, values := range d.Values {
+			if name != "act_id" && name != "confirm" {
+				undo[name] = values
+			}
+		}
+		done.Undo = c.options.Base + "/do/" + d.Act.undo + "?" + undo.Encode()
+	}
+	text, _ := json.Marshal(map[string]outcome{"done": done}) // texts
+	w.Header().Set("HX-Trigger", ascii(text))
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// outcome tells the page what came of an act.
+type outcome struct {
+	Text   string   `json:"text"`
+	Failed []string `json:"failed,omitempty"`
+	Undo   string   `json:"undo,omitempty"`
+	Go     string   `json:"go,omitempty"`
+}
+
+// ascii writes JSON for a header, which has no other letters.
+func ascii(text []byte) string {
+	var out strings.Builder
+	for _, r := range string(text) {
+		switch {
+		case r < 0x7f:
+			out.WriteRune(r)
+		case r > 0xffff:
+			r -= 0x10000
+			out.WriteString(`\u` + strconv.FormatInt(int64(0xd800+r>>10), 16) + `\u` + strconv.FormatInt(int64(0xdc00+r&0x3ff), 16))
+		default:
+			out.WriteString(`\u` + strconv.FormatInt(int64(0x10000+r), 16)[1:])
+		}
+	}
+	return out.String()
+}
+
+// answered is an answer to an act.
+type answered map[string]any
+
+// failures are the jobs that an act left as they were, with the reasons.
+func (a answered) failures() (texts []string) {
+	failed, _ := a["failed"].([]any)
+	for _, one := range failed {
+		job, _ := one.(map[string]any)
+		why, _ := job["error"].(map[string]any)
+		id, _ := job["id"].(string)
+		cause, _ := why["why"].(string)
+		texts = append(texts, id+": "+cause)
+	}
+	return texts
+}
+
+// values are the texts of an answer, for the address of the next page.
+func (a answered) values() url.Values {
+	values := url.Values{}
+	for name, value := range a {
+		switch v := value.(type) {
+		case string:
+			values.Set(name, v)
+		case map[string]any:
+			if id, is := v["id"].(string); is {
+				values.Set(name, id)
+			}
+		}
+	}
+	return values
+}
+
+// act sends the request of an act. Its act_id makes it the same act when a person sends it twice.
+func (v *visit) act(ctx context.Context, d *dialog) (answered, error) {
+	method, path, query, body, err := d.Act.request(v.console.api, d.Values)
+	if err != nil {
+		return nil, err
+	}
+	v.caller.header.Set("Idempotency-Key", d.Values.Get("act_id"))
+	var sent any
+	if body != nil {
+		sent = body
+	}
+	text, err := v.caller.send(ctx, method, path, query, sent)
+	if err != nil {
+		return nil, err
+	}
+	out := answered{}
+	_ = json.Unmarshal(text, &out) // an answer that is no object has nothing to show
+	return out, nil
+}

@@ -1,0 +1,199 @@
+package console
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// liveParameter asks for the stream of a page instead of the page.
+const liveParameter = "live"
+
+const (
+	// paintEvery is how often a watched page is painted anew, and paintShare bounds the cost: each painting is followed
+	// by this many times its duration.
+	paintEvery, paintShare = time.Second, 9
+	// heartbeatEvery is how often a quiet stream says that it lives.
+	heartbeatEvery = 15 * time.Second
+	// sendTime is how long a reader may take for an event.
+	sendTime = 30 * time.Second
+	// maxWatchers is the most streams.
+	maxWatchers = 5000
+)
+
+// hub paints each page that somebody watches, once for all who see the same.
+type hub struct {
+	console *Console
+
+	mu       sync.Mutex
+	pictures map[string]*picture
+	watchers int
+}
+
+// picture is a page as people with the same rights see it now.
+type picture struct {
+	key      string
+	watchers map[*watcher]bool
+	last     []byte // event; nil: not painted yet
+	stop     context.CancelFunc
+}
+
+// watcher is a stream. It gets the newest event: one that waits is replaced.
+type watcher struct {
+	visit  *visit
+	events chan []byte // room for one
+}
+
+func newHub(c *Console) *hub { return &hub{console: c, pictures: make(map[string]*picture)} }
+
+// join adds a watcher to the picture of its page, which is painted from then on.
+func (h *hub) join(v *visit) (*watcher, *picture) {
+	key := v.viewer.rights() + v.path + "?" + v.query.Encode()
+	w := &watcher{visit: v, events: make(chan []byte, 1)}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.watchers >= maxWatchers {
+		return nil, nil
+	}
+	h.watchers++
+	p := h.pictures[key]
+	if p == nil {
+		ctx, stop := context.WithCancel(context.Background())
+		p = &picture{key: key, watchers: make(map[*watcher]bool), stop: stop}
+		h.pictures[key] = p
+		go h.paint(ctx, p)
+	} else if p.last != nil {
+		w.events <- p.last
+	}
+	p.watchers[w] = true
+	return w, p
+}
+
+// leave removes a watcher. The last one ends the painting.
+func (h *hub) leave(w *watcher, p *picture) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.watchers--
+	if delete(p.watchers, w); len(p.watchers) == 0 {
+		p.stop()
+		delete(h.pictures, p.key)
+	}
+}
+
+// paint paints a picture until nobody watches it.
+func (h *hub) paint(ctx context.Context, p *picture) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		begun := time.Now()
+		if v := h.anyOf(p); v != nil {
+			h.tell(p, h.eventOf(ctx, v))
+		}
+		timer.Reset(max(paintEvery, paintShare*time.Since(begun)))
+	}
+}
+
+// anyOf returns a copy of the visit of somebody who watches.
+func (h *hub) anyOf(p *picture) *visit {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for w := range p.watchers {
+		v := *w.visit
+		v.calls, v.command = nil, nil
+		return &v
+	}
+	return nil
+}
+
+// eventOf paints a page. If the store cannot be read, the event says so, and the last picture stays.
+func (h *hub) eventOf(ctx context.Context, v *visit) []byte {
+	ctx, stop := context.WithTimeout(ctx, timeout)
+	defer stop()
+	s := v.look(ctx)
+	if s.Problem != nil {
+		return event("stale", map[string]any{"status": s.Problem.Status, "why": s.Problem.Why, "do": s.Problem.Do})
+	}
+	var out bytes.Buffer
+	if err := h.console.render(&out, s, "live"); err != nil {
+		return event("stale", map[string]any{"status": http.StatusInternalServerError, "why": err.Error()})
+	}
+	return message(out.String())
+}
+
+// tell sends an event to all who watch, unless it is as the last one.
+func (h *hub) tell(p *picture, e []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if bytes.Equal(p.last, e) {
+		return
+	}
+	p.last = e
+	for w := range p.watchers {
+		select {
+		case <-w.events:
+		default:
+		}
+		w.events <- e
+	}
+}
+
+// event is a named event with data as JSON.
+func event(name string, data map[string]any) []byte {
+	text, _ := json.Marshal(data) // texts and numbers
+	return fmt.Appendf(nil, "event: %s\ndata: %s\n\n", name, text)
+}
+
+// message is an event with HTML.
+func message(html string) []byte {
+	return []byte("data: " + strings.ReplaceAll(strings.TrimSpace(html), "\n", "\ndata: ") + "\n\n")
+}
+
+// stream sends the pictures of a page until the client leaves, its session ends, or the server does.
+func (c *Console) stream(w http.ResponseWriter, r *http.Request, v *visit) {
+	watcher, p := c.live.join(v)
+	if watcher == nil {
+		http.Error(w, "too many pages are open; close some", http.StatusServiceUnavailable)
+		return
+	}
+	defer c.live.leave(watcher, p)
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no") // of nginx
+	connection := http.NewResponseController(w)
+	_ = connection.SetReadDeadline(time.Time{})
+	out := bufio.NewWriter(w)
+	send := func(e []byte) bool {
+		_ = connection.SetWriteDeadline(time.Now().Add(sendTime))
+		_, _ = out.Write(e)
+		return out.Flush() == nil && connection.Flush() == nil
+	}
+	heartbeat := time.NewTicker(heartbeatEvery)
+	defer heartbeat.Stop()
+	for sent := send([]byte(": the stream begins\n\n")); sent; {
+		select {
+		case e := <-watcher.events:
+			sent = send(e)
+		case <-heartbeat.C:
+			if _, err := v.caller.send(r.Context(), http.MethodGet, "/whoami", nil, nil); statusOf(err) == http.StatusUnauthorized {
+				send(event("ended", map[string]any{"why": "the session has ended"}))
+				return
+			}
+			sent = send(event("alive", map[string]any{}))
+		case <-c.draining:
+			send(event("restarting", map[string]any{"why": "the server ends"}))
+			return
+		case <-r.Context().Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,256 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sluice-queue/sluice/cmd/httpapi"
+)
+
+// page is a page of the console: a path, a template of the same name, and what loads its view.
+type page struct {
+	// Name is the name of the template's file, and path a pattern of net/http without a method.
+	name, path string
+	// Title is the heading. Pages with a place in the side bar have a letter, which opens them after g.
+	title, letter string
+	// Load reads the view from the API, for the template. An error is shown instead.
+	load func(ctx context.Context, v *visit) (any, error)
+}
+
+// pages lists the pages, in the order of the side bar.
+func pages() []page {
+	return slices.Concat(
+		overviewPages(), queuePages(),
+	)
+}
+
+// visit is a look at a page, by somebody. It reads the API, and notes what it has read.
+type visit struct {
+	console *Console
+	caller  caller
+	viewer  viewer
+	page    page
+	// Path is below the base; query has the filters.
+	path    string
+	query   url.Values
+	pathOf  func(name string) string
+	calls   []string
+	command []string
+}
+
+// viewer is who looks.
+type viewer struct {
+	Name    string   `json:"name"`
+	By      string   `json:"by"`
+	Role    string   `json:"role"`
+	Login   bool     `json:"login"`
+	Queues  []string `json:"queues"`
+	Tenants []string `json:"tenants"`
+}
+
+// bounded reports whether the viewer knows only some queues or tenants.
+func (v viewer) bounded() bool { return len(v.Queues)+len(v.Tenants) > 0 }
+
+// rights is the same for everybody who sees the same.
+func (v viewer) rights() string {
+	text, _ := json.Marshal([]any{v.Role, v.Queues, v.Tenants}) // strings alone
+	return string(text)
+}
+
+// visit begins a look at a page.
+func (c *Console) visit(r *http.Request, p page) (*visit, error) {
+	v := &visit{console: c, caller: callerOf(c.options.API, r), page: p, path: r.URL.Path, query: r.URL.Query(), pathOf: r.PathValue}
+	v.query.Del(liveParameter)
+	body, err := v.caller.send(r.Context(), http.MethodGet, "/whoami", nil, nil)
+	if err != nil {
+		return v, err
+	}
+	return v, json.Unmarshal(body, &v.viewer)
+}
+
+// get reads a path of the API, and notes it for "copy as API call".
+func (v *visit) get(ctx context.Context, path string, query url.Values, out any) error {
+	call := path
+	if len(query) > 0 {
+		call += "?" + query.Encode()
+	}
+	if !slices.Contains(v.calls, call) {
+		v.calls = append(v.calls, call)
+	}
+	return v.read(ctx, path, query, out)
+}
+
+// read is get for what is beside the page, such as the top bar.
+func (v *visit) read(ctx context.Context, path string, query url.Values, out any) error {
+	body, err := v.console.shared.get(ctx, v.viewer.rights()+path+"?"+query.Encode(), func() ([]byte, error) {
+		return v.caller.send(ctx, http.MethodGet, path, query, nil)
+	})
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(body, out)
+}
+
+// cli notes a command of the CLI that shows the same as the page.
+func (v *visit) cli(command string) { v.command = append(v.command, command) }
+
+// may reports whether the viewer's role may use a route of the API.
+func (v *visit) may(route string) bool { return v.console.api.may(v.viewer.Role, route) }
+
+// screen is the data of a template.
+type screen struct {
+	visit *visit
+	// View is what the page's load returned. Problem is set instead if it failed.
+	View    any
+	Problem *httpapi.Problem
+	Shell   shell
+	At      time.Time
+}
+
+// These are for templates.
+
+func (s *screen) Title() string       { return s.visit.page.title }
+func (s *screen) Name() string        { return s.visit.page.name }
+func (s *screen) Path() string        { return s.visit.path }
+func (s *screen) Viewer() viewer      { return s.visit.viewer }
+func (s *screen) Calls() []string     { return s.visit.calls }
+func (s *screen) Commands() []string  { return s.visit.command }
+func (s *screen) Environment() string { return s.visit.console.options.Environment }
+func (s *screen) Store() string       { return s.visit.console.options.Store }
+
+// Query returns a filter of the URL.
+func (s *screen) Query(name string) string { return s.visit.query.Get(name) }
+
+// Production reports whether acts need a reason, and the top bar is marked.
+func (s *screen) Production() bool { return s.visit.console.production() }
+
+func (c *Console) production() bool {
+	return strings.HasPrefix(strings.ToLower(c.options.Environment), "prod")
+}
+
+// look loads the view of a page, and all that is around it.
+func (v *visit) look(ctx context.Context) *screen {
+	s := &screen{visit: v, At: time.Now()}
+	view, err := v.page.load(ctx, v)
+	if err != nil {
+		s.Problem = problemOf(err)
+	} else {
+		s.View = view
+	}
+	s.Shell = v.shell(ctx)
+	return s
+}
+
+// problemOf shows any error as the API would.
+func problemOf(err error) *httpapi.Problem {
+	var p *httpapi.Problem
+	switch {
+	case errors.As(err, &p):
+		return p
+	case errors.Is(err, context.DeadlineExceeded):
+		return &httpapi.Problem{Status: http.StatusGatewayTimeout, Title: "Too slow", Why: "the store did not answer within " + timeout.String(), Do: "narrow the filter, or look at the store's health"}
+	}
+	return &httpapi.Problem{Status: http.StatusInternalServerError, Title: "Failed", Why: err.Error(), Do: "see the server's log"}
+}
+
+// show answers with a page: as HTML, as a live stream, or one of its charts as CSV.
+func (c *Console) show(p page) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, stop := context.WithTimeout(r.Context(), timeout)
+		defer stop()
+		v, err := c.visit(r.WithContext(ctx), p)
+		if err != nil {
+			c.refuse(w, r, v, err)
+			return
+		}
+		if r.URL.Query().Has(liveParameter) {
+			c.stream(w, r, v)
+			return
+		}
+		s := v.look(ctx)
+		if name := v.query.Get("csv"); name != "" && s.Problem == nil {
+			s.writeCSV(w, name)
+			return
+		}
+		c.write(w, s, "page")
+	})
+}
+
+// refuse answers somebody whom the API does not know: with the way to sign in, if there is one.
+func (c *Console) refuse(w http.ResponseWriter, r *http.Request, v *visit, err error) {
+	p := problemOf(err)
+	if p.Status == http.StatusUnauthorized && c.options.SignIn != "" && !r.URL.Query().Has(liveParameter) {
+		http.Redirect(w, r, c.options.Base+c.options.SignIn+"?next="+url.QueryEscape(c.options.Base+r.URL.RequestURI()), http.StatusSeeOther)
+		return
+	}
+	c.write(w, &screen{visit: v, Problem: p, At: time.Now()}, "page")
+}
+
+// notFound answers for a path without a page.
+func (c *Console) notFound(w http.ResponseWriter, r *http.Request) {
+	v, err := c.visit(r, page{name: "missing", title: "Not found"})
+	if err == nil {
+		err = &httpapi.Problem{Status: http.StatusNotFound, Title: "Not found", Why: "the console has no page at " + r.URL.Path, Do: "go to the overview"}
+	}
+	c.refuse(w, r, v, err)
+}
+
+// write renders a template, and sends it whole or not at all.
+func (c *Console) write(w http.ResponseWriter, s *screen, part string) {
+	var out bytes.Buffer
+	if err := c.render(&out, s, part); err != nil {
+		http.Error(w, "the page cannot be shown: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if s.Problem != nil {
+		w.WriteHeader(s.Problem.Status)
+	}
+	_, _ = w.Write(out.Bytes()) // the client may be gone
+}
+
+// charted is a view with charts.
+type charted interface{ charts() []chart }
+
+// writeCSV sends a chart of the page as CSV.
+func (s *screen) writeCSV(w http.ResponseWriter, name string) {
+	view, is := s.View.(charted)
+	if is {
+		for _, one := range view.charts() {
+			if one.Name == name {
+				w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+				w.Header().Set("Content-Disposition", `attachment; filename="`+name+`.csv"`)
+				out := csv.NewWriter(w)
+				_ = out.WriteAll(one.rows()) // the client may be gone
+				return
+			}
+		}
+	}
+	http.Error(w, "the page has no chart "+name, http.StatusNotFound)
+}
+
+// LiveURL is the address of the page's stream.
+func (s *screen) LiveURL() string {
+	query := url.Values{}
+	for name, values := range s.visit.query {
+		query[name] = values
+	}
+	query.Set(liveParameter, "1")
+	return s.visit.console.options.Base + s.visit.path + "?" + query.Encode()
+}
+
+// CallsAsCurl are the calls that the page made, as commands.
+func (s *screen) CallsAsCurl() (commands []string) {
+	for _, call := range s.visit.calls {
+		commands = append(commands, curl(http.MethodGet, call, nil, nil))
+	}
+	return commands
+}

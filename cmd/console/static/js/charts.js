@@ -1,0 +1,84 @@
+// Draws the figures of <figure data-chart>. The table below each has the same figures.
+const drawn = new WeakMap();
+
+function colours() {
+  const style = getComputedStyle(document.documentElement);
+  return [1, 2, 3, 4, 5, 6, 7, 8].map((n) => style.getPropertyValue(`--line-${n}`).trim());
+}
+
+function marks(chart) {
+  return (plot) => {
+    const draw = plot.ctx;
+    draw.save();
+    draw.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--muted");
+    for (const mark of chart.marks || []) {
+      const x = Math.round(plot.valToPos(mark.at, "x", true));
+      if (x < plot.bbox.left || x > plot.bbox.left + plot.bbox.width) continue;
+      draw.beginPath();
+      draw.moveTo(x, plot.bbox.top);
+      draw.lineTo(x, plot.bbox.top + plot.bbox.height);
+      draw.stroke();
+    }
+    draw.restore();
+  };
+}
+
+// zoom puts the range that somebody dragged over into the URL.
+function zoom(plot) {
+  const { left, width } = plot.select;
+  if (width < 5) return;
+  const url = new URL(location.href);
+  for (const [name, x] of [["from", left], ["to", left + width]]) {
+    url.searchParams.set(name, new Date(plot.posToVal(x, "x") * 1000).toISOString());
+  }
+  location.href = url;
+}
+
+function options(chart, width) {
+  const style = getComputedStyle(document.documentElement);
+  const ink = style.getPropertyValue("--ink").trim();
+  const grid = { stroke: style.getPropertyValue("--rule").trim(), width: 1 };
+  const palette = colours();
+  const series = chart.lines.map((line, i) => ({
+    label: line.name,
+    stroke: palette[i % palette.length],
+    fill: chart.kind === "area" && !line.dashed ? palette[i % palette.length] + "33" : undefined,
+    dash: line.dashed ? [6, 4] : undefined,
+    paths: chart.kind === "bar" && !line.dashed ? uPlot.paths.bars({ size: [0.9, 100] }) : undefined,
+    width: 2,
+    points: { show: false },
+    spanGaps: false,
+  }));
+  return {
+    width, height: 200, series: [{}, ...series],
+    axes: [{ stroke: ink, grid, ticks: grid }, { stroke: ink, grid, ticks: grid, size: 60 }],
+    scales: { y: { range: (_, low, high) => [0, high > 0 ? high * 1.1 : 1] } },
+    cursor: { sync: { key: "console" }, drag: { setScale: false } },
+    hooks: { draw: [marks(chart)], setSelect: [zoom] },
+  };
+}
+
+function draw(figure) {
+  const text = figure.dataset.chart;
+  const theme = document.documentElement.dataset.theme;
+  const before = drawn.get(figure);
+  const box = figure.querySelector(".plot");
+  const width = Math.max(box.clientWidth, 200);
+  const chart = JSON.parse(text);
+  const data = [chart.times, ...chart.lines.map((line) => line.values)];
+  const same = before && before.theme === theme && before.width === width && before.lines === chart.lines.length;
+  if (same && before.text === text) return;
+  if (same) before.plot.setData(data);
+  else {
+    if (before) before.plot.destroy();
+    box.replaceChildren();
+    drawn.set(figure, { plot: new uPlot(options(chart, width), data, box), theme, width, lines: chart.lines.length });
+  }
+  drawn.get(figure).text = text;
+}
+
+export function refreshCharts(root) {
+  for (const figure of root.querySelectorAll("figure[data-chart]")) draw(figure);
+}
+
+addEventListener("resize", () => refreshCharts(document));

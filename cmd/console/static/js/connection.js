@@ -1,0 +1,47 @@
+// Shows whether the page is live. The last picture stays, with its age, when the store or the server is away.
+const status = document.getElementById("connection");
+const text = status.querySelector(".text");
+const live = document.getElementById("live");
+let state = "connecting";
+let since = Date.now();
+let paused = false;
+let held = null; // the newest message while paused
+
+function show(next, words) {
+  if (next !== state) since = Date.now();
+  state = next;
+  status.dataset.state = next;
+  document.body.dataset.connection = next;
+  if (text.textContent !== words) text.textContent = words;
+}
+
+export function isPaused() {
+  return paused;
+}
+
+export function togglePause() {
+  paused = !paused;
+  if (paused) return show("paused", "paused");
+  show("live", "live");
+  if (held) htmx.swap({ text: held, target: live, swap: "innerMorph" });
+  held = null;
+}
+
+live.addEventListener("htmx:sse:after:connection", () => paused || show("live", "live"));
+live.addEventListener("htmx:sse:before:message", (event) => {
+  if (event.detail.message.event) return;
+  if (paused) {
+    held = event.detail.message.data;
+    event.preventDefault();
+    return;
+  }
+  show("live", "live");
+});
+live.addEventListener("stale", (event) => {
+  const { why } = JSON.parse(event.detail.data);
+  show("stale", `not known now: ${why}; picture of ${new Date(since).toLocaleTimeString()}`);
+});
+live.addEventListener("ended", () => location.reload());
+live.addEventListener("restarting", () => show("reconnecting", "the server restarts"));
+live.addEventListener("htmx:sse:error", () => paused || show("reconnecting", `reconnecting; picture of ${new Date(since).toLocaleTimeString()}`));
+if (!live.hasAttribute("hx-sse:connect")) show("off", "not live");

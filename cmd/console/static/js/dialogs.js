@@ -1,0 +1,42 @@
+// Opens the dialog of an act, and tells what came of it. The browser keeps the focus inside and gives it back.
+const dialog = document.getElementById("dialog");
+const toasts = document.getElementById("toasts");
+
+document.addEventListener("htmx:after:swap", () => {
+  if (dialog.childElementCount && !dialog.open) dialog.showModal();
+  const problem = dialog.querySelector("[role=alert]");
+  if (problem) problem.focus();
+});
+
+document.addEventListener("click", (event) => {
+  const opened = event.target.closest("[data-open]");
+  if (opened) document.getElementById(opened.dataset.open).showModal();
+  if (event.target.closest("[data-close]")) event.target.closest("dialog").close();
+});
+
+dialog.addEventListener("close", () => dialog.replaceChildren());
+
+// toast shows a text for 10 s, with a button that takes the act back.
+export function toast(words, undo) {
+  const item = document.createElement("p");
+  item.className = "toast";
+  item.append(words);
+  if (undo) {
+    const button = document.createElement("button");
+    button.textContent = "Undo";
+    button.addEventListener("click", () => {
+      htmx.ajax("GET", undo, { target: "#dialog", swap: "innerHTML" });
+      item.remove();
+    });
+    item.append(" ", button);
+  }
+  toasts.append(item);
+  setTimeout(() => item.remove(), 10_000);
+}
+
+document.addEventListener("done", (event) => {
+  const { text, failed, undo, go } = event.detail;
+  dialog.close();
+  if (go) return void (location.href = go);
+  toast(failed ? `${text}, but for ${failed.length}: ${failed.slice(0, 3).join("; ")}` : text, undo);
+});
