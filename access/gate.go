@@ -13,7 +13,7 @@ import (
 // The errors of [Gate.Caller].
 var (
 	// ErrUnknown: no token has the secret, or the token has ended or was revoked.
-	ErrUnknown = errors.New("the token is not known")
+	ErrUnknown = errors.New("the token is not known, or it has ended")
 	// ErrTooMany: too many unknown secrets were tried. Known ones still work while the gate remembers them.
 	ErrTooMany = errors.New("too many unknown tokens")
 )

@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/api"
 	"github.com/sluice-queue/sluice/cmd/httpapi"
+	"github.com/sluice-queue/sluice/cmd/signin"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/internal/event"
 )
@@ -49,16 +50,17 @@ Over HTTP it answers:
   /metrics   for Prometheus
   /api/v1    the HTTP API, only at --listen
   /          the console for people, only at --listen
+  /login     where people sign in, if callers need a token
 
 The server listens on loopback, where nobody needs a token. Elsewhere --listen needs --tls-cert and
---tls-key, or a proxy that encrypts and --behind-proxy; then callers need a token, and one must
-exist before the start. Health and metrics need none: they show the state of process and store, and names of queues and tenants.
+--tls-key, or a proxy that encrypts and --behind-proxy; then callers need a token or a session. A token
+must exist before the start, unless people sign in by --oidc. Health and metrics need none: they show the state of process and store, and names of queues and tenants.
 
 At its start it waits for an unreachable store, and /readyz says so. A refused user or missing
 tables end it. SIGTERM drains: /readyz answers 503 at once, claims stop, and claimed jobs still
 start within --grace. Health and metrics answer until then. Under systemd it reports its state
 (Type=notify, WatchdogSec).`,
-		Example: "  sluice serve\n  sluice serve --temporal 127.0.0.1:7233 --monitor 0.0.0.0:7401\n  sluice serve --listen 0.0.0.0:7400 --tls-cert cert.pem --tls-key key.pem\n  sluice serve --engine eu=temporal://eu.example.com:7233/billing --engine us=temporal://us.example.com:7233/billing\n  sluice serve --no-dispatch --grace 1m",
+		Example: "  sluice serve\n  sluice serve --temporal 127.0.0.1:7233 --monitor 0.0.0.0:7401\n  sluice serve --listen 0.0.0.0:7400 --tls-cert cert.pem --tls-key key.pem\n  sluice serve --behind-proxy --oidc oidc.yaml --session-key-file session.key\n  sluice serve --engine eu=temporal://eu.example.com:7233/billing --engine us=temporal://us.example.com:7233/billing\n  sluice serve --no-dispatch --grace 1m",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
 			return a.serve(command.Context(), f)
@@ -89,6 +91,10 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	if err := f.api.check(f.listen); err != nil {
 		return err
 	}
+	people, err := f.api.signin.read()
+	if err != nil {
+		return err
+	}
 	engines, done, err := f.engine.open(true, a.logger())
 	if err != nil {
 		return err
@@ -98,7 +104,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	s := &server{app: a, flags: f, at: at, log: a.events(), engines: a.observeEngines(engines), receivers: receivers, failed: make(chan error, 2)}
+	s := &server{app: a, flags: f, at: at, log: a.events(), engines: a.observeEngines(engines), receivers: receivers, signin: people, failed: make(chan error, 2)}
 	defer s.log.Flush()
 	if err := s.findManager(); err != nil {
 		return err
@@ -124,9 +130,12 @@ type server struct {
 	doors     []door
 	api       apiDoor
 	console   consoleDoor
-	login     bool       // callers of the API need a token
-	failed    chan error // from doors that cannot go on
-	manager   managed
+	// signinDoor answers /login, if there is one.
+	signinDoor lateHandler
+	login      bool // callers of the API need a token or a session
+	signin     signin.Options
+	failed     chan error // from doors that cannot go on
+	manager    managed
 }
 
 // door is an address at which the server answers.
@@ -174,6 +183,14 @@ func (s *server) openDoor(flag, at, base string) error {
 		s.login = s.flags.api.needsLogin(at)
 		site.HandleAll(httpapi.Root+"/", &s.api)
 		site.HandleAll("/", &s.console)
+		if !metrics {
+			site.Handle("/metrics", nil) // a scraper is told so, and not to sign in
+		}
+		if s.login {
+			for _, at := range []string{"/login", "/login/", "/logout"} {
+				site.HandleAll(at, &s.signinDoor)
+			}
+		}
 	}
 	if d.listener, err = net.Listen("tcp", at); err != nil {
 		return codedError{fmt.Errorf("%s: %w", flag, err), exitUsage, "name an address of this machine that is free, as HOST:PORT, with " + flag}
@@ -199,6 +216,9 @@ func (s *server) tellDoor(flag, address string, metrics, loopback bool) {
 		login := "none: everybody who reaches the address is an admin"
 		if s.login {
 			login = "tokens"
+			if s.signin.Provider != nil {
+				login += ", " + s.signin.Provider.Issuer
+			}
 		}
 		s.log.Emit(event.ServerAnswers, "", "address", address, "answers", answers+", "+httpapi.Root, "login", login)
 	} else {

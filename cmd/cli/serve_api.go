@@ -25,6 +25,7 @@ type apiFlags struct {
 	cert, key   string
 	behindProxy bool
 	login       bool
+	signin      signinFlags
 }
 
 func (f *apiFlags) addTo(flags *pflag.FlagSet) {
@@ -32,6 +33,7 @@ func (f *apiFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.key, "tls-key", "", "private key of --tls-cert, as PEM")
 	flags.BoolVar(&f.behindProxy, "behind-proxy", false, "a proxy in front of --listen encrypts; callers need a token")
 	flags.BoolVar(&f.login, "login", false, "callers need a token on loopback too")
+	f.signin.addTo(flags)
 }
 
 // check refuses an address that others reach, unless something encrypts.
@@ -49,14 +51,14 @@ func (f *apiFlags) check(listen string) error {
 	}
 }
 
-// needsLogin reports whether callers need a token.
+// needsLogin reports whether callers need a token or a session.
 func (f *apiFlags) needsLogin(listen string) bool {
-	return f.login || f.behindProxy || !onLoopback(listen)
+	return f.login || f.signin.oidc != "" || f.behindProxy || !onLoopback(listen)
 }
 
 // checkTokens refuses to ask callers for tokens if no token works.
 func (s *server) checkTokens(ctx context.Context, store sluice.Store) error {
-	if !s.login {
+	if !s.login || s.signin.Provider != nil {
 		return nil
 	}
 	now, err := store.Now(ctx)
@@ -97,6 +99,11 @@ func (d *apiDoor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		opened.ServeHTTP(w, r)
 		return
 	}
+	notYet(w)
+}
+
+// notYet answers while the store is not open.
+func notYet(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", "1")
 	api.WriteProblem(w, api.Problem{Status: http.StatusServiceUnavailable, Detail: "the store is not open yet; send it again"})
 }
@@ -104,7 +111,7 @@ func (d *apiDoor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // open lets callers reach a store.
 func (s *server) openAPI(store sluice.Store) {
 	s.api.opened.Store(httpapi.New(store, httpapi.Options{
-		NoLogin: !s.login, Engines: s.engines, Metrics: s.app.metrics.handler(), Logger: s.app.logger(),
+		NoLogin: !s.login, Identify: s.openSignin(store), Engines: s.engines, Metrics: s.app.metrics.handler(), Logger: s.app.logger(),
 		Clean: func(text string) string { return redact(s.app.log.clean()(text)) },
 	}))
 }

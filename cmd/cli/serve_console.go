@@ -27,9 +27,13 @@ func (d *consoleDoor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // openConsole lets people reach the console.
 func (s *server) openConsole() error {
-	opened, err := console.New(console.Options{
+	options := console.Options{
 		API: s.api.opened.Load(), Base: s.doors[0].site.Base(), Environment: s.flags.environment, Store: storeName(s.at),
-	})
+	}
+	if s.login {
+		options.SignIn = "/login"
+	}
+	opened, err := console.New(options)
 	s.console.opened.Store(opened)
 	return err
 }

@@ -31,8 +31,8 @@ const Root = "/api/v1"
 type Options struct {
 	// NoLogin answers everybody as an admin. Only right for a listener on loopback. Default: callers need a token.
 	NoLogin bool
-	// Identify names the caller of a request; an error is answered as a problem. Default: the token of the header
-	// Authorization.
+	// Identify names the caller of a request; an error is answered as a problem, an access.ErrUnknown as 401. Default:
+	// the token of the header Authorization.
 	Identify func(*http.Request) (access.Caller, error)
 	// Bounds limit what callers can use. Default: [DefaultBounds].
 	Bounds Bounds

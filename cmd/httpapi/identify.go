@@ -18,16 +18,20 @@ func (a *API) identify(r *http.Request) (access.Caller, error) {
 	case a.options.NoLogin:
 		return local, throughProxy(r)
 	case a.options.Identify != nil:
-		return a.options.Identify(r)
+		return known(a.options.Identify(r))
 	}
 	secret, is := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !is {
 		return access.Caller{}, unauthorized("the request has no token")
 	}
-	caller, err := a.gate.Caller(r.Context(), strings.TrimSpace(secret))
+	return known(a.gate.Caller(r.Context(), strings.TrimSpace(secret)))
+}
+
+// known makes a problem of the reason why a caller is not known.
+func known(caller access.Caller, err error) (access.Caller, error) {
 	switch {
 	case errors.Is(err, access.ErrUnknown):
-		return caller, unauthorized("the token is not known, or it has ended")
+		return caller, unauthorized(err.Error())
 	case errors.Is(err, access.ErrTooMany):
 		return caller, problemOf(http.StatusTooManyRequests, "too_many_unknown", "too many unknown tokens were sent", "send it again").after(time.Second)
 	}

@@ -172,6 +172,12 @@ var (
 		"The server could not send its state to systemd.")
 	RequestFailed = is("request failed", wrong, "server", "[request] path error [stack]",
 		"A bug of Sluice failed an HTTP request.")
+	SessionsEndEarly = is("sessions end with the process", info, "server", "",
+		"Without `--session-key-file` the server seals sessions with a random key: a restart ends them, and other servers refuse them.")
+	SignedIn = is("signed in", info, "server", "by role",
+		"A person began a session, by a token or by the OpenID provider.")
+	SignInFailed = is("sign-in failed", warn, "server", "error",
+		"A person could not sign in.")
 	RequestUnanswered = is("request unanswered", warn, "server", "request path error",
 		"The store did not answer a request of the HTTP API; the caller was told to send it again.")
 )
@@ -308,6 +314,7 @@ var fields = []Field{
 	{"address", "the listening address"},
 	{"answers", "the paths that the server answers"},
 	{"readable", "the data that anyone can read there"},
+	{"role", "the role of the session"},
 	{"login", "the proof that callers of the HTTP API must give"},
 	{"does", "the work that the server runs: upkeep, dispatch"},
 	{"path", "the requested path"},
