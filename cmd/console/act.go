@@ -36,6 +36,8 @@ type act struct {
 	preview func(ctx context.Context, v *visit, values url.Values) (preview, error)
 	// Body makes the body of the request. Nil: the fields by their names.
 	body func(values url.Values) (map[string]any, error)
+	// Done says what came of it. Nil: that it is done.
+	done func(a answered) string
 	// Then is the page to go to after success, for example of the thing that was made; texts in braces are of the
 	// answer. Empty: the page stays.
 	then string
@@ -60,7 +62,9 @@ type preview struct {
 }
 
 // acts lists all acts.
-func acts() []act { return slices.Concat(queueActs()) }
+func acts() []act {
+	return slices.Concat(queueActs(), workerActs(), alertActs(), auditActs(), settingActs())
+}
 
 // dialog is the data of the template "dialog".
 type dialog struct {
@@ -126,7 +130,7 @@ func (d *dialog) Hidden() url.Values {
 	return hidden
 }
 
-var placeholder = regexp.MustCompile(`\{([a-z_]+)\}`)
+var placeholder = regexp.MustCompile(`\{([a-z_]+)(\*?)\}`)
 
 func plain(text string) string { return text }
 
@@ -143,21 +147,69 @@ func quoted(text string) string {
 // fillIn replaces {name} by values.
 func fillIn(text string, values url.Values, as func(string) string) string {
 	return placeholder.ReplaceAllStringFunc(text, func(found string) string {
-		return as(strings.Join(values[strings.Trim(found, "{}")], ","))
+		return as(strings.Join(values[strings.Trim(found, "{*}")], ","))
 	})
 }
 
-// commandOf is the command of an act with values. Words without a value are left out.
+// commandOf is the command of an act with values. Words without a value are left out; one with {name*} is repeated for
+// each of the values between commas.
 func (a *act) commandOf(values url.Values) string {
 	var words []string
 	for word := range strings.FieldsSeq(a.command) {
 		found := placeholder.FindStringSubmatch(word)
-		if found != nil && strings.Join(values[found[1]], "") == "" {
+		if found == nil {
+			words = append(words, word)
 			continue
 		}
-		words = append(words, fillIn(word, values, quoted))
+		parts := []string{strings.Join(values[found[1]], ",")}
+		if found[2] == "*" {
+			parts = strings.Split(parts[0], ",")
+		}
+		for _, part := range parts {
+			if part = strings.TrimSpace(part); part != "" {
+				words = append(words, strings.Replace(word, found[0], quoted(part), 1))
+			}
+		}
 	}
 	return strings.Join(words, " ")
+}
+
+// Commands lists the commands that the console shows for its acts, with a value for each name in braces. The command
+// line's tests parse them.
+func Commands() []string {
+	var commands []string
+	for _, a := range acts() {
+		values := url.Values{}
+		for _, found := range placeholder.FindAllStringSubmatch(a.command, -1) {
+			values.Set(found[1], sampleOf(&a, found[1]))
+		}
+		commands = append(commands, a.commandOf(values))
+	}
+	return commands
+}
+
+// sampleOf is a value that a person could give.
+func sampleOf(a *act, name string) string {
+	for _, f := range a.fields {
+		if f.name == name && len(f.options) > 0 {
+			return f.options[len(f.options)-1]
+		}
+		if f.name == name && f.value != "" {
+			return f.value
+		}
+		if f.name == name && f.kind == "number" {
+			return "5"
+		}
+	}
+	if known := samples[name]; known != "" {
+		return known
+	}
+	return "mail"
+}
+
+// samples are values of names that take more than a word.
+var samples = map[string]string{
+	"for": "1h", "hold": "5m", "id": "01a1fb72-1dea-7abc-8fc6-99e4817522bb", "overlap": "1h", "notable": "90d", "full": "30d",
 }
 
 // request makes the request of an act.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -123,6 +124,9 @@ func (c *Console) doAct(w http.ResponseWriter, r *http.Request) {
 	}
 	c.shared.forget()
 	done := outcome{Text: d.Act.label + ": done", Failed: answer.failures()}
+	if d.Act.done != nil {
+		done.Text, done.Stays = d.Act.done(answer), true
+	}
 	if d.Act.then != "" {
 		done.Go = c.options.Base + fillIn(d.Act.then, answer.values(), url.PathEscape)
 	}
@@ -145,7 +149,9 @@ type outcome struct {
 	Text   string   `json:"text"`
 	Failed []string `json:"failed,omitempty"`
 	Undo   string   `json:"undo,omitempty"`
-	Go     string   `json:"go,omitempty"`
+	// Stays keeps the text on the page until somebody has read it.
+	Stays bool   `json:"stays,omitempty"`
+	Go    string `json:"go,omitempty"`
 }
 
 // ascii writes JSON for a header, which has no other letters.
@@ -215,4 +221,12 @@ func (v *visit) act(ctx context.Context, d *dialog) (answered, error) {
 	out := answered{}
 	_ = json.Unmarshal(text, &out) // an answer that is no object has nothing to show
 	return out, nil
+}
+
+// asText writes a value of an answer.
+func asText(value any) string {
+	if value == nil {
+		return ""
+	}
+	return fmt.Sprint(value)
 }

@@ -28,7 +28,7 @@ type page struct {
 // pages lists the pages, in the order of the side bar.
 func pages() []page {
 	return slices.Concat(
-		overviewPages(), queuePages(),
+		overviewPages(), queuePages(), workerPages(), alertPages(), auditPages(), storePages(), settingPages(),
 	)
 }
 
@@ -253,4 +253,9 @@ func (s *screen) CallsAsCurl() (commands []string) {
 		commands = append(commands, curl(http.MethodGet, call, nil, nil))
 	}
 	return commands
+}
+
+// missing refuses a page of a thing that is not there.
+func missing(noun, name string) error {
+	return &httpapi.Problem{Status: http.StatusNotFound, Title: "Not found", Why: "there is no " + noun + " " + name, Do: "go back to the list"}
 }

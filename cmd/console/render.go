@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"io"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,7 +31,7 @@ func (c *Console) render(w io.Writer, s *screen, part string) error {
 func (c *Console) funcs() template.FuncMap {
 	return template.FuncMap{
 		"url": c.url, "static": c.static, "time": timeOf, "count": draw.Count, "short": draw.ShortCount, "seconds": seconds,
-		"percent": percent, "json": asJSON, "lines": strings.Split, "shortID": shortID, "plural": plural, "list": func(all ...any) []any { return all },
+		"percent": percent, "json": asJSON, "lines": strings.Split, "shortID": shortID, "plural": plural, "figure": figure, "list": func(all ...any) []any { return all },
 	}
 }
 
@@ -100,4 +101,12 @@ func plural(n int, noun string) string {
 		return "1 " + noun
 	}
 	return draw.Count(n) + " " + noun + "s"
+}
+
+// figure writes a number with what it needs of digits.
+func figure(value float64) string {
+	if value == float64(int(value)) {
+		return draw.Count(int(value))
+	}
+	return strconv.FormatFloat(value, 'g', 4, 64)
 }

@@ -16,8 +16,8 @@ document.addEventListener("click", (event) => {
 
 dialog.addEventListener("close", () => dialog.replaceChildren());
 
-// toast shows a text for 10 s, with a button that takes the act back.
-export function toast(words, undo) {
+// toast shows a text for 10 s, or until somebody has read it, with a button that takes the act back.
+export function toast(words, undo, stays) {
   const item = document.createElement("p");
   item.className = "toast";
   item.append(words);
@@ -30,13 +30,18 @@ export function toast(words, undo) {
     });
     item.append(" ", button);
   }
+  if (stays) {
+    const close = document.createElement("button");
+    close.textContent = "Close";
+    close.addEventListener("click", () => item.remove());
+    item.append(" ", close);
+  } else setTimeout(() => item.remove(), 10_000);
   toasts.append(item);
-  setTimeout(() => item.remove(), 10_000);
 }
 
 document.addEventListener("done", (event) => {
-  const { text, failed, undo, go } = event.detail;
+  const { text, failed, undo, go, stays } = event.detail;
   dialog.close();
   if (go) return void (location.href = go);
-  toast(failed ? `${text}, but for ${failed.length}: ${failed.slice(0, 3).join("; ")}` : text, undo);
+  toast(failed ? `${text}, but for ${failed.length}: ${failed.slice(0, 3).join("; ")}` : text, undo, stays);
 });

@@ -1,0 +1,234 @@
+package console
+
+import (
+	"context"
+	"net/url"
+	"strings"
+	"time"
+)
+
+func alertPages() []page {
+	return []page{
+		{name: "alerts", path: "/alerts", title: "Alerts", letter: "a", load: loadAlerts},
+		{name: "rule", path: "/alerts/{rule}", title: "Alert rule", load: loadRule},
+	}
+}
+
+// alertsView is the view of /alerts.
+type alertsView struct {
+	Alerts    []alertRow
+	Silences  []silence
+	Receivers []receiver
+	Rules     []rule
+	// Stale says that nobody seems to evaluate the rules.
+	Stale bool
+}
+
+// alertRow is an alert that is pending or fires.
+type alertRow struct {
+	Rule      string    `json:"rule"`
+	Queue     string    `json:"queue"`
+	State     string    `json:"state"`
+	Since     time.Time `json:"since"`
+	Value     float64   `json:"value"`
+	Threshold float64   `json:"threshold"`
+	Severity  string    `json:"severity"`
+	Detail    string    `json:"detail"`
+	At        time.Time `json:"at"`
+	Told      bool      `json:"notified"`
+}
+
+// silence keeps alerts from being told.
+type silence struct {
+	ID     string    `json:"id"`
+	Rule   string    `json:"rule"`
+	Queue  string    `json:"queue"`
+	Until  time.Time `json:"until"`
+	By     string    `json:"by"`
+	Reason string    `json:"reason"`
+}
+
+// receiver is told of alerts.
+type receiver struct {
+	Name    string    `json:"name"`
+	Waiting int       `json:"waiting"`
+	Oldest  time.Time `json:"oldest"`
+	Error   string    `json:"error"`
+	Seen    time.Time `json:"seen"`
+}
+
+// rule says when an alert fires.
+type rule struct {
+	Name      string  `json:"name"`
+	Queue     string  `json:"queue"`
+	Metric    string  `json:"metric"`
+	Op        string  `json:"op"`
+	Threshold float64 `json:"threshold"`
+	For       string  `json:"for"`
+	Window    string  `json:"window"`
+	Severity  string  `json:"severity"`
+	Covers    string  `json:"covers"`
+	Summary   string  `json:"summary"`
+	Runbook   string  `json:"runbook"`
+	Version   int     `json:"version"`
+	Disabled  bool    `json:"disabled"`
+}
+
+// Steps are the lines of the runbook.
+func (r rule) Steps() []string {
+	return strings.FieldsFunc(r.Runbook, func(c rune) bool { return c == '\n' })
+}
+
+// staleAfter is how old the newest evaluation may be. Upkeep evaluates every 15 s.
+const staleAfter = 2 * time.Minute
+
+func loadAlerts(ctx context.Context, v *visit) (any, error) {
+	var read struct {
+		Alerts    []alertRow `json:"alerts"`
+		Silences  []silence  `json:"silences"`
+		Receivers []receiver `json:"receivers"`
+		Now       time.Time  `json:"now"`
+	}
+	var rules struct {
+		Rules []rule `json:"rules"`
+	}
+	v.cli("sluice alerts ls")
+	if err := v.get(ctx, "/alerts", nil, &read); err != nil {
+		return nil, err
+	}
+	v.cli("sluice alerts rules")
+	if err := v.get(ctx, "/alerts/rules", nil, &rules); err != nil {
+		return nil, err
+	}
+	view := alertsView{Alerts: read.Alerts, Silences: read.Silences, Receivers: read.Receivers, Rules: rules.Rules}
+	var newest time.Time
+	for _, a := range read.Alerts {
+		if a.At.After(newest) {
+			newest = a.At
+		}
+	}
+	view.Stale = len(read.Alerts) > 0 && read.Now.Sub(newest) > staleAfter
+	return view, nil
+}
+
+// ruleView is the view of /alerts/{rule}.
+type ruleView struct {
+	Rule    rule
+	Alerts  []alertRow
+	History []auditEntry
+}
+
+func loadRule(ctx context.Context, v *visit) (any, error) {
+	var view ruleView
+	name, queue := v.pathOf("rule"), v.query.Get("queue")
+	var rules struct {
+		Rules []rule `json:"rules"`
+	}
+	if err := v.get(ctx, "/alerts/rules", nil, &rules); err != nil {
+		return nil, err
+	}
+	for _, r := range rules.Rules {
+		if r.Name == name && (r.Queue == queue || r.Queue == "" && view.Rule.Name == "") {
+			view.Rule = r
+		}
+	}
+	if view.Rule.Name == "" {
+		return nil, missing("rule", name)
+	}
+	v.cli("sluice alerts rules " + quoted(name))
+	var read struct {
+		Alerts []alertRow `json:"alerts"`
+	}
+	if err := v.get(ctx, "/alerts", url.Values{"all": {"true"}}, &read); err != nil {
+		return nil, err
+	}
+	for _, a := range read.Alerts {
+		if a.Rule == name && (queue == "" || a.Queue == queue) {
+			view.Alerts = append(view.Alerts, a)
+		}
+	}
+	var history struct {
+		Entries []auditEntry `json:"entries"`
+	}
+	query := url.Values{"rule": {name}, "limit": {"50"}}
+	if queue != "" {
+		query.Set("queue", queue)
+	}
+	v.cli("sluice alerts history " + quoted(name))
+	if err := v.get(ctx, "/alerts/history", query, &history); err != nil {
+		return nil, err
+	}
+	view.History = history.Entries
+	return view, nil
+}
+
+func alertActs() []act {
+	one := []field{{name: "queue", label: "Queue", hint: "empty: all queues of the rule"}}
+	return []act{
+		{
+			name: "silence-alert", label: "Silence", route: "start-silence", command: "sluice alerts silence {rule} --queue={queue} --for={for} --reason={reason}",
+			sentence: "Nobody is told of the alert {rule} for a while. It still shows here.", needsReason: true,
+			fields: append([]field{{name: "for", label: "For", hint: "such as 2h", required: true, value: "1h"}, {name: "rule", label: "Rule", required: true}}, one...),
+		},
+		{
+			name: "end-silence", label: "End the silence", route: "stop-silence", command: "sluice alerts unsilence {id} --reason={reason}",
+			sentence: "People are told of the alert again.",
+		},
+		{
+			name: "set-rule", label: "Change", route: "set-rule", command: "sluice alerts set {rule} threshold={threshold} for={hold} severity={severity} --queue={queue} --reason={reason}",
+			sentence: "Change the rule {rule}.",
+			fields: append([]field{
+				{name: "threshold", label: "Threshold", kind: "number", hint: "empty: as it is"},
+				{name: "hold", label: "For", hint: "how long the condition must hold, such as 5m; empty: as it is"},
+				{name: "severity", label: "Severity", kind: "select", options: []string{"", "warning", "error", "critical"}},
+			}, one...),
+			body: ruleBody,
+		},
+		{
+			name: "disable-rule", label: "Disable", route: "disable-rule", undo: "enable-rule", command: "sluice alerts disable {rule} --queue={queue} --reason={reason}",
+			sentence: "The rule {rule} is not evaluated any more, and its alerts end.", fields: one,
+		},
+		{
+			name: "enable-rule", label: "Enable", route: "enable-rule", undo: "disable-rule", command: "sluice alerts enable {rule} --queue={queue} --reason={reason}",
+			sentence: "The rule {rule} is evaluated again.", fields: one,
+		},
+		{
+			name: "reset-rule", label: "Reset", route: "reset-rule", command: "sluice alerts reset {rule} --queue={queue} --reason={reason}",
+			sentence: "The rule {rule} is as it was at first.", fields: one,
+		},
+		{
+			name: "test-alerts", label: "Evaluate all rules now", route: "test-alerts", command: "sluice alerts test",
+			sentence: "Evaluate all rules now, without telling anybody.", done: evaluated,
+		},
+	}
+}
+
+// ruleBody has the fields of a rule that somebody filled in.
+func ruleBody(values url.Values) (map[string]any, error) {
+	set := map[string]string{}
+	for field, name := range map[string]string{"threshold": "threshold", "hold": "for", "severity": "severity"} {
+		if text := strings.TrimSpace(values.Get(field)); text != "" {
+			set[name] = text
+		}
+	}
+	body := map[string]any{"set": set}
+	if queue := values.Get("queue"); queue != "" {
+		body["queue"] = queue
+	}
+	return body, nil
+}
+
+// evaluated says which rules are past their thresholds.
+func evaluated(a answered) string {
+	rules, _ := a["rules"].([]any)
+	var broken []string
+	for _, one := range rules {
+		if r, is := one.(map[string]any); is && r["breaks"] == true {
+			broken = append(broken, strings.Trim(asText(r["rule"])+"/"+asText(r["queue"]), "/"))
+		}
+	}
+	if len(broken) == 0 {
+		return plural(len(rules), "rule") + ": no figure is past its threshold"
+	}
+	return "Past their thresholds: " + strings.Join(broken, ", ")
+}

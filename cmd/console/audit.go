@@ -1,0 +1,123 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+func auditPages() []page {
+	return []page{{name: "audit", path: "/audit", title: "Audit", letter: "u", load: loadAudit}}
+}
+
+// auditView is the view of /audit.
+type auditView struct {
+	Entries []auditEntry
+	// Next is the seq after which older entries follow. 0: these are the last.
+	Next int64
+	Head *auditHead
+	Keep *auditKeep
+}
+
+// auditEntry is a line of the audit.
+type auditEntry struct {
+	Seq    int64           `json:"seq"`
+	At     time.Time       `json:"at"`
+	Actor  string          `json:"actor"`
+	Object string          `json:"object"`
+	Name   string          `json:"name"`
+	JobID  string          `json:"job_id"`
+	Event  string          `json:"event"`
+	From   string          `json:"from"`
+	To     string          `json:"to"`
+	Reason string          `json:"reason"`
+	ActID  string          `json:"act_id"`
+	Before json.RawMessage `json:"before"`
+	After  json.RawMessage `json:"after"`
+}
+
+// Changes are the values that the act replaced. The settings of a new queue are the defaults, and what an alert says is
+// its reason.
+func (e auditEntry) Changes() []difference {
+	if e.Object == "alert" || e.Object == "queue" && len(e.Before) == 0 {
+		return nil
+	}
+	return differences(e.Before, e.After)
+}
+
+// auditHead is the newest seal: whoever keeps it can prove later that no entry was changed.
+type auditHead struct {
+	Head string    `json:"head"`
+	At   time.Time `json:"at"`
+}
+
+// auditKeep says how long entries are kept.
+type auditKeep struct {
+	Notable string `json:"notable"`
+	Full    string `json:"full"`
+}
+
+// auditPage is how many entries a page has.
+const auditPage = 100
+
+func loadAudit(ctx context.Context, v *visit) (any, error) {
+	var read struct {
+		Entries []auditEntry `json:"entries"`
+	}
+	query := url.Values{"limit": {strconv.Itoa(auditPage)}}
+	command := "sluice audit"
+	for _, name := range []string{"object", "name", "job", "before"} {
+		if text := v.query.Get(name); text != "" {
+			query.Set(name, text)
+			command += " --" + name + " " + quoted(text)
+		}
+	}
+	v.cli(command)
+	if err := v.get(ctx, "/audit", query, &read); err != nil {
+		return nil, err
+	}
+	view := auditView{Entries: read.Entries}
+	if n := len(read.Entries); n == auditPage {
+		view.Next = read.Entries[n-1].Seq
+	}
+	if v.viewer.bounded() {
+		return view, nil
+	}
+	view.Head, view.Keep = &auditHead{}, &auditKeep{}
+	if err := v.get(ctx, "/audit/head", nil, view.Head); err != nil {
+		view.Head = nil // nothing is sealed yet, or the store has no chain
+	}
+	if err := v.get(ctx, "/audit/keep", nil, view.Keep); err != nil {
+		view.Keep = nil
+	}
+	return view, nil
+}
+
+func auditActs() []act {
+	return []act{
+		{
+			name: "verify-audit", label: "Verify the chain", route: "verify-audit", command: "sluice audit verify",
+			sentence: "Read the whole audit, and compare it with its seals. This may take long on a big store.",
+			done:     verified,
+		},
+		{
+			name: "change-audit-retention", label: "Change how long entries are kept", route: "change-audit-retention",
+			command:  "sluice audit keep notable={notable} full={full} --reason={reason}",
+			sentence: "Change how long the store keeps audit entries. Older ones are deleted for good.", danger: true, needsReason: true,
+			fields: []field{
+				{name: "notable", label: "Notable entries", hint: "such as 730d; 0s: for ever; empty: as it is"},
+				{name: "full", label: "Full entries", hint: "such as 30d; 0s: for ever; empty: as it is"},
+			},
+		},
+	}
+}
+
+// verified says what a proof found.
+func verified(a answered) string {
+	if a["intact"] == true {
+		return "The chain is intact: " + asText(a["entries"]) + " entries are as they were sealed"
+	}
+	return "THE AUDIT WAS CHANGED: see `sluice audit verify`"
+}

@@ -1,0 +1,50 @@
+package console
+
+import "context"
+
+func storePages() []page {
+	return []page{{name: "store", path: "/store", title: "Store", letter: "h", load: loadStore}}
+}
+
+// storeView is the view of /store: what `sluice doctor` says.
+type storeView struct {
+	Kind     string    `json:"kind"`
+	Ill      bool      `json:"ill"`
+	Findings []finding `json:"findings"`
+}
+
+// finding is the result of a check.
+type finding struct {
+	Check    string `json:"check"`
+	Well     bool   `json:"well"`
+	Severity string `json:"severity"`
+	What     string `json:"what"`
+	Why      string `json:"why"`
+	Repair   string `json:"repair"`
+}
+
+// State is the finding in a word.
+func (f finding) State() string {
+	switch {
+	case !f.Well:
+		return "failed"
+	case f.Severity != "":
+		return "note"
+	}
+	return "well"
+}
+
+// Name names the kind of store.
+func (s storeView) Name() string {
+	if name := map[string]string{"sqlite": "SQLite", "postgres": "PostgreSQL", "memory": "memory"}[s.Kind]; name != "" {
+		return name
+	}
+	return s.Kind
+}
+
+func loadStore(ctx context.Context, v *visit) (any, error) {
+	var view storeView
+	v.cli("sluice doctor")
+	err := v.get(ctx, "/health", nil, &view)
+	return view, err
+}
