@@ -54,6 +54,11 @@ func TestMemoryAgreesWithTheModel(t *testing.T) {
 	storetest.Model(t, open)
 }
 
+func TestMemoryAgreesWithTheModelOfLimits(t *testing.T) {
+	t.Parallel()
+	storetest.ModelOfLimits(t, open)
+}
+
 func TestMemoryKeepsLimitsAndGetsNothingStuck(t *testing.T) {
 	t.Parallel()
 	storetest.Turns(t, open)

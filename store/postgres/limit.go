@@ -209,6 +209,11 @@ func (s *Store) claimThrough(ctx context.Context, tx *pipeline, g *gate, walk wa
 	if err := errors.Join(g.readWindow(ctx, tx, s, request), g.readShared(ctx, tx, s, request)); err != nil {
 		return out, err
 	}
+	for _, l := range g.shared { // for whose locks the claim may have waited
+		if l.now.After(g.at) {
+			g.at = l.now
+		}
+	}
 	bucket := g.bucket.Filled(g.settings, g.now)
 	inFlight, err := g.inFlight(ctx, tx, request.Queue)
 	if err != nil {

@@ -107,6 +107,11 @@ func TestPostgresAgreesWithTheModel(t *testing.T) {
 	storetest.Model(t, open)
 }
 
+func TestPostgresAgreesWithTheModelOfLimits(t *testing.T) {
+	t.Parallel()
+	storetest.ModelOfLimits(t, open)
+}
+
 func TestPostgresKeepsLimitsAndGetsNothingStuck(t *testing.T) {
 	t.Parallel()
 	storetest.Turns(t, open)

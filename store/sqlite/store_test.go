@@ -141,6 +141,11 @@ func TestSQLiteAgreesWithTheModel(t *testing.T) {
 	storetest.Model(t, open)
 }
 
+func TestSQLiteAgreesWithTheModelOfLimits(t *testing.T) {
+	t.Parallel()
+	storetest.ModelOfLimits(t, open)
+}
+
 func TestSQLiteKeepsLimitsAndGetsNothingStuck(t *testing.T) {
 	t.Parallel()
 	storetest.Turns(t, open)

@@ -16,7 +16,7 @@ import (
 
 // limitKeyRules are those of limits that are per key.
 func limitKeyRules() []Rule {
-	return slices.Concat(keyConcurrencyRules(), keyRateRules(), parkedRules(), keyStoreRules(), costRules())
+	return slices.Concat(keyConcurrencyRules(), keyRateRules(), parkedRules(), keyStoreRules(), costRules(), limitReplayRules())
 }
 
 func keyConcurrencyRules() []Rule {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -26,15 +25,9 @@ func Model(t *testing.T, open func(t *testing.T) Bench) {
 
 // NewModel gives the property that Model checks, for a bench. Each run of it has a queue of its own.
 func NewModel(ctx context.Context, bench Bench) func(*rapid.T) {
-	runs := 0
 	return func(t *rapid.T) {
-		runs++
-		m := &machine{
-			T: t, ctx: ctx, bench: bench, queue: fmt.Sprintf("model-%d-%s", runs, sluice.NewID()),
-			jobs: make(map[sluice.ID]*modelJob), settings: sluice.DefaultSettings(), schedules: make(map[string]bool),
-		}
+		m := newMachine(ctx, t, bench)
 		defer m.dropSchedules()
-		m.settings.MaxRecoveries = 2
 		m.saveSettings()
 		m.openBatches()
 		if bench.Follow != nil {
@@ -66,6 +59,7 @@ func NewModel(ctx context.Context, bench Bench) func(*rapid.T) {
 			"advance":    m.advance,
 			"pause":      m.pause,
 			"share":      m.share,
+			"close key":  m.closeKey,
 
 			"set schedule":    m.setSchedule,
 			"fire schedules":  m.fireSchedules,
@@ -79,15 +73,28 @@ func NewModel(ctx context.Context, bench Bench) func(*rapid.T) {
 	}
 }
 
+func newMachine(ctx context.Context, t *rapid.T, bench Bench) *machine {
+	m := &machine{
+		T: t, ctx: ctx, bench: bench, queue: "model-" + sluice.NewID().String(),
+		jobs: make(map[sluice.ID]*modelJob), settings: sluice.DefaultSettings(), schedules: make(map[string]bool), closedKeys: make(map[string]time.Duration),
+	}
+	m.settings.MaxRecoveries = 2
+	return m
+}
+
 // machine is the model beside the store.
 type machine struct {
 	*rapid.T
 	ctx      context.Context
 	bench    Bench
 	queue    string
+	plain    bool // jobs have no order, batch or flow
 	settings sluice.Settings
 	version  int64
 	limit    limit.Limit // which the queue shares if its settings say so
+
+	closedKeys map[string]time.Duration // limit keys that are closed, until when
+	passes     []pass                   // of time, which the store's clock did not see
 
 	now    time.Duration // virtual, since the beginning
 	order  []sluice.ID   // of arrival
@@ -123,6 +130,9 @@ type modelJob struct {
 	behind     sluice.ID // what a held job waited for when its hold began
 
 	batch sluice.ID
+
+	limitKey string
+	cost     int
 
 	orderKey      string
 	after, rest   []sluice.ID // what it runs after, and what it still waits for of that
@@ -163,12 +173,6 @@ func (m *machine) agreeOn(verb string, got, want error) {
 	m.Fatalf("%s: the store says %v, the model %v", verb, got, want)
 }
 
-func (m *machine) saveSettings() {
-	q, err := m.bench.Store.SaveQueue(m.ctx, sluice.Queue{Name: m.queue, Version: m.version, Settings: m.settings}, sluice.Act{By: "model", ID: sluice.NewID()})
-	m.must(err)
-	m.version = q.Version
-}
-
 func (m *machine) enqueue(t *rapid.T) {
 	m.tick()
 	options := sluice.EnqueueOptions{
@@ -183,10 +187,17 @@ func (m *machine) enqueue(t *rapid.T) {
 	if options.Key != "" {
 		options.OnDuplicate = rapid.SampledFrom([]sluice.OnDuplicate{sluice.Keep, sluice.Replace, sluice.Coalesce, sluice.Debounce}).Draw(t, "on duplicate")
 	}
-	m.drawOrder(t, &options)
+	drawLimited(t, &options)
+	if m.plain {
+		options.Key, options.OnDuplicate = "", ""
+	} else {
+		m.drawOrder(t, &options)
+	}
 	options.Hold = rapid.SampledFrom([]string{"", "", "", "", "on probation"}).Draw(t, "hold")
 	var open bool
-	options.Batch, open = m.drawBatch(t)
+	if open = true; !m.plain {
+		options.Batch, open = m.drawBatch(t)
+	}
 	insert := insertOf(options)
 	insert.Queue = m.queue
 	got, err := m.store(t).Enqueue(m.ctx, []sluice.Insert{insert})
@@ -203,7 +214,7 @@ func (m *machine) enqueue(t *rapid.T) {
 func (m *machine) modelEnqueue(o sluice.EnqueueOptions) sluice.Receipt {
 	job := &modelJob{seq: len(m.order), priority: o.Priority, key: o.Key, due: m.now + o.Delay, state: sluice.StateQueued, generation: 1, holdsKey: o.Key != ""}
 	job.orderKey, job.after, job.rest, job.afterFailure = o.OrderKey, o.After, slices.Clone(o.After), o.AfterFailure
-	job.afterFailures, job.batch = o.AfterFailures, o.Batch
+	job.afterFailures, job.batch, job.limitKey, job.cost = o.AfterFailures, o.Batch, o.LimitKey, o.Cost
 	if !o.ExpiresAt.IsZero() {
 		job.expires = m.now + 30*minute
 	}
@@ -255,8 +266,7 @@ func (m *machine) claim(t *rapid.T) {
 		Lease: 150 * time.Second, Token: sluice.NewToken(),
 		ClaimAhead: time.Duration(rapid.SampledFrom([]int{0, 0, 0, 4}).Draw(t, "lead in minutes")) * minute,
 	}
-	want := m.claimable(request.ClaimAhead)
-	want = want[:min(len(want), m.room(request.Limit))]
+	claimable := m.claimable(request.ClaimAhead)
 	if m.bench.Refresh != nil {
 		m.bench.Refresh()
 	}
@@ -266,9 +276,7 @@ func (m *machine) claim(t *rapid.T) {
 	for _, c := range claimed.Jobs {
 		got = append(got, c.ID)
 	}
-	if !slices.Equal(got, want) {
-		m.Fatalf("claimed %v, want %v", got, want)
-	}
+	m.agreeOnClaim(got, claimable, m.room(request.Limit))
 	for _, c := range claimed.Jobs {
 		job := m.jobs[c.ID]
 		if c.Attempts != job.attempts || c.Generation != job.generation {
@@ -462,25 +470,22 @@ func (m *machine) recover(t *rapid.T) {
 	}
 }
 
-func (m *machine) advance(t *rapid.T) {
-	d := time.Duration(rapid.SampledFrom([]int{1, 4, 15}).Draw(t, "minutes")) * minute
-	m.bench.Advance(d)
-	m.now += d
-}
-
 // agree makes sure, after every verb, that the store's jobs are the model's.
 func (m *machine) agree(*rapid.T) {
 	for _, id := range m.order {
 		want := m.jobs[id]
 		got, err := m.bench.Store.Job(m.ctx, id)
 		m.must(err)
+		if m.parks(id, got.BlockedBy) {
+			got.BlockedBy = sluice.ID{}
+		}
 		if got.State == sluice.StateQueued && got.BlockedBy != want.blockedBy {
 			m.look(id) // a store may look again when it likes, and then tell of another of those that the job waits for
 		}
 		if got.State != want.state || got.Attempts != want.attempts || got.Releases != want.releases || got.Recoveries != want.recoveries ||
-			got.Generation != want.generation || got.BlockedBy != want.blockedBy || got.Ref != want.ref || !got.State.Finished() && got.Engine != want.engine {
-			m.Fatalf("job %s is %s with attempts %d, releases %d, recoveries %d, generation %d, blocked by %s, run %q at %q; the model has %+v",
-				id, got.State, got.Attempts, got.Releases, got.Recoveries, got.Generation, got.BlockedBy, got.Ref, got.Engine, *want)
+			got.Generation != want.generation || got.BlockedBy != want.blockedBy || got.LimitKey != want.limitKey || got.Cost != want.cost || got.Ref != want.ref || !got.State.Finished() && got.Engine != want.engine {
+			m.Fatalf("job %s is %s with attempts %d, releases %d, recoveries %d, generation %d, blocked by %s, limit key %q, cost %d, run %q at %q; the model has %+v",
+				id, got.State, got.Attempts, got.Releases, got.Recoveries, got.Generation, got.BlockedBy, got.LimitKey, got.Cost, got.Ref, got.Engine, *want)
 		}
 	}
 	m.agreeOnStrays()

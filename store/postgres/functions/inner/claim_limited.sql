@@ -104,6 +104,8 @@ begin
     end if;
     if limits <> '' then
         select * into shared from sluice._shared_room(limits, most);
+        now_at := greatest(now_at, clock_timestamp()); -- the claim may have waited for the locks of the limits
+        at := greatest(at, now_at);
         if shared.room < room then
             room := shared.room;
             room_wait := shared.wait;
