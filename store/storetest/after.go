@@ -232,7 +232,7 @@ func afterRules() []Rule {
 				w.finishes(last)
 			}
 		}},
-		{"R-880", "A job may have another failure rule for some of those that it runs after.", "17-3", func(w *world) {
+		{"R-880", "A job may have another failure rule for some of those that it runs after.", "[flows](guide/pipeline.md)", func(w *world) {
 			a, b, c := w.add(sluice.EnqueueOptions{}), w.add(sluice.EnqueueOptions{}), w.add(sluice.EnqueueOptions{})
 			mixed := sluice.EnqueueOptions{After: []sluice.ID{a, b, c}, AfterFailure: sluice.FailureCancels, AfterFailures: map[sluice.ID]sluice.AfterFailure{
 				a: sluice.FailureRuns, b: sluice.FailureWaits,
@@ -259,7 +259,7 @@ func afterRules() []Rule {
 				dead: sluice.FailureRuns,
 			}})).BlockedBy, sluice.ID{})
 		}},
-		{"R-888", "A job that comes after one that has failed already is cancelled at once, whatever else it waits for.", "17-3", func(w *world) {
+		{"R-888", "A job that comes after one that has failed already is cancelled at once, whatever else it waits for.", "[flows](guide/pipeline.md)", func(w *world) {
 			dead, waits := w.add(sluice.EnqueueOptions{}), w.add(sluice.EnqueueOptions{})
 			w.ok(w.only(w.Store.Cancel(w.ctx, []sluice.ID{dead}, person("test"))))
 			last := w.add(after(sluice.FailureCancels, dead, waits))
@@ -270,7 +270,7 @@ func afterRules() []Rule {
 			w.inState(w.add(mixed), sluice.StateCancelled)
 			w.inState(w.add(after(sluice.FailureWaits, dead, waits)), sluice.StateQueued)
 		}},
-		{"R-881", "One job may run after thousands, which end in any order and in batches: it waits for the last of them, and runs once.", "17-3", func(w *world) {
+		{"R-881", "One job may run after thousands, which end in any order and in batches: it waits for the last of them, and runs once.", "[flows](guide/pipeline.md)", func(w *world) {
 			for _, order := range []func(i, n int) int{
 				func(i, _ int) int { return i },
 				func(i, n int) int { return n - 1 - i },

@@ -16,7 +16,7 @@ import (
 
 func flowGraphRules() []Rule {
 	return []Rule{
-		{"R-882", "A flow is stored whole or not at all: each node runs after those that it names, and its handler reads their results. To start it again stores nothing.", "17-3", func(w *world) {
+		{"R-882", "A flow is stored whole or not at all: each node runs after those that it names, and its handler reads their results. To start it again stores nothing.", "[flows](guide/pipeline.md)", func(w *world) {
 			f := flow.Flow{ID: sluice.NewID(), Name: "nightly", Nodes: []flow.Node{
 				node("report", "left", "right"), node("left", "extract"), node("right", "extract"), node("extract"),
 			}}
@@ -56,7 +56,7 @@ func flowGraphRules() []Rule {
 			_, err = w.Store.Job(w.ctx, flow.NodeID(refused.ID, "small"))
 			w.is(err, sluice.ErrNotFound)
 		}},
-		{"R-883", "A map becomes one job per element of its node's result, once whoever does the work, and the node after it gets all results in order.", "17-3", func(w *world) {
+		{"R-883", "A map becomes one job per element of its node's result, once whoever does the work, and the node after it gets all results in order.", "[flows](guide/pipeline.md)", func(w *world) {
 			id := w.startFlow(node("list"), mapOver("pages", "list"), node("sum", "pages"))
 			w.completes(w.claimOne(), `["a","b","c","d","e"]`)
 			w.claimNone("upkeep makes the jobs of the map")
@@ -92,7 +92,7 @@ func flowGraphRules() []Rule {
 			w.flowsGoOn()
 			w.flowIs(id, flow.Completed)
 		}},
-		{"R-884", "A map of no elements completes, and a map over a map gets the results of its jobs.", "17-3", func(w *world) {
+		{"R-884", "A map of no elements completes, and a map over a map gets the results of its jobs.", "[flows](guide/pipeline.md)", func(w *world) {
 			w.startFlow(node("list"), mapOver("none", "list"), node("last", "none"))
 			w.completes(w.claimOne(), `[]`)
 			w.flowsGoOn()
@@ -118,7 +118,7 @@ func flowGraphRules() []Rule {
 			w.flowsGoOn()
 			w.flowIs(id, flow.Completed)
 		}},
-		{"R-885", "If an element of a map fails, the map is dead when all have ended, and each node after it goes on by its own rule. To requeue the element and then the map mends the flow.", "17-3", func(w *world) {
+		{"R-885", "If an element of a map fails, the map is dead when all have ended, and each node after it goes on by its own rule. To requeue the element and then the map mends the flow.", "[flows](guide/pipeline.md)", func(w *world) {
 			cancelled, waits := node("cancelled", "pages"), node("waits", "pages")
 			waits.OnFailure = sluice.FailureWaits
 			id := w.startFlow(node("list"), mapOver("pages", "list"), cancelled, waits)
@@ -148,7 +148,7 @@ func flowGraphRules() []Rule {
 			w.ok(err)
 			equal(w, "why it failed", strings.Contains(tree.Error, "1 of 4 nodes failed: cancelled is cancelled"), true)
 		}},
-		{"R-886", "A map over no array, or over more elements than it may have, is dead and says so.", "17-3", func(w *world) {
+		{"R-886", "A map over no array, or over more elements than it may have, is dead and says so.", "[flows](guide/pipeline.md)", func(w *world) {
 			for result, want := range map[string]string{`{"no":"array"}`: "must be a JSON array", `[1,2,3]`: "has 3 elements; the map takes at most 2", "null": "must be a JSON array"} {
 				few := mapOver("pages", "list")
 				few.Most = 2
@@ -200,7 +200,7 @@ func flowGraphRules() []Rule {
 			w.flowsGoOn()
 			w.flowIs(id, flow.Completed)
 		}},
-		{"R-887", "The deadline of a flow cancels the nodes that wait, the jobs of maps too. A node that is to run if another fails reads why that failed.", "17-3", func(w *world) {
+		{"R-887", "The deadline of a flow cancels the nodes that wait, the jobs of maps too. A node that is to run if another fails reads why that failed.", "[flows](guide/pipeline.md)", func(w *world) {
 			id, err := flow.Start(w.ctx, w.Store, flow.Flow{Name: "short", Deadline: w.Now().Add(time.Hour), Nodes: []flow.Node{node("list"), mapOver("pages", "list"), node("last", "pages")}})
 			w.ok(err)
 			w.completes(w.claimOne(), `[1]`)

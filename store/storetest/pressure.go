@@ -83,7 +83,7 @@ func pressureRules() []Rule {
 func limitRules() []Rule {
 	three := func(in *sluice.Insert) { in.MaxWaiting = 3 }
 	return []Rule{
-		{"R-700", "A full queue refuses jobs with its numbers, stores none of a call, and takes jobs again when some have been claimed.", "F-42", func(w *world) {
+		{"R-700", "A full queue refuses jobs with its numbers, stores none of a call, and takes jobs again when some have been claimed.", "[back-pressure](guide/back-pressure.md)", func(w *world) {
 			w.receipts(limited(three), limited(three))
 			full := w.full(limited(three), limited(three))
 			equal(w, "queue", full.Queue, queue)
@@ -96,7 +96,7 @@ func limitRules() []Rule {
 			w.waiting("", 3)
 			equal(w, "refused", pressure.Given(w.Store).PressureCounts()[queue].Refused >= 3, true)
 		}},
-		{"R-701", "Jobs that are due later and jobs that wait for others count as waiting; jobs that run or have ended do not.", "F-42", func(w *world) {
+		{"R-701", "Jobs that are due later and jobs that wait for others count as waiting; jobs that run or have ended do not.", "[back-pressure](guide/back-pressure.md)", func(w *world) {
 			first := w.add(sluice.EnqueueOptions{})
 			w.done(by(sluice.EventComplete, w.claimOne()))
 			w.add(sluice.EnqueueOptions{})
@@ -108,12 +108,12 @@ func limitRules() []Rule {
 			w.waiting("", 3)
 			w.noRoom(limited(three))
 		}},
-		{"R-702", "More jobs in one call than the limit allows never fit, and the error says that they must be split.", "F-42", func(w *world) {
+		{"R-702", "More jobs in one call than the limit allows never fit, and the error says that they must be split.", "[back-pressure](guide/back-pressure.md)", func(w *world) {
 			full := w.full(limited(three), limited(three), limited(three), limited(three))
 			equal(w, "when to try again", full.RetryAfter, 0)
 			w.waiting("", 0)
 		}},
-		{"R-703", "A full tenant is refused, and the other tenants of the queue are not.", "F-42", func(w *world) {
+		{"R-703", "A full tenant is refused, and the other tenants of the queue are not.", "[back-pressure](guide/back-pressure.md)", func(w *world) {
 			w.save(func(s *sluice.Settings) { s.TenantMaxWaiting = 2 })
 			of := func(tenant string) sluice.Insert {
 				return limited(func(in *sluice.Insert) { in.Tenant, in.TenantMaxWaiting, in.ByTenant = tenant, 2, true })
@@ -128,7 +128,7 @@ func limitRules() []Rule {
 			w.waiting("globex", 1)
 			w.waiting("", 4)
 		}},
-		{"R-704", "A duplicate takes no room, and a job that replaces another takes its room.", "F-42, I-7", func(w *world) {
+		{"R-704", "A duplicate takes no room, and a job that replaces another takes its room.", "[back-pressure](guide/back-pressure.md), I-7", func(w *world) {
 			keyed := func(rule sluice.OnDuplicate) sluice.Insert {
 				in := insertOf(sluice.EnqueueOptions{Key: "k", OnDuplicate: rule})
 				in.MaxWaiting = 4
@@ -141,9 +141,9 @@ func limitRules() []Rule {
 			w.receipts(limited(four), limited(four), limited(four))
 			w.noRoom(limited(four))
 		}},
-		{"R-705", "A full queue that sheds cancels the waiting jobs of the lowest priority, of these the last due, for a more urgent job; an equal or less urgent one is refused.", "F-42", shedsTheLowest},
-		{"R-706", "Shedding cancels no job that runs, that waits in an order or for another, or that another runs after.", "F-42, C-5", shedsOnlyPlainJobs},
-		{"R-707", "A job that is shed frees its key, and the audit tells why it was cancelled.", "F-42, I-7", func(w *world) {
+		{"R-705", "A full queue that sheds cancels the waiting jobs of the lowest priority, of these the last due, for a more urgent job; an equal or less urgent one is refused.", "[back-pressure](guide/back-pressure.md)", shedsTheLowest},
+		{"R-706", "Shedding cancels no job that runs, that waits in an order or for another, or that another runs after.", "[back-pressure](guide/back-pressure.md), C-5", shedsOnlyPlainJobs},
+		{"R-707", "A job that is shed frees its key, and the audit tells why it was cancelled.", "[back-pressure](guide/back-pressure.md), I-7", func(w *world) {
 			old := w.add(sluice.EnqueueOptions{Key: "k", Priority: 9})
 			w.receipts(limited(func(in *sluice.Insert) { in.MaxWaiting, in.Shed = 1, true }))
 			w.inState(old, sluice.StateCancelled)
@@ -153,7 +153,7 @@ func limitRules() []Rule {
 			equal(w, "the key is free", w.receipt(sluice.EnqueueOptions{Key: "k"}).Duplicate, false)
 			equal(w, "shed", pressure.Given(w.Store).PressureCounts()[queue].Shed, 1)
 		}},
-		{"R-708", "In a queue that serves its tenants in turns, a full tenant sheds its own jobs, and a full queue jobs of any tenant.", "F-42", func(w *world) {
+		{"R-708", "In a queue that serves its tenants in turns, a full tenant sheds its own jobs, and a full queue jobs of any tenant.", "[back-pressure](guide/back-pressure.md)", func(w *world) {
 			w.save(func(s *sluice.Settings) { s.Fair = true })
 			of := func(tenant string, priority int, change func(*sluice.Insert)) sluice.Insert {
 				return limited(func(in *sluice.Insert) {
@@ -172,7 +172,7 @@ func limitRules() []Rule {
 			w.inState(urgent.ID, sluice.StateQueued)
 			w.waiting("", 3)
 		}},
-		{"R-709", "Of many producers at once through two processes, the queue takes no more than its limit and what the other process enqueues between two counts.", "F-42", manyProducers},
+		{"R-709", "Of many producers at once through two processes, the queue takes no more than its limit and what the other process enqueues between two counts.", "[back-pressure](guide/back-pressure.md)", manyProducers},
 	}
 }
 

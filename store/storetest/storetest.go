@@ -50,7 +50,7 @@ type Rule struct {
 	ID string
 	// Summary is the rule as a sentence.
 	Summary string
-	// Because names the invariants and source requirements that ask for it.
+	// Because names the invariants and source requirements that ask for it, or links the guide that promises it, from docs.
 	Because string
 
 	check func(w *world)
