@@ -34,6 +34,8 @@ type act struct {
 	needsReason bool
 	// Preview says on how many jobs the act is done. Nil: it is not about jobs.
 	preview func(ctx context.Context, v *visit, values url.Values) (preview, error)
+	// Fill sets values when the dialog opens, for example to what the job has now. Nil: those of the button stay.
+	fill func(ctx context.Context, v *visit, values url.Values) error
 	// Body makes the body of the request. Nil: the fields by their names.
 	body func(values url.Values) (map[string]any, error)
 	// Done says what came of it. Nil: that it is done.
@@ -63,7 +65,7 @@ type preview struct {
 
 // acts lists all acts.
 func acts() []act {
-	return slices.Concat(queueActs(), workerActs(), alertActs(), auditActs(), settingActs())
+	return slices.Concat(queueActs(), jobActs(), allActs(), workerActs(), alertActs(), auditActs(), settingActs())
 }
 
 // dialog is the data of the template "dialog".
@@ -123,12 +125,15 @@ func (d *dialog) Hidden() url.Values {
 	hidden := url.Values{}
 	for name, values := range d.Values {
 		known := slices.ContainsFunc(d.Act.fields, func(f field) bool { return f.name == name })
-		if !known && name != "reason" && name != "confirm" && name != "act_id" {
+		if !known && !slices.Contains(ownNames, name) {
 			hidden[name] = values
 		}
 	}
 	return hidden
 }
+
+// ownNames are the values that each dialog has by itself.
+var ownNames = []string{"reason", "confirm", "act_id"}
 
 var placeholder = regexp.MustCompile(`\{([a-z_]+)(\*?)\}`)
 
@@ -210,6 +215,7 @@ func sampleOf(a *act, name string) string {
 // samples are values of names that take more than a word.
 var samples = map[string]string{
 	"for": "1h", "hold": "5m", "id": "01a1fb72-1dea-7abc-8fc6-99e4817522bb", "overlap": "1h", "notable": "90d", "full": "30d",
+	"ids": "01a1fb72-1dea-7abc-8fc6-99e4817522bb", "where": "queue:mail", "due_at": "2026-12-01T16:00:00Z", "delay": "10m", "rate": "20/s", "payload": "{}",
 }
 
 // request makes the request of an act.
@@ -289,15 +295,26 @@ type button struct {
 	Danger           bool
 	// Refused says why the viewer cannot do it. Empty: he can.
 	Refused string
+	// Include is a selector of the fields that go along, such as of chosen jobs. Empty: the URL has all.
+	Include string
 }
 
 // Act is the button of an act, with the values that its dialog begins with, as pairs. Those may not.
 func (s *screen) Act(name string, pairs ...any) (template.HTML, error) {
+	return s.button(name, button{URL: s.visit.console.url("/do/"+name, pairs...)})
+}
+
+// ActOn is the button of an act on what people have chosen: the fields that a selector finds.
+func (s *screen) ActOn(name, include string) (template.HTML, error) {
+	return s.button(name, button{URL: s.visit.console.url("/ask/" + name), Include: include})
+}
+
+func (s *screen) button(name string, b button) (template.HTML, error) {
 	a, is := s.visit.console.acts[name]
 	if !is {
 		return "", fmt.Errorf("there is no act %s", name)
 	}
-	b := button{Name: name, Label: a.label, Danger: a.danger, URL: s.visit.console.url("/do/"+name, pairs...)}
+	b.Name, b.Label, b.Danger = name, a.label, a.danger
 	if !s.visit.may(a.route) {
 		b.Refused = "the role " + s.visit.viewer.Role + " may not do this"
 	}

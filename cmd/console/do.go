@@ -28,6 +28,35 @@ func (c *Console) askAct(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
+	c.openDialog(w, r, v, d)
+}
+
+// askActOn is askAct with the values in the body: those of many jobs are too long for a URL.
+func (c *Console) askActOn(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		http.Error(w, "the form cannot be read: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	if v, d, ok := c.dialogOf(w, r, r.PostForm); ok {
+		c.openDialog(w, r, v, d)
+	}
+}
+
+// openDialog sends a dialog for the first time.
+func (c *Console) openDialog(w http.ResponseWriter, r *http.Request, v *visit, d *dialog) {
+	for _, f := range d.Act.fields {
+		if f.value != "" && !d.Values.Has(f.name) {
+			d.Values.Set(f.name, f.value)
+		}
+	}
+	if d.Act.fill != nil && d.Problem == nil {
+		ctx, stop := context.WithTimeout(r.Context(), timeout)
+		defer stop()
+		if err := d.Act.fill(ctx, v, d.Values); err != nil {
+			d.Problem = problemOf(err)
+		}
+	}
 	d.Values.Set("act_id", sluice.NewID().String())
 	c.answerDialog(w, v, d)
 }
@@ -46,17 +75,29 @@ func (c *Console) dialogOf(w http.ResponseWriter, r *http.Request, values url.Va
 		http.NotFound(w, r)
 		return nil, nil, false
 	case a.preview != nil:
-		found, err := a.preview(ctx, v, values)
+		found, counted := countedBefore(values)
+		if !counted {
+			found, err = a.preview(ctx, v, values)
+		}
 		if err != nil {
 			d.Problem = problemOf(err)
 			break
 		}
 		d.Preview = &found
+		values.Set("counted", strconv.Itoa(found.Count))
+		values.Set("counted_more", strconv.FormatBool(found.More))
 		if found.More || found.Count > typedAbove || d.Production && a.danger {
 			d.Confirm = strconv.Itoa(found.Count)
 		}
 	}
 	return v, d, true
+}
+
+// countedBefore is the preview that the person has seen. The jobs may have changed since, but the number that the person
+// confirms must be the one on the screen.
+func countedBefore(values url.Values) (preview, bool) {
+	n, err := strconv.Atoi(values.Get("counted"))
+	return preview{Count: n, More: values.Get("counted_more") == "true", Samples: nil}, err == nil
 }
 
 // answerDialog sends a dialog, with what does the same elsewhere.

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -21,6 +22,8 @@ type page struct {
 	name, path string
 	// Title is the heading. Pages with a place in the side bar have a letter, which opens them after g.
 	title, letter string
+	// Part is the part of the template that is sent, for a fragment of another page. Empty: the whole page.
+	part string
 	// Load reads the view from the API, for the template. An error is shown instead.
 	load func(ctx context.Context, v *visit) (any, error)
 }
@@ -28,7 +31,7 @@ type page struct {
 // pages lists the pages, in the order of the side bar.
 func pages() []page {
 	return slices.Concat(
-		overviewPages(), queuePages(), workerPages(), alertPages(), auditPages(), storePages(), settingPages(),
+		overviewPages(), queuePages(), jobPages(), workerPages(), alertPages(), auditPages(), storePages(), settingPages(),
 	)
 }
 
@@ -180,8 +183,24 @@ func (c *Console) show(p page) http.Handler {
 			s.writeCSV(w, name)
 			return
 		}
-		c.write(w, s, "page")
+		if view, is := s.View.(moved); is && view.movedTo() != "" {
+			http.Redirect(w, r, c.url(view.movedTo()), http.StatusSeeOther)
+			return
+		}
+		if view, is := s.View.(exported); is && v.query.Has("export") {
+			view.export(w, v.query.Get("export"))
+			return
+		}
+		c.write(w, s, cmp.Or(p.part, "page"))
 	})
+}
+
+// moved is a view that another page shows better. An empty path: this one shows it.
+type moved interface{ movedTo() string }
+
+// exported is a view that can be saved as a file of a kind, such as csv.
+type exported interface {
+	export(w http.ResponseWriter, kind string)
 }
 
 // refuse answers somebody whom the API does not know: with the way to sign in, if there is one.

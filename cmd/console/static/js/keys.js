@@ -5,23 +5,63 @@ import { setTheme } from "./look.js";
 const help = document.getElementById("help");
 const on = document.getElementById("keys-on");
 let going = false; // g was pressed
-let row = -1;
+let here = ""; // the data-row of the row that j and k have reached
+let last = ""; // that of the row that was chosen last
 
 const rows = () => [...document.querySelectorAll("#live tbody tr[data-row]")];
+const current = () => rows().find((tr) => tr.dataset.row === here);
+
+// mark shows the row again after a new picture.
+function mark() {
+  for (const tr of rows()) tr.classList.toggle("here", tr.dataset.row === here);
+}
+document.addEventListener("htmx:after:swap", mark);
 
 function move(step) {
   const all = rows();
   if (!all.length) return;
-  row = Math.min(Math.max(row + step, 0), all.length - 1);
-  all.forEach((tr, i) => tr.classList.toggle("here", i === row));
-  (all[row].querySelector("a") || all[row]).focus();
+  const at = all.findIndex((tr) => tr.dataset.row === here);
+  const next = all[Math.min(Math.max(at + step, 0), all.length - 1)];
+  here = next.dataset.row;
+  mark();
+  (next.querySelector("a") || next).focus();
 }
 
-function act(name) {
+const box = (tr) => tr?.querySelector("input[type=checkbox]");
+
+function choose() {
+  box(current())?.click();
+  last = here;
+}
+
+// chooseTo chooses the rows from the one that was chosen last to this one.
+function chooseTo() {
   const all = rows();
-  const scope = all[row] || document.getElementById("live");
-  const button = scope.querySelector(`[data-act^="${name}"]:not(:disabled)`);
-  if (button) button.click();
+  const ends = [last, here].map((id) => all.findIndex((tr) => tr.dataset.row === id)).sort((a, b) => a - b);
+  for (const tr of all.slice(Math.max(ends[0], 0), ends[1] + 1)) if (box(tr)) box(tr).checked = true;
+}
+
+// act presses the button of an act: of the row, of the chosen rows (the row itself if none is chosen), or of the page.
+function act(name) {
+  const button = (scope) => scope?.querySelector(`[data-act^="${name}"]:not(:disabled)`);
+  const chosen = document.querySelector("#live .chosen");
+  const row = current();
+  if (button(row)) return button(row).click();
+  if (!chosen) return button(document.getElementById("live"))?.click();
+  if (box(row) && !document.querySelector("#live tbody :checked")) box(row).checked = true;
+  if (document.querySelector("#live tbody :checked")) button(chosen)?.click();
+}
+
+function copyID() {
+  const id = here || document.querySelector("#live [data-id]")?.dataset.id;
+  if (id) navigator.clipboard.writeText(id);
+}
+
+function allThatMatch() {
+  const all = document.getElementById("all-matching");
+  if (!all) return;
+  all.open = true;
+  all.querySelector("button:not(:disabled)")?.focus();
 }
 
 const themes = ["system", "light", "dark", "contrast"];
@@ -29,9 +69,12 @@ export const keys = {
   "/": ["search", () => (document.querySelector("input[type=search][name]") || document.querySelector("[data-open=palette]")).focus()],
   j: ["next row", () => move(1)],
   k: ["row before", () => move(-1)],
-  x: ["choose the row", () => rows()[row]?.querySelector("input[type=checkbox]")?.click()],
-  c: ["copy the ID", () => rows()[row] && navigator.clipboard.writeText(rows()[row].dataset.row)],
-  e: ["open the row's details", () => rows()[row]?.querySelector("summary")?.click()],
+  x: ["choose the row", choose],
+  X: ["choose the rows up to this one", chooseTo],
+  A: ["choose all rows of the page", () => document.getElementById("choose-all")?.click()],
+  "*": ["acts on all that match", allThatMatch],
+  c: ["copy the ID", copyID],
+  e: ["open the row's details", () => current()?.querySelector("summary")?.click()],
   r: ["retry", () => act("retry")],
   p: ["pause or resume", () => (act("pause"), act("resume"))],
   C: ["cancel (Shift)", () => act("cancel")],

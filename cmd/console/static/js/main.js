@@ -1,6 +1,7 @@
 // The console's own script. Each module does one thing; pages work without most of them.
 import "./look.js";
 import { refreshTimes } from "./times.js";
+import "./rows.js";
 import "./connection.js";
 import "./dialogs.js";
 import "./copy.js";

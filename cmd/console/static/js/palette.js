@@ -13,6 +13,7 @@ function entries(text) {
   if (id.test(words)) found.push({ name: `Job ${words}`, run: () => (location.href = `${base}/jobs/${words}`) });
   for (const link of document.querySelectorAll("#places a, #live th a")) found.push({ name: link.textContent.trim(), run: () => (location.href = link.href) });
   for (const button of document.querySelectorAll("#main [data-act]")) found.push({ name: `${button.textContent} (${button.dataset.act})`, run: () => (palette.close(), button.click()) });
+  if (words && !id.test(words) && !/[\s:"]/.test(words)) found.push({ name: `Job with the key ${words}`, run: () => (location.href = `${base}/jobs?q=${encodeURIComponent(`key:${words}`)}&one=1`) });
   if (words) found.push({ name: `Jobs that match ${words}`, run: () => (location.href = `${base}/jobs?q=${encodeURIComponent(words)}`) });
   const lower = words.toLowerCase();
   return found.filter((entry) => entry.name.toLowerCase().includes(lower)).slice(0, 12);

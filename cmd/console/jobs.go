@@ -1,0 +1,438 @@
+package console
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/cmd/httpapi"
+	"github.com/sluice-queue/sluice/cmd/internal/draw"
+)
+
+func jobPages() []page {
+	return []page{
+		{name: "jobs", path: "/jobs", title: "Jobs", letter: "i", load: loadJobs},
+		{name: "peek", path: "/jobs/{id}/peek", title: "Job", part: "content", load: loadPeek},
+	}
+}
+
+// jobRow is a job in a list.
+type jobRow struct {
+	sluice.Job
+	// Label is the state that people see.
+	Label string `json:"label"`
+	raw   json.RawMessage
+}
+
+// UnmarshalJSON reads a job, and keeps its text.
+func (j *jobRow) UnmarshalJSON(text []byte) error {
+	type plain jobRow
+	if err := json.Unmarshal(text, (*plain)(j)); err != nil {
+		return err
+	}
+	j.raw = slices.Clone(text)
+	return nil
+}
+
+// Reason says in a few words why a job is in its state, as far as the list knows.
+func (j jobRow) Reason() string {
+	switch {
+	case j.Label == "blocked" && j.BlockedBy == j.ID:
+		return "held, or waits for its own run"
+	case j.Label == "blocked":
+		return "after " + shortID(j.BlockedBy)
+	case j.Label == "retrying":
+		return "attempt " + strconv.Itoa(j.Attempts) + " failed"
+	case j.State == sluice.StateClaimed:
+		return "by " + j.Holder
+	case j.State == sluice.StateDispatched:
+		return "at " + j.Engine
+	case j.State == sluice.StateDead && j.Attempts > 0:
+		return plural(j.Attempts, "attempt") + " failed"
+	}
+	return ""
+}
+
+// FirstLine is the beginning of the last error.
+func (j jobRow) FirstLine() string { return sluice.Brief(j.Error) }
+
+// columns are the columns that a list of jobs can have.
+var columns = []string{"queue", "tenant", "state", "priority", "due", "created", "finished", "attempts", "holder", "key", "labels", "error"}
+
+// usualColumns are shown if nobody chooses.
+var usualColumns = []string{"queue", "tenant", "state", "due", "created", "attempts", "error"}
+
+// sizes are the numbers of jobs on a page.
+var sizes = []string{"50", "100", "200"}
+
+// jobList is the view of /jobs.
+type jobList struct {
+	Jobs     []jobRow `json:"jobs"`
+	Compared int      `json:"compared"`
+	Next     string   `json:"next"`
+	// Where is the whole filter, Chips its terms, and Tabs the states to choose.
+	Where string
+	Chips []chip
+	Tabs  []tab
+	// Columns are those that are shown.
+	Columns []string
+	Size    string
+	// Wrong says which rule the filter breaks. Paused says that the only queue of the list is paused.
+	Wrong  *httpapi.Problem
+	Paused bool
+	// Newer is the address of the beginning, and Older that of the next page. Empty: there is none.
+	Newer, Older string
+	Exports      map[string]string
+	// One asks for the page of the job if the list has only one.
+	One bool
+}
+
+// movedTo is the page of the only job, for somebody who looks for one.
+func (l jobList) movedTo() string {
+	if l.One && len(l.Jobs) == 1 && l.Next == "" {
+		return "/jobs/" + l.Jobs[0].ID.String()
+	}
+	return ""
+}
+
+// Show reports whether a column is shown.
+func (l jobList) Show(column string) bool { return slices.Contains(l.Columns, column) }
+
+// Kinds are the acts on all that match.
+func (l jobList) Kinds() []string {
+	return []string{"all-requeue", "all-run-now", "all-reschedule", "all-hold", "all-release", "all-cancel", "all-delete"}
+}
+
+// chip is a term of a filter, with the address of the list without it.
+type chip struct {
+	Text, Without string
+	// Slow says that jobs are compared with the term one by one.
+	Slow bool
+}
+
+// tab is a state to choose. Count is empty if nobody counts.
+type tab struct {
+	Name, URL, Count string
+	Here             bool
+}
+
+// terms splits a filter at the blanks that are not within quotes.
+func terms(filter string) (all []string) {
+	var one strings.Builder
+	quoted := false
+	for _, r := range filter + " " {
+		if r == '"' {
+			quoted = !quoted
+		}
+		if !quoted && strings.ContainsRune(" \t\r\n", r) {
+			if one.Len() > 0 {
+				all = append(all, one.String())
+			}
+			one.Reset()
+			continue
+		}
+		one.WriteRune(r)
+	}
+	if rest := strings.TrimSpace(one.String()); rest != "" {
+		all = append(all, rest) // a quote that is never closed
+	}
+	return all
+}
+
+func loadJobs(ctx context.Context, v *visit) (any, error) {
+	view := jobList{Size: v.query.Get("size"), Columns: v.query["cols"], One: v.query.Has("one")}
+	if !slices.Contains(sizes, view.Size) {
+		view.Size = sizes[0]
+	}
+	if len(view.Columns) == 0 {
+		view.Columns = usualColumns
+	}
+	view.Columns = slices.DeleteFunc(slices.Clone(columns), func(c string) bool { return !slices.Contains(view.Columns, c) })
+	all := terms(v.query.Get("q"))
+	view.chips(ctx, v, all)
+	if state := v.query.Get("state"); state != "" {
+		all = append(slices.Clone(all), "state:"+state)
+	}
+	view.Where = strings.Join(all, " ")
+	v.cli("sluice jobs --where=" + quoted(view.Where) + " --limit=" + view.Size)
+	query := url.Values{"limit": {view.Size}}
+	for name, value := range map[string]string{"where": view.Where, "cursor": v.query.Get("after")} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	err := v.get(ctx, "/jobs", query, &view)
+	if statusOf(err) == http.StatusUnprocessableEntity {
+		view.Wrong, err = problemOf(err), nil
+	}
+	view.tabs(ctx, v)
+	view.links(v)
+	return view, err
+}
+
+// with is the address of the page with other values. An empty value removes one.
+func (v *visit) with(pairs ...string) string {
+	query := url.Values{}
+	for name, values := range v.query {
+		query[name] = values
+	}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		query.Del(pairs[i])
+		if pairs[i+1] != "" {
+			query.Set(pairs[i], pairs[i+1])
+		}
+	}
+	at := v.console.options.Base + v.path
+	if len(query) > 0 {
+		at += "?" + query.Encode()
+	}
+	return at
+}
+
+// chips shows the terms of a filter.
+func (l *jobList) chips(ctx context.Context, v *visit, all []string) {
+	indexed := map[string]bool{}
+	for _, f := range v.fields(ctx) {
+		indexed[strings.TrimSuffix(f.Name, "NAME")] = f.Indexed
+	}
+	for i, term := range all {
+		name, values, _ := strings.Cut(strings.TrimPrefix(term, "-"), ":")
+		if strings.HasPrefix(name, "label.") {
+			name = "label."
+		}
+		slow := !indexed[name] || strings.HasPrefix(term, "-") || name != "state" && strings.ContainsAny(values, ",~*")
+		others := slices.Delete(slices.Clone(all), i, i+1)
+		l.Chips = append(l.Chips, chip{Text: term, Slow: slow, Without: v.with("q", strings.Join(others, " "), "after", "")})
+	}
+}
+
+// filterField is a field that filters can compare.
+type filterField struct {
+	Name    string `json:"name"`
+	Meaning string `json:"meaning"`
+	Example string `json:"example"`
+	Indexed bool   `json:"indexed"`
+}
+
+// fields lists the fields of filters.
+func (v *visit) fields(ctx context.Context) []filterField {
+	var read struct {
+		Fields []filterField `json:"fields"`
+	}
+	_ = v.read(ctx, "/fields", nil, &read) // they only help
+	return read.Fields
+}
+
+// Fields lists the fields of filters, for the help.
+func (s *screen) Fields() []filterField { return s.visit.fields(context.Background()) }
+
+// Sizes and AllColumns are what the form of /jobs offers.
+func (s *screen) Sizes() []string      { return sizes }
+func (s *screen) AllColumns() []string { return columns }
+
+// Shows reports whether the list shows a column.
+func (s *screen) Shows(column string) bool {
+	chosen := s.visit.query["cols"]
+	return slices.Contains(chosen, column) || len(chosen) == 0 && slices.Contains(usualColumns, column)
+}
+
+// Words are the suggestions for a filter: each state, and the other fields with an example.
+func (s *screen) Words() (words []string) {
+	for _, state := range tabNames[1:] {
+		words = append(words, "state:"+state)
+	}
+	for _, f := range s.Fields() {
+		if f.Name != "state" {
+			words = append(words, f.Example)
+		}
+	}
+	return words
+}
+
+// tabNames are the states of the tabs. The first one is all of them.
+var tabNames = []string{"", "ready", "scheduled", "retrying", "blocked", "claimed", "dispatched", "uncertain", "dead", "completed", "cancelled"}
+
+// tabs shows the states, with the counts that the store keeps: of all queues, or of the only queue of the filter.
+func (l *jobList) tabs(ctx context.Context, v *visit) {
+	counts := l.counts(ctx, v)
+	for _, name := range tabNames {
+		l.Tabs = append(l.Tabs, tab{Name: cmp.Or(name, "all"), URL: v.with("state", name, "after", ""), Count: counts[name], Here: v.query.Get("state") == name})
+	}
+}
+
+// counts are the bounded counts by state. A filter of more than one queue has none.
+func (l *jobList) counts(ctx context.Context, v *visit) map[string]string {
+	var depth sluice.Depth
+	more := ""
+	all := terms(v.query.Get("q"))
+	switch queue, is := strings.CutPrefix(strings.Join(all, " "), "queue:"); {
+	case len(all) == 0 && !v.viewer.bounded():
+		var read struct {
+			Queues []queueRow `json:"queues"`
+			Next   string     `json:"next"`
+		}
+		if v.read(ctx, "/queues", url.Values{"limit": {"100"}}, &read) != nil {
+			return nil
+		}
+		for _, q := range read.Queues {
+			depth = sumOf(depth, q.Depth)
+		}
+		if read.Next != "" {
+			more = "+"
+		}
+	case len(all) == 1 && is && !strings.ContainsAny(queue, `*,~"/`) && len(v.viewer.Tenants) == 0:
+		var read queueRow
+		if v.read(ctx, "/queues/"+url.PathEscape(queue), nil, &read) != nil {
+			return nil
+		}
+		depth, l.Paused = read.Depth, read.Paused()
+	default:
+		return nil
+	}
+	counts := make(map[string]string)
+	for name, n := range map[string]int{
+		"ready": depth.Ready, "scheduled": depth.Scheduled, "blocked": depth.Blocked, "claimed": depth.Claimed,
+		"dispatched": depth.Dispatched, "uncertain": depth.Uncertain, "dead": depth.Dead,
+	} {
+		counts[name] = draw.ShortCount(n) + more
+		if n >= sluice.DepthLimit && more == "" {
+			counts[name] += "+"
+		}
+	}
+	return counts
+}
+
+// sumOf adds counts.
+func sumOf(a, b sluice.Depth) sluice.Depth {
+	a.Ready, a.Scheduled, a.Blocked = a.Ready+b.Ready, a.Scheduled+b.Scheduled, a.Blocked+b.Blocked
+	a.Claimed, a.Dispatched, a.Uncertain, a.Dead = a.Claimed+b.Claimed, a.Dispatched+b.Dispatched, a.Uncertain+b.Uncertain, a.Dead+b.Dead
+	return a
+}
+
+// links are the addresses beside the list.
+func (l *jobList) links(v *visit) {
+	if v.query.Get("after") != "" {
+		l.Newer = v.with("after", "")
+	}
+	if l.Next != "" {
+		l.Older = v.with("after", l.Next)
+	}
+	l.Exports = map[string]string{"JSONL": v.with("export", "jsonl"), "CSV": v.with("export", "csv")}
+}
+
+// export sends the jobs of the page as a file.
+func (l jobList) export(w http.ResponseWriter, kind string) {
+	var out bytes.Buffer
+	switch kind {
+	case "jsonl":
+		w.Header().Set("Content-Type", "application/x-ndjson; charset=utf-8")
+		for _, job := range l.Jobs {
+			_ = json.Compact(&out, job.raw) // it was read
+			out.WriteByte('\n')
+		}
+	case "csv":
+		w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+		table := csv.NewWriter(&out)
+		_ = table.Write(append([]string{"id"}, l.Columns...))
+		for _, job := range l.Jobs {
+			row := []string{job.ID.String()}
+			for _, column := range l.Columns {
+				row = append(row, forSpreadsheet(job.text(column)))
+			}
+			_ = table.Write(row)
+		}
+		table.Flush()
+	default:
+		http.Error(w, "export must be jsonl or csv", http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Disposition", `attachment; filename="jobs.`+kind+`"`)
+	_, _ = w.Write(out.Bytes()) // the client may be gone
+}
+
+// forSpreadsheet keeps a spreadsheet from taking a text as a formula.
+func forSpreadsheet(text string) string {
+	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
+		return "'" + text
+	}
+	return text
+}
+
+// text is the value of a column.
+func (j jobRow) text(column string) string {
+	instant := func(at time.Time) string {
+		if at.IsZero() {
+			return ""
+		}
+		return at.UTC().Format(time.RFC3339Nano)
+	}
+	switch column {
+	case "queue":
+		return j.Queue
+	case "tenant":
+		return j.Tenant
+	case "state":
+		return j.Label
+	case "priority":
+		return strconv.Itoa(j.Priority)
+	case "due":
+		return instant(j.DueAt)
+	case "created":
+		return instant(j.CreatedAt)
+	case "finished":
+		return instant(j.FinishedAt)
+	case "attempts":
+		return strconv.Itoa(j.Attempts)
+	case "holder":
+		return j.Holder
+	case "key":
+		return j.Key
+	case "labels":
+		text, _ := json.Marshal(j.Labels) // texts
+		return string(text)
+	}
+	return j.Error
+}
+
+// peek is a job below its row: the head of its payload, and its error.
+type peek struct {
+	Job     jobRow
+	Payload string
+	Cut     bool
+}
+
+// maxPeek is the most bytes of a payload below a row.
+const maxPeek = 600
+
+func loadPeek(ctx context.Context, v *visit) (any, error) {
+	var view peek
+	if err := v.get(ctx, "/jobs/"+url.PathEscape(v.pathOf("id")), nil, &view.Job); err != nil {
+		return nil, err
+	}
+	view.Payload = indented(view.Job.Payload)
+	if view.Cut = len(view.Payload) > maxPeek; view.Cut {
+		view.Payload = strings.ToValidUTF8(view.Payload[:maxPeek], "")
+	}
+	return view, nil
+}
+
+// indented is JSON for people.
+func indented(text json.RawMessage) string {
+	var out bytes.Buffer
+	if json.Indent(&out, text, "", "  ") != nil {
+		return string(text)
+	}
+	return out.String()
+}
+
+// LinkWith is the address of the page with other values, as pairs of names and values. An empty value removes one.
+func (s *screen) LinkWith(pairs ...string) string { return s.visit.with(pairs...) }

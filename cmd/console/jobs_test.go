@@ -1,0 +1,202 @@
+package console_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/cmd/console"
+)
+
+// hostile is a text that would act if a page took it for HTML.
+const hostile = `"><script>alert(1)</script><img src=x onerror=alert(2)>`
+
+// contains checks that a page has texts, and lacks those that begin with a !.
+func (s *site) contains(path string, wants ...string) {
+	s.t.Helper()
+	text, status := s.page(path)
+	if status != http.StatusOK {
+		s.t.Fatalf("%s: %d %s", path, status, text)
+	}
+	for _, want := range wants {
+		if absent, not := strings.CutPrefix(want, "!"); not == strings.Contains(text, strings.TrimPrefix(want, "!")) {
+			s.t.Errorf("%s: want %q (absent: %v %s)", path, want, not, absent)
+		}
+	}
+}
+
+// job reads a job from the store.
+func (s *site) job(id sluice.ID) sluice.Job {
+	s.t.Helper()
+	job, err := s.client.Job(s.t.Context(), id)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return job
+}
+
+func TestJobsAreListedByFilterAndState(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleOperator, console.Options{})
+	mail := s.enqueue(sluice.NewJob{Queue: "mail", EnqueueOptions: sluice.EnqueueOptions{Tenant: "acme", Key: "order-42"}})
+	later := s.enqueue(sluice.NewJob{Queue: "mail", EnqueueOptions: sluice.EnqueueOptions{DueAt: time.Now().Add(time.Hour)}})
+	other := s.enqueue(sluice.NewJob{Queue: "reports"})
+	s.contains("/jobs", mail.String(), later.String(), other.String(), `ready <span class="amount">2<`, `scheduled <span class="amount">1<`)
+	s.contains("/jobs?q=queue:mail", mail.String(), later.String(), "!"+other.String(), `ready <span class="amount">1<`)
+	s.contains("/jobs?q=queue:mail&state=ready", mail.String(), "!"+later.String())
+	s.contains("/jobs?q=key:order-42+tenant:acme", mail.String(), "!"+later.String(), `href="/jobs?q=tenant%3Aacme"`, `href="/jobs?q=key%3Aorder-42"`, "!amount")
+	s.contains("/jobs?q=error:~timeout", "No job matches", `class="slow"`)
+	s.contains("/jobs?q=colour:red", "The filter cannot be read", "is no field")
+	s.contains("/jobs?size=50&cols=key&cols=labels", "order-42", "!<th scope=\"col\">tenant")
+}
+
+func TestAKeyLeadsToItsJob(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleViewer, console.Options{})
+	id := s.enqueue(sluice.NewJob{Queue: "mail", EnqueueOptions: sluice.EnqueueOptions{Key: "order-42"}})
+	client := s.Client()
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	response, err := client.Get(s.URL + "/jobs?q=key:order-42&one=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if at := response.Header.Get("Location"); at != "/jobs/"+id.String() {
+		t.Errorf("got %d to %q, want the page of the job", response.StatusCode, at)
+	}
+	s.contains("/jobs?q=key:order-43&one=1", "No job matches")
+}
+
+func TestJobsAreListedPageByPage(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleViewer, console.Options{})
+	first := s.enqueue(sluice.NewJob{Queue: "mail"})
+	var last sluice.ID
+	for range 50 {
+		last = s.enqueue(sluice.NewJob{Queue: "mail"})
+	}
+	text, _ := s.page("/jobs")
+	_, rest, more := strings.Cut(text, `rel="next"`)
+	if !more || strings.Contains(text, first.String()) || !strings.Contains(text, last.String()) {
+		t.Fatalf("the first page is not of the newest 50 jobs: %s", rest)
+	}
+	before := text[:len(text)-len(rest)]
+	_, link, _ := strings.Cut(before[strings.LastIndex(before, "<a href="):], `"`)
+	link, _, _ = strings.Cut(link, `"`)
+	s.contains(strings.ReplaceAll(link, "&amp;", "&"), first.String(), "!"+last.String(), "These are all", ">Newest<")
+	s.contains("/jobs?size=100", first.String(), last.String())
+}
+
+func TestJobsAreSavedAsFiles(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleReader, console.Options{})
+	id := s.enqueue(sluice.NewJob{Queue: "mail", EnqueueOptions: sluice.EnqueueOptions{Key: "=1+1"}})
+	s.contains("/jobs?export=csv&cols=key&cols=queue", "id,queue,key\n"+id.String()+",mail,'=1+1\n")
+	s.contains("/jobs?export=jsonl", `{"id":"`+id.String()+`"`)
+}
+
+func TestAPeekShowsThePayloadToReadersAlone(t *testing.T) {
+	t.Parallel()
+	for role, wants := range map[access.Role][]string{access.RoleReader: {"&#34;to&#34;: &#34;ada&#34;"}, access.RoleViewer: {"Your role does not read payloads", "!ada"}} {
+		s := open(t, role, console.Options{})
+		id := s.enqueue(sluice.NewJob{Queue: "mail", Payload: []byte(`{"to":"ada"}`)})
+		s.contains("/jobs/"+id.String()+"/peek", append(wants, "!<html")...)
+	}
+}
+
+func TestHostileTextsStayTexts(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleAdmin, console.Options{})
+	id := s.enqueue(sluice.NewJob{Queue: "mail", Payload: []byte(`{"<script>alert(1)</script>":"<img src=x onerror=alert(2)>"}`), EnqueueOptions: sluice.EnqueueOptions{
+		Tenant: hostile, Key: hostile, OrderKey: hostile, LimitKey: hostile, Labels: map[string]string{"name": hostile},
+	}})
+	for _, path := range []string{"/jobs?cols=tenant&cols=key&cols=labels", "/jobs?q=" + url.QueryEscape(`tenant:"`+hostile), "/jobs?q=" + url.QueryEscape(hostile), "/jobs?state=" + url.QueryEscape(hostile), "/jobs/" + id.String() + "/peek"} {
+		if text, _ := s.page(path); strings.Contains(text, "<script>alert") || strings.Contains(text, "<img") {
+			t.Errorf("%s has the text as HTML", path)
+		}
+	}
+}
+
+func TestChosenJobsAreActedOn(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleOperator, console.Options{})
+	one, two := s.enqueue(sluice.NewJob{Queue: "mail"}), s.enqueue(sluice.NewJob{Queue: "mail"})
+	both := url.Values{"ids": {one.String(), two.String()}}
+	dialog := s.ask("hold-jobs", both)
+	for _, want := range []string{"<strong>2 jobs</strong>", one.String() + " of mail: ready", "sluice hold " + one.String() + " " + two.String(), "/api/v1/jobs/hold"} {
+		if !strings.Contains(dialog, want) {
+			t.Errorf("the dialog lacks %q: %s", want, dialog)
+		}
+	}
+	if text, _ := s.do("hold-jobs", both, nil); !strings.Contains(text, "reason must be given") {
+		t.Errorf("got %s, want a demand for a reason", text)
+	}
+	both.Set("reason", "a look")
+	if answer, status := s.do("hold-jobs", both, nil); status != http.StatusNoContent || !strings.Contains(answer, "/do/release-jobs?") {
+		t.Errorf("got %d %s, want an undo", status, answer)
+	}
+	if job := s.job(one); job.BlockedBy != one {
+		t.Errorf("%s is not held", one)
+	}
+	if answer, status := s.do("cancel-jobs", url.Values{"ids": {one.String(), sluice.NewID().String()}}, nil); status == http.StatusNoContent {
+		t.Errorf("got %d %s, want a refusal: one of the jobs is not there", status, answer)
+	}
+	if answer, status := s.do("cancel-jobs", both, nil); status != http.StatusNoContent || s.job(two).State != sluice.StateCancelled {
+		t.Errorf("got %d %s, want cancelled jobs", status, answer)
+	}
+	if text := s.ask("cancel-jobs", url.Values{}); !strings.Contains(text, "no job is chosen") {
+		t.Errorf("got %s, want a refusal", text)
+	}
+}
+
+// ask opens the dialog of an act on chosen jobs.
+func (s *site) ask(act string, values url.Values) string {
+	s.t.Helper()
+	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.URL+"/ask/"+act, strings.NewReader(values.Encode()))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	text, _ := s.send(request)
+	return text
+}
+
+func TestAllThatMatchBecomesAnOperation(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleOperator, console.Options{Environment: "production"})
+	for range 3 {
+		s.enqueue(sluice.NewJob{Queue: "mail"})
+	}
+	s.enqueue(sluice.NewJob{Queue: "reports"})
+	dialog, _ := s.page("/do/all-cancel?where=queue:mail")
+	for _, want := range []string{"<strong>3 jobs</strong>", "Type 3 to confirm", "queue:mail state:queued,claimed,dispatched", "sluice cancel --all --where="} {
+		if !strings.Contains(dialog, want) {
+			t.Errorf("the dialog lacks %q: %s", want, dialog)
+		}
+	}
+	values := url.Values{"where": {"queue:mail state:queued"}, "counted": {"3"}, "reason": {"wrong list"}, "rate": {"20/s"}, "confirm": {"4"}}
+	if text, _ := s.do("all-cancel", values, nil); !strings.Contains(text, "must be 3, the number of jobs") {
+		t.Errorf("got %s, want a demand for the number", text)
+	}
+	values.Set("confirm", "3")
+	if answer, status := s.do("all-cancel", values, nil); status != http.StatusNoContent || !strings.Contains(answer, `"go":"/operations/`) {
+		t.Errorf("got %d %s, want the page of the operation", status, answer)
+	}
+	if text, _ := s.page("/do/all-cancel?where=queue:none"); !strings.Contains(text, "no job matches") {
+		t.Errorf("got %s, want to hear that nothing matches", text)
+	}
+}
+
+func TestViewersActOnNoJobs(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleViewer, console.Options{})
+	id := s.enqueue(sluice.NewJob{Queue: "mail"})
+	s.contains("/jobs", "the role viewer may not do this", `!data-act="cancel-jobs"`)
+	if text, status := s.do("cancel-jobs", url.Values{"ids": {id.String()}}, nil); status == http.StatusNoContent || s.job(id).State != sluice.StateQueued {
+		t.Errorf("got %d %s, want a refusal", status, text)
+	}
+}
