@@ -64,6 +64,8 @@ var columns = []report.Column{
 	{Key: string(cell.ClientCPU), Title: "client CPU", Decimals: 1},
 	{Key: string(cell.ServerCPU), Title: "server CPU", Decimals: 1},
 	{Key: string(cell.EngineCPU), Title: "engine CPU", Decimals: 1},
+	{Key: string(cell.EnqueueCPU), Title: "CPU to store", Decimals: 1},
+	{Key: string(cell.WorkCPU), Title: "CPU to work", Decimals: 1},
 	{Key: string(cell.TotalCPU), Title: "CPU ms/1,000", Decimals: 1},
 }
 

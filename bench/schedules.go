@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sluice-queue/sluice/bench/cell"
+	"github.com/sluice-queue/sluice/bench/stat"
 )
 
 func postgresSchedules(n sizes, _ map[string]measured) scenario {
@@ -45,17 +46,18 @@ func batchCost(task cell.Task) scenario {
 	grouped := task
 	grouped.Grouped = true
 	share := func(figure cell.Figure) func(measured) []float64 {
-		return func(m measured) []float64 { return m.against(one, []string{none}, figure, false) }
+		return func(m measured) []float64 { return stat.Ratios(m.of(one, figure), m.of(none, figure)) }
 	}
 	return scenario{
 		method: fmt.Sprintf("As %s, without a batch and with one batch of all jobs, which is closed after the work. Then the counts must be exact "+
 			"and the callback be stored once.", postgresWorkName),
 		entrants: []entrant{{none, task}, {one, grouped}},
-		headline: []cell.Figure{cell.EnqueueRate, cell.WorkRate, cell.TotalCPU},
+		headline: []cell.Figure{cell.EnqueueRate, cell.WorkRate, cell.EnqueueCPU, cell.WorkCPU},
 		ratio:    "work rate against no batch.",
 		ratios:   func(m measured, name string) []float64 { return m.against(name, []string{none}, cell.WorkRate, false) },
 		goals: []goal{
 			{"work rate with all jobs in one batch against none", 0.9, false, "×", share(cell.WorkRate)},
+			{"CPU to work off a member against none", 1.05, true, "×", share(cell.WorkCPU)},
 		},
 	}
 }

@@ -190,6 +190,9 @@ const (
 	ClientCPU   Figure = "client_cpu"
 	ServerCPU   Figure = "server_cpu"
 	TotalCPU    Figure = "total_cpu"
+	// EnqueueCPU and WorkCPU are the parts of TotalCPU of a Work cell: to store the backlog, and to work it off.
+	EnqueueCPU Figure = "enqueue_cpu"
+	WorkCPU    Figure = "work_cpu"
 	// NewP50 and NewP99 are percentiles of claims through a store just opened.
 	NewP50 Figure = "new_p50"
 	NewP99 Figure = "new_p99"

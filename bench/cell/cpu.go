@@ -24,6 +24,9 @@ type cpu struct{ client, server time.Duration }
 func (c cpu) minus(before cpu) cpu { return cpu{c.client - before.client, c.server - before.server} }
 func (c cpu) plus(more cpu) cpu    { return cpu{c.client + more.client, c.server + more.server} }
 
+// per1000 returns the processor time of client and server together in ms per 1,000 of n jobs.
+func (c cpu) per1000(n int) float64 { return millis(c.client+c.server) * 1000 / float64(n) }
+
 // into adds the processor times of n jobs to a result. ServerCPU is set only if the task has a server.
 func (c cpu) into(result Result, n int, task Task) {
 	per1000 := func(d time.Duration) float64 { return millis(d) * 1000 / float64(n) }

@@ -84,7 +84,9 @@ func measureWork(ctx context.Context, task Task) (Result, error) {
 	if extra := handled.Load() - int64(task.Jobs); extra != 0 {
 		slog.Warn("jobs ran more than once", "system", task.System, "extra", extra)
 	}
-	return workResult(task, enqueueTook, workTook, enqueueCPU.plus(workCPU)), nil
+	result := workResult(task, enqueueTook, workTook, enqueueCPU.plus(workCPU))
+	result[EnqueueCPU], result[WorkCPU] = enqueueCPU.per1000(task.Jobs), workCPU.per1000(task.Jobs)
+	return result, nil
 }
 
 func workResult(task Task, enqueueTook, workTook time.Duration, used cpu) Result {

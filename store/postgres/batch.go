@@ -271,7 +271,7 @@ func enterBatches(ctx context.Context, db rowsQuerier, jobs []sluice.Insert) (_ 
 	}
 	refused = make(map[int]error)
 	var doubtful uuidArray
-	jobs = slices.Clone(jobs)
+	held := false
 	for i := range jobs {
 		j := &jobs[i]
 		if j.Batch.IsZero() {
@@ -281,6 +281,10 @@ func enterBatches(ctx context.Context, db rowsQuerier, jobs []sluice.Insert) (_ 
 		if err := batch.Refusal(j.Batch, known, state.open); err != nil {
 			refused[i], doubtful = err, append(doubtful, j.ID)
 		} else if state.paused != "" && j.Hold == "" {
+			if !held {
+				held, jobs = true, slices.Clone(jobs)
+				j = &jobs[i]
+			}
 			j.Hold = batch.HoldReason(j.Batch, state.paused)
 		}
 	}

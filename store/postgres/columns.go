@@ -246,10 +246,23 @@ func (c *insertColumns) addPlace(j *sluice.Insert, place keyPlace) {
 	c.after, c.failures = append(c.after, textOf(place.after)), append(c.failures, storing.AfterText(j.AfterFailure, place.failures))
 }
 
-// few reports whether enqueue_new.sql stores all that the jobs have. Jobs with places among others or a batch need a
+// few reports whether enqueue_new.sql stores all that the jobs have, but for batches. Jobs with places among others need a
 // transaction, and never use it.
 func (c *insertColumns) few() bool {
-	return c.timeouts == nil && c.batches == nil && c.limitKeys == nil && c.costs == nil && unlessZero(c.inTenantQueue) == nil
+	return c.timeouts == nil && c.limitKeys == nil && c.costs == nil && unlessZero(c.inTenantQueue) == nil
+}
+
+// onlyBatch returns the batch of all jobs. Not valid: enqueue_batch.sql does not store all that they have.
+func (c *insertColumns) onlyBatch() (of pgtype.UUID) {
+	if c.batches == nil || !c.few() {
+		return of
+	}
+	for _, other := range c.batches {
+		if other != c.batches[0] {
+			return of
+		}
+	}
+	return c.batches[0]
 }
 
 // fewArguments returns the arguments of enqueue_new.sql. Known are the queues that must be stored still.

@@ -23,6 +23,9 @@ var enqueueOneSQL string
 //go:embed sql/enqueue_new.sql
 var enqueueNewSQL string
 
+//go:embed sql/enqueue_batch.sql
+var enqueueBatchSQL string
+
 // Enqueue stores jobs in one transaction.
 func (s *Store) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
 	stay, err := s.room.Enter(ctx, jobs, s.roomSource())
@@ -43,10 +46,12 @@ func (s *Store) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Rec
 			out, err = enqueue(ctx, s.pool, jobs, enqueuing{again: again, brief: true, alone: !again})
 			return err
 		}
-		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) (err error) {
-			out, err = enqueue(ctx, tx, jobs, enqueuing{again: again, brief: true})
-			return err
-		})
+		how := enqueuing{again: again, brief: true, fresh: !again && onlyBatched(jobs)}
+		if out, err = s.enqueueInTx(ctx, jobs, how); how.fresh && violatesUnique(err) {
+			how.fresh = false
+			out, err = s.enqueueInTx(ctx, jobs, how)
+		}
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -56,6 +61,14 @@ func (s *Store) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Rec
 	s.signalQueues(queuesOf(jobs))
 	s.unblock(ctx, out.behind)
 	return out.receipts, out.refusal()
+}
+
+func (s *Store) enqueueInTx(ctx context.Context, jobs []sluice.Insert, how enqueuing) (out enqueued, err error) {
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) (err error) {
+		out, err = enqueue(ctx, tx, jobs, how)
+		return err
+	})
+	return out, err
 }
 
 // enqueued is the result of storing a batch.
@@ -94,6 +107,16 @@ func keyed(jobs []sluice.Insert) bool {
 	return false
 }
 
+// onlyBatched reports whether jobs need a transaction only because of their batches.
+func onlyBatched(jobs []sluice.Insert) bool {
+	for i := range jobs {
+		if jobs[i].Key != "" || ordered(&jobs[i]) || jobs[i].Hold != "" {
+			return false
+		}
+	}
+	return true
+}
+
 func queuesOf(jobs []sluice.Insert) map[string]bool {
 	queues := make(map[string]bool)
 	for _, j := range jobs {
@@ -107,6 +130,7 @@ type enqueuing struct {
 	again bool // an earlier try may have stored them, so that stored ones are no duplicates
 	brief bool // the transaction ends at once, so that other transactions may be kept waiting
 	alone bool // each statement is a transaction, so that one may fail
+	fresh bool // the caller makes another transaction, without fresh, if an id is taken
 }
 
 // enqueue stores jobs through a pool or a transaction. For jobs that are keyed, db must be a transaction.
@@ -139,7 +163,7 @@ func enqueue(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, how enqu
 			stored = append(stored, i)
 		}
 		places = line.place(jobs, stored, places)
-		taken, err := insert(ctx, db, jobs, stored, places, how.alone)
+		taken, err := insert(ctx, db, jobs, stored, places, how)
 		if err != nil {
 			return enqueued{}, err
 		}
@@ -157,7 +181,7 @@ func enqueue(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, how enqu
 }
 
 // insert stores the chosen jobs and returns the ids that were taken.
-func insert(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, chosen []int, places map[int]keyPlace, mayFail bool) (map[sluice.ID]bool, error) {
+func insert(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, chosen []int, places map[int]keyPlace, how enqueuing) (map[sluice.ID]bool, error) {
 	if len(chosen) == 0 {
 		return nil, nil
 	}
@@ -176,7 +200,10 @@ func insert(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, chosen []
 		}
 	}
 	known := knownQueues(jobs, chosen)
-	if mayFail && columns.few() {
+	if of := columns.onlyBatch(); how.fresh && of.Valid {
+		return takenIDs(ctx, db, enqueueBatchSQL, append(columns.fewArguments(known), of), known...)
+	}
+	if how.alone && columns.batches == nil && columns.few() {
 		taken, err := takenIDs(ctx, db, enqueueNewSQL, columns.fewArguments(known), known...)
 		if !violatesUnique(err) {
 			return taken, err

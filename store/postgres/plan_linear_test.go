@@ -145,6 +145,8 @@ func testBatches(t *testing.T, before string) {
 	groups := b.openGroups()
 	b.enqueue("grouped", func(i int, o *sluice.EnqueueOptions) { o.Batch = groups[i] })
 	b.settle(b.claim("grouped"), sluice.EventComplete)
+	b.enqueue("grouped", func(_ int, o *sluice.EnqueueOptions) { o.Batch = groups[0] })
+	b.settle(b.claim("grouped"), sluice.EventComplete)
 	b.advance(groups)
 	b.ensure("fair", func(s *sluice.Settings) { s.Fair, s.TenantConcurrency = true, 2 })
 	b.enqueue("fair", func(i int, o *sluice.EnqueueOptions) { o.Tenant = fmt.Sprint("tenant ", i) })

@@ -70,7 +70,7 @@ func keepsPlans(db rowsQuerier, sql string) bool {
 // perJob are the frequent statements: each job costs them, each look for a job, or each process that waits for one.
 // They include reading a queue's settings, and looking at many queues.
 var perJob = setOf(
-	enqueueSQL, enqueueNewSQL, enqueueOneSQL, claimSQL, claimTogetherSQL, lookSQL, nextDueSQL, claimedBeforeSQL, renewSQL, checkpointSQL, intendSQL,
+	enqueueSQL, enqueueNewSQL, enqueueBatchSQL, enqueueOneSQL, batchEnterSQL, batchStatesSQL, claimSQL, claimTogetherSQL, lookSQL, nextDueSQL, claimedBeforeSQL, renewSQL, checkpointSQL, intendSQL,
 	endSQL, backSQL, awaySQL, auditSettledSQL, unblockSQL, jobSQL, jobStatusSQL, depthSQL, heartbeatAndCheckSQL, aliveSQL, notifySQL, notifyTakenSQL, tooNewSQL, crowdsSQL, queuesNamedSQL, queueVersionsSQL,
 	flowLockSQL, flowAddSQL, flowTakeSQL, flowThereSQL, inFlightSQL, permitHeldSQL, permitPutSQL,
 	tenantChangeTakeSQL, tenantQueueAdoptSQL, tenantQueueDissolveSQL, tenantQueueDueSQL, tenantQueueWakeSQL, tenantQueueFirstSQL, tenantQueueLimitsSQL,

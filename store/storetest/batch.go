@@ -182,6 +182,21 @@ func batchRules() []Rule {
 			w.finishes(next.ID)
 			equal(w, "counts", w.counts(b.ID), "1: 1 completed, 0 dead, 0 cancelled")
 		}},
+		{"R-950", "Of many jobs for one batch, those that are stored already are duplicates and count no more; the others are stored and counted. So are those that come twice in one call.", "I-8", func(w *world) {
+			b := w.openBatch(batch.Batch{})
+			inserts := make([]sluice.Insert, 20)
+			for i := range inserts {
+				inserts[i] = insertOf(sluice.EnqueueOptions{Batch: b.ID})
+			}
+			w.receipts(inserts[3:7]...)
+			receipts := w.receipts(append(inserts, inserts[19])...)
+			for i, r := range receipts {
+				equal(w, fmt.Sprint("receipt ", i), r, sluice.Receipt{ID: inserts[min(i, 19)].ID, Duplicate: i >= 3 && i < 7 || i == 20})
+			}
+			equal(w, "counts", w.counts(b.ID), "20: 0 completed, 0 dead, 0 cancelled")
+			w.members(b.ID, 20)
+			w.recounted(b.ID)
+		}},
 	}
 }
 
