@@ -4,13 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"os/exec"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -104,7 +102,7 @@ once. Upkeep runs along: one process is enough for a small system.`,
 	flags.Var(newDuration(&f.silence, 0), "silence", "end a program that writes nothing for this long; its attempt fails")
 	flags.StringSliceVar(&f.pass, "pass", nil, "pass a SLUICE_ variable, such as SLUICE_DB; others stay hidden")
 	flags.BoolVar(&f.noUpkeep, "no-upkeep", false, "leave recovering, expiring and pruning to others")
-	flags.BoolVar(&f.drain, "until-empty", false, "end when the queues have no unfinished jobs; exit code 6 if jobs died")
+	flags.BoolVar(&f.drain, "until-empty", false, "end when the queues have no unfinished jobs but held ones; exit code 6 if jobs died or are held")
 	return command
 }
 
@@ -146,69 +144,28 @@ func (a *app) work(ctx context.Context, queues, program []string, f workFlags) e
 		tend := upkeep.Options{Version: a.version, PayloadChecker: schema.New(), Logger: logger, LogLimit: a.log.limit, Scrub: a.log.clean()}
 		helpers.Go(func() { _ = upkeep.New(store, tend).Run(ctx) }) // nil, or somebody stopped it
 	}
-	var emptied atomic.Bool
+	emptied := make(chan int, 1) // the jobs that stay held
 	var before int
 	if f.drain {
 		if before, err = deadIn(ctx, store, queues); err != nil {
 			return err
 		}
 		helpers.Go(func() {
-			stopWhenEmpty(ctx, store, queues, func() {
-				emptied.Store(true)
+			if held, empty := waitUntilEmpty(ctx, store, queues); empty {
+				emptied <- held
 				stop()
-			})
+			}
 		})
 	}
 	err = w.Run(ctx)
-	if emptied.Load() && (err == nil || errors.Is(err, context.Canceled)) { // cancelled: empty before the worker began
-		return died(context.WithoutCancel(ctx), store, queues, before)
+	select {
+	case held := <-emptied:
+		if err == nil || errors.Is(err, context.Canceled) { // cancelled: empty before the worker began
+			return leftOver(context.WithoutCancel(ctx), store, queues, before, held)
+		}
+	default:
 	}
 	return err
-}
-
-// deadIn counts the dead letters of queues.
-func deadIn(ctx context.Context, store sluice.Store, queues []string) (dead int, err error) {
-	for _, queue := range queues {
-		depth, err := store.Depth(ctx, queue, sluice.DepthLimit)
-		if err != nil {
-			return 0, err
-		}
-		dead += depth.Dead
-	}
-	return dead, nil
-}
-
-// died returns an error if there are more dead letters than before, so that nobody takes dead jobs for done.
-func died(ctx context.Context, store sluice.Store, queues []string, before int) error {
-	dead, err := deadIn(ctx, store, queues)
-	if err != nil || dead <= before {
-		return err
-	}
-	return codedError{fmt.Errorf("%d jobs died", dead-before), exitPartly, "look at them with `sluice dead ls " + queues[0] + "`"}
-}
-
-// stopWhenEmpty calls stop when every job of the queues is finished.
-func stopWhenEmpty(ctx context.Context, store sluice.Store, queues []string, stop func()) {
-	for {
-		left := 0
-		for _, queue := range queues {
-			depth, err := store.Depth(ctx, queue, sluice.DepthLimit)
-			if err != nil {
-				left++ // unknown: look again
-				continue
-			}
-			left += depth.Ready + depth.Scheduled + depth.Blocked + depth.Claimed
-		}
-		if left == 0 {
-			stop()
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
 }
 
 // checkRunners refuses queues whose jobs an engine runs. The store also refuses each claim: settings may change.
