@@ -52,6 +52,12 @@ const (
 	Age Kind = "age"
 	// Fires lets schedules fire every second.
 	Fires Kind = "fires"
+	// Waiting lets clients of the HTTP API wait for jobs, and HTTPServer is the server of such a cell.
+	Waiting    Kind = "waiting"
+	HTTPServer Kind = "http-server"
+	// Pages times pages of a list over HTTP, and Stream sends one stream of jobs.
+	Pages  Kind = "pages"
+	Stream Kind = "stream"
 	// Starts measures the rate of workflow starts on a Temporal server.
 	Starts Kind = "starts"
 	// Life measures payments that wait for a Temporal server, then fall due at one instant.
@@ -71,6 +77,8 @@ const (
 	Backlite     = "backlite"
 	// SluiceSQL is Sluice through its SQL functions.
 	SluiceSQL = "sluice-sql"
+	// SluiceHTTP is Sluice through its HTTP API.
+	SluiceHTTP = "sluice-http"
 	// Bare inserts rows into a plain PostgreSQL table, the least work of any queue.
 	Bare = "bare"
 )
@@ -228,6 +236,9 @@ const (
 	// ReadTime is the median time to read all gauges.
 	ReadTime Figure = "read_time"
 
+	// WaiterMemory is the memory that a server holds for each waiting client, in KiB.
+	WaiterMemory Figure = "waiter_memory"
+
 	// StartRate is the rate of workflow starts by Sluice; [PlainRate] is the plain client's. EngineCPU is the processor
 	// time of Temporal and its store. PlainCPU is the processor time of the plain client; PlainEngine is EngineCPU
 	// beside it.
@@ -268,6 +279,7 @@ func Main(ctx context.Context) error {
 	measure, known := map[Kind]func(context.Context, Task) (Result, error){
 		Work: measureWork, Latency: measureLatency, LatencyWorker: serveLatency, Claims: measureClaims, Callers: measureCallers,
 		First: measureFirst, Wave: measureWave, Looks: measureLooks, Waves: measureWaves, Scrape: measureScrape, Steady: measureSteady, Prune: measurePrune, Fleet: measureFleet, Find: measureFind, Age: measureAge, Fires: measureFires,
+		Waiting: measureWaiting, HTTPServer: serveUntilTheEnd, Pages: measurePages, Stream: measureStream,
 		Starts: measureStarts, Life: measureLife,
 	}[task.Kind]
 	if !known {

@@ -104,3 +104,10 @@ func parseStat(text string) (procStat, error) {
 	}
 	return procStat{parent: int(numbers[parent]), own: numbers[utime] + numbers[stime], ended: numbers[cutime] + numbers[cstime]}, nil
 }
+
+// peakMemory returns the most resident memory of this process so far, in MiB.
+func peakMemory() (float64, error) {
+	var usage syscall.Rusage
+	err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
+	return float64(usage.Maxrss) / 1024, err
+}

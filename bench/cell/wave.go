@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -88,14 +87,11 @@ func waveResult(task Task, starts []time.Time, burst int) (Result, error) {
 		late[i] = millis(at.Sub(begun) - plan)
 	}
 	planned := time.Duration(task.Jobs-burst) * time.Second / time.Duration(task.Rate)
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return nil, err
-	}
 	result := percentiles(late)
 	result[Span] = float64(starts[len(starts)-1].Sub(begun)) / float64(planned)
-	result[Memory] = float64(usage.Maxrss) / 1024
-	return result, nil
+	held, err := peakMemory()
+	result[Memory] = held
+	return result, err
 }
 
 // measureLooks times explain.Job beside many waiting jobs.

@@ -49,7 +49,7 @@ type opener func(ctx context.Context, task Task, handle handle) (queue, error)
 
 var openers = map[string]opener{
 	Sluice: openSluice, SluiceAcross: openSluice, River: openRiver, Goqite: openGoqite, Backlite: openBacklite,
-	Bare: openBare, SluiceSQL: openSQL,
+	Bare: openBare, SluiceSQL: openSQL, SluiceHTTP: openHTTP,
 }
 
 func open(ctx context.Context, task Task, handle handle) (queue, error) {
