@@ -35,7 +35,7 @@ type Gate struct {
 	port Store
 
 	mu      sync.Mutex
-	known   map[string]remembered // by hash
+	known   map[string]remembered // by hash, or by "name " and the name
 	second  time.Time
 	unknown int // in that second
 }
@@ -60,20 +60,37 @@ func (g *Gate) Caller(ctx context.Context, secret string) (Caller, error) {
 		return Caller{}, ErrUnknown
 	}
 	hash := hashOf(secret)
-	if caller, ok, err := g.remembers(hash, time.Now()); ok || err != nil {
+	return g.find(ctx, hash, func() (Token, error) { return g.port.AccessTokenOf(ctx, hash) })
+}
+
+// Named returns the caller of a token by its name, for callers who prove their name otherwise, such as by a certificate.
+// Errors are those of Caller.
+func (g *Gate) Named(ctx context.Context, name string) (Caller, error) {
+	if err := sluice.CheckGiven("gate", g); err != nil {
+		return Caller{}, err
+	}
+	if sluice.CheckQueueName(name) != nil {
+		return Caller{}, ErrUnknown
+	}
+	return g.find(ctx, "name "+name, func() (Token, error) { return g.port.AccessToken(ctx, name) })
+}
+
+// find returns the caller of a token that works, remembered by a key: its hash, or its name.
+func (g *Gate) find(ctx context.Context, key string, lookUp func() (Token, error)) (Caller, error) {
+	if caller, ok, err := g.remembers(key, time.Now()); ok || err != nil {
 		return caller, err
 	}
-	token, err := g.port.AccessTokenOf(ctx, hash)
+	token, err := lookUp()
 	if errors.Is(err, sluice.ErrNotFound) {
-		g.forget(hash)
+		g.forget(key)
 		return Caller{}, ErrUnknown
 	}
 	if err != nil {
 		return Caller{}, err
 	}
-	end, ended := token.endOf(hash)
+	end, ended := token.endOf(key)
 	if ended {
-		g.forget(hash)
+		g.forget(key)
 		return Caller{}, ErrUnknown
 	}
 	if token.Now.Sub(token.UsedAt) > usedEvery {
@@ -82,7 +99,7 @@ func (g *Gate) Caller(ctx context.Context, secret string) (Caller, error) {
 		}
 	}
 	caller := Caller{Name: "token " + token.Name, Role: token.Role, Bounds: token.Bounds}
-	g.remember(hash, caller, end)
+	g.remember(key, caller, end)
 	return caller, nil
 }
 

@@ -216,6 +216,9 @@ func (s *server) tellDoor(flag, address string, metrics, loopback bool) {
 		login := "none: everybody who reaches the address is an admin"
 		if s.login {
 			login = "tokens"
+			if s.flags.api.clientCA != "" {
+				login += ", certificates"
+			}
 			if s.signin.Provider != nil {
 				login += ", " + s.signin.Provider.Issuer
 			}

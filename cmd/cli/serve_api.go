@@ -2,14 +2,9 @@ package cli
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
-	"fmt"
 	"net/http"
-	"os"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -17,12 +12,12 @@ import (
 	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/api"
 	"github.com/sluice-queue/sluice/cmd/httpapi"
-	"github.com/sluice-queue/sluice/internal/event"
 )
 
 // apiFlags say how callers reach the HTTP API.
 type apiFlags struct {
 	cert, key   string
+	clientCA    string
 	behindProxy bool
 	login       bool
 	signin      signinFlags
@@ -31,6 +26,7 @@ type apiFlags struct {
 func (f *apiFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.cert, "tls-cert", "", "certificate of --listen, as PEM; read again when the file changes")
 	flags.StringVar(&f.key, "tls-key", "", "private key of --tls-cert, as PEM")
+	flags.StringVar(&f.clientCA, "tls-client-ca", "", "authority of certificates, as PEM, by which callers prove the name of a token; read again when the file changes")
 	flags.BoolVar(&f.behindProxy, "behind-proxy", false, "a proxy in front of --listen encrypts; callers need a token")
 	flags.BoolVar(&f.login, "login", false, "callers need a token on loopback too")
 	f.signin.addTo(flags)
@@ -40,6 +36,9 @@ func (f *apiFlags) addTo(flags *pflag.FlagSet) {
 func (f *apiFlags) check(listen string) error {
 	if (f.cert == "") != (f.key == "") {
 		return usagef("--tls-cert and --tls-key go together")
+	}
+	if f.clientCA != "" && f.cert == "" {
+		return usagef("--tls-client-ca needs --tls-cert and --tls-key: what ends the encryption must see the certificates")
 	}
 	at, err := listenAddress(listen)
 	if err != nil || onLoopback(at) || f.cert != "" || f.behindProxy {
@@ -53,7 +52,7 @@ func (f *apiFlags) check(listen string) error {
 
 // needsLogin reports whether callers need a token or a session.
 func (f *apiFlags) needsLogin(listen string) bool {
-	return f.login || f.signin.oidc != "" || f.behindProxy || !onLoopback(listen)
+	return f.login || f.clientCA != "" || f.signin.oidc != "" || f.behindProxy || !onLoopback(listen)
 }
 
 // checkTokens refuses to ask callers for tokens if no token works.
@@ -114,70 +113,4 @@ func (s *server) openAPI(store sluice.Store) {
 		NoLogin: !s.login, Identify: s.openSignin(store), Engines: s.engines, Metrics: s.app.metrics.handler(), Logger: s.app.logger(),
 		Clean: func(text string) string { return redact(s.app.log.clean()(text)) },
 	}))
-}
-
-// certificate reads a certificate again when its file changes.
-type certificate struct {
-	cert, key string
-	log       *event.Log
-
-	mu     sync.Mutex
-	loaded *tls.Certificate
-	at     [2]time.Time // of the files
-	next   time.Time    // look
-}
-
-// tlsConfig returns the encryption of the flags. Nil: none.
-func (f *apiFlags) tlsConfig(log *event.Log) (*tls.Config, error) {
-	if f.cert == "" {
-		return nil, nil
-	}
-	c := &certificate{cert: f.cert, key: f.key, log: log}
-	if err := c.load(); err != nil {
-		return nil, codedError{fmt.Errorf("--tls-cert, --tls-key: %w", err), exitUsage, "name the files of a certificate and its private key, as PEM"}
-	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get, NextProtos: []string{"h2", "http/1.1"}}, nil
-}
-
-// certificateLook is how often the files are looked at.
-const certificateLook = time.Second
-
-// get returns the certificate, read again if a file has changed. A certificate that cannot be read leaves the last one.
-func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if now := time.Now(); now.After(c.next) {
-		c.next = now.Add(certificateLook)
-		if changed, err := c.changes(); err == nil && changed == c.at {
-			return c.loaded, nil
-		}
-		if err := c.load(); err != nil {
-			c.log.Emit(event.CertificateKept, "", "error", err)
-		}
-	}
-	return c.loaded, nil
-}
-
-func (c *certificate) changes() (at [2]time.Time, err error) {
-	for i, path := range []string{c.cert, c.key} {
-		info, err := os.Stat(path)
-		if err != nil {
-			return at, err
-		}
-		at[i] = info.ModTime()
-	}
-	return at, nil
-}
-
-func (c *certificate) load() error {
-	at, err := c.changes()
-	if err != nil {
-		return err
-	}
-	loaded, err := tls.LoadX509KeyPair(c.cert, c.key)
-	if err != nil {
-		return errors.New("the certificate or its key cannot be used: " + err.Error())
-	}
-	c.loaded, c.at = &loaded, at
-	return nil
 }

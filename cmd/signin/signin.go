@@ -10,6 +10,7 @@ package signin
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/hex"
 	"errors"
 	"log/slog"
@@ -45,6 +46,10 @@ type Options struct {
 	Lifetime time.Duration
 	// Provider signs people in. Default: people sign in by tokens only.
 	Provider *Provider
+	// Certificates lets programs prove who they are by the certificate of their connection, which the listener must
+	// have verified: its common name is the name of a token, whose role and bounds count. Default: certificates say
+	// nothing.
+	Certificates bool
 	// Logger gets sign-ins; see docs/events.md. Default: slog.Default.
 	Logger *slog.Logger
 }
@@ -127,13 +132,15 @@ func (e unknownError) Is(target error) bool { return target == access.ErrUnknown
 // The reasons why nobody is known.
 const (
 	errNobody  = unknownError("the request has no token and no session")
+	errCert    = unknownError("the common name of the certificate is no token's name, or the token was revoked or has ended")
+	errCertEnd = unknownError("the certificate of the connection has expired")
 	errEnded   = unknownError("the session has ended, or this server cannot read it: sign in again")
 	errNoToken = unknownError("the token of the session was revoked, or it has ended: sign in again")
 	errNoRole  = unknownError("none of the person's groups has a role here any more: sign in again, or ask an admin")
 )
 
-// Identify names the sender of a request: by the token of its header Authorization, else by its session. An unknown
-// sender is an [access.ErrUnknown]. Other errors are those of [access.Gate].
+// Identify names the sender of a request: by the token of its header Authorization, else by its session, else by its
+// certificate. An unknown sender is an [access.ErrUnknown]. Other errors are those of [access.Gate].
 func (h *Handler) Identify(r *http.Request) (access.Caller, error) {
 	if authorization := r.Header.Get("Authorization"); authorization != "" {
 		secret, is := strings.CutPrefix(authorization, "Bearer ")
@@ -143,10 +150,25 @@ func (h *Handler) Identify(r *http.Request) (access.Caller, error) {
 		return h.gate.Caller(r.Context(), strings.TrimSpace(secret))
 	}
 	cookie, err := r.Cookie(h.cookieName(r, "session"))
-	if err != nil {
-		return access.Caller{}, errNobody
+	if err == nil {
+		return h.callerOf(r, cookie.Value)
 	}
-	return h.callerOf(r, cookie.Value)
+	if h.options.Certificates && r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
+		return h.certified(r, r.TLS.VerifiedChains[0][0])
+	}
+	return access.Caller{}, errNobody
+}
+
+// certified returns the caller whom a verified certificate names. A connection may outlive its certificate.
+func (h *Handler) certified(r *http.Request, certificate *x509.Certificate) (access.Caller, error) {
+	if time.Now().After(certificate.NotAfter) {
+		return access.Caller{}, errCertEnd
+	}
+	caller, err := h.gate.Named(r.Context(), certificate.Subject.CommonName)
+	if errors.Is(err, access.ErrUnknown) {
+		return access.Caller{}, errCert
+	}
+	return caller, err
 }
 
 // callerOf returns whose a session is.

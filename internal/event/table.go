@@ -167,7 +167,7 @@ var (
 	ServerMute = is("server does not answer itself", wrong, "server", "error",
 		"The server does not answer its own request, so it does not ping systemd's watchdog, which restarts it.")
 	CertificateKept = is("certificate not read", warn, "server", "error",
-		"A file of the server's certificate changed and cannot be used; the server goes on with the old certificate.")
+		"A file of the server's certificate, or of `--tls-client-ca`, changed and cannot be used; the server goes on with the old one.")
 	ManagerNotNotified = is("systemd not told", warn, "server", "error",
 		"The server could not send its state to systemd.")
 	RequestFailed = is("request failed", wrong, "server", "[request] path error [stack]",

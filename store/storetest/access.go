@@ -61,6 +61,22 @@ func accessRules() []Rule {
 			equal(w, "audit entries", len(entries), 4)
 			equal(w, "last event", entries[0].Event, audit.EventDelete)
 		}},
+		{"R-970", "The name of a token names its caller to a gate that has proof of the name, until the token expires or is revoked.", "I-20", func(w *world) {
+			w.token(access.Token{Name: "ci", Role: access.RoleWorker, Bounds: access.Bounds{Queues: []string{queue}}})
+			caller, err := access.NewGate(w.Other).Named(w.ctx, "ci")
+			w.ok(err)
+			equal(w, "caller", caller.Name+" "+string(caller.Role)+" "+caller.Queues[0], "token ci worker "+queue)
+			_, _, err = access.Rotate(w.ctx, w.Store, "ci", 0, person("test"))
+			w.ok(err)
+			_, err = access.NewGate(w.Store).Named(w.ctx, "ci")
+			w.ok(err)
+			w.token(access.Token{Name: "old", Role: access.RoleWorker, ExpiresAt: w.Now().Add(-time.Second)})
+			w.ok(access.Revoke(w.ctx, w.Store, "ci", person("test")))
+			for _, name := range []string{"ci", "old", "", "a\x00b", "\xff", "no such token"} {
+				_, err := access.NewGate(w.Other).Named(w.ctx, name)
+				w.is(err, access.ErrUnknown)
+			}
+		}},
 		{"R-932", "The use of a token is noted, at most once a minute, and a change of the token keeps it.", "I-20", func(w *world) {
 			_, secret := w.token(access.Token{Name: "ci", Role: access.RoleViewer})
 			gate := access.NewGate(w.Store)

@@ -1,0 +1,229 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// authority signs certificates.
+type authority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+}
+
+// newAuthority makes an authority, and writes its certificate to a file.
+func newAuthority(t *testing.T, file string) authority {
+	t.Helper()
+	a := authority{}
+	made, key := a.sign(t, &x509.Certificate{Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
+	writePEM(t, file, "CERTIFICATE", made.Raw)
+	return authority{made, key}
+}
+
+// sign makes a certificate, by itself without an authority.
+func (a authority) sign(t *testing.T, form *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if form.SerialNumber, err = rand.Int(rand.Reader, big.NewInt(1<<62)); err != nil {
+		t.Fatal(err)
+	}
+	form.NotBefore = time.Now().Add(-2 * time.Hour)
+	if form.NotAfter.IsZero() {
+		form.NotAfter = time.Now().Add(time.Hour)
+	}
+	parent, by := form, key
+	if a.key != nil {
+		parent, by = a.certificate, a.key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, form, parent, &key.PublicKey, by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made, key
+}
+
+// client makes the certificate of a program.
+func (a authority) client(t *testing.T, name string) tls.Certificate {
+	t.Helper()
+	made, key := a.sign(t, &x509.Certificate{Subject: pkix.Name{CommonName: name}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	return tls.Certificate{Certificate: [][]byte{made.Raw}, PrivateKey: key}
+}
+
+func writePEM(t *testing.T, file, kind string, der []byte) {
+	t.Helper()
+	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// certified sends a request with a certificate, if there is one. 0: the server ends the connection.
+func certified(t *testing.T, method, url string, certificate *tls.Certificate, header ...string) (int, string) {
+	t.Helper()
+	config := &tls.Config{InsecureSkipVerify: true} // the test's own server
+	if certificate != nil {
+		config.Certificates = []tls.Certificate{*certificate}
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: config, ForceAttemptHTTP2: true}}
+	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(`{"worker":"w","queues":["mail.a"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return response.StatusCode, string(text)
+}
+
+// TestServeKnowsProgramsByTheirCertificates: the common name is that of a token, whose role and bounds count, and which
+// can be revoked. The authority can change.
+func TestServeKnowsProgramsByTheirCertificates(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	db := "sqlite:" + filepath.Join(folder, "jobs.db")
+	run(t, db, "migrate")
+	secret := regexp.MustCompile(`sluice_\S+`).FindString(run(t, db, "tokens", "create", "eu-worker", "--role", "worker", "--queue", "mail.*"))
+	newCertificate(t, folder)
+	ca := filepath.Join(folder, "workers.pem")
+	authority := newAuthority(t, ca)
+	s := start(t, db, "serve", "--listen", "127.0.0.1:0", "--tls-cert", filepath.Join(folder, "cert.pem"), "--tls-key", filepath.Join(folder, "key.pem"), "--tls-client-ca", ca)
+	url := "https://" + s.finds(t, `address=(\S+) answers=.* login="tokens, certificates"`) + "/api/v1"
+	s.says(t, "server started")
+
+	worker := authority.client(t, "eu-worker")
+	if status, text := certified(t, "GET", url+"/whoami", &worker); status != http.StatusOK || !strings.Contains(text, `"name":"token eu-worker","by":"token eu-worker","role":"worker","queues":["mail.*"]`) {
+		t.Errorf("the worker: %d %s", status, text)
+	}
+	if status, text := certified(t, "POST", url+"/work/claim", &worker); status != http.StatusOK {
+		t.Errorf("a claim: %d %s", status, text)
+	}
+	if status, text := certified(t, "GET", url+"/tokens", &worker); status != http.StatusForbidden {
+		t.Errorf("more than its role: %d %s", status, text)
+	}
+	if status, _ := certified(t, "GET", url+"/whoami", nil); status != http.StatusUnauthorized {
+		t.Errorf("without a certificate: %d", status)
+	}
+	if status, text := certified(t, "GET", url+"/whoami", nil, "Authorization", "Bearer "+secret); status != http.StatusOK {
+		t.Errorf("with the token alone: %d %s", status, text)
+	}
+	if status, _ := certified(t, "GET", url+"/whoami", &worker, "Authorization", "Bearer wrong"); status != http.StatusUnauthorized {
+		t.Errorf("with a wrong token too: %d", status)
+	}
+	for _, name := range []string{"unknown", "", "eu-worker ", "EU-WORKER", "*"} {
+		other := authority.client(t, name)
+		if status, text := certified(t, "GET", url+"/whoami", &other); status != http.StatusUnauthorized || !strings.Contains(text, "the common name of the certificate is no token's name") {
+			t.Errorf("the name %q: %d %s", name, status, text)
+		}
+	}
+	foreign := newAuthority(t, filepath.Join(folder, "foreign.pem")).client(t, "eu-worker")
+	for what, form := range map[string]*x509.Certificate{
+		"expired":      {Subject: pkix.Name{CommonName: "eu-worker"}, NotAfter: time.Now().Add(-time.Hour), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}},
+		"for a server": {Subject: pkix.Name{CommonName: "eu-worker"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}},
+	} {
+		made, key := authority.sign(t, form)
+		if status, text := certified(t, "GET", url+"/whoami", &tls.Certificate{Certificate: [][]byte{made.Raw}, PrivateKey: key}); status != 0 {
+			t.Errorf("a certificate that is %s: %d %s", what, status, text)
+		}
+	}
+	if status, text := certified(t, "GET", url+"/whoami", &foreign); status != 0 {
+		t.Errorf("of another authority: %d %s", status, text)
+	}
+	becomes := func(want int, why string, certificate *tls.Certificate) {
+		t.Helper()
+		for until := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+			status, text := certified(t, "GET", url+"/whoami", certificate)
+			if status == want {
+				return
+			}
+			if time.Now().After(until) {
+				t.Fatalf("%s: %d %s", why, status, text)
+			}
+		}
+	}
+	second := newAuthority(t, ca)
+	newWorker := second.client(t, "eu-worker")
+	becomes(http.StatusOK, "the authority changes", &newWorker)
+	becomes(0, "the old authority ends", &worker)
+	run(t, db, "tokens", "revoke", "eu-worker")
+	becomes(http.StatusUnauthorized, "the token is revoked", &newWorker)
+	s.interrupt(t)
+	s.ends(t, 0)
+}
+
+// TestServeTakesTheCertificateOfCurl as the guide says it.
+func TestServeTakesTheCertificateOfCurl(t *testing.T) {
+	t.Parallel()
+	curl, err := exec.LookPath("curl")
+	if err != nil {
+		t.Fatal("curl is missing; `make test` installs it")
+	}
+	folder := t.TempDir()
+	db := "sqlite:" + filepath.Join(folder, "jobs.db")
+	run(t, db, "migrate")
+	run(t, db, "tokens", "create", "eu-worker", "--role", "worker")
+	newCertificate(t, folder)
+	a := newAuthority(t, filepath.Join(folder, "workers.pem"))
+	worker := a.client(t, "eu-worker")
+	key, err := x509.MarshalPKCS8PrivateKey(worker.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writePEM(t, filepath.Join(folder, "eu-worker.pem"), "CERTIFICATE", worker.Certificate[0])
+	writePEM(t, filepath.Join(folder, "eu-worker-key.pem"), "PRIVATE KEY", key)
+	s := start(t, db, "serve", "--listen", "127.0.0.1:0", "--tls-cert", filepath.Join(folder, "cert.pem"), "--tls-key", filepath.Join(folder, "key.pem"), "--tls-client-ca", filepath.Join(folder, "workers.pem"))
+	url := "https://" + s.answersAt(t)
+	s.says(t, "server started")
+	cmd := exec.CommandContext(t.Context(), curl, "-sS", "--cacert", "cert.pem", "--cert", "eu-worker.pem", "--key", "eu-worker-key.pem", url+"/api/v1/whoami")
+	cmd.Dir = folder
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), `"name":"token eu-worker"`) {
+		t.Errorf("curl: %v\n%s", err, out)
+	}
+	s.interrupt(t)
+	s.ends(t, 0)
+	for flags, want := range map[string]string{
+		"--tls-client-ca " + filepath.Join(folder, "workers.pem"):                                   "--tls-client-ca needs --tls-cert and --tls-key",
+		"--tls-cert cert.pem --tls-key key.pem --tls-client-ca none":                                "--tls-client-ca: stat none",
+		"--tls-cert cert.pem --tls-key key.pem --tls-client-ca " + filepath.Join(folder, "key.pem"): "has no certificate as PEM",
+	} {
+		for _, name := range []string{"cert.pem", "key.pem"} {
+			flags = strings.Replace(flags, "-"+strings.TrimSuffix(name, ".pem")+" "+name, "-"+strings.TrimSuffix(name, ".pem")+" "+filepath.Join(folder, name), 1)
+		}
+		p := start(t, db, append([]string{"serve", "--listen", "127.0.0.1:0"}, strings.Fields(flags)...)...)
+		if rest := p.ends(t, 2); !strings.Contains(rest, want) {
+			t.Errorf("%s: it says\n%s", flags, rest)
+		}
+	}
+}
