@@ -188,9 +188,13 @@ func (n *named) Name() string { return n.name }
 func TestWhatCannotBeToldForAWeekIsGivenUpAndAudited(t *testing.T) {
 	inFarm(t, func(f *farm) {
 		p := &phone{down: true}
-		defer f.every(20*time.Minute, p)()
+		stop := f.every(20*time.Minute, p)
 		f.dead(11)
-		pass(8 * 24 * time.Hour)
+		pass(24 * time.Hour)
+		stop() // a week of looks each second is for one test; see notification_test.go
+		pass(alert.NotificationKept - 24*time.Hour)
+		defer f.every(20*time.Minute, p)()
+		pass(3 * time.Hour)
 		entries, err := f.client.Audit(f.Context(), sluice.AuditFilter{Object: audit.ObjectAlert, Name: "dead-letters/payments"})
 		if err != nil || len(entries) != 2 || entries[0].Event != audit.EventAlertNotNotified || !strings.Contains(entries[0].Reason, "no route to phone") {
 			f.Errorf("the audit tells %+v, %v", entries, err)
@@ -263,9 +267,13 @@ func (leaky) Notify(context.Context, alert.Message) error {
 
 func TestReceiverThatIsGivenUpLeavesNoPartOfASecret(t *testing.T) {
 	inFarm(t, func(f *farm) {
-		defer f.every(20*time.Minute, leaky{})()
+		stop := f.every(20*time.Minute, leaky{})
 		f.dead(11)
-		pass(alert.NotificationKept + 3*time.Hour)
+		pass(time.Hour)
+		stop()
+		pass(alert.NotificationKept)
+		defer f.every(20*time.Minute, leaky{})()
+		pass(3 * time.Hour)
 		entries, err := f.client.Audit(f.Context(), sluice.AuditFilter{Object: audit.ObjectAlert})
 		given := 0
 		for _, entry := range entries {

@@ -85,8 +85,10 @@ func (s *Store) FireSchedules(ctx context.Context, limit int, checker sluice.Pay
 		d := schedule.Decide(one, now, s.states(one.Open()))
 		batch = append(batch, &d)
 	}
-	if err := s.carryOut(ctx, batch, checker); err != nil {
-		return schedule.Fired{}, err
+	if len(batch) > 0 {
+		if err := s.carryOut(ctx, batch, checker); err != nil {
+			return schedule.Fired{}, err
+		}
 	}
 	fired := batch.Fired()
 	fired.Wait = s.untilFire(now)
