@@ -75,9 +75,8 @@ func (r *record) Failed() bool                      { return r.failed }
 func (r *record) FailNow()                          { r.Fail(); runtime.Goexit() }
 
 func TestModelFindsAPlantedBugAndShrinksIt(t *testing.T) {
-	t.Chdir(t.TempDir()) // the failure file of the planted bug is not kept
 	var failures []string
-	for _, seed := range []string{"1", "5", "2", "3", "4", "6"} {
+	for _, seed := range []string{"5", "1", "2", "3", "4", "6"} {
 		steps, text := findPlanted(t, seed)
 		// The shortest way there: enqueue, claim, release, claim again, settle with the old token.
 		if steps > 0 && steps <= 8 {
@@ -92,8 +91,8 @@ func TestModelFindsAPlantedBugAndShrinksIt(t *testing.T) {
 // findPlanted searches for the planted bug, and returns the steps of the shortest sequence that shows it.
 func findPlanted(t *testing.T, seed string) (steps int, text string) {
 	t.Helper()
-	// With -short the search would be too short.
-	for name, value := range map[string]string{"rapid.shrinktime": "30s", "rapid.checks": "10000", "rapid.seed": seed} {
+	// With -short the search would be too short. A file with the failure would be what the next seed tries first.
+	for name, value := range map[string]string{"rapid.shrinktime": "2m", "rapid.checks": "10000", "rapid.seed": seed, "rapid.nofailfile": "true"} {
 		if err := flag.Set(name, value); err != nil {
 			t.Fatal(err)
 		}
