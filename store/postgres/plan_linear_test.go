@@ -106,7 +106,7 @@ func TestBatchesCostAsMuchAsTheirJobs(t *testing.T) {
 
 func testBatches(t *testing.T, before string) {
 	t.Helper()
-	const n = 400
+	const n = 160
 	seen := &costly{limit: 20 * n}
 	store := openExplained(t, seen)
 	runPlain(t, store, before)
@@ -124,7 +124,7 @@ func testBatches(t *testing.T, before string) {
 	b.enqueue("keyed", func(i int, o *sluice.EnqueueOptions) { o.Key = fmt.Sprint("key ", i) })
 	b.enqueue("keyed", func(i int, o *sluice.EnqueueOptions) { o.Key = fmt.Sprint("key ", i) })
 	b.settle(b.claim("keyed"), sluice.EventComplete)
-	b.enqueue("ordered", func(i int, o *sluice.EnqueueOptions) { o.OrderKey = fmt.Sprint("order ", i%200) })
+	b.enqueue("ordered", func(i int, o *sluice.EnqueueOptions) { o.OrderKey = fmt.Sprint("order ", i%(n/2)) })
 	b.settle(b.claim("ordered"), sluice.EventComplete)
 	b.settle(b.claim("ordered"), sluice.EventComplete)
 	first := b.enqueue("named", func(i int, o *sluice.EnqueueOptions) { o.ID = sluice.NewID() })

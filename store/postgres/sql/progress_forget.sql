@@ -6,8 +6,8 @@ where ctid = any (array(
     select p.ctid
     from sluice.progress p
     left join lateral (
-        select true as runs from sluice.live w where w.id = p.id and w.claimed_at = p.claimed_at and w.state = 'claimed' offset 0
+        select w.state, w.claimed_at from sluice.live w where w.id = p.id offset 0
     ) l on true
-    where l.runs is null
+    where (l.state = 'claimed' and l.claimed_at = p.claimed_at) is not true
     limit $1::integer
 ))
