@@ -18,7 +18,7 @@ COVERING       = $(addprefix $(MODULE)/,dispatcher engine/local alert changes de
 # Packages whose tests are the command, simulated hours, or processes that are killed: all in them that runs beside each
 # other is under the race detector in the packages that it is made of, and with it they take three times as long. To run
 # them with it too: make race WITHOUT_RACE=
-WITHOUT_RACE = $(addprefix $(MODULE)/,cmd/cli cmd/internal/sim cmd/internal/crashtest internal/event internal/faulttest store/storetest)
+WITHOUT_RACE = $(addprefix $(MODULE)/,cmd/cli cmd/internal/sim cmd/internal/crashtest internal/faulttest store/storetest)
 # Those whose tests take longest begin first.
 LONGEST = ./store/postgres ./engine/temporal ./store/sqlite ./move ./upkeep ./dispatcher
 comma = ,
@@ -52,6 +52,8 @@ export GOFLAGS := $(strip $(GOFLAGS) -ldflags=-w -trimpath)
 # more than GOMEMLIMIT is collected as ever.
 export GOGC ?= 400
 export GOMEMLIMIT ?= 2GiB
+# A program with the race detector sleeps for a second at its end, unless told otherwise. There are a hundred.
+export GORACE ?= atexit_sleep_ms=50
 
 .DEFAULT_GOAL := help
 
