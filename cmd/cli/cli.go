@@ -157,7 +157,7 @@ func (a *app) root() *cobra.Command {
 		id, title string
 		commands  []*cobra.Command
 	}{
-		{"start", "Start:", []*cobra.Command{a.demoCommand(), a.demoWorkerCommand(), a.migrateCommand(), a.workCommand(), a.guardProgramsCommand(), a.dispatchCommand(), a.upkeepCommand(), a.serveCommand(), a.forwardCommand(), a.moveCommand()}},
+		{"start", "Start:", []*cobra.Command{a.devCommand(), a.demoCommand(), a.demoWorkerCommand(), a.migrateCommand(), a.workCommand(), a.guardProgramsCommand(), a.dispatchCommand(), a.upkeepCommand(), a.serveCommand(), a.forwardCommand(), a.moveCommand()}},
 		{"jobs", "Jobs:", []*cobra.Command{a.enqueueCommand(), a.jobsCommand(), a.jobCommand(), a.waitCommand(), a.whyCommand(), a.retryCommand(), a.requeueCommand(), a.resolveCommand(), a.cancelCommand(), a.holdCommand(), a.releaseCommand(), a.editCommand(), a.runNowCommand(), a.rescheduleCommand(), a.deadCommand(), a.operationsCommand(), a.schedulesCommand(), a.batchesCommand(), a.flowsCommand(), a.askEngineCommand()}},
 		{"queues", "Queues and settings:", []*cobra.Command{a.queuesCommand(), a.pauseCommand(), a.resumeCommand(), a.settingsCommand(), a.limitsCommand(), a.tenantsCommand(), a.tiersCommand(), a.tokensCommand()}},
 		{"look", "Look after it:", []*cobra.Command{a.topCommand(), a.statsCommand(), a.wavesCommand(), a.alertsCommand(), a.exportCommand(), a.simCommand(), a.auditCommand(), a.holdersCommand(), a.engineCommand(), a.runsCommand(), a.doctorCommand(), a.probeCommand(), a.versionCommand()}},

@@ -30,6 +30,7 @@ type demoFlags struct {
 	dueIn             time.Duration
 	dueAt             time.Time // of a given file's payments; zero: the file's own times
 	gone              bool      // the store is removed at the end
+	console           bool
 }
 
 // demoSummary is the result of the demo.
@@ -89,6 +90,7 @@ given. Invalid lines of --file are reported by number and skipped; the exit code
 	flags.Var(rate{&f.rate}, "rate", "post at most at this rate, such as 500/5s; the audit proves it")
 	flags.BoolVar(&f.tiers, "tiers", false, "use tiers FREE, PRO and ENTERPRISE; the audit proves their limits")
 	flags.BoolVar(&f.kill, "kill", false, "run workers as processes, and kill one midway (SIGKILL)")
+	flags.BoolVar(&f.console, "console", false, "show it at http://"+defaultListen+", until an interrupt")
 	flags.BoolVar(&f.json, "json", false, "print the summary as JSON, as -o json does")
 	return command
 }
@@ -111,11 +113,23 @@ func (a *app) demo(ctx context.Context, f demoFlags) (err error) {
 		}
 	}()
 	a.migrate = true
+	if f.console {
+		if err := a.measure(); err != nil {
+			return err
+		}
+	}
 	store, err := a.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer a.close(store)
+	if f.console {
+		leave, err := a.showDemo(ctx, store)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, leave()) }()
+	}
 	if err := a.writeWave(&f); err != nil {
 		return err
 	}

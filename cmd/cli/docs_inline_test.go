@@ -17,7 +17,7 @@ var (
 	// inlineCode matches commands in running text and in tables.
 	inlineCode = regexp.MustCompile("[`«](sluice [^`»\n]*)[`»]")
 	// longOrRemote matches commands that take long, or ask a server. Scripts run these.
-	longOrRemote = regexp.MustCompile(`^sluice (demo|sim|probe)\b`)
+	longOrRemote = regexp.MustCompile(`^sluice (dev|demo|sim|probe)\b`)
 	// unknownWord matches what only the reader knows: a word in capital letters, or what was left out.
 	unknownWord = regexp.MustCompile(`…|\b[A-Z]{2,}\b`)
 )

@@ -47,6 +47,7 @@ const maxLeft = 8
 
 // docMarks are looked at in their order.
 var docMarks = []docMark{
+	{line: "sluice dev", file: "dev_test.go", test: "startDev(t)", why: "goes on until an interrupt"},
 	{line: "go run ./cmd/sluice demo", file: "testdata/script/demo.txt", test: "sluice demo", why: "20,000 payments take half a minute; the script posts fewer"},
 	{line: "sluice demo", file: "testdata/script/demo.txt", test: "sluice demo", why: "the same"},
 	{line: "sluice sim --scenario payments-16h", file: "../internal/sim/sim_test.go", test: `shipped(t, "payments-16h")`, why: "half a million jobs; the test plays a twentieth"},

@@ -19,6 +19,7 @@ type logFlags struct {
 	level   string
 	limit   int
 	without []string
+	silent  bool // nothing is logged
 }
 
 // levels are the values of --log-level.
@@ -77,6 +78,8 @@ func (f *logFlags) clean() func(string) string {
 func (a *app) logger() *slog.Logger {
 	level := slog.LevelInfo
 	switch {
+	case a.log.silent:
+		level = slog.LevelError + 1
 	case a.log.level != "":
 		level = levels[a.log.level]
 	case a.verbose:

@@ -13,7 +13,7 @@ import (
 )
 
 // observed are the commands whose calls of stores and engines are observed.
-var observed = []string{"work", "dispatch", "upkeep", "forward", "enqueue", "demo", "demo-worker", "serve"}
+var observed = []string{"work", "dispatch", "upkeep", "forward", "enqueue", "demo", "demo-worker", "serve", "dev"}
 
 // watch holds the observers of a command's calls.
 type watch struct {
@@ -33,7 +33,7 @@ func (a *app) beginWatch(command *cobra.Command) error {
 		return nil
 	}
 	a.beginTraces()
-	if command.Name() == "serve" { // always measures, and answers itself
+	if command.Name() == "serve" || command.Name() == "dev" { // always measure, and answer themselves
 		return a.measure()
 	}
 	return a.beginMetrics()

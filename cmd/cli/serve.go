@@ -125,6 +125,8 @@ type server struct {
 	engines map[string]engine.Engine
 	// receivers are notified of alerts.
 	receivers []alert.Receiver
+	// more is done beside what the flags ask for.
+	more []part
 
 	readiness *api.Readiness
 	doors     []door

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,8 +18,23 @@ import (
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
-// run answers at the doors, and works from the opening of the store until ctx ends. The doors close last.
+// run answers at the doors, and works from the opening of the store until ctx ends.
 func (s *server) run(ctx context.Context) error {
+	return s.answer(ctx, func() error {
+		store, err := s.open(ctx)
+		if err != nil || store == nil {
+			return err
+		}
+		defer s.app.close(store)
+		if err := s.checkTokens(ctx, store); err != nil {
+			return err
+		}
+		return s.work(ctx, store)
+	})
+}
+
+// answer answers at the doors while do runs. The doors close last.
+func (s *server) answer(ctx context.Context, do func() error) error {
 	answering, closeDoors := context.WithCancel(context.WithoutCancel(ctx))
 	var doors sync.WaitGroup
 	defer doors.Wait()
@@ -31,15 +47,7 @@ func (s *server) run(ctx context.Context) error {
 		})
 	}
 	doors.Go(func() { s.keepAlive(answering) })
-	store, err := s.open(ctx)
-	if err != nil || store == nil {
-		return err
-	}
-	defer s.app.close(store)
-	if err := s.checkTokens(ctx, store); err != nil {
-		return err
-	}
-	return s.work(ctx, store)
+	return do()
 }
 
 // Pauses between attempts to open an unavailable store.
@@ -154,7 +162,8 @@ type part struct {
 }
 
 // parts are what the flags ask for.
-func (s *server) parts(store sluice.Store) (all []part) {
+func (s *server) parts(store sluice.Store) []part {
+	all := slices.Clone(s.more)
 	logger, limit, clean := s.app.logger(), s.app.log.limit, s.app.log.clean()
 	if !s.flags.noUpkeep {
 		u := upkeep.New(store, upkeep.Options{Version: s.app.version, Engines: s.engines, PayloadChecker: schema.New(), Receivers: s.receivers, Logger: logger, LogLimit: limit, Scrub: clean})

@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/cmd/internal/sample"
+	"github.com/sluice-queue/sluice/engine"
+	"github.com/sluice-queue/sluice/engine/local"
+	"github.com/sluice-queue/sluice/worker"
+)
+
+// devFlags are the options of `dev`.
+type devFlags struct {
+	listen string
+	empty  bool
+}
+
+func (a *app) devCommand() *cobra.Command {
+	var f devFlags
+	command := &cobra.Command{
+		Use:   "dev",
+		Short: "Look around: the console with the work of a made-up shop",
+		Long: `Runs all of Sluice in one process, with nothing to install: a store, upkeep, the HTTP API, the
+console, a worker, and an engine. A made-up shop gives each page something to show: waves, a noisy
+tenant, failures, retries, a paused queue, schedules, a batch and flows. Some jobs are held, an alert
+fires, and people change settings.
+
+--empty leaves the shop out, for work of your own.
+
+Without --db it uses a new SQLite file, removed at the end. Only this machine reaches the server,
+where everybody is an admin.`,
+		Example: "  sluice dev\n  sluice dev --empty --db sqlite:jobs.db",
+		Args:    arguments(0, 0),
+		RunE:    func(command *cobra.Command, _ []string) error { return a.dev(command.Context(), f) },
+	}
+	flags := command.Flags()
+	flags.StringVar(&f.listen, "listen", defaultListen, "address of the console; a port alone is on loopback")
+	flags.BoolVar(&f.empty, "empty", false, "without the shop")
+	return command
+}
+
+// dev serves a store of its own until an interrupt.
+func (a *app) dev(ctx context.Context, f devFlags) (err error) {
+	if at, err := listenAddress(f.listen); err != nil || !onLoopback(at) {
+		return errors.Join(usagef("--listen %s must be an address of this machine alone, such as %s; for others, use `sluice serve`", f.listen, defaultListen), err)
+	}
+	temporary := ""
+	if a.db == "" {
+		if temporary, err = os.MkdirTemp("", "sluice-dev-"); err != nil {
+			return codedError{err, exitFailed, "name a file that you may write to with --db sqlite:PATH"}
+		}
+		a.db = "sqlite:" + filepath.Join(temporary, "dev.db")
+		defer func() {
+			_ = os.RemoveAll(temporary) // leftovers stay in the temporary folder
+			a.note("ended; the data is gone")
+		}()
+	} else {
+		defer func() { a.note("ended; the data is in %s", redactURL(a.db)) }()
+	}
+	at, err := parseAddress(a.db)
+	if err != nil {
+		return err
+	}
+	switch {
+	case a.log.level != "" || a.verbose:
+	case f.empty:
+		a.log.level = "warn"
+	default:
+		a.log.silent = true // failures of the shop are no news
+	}
+	a.migrate = true
+	store, err := a.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer a.close(store)
+	s := &server{app: a, flags: serveFlags{listen: f.listen, environment: "dev", grace: 2 * time.Second}, at: at, log: a.events(), failed: make(chan error, 2)}
+	defer s.log.Flush()
+	if !f.empty {
+		if err := s.openShop(ctx, store); err != nil {
+			return err
+		}
+	}
+	if err := s.listen(); err != nil {
+		return err
+	}
+	s.greet(f.empty, temporary != "")
+	return s.answer(ctx, func() error { return s.work(ctx, store) })
+}
+
+// openShop adds the shop to what the server does.
+func (s *server) openShop(ctx context.Context, store sluice.Store) error {
+	runs := local.New(store, local.Options{Worker: worker.Options{Drain: time.Second, Logger: s.app.logger()}})
+	shop := sample.New(store, sample.Options{Engine: runs, Logger: s.app.logger()})
+	if err := shop.Prepare(ctx); err != nil {
+		return err
+	}
+	s.engines = s.app.observeEngines(map[string]engine.Engine{sample.Engine: runs})
+	s.more = []part{{name: "sample data", run: shop.Run}}
+	return nil
+}
+
+// showDemo serves the console of the demo's store. Leave waits for the interrupt.
+func (a *app) showDemo(ctx context.Context, store sluice.Store) (leave func() error, err error) {
+	at, err := parseAddress(a.db)
+	if err != nil {
+		return nil, err
+	}
+	a.log.silent = true
+	s := &server{app: a, flags: serveFlags{listen: defaultListen, environment: "demo", noUpkeep: true}, at: at, log: a.events(), failed: make(chan error, 2)}
+	if err := s.listen(); err != nil {
+		return nil, err
+	}
+	url := "http://" + s.doors[0].listener.Addr().String() + "/"
+	a.note("console: %s", url)
+	ended := make(chan error, 1)
+	go func() { ended <- s.answer(ctx, func() error { return s.work(ctx, store) }) }()
+	return func() error {
+		a.note("the console stays at %s; Ctrl-C ends it", url)
+		return <-ended
+	}, nil
+}
+
+// greet says where to look, and what to do.
+func (s *server) greet(empty, temporary bool) {
+	url := "http://" + s.doors[0].listener.Addr().String()
+	kept := "which stays"
+	if temporary {
+		kept = "removed at the end"
+	}
+	fmt.Fprintf(s.app.stdout, "console  %s/\nAPI      %s/api/v1\nstore    %s, %s\n", url, url, redactURL(s.app.db), kept)
+	if empty {
+		me := thisProgram()
+		fmt.Fprintf(s.app.stdout, "\nIn another terminal:\n  export SLUICE_DB=%s\n  %s enqueue mail '{\"to\":\"ada\"}'\n  %s work mail -- cat\n", shellWord(redactURL(s.app.db)), me, me)
+	}
+	fmt.Fprintln(s.app.stdout, "\nCtrl-C ends it.")
+}
+
+// thisProgram is how a shell finds this program.
+func thisProgram() string {
+	me, err := os.Executable()
+	if err != nil {
+		return "sluice"
+	}
+	if found, err := exec.LookPath("sluice"); err == nil {
+		if same, err := filepath.EvalSymlinks(found); err == nil && same == me {
+			return "sluice"
+		}
+	}
+	return shellWord(me)
+}
+
+// shellWord writes a text as one word of a shell.
+func shellWord(text string) string {
+	if !strings.ContainsAny(text, " \t\n\"'`$&|;<>()*?[]{}#~!\\") {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

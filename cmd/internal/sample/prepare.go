@@ -1,0 +1,192 @@
+package sample
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/changes"
+	"github.com/sluice-queue/sluice/hold"
+	"github.com/sluice-queue/sluice/limit"
+	"github.com/sluice-queue/sluice/operation"
+	"github.com/sluice-queue/sluice/schedule"
+	"github.com/sluice-queue/sluice/search"
+	"github.com/sluice-queue/sluice/tenancy"
+)
+
+// Prepare fills a store, unless it has the shop already.
+func (s *Shop) Prepare(ctx context.Context) error {
+	if _, err := s.client.Queue(ctx, payments); err == nil {
+		return nil
+	} else if !errors.Is(err, sluice.ErrNotFound) {
+		return err
+	}
+	for _, step := range []func(context.Context) error{
+		s.makeLimits, s.makeQueues, s.makeTenants, s.makeHistory, s.makeSchedules, s.makeAlerts, s.makeJobs, s.makeBatch, s.makeFlow, s.cancelSome,
+	} {
+		if err := step(ctx); err != nil {
+			return fmt.Errorf("sample data: %w", err)
+		}
+	}
+	return nil
+}
+
+// makeQueues stores the queues.
+func (s *Shop) makeQueues(ctx context.Context) error {
+	perSecond := sluice.RatePerSecond
+	for _, q := range []struct {
+		name   string
+		change func(*sluice.Settings)
+	}{
+		{payments, func(t *sluice.Settings) { t.Rate, t.Fair, t.Limits, t.MaxAttempts = perSecond(3), true, "bank", 2 }},
+		{refunds, func(t *sluice.Settings) { t.Limits, t.MaxAttempts = "bank", 2 }},
+		{mails, func(t *sluice.Settings) { t.MaxAttempts = 2 }},
+		{reports, func(t *sluice.Settings) { t.Concurrency = 2 }},
+		{exports, func(*sluice.Settings) {}},
+		{renewals, func(t *sluice.Settings) { t.Rate, t.ClaimAhead = perSecond(2), 5*time.Second }},
+		{imports, func(t *sluice.Settings) { t.Concurrency = 1 }},
+		{crawls, func(t *sluice.Settings) { t.Limits = "host" }},
+		{orders, func(t *sluice.Settings) {
+			t.Engine, t.RunType, t.RunResults, t.Audit, t.Rate = Engine, "ship-order", true, sluice.AuditFull, perSecond(1)
+		}},
+		{ledgers, func(*sluice.Settings) {}},
+		{pages, func(t *sluice.Settings) { t.Concurrency = 3 }},
+	} {
+		settings := sluice.DefaultSettings()
+		settings.Backoff.Base = 20 * time.Second
+		q.change(&settings)
+		if _, err := s.client.EnsureQueue(ctx, q.name, settings, by(shop, "sample data")); err != nil {
+			return err
+		}
+	}
+	return s.client.Pause(ctx, exports, by(bob, "the warehouse counts its stock"))
+}
+
+// makeLimits stores the limits that queues share.
+func (s *Shop) makeLimits(ctx context.Context) error {
+	_, bank := limit.Change(ctx, s.store, "bank", by(ada, "the contract with the bank"), func(l *limit.Limit) error {
+		l.Rate, l.Concurrency = sluice.RatePerSecond(4), 8
+		return nil
+	})
+	_, host := limit.Change(ctx, s.store, "host", by(bob, "be polite"), func(l *limit.Limit) error {
+		l.PerKey, l.Concurrency = true, 1
+		return nil
+	})
+	return errors.Join(bank, host)
+}
+
+// tenants of the shop, the noisy one first.
+var tenants = []string{"acme", "globex", "initech", "hooli", "umbrella", "wonka"}
+
+// makeTenants stores tiers, and puts the tenants into them.
+func (s *Shop) makeTenants(ctx context.Context) error {
+	for i, tier := range tenancy.PresetTiers() {
+		if _, err := tenancy.AddTier(ctx, s.store, tier.Tier, by(ada, "the price list")); err != nil {
+			return err
+		}
+		if _, err := tenancy.ChangeLimits(ctx, s.store, tenancy.Limits{Queue: payments, Tier: tier.Tier}, by(ada, "the price list"), func(l *tenancy.Limits) error {
+			concurrency, weight := 1+2*i, 1+i
+			l.Concurrency, l.Weight = &concurrency, &weight
+			return nil
+		}); err != nil {
+			return err
+		}
+		for _, tenant := range tenants[2*i : 2*i+2] {
+			if _, err := tenancy.SetTier(ctx, s.store, tenant, tier.Tier, by(ada, "their contract")); err != nil {
+				return err
+			}
+		}
+	}
+	_, err := tenancy.Pause(ctx, s.store, payments, "wonka", time.Hour, by(bob, "they change their bank"))
+	return err
+}
+
+// makeHistory changes settings as people do: with a slip, and back.
+func (s *Shop) makeHistory(ctx context.Context) error {
+	rate := func(perSecond float64) func(*sluice.Settings) error {
+		return func(t *sluice.Settings) error { t.Rate = sluice.RatePerSecond(perSecond); return nil }
+	}
+	_, slip := s.client.ChangeSettings(ctx, payments, by(bob, "catch up"), rate(300))
+	_, undone := changes.Undo(ctx, s.client, payments, by(ada, "a zero too many"))
+	_, sale := changes.For(ctx, s.client, renewals, 30*time.Minute, by(ada, "the sale"), rate(3))
+	_, night := changes.Schedule(ctx, s.client, mails, changes.Window{From: "22:00", To: "06:00", Zone: "Europe/Berlin"}, map[string]string{"rate": "20/s"}, by(ada, "nobody reads at night"))
+	return errors.Join(slip, undone, sale, night)
+}
+
+// makeSchedules stores schedules: one each minute, one each night, and a paused one.
+func (s *Shop) makeSchedules(ctx context.Context) error {
+	_, minute := schedule.Set(ctx, s.store, "sales-each-minute", schedule.Definition{Queue: reports, Every: time.Minute, Overlap: schedule.Skip}, by(ada, "the screen in the hall"))
+	_, night := schedule.Set(ctx, s.store, "close-of-day", schedule.Definition{Queue: reports, Cron: "0 2 * * *", Zone: "Europe/Berlin"}, by(ada, "the bookkeeping"))
+	_, weekly := schedule.Set(ctx, s.store, "newsletter", schedule.Definition{Queue: mails, Cron: "30 9 * * MON", Zone: "Europe/Berlin", Payload: payload(body{To: "all", Subject: "This week"})}, by(bob, "every Monday"))
+	_, paused := schedule.Pause(ctx, s.store, "newsletter", "no text yet", by(bob, "no text yet"))
+	return errors.Join(minute, night, weekly, paused)
+}
+
+// makeAlerts lets an alert fire soon, and silences another.
+func (s *Shop) makeAlerts(ctx context.Context) error {
+	_, _, dead := alert.SetRule(ctx, s.store, "dead-letters", "", by(ada, "the shop is small"), func(r *alert.Rule) error { r.Threshold, r.For = 5, 0; return nil })
+	_, _, paused := alert.SetRule(ctx, s.store, "paused", "", by(ada, "nobody forgets a pause"), func(r *alert.Rule) error { r.For = 0; return nil })
+	_, silence := alert.StartSilence(ctx, s.store, alert.Silence{Rule: "dead-letters", Queue: mails, During: 2 * time.Hour}, by(bob, "the mail server moves"))
+	return errors.Join(dead, paused, silence)
+}
+
+// makeJobs stores the first jobs.
+func (s *Shop) makeJobs(ctx context.Context) error {
+	var jobs []sluice.NewJob
+	for n := range 60 {
+		jobs = append(jobs, payment(tenants[0], n))
+	}
+	for n := range 40 {
+		jobs = append(jobs, payment(tenants[1+n%5], 100+n))
+	}
+	for n := range 80 {
+		jobs = append(jobs, mail(n))
+	}
+	for n := range 18 {
+		jobs = append(jobs, sluice.NewJob{Queue: exports, Payload: payload(body{Account: tenants[n%6]}), EnqueueOptions: sluice.EnqueueOptions{Tenant: tenants[n%6], Priority: 1 + n%9}})
+	}
+	for n := range 24 {
+		jobs = append(jobs, crawlOf(n))
+	}
+	jobs = append(jobs, sluice.NewJob{Queue: reports, Payload: payload(body{To: "the board"})})
+	jobs = append(jobs, wave(220, 4*time.Minute)...)
+	jobs = append(jobs, wave(400, 20*time.Minute)...)
+	jobs = append(jobs, wave(150, 3*time.Hour)...)
+	jobs = append(jobs, wave(120, 20*time.Hour)...)
+	if _, err := s.client.EnqueueMany(ctx, jobs); err != nil {
+		return err
+	}
+	return s.holdSome(ctx)
+}
+
+// holdSome stores jobs of which some are held, and one by its producer.
+func (s *Shop) holdSome(ctx context.Context) error {
+	var jobs []sluice.NewJob
+	for n := range 5 {
+		job := payment("globex", 500+n)
+		job.Delay = time.Hour
+		jobs = append(jobs, job)
+	}
+	jobs[4].Hold = "over the limit of one clerk: a second one looks at it"
+	receipts, err := s.client.EnqueueMany(ctx, jobs)
+	if err != nil {
+		return err
+	}
+	return hold.Hold(ctx, s.store, []sluice.ID{receipts[0].ID, receipts[1].ID, receipts[2].ID}, by(bob, "the customer called: wrong account"))
+}
+
+// cancelSome cancels waiting jobs of a tenant, slowly.
+func (s *Shop) cancelSome(ctx context.Context) error {
+	query := search.Query{Queue: renewals, Tenant: "wonka", States: []sluice.State{sluice.StateQueued}}
+	found, err := search.Preview(ctx, s.store, query, 0)
+	if err != nil {
+		return err
+	}
+	_, err = operation.Start(ctx, s.store, operation.Operation{
+		Kind: operation.KindCancel, Query: query, Rate: sluice.RatePerSecond(0.1), Expected: found.Matched,
+	}, by(ada, "wonka ends its contract"))
+	return err
+}
