@@ -35,9 +35,9 @@ MODULES = \
 	compat \
 	deploy \
 	bench
-# The module of Temporal's server is only formatted: to lint it takes compiling the whole of Temporal once more.
+# The servers of tests are only formatted: to lint Temporal takes compiling the whole of it once more.
 LINTED = . $(PARTS) $(MODULES)
-FORMATTED = $(LINTED) tools/temporal
+FORMATTED = $(LINTED) tools/temporal tools/oidc
 # All that must hold, as steps of which STEPS run at a time. The longest come first, on a machine that has built nothing yet: while
 # IPFS is built and the linter runs, Temporal is built for the others.
 HOLDS = race plain test/apps/conversations lint $(filter-out test/apps/conversations,$(MODULES:%=test/%)) cross cover tidy vuln

@@ -15,6 +15,8 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/http/cookiejar"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -78,7 +80,50 @@ func TestProxiesOfTheGuide(t *testing.T) {
 			c.waits()
 			c.streams()
 			c.sendsMuch()
+			c.signsIn(port)
 		})
+	}
+}
+
+// signsIn is a person with a browser, which tells the server the page that sends a form.
+func (c *caller) signsIn(port string) {
+	c.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		c.Fatal(err)
+	}
+	transport := c.client.Transport.(*http.Transport).Clone()
+	transport.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, "127.0.0.1:"+port)
+	}
+	browser := &http.Client{Jar: jar, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	site := "https://jobs.example.com:" + port
+	for origin, want := range map[string]int{"https://evil.example": http.StatusForbidden, site: http.StatusSeeOther} {
+		form := url.Values{"token": {c.token}, "next": {"/sluice/jobs"}}
+		request, err := http.NewRequestWithContext(c.Context(), http.MethodPost, site+"/sluice/login", strings.NewReader(form.Encode()))
+		if err != nil {
+			c.Fatal(err)
+		}
+		request.Header = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Origin": {origin}}
+		response, err := browser.Do(request)
+		if err != nil {
+			c.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if to := response.Header.Get("Location"); response.StatusCode != want || want == http.StatusSeeOther && to != "/sluice/jobs" {
+			c.Errorf("a form of %s: %s to %q, want %d", origin, response.Status, to, want)
+		}
+	}
+	request, err := http.NewRequestWithContext(c.Context(), http.MethodGet, site+"/sluice/api/v1/whoami", http.NoBody)
+	if err != nil {
+		c.Fatal(err)
+	}
+	response, err := browser.Do(request)
+	if err != nil {
+		c.Fatal(err)
+	}
+	if _ = response.Body.Close(); response.StatusCode != http.StatusOK {
+		c.Errorf("the session: %s", response.Status)
 	}
 }
 

@@ -25,6 +25,8 @@ const (
 	flowTime = 10 * time.Minute
 	// providerTime is the longest wait for one answer of the provider.
 	providerTime = 10 * time.Second
+	// flowEnd is the longest wait for all answers of the provider to one request, which the listener ends after 30 s.
+	flowEnd = 18 * time.Second
 	// failureKept is how long the provider is not asked again after a failure.
 	failureKept = 2 * time.Second
 )
@@ -170,7 +172,8 @@ func (h *Handler) callback(w http.ResponseWriter, r *http.Request) {
 
 // personOf exchanges the code for tokens, and returns whom they name.
 func (h *Handler) personOf(r *http.Request, f flow) (person, error) {
-	ctx := oidc.ClientContext(r.Context(), client)
+	ctx, cancel := context.WithTimeout(oidc.ClientContext(r.Context(), client), flowEnd)
+	defer cancel()
 	found, scopes, err := h.provider.discover(ctx)
 	if err != nil {
 		return person{}, err
