@@ -21,6 +21,8 @@ import (
 func jobPages() []page {
 	return []page{
 		{name: "jobs", path: "/jobs", title: "Jobs", letter: "i", load: loadJobs},
+		{name: "job", path: "/jobs/{id}", title: "Job", load: loadJob},
+		{name: "run", path: "/jobs/{id}/run", title: "Run", part: "content", load: loadRun},
 		{name: "peek", path: "/jobs/{id}/peek", title: "Job", part: "content", load: loadPeek},
 	}
 }

@@ -114,7 +114,7 @@ func TestHostileTextsStayTexts(t *testing.T) {
 	id := s.enqueue(sluice.NewJob{Queue: "mail", Payload: []byte(`{"<script>alert(1)</script>":"<img src=x onerror=alert(2)>"}`), EnqueueOptions: sluice.EnqueueOptions{
 		Tenant: hostile, Key: hostile, OrderKey: hostile, LimitKey: hostile, Labels: map[string]string{"name": hostile},
 	}})
-	for _, path := range []string{"/jobs?cols=tenant&cols=key&cols=labels", "/jobs?q=" + url.QueryEscape(`tenant:"`+hostile), "/jobs?q=" + url.QueryEscape(hostile), "/jobs?state=" + url.QueryEscape(hostile), "/jobs/" + id.String() + "/peek"} {
+	for _, path := range []string{"/jobs?cols=tenant&cols=key&cols=labels", "/jobs?q=" + url.QueryEscape(`tenant:"`+hostile), "/jobs?q=" + url.QueryEscape(hostile), "/jobs?state=" + url.QueryEscape(hostile), "/jobs/" + id.String() + "/peek", "/jobs/" + id.String(), "/do/edit-job?id=" + id.String()} {
 		if text, _ := s.page(path); strings.Contains(text, "<script>alert") || strings.Contains(text, "<img") {
 			t.Errorf("%s has the text as HTML", path)
 		}

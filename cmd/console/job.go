@@ -1,0 +1,199 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"html/template"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/cmd/httpapi"
+	"github.com/sluice-queue/sluice/deadletter"
+	"github.com/sluice-queue/sluice/explain"
+	"github.com/sluice-queue/sluice/hold"
+	"github.com/sluice-queue/sluice/progress"
+)
+
+// jobView is the view of /jobs/{id}.
+type jobView struct {
+	Job      jobRow
+	Hold     *hold.Held
+	Progress *progress.Report
+	// Why says what the job waits for. Nil: the viewer's role does not ask, or WhyProblem says why it is not known.
+	Why        *explain.Explanation
+	WhyProblem *httpapi.Problem
+	Attempts   []sluice.Attempt
+	Audit      []sluice.AuditEntry
+	Timeline   []step
+	// Trees are payload, checkpoint and result, as far as the job has them.
+	Trees     []tree
+	Relations []relation
+	Raw       string
+}
+
+// tree is a JSON value of a job, for people.
+type tree struct {
+	Title string
+	Size  int
+	Node  node
+}
+
+// relation is another thing that a job has to do with.
+type relation struct{ Name, Text, URL string }
+
+func loadJob(ctx context.Context, v *visit) (any, error) {
+	id := v.pathOf("id")
+	at := "/jobs/" + url.PathEscape(id)
+	var raw json.RawMessage
+	v.cli("sluice job " + quoted(id))
+	if err := v.get(ctx, at, nil, &raw); err != nil {
+		return nil, err
+	}
+	var view jobView
+	more := struct {
+		Hold     **hold.Held
+		Progress **progress.Report
+	}{&view.Hold, &view.Progress}
+	for _, into := range []any{&view.Job, &more} {
+		if err := json.Unmarshal(raw, into); err != nil {
+			return nil, err
+		}
+	}
+	var attempts struct {
+		Attempts []sluice.Attempt `json:"attempts"`
+	}
+	if err := v.get(ctx, at+"/attempts", nil, &attempts); err != nil {
+		return nil, err
+	}
+	view.Attempts = attempts.Attempts
+	if v.may("explain-job") {
+		v.cli("sluice why " + quoted(id))
+		view.Why = new(explain.Explanation)
+		if err := v.get(ctx, at+"/why", nil, view.Why); err != nil {
+			view.Why, view.WhyProblem = nil, problemOf(err)
+		}
+	}
+	paused := view.audit(ctx, v)
+	view.Timeline = timelineOf(view, paused)
+	view.Relations = view.Job.relations(v)
+	view.Raw = indented(raw)
+	for _, one := range []struct {
+		title string
+		text  json.RawMessage
+	}{{"Payload", view.Job.Payload}, {"Checkpoint", view.Job.Checkpoint}, {"Result", view.Job.Result}} {
+		if len(one.text) > 0 {
+			view.Trees = append(view.Trees, tree{one.title, len(one.text), readTree(one.text)})
+		}
+	}
+	return view, nil
+}
+
+// audit reads who did what with the job, and when its queue was paused.
+func (j *jobView) audit(ctx context.Context, v *visit) []sluice.AuditEntry {
+	if !v.may("list-audit") {
+		return nil
+	}
+	var ofJob, ofQueue struct {
+		Entries []sluice.AuditEntry `json:"entries"`
+	}
+	_ = v.get(ctx, "/audit", url.Values{"job": {j.Job.ID.String()}, "limit": {"200"}}, &ofJob) // the rest of the page is known
+	j.Audit = ofJob.Entries
+	if !v.viewer.bounded() {
+		_ = v.read(ctx, "/audit", url.Values{"object": {"queue"}, "name": {j.Job.Queue}, "limit": {"50"}}, &ofQueue)
+	}
+	return ofQueue.Entries
+}
+
+// Acts are the names of the acts that the state allows.
+func (j jobView) Acts() []string {
+	switch state := j.Job.State; {
+	case state == sluice.StateQueued && j.Hold != nil:
+		return []string{"release-jobs", "reschedule-jobs", "edit-job", "cancel-jobs"}
+	case state == sluice.StateQueued:
+		return []string{"run-now-jobs", "reschedule-jobs", "hold-jobs", "edit-job", "cancel-jobs"}
+	case state == sluice.StateUncertain:
+		return []string{"complete-jobs", "fail-jobs", "requeue-jobs"}
+	case state == sluice.StateDead:
+		return []string{"retry-jobs", "requeue-jobs", "delete-jobs"}
+	case state == sluice.StateCancelled:
+		return []string{"retry-jobs", "requeue-jobs", "terminate-jobs", "delete-jobs"}
+	case state == sluice.StateCompleted:
+		return nil
+	}
+	return []string{"cancel-jobs"}
+}
+
+// Closed reports whether the job waits for something.
+func (j jobView) Closed() bool { return j.Why != nil && len(j.Why.Closed()) > 0 }
+
+// Percent is how far the running attempt is.
+func (j jobView) Percent() float64 { return 100 * j.Progress.Fraction }
+
+// relations are the things that a job has to do with.
+func (j jobRow) relations(v *visit) (all []relation) {
+	add := func(name, text, at string) {
+		if text != "" {
+			all = append(all, relation{name, text, at})
+		}
+	}
+	jobs := func(field, value string) string {
+		if strings.Contains(value, `"`) {
+			return ""
+		}
+		return v.console.url("/jobs", "q", field+`:"`+value+`"`)
+	}
+	if !j.BlockedBy.IsZero() && j.BlockedBy != j.ID {
+		add("Waits for job", j.BlockedBy.String(), v.console.url("/jobs/"+j.BlockedBy.String()))
+	}
+	for _, id := range j.After {
+		add("Runs after job", id.String(), v.console.url("/jobs/"+id.String()))
+	}
+	if !j.Batch.IsZero() {
+		add("Batch", j.Batch.String(), v.console.url("/batches/"+j.Batch.String()))
+	}
+	if id, err := sluice.ParseID(j.Labels["flow"]); err == nil {
+		add("Flow", id.String(), v.console.url("/flows/"+id.String()))
+	}
+	add("Key", j.Key, jobs("key", j.Key))
+	add("Order key", j.OrderKey, jobs("order_key", j.OrderKey))
+	add("Limit key", j.LimitKey, jobs("limit_key", j.LimitKey))
+	if j.Error != "" && j.State == sluice.StateDead {
+		add("Alike failures", deadletter.Fingerprint(j.Queue, j.Error), v.console.url("/dead/"+deadletter.Fingerprint(j.Queue, j.Error)))
+	}
+	return all
+}
+
+var idInText = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+
+// Linked shows a text with links to the jobs that it names.
+func (s *screen) Linked(text string) template.HTML {
+	var out strings.Builder
+	from := 0
+	for _, at := range idInText.FindAllStringIndex(text, -1) {
+		id := text[at[0]:at[1]]
+		out.WriteString(template.HTMLEscapeString(text[from:at[0]]))
+		out.WriteString(`<a href="` + template.HTMLEscapeString(s.visit.console.url("/jobs/"+id)) + `">` + id + `</a>`)
+		from = at[1]
+	}
+	out.WriteString(template.HTMLEscapeString(text[from:]))
+	return template.HTML(out.String()) //nolint:gosec // all but the links is escaped
+}
+
+// run is what an engine says about the run of a job.
+type run struct {
+	Ref       string          `json:"ref"`
+	State     string          `json:"state"`
+	Result    json.RawMessage `json:"result"`
+	Error     string          `json:"error"`
+	StartedAt time.Time       `json:"started_at"`
+	EndedAt   time.Time       `json:"ended_at"`
+}
+
+func loadRun(ctx context.Context, v *visit) (any, error) {
+	var view run
+	err := v.get(ctx, "/jobs/"+url.PathEscape(v.pathOf("id"))+"/run", nil, &view)
+	return view, err
+}

@@ -1,0 +1,76 @@
+package console
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/explain"
+)
+
+// told are the steps of a timeline, with their durations.
+func told(steps []step) (lines []string) {
+	for _, s := range steps {
+		lines = append(lines, s.Text+" "+s.Took())
+	}
+	return lines
+}
+
+func TestATimelineNamesTheCauseOfEachWait(t *testing.T) {
+	t.Parallel()
+	begin := time.Date(2026, 11, 25, 16, 0, 0, 0, time.UTC)
+	at := func(seconds int) time.Time { return begin.Add(time.Duration(seconds) * time.Second) }
+	job := jobRow{Job: sluice.Job{State: sluice.StateCompleted, CreatedAt: at(0), DueAt: at(700), ClaimedAt: at(900), FinishedAt: at(930), Attempts: 1}}
+	got := told(timelineOf(jobView{
+		Job:      job,
+		Attempts: []sluice.Attempt{{Attempt: 1, ClaimedAt: at(600), FailedAt: at(610), Error: "no answer"}},
+		Audit: []sluice.AuditEntry{
+			{Event: sluice.EventRecover, At: at(500)},
+			{Event: sluice.EventClaim, At: at(440)},
+			{Event: audit.EventReleaseHold, At: at(300)},
+			{Event: audit.EventHold, At: at(100), Actor: "bob"},
+		},
+	}, []sluice.AuditEntry{
+		{At: at(892), After: json.RawMessage(`{"paused":false}`)}, {At: at(710), Actor: "ann", After: json.RawMessage(`{"paused":true,"paused_until":""}`)},
+	}))
+	want := []string{
+		"waited for its turn 1 min 40 s", "was held by bob 3 min 20 s", "waited for its turn 2 min 20 s", "lost its holder 1 min", "waited for its turn 1 min 40 s",
+		"attempt 1 failed 10 s", "waited for the backoff 1 min 30 s", "waited for its turn 10 s", "waited for its queue, which ann had paused 3 min 2 s",
+		"waited for its turn 8 s", "attempt 2 completed 30 s",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%q, want\n%q", got, want)
+	}
+}
+
+func TestATimelineSaysForWhatAJobWaitsNow(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	job := jobRow{Job: sluice.Job{State: sluice.StateQueued, CreatedAt: now.Add(-192*time.Second - 500*time.Millisecond), DueAt: now.Add(-time.Hour)}}
+	got := told(timelineOf(jobView{Job: job, Why: &explain.Explanation{
+		Start: now.Add(time.Hour + time.Minute), Reasons: []explain.Reason{{Name: "due", Open: true}, {Name: "concurrency", Summary: "5 of 5"}, {Name: "order"}},
+	}}, nil))
+	if len(got) != 2 || got[0] != "waits for tenant concurrency 3 min 12 s" || got[1][:32] != "should start then, if nothing ch" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestATreeKeepsOrderAndIsBounded(t *testing.T) {
+	t.Parallel()
+	n := readTree(json.RawMessage(`{"b":1e400,"a":[true,null,"[redacted:email]"],"c":{}}`))
+	if n.Kind != "object" || n.Nodes[0].Key != "b" || n.Nodes[0].Text != "1e400" || n.Nodes[1].Nodes[1].Text != "null" || !n.Nodes[1].Nodes[2].Redacted || n.Nodes[2].Kind != "object" {
+		t.Errorf("got %+v", n)
+	}
+	deep := make([]byte, 0, 20_001)
+	deep = append(deep, slices.Repeat([]byte("["), 5000)...)
+	deep = append(deep, slices.Repeat([]byte("]"), 5000)...)
+	long, _ := json.Marshal(make([]int, 100_000))
+	for _, text := range [][]byte{deep, long, []byte("{")} {
+		if shown, _ := json.Marshal(readTree(text)); len(shown) > 1<<20 {
+			t.Errorf("%d bytes are shown as %d", len(text), len(shown))
+		}
+	}
+}
