@@ -44,7 +44,7 @@ func (d Setting) checkRange(s *Settings) error {
 		return d.checkText(*v)
 	}
 	if !inside {
-		low, high := d.rangeText(s)
+		low, high := d.Range()
 		return invalid(d.Name, fmt.Sprintf("%s must be from %s to %s", d.Format(*s), low, high))
 	}
 	return nil
@@ -64,15 +64,16 @@ func (d Setting) checkText(text string) error {
 	return nil
 }
 
-// rangeText writes the lowest and the highest value of a setting.
-func (d Setting) rangeText(s *Settings) (low, high string) {
+// Range returns the lowest and the highest value, as people write them. Empty: only numbers, durations and rates have them.
+func (d Setting) Range() (low, high string) {
 	low, high = fmt.Sprint(d.low), fmt.Sprint(d.high)
-	switch d.field(s).(type) {
+	switch d.field(new(Settings)).(type) {
+	case *bool, *string, *time.Time, *AuditLevel:
+		return "", ""
 	case *Rate:
 		high = fmt.Sprintf("%d/s, of at least one job in whole milliseconds", maxRate)
 	case *time.Duration:
-		low = FormatDuration(time.Duration(d.low) * time.Millisecond)
-		high = FormatDuration(time.Duration(d.high)*time.Millisecond) + ", in whole milliseconds"
+		low, high = FormatDuration(time.Duration(d.low)*time.Millisecond), FormatDuration(time.Duration(d.high)*time.Millisecond)+", in whole milliseconds"
 	}
 	return low, high
 }

@@ -1,7 +1,6 @@
 package stat
 
 import (
-	"slices"
 	"time"
 
 	"github.com/sluice-queue/sluice/presence"
@@ -16,14 +15,5 @@ const NotCounted = "not counted"
 // If one of these processes does not count, Known is false, because a part of the figures is missing. Now is by the
 // store's clock.
 func Known(queue string, counted bool, holders []presence.Holder, now time.Time) bool {
-	for _, h := range holders {
-		if now.Sub(h.Seen) > presence.Silence || !slices.Contains(h.Queues, queue) {
-			continue
-		}
-		if !h.Counts {
-			return false
-		}
-		counted = true
-	}
-	return counted
+	return knownOf([]string{queue}, counted, holders, now)
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/deadletter"
-	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/hold"
 	"github.com/sluice-queue/sluice/presence"
@@ -48,16 +47,9 @@ func (a *API) look() {
 		Method: "GET", Path: "/queues/{queue}/stats", Name: "get-stats", Group: "look", Summary: "read the statistics of a queue",
 		Needs: access.Look, Commands: []string{"stats"}, scope: ofQueue, noun: "queue",
 	}, getStats)
-	add(a, Route{
-		Method: "GET", Path: "/queues/{queue}/forecast", Name: "get-forecast", Group: "look", Summary: "forecast the work of a queue",
-		Needs: access.Look, Commands: []string{"forecast"}, scope: ofQueue, noun: "queue",
-	}, func(ctx context.Context, c *call, in *forecastInput) (forecast.Forecast, error) {
-		ahead, err := positive("ahead", in.Ahead)
-		if err != nil {
-			return forecast.Forecast{}, err
-		}
-		return forecast.Of(ctx, c.api.store, forecast.Request{Queue: in.Queue, Ahead: ahead, Tenants: in.Tenants})
-	})
+	a.series()
+	a.forecasts()
+	a.useRoute()
 	add(a, Route{
 		Method: "GET", Path: "/health", Name: "get-health", Group: "look", Summary: "read the health of the store",
 		Needs: access.Look, Commands: []string{"doctor"},
@@ -197,13 +189,6 @@ func getStats(ctx context.Context, c *call, in *statsInput) (statsView, error) {
 		out.Wait, out.Run, out.Total = quantilesOf(s.Wait), quantilesOf(s.Run), quantilesOf(s.Total)
 	}
 	return out, nil
-}
-
-// forecastInput chooses a forecast.
-type forecastInput struct {
-	Queue   string `path:"queue" doc:"the queue" maxLength:"64"`
-	Ahead   string `query:"ahead" doc:"how far to look, such as 2h" default:"2h" maxLength:"20"`
-	Tenants bool   `query:"tenants" doc:"with the figures of tenants"`
 }
 
 // healthView is the health of the store.

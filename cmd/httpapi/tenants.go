@@ -25,6 +25,12 @@ func (a *API) tenants() {
 		return tenantList{orEmpty(found)}, err
 	})
 	add(a, tenant(Route{
+		Method: "GET", Path: "/tenants/{tenant}", Name: "get-tenant", Summary: "read a tenant with its jobs and limits",
+		Text: "A tenant without a tier or limits has its jobs alone.", Needs: access.Look, Commands: []string{"tenants"}, scope: ofTenant,
+	}), func(ctx context.Context, c *call, in *tenantInput) (tenants.Row, error) {
+		return tenants.Get(ctx, c.api.store, c.api.client, in.Tenant)
+	})
+	add(a, tenant(Route{
 		Method: "PATCH", Path: "/tenants/{tenant}", Name: "set-tenant", Summary: "put a tenant into a tier, or set its limits",
 		Needs: access.Operate, Commands: []string{"tenants set"},
 	}), setTenant)
@@ -124,6 +130,11 @@ type tenantList struct {
 type tierList struct {
 	// Tiers are sorted by name.
 	Tiers []tenants.TierRow `json:"tiers"`
+}
+
+// tenantInput names a tenant.
+type tenantInput struct {
+	Tenant string `path:"tenant" doc:"the tenant" maxLength:"255"`
 }
 
 // setTenantInput changes a tenant.

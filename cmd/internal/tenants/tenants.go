@@ -3,6 +3,7 @@ package tenants
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -37,6 +38,11 @@ func List(ctx context.Context, store sluice.Store, client *sluice.Client, after 
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
+	return rowsOf(ctx, store, client, found)
+}
+
+// rowsOf reads what tenants have.
+func rowsOf(ctx context.Context, store sluice.Store, client *sluice.Client, found []tenancy.Tenant) ([]Row, error) {
 	tiers, err := Tiers(ctx, store)
 	if err != nil {
 		return nil, err
@@ -61,6 +67,22 @@ func List(ctx context.Context, store sluice.Store, client *sluice.Client, after 
 		rows = append(rows, row)
 	}
 	return rows, nil
+}
+
+// Get reads one tenant. One that has neither a tier nor limits has its jobs alone.
+func Get(ctx context.Context, store sluice.Store, client *sluice.Client, name string) (Row, error) {
+	stored, err := tenancy.Given(store).Tenant(ctx, name)
+	if errors.Is(err, sluice.ErrNotFound) {
+		stored, err = tenancy.Tenant{Name: name}, nil
+	}
+	if err != nil {
+		return Row{}, err
+	}
+	rows, err := rowsOf(ctx, store, client, []tenancy.Tenant{stored})
+	if err != nil {
+		return Row{}, err
+	}
+	return rows[0], nil
 }
 
 // Tiers lists all tiers by name.

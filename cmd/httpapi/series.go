@@ -1,0 +1,184 @@
+package httpapi
+
+import (
+	"context"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/stat"
+)
+
+// series adds the routes of figures over time.
+func (a *API) series() {
+	const text = "Slots without any move are missing: nothing happened then, if the figures are counted. The last slot may still grow."
+	add(a, Route{
+		Method: "GET", Path: "/series", Name: "list-series", Group: "look", Summary: "read the figures of all queues over time",
+		Text: text + " They are the sums over the queues.", Needs: access.Look, Commands: []string{"stats"}, scope: ofJobs, noun: "queue",
+	}, func(ctx context.Context, c *call, in *SeriesInput) (seriesView, error) {
+		filter := stat.Filter{Queues: c.caller.Queues}
+		switch tenants := c.caller.Tenants; {
+		case len(tenants) > 0 && (in.Tenant == "" || !c.caller.Tenant(in.Tenant)):
+			return seriesView{}, outOfBounds("the token is bounded to some tenants; name one of them")
+		case len(filter.Queues) > 0:
+			known, err := c.knownQueues(ctx)
+			if err != nil || len(known) == 0 {
+				return seriesView{Slots: []slotView{}}, err
+			}
+			filter.Queues = known
+		}
+		return c.series(ctx, filter, in)
+	})
+	add(a, Route{
+		Method: "GET", Path: "/queues/{queue}/series", Name: "get-series", Group: "look", Summary: "read the figures of a queue over time",
+		Text: text, Needs: access.Look, Commands: []string{"stats"}, scope: ofQueue, noun: "queue",
+	}, func(ctx context.Context, c *call, in *queueSeriesInput) (seriesView, error) {
+		if _, err := c.api.client.Queue(ctx, in.Queue); err != nil {
+			return seriesView{}, err
+		}
+		out, err := c.series(ctx, stat.Filter{Queues: []string{in.Queue}}, &in.SeriesInput)
+		out.Queue = in.Queue
+		return out, err
+	})
+}
+
+// useInput says how much to list.
+type useInput struct {
+	Tenants int `query:"tenants" doc:"the most tenants of each queue, those with the most jobs in flight" minimum:"0" maximum:"1000" default:"20"`
+}
+
+// useList says how much of their limits queues use.
+type useList struct {
+	// Queues are sorted by name.
+	Queues []queueUse `json:"queues"`
+}
+
+// queueUse is how much of its limits a queue uses.
+type queueUse struct {
+	// Queue is the queue.
+	Queue string `json:"queue"`
+	// Tokens is how many starts the rate allows now; below 0 it is overdrawn.
+	Tokens float64 `json:"tokens"`
+	// Ordered and After count jobs that wait for another: for their order key, or because they run after it.
+	Ordered int `json:"ordered"`
+	After   int `json:"after"`
+	// AtLimit counts tenants that have reached their concurrency.
+	AtLimit int `json:"at_limit"`
+	// Tenants are those with the most jobs in flight.
+	Tenants []sluice.TenantFlow `json:"tenants"`
+}
+
+// useRoute adds the route of how much of their limits queues use.
+func (a *API) useRoute() {
+	add(a, Route{
+		Method: "GET", Path: "/use", Name: "list-use", Group: "look", Summary: "read how much of their limits queues and tenants use now",
+		Text: "Tenants come with their jobs in flight.", Needs: access.Look, Commands: []string{"top"}, scope: ofJobs, noun: "queue",
+	}, func(ctx context.Context, c *call, in *useInput) (useList, error) {
+		if len(c.caller.Tenants) > 0 {
+			return useList{}, outOfBounds("the token is bounded to some tenants")
+		}
+		found, err := c.api.client.Flows(ctx, in.Tenants)
+		out := useList{Queues: []queueUse{}}
+		for _, f := range found {
+			if c.caller.Queue(f.Queue) {
+				out.Queues = append(out.Queues, queueUse{f.Queue, f.Tokens, f.Ordered, f.After, f.AtLimit, orEmpty(f.Tenants)})
+			}
+		}
+		return out, err
+	})
+}
+
+// mostKnown is the most queues that a bounded caller's figures are summed over.
+const mostKnown = 1000
+
+// knownQueues lists the queues within the bounds of the caller, at most mostKnown.
+func (c *call) knownQueues(ctx context.Context) (names []string, err error) {
+	for after := ""; len(names) < mostKnown; {
+		page, err := c.api.client.Queues(ctx, sluice.QueueFilter{After: after, Limit: mostKnown})
+		if err != nil {
+			return nil, err
+		}
+		for _, q := range page {
+			if after = q.Name; c.caller.Queue(q.Name) {
+				names = append(names, q.Name)
+			}
+		}
+		if len(page) < mostKnown {
+			break
+		}
+	}
+	return names, nil
+}
+
+// SeriesInput chooses figures over time.
+type SeriesInput struct {
+	Window string    `query:"window" doc:"how far back from to, such as 1h; without from" maxLength:"20"`
+	From   time.Time `query:"from" doc:"where the window begins; default: 1 h before to"`
+	To     time.Time `query:"to" doc:"where it ends; default: now"`
+	Tenant string    `query:"tenant" doc:"only this tenant, if it is among the 20 busiest of its queue" maxLength:"200"`
+}
+
+// queueSeriesInput chooses figures of a queue over time.
+type queueSeriesInput struct {
+	SeriesInput
+	Queue string `path:"queue" doc:"the queue" maxLength:"64"`
+}
+
+// seriesView is figures over time.
+type seriesView struct {
+	// Queue is the queue. Missing: all queues. Tenant is the tenant. Missing: all tenants.
+	Queue  string `json:"queue,omitempty"`
+	Tenant string `json:"tenant,omitempty"`
+	// From and To are the window in whole slots, and EverySeconds is the length of a slot: 10, 60 or 3600.
+	From         time.Time `json:"from"`
+	To           time.Time `json:"to"`
+	EverySeconds float64   `json:"every_seconds"`
+	// Counted says that the figures are known. Without it nobody counts, or only some processes do.
+	Counted bool `json:"counted"`
+	// Slots are the slots, the oldest first.
+	Slots []slotView `json:"slots"`
+}
+
+// slotView is the figures of a slot of time.
+type slotView struct {
+	// At is when the slot begins.
+	At time.Time `json:"at"`
+	// Counts count the moves in it.
+	Counts stat.Counts `json:"counts"`
+	// Wait is from due to claim, of the jobs claimed in the slot. Run is from claim to end, of those completed. Missing: none.
+	Wait *quantiles `json:"wait_seconds,omitempty"`
+	Run  *quantiles `json:"run_seconds,omitempty"`
+}
+
+// series reads figures over time.
+func (c *call) series(ctx context.Context, filter stat.Filter, in *SeriesInput) (seriesView, error) {
+	filter.Tenant, filter.From, filter.To = in.Tenant, in.From, in.To
+	while, err := optional("window", in.Window)
+	if err != nil {
+		return seriesView{}, err
+	}
+	if while > 0 && filter.From.IsZero() {
+		if filter.To.IsZero() {
+			if filter.To, err = c.api.store.Now(ctx); err != nil {
+				return seriesView{}, err
+			}
+		}
+		filter.From = filter.To.Add(-while)
+	}
+	found, err := stat.Over(ctx, c.api.store, filter)
+	if err != nil {
+		return seriesView{}, err
+	}
+	out := seriesView{Tenant: in.Tenant, From: found.From, To: found.To, EverySeconds: found.Every.Seconds(), Counted: found.Counted, Slots: []slotView{}}
+	for _, s := range found.Slots {
+		view := slotView{At: s.At, Counts: s.Counts}
+		if s.Wait.Count() > 0 {
+			view.Wait = quantilesOf(s.Wait.Quantiles())
+		}
+		if s.Run.Count() > 0 {
+			view.Run = quantilesOf(s.Run.Quantiles())
+		}
+		out.Slots = append(out.Slots, view)
+	}
+	return out, nil
+}

@@ -1,0 +1,112 @@
+package httpapi_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/cmd/httpapi"
+	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/stat"
+)
+
+// count stores counts of queues in a slot that is over.
+func (s *served) count(at time.Time, enqueued int64, queues ...string) {
+	s.Helper()
+	var slots []stat.Stat
+	for _, queue := range queues {
+		one := stat.Stat{Queue: queue, At: at, Every: stat.Fine, Counts: stat.Counts{Enqueued: enqueued, Completed: 1}}
+		one.Run.Add(time.Second)
+		slots = append(slots, one)
+	}
+	if err := stat.Given(s.store).AddStats(s.Context(), "test", slots); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// figures is an answer with figures over time.
+type figures struct {
+	Queue   string
+	Every   float64 `json:"every_seconds"`
+	Counted bool
+	Slots   []struct {
+		At     time.Time
+		Counts stat.Counts
+		Run    struct{ P99 float64 }  `json:"run_seconds"`
+		Wait   *struct{ P99 float64 } `json:"wait_seconds"`
+	}
+}
+
+func TestFiguresOverTimeAreSumsOverTheQueues(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{}, access.Caller{Name: "admin", Role: access.RoleAdmin},
+		access.Caller{Name: "mail", Role: access.RoleViewer, Bounds: access.Bounds{Queues: []string{"mail*"}}},
+		access.Caller{Name: "none", Role: access.RoleViewer, Bounds: access.Bounds{Queues: []string{"other"}}},
+		access.Caller{Name: "acme", Role: access.RoleViewer, Bounds: access.Bounds{Tenants: []string{"acme"}}})
+	for _, queue := range []string{"mail", "sms"} {
+		s.steps([]step{{"PATCH", "/queues/" + queue + "/settings", `{"set":{"rate":"10/s"}}`, 200, nil}}, "Authorization", "Bearer admin")
+	}
+	at := time.Now().UTC().Truncate(stat.Fine).Add(-5 * time.Minute)
+	s.count(at, 3, "mail", "sms")
+	for _, c := range []struct {
+		as, path string
+		enqueued int64
+	}{
+		{"admin", "/series", 6}, {"admin", "/series?window=10m", 6}, {"admin", "/queues/mail/series", 3}, {"mail", "/series", 3},
+		{"mail", "/queues/mail/series", 3}, {"admin", "/series?window=2h&to=" + at.Add(-time.Hour).Format(time.RFC3339), 0}, {"none", "/series", 0},
+	} {
+		var sum stat.Counts
+		got := get[figures](s, "GET", c.path, "", "Authorization", "Bearer "+c.as)
+		for _, slot := range got.Slots {
+			sum.Add(slot.Counts)
+			if slot.Run.P99 < 0.9 || slot.Run.P99 > 1.1 || slot.Wait != nil {
+				t.Errorf("%s as %s: p99 of run is %v, and wait %v", c.path, c.as, slot.Run.P99, slot.Wait)
+			}
+		}
+		if sum.Enqueued != c.enqueued || got.Counted != (c.enqueued > 0) {
+			t.Errorf("%s as %s: %+v, want %d enqueued", c.path, c.as, got, c.enqueued)
+		}
+	}
+	for path, every := range map[string]float64{"/series?window=15m": 10, "/series?window=6h": 60, "/series?window=7d": 3600, "/series?from=2020-01-01T00:00:00Z": -1} {
+		if every < 0 {
+			s.problem(s.ask("GET", path, "", "Authorization", "Bearer admin"), 422, "invalid")
+		} else if got := get[figures](s, "GET", path, "", "Authorization", "Bearer admin"); got.Every != every {
+			t.Errorf("%s: slots of %v s, want %v", path, got.Every, every)
+		}
+	}
+	s.problem(s.ask("GET", "/queues/sms/series", "", "Authorization", "Bearer mail"), 404, "not_found")
+	s.problem(s.ask("GET", "/queues/none/series", "", "Authorization", "Bearer admin"), 404, "not_found")
+	s.problem(s.ask("GET", "/series", "", "Authorization", "Bearer acme"), 403, "out_of_bounds")
+	get[figures](s, "GET", "/series?tenant=acme", "", "Authorization", "Bearer acme")
+}
+
+func TestForecastsAssumeOtherLimits(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{}, access.Caller{Name: "admin", Role: access.RoleAdmin},
+		access.Caller{Name: "mail", Role: access.RoleViewer, Bounds: access.Bounds{Queues: []string{"mail"}}})
+	s.steps([]step{
+		{"PATCH", "/queues/mail/settings", `{"set":{"rate":"1/s"}}`, 200, nil},
+		{"PATCH", "/queues/sms/settings", `{"set":{"rate":"1/s"}}`, 200, nil},
+		{"POST", "/jobs", `[{"queue":"mail","payload":1},{"queue":"mail","payload":2},{"queue":"sms","payload":3}]`, 200, nil},
+	}, "Authorization", "Bearer admin")
+	if _, err := forecast.Recount(t.Context(), s.store); err != nil {
+		t.Fatal(err)
+	}
+	s.steps([]step{
+		{"GET", "/forecast", "", 200, []string{`"queue":"mail"`, `"queue":"sms"`, `"summary":"1/s"`, `"bucket":"5m"`}},
+		{"GET", "/forecast?ahead=24h&bucket=1h&rate=7/s", "", 200, []string{`"summary":"7/s"`, `"bucket":"1h"`}},
+		{"GET", "/queues/mail/forecast?batch=500/5s&run_time=2s&concurrency=9", "", 200, []string{`"summary":"500 every 5s"`, `concurrency 9`, `"run_time":"2s"`}},
+		{"GET", "/queues/mail/forecast?batch=many", "", 422, []string{"batch"}},
+		{"GET", "/forecast?rate=fast", "", 422, []string{"rate"}},
+		{"GET", "/forecast?ahead=30d", "", 422, []string{"ahead"}},
+		{"GET", "/use?tenants=5", "", 200, []string{`"queue":"mail"`, `"tokens"`}},
+		{"GET", "/tenants/acme", "", 200, []string{`"name":"acme"`, `"in_flight":0`}},
+	}, "Authorization", "Bearer admin")
+	for _, path := range []string{"/forecast", "/use"} {
+		got := get[struct{ Queues []sluice.Flow }](s, "GET", path, "", "Authorization", "Bearer mail")
+		if len(got.Queues) != 1 || got.Queues[0].Queue != "mail" {
+			t.Errorf("%s: a bounded caller sees %+v", path, got)
+		}
+	}
+}
