@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -38,6 +39,8 @@ type act struct {
 	fill func(ctx context.Context, v *visit, values url.Values) error
 	// Body makes the body of the request. Nil: the fields by their names.
 	body func(values url.Values) (map[string]any, error)
+	// Asked are the values that go into the query of the address.
+	asked []string
 	// Done says what came of it. Nil: that it is done.
 	done func(a answered) string
 	// Then is the page to go to after success, for example of the thing that was made; texts in braces are of the
@@ -65,7 +68,7 @@ type preview struct {
 
 // acts lists all acts.
 func acts() []act {
-	return slices.Concat(queueActs(), jobActs(), allActs(), workerActs(), alertActs(), auditActs(), settingActs())
+	return slices.Concat(queueActs(), tenantActs(), limitActs(), scheduleActs(), jobActs(), allActs(), workerActs(), alertActs(), auditActs(), settingActs())
 }
 
 // dialog is the data of the template "dialog".
@@ -172,11 +175,18 @@ func (a *act) commandOf(values url.Values) string {
 		}
 		for _, part := range parts {
 			if part = strings.TrimSpace(part); part != "" {
-				words = append(words, strings.Replace(word, found[0], quoted(part), 1))
+				words = append(words, fillIn(word, with(values, found[1], part), quoted))
 			}
 		}
 	}
 	return strings.Join(words, " ")
+}
+
+// with is values with another one of a name.
+func with(values url.Values, name, value string) url.Values {
+	out := maps.Clone(values)
+	out[name] = []string{value}
+	return out
 }
 
 // Commands lists the commands that the console shows for its acts, with a value for each name in braces. The command
@@ -216,6 +226,7 @@ func sampleOf(a *act, name string) string {
 var samples = map[string]string{
 	"for": "1h", "hold": "5m", "id": "01a1fb72-1dea-7abc-8fc6-99e4817522bb", "overlap": "1h", "notable": "90d", "full": "30d",
 	"ids": "01a1fb72-1dea-7abc-8fc6-99e4817522bb", "where": "queue:mail", "due_at": "2026-12-01T16:00:00Z", "delay": "10m", "rate": "20/s", "payload": "{}",
+	"every": "10m", "jitter": "2m", "setting": "rate", "value": "100/s", "zone": "UTC", "change": "7", "from": "16:00", "to": "18:00", "days": "mon,tue",
 }
 
 // request makes the request of an act.
@@ -227,6 +238,15 @@ func (a *act) request(d *description, values url.Values) (method, path string, q
 		used = append(used, name)
 		return url.PathEscape(values.Get(name))
 	})
+	for _, name := range a.asked {
+		if text := values.Get(name); text != "" {
+			if query == nil {
+				query = url.Values{}
+			}
+			query.Set(name, text)
+		}
+		used = append(used, name)
+	}
 	if a.body != nil {
 		body, err = a.body(values)
 	} else {
@@ -244,7 +264,7 @@ func (a *act) request(d *description, values url.Values) (method, path string, q
 	if r.method == http.MethodDelete {
 		body = nil
 	}
-	return r.method, path, nil, body, nil
+	return r.method, path, query, body, nil
 }
 
 // plainBody is a body with the values of the fields, by their names. Empty ones are left out.
@@ -304,6 +324,11 @@ func (s *screen) Act(name string, pairs ...any) (template.HTML, error) {
 	return s.button(name, button{URL: s.visit.console.url("/do/"+name, pairs...)})
 }
 
+// Labelled is Act with another text on the button.
+func (s *screen) Labelled(label, name string, pairs ...any) (template.HTML, error) {
+	return s.button(name, button{Label: label, URL: s.visit.console.url("/do/"+name, pairs...)})
+}
+
 // ActOn is the button of an act on what people have chosen: the fields that a selector finds.
 func (s *screen) ActOn(name, include string) (template.HTML, error) {
 	return s.button(name, button{URL: s.visit.console.url("/ask/" + name), Include: include})
@@ -314,7 +339,7 @@ func (s *screen) button(name string, b button) (template.HTML, error) {
 	if !is {
 		return "", fmt.Errorf("there is no act %s", name)
 	}
-	b.Name, b.Label, b.Danger = name, a.label, a.danger
+	b.Name, b.Label, b.Danger = name, or(b.Label, a.label), a.danger
 	if !s.visit.may(a.route) {
 		b.Refused = "the role " + s.visit.viewer.Role + " may not do this"
 	}

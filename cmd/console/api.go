@@ -132,6 +132,7 @@ type cache struct {
 type shared struct {
 	ready chan struct{}
 	at    time.Time
+	keep  time.Duration
 	body  []byte
 	err   error
 }
@@ -141,13 +142,13 @@ const cacheFor = time.Second
 
 func newCache() *cache { return &cache{kept: make(map[string]*shared)} }
 
-// get returns the answer to a question, asked at most once per moment.
-func (c *cache) get(ctx context.Context, key string, ask func() ([]byte, error)) ([]byte, error) {
+// get returns the answer to a question, asked at most once while it is kept.
+func (c *cache) get(ctx context.Context, key string, keep time.Duration, ask func() ([]byte, error)) ([]byte, error) {
 	c.mu.Lock()
 	c.clean()
 	found := c.kept[key]
-	if found == nil || !found.at.IsZero() && time.Since(found.at) > cacheFor {
-		found = &shared{ready: make(chan struct{})}
+	if found == nil || !found.at.IsZero() && time.Since(found.at) > found.keep {
+		found = &shared{ready: make(chan struct{}), keep: keep}
 		c.kept[key] = found
 		c.mu.Unlock()
 		found.body, found.err = ask()
@@ -174,7 +175,7 @@ func (c *cache) clean() {
 	}
 	c.sweep = now.Add(cacheFor)
 	for key, s := range c.kept {
-		if !s.at.IsZero() && now.Sub(s.at) > cacheFor {
+		if !s.at.IsZero() && now.Sub(s.at) > s.keep {
 			delete(c.kept, key)
 		}
 	}

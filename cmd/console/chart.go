@@ -18,6 +18,8 @@ type chart struct {
 	Times []int64 `json:"times"`
 	Lines []line  `json:"lines"`
 	Marks []mark  `json:"marks,omitempty"`
+	// CSV is the address of the figures. Empty: of the page without filters.
+	CSV string `json:"-"`
 }
 
 // line is a row of values with a name.
@@ -33,6 +35,9 @@ type mark struct {
 	At   int64  `json:"at"`
 	Text string `json:"text"`
 }
+
+// Time is the instant, for a template.
+func (m mark) Time() time.Time { return time.Unix(m.At, 0) }
 
 // rows are the figures as a table, with a heading.
 func (c chart) rows() [][]string {

@@ -156,7 +156,7 @@ func saying(t *testing.T, messages <-chan string, text string) {
 }
 
 // places are the pages of the side bar.
-var places = []string{"/", "/queues", "/jobs", "/workers", "/alerts", "/audit", "/store", "/settings"}
+var places = []string{"/", "/waves", "/tenants", "/limits", "/schedules", "/queues", "/jobs", "/workers", "/alerts", "/audit", "/store", "/settings"}
 
 func TestEveryPlaceHasItsPage(t *testing.T) {
 	t.Parallel()

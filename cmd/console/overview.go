@@ -1,10 +1,16 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"net/url"
+	"slices"
+	"strconv"
+	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/cmd/internal/draw"
+	"github.com/sluice-queue/sluice/stat"
 )
 
 func overviewPages() []page {
@@ -13,33 +19,357 @@ func overviewPages() []page {
 
 // overview is the view of the first page.
 type overview struct {
-	Queues []queueRow
-	Total  sluice.Depth
+	Tiles   []tile
+	Windows []choice
+	Charts  []chart
+	Strip   []heat
+	Queues  []queueLine
+	More    bool
+	Tenants []tenantLoad
+	Entries []auditEntry
+	// Notes say what people should do first, such as start a worker.
+	Notes []string
 }
 
-// queueRow is a queue in a table.
-type queueRow struct {
-	Name     string            `json:"name"`
-	Settings map[string]string `json:"settings"`
-	Depth    sluice.Depth      `json:"depth"`
+func (o overview) charts() []chart { return o.Charts }
+
+// tile is a figure with its last hour.
+type tile struct {
+	Name, Figure, Note string
+	Link               string
+	Spark              spark
 }
 
-// Paused reports whether nothing is claimed from the queue.
-func (q queueRow) Paused() bool { return q.Settings["paused"] == "true" }
+// queueLine is a queue in a table.
+type queueLine struct {
+	queueRow
+	// Starts is how many jobs started per second in the last minute. Nil: not counted.
+	Starts *float64
+	// Done is when the jobs that are due will be done. Zero: not known, or there are none.
+	Done time.Time
+	// Never says that some of them never start by the present limits.
+	Never bool
+	// Held says what holds the queue back; Conditions what is wrong.
+	Conditions []string
+}
 
-func loadOverview(ctx context.Context, v *visit) (any, error) {
+// Rate is the setting rate. Empty: no limit.
+func (q queueRow) Rate() string {
+	if text := q.Settings["rate"]; text != "0" {
+		return text
+	}
+	return ""
+}
+
+// perSecond is the rate as a number. 0: no limit.
+func (q queueRow) perSecond() float64 {
+	rate, err := sluice.ParseRate(q.Settings["rate"])
+	if err != nil {
+		return 0
+	}
+	return rate.PerSecond()
+}
+
+// RatePerSecond is perSecond for templates.
+func (q queueRow) RatePerSecond() float64 { return q.perSecond() }
+
+// InFlight counts the jobs that run.
+func (q queueRow) InFlight() int { return q.Depth.InFlight() }
+
+// use is how much of its limits a queue uses.
+type use struct {
+	Queue     string              `json:"queue"`
+	Tokens    float64             `json:"tokens"`
+	AtLimit   int                 `json:"at_limit"`
+	Starts    *float64            `json:"starts_per_second"`
+	Completed *float64            `json:"completed_per_second"`
+	Tenants   []sluice.TenantFlow `json:"tenants"`
+}
+
+// uses reads how much of their limits the queues use.
+func (v *visit) uses(ctx context.Context) (map[string]use, error) {
 	var read struct {
+		Queues []use `json:"queues"`
+	}
+	err := v.get(ctx, "/use", nil, &read)
+	out := make(map[string]use)
+	for _, u := range read.Queues {
+		out[u.Queue] = u
+	}
+	return out, err
+}
+
+// tenantLoad is a tenant with what it has due and in flight.
+type tenantLoad struct {
+	Name          string
+	Due, InFlight int
+	Noisy         bool
+}
+
+// holderFacts is what the overview needs of processes.
+type holderFacts struct {
+	Queues     []string  `json:"queues"`
+	Slots      int       `json:"slots"`
+	Busy       int       `json:"busy"`
+	Seen       time.Time `json:"seen"`
+	Conditions []struct {
+		Queue string `json:"queue"`
+		Text  string `json:"text"`
+	} `json:"conditions"`
+}
+
+// overviewFacts is all that the overview reads.
+type overviewFacts struct {
+	queues  []queueRow
+	ahead   forecastView
+	uses    map[string]use
+	holders []holderFacts
+	hour    series
+	shown   series
+	entries []auditEntry
+}
+
+// mostQueues is how many queues the overview reads.
+const mostQueues = 200
+
+// readOverview reads. Callers with bounds do not see what is about the whole store.
+func (v *visit) readOverview(ctx context.Context) (f overviewFacts, err error) {
+	var list struct {
 		Queues []queueRow `json:"queues"`
 	}
-	v.cli("sluice queues")
-	if err := v.get(ctx, "/queues", url.Values{"limit": {"100"}}, &read); err != nil {
+	if err = v.get(ctx, "/queues", url.Values{"limit": {strconv.Itoa(mostQueues)}}, &list); err != nil {
+		return f, err
+	}
+	if f.queues = list.Queues; len(f.queues) == 0 {
+		return f, nil
+	}
+	if f.hour, err = v.seriesOf(ctx, "/series", url.Values{"window": {"1h"}, "slots": {sparkSlots}}); err != nil {
+		return f, err
+	}
+	if f.shown, err = v.seriesOf(ctx, "/series", v.window()); err != nil {
+		return f, err
+	}
+	if f.uses, err = v.uses(ctx); err != nil {
+		return f, err
+	}
+	if err = v.getFor(ctx, seriesFor, "/forecast", url.Values{"tenants": {"true"}}, &f.ahead); err != nil {
+		return f, err
+	}
+	if v.viewer.bounded() {
+		return f, nil
+	}
+	var holders struct {
+		Holders []holderFacts `json:"holders"`
+	}
+	if err = v.get(ctx, "/holders", nil, &holders); err != nil {
+		return f, err
+	}
+	var audit struct {
+		Entries []auditEntry `json:"entries"`
+	}
+	err = v.get(ctx, "/audit", url.Values{"limit": {"100"}}, &audit)
+	f.holders, f.entries = holders.Holders, audit.Entries
+	return f, err
+}
+
+func loadOverview(ctx context.Context, v *visit) (any, error) {
+	v.cli("sluice top")
+	v.cli("sluice stats --window " + v.windowName())
+	f, err := v.readOverview(ctx)
+	if err != nil {
 		return nil, err
 	}
-	view := overview{Queues: read.Queues}
-	for _, q := range read.Queues {
-		view.Total.Ready += q.Depth.Ready
-		view.Total.Scheduled += q.Depth.Scheduled
-		view.Total.Dead += q.Depth.Dead
+	view := overview{Windows: v.windowChoices(), More: len(f.queues) == mostQueues}
+	if len(f.queues) == 0 {
+		return view, nil
+	}
+	view.Tiles = f.tiles(v)
+	view.Charts = append([]chart{f.shown.flow(f.limit())}, f.shown.times()...)
+	failures := f.shown.failures()
+	view.Strip = heatOf(failures)
+	view.Charts = v.linked(append(view.Charts, failures), marksOf(f.entries))
+	for _, q := range f.queues {
+		view.Queues = append(view.Queues, f.lineOf(q))
+	}
+	view.Tenants = f.tenants()
+	view.Entries = f.entries[:min(len(f.entries), 10)]
+	for _, q := range view.Queues {
+		if !v.viewer.bounded() && !q.Paused() && q.Depth.Ready > 0 && q.Settings["engine"] == "" && !f.served(q.Name) {
+			view.Notes = append(view.Notes, "No worker serves "+q.Name+", which has jobs that are due. Start one: sluice work "+q.Name+" -- PROGRAM")
+		}
 	}
 	return view, nil
+}
+
+// served reports whether a process takes jobs of a queue.
+func (f overviewFacts) served(queue string) bool {
+	return slices.ContainsFunc(f.holders, func(h holderFacts) bool { return slices.Contains(h.Queues, queue) })
+}
+
+// limit is the sum of the rates, if each queue with a rate or without one is known. 0: some queue has none.
+func (f overviewFacts) limit() (sum float64) {
+	for _, q := range f.queues {
+		rate := q.perSecond()
+		if rate == 0 {
+			return 0
+		}
+		sum += rate
+	}
+	return sum
+}
+
+// tiles are the six figures.
+func (f overviewFacts) tiles(v *visit) []tile {
+	var all sluice.Depth
+	slots := 0
+	for _, q := range f.queues {
+		all.Ready += q.Depth.Ready
+		all.Claimed += q.InFlight()
+		all.Dead += q.Depth.Dead
+		if due := q.Depth.OldestDue; !due.IsZero() && (all.OldestDue.IsZero() || due.Before(all.OldestDue)) {
+			all.OldestDue = due
+		}
+	}
+	for _, h := range f.holders {
+		slots += h.Slots
+	}
+	ready := tile{Name: "Ready", Figure: draw.Count(all.Ready), Note: "jobs that are due", Link: v.console.url("/jobs", "q", "state:ready")}
+	ready.Spark = f.hour.spark("enqueued per second, in the last hour", 0, f.hour.perSecond(func(c stat.Counts) int64 { return c.Enqueued }))
+	oldest := tile{Name: "Oldest ready", Figure: "—", Note: "nothing waits"}
+	if !all.OldestDue.IsZero() {
+		oldest.Figure, oldest.Note = seconds(max(0, time.Since(all.OldestDue).Round(time.Second))), "since it was due"
+	}
+	oldest.Spark = f.hour.spark("p95 of waits, in the last hour", 0, quantileLines(func(s *slot) *quantiles { return s.Wait })[1].value)
+	flight := tile{Name: "In flight", Figure: draw.Count(all.Claimed), Note: "processes do not tell their slots", Link: v.console.url("/jobs", "q", "state:claimed,dispatched")}
+	if slots > 0 {
+		flight.Note = "of " + plural(slots, "slot") + " of workers"
+	}
+	flight.Spark = f.hour.spark("completed per second, in the last hour", 0, f.hour.perSecond(func(c stat.Counts) int64 { return c.Completed }))
+	dead := tile{Name: "Dead", Figure: draw.Count(all.Dead), Note: "wait for a person", Link: v.console.url("/dead")}
+	dead.Spark = f.hour.spark("deaths, in the last hour", 0, func(s *slot) *float64 { return rounded(float64(s.Counts.Dead)) })
+	return []tile{ready, oldest, f.startTile(), flight, f.successTile(), dead}
+}
+
+// startTile shows the starts of the last minute against the limit.
+func (f overviewFacts) startTile() tile {
+	out := tile{Name: "Starts", Figure: "not counted", Note: "no limit of all queues"}
+	sum, known := 0.0, false
+	for _, u := range f.uses {
+		if u.Starts != nil {
+			sum, known = sum+*u.Starts, true
+		}
+	}
+	if known {
+		out.Figure = rate(sum) + "/s"
+	}
+	limit := f.limit()
+	if limit > 0 {
+		out.Note = "of " + figure(limit) + "/s"
+	}
+	out.Spark = f.hour.spark("started per second, in the last hour, with the limit", limit, f.hour.perSecond(func(c stat.Counts) int64 { return c.Claimed }))
+	return out
+}
+
+// successTile shows the share of ended jobs that completed in the last hour.
+func (f overviewFacts) successTile() tile {
+	var sum stat.Counts
+	for _, s := range f.hour.Slots {
+		sum.Add(s.Counts)
+	}
+	out := tile{Name: "Success, 1 h", Figure: "—", Note: "no job ended"}
+	if ended := sum.Completed + sum.Dead; ended > 0 {
+		out.Figure = percent(float64(sum.Completed) / float64(ended))
+		out.Note = "of " + plural(int(ended), "ended job")
+	}
+	out.Spark = f.hour.spark("share of success, in the last hour", 1, func(s *slot) *float64 {
+		if ended := s.Counts.Completed + s.Counts.Dead; ended > 0 {
+			return rounded(float64(s.Counts.Completed) / float64(ended))
+		}
+		return nil
+	})
+	return out
+}
+
+// lineOf is a queue with what is known of it.
+func (f overviewFacts) lineOf(q queueRow) queueLine {
+	out := queueLine{queueRow: q, Starts: f.uses[q.Name].Starts}
+	for _, ahead := range f.ahead.Queues {
+		if ahead.Queue == q.Name && len(ahead.Waves) > 0 && ahead.Waves[0].Span == "0s" {
+			out.Done, out.Never = ahead.Waves[0].end(), ahead.Waves[0].NeverJobs > 0
+		}
+	}
+	for _, h := range f.holders {
+		for _, c := range h.Conditions {
+			if c.Queue == q.Name && !slices.Contains(out.Conditions, c.Text) {
+				out.Conditions = append(out.Conditions, c.Text)
+			}
+		}
+	}
+	return out
+}
+
+// tenants are those with the most jobs that are due.
+func (f overviewFacts) tenants() []tenantLoad {
+	by := make(map[string]*tenantLoad)
+	of := func(name string) *tenantLoad {
+		if by[name] == nil {
+			by[name] = &tenantLoad{Name: name}
+		}
+		return by[name]
+	}
+	all := 0
+	for _, q := range f.ahead.Queues {
+		for name, jobs := range q.Due.Tenants {
+			of(name).Due += jobs
+		}
+	}
+	for _, u := range f.uses {
+		for _, t := range u.Tenants {
+			of(t.Tenant).InFlight += t.InFlight
+			all += t.InFlight
+		}
+	}
+	var out []tenantLoad
+	for _, t := range by {
+		if t.Noisy = noisy(t.InFlight, all); t.Name != "" && t.Due+t.InFlight > 0 {
+			out = append(out, *t)
+		}
+	}
+	slices.SortFunc(out, func(a, b tenantLoad) int {
+		return cmp.Or(cmp.Compare(b.Due, a.Due), cmp.Compare(b.InFlight, a.InFlight), cmp.Compare(a.Name, b.Name))
+	})
+	return out[:min(len(out), 10)]
+}
+
+// noisy reports whether a tenant has more than 10 % of the jobs in flight, and 30 at least.
+func noisy(inFlight, all int) bool { return inFlight >= 30 && 10*inFlight > all }
+
+// heat is a cell of a strip: how much there was, from 0 to 4.
+type heat struct {
+	X, Level int
+	Text     string
+}
+
+// heatOf draws a chart's first line as a strip.
+func heatOf(c chart) (strip []heat) {
+	most := 0.0
+	for _, v := range c.Lines[0].Values {
+		if v != nil {
+			most = max(most, *v)
+		}
+	}
+	if most == 0 {
+		return nil
+	}
+	for i, v := range c.Lines[0].Values {
+		one := heat{X: i, Level: -1, Text: time.Unix(c.Times[i], 0).UTC().Format("15:04") + " UTC: not counted"}
+		if v != nil {
+			one.Text = time.Unix(c.Times[i], 0).UTC().Format("15:04") + " UTC: " + figure(*v)
+			if one.Level = 0; *v > 0 {
+				one.Level = 1 + min(3, int(4**v/most))
+			}
+		}
+		strip = append(strip, one)
+	}
+	return strip
 }

@@ -31,7 +31,7 @@ type page struct {
 // pages lists the pages, in the order of the side bar.
 func pages() []page {
 	return slices.Concat(
-		overviewPages(), queuePages(), jobPages(), workerPages(), alertPages(), auditPages(), storePages(), settingPages(),
+		overviewPages(), wavePages(), jobPages(), queuePages(), tenantPages(), limitPages(), workerPages(), schedulePages(), alertPages(), auditPages(), storePages(), settingPages(),
 	)
 }
 
@@ -81,6 +81,18 @@ func (c *Console) visit(r *http.Request, p page) (*visit, error) {
 
 // get reads a path of the API, and notes it for "copy as API call".
 func (v *visit) get(ctx context.Context, path string, query url.Values, out any) error {
+	v.note(path, query)
+	return v.read(ctx, path, query, out)
+}
+
+// getFor is get for what changes slowly: people share an answer for longer.
+func (v *visit) getFor(ctx context.Context, keep time.Duration, path string, query url.Values, out any) error {
+	v.note(path, query)
+	return v.readFor(ctx, keep, path, query, out)
+}
+
+// note notes a call for "copy as API call".
+func (v *visit) note(path string, query url.Values) {
 	call := path
 	if len(query) > 0 {
 		call += "?" + query.Encode()
@@ -88,12 +100,16 @@ func (v *visit) get(ctx context.Context, path string, query url.Values, out any)
 	if !slices.Contains(v.calls, call) {
 		v.calls = append(v.calls, call)
 	}
-	return v.read(ctx, path, query, out)
 }
 
 // read is get for what is beside the page, such as the top bar.
 func (v *visit) read(ctx context.Context, path string, query url.Values, out any) error {
-	body, err := v.console.shared.get(ctx, v.viewer.rights()+path+"?"+query.Encode(), func() ([]byte, error) {
+	return v.readFor(ctx, cacheFor, path, query, out)
+}
+
+// readFor is read for what changes slowly.
+func (v *visit) readFor(ctx context.Context, keep time.Duration, path string, query url.Values, out any) error {
+	body, err := v.console.shared.get(ctx, v.viewer.rights()+path+"?"+query.Encode(), keep, func() ([]byte, error) {
 		return v.caller.send(ctx, http.MethodGet, path, query, nil)
 	})
 	if err != nil {

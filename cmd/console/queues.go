@@ -3,21 +3,50 @@ package console
 import (
 	"context"
 	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/sluice-queue/sluice"
 )
 
 func queuePages() []page {
-	return []page{{name: "queues", path: "/queues", title: "Queues", letter: "k", load: loadQueues}}
+	return []page{
+		{name: "queues", path: "/queues", title: "Queues", letter: "k", load: loadQueues},
+		{name: "queue", path: "/queues/{queue}", title: "Queue", load: loadQueue},
+	}
 }
+
+// queueRow is a queue in a table.
+type queueRow struct {
+	Name     string            `json:"name"`
+	Settings map[string]string `json:"settings"`
+	Depth    sluice.Depth      `json:"depth"`
+}
+
+// Paused reports whether nothing is claimed from the queue.
+func (q queueRow) Paused() bool { return q.Settings["paused"] == "true" }
 
 // queueList is the view of /queues.
 type queueList struct {
 	Queues []queueRow `json:"queues"`
+	// Next is the address of the next page. Empty: this is the last.
+	Next string `json:"-"`
 }
+
+// queuesPerPage is how many queues a page lists.
+const queuesPerPage = 50
 
 func loadQueues(ctx context.Context, v *visit) (any, error) {
 	var view queueList
 	v.cli("sluice queues")
-	err := v.get(ctx, "/queues", url.Values{"limit": {"100"}, "after": v.query["after"]}, &view)
+	query := url.Values{"limit": {strconv.Itoa(queuesPerPage)}}
+	if after := v.query.Get("after"); after != "" {
+		query.Set("after", after)
+	}
+	err := v.get(ctx, "/queues", query, &view)
+	if n := len(view.Queues); n == queuesPerPage {
+		view.Next = v.console.url("/queues", "after", view.Queues[n-1].Name)
+	}
 	return view, err
 }
 
@@ -32,5 +61,90 @@ func queueActs() []act {
 			name: "resume-queue", label: "Resume", route: "resume-queue", undo: "pause-queue", command: "sluice resume {queue} --reason={reason}",
 			sentence: "Resume {queue}: its jobs are claimed again.",
 		},
+		{
+			name: "delete-queue", label: "Delete the queue", route: "delete-queue", danger: true, command: "sluice queues rm {queue} --reason={reason}", then: "/queues",
+			sentence: "Delete {queue} and its settings. It must have no jobs. The audit stays.",
+		},
+		{
+			name: "set-setting", label: "Change", route: "change-settings", undo: "undo-settings", command: "sluice settings set {queue} {setting}={value} --revert-in={for} --reason={reason}",
+			sentence: "Change {setting} of {queue}. Every process follows within a second.",
+			fields: []field{
+				{name: "value", label: "New value", hint: "as in the table; empty: the default"},
+				{name: "for", label: "Go back after", hint: "such as 30m: the former value returns unless somebody sets it again; empty: it stays", kind: "duration"},
+			},
+			body: settingBody,
+		},
+		{
+			name: "schedule-setting", label: "Change at hours", route: "change-settings", command: "sluice settings schedule {queue} {setting}={value} --from={from} --to={to} --tz={zone} --days={days} --reason={reason}",
+			sentence: "Give {queue} another value in a window of each day. After the window the former value returns.",
+			fields: []field{
+				{name: "setting", label: "Setting", value: "rate", required: true},
+				{name: "value", label: "Value in the window", required: true},
+				{name: "from", label: "From", hint: "a time of day, such as 16:00", value: "16:00", required: true},
+				{name: "to", label: "To", hint: "such as 18:00; 24:00 is the end of the day", value: "18:00", required: true},
+				{name: "zone", label: "Time zone", value: "UTC", required: true},
+				{name: "days", label: "Days", hint: "such as mon,tue; empty: every day"},
+			},
+			body: windowBody,
+		},
+		{
+			name: "unschedule-setting", label: "Cancel", route: "cancel-scheduled-change", command: "sluice settings unschedule {queue} {change} --reason={reason}",
+			sentence: "Cancel the scheduled change of {queue}: {text}. A value that it has set stays.",
+		},
+		{
+			name: "undo-settings", label: "Undo the last change", route: "undo-settings", command: "sluice settings undo {queue} --reason={reason}",
+			sentence: "Give {queue} the settings it had before the last change.",
+		},
+		{
+			name: "check-engine", label: "Check the engine", route: "check-engine", command: "sluice engine check {queue}",
+			sentence: "Ask the engine whether it can run the jobs of {queue}: its address, rights, and workers at the task queue.",
+			body:     func(url.Values) (map[string]any, error) { return map[string]any{}, nil }, done: engineChecked,
+		},
 	}
+}
+
+// engineChecked says what an engine answered.
+func engineChecked(a answered) string {
+	faults, _ := a["faults"].([]any)
+	if len(faults) == 0 {
+		return "The engine can run the jobs."
+	}
+	text := "The engine cannot run the jobs as it is:"
+	for _, fault := range faults {
+		one, _ := fault.(string)
+		text += " " + one
+	}
+	return text
+}
+
+// settingBody changes one setting. An empty value is the default.
+func settingBody(values url.Values) (map[string]any, error) {
+	var value any
+	if text := values.Get("value"); text != "" {
+		value = text
+	}
+	body := map[string]any{"set": map[string]any{values.Get("setting"): value}}
+	if while := values.Get("for"); while != "" {
+		body["for"] = while
+	}
+	return body, nil
+}
+
+// windowBody changes one setting in a window of each day.
+func windowBody(values url.Values) (map[string]any, error) {
+	window := map[string]any{"from": values.Get("from"), "to": values.Get("to"), "zone": values.Get("zone")}
+	if days := namesIn(values.Get("days")); len(days) > 0 {
+		window["days"] = days
+	}
+	return map[string]any{"set": map[string]any{values.Get("setting"): values.Get("value")}, "window": window}, nil
+}
+
+// namesIn are the names between commas.
+func namesIn(text string) (names []string) {
+	for _, name := range strings.Split(text, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
 }

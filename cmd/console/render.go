@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"math"
 	"net/url"
 	"strconv"
 	"strings"
@@ -31,7 +32,7 @@ func (c *Console) render(w io.Writer, s *screen, part string) error {
 func (c *Console) funcs() template.FuncMap {
 	return template.FuncMap{
 		"url": c.url, "static": c.static, "time": timeOf, "count": draw.Count, "short": draw.ShortCount, "seconds": seconds,
-		"percent": percent, "json": asJSON, "lines": strings.Split, "shortID": shortID, "plural": plural, "figure": figure, "list": func(all ...any) []any { return all },
+		"percent": percent, "json": asJSON, "lines": strings.Split, "shortID": shortID, "plural": plural, "rate": rate, "inc": func(n int) int { return n + 1 }, "figure": figure, "list": func(all ...any) []any { return all },
 	}
 }
 
@@ -102,6 +103,9 @@ func plural(n int, noun string) string {
 	}
 	return draw.Count(n) + " " + noun + "s"
 }
+
+// rate writes a number per second.
+func rate(perSecond float64) string { return figure(math.Round(100*perSecond) / 100) }
 
 // figure writes a number with what it needs of digits.
 func figure(value float64) string {

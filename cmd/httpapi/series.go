@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/stat"
 )
 
@@ -64,6 +65,9 @@ type queueUse struct {
 	After   int `json:"after"`
 	// AtLimit counts tenants that have reached their concurrency.
 	AtLimit int `json:"at_limit"`
+	// StartsPerSecond and CompletedPerSecond are those of the last minute that is counted. Missing: nobody counts.
+	StartsPerSecond    *float64 `json:"starts_per_second,omitempty"`
+	CompletedPerSecond *float64 `json:"completed_per_second,omitempty"`
 	// Tenants are those with the most jobs in flight.
 	Tenants []sluice.TenantFlow `json:"tenants"`
 }
@@ -78,14 +82,62 @@ func (a *API) useRoute() {
 			return useList{}, outOfBounds("the token is bounded to some tenants")
 		}
 		found, err := c.api.client.Flows(ctx, in.Tenants)
+		if err != nil {
+			return useList{}, err
+		}
+		rates, err := c.ratesOfLate(ctx)
 		out := useList{Queues: []queueUse{}}
 		for _, f := range found {
 			if c.caller.Queue(f.Queue) {
-				out.Queues = append(out.Queues, queueUse{f.Queue, f.Tokens, f.Ordered, f.After, f.AtLimit, orEmpty(f.Tenants)})
+				out.Queues = append(out.Queues, queueUse{f.Queue, f.Tokens, f.Ordered, f.After, f.AtLimit, rates.of(f.Queue, claimed), rates.of(f.Queue, completed), orEmpty(f.Tenants)})
 			}
 		}
 		return out, err
 	})
+}
+
+// rates are counts by queue over a while.
+type rates struct {
+	counts  map[string]stat.Counts
+	holders []presence.Holder
+	now     time.Time
+}
+
+// rateWhile is the while, which ends rateDelay ago: later figures are not complete.
+const rateWhile, rateDelay = time.Minute, 20 * time.Second
+
+func claimed(c stat.Counts) int64 { return c.Claimed }
+
+func completed(c stat.Counts) int64 { return c.Completed }
+
+// ratesOfLate reads the counts of the last minute of all queues.
+func (c *call) ratesOfLate(ctx context.Context) (out rates, err error) {
+	if out.now, err = c.api.store.Now(ctx); err != nil {
+		return out, err
+	}
+	to := out.now.Add(-rateDelay).Truncate(stat.Fine)
+	slots, err := stat.Read(ctx, c.api.store, stat.Filter{From: to.Add(-rateWhile), To: to, Every: stat.Fine})
+	if err != nil {
+		return out, err
+	}
+	out.counts = make(map[string]stat.Counts)
+	for _, s := range slots {
+		sum := out.counts[s.Queue]
+		sum.Add(s.Counts)
+		out.counts[s.Queue] = sum
+	}
+	out.holders, err = presence.Holders(ctx, c.api.store)
+	return out, err
+}
+
+// of is a count of a queue per second. Nil: nobody counts.
+func (r rates) of(queue string, count func(stat.Counts) int64) *float64 {
+	counts, moved := r.counts[queue]
+	if !stat.Known(queue, moved, r.holders, r.now) {
+		return nil
+	}
+	perSecond := float64(count(counts)) / rateWhile.Seconds()
+	return &perSecond
 }
 
 // mostKnown is the most queues that a bounded caller's figures are summed over.
@@ -115,6 +167,7 @@ type SeriesInput struct {
 	Window string    `query:"window" doc:"how far back from to, such as 1h; without from" maxLength:"20"`
 	From   time.Time `query:"from" doc:"where the window begins; default: 1 h before to"`
 	To     time.Time `query:"to" doc:"where it ends; default: now"`
+	Slots  int       `query:"slots" doc:"the most slots; neighbours are merged" minimum:"1" maximum:"10000" default:"1000"`
 	Tenant string    `query:"tenant" doc:"only this tenant, if it is among the 20 busiest of its queue" maxLength:"200"`
 }
 
@@ -129,7 +182,8 @@ type seriesView struct {
 	// Queue is the queue. Missing: all queues. Tenant is the tenant. Missing: all tenants.
 	Queue  string `json:"queue,omitempty"`
 	Tenant string `json:"tenant,omitempty"`
-	// From and To are the window in whole slots, and EverySeconds is the length of a slot: 10, 60 or 3600.
+	// From and To are the window in whole slots, and EverySeconds is the length of a slot: 10, 60 or 3600, or a multiple if
+	// there would be too many slots.
 	From         time.Time `json:"from"`
 	To           time.Time `json:"to"`
 	EverySeconds float64   `json:"every_seconds"`
@@ -148,6 +202,20 @@ type slotView struct {
 	// Wait is from due to claim, of the jobs claimed in the slot. Run is from claim to end, of those completed. Missing: none.
 	Wait *quantiles `json:"wait_seconds,omitempty"`
 	Run  *quantiles `json:"run_seconds,omitempty"`
+}
+
+// merged merges slots until there are few.
+func merged(found stat.Series, most int) (every time.Duration, out []stat.Stat) {
+	whole := int(found.To.Sub(found.From)/found.Every) + 1
+	every = found.Every * time.Duration((whole+most-1)/most)
+	for _, s := range found.Slots {
+		if s.At = s.At.Truncate(every); len(out) == 0 || !out[len(out)-1].At.Equal(s.At) {
+			out = append(out, s)
+			continue
+		}
+		out[len(out)-1].Merge(s)
+	}
+	return every, out
 }
 
 // series reads figures over time.
@@ -170,7 +238,9 @@ func (c *call) series(ctx context.Context, filter stat.Filter, in *SeriesInput) 
 		return seriesView{}, err
 	}
 	out := seriesView{Tenant: in.Tenant, From: found.From, To: found.To, EverySeconds: found.Every.Seconds(), Counted: found.Counted, Slots: []slotView{}}
-	for _, s := range found.Slots {
+	every, slots := merged(found, in.Slots)
+	out.From, out.EverySeconds = found.From.Truncate(every), every.Seconds()
+	for _, s := range slots {
 		view := slotView{At: s.At, Counts: s.Counts}
 		if s.Wait.Count() > 0 {
 			view.Wait = quantilesOf(s.Wait.Quantiles())

@@ -53,8 +53,13 @@ func TestFiguresOverTimeAreSumsOverTheQueues(t *testing.T) {
 		as, path string
 		enqueued int64
 	}{
-		{"admin", "/series", 6}, {"admin", "/series?window=10m", 6}, {"admin", "/queues/mail/series", 3}, {"mail", "/series", 3},
-		{"mail", "/queues/mail/series", 3}, {"admin", "/series?window=2h&to=" + at.Add(-time.Hour).Format(time.RFC3339), 0}, {"none", "/series", 0},
+		{"admin", "/series", 6},
+		{"admin", "/series?window=10m", 6},
+		{"admin", "/queues/mail/series", 3},
+		{"mail", "/series", 3},
+		{"mail", "/queues/mail/series", 3},
+		{"admin", "/series?window=2h&to=" + at.Add(-time.Hour).Format(time.RFC3339), 0},
+		{"none", "/series", 0},
 	} {
 		var sum stat.Counts
 		got := get[figures](s, "GET", c.path, "", "Authorization", "Bearer "+c.as)
@@ -68,7 +73,7 @@ func TestFiguresOverTimeAreSumsOverTheQueues(t *testing.T) {
 			t.Errorf("%s as %s: %+v, want %d enqueued", c.path, c.as, got, c.enqueued)
 		}
 	}
-	for path, every := range map[string]float64{"/series?window=15m": 10, "/series?window=6h": 60, "/series?window=7d": 3600, "/series?from=2020-01-01T00:00:00Z": -1} {
+	for path, every := range map[string]float64{"/series?window=15m": 10, "/series?window=6h": 60, "/series?window=7d": 3600, "/series?window=24h&slots=180": 540, "/series?from=2020-01-01T00:00:00Z": -1} {
 		if every < 0 {
 			s.problem(s.ask("GET", path, "", "Authorization", "Bearer admin"), 422, "invalid")
 		} else if got := get[figures](s, "GET", path, "", "Authorization", "Bearer admin"); got.Every != every {

@@ -8,6 +8,7 @@ import "./copy.js";
 import { refreshCharts } from "./charts.js";
 import "./keys.js";
 import "./palette.js";
+import "./ranges.js";
 
 function refresh() {
   refreshTimes(document);

@@ -1,0 +1,111 @@
+package console_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/cmd/console"
+	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/stat"
+)
+
+// has makes sure that a page says some texts, and not others, which begin with a minus.
+func (s *site) has(path string, texts ...string) string {
+	s.t.Helper()
+	page, status := s.page(path)
+	if status != 200 {
+		s.t.Errorf("%s: %d", path, status)
+	}
+	for _, text := range texts {
+		unwanted, isUnwanted := strings.CutPrefix(text, "-")
+		if isUnwanted && strings.Contains(page, unwanted) {
+			s.t.Errorf("%s says %q", path, unwanted)
+		} else if !isUnwanted && !strings.Contains(page, text) {
+			s.t.Errorf("%s lacks %q", path, text)
+		}
+	}
+	return page
+}
+
+// count stores figures of a slot that is over.
+func (s *site) count(queue string, ago time.Duration, counts stat.Counts) {
+	s.t.Helper()
+	one := stat.Stat{Queue: queue, At: time.Now().UTC().Add(-ago).Truncate(stat.Fine), Every: stat.Fine, Counts: counts}
+	one.Run.Add(2 * time.Second)
+	if err := stat.Given(s.store).AddStats(s.t.Context(), "test", []stat.Stat{one}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// counted counts what falls due.
+func (s *site) counted() {
+	s.t.Helper()
+	if _, err := forecast.Recount(s.t.Context(), s.store); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// set changes settings of a queue, or makes it.
+func (s *site) set(queue, reason string, change func(*sluice.Settings)) {
+	s.t.Helper()
+	act := sluice.Act{By: "bob", Reason: reason}
+	if _, err := s.client.EnsureQueue(s.t.Context(), queue, sluice.DefaultSettings(), act); err != nil {
+		s.t.Fatal(err)
+	}
+	_, err := s.client.ChangeQueue(s.t.Context(), queue, act, func(q *sluice.Queue) error {
+		change(&q.Settings)
+		return nil
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func TestTheFirstPageSaysHowToBegin(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleAdmin, console.Options{})
+	s.has("/", "No queue yet", "sluice enqueue demo", "sluice work demo -- cat", "sluice settings set demo rate=10/s", "-tiles")
+}
+
+func TestTheOverviewShowsFiguresOfAllQueues(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleAdmin, console.Options{})
+	s.set("mail", "the provider's contract", func(q *sluice.Settings) { q.Rate = sluice.Rate{Jobs: 4, Per: time.Second} })
+	for range 3 {
+		s.enqueue(sluice.NewJob{Queue: "mail", EnqueueOptions: sluice.EnqueueOptions{Tenant: "acme"}})
+	}
+	s.count("mail", 3*time.Minute, stat.Counts{Enqueued: 60, Claimed: 30, Completed: 9, Dead: 1, Failed: 5})
+	s.counted()
+	s.has("/", "Ready", "Oldest ready", "of 4/s", "90.0 %", "60 came in, 9 completed and 1 died", "5 attempts failed", `class="spark-limit"`, `class="heat-4"`,
+		"No worker serves mail", `href="/tenants/acme"`, "1 change of settings in it", "-no limit of all queues")
+	for _, window := range []string{"15m", "6h", "24h", "7d"} {
+		s.has("/?window="+window, "60 came in", window+`" aria-current="true"`)
+	}
+	s.has("/?from="+time.Now().UTC().Add(-time.Hour).Format(time.RFC3339)+"&to="+time.Now().UTC().Add(-30*time.Minute).Format(time.RFC3339), "gaps are not zeros", "-60 came in")
+}
+
+func TestChartsAreTablesToo(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleViewer, console.Options{})
+	s.enqueue(sluice.NewJob{Queue: "mail"})
+	s.count("mail", 3*time.Minute, stat.Counts{Enqueued: 10})
+	page := s.has("/?window=15m", "csv=flow", `aria-label="In and out, as a table"`)
+	if !strings.Contains(page, "csv=flow&amp;window=15m") {
+		t.Error("the address of the figures forgets the window")
+	}
+	text := s.has("/?window=15m&csv=flow", "time,enqueued (jobs/s),started (jobs/s)", ",1,0,0,0\n")
+	if lines := strings.Count(text, "\n"); lines < 80 || lines > 92 {
+		t.Errorf("15 minutes have %d lines", lines)
+	}
+}
+
+func TestNobodyCountingIsAGapAndNoZero(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleViewer, console.Options{})
+	s.enqueue(sluice.NewJob{Queue: "mail"})
+	s.has("/", "not counted", "gaps are not zeros")
+	s.has("/?csv=flow", "Z,,,,\n")
+}

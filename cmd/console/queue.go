@@ -1,0 +1,243 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/changes"
+)
+
+// queuePage is the view of /queues/{queue}.
+type queuePage struct {
+	queueRow
+	Group     bool
+	Version   int64            `json:"version"`
+	ChangedAt time.Time        `json:"changed_at"`
+	ChangedBy string           `json:"changed_by"`
+	Reason    string           `json:"reason"`
+	Scheduled []changes.Change `json:"scheduled"`
+
+	Changed, Others []settingRow
+	History         []auditEntry
+	Windows         []choice
+	Charts          []chart
+	Use             use
+	Held            string
+	Notes           []string
+	Done            time.Time
+	Retries         []retry
+	Stats           statsView
+}
+
+func (q queuePage) charts() []chart { return q.Charts }
+
+// settingRow is a setting with its value.
+type settingRow struct {
+	Name, Value, Default, Meaning, Range string
+	// Source says where the value comes from.
+	Source string
+	At     time.Time
+}
+
+// statsView is the summary of the last hour.
+type statsView struct {
+	Counted bool `json:"counted"`
+	Counts  *struct {
+		Completed int `json:"completed"`
+		Dead      int `json:"dead"`
+		Failed    int `json:"failed"`
+	} `json:"counts"`
+	Success float64 `json:"success_rate"`
+}
+
+// retry is a failed attempt, and when the next begins.
+type retry struct {
+	Attempt       int
+	Least, Most   time.Duration
+	Buried        bool
+	SinceTheFirst time.Duration
+}
+
+func loadQueue(ctx context.Context, v *visit) (any, error) {
+	name := v.pathOf("queue")
+	v.page.title = name
+	v.cli("sluice settings get " + quoted(name))
+	v.cli("sluice settings history " + quoted(name))
+	view := queuePage{Group: sluice.IsGroup(name), Windows: v.windowChoices()}
+	path := "/queues/" + url.PathEscape(name)
+	if err := v.get(ctx, path, nil, &view); err != nil {
+		return nil, err
+	}
+	var history struct {
+		Entries []auditEntry `json:"entries"`
+	}
+	if err := v.get(ctx, path+"/settings/history", nil, &history); err != nil {
+		return nil, err
+	}
+	view.History = history.Entries
+	if !view.Group {
+		if err := v.readQueue(ctx, path, &view); err != nil {
+			return nil, err
+		}
+	}
+	rows, settings, err := settingRows(view.Settings, view.History)
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range rows {
+		if row.Value != row.Default {
+			view.Changed = append(view.Changed, row)
+		} else {
+			view.Others = append(view.Others, row)
+		}
+	}
+	view.Retries = retriesOf(settings)
+	return view, nil
+}
+
+// readQueue reads the figures of a queue.
+func (v *visit) readQueue(ctx context.Context, path string, view *queuePage) error {
+	v.cli("sluice stats " + quoted(view.Name) + " --window " + v.windowName())
+	shown, err := v.seriesOf(ctx, path+"/series", v.window())
+	if err != nil {
+		return err
+	}
+	view.Charts = append([]chart{shown.flow(view.perSecond())}, shown.times()...)
+	view.Charts = v.linked(view.Charts, marksOf(view.History))
+	if err := v.getFor(ctx, seriesFor, path+"/stats", nil, &view.Stats); err != nil {
+		return err
+	}
+	uses, err := v.uses(ctx)
+	if err != nil {
+		return err
+	}
+	view.Use = uses[view.Name]
+	var ahead forecastView
+	if err := v.getFor(ctx, seriesFor, path+"/forecast", nil, &ahead); err != nil {
+		return err
+	}
+	for _, q := range ahead.Queues {
+		view.Notes = q.Notes
+		view.Held = q.Held()
+		if len(q.Waves) > 0 && q.Waves[0].Span == "0s" {
+			view.Done = q.Waves[0].end()
+		}
+	}
+	return nil
+}
+
+// settingRows are all settings with their values, and the settings as the library reads them.
+func settingRows(values map[string]string, history []auditEntry) (rows []settingRow, settings sluice.Settings, err error) {
+	defaults := sluice.DefaultSettings()
+	settings = defaults
+	last := lastChanges(history)
+	for _, s := range sluice.AllSettings() {
+		row := settingRow{Name: s.Name, Value: values[s.Name], Default: s.Format(defaults), Meaning: s.Meaning, Source: "default"}
+		if low, high := s.Range(); high != "" {
+			row.Range = low + " to " + high
+		}
+		if err = s.Parse(&settings, row.Value); err != nil {
+			return nil, settings, err
+		}
+		switch changed, is := last[s.Name]; {
+		case is:
+			row.Source, row.At = changed.Actor+": "+or(changed.Reason, "no reason"), changed.At
+		case row.Value != row.Default:
+			row.Source = "as the queue was made, by a program or a group"
+		}
+		rows = append(rows, row)
+	}
+	return rows, settings, nil
+}
+
+// lastChanges are the last change of each setting.
+func lastChanges(history []auditEntry) map[string]auditEntry {
+	last := make(map[string]auditEntry)
+	for _, e := range history { // the newest comes first
+		if len(e.Before) == 0 {
+			continue
+		}
+		for _, d := range differences(e.Before, e.After) {
+			if _, known := last[d.Name]; !known {
+				last[d.Name] = e
+			}
+		}
+	}
+	return last
+}
+
+// shownRetries is how many failed attempts the preview shows.
+const shownRetries = 8
+
+// retriesOf says when a job that fails again and again is tried.
+func retriesOf(s sluice.Settings) (out []retry) {
+	since := time.Duration(0)
+	wait := float64(s.Backoff.Base)
+	for n := 1; n <= min(s.MaxAttempts, shownRetries); n++ {
+		if n == s.MaxAttempts {
+			return append(out, retry{Attempt: n, Buried: true, SinceTheFirst: since})
+		}
+		whole := time.Duration(min(wait, float64(s.Backoff.Max)))
+		one := retry{Attempt: n, Least: whole, Most: whole + s.Backoff.Jitter}
+		if s.Backoff.FullJitter {
+			one.Least, one.Most = 0, whole
+		}
+		since += one.Most
+		one.SinceTheFirst = since
+		out = append(out, one)
+		wait *= s.Backoff.Factor
+	}
+	return out
+}
+
+// Words describes a wait.
+func (r retry) Words() string {
+	if r.Least == r.Most {
+		return seconds(r.Least)
+	}
+	return seconds(r.Least) + " to " + seconds(r.Most)
+}
+
+// PausedUntil is when the queue opens by itself. Zero: when somebody resumes it.
+func (q queuePage) PausedUntil() time.Time {
+	at, err := time.Parse(time.RFC3339Nano, q.Settings["paused_until"])
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+// Gauge shows how many starts the rate allows now, at most the burst and a second of the rate.
+func (q queuePage) Gauge() (full float64) {
+	rate, err := sluice.ParseRate(q.Settings["rate"])
+	if err != nil || rate.IsZero() {
+		return 0
+	}
+	burst := 0
+	_, _ = fmt.Sscan(q.Settings["burst"], &burst)
+	return max(1, rate.Tokens(burst))
+}
+
+// Tokens are the starts that the rate allows now, at least 0.
+func (q queuePage) Tokens() float64 { return max(0, q.Use.Tokens) }
+
+// Jobs is the filter of the queue's jobs in some states.
+func (q queuePage) Jobs(states string) string {
+	return strings.TrimSpace("queue:" + q.Name + " " + or(states, ""))
+}
+
+// settingTable is a table of settings, with the page that makes its buttons.
+type settingTable struct {
+	Page  *screen
+	Queue string
+	Rows  []settingRow
+}
+
+// Settings is a table of settings for a template.
+func (s *screen) Settings(rows []settingRow) settingTable {
+	return settingTable{Page: s, Queue: s.visit.pathOf("queue"), Rows: rows}
+}

@@ -1,0 +1,86 @@
+package console_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/changes"
+	"github.com/sluice-queue/sluice/cmd/console"
+)
+
+func TestAQueueShowsWhereItsSettingsComeFrom(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleOperator, console.Options{})
+	s.set("mail", "the <b>bank</b> allows it", func(q *sluice.Settings) { q.Rate, q.MaxAttempts = sluice.Rate{Jobs: 5, Per: time.Second}, 4 })
+	s.enqueue(sluice.NewJob{Queue: "mail"})
+	page := s.has("/queues/mail", "<strong>5/s</strong>", "bob: the &lt;b&gt;bank&lt;/b&gt; allows it", "-<b>bank", "1 to 10000", "How many jobs may start per time",
+		"after failure 1: 2s to 3s", "failure 4 buries the job", "<del>0</del> → <ins>5/s</ins>", "starts at once now", "1 ready", "sluice settings get mail")
+	if changed, _, _ := strings.Cut(page, "Settings that have their defaults"); strings.Contains(changed, `id="setting-lease"`) {
+		t.Error("a default is among the changed settings")
+	}
+	if _, status := s.page("/queues/none"); status != http.StatusNotFound {
+		t.Errorf("an unknown queue: %d", status)
+	}
+}
+
+func TestASettingIsChangedForAWhileAndUndone(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleOperator, console.Options{})
+	s.set("mail", "", func(*sluice.Settings) {})
+	values := url.Values{"queue": {"mail"}, "setting": {"rate"}, "value": {"7/s"}, "reason": {"catch up"}}
+	if dialog, _ := s.page("/do/set-setting?" + values.Encode()); !strings.Contains(dialog, "sluice settings set mail rate=7/s --reason=&#39;catch up&#39;") {
+		t.Errorf("the dialog lacks the command: %s", dialog)
+	}
+	answer, status := s.do("set-setting", values, nil)
+	if status != http.StatusNoContent || !strings.Contains(answer, "/do/undo-settings") {
+		t.Fatalf("%d %s", status, answer)
+	}
+	values.Set("value", "9/s")
+	values.Set("for", "30m")
+	if answer, status := s.do("set-setting", values, nil); status != http.StatusNoContent {
+		t.Fatalf("for a while: %d %s", status, answer)
+	}
+	s.has("/queues/mail", "<strong>9/s</strong>", "Scheduled changes", "revert rate")
+	queue, err := s.client.Queue(t.Context(), "mail")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if planned, err := changes.List(queue); err != nil || len(planned) != 1 {
+		t.Fatalf("%+v, %v, want a revert", planned, err)
+	}
+	if answer, status := s.do("undo-settings", url.Values{"queue": {"mail"}}, nil); status != http.StatusNoContent {
+		t.Fatalf("undo: %d %s", status, answer)
+	}
+	s.has("/queues/mail", "<strong>7/s</strong>")
+	values.Set("value", "fast")
+	if text, _ := s.do("set-setting", values, nil); !strings.Contains(text, "is not a rate") {
+		t.Errorf("a wrong value: %s", text)
+	}
+	window := url.Values{"queue": {"mail"}, "setting": {"rate"}, "value": {"1/s"}, "from": {"22:00"}, "to": {"06:00"}, "zone": {"UTC"}, "days": {"mon, tue"}}
+	if answer, status := s.do("schedule-setting", window, nil); status != http.StatusNoContent {
+		t.Fatalf("at hours: %d %s", status, answer)
+	}
+	s.has("/queues/mail", "22:00 to 06:00 UTC on mon, tue")
+}
+
+func TestViewersOfAQueueMayNotChangeIt(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleViewer, console.Options{})
+	s.enqueue(sluice.NewJob{Queue: "mail"})
+	s.has("/queues/mail", `disabled title="the role viewer may not do this">Change`, "-/do/set-setting")
+}
+
+func TestManyQueuesHavePages(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleViewer, console.Options{})
+	for i := range 60 {
+		s.set("queue-"+string(rune('a'+i/10))+string(rune('0'+i%10)), "", func(*sluice.Settings) {})
+	}
+	s.has("/queues", "queue-a0", "queue-e9", "-queue-f0", `href="/queues?after=queue-e9"`)
+	s.has("/queues?after=queue-e9", "queue-f9", "-queue-a0", "-rel=\"next\"")
+}

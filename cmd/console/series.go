@@ -1,0 +1,312 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/sluice-queue/sluice/cmd/internal/draw"
+	"github.com/sluice-queue/sluice/stat"
+)
+
+// series is figures over time, of a queue or of all.
+type series struct {
+	From    time.Time `json:"from"`
+	To      time.Time `json:"to"`
+	Every   float64   `json:"every_seconds"`
+	Counted bool      `json:"counted"`
+	Slots   []slot    `json:"slots"`
+}
+
+// slot is the figures of a slot of time.
+type slot struct {
+	At     time.Time   `json:"at"`
+	Counts stat.Counts `json:"counts"`
+	Wait   *quantiles  `json:"wait_seconds"`
+	Run    *quantiles  `json:"run_seconds"`
+}
+
+// quantiles are times in seconds.
+type quantiles struct {
+	P50 float64 `json:"p50"`
+	P95 float64 `json:"p95"`
+	P99 float64 `json:"p99"`
+}
+
+// windows are the lengths of pictures, the shortest first.
+var windows = []string{"15m", "1h", "6h", "24h", "7d"}
+
+const (
+	// seriesFor is how long figures over time are shared: they change every 10 s.
+	seriesFor = 5 * time.Second
+	// chartSlots is the most points of a chart, and sparkSlots those of a small one.
+	chartSlots, sparkSlots = "180", "60"
+	// seriesDelay is how late the figures of a slot are complete.
+	seriesDelay = 20 * time.Second
+)
+
+// window is the part of time that the URL asks for.
+func (v *visit) window() url.Values {
+	query := url.Values{"slots": {chartSlots}}
+	if v.query.Has("from") || v.query.Has("to") {
+		for _, name := range []string{"from", "to"} {
+			if text := v.query.Get(name); text != "" {
+				query.Set(name, text)
+			}
+		}
+		return query
+	}
+	query.Set("window", v.windowName())
+	return query
+}
+
+// windowName is the chosen window. Default: 1 h.
+func (v *visit) windowName() string {
+	for _, name := range windows {
+		if v.query.Get("window") == name {
+			return name
+		}
+	}
+	return "1h"
+}
+
+// choice is a value of a row of links.
+type choice struct {
+	Text, URL string
+	Here      bool
+}
+
+// windowChoices are links to the page with other windows.
+func (v *visit) windowChoices() (all []choice) {
+	for _, name := range windows {
+		query := url.Values{}
+		for key, values := range v.query {
+			if key != "from" && key != "to" && key != "csv" {
+				query[key] = values
+			}
+		}
+		query.Set("window", name)
+		all = append(all, choice{name, v.console.options.Base + escaped(v.path) + "?" + query.Encode(), name == v.windowName() && !v.query.Has("from")})
+	}
+	return all
+}
+
+// escaped writes a path for a URL.
+func escaped(path string) string { return (&url.URL{Path: path}).EscapedPath() }
+
+// seriesOf reads figures over time. Path is below the API's root.
+func (v *visit) seriesOf(ctx context.Context, path string, query url.Values) (s series, err error) {
+	return s, v.getFor(ctx, seriesFor, path, query, &s)
+}
+
+// figureOf takes one value of a slot. A nil value is a gap.
+type figureOf func(s *slot) *float64
+
+// lineOf is a figure of a series as a line.
+type lineOf struct {
+	name  string
+	value figureOf
+}
+
+// chart draws lines of a series. Slots without a move are 0 if the processes count, else gaps.
+func (s series) chart(name, title, unit string, lines ...lineOf) chart {
+	c := chart{Name: name, Title: title, Unit: unit, Kind: "line", Lines: make([]line, len(lines))}
+	for i, l := range lines {
+		c.Lines[i].Name = l.name
+	}
+	if s.Every <= 0 {
+		return c
+	}
+	every, next := time.Duration(s.Every*float64(time.Second)), 0
+	for at := s.From; !at.Add(every).After(s.To.Add(-min(seriesDelay, every))); at = at.Add(every) {
+		var here *slot
+		for next < len(s.Slots) && s.Slots[next].At.Before(at.Add(every)) {
+			here = &s.Slots[next]
+			next++
+		}
+		if here == nil && s.Counted {
+			here = &slot{}
+		}
+		c.Times = append(c.Times, at.Unix())
+		for i, l := range lines {
+			var value *float64
+			if here != nil {
+				value = l.value(here)
+			}
+			c.Lines[i].Values = append(c.Lines[i].Values, value)
+		}
+	}
+	return c
+}
+
+// perSecond is a count as a rate.
+func (s series) perSecond(count func(c stat.Counts) int64) figureOf {
+	return func(one *slot) *float64 { return rounded(float64(count(one.Counts)) / s.Every) }
+}
+
+// rounded keeps 4 digits, enough for a picture.
+func rounded(value float64) *float64 {
+	if value != 0 {
+		scale := math.Pow(10, 3-math.Floor(math.Log10(math.Abs(value))))
+		value = math.Round(value*scale) / scale
+	}
+	return &value
+}
+
+// quantileLines are the three lines of times.
+func quantileLines(of func(*slot) *quantiles) []lineOf {
+	take := func(pick func(q *quantiles) float64) figureOf {
+		return func(s *slot) *float64 {
+			if q := of(s); q != nil {
+				return rounded(pick(q))
+			}
+			return nil
+		}
+	}
+	return []lineOf{
+		{"p50", take(func(q *quantiles) float64 { return q.P50 })},
+		{"p95", take(func(q *quantiles) float64 { return q.P95 })},
+		{"p99", take(func(q *quantiles) float64 { return q.P99 })},
+	}
+}
+
+// flow draws what comes in and goes out.
+func (s series) flow(limit float64) chart {
+	c := s.chart("flow", "In and out", "jobs/s",
+		lineOf{"enqueued", s.perSecond(func(c stat.Counts) int64 { return c.Enqueued + c.Requeued })},
+		lineOf{"started", s.perSecond(func(c stat.Counts) int64 { return c.Claimed })},
+		lineOf{"completed", s.perSecond(func(c stat.Counts) int64 { return c.Completed })},
+		lineOf{"failed attempts", s.perSecond(func(c stat.Counts) int64 { return c.Failed })})
+	if limit > 0 {
+		flat := line{Name: "limit", Dashed: true}
+		for range c.Times {
+			flat.Values = append(flat.Values, rounded(limit))
+		}
+		c.Lines = append(c.Lines, flat)
+	}
+	var in, out, died int64
+	for _, one := range s.Slots {
+		in, out, died = in+one.Counts.Enqueued+one.Counts.Requeued, out+one.Counts.Completed, died+one.Counts.Dead
+	}
+	c.Sentence = fmt.Sprintf("%s came in, %s completed and %s died in this window.", draw.Count(int(in)), draw.Count(int(out)), draw.Count(int(died)))
+	if !s.Counted {
+		c.Sentence = "Nobody counts the jobs of this window, or only some processes do: gaps are not zeros."
+	}
+	return c
+}
+
+// times draws waits and run times.
+func (s series) times() []chart {
+	wait := s.chart("wait", "Wait, from due to start", "s", quantileLines(func(s *slot) *quantiles { return s.Wait })...)
+	run := s.chart("run", "Run, from start to end", "s", quantileLines(func(s *slot) *quantiles { return s.Run })...)
+	for _, c := range []*chart{&wait, &run} {
+		c.Sentence = "No job was measured in this window."
+		for i, v := range c.Lines[0].Values {
+			if v != nil {
+				c.Sentence = fmt.Sprintf("Last: half of the jobs took at most %s, 95 %% at most %s.", seconds(*v), seconds(*c.Lines[1].Values[i]))
+			}
+		}
+	}
+	return []chart{wait, run}
+}
+
+// failures counts dead jobs and failed attempts, for the strip.
+func (s series) failures() chart {
+	c := s.chart("failures", "Failed attempts", "attempts", lineOf{"failed", func(one *slot) *float64 { return rounded(float64(one.Counts.Failed)) }})
+	var sum int64
+	for _, one := range s.Slots {
+		sum += one.Counts.Failed
+	}
+	c.Sentence = draw.Count(int(sum)) + " attempts failed in this window."
+	return c
+}
+
+// linked gives charts the address of their CSV, which has the filters of the page, and their marks.
+func (v *visit) linked(charts []chart, marks []mark) []chart {
+	for i := range charts {
+		query := url.Values{}
+		for name, values := range v.query {
+			query[name] = values
+		}
+		query.Set("csv", charts[i].Name)
+		charts[i].CSV = "?" + query.Encode()
+		charts[i].Marks = nil
+		for _, m := range marks {
+			if times := charts[i].Times; len(times) > 0 && m.At >= times[0] {
+				charts[i].Marks = append(charts[i].Marks, m)
+			}
+		}
+	}
+	return charts
+}
+
+// marksOf are the changes of settings among audit entries, the oldest first.
+func marksOf(entries []auditEntry) (marks []mark) {
+	for i := len(entries) - 1; i >= 0; i-- {
+		e := entries[i]
+		if e.Object != "queue" || len(e.Before) == 0 {
+			continue
+		}
+		text := e.Name + ": " + e.Event
+		for _, d := range settingDifferences(e.Before, e.After) {
+			text += fmt.Sprintf(", %s %s → %s", d.Name, or(d.Before, "none"), or(d.After, "none"))
+		}
+		marks = append(marks, mark{At: e.At.Unix(), Text: strings.TrimSpace(text + " (" + e.Actor + ")")})
+	}
+	return marks
+}
+
+func or(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// settingDifferences compares the settings of a queue before and after a change.
+func settingDifferences(before, after json.RawMessage) (found []difference) {
+	for _, d := range differences(before, after) {
+		if d.Name != "scheduled" && d.Name != "version" {
+			found = append(found, d)
+		}
+	}
+	return found
+}
+
+// spark is a small picture of one figure, as the points of an SVG of 100 by 24.
+type spark struct {
+	// Points is the line, and Limit the height of the limit; negative: none.
+	Points string
+	Limit  float64
+	Text   string
+}
+
+// spark draws a figure, with a limit of 0 or more.
+func (s series) spark(text string, limit float64, value figureOf) spark {
+	c := s.chart("", "", "", lineOf{"", value})
+	values, most := c.Lines[0].Values, limit
+	for _, v := range values {
+		if v != nil {
+			most = max(most, *v)
+		}
+	}
+	out := spark{Text: text, Limit: -1}
+	if most <= 0 {
+		most = 1
+	}
+	if limit > 0 {
+		out.Limit = 23 - 22*limit/most
+	}
+	var points strings.Builder
+	for i, v := range values {
+		if v != nil {
+			fmt.Fprintf(&points, "%.1f,%.1f ", 100*float64(i)/float64(max(1, len(values)-1)), 23-22**v/most)
+		}
+	}
+	out.Points = strings.TrimSpace(points.String())
+	return out
+}

@@ -1,0 +1,460 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/cmd/internal/draw"
+	"github.com/sluice-queue/sluice/forecast"
+)
+
+func wavePages() []page {
+	return []page{{name: "waves", path: "/waves", title: "Waves", letter: "w", load: loadWaves}}
+}
+
+// forecastView is a forecast, as the API writes it.
+type forecastView struct {
+	Now    time.Time       `json:"now"`
+	Bucket string          `json:"bucket"`
+	Until  time.Time       `json:"until"`
+	Queues []queueForecast `json:"queues"`
+}
+
+// queueForecast is that of one queue.
+type queueForecast struct {
+	Queue       string                `json:"queue"`
+	CountedAt   time.Time             `json:"counted_at"`
+	Stale       bool                  `json:"stale"`
+	Limits      []forecast.Limit      `json:"limits"`
+	HeldTenants []forecast.HeldTenant `json:"held_tenants"`
+	Notes       []string              `json:"notes"`
+	RunTime     string                `json:"run_time"`
+	Due         forecast.Tally        `json:"due"`
+	InFlight    forecast.Tally        `json:"in_flight"`
+	Later       forecast.Tally        `json:"later"`
+	Waves       []wave                `json:"waves"`
+}
+
+// wave is the jobs that fall due in a bucket of time.
+type wave struct {
+	At        time.Time `json:"at"`
+	Span      string    `json:"span"`
+	Jobs      int       `json:"jobs"`
+	Starts    int       `json:"starts"`
+	Backlog   int       `json:"backlog"`
+	Used      float64   `json:"used"`
+	LastStart time.Time `json:"last_start"`
+	Finished  time.Time `json:"finished"`
+	Late      string    `json:"late"`
+	NeverJobs int       `json:"never_start"`
+}
+
+// end is when the jobs of a wave are done; without a known run time, when the last one starts.
+func (w wave) end() time.Time {
+	if w.Finished.IsZero() {
+		return w.LastStart
+	}
+	return w.Finished
+}
+
+// Held describes what holds a queue back.
+func (q queueForecast) Held() string {
+	return forecast.Queue{Limits: q.Limits, HeldTenants: q.HeldTenants}.Held()
+}
+
+// perSecond is how many jobs may start per second in the long run. +Inf: nothing limits it.
+func (q queueForecast) perSecond() float64 {
+	most := math.Inf(1)
+	for _, l := range q.Limits {
+		most = min(most, l.PerSecond)
+	}
+	return most
+}
+
+// wavesPage is the view of /waves.
+type wavesPage struct {
+	Queues  []string
+	Queue   string
+	Ahead   string
+	Choices []choice
+	Chart   chart
+	Picture histogram
+	Rows    []waveRow
+	Facts   []queueForecast
+	// WhatIf is the drawer; nil without a queue.
+	WhatIf *whatIf
+	// Counted is when the oldest count was made. Zero: some queue was never counted.
+	Counted time.Time
+}
+
+func (w wavesPage) charts() []chart { return []chart{w.Chart} }
+
+// waveRow is a wave of a queue in the table.
+type waveRow struct {
+	Queue string
+	wave
+	// Other is when it ends under the assumed limits. Zero: nothing is assumed, or never.
+	Other      time.Time
+	OtherNever bool
+	Sooner     string
+}
+
+// Already reports whether the jobs of a row are due already.
+func (w waveRow) Already() bool { return w.Span == "0s" }
+
+// End is when the jobs are done.
+func (w waveRow) End() time.Time { return w.end() }
+
+// LateWords is by how much the last of its jobs is late. Empty: none is.
+func (w waveRow) LateWords() string {
+	late, err := sluice.ParseDuration(w.Late)
+	if err != nil || late < time.Second {
+		return ""
+	}
+	return seconds(late.Round(time.Second))
+}
+
+// Never reports whether no job of it starts.
+func (w waveRow) Never() bool { return w.Jobs > 0 && w.LastStart.IsZero() }
+
+// whatIf is the form that assumes other limits.
+type whatIf struct {
+	Rate, Concurrency, Most       float64
+	MostConcurrency               float64
+	RunTime, Batch                string
+	NowRate, NowConcurrency       string
+	Present, Other                time.Time
+	Asked, PresentNever, NewNever bool
+	Held                          string
+}
+
+// aheads are the lengths of the picture.
+var aheads = []string{"2h", "6h", "24h", "3d", "7d"}
+
+func loadWaves(ctx context.Context, v *visit) (any, error) {
+	view := wavesPage{Queue: v.query.Get("queue"), Ahead: "2h"}
+	for _, name := range aheads {
+		if v.query.Get("ahead") == name {
+			view.Ahead = name
+		}
+	}
+	for _, name := range aheads {
+		view.Choices = append(view.Choices, choice{name, v.console.url("/waves", "queue", view.Queue, "ahead", name), name == view.Ahead})
+	}
+	var list struct {
+		Queues []queueRow `json:"queues"`
+	}
+	if err := v.get(ctx, "/queues", url.Values{"limit": {strconv.Itoa(mostQueues)}}, &list); err != nil {
+		return nil, err
+	}
+	for _, q := range list.Queues {
+		view.Queues = append(view.Queues, q.Name)
+	}
+	path, query := "/forecast", url.Values{"ahead": {view.Ahead}}
+	if view.Queue != "" {
+		path = "/queues/" + url.PathEscape(view.Queue) + "/forecast"
+	}
+	v.cli(strings.TrimSpace("sluice forecast "+quotedOr(view.Queue)) + " --ahead " + view.Ahead)
+	var present forecastView
+	if err := v.getFor(ctx, seriesFor, path, query, &present); err != nil {
+		return nil, err
+	}
+	view.fill(v, present)
+	if view.Queue == "" {
+		return view, nil
+	}
+	return view, v.assume(ctx, &view, list.Queues, path, query)
+}
+
+func quotedOr(text string) string {
+	if text == "" {
+		return ""
+	}
+	return quoted(text)
+}
+
+// assume fills in the drawer, and the times under the assumed limits.
+func (v *visit) assume(ctx context.Context, view *wavesPage, queues []queueRow, path string, query url.Values) error {
+	var settings map[string]string
+	for _, q := range queues {
+		if q.Name == view.Queue {
+			settings = q.Settings
+		}
+	}
+	w := &whatIf{NowRate: or(settings["rate"], "0"), NowConcurrency: or(settings["concurrency"], "0"), RunTime: v.query.Get("run_time"), Batch: v.query.Get("batch")}
+	view.WhatIf = w
+	if rate, err := sluice.ParseRate(w.NowRate); err == nil {
+		w.Rate = math.Ceil(rate.PerSecond())
+	}
+	w.Concurrency, _ = strconv.ParseFloat(w.NowConcurrency, 64)
+	w.Most, w.MostConcurrency = niceAbove(10*w.Rate), niceAbove(10*w.Concurrency)
+	flags := ""
+	for name, into := range map[string]*float64{"rate": &w.Rate, "concurrency": &w.Concurrency} {
+		if n, err := strconv.ParseFloat(strings.TrimSuffix(v.query.Get(name), "/s"), 64); err == nil && n > 0 {
+			*into = n
+			w.Asked = true
+			text := strconv.FormatFloat(n, 'f', -1, 64)
+			if name == "rate" {
+				text += "/s"
+			}
+			query.Set(name, text)
+		}
+	}
+	for name, text := range map[string]string{"run_time": w.RunTime, "batch": w.Batch} {
+		if text != "" {
+			w.Asked = true
+			query.Set(name, text)
+		}
+	}
+	w.Present, w.PresentNever = lastEnd(view.Rows)
+	if !w.Asked {
+		return nil
+	}
+	for _, one := range [][2]string{{"rate", "--rate"}, {"batch", "--batch"}, {"concurrency", "--concurrency"}, {"run_time", "--duration"}} {
+		if text := query.Get(one[0]); text != "" {
+			flags += " " + one[1] + " " + quoted(text)
+		}
+	}
+	v.cli("sluice forecast " + quoted(view.Queue) + " --ahead " + view.Ahead + flags)
+	var other forecastView
+	if err := v.getFor(ctx, seriesFor, path, query, &other); err != nil {
+		return err
+	}
+	for _, q := range other.Queues {
+		w.Held = q.Held()
+		view.compare(q)
+	}
+	return nil
+}
+
+// compare puts the times under the assumed limits beside the present ones.
+func (w *wavesPage) compare(other queueForecast) {
+	var rows []waveRow
+	for i := range w.Rows {
+		row := &w.Rows[i]
+		for _, one := range other.Waves {
+			if one.At.Equal(row.At) && one.Span == row.Span {
+				row.Other, row.OtherNever = one.end(), one.Jobs > 0 && one.LastStart.IsZero()
+				if a, b := row.end(), one.end(); !a.IsZero() && !b.IsZero() {
+					row.Sooner = earlier(a.Sub(b))
+				}
+				rows = append(rows, waveRow{wave: one})
+			}
+		}
+	}
+	w.WhatIf.Other, w.WhatIf.NewNever = lastEnd(rows)
+}
+
+// earlier says how much sooner something is.
+func earlier(sooner time.Duration) string {
+	switch sooner = sooner.Round(time.Second); {
+	case sooner > 0:
+		return seconds(sooner) + " sooner"
+	case sooner < 0:
+		return seconds(-sooner) + " later"
+	}
+	return "the same"
+}
+
+// Change says how the end moves.
+func (w whatIf) Change() string {
+	if w.Present.IsZero() || w.Other.IsZero() {
+		return ""
+	}
+	return earlier(w.Present.Sub(w.Other))
+}
+
+// lastEnd is when the last of all waves is done, and whether some never start.
+func lastEnd(rows []waveRow) (last time.Time, never bool) {
+	for _, r := range rows {
+		never = never || r.NeverJobs > 0
+		if r.end().After(last) {
+			last = r.end()
+		}
+	}
+	return last, never
+}
+
+// niceAbove is the end of a scale: 100 at least, and a round number.
+func niceAbove(value float64) float64 {
+	scale := 100.0
+	for scale < value {
+		scale *= 10
+	}
+	return scale
+}
+
+// histogram is the picture of the jobs that fall due, as rectangles of an SVG.
+type histogram struct {
+	Bars []bar
+	// Line are the points of the capacity. Empty: nothing limits it, or it is far above. Capacity says it in words.
+	Line     string
+	Capacity string
+	Width    int
+	Most     string
+	Begin    time.Time
+	End      time.Time
+	Legend   []string
+}
+
+// bar is the jobs of a queue in a bucket.
+type bar struct {
+	X, Y, Width, Height float64
+	Colour              int
+	Text                string
+}
+
+// shownQueues is how many queues have a colour of their own; the others are taken together.
+const shownQueues = 7
+
+// fill makes the picture, its figures and the table of a forecast.
+func (w *wavesPage) fill(v *visit, f forecastView) {
+	slices.SortStableFunc(f.Queues, func(a, b queueForecast) int { return cmp.Compare(b.ahead(), a.ahead()) })
+	w.Chart = chart{Name: "due", Title: "Jobs that fall due", Unit: "jobs"}
+	columns := make(map[int64]int)
+	for _, q := range f.Queues {
+		for _, one := range q.Waves {
+			if one.Span != "0s" && columns[one.At.Unix()] == 0 {
+				columns[one.At.Unix()] = 1
+				w.Chart.Times = append(w.Chart.Times, one.At.Unix())
+			}
+		}
+		if q.CountedAt.Before(w.Counted) || w.Counted.IsZero() {
+			w.Counted = q.CountedAt
+		}
+		if q.ahead()+q.Due.Jobs > 0 || w.Queue != "" {
+			w.Facts = append(w.Facts, q)
+		}
+	}
+	slices.Sort(w.Chart.Times)
+	for i, at := range w.Chart.Times {
+		columns[at] = i
+	}
+	capacity, sum := 0.0, 0
+	for i, q := range f.Queues {
+		if q.ahead() > 0 {
+			capacity += q.perSecond()
+		}
+		sum += q.ahead()
+		at := min(i, shownQueues)
+		if at == len(w.Chart.Lines) {
+			name := q.Queue
+			if at == shownQueues {
+				name = "other queues"
+			}
+			w.Chart.Lines = append(w.Chart.Lines, line{Name: name, Values: make([]*float64, len(w.Chart.Times))})
+		}
+		for _, one := range q.Waves {
+			if one.Jobs > 0 || one.Backlog > 0 {
+				w.Rows = append(w.Rows, waveRow{Queue: q.Queue, wave: one})
+			}
+			if one.Span != "0s" {
+				add(w.Chart.Lines[at].Values, columns[one.At.Unix()], float64(one.Jobs))
+			}
+		}
+	}
+	slices.SortStableFunc(w.Rows, func(a, b waveRow) int {
+		switch {
+		case a.Already() == b.Already():
+			return a.At.Compare(b.At)
+		case a.Already():
+			return -1
+		}
+		return 1
+	})
+	w.addCapacity(f, capacity)
+	w.Chart.Sentence = fmt.Sprintf("Due in the next %s: %s.", w.Ahead, plural(sum, "job"))
+	if last, never := lastEnd(w.Rows); never {
+		w.Chart.Sentence += " Some of them never start by the present limits."
+	} else if !last.IsZero() {
+		w.Chart.Sentence += " By the present limits they are done at " + last.UTC().Format("2006-01-02 15:04") + " UTC."
+	}
+	w.Chart = v.linked([]chart{w.Chart}, nil)[0]
+	w.Picture = histogramOf(w.Chart, f)
+}
+
+// ahead counts the jobs that are not due yet.
+func (q queueForecast) ahead() (sum int) {
+	for _, one := range q.Waves {
+		if one.Span != "0s" {
+			sum += one.Jobs
+		}
+	}
+	return sum
+}
+
+func add(values []*float64, at int, more float64) {
+	if values[at] == nil {
+		values[at] = new(float64)
+	}
+	*values[at] += more
+}
+
+// addCapacity adds the line of how many jobs may start in each bucket.
+func (w *wavesPage) addCapacity(f forecastView, perSecond float64) {
+	bucket, err := sluice.ParseDuration(f.Bucket)
+	if err != nil || perSecond == 0 || math.IsInf(perSecond, 1) {
+		return
+	}
+	flat := line{Name: "capacity by present limits", Dashed: true}
+	for range w.Chart.Times {
+		flat.Values = append(flat.Values, rounded(perSecond*bucket.Seconds()))
+	}
+	w.Chart.Lines = append(w.Chart.Lines, flat)
+}
+
+// histogramOf draws a chart as stacked bars of an SVG that is 100 high and a unit wide for each bucket.
+func histogramOf(c chart, f forecastView) histogram {
+	out := histogram{Width: max(1, len(c.Times)), Begin: f.Now, End: f.Until}
+	most, capacity := 1.0, 0.0
+	for i := range c.Times {
+		sum := 0.0
+		for _, l := range c.Lines {
+			switch value := l.Values[i]; {
+			case value == nil:
+			case l.Dashed:
+				capacity = *value
+			default:
+				sum += *value
+			}
+		}
+		most = max(most, sum)
+	}
+	if capacity > 0 && capacity < 2*most {
+		most = max(most, 1.05*capacity)
+		y := strconv.FormatFloat(100-100*capacity/most, 'f', 2, 64)
+		out.Line = "0," + y + " " + strconv.Itoa(out.Width) + "," + y
+	}
+	if capacity > 0 {
+		out.Capacity = "capacity by present limits: " + draw.Count(int(capacity))
+		if out.Line == "" {
+			out.Capacity += ", above the picture"
+		}
+	}
+	out.Most = draw.Count(int(most))
+	for _, l := range c.Lines {
+		if !l.Dashed {
+			out.Legend = append(out.Legend, l.Name)
+		}
+	}
+	for i, at := range c.Times {
+		below := 0.0
+		for n, l := range c.Lines {
+			if l.Dashed || l.Values[i] == nil || *l.Values[i] == 0 {
+				continue
+			}
+			height := 100 * *l.Values[i] / most
+			below += height
+			out.Bars = append(out.Bars, bar{X: float64(i) + 0.05, Y: 100 - below, Width: 0.9, Height: height, Colour: n + 1, Text: fmt.Sprintf("%s, %s: %s", time.Unix(at, 0).UTC().Format("Jan 2 15:04 UTC"), l.Name, plural(int(*l.Values[i]), "job"))})
+		}
+	}
+	return out
+}

@@ -1,0 +1,52 @@
+package console_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/cmd/console"
+)
+
+// waving serves a console with 600 jobs of mail due at 1/s, and 5 reports later.
+func waving(t *testing.T, role access.Role) *site {
+	t.Helper()
+	s := open(t, role, console.Options{})
+	s.set("mail", "", func(q *sluice.Settings) { q.Rate = sluice.Rate{Jobs: 1, Per: time.Second} })
+	jobs := make([]sluice.NewJob, 0, 605)
+	for range 600 {
+		jobs = append(jobs, sluice.NewJob{Queue: "mail", Payload: []byte("{}")})
+	}
+	for range 5 {
+		jobs = append(jobs, sluice.NewJob{Queue: "reports", Payload: []byte("{}"), EnqueueOptions: sluice.EnqueueOptions{DueAt: time.Now().Add(time.Hour)}})
+	}
+	if _, err := s.client.EnqueueMany(t.Context(), jobs); err != nil {
+		t.Fatal(err)
+	}
+	s.counted()
+	return s
+}
+
+func TestWavesShowWhatFallsDue(t *testing.T) {
+	t.Parallel()
+	s := waving(t, access.RoleViewer)
+	s.has("/waves", "Due in the next 2h: 5 jobs.", `class="fill-1"`, "reports: 5 jobs", "already", "By the present limits they are done at", "sluice forecast --ahead 2h", "-What if")
+	s.has("/waves?csv=due", "reports (jobs)", ",5")
+	s.has("/waves?ahead=24h", "Due in the next 24h")
+}
+
+func TestWhatIfShowsTheNewEndBesideThePresentOne(t *testing.T) {
+	t.Parallel()
+	s := waving(t, access.RoleOperator)
+	s.has("/waves?queue=mail", "What if", "now 1/s", "-Done by these", "-Set this rate")
+	s.has("/waves?queue=mail&rate=10", "Done by these", "9m00s sooner", "sluice forecast mail --ahead 2h --rate 10/s", "Set this rate", "value=10%2Fs")
+	s.has("/waves?queue=mail&rate=0&concurrency=0", "-Done by these")
+	if _, status := s.page("/waves?queue=mail&batch=x"); status != 422 {
+		t.Errorf("a wrong batch: %d", status)
+	}
+	queue, err := s.client.Queue(t.Context(), "mail")
+	if err != nil || queue.Settings.Rate.PerSecond() != 1 {
+		t.Errorf("a question has changed the rate to %v (%v)", queue.Settings.Rate, err)
+	}
+}
