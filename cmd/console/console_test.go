@@ -32,10 +32,16 @@ type site struct {
 // open serves a console as somebody with a role.
 func open(t *testing.T, role access.Role, options console.Options) *site {
 	t.Helper()
+	return openAs(t, access.Caller{Name: "ann", Role: role}, options)
+}
+
+// openAs serves a console as a caller, who may have bounds.
+func openAs(t *testing.T, caller access.Caller, options console.Options) *site {
+	t.Helper()
 	s := &site{t: t, store: memory.New(memory.Options{})}
 	s.client = sluice.NewClient(s.store, sluice.ClientOptions{})
 	api := httpapi.New(s.store, httpapi.Options{Identify: func(*http.Request) (access.Caller, error) {
-		return access.Caller{Name: "ann", Role: role}, nil
+		return caller, nil
 	}})
 	options.API = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != httpapi.Root+"/whoami" {

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -27,6 +28,8 @@ type overview struct {
 	More    bool
 	Tenants []tenantLoad
 	Entries []auditEntry
+	// Own are the tenants that a viewer is bounded to, who sees no figures of all.
+	Own []string
 	// Notes say what people should do first, such as start a worker.
 	Notes []string
 }
@@ -126,7 +129,8 @@ type overviewFacts struct {
 	holders []holderFacts
 	hour    series
 	shown   series
-	entries []auditEntry
+	// Changes are those of settings, and acts the last acts of all kinds.
+	changes, acts []auditEntry
 }
 
 // mostQueues is how many queues the overview reads.
@@ -164,15 +168,32 @@ func (v *visit) readOverview(ctx context.Context) (f overviewFacts, err error) {
 	if err = v.get(ctx, "/holders", nil, &holders); err != nil {
 		return f, err
 	}
-	var audit struct {
+	var changed, all struct {
 		Entries []auditEntry `json:"entries"`
 	}
-	err = v.get(ctx, "/audit", url.Values{"limit": {"100"}}, &audit)
-	f.holders, f.entries = holders.Holders, audit.Entries
+	if err = v.get(ctx, "/audit", url.Values{"object": {"queue"}, "limit": {"100"}}, &changed); err != nil {
+		return f, err
+	}
+	err = v.get(ctx, "/audit", url.Values{"limit": {"100"}}, &all)
+	f.holders, f.changes, f.acts = holders.Holders, changed.Entries, lastActs(changed.Entries, all.Entries)
 	return f, err
 }
 
+// lastActs are the last acts but for moves of jobs and what alerts do, the newest first.
+func lastActs(changed, all []auditEntry) []auditEntry {
+	found := slices.DeleteFunc(append(slices.Clone(changed), all...), func(e auditEntry) bool { return e.Object == "job" || e.Object == "alert" })
+	slices.SortFunc(found, func(a, b auditEntry) int { return cmp.Compare(b.Seq, a.Seq) })
+	found = slices.CompactFunc(found, func(a, b auditEntry) bool { return a.Seq == b.Seq })
+	return found[:min(len(found), shownActs)]
+}
+
+// shownActs is how many acts the overview shows.
+const shownActs = 10
+
 func loadOverview(ctx context.Context, v *visit) (any, error) {
+	if own := v.viewer.Tenants; len(own) > 0 {
+		return overview{Own: own}, nil
+	}
 	v.cli("sluice top")
 	v.cli("sluice stats --window " + v.windowName())
 	f, err := v.readOverview(ctx)
@@ -187,12 +208,12 @@ func loadOverview(ctx context.Context, v *visit) (any, error) {
 	view.Charts = append([]chart{f.shown.flow(f.limit())}, f.shown.times()...)
 	failures := f.shown.failures()
 	view.Strip = heatOf(failures)
-	view.Charts = v.linked(append(view.Charts, failures), marksOf(f.entries))
+	view.Charts = v.linked(append(view.Charts, failures), marksOf(f.changes))
 	for _, q := range f.queues {
 		view.Queues = append(view.Queues, f.lineOf(q))
 	}
 	view.Tenants = f.tenants()
-	view.Entries = f.entries[:min(len(f.entries), 10)]
+	view.Entries = f.acts
 	for _, q := range view.Queues {
 		if !v.viewer.bounded() && !q.Paused() && q.Depth.Ready > 0 && q.Settings["engine"] == "" && !f.served(q.Name) {
 			view.Notes = append(view.Notes, "No worker serves "+q.Name+", which has jobs that are due. Start one: sluice work "+q.Name+" -- PROGRAM")
@@ -373,3 +394,6 @@ func heatOf(c chart) (strip []heat) {
 	}
 	return strip
 }
+
+// IsName reports whether a bound is a name, and not the beginning of names.
+func (s *screen) IsName(bound string) bool { return !strings.HasSuffix(bound, "*") }

@@ -109,3 +109,52 @@ func TestNobodyCountingIsAGapAndNoZero(t *testing.T) {
 	s.has("/", "not counted", "gaps are not zeros")
 	s.has("/?csv=flow", "Z,,,,\n")
 }
+
+func TestBoundedViewersSeeTheirsAlone(t *testing.T) {
+	t.Parallel()
+	queue := openAs(t, access.Caller{Name: "ann", Role: access.RoleViewer, Bounds: access.Bounds{Queues: []string{"mail"}}}, console.Options{})
+	tenant := openAs(t, access.Caller{Name: "ann", Role: access.RoleViewer, Bounds: access.Bounds{Tenants: []string{"acme", "eu.*"}}}, console.Options{})
+	for _, s := range []*site{queue, tenant} {
+		for name, owner := range map[string]string{"mail": "acme", "secret": "globex"} {
+			s.enqueue(sluice.NewJob{Queue: name, EnqueueOptions: sluice.EnqueueOptions{Tenant: owner}})
+			s.count(name, 3*time.Minute, stat.Counts{Enqueued: 7})
+		}
+		s.counted()
+	}
+	queue.has("/", `id="queue-mail"`, "7 came in", "-secret", "-globex")
+	queue.has("/queues", `id="queue-mail"`, "-secret")
+	queue.has("/waves", "-secret")
+	for _, path := range []string{"/queues/secret", "/waves?queue=secret"} {
+		if text, status := queue.page(path); status != 404 || strings.Contains(text, "ready") {
+			t.Errorf("%s: %d", path, status)
+		}
+	}
+	tenant.has("/", `href="/tenants/acme"`, "those that match eu.*", "-secret")
+	tenant.has("/tenants/acme", "In and out", "-globex")
+	if _, status := tenant.page("/tenants/globex"); status != 404 {
+		t.Errorf("another tenant: %d", status)
+	}
+}
+
+func TestTheOverviewShowsActsAndNotEachMove(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleOperator, console.Options{})
+	id := s.enqueue(sluice.NewJob{Queue: "mail"})
+	s.set("mail", "the <script>alert(1)</script> contract", func(q *sluice.Settings) { q.Lease = 2 * time.Minute })
+	if err := s.client.Cancel(t.Context(), []sluice.ID{id}, sluice.Act{By: "bob", Reason: "a move of a job"}); err != nil {
+		t.Fatal(err)
+	}
+	s.has("/", "the &lt;script&gt;alert(1)&lt;/script&gt; contract", "<del>1m</del> → <ins>2m</ins>", "-a move of a job", "-<script>alert")
+}
+
+func TestTenantsHaveAnyName(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleViewer, console.Options{})
+	const name = `"><img src=x onerror=alert(1)>/a b?c`
+	s.enqueue(sluice.NewJob{Queue: "mail", EnqueueOptions: sluice.EnqueueOptions{Tenant: name}})
+	s.counted()
+	page := s.has("/tenants", "-<img", "&gt;&lt;img src=x")
+	_, rest, _ := strings.Cut(page, `<th scope="row"><a href="/tenants/`)
+	link, _, _ := strings.Cut(rest, `"`)
+	s.has("/tenants/"+strings.ReplaceAll(link, "&amp;", "&"), "-<img", "&gt;&lt;img src=x", "1 due")
+}

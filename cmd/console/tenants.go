@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/tenancy"
@@ -16,7 +17,7 @@ import (
 func tenantPages() []page {
 	return []page{
 		{name: "tenants", path: "/tenants", title: "Tenants", letter: "t", load: loadTenants},
-		{name: "tenant", path: "/tenants/{tenant}", title: "Tenant", load: loadTenant},
+		{name: "tenant", path: "/tenants/{tenant...}", title: "Tenant", load: loadTenant},
 	}
 }
 
@@ -46,6 +47,9 @@ type tenantUse struct {
 	Queue string
 	sluice.TenantFlow
 }
+
+// Filter chooses the tenant's jobs.
+func (t tenantRow) Filter() string { return "tenant:" + filterValue(t.Name) }
 
 // general returns the limits in every queue: the tenant's own, else its tier's.
 func (t tenantRow) general() (found tenancy.Limits) {
@@ -269,8 +273,10 @@ func loadTenant(ctx context.Context, v *visit) (any, error) {
 	var held struct {
 		Jobs []heldJob `json:"jobs"`
 	}
-	if err := v.get(ctx, "/jobs", url.Values{"where": {"tenant:" + filterValue(name) + " state:claimed,dispatched"}, "limit": {"50"}}, &held); err != nil {
-		return nil, err
+	if !strings.Contains(name, `"`) { // the filter language has no name with a quote
+		if err := v.get(ctx, "/jobs", url.Values{"where": {"tenant:" + filterValue(name) + " state:claimed,dispatched"}, "limit": {"50"}}, &held); err != nil {
+			return nil, err
+		}
 	}
 	view.Jobs = held.Jobs
 	query := v.window()
@@ -301,8 +307,8 @@ func loadTenant(ctx context.Context, v *visit) (any, error) {
 
 // filterValue writes a text as a value of the filter language.
 func filterValue(text string) string {
-	if strings.ContainsAny(text, " ,\"\\*~:.<>") {
-		return strconv.Quote(text)
+	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_' }) {
+		return `"` + text + `"`
 	}
 	return text
 }
