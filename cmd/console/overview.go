@@ -159,8 +159,8 @@ func (v *visit) readOverview(ctx context.Context) (f overviewFacts, err error) {
 	if err = v.getFor(ctx, seriesFor, "/forecast", url.Values{"tenants": {"true"}}, &f.ahead); err != nil {
 		return f, err
 	}
-	if v.viewer.bounded() {
-		return f, nil
+	if f.changes, err = v.changesOf(ctx, f.queues, f.shown.From); err != nil || v.viewer.bounded() {
+		return f, err
 	}
 	var holders struct {
 		Holders []holderFacts `json:"holders"`
@@ -168,20 +168,39 @@ func (v *visit) readOverview(ctx context.Context) (f overviewFacts, err error) {
 	if err = v.get(ctx, "/holders", nil, &holders); err != nil {
 		return f, err
 	}
-	var changed, all struct {
+	var all struct {
 		Entries []auditEntry `json:"entries"`
 	}
-	if err = v.get(ctx, "/audit", url.Values{"object": {"queue"}, "limit": {"100"}}, &changed); err != nil {
-		return f, err
-	}
 	err = v.get(ctx, "/audit", url.Values{"limit": {"100"}}, &all)
-	f.holders, f.changes, f.acts = holders.Holders, changed.Entries, lastActs(changed.Entries, all.Entries)
+	f.holders, f.acts = holders.Holders, lastActs(f.changes, all.Entries)
 	return f, err
 }
 
-// lastActs are the last acts but for moves of jobs and what alerts do, the newest first.
+// markedQueues is of how many queues the overview marks the changes.
+const markedQueues = 10
+
+// changesOf reads the changes of the queues that were changed after an instant, the newest first.
+func (v *visit) changesOf(ctx context.Context, queues []queueRow, after time.Time) (found []auditEntry, err error) {
+	queues = slices.DeleteFunc(slices.Clone(queues), func(q queueRow) bool { return q.ChangedAt.Before(after) })
+	slices.SortFunc(queues, func(a, b queueRow) int { return b.ChangedAt.Compare(a.ChangedAt) })
+	for _, q := range queues[:min(len(queues), markedQueues)] {
+		var history struct {
+			Entries []auditEntry `json:"entries"`
+		}
+		if err := v.getFor(ctx, seriesFor, "/queues/"+url.PathEscape(q.Name)+"/settings/history", nil, &history); err != nil {
+			return nil, err
+		}
+		found = append(found, history.Entries...)
+	}
+	slices.SortFunc(found, func(a, b auditEntry) int { return cmp.Compare(b.Seq, a.Seq) })
+	return found, nil
+}
+
+// lastActs are the last acts but for moves of jobs and what dispatchers and alerts do, the newest first.
 func lastActs(changed, all []auditEntry) []auditEntry {
-	found := slices.DeleteFunc(append(slices.Clone(changed), all...), func(e auditEntry) bool { return e.Object == "job" || e.Object == "alert" })
+	found := slices.DeleteFunc(append(slices.Clone(changed), all...), func(e auditEntry) bool {
+		return e.Object == "job" || e.Object == "alert" || e.Event == "dispatch batch"
+	})
 	slices.SortFunc(found, func(a, b auditEntry) int { return cmp.Compare(b.Seq, a.Seq) })
 	found = slices.CompactFunc(found, func(a, b auditEntry) bool { return a.Seq == b.Seq })
 	return found[:min(len(found), shownActs)]

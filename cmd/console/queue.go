@@ -16,7 +16,6 @@ type queuePage struct {
 	queueRow
 	Group     bool
 	Version   int64            `json:"version"`
-	ChangedAt time.Time        `json:"changed_at"`
 	ChangedBy string           `json:"changed_by"`
 	Reason    string           `json:"reason"`
 	Scheduled []changes.Change `json:"scheduled"`

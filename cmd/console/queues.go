@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/sluice-queue/sluice"
 )
@@ -21,6 +22,8 @@ type queueRow struct {
 	Name     string            `json:"name"`
 	Settings map[string]string `json:"settings"`
 	Depth    sluice.Depth      `json:"depth"`
+	// ChangedAt is when the settings were changed last.
+	ChangedAt time.Time `json:"changed_at"`
 }
 
 // Paused reports whether nothing is claimed from the queue.

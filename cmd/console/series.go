@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -267,10 +268,31 @@ func or(text, otherwise string) string {
 	return text
 }
 
+// shownDifferences is how many values of a new thing a table shows.
+const shownDifferences = 6
+
+// Short are the values that an act replaced, without what a table has no room for.
+func (e auditEntry) Short() []difference {
+	found := e.Changes()
+	if e.Object == "queue" && found != nil {
+		return settingDifferences(e.Before, e.After)
+	}
+	if len(e.Before) == 0 {
+		found = slices.DeleteFunc(found, func(d difference) bool {
+			return slices.Contains([]string{"", "0", "false"}, d.After) || d.Name == "name" || d.Name == "id"
+		})
+	}
+	return found[:min(len(found), shownDifferences)]
+}
+
 // settingDifferences compares the settings of a queue before and after a change.
 func settingDifferences(before, after json.RawMessage) (found []difference) {
 	for _, d := range differences(before, after) {
-		if d.Name != "scheduled" && d.Name != "version" {
+		switch d.Name {
+		case "scheduled": // a list of objects, which the page shows by itself
+			found = append(found, difference{Name: d.Name, After: "changed"})
+		case "version":
+		default:
 			found = append(found, d)
 		}
 	}

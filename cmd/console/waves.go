@@ -353,7 +353,7 @@ func (w *wavesPage) fill(v *visit, f forecastView) {
 			w.Chart.Lines = append(w.Chart.Lines, line{Name: name, Values: make([]*float64, len(w.Chart.Times))})
 		}
 		for _, one := range q.Waves {
-			if one.Jobs > 0 || one.Backlog > 0 {
+			if one.Jobs > 0 {
 				w.Rows = append(w.Rows, waveRow{Queue: q.Queue, wave: one})
 			}
 			if one.Span != "0s" {

@@ -42,8 +42,9 @@ func (a *API) queues() {
 		Method: "GET", Path: "/queues/{queue}/settings/history", Name: "list-settings-changes", Summary: "list the changes of a queue's settings",
 		Needs: access.Look, Commands: []string{"settings history"},
 	}), func(ctx context.Context, c *call, in *queueInput) (auditList, error) {
-		found, err := c.api.client.Audit(ctx, sluice.AuditFilter{Object: audit.ObjectQueue, Name: in.Queue})
-		return auditList{Entries: orEmpty(found)}, err
+		found, err := c.api.client.Audit(ctx, sluice.AuditFilter{Object: audit.ObjectQueue, Name: in.Queue, Limit: 10 * shownChanges})
+		found = slices.DeleteFunc(found, func(e sluice.AuditEntry) bool { return e.Event == audit.EventBatch })
+		return auditList{Entries: orEmpty(found[:min(len(found), shownChanges)])}, err
 	})
 	add(a, queue(Route{
 		Method: "POST", Path: "/queues/{queue}/settings/undo", Name: "undo-settings", Summary: "undo the last change of a queue's settings",
@@ -82,6 +83,9 @@ func (a *API) queues() {
 		return c.queue(ctx, in.Queue)
 	})
 }
+
+// shownChanges is the most changes of settings in an answer.
+const shownChanges = 100
 
 // pause pauses a queue, for a while or until somebody resumes it.
 func (c *call) pause(ctx context.Context, queue string, b PauseBody) error {

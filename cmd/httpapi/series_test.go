@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/cmd/httpapi"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/stat"
@@ -113,5 +114,20 @@ func TestForecastsAssumeOtherLimits(t *testing.T) {
 		if len(got.Queues) != 1 || got.Queues[0].Queue != "mail" {
 			t.Errorf("%s: a bounded caller sees %+v", path, got)
 		}
+	}
+}
+
+func TestTheHistoryOfSettingsHasChangesAlone(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{})
+	s.steps([]step{{"PATCH", "/queues/mail/settings", `{"set":{"rate":"1/s"},"reason":"the first"}`, 200, nil}})
+	for range 150 {
+		if err := s.store.AppendAudit(t.Context(), []sluice.AuditEntry{{Actor: "dispatcher", Object: audit.ObjectQueue, Name: "mail", Event: audit.EventBatch}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := get[struct{ Entries []sluice.AuditEntry }](s, "GET", "/queues/mail/settings/history", "")
+	if len(got.Entries) != 1 || got.Entries[0].Reason != "the first" {
+		t.Errorf("%d entries, want the change alone", len(got.Entries))
 	}
 }
