@@ -16,7 +16,7 @@ import (
 )
 
 // soakFor is how long the soak goes on, if not until it has taken its steps.
-var soakFor = flag.Duration("soak", 0, "how long the soak test goes on; 0: 200 steps, with -short 20")
+var soakFor = flag.Duration("soak", 0, "how long the soak test goes on; 0: 100 steps, with -short 20")
 
 // soakTroubles is how often a soak makes each trouble at least.
 const soakTroubles = 2
@@ -31,7 +31,7 @@ type soak struct {
 
 func TestBooksBalanceAfterASoak(t *testing.T) {
 	t.Parallel()
-	steps, least := 200, soakTroubles
+	steps, least := 100, soakTroubles
 	if testing.Short() {
 		steps, least = 20, 0
 	}

@@ -91,50 +91,50 @@ func TestEveryStatementIsPlannedByIndex(t *testing.T) {
 const backlogSQL = `
 	insert into sluice.tenant (name, tier) select 't' || n, 'tier' || n % 10 from generate_series(1, 3000) n;
 	insert into sluice.queue (name, limits) select 'q' || n, case when n % 500 = 1 then 'a,b' else '' end from generate_series(1, 3000) n;
-	insert into sluice.limit_lane (name, key, queue, wake_at) select 'a', 'k' || n, 'q' || n % 5, now() from generate_series(1, 20000) n;
-	insert into sluice.limit_key (name, key, idle_from) select 'a', 'k' || n, now() + n * interval '1 second' from generate_series(1, 20000) n;
-	insert into sluice.limit_change (name, key) select 'a', 'k' || n from generate_series(1, 20000) n;
+	insert into sluice.limit_lane (name, key, queue, wake_at) select 'a', 'k' || n, 'q' || n % 5, now() from generate_series(1, 8000) n;
+	insert into sluice.limit_key (name, key, idle_from) select 'a', 'k' || n, now() + n * interval '1 second' from generate_series(1, 8000) n;
+	insert into sluice.limit_change (name, key) select 'a', 'k' || n from generate_series(1, 8000) n;
 	insert into sluice.live (id, queue, priority, due_at, limit_key, parked, blocked_by)
-		select md5('parked' || n)::uuid, 'q1', 5, now(), 'k' || n % 1000, true, md5('parked' || n)::uuid from generate_series(1, 20000) n;
+		select md5('parked' || n)::uuid, 'q1', 5, now(), 'k' || n % 1000, true, md5('parked' || n)::uuid from generate_series(1, 8000) n;
 	insert into sluice.named_limit (name, concurrency) select 'a' || n, 5 from generate_series(1, 300) n;
 	insert into sluice.tenant_limit (queue, tenant, concurrency) select 'other' || n % 500, 't' || n, 5 from generate_series(1, 3000) n;
 	insert into sluice.tenant_limit (queue, tier, concurrency) select 'other' || n, 'tier' || n % 10, 5 from generate_series(1, 300) n;
-	insert into sluice.job (id, queue, priority, payload) select md5(n::text)::uuid, 'q' || n % 5, 5, '{}' from generate_series(1, 30000) n;
-	insert into sluice.job_after (after_id, job_id, rule) select md5(n::text)::uuid, md5((n + 1)::text)::uuid, 'cancel' from generate_series(1, 20000) n;
+	insert into sluice.job (id, queue, priority, payload) select md5(n::text)::uuid, 'q' || n % 5, 5, '{}' from generate_series(1, 12000) n;
+	insert into sluice.job_after (after_id, job_id, rule) select md5(n::text)::uuid, md5((n + 1)::text)::uuid, 'cancel' from generate_series(1, 8000) n;
 	insert into sluice.live (id, queue, priority, due_at, state, lease_until)
 		select md5(n::text)::uuid, 'q' || n % 5, 1 + n % 10, now() + n * interval '1 second',
 		       case when n % 300 = 0 then 'claimed' else 'queued' end, now()
-		from generate_series(1, 20000) n;
+		from generate_series(1, 8000) n;
 	insert into sluice.live (id, queue, tenant, priority, due_at, state, in_tenant_queue, claimed_at)
 		select md5('line' || n)::uuid, 'q1', 't' || n % 1000, 5, now() - n * interval '1 second',
 		       case when n % 30 = 0 then 'claimed' else 'queued' end, true, now()
-		from generate_series(1, 20000) n;
+		from generate_series(1, 8000) n;
 	insert into sluice.live (id, queue, priority, due_at, state, claimed_at, engine, ref)
 		select md5('run' || n)::uuid, 'q' || n % 5, 5, now(), 'dispatched', now(), 'temporal', n from generate_series(1, 2000) n;
 	insert into sluice.orphan_run (job_id, queue, tenant, engine, ref, cancelled_at)
-		select md5(n::text)::uuid, 'q' || n % 5, 't' || n % 1000, 'temporal', n, now() + n * interval '1 second' from generate_series(1, 20000) n;
+		select md5(n::text)::uuid, 'q' || n % 5, 't' || n % 1000, 'temporal', n, now() + n * interval '1 second' from generate_series(1, 8000) n;
 	insert into sluice.tenant_queue (queue, tenant, version, virtual_start, jobs, active, wake_at)
-		select 'q' || n % 5, 't' || n % 1000, n, n, 32, n % 2 = 0, case when n % 3 = 0 then now() end from generate_series(1, 10000) n;
-	insert into sluice.tenant_change (queue, tenant, jobs, room) select 'q' || n % 5, 't' || n, 32, true from generate_series(1, 10000) n;
+		select 'q' || n % 5, 't' || n % 1000, n, n, 32, n % 2 = 0, case when n % 3 = 0 then now() end from generate_series(1, 4000) n;
+	insert into sluice.tenant_change (queue, tenant, jobs, room) select 'q' || n % 5, 't' || n, 32, true from generate_series(1, 4000) n;
 	insert into sluice.done (id, generation, queue, outcome, due_at, attempts, releases, recoveries)
 		select md5(n::text)::uuid, 1, 'q' || n % 5, case when n % 50 = 0 then 'dead' else 'completed' end, now(), 0, 0, 0
-		from generate_series(20001, 30000) n;
-	insert into sluice.audit (actor, object, event, job_id) select 'x', 'job', 'bury', md5(n::text)::uuid from generate_series(1, 20000) n;
-	insert into sluice.attempt (job_id, generation, attempt, error) select md5(n::text)::uuid, 1, 1, 'x' from generate_series(1, 20000) n;
+		from generate_series(8001, 12000) n;
+	insert into sluice.audit (actor, object, event, job_id) select 'x', 'job', 'bury', md5(n::text)::uuid from generate_series(1, 8000) n;
+	insert into sluice.attempt (job_id, generation, attempt, error) select md5(n::text)::uuid, 1, 1, 'x' from generate_series(1, 8000) n;
 	insert into sluice.stat select k.every_s, date_trunc('hour', now()) - n * k.every_s * interval '1 second', 'q' || q, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '{}', '{}', '{}', '{}'
 		from (values (10), (60), (3600)) k(every_s), generate_series(1, 2000) n, generate_series(1, 5) q;
 	insert into sluice.stat_part select now() - n * interval '10 seconds', 'q' || q, 'h', '{}' from generate_series(1, 2000) n, generate_series(1, 5) q;
-	insert into sluice.job_key (queue, key, job_id) select 'q' || n % 5, 'k' || n, md5(n::text)::uuid from generate_series(1, 20000) n;
+	insert into sluice.job_key (queue, key, job_id) select 'q' || n % 5, 'k' || n, md5(n::text)::uuid from generate_series(1, 8000) n;
 	insert into sluice.schedule (name, queue, next_at, definition, progress)
-		select 's' || n, 'q' || n % 3000, now() + (n - 100) * interval '1 second', '{}', '{}' from generate_series(1, 20000) n;
+		select 's' || n, 'q' || n % 3000, now() + (n - 100) * interval '1 second', '{}', '{}' from generate_series(1, 8000) n;
 	insert into sluice.batch (id, parent, closed_at, completed_at)
-		select md5(n::text)::uuid, case when n % 10 = 0 then md5((n / 10)::text)::uuid end, now(), case when n % 50 > 0 then now() end from generate_series(1, 20000) n;
+		select md5(n::text)::uuid, case when n % 10 = 0 then md5((n / 10)::text)::uuid end, now(), case when n % 50 > 0 then now() end from generate_series(1, 8000) n;
 	insert into sluice.batch_count select id, 5, 5, 0, 0 from sluice.batch;
-	insert into sluice.batch_change (xid, batch, kind, jobs) select n, md5(n::text)::uuid, 'total', 1 from generate_series(1, 20000) n;
+	insert into sluice.batch_change (xid, batch, kind, jobs) select n, md5(n::text)::uuid, 'total', 1 from generate_series(1, 8000) n;
 	insert into sluice.batch_counted (xid) select max(xid) - 100 from sluice.batch_change;
 	update sluice.job set batch_id = md5((hashtext(id::text) & 8191)::text)::uuid where priority = 5 and id < '20000000-0000-0000-0000-000000000000';
-	insert into sluice.progress (id, claimed_at, fraction, message) select md5(n::text)::uuid, now(), 0.5, '' from generate_series(1, 20000) n;
-	insert into sluice.order_key (queue, order_key) select 'q' || n % 5, 'o' || n from generate_series(1, 20000) n;
+	insert into sluice.progress (id, claimed_at, fraction, message) select md5(n::text)::uuid, now(), 0.5, '' from generate_series(1, 8000) n;
+	insert into sluice.order_key (queue, order_key) select 'q' || n % 5, 'o' || n from generate_series(1, 8000) n;
 	insert into sluice.flow (queue) select 'q' || n from generate_series(1, 3000) n -- last: changes of tenants are told to each
 `
 
