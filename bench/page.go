@@ -61,6 +61,7 @@ var columns = []report.Column{
 	{Key: string(cell.ClientCores), Title: "client cores", Decimals: 3},
 	{Key: string(cell.Started), Title: "begun, share", Decimals: 3},
 	{Key: string(cell.WaiterMemory), Title: "KiB a client", Decimals: 1},
+	{Key: string(cell.Prompt), Title: "within 20 ms", Decimals: 3},
 	{Key: string(cell.ReadTime), Title: "read ms", Decimals: 1},
 	{Key: string(cell.ClientCPU), Title: "client CPU", Decimals: 1},
 	{Key: string(cell.ServerCPU), Title: "server CPU", Decimals: 1},

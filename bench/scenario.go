@@ -113,6 +113,9 @@ var plans = []plan{
 	{"postgres-minutes", postgresMinutes},
 	{"postgres-queues", postgresQueues},
 	{"postgres-schedules", postgresSchedules},
+	{"postgres-midnight", postgresMidnight},
+	{"postgres-await", postgresAwait},
+	{"sqlite-await", sqliteAwait},
 	{"postgres-batch", postgresBatch},
 	{"sqlite-batch", sqliteBatch},
 	{"postgres-http", postgresHTTP},
@@ -184,6 +187,10 @@ type sizes struct {
 	queues int
 	// schedules is the number of schedules that fire every second.
 	schedules int
+	// midnight is the number of schedules that fire at one instant, sleeping that of schedules that fire on another day.
+	midnight, sleeping int
+	// waiters is the least number of callers that wait, ten times as many as jobs end per second.
+	waiters int
 	// prune is the rate of jobs beside deletions, per second.
 	prune int
 	// age is the number of jobs that go through one store.
@@ -191,6 +198,6 @@ type sizes struct {
 }
 
 var (
-	whole = sizes{backlog: 100_000, million: 1_000_000, latency: 1000, claims: 200, crowd: 1_000_000, tenants: 100_000, wave: 500_000, sqlite: 100_000, fraction: 1, seconds: 10, starts: 3000, payments: 2000, queues: 50, schedules: 1000, prune: 20_000, age: 5_000_000}
-	small = sizes{backlog: 10_000, million: 30_000, latency: 100, claims: 30, crowd: 20_000, tenants: 2_000, wave: 4_000, sqlite: 10_000, fraction: 10, seconds: 1, starts: 50, payments: 100, queues: 10, schedules: 100, prune: 2_000, age: 20_000}
+	whole = sizes{backlog: 100_000, million: 1_000_000, latency: 1000, claims: 200, crowd: 1_000_000, tenants: 100_000, wave: 500_000, sqlite: 100_000, fraction: 1, seconds: 10, starts: 3000, payments: 2000, queues: 50, schedules: 1000, midnight: 10_000, sleeping: 100_000, waiters: 10_000, prune: 20_000, age: 5_000_000}
+	small = sizes{backlog: 10_000, million: 30_000, latency: 100, claims: 30, crowd: 20_000, tenants: 2_000, wave: 4_000, sqlite: 10_000, fraction: 10, seconds: 1, starts: 50, payments: 100, queues: 10, schedules: 100, midnight: 500, sleeping: 1000, waiters: 300, prune: 2_000, age: 20_000}
 )

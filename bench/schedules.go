@@ -28,6 +28,47 @@ func postgresSchedules(n sizes, _ map[string]measured) scenario {
 	}
 }
 
+func postgresMidnight(n sizes, _ map[string]measured) scenario {
+	const ours = "Sluice"
+	return scenario{
+		name: "postgres-midnight", title: "PostgreSQL: many schedules that fire at one instant",
+		method: fmt.Sprintf("%s schedules fire at the same instant, every %g s, beside %s that fire on another day. One process fires them and runs "+
+			"their jobs, with 100 slots. Lateness runs from the instant to the handler.", thousands(n.midnight), n.seconds, thousands(n.sleeping)),
+		entrants: []entrant{{ours, cell.Task{
+			Kind: cell.Fires, System: cell.Sluice, Store: cell.Postgres, Jobs: n.midnight, Ahead: n.sleeping, Slots: 100, Seconds: 2 * n.seconds, EveryMillis: int(1000 * n.seconds),
+		}}},
+		headline: []cell.Figure{cell.P50, cell.P99, cell.TotalCPU},
+		ratio:    "jobs that ran against all fires.",
+		ratios:   func(m measured, name string) []float64 { return m.of(name, cell.Started) },
+		goals:    []goal{{"p99 of lateness of a fire", 2000, true, " ms", figureOf(ours, cell.P99)}},
+	}
+}
+
+func postgresAwait(n sizes, _ map[string]measured) scenario {
+	s := awaitMany(n, cell.Postgres)
+	s.name, s.title = "postgres-await", "PostgreSQL: many callers wait for their jobs"
+	return s
+}
+
+func sqliteAwait(n sizes, _ map[string]measured) scenario {
+	s := awaitMany(n, cell.SQLite)
+	s.name, s.title, s.method = "sqlite-await", "SQLite: many callers wait for their jobs", asOnPostgres
+	return s
+}
+
+func awaitMany(n sizes, store string) scenario {
+	const ours = "Sluice"
+	return scenario{
+		method: fmt.Sprintf("At least %s callers of one process wait, each for a job, while the worker of another store, as in another process, ends %s jobs a second. Time runs "+
+			"from the end of a job to the answer of its caller.", thousands(n.waiters), thousands(n.waiters/10)),
+		entrants: []entrant{{ours, cell.Task{Kind: cell.Answers, System: cell.Sluice, Store: store, Jobs: n.waiters, Ahead: n.waiters, Slots: 100, Rate: n.waiters / 10}}},
+		headline: []cell.Figure{cell.WorkRate, cell.P50, cell.P99, cell.TotalCPU},
+		ratio:    "answers within 20 ms, of all.",
+		ratios:   func(m measured, name string) []float64 { return m.of(name, cell.Prompt) },
+		goals:    []goal{{"p99 from the end of a job to the answer", 20, true, " ms", figureOf(ours, cell.P99)}},
+	}
+}
+
 func postgresBatch(n sizes, _ map[string]measured) scenario {
 	s := batchCost(cell.Task{Kind: cell.Work, System: cell.Sluice, Store: cell.Postgres, Jobs: n.backlog, Slots: 100})
 	s.name, s.title = "postgres-batch", "PostgreSQL: all jobs in one batch"

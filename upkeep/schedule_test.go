@@ -220,8 +220,8 @@ func TestManySchedulesOfOneInstantFireInFewTransactionsTheFirstOfThemSmall(t *te
 		for _, n := range store.fired {
 			sum += n
 		}
-		if sum != len(all) || store.fired[0] != 100 || len(store.fired) > 25 {
-			t.Errorf("schedules fired by transaction: %v, want 3,000 in at most 25, 100 of them first", store.fired)
+		if sum != len(all) || store.fired[0] != 200 || len(store.fired) > 20 {
+			t.Errorf("schedules fired by transaction: %v, want 3,000 in at most 20, 200 of them first", store.fired)
 		}
 	})
 }

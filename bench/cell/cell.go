@@ -50,7 +50,7 @@ const (
 	Find Kind = "find"
 	// Age times claims while millions of jobs go through one store.
 	Age Kind = "age"
-	// Fires lets schedules fire every second.
+	// Fires lets schedules fire again and again.
 	Fires Kind = "fires"
 	// Waiting lets clients of the HTTP API wait for jobs, and HTTPServer is the server of such a cell.
 	Waiting    Kind = "waiting"
@@ -58,6 +58,8 @@ const (
 	// Pages times pages of a list over HTTP, and Stream sends one stream of jobs.
 	Pages  Kind = "pages"
 	Stream Kind = "stream"
+	// Answers lets many callers wait for the ends of jobs.
+	Answers Kind = "answers"
 	// Starts measures the rate of workflow starts on a Temporal server.
 	Starts Kind = "starts"
 	// Life measures payments that wait for a Temporal server, then fall due at one instant.
@@ -131,7 +133,8 @@ type Task struct {
 	// PerKey lets Sluice's queue share a limit of one job in flight for each limit key. Each due job has a key of its own.
 	PerKey bool
 
-	// EveryMillis is the time between two jobs of a Latency cell.
+	// EveryMillis is the time between two jobs of a Latency cell, or between two fires of a schedule of a Fires cell (default 1
+	// s).
 	EveryMillis int
 	// Seconds is the length of a Callers, Steady, Fires or Fleet cell. Callers is the number of concurrent callers, in a
 	// Callers or First cell.
@@ -141,8 +144,8 @@ type Task struct {
 	OwnTx string
 
 	// Due is the number of due jobs in a Claims or Looks cell, and at the start of a Steady cell. In a Scrape cell,
-	// half of the Due waiting jobs are due. Ahead is the number of further jobs that are due in the future, or of all
-	// jobs in a Waves cell. Churn is the number of jobs worked off before, under an old snapshot.
+	// half of the Due waiting jobs are due. Ahead is the number of further jobs that are due in the future, of all jobs in a
+	// Waves cell, of schedules that fire on another day in a Fires cell, or of jobs that never end in an Answers cell. Churn is the number of jobs worked off before, under an old snapshot.
 	Due   int
 	Ahead int
 	Churn int
@@ -170,7 +173,7 @@ type Task struct {
 	// Sleeping is the number of further tenants, each with a job due in the future.
 	Sleeping int
 
-	// Rate is in jobs per second: the queue's rate in a Wave or Life cell; the rate of enqueues in a Prune, Fleet or
+	// Rate is in jobs per second: the queue's rate in a Wave, Life or Answers cell; the rate of enqueues in a Prune, Fleet or
 	// Steady cell.
 	Rate int
 	// KeepSeconds is the retention of finished jobs of a Prune cell; 0: for ever.
@@ -233,6 +236,8 @@ const (
 	ServerCores Figure = "server_cores"
 	ClientCores Figure = "client_cores"
 	Started     Figure = "started"
+	// Prompt is the share of answers within 20 ms.
+	Prompt Figure = "prompt"
 	// ReadTime is the median time to read all gauges.
 	ReadTime Figure = "read_time"
 
@@ -279,7 +284,7 @@ func Main(ctx context.Context) error {
 	measure, known := map[Kind]func(context.Context, Task) (Result, error){
 		Work: measureWork, Latency: measureLatency, LatencyWorker: serveLatency, Claims: measureClaims, Callers: measureCallers,
 		First: measureFirst, Wave: measureWave, Looks: measureLooks, Waves: measureWaves, Scrape: measureScrape, Steady: measureSteady, Prune: measurePrune, Fleet: measureFleet, Find: measureFind, Age: measureAge, Fires: measureFires,
-		Waiting: measureWaiting, HTTPServer: serveUntilTheEnd, Pages: measurePages, Stream: measureStream,
+		Answers: measureAnswers, Waiting: measureWaiting, HTTPServer: serveUntilTheEnd, Pages: measurePages, Stream: measureStream,
 		Starts: measureStarts, Life: measureLife,
 	}[task.Kind]
 	if !known {

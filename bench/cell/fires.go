@@ -19,31 +19,33 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// fires collects how late each job of a schedule started after its instant.
-type fires struct {
+// lateness collects how long after an instant something came, such as the start of a schedule's job after its fire.
+type lateness struct {
 	mu   sync.Mutex
 	late []float64 // in milliseconds
 }
 
-func (f *fires) note(due time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.late = append(f.late, millis(time.Since(due)))
+func (l *lateness) note(since time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.late = append(l.late, millis(time.Since(since)))
 }
 
-func (f *fires) count() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return len(f.late)
+func (l *lateness) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.late)
 }
 
-// fireEvery is the interval of the schedules of a Fires cell. The whole second before the measurement warms up.
-const fireEvery = time.Second
+// fireEvery is the interval of the schedules of a Fires cell.
+func fireEvery(task Task) time.Duration {
+	return time.Duration(max(1000, task.EveryMillis)) * time.Millisecond
+}
 
-// measureFires lets task.Jobs schedules fire once a second for task.Seconds, and measures how late the jobs start. Started is the
-// share of the fires that have run.
+// measureFires lets task.Jobs schedules fire once a second, or every task.EveryMillis, for task.Seconds, and measures how late the
+// jobs start. The first fires warm up. Started is the share of the fires that have run.
 func measureFires(ctx context.Context, task Task) (Result, error) {
-	var seen fires
+	var seen lateness
 	run := runSluiceFires
 	if task.System == River {
 		run = runRiverFires
@@ -54,7 +56,8 @@ func measureFires(ctx context.Context, task Task) (Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := waitUntil(ctx, func() (bool, error) { return seen.count() >= task.Jobs, nil }); err != nil {
+	warm := seen.count() + task.Jobs
+	if err := waitUntil(ctx, func() (bool, error) { return seen.count() >= warm, nil }); err != nil {
 		return nil, fmt.Errorf("first fires: %w", err)
 	}
 	before, after := seen.count(), 0
@@ -75,7 +78,7 @@ func measureFires(ctx context.Context, task Task) (Result, error) {
 	result := percentiles(seen.late[before:after])
 	used.into(result, jobs, task)
 	result[WorkRate] = float64(jobs) / took.Seconds()
-	result[Started] = float64(jobs) / (float64(task.Jobs) * took.Seconds())
+	result[Started] = float64(jobs) / (float64(task.Jobs) * took.Seconds() / fireEvery(task).Seconds())
 	return result, nil
 }
 
@@ -95,21 +98,43 @@ func runSluiceFires(ctx context.Context, task Task, note func(time.Time)) (ended
 	all := make([]schedule.Schedule, task.Jobs)
 	for i := range all {
 		all[i] = schedule.Schedule{Name: fmt.Sprint("s", i), Definition: schedule.Definition{
-			Queue: parcels.Name(), Every: fireEvery, Payload: payload.Payload, Overlap: schedule.QueueAll,
+			Queue: parcels.Name(), Every: fireEvery(task), Payload: payload.Payload, Overlap: schedule.QueueAll,
 		}}
-	}
-	if _, err := schedule.Ensure(ctx, store, all, sluice.Act{By: "bench"}); err != nil {
-		return nil, fmt.Errorf("schedules: %w", err)
 	}
 	w := worker.New(store, worker.Options{Slots: task.Slots})
 	worker.Handle(w, parcels, func(_ context.Context, job *worker.Job[Parcel]) error {
-		note(job.DueAt)
+		note(job.ID.Time()) // the instant of the fire; DueAt is when upkeep made the job
 		return nil
 	}, worker.QueueOptions{})
 	errs := make(chan error, 2)
 	go func() { errs <- w.Run(ctx) }()
-	go func() { errs <- upkeep.New(store, upkeep.Options{}).Run(ctx) }()
+	go func() { errs <- upkeep.New(store, upkeep.Options{}).Run(ctx) }() // before the schedules, so that no fires wait for it
+	if _, err := schedule.Ensure(ctx, store, all, sluice.Act{By: "bench"}); err != nil {
+		return nil, fmt.Errorf("schedules: %w", err)
+	}
+	if err := addSleeping(ctx, task); err != nil {
+		return nil, fmt.Errorf("schedules of another day: %w", err)
+	}
 	return func() error { return errors.Join(<-errs, <-errs, store.Close()) }, nil
+}
+
+// sleepingSQL adds schedules like the first one, which fire from tomorrow on.
+const sleepingSQL = `insert into sluice.schedule (name, queue, version, next_at, definition, progress, changed_at, changed_by, reason)
+	select 'sleeping' || n, queue, version, now() + interval '1 day' + n * interval '1 second', definition, progress, changed_at, changed_by, reason
+	from (select * from sluice.schedule order by name limit 1) s, generate_series(1, $1) n`
+
+// addSleeping stores task.Ahead further schedules.
+func addSleeping(ctx context.Context, task Task) error {
+	if task.Ahead == 0 {
+		return nil
+	}
+	db, err := openDatabase(task)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	_, err = db.ExecContext(ctx, sleepingSQL, task.Ahead)
+	return err
 }
 
 // firedWorker is River's worker of periodic jobs.
@@ -139,7 +164,7 @@ func runRiverFires(ctx context.Context, task Task, note func(time.Time)) (ended 
 	config.FetchCooldown, config.FetchPollInterval = time.Millisecond, 5*time.Millisecond
 	river.AddWorker(config.Workers, &firedWorker{note: note})
 	for range task.Jobs {
-		config.PeriodicJobs = append(config.PeriodicJobs, river.NewPeriodicJob(river.PeriodicInterval(fireEvery), func() (river.JobArgs, *river.InsertOpts) { return newParcel(), nil }, nil))
+		config.PeriodicJobs = append(config.PeriodicJobs, river.NewPeriodicJob(river.PeriodicInterval(fireEvery(task)), func() (river.JobArgs, *river.InsertOpts) { return newParcel(), nil }, nil))
 	}
 	client, err := river.NewClient[pgx.Tx](riverpgxv5.New(pool), config)
 	if err != nil {
