@@ -1,4 +1,5 @@
-// Package edit changes waiting jobs: payload, priority, due time, timeout, labels and tenant.
+// Package edit changes waiting jobs: payload, priority, due time, timeout, labels, tenant,
+// limit key and cost.
 //
 // Begin with [Job], which takes the job as the caller has read it, and refuses if somebody changed the job since.
 //
@@ -33,6 +34,10 @@ type Change struct {
 	Tenant *string
 	// Timeout is the new timeout of an attempt or run; 0: as the handler or the queue says. Nil: no change.
 	Timeout *time.Duration
+	// LimitKey is the new limit key; empty: none. Nil: no change. A job that waits for its old key looks for room anew.
+	LimitKey *string
+	// Cost is the new cost, from 1 to 1,000,000; 0: 1. Nil: no change.
+	Cost *int
 }
 
 // Edit is a checked change on its way into a store.
@@ -52,7 +57,7 @@ func VersionOf(job sluice.Job) string {
 	}
 	text, err := json.Marshal([]any{
 		job.ID, job.Generation, job.Attempts, job.Releases, job.Recoveries, job.Priority, job.Tenant, job.DueAt.UnixMicro(), labels,
-		[]byte(job.Payload), job.Timeout,
+		[]byte(job.Payload), job.Timeout, job.LimitKey, job.Cost,
 	})
 	if err != nil {
 		return "" // numbers, texts and maps of texts always encode
@@ -88,8 +93,12 @@ func Job(ctx context.Context, store sluice.Store, job sluice.Job, change Change,
 }
 
 func (c Change) empty() bool {
-	return c.Payload == nil && c.Priority == 0 && c.DueAt.IsZero() && c.Labels == nil && c.Tenant == nil && c.Timeout == nil
+	return c.Payload == nil && c.Priority == 0 && c.DueAt.IsZero() && c.Labels == nil && c.Tenant == nil && c.Timeout == nil && !c.Limited()
 }
+
+// Limited reports whether the change names something that limits count. Then a store lets a job out that it has set aside for
+// its limit key.
+func (c Change) Limited() bool { return c.LimitKey != nil || c.Cost != nil }
 
 // Apply changes a job.
 func (c Change) Apply(job *sluice.Job) {
@@ -110,6 +119,12 @@ func (c Change) Apply(job *sluice.Job) {
 	}
 	if c.Timeout != nil {
 		job.Timeout = *c.Timeout
+	}
+	if c.LimitKey != nil {
+		job.LimitKey = *c.LimitKey
+	}
+	if c.Cost != nil {
+		job.Cost = *c.Cost
 	}
 }
 
@@ -135,6 +150,12 @@ func (c Change) AuditText(job sluice.Job) json.RawMessage {
 	if c.Timeout != nil {
 		told["timeout"] = sluice.FormatDuration(job.Timeout)
 	}
+	if c.LimitKey != nil {
+		told["limit_key"] = job.LimitKey
+	}
+	if c.Cost != nil {
+		told["cost"] = max(job.Cost, 1)
+	}
 	text, err := json.Marshal(told)
 	if err != nil {
 		return nil // a year that JSON has no instants for
@@ -155,7 +176,10 @@ func (c Change) check(ctx context.Context, store sluice.Store, job sluice.Job, c
 	}
 	_, err := client.Within(dry{store, c.Payload == nil}).Enqueue(ctx, sluice.NewJob{
 		Queue: job.Queue, Payload: job.Payload,
-		EnqueueOptions: sluice.EnqueueOptions{Tenant: job.Tenant, Priority: job.Priority, Labels: job.Labels, DueAt: due, ExpiresAt: job.ExpiresAt, Timeout: job.Timeout},
+		EnqueueOptions: sluice.EnqueueOptions{
+			Tenant: job.Tenant, Priority: job.Priority, Labels: job.Labels, DueAt: due, ExpiresAt: job.ExpiresAt, Timeout: job.Timeout,
+			LimitKey: job.LimitKey, Cost: job.Cost,
+		},
 	})
 	if err != nil {
 		return fmt.Errorf("edit job %s: %w", job.ID, err)

@@ -20,6 +20,8 @@ type editFlags struct {
 	due, payload, tenant, expected string
 	timeout                        string
 	labels                         []string
+	limitKey                       string
+	cost                           int
 	noLabels                       bool
 }
 
@@ -27,7 +29,7 @@ func (a *app) editCommand() *cobra.Command {
 	var f editFlags
 	command := &cobra.Command{
 		Use:   "edit ID",
-		Short: "Change a waiting job: payload, priority, due time, timeout, labels, tenant",
+		Short: "Change a waiting job: payload, priority, due time, timeout, labels, tenant, limit key, cost",
 		Long: `Changes a waiting job; fields that no flag names stay. The new payload must pass the checks of an
 enqueue. With --expect, the edit is refused if somebody changed or ran the job since "sluice job"
 showed that version. The audit has the changed fields before and after, and of a payload the size.`,
@@ -50,6 +52,8 @@ showed that version. The audit has the changed fields before and after, and of a
 	flags.StringVar(&f.timeout, "timeout", "", "most time of an attempt, such as 90s or 2h; 0s: as the handler or the queue says")
 	flags.StringVar(&f.payload, "payload-file", "", "file with the new payload, as JSON; - for standard input")
 	flags.StringVar(&f.tenant, "tenant", "", "tenant of the job; empty: none")
+	flags.StringVar(&f.limitKey, "limit-key", "", "value, such as a host, by which limits with per=key bound the job; empty: none")
+	flags.IntVar(&f.cost, "cost", 0, "units, such as tokens, that the job takes of limits with units=cost; 0: 1")
 	flags.StringArrayVar(&f.labels, "label", nil, "label as NAME=VALUE, instead of all labels; repeatable")
 	flags.BoolVar(&f.noLabels, "no-labels", false, "remove all labels")
 	flags.StringVar(&f.expected, "expect", "", "version that \"sluice job\" showed (default: the present one)")
@@ -64,8 +68,8 @@ func (a *app) changeOf(command *cobra.Command, f editFlags) (c edit.Change, err 
 		return c, usagef("--priority 0 must be from 1 (first) to 10 (last)")
 	case f.noLabels && given("label"):
 		return c, usagef("give either --label or --no-labels")
-	case !changed(command, "priority", "due", "timeout", "payload-file", "tenant", "label", "no-labels"):
-		return c, usagef("name what to change: --priority, --due, --timeout, --payload-file, --tenant, --label or --no-labels")
+	case !changed(command, "priority", "due", "timeout", "payload-file", "tenant", "limit-key", "cost", "label", "no-labels"):
+		return c, usagef("name what to change: --priority, --due, --timeout, --payload-file, --tenant, --limit-key, --cost, --label or --no-labels")
 	}
 	c.Priority = f.priority
 	if f.due == "now" {
@@ -82,6 +86,12 @@ func (a *app) changeOf(command *cobra.Command, f editFlags) (c edit.Change, err 
 	}
 	if given("tenant") {
 		c.Tenant = &f.tenant
+	}
+	if given("limit-key") {
+		c.LimitKey = &f.limitKey
+	}
+	if given("cost") {
+		c.Cost = &f.cost
 	}
 	if c.Labels, err = parseLabels(f.labels); err != nil {
 		return c, err

@@ -237,6 +237,10 @@ type editBody struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	// Tenant is the new tenant; an empty one is none.
 	Tenant *string `json:"tenant,omitempty"`
+	// LimitKey is the new limit key; an empty one is none.
+	LimitKey *string `json:"limit_key,omitempty"`
+	// Cost is the new cost; 0 is 1.
+	Cost *int `json:"cost,omitempty"`
 	// Reason says why, for the audit.
 	Reason string `json:"reason,omitempty" maxLength:"1000"`
 }
@@ -250,7 +254,7 @@ func editJob(ctx context.Context, c *call, in *editInput) (jobDetail, error) {
 	if b.Version != "" && b.Version != edit.VersionOf(job) {
 		return jobDetail{}, sluice.ErrConflict
 	}
-	change := edit.Change{Payload: b.Payload, Priority: b.Priority, DueAt: b.DueAt, Labels: b.Labels, Tenant: b.Tenant}
+	change := edit.Change{Payload: b.Payload, Priority: b.Priority, DueAt: b.DueAt, Labels: b.Labels, Tenant: b.Tenant, LimitKey: b.LimitKey, Cost: b.Cost}
 	if b.Tenant != nil && !c.caller.Tenant(*b.Tenant) {
 		return jobDetail{}, outOfBounds("the token is bounded to other tenants")
 	}

@@ -34,6 +34,9 @@ func (s *Store) EditJob(ctx context.Context, e edit.Edit, act sluice.Act) error 
 	entry.Before = e.AuditText(j.Job)
 	s.leaveHeaps(j)
 	e.Apply(&j.Job)
+	if j.parked && e.Limited() { // the next claim judges it anew
+		j.parked, j.BlockedBy = false, sluice.ID{}
+	}
 	j.Payload, j.Labels = bytes.Clone(j.Payload), maps.Clone(j.Labels)
 	entry.After = e.AuditText(j.Job)
 	s.add(entry)
@@ -46,6 +49,9 @@ func (s *Store) EditJob(ctx context.Context, e edit.Edit, act sluice.Act) error 
 func (s *Store) leaveHeaps(j *job) {
 	l := s.backlog(j.Queue)
 	heaps := []*dueHeap{&l.waiting[j.Priority]}
+	if lane := l.parked[j.LimitKey]; lane != nil {
+		heaps = append(heaps, &lane[j.Priority])
+	}
 	if n := l.tenantQueues[j.Tenant]; n != nil {
 		heaps = append(heaps, &n.waiting[j.Priority])
 	}

@@ -86,7 +86,7 @@ func readArgument(argument columns.Column, initial string) string {
 }
 
 // editable are the arguments of enqueue that describe a job as it is after an edit. The others say nothing there.
-var editable = []string{"queue", "payload", "tenant", "due_at", "priority", "labels", "timeout"}
+var editable = []string{"queue", "payload", "tenant", "due_at", "priority", "labels", "timeout", "limit_key", "cost"}
 
 // editArgument is the argument of a check of the function edit: a variable of it, or the default of enqueue.
 func editArgument(argument columns.Column, initial string) string {

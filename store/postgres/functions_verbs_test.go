@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/edit"
 	"github.com/sluice-queue/sluice/explain"
 )
 
@@ -162,6 +163,44 @@ func (s functionStore) Requeue(ctx context.Context, ids []sluice.ID, act sluice.
 		errs[i] = map[string]error{"duplicate": sluice.ErrDuplicate, "not allowed": sluice.ErrNotAllowed, "unknown": sluice.ErrNotFound}[state]
 	}
 	return errs, nil
+}
+
+func (s functionStore) EditJob(ctx context.Context, e edit.Edit, act sluice.Act) error {
+	expect := new("another")
+	if job, err := s.Job(ctx, e.JobID); err == nil && edit.VersionOf(job) == e.Version {
+		if err := s.Pool().QueryRow(ctx, "select sluice.job_version(job_id => $1::text::uuid)", e.JobID.String()).Scan(&expect); err != nil {
+			return named(err)
+		}
+	}
+	var payload, labels, timeout, actID *string
+	if e.Payload != nil {
+		payload = new(string(e.Payload))
+	}
+	if e.Labels != nil {
+		text, err := json.Marshal(e.Labels)
+		if err != nil {
+			return err
+		}
+		labels = new(string(text))
+	}
+	if e.Timeout != nil {
+		timeout = new(fmt.Sprintf("%d ms", e.Timeout.Milliseconds()))
+	}
+	if !act.ID.IsZero() {
+		actID = new(act.ID.String())
+	}
+	_, err := s.Pool().Exec(ctx, `select sluice.edit(job_id => $1::text::uuid, reason => $2, payload => $3::text::json, priority => nullif($4, 0), due_at => $5,
+		timeout => $6::text::interval, labels => $7::text::jsonb, tenant => $8, limit_key => $9, cost => $10, expect => $11, actor => $12, act_id => $13::text::uuid)`,
+		e.JobID.String(), orElse(act.Reason, "no reason"), payload, e.Priority, orNull(e.DueAt), timeout, labels, e.Tenant, e.LimitKey, e.Cost, expect, act.By, actID)
+	return named(err)
+}
+
+// orNull returns null for the zero instant.
+func orNull(at time.Time) *time.Time {
+	if at.IsZero() {
+		return nil
+	}
+	return &at
 }
 
 func (s functionStore) Hold(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {

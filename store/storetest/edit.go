@@ -10,6 +10,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/edit"
+	"github.com/sluice-queue/sluice/limit"
 )
 
 func editRules() []Rule {
@@ -96,7 +97,43 @@ func editRules() []Rule {
 			w.release(person("go"), id)
 			w.finishes(id)
 		}},
+		{"R-942", "An edit gives a waiting job another limit key and cost, audited before and after. A job that waits for its limit key goes on by the new one, and waits again if that has no room.", "C-9, C-35, H-14", func(w *world) {
+			w.share(limit.Limit{Name: "host", Concurrency: 3, PerKey: true, ByCost: true}, "host")
+			running := w.add(sluice.EnqueueOptions{LimitKey: "a", Cost: 3})
+			equal(w, "the first", w.claimOnce(9).Jobs[0].ID, running)
+			waits, stays := w.add(sluice.EnqueueOptions{LimitKey: "a", Cost: 2}), w.add(sluice.EnqueueOptions{LimitKey: "a"})
+			equal(w, "while the key is full", len(w.claimOnce(9).Jobs), 0)
+			other, full, none, cost, one := "b", "a", "", 3, 0
+			was := w.job(waits)
+			w.ok(w.edit(was, edit.Change{LimitKey: &full, Cost: &cost}, person("it is larger")))
+			equal(w, "still full", len(w.claimOnce(9).Jobs), 0)
+			w.is(w.edit(was, edit.Change{Cost: &one}, person("too late")), sluice.ErrConflict)
+			w.ok(w.edit(w.job(waits), edit.Change{LimitKey: &other}, person("moved")))
+			e := w.told(waits, audit.EventEdit)
+			equal(w, "before and after", strings.ReplaceAll(string(e.Before)+string(e.After), " ", ""), `{"limit_key":"a"}{"limit_key":"b"}`)
+			claimed := w.claimOnce(9).Jobs
+			equal(w, "of the new key", keysIn(claimed), "b:1")
+			equal(w, "with its cost", claimed[0].Cost, 3)
+			equal(w, "of another new key", keysIn(w.claimEdited(stays, edit.Change{LimitKey: &other, Cost: &one})), "")
+			equal(w, "cost", w.job(stays).Cost, 0)
+			equal(w, "without a key", keysIn(w.claimEdited(stays, edit.Change{LimitKey: &none})), ":1")
+			uses, err := limit.KeyUses(w.ctx, w.Store, "host", "a", "b")
+			w.ok(err)
+			equal(w, "in flight of both keys", uses[0].InFlight+uses[1].InFlight, 6)
+			equal(w, "waiting for both keys", uses[0].Waiting+uses[1].Waiting, 0)
+			long, wrong := strings.Repeat("k", sluice.MaxKeyBytes+1), -1
+			id := w.add(sluice.EnqueueOptions{})
+			w.is(w.edit(w.job(id), edit.Change{LimitKey: &long}, person("wrong")), sluice.ErrInvalid)
+			w.is(w.edit(w.job(id), edit.Change{Cost: &wrong}, person("wrong")), sluice.ErrInvalid)
+		}},
 	}
+}
+
+// claimEdited edits a job, and returns what can be claimed then.
+func (w *world) claimEdited(id sluice.ID, change edit.Change) []*sluice.Claim {
+	w.Helper()
+	w.ok(w.edit(w.job(id), change, person("moved")))
+	return w.claimOnce(9).Jobs
 }
 
 func (w *world) edit(job sluice.Job, change edit.Change, act sluice.Act) error {
@@ -115,6 +152,12 @@ func (m *machine) edit(t *rapid.T) {
 	if in > 0 {
 		e.DueAt = m.bench.Now().Add(in).UTC().Truncate(time.Microsecond)
 	}
+	limitKey, cost := job.limitKey, job.cost
+	if rapid.IntRange(0, 2).Draw(t, "another limit key and cost if 0") == 0 {
+		limitKey = rapid.SampledFrom(append([]string{""}, modelLimitKeys...)).Draw(t, "limit key")
+		cost = rapid.SampledFrom([]int{0, 2, 9}).Draw(t, "cost")
+		e.LimitKey, e.Cost = &limitKey, &cost
+	}
 	stale := rapid.Bool().Draw(t, "as it was")
 	if stale {
 		e.Version = "another"
@@ -127,6 +170,7 @@ func (m *machine) edit(t *rapid.T) {
 		m.agreeOn("edit", err, sluice.ErrConflict)
 	default:
 		m.agreeOn("edit", err, nil)
+		job.limitKey, job.cost = limitKey, cost
 		if job.priority = e.Priority; in > 0 {
 			job.due = m.now + in
 		}

@@ -9,6 +9,8 @@ create or replace function sluice.edit(
     timeout  interval default null,      -- how long an attempt may take; 0: as the handler or the queue says
     labels   jsonb default null,         -- all labels of the job; {}: none
     tenant   text default null,          -- the new tenant; '': none
+    limit_key text default null,         -- the new limit key; '': none
+    cost     integer default null,       -- the new units for limits by cost; 0: 1
     expect   text default null,          -- the version that job_version told: if the job has another, nothing is changed; null: any
     actor    text default null,          -- who is told to the audit; null: the role
     act_id   uuid default null           -- an id of your own, so that a call whose answer was lost can be sent again
@@ -18,6 +20,7 @@ declare
     allowed uuid[] := sluice._operable(array[job_id]);
     given_payload constant boolean := payload is not null;
     given_due constant boolean := due_at is not null;
+    given_limited constant boolean := limit_key is not null or cost is not null;
     old    record;
     before jsonb := '{}';
     after  jsonb := '{}';
@@ -30,11 +33,12 @@ begin
         raise exception using errcode = 'SL005', message = format('job %s is not known', job_id), hint = 'It never was stored, or lies in a queue in which you may not operate.';
     elsif sluice._acted(act_id, allowed) <> '{}' then
         return sluice._version(job_id);
-    elsif not given_payload and priority is null and not given_due and timeout is null and labels is null and tenant is null then
+    elsif not given_payload and priority is null and not given_due and timeout is null and labels is null and tenant is null and not given_limited then
         perform sluice._invalid('edit', 'it changes nothing; name a field to change');
     end if;
     execute {{lock_waiting.sql}} into row using job_id;
-    select l.queue, l.tenant, l.priority, l.due_at, l.expires_at, j.payload, coalesce(j.labels, '{}') as labels, coalesce(j.timeout_ms, 0) as timeout_ms
+    select l.queue, l.tenant, l.priority, l.due_at, l.expires_at, j.payload, coalesce(j.labels, '{}') as labels, coalesce(j.timeout_ms, 0) as timeout_ms,
+        coalesce(j.limit_key, '') as limit_key, coalesce(j.cost, 0) as cost
     into old from sluice.live l join sluice.job j on j.id = l.id where l.id = job_id and l.state = 'queued';
     if row.id is null or old.queue is null then
         perform sluice._refuse(job_id, 'not allowed', null);
@@ -52,10 +56,14 @@ begin
     before := before || jsonb_strip_nulls(jsonb_build_object(
         'priority', case when priority is not null then old.priority end, 'due_at', case when given_due then sluice._instant(old.due_at) end,
         'timeout', case when timeout is not null then old.timeout_ms || 'ms' end, 'labels', case when labels is not null then old.labels end,
-        'tenant', case when tenant is not null then old.tenant end));
+        'tenant', case when tenant is not null then old.tenant end,
+        'limit_key', case when limit_key is not null then old.limit_key end, 'cost', case when cost is not null then greatest(old.cost, 1) end));
     after := after || jsonb_strip_nulls(jsonb_build_object(
-        'priority', priority, 'due_at', sluice._instant(due_at), 'timeout', (extract(epoch from timeout) * 1000)::bigint || 'ms', 'labels', labels, 'tenant', tenant));
+        'priority', priority, 'due_at', sluice._instant(due_at), 'timeout', (extract(epoch from timeout) * 1000)::bigint || 'ms', 'labels', labels, 'tenant', tenant,
+        'limit_key', limit_key, 'cost', case when cost = 0 then 1 else cost end));
     tenant := coalesce(tenant, old.tenant);
+    limit_key := coalesce(limit_key, old.limit_key);
+    cost := nullif(coalesce(cost, old.cost), 0);
     priority := coalesce(priority, old.priority);
     labels := coalesce(labels, old.labels);
     timeout := nullif(coalesce(timeout, old.timeout_ms * interval '1 millisecond'), interval '0');
@@ -64,7 +72,7 @@ begin
     execute {{edit.sql}} into row using job_id, tenant, priority::smallint, coalesce(due_at, old.due_at),
         case when given_payload then sluice._bytes(payload) else old.payload end,
         case when labels <> '{}' then labels::text else '' end, sluice._actor(actor), reason, act_id, before::text, after::text,
-        coalesce((extract(epoch from timeout) * 1000)::bigint, 0);
+        coalesce((extract(epoch from timeout) * 1000)::bigint, 0), limit_key, coalesce(cost, 0), given_limited;
     perform sluice._notify(old.queue);
     return sluice._version(job_id);
 end
