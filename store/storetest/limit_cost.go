@@ -112,6 +112,27 @@ func costRules() []Rule {
 			w.ok(err)
 			equal(w, "in jobs", uses[0].InFlight, 3)
 		}},
+		{"R-943", "Of jobs that wait for a limit key with a limit by cost, those that fit get in one after the other when jobs end and when the key opens, although the next ones have no room yet.", "I-10, I-11, C-35", func(w *world) {
+			w.share(limit.Limit{Name: "host", Concurrency: 4, PerKey: true, ByCost: true}, "host")
+			running := w.add(sluice.EnqueueOptions{LimitKey: "a", Cost: 4})
+			equal(w, "the first", w.claimOnce(9).Jobs[0].ID, running)
+			for range 4 {
+				w.add(sluice.EnqueueOptions{LimitKey: "a", Cost: 3})
+			}
+			equal(w, "while the key is full", len(w.claimOnce(9).Jobs), 0)
+			w.ok(w.only(w.Store.Cancel(w.ctx, []sluice.ID{running}, person("not needed"))))
+			for range 3 {
+				claimed := w.claimOnce(9).Jobs
+				equal(w, "when one has ended", costsOf(claimed), "3")
+				equal(w, "beside it", len(w.claimOnce(9).Jobs), 0)
+				w.done(by(sluice.EventComplete, claimed[0]))
+			}
+			w.ok(limit.CloseKey(w.ctx, w.Store, "host", "a", time.Minute, person("429")))
+			w.add(sluice.EnqueueOptions{LimitKey: "a", Cost: 3})
+			equal(w, "while it is closed", len(w.claimOnce(9).Jobs), 0)
+			w.Advance(61 * time.Second)
+			equal(w, "when it opens", costsOf(w.claimOnce(9).Jobs), "3")
+		}},
 	}
 }
 

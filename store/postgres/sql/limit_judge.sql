@@ -157,7 +157,12 @@ with lim as materialized (
           select d.key, null, null, null from due d) w
     group by w.key
 ), slept as materialized (
-    select j.name, j.key, min(j.wake_at) as wake_at from judged j where not j.fits group by j.name, j.key
+    -- A lane of which parked jobs come in stays due: otherwise the claim itself would find them asleep.
+    select j.name, j.key,
+           case when j.key in (select a.key from admitted a where a.fits and a.parked and a.key is not null) then $6::timestamptz else min(j.wake_at) end as wake_at
+    from judged j
+    where not j.fits
+    group by j.name, j.key
 ), kept as (
     insert into sluice.limit_lane (name, key, queue, wake_at)
     select s.name, s.key, $1::text, s.wake_at from slept s
