@@ -65,6 +65,8 @@ func runRole(role string) error {
 	switch role {
 	case "reviewer":
 		return runReviewer(ctx, store, queue)
+	case "upkeep":
+		return runUpkeep(ctx, store)
 	case "forwarder":
 		return runForwarder(ctx, store, queue)
 	case "dying firer":
