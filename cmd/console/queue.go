@@ -231,12 +231,12 @@ func (q queuePage) Jobs(states string) string {
 
 // settingTable is a table of settings, with the page that makes its buttons.
 type settingTable struct {
-	Page  *screen
-	Queue string
-	Rows  []settingRow
+	Page         *screen
+	Label, Queue string
+	Rows         []settingRow
 }
 
 // Settings is a table of settings for a template.
-func (s *screen) Settings(rows []settingRow) settingTable {
-	return settingTable{Page: s, Queue: s.visit.pathOf("queue"), Rows: rows}
+func (s *screen) Settings(label string, rows []settingRow) settingTable {
+	return settingTable{Page: s, Label: label, Queue: s.visit.pathOf("queue"), Rows: rows}
 }
