@@ -45,3 +45,4 @@ live.addEventListener("ended", () => location.reload());
 live.addEventListener("restarting", () => show("reconnecting", "the server restarts"));
 live.addEventListener("htmx:sse:error", () => paused || show("reconnecting", `reconnecting; picture of ${new Date(since).toLocaleTimeString()}`));
 if (!live.hasAttribute("hx-sse:connect")) show("off", "not live");
+else if (document.documentElement.hasAttribute("data-streamed")) show("live", "live");
