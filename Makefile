@@ -31,6 +31,7 @@ MODULES = \
 	apps/workflows \
 	apps/conversations \
 	apps/ingredients \
+	browser \
 	clients \
 	compat \
 	deploy \
@@ -144,6 +145,14 @@ cross: ## Check that the command compiles for other systems, without C
 .PHONY: docs
 docs: ## Write the parts of the documents that are made from the code
 	go test . ./cmd/metric ./cmd/internal/export ./cmd/httpapi ./cmd/cli -run TestDocs -update
+
+# Pictures of all pages go into SHOTS, and those that documents show into docs/images.
+SHOTS = /tmp/sluice-screenshots
+SHOWN = jobs-light jobs-one-dark alerts-light
+.PHONY: screenshots
+screenshots: ## Take pictures of all pages of the console, into SHOTS, and those of the documents
+	mkdir -p $(SHOTS) && cd browser && go test -vet=off -count=1 -run=TestEachPage -shots=$(abspath $(SHOTS)) .
+	cp $(SHOWN:%=$(SHOTS)/console-%.png) docs/images
 
 .PHONY: rules
 rules: ## Write the rules of package scrub that are made from those of gitleaks

@@ -1,0 +1,212 @@
+package browser_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/sluice-queue/sluice/internal/debian"
+	"github.com/sluice-queue/sluice/internal/testcache"
+)
+
+// These are the same for all tests.
+var (
+	program string          // `sluice`, built from the tree around
+	browser context.Context // of the one browser
+	axe     string          // the script of axe-core
+	shop    *server         // with sample data, for tests that only look, or that act on what no other test needs
+)
+
+func TestMain(m *testing.M) {
+	code, err := prepareAndRun(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func prepareAndRun(m *testing.M) (code int, err error) {
+	folder, err := os.MkdirTemp("", "sluice-browser-")
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	program = filepath.Join(folder, "sluice")
+	build := exec.Command("go", "build", "-o", program, "./sluice")
+	build.Dir, build.Env = "../cmd", append(os.Environ(), "GOWORK=", "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return 1, fmt.Errorf("build the program: %w\n%s", err, out)
+	}
+	if axe, err = accessibility(); err != nil {
+		return 1, err
+	}
+	chromium, err := installed("chromium", "chromium")
+	if err != nil {
+		return 1, err
+	}
+	allocated, stop := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium), chromedp.DisableGPU, chromedp.WindowSize(1440, 900))...)
+	defer stop()
+	var leave context.CancelFunc
+	browser, leave = chromedp.NewContext(allocated)
+	defer leave()
+	if err := chromedp.Do(browser, chromedp.Navigate("about:blank")); err != nil {
+		return 1, fmt.Errorf("start Chromium: %w", err)
+	}
+	if shop, err = start(folder, "dev", "--listen", "127.0.0.1:0", "--db", "sqlite:"+filepath.Join(folder, "shop.db")); err != nil {
+		return 1, err
+	}
+	defer shop.stop()
+	return m.Run(), nil
+}
+
+// installed returns where a program is, and installs it if it is missing.
+func installed(name, packaged string) (string, error) {
+	if path, err := exec.LookPath(name); err == nil {
+		return path, nil
+	}
+	if err := debian.Install(packaged); err != nil {
+		return "", fmt.Errorf("there is no %s, which the tests need: %w", name, err)
+	}
+	return exec.LookPath(name)
+}
+
+// accessibility returns the script of axe-core, in the version of axe/package-lock.json. It is kept outside the tree.
+func accessibility() (string, error) {
+	cache, err := testcache.Folder()
+	if err != nil {
+		return "", err
+	}
+	unlock, err := testcache.Lock("axe", "gets axe-core")
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	locked, err := os.ReadFile("axe/package-lock.json")
+	if err != nil {
+		return "", err
+	}
+	folder := filepath.Join(cache, "axe")
+	script := filepath.Join(folder, "node_modules", "axe-core", "axe.min.js")
+	if kept, err := os.ReadFile(filepath.Join(folder, "package-lock.json")); err != nil || string(kept) != string(locked) || !there(script) {
+		npm, err := installed("npm", "npm")
+		if err != nil {
+			return "", err
+		}
+		if err := errors.Join(os.RemoveAll(folder), os.CopyFS(folder, os.DirFS("axe"))); err != nil {
+			return "", err
+		}
+		get := exec.Command(npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts")
+		get.Dir = folder
+		if out, err := get.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("get axe-core: %w\n%s", err, out)
+		}
+	}
+	text, err := os.ReadFile(script)
+	return string(text), err
+}
+
+func there(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// server is a `sluice` that serves a console.
+type server struct {
+	*exec.Cmd
+	url string // ends with /
+}
+
+// start starts `sluice dev` or `sluice serve`, and waits until it says where it answers.
+func start(folder string, args ...string) (*server, error) {
+	s := &server{Cmd: exec.Command(program, args...)}
+	s.Dir, s.Env = folder, append(os.Environ(), "SLUICE_DB=")
+	out, in, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	s.Stdout, s.Stderr = in, in
+	if err := s.Start(); err != nil {
+		return nil, err
+	}
+	_ = in.Close() // the process has its own
+	said := bufio.NewReader(out)
+	for all := ""; ; {
+		line, err := said.ReadString('\n')
+		all += line
+		if _, at, found := strings.Cut(line, "console  "); found {
+			s.url = strings.TrimSpace(at)
+		} else if _, at, found := strings.Cut(line, `msg="server answers" address=`); found {
+			at, _, _ = strings.Cut(at, " ")
+			s.url = "http://" + at + "/"
+		}
+		if err != nil {
+			return nil, fmt.Errorf("sluice %v never said where it answers: %w\n%s", args, err, all)
+		}
+		if s.url != "" {
+			break
+		}
+	}
+	go func() { _, _ = io.Copy(io.Discard, said) }() // ends with the process
+	for {                                            // the store opens after the door
+		answer, err := http.Get(s.url + "readyz")
+		if err != nil {
+			return nil, err
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode == http.StatusOK {
+			return s, nil
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func (s *server) stop() {
+	_ = s.Process.Signal(syscall.SIGTERM)
+	_ = s.Wait() // ends by the signal
+}
+
+// port is where the server listens.
+func (s *server) port() string { return s.url[strings.LastIndex(s.url, ":")+1 : len(s.url)-1] }
+
+// serving starts `sluice serve` on a store of its own.
+func serving(t *testing.T, args ...string) *server {
+	t.Helper()
+	folder := t.TempDir()
+	s := &server{Cmd: &exec.Cmd{Dir: folder}}
+	s.sluice(t, "migrate")
+	s, err := start(folder, append([]string{"serve", "--db", "sqlite:" + filepath.Join(folder, "jobs.db"), "--listen", "127.0.0.1:0"}, args...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.stop)
+	return s
+}
+
+// sluice runs a command on the server's store.
+func (s *server) sluice(t *testing.T, args ...string) {
+	t.Helper()
+	s.sluiceExits(t, 0, args...)
+}
+
+// sluiceExits runs a command that ends with an exit code.
+func (s *server) sluiceExits(t *testing.T, want int, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Env = append(os.Environ(), "SLUICE_DB=sqlite:"+filepath.Join(s.Dir, "jobs.db"))
+	if out, err := cmd.CombinedOutput(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != want {
+		t.Fatalf("sluice %q: %v, want exit code %d\n%s", args, err, want, out)
+	}
+}
