@@ -17,7 +17,7 @@ var notOverHTTP = map[string]string{
 	"guard-programs": aProcess, "top": "shows other routes on a terminal", "probe": "asks a server for its health, which needs no token",
 	"forward status": "reads the database of a producer, which is another store",
 	"migrate":        "makes the tables without which a server does not start", "move": "reads and writes two stores, while no server works",
-	"sim": "computes, without a store", "version": "tells of the program itself",
+	"version":    "tells of the program itself",
 	"completion": ofShell, "completion bash": ofShell, "completion zsh": ofShell, "completion fish": ofShell, "completion powershell": ofShell,
 	"export grafana-dashboard": ofProgram, "export prometheus-rules": ofProgram,
 }

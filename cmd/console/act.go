@@ -215,6 +215,9 @@ func sampleOf(a *act, name string) string {
 		if f.name == name && f.kind == "number" {
 			return "5"
 		}
+		if f.name == name && f.kind == "check" {
+			return "true"
+		}
 	}
 	if known := samples[name]; known != "" {
 		return known

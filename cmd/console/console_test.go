@@ -162,7 +162,7 @@ func saying(t *testing.T, messages <-chan string, text string) {
 }
 
 // places are the pages of the side bar.
-var places = []string{"/", "/waves", "/tenants", "/limits", "/schedules", "/queues", "/jobs", "/workers", "/alerts", "/audit", "/store", "/settings"}
+var places = []string{"/", "/waves", "/tenants", "/limits", "/schedules", "/queues", "/jobs", "/workers", "/alerts", "/audit", "/store", "/settings", "/simulator"}
 
 func TestEveryPlaceHasItsPage(t *testing.T) {
 	t.Parallel()
@@ -307,5 +307,26 @@ func TestFilesAreKeptByBrowsersUntilTheyChange(t *testing.T) {
 	}
 	if _, status := s.page("/static/old/" + name); status != http.StatusNotFound {
 		t.Errorf("an unknown file: %d", status)
+	}
+}
+
+func TestSimulatorComparesTwoScenarios(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleOperator, console.Options{})
+	s.enqueue(sluice.NewJob{Queue: "mail"})
+	of := func(rate string) string {
+		return "name: x\nqueues: {mail: {rate: " + rate + "}}\narrivals: [{queue: mail, jobs: 1000}]\nworkers: [{slots: 10, duration: 1ms}]\n"
+	}
+	text, _ := s.page("/simulator?" + url.Values{"a": {of("100/s")}, "b": {of("10/s")}, "run": {"1"}}.Encode())
+	for _, want := range []string{`<td class="number">9s</td>`, `<td class="number">1m39s</td>`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	if text, _ := s.page("/simulator?queue=mail"); !strings.Contains(text, "jobs: 1}") {
+		t.Error("the live queue is not in its scenario")
+	}
+	if text, _ := s.page("/simulator?run=1&a=nonsense"); !strings.Contains(text, `class="problem"`) {
+		t.Error("a wrong scenario is not refused")
 	}
 }

@@ -24,6 +24,8 @@ type page struct {
 	title, letter string
 	// Part is the part of the template that is sent, for a fragment of another page. Empty: the whole page.
 	part string
+	// Still pages are not painted again: they cost too much, or somebody types into them.
+	still bool
 	// Load reads the view from the API, for the template. An error is shown instead.
 	load func(ctx context.Context, v *visit) (any, error)
 }
@@ -31,7 +33,7 @@ type page struct {
 // pages lists the pages, in the order of the side bar.
 func pages() []page {
 	return slices.Concat(
-		overviewPages(), wavePages(), jobPages(), queuePages(), tenantPages(), limitPages(), workerPages(), schedulePages(), alertPages(), auditPages(), storePages(), settingPages(),
+		overviewPages(), wavePages(), jobPages(), queuePages(), tenantPages(), limitPages(), workerPages(), schedulePages(), alertPages(), auditPages(), storePages(), settingPages(), simulatorPages(),
 	)
 }
 
@@ -190,7 +192,7 @@ func (c *Console) show(p page) http.Handler {
 			c.refuse(w, r, v, err)
 			return
 		}
-		if r.URL.Query().Has(liveParameter) {
+		if r.URL.Query().Has(liveParameter) && !p.still {
 			c.stream(w, r, v)
 			return
 		}
@@ -272,8 +274,11 @@ func (s *screen) writeCSV(w http.ResponseWriter, name string) {
 	http.Error(w, "the page has no chart "+name, http.StatusNotFound)
 }
 
-// LiveURL is the address of the page's stream.
+// LiveURL is the address of the page's stream. Empty: the page is still.
 func (s *screen) LiveURL() string {
+	if s.visit.page.still {
+		return ""
+	}
 	query := url.Values{}
 	for name, values := range s.visit.query {
 		query[name] = values

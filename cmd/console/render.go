@@ -75,6 +75,8 @@ func seconds(value any) string {
 	switch d := value.(type) {
 	case float64:
 		return draw.Duration(time.Duration(d * float64(time.Second)))
+	case *float64:
+		return seconds(*d)
 	case time.Duration:
 		return draw.Duration(d)
 	}

@@ -133,7 +133,7 @@ func New(store sluice.Store, options Options) *API {
 // resources add the routes of each resource.
 var resources = []func(*API){
 	(*API).jobs, (*API).work, (*API).operations, (*API).queues, (*API).look, (*API).audits, (*API).live,
-	(*API).tenants, (*API).limits, (*API).schedules, (*API).batches, (*API).flows, (*API).alerts, (*API).engineRoutes, (*API).tokens, (*API).about,
+	(*API).tenants, (*API).limits, (*API).schedules, (*API).batches, (*API).flows, (*API).alerts, (*API).engineRoutes, (*API).tokens, (*API).simulations, (*API).about,
 }
 
 // Routes lists the routes, in the order of the reference.

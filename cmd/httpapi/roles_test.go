@@ -22,7 +22,7 @@ var rolesByRoute = map[string]string{
 	"get-job": everybody, "list-attempts": everybody, "get-openapi": everybody, "whoami": everybody, "list-fields": everybody,
 	"list-jobs": lookers, "explain-job": lookers, "list-operations": lookers, "get-operation": lookers, "list-queues": lookers, "get-queue": lookers,
 	"list-settings-changes": lookers, "list-audit": lookers, "list-holds": lookers, "list-dead-groups": lookers, "get-stats": lookers,
-	"get-forecast": lookers, "list-forecasts": lookers, "get-series": lookers, "list-series": lookers, "list-use": lookers, "get-tenant": lookers, "get-health": lookers, "list-holders": lookers, "remaining-work": lookers,
+	"get-forecast": lookers, "list-scenarios": lookers, "simulate": operators, "list-forecasts": lookers, "get-series": lookers, "list-series": lookers, "list-use": lookers, "get-tenant": lookers, "get-health": lookers, "list-holders": lookers, "remaining-work": lookers,
 	"edit-job": operators, "cancel-jobs": operators, "retry-jobs": operators, "run-now-jobs": operators, "hold-jobs": operators, "release-jobs": operators,
 	"delete-jobs": operators, "terminate-jobs": operators, "requeue-jobs": operators, "resolve-jobs": operators, "reschedule-jobs": operators,
 	"start-operation": operators, "pause-operation": operators, "resume-operation": operators, "stop-operation": operators, "pace-operation": operators,

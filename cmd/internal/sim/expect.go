@@ -197,6 +197,7 @@ func (b Bound) holds(v float64) bool {
 
 // Check is one check of a run, and whether it held.
 type Check struct {
+	// What was checked, Want is the bound and Got the figure. Holds reports whether the check held.
 	What  string `json:"what"`
 	Want  string `json:"want"`
 	Got   string `json:"got"`

@@ -11,6 +11,8 @@ import (
 // Report is the result of a run. Times are in seconds. Rows of tenants are sorted by their longest
 // wait, longest first.
 type Report struct {
+	// Scenario and About are the name and the description of the scenario. Seed is the seed of every random choice, and
+	// Start the first instant of the virtual clock.
 	Scenario string    `json:"scenario"`
 	About    string    `json:"about,omitempty"`
 	Seed     uint64    `json:"seed"`
@@ -29,6 +31,7 @@ type Report struct {
 
 // Row is the figures of a queue, or of a tier or a tenant in it.
 type Row struct {
+	// Queue is the queue. Tier or Tenant is the tier or the tenant in it; both empty: the whole queue.
 	Queue  string `json:"queue"`
 	Tier   string `json:"tier,omitempty"`
 	Tenant string `json:"tenant,omitempty"`
@@ -63,6 +66,7 @@ type Row struct {
 
 // Wait is the time from due to start, over every attempt.
 type Wait struct {
+	// Mean, P50 and P99 are the mean, the median and the 99th percentile. Nil: nothing started.
 	Mean *float64 `json:"mean_seconds"`
 	P50  *float64 `json:"p50_seconds"`
 	P99  *float64 `json:"p99_seconds"`
@@ -73,6 +77,7 @@ type Wait struct {
 // Window is the most starts in any window of a length, and the number that the rate and the burst
 // allow.
 type Window struct {
+	// Seconds is the length. Most is the most starts in any window of it, and Allowed the number that is allowed.
 	Seconds float64 `json:"seconds"`
 	Most    int     `json:"most"`
 	Allowed float64 `json:"allowed"`

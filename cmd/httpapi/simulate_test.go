@@ -1,0 +1,36 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/sluice-queue/sluice/cmd/httpapi"
+	"github.com/sluice-queue/sluice/store/memory"
+)
+
+func TestSimulationsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := serveStore(t, memory.New(memory.Options{}), httpapi.Options{})
+	of := func(jobs int) string {
+		return fmt.Sprintf("name: x\nqueues: {mail: {}}\narrivals: [{queue: mail, jobs: %d}]\nworkers: [{slots: 10, duration: 1ms}]\n", jobs)
+	}
+	for scenario, want := range map[string]struct {
+		status int
+		text   string
+	}{
+		of(100):     {http.StatusOK, `"holds":true`},
+		of(300_000): {http.StatusUnprocessableEntity, "has more than 200000 jobs"},
+		"nonsense":  {http.StatusUnprocessableEntity, "scenario"},
+	} {
+		body, err := json.Marshal(map[string]string{"scenario": scenario})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.ask(http.MethodPost, "/simulations", string(body)); got.status != want.status || !strings.Contains(got.text, want.text) {
+			t.Errorf("%.40q: %d %.300s, want %d and %s", scenario, got.status, got.text, want.status, want.text)
+		}
+	}
+}
