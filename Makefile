@@ -154,6 +154,10 @@ screenshots: ## Take pictures of all pages of the console, into SHOTS, and those
 	mkdir -p $(SHOTS) && cd browser && go test -vet=off -count=1 -run=TestEachPage -shots=$(abspath $(SHOTS)) .
 	cp $(SHOWN:%=$(SHOTS)/console-%.png) docs/images
 
+.PHONY: vendor
+vendor: ## Get what the console uses of others: htmx and uPlot
+	tools/vendor.sh
+
 .PHONY: rules
 rules: ## Write the rules of package scrub that are made from those of gitleaks
 	cd tools/rules && go run .
