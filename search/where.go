@@ -64,6 +64,9 @@ var fields = []Field{
 		value, has := j.Labels[strings.TrimPrefix(name, labelPrefix)]
 		return value, has
 	}},
+	{Name: "batch", Meaning: "The batch that the job is directly in.", Example: "batch:01a1fb72-1dea-7abc-8fc6-99e4817522bb", Indexed: true, text: func(j sluice.Job, _ string) (string, bool) {
+		return j.Batch.String(), !j.Batch.IsZero()
+	}},
 	{Name: "id", Meaning: "The ID of the job.", Example: "id:01a1fb72-1dea-7abc-8fc6-99e4817522bb", text: always(func(j sluice.Job) string { return j.ID.String() })},
 	{Name: "order_key", Meaning: "The order key of the job.", Example: "order_key:account-7", text: always(func(j sluice.Job) string { return j.OrderKey })},
 	{Name: "limit_key", Meaning: "The limit key of the job.", Example: "limit_key:example.com", text: always(func(j sluice.Job) string { return j.LimitKey })},
@@ -146,6 +149,9 @@ func (q Query) And(filter string, now time.Time) (Query, error) {
 	}
 	q.Terms = append(slices.Clone(q.Terms), more.Terms...)
 	q.Queue, q.Tenant, q.Key = cmp.Or(q.Queue, more.Queue), cmp.Or(q.Tenant, more.Tenant), cmp.Or(q.Key, more.Key)
+	if q.Batch.IsZero() {
+		q.Batch = more.Batch
+	}
 	if len(q.States) == 0 {
 		q.States = more.States
 	}
@@ -244,6 +250,10 @@ func (q *Query) lookUp() {
 			q.Tenant = text
 		case term.Field == "key" && q.Key == "":
 			q.Key = text
+		case term.Field == "batch" && q.Batch.IsZero():
+			if id, err := sluice.ParseID(text); err == nil {
+				q.Batch = id
+			}
 		case strings.HasPrefix(term.Field, labelPrefix):
 			if q.Labels == nil {
 				q.Labels = make(map[string]string)
