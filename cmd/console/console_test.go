@@ -162,7 +162,7 @@ func saying(t *testing.T, messages <-chan string, text string) {
 }
 
 // places are the pages of the side bar.
-var places = []string{"/", "/waves", "/tenants", "/limits", "/schedules", "/queues", "/jobs", "/workers", "/alerts", "/audit", "/store", "/settings", "/simulator"}
+var places = []string{"/", "/waves", "/tenants", "/limits", "/schedules", "/queues", "/jobs", "/dead", "/operations", "/batches", "/flows", "/workers", "/alerts", "/audit", "/store", "/settings", "/simulator"}
 
 func TestEveryPlaceHasItsPage(t *testing.T) {
 	t.Parallel()

@@ -33,7 +33,7 @@ type page struct {
 // pages lists the pages, in the order of the side bar.
 func pages() []page {
 	return slices.Concat(
-		overviewPages(), wavePages(), jobPages(), queuePages(), tenantPages(), limitPages(), workerPages(), schedulePages(), alertPages(), auditPages(), storePages(), settingPages(), simulatorPages(),
+		overviewPages(), wavePages(), jobPages(), deadPages(), queuePages(), tenantPages(), limitPages(), workerPages(), schedulePages(), batchPages(), flowPages(), operationPages(), alertPages(), auditPages(), storePages(), settingPages(), simulatorPages(),
 	)
 }
 

@@ -1,0 +1,127 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/sluice-queue/sluice/cmd/httpapi"
+)
+
+func deadPages() []page {
+	return []page{
+		{name: "dead", path: "/dead", title: "Dead letters", letter: "d", load: loadDead},
+		{name: "deadgroup", path: "/dead/{fp}", title: "Dead letters alike", load: loadDeadGroup},
+	}
+}
+
+// deadList is the view of /dead.
+type deadList struct {
+	Groups []deadGroup `json:"groups"`
+	// Compared counts the dead letters in the groups. More says that older ones are left.
+	Compared int  `json:"compared"`
+	More     bool `json:"more"`
+}
+
+// deadGroup is a group of dead letters whose errors are alike.
+type deadGroup struct {
+	Fingerprint string    `json:"fingerprint"`
+	Queue       string    `json:"queue"`
+	Class       string    `json:"class"`
+	Message     string    `json:"message"`
+	Count       int       `json:"count"`
+	Tenants     int       `json:"tenants"`
+	Attempts    int       `json:"attempts"`
+	First       time.Time `json:"first"`
+	Last        time.Time `json:"last"`
+	Sample      string    `json:"sample"`
+	SampleError string    `json:"sample_error"`
+}
+
+// Where is the filter of the jobs of a group.
+func (g deadGroup) Where() string {
+	where := "state:dead fp:" + g.Fingerprint
+	if g.Queue != "" {
+		where += " queue:" + g.Queue
+	}
+	return where
+}
+
+// Share is how much of all dead letters are in a group.
+func (l deadList) Share(g deadGroup) float64 { return float64(g.Count) / float64(max(l.Compared, 1)) }
+
+// Queues are the queues that have dead letters.
+func (l deadList) Queues() map[string]int {
+	queues := make(map[string]int)
+	for _, g := range l.Groups {
+		queues[g.Queue] += g.Count
+	}
+	return queues
+}
+
+func loadDead(ctx context.Context, v *visit) (any, error) {
+	var view deadList
+	query, command := url.Values{}, "sluice dead groups"
+	if queue := v.query.Get("queue"); queue != "" {
+		query.Set("queue", queue)
+		command += " " + quoted(queue)
+	}
+	v.cli(command)
+	err := v.get(ctx, "/dead/groups", query, &view)
+	return view, err
+}
+
+// deadGroupView is the view of /dead/{fp}.
+type deadGroupView struct {
+	Group deadGroup
+	// Known says that the newest dead letters have jobs of the group, so its counts are known.
+	Known bool
+	Jobs  []jobRow
+	Older string
+}
+
+func loadDeadGroup(ctx context.Context, v *visit) (any, error) {
+	view := deadGroupView{Group: deadGroup{Fingerprint: v.pathOf("fp")}}
+	if !v.viewer.bounded() {
+		var all deadList
+		if err := v.get(ctx, "/dead/groups", nil, &all); err != nil {
+			return nil, err
+		}
+		for _, g := range all.Groups {
+			if g.Fingerprint == view.Group.Fingerprint {
+				view.Group, view.Known = g, true
+			}
+		}
+	}
+	v.cli("sluice dead ls --fingerprint=" + quoted(view.Group.Fingerprint))
+	query := url.Values{"where": {view.Group.Where()}, "limit": {"50"}}
+	if after := v.query.Get("after"); after != "" {
+		query.Set("cursor", after)
+	}
+	var list struct {
+		Jobs []jobRow `json:"jobs"`
+		Next string   `json:"next"`
+	}
+	if err := v.get(ctx, "/jobs", query, &list); err != nil {
+		return nil, err
+	}
+	view.Jobs = list.Jobs
+	if list.Next != "" {
+		view.Older = v.with("after", list.Next)
+	}
+	if len(view.Jobs) == 0 && !view.Known && list.Next == "" {
+		return nil, &httpapi.Problem{Status: http.StatusNotFound, Title: "Not there", Why: "no dead letter has the fingerprint " + view.Group.Fingerprint, Do: "look at all groups: their jobs may be requeued or deleted"}
+	}
+	return view, nil
+}
+
+// groupActs are the acts on a group: as those on all that match, with names for the keys.
+func groupActs() []act {
+	redrive, remove := allActs()[0], allActs()[len(allActs())-1]
+	redrive.name, redrive.label = "retry-group", "Redrive"
+	redrive.sentence = "Requeue the dead letters of the group: first the canary, then the others at the pace. It stops by itself if too many fail again."
+	remove.name, remove.label = "delete-group", "Delete all"
+	remove.sentence = "Delete the dead letters of the group for good."
+	return []act{redrive, remove}
+}

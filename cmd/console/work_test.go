@@ -1,0 +1,129 @@
+package console_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/batch"
+	"github.com/sluice-queue/sluice/cmd/console"
+	"github.com/sluice-queue/sluice/flow"
+	"github.com/sluice-queue/sluice/operation"
+	"github.com/sluice-queue/sluice/search"
+)
+
+// die makes a dead letter.
+func (s *site) die(queue, text string) sluice.ID {
+	s.t.Helper()
+	id := s.enqueue(sluice.NewJob{Queue: queue})
+	s.settle(sluice.Settlement{ID: id, Token: s.claim(queue)[0].Token, Event: sluice.EventBury, Error: text})
+	return id
+}
+
+// fingerprint finds the fingerprint of the only group on a page.
+func fingerprint(page string) string {
+	_, rest, _ := strings.Cut(page, `id="group-`)
+	found, _, _ := strings.Cut(rest, `"`)
+	return found
+}
+
+func TestDeadLettersAreGroupedAndRedriven(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleOperator, console.Options{})
+	s.contains("/dead?queue=none", "There are no dead letters in none")
+	one, two := s.die("mail", "ConnectTimeout: host 7 "+hostile), s.die("mail", "ConnectTimeout: host 8 "+hostile)
+	page, _ := s.page("/dead")
+	fp := fingerprint(page)
+	for _, want := range []string{"2 dead letters in 1 group", "ConnectTimeout", two.String(), `href="/dead/` + fp, "sluice dead groups"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	s.contains("/dead/"+fp, one.String(), two.String(), "2 jobs", "sluice dead ls --fingerprint="+fp, "!<img")
+	where := url.QueryEscape("state:dead fp:" + fp + " queue:mail")
+	dialog, _ := s.page("/do/retry-group?where=" + where)
+	for _, want := range []string{"Redrive", "<strong>2 jobs</strong>", `name="canary" value="10"`, "sluice requeue --all"} {
+		if !strings.Contains(dialog, want) {
+			t.Errorf("the dialog lacks %q: %s", want, dialog)
+		}
+	}
+	values := url.Values{"where": {"state:dead fp:" + fp + " queue:mail"}, "canary": {"1"}, "stop_if_failed": {"50"}, "rate": {"20/s"}, "reason": {"the bank is back"}}
+	answer, status := s.do("retry-group", values, nil)
+	if status != http.StatusNoContent {
+		t.Fatalf("got %d %s", status, answer)
+	}
+	ops, err := operation.List(t.Context(), s.store, operation.Filter{})
+	if err != nil || len(ops) != 1 || ops[0].Canary != 1 || ops[0].StopIfFailed != 0.5 || ops[0].Rate.String() != "20/s" || ops[0].Expected != 2 {
+		t.Errorf("got %+v, %v, want the operation", ops, err)
+	}
+	if text, status := s.page("/dead/00000000"); status != http.StatusNotFound || !strings.Contains(text, "no dead letter has the fingerprint") {
+		t.Errorf("an unknown group: %d", status)
+	}
+}
+
+func TestOperationsAreSteered(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleOperator, console.Options{})
+	id := s.enqueue(sluice.NewJob{Queue: "mail"})
+	query, err := search.Parse(`queue:mail -tenant:acme error:~"no answer"`, s.job(id).CreatedAt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	op, err := operation.Start(t.Context(), s.store, operation.Operation{Kind: operation.KindCancel, Query: query, Expected: 7}, sluice.Act{By: "bob", Reason: "wrong list"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, name := "/operations/"+op.ID.String(), url.Values{"id": {op.ID.String()}}
+	s.contains(at, "cancelled 0 of 7", `queue:mail -tenant:acme error:~&#34;no answer&#34; state:queued,claimed,dispatched`, "bob: wrong list", "as fast as upkeep can", `data-act="pause-operation"`)
+	if answer, status := s.do("pause-operation", name, nil); status != http.StatusNoContent || !strings.Contains(answer, "/do/resume-operation?") {
+		t.Fatalf("got %d %s, want an undo", status, answer)
+	}
+	s.contains("/operations", op.ID.String(), `data-act="resume-operation"`, "state-paused", `data-act="stop-operation"`)
+	name.Set("rate", "50/s")
+	if answer, status := s.do("pace-operation", name, nil); status != http.StatusNoContent {
+		t.Errorf("got %d %s", status, answer)
+	}
+	if answer, status := s.do("stop-operation", name, nil); status != http.StatusNoContent {
+		t.Errorf("got %d %s", status, answer)
+	}
+	s.contains(at, "50/s", "state-stopped", "!stop-operation")
+	s.contains("/operations?open=true", "No operation is open")
+}
+
+func TestBatchesShowTheirProgress(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleOperator, console.Options{})
+	b, err := batch.Open(t.Context(), s.store, batch.Batch{Name: "november", Callbacks: batch.Callbacks{OnComplete: &batch.Callback{Queue: "reports"}}}, sluice.Act{By: "bob"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := s.enqueue(sluice.NewJob{Queue: "mail", EnqueueOptions: sluice.EnqueueOptions{Batch: b.ID}})
+	other := s.enqueue(sluice.NewJob{Queue: "mail"})
+	s.contains("/batches", "november", "state-open", `data-act="close-batch"`)
+	s.contains("/batches/"+b.ID.String(), "0.0 % of 1 job", "a job of reports", `href="/jobs?q=batch%3A`)
+	s.contains("/jobs?q=batch:"+b.ID.String(), id.String(), "!"+other.String(), "!class=\"slow\"")
+	s.contains("/jobs/"+id.String(), `href="/batches/`+b.ID.String())
+	if answer, status := s.do("cancel-batch", url.Values{"id": {b.ID.String()}}, nil); status != http.StatusNoContent || !strings.Contains(answer, `"go":"/operations/`) {
+		t.Errorf("got %d %s, want the page of the operation", status, answer)
+	}
+	s.contains("/batches/"+b.ID.String(), "state-closed", "!close-batch")
+}
+
+func TestAFlowIsDrawnAndListed(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleOperator, console.Options{})
+	id, err := flow.Start(t.Context(), s.store, flow.Flow{Name: "nightly", Nodes: []flow.Node{
+		{Name: "extract", Queue: "etl"}, {Name: "sum", Queue: "etl", After: []string{"extract"}}, {Name: "mail", Queue: "mail", After: []string{"sum", "extract"}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := flow.NodeID(id, "sum").String()
+	s.contains("/flows", "nightly", `href="/flows/`+id.String(), "state-running")
+	s.contains("/flows/"+id.String(), "Flow nightly", `<a href="/jobs/`+node+`" aria-label="sum: blocked`, `id="node-`+node, "sum, extract", "extract: ready", `class="arrow`, "sluice flows show")
+	s.contains("/jobs/"+node, `href="/flows/`+id.String(), "waits for the jobs that it runs after")
+	s.contains("/jobs?q=label.flow:"+id.String(), node)
+}
