@@ -26,6 +26,7 @@ type serveFlags struct {
 	monitor     string
 	base        string
 	environment string
+	runPage     string
 	grace       time.Duration
 	noUpkeep    bool
 	noDispatch  bool
@@ -71,6 +72,7 @@ start within --grace. Health and metrics answer until then. Under systemd it rep
 	flags.StringVar(&f.listen, "listen", defaultListen, "address of the API; a port alone is on loopback, and only there /metrics is answered")
 	flags.StringVar(&f.monitor, "monitor", "", "another address, for health and metrics only, such as 0.0.0.0:7401")
 	flags.StringVar(&f.environment, "environment", "", "name of the installation, which the console shows; one that begins with prod is marked, and asks for reasons")
+	flags.StringVar(&f.runPage, "run-page", "", "page of a run in the engine's own console, which the console links, such as 'https://temporal.example.com/namespaces/{namespace}/workflows/{ref}'")
 	flags.StringVar(&f.base, "base", "", "path below which --listen answers, such as /sluice behind a proxy")
 	flags.Var(newDuration(&f.grace, 30*time.Second), "grace", "time for claimed jobs after the first interrupt")
 	flags.BoolVar(&f.noUpkeep, "no-upkeep", false, "leave following, recovering and pruning to others")

@@ -28,7 +28,7 @@ func (d *consoleDoor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // openConsole lets people reach the console.
 func (s *server) openConsole() error {
 	options := console.Options{
-		API: s.api.opened.Load(), Base: s.doors[0].site.Base(), Environment: s.flags.environment, Store: storeName(s.at),
+		API: s.api.opened.Load(), Base: s.doors[0].site.Base(), Environment: s.flags.environment, RunPage: s.flags.runPage, Store: storeName(s.at),
 	}
 	if s.login {
 		options.SignIn = "/login"

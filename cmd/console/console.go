@@ -29,6 +29,10 @@ type Options struct {
 	Environment string
 	// Store says in the top bar where the jobs are kept, without secrets. Default: nothing.
 	Store string
+	// RunPage is the page of a run in the engine's own console, such as
+	// https://temporal.example.com/namespaces/{namespace}/workflows/{ref}. The names in braces, and {engine}, stand for those
+	// of the run; a run without a namespace is in default. Default: no link.
+	RunPage string
 	// SignIn is the path to which people without a session are sent, below the base. Default: they get the API's refusal.
 	SignIn string
 }
@@ -52,6 +56,9 @@ func New(options Options) (*Console, error) {
 	options.Base = strings.TrimSuffix(options.Base, "/")
 	c := &Console{options: options, mux: http.NewServeMux(), shared: newCache(), draining: make(chan struct{})}
 	c.live = newHub(c)
+	if at := options.RunPage; at != "" && !strings.HasPrefix(at, "https://") && !strings.HasPrefix(at, "http://") {
+		return nil, fmt.Errorf("the address of runs: %q must begin with https:// or http://", at)
+	}
 	api, err := describe()
 	if err != nil {
 		return nil, fmt.Errorf("the console cannot read the description of the API: %w", err)

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"html/template"
@@ -180,6 +181,17 @@ func (s *screen) Linked(text string) template.HTML {
 	}
 	out.WriteString(template.HTMLEscapeString(text[from:]))
 	return template.HTML(out.String()) //nolint:gosec // all but the links is escaped
+}
+
+// RunPage is the page of a job's run in the engine's own console. Empty: nobody has said where that is, or the job no longer
+// knows its namespace.
+func (s *screen) RunPage(j jobRow) string {
+	at := s.visit.console.options.RunPage
+	engine, namespace, _ := strings.Cut(j.Engine, "/")
+	if j.Ref == "" || engine == "" && (strings.Contains(at, "{namespace}") || strings.Contains(at, "{engine}")) {
+		return ""
+	}
+	return fillIn(at, url.Values{"engine": {engine}, "namespace": {cmp.Or(namespace, "default")}, "ref": {j.Ref}}, url.PathEscape)
 }
 
 // run is what an engine says about the run of a job.

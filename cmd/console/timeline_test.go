@@ -74,3 +74,20 @@ func TestATreeKeepsOrderAndIsBounded(t *testing.T) {
 		}
 	}
 }
+
+func TestARunHasItsPageAtTheEngine(t *testing.T) {
+	t.Parallel()
+	s := &screen{visit: &visit{console: &Console{options: Options{RunPage: "https://temporal.example.com/namespaces/{namespace}/workflows/{ref}"}}}}
+	for want, job := range map[string]sluice.Job{
+		"https://temporal.example.com/namespaces/billing/workflows/order%2F42": {Ref: "order/42", Engine: "temporal/billing"},
+		"https://temporal.example.com/namespaces/default/workflows/order-42":   {Ref: "order-42", Engine: "temporal"},
+		"": {Ref: "order-42"},
+	} {
+		if got := s.RunPage(jobRow{Job: job}); got != want {
+			t.Errorf("%+v: got %q, want %q", job, got, want)
+		}
+	}
+	if _, err := New(Options{RunPage: "javascript:alert(1)"}); err == nil {
+		t.Error("an address that is no page is taken")
+	}
+}
