@@ -71,6 +71,7 @@ var docMarks = []docMark{
 	{path: "guide/python.md", line: "pip install", file: "../../clients/python_test.go", test: "build_wheel", why: "installs on the machine"},
 	{line: "curl localhost:8080/metrics", why: "asks the same process"},
 	{line: "--tls-cert", file: "serve_api_test.go", test: "--tls-cert", why: "needs a certificate"},
+	{line: "--oidc oidc.yaml", file: "serve_signin_test.go", test: `"--oidc", config`, why: "needs a provider"},
 	{path: "guide/secure.md", line: "curl --cert", file: "serve_tls_test.go", test: `"--cert", "eu-worker.pem"`, why: "the same"},
 	{path: "deploy/", line: "kubectl ", why: "needs a cluster"},
 	{path: "guide/temporal.md", line: "sluice serve --engine", why: "needs a cluster with certificates"},

@@ -3,6 +3,7 @@ package console
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,6 +36,7 @@ type caller struct {
 	header http.Header // of the person's request
 	host   string
 	remote string
+	tls    *tls.ConnectionState // has the person's certificate; nil: the connection is plain
 }
 
 // callerOf takes the credentials of a request.
@@ -45,7 +47,7 @@ func callerOf(api http.Handler, r *http.Request) caller {
 			header[name] = values
 		}
 	}
-	return caller{api: api, header: header, host: r.Host, remote: r.RemoteAddr}
+	return caller{api: api, header: header, host: r.Host, remote: r.RemoteAddr, tls: r.TLS}
 }
 
 // send sends a request to the API, and returns the body of its answer. A refusal is a *httpapi.Problem.
@@ -67,7 +69,7 @@ func (c caller) send(ctx context.Context, method, path string, query url.Values,
 		return nil, err
 	}
 	request.Header = c.header.Clone()
-	request.RemoteAddr, request.RequestURI, request.Host = c.remote, target, c.host
+	request.RemoteAddr, request.RequestURI, request.Host, request.TLS = c.remote, target, c.host, c.tls
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}

@@ -146,6 +146,7 @@ func (s *screen) Calls() []string     { return s.visit.calls }
 func (s *screen) Commands() []string  { return s.visit.command }
 func (s *screen) Environment() string { return s.visit.console.options.Environment }
 func (s *screen) Store() string       { return s.visit.console.options.Store }
+func (s *screen) SignIn() string      { return s.visit.console.options.SignIn }
 
 // Query returns a filter of the URL.
 func (s *screen) Query(name string) string { return s.visit.query.Get(name) }
