@@ -137,7 +137,7 @@ func (p *tab) is(expression string) bool {
 func (p *tab) until(expression string) {
 	p.Helper()
 	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
-		is, err := chromedp.Run(p.ctx, chromedp.Evaluate[bool]("!!("+expression+")"))
+		is, err := chromedp.Run(p.ctx, chromedp.Evaluate[bool]("!!document.body && !!("+expression+")"))
 		if err == nil && is {
 			return
 		}
