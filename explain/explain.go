@@ -80,11 +80,19 @@ const HoldingLimit = 10
 // CountLimit is the highest count in an [Position].
 const CountLimit = 10_000
 
+// explainer is a store that explains by itself, such as one behind a server.
+type explainer interface {
+	Explain(ctx context.Context, id sluice.ID) (Explanation, error)
+}
+
 // Job explains a job: the reasons that the job must pass, which of them are closed, and when the job should start. It
 // works in every state. An unknown ID is a [sluice.ErrNotFound].
 func Job(ctx context.Context, store sluice.Store, id sluice.ID) (Explanation, error) {
 	if err := sluice.CheckGiven("store", store); err != nil {
 		return Explanation{}, err
+	}
+	if other, is := sluice.StoreAs[explainer](store); is {
+		return other.Explain(ctx, id)
 	}
 	job, err := store.Job(ctx, id)
 	if err != nil {

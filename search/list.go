@@ -68,9 +68,30 @@ func ReadList(ctx context.Context, store sluice.Store, q Query, from string, lim
 			break
 		}
 	}
-	text, err := json.Marshal(at)
-	out.Next = base64.RawURLEncoding.EncodeToString(text)
-	return out, err
+	out.Next = at.text()
+	return out, nil
+}
+
+// Before returns the cursor of a list that begins before a job, for [ReadList]. A query of several queues that are not all is
+// a [sluice.ErrInvalid]: its jobs come queue by queue.
+func (q Query) Before(id sluice.ID) (string, error) {
+	at := cursor{Place: Place{Before: id}, Whole: q.acrossQueues()}
+	switch {
+	case at.Whole:
+	case !q.Batch.IsZero():
+		at.Queue = allQueues
+	case q.Queue != "" && !sluice.IsGroup(q.Queue):
+		at.Queue = q.Queue
+	default:
+		return "", feature.Invalid("before", "needs one queue, or no term about queues")
+	}
+	return at.text(), nil
+}
+
+// text returns the cursor as [ReadList] reads it.
+func (c cursor) text() string {
+	text, _ := json.Marshal(c) // its fields can be written
+	return base64.RawURLEncoding.EncodeToString(text)
 }
 
 // readAt reads one page.
@@ -79,7 +100,7 @@ func readAt(ctx context.Context, store sluice.Store, q Query, at cursor, limit i
 		return ReadPage(ctx, store, q, at.Place, limit)
 	}
 	filter := q.filter("")
-	filter.Cursor, filter.Limit = at.Cursor, limit
+	filter.Cursor, filter.Before, filter.Limit = at.Cursor, at.Before, limit
 	page, err := sluice.GivenStore(store).Jobs(ctx, filter)
 	out := Page{Compared: len(page.Jobs), Next: Place{Cursor: page.Cursor, End: page.Cursor == ""}}
 	for _, job := range page.Jobs {

@@ -135,6 +135,8 @@ type Place struct {
 	Queue  string `json:"queue,omitempty"`
 	Cursor string `json:"cursor,omitempty"`
 	End    bool   `json:"end,omitempty"`
+	// Before begins the page before a job, instead of at Cursor. Zero: it does not.
+	Before sluice.ID `json:"before,omitzero"`
 }
 
 // Page is one page of the jobs of a query.
@@ -179,7 +181,7 @@ func ReadPage(ctx context.Context, store sluice.Store, q Query, from Place, limi
 // readJobs reads the page of one queue that ReadPage compares: of all its jobs, or of its held jobs.
 func readJobs(ctx context.Context, store sluice.Store, q Query, from Place, limit int) (sluice.Page, error) {
 	filter := q.filter(from.Queue)
-	filter.Cursor, filter.Limit = from.Cursor, limit
+	filter.Cursor, filter.Before, filter.Limit = from.Cursor, from.Before, limit
 	if !q.Batch.IsZero() {
 		filter.Queue = ""
 		if !sluice.IsGroup(q.Queue) {

@@ -39,7 +39,7 @@ func (w *Worker) closeShared(ctx context.Context, r *run, err error) (reason str
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 	defer stop()
 	act := sluice.Act{By: w.holder.ID, Reason: fmt.Sprintf("job %s was rate limited for %s", r.claim.ID, limited.delay)}
-	if err := pause.Shared(ctx, w.store, r.claim.Job, r.queue.Settings, limited.delay, act); err != nil {
+	if err := pause.Shared(ctx, w.store, r.claim, r.queue.Settings, limited.delay, act); err != nil {
 		return fmt.Sprintf("rate limited; only this job waits: %s", sluice.Brief(textOf(err)))
 	}
 	return "rate limited"

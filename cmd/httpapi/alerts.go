@@ -28,7 +28,7 @@ func (a *API) alerts() {
 		if in.Rule != "" {
 			filter.Name = alert.RuleName(in.Rule, in.Queue)
 		}
-		found, err := c.api.client.Audit(ctx, filter)
+		found, err := c.api.client().Audit(ctx, filter)
 		return auditList{orEmpty(found)}, err
 	})
 	add(a, route(Route{

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -87,8 +88,9 @@ func fill[T int | int64 | time.Duration](value *T, otherwise T) {
 
 // API answers the requests of a store. It is an http.Handler for all paths below [Root].
 type API struct {
-	store  sluice.Store
-	client *sluice.Client
+	store sluice.Store
+	// fresh has the settings of queues at most a second old; see forget.
+	fresh  atomic.Pointer[sluice.Client]
 	waiter *await.Waiter
 	board  *board
 	// collector reads for all streams.
@@ -118,9 +120,9 @@ func New(store sluice.Store, options Options) *API {
 	store = sluice.GivenStore(store)
 	a := &API{
 		store: store, waiter: await.New(store), board: newBoard(store), gate: access.NewGate(store), options: options, log: event.NewLog(options.Logger, "", 0),
-		client: sluice.NewClient(store, sluice.ClientOptions{PayloadChecker: schema.New(), Logger: options.Logger}),
-		mux:    http.NewServeMux(), crowd: crowd{bounds: options.Bounds}, draining: make(chan struct{}),
+		mux: http.NewServeMux(), crowd: crowd{bounds: options.Bounds}, draining: make(chan struct{}),
 	}
+	a.forget()
 	a.huma = newHuma(a.mux)
 	a.mux.HandleFunc("/", a.notFound)
 	for _, resource := range resources {
@@ -130,9 +132,18 @@ func New(store sluice.Store, options Options) *API {
 	return a
 }
 
+// client returns the client of the store.
+func (a *API) client() *sluice.Client { return a.fresh.Load() }
+
+// forget makes the next request read the settings of queues anew, because a request has changed some.
+func (a *API) forget() {
+	a.fresh.Store(sluice.NewClient(a.store, sluice.ClientOptions{PayloadChecker: schema.New(), Logger: a.options.Logger}))
+	a.board.forget()
+}
+
 // resources add the routes of each resource.
 var resources = []func(*API){
-	(*API).jobs, (*API).work, (*API).operations, (*API).queues, (*API).look, (*API).audits, (*API).live,
+	(*API).jobs, (*API).work, (*API).workMore, (*API).operations, (*API).queues, (*API).look, (*API).audits, (*API).live,
 	(*API).tenants, (*API).limits, (*API).schedules, (*API).batches, (*API).flows, (*API).alerts, (*API).engineRoutes, (*API).tokens, (*API).simulations, (*API).about,
 }
 

@@ -348,3 +348,10 @@ func (b *board) settingsOf(ctx context.Context, queue string) (sluice.Settings, 
 	}
 	return kept.settings, nil
 }
+
+// forget makes the board read the settings of queues anew.
+func (b *board) forget() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	clear(b.settings)
+}

@@ -72,7 +72,7 @@ func (c *call) reads() bool { return c.caller.May(access.Read) }
 
 // job reads a job that the caller knows. Another job is a [sluice.ErrNotFound], as one that is not stored.
 func (c *call) job(ctx context.Context, id sluice.ID) (sluice.Job, error) {
-	job, err := c.api.client.Job(ctx, id)
+	job, err := c.api.client().Job(ctx, id)
 	if err == nil && !c.caller.Job(job.Queue, job.Tenant) {
 		return sluice.Job{}, sluice.ErrNotFound
 	}

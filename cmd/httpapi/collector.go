@@ -25,6 +25,7 @@ type collector struct {
 	stop      context.CancelFunc // ends the collecting; nil: there is none
 	nudged    chan struct{}      // room for one
 	run       string             // begins the ids of events, so that those of another process are not mistaken for ours
+	hearing   sluice.Hearing     // of the store, while it listens
 	last      int64              // number of the last event
 	kept      []streamEvent      // the last events, the oldest first
 	bytes     int                // of the kept events
@@ -42,11 +43,14 @@ type streamEvent struct {
 	number int64
 	topic  string
 	data   []byte
+	queue  string // whom it is about, for listeners with bounds; empty: everybody
+	whole  bool   // only for listeners without bounds
 }
 
 // listener is a stream.
 type listener struct {
 	topics map[string]bool
+	knows  func(queue string) bool // nil: everything
 	events chan streamEvent
 	missed int // events that did not fit; guarded by the collector
 }
@@ -54,6 +58,8 @@ type listener struct {
 const (
 	// topicCancelled tells of claimed jobs that somebody cancelled. It comes from signals, not from readings.
 	topicCancelled = "cancelled"
+	// topicSignals tells of everything that makes workers look, and topicHearing how far they may rely on that.
+	topicSignals, topicHearing = "signals", "hearing"
 	// readEvery is how often a topic is read, and readShare bounds the cost: each reading is followed by this many times
 	// its duration.
 	readEvery, readShare = time.Second, 9
@@ -69,8 +75,9 @@ func newCollector(store sluice.Store, read func(context.Context, string) (any, e
 }
 
 // listen adds a listener. It gets the events after an id, if they are kept. Else it gets the last event of each topic.
-func (c *collector) listen(topics []string, after string) *listener {
-	l := &listener{topics: make(map[string]bool), events: make(chan streamEvent, listenerRoom)}
+// Knows bounds the queues of signals; nil: it does not.
+func (c *collector) listen(topics []string, after string, knows func(queue string) bool) *listener {
+	l := &listener{topics: make(map[string]bool), knows: knows, events: make(chan streamEvent, listenerRoom)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, topic := range topics {
@@ -79,6 +86,10 @@ func (c *collector) listen(topics []string, after string) *listener {
 			c.topics[topic] = new(topicState)
 		}
 		c.topics[topic].followers++
+		if topic == topicHearing && c.topics[topic].now == nil {
+			c.last++
+			c.topics[topic].now = &streamEvent{number: c.last, topic: topic, data: hearingData(c.hearing)}
+		}
 	}
 	c.listeners[l] = true
 	if missed, known := c.after(after); known {
@@ -122,13 +133,13 @@ func (c *collector) leave(l *listener) {
 	}
 	if len(c.listeners) == 0 && c.stop != nil {
 		c.stop()
-		c.stop, c.kept, c.bytes = nil, nil, 0
+		c.stop, c.kept, c.bytes, c.hearing = nil, nil, 0, ""
 	}
 }
 
 // give sends a listener an event, if there is room. The caller holds the lock.
 func (c *collector) give(l *listener, e streamEvent) {
-	if !l.topics[e.topic] {
+	if !l.topics[e.topic] || l.knows != nil && (e.whole || e.queue != "" && !l.knows(e.queue)) {
 		return
 	}
 	if l.missed == 0 {
@@ -164,14 +175,19 @@ func (c *collector) caughtUp(l *listener) (missed int) {
 
 // tell makes an event of data, unless it equals the last of its topic.
 func (c *collector) tell(ctx context.Context, topic string, data []byte, always bool) {
+	c.tellOf(ctx, streamEvent{topic: topic, data: data}, always)
+}
+
+func (c *collector) tellOf(ctx context.Context, e streamEvent, always bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	topic, data := e.topic, e.data
 	state := c.topics[topic]
 	if state == nil || ctx.Err() != nil || !always && state.now != nil && bytes.Equal(state.now.data, data) {
 		return
 	}
 	c.last++
-	e := streamEvent{c.last, topic, data}
+	e.number = c.last
 	if !always {
 		state.now = &e
 	}
@@ -198,11 +214,7 @@ func (c *collector) collect(ctx context.Context) {
 	var listening sync.WaitGroup
 	defer listening.Wait()
 	listening.Go(func() {
-		_ = c.store.Watch(ctx, func(s sluice.Signal) {
-			if !s.Cancelled.IsZero() {
-				c.tell(ctx, topicCancelled, fmt.Appendf(nil, `{"id":%q}`, s.Cancelled), true)
-			}
-		})
+		_ = c.store.Watch(ctx, func(s sluice.Signal) { c.heed(ctx, s) })
 	})
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -224,7 +236,7 @@ func (c *collector) collect(ctx context.Context) {
 }
 
 // due lists the topics to read now.
-func (c *collector) due(ctx context.Context) (topics []string) {
+func (c *collector) due(ctx context.Context) (names []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if ctx.Err() != nil { // the next collecting does it
@@ -232,11 +244,14 @@ func (c *collector) due(ctx context.Context) (topics []string) {
 		return nil
 	}
 	for topic, state := range c.topics {
-		if topic != topicCancelled && !time.Now().Before(state.next) {
-			topics = append(topics, topic)
+		if topics[topic] == nil && !strings.HasPrefix(topic, "queue:") {
+			continue // it comes from signals
+		}
+		if !time.Now().Before(state.next) {
+			names = append(names, topic)
 		}
 	}
-	return topics
+	return names
 }
 
 // readAgain sets the time of the next reading.
@@ -259,4 +274,39 @@ func (c *collector) readTopic(ctx context.Context, topic string) {
 	if data, err := json.Marshal(value); err == nil {
 		c.tell(ctx, topic, data, false)
 	}
+}
+
+// signalView is a signal, as streams tell it. Without any field, some queue may have jobs.
+type signalView struct {
+	// Queue has jobs to claim. Cancelled is a claimed job that somebody cancelled, and Ended an awaited job that has ended.
+	Queue     string    `json:"queue,omitempty"`
+	Cancelled sluice.ID `json:"cancelled,omitzero"`
+	Ended     sluice.ID `json:"ended,omitzero"`
+}
+
+// heed tells of a signal of the store.
+func (c *collector) heed(ctx context.Context, s sluice.Signal) {
+	if s.Hearing != "" {
+		c.mu.Lock()
+		c.hearing = s.Hearing
+		c.mu.Unlock()
+		c.tell(ctx, topicHearing, hearingData(s.Hearing), false)
+	}
+	if !s.Cancelled.IsZero() {
+		c.tell(ctx, topicCancelled, fmt.Appendf(nil, `{"id":%q}`, s.Cancelled), true)
+	}
+	view := signalView{s.Queue, s.Cancelled, s.Ended}
+	if s.Hearing != "" && view == (signalView{}) {
+		return
+	}
+	data, _ := json.Marshal(view) // its fields can be written
+	c.tellOf(ctx, streamEvent{topic: topicSignals, data: data, queue: s.Queue, whole: !s.Cancelled.IsZero() || !s.Ended.IsZero()}, true)
+}
+
+// hearingData says how far a listener may rely on signals.
+func hearingData(hearing sluice.Hearing) []byte {
+	if hearing != sluice.HearsAll {
+		hearing = sluice.HearsLess
+	}
+	return fmt.Appendf(nil, `{"hearing":%q}`, hearing)
 }

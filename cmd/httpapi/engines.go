@@ -24,7 +24,7 @@ func (a *API) engineRoutes() {
 		Method: "GET", Path: "/queues/{queue}/orphan-runs", Name: "list-orphan-runs", Summary: "list runs that may be open after their jobs ended",
 		Needs: access.Look, Commands: []string{"runs"},
 	}), func(ctx context.Context, c *call, in *runsInput) (runList, error) {
-		if _, err := c.api.client.Queue(ctx, in.Queue); err != nil {
+		if _, err := c.api.client().Queue(ctx, in.Queue); err != nil {
 			return runList{}, err
 		}
 		found, err := engine.Given(c.api.store).OrphanRuns(ctx, in.Queue, engine.OrphanRun{CancelledAt: in.Since, JobID: in.After}, in.Limit)
@@ -57,7 +57,7 @@ func noEngine() *Problem {
 
 // engineOf returns a queue and its engine.
 func (c *call) engineOf(ctx context.Context, queue string) (sluice.Queue, engine.Engine, error) {
-	q, err := c.api.client.Queue(ctx, queue)
+	q, err := c.api.client().Queue(ctx, queue)
 	if err != nil {
 		return q, nil, err
 	}

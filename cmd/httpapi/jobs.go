@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -46,6 +47,11 @@ func (a *API) jobs() {
 		Text:  "Answers when the job has ended, or after the wait with its state then. Waiting costs the store nothing per caller.",
 		Needs: access.Follow, Commands: []string{"wait"}, scope: ofJobs, timeout: maxWait + 10*time.Second, waits: true,
 	}, awaitJob)
+	add(a, Route{
+		Method: "POST", Path: "/jobs/ends", Name: "read-ends", Group: "jobs", Summary: "read which jobs have ended",
+		Text:  "For programs that wait for many jobs: with signal, the stream's topic signals tells of each end within the next minute.",
+		Needs: access.Follow, Commands: []string{"wait"}, scope: ofJobs,
+	}, readEnds)
 	a.actRoutes()
 }
 
@@ -54,6 +60,37 @@ type listInput struct {
 	Where  string `query:"where" doc:"the filter, such as state:dead queue:mail.* error:~timeout; see docs/guide/find.md" maxLength:"8192"`
 	Limit  int    `query:"limit" doc:"the most jobs" minimum:"1" maximum:"1000" default:"100"`
 	Cursor string `query:"cursor" doc:"the next of the list before" maxLength:"1024"`
+
+	Queue         string    `query:"queue" doc:"only this queue, or the queues of a group" maxLength:"64"`
+	Tenant        string    `query:"tenant" doc:"only this tenant" maxLength:"128"`
+	Key           string    `query:"key" doc:"only this key" maxLength:"255"`
+	States        []string  `query:"state,explode" doc:"only these states" maxItems:"7"`
+	Labels        []string  `query:"label,explode" doc:"only with these labels, each as name=value" maxItems:"16"`
+	Batch         sluice.ID `query:"batch" doc:"only the jobs of a batch, and of those in it" format:"uuid"`
+	MinAttempts   int       `query:"min_attempts" doc:"at least so many failed attempts" minimum:"0"`
+	MinRecoveries int       `query:"min_recoveries" doc:"at least so many lost holders" minimum:"0"`
+	Before        sluice.ID `query:"before" doc:"only jobs before this one, instead of a cursor" format:"uuid"`
+}
+
+// query reads what a list chooses.
+func (in *listInput) query(now time.Time) (search.Query, error) {
+	q := search.Query{
+		Queue: in.Queue, Tenant: in.Tenant, Key: in.Key, Batch: in.Batch, MinAttempts: in.MinAttempts, MinRecoveries: in.MinRecoveries,
+	}
+	for _, state := range in.States {
+		q.States = append(q.States, sluice.State(state))
+	}
+	for _, label := range in.Labels {
+		name, value, is := strings.Cut(label, "=")
+		if !is || name == "" {
+			return q, &sluice.InvalidError{Field: "label", Rule: fmt.Sprintf("%.60q must be name=value", label)}
+		}
+		if q.Labels == nil {
+			q.Labels = make(map[string]string)
+		}
+		q.Labels[name] = value
+	}
+	return q.And(in.Where, now)
 }
 
 // jobList is a part of a list of jobs.
@@ -77,11 +114,20 @@ type ShownJob struct {
 func listJobs(ctx context.Context, c *call, in *listInput) (jobList, error) {
 	out := jobList{Jobs: []ShownJob{}}
 	now := time.Now()
-	q, err := search.Parse(in.Where, now)
+	q, err := in.query(now)
 	if err != nil {
 		return out, err
 	}
-	found, err := search.ReadList(ctx, c.api.store, c.within(q), in.Cursor, in.Limit)
+	q = c.within(q)
+	if !in.Before.IsZero() {
+		if in.Cursor != "" {
+			return out, &sluice.InvalidError{Field: "before", Rule: "must be missing with a cursor"}
+		}
+		if in.Cursor, err = q.Before(in.Before); err != nil {
+			return out, err
+		}
+	}
+	found, err := search.ReadList(ctx, c.api.store, q, in.Cursor, in.Limit)
 	for _, job := range found.Jobs {
 		out.Jobs = append(out.Jobs, ShownJob{c.withhold(job), job.Label(now)})
 	}
@@ -141,7 +187,7 @@ func listAttempts(ctx context.Context, c *call, in *JobInput) (attemptList, erro
 	if _, err := c.job(ctx, in.ID); err != nil {
 		return attemptList{}, err
 	}
-	found, err := c.api.client.Attempts(ctx, in.ID)
+	found, err := c.api.client().Attempts(ctx, in.ID)
 	return attemptList{orEmpty(found)}, err
 }
 
@@ -241,6 +287,8 @@ type editBody struct {
 	LimitKey *string `json:"limit_key,omitempty"`
 	// Cost is the new cost; 0 is 1.
 	Cost *int `json:"cost,omitempty"`
+	// Timeout is the new longest time of an attempt, such as 5m; 0s: the handler's or the queue's.
+	Timeout *string `json:"timeout,omitempty" maxLength:"20"`
 	// Reason says why, for the audit.
 	Reason string `json:"reason,omitempty" maxLength:"1000"`
 }
@@ -250,15 +298,24 @@ func editJob(ctx context.Context, c *call, in *editInput) (jobDetail, error) {
 	if err != nil {
 		return jobDetail{}, err
 	}
-	b := in.Body
-	if b.Version != "" && b.Version != edit.VersionOf(job) {
-		return jobDetail{}, sluice.ErrConflict
-	}
+	b, act := in.Body, c.act(in.Body.Reason)
 	change := edit.Change{Payload: b.Payload, Priority: b.Priority, DueAt: b.DueAt, Labels: b.Labels, Tenant: b.Tenant, LimitKey: b.LimitKey, Cost: b.Cost}
 	if b.Tenant != nil && !c.caller.Tenant(*b.Tenant) {
 		return jobDetail{}, outOfBounds("the token is bounded to other tenants")
 	}
-	if err := edit.Job(ctx, c.api.store, job, change, c.act(b.Reason), schema.New()); err != nil {
+	if b.Timeout != nil {
+		timeout, err := sluice.ParseDuration(*b.Timeout)
+		if err != nil {
+			return jobDetail{}, &sluice.InvalidError{Field: "timeout", Rule: "must be a duration such as 5m"}
+		}
+		change.Timeout = &timeout
+	}
+	if b.Version != "" && b.Version != edit.VersionOf(job) { // a conflict, unless the store knows the act
+		err = edit.Given(c.api.store).EditJob(ctx, edit.Edit{Change: change, JobID: job.ID, Version: b.Version}, act)
+	} else {
+		err = edit.Job(ctx, c.api.store, job, change, act, schema.New())
+	}
+	if err != nil {
 		return jobDetail{}, err
 	}
 	return getJob(ctx, c, &in.JobInput)

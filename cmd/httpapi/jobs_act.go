@@ -81,13 +81,13 @@ type simpleAct struct {
 func simpleActs() []simpleAct {
 	return []simpleAct{
 		{"cancel", "cancel jobs", "Cancels unfinished jobs; running handlers are told.", "cancel", func(ctx context.Context, c *call, ids []sluice.ID, act sluice.Act) error {
-			return c.api.client.Cancel(ctx, ids, act)
+			return c.api.client().Cancel(ctx, ids, act)
 		}},
 		{"retry", "retry jobs", "Makes waiting jobs due now, and requeues dead, cancelled and uncertain ones.", "retry", func(ctx context.Context, c *call, ids []sluice.ID, act sluice.Act) error {
-			return acting.Retry(ctx, c.api.client, ids, act)
+			return acting.Retry(ctx, c.api.client(), ids, act)
 		}},
 		{"run-now", "make jobs due now", "Makes waiting jobs due now.", "run-now", func(ctx context.Context, c *call, ids []sluice.ID, act sluice.Act) error {
-			return c.api.client.RunNow(ctx, ids, act)
+			return c.api.client().RunNow(ctx, ids, act)
 		}},
 		{"hold", "hold jobs", "Holds waiting jobs until their release. Needs a reason.", "hold", func(ctx context.Context, c *call, ids []sluice.ID, act sluice.Act) error {
 			return hold.Hold(ctx, c.api.store, ids, act)
@@ -96,10 +96,10 @@ func simpleActs() []simpleAct {
 			return hold.Release(ctx, c.api.store, ids, act)
 		}},
 		{"delete", "delete jobs", "Deletes dead and cancelled jobs.", "dead delete", func(ctx context.Context, c *call, ids []sluice.ID, act sluice.Act) error {
-			return c.api.client.Delete(ctx, ids, act)
+			return c.api.client().Delete(ctx, ids, act)
 		}},
 		{"terminate", "terminate runs of jobs", "Ends the runs of cancelled jobs at their engine by force. Needs a reason.", "runs terminate", func(ctx context.Context, c *call, ids []sluice.ID, act sluice.Act) error {
-			return c.api.client.Terminate(ctx, ids, act)
+			return c.api.client().Terminate(ctx, ids, act)
 		}},
 	}
 }
@@ -125,7 +125,7 @@ func (a *API) actRoutes() {
 		Needs: access.Operate, Commands: []string{"resolve"}, scope: ofJobs,
 	}, func(ctx context.Context, c *call, in *resolveInput) (acted, error) {
 		act := c.act(in.Body.Reason)
-		return c.doOn(ctx, in.Body.IDs, func(ids []sluice.ID) error { return c.api.client.Resolve(ctx, ids, in.Body.Outcome, act) })
+		return c.doOn(ctx, in.Body.IDs, func(ids []sluice.ID) error { return c.api.client().Resolve(ctx, ids, in.Body.Outcome, act) })
 	})
 	add(a, Route{
 		Method: "POST", Path: "/jobs/reschedule", Name: "reschedule-jobs", Group: "acts", Summary: "reschedule jobs",
@@ -153,10 +153,10 @@ func requeueJobs(ctx context.Context, c *call, in *requeueInput) (acted, error) 
 	}
 	return c.doOn(ctx, in.Body.IDs, func(ids []sluice.ID) error {
 		if in.Body.Undo {
-			return c.api.client.UndoRequeue(ctx, ids, act)
+			return c.api.client().UndoRequeue(ctx, ids, act)
 		}
 		act.BesideOpenRun = in.Body.BesideOpenRun
-		return c.api.client.Requeue(ctx, ids, act)
+		return c.api.client().Requeue(ctx, ids, act)
 	})
 }
 
@@ -205,8 +205,8 @@ func rescheduleJobs(ctx context.Context, c *call, in *rescheduleInput) (acted, e
 	}
 	return c.doOn(ctx, b.IDs, func(ids []sluice.ID) error {
 		if b.Undo {
-			return c.api.client.UndoReschedule(ctx, ids, act)
+			return c.api.client().UndoReschedule(ctx, ids, act)
 		}
-		return c.api.client.Reschedule(ctx, ids, due, act)
+		return c.api.client().Reschedule(ctx, ids, due, act)
 	})
 }

@@ -181,7 +181,7 @@ func (c *call) enqueueOne(ctx context.Context, w http.ResponseWriter, text []byt
 	if err != nil {
 		return err
 	}
-	receipt, err := c.api.client.Enqueue(ctx, job)
+	receipt, err := c.api.client().Enqueue(ctx, job)
 	if err != nil {
 		return err
 	}
@@ -254,7 +254,7 @@ func (c *call) enqueueItems(ctx context.Context, items []json.RawMessage) []Enqu
 		}
 		jobs, places = append(jobs, job), append(places, i)
 	}
-	receipts, err := c.api.client.EnqueueMany(ctx, jobs)
+	receipts, err := c.api.client().EnqueueMany(ctx, jobs)
 	var batch *sluice.BatchError
 	if err != nil && !errors.As(err, &batch) {
 		p := c.problem(err)

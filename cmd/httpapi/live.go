@@ -34,11 +34,11 @@ var topics = map[string]func(ctx context.Context, a *API) (any, error){
 		return map[string]any{"holders": orEmpty(found)}, err
 	},
 	"audit": func(ctx context.Context, a *API) (any, error) {
-		found, err := a.client.Audit(ctx, sluice.AuditFilter{Limit: 20})
+		found, err := a.client().Audit(ctx, sluice.AuditFilter{Limit: 20})
 		withoutPayloads(found) // viewers follow the topic too
 		return auditList{orEmpty(found)}, err
 	},
-	topicCancelled: nil,
+	topicCancelled: nil, topicSignals: nil, topicHearing: nil, // they come from signals
 }
 
 const (
@@ -54,7 +54,8 @@ func (a *API) live() {
 	addRaw(a, Route{
 		Method: "GET", Path: "/stream", Name: "stream", Group: "live", Summary: "follow topics as they change",
 		Text: "Answers server-sent events, by topic: `overview` (the first 100 queues with their counts), `queue:NAME`, `alerts`, `operations`, `holders`, `audit` (the last 20 entries), " +
-			"and `cancelled` (claimed jobs that somebody cancelled). Each event has the whole topic as it is now. With `Last-Event-ID` it goes on after that event. " +
+			"`cancelled` (claimed jobs that somebody cancelled), `signals` (what makes a worker look: a queue with due jobs, a cancelled claim, an awaited job that has ended; " +
+			"a bounded token gets those of its queues) and `hearing` (all: the server hears every change; less: also look from time to time). Each event has the whole topic as it is now. With `Last-Event-ID` it goes on after that event. " +
 			"The event `behind` says how many events a slow reader has missed; then each topic comes again. The event `end` says that the server ends.",
 		Needs: access.Look | access.Work, scope: ofJobs, noun: "queue", waits: true, endless: true,
 	}, func(op *huma.Operation) {
@@ -79,16 +80,20 @@ func (c *call) topicsOf(ctx context.Context, text string) (names []string, err e
 		_, known := topics[name]
 		switch {
 		case !known && !ofQueue:
-			return nil, &sluice.InvalidError{Field: "topics", Rule: fmt.Sprintf("there is no topic %.80q; there are queue:NAME, overview, alerts, operations, holders, audit and cancelled", name)}
+			return nil, &sluice.InvalidError{Field: "topics", Rule: fmt.Sprintf("there is no topic %.80q; there are queue:NAME, overview, alerts, operations, holders, audit, cancelled, signals and hearing", name)}
+		case name == topicSignals || name == topicHearing:
+			if len(c.caller.Tenants) > 0 {
+				return nil, outOfBounds("the token is bounded to some tenants, and signals are of all")
+			}
 		case name != topicCancelled && !c.caller.May(access.Look):
-			return nil, problemOf(http.StatusForbidden, "forbidden", "the role "+string(c.caller.Role)+" may follow only the topic cancelled", "use a token with another role, or ask an admin for one")
+			return nil, problemOf(http.StatusForbidden, "forbidden", "the role "+string(c.caller.Role)+" may follow only the topics cancelled, signals and hearing", "use a token with another role, or ask an admin for one")
 		case !ofQueue && !c.caller.None():
 			return nil, outOfBounds("the token is bounded to some queues or tenants")
 		case ofQueue && (len(c.caller.Tenants) > 0 || !c.caller.Queue(queue)):
 			return nil, sluice.ErrNotFound
 		}
 		if ofQueue && !slices.Contains(names, name) {
-			if _, err := c.api.client.Queue(ctx, queue); err != nil {
+			if _, err := c.api.client().Queue(ctx, queue); err != nil {
 				return nil, err
 			}
 		}
@@ -113,7 +118,7 @@ func (a *API) readTopic(ctx context.Context, topic string) (any, error) {
 
 // overview counts the jobs of the first queues.
 func overview(ctx context.Context, a *API) (any, error) {
-	queues, err := a.client.Queues(ctx, sluice.QueueFilter{Limit: overviewQueues})
+	queues, err := a.client().Queues(ctx, sluice.QueueFilter{Limit: overviewQueues})
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +141,11 @@ func (c *call) stream(w http.ResponseWriter, r *http.Request, names []string) er
 	w.WriteHeader(http.StatusOK)
 	_ = c.deadlines.SetReadDeadline(time.Time{})
 	out := bufio.NewWriter(patientWriter{w, c.deadlines, c.api.options.Bounds.Idle})
-	l := collector.listen(names, r.Header.Get("Last-Event-ID"))
+	var knows func(string) bool
+	if !c.caller.None() {
+		knows = c.caller.Queue
+	}
+	l := collector.listen(names, r.Header.Get("Last-Event-ID"), knows)
 	defer collector.leave(l)
 	heartbeat := time.NewTicker(heartbeatEvery)
 	defer heartbeat.Stop()

@@ -28,7 +28,15 @@ func (a *API) look() {
 		Method: "GET", Path: "/holds", Name: "list-holds", Group: "look", Summary: "list held jobs",
 		Needs: access.Look, Commands: []string{"jobs"},
 	}, func(ctx context.Context, c *call, in *holdsInput) (holdList, error) {
-		found, err := hold.List(ctx, c.api.store, hold.Filter{Queue: in.Queue, Before: in.Before, Limit: in.Limit})
+		var jobs []sluice.ID
+		for _, text := range in.Jobs {
+			id, err := sluice.ParseID(text)
+			if err != nil {
+				return holdList{}, err
+			}
+			jobs = append(jobs, id)
+		}
+		found, err := hold.List(ctx, c.api.store, hold.Filter{Jobs: jobs, Queue: in.Queue, Before: in.Before, Limit: in.Limit})
 		return holdList{orEmpty(found)}, err
 	})
 	add(a, Route{
@@ -97,7 +105,7 @@ func listAudit(ctx context.Context, c *call, in *listAuditInput) (auditList, err
 			return auditList{}, err
 		}
 	}
-	found, err := c.api.client.Audit(ctx, sluice.AuditFilter{Object: sluice.Object(in.Object), Name: in.Name, JobID: in.Job, Before: in.Before, Limit: in.Limit})
+	found, err := c.api.client().Audit(ctx, sluice.AuditFilter{Object: sluice.Object(in.Object), Name: in.Name, JobID: in.Job, Before: in.Before, Limit: in.Limit})
 	if !c.reads() {
 		withoutPayloads(found)
 	}
@@ -116,6 +124,7 @@ func withoutPayloads(entries []sluice.AuditEntry) {
 // holdsInput chooses holds.
 type holdsInput struct {
 	Queue  string    `query:"queue" doc:"only this queue" maxLength:"64"`
+	Jobs   []string  `query:"job,explode" doc:"only of these jobs" maxItems:"100"`
 	Before sluice.ID `query:"before" doc:"the last job of the page before" format:"uuid"`
 	Limit  int       `query:"limit" doc:"the most holds" minimum:"1" maximum:"1000" default:"100"`
 }
@@ -212,7 +221,11 @@ func (a *API) holderRoutes() {
 			return holderList{}, err
 		}
 		told, err := presence.Instructions(ctx, c.api.store)
-		return holderList{orEmpty(holders), orEmpty(told)}, err
+		if err != nil {
+			return holderList{}, err
+		}
+		leaders, err := presence.Given(c.api.store).Leaders(ctx)
+		return holderList{orEmpty(holders), orEmpty(told), orEmpty(leaders)}, err
 	})
 	add(a, Route{
 		Method: "POST", Path: "/holders/instructions", Name: "instruct-holders", Group: "holders", Summary: "tell processes to quiesce, stop or work",
@@ -244,6 +257,8 @@ type holderList struct {
 	// Holders are the processes, and Instructions what they were told.
 	Holders      []presence.Holder      `json:"holders"`
 	Instructions []presence.Instruction `json:"instructions"`
+	// Leaders are the present or last leaders of the tasks that one process does at a time.
+	Leaders []presence.Leader `json:"leaders"`
 }
 
 // instructInput tells processes something.

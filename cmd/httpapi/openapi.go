@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -57,9 +58,12 @@ func newHuma(mux *http.ServeMux) huma.API {
 // jsonFormat reads and writes JSON. Write errors are ignored, because the client may be gone.
 var jsonFormat = huma.Format{
 	Marshal: func(w io.Writer, value any) error {
-		text, err := json.Marshal(value)
+		var text bytes.Buffer
+		encoder := json.NewEncoder(&text)
+		encoder.SetEscapeHTML(false) // payloads stay as they are
+		err := encoder.Encode(value)
 		if err == nil {
-			_, _ = w.Write(append(text, '\n'))
+			_, _ = w.Write(text.Bytes())
 		}
 		return err
 	},

@@ -33,6 +33,10 @@ type Problem struct {
 	Do   string `json:"do"`
 	// Fields are the parts of the request that break a rule.
 	Fields []FieldProblem `json:"fields,omitempty"`
+	// RetryAfterSeconds is how long to wait before the next try. Missing: nobody knows.
+	RetryAfterSeconds float64 `json:"retry_after_seconds,omitempty"`
+	// About has the names and numbers of the error, such as the full queue and its limit.
+	About map[string]any `json:"about,omitempty"`
 	// RequestID is in the server's log too.
 	RequestID string `json:"request_id,omitempty"`
 
@@ -75,6 +79,13 @@ func problemOf(status int, code, why, do string) *Problem {
 // after makes a problem that passes in time.
 func (p *Problem) after(d time.Duration) *Problem {
 	p.retryAfter = max(d, time.Second)
+	p.RetryAfterSeconds = d.Seconds()
+	return p
+}
+
+// with says what the problem is about, for programs.
+func (p *Problem) with(about map[string]any) *Problem {
+	p.About = about
 	return p
 }
 
@@ -135,15 +146,20 @@ func (c *call) kindOf(err error) *Problem {
 	var unknown *admission.UnknownQueueError
 	var limit *admission.QueueLimitError
 	var notEmpty *sluice.QueueNotEmptyError
+	var runner *sluice.OtherRunnerError
 	switch {
 	case errors.As(err, &full) && full.RetryAfter > 0:
-		return problemOf(http.StatusTooManyRequests, "full", why, "send it again later").after(full.RetryAfter)
+		return problemOf(http.StatusTooManyRequests, "full", why, "send it again later").after(full.RetryAfter).with(aboutFull(full))
 	case errors.As(err, &full):
-		return problemOf(http.StatusUnprocessableEntity, "full", why, "split the request")
-	case errors.As(err, &unknown), errors.As(err, &limit):
-		return problemOf(http.StatusConflict, "queue_not_admitted", why, "name a queue that exists, or ask an operator to make the queue")
+		return problemOf(http.StatusUnprocessableEntity, "full", why, "split the request").with(aboutFull(full))
+	case errors.As(err, &unknown):
+		return notAdmitted(why).with(map[string]any{"queue": unknown.Queue})
+	case errors.As(err, &limit):
+		return notAdmitted(why).with(map[string]any{"queue": limit.Queue, "stored": limit.Stored, "max_queues": limit.MaxQueues})
+	case errors.As(err, &runner):
+		return problemOf(http.StatusConflict, "other_runner", why, "let the engine run the jobs, or clear the queue's engine").with(map[string]any{"queue": runner.Queue, "engine": runner.Engine, "claimed": runner.Claimed})
 	case errors.As(err, &notEmpty):
-		return problemOf(http.StatusConflict, "not_empty", why, "empty the queue first")
+		return problemOf(http.StatusConflict, "not_empty", why, "empty the queue first").with(map[string]any{"queue": notEmpty.Queue, "holds": notEmpty.Holds})
 	case errors.Is(err, context.DeadlineExceeded):
 		return problemOf(http.StatusServiceUnavailable, "timeout", "the answer took too long", "ask for less, or send it again").after(time.Second)
 	case errors.Is(err, context.Canceled):
@@ -168,6 +184,16 @@ func (c *call) kindOf(err error) *Problem {
 	}
 	c.api.log.Emit(event.RequestFailed, "", "request", c.id, "path", c.path, "error", why)
 	return failed()
+}
+
+// aboutFull says what is full.
+func aboutFull(e *pressure.FullError) map[string]any {
+	return map[string]any{"queue": e.Queue, "tenant": e.Tenant, "waiting": e.Waiting, "limit": e.Limit, "jobs": e.Jobs}
+}
+
+// notAdmitted refuses a new queue.
+func notAdmitted(why string) *Problem {
+	return problemOf(http.StatusConflict, "queue_not_admitted", why, "name a queue that exists, or ask an operator to make the queue")
 }
 
 // fromHuma makes a problem of an error of the request's form, which huma has found.

@@ -18,8 +18,8 @@ import (
 func (a *API) queues() {
 	add(a, Route{
 		Method: "GET", Path: "/queues", Name: "list-queues", Group: "queues", Summary: "list queues",
-		Text:  "Queues come by name, with the counts of their jobs.",
-		Needs: access.Look, Commands: []string{"queues", "settings groups"}, scope: ofJobs, noun: "queue",
+		Text:  "Queues come by name, with the counts of their jobs. Producers and workers get settings without counts.",
+		Needs: access.Look | access.Enqueue | access.Work, Commands: []string{"queues", "settings groups"}, scope: ofJobs, noun: "queue",
 	}, listQueues)
 	queue := func(r Route) Route { r.Group, r.scope, r.noun = "queues", ofQueue, "queue"; return r }
 	add(a, queue(Route{
@@ -27,11 +27,12 @@ func (a *API) queues() {
 		Text:  "Shows settings, scheduled changes and counts. A group, such as mail.*, has settings alone.",
 		Needs: access.Look, Commands: []string{"settings get", "settings scheduled"},
 	}), func(ctx context.Context, c *call, in *queueInput) (queueView, error) { return c.queue(ctx, in.Queue) })
+	a.queueWriting(queue)
 	add(a, queue(Route{
 		Method: "DELETE", Path: "/queues/{queue}", Name: "delete-queue", Summary: "delete an empty queue",
 		Needs: access.Operate, Commands: []string{"queues rm"},
 	}), func(ctx context.Context, c *call, in *queueReasonInput) (done, error) {
-		return done{true}, c.api.client.DeleteQueue(ctx, in.Queue, c.act(in.Reason))
+		return done{true}, c.api.client().DeleteQueue(ctx, in.Queue, c.act(in.Reason))
 	})
 	add(a, queue(Route{
 		Method: "PATCH", Path: "/queues/{queue}/settings", Name: "change-settings", Summary: "change settings of a queue",
@@ -42,7 +43,7 @@ func (a *API) queues() {
 		Method: "GET", Path: "/queues/{queue}/settings/history", Name: "list-settings-changes", Summary: "list the changes of a queue's settings",
 		Needs: access.Look, Commands: []string{"settings history"},
 	}), func(ctx context.Context, c *call, in *queueInput) (auditList, error) {
-		found, err := c.api.client.Audit(ctx, sluice.AuditFilter{Object: audit.ObjectQueue, Name: in.Queue, Limit: 10 * shownChanges})
+		found, err := c.api.client().Audit(ctx, sluice.AuditFilter{Object: audit.ObjectQueue, Name: in.Queue, Limit: 10 * shownChanges})
 		found = slices.DeleteFunc(found, func(e sluice.AuditEntry) bool { return e.Event == audit.EventBatch })
 		return auditList{Entries: orEmpty(found[:min(len(found), shownChanges)])}, err
 	})
@@ -50,7 +51,7 @@ func (a *API) queues() {
 		Method: "POST", Path: "/queues/{queue}/settings/undo", Name: "undo-settings", Summary: "undo the last change of a queue's settings",
 		Needs: access.Operate, Commands: []string{"settings undo"},
 	}), func(ctx context.Context, c *call, in *queueActInput) (queueView, error) {
-		if _, err := changes.Undo(ctx, c.api.client, in.Queue, c.act(in.Body.Reason)); err != nil {
+		if _, err := changes.Undo(ctx, c.api.client(), in.Queue, c.act(in.Body.Reason)); err != nil {
 			return queueView{}, err
 		}
 		return c.queue(ctx, in.Queue)
@@ -59,7 +60,7 @@ func (a *API) queues() {
 		Method: "DELETE", Path: "/queues/{queue}/scheduled/{change}", Name: "cancel-scheduled-change", Summary: "cancel a scheduled change",
 		Needs: access.Operate, Commands: []string{"settings unschedule"},
 	}), func(ctx context.Context, c *call, in *scheduledInput) (queueView, error) {
-		if _, err := changes.Cancel(ctx, c.api.client, in.Queue, in.Change, c.act(in.Reason)); err != nil {
+		if _, err := changes.Cancel(ctx, c.api.client(), in.Queue, in.Change, c.act(in.Reason)); err != nil {
 			return queueView{}, err
 		}
 		return c.queue(ctx, in.Queue)
@@ -77,7 +78,7 @@ func (a *API) queues() {
 		Method: "POST", Path: "/queues/{queue}/resume", Name: "resume-queue", Summary: "resume a queue",
 		Needs: access.Operate, Commands: []string{"resume"},
 	}), func(ctx context.Context, c *call, in *queueActInput) (queueView, error) {
-		if err := c.api.client.Resume(ctx, in.Queue, c.act(in.Body.Reason)); err != nil {
+		if err := c.api.client().Resume(ctx, in.Queue, c.act(in.Body.Reason)); err != nil {
 			return queueView{}, err
 		}
 		return c.queue(ctx, in.Queue)
@@ -90,11 +91,11 @@ const shownChanges = 100
 // pause pauses a queue, for a while or until somebody resumes it.
 func (c *call) pause(ctx context.Context, queue string, b PauseBody) error {
 	if b.For == "" {
-		return c.api.client.Pause(ctx, queue, c.act(b.Reason))
+		return c.api.client().Pause(ctx, queue, c.act(b.Reason))
 	}
 	while, err := positive("for", b.For)
 	if err == nil {
-		_, err = c.api.client.PauseFor(ctx, queue, while, c.act(b.Reason))
+		_, err = c.api.client().PauseFor(ctx, queue, while, c.act(b.Reason))
 	}
 	return err
 }
@@ -159,7 +160,13 @@ type queueView struct {
 	ChangedAt time.Time `json:"changed_at,omitzero"`
 	ChangedBy string    `json:"changed_by,omitempty"`
 	Reason    string    `json:"reason,omitempty"`
-	// Depth counts the jobs, each count up to 10,000. Missing: of a group.
+	// ByTenant says that tenants take turns, because of the settings or of limits for tenants.
+	ByTenant bool `json:"by_tenant,omitempty"`
+	// Wrong says which rule a value breaks that somebody stored by plain SQL. Settings then has the last good value.
+	Wrong string `json:"wrong,omitempty"`
+	// Now is the store's clock.
+	Now time.Time `json:"now,omitzero"`
+	// Depth counts the jobs, each count up to 10,000. Missing: of a group, and without counts.
 	Depth *sluice.Depth `json:"depth,omitempty"`
 }
 
@@ -168,15 +175,18 @@ const depthLimit = 10_000
 
 // queue reads a queue.
 func (c *call) queue(ctx context.Context, name string) (queueView, error) {
-	q, err := c.api.client.Queue(ctx, name)
+	q, err := c.api.client().Queue(ctx, name)
 	if err != nil {
 		return queueView{}, err
 	}
-	return c.viewOf(ctx, q)
+	return c.viewOf(ctx, q, true)
 }
 
-func (c *call) viewOf(ctx context.Context, q sluice.Queue) (queueView, error) {
-	out := queueView{Name: q.Name, Version: q.Version, Settings: make(map[string]string), ChangedAt: q.ChangedAt, ChangedBy: q.ChangedBy, Reason: q.Reason}
+func (c *call) viewOf(ctx context.Context, q sluice.Queue, counts bool) (queueView, error) {
+	out := queueView{
+		Name: q.Name, Version: q.Version, Settings: make(map[string]string), ChangedAt: q.ChangedAt, ChangedBy: q.ChangedBy, Reason: q.Reason,
+		ByTenant: q.ByTenant, Wrong: q.Wrong, Now: q.Now,
+	}
 	for _, s := range sluice.AllSettings() {
 		out.Settings[s.Name] = s.Format(q.Settings)
 	}
@@ -185,7 +195,7 @@ func (c *call) viewOf(ctx context.Context, q sluice.Queue) (queueView, error) {
 		return out, err
 	}
 	out.Scheduled = orEmpty(scheduled)
-	if !sluice.IsGroup(q.Name) {
+	if counts && !sluice.IsGroup(q.Name) {
 		depth, err := c.api.store.Depth(ctx, q.Name, depthLimit)
 		if err != nil {
 			return out, err
@@ -205,15 +215,24 @@ type queueList struct {
 type queuesInput struct {
 	After string `query:"after" doc:"the last name of the page before" maxLength:"200"`
 	Limit int    `query:"limit" doc:"the most queues" minimum:"1" maximum:"200" default:"50"`
+
+	Names   []string `query:"name,explode" doc:"only these queues, or groups such as mail.*" maxItems:"200"`
+	Engines []string `query:"engine,explode" doc:"only queues with these engines" maxItems:"50"`
+	Engined bool     `query:"engined" doc:"only queues that have an engine, or jobs at one"`
+	Groups  bool     `query:"groups" doc:"groups too"`
+	Counts  bool     `query:"counts" doc:"with the counts of jobs" default:"true"`
 }
 
 func listQueues(ctx context.Context, c *call, in *queuesInput) (queueList, error) {
 	out := queueList{Queues: []queueView{}}
-	if len(c.caller.Tenants) > 0 {
-		return out, outOfBounds("the token is bounded to some tenants")
+	counts := in.Counts && c.caller.May(access.Look)
+	if counts && len(c.caller.Tenants) > 0 {
+		return out, outOfBounds("the token is bounded to some tenants; read settings alone with counts=false")
 	}
 	for after := in.After; len(out.Queues) < in.Limit; {
-		page, err := c.api.client.Queues(ctx, sluice.QueueFilter{After: after, Limit: in.Limit})
+		page, err := c.api.client().Queues(ctx, sluice.QueueFilter{
+			Names: in.Names, Engines: in.Engines, Engined: in.Engined, Groups: in.Groups, After: after, Limit: in.Limit,
+		})
 		if err != nil {
 			return out, err
 		}
@@ -221,7 +240,7 @@ func listQueues(ctx context.Context, c *call, in *queuesInput) (queueList, error
 			if after = q.Name; !c.caller.Queue(q.Name) || len(out.Queues) == in.Limit {
 				continue
 			}
-			view, err := c.viewOf(ctx, q)
+			view, err := c.viewOf(ctx, q, counts)
 			if err != nil {
 				return out, err
 			}
@@ -287,11 +306,11 @@ func changeSettings(ctx context.Context, c *call, in *settingsInput) (queueView,
 			}
 			set[name] = *value
 		}
-		_, err = changes.Schedule(ctx, c.api.client, in.Queue, *b.Window, set, act)
+		_, err = changes.Schedule(ctx, c.api.client(), in.Queue, *b.Window, set, act)
 	case b.For != "":
 		var while time.Duration
 		if while, err = positive("for", b.For); err == nil {
-			_, err = changes.For(ctx, c.api.client, in.Queue, while, act, b.apply)
+			_, err = changes.For(ctx, c.api.client(), in.Queue, while, act, b.apply)
 		}
 	default:
 		err = c.changeForGood(ctx, in.Queue, b, act)
@@ -304,7 +323,7 @@ func changeSettings(ctx context.Context, c *call, in *settingsInput) (queueView,
 
 // changeForGood changes settings, or makes the queue with them.
 func (c *call) changeForGood(ctx context.Context, queue string, b settingsBody, act sluice.Act) error {
-	_, err := c.api.client.ChangeQueue(ctx, queue, act, func(q *sluice.Queue) error {
+	_, err := c.api.client().ChangeQueue(ctx, queue, act, func(q *sluice.Queue) error {
 		if b.Version != 0 && b.Version != q.Version {
 			return sluice.ErrConflict
 		}
@@ -313,7 +332,7 @@ func (c *call) changeForGood(ctx context.Context, queue string, b settingsBody, 
 	if !errors.Is(err, sluice.ErrNotFound) || b.Version != 0 {
 		return err
 	}
-	above, err := acting.GroupOf(ctx, c.api.client, queue)
+	above, err := acting.GroupOf(ctx, c.api.client(), queue)
 	if err != nil {
 		return err
 	}
@@ -321,6 +340,6 @@ func (c *call) changeForGood(ctx context.Context, queue string, b settingsBody, 
 	if err := settings.Change(b.apply); err != nil {
 		return err
 	}
-	_, err = c.api.client.EnsureQueue(ctx, queue, settings, act)
+	_, err = c.api.client().EnsureQueue(ctx, queue, settings, act)
 	return err
 }

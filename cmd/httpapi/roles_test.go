@@ -20,7 +20,9 @@ import (
 var rolesByRoute = map[string]string{
 	"enqueue": producers, "await-job": "reader producer worker operator admin",
 	"get-job": everybody, "list-attempts": everybody, "get-openapi": everybody, "whoami": everybody, "list-fields": everybody,
-	"list-jobs": lookers, "explain-job": lookers, "list-operations": lookers, "get-operation": lookers, "list-queues": lookers, "get-queue": lookers,
+	"list-jobs": lookers, "explain-job": lookers, "list-operations": lookers, "get-operation": lookers, "list-queues": everybody, "get-queue": lookers,
+	"get-time": everybody, "read-ends": "reader producer worker operator admin", "get-depth": "viewer reader worker operator admin", "admit-queues": producers, "save-queue": operators,
+	"next-due": workers, "pause-shared": workers, "paused-tenants": workers,
 	"list-settings-changes": lookers, "list-audit": lookers, "list-holds": lookers, "list-dead-groups": lookers, "get-stats": lookers,
 	"get-forecast": lookers, "list-scenarios": lookers, "simulate": operators, "list-forecasts": lookers, "get-series": lookers, "list-series": lookers, "list-use": lookers, "get-tenant": lookers, "get-health": lookers, "list-holders": lookers, "remaining-work": lookers,
 	"edit-job": operators, "cancel-jobs": operators, "retry-jobs": operators, "run-now-jobs": operators, "hold-jobs": operators, "release-jobs": operators,

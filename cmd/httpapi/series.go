@@ -34,7 +34,7 @@ func (a *API) series() {
 		Method: "GET", Path: "/queues/{queue}/series", Name: "get-series", Group: "look", Summary: "read the figures of a queue over time",
 		Text: text, Needs: access.Look, Commands: []string{"stats"}, scope: ofQueue, noun: "queue",
 	}, func(ctx context.Context, c *call, in *queueSeriesInput) (seriesView, error) {
-		if _, err := c.api.client.Queue(ctx, in.Queue); err != nil {
+		if _, err := c.api.client().Queue(ctx, in.Queue); err != nil {
 			return seriesView{}, err
 		}
 		out, err := c.series(ctx, stat.Filter{Queues: []string{in.Queue}}, &in.SeriesInput)
@@ -81,7 +81,7 @@ func (a *API) useRoute() {
 		if len(c.caller.Tenants) > 0 {
 			return useList{}, outOfBounds("the token is bounded to some tenants")
 		}
-		found, err := c.api.client.Flows(ctx, in.Tenants)
+		found, err := c.api.client().Flows(ctx, in.Tenants)
 		if err != nil {
 			return useList{}, err
 		}
@@ -146,7 +146,7 @@ const mostKnown = 1000
 // knownQueues lists the queues within the bounds of the caller, at most mostKnown.
 func (c *call) knownQueues(ctx context.Context) (names []string, err error) {
 	for after := ""; len(names) < mostKnown; {
-		page, err := c.api.client.Queues(ctx, sluice.QueueFilter{After: after, Limit: mostKnown})
+		page, err := c.api.client().Queues(ctx, sluice.QueueFilter{After: after, Limit: mostKnown})
 		if err != nil {
 			return nil, err
 		}

@@ -21,14 +21,14 @@ func (a *API) tenants() {
 		Method: "GET", Path: "/tenants", Name: "list-tenants", Summary: "list tenants that have a tier or limits",
 		Needs: access.Look, Commands: []string{"tenants"},
 	}), func(ctx context.Context, c *call, in *PageInput) (tenantList, error) {
-		found, err := tenants.List(ctx, c.api.store, c.api.client, in.After, in.Limit)
+		found, err := tenants.List(ctx, c.api.store, c.api.client(), in.After, in.Limit)
 		return tenantList{orEmpty(found)}, err
 	})
 	add(a, tenant(Route{
 		Method: "GET", Path: "/tenants/{tenant}", Name: "get-tenant", Summary: "read a tenant with its jobs and limits",
 		Text: "A tenant without a tier or limits has its jobs alone.", Needs: access.Look, Commands: []string{"tenants"}, scope: ofTenant,
 	}), func(ctx context.Context, c *call, in *tenantInput) (tenants.Row, error) {
-		return tenants.Get(ctx, c.api.store, c.api.client, in.Tenant)
+		return tenants.Get(ctx, c.api.store, c.api.client(), in.Tenant)
 	})
 	add(a, tenant(Route{
 		Method: "PATCH", Path: "/tenants/{tenant}", Name: "set-tenant", Summary: "put a tenant into a tier, or set its limits",

@@ -83,12 +83,14 @@ type claimBody struct {
 	Token string `json:"token,omitempty" minLength:"16" maxLength:"100"`
 	// Again says that the claim may have been sent before.
 	Again bool `json:"again,omitempty"`
+	ClaimDetail
 }
 
 // claimedList lists claimed jobs.
 type claimedList struct {
 	// Jobs are the jobs, in the order in which to begin them. Empty: there were none.
 	Jobs []claimedJob `json:"jobs"`
+	ClaimedDetail
 }
 
 // claimedJob is a claimed job.
@@ -100,6 +102,8 @@ type claimedJob struct {
 	LeaseSeconds float64 `json:"lease_seconds"`
 	// TimeoutSeconds is the longest time of the attempt. Missing: no limit is set.
 	TimeoutSeconds float64 `json:"timeout_seconds,omitempty"`
+	// OfQueue says that max_attempts is the queue's setting, because the job has none of its own.
+	OfQueue bool `json:"max_attempts_of_queue,omitempty"`
 }
 
 // proof is the token of a claim, in hexadecimal digits.
@@ -119,7 +123,7 @@ func (p proof) token() (t sluice.Token, err error) {
 
 // claimedOf shows a claimed job of a queue with these settings.
 func claimedOf(claim *sluice.Claim, settings sluice.Settings, lease time.Duration) claimedJob {
-	out := claimedJob{claim.Job, proofOf(claim.Token), lease.Seconds(), cmp.Or(claim.Timeout, settings.Timeout).Seconds()}
+	out := claimedJob{claim.Job, proofOf(claim.Token), lease.Seconds(), cmp.Or(claim.Timeout, settings.Timeout).Seconds(), claim.MaxAttempts == 0}
 	out.MaxAttempts = cmp.Or(out.MaxAttempts, settings.MaxAttempts)
 	return out
 }
@@ -127,12 +131,16 @@ func claimedOf(claim *sluice.Claim, settings sluice.Settings, lease time.Duratio
 // claimOrder is a checked claim.
 type claimOrder struct {
 	claimBody
-	holder      string
-	lease, wait time.Duration
+	holder             string
+	lease, wait, ahead time.Duration
+	proof              sluice.Token // of the caller; zero: none
+	begun              []sluice.Begun
 }
 
 func (c *call) orderOf(b claimBody) (o claimOrder, err error) {
-	o.claimBody, o.Limit = b, max(b.Limit, 1)
+	if o.claimBody = b; !b.OnlyReports {
+		o.Limit = max(b.Limit, 1)
+	}
 	if o.holder, err = b.holder(c); err != nil {
 		return o, err
 	}
@@ -144,7 +152,10 @@ func (c *call) orderOf(b claimBody) (o claimOrder, err error) {
 			return o, err
 		}
 	}
-	if b.Again && b.Token == "" {
+	if err := o.readExtras(); err != nil {
+		return o, err
+	}
+	if b.Again && b.Token == "" && b.Proof == "" {
 		return o, &sluice.InvalidError{Field: "token", Rule: "must be that of the claim that is sent again"}
 	}
 	if len(c.caller.Tenants) > 0 {
@@ -181,7 +192,10 @@ func leaseOf(text string) (time.Duration, error) {
 
 // claimToken returns the token of the claim, one for all queues. It follows from the caller's, so that a claim is found again.
 func (c *call) claimToken(o claimOrder) (t sluice.Token) {
-	if o.Token == "" {
+	switch {
+	case o.proof != sluice.Token{}:
+		return o.proof
+	case o.Token == "":
 		return sluice.NewToken()
 	}
 	sum := sha256.Sum256([]byte(strings.Join([]string{"claim", c.caller.Name, o.holder, o.Token}, "\x00")))
@@ -212,6 +226,9 @@ func claimJobs(ctx context.Context, c *call, in *claimInput) (claimedList, error
 // claimNow claims from the queues, one after another, until one has jobs.
 func (c *call) claimNow(ctx context.Context, o claimOrder) (claimedList, error) {
 	queues := o.Queues
+	if len(o.Limits) > 0 {
+		return c.claimTogether(ctx, o)
+	}
 	if len(queues) > 1 && o.Again {
 		out, err := c.claimedBefore(ctx, o)
 		if err != nil || len(out.Jobs) > 0 {
@@ -228,13 +245,17 @@ func (c *call) claimNow(ctx context.Context, o claimOrder) (claimedList, error) 
 			return !waits || wait > 0
 		})
 	}
+	out := claimedList{Jobs: []claimedJob{}}
 	for _, queue := range queues {
-		out, _, err := c.claimFrom(ctx, o, queue)
-		if err != nil || len(out.Jobs) > 0 {
+		var err error
+		if out, _, err = c.claimFrom(ctx, o, queue); err != nil || len(out.Jobs) > 0 {
 			return out, err
 		}
 	}
-	return claimedList{Jobs: []claimedJob{}}, nil
+	if len(o.Queues) > 1 {
+		out.ClaimedDetail = ClaimedDetail{} // of one queue alone
+	}
+	return out, nil
 }
 
 // claimedBefore returns the jobs that a claim from several queues has, if it was sent before. It claims nothing.
@@ -311,6 +332,7 @@ func (c *call) claimFrom(ctx context.Context, o claimOrder, queue string) (claim
 	lease := cmp.Or(o.lease, settings.Lease)
 	from.Claimed, err = c.api.store.Claim(work, sluice.ClaimRequest{
 		Queue: queue, Limit: from.limit, Holder: o.holder, Lease: lease, Token: c.claimToken(o), Ageing: settings.Ageing, Again: o.Again,
+		ClaimAhead: o.ahead, ReportsBegun: o.ReportsBegun, Begun: o.begun,
 	})
 	if err != nil {
 		return out, from, err
@@ -322,6 +344,7 @@ func (c *call) claimFrom(ctx context.Context, o claimOrder, queue string) (claim
 	for _, claim := range from.Jobs {
 		out.Jobs = append(out.Jobs, claimedOf(claim, settings, lease))
 	}
+	out.ClaimedDetail = extrasOf(from.Claimed)
 	return out, from, nil
 }
 

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -87,8 +88,9 @@ type settleBody struct {
 type outcomeBody struct {
 	HeldJob
 	// Outcome is complete, fail, release, or rate_limited. A released job goes back, and no attempt is counted. So does a
-	// rate-limited one, and for the delay no process claims the jobs that share its limits, or else its tenant.
-	Outcome string `json:"outcome" enum:"complete,fail,release,rate_limited"`
+	// rate-limited one, and for the delay no process claims the jobs that share its limits, or else its tenant. A worker that
+	// decides about failures itself sends retry, with the delay, or bury.
+	Outcome string `json:"outcome" enum:"complete,fail,release,rate_limited,retry,bury"`
 	// Result is the result of a completed job, any JSON of at most 1 MiB.
 	Result json.RawMessage `json:"result,omitempty"`
 	// Error says why an attempt failed, and Stack where.
@@ -166,7 +168,7 @@ func (c *call) closeShared(ctx context.Context, b outcomeBody, s sluice.Settleme
 		return
 	}
 	act := sluice.Act{By: holder, Reason: fmt.Sprintf("job %s was rate limited for %s", b.ID, sluice.FormatDuration(s.Delay))}
-	_ = pause.Shared(ctx, c.api.store, job, settings, s.Delay, act)
+	_ = pause.Shared(ctx, c.api.store, &sluice.Claim{Job: job}, settings, s.Delay, act)
 }
 
 // settlement returns what the store is to write for an outcome.
@@ -182,13 +184,14 @@ func (c *call) settlement(ctx context.Context, b outcomeBody, holder string) (sl
 			return out, err
 		}
 	}
-	failed := b.Outcome == "fail"
+	decided := b.Outcome == "retry" || b.Outcome == "bury"
+	failed := decided || b.Outcome == "fail"
 	switch {
 	case b.Result != nil && b.Outcome != "complete":
 		return out, &sluice.InvalidError{Field: "result", Rule: "must be missing unless the outcome is complete"}
 	case (b.Permanent || b.Error != "" || b.Stack != "") && !failed:
 		return out, &sluice.InvalidError{Field: "error", Rule: "error, stack and permanent must be missing unless the outcome is fail"}
-	case b.Permanent && delay > 0, b.Outcome == "complete" && delay > 0:
+	case b.Permanent && (delay > 0 || decided), (b.Outcome == "complete" || b.Outcome == "bury") && delay > 0:
 		return out, &sluice.InvalidError{Field: "delay", Rule: "must be missing, because the job waits no more"}
 	case b.Outcome == rateLimited && delay == 0:
 		return out, &sluice.InvalidError{Field: "delay", Rule: "must be there: how long the service refuses more"}
@@ -200,6 +203,10 @@ func (c *call) settlement(ctx context.Context, b outcomeBody, holder string) (sl
 		return out, nil
 	case b.Outcome == "release":
 		out.Event, out.Delay = sluice.EventRelease, delay
+		return out, nil
+	case decided:
+		out.Event, out.Delay = sluice.Event(b.Outcome), delay
+		out.Error, out.Stack = c.api.options.Clean(b.Error), c.api.options.Clean(b.Stack)
 		return out, nil
 	}
 	return c.failure(ctx, b, out, delay)
@@ -295,10 +302,14 @@ type heartbeatBody struct {
 	Busy  int `json:"busy,omitempty" minimum:"0" maximum:"1000000"`
 	// Version is the version of the program, by which people tell processes to stop.
 	Version string `json:"version,omitempty" maxLength:"100"`
+	// Protocol is the version of the rules that the worker obeys. Missing: that of the server.
+	Protocol int `json:"protocol,omitempty" minimum:"0"`
 	// StartedAt is when the worker began.
 	StartedAt time.Time `json:"started_at,omitzero"`
 	// Mode is working, or quiesced once the worker obeys.
 	Mode presence.Mode `json:"mode,omitempty" enum:"working,quiesced,stopping"`
+	// Conditions keep the worker from parts of its work.
+	Conditions []presence.Condition `json:"conditions,omitempty" maxItems:"100"`
 	// Leaving says that the worker ends. It is then listed no more.
 	Leaving bool `json:"leaving,omitempty"`
 }
@@ -310,6 +321,8 @@ type told struct {
 	// Reason says why, and ChangedBy who said so.
 	Reason    string `json:"reason,omitempty"`
 	ChangedBy string `json:"changed_by,omitempty"`
+	// Instruction is the whole instruction. Missing: there is none.
+	Instruction *presence.Instruction `json:"instruction,omitempty"`
 }
 
 func heartbeat(ctx context.Context, c *call, in *heartbeatInput) (told, error) {
@@ -333,10 +346,10 @@ func heartbeat(ctx context.Context, c *call, in *heartbeatInput) (told, error) {
 	}
 	instruction, err := port.Heartbeat(ctx, presence.Holder{
 		ID: holder, Role: presence.RoleWorker, Queues: b.Queues, Slots: b.Slots, Busy: b.Busy, Version: sluice.StoredText(b.Version),
-		Protocol: presence.Protocol, Mode: b.Mode, Started: b.StartedAt,
+		Protocol: cmp.Or(b.Protocol, presence.Protocol), Mode: b.Mode, Started: b.StartedAt, Conditions: b.Conditions,
 	})
 	if instruction.Wanted != "" {
-		out = told{instruction.Wanted, instruction.Reason, instruction.ChangedBy}
+		out = told{instruction.Wanted, instruction.Reason, instruction.ChangedBy, &instruction}
 	}
 	return out, err
 }

@@ -10,13 +10,17 @@ import (
 )
 
 // Port finds the port of a feature in a store, or in a store that it decorates. The error is a [sluice.ErrInvalid] for nil,
-// and a [sluice.ErrNotFound] for a store without the feature; lacks says what such a store does, such as "keeps no alerts".
+// and a [sluice.ErrNotFound] for a store without the feature; lacks says what such a store does, such as "keeps no alerts". A store
+// with a method Lacks gives the error itself.
 func Port[T any](store sluice.Store, lacks string) (port T, err error) {
 	if err := sluice.CheckGiven("store", store); err != nil {
 		return port, err
 	}
 	port, found := sluice.StoreAs[T](store)
 	if !found {
+		if other, is := sluice.StoreAs[interface{ Lacks(lacks string) error }](store); is {
+			return port, other.Lacks(lacks)
+		}
 		return port, fmt.Errorf("a %T %s; a decorator of a store that does needs a method Unwrap() sluice.Store: %w", store, lacks, sluice.ErrNotFound)
 	}
 	return port, nil

@@ -10,6 +10,7 @@ package pause
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -143,6 +144,18 @@ func (l *Watcher) tenant(ctx context.Context, q *queue, tenant string) (bool, er
 	names := make([]string, 0, len(q.tenants))
 	for name := range q.tenants {
 		names = append(names, name)
+	}
+	if other, is := sluice.StoreAs[server](l.store); is {
+		paused, err := other.PausedTenants(ctx, q.Name, names)
+		if err != nil {
+			delete(q.tenants, tenant)
+			return false, fmt.Errorf("look whether tenants are paused: %w", err)
+		}
+		for name := range q.tenants {
+			q.tenants[name] = slices.Contains(paused, name)
+		}
+		q.readAt = time.Now()
+		return q.tenants[tenant], nil
 	}
 	terms, err := tenancy.Given(l.store).EffectiveLimits(ctx, q.Queue, names, q.Now)
 	if err != nil {

@@ -44,9 +44,19 @@ func closeLimits(ctx context.Context, store sluice.Store, job sluice.Job, names 
 	return closed, nil
 }
 
+// server is a store behind a server, which knows the limits of tenants, and closes what a job shares.
+type server interface {
+	PausedTenants(ctx context.Context, queue string, tenants []string) (paused []string, err error)
+	PauseShared(ctx context.Context, claim *sluice.Claim, d time.Duration, act sluice.Act) error
+}
+
 // Shared closes for a while what a rate-limited job shares with others: the limits of its queue, or without limits its
 // tenant in the queue. What is closed for longer stays so.
-func Shared(ctx context.Context, store sluice.Store, job sluice.Job, settings sluice.Settings, d time.Duration, act sluice.Act) error {
+func Shared(ctx context.Context, store sluice.Store, claim *sluice.Claim, settings sluice.Settings, d time.Duration, act sluice.Act) error {
+	if other, is := sluice.StoreAs[server](store); is {
+		return other.PauseShared(ctx, claim, d, act)
+	}
+	job := claim.Job
 	closed, err := closeLimits(ctx, store, job, limit.Names(settings.Limits), d, act)
 	if err != nil || closed || job.Tenant == "" {
 		return err

@@ -1,0 +1,263 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/internal/pause"
+	"github.com/sluice-queue/sluice/tenancy"
+)
+
+// workMore adds the routes of workers that schedule their claims themselves, as those in Go do.
+func (a *API) workMore() {
+	add(a, Route{
+		Method: "POST", Path: "/work/next-due", Name: "next-due", Group: "work", Summary: "read when jobs of queues are due",
+		Text:  "For workers that choose by themselves when to claim. It ignores limits, and leaves out queues without waiting jobs, and queues that are paused without an end.",
+		Needs: access.Work, scope: ofJobs, noun: "queue",
+	}, nextDue)
+	add(a, Route{
+		Method: "POST", Path: "/work/pause", Name: "pause-shared", Group: "work", Summary: "close what a claimed job shares with others",
+		Text:  "For a job whose service refuses more calls: closes the limits of the job, or without limits its tenant in the queue. The outcome rate_limited does that too.",
+		Needs: access.Work, scope: ofJobs,
+	}, pauseShared)
+	add(a, Route{
+		Method: "POST", Path: "/work/paused", Name: "paused-tenants", Group: "work", Summary: "read which tenants are paused",
+		Text:  "For jobs that were claimed a while ago and have not begun: those of paused tenants must go back.",
+		Needs: access.Work, scope: ofJobs, noun: "queue",
+	}, pausedTenants)
+}
+
+// ClaimDetail are the parts of a claim for workers that choose by themselves when to claim.
+type ClaimDetail struct {
+	// Proof is the token of the claimed jobs, 32 hexadecimal digits from a good source of randomness. Missing: the server
+	// makes one.
+	Proof string `json:"proof,omitempty" minLength:"32" maxLength:"32"`
+	// Limits are the most jobs by queue, for a claim that takes jobs of several queues, one after another, until there are
+	// limit jobs. It skips queues that are paused or have limits, tenants in turns, or an engine. Missing: jobs of one queue.
+	Limits map[string]int `json:"limits,omitempty" maxProperties:"100"`
+	// ClaimAhead is how long before they are due jobs may be claimed. Do not begin them before. Missing: 0s.
+	ClaimAhead string `json:"claim_ahead,omitempty" maxLength:"20"`
+	// ReportsBegun says that the worker reports when its jobs begin, if the answer is paced.
+	ReportsBegun bool `json:"reports_begun,omitempty"`
+	// Begun reports when jobs of earlier claims began, of the only queue.
+	Begun []begunBody `json:"begun,omitempty" maxItems:"1000"`
+	// OnlyReports claims nothing.
+	OnlyReports bool `json:"only_reports,omitempty"`
+}
+
+// begunBody reports when the jobs of a claim began.
+type begunBody struct {
+	// Proof is that of the claim.
+	Proof proof `json:"proof" maxLength:"64"`
+	// Jobs counts the jobs that have begun so far, and Gone those that never will.
+	Jobs int `json:"jobs" minimum:"0"`
+	Gone int `json:"gone,omitempty" minimum:"0"`
+	// AgoSeconds is how long ago the last one began. Negative: it begins so much later.
+	AgoSeconds float64 `json:"ago_seconds"`
+}
+
+// ClaimedDetail say when to claim again. They are about a claim from one queue.
+type ClaimedDetail struct {
+	// NextDueSeconds is how long until another claim may get a job, if this one got none or is limited; negative: no job waits.
+	NextDueSeconds float64 `json:"next_due_seconds,omitempty"`
+	// Limited says that limits of the queue hold jobs back until then, and Full that they wait until a job in flight ends.
+	Limited bool `json:"limited,omitempty"`
+	Full    bool `json:"full,omitempty"`
+	// Paced says that the queue has a rate, which counts the jobs until the worker has reported when they began. Unheard says
+	// that begun must be reported again.
+	Paced   bool `json:"paced,omitempty"`
+	Unheard bool `json:"unheard,omitempty"`
+}
+
+func extrasOf(claimed sluice.Claimed) ClaimedDetail {
+	return ClaimedDetail{claimed.NextDue.Seconds(), claimed.Limited, claimed.Full, claimed.Paced, claimed.Unheard}
+}
+
+// readExtras reads the extras of a claim.
+func (o *claimOrder) readExtras() (err error) {
+	if o.Proof != "" {
+		if o.proof, err = proof(o.Proof).token(); err != nil || o.proof == (sluice.Token{}) {
+			return &sluice.InvalidError{Field: "proof", Rule: "must be 32 hexadecimal digits, and not only zeros"}
+		}
+	}
+	if o.ClaimAhead != "" {
+		if o.ahead, err = sluice.ParseDuration(o.ClaimAhead); err != nil || o.ahead < 0 {
+			return &sluice.InvalidError{Field: "claim_ahead", Rule: "must be a duration such as 1s"}
+		}
+	}
+	for _, b := range o.Begun {
+		token, err := b.Proof.token()
+		if err != nil {
+			return err
+		}
+		o.begun = append(o.begun, sluice.Begun{Token: token, Jobs: b.Jobs, Gone: b.Gone, Ago: durationOf(b.AgoSeconds)})
+	}
+	if len(o.Queues) > 1 && (len(o.Begun) > 0 || o.OnlyReports || o.ahead > 0) {
+		return &sluice.InvalidError{Field: "begun", Rule: "begun, only_reports and claim_ahead are about one queue; name one"}
+	}
+	if o.wait > 0 && (len(o.Limits) > 0 || o.OnlyReports) {
+		return &sluice.InvalidError{Field: "wait", Rule: "must be missing with limits and only_reports"}
+	}
+	return nil
+}
+
+// durationOf reads seconds. What no duration can hold is the longest.
+func durationOf(seconds float64) time.Duration {
+	const longest = 100 * 365 * 24 * 3600
+	return time.Duration(max(-longest, min(seconds, longest)) * float64(time.Second))
+}
+
+// claimTogether claims from several queues at once.
+func (c *call) claimTogether(ctx context.Context, o claimOrder) (claimedList, error) {
+	out := claimedList{Jobs: []claimedJob{}}
+	request := sluice.ClaimRequest{Limit: o.Limit, Holder: o.holder, Token: c.claimToken(o), Again: o.Again}
+	settings := make(map[string]sluice.Settings)
+	for _, queue := range o.Queues {
+		found, err := c.api.board.settingsOf(ctx, queue)
+		if err != nil {
+			return out, err
+		}
+		limit := o.Limits[queue]
+		if limit < 1 {
+			return out, &sluice.InvalidError{Field: "limits", Rule: fmt.Sprintf("must say a number above 0 for the queue %s", queue)}
+		}
+		settings[queue] = found
+		request.Queues = append(request.Queues, sluice.QueueClaim{Queue: queue, Limit: limit, Lease: o.leaseIn(found), Ageing: found.Ageing})
+	}
+	work, stop := context.WithTimeout(context.WithoutCancel(ctx), claimTime)
+	defer stop()
+	found, err := c.api.store.Claim(work, request)
+	if err != nil {
+		return out, err
+	}
+	if ctx.Err() != nil && len(found.Jobs) > 0 {
+		c.handBack(work, o.holder, found.Jobs)
+		return out, ctx.Err()
+	}
+	for _, claim := range found.Jobs {
+		out.Jobs = append(out.Jobs, claimedOf(claim, settings[claim.Queue], o.leaseIn(settings[claim.Queue])))
+	}
+	return out, nil
+}
+
+// leaseIn returns the lease in a queue with these settings.
+func (o claimOrder) leaseIn(settings sluice.Settings) time.Duration {
+	if o.lease > 0 {
+		return o.lease
+	}
+	return settings.Lease
+}
+
+// nextDueInput names queues.
+type nextDueInput struct{ Body nextDueBody }
+
+// nextDueBody names queues.
+type nextDueBody struct {
+	// Queues are the queues.
+	Queues []string `json:"queues" minItems:"1" maxItems:"1000"`
+}
+
+// nextDueList says when jobs are due.
+type nextDueList struct {
+	// Seconds is how long until the first waiting job is due, by queue; 0 or less: now.
+	Seconds map[string]float64 `json:"seconds"`
+}
+
+func nextDue(ctx context.Context, c *call, in *nextDueInput) (nextDueList, error) {
+	out := nextDueList{Seconds: make(map[string]float64)}
+	for _, queue := range in.Body.Queues {
+		if sluice.CheckQueueName(queue) != nil {
+			return out, &sluice.InvalidError{Field: "queues", Rule: fmt.Sprintf("%.80q must be the name of a queue", queue)}
+		}
+		if len(c.caller.Tenants) > 0 || !c.caller.Queue(queue) {
+			return out, outOfBounds("the token is bounded to other queues, or to some tenants")
+		}
+	}
+	found, err := c.api.store.NextDue(ctx, in.Body.Queues)
+	for queue, wait := range found {
+		out.Seconds[queue] = wait.Seconds()
+	}
+	return out, err
+}
+
+// pauseSharedInput closes what a job shares.
+type pauseSharedInput struct{ Body pauseSharedBody }
+
+// pauseSharedBody names a claimed job.
+type pauseSharedBody struct {
+	WorkerBody
+	HeldJob
+	// For is how long the service refuses more, such as 30s.
+	For string `json:"for" minLength:"1" maxLength:"20"`
+	// Reason says why, for the audit.
+	Reason string `json:"reason,omitempty" maxLength:"1000"`
+}
+
+func pauseShared(ctx context.Context, c *call, in *pauseSharedInput) (done, error) {
+	b := in.Body
+	holder, err := b.holder(c)
+	if err != nil {
+		return done{}, err
+	}
+	if _, err := b.Token.token(); err != nil {
+		return done{}, err
+	}
+	while, err := positive("for", b.For)
+	if err != nil {
+		return done{}, err
+	}
+	job, err := c.job(ctx, b.ID)
+	switch {
+	case err != nil:
+		return done{}, err
+	case job.State != sluice.StateClaimed || job.Holder != holder:
+		return done{}, problemOf(http.StatusConflict, "lost", "the worker does not hold the job", "end the work on the job")
+	}
+	settings, err := c.api.board.settingsOf(ctx, job.Queue)
+	if err != nil {
+		return done{}, err
+	}
+	return done{true}, pause.Shared(ctx, c.api.store, &sluice.Claim{Job: job}, settings, while, sluice.Act{By: holder, Reason: b.Reason})
+}
+
+// pausedInput names tenants.
+type pausedInput struct{ Body pausedBody }
+
+// pausedBody names tenants in a queue.
+type pausedBody struct {
+	// Queue is the queue, and Tenants the tenants.
+	Queue   string   `json:"queue" maxLength:"64"`
+	Tenants []string `json:"tenants" minItems:"1" maxItems:"1000"`
+}
+
+// pausedList lists paused tenants.
+type pausedList struct {
+	// Paused are those of the tenants that are paused in the queue.
+	Paused []string `json:"paused"`
+}
+
+func pausedTenants(ctx context.Context, c *call, in *pausedInput) (pausedList, error) {
+	out := pausedList{Paused: []string{}}
+	for _, tenant := range in.Body.Tenants {
+		if !c.caller.Job(in.Body.Queue, tenant) {
+			return out, outOfBounds("the token is bounded to other queues or tenants")
+		}
+	}
+	found, err := c.api.store.Queues(ctx, sluice.QueueFilter{Names: []string{in.Body.Queue}})
+	if err != nil || len(found) == 0 {
+		return out, err
+	}
+	limits, err := tenancy.Given(c.api.store).EffectiveLimits(ctx, found[0], in.Body.Tenants, found[0].Now)
+	for tenant, l := range limits {
+		if l.Paused && (l.PausedUntil.IsZero() || l.PausedUntil.After(found[0].Now)) {
+			out.Paused = append(out.Paused, tenant)
+		}
+	}
+	slices.Sort(out.Paused)
+	return out, err
+}
