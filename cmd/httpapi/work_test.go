@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -20,7 +21,13 @@ import (
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+// TestMain runs more tests at once than there are processors, since most wait for a store or a connection.
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
+	}
+	pgtest.Main(m)
+}
 
 // eachStore runs a test against the API of every store.
 func eachStore(t *testing.T, test func(s *served)) {

@@ -79,9 +79,42 @@ func Rules() []Rule {
 	return all
 }
 
-// Run checks every rule, each on a bench of its own.
-func Run(t *testing.T, open func(t *testing.T) Bench) {
-	for _, rule := range Rules() {
+// Lack says which rules a store cannot obey, and why.
+type Lack struct {
+	// Rules are the IDs of the rules.
+	Rules []string
+	// Because is the reason, as a sentence.
+	Because string
+}
+
+// Run checks every rule, each on a bench of its own, but for those that the store lacks.
+func Run(t *testing.T, open func(t *testing.T) Bench, lacks ...Lack) { run(t, open, Rules(), lacks) }
+
+// RunLife is Run with the rules about single jobs: from their enqueue to their end, and what people do with them.
+func RunLife(t *testing.T, open func(t *testing.T) Bench, lacks ...Lack) {
+	var some []Rule
+	for _, part := range [][]Rule{
+		enqueueRules(), keyRules(), claimRules(), leaseRules(), settleRules(), moveRules(), actRules(), holdRules(), editRules(), progressRules(), awaitRules(),
+	} {
+		some = append(some, part...)
+	}
+	run(t, open, some, lacks)
+}
+
+// run checks rules.
+func run(t *testing.T, open func(t *testing.T) Bench, rules []Rule, lacks []Lack) {
+	lacked := make(map[string]bool)
+	for _, lack := range lacks {
+		for _, id := range lack.Rules {
+			if lacked[id] = true; lack.Because == "" || !slices.ContainsFunc(Rules(), func(r Rule) bool { return r.ID == id }) {
+				t.Errorf("%s: there is no such rule, or no reason why the store lacks it", id)
+			}
+		}
+	}
+	for _, rule := range rules {
+		if lacked[rule.ID] {
+			continue
+		}
 		t.Run(rule.ID, func(t *testing.T) {
 			t.Parallel()
 			t.Logf("%s: %s (%s)", rule.ID, rule.Summary, rule.Because)

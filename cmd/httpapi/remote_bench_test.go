@@ -1,0 +1,186 @@
+package httpapi_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/presence"
+	"github.com/sluice-queue/sluice/store/remote"
+)
+
+// bench is a store over HTTP whose server does the upkeep.
+type bench struct {
+	*remote.Store
+	server sluice.Store
+	// limits are those of the last insert of a queue; an operator sets them, as the server's settings decide.
+	limits *sync.Map
+}
+
+// roomOf is how many jobs may wait.
+type roomOf struct {
+	max, tenant int
+	shed        bool
+}
+
+// setRoom sets the limits that inserts expect.
+func (b bench) setRoom(ctx context.Context, in sluice.Insert) error {
+	want := roomOf{in.MaxWaiting, in.TenantMaxWaiting, in.Shed}
+	if last, is := b.limits.Load(in.Queue); is && last == want || !is && want == (roomOf{}) {
+		return nil
+	}
+	client := sluice.NewClient(b.Store, sluice.ClientOptions{})
+	change := func(s *sluice.Settings) error {
+		s.MaxWaiting, s.TenantMaxWaiting, s.Shed = want.max, want.tenant, want.shed
+		return nil
+	}
+	act := sluice.Act{By: "operator", Reason: "test"}
+	_, err := client.ChangeSettings(ctx, in.Queue, act, change)
+	if errors.Is(err, sluice.ErrNotFound) {
+		settings := sluice.DefaultSettings()
+		_ = change(&settings)
+		_, err = client.EnsureQueue(ctx, in.Queue, settings, act)
+	}
+	b.limits.Store(in.Queue, want)
+	return err
+}
+
+// atServer reports whether a call must be made at the server, which the error of the store says.
+func atServer(err error) bool { return errors.Is(err, errors.ErrUnsupported) }
+
+// isInternal reports whether a queue is the server's own.
+func isInternal(queues ...string) bool { return slices.ContainsFunc(queues, sluice.IsInternalQueue) }
+
+// Unwrap lets an operator at the server do what is no request.
+func (b bench) Unwrap() sluice.Store { return b.server }
+
+func (b bench) Recover(ctx context.Context, queue string, limit int, by string) (sluice.Recovered, error) {
+	if _, err := b.Store.Recover(ctx, queue, limit, by); !atServer(err) {
+		return sluice.Recovered{}, err
+	}
+	return b.server.Recover(ctx, queue, limit, by)
+}
+
+func (b bench) Expire(ctx context.Context, limit int, by string) (int, error) {
+	if _, err := b.Store.Expire(ctx, limit, by); !atServer(err) {
+		return 0, err
+	}
+	return b.server.Expire(ctx, limit, by)
+}
+
+func (b bench) Repair(ctx context.Context, by string) (int, error) {
+	if _, err := b.Store.Repair(ctx, by); !atServer(err) {
+		return 0, err
+	}
+	return b.server.Repair(ctx, by)
+}
+
+func (b bench) Prune(ctx context.Context, after string, limit int) (sluice.Pruned, error) {
+	if _, err := b.Store.Prune(ctx, after, limit); !atServer(err) {
+		return sluice.Pruned{}, err
+	}
+	return b.server.Prune(ctx, after, limit)
+}
+
+func (b bench) RecordQueueChange(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
+	if _, err := b.Store.RecordQueueChange(ctx, queue, act); !atServer(err) {
+		return sluice.Queue{}, err
+	}
+	return b.server.RecordQueueChange(ctx, queue, act)
+}
+
+func (b bench) AppendAudit(ctx context.Context, entries []sluice.AuditEntry) error {
+	if err := b.Store.AppendAudit(ctx, entries); !atServer(err) {
+		return err
+	}
+	return b.server.AppendAudit(ctx, entries)
+}
+
+func (b bench) Flows(ctx context.Context, topTenants int) ([]sluice.Flow, error) {
+	if _, err := b.Store.Flows(ctx, topTenants); !atServer(err) {
+		return nil, err
+	}
+	return b.server.Flows(ctx, topTenants)
+}
+
+// Enqueue and Admit leave the internal queues to the server, which starts flows and notifies.
+func (b bench) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
+	if slices.ContainsFunc(jobs, func(in sluice.Insert) bool { return isInternal(in.Queue) }) {
+		return b.server.Enqueue(ctx, jobs)
+	}
+	for _, in := range jobs {
+		if err := b.setRoom(ctx, in); err != nil {
+			return nil, err
+		}
+	}
+	return b.Store.Enqueue(ctx, jobs)
+}
+
+func (b bench) Admit(ctx context.Context, queues []string, act sluice.Act) ([]error, error) {
+	if isInternal(queues...) {
+		return b.server.Admit(ctx, queues, act)
+	}
+	return b.Store.Admit(ctx, queues, act)
+}
+
+// Claim and Settle leave the internal queues and the runs of engines to the server.
+func (b bench) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
+	if isInternal(request.Queue) {
+		return b.server.Claim(ctx, request)
+	}
+	claimed, err := b.Store.Claim(ctx, request)
+	if atServer(err) {
+		return b.server.Claim(ctx, request)
+	}
+	return claimed, err
+}
+
+func (b bench) Settle(ctx context.Context, settlements []sluice.Settlement) ([]error, error) {
+	errs, err := b.Store.Settle(ctx, settlements)
+	if err != nil {
+		return nil, err
+	}
+	for i, failure := range errs {
+		if !atServer(failure) || errors.Is(failure, remote.ErrRefused) {
+			continue
+		}
+		again, err := b.server.Settle(ctx, settlements[i:i+1])
+		if err != nil {
+			return nil, err
+		}
+		errs[i] = again[0]
+	}
+	return errs, nil
+}
+
+func (b bench) Elect(ctx context.Context, holderID string, tasks []string, lease time.Duration) ([]string, error) {
+	if _, err := b.Store.Elect(ctx, holderID, tasks, lease); !atServer(err) {
+		return nil, err
+	}
+	return presence.Given(b.server).Elect(ctx, holderID, tasks, lease)
+}
+
+func (b bench) SaveInstruction(ctx context.Context, instruction presence.Instruction, act sluice.Act) (presence.Instruction, error) {
+	if _, err := b.Store.SaveInstruction(ctx, instruction, act); !atServer(err) {
+		return presence.Instruction{}, err
+	}
+	return presence.Given(b.server).SaveInstruction(ctx, instruction, act)
+}
+
+func (b bench) HeldJobs(ctx context.Context, holderIDs []string, limit int) ([]presence.HeldJob, error) {
+	if _, err := b.Store.HeldJobs(ctx, holderIDs, limit); !atServer(err) {
+		return nil, err
+	}
+	return presence.Given(b.server).HeldJobs(ctx, holderIDs, limit)
+}
+
+func (b bench) Heartbeat(ctx context.Context, holder presence.Holder) (presence.Instruction, error) {
+	told, err := b.Store.Heartbeat(ctx, holder)
+	if atServer(err) {
+		return presence.Given(b.server).Heartbeat(ctx, holder)
+	}
+	return told, err
+}

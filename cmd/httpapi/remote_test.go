@@ -1,0 +1,133 @@
+package httpapi_test
+
+import (
+	"context"
+	"database/sql"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/cmd/httpapi"
+	"github.com/sluice-queue/sluice/internal/litetest"
+	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/internal/timetest"
+	"github.com/sluice-queue/sluice/store/postgres"
+	"github.com/sluice-queue/sluice/store/remote"
+	"github.com/sluice-queue/sluice/store/sqlite"
+	"github.com/sluice-queue/sluice/store/storetest"
+)
+
+// serveHTTP answers the API of a store over a real socket, and returns its address.
+func serveHTTP(t *testing.T, behind sluice.Store) string {
+	t.Helper()
+	server := httptest.NewServer(httpapi.New(behind, httpapi.Options{NoLogin: true, Bounds: httpapi.Bounds{Rate: 1e6, Burst: 1e6}}))
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().String()
+}
+
+// overHTTP opens a store at the address of a server, or of something before it.
+func overHTTP(t *testing.T, address string, behind sluice.Store) sluice.Store {
+	t.Helper()
+	store, err := remote.Open(t.Context(), "http://"+address, remote.Options{CallTimeout: 5 * time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return bench{store, behind, new(sync.Map)}
+}
+
+// onSQLite makes a bench of two stores at one server on a new file. Between, if given, stands before the server.
+func onSQLite(t *testing.T, between func(t *testing.T, address string) string) storetest.Bench {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "sluice.db")
+	litetest.MakeFile(t, path)
+	behind, err := sqlite.Open(t.Context(), path, sqlite.Options{CallTimeout: 5 * time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = behind.Close() })
+	address := serveHTTP(t, behind)
+	if between != nil {
+		address = between(t, address)
+	}
+	free, err := sql.Open("sqlite", "file:"+path+"?_txlock=immediate&_pragma=busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = free.Close() })
+	advance := func(d time.Duration) {
+		if err := timetest.AdvanceSQLite(context.Background(), free, d); err != nil {
+			t.Fatalf("advance: %v", err)
+		}
+	}
+	setColumn := func(column string, value any) {
+		if _, err := free.ExecContext(context.Background(), "update sluice_queue set "+column+" = ? where name = 'payments'", value); err != nil {
+			t.Fatalf("set %s: %v", column, err)
+		}
+	}
+	return storetest.Bench{Store: overHTTP(t, address, behind), Other: overHTTP(t, address, behind), Now: time.Now, Advance: advance, SetColumn: setColumn, Slow: true}
+}
+
+// onPostgres makes a bench of two servers on a new database.
+func onPostgres(t *testing.T, url string) storetest.Bench {
+	t.Helper()
+	open := func() *postgres.Store {
+		store, err := postgres.Open(t.Context(), url, postgres.Options{CallTimeout: 5 * time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = store.Close() })
+		return store
+	}
+	one, other := open(), open()
+	run := func(statement string, args ...any) {
+		if _, err := one.Pool().Exec(context.Background(), statement, args...); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+	return storetest.Bench{
+		Store: overHTTP(t, serveHTTP(t, one), one), Other: overHTTP(t, serveHTTP(t, other), other), Now: time.Now, Slow: true,
+		Advance: func(d time.Duration) { run(timetest.AdvancePostgres(d)) },
+		SetColumn: func(column string, value any) {
+			run("update sluice.queue set "+column+" = $1 where name = 'payments'", value)
+		},
+	}
+}
+
+// migrated is a database with the schema, which is copied.
+var migrated = pgtest.Template{Fill: func(ctx context.Context, url string) error {
+	_, err := postgres.Migrate(ctx, url)
+	return err
+}}
+
+func TestStoreOverHTTPObeysTheRulesOnSQLite(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T) storetest.Bench { return onSQLite(t, nil) }, lacked...)
+}
+
+func TestStoreOverHTTPObeysTheRulesOfJobsOnPostgres(t *testing.T) {
+	t.Parallel()
+	storetest.RunLife(t, func(t *testing.T) storetest.Bench { return onPostgres(t, migrated.Copy(t)) }, lacked...)
+}
+
+func TestStoreOverHTTPObeysTheRulesOfJobsWhileConnectionsBreak(t *testing.T) {
+	t.Parallel()
+	storetest.RunLife(t, func(t *testing.T) storetest.Bench { return onSQLite(t, cutting) }, append(slices.Clip(lacked), storetest.Lack{
+		Rules:   []string{"R-3", "R-120", "R-561"},
+		Because: "After a lost answer, a job that an earlier call has stored looks like one that the call itself has stored.",
+	})...)
+}
+
+// lacked are the rules that a store over HTTP cannot obey.
+var lacked = []storetest.Lack{
+	{Rules: []string{"R-2", "R-660"}, Because: "The API writes JSON without blanks between its parts: values stay, bytes do not."},
+	{Rules: []string{"R-35"}, Because: "The server checks acts as a client does, and refuses instants before 1970."},
+	{Rules: []string{"R-93", "R-380", "R-523", "R-526"}, Because: "The server makes the queue of a job that it stores, as a client does."},
+	{Rules: []string{"R-210"}, Because: "The server claims by the ageing of the queue, whatever a worker asks for."},
+	{Rules: []string{"R-240"}, Because: "Upkeep at the server looks for settings that were changed by plain SQL."},
+	{Rules: []string{"R-815"}, Because: "The server limits waiting jobs by the settings of the queue, whatever a client says."},
+}
