@@ -26,8 +26,7 @@ import (
 // update writes the parts of the docs that are made from code: go test -run TestDocs -update.
 var update = flag.Bool("update", false, "write the generated parts of the docs")
 
-// doors says which of our packages each package may import. An arrow that is not here is a mistake,
-// or a decision to be made.
+// doors says which of our packages each package may import. Another arrow is a mistake, or a decision to be made.
 var doors = map[string][]string{
 	"":                     {"internal/graph"},
 	"internal/graph":       {},
@@ -145,10 +144,9 @@ var doors = map[string][]string{
 }
 
 const (
-	module          = "github.com/sluice-queue/sluice"
-	maxFileLines    = 500
-	maxFuncLines    = 70
-	maxFuncLinesP90 = 40
+	module = "github.com/sluice-queue/sluice"
+
+	maxFileLines, maxFuncLines, maxFuncLinesP90 = 500, 70, 40
 )
 
 // modules are the folders of the released modules: the library, the program, and the engine of Temporal.
