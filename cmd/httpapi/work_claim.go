@@ -329,9 +329,12 @@ func (c *call) claimFrom(ctx context.Context, o claimOrder, queue string) (claim
 	if settings.Batch > 0 {
 		from.limit = min(from.limit, settings.Batch)
 	}
-	lease := cmp.Or(o.lease, settings.Lease)
+	lease, ageing := cmp.Or(o.lease, settings.Lease), settings.Ageing
+	if o.Ageing != nil {
+		ageing = *o.Ageing
+	}
 	from.Claimed, err = c.api.store.Claim(work, sluice.ClaimRequest{
-		Queue: queue, Limit: from.limit, Holder: o.holder, Lease: lease, Token: c.claimToken(o), Ageing: settings.Ageing, Again: o.Again,
+		Queue: queue, Limit: from.limit, Holder: o.holder, Lease: lease, Token: c.claimToken(o), Ageing: ageing, Again: o.Again,
 		ClaimAhead: o.ahead, ReportsBegun: o.ReportsBegun, Begun: o.begun,
 	})
 	if err != nil {

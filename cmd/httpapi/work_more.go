@@ -34,6 +34,8 @@ func (a *API) workMore() {
 
 // ClaimDetail are the parts of a claim for workers that choose by themselves when to claim.
 type ClaimDetail struct {
+	// Ageing is the share of claims, 0 to 1, that begin with another priority than the first. Missing: the queue's setting.
+	Ageing *float64 `json:"ageing,omitempty" minimum:"0" maximum:"1"`
 	// Proof is the token of the claimed jobs, 32 hexadecimal digits from a good source of randomness. Missing: the server
 	// makes one.
 	Proof string `json:"proof,omitempty" minLength:"32" maxLength:"32"`

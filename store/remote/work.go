@@ -50,6 +50,7 @@ type claimBody struct {
 	Again        bool           `json:"again,omitempty"`
 	Limits       map[string]int `json:"limits,omitempty"`
 	ClaimAhead   string         `json:"claim_ahead,omitempty"`
+	Ageing       float64        `json:"ageing"`
 	ReportsBegun bool           `json:"reports_begun,omitempty"`
 	Begun        []begunBody    `json:"begun,omitempty"`
 	OnlyReports  bool           `json:"only_reports,omitempty"`
@@ -76,7 +77,7 @@ type claimed struct {
 	Unheard        bool    `json:"unheard"`
 }
 
-// Claim claims jobs for a worker. The server uses the queue's Ageing. An engine's claim is an [*UnsupportedError].
+// Claim claims jobs for a worker. An engine's claim is an [*UnsupportedError].
 func (s *Store) Claim(ctx context.Context, r sluice.ClaimRequest) (sluice.Claimed, error) {
 	if err := r.Check(); err != nil {
 		return sluice.Claimed{}, err
@@ -84,7 +85,7 @@ func (s *Store) Claim(ctx context.Context, r sluice.ClaimRequest) (sluice.Claime
 	if r.Engine != "" {
 		return sluice.Claimed{}, s.theDatabase("A claim for an engine")
 	}
-	body := claimBody{Worker: r.Holder, Queues: []string{r.Queue}, Limit: r.Limit, Lease: leaseText(r.Lease), Proof: hexOf(r.Token), ReportsBegun: r.ReportsBegun}
+	body := claimBody{Worker: r.Holder, Queues: []string{r.Queue}, Limit: r.Limit, Lease: leaseText(r.Lease), Proof: hexOf(r.Token), Ageing: r.Ageing, ReportsBegun: r.ReportsBegun}
 	if len(r.Queues) > 0 {
 		body.Queues, body.Limits, body.Lease = nil, make(map[string]int), leaseText(r.Queues[0].Lease)
 		for _, q := range r.Queues {
