@@ -14,7 +14,7 @@ import (
 // notOverHTTP are the commands that the HTTP API does not do, each for its reason.
 var notOverHTTP = map[string]string{
 	"serve": aProcess, "work": aProcess, "dispatch": aProcess, "upkeep": aProcess, "forward": aProcess, "dev": aProcess, "demo": aProcess, "demo-worker": aProcess,
-	"guard-programs": aProcess, "top": "shows other routes on a terminal", "probe": "asks a server for its health, which needs no token",
+	"guard-programs": aProcess, "config show": "shows the settings of this command line", "probe": "asks a server for its health, which needs no token",
 	"forward status": "reads the database of a producer, which is another store",
 	"migrate":        "makes the tables without which a server does not start", "move": "reads and writes two stores, while no server works",
 	"version":    "tells of the program itself",

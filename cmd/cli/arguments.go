@@ -106,8 +106,8 @@ func completionCommand(root *cobra.Command) *cobra.Command {
 // settle checks the common flags before anything is done, and fills in the environment's values. They are no flag
 // defaults, because the help would show passwords.
 func (a *app) settle(command *cobra.Command) error {
-	if !command.Flags().Changed("db") {
-		a.db = strings.TrimSpace(os.Getenv("SLUICE_DB")) // a value from a file may end with a newline
+	if err := a.settleProfile(command); err != nil {
+		return err
 	}
 	if migrate := os.Getenv("SLUICE_MIGRATE"); migrate != "" && !command.Flags().Changed("migrate") {
 		var err error
@@ -120,6 +120,9 @@ func (a *app) settle(command *cobra.Command) error {
 	}
 	if !slices.Contains(outputs, a.output) {
 		return usagef("--output %q must be one of %s", a.output, strings.Join(outputs, ", "))
+	}
+	if err := a.checkAddress(command); err != nil {
+		return err
 	}
 	return a.log.check()
 }

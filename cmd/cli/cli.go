@@ -28,6 +28,9 @@ type app struct {
 	stderr io.Writer
 
 	db      string
+	token   string
+	profile string
+	given   []given // the settings that profiles can have, and where they came from
 	output  string
 	by      string
 	reason  string
@@ -144,7 +147,9 @@ func (a *app) root() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.Flags().Bool("version", false, "show the version of this program")
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.db, "db", "", "the store: sqlite:PATH or postgres://USER@HOST/DATABASE (default: SLUICE_DB)")
+	flags.StringVar(&a.db, "db", "", "the store: sqlite:PATH, postgres://USER@HOST/DATABASE or https://HOST (default: SLUICE_DB)")
+	flags.StringVar(&a.token, "token", "", "token for a server, or @FILE (default: SLUICE_TOKEN)")
+	flags.StringVar(&a.profile, "profile", "", "profile of ~/.config/sluice/config.toml (default: SLUICE_PROFILE)")
 	flags.StringVarP(&a.output, "output", "o", "table", "output format: "+strings.Join(outputs, ", "))
 	flags.StringVar(&a.by, "by", "", "actor in the audit (default: you, as USER@HOST)")
 	flags.StringVar(&a.reason, "reason", "", "reason in the audit")
@@ -160,7 +165,7 @@ func (a *app) root() *cobra.Command {
 		{"start", "Start:", []*cobra.Command{a.devCommand(), a.demoCommand(), a.demoWorkerCommand(), a.migrateCommand(), a.workCommand(), a.guardProgramsCommand(), a.dispatchCommand(), a.upkeepCommand(), a.serveCommand(), a.forwardCommand(), a.moveCommand()}},
 		{"jobs", "Jobs:", []*cobra.Command{a.enqueueCommand(), a.jobsCommand(), a.jobCommand(), a.waitCommand(), a.whyCommand(), a.retryCommand(), a.requeueCommand(), a.resolveCommand(), a.cancelCommand(), a.holdCommand(), a.releaseCommand(), a.editCommand(), a.runNowCommand(), a.rescheduleCommand(), a.deadCommand(), a.operationsCommand(), a.schedulesCommand(), a.batchesCommand(), a.flowsCommand(), a.askEngineCommand()}},
 		{"queues", "Queues and settings:", []*cobra.Command{a.queuesCommand(), a.pauseCommand(), a.resumeCommand(), a.settingsCommand(), a.limitsCommand(), a.tenantsCommand(), a.tiersCommand(), a.tokensCommand()}},
-		{"look", "Look after it:", []*cobra.Command{a.topCommand(), a.statsCommand(), a.wavesCommand(), a.alertsCommand(), a.exportCommand(), a.simCommand(), a.auditCommand(), a.holdersCommand(), a.engineCommand(), a.runsCommand(), a.doctorCommand(), a.probeCommand(), a.versionCommand()}},
+		{"look", "Look after it:", []*cobra.Command{a.topCommand(), a.statsCommand(), a.wavesCommand(), a.alertsCommand(), a.exportCommand(), a.simCommand(), a.auditCommand(), a.holdersCommand(), a.engineCommand(), a.runsCommand(), a.doctorCommand(), a.probeCommand(), a.configCommand(), a.versionCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})
 		for _, command := range group.commands {

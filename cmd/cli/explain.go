@@ -14,6 +14,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/move"
+	"github.com/sluice-queue/sluice/store/remote"
 	"github.com/sluice-queue/sluice/worker"
 )
 
@@ -127,6 +128,8 @@ func diagnose(command *cobra.Command, err error) (code int, todo string) {
 	var usage usageError
 	var server *pgconn.PgError
 	var config *pgconn.ParseConfigError
+	var unsupported *remote.UnsupportedError
+	var refused *remote.Error
 	switch {
 	case errors.As(err, &coded):
 		return coded.code, coded.todo
@@ -140,6 +143,10 @@ func diagnose(command *cobra.Command, err error) (code int, todo string) {
 		return exitUnreachable, "end what holds connections (select application_name, count(*) from pg_stat_activity group by 1), give each process fewer with pool_max_conns=N in --db (or SLUICE_DB), or allow more: alter role ROLE connection limit N; or alter system set max_connections = N, and a restart"
 	case diskFull(err):
 		return exitUnreachable, "make room on the disk of the database; `sluice doctor` says how much is left"
+	case errors.As(err, &unsupported):
+		return exitRefused, unsupported.Do
+	case errors.Is(err, remote.ErrRefused) && errors.As(err, &refused):
+		return exitRefused, refused.Do
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted, "run it again; what was done is done"
 	case errors.Is(err, sluice.ErrNotMigrated):
@@ -159,7 +166,7 @@ func diagnose(command *cobra.Command, err error) (code int, todo string) {
 	case errors.Is(err, worker.ErrDrainTimeout):
 		return exitTimeout, "the jobs were released and will run again; give the drain more time with --grace"
 	case errors.Is(err, sluice.ErrUnavailable):
-		return exitUnreachable, "check --db (or SLUICE_DB), and that the database is up"
+		return exitUnreachable, "check --db (or SLUICE_DB), and that the database or the server is up"
 	case errors.Is(err, engine.ErrUnavailable):
 		return exitUnreachable, "check --temporal (or SLUICE_TEMPORAL), and that the server is up"
 	case errors.Is(err, engine.ErrTarget):

@@ -60,8 +60,11 @@ func (w *watch) of(database string) (all []observe.Observer) {
 // observeStore decorates a store with the command's observers.
 func (a *app) observeStore(store sluice.Store, at address) sluice.Store {
 	database := "sqlite"
-	if at.postgres != "" {
+	switch {
+	case at.postgres != "":
 		database = "postgresql"
+	case at.server != "":
+		return observe.Store(store, a.watch.of("http")...) // the server shows the gauges
 	}
 	observed := observe.Store(store, a.watch.of(database)...)
 	a.beginGauges(observed)

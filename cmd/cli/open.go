@@ -11,16 +11,18 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/store/postgres"
+	"github.com/sluice-queue/sluice/store/remote"
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
-// address is the place of a store: a PostgreSQL URL, or the path of a SQLite file.
+// address is the place of a store: a PostgreSQL URL, the path of a SQLite file, or the URL of a server.
 type address struct {
 	postgres string
 	sqlite   string
+	server   string
 }
 
-const namingAStore = "add --db sqlite:PATH or --db postgres://USER@HOST/DATABASE, or set SLUICE_DB"
+const namingAStore = "add --db sqlite:PATH, --db postgres://USER@HOST/DATABASE or --db https://HOST, or set SLUICE_DB"
 
 func parseAddress(text string) (address, error) {
 	switch {
@@ -28,6 +30,8 @@ func parseAddress(text string) (address, error) {
 		return address{}, codedError{usagef("no store is named"), exitUsage, namingAStore}
 	case strings.HasPrefix(text, "postgres://"), strings.HasPrefix(text, "postgresql://"):
 		return address{postgres: text}, nil
+	case remote.IsAddress(text):
+		return address{server: text}, nil
 	case strings.HasPrefix(text, "sqlite:"):
 		// sqlite:///absolute/path and sqlite://relative/path work too.
 		path := strings.TrimPrefix(strings.TrimPrefix(text, "sqlite:"), "//")
@@ -36,7 +40,7 @@ func parseAddress(text string) (address, error) {
 		}
 		return address{sqlite: path}, nil
 	}
-	return address{}, codedError{usagef("--db %q begins with neither sqlite: nor postgres://", redactURL(text)), exitUsage, namingAStore}
+	return address{}, codedError{usagef("--db %q begins with neither sqlite:, postgres:// nor https://", redactURL(text)), exitUsage, namingAStore}
 }
 
 // defaultTimeout is the default of --timeout. After slowOpen a note says that the store does not answer yet. Tests wait
@@ -55,7 +59,7 @@ func (a *app) openAt(ctx context.Context, named string, migrate bool) (sluice.St
 	if err != nil {
 		return nil, err
 	}
-	if at.postgres != "" {
+	if at.sqlite == "" {
 		slow := time.AfterFunc(slowOpen, func() { a.note("%s does not answer yet; trying again for some seconds", redactURL(named)) })
 		defer slow.Stop()
 	}
@@ -70,6 +74,9 @@ func (a *app) openQuietly(ctx context.Context, at address, named string, migrate
 			return nil, err
 		}
 		return a.observeStore(store, at), nil
+	}
+	if at.server != "" {
+		return a.openServer(ctx, at)
 	}
 	if _, err := os.Stat(at.sqlite); os.IsNotExist(err) && !migrate {
 		return nil, codedError{
@@ -120,6 +127,9 @@ func (a *app) pendingMigrations(ctx context.Context) ([]sluice.Migration, error)
 	if err != nil {
 		return nil, err
 	}
+	if at.server != "" {
+		return nil, needsDatabase("migrate")
+	}
 	if at.postgres != "" {
 		return postgres.PendingMigrations(ctx, at.postgres)
 	}
@@ -131,6 +141,9 @@ func (a *app) runMigrations(ctx context.Context) ([]sluice.Migration, error) {
 	at, err := parseAddress(a.db)
 	if err != nil {
 		return nil, err
+	}
+	if at.server != "" {
+		return nil, needsDatabase("migrate")
 	}
 	if at.postgres != "" {
 		return postgres.Migrate(ctx, at.postgres)

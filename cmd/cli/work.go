@@ -16,6 +16,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/event"
 	"github.com/sluice-queue/sluice/schema"
+	"github.com/sluice-queue/sluice/store/remote"
 	"github.com/sluice-queue/sluice/upkeep"
 	"github.com/sluice-queue/sluice/worker"
 )
@@ -140,7 +141,7 @@ func (a *app) work(ctx context.Context, queues, program []string, f workFlags) e
 	var helpers sync.WaitGroup
 	defer helpers.Wait()
 	defer stop()
-	if !f.noUpkeep {
+	if !f.noUpkeep && !remote.IsAddress(a.db) { // a server does it
 		tend := upkeep.Options{Version: a.version, PayloadChecker: schema.New(), Logger: logger, LogLimit: a.log.limit, Scrub: a.log.clean()}
 		helpers.Go(func() { _ = upkeep.New(store, tend).Run(ctx) }) // nil, or somebody stopped it
 	}
