@@ -3,6 +3,9 @@ package postgres_test
 import (
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
 )
 
 // TestOperatorsHoldReleaseAndEditJobsOfTheirQueuesOnly acts on a job of its queue, and on one of another.
@@ -46,8 +49,8 @@ func TestOperatorsHoldReleaseAndEditJobsOfTheirQueuesOnly(t *testing.T) {
 		t.Errorf("the job is %s, want %s", got, want)
 	}
 	told := value[string](r, owner, `select concat_ws(' ', actor = $2, reason, before, after) from sluice.audit where job_id = $1::text::uuid and event = 'edit'`, mine, r.operator)
-	if want := `t wrong address {"labels": {"kind": "old"}, "tenant": "acme", "timeout": "60000ms", "priority": 5, "payload_bytes": 1} ` +
-		`{"labels": {"kind": "new"}, "tenant": "", "timeout": "0ms", "priority": 2, "payload_bytes": 14}`; told != want {
+	if want := `t wrong address {"labels": {"kind": "old"}, "tenant": "acme", "timeout": "1m", "priority": 5, "payload_bytes": 1} ` +
+		`{"labels": {"kind": "new"}, "tenant": "", "timeout": "0s", "priority": 2, "payload_bytes": 14}`; told != want {
 		t.Errorf("the audit has %s, want %s", told, want)
 	}
 	if got := value[string](r, operator, "select string_agg(state, ' ') from sluice.release_hold("+both+")"); got != "queued unknown" {
@@ -91,3 +94,17 @@ func TestProducersWaitForResults(t *testing.T) {
 
 // unheard is the id of a job that was never stored.
 const unheard = "01890000-0000-7000-8000-00000000ffff"
+
+func TestFunctionsWriteDurationsAsGoDoes(t *testing.T) {
+	t.Parallel()
+	r := newRoles(t)
+	owner := r.as("postgres")
+	for _, d := range []time.Duration{
+		0, time.Millisecond, 999 * time.Millisecond, time.Second, 1500 * time.Millisecond, time.Minute, 90 * time.Second, time.Hour, 90 * time.Minute,
+		time.Hour + time.Second, 24 * time.Hour, 36 * time.Hour, 30 * 24 * time.Hour, 25*time.Hour + 61*time.Second + 7*time.Millisecond,
+	} {
+		if got := value[string](r, owner, "select sluice._duration_text($1)", d.Milliseconds()); got != sluice.FormatDuration(d) {
+			t.Errorf("%s is written %s, want %s", d, got, sluice.FormatDuration(d))
+		}
+	}
+}

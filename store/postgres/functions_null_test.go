@@ -131,6 +131,8 @@ due_at=now()=no change
 timeout=interval '1 minute'=no change
 labels='{}'=no change
 tenant='t'=no change
+limit_key='k'=no change
+cost=2=no change
 expect=sluice.job_version(WAITS)=any version
 actor='a'=the role
 act_id=gen_random_uuid()=no id`},

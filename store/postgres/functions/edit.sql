@@ -55,11 +55,11 @@ begin
     end if;
     before := before || jsonb_strip_nulls(jsonb_build_object(
         'priority', case when priority is not null then old.priority end, 'due_at', case when given_due then sluice._instant(old.due_at) end,
-        'timeout', case when timeout is not null then old.timeout_ms || 'ms' end, 'labels', case when labels is not null then old.labels end,
+        'timeout', case when timeout is not null then sluice._duration_text(old.timeout_ms) end, 'labels', case when labels is not null then old.labels end,
         'tenant', case when tenant is not null then old.tenant end,
         'limit_key', case when limit_key is not null then old.limit_key end, 'cost', case when cost is not null then greatest(old.cost, 1) end));
     after := after || jsonb_strip_nulls(jsonb_build_object(
-        'priority', priority, 'due_at', sluice._instant(due_at), 'timeout', (extract(epoch from timeout) * 1000)::bigint || 'ms', 'labels', labels, 'tenant', tenant,
+        'priority', priority, 'due_at', sluice._instant(due_at), 'timeout', sluice._duration_text((extract(epoch from timeout) * 1000)::bigint), 'labels', labels, 'tenant', tenant,
         'limit_key', limit_key, 'cost', case when cost = 0 then 1 else cost end));
     tenant := coalesce(tenant, old.tenant);
     limit_key := coalesce(limit_key, old.limit_key);
