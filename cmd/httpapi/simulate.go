@@ -14,7 +14,7 @@ import (
 // Bounds of simulations, which use the server's processors: one runs at a time.
 const (
 	simulateTime  = 20 * time.Second
-	simulatedJobs = 200_000
+	simulatedJobs = 100_000
 )
 
 // simulations adds the routes of simulations.
@@ -56,23 +56,27 @@ func (a *API) simulations() {
 
 // simulate runs a scenario within the bounds.
 func simulate(ctx context.Context, scenario sim.Scenario) (sim.Report, error) {
+	if n := jobsOf(scenario); n > simulatedJobs {
+		return sim.Report{}, &sluice.InvalidError{Field: "scenario", Rule: fmt.Sprintf("has %.0f jobs, more than %d; use sluice sim", n, simulatedJobs)}
+	}
 	ctx, stop := context.WithTimeout(ctx, simulateTime)
 	defer stop()
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	errMany := &sluice.InvalidError{Field: "scenario", Rule: fmt.Sprintf("has more than %d jobs; use sluice sim", simulatedJobs)}
-	report, err := sim.Watch(ctx, scenario, func(p sim.Progress) {
-		if p.Jobs > simulatedJobs {
-			end(errMany)
-		}
-	})
-	switch {
-	case errors.Is(context.Cause(ctx), errMany):
-		return sim.Report{}, errMany
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+	report, err := sim.Run(ctx, scenario)
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return sim.Report{}, &sluice.InvalidError{Field: "scenario", Rule: "takes longer than " + simulateTime.String() + "; use sluice sim"}
 	}
 	return report, err
+}
+
+// jobsOf counts the jobs that come in a scenario. A stream has about as many as its rate says.
+func jobsOf(scenario sim.Scenario) (n float64) {
+	for _, a := range scenario.Arrivals {
+		n += float64(a.Jobs)
+		if a.Rate.Jobs > 0 {
+			n += float64(a.Rate.Jobs) * (a.To - a.From).Seconds() / a.Rate.Per.Seconds()
+		}
+	}
+	return n
 }
 
 // scenarioList lists scenarios.

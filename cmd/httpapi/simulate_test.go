@@ -22,8 +22,9 @@ func TestSimulationsAreBounded(t *testing.T) {
 		text   string
 	}{
 		of(100):     {http.StatusOK, `"holds":true`},
-		of(300_000): {http.StatusUnprocessableEntity, "has more than 200000 jobs"},
-		"nonsense":  {http.StatusUnprocessableEntity, "scenario"},
+		of(300_000): {http.StatusUnprocessableEntity, "has 300000 jobs, more than 100000"},
+		"name: x\nqueues: {mail: {}}\narrivals: [{queue: mail, rate: 10/s, from: 0s, to: 10h}]\nworkers: [{slots: 10, duration: 1ms}]\n": {http.StatusUnprocessableEntity, "has 360000 jobs"},
+		"nonsense": {http.StatusUnprocessableEntity, "scenario"},
 	} {
 		body, err := json.Marshal(map[string]string{"scenario": scenario})
 		if err != nil {

@@ -194,6 +194,7 @@ var calls = map[string]func(ctx context.Context) error{
 		_, err := stat.OfQueues(ctx, nil, sluice.QueueFilter{}, 0)
 		return err
 	},
+	"stat.Over":     func(ctx context.Context) error { _, err := stat.Over(ctx, nil, stat.Filter{}); return err },
 	"stat.OfTenant": func(ctx context.Context) error { _, err := stat.OfTenant(ctx, nil, "x", "x", 0); return err },
 	"stat.OfTenants": func(ctx context.Context) error {
 		_, err := stat.OfTenants(ctx, nil, sluice.QueueFilter{}, 0)
