@@ -17,6 +17,7 @@ require (
 require (
 	github.com/danielgtaylor/huma/v2 v2.37.2 // indirect
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // indirect
+	go.yaml.in/yaml/v4 v4.0.0 // indirect
 )
 
 require (

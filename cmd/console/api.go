@@ -145,7 +145,7 @@ const cacheFor = time.Second
 func newCache() *cache { return &cache{kept: make(map[string]*shared)} }
 
 // get returns the answer to a question, asked at most once while it is kept.
-func (c *cache) get(ctx context.Context, key string, keep time.Duration, ask func() ([]byte, error)) ([]byte, error) {
+func (c *cache) get(ctx context.Context, key string, keep time.Duration, ask func(context.Context) ([]byte, error)) ([]byte, error) {
 	c.mu.Lock()
 	c.clean()
 	found := c.kept[key]
@@ -153,11 +153,7 @@ func (c *cache) get(ctx context.Context, key string, keep time.Duration, ask fun
 		found = &shared{ready: make(chan struct{}), keep: keep}
 		c.kept[key] = found
 		c.mu.Unlock()
-		found.body, found.err = ask()
-		c.mu.Lock()
-		found.at = time.Now()
-		c.mu.Unlock()
-		close(found.ready)
+		c.fill(ctx, found, ask)
 		return found.body, found.err
 	}
 	c.mu.Unlock()
@@ -167,6 +163,23 @@ func (c *cache) get(ctx context.Context, key string, keep time.Duration, ask fun
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// fill asks for an answer that others may wait for: it goes on if the one who asks leaves. A failure is kept for a moment
+// at most.
+func (c *cache) fill(ctx context.Context, s *shared, ask func(context.Context) ([]byte, error)) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	defer stop()
+	s.err = errors.New("the API gave no answer") // if it panics
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if s.at = time.Now(); s.err != nil {
+			s.keep = min(s.keep, cacheFor)
+		}
+		close(s.ready)
+	}()
+	s.body, s.err = ask(ctx)
 }
 
 // clean forgets old answers. The caller holds the lock.

@@ -35,7 +35,7 @@ func (s *site) count(queue string, ago time.Duration, counts stat.Counts) {
 	s.t.Helper()
 	one := stat.Stat{Queue: queue, At: time.Now().UTC().Add(-ago).Truncate(stat.Fine), Every: stat.Fine, Counts: counts}
 	one.Run.Add(2 * time.Second)
-	if err := stat.Given(s.store).AddStats(s.t.Context(), "test", []stat.Stat{one}); err != nil {
+	if err := stat.Given(s.store).AddStats(s.t.Context(), "test of "+queue, []stat.Stat{one}); err != nil {
 		s.t.Fatal(err)
 	}
 }

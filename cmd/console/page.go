@@ -111,7 +111,7 @@ func (v *visit) read(ctx context.Context, path string, query url.Values, out any
 
 // readFor is read for what changes slowly.
 func (v *visit) readFor(ctx context.Context, keep time.Duration, path string, query url.Values, out any) error {
-	body, err := v.console.shared.get(ctx, v.viewer.rights()+path+"?"+query.Encode(), keep, func() ([]byte, error) {
+	body, err := v.console.shared.get(ctx, v.viewer.rights()+path+"?"+query.Encode(), keep, func(ctx context.Context) ([]byte, error) {
 		return v.caller.send(ctx, http.MethodGet, path, query, nil)
 	})
 	if err != nil {

@@ -123,7 +123,7 @@ func TestAFlowIsDrawnAndListed(t *testing.T) {
 	}
 	node := flow.NodeID(id, "sum").String()
 	s.contains("/flows", "nightly", `href="/flows/`+id.String(), "state-running")
-	s.contains("/flows/"+id.String(), "Flow nightly", `<a href="/jobs/`+node+`" aria-label="sum: blocked`, `id="node-`+node, "sum, extract", "extract: ready", `class="arrow`, "sluice flows show")
+	s.contains("/flows/"+id.String(), "Flow nightly", `<a href="/jobs/`+node+`"`, `class="node">sum<`, `id="node-`+node, "sum, extract", `class="node">extract<`, `class="arrow`, "sluice flows show")
 	s.contains("/jobs/"+node, `href="/flows/`+id.String(), "waits for the jobs that it runs after")
 	s.contains("/jobs?q=label.flow:"+id.String(), node)
 }

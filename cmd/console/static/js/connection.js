@@ -27,7 +27,26 @@ export function togglePause() {
   held = null;
 }
 
-live.addEventListener("htmx:sse:after:connection", () => paused || show("live", "live"));
+// The extension connects again by itself once there was a stream. It gives up if the first request fails.
+let connected = document.documentElement.hasAttribute("data-streamed");
+let tried = Date.now();
+const retryAfter = 5000;
+
+live.addEventListener("htmx:sse:after:connection", () => {
+  connected = true;
+  if (!paused) show("live", "live");
+});
+live.addEventListener("htmx:sse:close", () => {
+  connected = false;
+  tried = Date.now();
+});
+setInterval(() => {
+  const url = live.getAttribute("hx-sse:connect");
+  if (!url || connected || document.hidden || Date.now() - tried < retryAfter) return;
+  tried = Date.now();
+  show("reconnecting", `reconnecting; picture of ${new Date(since).toLocaleTimeString()}`);
+  htmx.ajax("GET", url, { source: live });
+}, 1000);
 live.addEventListener("htmx:sse:before:message", (event) => {
   if (event.detail.message.event) return;
   if (paused) {
