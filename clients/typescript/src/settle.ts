@@ -109,8 +109,18 @@ export class Settler {
     held.settling();
     this.count++;
     this.#push(held, outcome);
-    this.#sending ??= this.#sendAll().finally(() => {
+    if (!this.#sending) {
+      this.#begin();
+    }
+  }
+
+  /** begin sends what is pending. An outcome that comes when all are sent, but before that is noted, is sent next. */
+  #begin(): void {
+    this.#sending = this.#sendAll().finally(() => {
       this.#sending = undefined;
+      if (this.#pending.length > 0) {
+        this.#begin();
+      }
     });
   }
 
