@@ -119,11 +119,11 @@ var doors = map[string][]string{
 	"cmd/internal/top":     {"", "stat", "alert", "health", "presence", "cmd/internal/draw"},
 	"access":               {"", "internal/feature"},
 	"cmd/signin":           {"", "access", "internal/event"},
-	"internal/oidctest":    {},
+	"internal/oidctest":    {"internal/testcache"},
 	"cmd/internal/jobline": {""},
 	"cmd/internal/acting":  {"", "engine", "internal/group"},
 	"cmd/internal/tenants": {"", "forecast", "tenancy", "cmd/internal/draw"},
-	"cmd/console":          {"", "alert", "audit", "batch", "changes", "deadletter", "explain", "flow", "forecast", "hold", "operation", "progress", "schedule", "search", "stat", "tenancy", "cmd/httpapi", "cmd/internal/draw"},
+	"cmd/console":          {"", "access", "health", "presence", "alert", "audit", "batch", "changes", "deadletter", "explain", "flow", "forecast", "hold", "operation", "progress", "schedule", "search", "stat", "tenancy", "cmd/httpapi", "cmd/internal/draw"},
 	"cmd/httpapi":          {"cmd/internal/sim", "", "internal/pause", "access", "admission", "audit", "await", "changes", "deadletter", "forecast", "health", "operation", "presence", "stat", "cmd/internal/acting", "cmd/internal/jobline", "cmd/internal/tenants", "edit", "engine", "explain", "hold", "internal/event", "pressure", "schema", "search", "alert", "batch", "flow", "limit", "progress", "schedule", "tenancy", "upkeep"},
 	"cmd/internal/sample":  {"", "alert", "batch", "changes", "engine/local", "flow", "hold", "limit", "operation", "schedule", "search", "tenancy", "worker"},
 	"cmd/cli": {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/api"
+	"github.com/sluice-queue/sluice/cmd/console"
 	"github.com/sluice-queue/sluice/cmd/httpapi"
 	"github.com/sluice-queue/sluice/cmd/signin"
 	"github.com/sluice-queue/sluice/engine"
@@ -107,6 +108,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 		return err
 	}
 	s := &server{app: a, flags: f, at: at, log: a.events(), engines: a.observeEngines(engines), receivers: receivers, signin: people, failed: make(chan error, 2)}
+	s.console.closed = consoleNotOpen
 	defer s.log.Flush()
 	if err := s.findManager(); err != nil {
 		return err
@@ -132,10 +134,10 @@ type server struct {
 
 	readiness *api.Readiness
 	doors     []door
-	api       apiDoor
-	console   consoleDoor
+	api       lateHandler[*httpapi.API]
+	console   lateHandler[*console.Console]
 	// signinDoor answers /login, if there is one.
-	signinDoor lateHandler
+	signinDoor lateHandler[*signin.Handler]
 	login      bool // callers of the API need a token or a session
 	signin     signin.Options
 	failed     chan error // from doors that cannot go on

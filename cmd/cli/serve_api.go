@@ -3,14 +3,11 @@ package cli
 import (
 	"context"
 	"errors"
-	"net/http"
-	"sync/atomic"
 
 	"github.com/spf13/pflag"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
-	"github.com/sluice-queue/sluice/api"
 	"github.com/sluice-queue/sluice/cmd/httpapi"
 )
 
@@ -89,27 +86,9 @@ const tokensPage = 1000
 // maxAPIConnections is the most open connections of --listen; many callers wait.
 const maxAPIConnections = 10_000
 
-// apiDoor answers the API once the store is open.
-type apiDoor struct{ opened atomic.Pointer[httpapi.API] }
-
-// ServeHTTP answers a request.
-func (d *apiDoor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if opened := d.opened.Load(); opened != nil {
-		opened.ServeHTTP(w, r)
-		return
-	}
-	notYet(w)
-}
-
-// notYet answers while the store is not open.
-func notYet(w http.ResponseWriter) {
-	w.Header().Set("Retry-After", "1")
-	api.WriteProblem(w, api.Problem{Status: http.StatusServiceUnavailable, Detail: "the store is not open yet; send it again"})
-}
-
-// open lets callers reach a store.
+// openAPI lets callers reach a store.
 func (s *server) openAPI(store sluice.Store) {
-	s.api.opened.Store(httpapi.New(store, httpapi.Options{
+	s.api.open(httpapi.New(store, httpapi.Options{
 		NoLogin: !s.login, Identify: s.openSignin(store), Engines: s.engines, Metrics: s.app.metrics.handler(), Logger: s.app.logger(),
 		Clean: func(text string) string { return redact(s.app.log.clean()(text)) },
 	}))

@@ -144,8 +144,8 @@ func (s *server) work(ctx context.Context, store sluice.Store) error {
 	case err = <-s.failed:
 	}
 	s.readiness.Drain()
-	s.api.opened.Load().Drain()
-	s.console.opened.Load().Drain()
+	s.api.handler().Drain()
+	s.console.handler().Drain()
 	s.log.Emit(event.ServerDraining, "", "within", s.flags.grace)
 	s.stopping()
 	drain()

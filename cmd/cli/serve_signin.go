@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -45,23 +44,6 @@ func (f *signinFlags) read() (options signin.Options, err error) {
 		options.Provider = &provider
 	}
 	return options, nil
-}
-
-// lateHandler answers with a handler that needs the store, once the store is open.
-type lateHandler struct {
-	opened atomic.Pointer[http.Handler]
-}
-
-// open lets callers reach a handler.
-func (l *lateHandler) open(h http.Handler) { l.opened.Store(&h) }
-
-// ServeHTTP answers a request.
-func (l *lateHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if opened := l.opened.Load(); opened != nil {
-		(*opened).ServeHTTP(w, r)
-		return
-	}
-	notYet(w)
 }
 
 // openSignin lets people sign in, and returns how the API knows them. Nil: nobody needs to.

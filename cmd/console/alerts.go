@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/sluice-queue/sluice/alert"
 )
 
 func alertPages() []page {
@@ -16,36 +18,12 @@ func alertPages() []page {
 
 // alertsView is the view of /alerts.
 type alertsView struct {
-	Alerts    []alertRow
-	Silences  []silence
+	Alerts    []alert.Alert
+	Silences  []alert.Silence
 	Receivers []receiver
 	Rules     []rule
 	// Stale says that nobody seems to evaluate the rules.
 	Stale bool
-}
-
-// alertRow is an alert that is pending or fires.
-type alertRow struct {
-	Rule      string    `json:"rule"`
-	Queue     string    `json:"queue"`
-	State     string    `json:"state"`
-	Since     time.Time `json:"since"`
-	Value     float64   `json:"value"`
-	Threshold float64   `json:"threshold"`
-	Severity  string    `json:"severity"`
-	Detail    string    `json:"detail"`
-	At        time.Time `json:"at"`
-	Told      bool      `json:"notified"`
-}
-
-// silence keeps alerts from being told.
-type silence struct {
-	ID     string    `json:"id"`
-	Rule   string    `json:"rule"`
-	Queue  string    `json:"queue"`
-	Until  time.Time `json:"until"`
-	By     string    `json:"by"`
-	Reason string    `json:"reason"`
 }
 
 // receiver is told of alerts.
@@ -84,10 +62,10 @@ const staleAfter = 2 * time.Minute
 
 func loadAlerts(ctx context.Context, v *visit) (any, error) {
 	var read struct {
-		Alerts    []alertRow `json:"alerts"`
-		Silences  []silence  `json:"silences"`
-		Receivers []receiver `json:"receivers"`
-		Now       time.Time  `json:"now"`
+		Alerts    []alert.Alert   `json:"alerts"`
+		Silences  []alert.Silence `json:"silences"`
+		Receivers []receiver      `json:"receivers"`
+		Now       time.Time       `json:"now"`
 	}
 	var rules struct {
 		Rules []rule `json:"rules"`
@@ -114,7 +92,7 @@ func loadAlerts(ctx context.Context, v *visit) (any, error) {
 // ruleView is the view of /alerts/{rule}.
 type ruleView struct {
 	Rule    rule
-	Alerts  []alertRow
+	Alerts  []alert.Alert
 	History []auditEntry
 }
 
@@ -137,7 +115,7 @@ func loadRule(ctx context.Context, v *visit) (any, error) {
 	}
 	v.cli("sluice alerts rules " + quoted(name))
 	var read struct {
-		Alerts []alertRow `json:"alerts"`
+		Alerts []alert.Alert `json:"alerts"`
 	}
 	if err := v.get(ctx, "/alerts", url.Values{"all": {"true"}}, &read); err != nil {
 		return nil, err

@@ -2,10 +2,11 @@ package console
 
 import (
 	"context"
-	"encoding/json"
 	"net/url"
 	"strconv"
 	"time"
+
+	"github.com/sluice-queue/sluice"
 )
 
 func auditPages() []page {
@@ -22,21 +23,7 @@ type auditView struct {
 }
 
 // auditEntry is a line of the audit.
-type auditEntry struct {
-	Seq    int64           `json:"seq"`
-	At     time.Time       `json:"at"`
-	Actor  string          `json:"actor"`
-	Object string          `json:"object"`
-	Name   string          `json:"name"`
-	JobID  string          `json:"job_id"`
-	Event  string          `json:"event"`
-	From   string          `json:"from"`
-	To     string          `json:"to"`
-	Reason string          `json:"reason"`
-	ActID  string          `json:"act_id"`
-	Before json.RawMessage `json:"before"`
-	After  json.RawMessage `json:"after"`
-}
+type auditEntry struct{ sluice.AuditEntry }
 
 // Changes are the values that the act replaced. The settings of a new queue are the defaults, and what an alert says is
 // its reason.

@@ -41,6 +41,7 @@ type Options struct {
 type Console struct {
 	options   Options
 	mux       *http.ServeMux
+	pages     []page
 	templates map[string]*template.Template // by the name of the page
 	acts      map[string]act
 	api       *description
@@ -54,7 +55,7 @@ type Console struct {
 // New makes the console of an API.
 func New(options Options) (*Console, error) {
 	options.Base = strings.TrimSuffix(options.Base, "/")
-	c := &Console{options: options, mux: http.NewServeMux(), shared: newCache(), draining: make(chan struct{})}
+	c := &Console{options: options, mux: http.NewServeMux(), pages: pages(), shared: newCache(), draining: make(chan struct{})}
 	c.live = newHub(c)
 	if at := options.RunPage; at != "" && !strings.HasPrefix(at, "https://") && !strings.HasPrefix(at, "http://") {
 		return nil, fmt.Errorf("the address of runs: %q must begin with https:// or http://", at)
@@ -70,7 +71,7 @@ func New(options Options) (*Console, error) {
 		}
 		c.acts[a.name] = a
 	}
-	for _, p := range pages() {
+	for _, p := range c.pages {
 		if c.templates[p.name], err = c.parse(p.name); err != nil {
 			return nil, err
 		}

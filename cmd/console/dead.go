@@ -4,9 +4,9 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/sluice-queue/sluice/cmd/httpapi"
+	"github.com/sluice-queue/sluice/deadletter"
 )
 
 func deadPages() []page {
@@ -25,19 +25,7 @@ type deadList struct {
 }
 
 // deadGroup is a group of dead letters whose errors are alike.
-type deadGroup struct {
-	Fingerprint string    `json:"fingerprint"`
-	Queue       string    `json:"queue"`
-	Class       string    `json:"class"`
-	Message     string    `json:"message"`
-	Count       int       `json:"count"`
-	Tenants     int       `json:"tenants"`
-	Attempts    int       `json:"attempts"`
-	First       time.Time `json:"first"`
-	Last        time.Time `json:"last"`
-	Sample      string    `json:"sample"`
-	SampleError string    `json:"sample_error"`
-}
+type deadGroup struct{ deadletter.Group }
 
 // Where is the filter of the jobs of a group.
 func (g deadGroup) Where() string {
@@ -82,7 +70,7 @@ type deadGroupView struct {
 }
 
 func loadDeadGroup(ctx context.Context, v *visit) (any, error) {
-	view := deadGroupView{Group: deadGroup{Fingerprint: v.pathOf("fp")}}
+	view := deadGroupView{Group: deadGroup{deadletter.Group{Fingerprint: v.pathOf("fp")}}}
 	if !v.viewer.bounded() {
 		var all deadList
 		if err := v.get(ctx, "/dead/groups", nil, &all); err != nil {

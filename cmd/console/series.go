@@ -252,7 +252,7 @@ func marksOf(entries []auditEntry) (marks []mark) {
 		if e.Object != "queue" || len(e.Before) == 0 {
 			continue
 		}
-		text := e.Name + ": " + e.Event
+		text := e.Name + ": " + string(e.Event)
 		for _, d := range settingDifferences(e.Before, e.After) {
 			text += fmt.Sprintf(", %s %s → %s", d.Name, or(d.Before, "none"), or(d.After, "none"))
 		}

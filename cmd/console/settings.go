@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
 )
 
 func settingPages() []page {
@@ -16,22 +17,10 @@ func settingPages() []page {
 
 // settingsView is the view of /settings: who may reach the server, and which queues the store takes.
 type settingsView struct {
-	Tokens    []token
+	Tokens    []access.Token
 	Admission *admission
 	// Withheld says that only admins see tokens.
 	Withheld bool
-}
-
-// token lets a program or a person use the API.
-type token struct {
-	Name      string    `json:"name"`
-	Role      string    `json:"role"`
-	Queues    []string  `json:"queues"`
-	Tenants   []string  `json:"tenants"`
-	ExpiresAt time.Time `json:"expires_at"`
-	OldUntil  time.Time `json:"old_until"`
-	UsedAt    time.Time `json:"used_at"`
-	ChangedBy string    `json:"changed_by"`
 }
 
 // admission says which new queues the store takes.
@@ -55,7 +44,7 @@ func loadSettings(ctx context.Context, v *visit) (any, error) {
 	}
 	v.cli("sluice tokens")
 	var read struct {
-		Tokens []token `json:"tokens"`
+		Tokens []access.Token `json:"tokens"`
 	}
 	err := v.get(ctx, "/tokens", url.Values{"limit": {"1000"}}, &read)
 	view.Tokens = read.Tokens

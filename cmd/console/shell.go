@@ -49,7 +49,7 @@ func (v *visit) shell(ctx context.Context) shell {
 		badges["alerts"]++
 		s.Strip = append(s.Strip, warning{Text: strings.TrimSpace("Alert " + a.Name() + " " + a.Detail), Path: "/alerts", Link: "see the alert"})
 	}
-	for _, p := range pages() {
+	for _, p := range v.console.pages {
 		if p.letter != "" {
 			here := p.path == v.path || p.path != "/" && strings.HasPrefix(v.path, strings.TrimSuffix(p.path, "{$}")+"/")
 			s.Places = append(s.Places, place{Title: p.title, Path: strings.TrimSuffix(p.path, "{$}"), Letter: p.letter, Here: here || p.name == v.page.name, Badge: badges[p.name]})

@@ -1,6 +1,10 @@
 package console
 
-import "context"
+import (
+	"context"
+
+	"github.com/sluice-queue/sluice/health"
+)
 
 func storePages() []page {
 	return []page{{name: "store", path: "/store", title: "Store", letter: "h", load: loadStore}}
@@ -14,14 +18,7 @@ type storeView struct {
 }
 
 // finding is the result of a check.
-type finding struct {
-	Check    string `json:"check"`
-	Well     bool   `json:"well"`
-	Severity string `json:"severity"`
-	What     string `json:"what"`
-	Why      string `json:"why"`
-	Repair   string `json:"repair"`
-}
+type finding struct{ health.Finding }
 
 // State is the finding in a word.
 func (f finding) State() string {

@@ -4,7 +4,8 @@ import (
 	"context"
 	"net/url"
 	"slices"
-	"time"
+
+	"github.com/sluice-queue/sluice/presence"
 )
 
 func workerPages() []page {
@@ -13,49 +14,11 @@ func workerPages() []page {
 
 // workersView is the view of /workers.
 type workersView struct {
-	Holders      []holder      `json:"holders"`
-	Instructions []instruction `json:"instructions"`
+	Holders      []presence.Holder      `json:"holders"`
+	Instructions []presence.Instruction `json:"instructions"`
 	// Versions are those of the processes' programs, and Protocols counts the protocols, of which there should be one.
 	Versions  []string `json:"-"`
 	Protocols int      `json:"-"`
-}
-
-// holder is a process that works for the store.
-type holder struct {
-	ID         string      `json:"id"`
-	Role       string      `json:"role"`
-	Queues     []string    `json:"queues"`
-	Slots      int         `json:"slots"`
-	Busy       int         `json:"busy"`
-	Leads      []string    `json:"leads"`
-	Version    string      `json:"version"`
-	Protocol   int         `json:"protocol"`
-	Mode       string      `json:"mode"`
-	Started    time.Time   `json:"started"`
-	Seen       time.Time   `json:"seen"`
-	Conditions []condition `json:"conditions"`
-}
-
-// condition keeps a process from a part of its work.
-type condition struct {
-	Kind   string    `json:"kind"`
-	Text   string    `json:"text"`
-	Repair string    `json:"repair"`
-	Since  time.Time `json:"since"`
-}
-
-// instruction is what processes were told.
-type instruction struct {
-	Target struct {
-		All     bool   `json:"all"`
-		Holder  string `json:"holder"`
-		Version string `json:"version"`
-	} `json:"target"`
-	Wanted    string    `json:"wanted"`
-	Until     time.Time `json:"until"`
-	ChangedAt time.Time `json:"changed_at"`
-	ChangedBy string    `json:"changed_by"`
-	Reason    string    `json:"reason"`
 }
 
 func loadWorkers(ctx context.Context, v *visit) (any, error) {

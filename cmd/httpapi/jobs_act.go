@@ -37,27 +37,38 @@ type failedJob struct {
 	Error *Problem  `json:"error"`
 }
 
-// doOn acts on jobs that the caller knows. The others are not there.
-func (c *call) doOn(ctx context.Context, ids []sluice.ID, do func(ids []sluice.ID) error) (acted, error) {
-	out := acted{Failed: []failedJob{}}
-	known := ids
-	if !c.caller.None() {
-		known = nil
-		for _, id := range ids {
-			switch _, err := c.job(ctx, id); {
-			case errors.Is(err, sluice.ErrNotFound):
-				out.Failed = append(out.Failed, failedJob{id, c.problem(sluice.ErrNotFound)})
-			case err != nil:
-				return out, err
-			default:
-				known = append(known, id)
-			}
-		}
-		if len(known) == 0 {
-			return out, nil
+// known tells the jobs that the caller knows from the others, which for him are not there.
+func (c *call) known(ctx context.Context, ids []sluice.ID) (known, unknown []sluice.ID, err error) {
+	if c.caller.None() {
+		return ids, nil, nil
+	}
+	for _, id := range ids {
+		switch _, err := c.job(ctx, id); {
+		case errors.Is(err, sluice.ErrNotFound):
+			unknown = append(unknown, id)
+		case err != nil:
+			return nil, nil, err
+		default:
+			known = append(known, id)
 		}
 	}
-	err := do(known)
+	return known, unknown, nil
+}
+
+// doOn acts on jobs that the caller knows.
+func (c *call) doOn(ctx context.Context, ids []sluice.ID, do func(ids []sluice.ID) error) (acted, error) {
+	out := acted{Failed: []failedJob{}}
+	known, unknown, err := c.known(ctx, ids)
+	if err != nil {
+		return out, err
+	}
+	for _, id := range unknown {
+		out.Failed = append(out.Failed, failedJob{id, c.problem(sluice.ErrNotFound)})
+	}
+	if len(known) == 0 {
+		return out, nil
+	}
+	err = do(known)
 	var batch *sluice.BatchError
 	if err != nil && !errors.As(err, &batch) {
 		return out, err

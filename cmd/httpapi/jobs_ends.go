@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"errors"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/await"
@@ -27,20 +26,12 @@ type endList struct {
 
 func readEnds(ctx context.Context, c *call, in *endsInput) (endList, error) {
 	out := endList{Ends: []await.End{}}
-	var known []sluice.ID
-	for _, id := range in.Body.IDs {
-		if c.caller.None() {
-			known = in.Body.IDs
-			break
-		}
-		switch _, err := c.job(ctx, id); {
-		case errors.Is(err, sluice.ErrNotFound):
-			out.Ends = append(out.Ends, await.End{ID: id})
-		case err != nil:
-			return out, err
-		default:
-			known = append(known, id)
-		}
+	known, unknown, err := c.known(ctx, in.Body.IDs)
+	if err != nil {
+		return out, err
+	}
+	for _, id := range unknown {
+		out.Ends = append(out.Ends, await.End{ID: id})
 	}
 	if len(known) == 0 {
 		return out, nil

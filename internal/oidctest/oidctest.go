@@ -16,11 +16,11 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sluice-queue/sluice/internal/testcache"
 )
 
 // The clients of the provider, whose secret is [Secret].
@@ -56,7 +56,7 @@ type Provider struct {
 // seconds the first time.
 func Start(t testing.TB, people ...Person) *Provider {
 	t.Helper()
-	program, err := install(t.Context())
+	program, err := testcache.Tool(t.Context(), "oidc")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,31 +97,6 @@ func Start(t testing.TB, people ...Person) *Provider {
 func (p *Provider) Stop() {
 	_ = p.stdin.Close() // it ends
 	_ = p.cmd.Wait()
-}
-
-// install returns the path of the provider's program.
-func install(ctx context.Context) (string, error) {
-	root, err := output(exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/sluice-queue/sluice"))
-	if err != nil {
-		return "", fmt.Errorf("find tools/oidc: %w", err)
-	}
-	cmd := exec.CommandContext(ctx, "go", "tool", "-n", "oidc")
-	cmd.Dir = filepath.Join(root, "tools", "oidc")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-buildvcs=false")
-	program, err := output(cmd)
-	if err != nil {
-		return "", fmt.Errorf("build the OpenID provider in %s: %w", cmd.Dir, err)
-	}
-	return program, nil
-}
-
-func output(cmd *exec.Cmd) (string, error) {
-	out, err := cmd.Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		err = fmt.Errorf("%w: %s", err, exit.Stderr)
-	}
-	return strings.TrimSpace(string(out)), err
 }
 
 // Answer signs a person in at the provider, at the address to which a server has sent them. It returns the address to

@@ -13,6 +13,8 @@ import (
 
 	"github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
+
+	"github.com/sluice-queue/sluice/internal/testcache"
 )
 
 // IPFS is an IPFS node of our own: kubo, offline, with an empty repository.
@@ -30,28 +32,7 @@ const starting = time.Minute
 // Install gives the path of the node's program. Go builds it from tools/ipfs and keeps it in its cache: about two minutes on
 // two cores the first time, and 300 MB of modules.
 func Install(ctx context.Context) (string, error) {
-	root, err := output(exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/sluice-queue/sluice"))
-	if err != nil {
-		return "", fmt.Errorf("find tools/ipfs: %w", err)
-	}
-	cmd := exec.CommandContext(ctx, "go", "tool", "-n", "ipfs")
-	cmd.Dir = filepath.Join(root, "tools", "ipfs")
-	// Without C and without FUSE, as anybody can build it.
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-tags=nofuse -buildvcs=false")
-	program, err := output(cmd)
-	if err != nil {
-		return "", fmt.Errorf("build the IPFS node in %s: %w", cmd.Dir, err)
-	}
-	return program, nil
-}
-
-func output(cmd *exec.Cmd) (string, error) {
-	out, err := cmd.Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		err = fmt.Errorf("%w: %s", err, exit.Stderr)
-	}
-	return strings.TrimSpace(string(out)), err
+	return testcache.Tool(ctx, "ipfs", "-tags=nofuse") // without FUSE, as anybody can build it
 }
 
 // StartIPFS starts a node with its repository in a new folder. It listens on loopback alone, knows no other node, and ends
@@ -64,7 +45,7 @@ func StartIPFS(ctx context.Context, folder string) (*IPFS, error) {
 	environment := append(os.Environ(), "IPFS_PATH="+folder, "IPFS_TELEMETRY=off")
 	initial := exec.CommandContext(ctx, program, "init", "--empty-repo", "--profile=test")
 	initial.Env = environment
-	if _, err := output(initial); err != nil {
+	if _, err := testcache.Output(initial); err != nil {
 		return nil, fmt.Errorf("make the repository of the IPFS node: %w", err)
 	}
 	log, err := os.Create(filepath.Join(folder, "daemon.log"))
