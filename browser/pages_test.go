@@ -62,10 +62,10 @@ func decode(t *testing.T, text json.RawMessage, into any) {
 	}
 }
 
-// wear chooses a theme, as the select box does.
-func (p *tab) wear(theme string) {
+// choose chooses in a select box of the top bar.
+func (p *tab) choose(box, value string) {
 	p.Helper()
-	p.js(`(() => { const box = document.getElementById("theme"); box.value = ` + quote(theme) + `; box.dispatchEvent(new Event("change", { bubbles: true })); return 1 })()`)
+	p.js(`(() => { const box = document.getElementById(` + quote(box) + `); box.value = ` + quote(value) + `; box.dispatchEvent(new Event("change", { bubbles: true })); return 1 })()`)
 }
 
 func TestEachPageIsAccessibleAtEachWidthInEachTheme(t *testing.T) {
@@ -76,7 +76,7 @@ func TestEachPageIsAccessibleAtEachWidthInEachTheme(t *testing.T) {
 			p := open(t, shop, path)
 			p.js(axe + "; 1")
 			for _, theme := range []string{"light", "dark", "contrast"} {
-				p.wear(theme)
+				p.choose("theme", theme)
 				p.keep(path, theme)
 				var found []struct {
 					ID    string `json:"id"`
@@ -93,10 +93,7 @@ func TestEachPageIsAccessibleAtEachWidthInEachTheme(t *testing.T) {
 				}
 			}
 			for _, width := range []int64{320, 768, 1440} {
-				p.does(chromedp.EmulateViewport(width, 900))
-				if wide := p.text(tooWide); wide != "" {
-					t.Errorf("at %d px the page is wider: %s", width, wide)
-				}
+				p.fits(width)
 			}
 			if p.is(`document.querySelectorAll("h1").length !== 1`) {
 				t.Error("the page has not one h1")
@@ -105,10 +102,48 @@ func TestEachPageIsAccessibleAtEachWidthInEachTheme(t *testing.T) {
 	}
 }
 
-// tooWide names the elements that make a page wider than the window. Empty: none.
+// TestAJobFitsASmallScreenInEachState: what stops a job says more than any other page does.
+func TestAJobFitsASmallScreenInEachState(t *testing.T) {
+	t.Parallel()
+	p := open(t, shop, "/jobs")
+	p.forgives("404") // of what ended meanwhile
+	seen := 0
+	for _, state := range []string{"scheduled", "ready", "retrying", "blocked", "held", "claimed", "dispatched", "completed", "dead", "cancelled"} {
+		p.goTo("/jobs?q=state:" + state)
+		if p.is(`document.querySelector("#live tbody a")`) {
+			p.goTo(p.text(`new URL(document.querySelector("#live tbody a").href).pathname`))
+			p.fits(320)
+			seen++
+		}
+	}
+	if seen < 5 {
+		t.Errorf("the shop has jobs in %d states only", seen)
+	}
+}
+
+// fits checks that nothing is beside a window of a width, with the longest times.
+func (p *tab) fits(width int64) {
+	p.Helper()
+	p.does(chromedp.EmulateViewport(width, 900))
+	p.choose("zone", "utc")
+	if wide := p.text(tooWide); wide != "" {
+		p.Errorf("at %d px %s is wider: %s", width, p.text("location.pathname"), wide)
+	}
+}
+
+// tooWide names the elements that make a page wider than the window, by what no box between cuts off. Empty: none.
 const tooWide = `(() => {
-  const width = document.documentElement.clientWidth;
-  if (document.documentElement.scrollWidth <= width) return "";
-  return [...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > width + 1 && !e.parentElement.closest(".scroll, .unseen, pre"))
-    .slice(0, 5).map((e) => e.outerHTML.slice(0, 120)).join("\n") || "nothing that can be named";
+  const root = document.documentElement;
+  if (root.scrollWidth <= root.clientWidth) return "";
+  const around = (e) => ({ absolute: e.offsetParent, fixed: null })[getComputedStyle(e).position] ?? e.parentElement;
+  const cut = (e) => e && e !== document.body && (getComputedStyle(e).overflowX !== "visible" || cut(around(e)));
+  const wide = [];
+  for (const walk = document.createNodeIterator(document.body, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT); walk.nextNode();) {
+    const node = walk.referenceNode, range = document.createRange();
+    range.selectNode(node);
+    const box = (node.getBoundingClientRect ? node : range).getBoundingClientRect();
+    const e = node.parentElement === null || node.getBoundingClientRect ? node : node.parentElement;
+    if (box.right > root.clientWidth && !cut(node === e ? around(e) : e)) wide.push(Math.ceil(box.right) + " px: " + e.outerHTML.slice(0, 160));
+  }
+  return root.scrollWidth + " px of " + root.clientWidth + ":\n" + (wide.slice(0, 5).join("\n") || document.body.outerHTML);
 })()`
