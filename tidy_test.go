@@ -131,11 +131,11 @@ var doors = map[string][]string{
 		"store/sqlite", "tenancy", "cmd/trace", "upkeep", "worker",
 		"internal/demo", "cmd/internal/draw", "internal/event", "cmd/internal/export", "internal/near", "internal/scrubbed", "cmd/internal/sim", "cmd/internal/systemd", "cmd/internal/top",
 	},
-	"cmd/sluice": {"cmd/cli"},
-
-	"apps/apptest":     {"", "internal/freeport", "audit"},
-	"cmd/monitor":      {"", "api", "cmd/metric", "observe", "engine"},
-	"cmd/monitor/otlp": {"cmd/trace"},
+	"cmd/sluice":          {"cmd/cli"},
+	"internal/clienttest": {"internal/debian", "internal/testcache"},
+	"apps/apptest":        {"", "internal/freeport", "audit"},
+	"cmd/monitor":         {"", "api", "cmd/metric", "observe", "engine"},
+	"cmd/monitor/otlp":    {"cmd/trace"},
 
 	"internal/freeport":     {},
 	"internal/smalldisk":    {},

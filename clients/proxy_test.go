@@ -26,6 +26,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-queue/sluice/internal/clienttest"
 	"github.com/sluice-queue/sluice/internal/debian"
 )
 
@@ -57,7 +58,7 @@ var proxies = map[string]struct {
 // TestProxiesOfTheGuide puts each proxy of the guide, with the settings of the guide, between clients and a server.
 func TestProxiesOfTheGuide(t *testing.T) {
 	t.Parallel()
-	program := build(t)
+	program := clienttest.Build(t)
 	for name, proxy := range proxies {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -66,14 +67,14 @@ func TestProxiesOfTheGuide(t *testing.T) {
 					t.Fatalf("there is no %s, which the test needs: %v", proxy.program, err)
 				}
 			}
-			env := serve(t, program, "sqlite:"+filepath.Join(t.TempDir(), "sluice.db"), "--behind-proxy", "--base", "/sluice")
+			env := clienttest.Serve(t, program, "sqlite:"+filepath.Join(t.TempDir(), "sluice.db"), "--behind-proxy", "--base", "/sluice")
 			folder := t.TempDir()
 			roots := certify(t, folder)
 			port := freePort(t)
 			settings := filepath.Join(folder, "settings")
 			write(t, settings, proxy.settings(fromGuide(t, name, folder, port, addressOf(env)), folder))
 			start(t, proxy.program, proxy.arguments(settings, folder)...)
-			c := &caller{T: t, url: fmt.Sprintf("https://127.0.0.1:%s/sluice", port), token: valueOf(env, "SLUICE_TOKEN")}
+			c := &caller{T: t, url: fmt.Sprintf("https://127.0.0.1:%s/sluice", port), token: clienttest.Value(env, "SLUICE_TOKEN")}
 			c.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "jobs.example.com"}}}
 			c.reaches()
 			c.leaves()
@@ -340,14 +341,5 @@ func start(t *testing.T, name string, args ...string) {
 
 // addressOf returns host and port of the server.
 func addressOf(env []string) string {
-	return strings.TrimSuffix(strings.TrimPrefix(valueOf(env, "SLUICE_URL"), "http://"), "/sluice")
-}
-
-func valueOf(env []string, name string) (value string) {
-	for _, entry := range env {
-		if found, ok := strings.CutPrefix(entry, name+"="); ok {
-			value = found
-		}
-	}
-	return value
+	return strings.TrimSuffix(strings.TrimPrefix(clienttest.Value(env, "SLUICE_URL"), "http://"), "/sluice")
 }

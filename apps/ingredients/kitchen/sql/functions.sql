@@ -78,9 +78,18 @@ begin
 end
 $$;
 
+-- Stores the mention that a job of a server over HTTP brings with it, and returns its number. Each job has one.
+create or replace function ingredients.heard(job_id uuid, source text, raw text, faults integer default 0) returns bigint
+language sql as $$
+    insert into ingredients.mention (source, raw, job, faults) values (heard.source, heard.raw, job_id, heard.faults)
+    on conflict (job) do nothing;
+    select id from ingredients.mention where job = job_id;
+$$;
+
 -- Decides what a mention means, and writes the trail. Called in the transaction that completes the job, both are done
 -- once. A doubtful name is confirmed, and from then on sure, when another source uses it, too. A text without any name is
--- an error that no further attempt mends (IN001).
+-- an error that no further attempt mends (IN001). A mention that is decided stays so: a job whose worker died before the
+-- queue knew gets the same answer again.
 create or replace function ingredients.match(mention_id bigint, job_id uuid, attempt integer, resolver text) returns json
 language plpgsql as $$
 declare
@@ -88,7 +97,10 @@ declare
     r record;
     agreed bigint[];
 begin
-    select * into strict m from ingredients.mention where id = mention_id;
+    select * into strict m from ingredients.mention where id = mention_id for update;
+    if m.state in ('matched', 'on hold', 'not food') then
+        return json_build_object('verdict', m.state, 'ingredient', m.ingredient, 'sure', m.sure, 'reason', m.reason);
+    end if;
     if attempt <= m.faults then
         raise exception 'the kitchen is closed for a moment' using errcode = '57P03', hint = 'Try again later.';
     end if;
