@@ -57,7 +57,7 @@ func dumped(table string, columns []string) (expressions []string) {
 	for _, column := range columns {
 		switch table + "." + column {
 		case "sluice_audit.seq":
-		case "sluice_job.seq", "sluice_live.in_tenant_queue", "sluice_live.parked", "sluice_flow.virtual_start", "sluice_flow.tenant", "sluice_tenant_queue.virtual_start", "sluice_tenant_queue.jobs",
+		case "sluice_job.seq", "sluice_live.in_tenant_queue", "sluice_flow.virtual_start", "sluice_flow.tenant", "sluice_tenant_queue.virtual_start", "sluice_tenant_queue.jobs",
 			"sluice_tenant_queue.active", "sluice_batch_count.died", "sluice_batch_count.changed", "sluice_tenant_queue.at_limit", "sluice_tenant_queue.wake_at", "sluice_migration.applied_at":
 			continue
 		default:

@@ -146,7 +146,7 @@ var notMoved = map[string]string{
 	"sluice.batch_change":  "added to the counts of batches before they are moved",
 	"sluice.stat_call":     "what upkeep has not added up yet, of calls of functions",
 	"sluice.tenant_change": "changes of tenants, from which claims make tenant queues anew",
-	"sluice.limit_lane":    "keys of limits with jobs that wait, made anew by claims", "sluice_limit_lane": "keys of limits with jobs that wait, made anew by claims",
+	"sluice.limit_lane":    "keys of limits with jobs that wait, which upkeep lets in for claims to judge anew", "sluice_limit_lane": "keys of limits with jobs that wait, which upkeep lets in for claims to judge anew",
 	"sluice.limit_change": "changes of keys of limits, for the next claim",
 	"sluice.order_key":    "a lock for each order key, made when it is wanted",
 	"sluice.move":         "how far a move has come", "sluice_move": "how far a move has come",
@@ -244,7 +244,7 @@ func doneTable() table {
 	}, keyed("done", "id", "generation"), keyed("sluice_done", "seq", "generation")}
 }
 
-// liveTable leaves out the jobs' places in tenant queues, and the marks of parked jobs: claims make them anew.
+// liveTable leaves out the jobs' places in tenant queues: claims make them anew.
 func liveTable() table {
 	runOf := column{name: "run_of", kind: kindID, lite: "run_of", reads: "case when t.engine is not null then t.id end"}
 	t := table{"unfinished jobs", []column{
@@ -253,8 +253,9 @@ func liveTable() table {
 		is("recoveries", kindInt), is("keyed", kindBool), is("blocked_by", kindJob), is("token", kindID), is("holder", kindText),
 		is("claimed_at", kindInstant), is("dispatched_at", kindInstant), is("lease_until", kindInstant), is("ref", kindText),
 		is("error", kindText), is("checkpoint", kindBytes), is("order_key", kindText), place("t.seq"), is("engine", kindText), runOf, is("batch_id", kindID), is("limit_key", kindText), is("cost", kindInt),
+		is("parked", kindBool),
 	}, keyed("live", "id"), keyed("sluice_live", "seq")}
-	t.postgres.left, t.lite.left = []string{"in_tenant_queue", "parked"}, []string{"in_tenant_queue", "parked"}
+	t.postgres.left, t.lite.left = []string{"in_tenant_queue"}, []string{"in_tenant_queue"}
 	return t
 }
 

@@ -33,6 +33,7 @@ func (s *Store) Hold(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]er
 		}
 		s.hold(j, act)
 		s.wait(j)
+		s.unblock(j.ID) // those before it in its order need not wait for it
 		return nil
 	})
 }

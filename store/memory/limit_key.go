@@ -118,7 +118,7 @@ func (s *Store) park(j *job) {
 	s.backlog(j.Queue).laneOf(j.LimitKey)[j.Priority].add(j.DueAt, j.ID)
 }
 
-// letIn lets in the parked jobs for whose limit keys there is room.
+// letIn lets in the parked jobs for whose limit keys there is room. One that has expired takes none.
 func (s *Store) letIn(l *backlog, keyed []sharedLimit, now time.Time) {
 	l.keyed, l.stopped, l.refused = keyed, nil, make(map[string]bool)
 	for key, lane := range l.parked {
@@ -133,10 +133,13 @@ func (s *Store) letIn(l *backlog, keyed []sharedLimit, now time.Time) {
 					break
 				}
 				h.drop()
-				if fresh {
-					room--
-					s.unpark(j)
+				if !fresh {
+					continue
 				}
+				if !expired(j, later(now, j.DueAt)) {
+					room--
+				}
+				s.unpark(j)
 			}
 		}
 		if !slices.ContainsFunc(lane[:], func(h dueHeap) bool { return len(h) > 0 }) {
@@ -147,7 +150,8 @@ func (s *Store) letIn(l *backlog, keyed []sharedLimit, now time.Time) {
 
 func (s *Store) unpark(j *job) {
 	j.parked, j.BlockedBy = false, sluice.ID{}
-	s.look(j)
+	s.wait(j)
+	s.signal(sluice.Signal{Queue: j.Queue})
 }
 
 // untilLetIn returns how long until a limit lets a parked job in. Negative: when a job ends.

@@ -150,7 +150,7 @@ func (s *Store) failure(j *job) (reason string) {
 // blocker returns the job that j must wait for, or zero. The first that applies counts:
 //
 //   - j itself, while somebody holds j or a run of j may be open
-//   - the current blocker, while it lives
+//   - the current blocker, while it lives and has not fallen behind
 //   - the job before j in its order
 //   - a later job of its order that became claimable before j came back
 //   - a job that j runs after
@@ -158,7 +158,7 @@ func (s *Store) blocker(j *job) sluice.ID {
 	switch {
 	case j.hold != nil, j.parked, s.waitsForRun(j.ID):
 		return j.ID
-	case j.BlockedBy != j.ID && s.lives(j.BlockedBy):
+	case j.BlockedBy != j.ID && s.lives(j.BlockedBy) && !j.overtakes(s.jobs[j.BlockedBy]):
 		return j.BlockedBy
 	}
 	var before, open sluice.ID
@@ -167,7 +167,7 @@ func (s *Store) blocker(j *job) sluice.ID {
 		case j.OrderKey == "" || other == j:
 		case other.place < j.place:
 			before = other.ID
-		case other.BlockedBy.IsZero():
+		case other.letGo():
 			open = other.ID
 		}
 	}
@@ -180,6 +180,14 @@ func (s *Store) blocker(j *job) sluice.ID {
 		return j.rest[len(j.rest)-1]
 	}
 	return sluice.ID{}
+}
+
+// letGo reports whether nothing before a job in its order keeps it back. A job that waits for its limit key keeps its turn.
+func (j *job) letGo() bool { return j.BlockedBy.IsZero() || j.parked }
+
+// overtakes reports whether a job need not wait for a later one of its order: that was let go once, and is held now.
+func (j *job) overtakes(later *job) bool {
+	return j.OrderKey != "" && later.OrderKey == j.OrderKey && later.Queue == j.Queue && later.place > j.place && !later.letGo()
 }
 
 func (s *Store) lives(id sluice.ID) bool {

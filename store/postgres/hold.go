@@ -37,27 +37,35 @@ var holdsJobsSQL string
 // Hold holds queued jobs.
 func (s *Store) Hold(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
 	return s.act(ctx, audit.EventHold, ids, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, _ map[sluice.ID]error) (out endings, err error) {
-		out.rows, err = list(ctx, tx, scanMoved, holdSQL, uuids(sorted), act.By, act.Reason, nullUUID(act.ID))
+		out.rows, out.awaited, err = moveHeld(ctx, tx, holdSQL, sorted, act)
 		return out, err
 	})
+}
+
+// moveHeld begins or ends holds, and returns the jobs that other jobs may wait for too long.
+func moveHeld(ctx context.Context, tx pgx.Tx, text string, sorted []sluice.ID, act sluice.Act) (rows []moved, awaited []sluice.ID, err error) {
+	rows, err = list(ctx, tx, func(row pgx.CollectableRow) (moved, error) {
+		var m moved
+		var id, other pgtype.UUID
+		err := row.Scan(&id, &m.queue, &m.from, &other)
+		if m.id = idOf(id); other.Valid {
+			awaited = append(awaited, idOf(other))
+		}
+		return m, err
+	}, text, uuids(sorted), act.By, act.Reason, nullUUID(act.ID))
+	return rows, sortedOnce(awaited), err
 }
 
 // Release ends the holds of jobs.
 func (s *Store) Release(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
 	return s.act(ctx, audit.EventReleaseHold, ids, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, _ map[sluice.ID]error) (out endings, err error) {
-		var released, behind []sluice.ID
-		out.rows, err = list(ctx, tx, func(row pgx.CollectableRow) (moved, error) {
-			var m moved
-			var id, other pgtype.UUID
-			err := row.Scan(&id, &m.queue, &m.from, &other)
-			m.id = idOf(id)
-			if released = append(released, m.id); other.Valid {
-				behind = append(behind, idOf(other))
-			}
-			return m, err
-		}, holdReleaseSQL, uuids(sorted), act.By, act.Reason, nullUUID(act.ID))
-		if err != nil || len(released) == 0 {
+		out.rows, out.awaited, err = moveHeld(ctx, tx, holdReleaseSQL, sorted, act) // each may have ended since the statement began
+		if err != nil || len(out.rows) == 0 {
 			return out, err
+		}
+		var released []sluice.ID
+		for _, m := range out.rows {
+			released = append(released, m.id)
 		}
 		u := unblocker{db: tx, ended: sortedOnce(released), cancel: func(ctx context.Context, e actEnding) (endings, error) { return endByAct(ctx, tx, e) }}
 		err = u.run(ctx, unblockRounds, func(event sluice.Event, rows []moved) {
@@ -68,7 +76,6 @@ func (s *Store) Release(ctx context.Context, ids []sluice.ID, act sluice.Act) ([
 			}
 			out.rows = append(out.rows, rows...)
 		})
-		out.awaited = sortedOnce(behind) // each may have ended since the statement began
 		return out, err
 	})
 }

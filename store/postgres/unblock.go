@@ -202,13 +202,17 @@ func (s *Store) repairBlocked(ctx context.Context) (int, error) {
 	if err != nil || len(ended) == 0 {
 		return 0, err
 	}
-	err = s.call(ctx, "repair", func(ctx context.Context, _ bool) error {
-		return exec(ctx, s.pool, limitUnparkStraysSQL, uuids(sortedOnce(ended)))
+	var letIn []moved
+	err = s.call(ctx, "repair", func(ctx context.Context, _ bool) (err error) {
+		letIn, err = list(ctx, s.pool, scanMoved, limitUnparkStraysSQL, uuids(sortedOnce(ended)))
+		return err
 	})
 	if err != nil {
 		return 0, err
 	}
-	return s.unblockUpTo(ctx, sortedOnce(ended), repairRounds)
+	s.unblocked(sluice.EventRelease, letIn)
+	changed, err := s.unblockUpTo(ctx, sortedOnce(ended), repairRounds)
+	return len(letIn) + changed, err
 }
 
 // repairOrderKeys deletes order keys without unfinished jobs, in one slice.

@@ -67,8 +67,10 @@ func (s *Store) Hold(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]er
 		if err != nil || !put {
 			return false, err
 		}
-		_, err = tx.exec(holdSQL, row.seq)
-		return true, err
+		if _, err := tx.exec(holdSQL, row.seq); err != nil {
+			return false, err
+		}
+		return true, unblock(tx, []int64{row.seq}, nil) // those before it in its order need not wait for it
 	})
 }
 
@@ -103,7 +105,7 @@ func (s *Store) Release(ctx context.Context, ids []sluice.ID, act sluice.Act) ([
 		if _, err := tx.exec(holdReleaseSQL, at.seq, held.behind); err != nil {
 			return false, err
 		}
-		return true, unblock(tx, nil, []int64{at.seq})
+		return true, unblock(tx, []int64{at.seq}, []int64{at.seq})
 	})
 }
 

@@ -124,7 +124,7 @@ func (g *gate) letIn(tx runner, request sluice.ClaimRequest, key string, at int6
 		}
 		most, g.keyed.budgets[budgetOf{i, key}] = min(most, room.Jobs), flow.KeyBudget(of, state, time.UnixMicro(at))
 	}
-	came, err := affected(tx.exec(limitUnparkSQL, request.Queue, key, most))
+	came, err := affected(tx.exec(limitUnparkSQL, request.Queue, key, most, at))
 	if err != nil || came == int64(most) {
 		return err
 	}

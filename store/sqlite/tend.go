@@ -167,16 +167,20 @@ func (s *Store) repairBlocked(ctx context.Context) (repaired int, err error) {
 	})
 	for after, more := int64(0), len(ended) > 0; more && err == nil; {
 		var out looks
-		err = s.write(ctx, "repair", func(tx runner, _ bool) error {
-			if _, err := tx.exec(limitUnparkStraysSQL, seqList(ended)); err != nil {
+		var queues []string // of jobs that were let in
+		err = s.write(ctx, "repair", func(tx runner, _ bool) (err error) {
+			if queues, err = list(tx, scanOne[string], limitUnparkStraysSQL, seqList(ended)); err != nil {
 				return err
+			}
+			for _, queue := range queues {
+				tx.signal(sluice.Signal{Queue: queue})
 			}
 			if out, err = lookAtAll(tx, ended, nil, after, unblockLimit); err != nil {
 				return err
 			}
 			return unblock(tx, out.cancelled, nil)
 		})
-		repaired += out.changed
+		repaired += len(queues) + out.changed
 		after, more = out.last, out.looked == unblockLimit
 	}
 	return repaired, err

@@ -261,6 +261,36 @@ func holdWaitRules() []Rule {
 			equal(w, "released", released.Done, 5)
 			equal(w, "claimed", len(w.claim(10)), 5)
 		}},
+		{"R-972", "A held job keeps back those behind it in its order, and none before it that came back: those run, and the held one after them.", "C-5, C-9", func(w *world) {
+			first, second, third, last := w.add(ordered("o")), w.add(ordered("o")), w.add(ordered("o")), w.add(ordered("o"))
+			for _, id := range []sluice.ID{first, second} {
+				w.done(by(sluice.EventBury, w.claims(id)[0]))
+			}
+			for _, id := range []sluice.ID{first, second} {
+				w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{id}, person("mended"))))
+			}
+			equal(w, "behind the one that was let go", w.job(first).BlockedBy, third)
+			w.hold(person("wait"), third)
+			running := w.claims(first)[0]
+			w.release(person("go"), third)
+			w.claimNone("the first runs")
+			w.done(by(sluice.EventComplete, running))
+			w.finishes(second, third, last)
+		}},
+		{"R-973", "Jobs of one order that are all held run when they are released, in whatever order that happens.", "C-5, C-9", func(w *world) {
+			for n, turns := range [][]int{{0, 1}, {1, 0}} {
+				ids := []sluice.ID{w.add(ordered(holder(n))), w.add(ordered(holder(n)))}
+				w.done(by(sluice.EventBury, w.claims(ids[0])[0]))
+				w.ok(w.only(w.Store.Requeue(w.ctx, ids[:1], person("mended"))))
+				equal(w, "behind the one that was let go", w.job(ids[0]).BlockedBy, ids[1])
+				w.hold(person("wait"), ids[0])
+				w.hold(person("wait"), ids[1])
+				for _, i := range turns {
+					w.release(person("go"), ids[i])
+				}
+				w.finishes(ids...)
+			}
+		}},
 	}
 }
 

@@ -263,6 +263,30 @@ func parkedRules() []Rule {
 			w.done(by(sluice.EventComplete, both[second]))
 			w.findAll(third)
 		}},
+		{"R-971", "A job that waits for its limit key keeps its turn in its order: one of an earlier place that comes back waits for it.", "I-10, C-5, C-35", func(w *world) {
+			w.share(limit.Limit{Name: "host", Concurrency: 1, PerKey: true}, "host")
+			w.addKeyed(queue, "a")
+			running := w.claimOnce(9).Jobs[0]
+			first, second := w.add(ordered("o")), w.add(sluice.EnqueueOptions{LimitKey: "a", OrderKey: "o"})
+			w.done(by(sluice.EventBury, w.claims(first)[0]))
+			equal(w, "while the key is full", len(w.claimOnce(9).Jobs), 0)
+			w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{first}, person("mended"))))
+			equal(w, "behind the one that waits for its key", len(w.claimOnce(9).Jobs), 0)
+			equal(w, "blocked by", w.job(first).BlockedBy, second)
+			w.done(by(sluice.EventComplete, running))
+			w.finishes(second, first)
+		}},
+		{"R-974", "An expired job that waits for its limit key takes no room from those behind it.", "I-10, C-35", func(w *world) {
+			w.share(limit.Limit{Name: "host", Concurrency: 1, PerKey: true}, "host")
+			w.addKeyed(queue, "a")
+			running := w.claimOnce(9).Jobs[0]
+			w.add(sluice.EnqueueOptions{LimitKey: "a", Priority: 1, ExpiresAt: w.Now().Add(time.Hour)})
+			next := w.add(sluice.EnqueueOptions{LimitKey: "a"})
+			equal(w, "while the key is full", len(w.claimOnce(9).Jobs), 0)
+			w.done(by(sluice.EventComplete, running))
+			w.Advance(61 * time.Minute)
+			equal(w, "once it has room", w.claimOnce(9).Jobs[0].ID, next)
+		}},
 	}
 }
 

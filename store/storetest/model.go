@@ -88,7 +88,7 @@ type machine struct {
 	ctx      context.Context
 	bench    Bench
 	queue    string
-	plain    bool // jobs have no order, batch or flow
+	plain    bool // jobs have no key, run after no other, and are in no batch or flow
 	settings sluice.Settings
 	version  int64
 	limit    limit.Limit // which the queue shares if its settings say so
@@ -190,6 +190,7 @@ func (m *machine) enqueue(t *rapid.T) {
 	drawLimited(t, &options)
 	if m.plain {
 		options.Key, options.OnDuplicate = "", ""
+		options.OrderKey = rapid.SampledFrom([]string{"", "", "", "x"}).Draw(t, "order key")
 	} else {
 		m.drawOrder(t, &options)
 	}
@@ -467,34 +468,5 @@ func (m *machine) recover(t *rapid.T) {
 	}
 	if got != want {
 		m.Fatalf("recovered %+v, want %+v", got, want)
-	}
-}
-
-// agree makes sure, after every verb, that the store's jobs are the model's.
-func (m *machine) agree(*rapid.T) {
-	for _, id := range m.order {
-		want := m.jobs[id]
-		got, err := m.bench.Store.Job(m.ctx, id)
-		m.must(err)
-		if m.parks(id, got.BlockedBy) {
-			got.BlockedBy = sluice.ID{}
-		}
-		if got.State == sluice.StateQueued && got.BlockedBy != want.blockedBy {
-			m.look(id) // a store may look again when it likes, and then tell of another of those that the job waits for
-		}
-		if got.State != want.state || got.Attempts != want.attempts || got.Releases != want.releases || got.Recoveries != want.recoveries ||
-			got.Generation != want.generation || got.BlockedBy != want.blockedBy || got.LimitKey != want.limitKey || got.Cost != want.cost || got.Ref != want.ref || !got.State.Finished() && got.Engine != want.engine {
-			m.Fatalf("job %s is %s with attempts %d, releases %d, recoveries %d, generation %d, blocked by %s, limit key %q, cost %d, run %q at %q; the model has %+v",
-				id, got.State, got.Attempts, got.Releases, got.Recoveries, got.Generation, got.BlockedBy, got.LimitKey, got.Cost, got.Ref, got.Engine, *want)
-		}
-	}
-	m.agreeOnStrays()
-	m.agreeOnHolds()
-	m.agreeOnBatches()
-	m.agreeOnFlows()
-	if m.bench.Astray != nil {
-		if astray := m.bench.Astray(); len(astray) > 0 {
-			m.Fatalf("rows that do not agree with their jobs: %s", astray)
-		}
 	}
 }

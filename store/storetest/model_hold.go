@@ -33,6 +33,7 @@ func (m *machine) hold(t *rapid.T) {
 	}
 	m.agreeOn("hold", errs[0], nil)
 	job.hold(id)
+	m.letGo(id) // those before it in its order that waited for it
 }
 
 func (m *machine) release(t *rapid.T) {

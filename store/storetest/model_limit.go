@@ -39,7 +39,7 @@ func modelOfLimits(ctx context.Context, t *rapid.T, bench Bench) {
 		"settle": m.settle, "settle more": m.settle,
 		"advance": m.advance, "share": m.share, "close key": m.closeKey,
 		"intend": m.intend, "cancel": m.cancel, "forget": m.forget, "recover": m.recover,
-		"reschedule": m.reschedule, "edit": m.edit, "hold": m.hold, "release": m.release,
+		"reschedule": m.reschedule, "edit": m.edit, "hold": m.hold, "release": m.release, "requeue": m.requeue,
 		"": m.agree,
 	})
 	m.replay()

@@ -49,7 +49,7 @@ func (m *machine) look(id sluice.ID) {
 		job.blockedBy = id
 		return
 	}
-	if job.blockedBy != id && m.lives(job.blockedBy) {
+	if job.blockedBy != id && m.lives(job.blockedBy) && !m.overtaken(job, m.jobs[job.blockedBy]) {
 		return
 	}
 	slices.SortFunc(job.rest, func(a, b sluice.ID) int { return bytes.Compare(a[:], b[:]) })
@@ -79,6 +79,11 @@ func (m *machine) before(id sluice.ID, job *modelJob) sluice.ID {
 		return open
 	}
 	return before
+}
+
+// overtaken reports whether a job need not wait any more for a later one of its order, which was let go once and now waits itself.
+func (m *machine) overtaken(job, later *modelJob) bool {
+	return job.orderKey != "" && later.orderKey == job.orderKey && later.seq > job.seq && !later.blockedBy.IsZero()
 }
 
 func (m *machine) lives(id sluice.ID) bool {

@@ -75,6 +75,9 @@ func (r *replayed) replay(queues ...string) int {
 		entries = slices.Concat(entries, r.read(audit.ObjectQueue, queue), r.read(audit.ObjectJob, queue))
 	}
 	slices.SortFunc(entries, func(a, b sluice.AuditEntry) int { return cmp.Compare(a.Seq, b.Seq) })
+	for _, e := range slices.Backward(entries) { // until each job is as it was enqueued
+		r.edited(e, e.Before)
+	}
 	for _, e := range entries {
 		switch e.Object {
 		case audit.ObjectLimit:
@@ -149,6 +152,7 @@ func (r *replayed) decode(e sluice.AuditEntry, into any) {
 // moved takes a job into flight or out of it.
 func (r *replayed) moved(e sluice.AuditEntry) {
 	r.Helper()
+	r.edited(e, e.After)
 	switch to := sluice.MoveOf(e.Event).To; {
 	case to == "": // such as an edit
 	case e.Event == sluice.EventClaim:
@@ -158,6 +162,23 @@ func (r *replayed) moved(e sluice.AuditEntry) {
 	case e.To != sluice.StateDispatched:
 		delete(r.inFlight, e.JobID)
 	}
+}
+
+// edited gives a job the limit key and the cost of one side of an edit.
+func (r *replayed) edited(e sluice.AuditEntry, side json.RawMessage) {
+	r.Helper()
+	if e.Event != audit.EventEdit {
+		return
+	}
+	job := r.job(e.JobID)
+	given := struct {
+		LimitKey *string `json:"limit_key"`
+		Cost     *int    `json:"cost"`
+	}{&job.LimitKey, &job.Cost}
+	if err := json.Unmarshal(side, &given); err != nil {
+		r.Fatalf("entry %d edits a job and has %s: %v", e.Seq, side, err)
+	}
+	r.jobs[e.JobID] = job
 }
 
 // judge looks at a claim by the limit as it was then.
@@ -230,7 +251,7 @@ func (r *replayed) unitsOf(job sluice.Job) int {
 	return 1
 }
 
-// job returns a job as it is stored. Edits of limit keys and costs would need their entries.
+// job returns a job as it was at the entry that is read.
 func (r *replayed) job(id sluice.ID) sluice.Job {
 	r.Helper()
 	job, known := r.jobs[id]

@@ -364,9 +364,9 @@ create index live_tenant_queue_due on sluice.live (queue, due_at) where state = 
 -- Claims count a tenant's jobs in flight by it.
 create index live_held on sluice.live (queue, tenant, claimed_at)
     where state in ('claimed', 'dispatched') and tenant <> '';
--- The unfinished jobs of an order. Of each order key, at most one job is not blocked (live_open).
+-- The unfinished jobs of an order. Of each order key, at most one job is let go (live_open): it is not blocked, or by its limit key only.
 create index live_order on sluice.live (queue, order_key, order_place) where order_key is not null;
-create unique index live_open on sluice.live (queue, order_key) where order_key is not null and blocked_by is null;
+create unique index live_open on sluice.live (queue, order_key) where order_key is not null and (blocked_by is null or parked);
 create index live_engine on sluice.live (queue, id) where engine is not null;
 -- Claims count the jobs in flight of a limit key by the first, and let in parked jobs along the second.
 create index live_limit_key on sluice.live (limit_key, claimed_at) where limit_key is not null and state in ('claimed', 'dispatched');

@@ -1,5 +1,5 @@
 -- Holds queued jobs that nobody holds yet: each waits for itself until somebody releases it, leaves its tenant queue, and
--- waits for no limit meanwhile.
+-- waits for no limit meanwhile. Says for which of them jobs wait that come before it in its order, and need not any more.
 -- $1 uuid[] ids, sorted   $2 text by whom   $3 text reason   $4 uuid act
 with old as materialized (
     select l.id, l.queue, l.blocked_by from sluice.live l where l.id = any ($1::uuid[]) and l.state = 'queued' order by l.id for update
@@ -13,10 +13,12 @@ with old as materialized (
     update sluice.live l
     set blocked_by = l.id, in_tenant_queue = false, parked = false
     where l.id = any (array(select job_id from put))
-    returning l.id, l.queue, l.generation
+    returning l.id, l.queue, l.generation, l.order_key, l.order_place
 ), audited as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason, act_id)
     select $2::text, 'job', queue, 'hold', id, generation, 'queued', 'queued', $3::text, $4::uuid
     from moved
 )
-select id, queue, 'queued' from moved
+select m.id, m.queue, 'queued', (select m.id from sluice.live b
+    where b.blocked_by = m.id and b.order_key = m.order_key and b.queue = m.queue and b.order_place < m.order_place limit 1)
+from moved m

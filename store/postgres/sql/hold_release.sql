@@ -1,5 +1,5 @@
 -- Ends the holds of jobs. Each waits for the job that it waited for before, if that still lives, and otherwise for itself until
--- it is looked at, in the same transaction.
+-- it is looked at, in the same transaction. For a later job of its order, it waits again only if that was let go.
 -- The series, of one row, makes the server expect many holds, so that it does not compare each with each job.
 -- $1 uuid[] ids, sorted   $2 text by whom   $3 text reason   $4 uuid act
 with old as materialized (
@@ -14,7 +14,8 @@ with old as materialized (
     select e.* from ended e cross join generate_series(1, (select 1))
 ), moved as (
     update sluice.live l
-    set blocked_by = coalesce((select b.id from sluice.live b where b.id = e.behind), l.id)
+    set blocked_by = coalesce((select b.id from sluice.live b
+                               where b.id = e.behind and not coalesce(b.order_key = l.order_key and b.queue = l.queue and b.order_place > l.order_place, false)), l.id)
     from freed e
     where l.id = e.job_id and l.id = any (array(select job_id from freed))
     returning l.id, l.queue, l.generation, e.reason, e.actor, e.held_at, e.behind

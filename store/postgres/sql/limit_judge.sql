@@ -1,7 +1,8 @@
 -- Decides which jobs limits per key and limits by cost let in, by what is in flight and by their rates. Of candidates that
 -- a claim found, it parks those whose limit keys have no room: they wait for themselves, and no claim walks over them. Of the limit
--- keys whose time has come, it lets the first parked jobs in, by priority and due time. A limit by cost that is not per key parks
--- nothing: it says where the claim has to stop. The lock of the limits is held, so that nobody adds to what is in flight.
+-- keys whose time has come, it lets the first parked jobs in, by priority and due time. One that has expired gets no room: it
+-- stays where it is until upkeep cancels it. A limit by cost that is not per key parks nothing: it says where the claim has to stop.
+-- The lock of the limits is held, so that nobody adds to what is in flight.
 -- A lane is a limit key of a limit with parked jobs in the queue. It says when to look again.
 -- Where costs count, no cheaper job overtakes those in a lane that is not to be looked at yet.
 -- A job that costs more than the whole limit counts as the whole when it is judged, and with all it costs when it has been claimed.
@@ -31,6 +32,7 @@ with lim as materialized (
         select l.id, l.cost, l.priority, l.due_at
         from sluice.live l
         where l.queue = $1::text and l.limit_key = d.key and l.parked
+          and (l.expires_at is null or l.expires_at > greatest($6::timestamptz, l.due_at))
         order by l.priority, l.due_at, l.id
         limit $8::integer
         for update skip locked

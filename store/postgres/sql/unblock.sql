@@ -6,6 +6,8 @@
 -- waits for the last one read, which has ended, until the next step, and is said to be unread. Of a job with a key or an
 -- order key, which may wait for one of them for another reason, it reads all.
 -- A job that waits for itself, while somebody holds it, a run of it may be open or a limit keeps its limit key out, counts as one that may have ended.
+-- In its order, a job waits for the one before it, or for a later one that was let go before it came back; one that waits for its
+-- limit key was let go too. If that later one is held, it is no reason to wait.
 -- What a job waits for is read as it was when the statement began. So whoever leaves a job blocked looks, after the
 -- commit, whether the blocker has ended meanwhile.
 -- The server plans it without knowing how many jobs it finds. A full join compares no pairs, and each decided job is a waiting
@@ -78,10 +80,12 @@ with ended as materialized (
                (select h.job_id from sluice.hold h where h.job_id = w.id),
                case when w.parked then w.id end,
                (select s.job_id from sluice.orphan_run s where s.job_id = w.id and not s.beside limit 1),
-               (select b.id from sluice.live b where b.id = w.blocked_by and b.id <> w.id),
+               (select b.id from sluice.live b where b.id = w.blocked_by and b.id <> w.id
+                    and not coalesce(b.order_key = w.order_key and b.queue = w.queue and b.order_place > w.order_place
+                                     and b.blocked_by is not null and not b.parked, false)),
                (select p.id from sluice.live p where p.queue = w.queue and p.order_key = w.order_key and p.order_place < w.order_place
                 order by p.order_place desc limit 1),
-               (select p.id from sluice.live p where p.queue = w.queue and p.order_key = w.order_key and p.blocked_by is null and p.id <> w.id),
+               (select p.id from sluice.live p where p.queue = w.queue and p.order_key = w.order_key and (p.blocked_by is null or p.parked) and p.id <> w.id),
                d.waits_for) end as behind
     from waiting w
     full join decided d on d.job_id = w.id

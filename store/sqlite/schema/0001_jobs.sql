@@ -218,10 +218,10 @@ create index sluice_live_tenant_queue_due on sluice_live (queue, due_at)
     where state = 'queued' and blocked_by is null and in_tenant_queue = 1;
 -- Claims count a tenant's jobs in flight by it.
 create index sluice_live_held on sluice_live (queue, tenant) where state in ('claimed', 'dispatched') and tenant <> '';
--- The unfinished jobs of an order. Of each order key, at most one job is not blocked (live_open).
+-- The unfinished jobs of an order. Of each order key, at most one job is let go (live_open): it is not blocked, or by its limit key only.
 create index sluice_live_order on sluice_live (queue, order_key, seq) where order_key is not null;
 create unique index sluice_live_open on sluice_live (queue, order_key)
-    where order_key is not null and blocked_by is null;
+    where order_key is not null and (blocked_by is null or parked);
 create index sluice_live_engine on sluice_live (queue, run_of) where engine is not null;
 -- Claims count the jobs in flight of a limit key by the first, and let in parked jobs along the second.
 create index sluice_live_limit_key on sluice_live (limit_key, queue) where limit_key is not null and state in ('claimed', 'dispatched');

@@ -1,5 +1,7 @@
--- Lets in the first parked jobs of a limit key. The walk goes along the index sluice_live_parked.
--- ?1 queue   ?2 key   ?3 limit
+-- Lets in the first parked jobs of a limit key. The walk goes along the index sluice_live_parked. One that has expired
+-- gets no room: it stays where it is until upkeep cancels it.
+-- ?1 queue   ?2 key   ?3 limit   ?4 now
 update sluice_live
 set parked = 0, blocked_by = null
-where seq in (select seq from sluice_live where queue = ?1 and limit_key = ?2 and parked order by priority, due_at, seq limit ?3 + 0)
+where seq in (select seq from sluice_live where queue = ?1 and limit_key = ?2 and parked and (expires_at is null or expires_at > max(?4, due_at))
+              order by priority, due_at, seq limit ?3 + 0)

@@ -1,5 +1,6 @@
 -- Jobs that wait for others of which some have ended, for which each waits now, and one that fails it. Of a job of ?2, any of the
 -- others may have ended before it was stored.
+-- No job need wait for a later one of its order that waits itself: that was let go once, and is held now.
 -- ?1 seqs that have ended, as a JSON array   ?2 seqs of jobs to look at whatever they wait for, as a JSON array
 -- ?3 after (seq)   ?4 limit
 with ended (seq, outcome) as materialized (
@@ -25,7 +26,10 @@ with ended (seq, outcome) as materialized (
         from json_each(?2) look)
     group by seq
 )
-select l.seq, j.id, l.queue, l.order_key, l.blocked_by, b.seq is not null and b.seq <> l.seq, j.key is not null or l.order_key is not null,
+select l.seq, j.id, l.queue, l.order_key, l.blocked_by,
+       b.seq is not null and b.seq <> l.seq
+           and not coalesce(b.order_key = l.order_key and b.queue = l.queue and b.seq > l.seq and b.blocked_by is not null and not b.parked, false),
+       j.key is not null or l.order_key is not null,
        f.broken, coalesce((select d.outcome from sluice_done d where d.seq = broken.seq order by d.generation desc limit 1), ''), f.broken is not null
 from found f
 cross join sluice_live l on l.seq = f.seq

@@ -1,0 +1,50 @@
+package storetest
+
+import (
+	"pgregory.net/rapid"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// agree makes sure, after every verb, that the store's jobs are the model's.
+func (m *machine) agree(*rapid.T) {
+	waitsFor := make(map[sluice.ID]sluice.ID)
+	for _, id := range m.order {
+		want := m.jobs[id]
+		got, err := m.bench.Store.Job(m.ctx, id)
+		m.must(err)
+		waitsFor[id] = got.BlockedBy
+		if m.parks(id, got.BlockedBy) {
+			got.BlockedBy = sluice.ID{}
+		}
+		if got.State == sluice.StateQueued && got.BlockedBy != want.blockedBy {
+			m.look(id) // a store may look again when it likes, and then tell of another of those that the job waits for
+		}
+		if got.State != want.state || got.Attempts != want.attempts || got.Releases != want.releases || got.Recoveries != want.recoveries ||
+			got.Generation != want.generation || got.BlockedBy != want.blockedBy || got.LimitKey != want.limitKey || got.Cost != want.cost || got.Ref != want.ref || !got.State.Finished() && got.Engine != want.engine {
+			m.Fatalf("job %s is %s with attempts %d, releases %d, recoveries %d, generation %d, blocked by %s, limit key %q, cost %d, run %q at %q; the model has %+v",
+				id, got.State, got.Attempts, got.Releases, got.Recoveries, got.Generation, got.BlockedBy, got.LimitKey, got.Cost, got.Ref, got.Engine, *want)
+		}
+	}
+	m.agreeOnWaits(waitsFor)
+	m.agreeOnStrays()
+	m.agreeOnHolds()
+	m.agreeOnBatches()
+	m.agreeOnFlows()
+	if m.bench.Astray != nil {
+		if astray := m.bench.Astray(); len(astray) > 0 {
+			m.Fatalf("rows that do not agree with their jobs: %s", astray)
+		}
+	}
+}
+
+// agreeOnWaits makes sure that no jobs wait for each other in a circle.
+func (m *machine) agreeOnWaits(waitsFor map[sluice.ID]sluice.ID) {
+	for id := range waitsFor {
+		for at, steps := id, 0; !waitsFor[at].IsZero() && waitsFor[at] != at; at, steps = waitsFor[at], steps+1 {
+			if steps > len(waitsFor) {
+				m.Fatalf("job %s waits for itself by way of %s", id, waitsFor[at])
+			}
+		}
+	}
+}
