@@ -16,6 +16,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // patience is how long something that never comes is waited for.
@@ -166,7 +167,7 @@ func (p *tab) click(selector string) {
 func (p *tab) keys(keys ...string) {
 	p.Helper()
 	for _, key := range keys {
-		if len(key) != 1 || key[0] < ' ' {
+		if len(key) != 1 || key[0] < ' ' || key == kb.Delete {
 			p.does(chromedp.KeyEvent(key))
 			continue
 		}

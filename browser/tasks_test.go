@@ -1,6 +1,9 @@
 package browser_test
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -67,4 +70,185 @@ func TestAJobIsFoundByItsKey(t *testing.T) {
 	p.until(`document.activeElement.matches("input[type=search][name]")`)
 	p.keys("key:order-42", kb.Enter)
 	p.until(`location.search.includes("order-42") && document.querySelectorAll("#live tbody tr[data-row]").length === 1`)
+}
+
+// TestTasksByMouseAndByKeyboardAlone does what people do on call, once with each hand.
+func TestTasksByMouseAndByKeyboardAlone(t *testing.T) {
+	t.Parallel()
+	s := serving(t)
+	for name, task := range map[string]func(hand){
+		"a rate is raised and taken back":             raiseARate,
+		"dead letters are redriven at a pace":         redrive,
+		"a number is typed to cancel many":            cancelMany,
+		"a job is held and released":                  holdAJob,
+		"a schedule is paused, resumed and triggered": useASchedule,
+		"an alert is silenced":                        silenceAnAlert,
+	} {
+		for _, with := range []string{"mouse", "keyboard"} {
+			t.Run(name+" by "+with, func(t *testing.T) {
+				t.Parallel()
+				task(hand{server: s, with: with, tab: open(t, s, "/")})
+			})
+		}
+	}
+}
+
+// hand is a person who has only a mouse (and letters for texts), or only a keyboard.
+type hand struct {
+	*server
+	*tab
+	with string // mouse or keyboard
+}
+
+// press presses a button or follows a link.
+func (h hand) press(selector string) {
+	h.Helper()
+	h.until(`document.querySelector(` + quote(selector) + `)?.checkVisibility()`)
+	if h.with == "mouse" {
+		h.click(selector)
+		return
+	}
+	h.reach(selector)
+	h.keys(kb.Enter)
+}
+
+// reach goes to an element by Tab, from the content of the page on.
+func (h hand) reach(selector string) {
+	h.Helper()
+	if h.is(`document.activeElement === document.body`) {
+		h.keys(kb.Tab)
+		h.until(`document.activeElement.matches(".skip")`)
+		h.keys(kb.Enter)
+	}
+	for range 200 {
+		if h.is(`document.activeElement.matches(` + quote(selector) + `)`) {
+			return
+		}
+		h.keys(kb.Tab)
+	}
+	h.Fatalf("Tab does not reach %s; it is at %s\n%s", selector, h.text(`document.activeElement.outerHTML.slice(0, 200)`), h.now())
+}
+
+// fill replaces the text of a field of a dialog.
+func (h hand) fill(field, text string) {
+	h.Helper()
+	selector := `#dialog [name="` + field + `"]`
+	if h.with == "mouse" {
+		h.click(selector)
+	} else {
+		h.reach(selector)
+	}
+	h.does(chromedp.KeyEvent("a", chromedp.KeyModifiers(chromedp.ModifierCtrl)))
+	h.keys(kb.Delete)
+	for _, letter := range text {
+		h.keys(string(letter))
+	}
+	if got := h.text(`document.querySelector(` + quote(selector) + `).value`); got != text {
+		h.Fatalf("the field %s has %q, want %q", field, got, text)
+	}
+}
+
+// act does an act in its dialog. The fields are pairs of names and texts.
+func (h hand) act(button string, fields ...string) {
+	h.Helper()
+	h.press(button)
+	h.until(`document.querySelector("#dialog[open] button[type=submit]") && document.getElementById("dialog").contains(document.activeElement)`)
+	for i := 0; i < len(fields); i += 2 {
+		h.fill(fields[i], fields[i+1])
+	}
+	h.press(`#dialog button[type=submit]`)
+}
+
+// acts is act, and waits until the dialog has gone.
+func (h hand) acts(button string, fields ...string) {
+	h.Helper()
+	h.act(button, fields...)
+	h.until(`!document.querySelector("#dialog[open]")`)
+}
+
+func raiseARate(h hand) {
+	queue := "rate-" + h.with
+	h.sluice(h.T, "enqueue", queue, "{}", "--delay", "1h")
+	h.goTo("/queues/" + queue)
+	h.acts(`#live .acts [data-act="set-setting"]`, "value", "7/s", "reason", "the wave of four")
+	const rate = `document.querySelector("#setting-rate strong")?.textContent`
+	h.until(rate + ` === "7/s" && document.querySelector("#live").innerText.includes("the wave of four")`)
+	if h.with == "mouse" {
+		h.acts(`.toast button`)
+	} else {
+		h.acts(`#live .acts [data-act="undo-settings"]`)
+	}
+	h.until(rate + ` !== "7/s"`)
+}
+
+// redrive starts so slowly that the second job would take a minute, and goes on faster.
+func redrive(h hand) {
+	queue := "dead-" + h.with
+	for range 3 {
+		h.sluice(h.T, "enqueue", queue, "{}", "--max-attempts", "1")
+	}
+	h.sluiceExits(h.T, 6, "work", queue, "--until-empty", "--", "false")
+	h.goTo("/dead?queue=" + queue)
+	h.act(`#live tbody [data-act="retry-group"]`, "rate", "1/m", "canary", "", "reason", "the disk is back")
+	h.until(`location.pathname.startsWith("/operations/") && document.querySelector(".progress")?.innerText.includes("1 of 3")`)
+	h.acts(`[data-act="pace-operation"]`, "rate", "100/s")
+	h.until(`document.querySelector(".progress")?.innerText.includes("3 of 3") && document.querySelector(".lead .state-done")`)
+}
+
+func cancelMany(h hand) {
+	queue := "many-" + h.with
+	file := filepath.Join(h.Dir, queue+".jsonl")
+	if err := os.WriteFile(file, []byte(strings.Repeat(`{"payload":{},"delay":"1h"}`+"\n", 1001)), 0o600); err != nil {
+		h.Fatal(err)
+	}
+	h.sluice(h.T, "enqueue", queue, "--file", file)
+	h.goTo("/jobs?q=queue:" + queue)
+	if h.with == "mouse" {
+		h.click(`#all-matching > summary`)
+	} else {
+		h.keys("*")
+	}
+	h.act(`[data-act="all-cancel"]`, "confirm", "1000")
+	h.until(`document.querySelector("#dialog [role=alert]")?.innerText.includes("must be 1001")`)
+	h.fill("confirm", "1001")
+	h.press(`#dialog button[type=submit]`)
+	h.until(`location.pathname.startsWith("/operations/") && document.querySelector(".progress")?.innerText.includes("1 001 of 1 001")`)
+}
+
+func holdAJob(h hand) {
+	id := "01a1fb72-1dea-7abc-8fc6-99e481752200"
+	if h.with == "mouse" {
+		id = "01a1fb72-1dea-7abc-8fc6-99e481752201"
+	}
+	h.sluice(h.T, "enqueue", "hold", "{}", "--delay", "1h", "--id", id)
+	h.goTo("/jobs/" + id)
+	h.acts(`[data-act="hold-jobs"]`, "reason", "ask the bank first")
+	h.until(`document.querySelector(".lead .state-blocked") && document.querySelector(".lead").innerText.includes(": ask the bank first")`)
+	h.acts(`[data-act="release-jobs"]`)
+	h.until(`document.querySelector(".lead .state-scheduled")`)
+}
+
+func useASchedule(h hand) {
+	name := "nightly-" + h.with
+	h.sluice(h.T, "schedules", "set", name, "--queue", "reports", "--cron", "30 2 1 1 *")
+	h.goTo("/schedules")
+	act := func(verb string) string { return row(name) + ` [data-act="` + verb + `-schedule"]` }
+	h.acts(act("pause"), "reason", "no reports today")
+	h.until(`document.querySelector('` + act("resume") + `') && document.querySelector('` + row(name) + `').innerText.includes("no reports today")`)
+	h.acts(act("resume"))
+	h.until(`document.querySelector('` + act("pause") + `')`)
+	h.acts(act("trigger"))
+	h.until(`document.querySelector('` + row(name) + ` .result')`)
+}
+
+func silenceAnAlert(h hand) {
+	rule := "waiting-" + h.with
+	h.sluice(h.T, "enqueue", "alert-"+h.with, "{}")
+	h.sluice(h.T, "alerts", "set", rule, "metric=ready", "threshold=0", "severity=note", "summary=jobs wait", "--queue", "alert-"+h.with)
+	h.goTo("/alerts")
+	h.acts(row(rule)+` [data-act="silence-alert"]`, "for", "2h", "reason", "it is known")
+	mine := `[...document.querySelectorAll("tr[id^=silence-]")].find((tr) => tr.innerText.includes(` + quote(rule) + `))`
+	h.until(mine)
+	h.acts(`#` + h.text(mine+".id") + ` [data-act="end-silence"]`)
+	h.until(`!` + mine)
 }
