@@ -72,6 +72,11 @@ func Close(ctx context.Context, to sluice.Enqueuer, id sluice.ID, act sluice.Act
 	return closeBatch(ctx, to, id, false, act)
 }
 
+// CloseAll is [Close] for a batch and all batches in it.
+func CloseAll(ctx context.Context, to sluice.Enqueuer, id sluice.ID, act sluice.Act) error {
+	return closeBatch(ctx, to, id, true, act)
+}
+
 func closeBatch(ctx context.Context, to sluice.Enqueuer, id sluice.ID, all bool, act sluice.Act) error {
 	if err := act.Check(); err != nil {
 		return err

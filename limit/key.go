@@ -2,6 +2,7 @@ package limit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 	"unicode/utf8"
@@ -50,18 +51,8 @@ func OpenKey(ctx context.Context, store sluice.Store, name, key string, act slui
 }
 
 func setKeyClosed(ctx context.Context, store sluice.Store, name, key string, while time.Duration, act sluice.Act) error {
-	if err := act.Check(); err != nil {
+	if err := checkKeyOf(ctx, store, name, key, act); err != nil {
 		return err
-	}
-	if err := checkKey(key); err != nil {
-		return err
-	}
-	of, err := Read(ctx, store, name)
-	if err != nil {
-		return err
-	}
-	if !of.PerKey {
-		return fmt.Errorf("limit %q is not per key; `sluice limits close %s` closes it for all jobs: %w", name, name, sluice.ErrNotAllowed)
 	}
 	uses, err := KeyUses(ctx, store, name, key)
 	if err != nil {
@@ -80,6 +71,33 @@ func setKeyClosed(ctx context.Context, store sluice.Store, name, key string, whi
 		until = time.Time{}
 	}
 	return Given(store).CloseKey(ctx, name, key, feature.Instant(until), act)
+}
+
+// CloseKeyUntil closes a key of a limit until an instant of the store's clock, also if the key is closed for longer. The zero
+// instant opens the key. [CloseKey] never shortens a close.
+func CloseKeyUntil(ctx context.Context, store sluice.Store, name, key string, until time.Time, act sluice.Act) error {
+	if err := errors.Join(checkKeyOf(ctx, store, name, key, act), feature.CheckInstant("closed_until", until)); err != nil {
+		return err
+	}
+	return Given(store).CloseKey(ctx, name, key, feature.Instant(until), act)
+}
+
+// checkKeyOf returns why a key of a limit cannot be closed.
+func checkKeyOf(ctx context.Context, store sluice.Store, name, key string, act sluice.Act) error {
+	if err := act.Check(); err != nil {
+		return err
+	}
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	of, err := Read(ctx, store, name)
+	if err != nil {
+		return err
+	}
+	if !of.PerKey {
+		return fmt.Errorf("limit %q is not per key; `sluice limits close %s` closes it for all jobs: %w", name, name, sluice.ErrNotAllowed)
+	}
+	return nil
 }
 
 // checkKey returns a [sluice.ErrInvalid] if a limit key is empty or cannot be one.

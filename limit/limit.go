@@ -234,15 +234,22 @@ func edit(ctx context.Context, store sluice.Store, name string, act sluice.Act, 
 		if err := change(&now); err != nil {
 			return Limit{}, err
 		}
-		now.Name, now.ClosedUntil = name, feature.Instant(now.ClosedUntil)
-		if err := now.Check(); err != nil {
-			return Limit{}, err
-		}
-		stored, err := Given(store).SaveLimit(ctx, now, act)
+		now.Name = name
+		stored, err := Save(ctx, store, now, act)
 		if !errors.Is(err, sluice.ErrConflict) {
 			return stored, err
 		}
 	}
+}
+
+// Save stores a limit as the caller has read and changed it. If somebody else has changed the limit since, the error is a
+// [sluice.ErrConflict]. [Change] reads, changes and stores until nobody else has.
+func Save(ctx context.Context, store sluice.Store, limit Limit, act sluice.Act) (Limit, error) {
+	limit.ClosedUntil = feature.Instant(limit.ClosedUntil)
+	if err := errors.Join(act.Check(), limit.Check()); err != nil {
+		return Limit{}, err
+	}
+	return Given(store).SaveLimit(ctx, limit, act)
 }
 
 // Close stops the claims of all queues of a limit, such as while a bank answers with errors. Running jobs go on, and no

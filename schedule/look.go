@@ -52,14 +52,26 @@ func Results(ctx context.Context, store sluice.Store, s Schedule) ([]Fire, error
 
 // Trigger fires a schedule now, also if it is paused or an earlier job is unfinished. It changes nothing of the next fires.
 func Trigger(ctx context.Context, store sluice.Store, name string, act sluice.Act) (Fire, error) {
-	if err := act.Check(); err != nil {
+	fires, err := FireFor(ctx, store, name, nil, act)
+	if err != nil {
 		return Fire{}, err
 	}
-	fires, err := Given(store).FireSchedule(ctx, name, nil, act)
-	if err != nil {
-		return Fire{}, about(name, err)
-	}
 	return fires[0], nil
+}
+
+// FireFor makes the jobs of a schedule for instants, in one transaction. For an instant whose job is there, or for which a
+// full queue has no room, the result says so. Without instants, it is [Trigger].
+func FireFor(ctx context.Context, store sluice.Store, name string, instants []time.Time, act sluice.Act) ([]Fire, error) {
+	if err := act.Check(); err != nil {
+		return nil, err
+	}
+	for _, at := range instants {
+		if err := feature.CheckInstant("at", at); err != nil || at.IsZero() {
+			return nil, errors.Join(err, feature.Invalid("at", "each must be an instant"))
+		}
+	}
+	fires, err := Given(store).FireSchedule(ctx, name, instants, act)
+	return fires, about(name, err)
 }
 
 // Between lists the fires of a schedule from an instant to another, both included, whether the schedule is paused or not.

@@ -179,17 +179,26 @@ func edit(ctx context.Context, store sluice.Store, name string, mayBeNew bool, a
 		if before.Version != 0 && same(before, s) {
 			return before, nil
 		}
-		if err := s.check(); err != nil {
-			return Schedule{}, about(name, err)
-		}
-		if err := admit(ctx, store, s.Queue, act); err != nil {
-			return Schedule{}, about(name, err)
-		}
-		saved, err := Given(store).SaveSchedule(ctx, s, act)
+		saved, err := Save(ctx, store, s, act)
 		if !errors.Is(err, sluice.ErrConflict) {
-			return saved, about(name, err)
+			return saved, err
 		}
 	}
+}
+
+// Save stores a schedule as the caller has read and changed it, but for its progress, which stays. If somebody else has
+// changed the schedule since, the error is a [sluice.ErrConflict]. [Set] and the other verbs read, change and store until
+// nobody else has.
+func Save(ctx context.Context, store sluice.Store, s Schedule, act sluice.Act) (Schedule, error) {
+	s.Definition = s.usual()
+	if err := errors.Join(act.Check(), s.check()); err != nil {
+		return Schedule{}, about(s.Name, err)
+	}
+	if err := admit(ctx, store, s.Queue, act); err != nil {
+		return Schedule{}, about(s.Name, err)
+	}
+	saved, err := Given(store).SaveSchedule(ctx, s, act)
+	return saved, about(s.Name, err)
 }
 
 // same reports whether people's parts of two schedules are equal.

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/cmd/httpapi"
 	"github.com/sluice-queue/sluice/cmd/internal/draw"
+	"github.com/sluice-queue/sluice/internal/wire"
 	"github.com/sluice-queue/sluice/limit"
 )
 
@@ -28,7 +28,7 @@ func (a *app) limitsCommand() *cobra.Command {
 }
 
 // limitRow is a limit with its use, as -o json shows it.
-type limitRow struct{ httpapi.LimitView }
+type limitRow struct{ wire.LimitView }
 
 // limitState says whether a limit is open, and until when it is closed.
 func limitState(l limit.Limit, now time.Time) string {
@@ -55,7 +55,7 @@ func (a *app) limitsListCommand() *cobra.Command {
 				}
 				rows := make([]limitRow, len(uses))
 				for i, use := range uses {
-					rows[i] = limitRow{httpapi.LimitViewOf(use)}
+					rows[i] = limitRow{wire.LimitViewOf(use)}
 				}
 				if len(rows) == 0 && a.output == "table" {
 					a.note("no limits; `sluice limits set NAME rate=500/5s` makes one, and `sluice settings set QUEUE limits=NAME` shares it")
@@ -96,7 +96,7 @@ func (a *app) limitGetCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				row := limitRow{httpapi.LimitViewOf(uses[0], keys...)}
+				row := limitRow{wire.LimitViewOf(uses[0], keys...)}
 				return a.printOne(row, func() error { return a.printLimit(row) })
 			})
 		},

@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/sluice-queue/sluice/cmd/httpapi"
+	"github.com/sluice-queue/sluice/internal/wire"
 )
 
 func limitPages() []page {
@@ -14,7 +14,7 @@ func limitPages() []page {
 
 // limitList is the view of /limits.
 type limitList struct {
-	Limits  []httpapi.LimitView
+	Limits  []wire.LimitView
 	Entries []auditEntry
 }
 
@@ -24,7 +24,7 @@ const mostKeyed = 20
 func loadLimits(ctx context.Context, v *visit) (any, error) {
 	v.cli("sluice limits ls")
 	var read struct {
-		Limits []httpapi.LimitView `json:"limits"`
+		Limits []wire.LimitView `json:"limits"`
 	}
 	if err := v.get(ctx, "/limits", nil, &read); err != nil {
 		return nil, err

@@ -2,11 +2,11 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/batch"
+	"github.com/sluice-queue/sluice/internal/wire"
 	"github.com/sluice-queue/sluice/operation"
 )
 
@@ -16,9 +16,9 @@ func (a *API) batches() {
 	add(a, route(Route{
 		Method: "GET", Path: "/batches", Name: "list-batches", Summary: "list batches", Text: "The newest batches come first.",
 		Needs: access.Look, Commands: []string{"batches ls"},
-	}), func(ctx context.Context, c *call, in *batchesInput) (batchList, error) {
+	}), func(ctx context.Context, c *call, in *batchesInput) (wire.BatchList, error) {
 		found, err := batch.List(ctx, c.api.store, batch.Filter{Parent: in.Parent, Unfinished: in.Unfinished, Before: in.Before, Limit: in.Limit})
-		out := batchList{Batches: []batchView{}}
+		out := wire.BatchList{Batches: []wire.BatchView{}}
 		for _, b := range found {
 			out.Batches = append(out.Batches, c.batchOf(b))
 		}
@@ -28,21 +28,25 @@ func (a *API) batches() {
 		Method: "POST", Path: "/batches", Name: "open-batch", Summary: "open a batch",
 		Text:  "Enqueue jobs with its id as `batch`, then close it. With an `id` of yours, a batch that is opened again is the same.",
 		Needs: access.Enqueue, Commands: []string{"batches open"}, status: 201,
-	}), func(ctx context.Context, c *call, in *openBatchInput) (batchView, error) {
+	}), func(ctx context.Context, c *call, in *openBatchInput) (wire.BatchView, error) {
 		b := in.Body
-		opened, err := batch.Open(ctx, c.api.store, batch.Batch{ID: b.ID, Name: b.Name, Parent: b.Parent, Callbacks: b.callbacks()}, c.act(b.Reason))
+		opened, err := batch.Open(ctx, c.api.store, batch.Batch{ID: b.ID, Name: b.Name, Parent: b.Parent, Callbacks: b.Callbacks}, c.act(b.Reason))
 		return c.batchOf(opened), err
 	})
 	add(a, route(Route{
 		Method: "GET", Path: "/batches/{id}", Name: "get-batch", Summary: "read a batch with its counts",
 		Needs: access.Look | access.Enqueue, Commands: []string{"batches show"},
-	}), func(ctx context.Context, c *call, in *JobInput) (batchView, error) { return c.batch(ctx, in.ID) })
+	}), func(ctx context.Context, c *call, in *JobInput) (wire.BatchView, error) { return c.batch(ctx, in.ID) })
 	add(a, route(Route{
 		Method: "POST", Path: "/batches/{id}/close", Name: "close-batch", Summary: "let no more jobs into a batch",
 		Needs: access.Enqueue, Commands: []string{"batches close"},
-	}), func(ctx context.Context, c *call, in *reasonInput) (batchView, error) {
-		if err := batch.Close(ctx, c.api.store, in.ID, c.act(in.Body.Reason)); err != nil {
-			return batchView{}, err
+	}), func(ctx context.Context, c *call, in *closeBatchInput) (wire.BatchView, error) {
+		closing := batch.Close
+		if in.Body.All {
+			closing = batch.CloseAll
+		}
+		if err := closing(ctx, c.api.store, in.ID, c.act(in.Body.Reason)); err != nil {
+			return wire.BatchView{}, err
 		}
 		return c.batch(ctx, in.ID)
 	})
@@ -81,86 +85,33 @@ type batchesInput struct {
 	Unfinished bool      `query:"unfinished" doc:"only batches that are not complete"`
 }
 
-// batchList lists batches.
-type batchList struct {
-	// Batches are the batches, the newest first.
-	Batches []batchView `json:"batches"`
-}
-
-// batchView is a batch with its state.
-type batchView struct {
-	batch.Batch
-	// State is open, closed, complete or succeeded. Progress is the share of ended jobs, from 0 to 1.
-	State    batch.State `json:"state"`
-	Progress float64     `json:"progress"`
-	// ETASeconds is about how long until all jobs have ended. Missing: not known.
-	ETASeconds *float64 `json:"eta_seconds,omitempty"`
-}
-
 // batchOf shows a batch, without the payloads of its callbacks unless the caller may read them.
-func (c *call) batchOf(b batch.Batch) batchView {
+func (c *call) batchOf(b batch.Batch) wire.BatchView {
 	for _, callback := range []**batch.Callback{&b.OnComplete, &b.OnSuccess, &b.OnDeath} {
 		if *callback != nil && !c.reads() {
 			shown := **callback
 			shown.Payload, *callback = nil, &shown
 		}
 	}
-	out := batchView{Batch: b, State: b.State(), Progress: b.Progress()}
-	if eta, known := b.ETA(); known && b.Unfinished() > 0 {
-		seconds := eta.Seconds()
-		out.ETASeconds = &seconds
-	}
-	return out
+	return wire.BatchViewOf(b)
 }
 
 // batch reads a batch.
-func (c *call) batch(ctx context.Context, id sluice.ID) (batchView, error) {
+func (c *call) batch(ctx context.Context, id sluice.ID) (wire.BatchView, error) {
 	b, err := batch.Read(ctx, c.api.store, id)
 	if err != nil {
-		return batchView{}, err
+		return wire.BatchView{}, err
 	}
 	return c.batchOf(b), nil
 }
 
 // openBatchInput opens a batch.
-type openBatchInput struct{ Body openBatchBody }
+type openBatchInput struct{ Body wire.OpenBatchBody }
 
-// openBatchBody is a new batch.
-type openBatchBody struct {
-	ReasonBody
-	// ID names the batch. Missing: a new one.
-	ID sluice.ID `json:"id,omitzero"`
-	// Name is for people.
-	Name string `json:"name,omitempty" maxLength:"200"`
-	// Parent is the open batch that this one is in, which completes only after it.
-	Parent sluice.ID `json:"parent,omitzero"`
-	// OnComplete is the job to enqueue when the batch is closed and all its jobs have ended.
-	OnComplete *callback `json:"on_complete,omitempty"`
-	// OnSuccess is the job to enqueue when all have completed.
-	OnSuccess *callback `json:"on_success,omitempty"`
-	// OnDeath is the job to enqueue when the first job dies.
-	OnDeath *callback `json:"on_death,omitempty"`
-}
-
-// callback is a job that a batch enqueues.
-type callback struct {
-	// Queue is the queue of the job.
-	Queue string `json:"queue"`
-	// Payload is the payload. {{batch}} in it becomes the batch's id. Missing: id, name, event and counts of the batch.
-	Payload json.RawMessage `json:"payload,omitempty"`
-	// Tenant and Priority are those of the job.
-	Tenant   string `json:"tenant,omitempty"`
-	Priority int    `json:"priority,omitempty"`
-}
-
-func (b openBatchBody) callbacks() batch.Callbacks {
-	of := func(c *callback) *batch.Callback {
-		if c == nil {
-			return nil
-		}
-		return &batch.Callback{Queue: c.Queue, Payload: c.Payload, Tenant: c.Tenant, Priority: c.Priority}
-	}
-	return batch.Callbacks{OnComplete: of(b.OnComplete), OnSuccess: of(b.OnSuccess), OnDeath: of(b.OnDeath)}
+// closeBatchInput closes a batch.
+type closeBatchInput struct {
+	JobInput
+	Body wire.CloseBatchBody
 }
 
 // retryBatchInput requeues the dead jobs of a batch.

@@ -7,45 +7,67 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/admission"
+	"github.com/sluice-queue/sluice/internal/wire"
 	"github.com/sluice-queue/sluice/limit"
 )
 
 // limits adds the routes of limits that queues share, and of the rule for new queues.
 func (a *API) limits() {
 	route := func(r Route) Route { r.Group, r.noun = "limits", "limit"; return r }
+	a.limitSaving(route)
 	a.limitChanges(route)
 	a.admissionRoutes()
 	add(a, route(Route{
 		Method: "GET", Path: "/limits", Name: "list-limits", Summary: "list limits that queues share", Needs: access.Look, Commands: []string{"limits ls"},
-	}), func(ctx context.Context, c *call, _ *nothing) (limitList, error) {
+	}), func(ctx context.Context, c *call, _ *nothing) (wire.LimitList, error) {
 		uses, err := limit.Uses(ctx, c.api.store)
-		out := limitList{Limits: []LimitView{}}
+		out := wire.LimitList{Limits: []wire.LimitView{}}
 		for _, use := range uses {
-			out.Limits = append(out.Limits, LimitViewOf(use))
+			out.Limits = append(out.Limits, wire.LimitViewOf(use))
 		}
 		return out, err
 	})
 	add(a, route(Route{
 		Method: "GET", Path: "/limits/{limit}", Name: "get-limit", Summary: "read a limit and its use", Needs: access.Look, Commands: []string{"limits get"},
-	}), func(ctx context.Context, c *call, in *getLimitInput) (LimitView, error) {
+	}), func(ctx context.Context, c *call, in *getLimitInput) (wire.LimitView, error) {
 		return c.limit(ctx, in.Limit, in.Key...)
+	})
+}
+
+// limitSaving adds the routes for programs that keep limits themselves.
+func (a *API) limitSaving(route func(Route) Route) {
+	add(a, route(Route{
+		Method: "PUT", Path: "/limits/{limit}", Name: "save-limit", Summary: "store a limit",
+		Text: "Stores the limit if its version is still that of the body; 0 makes the limit.", Needs: access.Operate, Commands: []string{"limits set"},
+	}), func(ctx context.Context, c *call, in *saveLimitInput) (wire.LimitView, error) {
+		l := in.Body.Limit
+		l.Name, l.Version = in.Limit, in.Body.Version
+		saved, err := limit.Save(ctx, c.api.store, l, c.act(in.Body.Reason))
+		return wire.LimitViewOf(limit.Use{Limit: saved}), err
+	})
+	add(a, route(Route{
+		Method: "PUT", Path: "/limits/{limit}/key", Name: "save-limit-key", Summary: "close a limit key until an instant, or open it",
+		Needs: access.Operate, Commands: []string{"limits close", "limits open"},
+	}), func(ctx context.Context, c *call, in *saveLimitKeyInput) (done, error) {
+		b := in.Body
+		return done{true}, limit.CloseKeyUntil(ctx, c.api.store, in.Limit, b.Key, b.ClosedUntil, c.act(b.Reason))
 	})
 }
 
 func (a *API) limitChanges(route func(Route) Route) {
 	add(a, route(Route{
 		Method: "PATCH", Path: "/limits/{limit}", Name: "set-limit", Summary: "make or change a limit", Needs: access.Operate, Commands: []string{"limits set"},
-	}), func(ctx context.Context, c *call, in *setLimitInput) (LimitView, error) {
+	}), func(ctx context.Context, c *call, in *setLimitInput) (wire.LimitView, error) {
 		_, err := limit.Change(ctx, c.api.store, in.Limit, c.act(in.Body.Reason), func(l *limit.Limit) error { return in.Body.Set.each(l.Set) })
 		if err != nil {
-			return LimitView{}, err
+			return wire.LimitView{}, err
 		}
 		return c.limit(ctx, in.Limit)
 	})
 	add(a, route(Route{
 		Method: "POST", Path: "/limits/{limit}/close", Name: "close-limit", Summary: "close a limit",
 		Text: "Stops the claims of all its queues, for a while or until it is opened. Needs a reason.", Needs: access.Operate, Commands: []string{"limits close"},
-	}), func(ctx context.Context, c *call, in *closeLimitInput) (LimitView, error) {
+	}), func(ctx context.Context, c *call, in *closeLimitInput) (wire.LimitView, error) {
 		while, err := optional("for", in.Body.For)
 		switch {
 		case err != nil:
@@ -55,13 +77,13 @@ func (a *API) limitChanges(route func(Route) Route) {
 			_, err = limit.Close(ctx, c.api.store, in.Limit, while, c.act(in.Body.Reason))
 		}
 		if err != nil {
-			return LimitView{}, err
+			return wire.LimitView{}, err
 		}
 		return c.limit(ctx, in.Limit)
 	})
 	add(a, route(Route{
 		Method: "POST", Path: "/limits/{limit}/open", Name: "open-limit", Summary: "open a closed limit", Needs: access.Operate, Commands: []string{"limits open"},
-	}), func(ctx context.Context, c *call, in *openLimitInput) (LimitView, error) {
+	}), func(ctx context.Context, c *call, in *openLimitInput) (wire.LimitView, error) {
 		var err error
 		if in.Key != "" {
 			err = limit.OpenKey(ctx, c.api.store, in.Limit, in.Key, c.act(in.Body.Reason))
@@ -69,15 +91,15 @@ func (a *API) limitChanges(route func(Route) Route) {
 			_, err = limit.Open(ctx, c.api.store, in.Limit, c.act(in.Body.Reason))
 		}
 		if err != nil {
-			return LimitView{}, err
+			return wire.LimitView{}, err
 		}
 		return c.limit(ctx, in.Limit)
 	})
 	add(a, route(Route{
 		Method: "POST", Path: "/limits/{limit}/undo", Name: "undo-limit", Summary: "undo the last change of a limit", Needs: access.Operate, Commands: []string{"limits undo"},
-	}), func(ctx context.Context, c *call, in *undoLimitInput) (LimitView, error) {
+	}), func(ctx context.Context, c *call, in *undoLimitInput) (wire.LimitView, error) {
 		if _, err := limit.Undo(ctx, c.api.store, in.Limit, c.act(in.Body.Reason)); err != nil {
-			return LimitView{}, err
+			return wire.LimitView{}, err
 		}
 		return c.limit(ctx, in.Limit)
 	})
@@ -98,6 +120,18 @@ type getLimitInput struct {
 type limitReasonInput struct {
 	Limit  string `path:"limit" doc:"the limit" maxLength:"64"`
 	Reason string `query:"reason" doc:"why, for the audit" maxLength:"1000"`
+}
+
+// saveLimitInput stores a limit.
+type saveLimitInput struct {
+	Limit string `path:"limit" doc:"the limit" maxLength:"64"`
+	Body  wire.SaveLimitBody
+}
+
+// saveLimitKeyInput closes or opens a limit key.
+type saveLimitKeyInput struct {
+	Limit string `path:"limit" doc:"the limit" maxLength:"64"`
+	Body  wire.SaveLimitKeyBody
 }
 
 // setLimitInput changes a limit.
@@ -133,67 +167,20 @@ type undoLimitInput struct {
 	Body  ReasonBody
 }
 
-// limitList lists limits.
-type limitList struct {
-	// Limits are sorted by name.
-	Limits []LimitView `json:"limits"`
-}
-
-// LimitView is a limit with its use, in answers and in the output of the command line.
-type LimitView struct {
-	limit.Limit
-	// Version counts the changes. ChangedAt, ChangedBy and Reason describe the last one.
-	Version   int64     `json:"version"`
-	ChangedAt time.Time `json:"changed_at"`
-	ChangedBy string    `json:"changed_by"`
-	Reason    string    `json:"reason"`
-	// Queues are the queues whose setting limits names the limit.
-	Queues []string `json:"queues"`
-	// InFlight counts their claimed and dispatched jobs.
-	InFlight int `json:"in_flight"`
-	// WaitSeconds is how long until the rate lets a job start. 0: now.
-	WaitSeconds float64 `json:"wait_seconds"`
-	// Keys are limit keys, if the limit is per key.
-	Keys []LimitKeyView `json:"keys,omitempty"`
-}
-
-// LimitKeyView is a limit key with its use.
-type LimitKeyView struct {
-	// Key is the limit key of jobs, such as a host.
-	Key string `json:"key"`
-	// InFlight counts claimed and dispatched jobs, and Waiting due jobs that the limit holds back.
-	InFlight int `json:"in_flight"`
-	Waiting  int `json:"waiting"`
-	// WaitSeconds is how long until the rate lets a job start. 0: now.
-	WaitSeconds float64 `json:"wait_seconds"`
-	// ClosedUntil is when the key opens by itself. Missing: it is open.
-	ClosedUntil time.Time `json:"closed_until,omitzero"`
-}
-
-// LimitViewOf shows the use of a limit, and of keys.
-func LimitViewOf(u limit.Use, keys ...limit.KeyUse) LimitView {
-	l := u.Limit
-	out := LimitView{l, l.Version, l.ChangedAt, l.ChangedBy, l.Reason, orEmpty(u.Queues), u.InFlight, u.Wait.Seconds(), nil}
-	for _, k := range keys {
-		out.Keys = append(out.Keys, LimitKeyView{k.Key, k.InFlight, k.Waiting, k.Wait.Seconds(), k.ClosedUntil})
-	}
-	return out
-}
-
 // limit reads a limit with its use, and that of keys.
-func (c *call) limit(ctx context.Context, name string, keys ...string) (LimitView, error) {
+func (c *call) limit(ctx context.Context, name string, keys ...string) (wire.LimitView, error) {
 	if _, err := limit.Read(ctx, c.api.store, name); err != nil {
-		return LimitView{}, err
+		return wire.LimitView{}, err
 	}
 	uses, err := limit.Uses(ctx, c.api.store, name)
 	switch {
 	case err != nil:
-		return LimitView{}, err
+		return wire.LimitView{}, err
 	case len(uses) == 0:
-		return LimitView{}, sluice.ErrNotFound
+		return wire.LimitView{}, sluice.ErrNotFound
 	}
 	used, err := limit.KeyUses(ctx, c.api.store, name, keys...)
-	return LimitViewOf(uses[0], used...), err
+	return wire.LimitViewOf(uses[0], used...), err
 }
 
 func (a *API) admissionRoutes() {

@@ -95,15 +95,15 @@ func (asCommand) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Description: "as the command shows it with -o json"}
 }
 
-// schemaName names the schema of a type: the name of the type, after that of its package unless that is sluice or this
-// package.
+// schemaName names the schema of a type: the name of the type, after that of its package unless that is sluice, wire or
+// this package.
 func schemaName(t reflect.Type, hint string) string {
 	name := huma.DefaultSchemaNamer(t, hint)
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
 	folder := t.PkgPath()[strings.LastIndex(t.PkgPath(), "/")+1:]
-	if folder == "" || folder == "sluice" || folder == "httpapi" || strings.EqualFold(name, folder) {
+	if folder == "" || folder == "sluice" || folder == "httpapi" || folder == "wire" || strings.EqualFold(name, folder) {
 		return name
 	}
 	return strings.ToUpper(folder[:1]) + folder[1:] + name

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/batch"
 	"github.com/sluice-queue/sluice/presence"
+	"github.com/sluice-queue/sluice/schedule"
 	"github.com/sluice-queue/sluice/store/remote"
 )
 
@@ -154,6 +156,41 @@ func (b bench) Settle(ctx context.Context, settlements []sluice.Settlement) ([]e
 		errs[i] = again[0]
 	}
 	return errs, nil
+}
+
+func (b bench) FireSchedules(ctx context.Context, limit int, checker sluice.PayloadChecker) (schedule.Fired, error) {
+	if _, err := b.Store.FireSchedules(ctx, limit, checker); !atServer(err) {
+		return schedule.Fired{}, err
+	}
+	return schedule.Given(b.server).FireSchedules(ctx, limit, checker)
+}
+
+func (b bench) PauseBatch(ctx context.Context, id sluice.ID, reason string, act sluice.Act) error {
+	if err := b.Store.PauseBatch(ctx, id, reason, act); !atServer(err) {
+		return err
+	}
+	return batch.Given(b.server).PauseBatch(ctx, id, reason, act)
+}
+
+func (b bench) AdvanceBatches(ctx context.Context, limit int) (batch.Advanced, error) {
+	if _, err := b.Store.AdvanceBatches(ctx, limit); !atServer(err) {
+		return batch.Advanced{}, err
+	}
+	return batch.Given(b.server).AdvanceBatches(ctx, limit)
+}
+
+func (b bench) ForgetBatches(ctx context.Context, age time.Duration, limit int) (int, error) {
+	if _, err := b.Store.ForgetBatches(ctx, age, limit); !atServer(err) {
+		return 0, err
+	}
+	return batch.Given(b.server).ForgetBatches(ctx, age, limit)
+}
+
+func (b bench) RecountBatch(ctx context.Context, id sluice.ID) (batch.Recount, error) {
+	if _, err := b.Store.RecountBatch(ctx, id); !atServer(err) {
+		return batch.Recount{}, err
+	}
+	return batch.Given(b.server).RecountBatch(ctx, id)
 }
 
 func (b bench) Elect(ctx context.Context, holderID string, tasks []string, lease time.Duration) ([]string, error) {

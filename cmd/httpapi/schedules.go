@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/internal/wire"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/schedule"
 )
@@ -22,11 +23,11 @@ func (a *API) schedules() {
 	add(a, route(Route{
 		Method: "GET", Path: "/schedules", Name: "list-schedules", Summary: "list schedules", Text: "A page may have fewer than the limit.",
 		Needs: access.Look, Commands: []string{"schedules ls"},
-	}), func(ctx context.Context, c *call, in *schedulesInput) (scheduleList, error) {
+	}), func(ctx context.Context, c *call, in *schedulesInput) (wire.ScheduleList, error) {
 		found, err := schedule.List(ctx, c.api.store, schedule.Filter{Queue: in.Queue, After: in.After, Limit: in.Limit})
-		out := scheduleList{Schedules: []schedule.Schedule{}}
+		out := wire.ScheduleList{Schedules: []schedule.Schedule{}}
 		for _, s := range found {
-			if out.Next = ""; len(found) == in.Limit {
+			if out.Next, out.Now = "", s.Now; len(found) == in.Limit {
 				out.Next = s.Name
 			}
 			if c.caller.Job(s.Queue, s.Tenant) {
@@ -44,6 +45,10 @@ func (a *API) schedules() {
 		Text:  "Fields that are missing stay as they are; a null resets one. One of cron, every and at says when it fires.",
 		Needs: access.Operate, Commands: []string{"schedules set"},
 	}), setSchedule)
+	add(a, route(Route{
+		Method: "PUT", Path: "/schedules/{schedule}", Name: "save-schedule", Summary: "store a schedule",
+		Text: "Stores the schedule if its version is still that of the body; 0 makes the schedule.", Needs: access.Operate, Commands: []string{"schedules set"},
+	}), saveSchedule)
 	a.scheduleActs(route)
 }
 
@@ -79,6 +84,10 @@ func (a *API) scheduleActs(route func(Route) Route) {
 		}
 		return schedule.Trigger(ctx, c.api.store, in.Schedule, c.act(in.Body.Reason))
 	})
+	add(a, route(Route{
+		Method: "POST", Path: "/schedules/{schedule}/fire", Name: "fire-schedule", Summary: "make the jobs of a schedule for some instants at once",
+		Text: "All in one transaction. Without instants as trigger.", Needs: access.Operate, Commands: []string{"schedules trigger"},
+	}), fireSchedule)
 	add(a, route(Route{
 		Method: "POST", Path: "/schedules/{schedule}/backfill", Name: "backfill-schedule", Summary: "make the jobs of a schedule's fires in a range of time",
 		Text: "As an operation. With dry_run it only lists the fires.", Needs: access.Operate, Commands: []string{"schedules backfill"},
@@ -121,14 +130,6 @@ type schedulesInput struct {
 	Queue string `query:"queue" doc:"only schedules of this queue" maxLength:"64"`
 }
 
-// scheduleList lists schedules.
-type scheduleList struct {
-	// Schedules are sorted by name.
-	Schedules []schedule.Schedule `json:"schedules"`
-	// Next is the `after` of the next page. Missing: there is none.
-	Next string `json:"next,omitempty"`
-}
-
 // scheduleInput names a schedule.
 type scheduleInput struct {
 	Schedule string `path:"schedule" doc:"the schedule" maxLength:"64"`
@@ -147,27 +148,17 @@ type scheduleActInput struct {
 	Body     ReasonBody
 }
 
-// scheduleDetail is a schedule with its fires.
-type scheduleDetail struct {
-	// Schedule is the schedule.
-	Schedule schedule.Schedule `json:"schedule"`
-	// Next are the instants of the next fires.
-	Next []time.Time `json:"next"`
-	// Results are the last fires, with the states of their jobs.
-	Results []schedule.Fire `json:"results"`
-}
-
-func getSchedule(ctx context.Context, c *call, in *scheduleInput) (scheduleDetail, error) {
+func getSchedule(ctx context.Context, c *call, in *scheduleInput) (wire.ScheduleDetail, error) {
 	s, err := c.schedule(ctx, in.Schedule)
 	if err != nil {
-		return scheduleDetail{}, err
+		return wire.ScheduleDetail{}, err
 	}
 	next, err := s.Next(s.Now, in.Next)
 	if err != nil {
-		return scheduleDetail{}, err
+		return wire.ScheduleDetail{}, err
 	}
 	results, err := schedule.Results(ctx, c.api.store, s)
-	return scheduleDetail{c.shown(s), orEmpty(next), orEmpty(results)}, err
+	return wire.ScheduleDetail{Schedule: c.shown(s), Next: orEmpty(next), Results: orEmpty(results), Now: s.Now}, err
 }
 
 // DefinitionBody is a definition of a schedule, in which durations are texts.
@@ -295,6 +286,41 @@ func setSchedule(ctx context.Context, c *call, in *setScheduleInput) (schedule.S
 		return stored, outOfBounds("the token is bounded to other queues or tenants, or the name is taken")
 	}
 	return schedule.Set(ctx, c.api.store, in.Schedule, definition, c.act(in.Body.Reason))
+}
+
+// saveScheduleInput stores a schedule.
+type saveScheduleInput struct {
+	Schedule string `path:"schedule" doc:"the schedule" maxLength:"64"`
+	Body     wire.SaveScheduleBody
+}
+
+func saveSchedule(ctx context.Context, c *call, in *saveScheduleInput) (wire.ScheduleDetail, error) {
+	s := in.Body.Schedule
+	s.Name = in.Schedule
+	stored, err := schedule.Read(ctx, c.api.store, s.Name)
+	if err != nil && !errors.Is(err, sluice.ErrNotFound) {
+		return wire.ScheduleDetail{}, err
+	}
+	if err == nil && !c.caller.Job(stored.Queue, stored.Tenant) || !c.caller.Job(s.Queue, s.Tenant) {
+		return wire.ScheduleDetail{}, outOfBounds("the token is bounded to other queues or tenants, or the name is taken")
+	}
+	saved, err := schedule.Save(ctx, c.api.store, s, c.act(in.Body.Reason))
+	return wire.ScheduleDetail{Schedule: saved, Next: []time.Time{}, Results: []schedule.Fire{}, Now: saved.Now}, err
+}
+
+// fireInput fires a schedule.
+type fireInput struct {
+	Schedule string `path:"schedule" doc:"the schedule" maxLength:"64"`
+	Body     wire.FireBody
+}
+
+func fireSchedule(ctx context.Context, c *call, in *fireInput) (wire.FireList, error) {
+	s, err := c.schedule(ctx, in.Schedule)
+	if err != nil {
+		return wire.FireList{}, err
+	}
+	fires, err := schedule.FireFor(ctx, c.api.store, in.Schedule, in.Body.At, c.act(in.Body.Reason))
+	return wire.FireList{Fires: orEmpty(fires), Now: s.Now}, err
 }
 
 // backfillInput makes up for fires.

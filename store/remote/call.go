@@ -186,6 +186,24 @@ func encode(value any) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 
+// saving makes the request that stores an object. The act has an ID, so that a repeated request stores nothing twice.
+func saving(verb, path string, act *sluice.Act, body, out any) request {
+	if act.ID.IsZero() {
+		act.ID = sluice.NewID()
+	}
+	return request{verb: verb, method: http.MethodPut, path: path, act: act, out: out, body: asJSON(body)}
+}
+
+// deleting makes the request that deletes an object.
+func deleting(verb, path string, act *sluice.Act) request {
+	if act.ID.IsZero() {
+		act.ID = sluice.NewID()
+	}
+	q := params{}
+	q.text("reason", act.Reason)
+	return request{verb: verb, method: http.MethodDelete, path: path, query: q.values(), act: act}
+}
+
 // withRaw writes an object with a field whose JSON stays as it is, to the byte.
 func withRaw(value any, field string, raw json.RawMessage) ([]byte, error) {
 	text, err := encode(value)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -113,9 +112,6 @@ type saveBody struct {
 
 // SaveQueue stores the settings of a queue.
 func (s *Store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
-	if act.ID.IsZero() {
-		act.ID = sluice.NewID()
-	}
 	body := saveBody{Version: queue.Version, Settings: make(map[string]string), Reason: act.Reason}
 	for _, setting := range sluice.AllSettings() {
 		body.Settings[setting.Name] = setting.Format(queue.Settings)
@@ -125,10 +121,7 @@ func (s *Store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Ac
 		return sluice.Queue{}, err
 	}
 	var view queueView
-	err = s.call(ctx, request{
-		verb: "save a queue", method: http.MethodPut, path: queuePath(queue.Name, ""), act: &act, out: &view, body: asJSON(body),
-	})
-	if err != nil {
+	if err := s.call(ctx, saving("save a queue", queuePath(queue.Name, ""), &act, body, &view)); err != nil {
 		return sluice.Queue{}, err
 	}
 	return view.queue()
@@ -141,12 +134,7 @@ func (s *Store) RecordQueueChange(context.Context, sluice.Queue, sluice.Act) (sl
 
 // DeleteQueue deletes an empty queue.
 func (s *Store) DeleteQueue(ctx context.Context, name string, act sluice.Act) error {
-	if act.ID.IsZero() {
-		act.ID = sluice.NewID()
-	}
-	q := params{}
-	q.text("reason", act.Reason)
-	return s.call(ctx, request{verb: "delete a queue", method: http.MethodDelete, path: queuePath(name, ""), query: q.values(), act: &act})
+	return s.call(ctx, deleting("delete a queue", queuePath(name, ""), &act))
 }
 
 // manyQueues lists queues of many names.

@@ -1,0 +1,93 @@
+package remote
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/batch"
+	"github.com/sluice-queue/sluice/internal/feature"
+	"github.com/sluice-queue/sluice/internal/wire"
+)
+
+// batchPath is the path of a batch.
+func batchPath(id sluice.ID, rest string) string { return "/batches/" + id.String() + rest }
+
+// OpenBatch stores a new batch, or returns the one that is stored.
+func (s *Store) OpenBatch(ctx context.Context, b batch.Batch, act sluice.Act) (batch.Batch, error) {
+	var view wire.BatchView
+	err := s.call(ctx, request{
+		verb: "open a batch", method: http.MethodPost, path: "/batches", act: &act, out: &view,
+		body: asJSON(wire.OpenBatchBody{ID: b.ID, Name: b.Name, Parent: b.Parent, Callbacks: b.Callbacks, Reason: act.Reason}),
+	})
+	return view.Read(), err
+}
+
+// CloseBatch closes a batch; with all, the batches in it too.
+func (s *Store) CloseBatch(ctx context.Context, id sluice.ID, all bool, act sluice.Act) error {
+	return s.call(ctx, request{
+		verb: "close a batch", method: http.MethodPost, path: batchPath(id, "/close"), act: &act, body: asJSON(wire.CloseBatchBody{All: all, Reason: act.Reason}),
+	})
+}
+
+// Batch returns a batch.
+func (s *Store) Batch(ctx context.Context, id sluice.ID) (batch.Batch, error) {
+	var view wire.BatchView
+	err := s.call(ctx, request{verb: "read a batch", path: batchPath(id, ""), out: &view})
+	return view.Read(), err
+}
+
+// Batches lists batches, the newest first.
+func (s *Store) Batches(ctx context.Context, filter batch.Filter) (all []batch.Batch, err error) {
+	size, err := feature.PageSize(filter.Limit)
+	if err != nil {
+		return nil, err
+	}
+	q := params{}
+	q.id("parent", filter.Parent)
+	if filter.Unfinished {
+		q.text("unfinished", "true")
+	}
+	for before := filter.Before; ; before = all[len(all)-1].ID {
+		if !before.IsZero() {
+			q["before"] = []string{before.String()}
+		}
+		page := min(size-len(all), maxPage)
+		q["limit"] = []string{strconv.Itoa(page)}
+		var answer wire.BatchList
+		if err := s.call(ctx, request{verb: "list batches", path: "/batches", query: q.values(), out: &answer}); err != nil {
+			return nil, err
+		}
+		for _, view := range answer.Batches {
+			all = append(all, view.Read())
+		}
+		if len(answer.Batches) < page || len(all) == size {
+			return all, nil
+		}
+	}
+}
+
+// PauseBatch is an [*UnsupportedError]: an operation belongs to it.
+func (s *Store) PauseBatch(context.Context, sluice.ID, string, sluice.Act) error {
+	if err := s.opened("pause a batch"); err != nil {
+		return err
+	}
+	return &UnsupportedError{"To pause a batch", "the server starts an operation for it", "use POST /batches/{id}/pause or resume of docs/api.md, or open the database"}
+}
+
+// AdvanceBatches is an [*UnsupportedError]: the server does the upkeep.
+func (s *Store) AdvanceBatches(context.Context, int) (batch.Advanced, error) {
+	return batch.Advanced{}, s.theServer("To advance batches")
+}
+
+// ForgetBatches is an [*UnsupportedError]: the server does the upkeep.
+func (s *Store) ForgetBatches(context.Context, time.Duration, int) (int, error) {
+	return 0, s.theServer("To forget batches")
+}
+
+// RecountBatch is an [*UnsupportedError].
+func (s *Store) RecountBatch(context.Context, sluice.ID) (batch.Recount, error) {
+	return batch.Recount{}, s.theDatabase("To recount a batch")
+}
