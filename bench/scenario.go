@@ -116,6 +116,8 @@ var plans = []plan{
 	{"postgres-midnight", postgresMidnight},
 	{"postgres-await", postgresAwait},
 	{"sqlite-await", sqliteAwait},
+	{"postgres-many", postgresMany},
+	{"sqlite-many", sqliteMany},
 	{"postgres-batch", postgresBatch},
 	{"sqlite-batch", sqliteBatch},
 	{"postgres-http", postgresHTTP},

@@ -83,22 +83,53 @@ func sqliteBatch(n sizes, _ map[string]measured) scenario {
 
 // batchCost compares jobs that are all in one batch with jobs in none.
 func batchCost(task cell.Task) scenario {
-	const none, one = "Sluice, no batch", "Sluice, one batch"
 	grouped := task
 	grouped.Grouped = true
-	share := func(figure cell.Figure) func(measured) []float64 {
-		return func(m measured) []float64 { return stat.Ratios(m.of(one, figure), m.of(none, figure)) }
+	s := workCost(entrant{"Sluice, no batch", task}, entrant{"Sluice, one batch", grouped}, [2]goal{
+		{"work rate with all jobs in one batch against none", 0.9, false, "×", nil},
+		{"CPU to work off a member against none", 1.05, true, "×", nil},
+	})
+	s.method = fmt.Sprintf("As %s, without a batch and with one batch of all jobs, which is closed after the work. Then the counts must be exact "+
+		"and the callback be stored once.", postgresWorkName)
+	return s
+}
+
+func postgresMany(n sizes, _ map[string]measured) scenario {
+	s := manyCost(cell.Task{Kind: cell.Work, System: cell.Sluice, Store: cell.Postgres, Jobs: n.backlog, Slots: 100})
+	s.name, s.title = "postgres-many", "PostgreSQL: several jobs in one call"
+	return s
+}
+
+func sqliteMany(n sizes, _ map[string]measured) scenario {
+	s := manyCost(cell.Task{Kind: cell.Work, System: cell.Sluice, Store: cell.SQLite, Jobs: n.sqlite, Slots: 100})
+	s.name, s.title, s.method = "sqlite-many", "SQLite: several jobs in one call", asOnPostgres
+	return s
+}
+
+// manyCost compares handlers that get 100 jobs in each call with handlers that get one.
+func manyCost(task cell.Task) scenario {
+	many := task
+	many.Many = task.Slots
+	s := workCost(entrant{"Sluice, one job in a call", task}, entrant{"Sluice, 100 jobs in a call", many}, [2]goal{
+		{"work rate with 100 jobs in a call against one", 0.9, false, "×", nil},
+		{"CPU to work off a job with 100 in a call against one", 1.1, true, "×", nil},
+	})
+	s.method = fmt.Sprintf("As %s, with Handle and 100 slots, and with HandleMany and calls of 100.", postgresWorkName)
+	return s
+}
+
+// workCost compares the work of two cells. The goals are about their rates and about the CPU of a job.
+func workCost(plain, with entrant, goals [2]goal) scenario {
+	for i, figure := range []cell.Figure{cell.WorkRate, cell.WorkCPU} {
+		goals[i].values = func(m measured) []float64 { return stat.Ratios(m.of(with.name, figure), m.of(plain.name, figure)) }
 	}
 	return scenario{
-		method: fmt.Sprintf("As %s, without a batch and with one batch of all jobs, which is closed after the work. Then the counts must be exact "+
-			"and the callback be stored once.", postgresWorkName),
-		entrants: []entrant{{none, task}, {one, grouped}},
+		entrants: []entrant{plain, with},
 		headline: []cell.Figure{cell.EnqueueRate, cell.WorkRate, cell.EnqueueCPU, cell.WorkCPU},
-		ratio:    "work rate against no batch.",
-		ratios:   func(m measured, name string) []float64 { return m.against(name, []string{none}, cell.WorkRate, false) },
-		goals: []goal{
-			{"work rate with all jobs in one batch against none", 0.9, false, "×", share(cell.WorkRate)},
-			{"CPU to work off a member against none", 1.05, true, "×", share(cell.WorkCPU)},
+		ratio:    "work rate against " + plain.name + ".",
+		ratios: func(m measured, name string) []float64 {
+			return m.against(name, []string{plain.name}, cell.WorkRate, false)
 		},
+		goals: goals[:],
 	}
 }

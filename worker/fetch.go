@@ -146,7 +146,7 @@ func (w *Worker) room(l *servedQueue) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if l.many != nil { // its jobs take no slots
-		return max(0, min(l.slots-l.taken, maxClaim))
+		return l.many.room(l.slots, l.taken)
 	}
 	room, _ := w.roomInAll()
 	if l.slots < w.options.Slots {

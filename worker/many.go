@@ -46,7 +46,7 @@ func HandleMany[T any](w *Worker, queue sluice.TypedQueue[T], handler ManyHandle
 	l.hungry.Store(true)
 	l.many = &many{
 		options: options,
-		in:      make(chan *run, max(0, 2*calls*options.Size)), calls: make(chan struct{}, max(0, calls)),
+		in:      make(chan *run, max(0, 2*calls*options.Size)+maxAhead), calls: make(chan struct{}, max(0, calls)),
 	}
 	l.many.call = func(ctx context.Context, runs []*run) error {
 		var jobs []*Job[T]
@@ -77,6 +77,27 @@ type many struct {
 	in      chan *run     // claimed jobs that wait for a call
 	calls   chan struct{} // one entry for each call under way
 	started bool          // collect runs; guarded by Worker.mu
+	took    atomic.Int64  // how long the handler ran in the last call; 0: it was not called yet
+}
+
+// ahead returns how many jobs may be claimed beyond those of the calls: the number that quick calls finish within aheadTime.
+func (m *many) ahead() int {
+	took := m.took.Load()
+	if took == 0 {
+		return 0
+	}
+	return int(min(maxAhead, int64(m.options.Slots*m.options.Size)*int64(aheadTime)/took))
+}
+
+// room returns how many jobs may be claimed beside those that are taken. While quick calls have as many again waiting, it waits
+// until a quarter is free: small claims cost more for each job.
+func (m *many) room(slots, taken int) int {
+	ahead := m.ahead()
+	free := slots + ahead - taken
+	if ahead >= slots && 4*free < slots+ahead {
+		return 0
+	}
+	return max(0, min(free, maxClaim))
 }
 
 // Context ends when this job is cancelled, lost or timed out, or when the drain is over. See [context.Cause]. The context
@@ -197,7 +218,9 @@ func (w *Worker) runMany(work context.Context, l *servedQueue, runs []*run) {
 			r.settleOne(err)
 		}
 	}()
+	called := time.Now()
 	err = l.many.call(ctx, ready)
+	l.many.took.Store(max(1, int64(time.Since(called))))
 }
 
 // mayBegin hands a job back that must not begin any more, and fails one whose payload breaks the schema.

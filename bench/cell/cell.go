@@ -164,6 +164,8 @@ type Task struct {
 	Workers int
 	// Grouped puts all jobs of a Work cell into one batch of Sluice.
 	Grouped bool
+	// Many gives Sluice's handler of a Work cell so many jobs in one call, with one call at a time. 0: one job in each call.
+	Many int
 	// Fair makes Sluice's queue serve tenants in turns, without other limits.
 	Fair bool
 	// Giant is the number of further jobs that wait, of one tenant at its capacity.

@@ -136,11 +136,7 @@ func (q *sluiceQueue) start(ctx context.Context) error {
 	}
 	ctx, q.quit = context.WithCancel(ctx)
 	q.ended = make(chan error, 3)
-	w := worker.New(q.store, worker.Options{Slots: q.task.Slots})
-	worker.Handle(w, parcels, func(_ context.Context, job *worker.Job[Parcel]) error {
-		q.handle(job.Payload)
-		return nil
-	}, worker.QueueOptions{})
+	w := q.worker()
 	go func() { q.ended <- w.Run(ctx) }()
 	go func() { q.ended <- upkeep.New(q.store, upkeep.Options{}).Run(ctx) }()
 	go func() {
@@ -151,6 +147,25 @@ func (q *sluiceQueue) start(ctx context.Context) error {
 		q.ended <- q.gauges.Run(ctx)
 	}()
 	return nil
+}
+
+// worker handles one job in each call, or as many as the cell says.
+func (q *sluiceQueue) worker() *worker.Worker {
+	w := worker.New(q.store, worker.Options{Slots: q.task.Slots})
+	if q.task.Many == 0 {
+		worker.Handle(w, parcels, func(_ context.Context, job *worker.Job[Parcel]) error {
+			q.handle(job.Payload)
+			return nil
+		}, worker.QueueOptions{})
+		return w
+	}
+	worker.HandleMany(w, parcels, func(_ context.Context, jobs []*worker.Job[Parcel]) error {
+		for _, job := range jobs {
+			q.handle(job.Payload)
+		}
+		return nil
+	}, worker.ManyOptions{Size: q.task.Many})
+	return w
 }
 
 // unfinished queries the table, as for the other systems. Depth counts jobs, a cost that each of about 100 polls would
