@@ -1,6 +1,7 @@
 package sluice_test
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,6 +9,40 @@ import (
 	"strings"
 	"testing"
 )
+
+// goBlocks are the pieces of Go in a guide.
+var goBlocks = regexp.MustCompile("(?s)```go\n(.*?)```")
+
+// TestGuidesShowTestsThatRun: each test that a guide shows is one of package sluicetest.
+func TestGuidesShowTestsThatRun(t *testing.T) {
+	t.Parallel()
+	tests, err := os.ReadFile("sluicetest/guide_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	guides, err := filepath.Glob("docs/guide/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := 0
+	for _, path := range guides {
+		guide, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range goBlocks.FindAllSubmatch(guide, -1) {
+			if !bytes.HasPrefix(block[1], []byte("func Test")) {
+				continue
+			}
+			if shown++; !bytes.Contains(tests, block[1]) {
+				t.Errorf("sluicetest/guide_test.go does not have this test of %s:\n%s", path, block[1])
+			}
+		}
+	}
+	if want := bytes.Count(tests, []byte("\nfunc Test")); shown != want {
+		t.Errorf("the guides show %d of the %d tests", shown, want)
+	}
+}
 
 // TestFirstProgramOfTheGuideRuns builds the program that docs/guide/start.md shows, in a module of its
 // own, and runs it twice.
@@ -18,7 +53,7 @@ func TestFirstProgramOfTheGuideRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	var program strings.Builder
-	for _, block := range regexp.MustCompile("(?s)```go\n(.*?)```").FindAllSubmatch(guide, -1) {
+	for _, block := range goBlocks.FindAllSubmatch(guide, -1) {
 		program.Write(block[1])
 	}
 	here, err := os.Getwd()

@@ -109,7 +109,7 @@ var doors = map[string][]string{
 	"internal/timetest":    {},
 	"store/remote":         {"", "admission", "await", "batch", "edit", "explain", "hold", "internal/feature", "internal/wire", "limit", "presence", "pressure", "progress", "schedule"},
 	"store/postgres":       {"", "edit", "hold", "stat", "explain", "operation", "tenancy", "health", "alert", "audit", "forecast", "internal/broadcast", "internal/checkup", "internal/columns", "internal/flow", "internal/follow", "internal/history", "internal/wave", "internal/rollup", "internal/migration", "internal/sqltx", "internal/event", "internal/scrubbed", "internal/counter", "engine", "presence", "internal/notify", "internal/saving", "internal/storing", "admission", "internal/group", "schedule", "pressure", "internal/room", "await", "internal/awaiting", "limit", "progress", "batch", "flow", "access"},
-	"sluicetest":           {"", "dispatcher", "engine", "store/memory", "upkeep", "worker"},
+	"sluicetest":           {"", "dispatcher", "engine", "schedule", "store/memory", "upkeep", "worker"},
 	"store/storetest":      {"", "schema", "edit", "hold", "changes", "search", "stat", "explain", "operation", "schedule", "tenancy", "alert", "audit", "forecast", "health", "internal/verbtest", "engine", "presence", "internal/notify", "internal/storing", "admission", "pressure", "await", "flow", "limit", "progress", "batch", "access"},
 	"engine/enginetest":    {"", "engine"},
 	"engine/local":         {"", "worker", "audit", "engine", "presence", "pressure"},

@@ -20,6 +20,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/dispatcher"
 	"github.com/sluice-queue/sluice/engine"
+	"github.com/sluice-queue/sluice/schedule"
 	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/upkeep"
 	"github.com/sluice-queue/sluice/worker"
@@ -105,13 +106,13 @@ func (b *Bench) Drain() (ran int) {
 	}
 }
 
-// Advance moves the clock on, and runs each job at the instant at which it may start. It returns how many attempts there
-// were.
+// Advance moves the clock on, fires schedules at their instants, and runs each job at the instant at which it may start. It
+// returns how many attempts there were.
 func (b *Bench) Advance(by time.Duration) (ran int) {
 	b.t.Helper()
 	ran = b.Drain()
 	for end := b.Now().Add(by); ; {
-		next := b.nextStep(end)
+		next := b.nextStep(b.nextFire(end))
 		b.moveTo(next)
 		ran += b.Drain()
 		if !next.Before(end) {
@@ -131,6 +132,21 @@ func (b *Bench) moveTo(now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.now = now
+}
+
+// nextFire returns when the next schedule fires, and at the latest end.
+func (b *Bench) nextFire(end time.Time) time.Time {
+	b.t.Helper()
+	schedules, err := schedule.List(b.t.Context(), b.Store, schedule.Filter{Limit: 10_000})
+	if err != nil {
+		b.t.Fatalf("read the schedules: %v", err)
+	}
+	for _, s := range schedules {
+		if s.NextAt.After(b.Now()) && s.NextAt.Before(end) {
+			end = s.NextAt
+		}
+	}
+	return end
 }
 
 // nextStep returns when a job may start next, and at the latest end.
