@@ -19,6 +19,9 @@ type Series struct {
 	Every    time.Duration
 	// Counted says that the figures are known; see [Known]. Then nothing happened in a slot that is missing.
 	Counted bool
+	// Since is from when they are known: the first slot of the window, or the start of the first living process that serves the
+	// queues and counts. A slot before it was counted by nobody. Zero: they are not known.
+	Since time.Time
 	// Slots are the slots, the oldest first, with the sums over the queues. A slot without any move is missing.
 	Slots []Stat
 }
@@ -58,8 +61,27 @@ func Over(ctx context.Context, store sluice.Store, filter Filter) (Series, error
 		return Series{}, err
 	}
 	holders, err := presence.Given(store).Holders(ctx)
-	out.Counted = knownOf(filter.Queues, len(out.Slots) > 0, holders, now)
+	if out.Counted = knownOf(filter.Queues, len(out.Slots) > 0, holders, now); out.Counted {
+		out.Since = out.since(filter.Queues, holders, now)
+	}
 	return out, err
+}
+
+// since is the first instant of the window at which somebody counted.
+func (s Series) since(queues []string, holders []presence.Holder, now time.Time) time.Time {
+	first := s.To
+	if len(s.Slots) > 0 {
+		first = s.Slots[0].At
+	}
+	for _, h := range holders {
+		if serves(h, queues, now) && h.Counts && h.Started.Before(first) {
+			first = h.Started
+		}
+	}
+	if first.Before(s.From) {
+		return s.From
+	}
+	return first
 }
 
 // errMany says that there are more slots than a picture reads.
@@ -113,8 +135,7 @@ func sums(ctx context.Context, store sluice.Store, filter Filter) (out []Stat, e
 // knownOf is Known for several queues; none: for all.
 func knownOf(queues []string, counted bool, holders []presence.Holder, now time.Time) bool {
 	for _, h := range holders {
-		serves := len(queues) == 0 || slices.ContainsFunc(queues, func(q string) bool { return slices.Contains(h.Queues, q) })
-		if now.Sub(h.Seen) > presence.Silence || len(h.Queues) == 0 || !serves {
+		if !serves(h, queues, now) {
 			continue
 		}
 		if !h.Counts {
@@ -123,4 +144,12 @@ func knownOf(queues []string, counted bool, holders []presence.Holder, now time.
 		counted = true
 	}
 	return counted
+}
+
+// serves reports whether a process lives and takes jobs of one of the queues; none: of any.
+func serves(h presence.Holder, queues []string, now time.Time) bool {
+	if now.Sub(h.Seen) > presence.Silence || len(h.Queues) == 0 {
+		return false
+	}
+	return len(queues) == 0 || slices.ContainsFunc(queues, func(q string) bool { return slices.Contains(h.Queues, q) })
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/stat"
 	"github.com/sluice-queue/sluice/store/memory"
 )
@@ -64,5 +65,42 @@ func TestOverTakesSlotsThatAreKeptSoLong(t *testing.T) {
 		if _, err := stat.Over(t.Context(), store, filter); !errors.Is(err, sluice.ErrInvalid) {
 			t.Errorf("%+v: %v, want an ErrInvalid", filter, err)
 		}
+	}
+}
+
+func TestOverSaysFromWhenFiguresAreKnown(t *testing.T) {
+	t.Parallel()
+	store := memory.New(memory.Options{})
+	now := time.Now().UTC()
+	over := func(queue string) stat.Series {
+		t.Helper()
+		got, err := stat.Over(t.Context(), store, stat.Filter{Queues: []string{queue}, From: now.Add(-time.Hour), To: now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	if got := over("mail"); got.Counted || !got.Since.IsZero() {
+		t.Errorf("without a count: known since %s", got.Since)
+	}
+	at := now.Add(-10 * time.Minute).Truncate(stat.Fine)
+	if err := stat.Given(store).AddStats(t.Context(), "holder", []stat.Stat{{Queue: "mail", At: at, Every: stat.Fine, Counts: stat.Counts{Claimed: 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := over("mail"); !got.Since.Equal(at.Truncate(got.Every)) {
+		t.Errorf("known since %s, want the first slot at %s", got.Since, at)
+	}
+	for i, started := range []time.Duration{-20 * time.Minute, -2 * time.Hour} {
+		h := presence.Holder{ID: fmt.Sprintf("host:%d:a", i), Role: presence.RoleWorker, Queues: []string{"mail"}, Started: now.Add(started)}
+		if _, err := presence.Given(store).Heartbeat(t.Context(), h); err != nil {
+			t.Fatal(err)
+		}
+		got := over("mail")
+		if want := h.Started; i == 0 && !got.Since.Equal(want) || i == 1 && !got.Since.Equal(got.From) {
+			t.Errorf("known since %s, want the start of the process at %s, or the begin of the window", got.Since, want)
+		}
+	}
+	if got := over("sms"); got.Counted {
+		t.Errorf("another queue is known since %s", got.Since)
 	}
 }

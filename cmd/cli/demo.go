@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,7 +14,6 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/cmd/internal/draw"
 	"github.com/sluice-queue/sluice/internal/demo"
-	"github.com/sluice-queue/sluice/upkeep"
 )
 
 // demoFlags are the options of `demo`.
@@ -31,6 +29,7 @@ type demoFlags struct {
 	dueAt             time.Time // of a given file's payments; zero: the file's own times
 	gone              bool      // the store is removed at the end
 	console           bool
+	listen            string
 }
 
 // demoSummary is the result of the demo.
@@ -90,7 +89,8 @@ given. Invalid lines of --file are reported by number and skipped; the exit code
 	flags.Var(rate{&f.rate}, "rate", "post at most at this rate, such as 500/5s; the audit proves it")
 	flags.BoolVar(&f.tiers, "tiers", false, "use tiers FREE, PRO and ENTERPRISE; the audit proves their limits")
 	flags.BoolVar(&f.kill, "kill", false, "run workers as processes, and kill one midway (SIGKILL)")
-	flags.BoolVar(&f.console, "console", false, "show it at http://"+defaultListen+", until an interrupt")
+	flags.BoolVar(&f.console, "console", false, "show it in the console, until an interrupt")
+	flags.StringVar(&f.listen, "listen", defaultListen, "address of the console; a port alone is on loopback")
 	flags.BoolVar(&f.json, "json", false, "print the summary as JSON, as -o json does")
 	return command
 }
@@ -123,12 +123,12 @@ func (a *app) demo(ctx context.Context, f demoFlags) (err error) {
 		return err
 	}
 	defer a.close(store)
+	var shown *demoConsole
 	if f.console {
-		leave, err := a.showDemo(ctx, store)
-		if err != nil {
+		if shown, err = a.showDemo(ctx, store, f.listen); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, leave()) }()
+		defer func() { err = errors.Join(err, shown.leave()) }()
 	}
 	if err := a.writeWave(&f); err != nil {
 		return err
@@ -144,11 +144,17 @@ func (a *app) demo(ctx context.Context, f demoFlags) (err error) {
 		app: a, flags: f, store: store, client: a.client(store), ledger: ledger, tenants: make(map[string]bool),
 		summary: demoSummary{Store: redactURL(a.db), File: f.file, Queue: "payments-" + time.Now().UTC().Format("20060102-150405.000")},
 	}
+	defer d.tend(ctx)()
 	if err := d.run(ctx); err != nil {
 		return err
 	}
 	if err := a.printOne(d.summary, d.print); err != nil {
 		return err
+	}
+	if shown != nil {
+		if err := d.stay(ctx, shown); err != nil {
+			return err
+		}
 	}
 	if !d.summary.Holds {
 		return codedError{errors.New(d.failure()), exitCheckFailed, "this is a bug; keep the database and report it"}
@@ -229,15 +235,7 @@ func (d *demoRun) run(ctx context.Context) error {
 	if err := d.setTiers(ctx); err != nil {
 		return err
 	}
-	logger := slog.New(slog.DiscardHandler)
-	tending, stopTending := context.WithCancel(ctx)
-	var tended sync.WaitGroup
-	tended.Go(func() {
-		_ = upkeep.New(d.store, upkeep.Options{Interval: 250 * time.Millisecond, Logger: logger}).Run(tending)
-	})
-	defer tended.Wait()
-	defer stopTending()
-	var crew crew = &crewInside{run: d, logger: logger}
+	var crew crew = &crewInside{run: d, logger: slog.New(slog.DiscardHandler)}
 	if d.flags.kill {
 		crew = &crewOutside{run: d}
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -51,8 +50,8 @@ where everybody is an admin.`,
 
 // dev serves a store of its own until an interrupt.
 func (a *app) dev(ctx context.Context, f devFlags) (err error) {
-	if at, err := listenAddress(f.listen); err != nil || !onLoopback(at) {
-		return errors.Join(usagef("--listen %s must be an address of this machine alone, such as %s; for others, use `sluice serve`", f.listen, defaultListen), err)
+	if err := ownMachine(f.listen); err != nil {
+		return err
 	}
 	temporary := ""
 	if a.db == "" {
@@ -108,27 +107,6 @@ func (s *server) openShop(ctx context.Context, store sluice.Store) error {
 	s.engines = s.app.observeEngines(map[string]engine.Engine{sample.Engine: runs})
 	s.more = []part{{name: "sample data", run: shop.Run}}
 	return nil
-}
-
-// showDemo serves the console of the demo's store. Leave waits for the interrupt.
-func (a *app) showDemo(ctx context.Context, store sluice.Store) (leave func() error, err error) {
-	at, err := parseAddress(a.db)
-	if err != nil {
-		return nil, err
-	}
-	a.log.silent = true
-	s := &server{app: a, flags: serveFlags{listen: defaultListen, environment: "demo", noUpkeep: true}, at: at, log: a.events(), failed: make(chan error, 2)}
-	if err := s.listen(); err != nil {
-		return nil, err
-	}
-	url := "http://" + s.doors[0].listener.Addr().String() + "/"
-	a.note("console: %s", url)
-	ended := make(chan error, 1)
-	go func() { ended <- s.answer(ctx, func() error { return s.work(ctx, store) }) }()
-	return func() error {
-		a.note("the console stays at %s; Ctrl-C ends it", url)
-		return <-ended
-	}, nil
 }
 
 // greet says where to look, and what to do.

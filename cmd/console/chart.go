@@ -30,15 +30,6 @@ type line struct {
 	Dashed bool `json:"dashed,omitempty"`
 }
 
-// mark is an instant to point at, such as a change of settings.
-type mark struct {
-	At   int64  `json:"at"`
-	Text string `json:"text"`
-}
-
-// Time is the instant, for a template.
-func (m mark) Time() time.Time { return time.Unix(m.At, 0) }
-
 // rows are the figures as a table, with a heading.
 func (c chart) rows() [][]string {
 	head := []string{"time"}

@@ -114,6 +114,8 @@ type holderFacts struct {
 	Queues     []string  `json:"queues"`
 	Slots      int       `json:"slots"`
 	Busy       int       `json:"busy"`
+	Version    string    `json:"version"`
+	Started    time.Time `json:"started"`
 	Seen       time.Time `json:"seen"`
 	Conditions []struct {
 		Queue string `json:"queue"`
@@ -227,7 +229,11 @@ func loadOverview(ctx context.Context, v *visit) (any, error) {
 	view.Charts = append([]chart{f.shown.flow(f.limit())}, f.shown.times()...)
 	failures := f.shown.failures()
 	view.Strip = heatOf(failures)
-	view.Charts = v.linked(append(view.Charts, failures), marksOf(f.changes))
+	marks, err := v.marks(ctx, "", f.changes)
+	if err != nil {
+		return nil, err
+	}
+	view.Charts = v.linked(append(view.Charts, failures), marks)
 	for _, q := range f.queues {
 		view.Queues = append(view.Queues, f.lineOf(q))
 	}
@@ -280,7 +286,7 @@ func (f overviewFacts) tiles(v *visit) []tile {
 		oldest.Figure, oldest.Note = seconds(max(0, time.Since(all.OldestDue).Round(time.Second))), "since it was due"
 	}
 	oldest.Spark = f.hour.spark("p95 of waits, in the last hour", 0, quantileLines(func(s *slot) *quantiles { return s.Wait })[1].value)
-	flight := tile{Name: "In flight", Figure: draw.Count(all.Claimed), Note: "processes do not tell their slots", Link: v.console.url("/jobs", "q", "state:claimed,dispatched")}
+	flight := tile{Name: "In flight", Figure: draw.Count(all.Claimed), Note: "no worker says how many slots it has", Link: v.console.url("/jobs", "q", "state:claimed,dispatched")}
 	if slots > 0 {
 		flight.Note = "of " + plural(slots, "slot") + " of workers"
 	}

@@ -106,7 +106,11 @@ func (v *visit) readQueue(ctx context.Context, path string, view *queuePage) err
 		return err
 	}
 	view.Charts = append([]chart{shown.flow(view.perSecond())}, shown.times()...)
-	view.Charts = v.linked(view.Charts, marksOf(view.History))
+	marks, err := v.marks(ctx, view.Name, view.History)
+	if err != nil {
+		return err
+	}
+	view.Charts = v.linked(view.Charts, marks)
 	if err := v.getFor(ctx, seriesFor, path+"/stats", nil, &view.Stats); err != nil {
 		return err
 	}

@@ -20,7 +20,9 @@ type series struct {
 	To      time.Time `json:"to"`
 	Every   float64   `json:"every_seconds"`
 	Counted bool      `json:"counted"`
-	Slots   []slot    `json:"slots"`
+	// Since is from when the figures are known. Zero: they are not.
+	Since time.Time `json:"counted_from"`
+	Slots []slot    `json:"slots"`
 }
 
 // slot is the figures of a slot of time.
@@ -113,7 +115,7 @@ type lineOf struct {
 	value figureOf
 }
 
-// chart draws lines of a series. Slots without a move are 0 if the processes count, else gaps.
+// chart draws lines of a series. Slots without a move are 0 from when processes counted on, else gaps.
 func (s series) chart(name, title, unit string, lines ...lineOf) chart {
 	c := chart{Name: name, Title: title, Unit: unit, Kind: "line", Lines: make([]line, len(lines))}
 	for i, l := range lines {
@@ -129,7 +131,7 @@ func (s series) chart(name, title, unit string, lines ...lineOf) chart {
 			here = &s.Slots[next]
 			next++
 		}
-		if here == nil && s.Counted {
+		if here == nil && s.Counted && at.Add(every).After(s.Since) {
 			here = &slot{}
 		}
 		c.Times = append(c.Times, at.Unix())
@@ -194,8 +196,11 @@ func (s series) flow(limit float64) chart {
 		in, out, died = in+one.Counts.Enqueued+one.Counts.Requeued, out+one.Counts.Completed, died+one.Counts.Dead
 	}
 	c.Sentence = fmt.Sprintf("%s came in, %s completed and %s died in this window.", draw.Count(int(in)), draw.Count(int(out)), draw.Count(int(died)))
-	if !s.Counted {
+	switch {
+	case !s.Counted:
 		c.Sentence = "Nobody counts the jobs of this window, or only some processes do: gaps are not zeros."
+	case s.Since.After(s.From):
+		c.Sentence += " What happened before " + s.Since.UTC().Format("15:04") + " UTC is not known."
 	}
 	return c
 }
@@ -228,6 +233,10 @@ func (s series) failures() chart {
 
 // linked gives charts the address of their CSV, which has the filters of the page, and their marks.
 func (v *visit) linked(charts []chart, marks []mark) []chart {
+	to, err := time.Parse(time.RFC3339, v.query.Get("to"))
+	if err != nil { // until now
+		to = time.Now()
+	}
 	for i := range charts {
 		query := url.Values{}
 		for name, values := range v.query {
@@ -237,28 +246,12 @@ func (v *visit) linked(charts []chart, marks []mark) []chart {
 		charts[i].CSV = "?" + query.Encode()
 		charts[i].Marks = nil
 		for _, m := range marks {
-			if times := charts[i].Times; len(times) > 0 && m.At >= times[0] {
+			if times := charts[i].Times; len(times) > 0 && m.At >= times[0] && m.At <= to.Unix() {
 				charts[i].Marks = append(charts[i].Marks, m)
 			}
 		}
 	}
 	return charts
-}
-
-// marksOf are the changes of settings among audit entries, the oldest first.
-func marksOf(entries []auditEntry) (marks []mark) {
-	for i := len(entries) - 1; i >= 0; i-- {
-		e := entries[i]
-		if e.Object != "queue" || len(e.Before) == 0 {
-			continue
-		}
-		text := e.Name + ": " + string(e.Event)
-		for _, d := range settingDifferences(e.Before, e.After) {
-			text += fmt.Sprintf(", %s %s → %s", d.Name, or(d.Before, "none"), or(d.After, "none"))
-		}
-		marks = append(marks, mark{At: e.At.Unix(), Text: strings.TrimSpace(text + " (" + e.Actor + ")")})
-	}
-	return marks
 }
 
 func or(text, otherwise string) string {

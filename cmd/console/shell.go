@@ -28,6 +28,9 @@ type warning struct {
 	Text, Path, Link string
 }
 
+// shownWarnings is how many alerts the strip names: the page below must stay in sight.
+const shownWarnings = 3
+
 // shell reads what is around a page. What cannot be read is left out: the page itself says so.
 func (v *visit) shell(ctx context.Context) shell {
 	var s shell
@@ -46,8 +49,13 @@ func (v *visit) shell(ctx context.Context) shell {
 		if a.State != alert.Firing {
 			continue
 		}
-		badges["alerts"]++
+		if badges["alerts"]++; badges["alerts"] > shownWarnings {
+			continue
+		}
 		s.Strip = append(s.Strip, warning{Text: strings.TrimSpace("Alert " + a.Name() + " " + a.Detail), Path: "/alerts", Link: "see the alert"})
+	}
+	if more := badges["alerts"] - shownWarnings; more > 0 {
+		s.Strip = append(s.Strip, warning{Text: plural(more, "more alert"), Path: "/alerts", Link: "see all alerts"})
 	}
 	for _, p := range v.console.pages {
 		if p.letter != "" {

@@ -67,10 +67,7 @@ func (t tenantRow) general() (found tenancy.Limits) {
 			if found.Weight == nil {
 				found.Weight = l.Weight
 			}
-			found.Paused = found.Paused || l.Paused
-			if !l.PausedUntil.IsZero() {
-				found.PausedUntil = l.PausedUntil
-			}
+			found.Paused = found.Paused || pausedNow(l)
 		}
 	}
 	return found
@@ -102,6 +99,21 @@ func (t tenantRow) Weight() int {
 
 // Paused reports whether the tenant is paused in every queue.
 func (t tenantRow) Paused() bool { return t.general().Paused }
+
+// pausedNow reports whether a pause has not ended.
+func pausedNow(l tenancy.Limits) bool {
+	return l.Paused && (l.PausedUntil.IsZero() || l.PausedUntil.After(time.Now()))
+}
+
+// PausedIn are the queues in which alone the tenant is paused.
+func (t tenantRow) PausedIn() (queues []string) {
+	for _, l := range t.Limits {
+		if l.Queue != "" && pausedNow(l) {
+			queues = append(queues, l.Queue)
+		}
+	}
+	return queues
+}
 
 // Flight is the jobs in flight, where they are known.
 func (t tenantRow) Flight() int {

@@ -29,6 +29,8 @@ func TestTenantsAndTiersAreShownAndChanged(t *testing.T) {
 		{"set-tenant", url.Values{"tenant": {"acme"}, "concurrency": {"9"}, "weight": {"3"}, "for": {"2h"}}, "/tenants/acme", []string{"concurrency 9, weight 3 in every queue until", "of 9 in each queue"}},
 		{"pause-tenant", url.Values{"tenant": {"acme"}, "reason": {"a bug of theirs"}}, "/tenants/acme", []string{"paused", "Resume", "a bug of theirs"}},
 		{"resume-tenant", url.Values{"tenant": {"acme"}}, "/tenants/acme", []string{"Pause"}},
+		{"pause-tenant", url.Values{"tenant": {"acme"}, "queue": {"mail"}}, "/tenants", []string{`in <a href="/queues/mail">mail</a> <button`, "state-paused", "-state-open"}},
+		{"resume-tenant", url.Values{"tenant": {"acme"}, "queue": {"mail"}}, "/tenants/acme", []string{"-state-paused", "state-open"}},
 		{"delete-tenant", url.Values{"tenant": {"acme"}}, "/tenants", []string{"-href=\"/tenants/acme\""}},
 	} {
 		if answer, status := s.do(one.act, one.values, nil); status != http.StatusNoContent {

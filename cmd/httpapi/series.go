@@ -189,6 +189,8 @@ type seriesView struct {
 	EverySeconds float64   `json:"every_seconds"`
 	// Counted says that the figures are known. Without it nobody counts, or only some processes do.
 	Counted bool `json:"counted"`
+	// CountedFrom is from when they are known. Nobody counted in the slots before it. Missing: they are not known.
+	CountedFrom time.Time `json:"counted_from,omitzero"`
 	// Slots are the slots, the oldest first.
 	Slots []slotView `json:"slots"`
 }
@@ -237,7 +239,7 @@ func (c *call) series(ctx context.Context, filter stat.Filter, in *SeriesInput) 
 	if err != nil {
 		return seriesView{}, err
 	}
-	out := seriesView{Tenant: in.Tenant, From: found.From, To: found.To, EverySeconds: found.Every.Seconds(), Counted: found.Counted, Slots: []slotView{}}
+	out := seriesView{Tenant: in.Tenant, From: found.From, To: found.To, EverySeconds: found.Every.Seconds(), Counted: found.Counted, CountedFrom: found.Since, Slots: []slotView{}}
 	every, slots := merged(found, in.Slots)
 	out.From, out.EverySeconds = found.From.Truncate(every), every.Seconds()
 	for _, s := range slots {

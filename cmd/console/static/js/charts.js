@@ -6,12 +6,15 @@ function colours() {
   return [1, 2, 3, 4, 5, 6, 7, 8].map((n) => style.getPropertyValue(`--line-${n}`).trim());
 }
 
-function marks(chart) {
+const markColours = { setting: "--muted", deploy: "--line-1", alert: "--danger" };
+
+function marks(figure) {
   return (plot) => {
     const draw = plot.ctx;
+    const style = getComputedStyle(document.documentElement);
     draw.save();
-    draw.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--muted");
-    for (const mark of chart.marks || []) {
+    for (const mark of JSON.parse(figure.dataset.chart).marks || []) {
+      draw.strokeStyle = style.getPropertyValue(markColours[mark.kind]);
       const x = Math.round(plot.valToPos(mark.at, "x", true));
       if (x < plot.bbox.left || x > plot.bbox.left + plot.bbox.width) continue;
       draw.beginPath();
@@ -34,7 +37,7 @@ function zoom(plot) {
   location.href = url;
 }
 
-function options(chart, width) {
+function options(figure, chart, width) {
   const style = getComputedStyle(document.documentElement);
   const ink = style.getPropertyValue("--ink").trim();
   const grid = { stroke: style.getPropertyValue("--rule").trim(), width: 1 };
@@ -54,7 +57,7 @@ function options(chart, width) {
     axes: [{ stroke: ink, grid, ticks: grid }, { stroke: ink, grid, ticks: grid, size: 60 }],
     scales: { y: { range: (_, low, high) => [0, high > 0 ? high * 1.1 : 1] } },
     cursor: { sync: { key: "console" }, drag: { setScale: false } },
-    hooks: { draw: [marks(chart)], setSelect: [zoom] },
+    hooks: { draw: [marks(figure)], setSelect: [zoom] },
   };
 }
 
@@ -72,7 +75,7 @@ function draw(figure) {
   else {
     if (before) before.plot.destroy();
     box.replaceChildren();
-    drawn.set(figure, { plot: new uPlot(options(chart, width), data, box), theme, width, lines: chart.lines.length });
+    drawn.set(figure, { plot: new uPlot(options(figure, chart, width), data, box), theme, width, lines: chart.lines.length });
   }
   drawn.get(figure).text = text;
 }

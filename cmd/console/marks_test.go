@@ -1,0 +1,84 @@
+package console_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/cmd/console"
+	"github.com/sluice-queue/sluice/presence"
+	"github.com/sluice-queue/sluice/stat"
+)
+
+// fires lets the dead letters of queues be an alert.
+func (s *site) fires(queues ...string) {
+	s.t.Helper()
+	now := time.Now()
+	var round alert.Evaluation
+	for _, queue := range queues {
+		a := alert.Alert{Rule: "dead-letters", Queue: queue, State: alert.Firing, Since: now, PendingSince: now, FiredAt: now, At: now, Value: 9, Severity: "warning"}
+		round.Alerts = append(round.Alerts, a)
+		round.Entries = append(round.Entries, sluice.AuditEntry{Object: audit.ObjectAlert, Name: a.Name(), Event: audit.EventAlertFires, Actor: "upkeep"})
+	}
+	if err := alert.Given(s.store).SaveAlerts(s.t.Context(), round); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func TestTheStripNamesFewAlerts(t *testing.T) {
+	t.Parallel()
+	for firing, says := range map[int][]string{3: {"Alert dead-letters/queue-2", "-more alert"}, 5: {"2 more alerts", "see all alerts", `<span class="badge">5</span>`}} {
+		s := open(t, access.RoleViewer, console.Options{})
+		var queues []string
+		for i := range firing {
+			queues = append(queues, fmt.Sprint("queue-", i))
+			s.enqueue(sluice.NewJob{Queue: queues[i]})
+		}
+		s.fires(queues...)
+		if shown := strings.Count(s.has("/queues", says...), "see the alert"); shown != 3 {
+			t.Errorf("of %d alerts, the strip shows %d", firing, shown)
+		}
+	}
+}
+
+func TestChartsMarkDeploysAndAlerts(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleViewer, console.Options{})
+	s.enqueue(sluice.NewJob{Queue: "mail"})
+	s.enqueue(sluice.NewJob{Queue: "sms"})
+	s.count("mail", 3*time.Minute, stat.Counts{Enqueued: 10})
+	for i, h := range []presence.Holder{
+		{ID: "a:1:a", Version: "v1.2.0", Queues: []string{"mail"}},
+		{ID: "a:2:a", Version: "v1.3.0", Queues: []string{"mail"}},
+		{ID: "a:3:a", Version: "v1.3.0", Queues: []string{"mail", "sms"}},
+		{ID: "a:4:a", Version: "v9.9.9"},
+	} {
+		h.Role, h.Started = presence.RoleWorker, time.Now().Add(time.Duration(i-10)*time.Minute)
+		if _, err := presence.Given(s.store).Heartbeat(t.Context(), h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.fires("mail", "sms")
+	s.has("/queues/mail", "3 marks in it", `deploy: <a href="/workers">version v1.2.0 started first here, and 1 of its processes work now`, "version v1.3.0 started first here, and 2 of", "-v9.9.9",
+		`alert: <a href="/alerts/dead-letters?queue=mail">alert firing: dead-letters/mail</a>`, "-dead-letters/sms</a>")
+	s.has("/", "4 marks in it", "dead-letters/sms</a>")
+}
+
+// TestChartsBeginWhereSomebodyCounted looks at the figures of a queue that somebody began to count 3 minutes ago.
+func TestChartsBeginWhereSomebodyCounted(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleViewer, console.Options{})
+	s.enqueue(sluice.NewJob{Queue: "mail"})
+	s.count("mail", 3*time.Minute, stat.Counts{Enqueued: 10})
+	s.has("/queues/mail?window=15m", "What happened before "+time.Now().UTC().Add(-3*time.Minute).Truncate(stat.Fine).Format("15:04")+" UTC is not known")
+	_, rows, _ := strings.Cut(s.has("/queues/mail?window=15m&csv=flow"), "\n")
+	unknown, known, _ := strings.Cut(rows, ",1,0,0,0\n")
+	if n := strings.Count(unknown, "Z,,,,\n"); n < 60 || n != strings.Count(unknown, "\n") || strings.Count(known, "Z,0,0,0,0\n") < 10 || strings.Contains(known, ",,") {
+		t.Errorf("%d slots are not known, want all before the first count, and none after it:\n%s", n, rows)
+	}
+}
