@@ -8,13 +8,14 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/feature"
+	"github.com/sluice-queue/sluice/search"
 )
 
 // Start stores an operation, which the leader of upkeep then carries out. By and Reason of the operation are the
 // act's. A requeue needs a reason.
 //
 // Start uses Kind, Query, Backfill, DueAt, Limit, Rate, Canary, StopIfFailed, Expected and ExpectedMore of the argument.
-// search.Preview counts the expected jobs; Start counts those of a backfill. Set ID too if you may have to send the operation again after a lost
+// [Preview] counts the expected jobs; Start counts those of a backfill. Set ID too if you may have to send the operation again after a lost
 // answer.
 func Start(ctx context.Context, store sluice.Store, operation Operation, act sluice.Act) (Operation, error) {
 	if err := act.Check(); err != nil {
@@ -36,6 +37,22 @@ func Start(ctx context.Context, store sluice.Store, operation Operation, act slu
 		return Operation{}, fmt.Errorf("start an operation: %w", err)
 	}
 	return stored, nil
+}
+
+// Preview counts the jobs on which an operation would act now, among at most [search.CompareLimit], and returns some of them as
+// samples. Of a query without states, it counts those in the states of the kind, as [Start] does. Of a backfill, it counts the
+// fires. It changes nothing.
+func Preview(ctx context.Context, store sluice.Store, operation Operation, samples int) (search.Found, error) {
+	if err := operation.expectFires(ctx, store); err != nil {
+		return search.Found{}, err
+	}
+	if err := operation.choose(); err != nil {
+		return search.Found{}, err
+	}
+	if operation.Kind == KindBackfill {
+		return search.Found{Matched: operation.Expected}, nil
+	}
+	return search.Preview(ctx, store, operation.Query, samples)
 }
 
 // Read returns an operation. An unknown ID is a [sluice.ErrNotFound].

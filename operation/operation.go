@@ -225,6 +225,28 @@ var kinds = map[Kind]struct {
 
 // begin checks a new operation, and fills in defaults.
 func (o *Operation) begin(act sluice.Act) error {
+	if err := o.choose(); err != nil {
+		return err
+	}
+	if act.Reason == "" && (o.Kind == KindRequeue || o.Kind == KindHold) {
+		return feature.Invalid("reason", fmt.Sprintf("a %s needs a reason; the audit keeps it", o.Kind))
+	}
+	if len(act.Reason) > maxReason {
+		return feature.Invalid("reason", fmt.Sprintf("it is longer than %d bytes", maxReason))
+	}
+	if o.Canary > 0 && o.StopIfFailed == 0 {
+		o.StopIfFailed = DefaultStopIfFailed
+	}
+	if o.ID.IsZero() {
+		o.ID = sluice.NewID()
+	}
+	o.By, o.Reason, o.State = act.By, act.Reason, StateRunning
+	o.course.Tokens = 1
+	return o.checkTerms()
+}
+
+// choose checks the query, and narrows it to the jobs on which the kind acts.
+func (o *Operation) choose() error {
 	kind, known := kinds[o.Kind]
 	if !known {
 		return feature.Invalid("kind", fmt.Sprintf("%.40q must be requeue, cancel, reschedule, delete, hold, release or backfill", o.Kind))
@@ -240,22 +262,8 @@ func (o *Operation) begin(act sluice.Act) error {
 			return feature.Invalid("states", fmt.Sprintf("a job that is %s cannot be acted on with %s", state, o.Kind))
 		}
 	}
-	if act.Reason == "" && (o.Kind == KindRequeue || o.Kind == KindHold) {
-		return feature.Invalid("reason", fmt.Sprintf("a %s needs a reason; the audit keeps it", o.Kind))
-	}
 	o.Query.Held = o.Query.Held || o.Kind == KindRelease
-	if len(act.Reason) > maxReason {
-		return feature.Invalid("reason", fmt.Sprintf("it is longer than %d bytes", maxReason))
-	}
-	if o.Canary > 0 && o.StopIfFailed == 0 {
-		o.StopIfFailed = DefaultStopIfFailed
-	}
-	if o.ID.IsZero() {
-		o.ID = sluice.NewID()
-	}
-	o.By, o.Reason, o.State = act.By, act.Reason, StateRunning
-	o.course.Tokens = 1
-	return o.checkTerms()
+	return nil
 }
 
 // maxReason leaves room for the operation's name in the reasons of its acts.

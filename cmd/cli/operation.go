@@ -53,7 +53,7 @@ func (a *app) operate(ctx context.Context, s *selection, filter sluice.JobFilter
 	defer a.close(store)
 	limited, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
-	found, err := search.Preview(limited, store, query, samples)
+	found, err := operation.Preview(limited, store, op, samples)
 	if err != nil {
 		return err
 	}

@@ -213,6 +213,24 @@ func TestAWaitingJobIsEditedUnlessItHasChanged(t *testing.T) {
 	s.problem(s.ask("PATCH", "/jobs/"+id, `{}`), 422, "invalid")
 }
 
+func TestADryRunCountsTheJobsOnWhichTheKindActs(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{})
+	s.enqueue("mail", "")
+	s.end("mail", sluice.EventComplete)
+	waiting := s.enqueue("mail", "").String()
+	for kind, want := range map[string]int{"cancel": 1, "reschedule": 1, "hold": 1, "requeue": 0, "delete": 0, "release": 0} {
+		found := get[struct {
+			Matched int
+			Samples []struct{ ID string }
+		}](s, "POST", "/operations", `{"kind":"`+kind+`","where":"queue:mail","dry_run":true}`)
+		if found.Matched != want || len(found.Samples) != want || want > 0 && found.Samples[0].ID != waiting {
+			t.Errorf("%s: %+v, want %d", kind, found, want)
+		}
+	}
+	s.problem(s.ask("POST", "/operations", `{"kind":"cancel","where":"queue:mail state:completed","dry_run":true}`), 422, "invalid")
+}
+
 func TestTheEndOfAJobIsAwaited(t *testing.T) {
 	t.Parallel()
 	s := serve(t, httpapi.Options{})

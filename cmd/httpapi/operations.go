@@ -140,12 +140,11 @@ func startOperation(ctx context.Context, c *call, in *operationInput) (started, 
 		return started{}, &sluice.InvalidError{Field: "where", Rule: "must name something; an empty filter would choose every job"}
 	}
 	q = c.within(q)
-	q.Held = b.Kind == operation.KindRelease
 	op := operation.Operation{Kind: b.Kind, Query: q, DueAt: b.DueAt, Limit: b.Limit, Canary: b.Canary, StopIfFailed: b.StopIfFailed}
 	if op.Rate, err = b.rate(); err != nil {
 		return started{}, err
 	}
-	found, err := search.Preview(ctx, c.api.store, q, samples)
+	found, err := operation.Preview(ctx, c.api.store, op, samples)
 	if err != nil {
 		return started{}, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/hold"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/search"
 )
@@ -153,6 +154,25 @@ func operationRules() []Rule {
 			equal(w, "left out", left, 0)
 			filter.Cursor = "nonsense"
 			_, err := w.Store.Jobs(w.ctx, filter)
+			w.is(err, sluice.ErrInvalid)
+		}},
+		{"R-975", "A preview counts the jobs in the states on which an operation of its kind acts if its query names none, and refuses other states.", "[guide](guide/operations.md)", func(w *world) {
+			ids := w.addMany(6)
+			w.done(by(sluice.EventComplete, w.claimOne()))
+			w.done(by(sluice.EventBury, w.claimOne()))
+			w.claimOne()
+			w.ok(w.only(w.Store.Cancel(w.ctx, ids[5:], person("test"))))
+			w.ok(hold.Hold(w.ctx, w.Store, ids[4:5], person("a look")))
+			for kind, want := range map[operation.Kind]int{
+				operation.KindRequeue: 1, operation.KindCancel: 3, operation.KindReschedule: 2, operation.KindDelete: 1, operation.KindHold: 2, operation.KindRelease: 1,
+			} {
+				found, err := operation.Preview(w.ctx, w.Other, operation.Operation{Kind: kind, Query: search.Query{Queue: queue}}, 1)
+				w.ok(err)
+				equal(w, string(kind), found.Matched, want)
+				equal(w, "samples of "+string(kind), len(found.Jobs), 1)
+			}
+			done := search.Query{Queue: queue, States: []sluice.State{sluice.StateCompleted}}
+			_, err := operation.Preview(w.ctx, w.Store, operation.Operation{Kind: operation.KindCancel, Query: done}, 1)
 			w.is(err, sluice.ErrInvalid)
 		}},
 		{"R-365", "An operation acts on each job that matched when it began exactly once, whoever takes its steps, and tells the audit of each under the operation's name.", "I-4, I-6", func(w *world) {

@@ -180,13 +180,14 @@ func (s *Shop) holdSome(ctx context.Context) error {
 
 // cancelSome cancels waiting jobs of a tenant, slowly.
 func (s *Shop) cancelSome(ctx context.Context) error {
-	query := search.Query{Queue: renewals, Tenant: "wonka", States: []sluice.State{sluice.StateQueued}}
-	found, err := search.Preview(ctx, s.store, query, 0)
+	op := operation.Operation{
+		Kind: operation.KindCancel, Query: search.Query{Queue: renewals, Tenant: "wonka", States: []sluice.State{sluice.StateQueued}}, Rate: sluice.RatePerSecond(0.1),
+	}
+	found, err := operation.Preview(ctx, s.store, op, 0)
 	if err != nil {
 		return err
 	}
-	_, err = operation.Start(ctx, s.store, operation.Operation{
-		Kind: operation.KindCancel, Query: query, Rate: sluice.RatePerSecond(0.1), Expected: found.Matched,
-	}, by(ada, "wonka ends its contract"))
+	op.Expected = found.Matched
+	_, err = operation.Start(ctx, s.store, op, by(ada, "wonka ends its contract"))
 	return err
 }
