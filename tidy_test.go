@@ -37,7 +37,7 @@ var doors = map[string][]string{
 	"upkeep":               {"", "batch", "changes", "flow", "operation", "schedule", "stat", "step", "health", "alert", "audit", "forecast", "internal/event", "internal/obey", "internal/safe", "internal/scrubbed", "engine", "presence", "internal/storing"},
 	"alert":                {"", "changes", "stat", "health", "forecast", "internal/event", "internal/feature", "internal/notify", "audit", "presence", "admission", "pressure"},
 	"audit":                {""},
-	"forecast":             {"", "internal/feature", "tenancy", "presence"},
+	"forecast":             {"", "internal/feature", "limit", "tenancy", "presence"},
 	"health":               {""},
 	"stat":                 {"", "internal/feature", "presence"},
 	"explain":              {"", "deadletter", "hold", "internal/feature", "audit", "engine", "presence", "limit"},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/feature"
+	"github.com/sluice-queue/sluice/limit"
 	"github.com/sluice-queue/sluice/presence"
 )
 
@@ -28,7 +29,7 @@ type queueFlow struct {
 }
 
 // flowOf collects the limits of the whole queue.
-func flowOf(q sluice.Queue, counted QueueCounts, holders []presence.Holder, now time.Time, what WhatIf) queueFlow {
+func flowOf(q sluice.Queue, counted QueueCounts, holders []presence.Holder, shared map[string]limit.Use, now time.Time, what WhatIf) queueFlow {
 	f := queueFlow{tells: []Limit{}, runTime: counted.RunTime}
 	if what.RunTime > 0 {
 		f.runTime = what.RunTime
@@ -38,7 +39,7 @@ func flowOf(q sluice.Queue, counted QueueCounts, holders []presence.Holder, now 
 	f.addBatch(waiting, what)
 	f.addCapacity(q, counted, holders, now, what)
 	f.addPause(q, counted, now)
-	f.addShared(q)
+	f.addShared(q, counted, shared, now)
 	return f
 }
 
@@ -92,10 +93,19 @@ func (f *queueFlow) addCapacity(q sluice.Queue, counted QueueCounts, holders []p
 	switch {
 	case concurrency == 0 || counted.CountedAt.IsZero():
 	case f.runTime <= 0:
-		f.notes = append(f.notes, fmt.Sprintf("the forecast leaves %s out, because how long a job runs is not known: none finished lately", says))
+		f.noteNoRunTime(says)
 	default:
-		f.add(placesLimit(float64(concurrency), counted.InFlight.Jobs, f.runTime), false, "in_flight", fmt.Sprintf("%s, each job %s", says, sluice.FormatDuration(roundRun(f.runTime))))
+		f.addPlaces(concurrency, counted.InFlight.Jobs, says)
 	}
+}
+
+// addPlaces adds a limit of jobs in flight.
+func (f *queueFlow) addPlaces(places, inFlight int, says string) {
+	f.add(placesLimit(float64(places), inFlight, f.runTime), false, "in_flight", fmt.Sprintf("%s, each job %s", says, sluice.FormatDuration(roundRun(f.runTime))))
+}
+
+func (f *queueFlow) noteNoRunTime(says string) {
+	f.notes = append(f.notes, fmt.Sprintf("the forecast leaves %s out, because how long a job runs is not known: none finished lately", says))
 }
 
 // roundRun rounds a run time for people.
@@ -115,13 +125,6 @@ func (f *queueFlow) addPause(q sluice.Queue, counted QueueCounts, now time.Time)
 	default:
 		f.opens = math.Max(0, q.Settings.PausedUntil.Sub(counted.CountedAt).Seconds())
 		f.notes = append(f.notes, "it is paused until "+feature.InstantText(q.Settings.PausedUntil))
-	}
-}
-
-// addShared says that the limits which the queue shares are left out: what other queues take of them is not known.
-func (f *queueFlow) addShared(q sluice.Queue) {
-	if names := q.Settings.Limits; names != "" {
-		f.notes = append(f.notes, "it shares limits with other queues, which the forecast leaves out: "+names)
 	}
 }
 

@@ -30,7 +30,7 @@ type Request struct {
 
 // WhatIf has limits to assume instead of the present ones. A zero field changes nothing.
 type WhatIf struct {
-	// Rate replaces the queue's rate, with 1 s of jobs as its burst.
+	// Rate replaces the queue's rate, with 1 s of jobs as its burst. The limits that the queue shares stay.
 	Rate sluice.Rate
 	// Batch replaces the queue's rate: this many jobs start together, once per Every. With Rate, both limits apply.
 	Batch int
@@ -183,6 +183,10 @@ func Of(ctx context.Context, store sluice.Store, request Request) (Forecast, err
 	if err != nil {
 		return Forecast{}, err
 	}
+	shared, err := sharedBy(ctx, store, queues)
+	if err != nil {
+		return Forecast{}, err
+	}
 	until := waves.Now.Add(request.Ahead + request.Bucket - 1).Truncate(request.Bucket)
 	out := Forecast{Now: waves.Now, Bucket: request.Bucket, Until: until, Queues: []Queue{}}
 	for _, q := range queues {
@@ -196,7 +200,7 @@ func Of(ctx context.Context, store sluice.Store, request Request) (Forecast, err
 			return Forecast{}, err
 		}
 		counted.until(out.Until)
-		flow := flowOf(q, counted, holders, waves.Now, request.WhatIf)
+		flow := flowOf(q, counted, holders, shared, waves.Now, request.WhatIf)
 		flow.addLines(q, counted, crowd, terms)
 		if !request.Tenants {
 			counted.forgetTenants()

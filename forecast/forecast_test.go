@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/limit"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/store/memory"
 )
@@ -264,12 +265,57 @@ func TestForecastSaysThatACountIsOld(t *testing.T) {
 	}
 }
 
-func TestForecastSaysThatItLeavesSharedLimitsOut(t *testing.T) {
+// named stores a limit that the queue shares.
+func (a *ahead) named(name string, change func(*limit.Limit)) {
+	a.Helper()
+	_, err := limit.Change(a.Context(), a.store, name, sluice.Act{By: "test"}, func(l *limit.Limit) error {
+		change(l)
+		return nil
+	})
+	if err != nil {
+		a.Fatal(err)
+	}
+}
+
+func TestForecastKeepsToSharedLimits(t *testing.T) {
 	t.Parallel()
-	a := newAhead(t, func(s *sluice.Settings) { s.Limits = "bank,ledger" })
+	a := newAhead(t, func(s *sluice.Settings) { s.Limits = "bank,ledger,host,unknown" })
+	settings := sluice.DefaultSettings()
+	settings.Limits = "bank"
+	if _, err := a.client.EnsureQueue(t.Context(), "refunds", settings, sluice.Act{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	a.named("bank", func(l *limit.Limit) { l.Rate, l.Burst = sluice.RatePerSecond(2), 10 })
+	a.named("ledger", func(l *limit.Limit) { l.Concurrency = 5 })
+	a.named("host", func(l *limit.Limit) { l.Concurrency, l.PerKey = 1, true })
+	a.due(10*time.Minute, 1000)
+	q := a.forecast(forecast.Request{Bucket: time.Minute, WhatIf: forecast.WhatIf{RunTime: time.Second}})
+	// The rate of the bank is the tighter one: the last starts after (1,000 - 10) / 2 s.
+	wave := a.at(q, 10*time.Minute)
+	a.times("the wave", wave, 10*time.Minute+495*time.Second, 10*time.Minute+496*time.Second, 495*time.Second)
+	if want := "2/s by limit bank; concurrency 5 by limit ledger, each job 1s"; q.Held() != want {
+		t.Errorf("held by %q, want %q", q.Held(), want)
+	}
+	notes := strings.Join(q.Notes, "\n")
+	for _, want := range []string{"it shares the limit bank with refunds; the forecast supposes that it gets all of it from now on", "leaves out limits that count keys or costs: host"} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("the notes %q do not say %q", notes, want)
+		}
+	}
+}
+
+func TestForecastWaitsForAClosedLimit(t *testing.T) {
+	t.Parallel()
+	a := newAhead(t, func(s *sluice.Settings) { s.Limits = "bank" })
+	a.named("bank", func(l *limit.Limit) { l.Closed, l.ClosedUntil = true, a.now.Add(30*time.Minute) })
 	a.due(10*time.Minute, 100)
 	q := a.forecast(forecast.Request{})
-	if len(q.Limits) != 0 || !strings.Contains(strings.Join(q.Notes, "\n"), "leaves out: bank,ledger") {
-		t.Errorf("limits %+v, notes %q", q.Limits, q.Notes)
+	a.times("the wave", a.at(q, 10*time.Minute), 30*time.Minute, 0, 20*time.Minute)
+	if notes := strings.Join(q.Notes, "\n"); !strings.Contains(notes, "its limit bank is closed until 2026-12-01T16:30:00Z") {
+		t.Errorf("notes: %q", notes)
+	}
+	a.named("bank", func(l *limit.Limit) { l.ClosedUntil = time.Time{} })
+	if w := a.at(a.forecast(forecast.Request{}), 10*time.Minute); !w.Never() {
+		t.Errorf("behind a limit that nobody opens, %+v", w)
 	}
 }
