@@ -1,8 +1,20 @@
 package browser_test
 
 import (
+	"context"
+	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
+
+	window "github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
 )
 
 func TestAPageChangesWithoutAReload(t *testing.T) {
@@ -61,7 +73,7 @@ func TestAnOpenPageComesBackAfterARestart(t *testing.T) {
 	p := open(t, s, "/queues")
 	p.forgives("ERR_")
 	p.forgives("5")
-	port, folder := s.port(), s.Dir
+	port := s.port()
 	s.stop()
 	p.until(`document.body.dataset.connection === "reconnecting"`)
 	if !p.is(`document.querySelector('` + row("mail") + `')`) {
@@ -71,10 +83,176 @@ func TestAnOpenPageComesBackAfterARestart(t *testing.T) {
 		t.Error("acts can be clicked while the server is away")
 	}
 	s.sluice(t, "enqueue", "parcels", "{}", "--delay", "1h")
-	again, err := start(folder, "serve", "--db", "sqlite:"+filepath.Join(folder, "jobs.db"), "--listen", "127.0.0.1:"+port)
+	s.serve(t, "--listen", "127.0.0.1:"+port)
+	p.until(`document.body.dataset.connection === "live" && document.querySelector('` + row("parcels") + `')`)
+}
+
+// point moves the mouse onto the middle of an element, and returns where that is.
+func (p *tab) point(selector string) (x, y float64) {
+	p.Helper()
+	var at [2]float64
+	decode(p.T, p.js(`(() => { const box = document.querySelector(`+quote(selector)+`).getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2] })()`), &at)
+	p.does(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, t, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: at[0], Y: at[1]})
+		return chromedp.Void{}, err
+	})
+	return at[0], at[1]
+}
+
+// TestAClickHitsTheRowThatWasAimedAt: rows come above it between the move of the mouse and the click.
+func TestAClickHitsTheRowThatWasAimedAt(t *testing.T) {
+	t.Parallel()
+	s := serving(t)
+	s.sluice(t, "enqueue", "mail", "{}", "--delay", "1h")
+	s.sluice(t, "enqueue", "z-last", "{}", "--delay", "1h")
+	p := open(t, s, "/queues")
+	const order = `[...document.querySelectorAll("#live tr[data-row]")].map((tr) => tr.dataset.row).join()`
+	x, y := p.point(row("mail") + ` [data-act="pause-queue"]`)
+	s.sluice(t, "enqueue", "a-first", "{}", "--delay", "1h")
+	p.until(order + ` === "mail,z-last,a-first"`)
+	p.does(chromedp.MouseClickXY(x, y))
+	p.until(`document.querySelector("#dialog[open]")?.innerText.includes("Pause mail")`)
+	p.click(`#dialog [data-close]`)
+	p.point("h1")
+	p.until(order + ` === "a-first,mail,z-last"`)
+}
+
+// freeze lets nobody read or write the store, as a process does that stops in the middle of an exclusive lock.
+func (s *server) freeze(t *testing.T) (thaw func()) {
+	t.Helper()
+	file, err := os.OpenFile(filepath.Join(s.Dir, "jobs.db-shm"), os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(again.stop)
-	p.until(`document.body.dataset.connection === "live" && document.querySelector('` + row("parcels") + `')`)
+	t.Cleanup(func() { _ = file.Close() }) // ends the lock, too
+	all := syscall.Flock_t{Type: syscall.F_WRLCK, Start: 120, Len: 8}
+	if err := syscall.FcntlFlock(file.Fd(), syscall.F_SETLKW, &all); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		all.Type = syscall.F_UNLCK
+		if err := syscall.FcntlFlock(file.Fd(), syscall.F_SETLK, &all); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestTheLastPictureStaysWhileTheStoreIsFrozen(t *testing.T) {
+	t.Parallel()
+	s := serving(t)
+	s.sluice(t, "enqueue", "mail", "{}", "--delay", "1h")
+	p, late := open(t, s, "/queues"), open(t, s, "/workers")
+	if p.is(`document.getElementById("age").checkVisibility()`) {
+		t.Error("the page shows the age of a live picture")
+	}
+	p.click(row("mail") + ` [data-act="pause-queue"]`)
+	p.until(`document.querySelector("#dialog[open] #field-reason")`)
+	thaw := s.freeze(t)
+	p.click(`#dialog button[type=submit]`)
+	p.until(`["slow", "stale"].includes(document.body.dataset.connection)`)
+	late.forgives("50")
+	late.does(chromedp.Navigate(s.url + "queues"))
+	late.until(`document.querySelector("#live .problem")`)
+	p.until(`document.body.dataset.connection === "stale" && document.querySelector("#dialog[open] [role=alert]")`)
+	if !p.is(`document.querySelector('` + row("mail") + `')`) {
+		t.Error("the last picture is gone")
+	}
+	if age := p.text(`document.getElementById("age").checkVisibility() ? document.getElementById("age").innerText : "none"`); !regexp.MustCompile(`^picture of .* ago$`).MatchString(age) {
+		t.Errorf("the age of the picture is %q", age)
+	}
+	if p.text(`getComputedStyle(document.querySelector(".act")).pointerEvents`) != "none" {
+		t.Error("acts can be clicked that cannot be done")
+	}
+	thaw()
+	s.sluice(t, "enqueue", "parcels", "{}", "--delay", "1h")
+	for _, p := range []*tab{p, late} {
+		p.until(`document.body.dataset.connection === "live" && document.querySelector('` + row("parcels") + `') && !document.querySelector("#live .problem")`)
+		p.until(`!document.getElementById("age").checkVisibility()`)
+	}
+	p.click(`#dialog button[type=submit]`)
+	p.until(`document.querySelector('` + row("mail") + ` [data-act="resume-queue"]')`)
+}
+
+// window minimizes the window of a page, or shows it again.
+func (p *tab) window(state window.WindowState) {
+	p.Helper()
+	p.does(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, t, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: state == window.WindowStateNormal})
+		if err != nil {
+			return chromedp.Void{}, err
+		}
+		of, err := cdp.Call(ctx, t, window.GetWindowForTarget, window.GetWindowForTargetParams{})
+		if err != nil {
+			return chromedp.Void{}, err
+		}
+		_, err = cdp.Call(ctx, t, window.SetWindowBounds, window.SetWindowBoundsParams{WindowID: of.WindowID, Bounds: &window.Bounds{WindowState: state}})
+		return chromedp.Void{}, err
+	})
+}
+
+func TestAHiddenTabEndsItsStreamAndComesBack(t *testing.T) {
+	t.Parallel()
+	s := serving(t)
+	p := open(t, s, "/queues")
+	p.untilStreams(1)
+	p.window(window.WindowStateMinimized)
+	p.until(`document.hidden`)
+	p.untilStreams(0)
+	s.sluice(t, "enqueue", "mail", "{}", "--delay", "1h")
+	p.window(window.WindowStateNormal)
+	p.until(`!document.hidden && document.querySelector('` + row("mail") + `')`)
+	p.untilStreams(1)
+}
+
+// TestASessionThatEndsUnderAnOpenPage: its acts are refused at once, the page asks to sign in, and comes back.
+func TestASessionThatEndsUnderAnOpenPage(t *testing.T) {
+	t.Parallel()
+	s := stored(t)
+	first := strings.TrimSpace(s.sluice(t, "tokens", "create", "ada", "--role", "operator"))
+	second := strings.TrimSpace(s.sluice(t, "tokens", "create", "ada-again", "--role", "operator"))
+	s.sluice(t, "enqueue", "mail", "{}", "--delay", "1h")
+	s = s.serve(t, "--login")
+	p := open(t, s, "/queues")
+	signIn := func(token string) {
+		t.Helper()
+		p.until(`location.pathname === "/login" && document.getElementById("token")`)
+		p.js(`document.getElementById("token").value = ` + quote(token))
+		p.click(`form button`)
+		p.until(`location.pathname === "/queues" && document.body.dataset.connection === "live"`)
+	}
+	signIn(first)
+	p.click(row("mail") + ` [data-act="pause-queue"]`)
+	p.until(`document.querySelector("#dialog[open] button[type=submit]")`)
+	p.forgives("401")
+	s.sluice(t, "tokens", "revoke", "ada") // within 5 s
+	for string(p.js(`fetch("/api/v1/whoami").then((r) => r.status)`)) != "401" {
+		time.Sleep(50 * time.Millisecond)
+	}
+	p.js(`document.querySelector("#dialog button[type=submit]")?.click()`)
+	p.until(`document.querySelector("#dialog[open] [role=alert]") || location.pathname === "/login"`) // the page has seen it first
+	signIn(second)
+	if !p.is(`document.querySelector('` + row("mail") + ` [data-act="pause-queue"]')`) {
+		t.Error("somebody without a session has paused the queue")
+	}
+}
+
+// TestTwoPeopleEditOneJob: the second one is told that the job has changed, and keeps what he wrote.
+func TestTwoPeopleEditOneJob(t *testing.T) {
+	t.Parallel()
+	const id = "01a1fb72-1dea-7abc-8fc6-99e4817522bb"
+	s := serving(t)
+	s.sluice(t, "enqueue", "mail", "{}", "--delay", "1h", "--id", id)
+	people := []*tab{open(t, s, "/jobs/"+id), open(t, s, "/jobs/"+id)}
+	for i, p := range people {
+		p.click(`[data-act="edit-job"]`)
+		p.until(`document.querySelector("#dialog[open] #field-priority")`)
+		p.js(`document.getElementById("field-priority").value = "` + []string{"2", "9"}[i] + `"`)
+	}
+	people[0].click(`#dialog button[type=submit]`)
+	people[0].until(`!document.querySelector("#dialog[open]")`)
+	people[1].click(`#dialog button[type=submit]`)
+	people[1].until(`document.querySelector("#dialog[open] [role=alert]")?.innerText.includes("changed") && document.getElementById("field-priority").value === "9"`)
+	for _, p := range people {
+		p.until(`[...document.querySelectorAll("dt")].find((dt) => dt.textContent === "Priority").nextElementSibling.textContent === "2"`)
+	}
 }

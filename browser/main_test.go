@@ -184,29 +184,44 @@ func (s *server) port() string { return s.url[strings.LastIndex(s.url, ":")+1 : 
 // serving starts `sluice serve` on a store of its own.
 func serving(t *testing.T, args ...string) *server {
 	t.Helper()
-	folder := t.TempDir()
-	s := &server{Cmd: &exec.Cmd{Dir: folder}}
+	return stored(t).serve(t, args...)
+}
+
+// stored makes a store. Its server does not run yet.
+func stored(t *testing.T) *server {
+	t.Helper()
+	s := &server{Cmd: &exec.Cmd{Dir: t.TempDir()}}
 	s.sluice(t, "migrate")
-	s, err := start(folder, append([]string{"serve", "--db", "sqlite:" + filepath.Join(folder, "jobs.db"), "--listen", "127.0.0.1:0"}, args...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.stop)
 	return s
 }
 
-// sluice runs a command on the server's store.
-func (s *server) sluice(t *testing.T, args ...string) {
+// serve starts `sluice serve` on the store of another server, which does not run.
+func (s *server) serve(t *testing.T, args ...string) *server {
 	t.Helper()
-	s.sluiceExits(t, 0, args...)
+	started, err := start(s.Dir, append([]string{"serve", "--db", "sqlite:" + filepath.Join(s.Dir, "jobs.db"), "--listen", "127.0.0.1:0"}, args...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(started.stop)
+	return started
+}
+
+// sluice runs a command on the server's store, and returns what it prints.
+func (s *server) sluice(t *testing.T, args ...string) string {
+	t.Helper()
+	return s.sluiceExits(t, 0, args...)
 }
 
 // sluiceExits runs a command that ends with an exit code.
-func (s *server) sluiceExits(t *testing.T, want int, args ...string) {
+func (s *server) sluiceExits(t *testing.T, want int, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, args...)
 	cmd.Env = append(os.Environ(), "SLUICE_DB=sqlite:"+filepath.Join(s.Dir, "jobs.db"))
-	if out, err := cmd.CombinedOutput(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != want {
-		t.Fatalf("sluice %q: %v, want exit code %d\n%s", args, err, want, out)
+	problems := new(strings.Builder)
+	cmd.Stderr = problems
+	out, err := cmd.Output()
+	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != want {
+		t.Fatalf("sluice %q: %v, want exit code %d\n%s%s", args, err, want, out, problems)
 	}
+	return string(out)
 }

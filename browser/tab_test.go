@@ -29,6 +29,7 @@ type tab struct {
 	url string // of the server
 
 	mu      sync.Mutex
+	live    map[network.RequestID]bool // streams
 	wrong   []string
 	forgive []string // parts of texts that are no errors here
 }
@@ -66,11 +67,21 @@ func seen(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 func (p *tab) note(event any) {
 	text := ""
 	switch e := event.(type) {
+	case *network.EventLoadingFinished:
+		p.stream(e.RequestID, false)
+	case *network.EventLoadingFailed:
+		p.stream(e.RequestID, false)
 	case *runtime.EventExceptionThrown:
 		text = "a script failed: " + fmt.Sprint(e.ExceptionDetails)
 	case *log.EventEntryAdded:
+		if e.Entry.Level == log.EntryLevelVerbose { // an advice
+			return
+		}
 		text = fmt.Sprintf("the console of the browser says: %v %s (%s)", e.Entry.Level, e.Entry.Text, e.Entry.URL)
 	case *network.EventRequestWillBeSent:
+		if strings.Contains(e.Request.URL, "live=1") {
+			p.stream(e.RequestID, true)
+		}
 		if at := e.Request.URL; !strings.HasPrefix(at, p.url) && !strings.HasPrefix(at, "about:") && !strings.HasPrefix(at, "data:") {
 			text = "a request to elsewhere: " + at
 		}
@@ -86,6 +97,33 @@ func (p *tab) note(event any) {
 		}
 	}
 	p.wrong = append(p.wrong, text)
+}
+
+// stream keeps that a stream has begun, or a request ended.
+func (p *tab) stream(id network.RequestID, is bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.live == nil {
+		p.live = make(map[network.RequestID]bool)
+	}
+	if p.live[id] = is; !is {
+		delete(p.live, id)
+	}
+}
+
+// untilStreams waits until the page has a number of open streams.
+func (p *tab) untilStreams(want int) {
+	p.Helper()
+	now := func() int {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return len(p.live)
+	}
+	for until := time.Now().Add(patience); now() != want; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(until) {
+			p.Fatalf("the page has %d streams, want %d", now(), want)
+		}
+	}
 }
 
 // forgives lets errors with a part pass, such as of a server that the test ends.

@@ -150,6 +150,10 @@ func (c *cache) get(ctx context.Context, key string, keep time.Duration, ask fun
 	c.clean()
 	found := c.kept[key]
 	if found == nil || !found.at.IsZero() && time.Since(found.at) > found.keep {
+		if err := ctx.Err(); err != nil { // the store has had its time
+			c.mu.Unlock()
+			return nil, err
+		}
 		found = &shared{ready: make(chan struct{}), keep: keep}
 		c.kept[key] = found
 		c.mu.Unlock()

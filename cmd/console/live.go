@@ -19,6 +19,12 @@ const (
 	// paintEvery is how often a watched page is painted anew, and paintShare bounds the cost: each painting is followed
 	// by this many times its duration.
 	paintEvery, paintShare = time.Second, 9
+	// paintAtLeast is the longest pause: what waited for a store that answers again is no cost.
+	paintAtLeast = 15 * time.Second
+	// readAgain is the pause after the store could not be read.
+	readAgain = 2 * time.Second
+	// slowAfter is how long a painting takes before people are told that the picture they see grows old.
+	slowAfter = 3 * time.Second
 	// heartbeatEvery is how often a quiet stream says that it lives.
 	heartbeatEvery = 15 * time.Second
 	// sendTime is how long a reader may take for an event.
@@ -40,7 +46,8 @@ type hub struct {
 type picture struct {
 	key      string
 	watchers map[*watcher]bool
-	last     []byte // event; nil: not painted yet
+	last     []byte    // event; nil: not painted yet
+	painted  time.Time // when the store was last read for it
 	stop     context.CancelFunc
 }
 
@@ -98,9 +105,16 @@ func (h *hub) paint(ctx context.Context, p *picture) {
 		}
 		begun := time.Now()
 		if v := h.anyOf(p); v != nil {
-			h.tell(p, h.eventOf(ctx, v))
+			slow := time.AfterFunc(slowAfter, func() { h.tell(p, h.old(p, "slow", map[string]any{})) })
+			e, read := h.eventOf(ctx, v, p)
+			slow.Stop()
+			h.tell(p, e)
+			if !read {
+				timer.Reset(readAgain)
+				continue
+			}
 		}
-		timer.Reset(max(paintEvery, paintShare*time.Since(begun)))
+		timer.Reset(min(max(paintEvery, paintShare*time.Since(begun)), paintAtLeast))
 	}
 }
 
@@ -117,18 +131,31 @@ func (h *hub) anyOf(p *picture) *visit {
 }
 
 // eventOf paints a page. If the store cannot be read, the event says so, and the last picture stays.
-func (h *hub) eventOf(ctx context.Context, v *visit) []byte {
+func (h *hub) eventOf(ctx context.Context, v *visit, p *picture) (e []byte, read bool) {
 	ctx, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
 	s := v.look(ctx)
 	if s.Problem != nil {
-		return event("stale", map[string]any{"status": s.Problem.Status, "why": s.Problem.Why, "do": s.Problem.Do})
+		return h.old(p, "stale", map[string]any{"status": s.Problem.Status, "why": s.Problem.Why, "do": s.Problem.Do}), false
 	}
 	var out bytes.Buffer
 	if err := h.console.render(&out, s, "live"); err != nil {
-		return event("stale", map[string]any{"status": http.StatusInternalServerError, "why": err.Error()})
+		return h.old(p, "stale", map[string]any{"status": http.StatusInternalServerError, "why": err.Error()}), false
 	}
-	return message(out.String())
+	h.mu.Lock()
+	p.painted = s.At
+	h.mu.Unlock()
+	return message(out.String()), true
+}
+
+// old is an event about a picture that is no longer true: it says of when it is.
+func (h *hub) old(p *picture, name string, data map[string]any) []byte {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !p.painted.IsZero() {
+		data["at"] = p.painted.UTC()
+	}
+	return event(name, data)
 }
 
 // tell sends an event to all who watch, unless it is as the last one.

@@ -275,6 +275,11 @@ func (s *screen) writeCSV(w http.ResponseWriter, name string) {
 	http.Error(w, "the page has no chart "+name, http.StatusNotFound)
 }
 
+// Recovers reports whether the page becomes a good one by itself, such as when the store answers again.
+func (s *screen) Recovers() bool {
+	return s.Problem == nil || s.Problem.Status >= http.StatusInternalServerError
+}
+
 // LiveURL is the address of the page's stream. Empty: the page is still.
 func (s *screen) LiveURL() string {
 	if s.visit.page.still {

@@ -1,18 +1,28 @@
 // Shows whether the page is live. The last picture stays, with its age, when the store or the server is away.
+import { refreshTimes } from "./times.js";
+
 const status = document.getElementById("connection");
 const text = status.querySelector(".text");
 const live = document.getElementById("live");
 let state = "connecting";
-let since = Date.now();
+let since = new Date(); // when the picture on the page was last known to be true
 let paused = false;
 let held = null; // the newest message while paused
 
-function show(next, words) {
-  if (next !== state) since = Date.now();
+const age = document.getElementById("age");
+
+function show(next, words, at) {
+  if (at) since = new Date(at);
+  else if (next !== state && state === "live") since = new Date();
   state = next;
   status.dataset.state = next;
   document.body.dataset.connection = next;
   if (text.textContent !== words) text.textContent = words;
+  age.hidden = ["connecting", "live", "off"].includes(next) || live.querySelector(":scope > .problem") !== null;
+  const time = age.querySelector("time");
+  time.title = "";
+  time.dateTime = since.toISOString();
+  refreshTimes(age);
 }
 
 export function isPaused() {
@@ -44,7 +54,7 @@ setInterval(() => {
   const url = live.getAttribute("hx-sse:connect");
   if (!url || connected || document.hidden || Date.now() - tried < retryAfter) return;
   tried = Date.now();
-  show("reconnecting", `reconnecting; picture of ${new Date(since).toLocaleTimeString()}`);
+  show("reconnecting", "reconnecting");
   htmx.ajax("GET", url, { source: live });
 }, 1000);
 live.addEventListener("htmx:sse:before:message", (event) => {
@@ -57,11 +67,12 @@ live.addEventListener("htmx:sse:before:message", (event) => {
   show("live", "live");
 });
 live.addEventListener("stale", (event) => {
-  const { why } = JSON.parse(event.detail.data);
-  show("stale", `not known now: ${why}; picture of ${new Date(since).toLocaleTimeString()}`);
+  const { why, at } = JSON.parse(event.detail.data);
+  show("stale", `not known now: ${why}`, at);
 });
+live.addEventListener("slow", (event) => show("slow", "the store is slow", JSON.parse(event.detail.data).at));
 live.addEventListener("ended", () => location.reload());
 live.addEventListener("restarting", () => show("reconnecting", "the server restarts"));
-live.addEventListener("htmx:sse:error", () => paused || show("reconnecting", `reconnecting; picture of ${new Date(since).toLocaleTimeString()}`));
+live.addEventListener("htmx:sse:error", () => paused || show("reconnecting", "reconnecting"));
 if (!live.hasAttribute("hx-sse:connect")) show("off", "not live");
 else if (document.documentElement.hasAttribute("data-streamed")) show("live", "live");

@@ -1,8 +1,11 @@
 // Keeps the rows of a list where they are while the page is live: rows that are new wait behind a link, and rows that no
-// longer match stay, pale. It also keeps what a person has opened.
+// longer match stay, pale. In other tables, no row moves below the pointer: rows that are new come last until it leaves.
+// It also keeps what a person has opened.
 const live = document.getElementById("live");
+let over = null; // the table's body below the pointer
+let late = ""; // the picture whose rows wait for their places
 
-// steady puts the rows of a new picture into the order of the old one, and returns how many rows are new.
+// steady puts the rows of a new picture into the order of the old one, and returns those that are new.
 export function steady(before, after) {
   const next = new Map([...after.rows].map((tr) => [tr.id, tr]));
   const kept = [...before.rows].map((tr) => {
@@ -15,26 +18,48 @@ export function steady(before, after) {
     return away;
   });
   after.replaceChildren(...kept);
-  return next.size;
+  return [...next.values()];
 }
+
+// aim keeps the rows below the pointer where they are.
+function aim(picture) {
+  const rows = over?.isConnected ? [...over.rows] : [];
+  const after = rows.map((tr) => tr.id && picture.getElementById(tr.id)).find(Boolean)?.parentElement;
+  if (!after || after.dataset.steady !== undefined || rows.some((tr) => !tr.id)) return false;
+  const now = [...after.rows].map((tr) => tr.id).join();
+  after.append(...steady(over, after));
+  return now !== [...after.rows].map((tr) => tr.id).join();
+}
+
+document.addEventListener("pointerover", (event) => {
+  const now = event.target.closest("#live tbody");
+  if (now === over) return;
+  over = now;
+  if (late) htmx.swap({ text: late, target: live, swap: "innerMorph" });
+  late = "";
+});
 
 live.addEventListener("htmx:sse:before:message", (event) => {
   const { message } = event.detail;
   const before = live.querySelector("tbody[data-steady]");
-  if (message.event || !before || !before.rows.length) return;
+  if (message.event || !over && !before) return;
   const picture = document.createElement("template");
   picture.innerHTML = message.data;
+  const moved = aim(picture.content);
+  late = moved ? message.data : "";
   const after = picture.content.querySelector("tbody[data-steady]");
-  if (!after) return;
-  const size = after.rows.length;
-  const fresh = steady(before, after);
-  const link = picture.content.getElementById("news");
-  if (fresh && link) {
-    link.hidden = false;
-    link.textContent = fresh === size ? `${fresh} or more newer: show` : `${fresh} newer: show`;
-  }
+  if (before?.rows.length && after) wait(picture.content, steady(before, after).length, after.rows.length);
+  else if (!moved) return;
   message.data = picture.innerHTML;
 });
+
+// wait shows a link to rows that are new.
+function wait(picture, fresh, size) {
+  const link = picture.getElementById("news");
+  if (!fresh || !link) return;
+  link.hidden = false;
+  link.textContent = fresh === size ? `${fresh} or more newer: show` : `${fresh} newer: show`;
+}
 
 // A person opens and closes details; a picture does not.
 document.addEventListener("htmx:before:morph:attr", (event) => {

@@ -31,7 +31,7 @@ export function show(at, how) {
 }
 
 export function refreshTimes(root) {
-  for (const time of root.querySelectorAll("time")) {
+  for (const time of root.querySelectorAll("time[datetime]")) {
     const at = new Date(time.dateTime);
     const text = show(at, zone.value);
     if (time.textContent !== text) time.textContent = text;
