@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -135,6 +136,18 @@ func TestForgedRequestsAreRefused(t *testing.T) {
 		if paused() {
 			t.Fatalf("%s: it has paused the queue", name)
 		}
+	}
+	kept := url.Values{"queue": {"mail"}, "reason": {"x"}, "act_id": {strings.TrimSpace(s.sluice(t, "enqueue", "mail", "{}", "--delay", "1h"))}}
+	for range 2 { // the second time somebody sends again what he has kept
+		answer, err := http.PostForm(s.url+"do/pause-queue", kept)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		s.sluice(t, "resume", "mail")
+	}
+	if n := strings.Count(s.sluice(t, "settings", "history", "mail"), "paused false → true"); n != 1 {
+		t.Errorf("a kept request, sent again, has paused the queue %d times, want once", n)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -87,6 +88,10 @@ func (s *site) page(path string) (string, int) {
 // do posts the form of an act.
 func (s *site) do(act string, values url.Values, header http.Header) (string, int) {
 	s.t.Helper()
+	if !values.Has("act_id") { // the dialog gives one
+		values = maps.Clone(values)
+		values.Set("act_id", sluice.NewID().String())
+	}
 	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.URL+"/do/"+act, strings.NewReader(values.Encode()))
 	if err != nil {
 		s.t.Fatal(err)

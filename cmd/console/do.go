@@ -155,15 +155,37 @@ func (c *Console) doAct(w http.ResponseWriter, r *http.Request) {
 		c.answerDialog(w, v, d)
 		return
 	}
-	ctx, stop := context.WithTimeout(r.Context(), timeout)
-	defer stop()
-	answer, err := v.act(ctx, d)
+	told, err := c.once.begin(d.Values.Get("act_id"))
+	if err == nil && told == "" {
+		told, err = c.doOnce(r.Context(), v, d)
+	}
 	if err != nil {
-		d.Problem = problemOf(err)
+		if d.Problem = problemOf(err); d.Problem.Status == http.StatusGone {
+			d.Values.Set("act_id", sluice.NewID().String()) // of the dialog that this answer is
+		}
 		c.answerDialog(w, v, d)
 		return
 	}
+	w.Header().Set("HX-Trigger", told)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// doOnce does an act that has begun, and returns what the page is told.
+func (c *Console) doOnce(ctx context.Context, v *visit, d *dialog) (told string, err error) {
+	defer func() { c.once.end(d.Values.Get("act_id"), told) }()
+	ctx, stop := context.WithTimeout(ctx, timeout)
+	defer stop()
+	answer, err := v.act(ctx, d)
+	if err != nil {
+		return "", err
+	}
 	c.shared.forget()
+	text, _ := json.Marshal(map[string]outcome{"done": c.outcomeOf(d, answer)}) // texts
+	return ascii(text), nil
+}
+
+// outcomeOf tells what came of an act.
+func (c *Console) outcomeOf(d *dialog, answer answered) outcome {
 	done := outcome{Text: d.Act.label + ": done", Failed: answer.failures()}
 	if d.Act.done != nil {
 		done.Text, done.Stays = d.Act.done(answer), true
@@ -180,9 +202,7 @@ func (c *Console) doAct(w http.ResponseWriter, r *http.Request) {
 		}
 		done.Undo = c.options.Base + "/do/" + d.Act.undo + "?" + undo.Encode()
 	}
-	text, _ := json.Marshal(map[string]outcome{"done": done}) // texts
-	w.Header().Set("HX-Trigger", ascii(text))
-	w.WriteHeader(http.StatusNoContent)
+	return done
 }
 
 // outcome tells the page what came of an act.
