@@ -1,25 +1,110 @@
 package browser_test
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
 
-// TestModulesOfTheConsole runs functions of the console's own modules in the browser.
+const (
+	modules  = "../cmd/console/static/js"
+	maxLines = 1500 // of all modules
+)
+
+// moduleTests run functions of the console's own modules in the browser. M is the module; the result is a text.
+var moduleTests = map[string][][2]string{
+	"times.js": {
+		{`[0, 1, 59, 60, 61, 600, 3600, 3660, 86400, 90000, -5].map(M.span).join("|")`, "0 s|1 s|59 s|1 min|1 min 1 s|10 min|1 h|1 h 1 min|1 d|1 d 1 h|5 s"},
+		{`[0, 90, -90].map(M.ago).join("|")`, "now|1 min 30 s ago|in 1 min 30 s"},
+		{`M.show(new Date("2026-11-25T16:00:00Z"), "utc")`, "2026-11-25 16:00:00 UTC"},
+	},
+	"look.js": {{`(M.setTheme("dark"), document.documentElement.dataset.theme + localStorage.getItem("sluice-theme"))`, "darkdark"}},
+	"theme.js": {{`(() => {
+		localStorage.setItem("sluice-theme", "contrast");
+		const script = document.createElement("script");
+		script.src = document.querySelector("script[src$='theme.js']").src;
+		return new Promise((done) => { script.onload = () => done(document.documentElement.dataset.theme); document.head.append(script); });
+	})()`, "contrast"}},
+	"keys.js":       {{`Object.keys(M.keys).filter((k) => /cancel|delete/.test(M.keys[k][0])).every((k) => k === k.toUpperCase()) ? "Shift" : "bare"`, "Shift"}},
+	"connection.js": {{`(M.togglePause(), [M.isPaused(), document.body.dataset.connection, document.getElementById("age").hidden, (M.togglePause(), M.isPaused())].join())`, "true,paused,false,false"}},
+	"dialogs.js":    {{`(M.toast("<b>done</b>"), document.querySelector(".toast").textContent)`, "<b>done</b>"}},
+	"rows.js": {{`(() => {
+		const body = (...ids) => { const t = document.createElement("tbody"); for (const id of ids) t.insertRow().id = id; return t; };
+		const after = body("new", "c", "a"), fresh = M.steady(body("a", "b", "c"), after);
+		return [...after.rows].map((tr) => tr.id + tr.className).join() + "|" + fresh.map((tr) => tr.id);
+	})()`, "a,baway,c|new"}},
+	"charts.js": {{`(() => {
+		const figure = document.createElement("figure");
+		const chart = { kind: "line", times: [1, 2, 3], lines: [{ name: "in", values: [1, null, 3] }, { name: "out", values: [0, 1, 2] }] };
+		figure.innerHTML = '<div class="plot"></div>';
+		document.getElementById("main").append(figure);
+		const draw = (more) => { figure.dataset.chart = JSON.stringify({ ...chart, ...more }); M.refreshCharts(figure.parentElement); return figure.querySelector("canvas"); };
+		const first = draw(), again = draw({ times: [2, 3, 4] }), other = draw({ lines: chart.lines.slice(1) });
+		return [first === again, first === other, [...figure.querySelectorAll(".u-label")].map((e) => e.textContent)].join();
+	})()`, "true,false,Time,out"}},
+	"palette.js": {{`(async () => {
+		const box = document.getElementById("palette"), text = document.getElementById("palette-text");
+		const opened = new Promise((done) => box.addEventListener("toggle", done, { once: true }));
+		box.showModal();
+		await opened;
+		text.value = "01a1fb72-1dea-7abc-8fc6-99e4817522bb";
+		text.dispatchEvent(new Event("input"));
+		text.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowDown" }));
+		return [...box.querySelectorAll("li")].map((li) => li.textContent.slice(0, 15) + li.ariaSelected).join() + text.getAttribute("aria-activedescendant");
+	})()`, "Job 01a1fb72-1dfalse,Jobs that matchtruepalette-1"}},
+	"ranges.js": {{`(() => {
+		const form = document.createElement("form");
+		form.innerHTML = '<input type="range" id="rate" max="9"><output for="rate"></output>';
+		document.body.append(form);
+		form.rate.value = 7;
+		form.rate.dispatchEvent(new Event("input", { bubbles: true }));
+		return form.querySelector("output").textContent;
+	})()`, "7"}},
+}
+
 func TestModulesOfTheConsole(t *testing.T) {
 	t.Parallel()
 	p := open(t, shop, "/")
-	module := func(name string) string {
-		return `import(document.querySelector("script[type=module]").src.replace("main.js", ` + quote(name) + `))`
-	}
-	for expression, want := range map[string]string{
-		module("times.js") + `.then((m) => [0, 1, 59, 60, 61, 600, 3600, 3660, 86400, 90000, -5].map(m.span).join("|"))`:                                                 "0 s|1 s|59 s|1 min|1 min 1 s|10 min|1 h|1 h 1 min|1 d|1 d 1 h|5 s",
-		module("times.js") + `.then((m) => [0, 90, -90].map(m.ago).join("|"))`:                                                                                           "now|1 min 30 s ago|in 1 min 30 s",
-		module("times.js") + `.then((m) => m.show(new Date("2026-11-25T16:00:00Z"), "utc"))`:                                                                             "2026-11-25 16:00:00 UTC",
-		module("look.js") + `.then((m) => (m.setTheme("dark"), document.documentElement.dataset.theme + localStorage.getItem("sluice-theme")))`:                          "darkdark",
-		module("keys.js") + `.then((m) => Object.keys(m.keys).filter((k) => /cancel|delete/.test(m.keys[k][0])).every((k) => k === k.toUpperCase()) ? "Shift" : "bare")`: "Shift",
-		module("connection.js") + `.then((m) => (m.togglePause(), [m.isPaused(), document.body.dataset.connection, (m.togglePause(), m.isPaused())].join()))`:            "true,paused,false",
-		module("dialogs.js") + `.then((m) => (m.toast("<b>done</b>"), document.querySelector(".toast").textContent))`:                                                    "<b>done</b>",
-	} {
-		if got := p.text(expression); got != want {
-			t.Errorf("%s\nis   %s\nwant %s", expression, got, want)
+	for name, tests := range moduleTests {
+		for _, test := range tests {
+			call := `import(document.querySelector("script[type=module]").src.replace("main.js", ` + quote(name) + `)).then((M) => ` + test[0] + `)`
+			if got := p.text(call); got != test[1] {
+				t.Errorf("%s: %s\nis   %s\nwant %s", name, test[0], got, test[1])
+			}
 		}
+	}
+}
+
+// TestAButtonCopiesWhatItNames clicks, since the browser lets nothing else write to the clipboard.
+func TestAButtonCopiesWhatItNames(t *testing.T) {
+	t.Parallel()
+	p := open(t, shop, "/")
+	p.click(`footer.same summary`)
+	p.click(`footer.same [data-copy]`)
+	p.until(`document.querySelector("footer.same [data-copy]").textContent === "Copied"`)
+	p.until(`document.querySelector("footer.same [data-copy]").textContent === "Copy as CLI"`)
+}
+
+// TestOwnScriptsStaySmall: a Go engineer can read all of them, and each has a test.
+func TestOwnScriptsStaySmall(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(filepath.Join(modules, "*.js"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no module was found in %s: %v", modules, err)
+	}
+	lines := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines += strings.Count(string(text), "\n")
+		if name := filepath.Base(file); len(moduleTests[name]) == 0 && name != "main.js" && name != "copy.js" { // it starts the others; above
+			t.Errorf("%s has no test", name)
+		}
+	}
+	if lines > maxLines {
+		t.Errorf("the console's own scripts have %d lines, more than %d", lines, maxLines)
 	}
 }
