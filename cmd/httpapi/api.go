@@ -160,20 +160,24 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	defer c.answerPanic(w)
-	if err := fromThisSite.Check(r); err != nil {
-		c.refuse(w, problemOf(http.StatusForbidden, "other_site", "the page of another site sent the request", "call the API from a program, or from a page of this server"))
-		return
-	}
-	var err error
-	if c.caller, err = a.identify(r); err != nil {
-		c.refuse(w, c.problem(err))
-		return
-	}
-	if c.by, err = actor(r, c.caller); err != nil {
+	if err := c.know(r); err != nil {
 		c.refuse(w, c.problem(err))
 		return
 	}
 	a.mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, c)))
+}
+
+// know finds out who sends a request, or says why it is refused. ServeHTTP stays on the stack of each request that waits, so that it
+// is small.
+func (c *call) know(r *http.Request) (err error) {
+	if fromThisSite.Check(r) != nil {
+		return problemOf(http.StatusForbidden, "other_site", "the page of another site sent the request", "call the API from a program, or from a page of this server")
+	}
+	if c.caller, err = c.api.identify(r); err != nil {
+		return err
+	}
+	c.by, err = actor(r, c.caller)
+	return err
 }
 
 // fromThisSite refuses requests that a browser sends for a page of another site.

@@ -24,6 +24,8 @@ type call struct {
 	by     string // in the audit
 	actID  sluice.ID
 	route  *Route
+	// later answers a request that waits. Nil: its route answers.
+	later func(http.ResponseWriter)
 	// deadlines move the deadlines of the connection.
 	deadlines *http.ResponseController
 }

@@ -59,19 +59,67 @@ type nothing struct{}
 func add[In, Out any](a *API, r Route, do func(ctx context.Context, c *call, in *In) (Out, error)) {
 	op := a.declare(&r)
 	op.MaxBodyBytes, op.BodyReadTimeout = a.options.Bounds.Body, a.options.Bounds.Timeout
-	op.Middlewares = huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
-		request, w := humago.Unwrap(ctx)
-		a.admit(w, request, &r, func(request *http.Request) { next(huma.WithContext(ctx, request.Context())) })
-	}}
+	op.Middlewares = huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) { a.carryOut(ctx, &r, next) }}
 	huma.Register(a.huma, op, func(ctx context.Context, in *In) (*answer[Out], error) {
 		c := callOf(ctx)
 		_ = c.deadlines.SetReadDeadline(time.Time{}) // the body is read; a later deadline would end the request
+		if r.waits {
+			c.later = func(w http.ResponseWriter) {
+				out, err := do(ctx, c, in)
+				if err != nil {
+					c.refuse(w, c.problem(err))
+					return
+				}
+				writeJSON(w, http.StatusOK, out)
+			}
+			return nil, nil
+		}
 		out, err := do(ctx, c, in)
 		if err != nil {
 			return nil, c.problem(err)
 		}
 		return &answer[Out]{out}, nil
 	})
+}
+
+// readOnly is the context of a request that waits, while huma reads it. The request waits after huma has returned, on a stack that is
+// half as big: huma's part of it would be kept for each waiting client.
+type readOnly struct {
+	humaContext
+	c *call
+}
+
+// humaContext gives the embedded context another name than its method Context has.
+type humaContext huma.Context
+
+// Unwrap lets huma find the request.
+func (r readOnly) Unwrap() huma.Context { return r.humaContext }
+
+// SetStatus begins the answer, unless that comes later.
+func (r readOnly) SetStatus(status int) {
+	if r.c.later == nil {
+		r.humaContext.SetStatus(status)
+	}
+}
+
+// carryOut lets huma read and answer a request, if it is admitted. A request that waits is answered after huma has read it.
+func (a *API) carryOut(ctx huma.Context, r *Route, next func(huma.Context)) {
+	request, w := humago.Unwrap(ctx)
+	request, leave := a.admit(w, request, r)
+	if leave == nil {
+		return
+	}
+	defer leave()
+	ctx = huma.WithContext(ctx, request.Context())
+	if !r.waits {
+		next(ctx)
+		return
+	}
+	c := callOf(request.Context())
+	next(readOnly{ctx, c})
+	if c.later != nil {
+		c.later(w)
+	}
 }
 
 // addRaw adds a route that reads and writes by itself. Describe completes the route in openapi.json.
@@ -84,12 +132,15 @@ func addRaw(a *API, r Route, describe func(*huma.Operation), do func(w http.Resp
 	op.Responses["default"] = a.problemResponse()
 	a.huma.OpenAPI().AddOperation(&op)
 	a.mux.HandleFunc(r.Method+" "+Root+r.Path, func(w http.ResponseWriter, request *http.Request) {
-		a.admit(w, request, &r, func(request *http.Request) {
-			c := callOf(request.Context())
-			if err := do(w, request, c); err != nil {
-				c.refuse(w, c.problem(err))
-			}
-		})
+		request, leave := a.admit(w, request, &r)
+		if leave == nil {
+			return
+		}
+		defer leave()
+		c := callOf(request.Context())
+		if err := do(w, request, c); err != nil {
+			c.refuse(w, c.problem(err))
+		}
 	})
 }
 
@@ -127,30 +178,31 @@ func rolesOf(needs access.Right) (roles []access.Role) {
 // slack is how long the writing of an answer may take after its deadline.
 const slack = 10 * time.Second
 
-// admit checks that the caller may send a request, and that it is within its bounds. Then it answers with next.
-func (a *API) admit(w http.ResponseWriter, request *http.Request, r *Route, next func(*http.Request)) {
+// admit checks that the caller may send a request, and that it is within its bounds. It returns the request with its deadline, and
+// leave, which ends the request. Nil: it was refused, and is answered.
+func (a *API) admit(w http.ResponseWriter, request *http.Request, r *Route) (admitted *http.Request, leave func()) {
 	c := callOf(request.Context())
 	c.route = r
 	if p := c.allow(request, r); p != nil {
 		c.refuse(w, c.problem(p))
-		return
+		return nil, nil
 	}
-	leave, refused := a.crowd.enter(c.caller.Name, r.waits, time.Now())
+	outside, refused := a.crowd.enter(c.caller.Name, r.waits, time.Now())
 	if refused != nil {
 		c.refuse(w, c.problem(refused))
-		return
+		return nil, nil
 	}
-	defer leave()
 	c.deadlines = http.NewResponseController(w)
 	_ = c.deadlines.SetReadDeadline(time.Now().Add(c.api.options.Bounds.Timeout)) // a recorder of tests has none
 	if r.endless {
-		next(request)
-		return
+		return request, outside
 	}
 	_ = c.deadlines.SetWriteDeadline(time.Now().Add(r.timeout + slack))
 	ctx, cancel := context.WithTimeout(request.Context(), r.timeout)
-	defer cancel()
-	next(request.WithContext(ctx))
+	return request.WithContext(ctx), func() {
+		cancel()
+		outside()
+	}
 }
 
 // allow returns why a caller must not send a request. Nil: the caller may.

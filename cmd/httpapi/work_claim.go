@@ -137,8 +137,9 @@ type claimOrder struct {
 	begun              []sluice.Begun
 }
 
-func (c *call) orderOf(b claimBody) (o claimOrder, err error) {
-	if o.claimBody = b; !b.OnlyReports {
+func (c *call) orderOf(b *claimBody) (o *claimOrder, err error) {
+	o = new(claimOrder)
+	if o.claimBody = *b; !b.OnlyReports {
 		o.Limit = max(b.Limit, 1)
 	}
 	if o.holder, err = b.holder(c); err != nil {
@@ -191,7 +192,7 @@ func leaseOf(text string) (time.Duration, error) {
 }
 
 // claimToken returns the token of the claim, one for all queues. It follows from the caller's, so that a claim is found again.
-func (c *call) claimToken(o claimOrder) (t sluice.Token) {
+func (c *call) claimToken(o *claimOrder) (t sluice.Token) {
 	switch {
 	case o.proof != sluice.Token{}:
 		return o.proof
@@ -203,19 +204,16 @@ func (c *call) claimToken(o claimOrder) (t sluice.Token) {
 	return t
 }
 
-func claimJobs(ctx context.Context, c *call, in *claimInput) (claimedList, error) {
-	o, err := c.orderOf(in.Body)
-	if err != nil {
-		return claimedList{}, err
+func claimJobs(ctx context.Context, c *call, in *claimInput) (out claimedList, err error) {
+	o, err := c.orderOf(&in.Body)
+	if err == nil {
+		err = c.api.ending()
 	}
-	select {
-	case <-c.api.draining:
-		return claimedList{}, problemOf(http.StatusServiceUnavailable, "draining", "the server ends", "send it again, to another server if there is one").after(time.Second)
-	default:
+	if err != nil {
+		return out, err
 	}
 	if o.Again || o.wait == 0 {
-		out, err := c.claimNow(ctx, o)
-		if err != nil || len(out.Jobs) > 0 || o.wait == 0 {
+		if out, err = c.claimNow(ctx, o); err != nil || len(out.Jobs) > 0 || o.wait == 0 {
 			return out, err
 		}
 		o.Again = false
@@ -223,8 +221,18 @@ func claimJobs(ctx context.Context, c *call, in *claimInput) (claimedList, error
 	return c.claimInTurn(ctx, o)
 }
 
+// ending refuses a claim of a server that ends.
+func (a *API) ending() error {
+	select {
+	case <-a.draining:
+		return problemOf(http.StatusServiceUnavailable, "draining", "the server ends", "send it again, to another server if there is one").after(time.Second)
+	default:
+		return nil
+	}
+}
+
 // claimNow claims from the queues, one after another, until one has jobs.
-func (c *call) claimNow(ctx context.Context, o claimOrder) (claimedList, error) {
+func (c *call) claimNow(ctx context.Context, o *claimOrder) (claimedList, error) {
 	queues := o.Queues
 	if len(o.Limits) > 0 {
 		return c.claimTogether(ctx, o)
@@ -259,7 +267,7 @@ func (c *call) claimNow(ctx context.Context, o claimOrder) (claimedList, error) 
 }
 
 // claimedBefore returns the jobs that a claim from several queues has, if it was sent before. It claims nothing.
-func (c *call) claimedBefore(ctx context.Context, o claimOrder) (claimedList, error) {
+func (c *call) claimedBefore(ctx context.Context, o *claimOrder) (claimedList, error) {
 	out := claimedList{Jobs: []claimedJob{}}
 	request := sluice.ClaimRequest{Holder: o.holder, Token: c.claimToken(o), Again: true}
 	for _, queue := range o.Queues {
@@ -280,29 +288,35 @@ func (c *call) claimedBefore(ctx context.Context, o claimOrder) (claimedList, er
 }
 
 // claimInTurn waits for its turn at one of the queues.
-func (c *call) claimInTurn(ctx context.Context, o claimOrder) (claimedList, error) {
-	b := c.api.board
-	w := b.join(o.Queues)
-	defer b.leave(w)
+func (c *call) claimInTurn(ctx context.Context, o *claimOrder) (out claimedList, err error) {
+	out.Jobs = []claimedJob{}
+	w := c.api.board.join(o.Queues)
+	defer c.api.board.leave(w)
 	timer := time.NewTimer(o.wait)
 	defer timer.Stop()
 	for {
 		select {
 		case queue := <-w.turn:
-			signals := b.signalsOf(queue)
-			out, claimed, err := c.claimFrom(ctx, o, queue)
-			b.served(w, queue, signals, len(out.Jobs), claimed.limit, claimed.Claimed, err)
-			if err != nil || len(out.Jobs) > 0 {
+			if out, err = c.takeTurn(ctx, o, w, queue); err != nil || len(out.Jobs) > 0 {
 				return out, err
 			}
 		case <-timer.C:
-			return claimedList{Jobs: []claimedJob{}}, nil
+			return out, nil
 		case <-c.api.draining:
-			return claimedList{Jobs: []claimedJob{}}, nil
+			return out, nil
 		case <-ctx.Done():
-			return claimedList{}, ctx.Err()
+			return out, ctx.Err()
 		}
 	}
+}
+
+// takeTurn claims from the queue whose turn it is.
+func (c *call) takeTurn(ctx context.Context, o *claimOrder, w *waiter, queue string) (claimedList, error) {
+	b := c.api.board
+	signals := b.signalsOf(queue)
+	out, claimed, err := c.claimFrom(ctx, o, queue)
+	b.served(w, queue, signals, len(out.Jobs), claimed.limit, claimed.Claimed, err)
+	return out, err
 }
 
 // claimedFrom is the answer of the store, and the most jobs that it could give.
@@ -312,7 +326,7 @@ type claimedFrom struct {
 }
 
 // claimFrom claims once. It goes on if the client leaves, and then hands the jobs back.
-func (c *call) claimFrom(ctx context.Context, o claimOrder, queue string) (claimedList, claimedFrom, error) {
+func (c *call) claimFrom(ctx context.Context, o *claimOrder, queue string) (claimedList, claimedFrom, error) {
 	out, from := claimedList{Jobs: []claimedJob{}}, claimedFrom{limit: o.Limit}
 	select {
 	case c.api.board.slots <- struct{}{}:

@@ -115,7 +115,7 @@ func durationOf(seconds float64) time.Duration {
 }
 
 // claimTogether claims from several queues at once.
-func (c *call) claimTogether(ctx context.Context, o claimOrder) (claimedList, error) {
+func (c *call) claimTogether(ctx context.Context, o *claimOrder) (claimedList, error) {
 	out := claimedList{Jobs: []claimedJob{}}
 	request := sluice.ClaimRequest{Limit: o.Limit, Holder: o.holder, Token: c.claimToken(o), Again: o.Again}
 	settings := make(map[string]sluice.Settings)
@@ -148,7 +148,7 @@ func (c *call) claimTogether(ctx context.Context, o claimOrder) (claimedList, er
 }
 
 // leaseIn returns the lease in a queue with these settings.
-func (o claimOrder) leaseIn(settings sluice.Settings) time.Duration {
+func (o *claimOrder) leaseIn(settings sluice.Settings) time.Duration {
 	if o.lease > 0 {
 		return o.lease
 	}
