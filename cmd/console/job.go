@@ -77,8 +77,7 @@ func loadJob(ctx context.Context, v *visit) (any, error) {
 			view.Why, view.WhyProblem = nil, problemOf(err)
 		}
 	}
-	paused := view.audit(ctx, v)
-	view.Timeline = timelineOf(view, paused)
+	view.Timeline = timelineOf(view, view.causes(ctx, v))
 	view.Relations = view.Job.relations(v)
 	view.Raw = indented(raw)
 	for _, one := range []struct {
@@ -92,21 +91,39 @@ func loadJob(ctx context.Context, v *visit) (any, error) {
 	return view, nil
 }
 
-// audit reads who did what with the job, and when its queue was paused.
-func (j *jobView) audit(ctx context.Context, v *visit) []sluice.AuditEntry {
-	if !v.may("list-audit") {
-		return nil
-	}
-	var ofJob, ofQueue struct {
+// causes reads who did what with the job, and what is noted that can have held it: pauses of its queue and its tenant, open
+// breakers, and the jobs that it runs after. Where a read fails, the rest of the page is known.
+func (j *jobView) causes(ctx context.Context, v *visit) (all []step) {
+	type entries struct {
 		Entries []sluice.AuditEntry `json:"entries"`
 	}
-	_ = v.get(ctx, "/audit", url.Values{"job": {j.Job.ID.String()}, "limit": {"200"}}, &ofJob) // the rest of the page is known
-	j.Audit = ofJob.Entries
-	if !v.viewer.bounded() {
-		_ = v.read(ctx, "/audit", url.Values{"object": {"queue"}, "name": {j.Job.Queue}, "limit": {"50"}}, &ofQueue)
+	if v.may("list-audit") {
+		var ofJob entries
+		_ = v.get(ctx, "/audit", url.Values{"job": {j.Job.ID.String()}, "limit": {"200"}}, &ofJob)
+		j.Audit = ofJob.Entries
+		if !v.viewer.bounded() {
+			var settings, ofQueue, ofTenant entries
+			_ = v.read(ctx, "/queues/"+url.PathEscape(j.Job.Queue)+"/settings/history", nil, &settings)
+			_ = v.read(ctx, "/audit", url.Values{"object": {"queue"}, "name": {j.Job.Queue}, "limit": {"100"}}, &ofQueue)
+			all = append(pausesOf(settings.Entries), breakersOf(ofQueue.Entries)...)
+			if j.Job.Tenant != "" {
+				_ = v.read(ctx, "/audit", url.Values{"object": {"tenant"}, "name": {j.Job.Tenant}, "limit": {"50"}}, &ofTenant)
+				all = append(all, tenantPausesOf(ofTenant.Entries, j.Job.Queue)...)
+			}
+		}
 	}
-	return ofQueue.Entries
+	var before []jobRow
+	for _, id := range j.Job.After[:min(len(j.Job.After), mostBefore)] {
+		var one jobRow
+		if v.read(ctx, "/jobs/"+id.String(), nil, &one) == nil { // it may be pruned
+			before = append(before, one)
+		}
+	}
+	return append(all, predecessorsOf(j.Job, before)...)
 }
+
+// mostBefore is how many of the jobs that a job runs after its page reads.
+const mostBefore = 10
 
 // Acts are the names of the acts that the state allows.
 func (j jobView) Acts() []string {

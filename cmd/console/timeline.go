@@ -62,9 +62,9 @@ var waits = map[string]string{
 // shortest is the shortest wait that is worth a line.
 const shortest = 20 * time.Millisecond
 
-// timelineOf tells the life of a job: its waits with their causes, and its tries. Changes are those of its queue's settings.
-func timelineOf(j jobView, changes []sluice.AuditEntry) []step {
-	t := teller{job: j.Job, causes: append(holdsOf(j.Audit), pausesOf(changes)...), requeues: requeuesOf(j.Audit)}
+// timelineOf tells the life of a job: its waits with their causes, as far as somebody noted them, and its tries.
+func timelineOf(j jobView, causes []step) []step {
+	t := teller{job: j.Job, causes: append(holdsOf(j.Audit), causes...), requeues: requeuesOf(j.Audit)}
 	slices.SortFunc(t.causes, func(a, b step) int { return a.From.Compare(b.From) })
 	at := j.Job.CreatedAt
 	for _, one := range t.tries(j.Attempts, j.Audit) {
@@ -179,24 +179,29 @@ func (t *teller) wait(from, to time.Time) {
 		if end.Sub(begin) <= shortest {
 			continue
 		}
-		t.add(step{Kind: "wait", From: from, To: begin, Text: t.turn()})
+		t.add(step{Kind: "wait", From: from, To: begin, Text: t.turn(begin.Sub(from))})
 		t.add(step{Kind: "wait", From: begin, To: end, Text: c.Text, Detail: c.Detail})
 		from = end
 	}
-	t.add(step{Kind: "wait", From: from, To: to, Text: t.turn()})
+	t.add(step{Kind: "wait", From: from, To: to, Text: t.turn(to.Sub(from))})
 }
 
+// unnoted is from when a wait without a noted cause is said to be so: each job waits a moment for its claim.
+const unnoted = time.Second
+
 // turn names a wait of which nobody noted the cause.
-func (t *teller) turn() string {
+func (t *teller) turn(took time.Duration) string {
+	text := "waited for its turn"
 	switch {
 	case t.afterFailure():
-		return "waited for the backoff and its turn"
-	case len(t.job.After) > 0:
-		return "waited for the jobs that it runs after, and its turn"
+		text = "waited for the backoff and its turn"
 	case t.job.OrderKey != "":
-		return "waited for earlier jobs of its order key, and its turn"
+		text = "waited for its turn, or for earlier jobs of its order key"
 	}
-	return "waited for its turn"
+	if took < unnoted {
+		return text
+	}
+	return text + "; which limit held it is not known"
 }
 
 // afterFailure reports whether the last step was an attempt that failed.
@@ -255,24 +260,80 @@ func holdsOf(entries []sluice.AuditEntry) (all []step) {
 	return all
 }
 
+// pauseNote is what an audit entry says about a pause. A nil field: the entry is about something else.
+type pauseNote struct {
+	Paused *bool   `json:"paused"`
+	Until  string  `json:"paused_until"`
+	Tenant *string `json:"tenant"`
+	Queue  string  `json:"queue"`
+}
+
 // pausesOf are the times in which the queue was paused.
 func pausesOf(changes []sluice.AuditEntry) (all []step) {
 	for _, e := range slices.Backward(changes) {
-		var after struct {
-			Paused bool   `json:"paused"`
-			Until  string `json:"paused_until"`
+		var after pauseNote
+		if _ = json.Unmarshal(e.After, &after); after.Paused != nil { // a breaker and a batch say nothing of it
+			all = paused(all, e, *after.Paused, after.Until, "its queue")
 		}
-		_ = json.Unmarshal(e.After, &after)               // a change without settings pauses nothing
-		until, _ := time.Parse(time.RFC3339, after.Until) // an empty end is none
+	}
+	return all
+}
+
+// tenantPausesOf are the times in which the tenant was paused, in every queue or in the job's.
+func tenantPausesOf(changes []sluice.AuditEntry, queue string) []step {
+	by := make(map[string][]step)
+	for _, e := range slices.Backward(changes) {
+		var after pauseNote
+		if _ = json.Unmarshal(e.After, &after); after.Tenant != nil && (after.Queue == "" || after.Queue == queue) { // else of its tier
+			by[after.Queue] = paused(by[after.Queue], e, after.Paused != nil && *after.Paused, after.Until, "its tenant")
+		}
+	}
+	return append(by[""], by[queue]...)
+}
+
+// paused adds the begin or the end of a pause.
+func paused(all []step, e sluice.AuditEntry, begins bool, untilText, what string) []step {
+	until, _ := time.Parse(time.RFC3339, untilText) // an empty end is none
+	last := len(all) - 1
+	switch open := last >= 0 && (all[last].To.IsZero() || all[last].To.After(e.At)); {
+	case begins && !open:
+		all = append(all, step{From: e.At, To: until, Text: "waited for " + what + ", which " + e.Actor + " had paused", Detail: e.Reason})
+	case !begins && open:
+		all[last].To = e.At
+	}
+	return all
+}
+
+// breakersOf are the times in which a dispatcher could not use the engine of the queue.
+func breakersOf(changes []sluice.AuditEntry) (all []step) {
+	for _, e := range slices.Backward(changes) {
+		if e.Event != audit.EventBreaker {
+			continue
+		}
 		last := len(all) - 1
-		switch open := last >= 0 && (all[last].To.IsZero() || all[last].To.After(e.At)); {
-		case after.Paused && !open:
-			all = append(all, step{From: e.At, To: until, Text: "waited for its queue, which " + e.Actor + " had paused", Detail: e.Reason})
-		case !after.Paused && open:
+		why, opened := strings.CutPrefix(e.Reason, "opened: ")
+		switch open := last >= 0 && all[last].To.IsZero(); {
+		case opened && !open:
+			all = append(all, step{From: e.At, Text: "waited for the engine, which a dispatcher could not use", Detail: why})
+		case !opened && open:
 			all[last].To = e.At
 		}
 	}
 	return all
+}
+
+// predecessorsOf are the waits for the jobs that the job runs after, until the last of them ended.
+func predecessorsOf(job jobRow, before []jobRow) []step {
+	last := jobRow{}
+	for _, b := range before {
+		if b.FinishedAt.After(last.FinishedAt) {
+			last = b
+		}
+	}
+	if last.FinishedAt.IsZero() {
+		return nil
+	}
+	return []step{{From: job.CreatedAt, To: last.FinishedAt, Text: "waited for the jobs that it runs after", Detail: "the last was " + last.ID.String()}}
 }
 
 // requeuesOf are the begins of new lives, the first one first.

@@ -33,13 +33,43 @@ func TestATimelineNamesTheCauseOfEachWait(t *testing.T) {
 			{Event: audit.EventReleaseHold, At: at(300)},
 			{Event: audit.EventHold, At: at(100), Actor: "bob"},
 		},
-	}, []sluice.AuditEntry{
-		{At: at(892), After: json.RawMessage(`{"paused":false}`)}, {At: at(710), Actor: "ann", After: json.RawMessage(`{"paused":true,"paused_until":""}`)},
-	}))
+	}, pausesOf([]sluice.AuditEntry{
+		{At: at(892), After: json.RawMessage(`{"paused":false}`)},
+		{At: at(800), Event: audit.EventBatch, After: json.RawMessage(`{"claimed":3}`)},
+		{At: at(710), Actor: "ann", After: json.RawMessage(`{"paused":true,"paused_until":""}`)},
+	})))
 	want := []string{
-		"waited for its turn 1 min 40 s", "was held by bob 3 min 20 s", "waited for its turn 2 min 20 s", "lost its holder 1 min", "waited for its turn 1 min 40 s",
-		"attempt 1 failed 10 s", "waited for the backoff 1 min 30 s", "waited for its turn 10 s", "waited for its queue, which ann had paused 3 min 2 s",
-		"waited for its turn 8 s", "attempt 2 completed 30 s",
+		unknown + "1 min 40 s", "was held by bob 3 min 20 s", unknown + "2 min 20 s", "lost its holder 1 min", unknown + "1 min 40 s",
+		"attempt 1 failed 10 s", "waited for the backoff 1 min 30 s", unknown + "10 s", "waited for its queue, which ann had paused 3 min 2 s",
+		unknown + "8 s", "attempt 2 completed 30 s",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%q, want\n%q", got, want)
+	}
+}
+
+// unknown begins a wait whose cause nobody noted.
+const unknown = "waited for its turn; which limit held it is not known "
+
+func TestATimelineNamesPausesBreakersAndPredecessors(t *testing.T) {
+	t.Parallel()
+	begin := time.Date(2026, 11, 25, 16, 0, 0, 0, time.UTC)
+	at := func(seconds int) time.Time { return begin.Add(time.Duration(seconds) * time.Second) }
+	job := jobRow{Job: sluice.Job{Queue: "mail", State: sluice.StateCompleted, CreatedAt: at(0), DueAt: at(0), ClaimedAt: at(600), FinishedAt: at(610)}}
+	tenant := tenantPausesOf([]sluice.AuditEntry{
+		{At: at(260), Event: audit.EventChange, After: json.RawMessage(`{"queue":"mail","tenant":"acme"}`)},
+		{At: at(250), Event: audit.EventChange, After: json.RawMessage(`{"tier":"PRO"}`)},
+		{At: at(200), Actor: "ann", Event: audit.EventChange, After: json.RawMessage(`{"queue":"mail","tenant":"acme","paused":true}`)},
+		{At: at(100), Actor: "bob", Event: audit.EventChange, After: json.RawMessage(`{"queue":"other","tenant":"acme","paused":true}`)},
+	}, "mail")
+	breakers := breakersOf([]sluice.AuditEntry{
+		{At: at(590), Event: audit.EventBreaker, Reason: "closed"}, {At: at(400), Event: audit.EventBreaker, Reason: "opened: engine temporal: no answer"},
+	})
+	before := predecessorsOf(job, []jobRow{{Job: sluice.Job{FinishedAt: at(150)}}, {Job: sluice.Job{FinishedAt: at(120)}}, {}})
+	got := told(timelineOf(jobView{Job: job}, slices.Concat(tenant, breakers, before)))
+	want := []string{
+		"waited for the jobs that it runs after 2 min 30 s", unknown + "50 s", "waited for its tenant, which ann had paused 1 min", unknown + "2 min 20 s",
+		"waited for the engine, which a dispatcher could not use 3 min 10 s", unknown + "10 s", "attempt 1 completed 10 s",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%q, want\n%q", got, want)
