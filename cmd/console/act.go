@@ -33,6 +33,8 @@ type act struct {
 	undo string
 	// Needs says that a reason must be given.
 	needsReason bool
+	// Reads acts change nothing, and take no reason.
+	reads bool
 	// Preview says on how many jobs the act is done. Nil: it is not about jobs.
 	preview func(ctx context.Context, v *visit, values url.Values) (preview, error)
 	// Fill sets values when the dialog opens, for example to what the job has now. Nil: those of the button stay.
@@ -91,7 +93,10 @@ func (d *dialog) Label() string     { return d.Act.label }
 func (d *dialog) Danger() bool      { return d.Act.danger }
 func (d *dialog) Sentence() string  { return fillIn(d.Act.sentence, d.Values, plain) }
 func (d *dialog) Fields() []field   { return d.Act.fields }
-func (d *dialog) NeedsReason() bool { return d.Act.needsReason || d.Production }
+func (d *dialog) NeedsReason() bool { return d.TakesReason() && (d.Act.needsReason || d.Production) }
+
+// TakesReason reports whether the act changes something, for which a reason goes into the audit.
+func (d *dialog) TakesReason() bool { return !d.Act.reads }
 func (d *dialog) Reason() string    { return d.Values.Get("reason") }
 
 // These are for the template.
@@ -194,6 +199,9 @@ func with(values url.Values, name, value string) url.Values {
 func Commands() []string {
 	var commands []string
 	for _, a := range acts() {
+		if a.command == "" {
+			continue
+		}
 		values := url.Values{}
 		for _, found := range placeholder.FindAllStringSubmatch(a.command, -1) {
 			values.Set(found[1], sampleOf(&a, found[1]))
@@ -258,7 +266,7 @@ func (a *act) request(d *description, values url.Values) (method, path string, q
 	if err != nil {
 		return "", "", nil, nil, err
 	}
-	if reason := values.Get("reason"); reason != "" {
+	if reason := values.Get("reason"); reason != "" && !a.reads {
 		if r.method == http.MethodDelete {
 			return r.method, path, url.Values{"reason": {reason}}, nil, nil
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/cmd/console"
 	"github.com/sluice-queue/sluice/cmd/httpapi"
+	"github.com/sluice-queue/sluice/scrub"
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
@@ -41,7 +42,7 @@ func openAs(t *testing.T, caller access.Caller, options console.Options) *site {
 	t.Helper()
 	s := &site{t: t, store: memory.New(memory.Options{})}
 	s.client = sluice.NewClient(s.store, sluice.ClientOptions{})
-	api := httpapi.New(s.store, httpapi.Options{Identify: func(*http.Request) (access.Caller, error) {
+	api := httpapi.New(s.store, httpapi.Options{Clean: scrub.Text, Identify: func(*http.Request) (access.Caller, error) {
 		return caller, nil
 	}})
 	options.API = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -200,3 +200,11 @@ func TestViewersActOnNoJobs(t *testing.T) {
 		t.Errorf("got %d %s, want a refusal", status, text)
 	}
 }
+
+func TestTheListOfJobsCanBeSavedAsAViewAndSaysItsOrder(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleViewer, console.Options{Base: "/sluice"})
+	s.enqueue(sluice.NewJob{Queue: "mail"})
+	s.has("/sluice/jobs", `<form id="save-view"`, `<ul id="views"`, "Queue by queue, the newest job first", "/js/main.js")
+	s.has("/sluice/queues", `<ul id="views"`, `-<form id="save-view"`)
+}

@@ -76,6 +76,11 @@ func settingActs() []act {
 			sentence: "Revoke the token {name}: requests with it are refused from now on.", danger: true,
 		},
 		{
+			name: "test-redaction", label: "Test the redaction", route: "scrub-text", reads: true,
+			sentence: "See which secrets the server would find in an error before it stores and logs it. Nothing of the text is kept.",
+			fields:   []field{{name: "text", label: "Text", kind: "area", required: true}}, done: redacted,
+		},
+		{
 			name: "change-admission", label: "Change", route: "change-admission", command: "sluice queues policy --max={max_queues} --declared={declared} --reason={reason}",
 			sentence: "Change which new queues the store takes.",
 			fields:   []field{{name: "max_queues", label: "Most queues", kind: "number", hint: "empty: as it is"}, {name: "declared", label: "Queues must be declared before their first job", kind: "select", options: []string{"", "on", "off"}}},
@@ -120,4 +125,12 @@ func admissionBody(values url.Values) (map[string]any, error) {
 // secret shows a new secret, once.
 func secret(a answered) string {
 	return "Copy the secret now, it is not shown again: " + asText(a["secret"])
+}
+
+// redacted shows what was left of a text.
+func redacted(a answered) string {
+	if a["changed"] != true {
+		return "The server finds no secret in it"
+	}
+	return "The server keeps: " + asText(a["text"])
 }

@@ -1,8 +1,13 @@
 package console
 
 import (
+	"cmp"
 	"context"
+	"math"
+	"slices"
+	"strings"
 
+	"github.com/sluice-queue/sluice/cmd/internal/draw"
 	"github.com/sluice-queue/sluice/health"
 )
 
@@ -15,6 +20,126 @@ type storeView struct {
 	Kind     string    `json:"kind"`
 	Ill      bool      `json:"ill"`
 	Findings []finding `json:"findings"`
+	Metrics  []metric  `json:"metrics"`
+}
+
+// metric is a figure of the store.
+type metric struct {
+	Name  string  `json:"name"`
+	Label string  `json:"label"`
+	Of    string  `json:"of"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"`
+}
+
+// text writes the figure with its unit.
+func (m metric) text() string {
+	switch m.Unit {
+	case "bytes":
+		return bytesText(m.Value)
+	case "seconds":
+		return seconds(m.Value)
+	case "":
+		return draw.Count(int(m.Value))
+	}
+	return draw.Count(int(m.Value)) + " " + m.Unit
+}
+
+// bytesText writes a size, such as 16.4 MiB.
+func bytesText(bytes float64) string {
+	for _, unit := range []string{"B", "KiB", "MiB", "GiB"} {
+		if bytes < 1024 {
+			return figure(math.Round(10*bytes)/10) + " " + unit
+		}
+		bytes /= 1024
+	}
+	return figure(math.Round(10*bytes)/10) + " TiB"
+}
+
+// storePart is a table of figures, such as those of the store's tables.
+type storePart struct {
+	Title   string
+	Columns []string
+	Rows    []storeRow
+}
+
+// storeRow is what is known of a part. An empty cell is not known.
+type storeRow struct {
+	Name  string
+	Cells []string
+	bytes float64
+}
+
+// Parts are the figures by what they measure: tables and indexes, the largest first, then the whole store.
+func (s storeView) Parts() (parts []storePart) {
+	for _, kind := range []struct{ label, title string }{{"table", "Tables"}, {"index", "Indexes"}} {
+		if part := s.part(kind.label, kind.title); len(part.Rows) > 0 {
+			parts = append(parts, part)
+		}
+	}
+	whole := storePart{Title: "Figures", Columns: []string{"Value"}}
+	for _, m := range s.Metrics {
+		if m.Label != "table" && m.Label != "index" {
+			whole.Rows = append(whole.Rows, storeRow{Name: strings.TrimSpace(spaced(m.Name) + " " + m.Of), Cells: []string{m.text()}})
+		}
+	}
+	slices.SortFunc(whole.Rows, func(a, b storeRow) int { return cmp.Compare(a.Name, b.Name) })
+	if len(whole.Rows) > 0 {
+		parts = append(parts, whole)
+	}
+	return parts
+}
+
+// part is the figures of all parts of a kind.
+func (s storeView) part(label, title string) storePart {
+	out, rows := storePart{Title: title}, make(map[string]*storeRow)
+	for _, m := range s.Metrics {
+		if column := columnOf(m); m.Label == label && !slices.Contains(out.Columns, column) {
+			out.Columns = append(out.Columns, column)
+		}
+	}
+	for _, m := range s.Metrics {
+		if m.Label != label {
+			continue
+		}
+		if rows[m.Of] == nil {
+			rows[m.Of] = &storeRow{Name: m.Of, Cells: make([]string, len(out.Columns))}
+		}
+		rows[m.Of].Cells[slices.Index(out.Columns, columnOf(m))] = m.text()
+		if m.Name == label+"_bytes" {
+			rows[m.Of].bytes = m.Value
+		}
+	}
+	for _, row := range rows {
+		out.Rows = append(out.Rows, *row)
+	}
+	slices.SortFunc(out.Rows, func(a, b storeRow) int { return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.Name, b.Name)) })
+	return out
+}
+
+// columnOf is the heading of the figures of a part.
+func columnOf(m metric) string {
+	if m.Name == m.Label+"_bytes" {
+		return "size"
+	}
+	return spaced(m.Name)
+}
+
+// spaced writes the name of a figure for people; its unit stands beside the value.
+func spaced(name string) string {
+	name = strings.TrimSuffix(strings.TrimSuffix(name, "_seconds"), "_bytes")
+	return strings.ReplaceAll(name, "_", " ")
+}
+
+// storeNote is what a person can run to learn more.
+type storeNote struct{ Text, Command string }
+
+// Note is for SQLite, which measures neither tables nor statements.
+func (s storeView) Note() *storeNote {
+	if s.Kind != "sqlite" {
+		return nil
+	}
+	return &storeNote{"SQLite keeps no times of statements, and its file no sizes of tables. This counts them, and reads the whole file:", `sqlite3 FILE "select name, sum(pgsize) as bytes from dbstat group by name order by bytes desc"`}
 }
 
 // finding is the result of a check.

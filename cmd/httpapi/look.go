@@ -63,8 +63,18 @@ func (a *API) look() {
 		Needs: access.Look, Commands: []string{"doctor"},
 	}, func(ctx context.Context, c *call, _ *nothing) (healthView, error) {
 		report, err := health.Of(ctx, c.api.store, health.Options{})
-		out := healthView{Kind: report.Kind, Ill: report.Ill(), Findings: orEmpty(report.Findings)}
+		out := healthView{Kind: report.Kind, Ill: report.Ill(), Findings: orEmpty(report.Findings), Metrics: []metricView{}}
+		for _, m := range report.Metrics {
+			out.Metrics = append(out.Metrics, metricView{m.Name, m.Label.Name, m.Label.Value, m.Value, m.Unit})
+		}
 		return out, err
+	})
+	add(a, Route{
+		Method: "POST", Path: "/scrub", Name: "scrub-text", Group: "look", Summary: "scrub a text as the server scrubs errors",
+		Text: "Shows which secrets the server would find in an error before it stores and logs it. It keeps nothing of the text.", Needs: access.Look,
+	}, func(_ context.Context, c *call, in *scrubInput) (scrubbed, error) {
+		text := c.api.options.Clean(in.Body.Text)
+		return scrubbed{Text: text, Changed: text != in.Body.Text}, nil
 	})
 	a.holderRoutes()
 	addRaw(a, Route{
@@ -208,6 +218,37 @@ type healthView struct {
 	Ill bool `json:"ill"`
 	// Findings are in the order in which to read them.
 	Findings []health.Finding `json:"findings"`
+	// Metrics are figures in no particular order. An unknown figure is missing.
+	Metrics []metricView `json:"metrics"`
+}
+
+// metricView is a figure of the store.
+type metricView struct {
+	// Name is the name of the figure, such as dead_rows.
+	Name string `json:"name"`
+	// Label says what kind of part was measured, such as table, and Of names the part. Missing: the whole store.
+	Label string `json:"label,omitempty"`
+	Of    string `json:"of,omitempty"`
+	// Value is the value in Unit: seconds, bytes, rows, pages, transactions or connections. Unit missing: a plain number.
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit,omitempty"`
+}
+
+// scrubInput scrubs a text.
+type scrubInput struct{ Body scrubBody }
+
+// scrubBody is a text to scrub.
+type scrubBody struct {
+	// Text is the text.
+	Text string `json:"text" maxLength:"65536"`
+}
+
+// scrubbed is a text without its secrets.
+type scrubbed struct {
+	// Text is the text, with the kind of each secret in its place, such as [redacted:email].
+	Text string `json:"text"`
+	// Changed says that something was removed.
+	Changed bool `json:"changed"`
 }
 
 // holderRoutes adds the routes of processes.

@@ -11,7 +11,7 @@ function entries(text) {
   const found = [];
   const words = text.trim();
   if (id.test(words)) found.push({ name: `Job ${words}`, run: () => (location.href = `${base}/jobs/${words}`) });
-  for (const link of document.querySelectorAll("#places a, #live th a")) found.push({ name: link.textContent.trim(), run: () => (location.href = link.href) });
+  for (const link of document.querySelectorAll(".side a, #live th a")) found.push({ name: link.textContent.trim(), run: () => (location.href = link.href) });
   for (const button of document.querySelectorAll("#main [data-act]")) found.push({ name: `${button.textContent} (${button.dataset.act})`, run: () => (palette.close(), button.click()) });
   if (words && !id.test(words) && !/[\s:"]/.test(words)) found.push({ name: `Job with the key ${words}`, run: () => (location.href = `${base}/jobs?q=${encodeURIComponent(`key:${words}`)}&one=1`) });
   if (words) found.push({ name: `Jobs that match ${words}`, run: () => (location.href = `${base}/jobs?q=${encodeURIComponent(words)}`) });
