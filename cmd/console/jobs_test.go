@@ -205,6 +205,6 @@ func TestTheListOfJobsCanBeSavedAsAViewAndSaysItsOrder(t *testing.T) {
 	t.Parallel()
 	s := open(t, access.RoleViewer, console.Options{Base: "/sluice"})
 	s.enqueue(sluice.NewJob{Queue: "mail"})
-	s.has("/sluice/jobs", `<form id="save-view"`, `<ul id="views"`, "Queue by queue, the newest job first", "/js/main.js")
+	s.has("/sluice/jobs", `<form id="save-view"`, `<ul id="views"`, "By creation, the newest job first", "/js/main.js")
 	s.has("/sluice/queues", `<ul id="views"`, `-<form id="save-view"`)
 }

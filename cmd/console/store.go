@@ -127,6 +127,7 @@ func columnOf(m metric) string {
 
 // spaced writes the name of a figure for people; its unit stands beside the value.
 func spaced(name string) string {
+	name = strings.Replace(name, "_seconds_total", "_total", 1)
 	name = strings.TrimSuffix(strings.TrimSuffix(name, "_seconds"), "_bytes")
 	return strings.ReplaceAll(name, "_", " ")
 }

@@ -13,6 +13,7 @@ function marks(figure) {
     const draw = plot.ctx;
     const style = getComputedStyle(document.documentElement);
     draw.save();
+    draw.setLineDash([]); // that of a limit may be left
     for (const mark of JSON.parse(figure.dataset.chart).marks || []) {
       draw.strokeStyle = style.getPropertyValue(markColours[mark.kind]);
       const x = Math.round(plot.valToPos(mark.at, "x", true));
