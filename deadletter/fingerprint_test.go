@@ -1,8 +1,10 @@
 package deadletter
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/storing"
@@ -72,6 +74,22 @@ func TestFingerprintsTellCausesApart(t *testing.T) {
 		if other == one {
 			t.Errorf("another cause has %s, too", one)
 		}
+	}
+}
+
+func TestAGroupCountsDeathsByHour(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	var jobs []sluice.Job
+	for _, ago := range []time.Duration{-time.Second, 0, 59 * time.Minute, time.Hour, 24*time.Hour - time.Second, 24 * time.Hour} {
+		jobs = append(jobs, sluice.Job{Queue: "mail", Error: "no answer", FinishedAt: now.Add(-ago)})
+	}
+	groups := make(map[string]*Group)
+	addToGroups(groups, jobs, now)
+	want := make([]int, Hours)
+	want[0], want[Hours-2], want[Hours-1] = 1, 1, 3
+	if got := groups[Fingerprint("mail", "no answer")]; got.Count != len(jobs) || !slices.Equal(got.Hours, want) {
+		t.Errorf("%d deaths, by hour %v, want %v", got.Count, got.Hours, want)
 	}
 }
 

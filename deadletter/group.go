@@ -35,6 +35,9 @@ type Group struct {
 	// First is when the first of them died, and Last when the last died.
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
+	// Hours counts how many of them died in each of the last [Hours] hours, the oldest hour first. Jobs that were requeued or
+	// deleted since are not among them.
+	Hours []int `json:"hours"`
 	// Sample is the job that died last, and SampleError its error.
 	Sample      sluice.ID `json:"sample"`
 	SampleError string    `json:"sample_error"`
@@ -51,6 +54,9 @@ type Groups struct {
 	More     bool `json:"more"`
 }
 
+// Hours is how many hours back Read counts deaths by hour.
+const Hours = 24
+
 // pageSize is how many dead letters Read reads at once.
 const pageSize = 1000
 
@@ -60,6 +66,10 @@ func Read(ctx context.Context, store sluice.Store, queues []string, limit int) (
 	var out Groups
 	if err := sluice.CheckGiven("store", store); err != nil {
 		return out, err
+	}
+	now, err := store.Now(ctx)
+	if err != nil {
+		return out, fmt.Errorf("group dead letters: %w", err)
 	}
 	limit = cmp.Or(max(limit, 0), DefaultLimit)
 	left, err := firstPages(ctx, store, queues)
@@ -77,7 +87,7 @@ func Read(ctx context.Context, store sluice.Store, queues []string, limit int) (
 				break
 			}
 			out.Compared += len(page.Jobs)
-			addToGroups(groups, page.Jobs)
+			addToGroups(groups, page.Jobs, now)
 			if from.Cursor = page.Cursor; from.Cursor != "" {
 				rest = append(rest, from)
 			}
@@ -124,16 +134,19 @@ func expanded(names []string, stored []sluice.Queue) (out []string) {
 }
 
 // addToGroups adds dead letters to their groups.
-func addToGroups(groups map[string]*Group, jobs []sluice.Job) {
+func addToGroups(groups map[string]*Group, jobs []sluice.Job, now time.Time) {
 	for _, job := range jobs {
 		fingerprint := Fingerprint(job.Queue, job.Error)
 		g := groups[fingerprint]
 		if g == nil {
-			g = &Group{Fingerprint: fingerprint, Queue: job.Queue, First: job.FinishedAt, tenants: make(map[string]bool)}
+			g = &Group{Fingerprint: fingerprint, Queue: job.Queue, First: job.FinishedAt, Hours: make([]int, Hours), tenants: make(map[string]bool)}
 			g.Class, g.Message = Classify(job.Error)
 			groups[fingerprint] = g
 		}
 		g.Count++
+		if ago := max(now.Sub(job.FinishedAt), 0) / time.Hour; ago < Hours {
+			g.Hours[Hours-1-ago]++
+		}
 		g.Attempts += job.Attempts
 		g.tenants[job.Tenant] = true
 		g.Tenants = len(g.tenants)

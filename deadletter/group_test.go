@@ -43,7 +43,7 @@ func TestDeadLettersOfOneCauseAreAGroupOfTheirQueue(t *testing.T) {
 	}
 	first := found.Groups[0]
 	if first.Queue != "mail" || first.Count != 3 || first.Tenants != 2 || first.SampleError != "no answer after 7s" ||
-		first.Fingerprint != deadletter.Fingerprint("mail", "no answer after 1s") || first.Last.Before(first.First) {
+		first.Fingerprint != deadletter.Fingerprint("mail", "no answer after 1s") || first.Last.Before(first.First) || first.Hours[deadletter.Hours-1] != 3 {
 		t.Errorf("the largest group is %+v", first)
 	}
 	found, err = deadletter.Read(t.Context(), store, []string{"payments"}, 0)

@@ -2,11 +2,15 @@ package console
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/sluice-queue/sluice/cmd/httpapi"
+	"github.com/sluice-queue/sluice/cmd/internal/draw"
 	"github.com/sluice-queue/sluice/deadletter"
+	"github.com/sluice-queue/sluice/stat"
 )
 
 func deadPages() []page {
@@ -34,6 +38,20 @@ func (g deadGroup) Where() string {
 		where += " queue:" + g.Queue
 	}
 	return where
+}
+
+// Spark draws how many died in each of the last hours.
+func (g deadGroup) Spark() spark {
+	var s series
+	last := 0
+	for i, deaths := range g.Hours {
+		at := time.Unix(int64(i)*3600, 0)
+		s.Slots = append(s.Slots, slot{At: at, Counts: stat.Counts{Dead: int64(deaths)}})
+		s.To = at.Add(time.Hour)
+		last += deaths
+	}
+	s.From, s.Every, s.To = time.Unix(0, 0), time.Hour.Seconds(), s.To.Add(seriesDelay)
+	return s.spark(fmt.Sprintf("%s of them died in the last %s", draw.Count(last), plural(len(g.Hours), "hour")), 0, func(one *slot) *float64 { return rounded(float64(one.Counts.Dead)) })
 }
 
 // Share is how much of all dead letters are in a group.
