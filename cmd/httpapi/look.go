@@ -69,13 +69,7 @@ func (a *API) look() {
 		}
 		return out, err
 	})
-	add(a, Route{
-		Method: "POST", Path: "/scrub", Name: "scrub-text", Group: "look", Summary: "scrub a text as the server scrubs errors",
-		Text: "Shows which secrets the server would find in an error before it stores and logs it. It keeps nothing of the text.", Needs: access.Look,
-	}, func(_ context.Context, c *call, in *scrubInput) (scrubbed, error) {
-		text := c.api.options.Clean(in.Body.Text)
-		return scrubbed{Text: text, Changed: text != in.Body.Text}, nil
-	})
+	a.scrubRoute()
 	a.holderRoutes()
 	addRaw(a, Route{
 		Method: "GET", Path: "/metrics", Name: "get-metrics", Group: "look", Summary: "read the metrics of the server, for Prometheus",
@@ -232,6 +226,17 @@ type metricView struct {
 	// Value is the value in Unit: seconds, bytes, rows, pages, transactions or connections. Unit missing: a plain number.
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit,omitempty"`
+}
+
+// scrubRoute adds the route that tries the redaction.
+func (a *API) scrubRoute() {
+	add(a, Route{
+		Method: "POST", Path: "/scrub", Name: "scrub-text", Group: "look", Summary: "scrub a text as the server scrubs errors",
+		Text: "Shows which secrets the server would find in an error before it stores and logs it. It keeps nothing of the text.", Needs: access.Look,
+	}, func(_ context.Context, c *call, in *scrubInput) (scrubbed, error) {
+		text := c.api.options.Clean(in.Body.Text)
+		return scrubbed{Text: text, Changed: text != in.Body.Text}, nil
+	})
 }
 
 // scrubInput scrubs a text.
