@@ -38,8 +38,8 @@ func (o *once) begin(text string) (outcome string, err error) {
 		return outcome, nil
 	case id.Time().Before(o.began.Truncate(time.Millisecond)):
 		return "", again(http.StatusGone, "the server has started anew since the dialog was opened, and does not know whether the act was done")
-	case now.Sub(id.Time()) > dialogsLive:
-		return "", again(http.StatusGone, "the dialog was opened too long ago")
+	case now.Sub(id.Time()).Abs() > dialogsLive:
+		return "", again(http.StatusGone, "the dialog was opened too long ago, or by another clock")
 	}
 	for old := range o.acts {
 		if now.Sub(old.Time()) > dialogsLive {
