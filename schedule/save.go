@@ -190,6 +190,7 @@ func edit(ctx context.Context, store sluice.Store, name string, mayBeNew bool, a
 // changed the schedule since, the error is a [sluice.ErrConflict]. [Set] and the other verbs read, change and store until
 // nobody else has.
 func Save(ctx context.Context, store sluice.Store, s Schedule, act sluice.Act) (Schedule, error) {
+	store = sluice.GivenStore(store)
 	s.Definition = s.usual()
 	if err := errors.Join(act.Check(), s.check()); err != nil {
 		return Schedule{}, about(s.Name, err)

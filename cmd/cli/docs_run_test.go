@@ -300,7 +300,10 @@ func (r *docRun) endBackground() {
 			continue
 		default:
 		}
-		r.ok(b.Process.Signal(os.Interrupt))
+		if err := b.Process.Signal(os.Interrupt); err != nil {
+			r.Errorf("%s: it ended by itself: %v", b.line, err)
+			continue
+		}
 		<-b.ended
 		if code := b.ProcessState.ExitCode(); code != 0 && code != 130 {
 			r.Errorf("%s: interrupted, its exit code is %d:\n%s", b.line, code, b.said.String())

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,7 +17,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/alert"
@@ -49,11 +47,9 @@ import (
 	"github.com/sluice-queue/sluice/pressure"
 	"github.com/sluice-queue/sluice/progress"
 	"github.com/sluice-queue/sluice/schedule"
-	"github.com/sluice-queue/sluice/scrub"
 	"github.com/sluice-queue/sluice/search"
 	"github.com/sluice-queue/sluice/sluicetest"
 	"github.com/sluice-queue/sluice/stat"
-	"github.com/sluice-queue/sluice/step"
 	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/store/postgres"
 	"github.com/sluice-queue/sluice/store/sqlite"
@@ -249,20 +245,21 @@ var calls = map[string]func(ctx context.Context) error{
 	"edit.Job": func(ctx context.Context) error {
 		return edit.Job(ctx, nil, sluice.Job{}, edit.Change{Priority: 1}, act, nil)
 	},
-	"edit.Given":   func(ctx context.Context) error { return edit.Given(nil).EditJob(ctx, edit.Edit{}, act) },
-	"flow.Start":   func(ctx context.Context) error { _, err := flow.Start(ctx, nil, flow.Flow{}); return err },
-	"flow.Work":    func(ctx context.Context) error { _, err := flow.Work(ctx, nil, "h", nil); return err },
-	"flow.List":    func(ctx context.Context) error { _, err := flow.List(ctx, nil, sluice.ID{}, 1); return err },
-	"flow.Read":    func(ctx context.Context) error { _, err := flow.Read(ctx, nil, sluice.NewID()); return err },
-	"flow.Result":  func(ctx context.Context) error { _, err := flow.Result[int](ctx, nil, ofFlow, "a"); return err },
-	"flow.Results": func(ctx context.Context) error { _, err := flow.Results[int](ctx, nil, ofFlow, "a"); return err },
-	"batch.Open":   func(ctx context.Context) error { _, err := batch.Open(ctx, nil, batch.Batch{}, act); return err },
-	"batch.Close":  func(ctx context.Context) error { return batch.Close(ctx, nil, sluice.NewID(), act) },
-	"batch.Read":   func(ctx context.Context) error { _, err := batch.Read(ctx, nil, sluice.NewID()); return err },
-	"batch.List":   func(ctx context.Context) error { _, err := batch.List(ctx, nil, batch.Filter{}); return err },
-	"batch.Cancel": func(ctx context.Context) error { _, err := batch.Cancel(ctx, nil, sluice.NewID(), act); return err },
-	"batch.Pause":  func(ctx context.Context) error { _, err := batch.Pause(ctx, nil, sluice.NewID(), act); return err },
-	"batch.Resume": func(ctx context.Context) error { _, err := batch.Resume(ctx, nil, sluice.NewID(), act); return err },
+	"edit.Given":     func(ctx context.Context) error { return edit.Given(nil).EditJob(ctx, edit.Edit{}, act) },
+	"flow.Start":     func(ctx context.Context) error { _, err := flow.Start(ctx, nil, flow.Flow{}); return err },
+	"flow.Work":      func(ctx context.Context) error { _, err := flow.Work(ctx, nil, "h", nil); return err },
+	"flow.List":      func(ctx context.Context) error { _, err := flow.List(ctx, nil, sluice.ID{}, 1); return err },
+	"flow.Read":      func(ctx context.Context) error { _, err := flow.Read(ctx, nil, sluice.NewID()); return err },
+	"flow.Result":    func(ctx context.Context) error { _, err := flow.Result[int](ctx, nil, ofFlow, "a"); return err },
+	"flow.Results":   func(ctx context.Context) error { _, err := flow.Results[int](ctx, nil, ofFlow, "a"); return err },
+	"batch.Open":     func(ctx context.Context) error { _, err := batch.Open(ctx, nil, batch.Batch{}, act); return err },
+	"batch.CloseAll": func(ctx context.Context) error { return batch.CloseAll(ctx, nil, sluice.NewID(), act) },
+	"batch.Close":    func(ctx context.Context) error { return batch.Close(ctx, nil, sluice.NewID(), act) },
+	"batch.Read":     func(ctx context.Context) error { _, err := batch.Read(ctx, nil, sluice.NewID()); return err },
+	"batch.List":     func(ctx context.Context) error { _, err := batch.List(ctx, nil, batch.Filter{}); return err },
+	"batch.Cancel":   func(ctx context.Context) error { _, err := batch.Cancel(ctx, nil, sluice.NewID(), act); return err },
+	"batch.Pause":    func(ctx context.Context) error { _, err := batch.Pause(ctx, nil, sluice.NewID(), act); return err },
+	"batch.Resume":   func(ctx context.Context) error { _, err := batch.Resume(ctx, nil, sluice.NewID(), act); return err },
 	"batch.Retry": func(ctx context.Context) error {
 		_, err := batch.Retry(ctx, nil, sluice.NewID(), operation.Operation{}, act)
 		return err
@@ -281,12 +278,13 @@ var calls = map[string]func(ctx context.Context) error{
 		_, err := search.ReadPage(ctx, nil, search.Query{Held: true}, search.Place{}, 1)
 		return err
 	},
-	"operation.Start":  func(ctx context.Context) error { _, err := operation.Start(ctx, nil, cancelling, act); return err },
-	"operation.Read":   func(ctx context.Context) error { _, err := operation.Read(ctx, nil, sluice.NewID()); return err },
-	"operation.List":   func(ctx context.Context) error { _, err := operation.List(ctx, nil, operation.Filter{}); return err },
-	"operation.Pause":  func(ctx context.Context) error { _, err := operation.Pause(ctx, nil, sluice.NewID(), act); return err },
-	"operation.Resume": func(ctx context.Context) error { _, err := operation.Resume(ctx, nil, sluice.NewID(), act); return err },
-	"operation.Stop":   func(ctx context.Context) error { _, err := operation.Stop(ctx, nil, sluice.NewID(), act); return err },
+	"operation.Preview": func(ctx context.Context) error { _, err := operation.Preview(ctx, nil, cancelling, 1); return err },
+	"operation.Start":   func(ctx context.Context) error { _, err := operation.Start(ctx, nil, cancelling, act); return err },
+	"operation.Read":    func(ctx context.Context) error { _, err := operation.Read(ctx, nil, sluice.NewID()); return err },
+	"operation.List":    func(ctx context.Context) error { _, err := operation.List(ctx, nil, operation.Filter{}); return err },
+	"operation.Pause":   func(ctx context.Context) error { _, err := operation.Pause(ctx, nil, sluice.NewID(), act); return err },
+	"operation.Resume":  func(ctx context.Context) error { _, err := operation.Resume(ctx, nil, sluice.NewID(), act); return err },
+	"operation.Stop":    func(ctx context.Context) error { _, err := operation.Stop(ctx, nil, sluice.NewID(), act); return err },
 	"operation.SetRate": func(ctx context.Context) error {
 		_, err := operation.SetRate(ctx, nil, sluice.NewID(), sluice.Rate{}, act)
 		return err
@@ -304,11 +302,16 @@ var calls = map[string]func(ctx context.Context) error{
 		_, err := limit.Change(ctx, nil, "bank", act, func(*limit.Limit) error { return nil })
 		return err
 	},
-	"limit.Close":    func(ctx context.Context) error { _, err := limit.Close(ctx, nil, "bank", 0, act); return err },
-	"limit.Undo":     func(ctx context.Context) error { _, err := limit.Undo(ctx, nil, "bank", act); return err },
-	"limit.Open":     func(ctx context.Context) error { _, err := limit.Open(ctx, nil, "bank", act); return err },
-	"limit.Delete":   func(ctx context.Context) error { return limit.Delete(ctx, nil, "bank", act) },
-	"limit.KeyUses":  func(ctx context.Context) error { _, err := limit.KeyUses(ctx, nil, "host"); return err },
+	"limit.Close":         func(ctx context.Context) error { _, err := limit.Close(ctx, nil, "bank", 0, act); return err },
+	"limit.Undo":          func(ctx context.Context) error { _, err := limit.Undo(ctx, nil, "bank", act); return err },
+	"limit.Open":          func(ctx context.Context) error { _, err := limit.Open(ctx, nil, "bank", act); return err },
+	"limit.Delete":        func(ctx context.Context) error { return limit.Delete(ctx, nil, "bank", act) },
+	"limit.KeyUses":       func(ctx context.Context) error { _, err := limit.KeyUses(ctx, nil, "host"); return err },
+	"limit.CloseKeyUntil": func(ctx context.Context) error { return limit.CloseKeyUntil(ctx, nil, "host", "a", time.Now(), act) },
+	"limit.Save": func(ctx context.Context) error {
+		_, err := limit.Save(ctx, nil, limit.Limit{Name: "bank"}, act)
+		return err
+	},
 	"limit.CloseKey": func(ctx context.Context) error { return limit.CloseKey(ctx, nil, "host", "a", time.Second, act) },
 	"limit.OpenKey":  func(ctx context.Context) error { return limit.OpenKey(ctx, nil, "host", "a", act) },
 	"limit.Given":    func(ctx context.Context) error { _, err := limit.Given(nil).Limits(ctx, nil); return err },
@@ -317,6 +320,11 @@ var calls = map[string]func(ctx context.Context) error{
 	"schedule.Results": func(ctx context.Context) error {
 		fires := []schedule.Fire{{Job: sluice.NewID()}}
 		_, err := schedule.Results(ctx, nil, schedule.Schedule{Progress: schedule.Progress{Recent: fires}})
+		return err
+	},
+	"schedule.FireFor": func(ctx context.Context) error { _, err := schedule.FireFor(ctx, nil, "s", nil, act); return err },
+	"schedule.Save": func(ctx context.Context) error {
+		_, err := schedule.Save(ctx, nil, schedule.Schedule{Name: "s", Definition: daily}, act)
 		return err
 	},
 	"schedule.Trigger": func(ctx context.Context) error { _, err := schedule.Trigger(ctx, nil, "s", act); return err },
@@ -399,23 +407,6 @@ var calls = map[string]func(ctx context.Context) error{
 	},
 	"api.Serve":          func(ctx context.Context) error { return api.Serve(ctx, nil, http.NotFoundHandler(), nil) },
 	"api.Serve, handler": func(ctx context.Context) error { return api.Serve(ctx, &net.TCPListener{}, nil, nil) },
-}
-
-// harmless are functions that take what may be nil and give no error: they do nothing then, or go by a default.
-var harmless = map[string]func(){
-	"sluice.Outage":         func() { sluice.Outage(nil, errors.New("x")) },
-	"health.MetricsOf":      func() { health.MetricsOf(nil) },
-	"stat.CountStartFailed": func() { stat.CountStartFailed(nil, "payments", "") },
-	"sluice.StoreAs":        func() { sluice.StoreAs[health.Store](nil) },
-	"step.Begin":            func() { _, end := step.Begin(context.Background(), nil, step.Step{}); end(step.End{}) },
-	"api.SchemaIsUpToDate":  func() { api.SchemaIsUpToDate(nil) },
-	"api.NewReadiness":      func() { api.NewReadiness(api.Check{Name: "x"}).Report() },
-	"api.Handle": func() {
-		site, _ := api.New(api.Options{Base: "/base"})
-		site.Handle("/x", nil)
-		site.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/base/x", http.NoBody))
-	},
-	"scrub.NewHandler": func() { scrub.NewHandler(nil, nil).Enabled(context.Background(), 0) },
 }
 
 var act = sluice.Act{By: "x", Reason: "x"}
