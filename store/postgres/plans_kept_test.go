@@ -54,6 +54,11 @@ func TestAPlanThatIsSlowIsMadeAnew(t *testing.T) {
 	claim(1)
 	claim(1)
 	full := keptPlan(t, store, "claim.sql")
+	// On a busy machine, statements were slow before, so that the connection waits a little longer with the next plans.
+	for until := time.Now().Add(time.Minute); full.Cost == empty.Cost && time.Now().Before(until); {
+		claim(1)
+		full = keptPlan(t, store, "claim.sql")
+	}
 	if full.Cost == empty.Cost {
 		t.Errorf("the plan is that of an empty store:\n%s", full.lines(0))
 	}
