@@ -8,13 +8,13 @@ import (
 )
 
 func postgresLimits(n sizes, _ map[string]measured) scenario {
-	s := limitsCost(cell.Task{Kind: cell.Work, System: cell.Sluice, Store: cell.Postgres, Jobs: n.backlog, Slots: 100})
+	s := limitsCost(workTask(cell.Sluice, cell.Postgres, n.backlog, 100))
 	s.name, s.title = "postgres-limits", "PostgreSQL: what limits cost"
 	return s
 }
 
 func sqliteLimits(n sizes, _ map[string]measured) scenario {
-	s := limitsCost(cell.Task{Kind: cell.Work, System: cell.Sluice, Store: cell.SQLite, Jobs: n.backlog, Slots: 100})
+	s := limitsCost(workTask(cell.Sluice, cell.SQLite, n.backlog, 100))
 	s.name, s.title, s.method = "sqlite-limits", "SQLite: what limits cost", asOnPostgres
 	return s
 }

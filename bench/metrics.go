@@ -7,13 +7,13 @@ import (
 )
 
 func postgresMetrics(n sizes, _ map[string]measured) scenario {
-	s := metricsCost(cell.Task{Kind: cell.Work, System: cell.Sluice, Store: cell.Postgres, Jobs: 3 * n.backlog, Slots: 100})
+	s := metricsCost(workTask(cell.Sluice, cell.Postgres, 3*n.backlog, 100))
 	s.name, s.title = "postgres-metrics", "PostgreSQL: what metrics cost"
 	return s
 }
 
 func sqliteMetrics(n sizes, _ map[string]measured) scenario {
-	s := metricsCost(cell.Task{Kind: cell.Work, System: cell.Sluice, Store: cell.SQLite, Jobs: 3 * n.backlog, Slots: 100})
+	s := metricsCost(workTask(cell.Sluice, cell.SQLite, 3*n.backlog, 100))
 	s.name, s.title, s.method = "sqlite-metrics", "SQLite: what metrics cost", asOnPostgres
 	return s
 }

@@ -48,11 +48,11 @@ func backlog(jobs int, rivers []int) scenario {
 	ours := []int{100, 1000}
 	for i := range max(len(ours), len(rivers)) {
 		if i < len(ours) {
-			s.entrants = append(s.entrants, entrant{sluiceWith(ours[i]), workTask(cell.Sluice, jobs, ours[i])})
+			s.entrants = append(s.entrants, entrant{sluiceWith(ours[i]), workTask(cell.Sluice, cell.Postgres, jobs, ours[i])})
 			s.goals = append(s.goals, backlogGoals(sluiceWith(ours[i]), &others)...)
 		}
 		if i < len(rivers) {
-			s.entrants = append(s.entrants, entrant{riverWith(rivers[i]), workTask(cell.River, jobs, rivers[i])})
+			s.entrants = append(s.entrants, entrant{riverWith(rivers[i]), workTask(cell.River, cell.Postgres, jobs, rivers[i])})
 			others = append(others, riverWith(rivers[i]))
 		}
 	}
@@ -60,8 +60,9 @@ func backlog(jobs int, rivers []int) scenario {
 	return s
 }
 
-func workTask(system string, jobs, slots int) cell.Task {
-	return cell.Task{Kind: cell.Work, System: system, Store: cell.Postgres, Jobs: jobs, Slots: slots, Tuned: system == cell.River}
+// workTask works off a backlog.
+func workTask(system, store string, jobs, slots int) cell.Task {
+	return cell.Task{Kind: cell.Work, System: system, Store: store, Jobs: jobs, Slots: slots, Tuned: system == cell.River}
 }
 
 // backlogGoals takes others by pointer, because backlog still appends to them.

@@ -70,13 +70,13 @@ func awaitMany(n sizes, store string) scenario {
 }
 
 func postgresBatch(n sizes, _ map[string]measured) scenario {
-	s := batchCost(cell.Task{Kind: cell.Work, System: cell.Sluice, Store: cell.Postgres, Jobs: n.backlog, Slots: 100})
+	s := batchCost(workTask(cell.Sluice, cell.Postgres, n.backlog, 100))
 	s.name, s.title = "postgres-batch", "PostgreSQL: all jobs in one batch"
 	return s
 }
 
 func sqliteBatch(n sizes, _ map[string]measured) scenario {
-	s := batchCost(cell.Task{Kind: cell.Work, System: cell.Sluice, Store: cell.SQLite, Jobs: n.sqlite, Slots: 100})
+	s := batchCost(workTask(cell.Sluice, cell.SQLite, n.sqlite, 100))
 	s.name, s.title, s.method = "sqlite-batch", "SQLite: all jobs in one batch", asOnPostgres
 	return s
 }
@@ -95,13 +95,13 @@ func batchCost(task cell.Task) scenario {
 }
 
 func postgresMany(n sizes, _ map[string]measured) scenario {
-	s := manyCost(cell.Task{Kind: cell.Work, System: cell.Sluice, Store: cell.Postgres, Jobs: n.backlog, Slots: 100})
+	s := manyCost(workTask(cell.Sluice, cell.Postgres, n.backlog, 100))
 	s.name, s.title = "postgres-many", "PostgreSQL: several jobs in one call"
 	return s
 }
 
 func sqliteMany(n sizes, _ map[string]measured) scenario {
-	s := manyCost(cell.Task{Kind: cell.Work, System: cell.Sluice, Store: cell.SQLite, Jobs: n.sqlite, Slots: 100})
+	s := manyCost(workTask(cell.Sluice, cell.SQLite, n.sqlite, 100))
 	s.name, s.title, s.method = "sqlite-many", "SQLite: several jobs in one call", asOnPostgres
 	return s
 }
