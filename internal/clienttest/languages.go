@@ -43,16 +43,8 @@ const oldestNode = 20
 // Node returns the PATH on which node and npm are found, and installs them if they are missing.
 func Node(t testing.TB) string {
 	t.Helper()
-	var missing []string
-	for program, packaged := range map[string]string{"node": "nodejs", "npm": "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			missing = append(missing, packaged)
-		}
-	}
-	if len(missing) > 0 {
-		if err := debian.Install(missing...); err != nil {
-			t.Fatalf("there are no %v, which the test needs: %v", missing, err)
-		}
+	if err := debian.InstallNode(); err != nil {
+		t.Fatalf("there is no Node with npm, which the test needs: %v", err)
 	}
 	version := string(Run(t, "", os.Environ(), "node", "--version")) // such as v20.20.2
 	major, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")

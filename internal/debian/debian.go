@@ -52,6 +52,20 @@ func Install(packages ...string) error {
 	return nil
 }
 
+// InstallNode installs Node and npm, of which two packages have one each, if they are missing.
+func InstallNode() error {
+	var missing []string
+	for program, packaged := range map[string]string{"node": "nodejs", "npm": "npm"} {
+		if _, err := exec.LookPath(program); err != nil {
+			missing = append(missing, packaged)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return Install(missing...)
+}
+
 func run(command []string, arguments ...string) error {
 	cmd := exec.Command(command[0], append(command[1:], arguments...)...)
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")

@@ -78,16 +78,8 @@ func findPython(ctx context.Context) (string, error) {
 
 // findNode finds Node, and the folder of its modules. That is in the cache, one for each state of the lock file.
 func findNode(ctx context.Context) (node, modules string, err error) {
-	var missing []string
-	for program, packaged := range map[string]string{"node": "nodejs", "npm": "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			missing = append(missing, packaged)
-		}
-	}
-	if len(missing) > 0 {
-		if err := debian.Install(missing...); err != nil {
-			return "", "", fmt.Errorf("there are no %v, which the matcher in Node needs: %w", missing, err)
-		}
+	if err := debian.InstallNode(); err != nil {
+		return "", "", fmt.Errorf("there is no Node with npm, which its matcher needs: %w", err)
 	}
 	if node, err = exec.LookPath("node"); err != nil {
 		return "", "", err
