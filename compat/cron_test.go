@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,10 +18,11 @@ var (
 	cronMany = flag.Int("cron-many", 1000, "how many cron expressions to compare")
 )
 
-// cronZones have a clock that changes by an hour, by half an hour, at midnight, seldom, or never.
+// cronZones have a clock that changes by an hour, by half an hour, at midnight, seldom, or never. Pacific/Apia is not among
+// them: it left out the 30th of December 2011, and robfig/cron, which looks for that day's midnight, never returns.
 var cronZones = []string{
 	"UTC", "Europe/Berlin", "Europe/Dublin", "America/New_York", "America/St_Johns", "America/Sao_Paulo", "America/Santiago", "Africa/Cairo",
-	"Africa/Casablanca", "Asia/Tehran", "Asia/Kathmandu", "Asia/Kolkata", "Asia/Gaza", "Australia/Lord_Howe", "Pacific/Apia", "Pacific/Chatham",
+	"Africa/Casablanca", "Asia/Tehran", "Asia/Kathmandu", "Asia/Kolkata", "Asia/Gaza", "Australia/Lord_Howe", "Pacific/Chatham",
 	"Antarctica/Troll",
 }
 
@@ -72,13 +72,18 @@ func drawCron(r *rand.Rand) (text string, seconds bool) {
 	return strings.Join(fields, " "), seconds
 }
 
-// steadyTime returns the longest time from an instant on, at most 40 days, that is a day and more from changes of a clock.
+// steadyTime returns the longest time from an instant on, at most 40 days, that is a month and more after a change of the
+// clock and a day and more before the next. The month is for robfig/cron: it counts from the first midnight of the month
+// it begins in, and where that midnight was left out it passes over the first hour of the months that follow.
 func steadyTime(from time.Time, zone *time.Location) (begin, end time.Time) {
-	const day = 24 * time.Hour
+	const (
+		day   = 24 * time.Hour
+		month = 32 * day
+	)
 	for begin = from; ; {
 		began, changes := begin.In(zone).ZoneBounds()
-		if !began.IsZero() && begin.Sub(began) < day {
-			begin = began.Add(day)
+		if !began.IsZero() && begin.Sub(began) < month {
+			begin = began.Add(month)
 			continue
 		}
 		end = begin.Add(40 * day)
@@ -90,6 +95,14 @@ func steadyTime(from time.Time, zone *time.Location) (begin, end time.Time) {
 		}
 		begin = changes.Add(day)
 	}
+}
+
+// nth returns the instant of a fire, and the zero time where there is no such fire.
+func nth(fires []time.Time, i int) time.Time {
+	if i >= len(fires) {
+		return time.Time{}
+	}
+	return fires[i]
 }
 
 // robfig/cron is the usual library, so people carry its expressions over. On days without a change of clocks, both must
@@ -128,8 +141,10 @@ func TestCronFiresAtTheInstantsOfRobfigCronWhileNoClockChanges(t *testing.T) {
 		for at := theirs.Next(begin.In(zone)); !at.IsZero() && at.Before(end) && len(want) < 500; at = theirs.Next(at) {
 			want = append(want, at)
 		}
-		if !slices.EqualFunc(got, want, time.Time.Equal) {
-			t.Fatalf("-cron-seed=%d: %q in %s, from %s to %s:\ngot  %v\nwant %v", seed, text, zone, begin.In(zone), end.In(zone), got, want)
+		for i := range max(len(got), len(want)) {
+			if g, w := nth(got, i), nth(want, i); !g.Equal(w) {
+				t.Fatalf("-cron-seed=%d: %q in %s, from %s to %s: fire %d is at %v, want %v", seed, text, zone, begin.In(zone), end.In(zone), i+1, g, w)
+			}
 		}
 		compared += len(want)
 	}
