@@ -28,7 +28,6 @@ type Waiter struct {
 	waiting   map[sluice.ID]*wait
 	fresh     []sluice.ID   // waiting jobs that the store has not been asked for yet
 	signalled []sluice.ID   // jobs whose end was signalled
-	all       bool          // some job may have ended
 	followed  int           // callers who want reports
 	deaf      bool          // signals of other processes may be lost
 	nudged    chan struct{} // room for one
@@ -166,7 +165,7 @@ func (w *Waiter) join(id sluice.ID, reports chan progress.Report) *wait {
 	}
 	if w.stop == nil {
 		ctx, stop := context.WithCancel(context.Background())
-		w.stop, w.deaf, w.all, w.failure = stop, true, false, nil
+		w.stop, w.deaf, w.failure = stop, true, nil
 		go w.watch(ctx)
 	}
 	return one

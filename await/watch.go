@@ -12,16 +12,14 @@ import (
 )
 
 const (
-	// lookInterval is the time between two looks at all jobs while the store hears all signals. A process that does not
+	// lookInterval is the time between two looks at a job while the store hears all signals. A process that does not
 	// listen ends jobs without a signal.
 	lookInterval = time.Second
 	// deafInterval is the same while signals may be lost.
 	deafInterval = 100 * time.Millisecond
-	// shortInterval is the least time between two looks at all jobs when another process has committed.
-	shortInterval = 10 * time.Millisecond
 	// followInterval is the time between two looks at the reports of jobs that somebody follows.
 	followInterval = 100 * time.Millisecond
-	// lookShare bounds the looks at all jobs: each is followed by this many times its duration.
+	// lookShare bounds the looks without a signal: each is followed by this many times its duration.
 	lookShare = 20
 	// askInterval is the time after which jobs are asked for again. Stores remember them for twice as long.
 	askInterval = 30 * time.Second
@@ -36,17 +34,18 @@ var afterwards = []time.Duration{20 * time.Millisecond, 200 * time.Millisecond}
 // watcher looks for the ends of the jobs for which a waiter waits.
 type watcher struct {
 	*Waiter
-	lookAll time.Time // the next look at all jobs
-	soonest time.Time // the next one if some job may have ended
-	ask     time.Time // the next time to ask for all jobs again
-	follow  time.Time // the next look at reports
-	later   []look    // by time
+	lookAll time.Time     // when the next looks at all jobs are planned
+	took    time.Duration // of the last planned look
+	ask     time.Time     // the next time to ask for all jobs again
+	follow  time.Time     // the next look at reports
+	later   []look        // by time
 }
 
 // look is a look at jobs at an instant.
 type look struct {
-	at  time.Time
-	ids []sluice.ID
+	at      time.Time
+	ids     []sluice.ID
+	planned bool // nothing says that one of the jobs has ended
 }
 
 // watch answers callers until nobody waits.
@@ -80,8 +79,6 @@ func (w *Waiter) heed(signal sluice.Signal) {
 			return
 		}
 		w.signalled = append(w.signalled, signal.Ended)
-	case signal.Queue == "" && signal.Cancelled.IsZero():
-		w.all = true
 	default:
 		return
 	}
@@ -99,9 +96,8 @@ func (w *watcher) round(ctx context.Context) time.Duration {
 	}
 	fresh, ids := w.fresh, slices.Concat(w.fresh, w.signalled)
 	w.fresh, w.signalled = nil, nil
-	whole := w.wholeLook(now)
-	if whole {
-		ids, w.all = slices.Collect(maps.Keys(w.waiting)), false
+	if !now.Before(w.lookAll) {
+		w.planLooks(now)
 	}
 	if !now.Before(w.ask) {
 		fresh, w.ask = slices.Collect(maps.Keys(w.waiting)), now.Add(askInterval)
@@ -116,31 +112,41 @@ func (w *watcher) round(ctx context.Context) time.Duration {
 		w.note(err)
 		w.lookLater(now, fresh)
 	}
+	var planned [][]sluice.ID
 	for len(w.later) > 0 && !now.Before(w.later[0].at) {
-		ids = append(ids, w.later[0].ids...)
+		if next := w.later[0]; next.planned {
+			planned = append(planned, next.ids)
+		} else {
+			ids = append(ids, next.ids...)
+		}
 		w.later = w.later[1:]
 	}
 	w.lookAt(ctx, ids)
-	w.lookForReports(ctx, now)
-	if whole {
-		rest := lookShare * time.Since(now)
-		w.lookAll, w.soonest = time.Now().Add(max(w.interval(), rest)), time.Now().Add(max(shortInterval, rest))
+	for _, ids := range planned {
+		w.took = w.lookAt(ctx, ids)
 	}
+	w.lookForReports(ctx, now)
 	return max(0, time.Until(w.next()))
 }
 
-// wholeLook reports whether to look at all jobs now. The caller holds the lock.
-func (w *watcher) wholeLook(now time.Time) bool {
-	return !now.Before(w.lookAll) || w.all && !now.Before(w.soonest)
+// planLooks plans a look at each job, some jobs at a time, so that jobs whose end is signalled are answered in between. The
+// caller holds the lock.
+func (w *watcher) planLooks(now time.Time) {
+	parts := slices.Collect(slices.Chunk(slices.Collect(maps.Keys(w.waiting)), lookAtOnce))
+	interval := lookInterval
+	if w.deaf {
+		interval = deafInterval
+	}
+	apart := max(interval/time.Duration(max(1, len(parts))), lookShare*w.took)
+	for i, ids := range parts {
+		w.later = append(w.later, look{now.Add(time.Duration(i) * apart), ids, true})
+	}
+	w.sortLooks()
+	w.lookAll = now.Add(max(interval, time.Duration(len(parts))*apart))
 }
 
-func (w *watcher) interval() time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.deaf {
-		return deafInterval
-	}
-	return lookInterval
+func (w *watcher) sortLooks() {
+	slices.SortStableFunc(w.later, func(a, b look) int { return a.at.Compare(b.at) })
 }
 
 // next returns the instant of the next round.
@@ -148,9 +154,6 @@ func (w *watcher) next() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	next := w.lookAll
-	if w.all {
-		next = w.soonest
-	}
 	if len(w.later) > 0 && w.later[0].at.Before(next) {
 		next = w.later[0].at
 	}
@@ -163,22 +166,24 @@ func (w *watcher) next() time.Time {
 // lookLater notes further looks at new jobs.
 func (w *watcher) lookLater(now time.Time, ids []sluice.ID) {
 	for _, after := range afterwards {
-		w.later = append(w.later, look{now.Add(after), ids})
+		w.later = append(w.later, look{now.Add(after), ids, false})
 	}
-	slices.SortStableFunc(w.later, func(a, b look) int { return a.at.Compare(b.at) })
+	w.sortLooks()
 }
 
-// lookAt answers the callers of those jobs that have ended.
-func (w *watcher) lookAt(ctx context.Context, ids []sluice.ID) {
+// lookAt answers the callers of those jobs that have ended, and returns how long that took.
+func (w *watcher) lookAt(ctx context.Context, ids []sluice.ID) time.Duration {
+	begun := time.Now()
 	ids = w.stillWaiting(ids)
 	for some := range slices.Chunk(ids, lookAtOnce) {
 		ends, err := w.port.Ended(ctx, some)
 		if ctx.Err() != nil {
-			return
+			break
 		}
 		w.note(err)
 		w.answer(ends)
 	}
+	return time.Since(begun)
 }
 
 // stillWaiting returns the jobs for which somebody waits, each once.

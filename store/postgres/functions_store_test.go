@@ -60,7 +60,7 @@ func openFunctions(t *testing.T) storetest.Bench {
 func throughFunctions(bench storetest.Bench) storetest.Bench {
 	bench.Store = functionStore{bench.Store.(*postgres.Store)}
 	bench.Other = functionStore{bench.Other.(*postgres.Store)}
-	bench.Unlimited = true
+	bench.Unlimited, bench.Silent = true, true
 	return bench
 }
 

@@ -19,7 +19,7 @@ const (
 	maxGroupTime = 4 * time.Millisecond
 	// watchInterval is how often the writer checks for writes of other connections and processes,
 	// while a caller watches. One check costs some microseconds.
-	watchInterval = 20 * time.Millisecond
+	watchInterval = 10 * time.Millisecond
 	// lockWait is how long SQLite waits for the write lock before it reports busy. The writer then
 	// checks whether the caller still waits.
 	lockWait = 500 * time.Millisecond
@@ -42,6 +42,7 @@ type writer struct {
 	locking  atomic.Bool // the writer waits for the file's lock
 	version  int64       // of the file; PRAGMA data_version counts commits of others
 	waits    waits
+	foreign  foreignEnds
 }
 
 // write is a caller's work in the queue.
@@ -416,21 +417,38 @@ func (w *writer) prepareFor(ctx context.Context, text string) (*sql.Stmt, error)
 }
 
 // lookForOthers wakes this process's workers when another process, or a transaction of the caller,
-// has committed.
+// has committed, and tells those who wait for a job that it has ended there.
 func (w *writer) lookForOthers() {
 	if w.watchers.Load() == 0 {
 		return
 	}
+	if w.changed() {
+		w.foreign.due = true
+		w.store.signals.Send(sluice.Signal{})
+	}
+	if !w.store.awaited.Any() {
+		return
+	}
+	// Whoever waits looks at its jobs by itself too, so an error may be left to the next look.
+	_ = w.foreign.look(&groupTx{writer: w}, func(id sluice.ID) {
+		if w.store.awaited.Take(id) {
+			w.store.signals.Send(sluice.Signal{Ended: id})
+		}
+	})
+}
+
+// changed reports whether others have committed since the last call.
+func (w *writer) changed() bool {
 	stmt, err := w.prepare("pragma data_version")
 	if err != nil {
-		return
+		return false
 	}
 	version := w.version
 	if err := stmt.QueryRow().Scan(&version); err != nil || version == w.version {
-		return
+		return false
 	}
 	w.version = version
-	w.store.signals.Send(sluice.Signal{})
+	return true
 }
 
 // Watch calls signal for each signal of this process until ctx ends. A commit of another process

@@ -130,6 +130,26 @@ func awaitRules() []Rule {
 			}
 			all.Wait()
 		}},
+		{"R-980", "A store signals the end of an awaited job to other processes that watch, whether a holder ends it or a person. A signal may be lost.", "[guide](guide/results.md)", func(w *world) {
+			if w.Silent {
+				return // whoever waits looks each second
+			}
+			w.watch(w.Store) // it hears who waits
+			waits := w.watch(w.Other)
+			told := func(whose string, end func(sluice.ID)) {
+				for range 600 {
+					id := w.add(sluice.EnqueueOptions{})
+					w.ok(await.Given(w.Other).Await(w.ctx, []sluice.ID{id}))
+					end(id)
+					if waits.within(time.Second, func(s sluice.Signal) bool { return s.Ended == id }) {
+						return
+					}
+				}
+				w.Fatalf("nobody was told of a job that %s had ended", whose)
+			}
+			told("a holder", func(sluice.ID) { w.completes(w.claimOne(), "") })
+			told("a person", func(id sluice.ID) { w.cancel(person("enough"), id) })
+		}},
 	}
 }
 

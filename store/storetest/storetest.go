@@ -38,6 +38,8 @@ type Bench struct {
 	Slow bool
 	// Unlimited says that Enqueue takes jobs beyond max_waiting, as the SQL functions do.
 	Unlimited bool
+	// Silent says that nobody is signalled of the end of a job, as by the SQL functions.
+	Silent bool
 	// Follow lets a row of the user's own follow each job of a queue, and Astray says which rows do not agree with their
 	// jobs; nil: nothing follows. The model asks after each verb.
 	Follow func(queue string)
