@@ -20,7 +20,7 @@ const (
 
 // insert makes the job of a fire. Stores fill in what the queue's settings say.
 func (s Schedule) insert(at time.Time, id sluice.ID) sluice.Insert {
-	zone, err := time.LoadLocation(s.Zone)
+	zone, err := loadZone(s.Zone)
 	if err != nil {
 		zone = time.UTC
 	}

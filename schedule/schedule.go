@@ -12,6 +12,8 @@ package schedule
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -191,8 +193,14 @@ func (d Definition) equal(other Definition) bool {
 	return err == nil && bytes.Equal(one, two)
 }
 
-// clone returns a copy that shares nothing.
+// clone returns a copy whose progress shares nothing.
 func (s Schedule) clone() Schedule {
 	s.Progress.Recent = append([]Fire(nil), s.Progress.Recent...)
 	return s
+}
+
+// clone returns a copy that shares nothing.
+func (d Definition) clone() Definition {
+	d.At, d.Payload, d.Labels = slices.Clone(d.At), slices.Clone(d.Payload), maps.Clone(d.Labels)
+	return d
 }

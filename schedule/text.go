@@ -111,14 +111,30 @@ func (s *Schedule) set(c content) (err error) {
 // ForAudit returns the part of a schedule that people change, for the audit.
 func (s Schedule) ForAudit() any { return s.content() }
 
+// kept is the part of a schedule that people change, as stores keep it: a declaration that is in force only once.
+type kept struct {
+	content
+	AsDeclared bool `json:"as_declared,omitempty"`
+}
+
 // Body returns the text in which stores keep the part that people change, and the text of the progress.
 func (s Schedule) Body() (definition, progress string, err error) {
-	text, err := json.Marshal(s.content())
+	of := kept{content: s.content()}
+	if of.AsDeclared = s.Declared != nil && !s.Overridden(); of.AsDeclared {
+		of.Declared = nil
+	}
+	text, err := json.Marshal(of)
 	if err != nil {
 		return "", "", err
 	}
-	course, err := json.Marshal(s.Progress)
-	return string(text), string(course), err
+	progress, err = s.Progress.Text()
+	return string(text), progress, err
+}
+
+// Text returns the text in which stores keep a progress.
+func (p Progress) Text() (string, error) {
+	text, err := json.Marshal(p)
+	return string(text), err
 }
 
 // Row is a schedule as a store keeps it.
@@ -138,14 +154,21 @@ func FromRow(row Row) (Schedule, error) {
 		Name: row.Name, NextAt: feature.Instant(row.NextAt), Version: row.Version,
 		ChangedAt: feature.Instant(row.ChangedAt), ChangedBy: row.ChangedBy, Reason: row.Reason, Now: feature.Instant(row.Now),
 	}
-	var c content
-	if err := json.Unmarshal([]byte(row.Definition), &c); err != nil {
+	var of kept
+	if err := json.Unmarshal([]byte(row.Definition), &of); err != nil {
 		return s, fmt.Errorf("schedule %q is stored in a form that this program cannot read: %w", row.Name, err)
 	}
 	if err := json.Unmarshal([]byte(row.Progress), &s.Progress); err != nil {
 		return s, fmt.Errorf("the progress of schedule %q is stored in a form that this program cannot read: %w", row.Name, err)
 	}
-	return s, s.set(c)
+	if err := s.set(of.content); err != nil {
+		return s, err
+	}
+	if of.AsDeclared {
+		declared := s.Definition.clone()
+		s.Declared = &declared
+	}
+	return s, nil
 }
 
 // scheduleText is a schedule in JSON.

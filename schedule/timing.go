@@ -3,6 +3,7 @@ package schedule
 import (
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	_ "time/tzdata" // time zones, on machines that have none
 
@@ -33,7 +34,7 @@ func (d Definition) timing() (timing, error) {
 		return t, feature.Invalid("cron", "cron, every and at say the same thing; give one of them")
 	}
 	var err error
-	if t.zone, err = time.LoadLocation(d.Zone); err != nil || d.Zone == "Local" {
+	if t.zone, err = loadZone(d.Zone); err != nil || d.Zone == "Local" {
 		return t, feature.Invalid("zone", "it must be the name of an IANA time zone, such as Europe/Berlin")
 	}
 	if interval, found := strings.CutPrefix(d.Cron, everyPrefix); found {
@@ -52,6 +53,21 @@ func (d Definition) timing() (timing, error) {
 	}
 	t.every = t.every.Truncate(time.Microsecond) // a store would cut an instant, and find it again as the next
 	return t, nil
+}
+
+// zones keeps the time zones that were read, by name: each reading opens a file, for each schedule that fires.
+var zones sync.Map
+
+func loadZone(name string) (*time.Location, error) {
+	if zone, found := zones.Load(name); found {
+		return zone.(*time.Location), nil
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, err
+	}
+	zones.Store(name, zone)
+	return zone, nil
 }
 
 func given(set bool) int {

@@ -277,7 +277,7 @@ func putFired(ctx context.Context, tx pgx.Tx, batch schedule.Batch) error {
 			}
 			continue
 		}
-		_, text, err := d.After.Body()
+		text, err := d.After.Progress.Text()
 		if err != nil {
 			return err
 		}

@@ -200,7 +200,7 @@ func cancelFor(tx runner, ids []sluice.ID) error {
 func putFired(tx runner, d *schedule.Decision) error {
 	act, paused := d.Paused()
 	if !paused {
-		_, progress, err := d.After.Body()
+		progress, err := d.After.Progress.Text()
 		if err != nil {
 			return err
 		}
