@@ -337,19 +337,12 @@ func (c *Client) PauseFor(ctx context.Context, queue string, while time.Duration
 	if while <= 0 {
 		return until, invalid("while", fmt.Sprintf("%s must be more than 0s", while))
 	}
-	paused, err := c.setPaused(ctx, queue, true, time.Now().Add(while), act)
-	if err != nil {
-		return until, err
-	}
-	if until = paused.ChangedAt.Add(while); until.Sub(paused.Settings.PausedUntil).Abs() > clockSlack {
-		paused, err = c.setPaused(ctx, queue, true, until, act) // this process's clock is wrong
-	}
+	paused, err := c.ChangeQueue(ctx, queue, act, func(q *Queue) error {
+		q.Settings.Paused, q.Settings.PausedUntil = true, storedInstant(q.Now.Add(while))
+		return nil
+	})
 	return paused.Settings.PausedUntil, err
 }
-
-// clockSlack is the most by which this process's clock may differ from the store's before PauseFor corrects the
-// end.
-const clockSlack = time.Second
 
 // Resume opens a paused queue. Its waiting jobs keep their places.
 func (c *Client) Resume(ctx context.Context, queue string, act Act) error {

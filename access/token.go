@@ -119,7 +119,7 @@ func Create(ctx context.Context, store sluice.Store, token Token, act sluice.Act
 	}
 	secret = newSecret()
 	token.Hash, token.OldHash, token.OldUntil, token.UsedAt, token.Version = hashOf(secret), "", time.Time{}, time.Time{}, 0
-	if token, err = port.SaveAccessToken(ctx, token, act); err != nil {
+	if token, err = saveSecret(ctx, port, token, act); err != nil {
 		return token, "", fmt.Errorf("create token %q: %w", token.Name, err)
 	}
 	return token, secret, nil
@@ -148,10 +148,19 @@ func Rotate(ctx context.Context, store sluice.Store, name string, overlap time.D
 		token.OldHash, token.OldUntil = token.Hash, feature.Instant(token.Now.Add(overlap))
 	}
 	token.Hash = hashOf(secret)
-	if token, err = port.SaveAccessToken(ctx, token, act); err != nil {
+	if token, err = saveSecret(ctx, port, token, act); err != nil {
 		return Token{}, "", fmt.Errorf("rotate token %q: %w", name, err)
 	}
 	return token, secret, nil
+}
+
+// saveSecret stores a token with a new secret. If the act was done before, the store has another secret.
+func saveSecret(ctx context.Context, port Store, token Token, act sluice.Act) (Token, error) {
+	saved, err := port.SaveAccessToken(ctx, token, act)
+	if err == nil && saved.Hash != token.Hash {
+		err = fmt.Errorf("the act was done before, and its secret is shown once; rotate the token for another: %w", sluice.ErrConflict)
+	}
+	return saved, err
 }
 
 // Revoke deletes a token. Callers with it are refused within [Kept]. An unknown name is a [sluice.ErrNotFound].

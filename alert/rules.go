@@ -147,7 +147,7 @@ func StartSilence(ctx context.Context, store sluice.Store, silence Silence, act 
 		return Silence{}, err
 	}
 	if silence.ID.IsZero() {
-		silence.ID = sluice.NewID()
+		silence.ID = act.ID
 	}
 	return Given(store).SaveSilence(ctx, silence, act)
 }

@@ -22,7 +22,7 @@ func Open(ctx context.Context, to sluice.Enqueuer, batch Batch, act sluice.Act) 
 	}
 	begun := Batch{ID: batch.ID, Name: batch.Name, Parent: batch.Parent, Callbacks: batch.Callbacks, CreatedBy: act.By}
 	if begun.ID.IsZero() {
-		begun.ID = sluice.NewID()
+		begun.ID = act.ID
 	}
 	if err := begun.check(); err != nil {
 		return Batch{}, fmt.Errorf("open batch: %w", err)
@@ -161,6 +161,5 @@ func Retry(ctx context.Context, store sluice.Store, id sluice.ID, how operation.
 // start starts an operation on the jobs of a batch.
 func start(ctx context.Context, store sluice.Store, id sluice.ID, kind operation.Kind, query search.Query, act sluice.Act) (operation.Operation, error) {
 	query.Batch = id
-	act.ID = sluice.ID{} // an operation is an act of its own
 	return operation.Start(ctx, store, operation.Operation{Kind: kind, Query: query}, act)
 }

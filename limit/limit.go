@@ -71,13 +71,9 @@ const MaxFigure = 1_000_000
 // errUnknown says that a store has no limit of a name. A store without limits returns another ErrNotFound.
 var errUnknown = fmt.Errorf("%w", sluice.ErrNotFound)
 
-const (
-	// clockSlack is the most by which this process's clock may differ from the store's before Close corrects the end.
-	clockSlack = time.Second
-	// closeSlack is how much earlier a limit may open without a write that prolongs its close. So a hundred callers at the
-	// same moment write once.
-	closeSlack = time.Second
-)
+// closeSlack is how much earlier a limit may open without a write that prolongs its close. So a hundred callers at the
+// same moment write once.
+const closeSlack = time.Second
 
 // ClosedAt reports whether the limit is closed at an instant.
 func (l Limit) ClosedAt(now time.Time) bool {
@@ -263,17 +259,14 @@ func Close(ctx context.Context, store sluice.Store, name string, while time.Dura
 		return setClosed(ctx, store, name, true, time.Time{}, act)
 	}
 	closed, err := Read(ctx, store, name)
-	if err != nil || closed.ClosedAt(time.Now().Add(while-closeSlack)) {
+	if err != nil {
 		return closed, err
 	}
-	if closed, err = setClosed(ctx, store, name, true, time.Now().Add(while), act); err != nil {
+	now, err := store.Now(ctx)
+	if err != nil || closed.ClosedAt(now.Add(while-closeSlack)) {
 		return closed, err
 	}
-	if until := closed.ChangedAt.Add(while); until.Sub(closed.ClosedUntil).Abs() > clockSlack {
-		act.ID = sluice.NewID()
-		return setClosed(ctx, store, name, true, until, act) // this process's clock is wrong
-	}
-	return closed, nil
+	return setClosed(ctx, store, name, true, now.Add(while), act)
 }
 
 // Open ends a [Close]. An unknown name is a [sluice.ErrNotFound].

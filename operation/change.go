@@ -15,8 +15,8 @@ import (
 // act's. A requeue needs a reason.
 //
 // Start uses Kind, Query, Backfill, DueAt, Limit, Rate, Canary, StopIfFailed, Expected and ExpectedMore of the argument.
-// [Preview] counts the expected jobs; Start counts those of a backfill. Set ID too if you may have to send the operation again after a lost
-// answer.
+// [Preview] counts the expected jobs; Start counts those of a backfill. Default of ID: that of the act, so that an act that is sent again starts
+// nothing.
 func Start(ctx context.Context, store sluice.Store, operation Operation, act sluice.Act) (Operation, error) {
 	if err := act.Check(); err != nil {
 		return Operation{}, err
@@ -28,6 +28,9 @@ func Start(ctx context.Context, store sluice.Store, operation Operation, act slu
 	}
 	if err := begun.expectFires(ctx, store); err != nil {
 		return Operation{}, err
+	}
+	if begun.ID.IsZero() {
+		begun.ID = act.ID
 	}
 	if err := begun.begin(act); err != nil {
 		return Operation{}, err

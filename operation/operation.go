@@ -237,9 +237,6 @@ func (o *Operation) begin(act sluice.Act) error {
 	if o.Canary > 0 && o.StopIfFailed == 0 {
 		o.StopIfFailed = DefaultStopIfFailed
 	}
-	if o.ID.IsZero() {
-		o.ID = sluice.NewID()
-	}
 	o.By, o.Reason, o.State = act.By, act.Reason, StateRunning
 	o.course.Tokens = 1
 	return o.checkTerms()

@@ -58,13 +58,8 @@ type Limits struct {
 // MaxWeight is the largest weight of a tenant.
 const MaxWeight = 1000
 
-const (
-	// maxJobs is the largest concurrency, burst and rate per second.
-	maxJobs = 1_000_000
-	// clockSlack is the most by which this process's clock may differ from the store's before Pause corrects the
-	// end.
-	clockSlack = time.Second
-)
+// maxJobs is the largest concurrency, burst and rate per second.
+const maxJobs = 1_000_000
 
 // Object returns the kind of object in the audit: tier or tenant.
 func (l Limits) Object() sluice.Object {
@@ -249,14 +244,11 @@ func Pause(ctx context.Context, store sluice.Store, queue, tenant string, while 
 	if while == 0 {
 		return setPaused(ctx, store, queue, tenant, true, time.Time{}, act)
 	}
-	paused, err := setPaused(ctx, store, queue, tenant, true, time.Now().Add(while), act)
+	now, err := sluice.GivenStore(store).Now(ctx)
 	if err != nil {
-		return paused, err
+		return Limits{}, err
 	}
-	if until := paused.ChangedAt.Add(while); until.Sub(paused.PausedUntil).Abs() > clockSlack {
-		return setPaused(ctx, store, queue, tenant, true, until, act) // this process's clock is wrong
-	}
-	return paused, nil
+	return setPaused(ctx, store, queue, tenant, true, now.Add(while), act)
 }
 
 // Resume ends a [Pause] of the same queue and tenant. If the store has no limits of the tenant there, the error is

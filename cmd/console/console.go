@@ -16,8 +16,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/sluice-queue/sluice"
 )
 
 // Options adjust a [Console].
@@ -49,7 +47,6 @@ type Console struct {
 	api       *description
 	shared    *cache
 	live      *hub
-	once      once
 
 	drain    sync.Once
 	draining chan struct{} // closed when streams must end
@@ -58,7 +55,7 @@ type Console struct {
 // New makes the console of an API.
 func New(options Options) (*Console, error) {
 	options.Base = strings.TrimSuffix(options.Base, "/")
-	c := &Console{options: options, mux: http.NewServeMux(), pages: pages(), shared: newCache(), draining: make(chan struct{}), once: once{began: time.Now(), acts: make(map[sluice.ID]string)}}
+	c := &Console{options: options, mux: http.NewServeMux(), pages: pages(), shared: newCache(), draining: make(chan struct{})}
 	c.live = newHub(c)
 	if at := options.RunPage; at != "" && !strings.HasPrefix(at, "https://") && !strings.HasPrefix(at, "http://") {
 		return nil, fmt.Errorf("the address of runs: %q must begin with https:// or http://", at)

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/cmd/httpapi"
@@ -155,10 +156,7 @@ func (c *Console) doAct(w http.ResponseWriter, r *http.Request) {
 		c.answerDialog(w, v, d)
 		return
 	}
-	told, err := c.once.begin(d.Values.Get("act_id"))
-	if err == nil && told == "" {
-		told, err = c.doOnce(r.Context(), v, d)
-	}
+	told, err := c.perform(r.Context(), v, d)
 	if err != nil {
 		if d.Problem = problemOf(err); d.Problem.Status == http.StatusGone {
 			d.Values.Set("act_id", sluice.NewID().String()) // of the dialog that this answer is
@@ -170,9 +168,16 @@ func (c *Console) doAct(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// doOnce does an act that has begun, and returns what the page is told.
-func (c *Console) doOnce(ctx context.Context, v *visit, d *dialog) (told string, err error) {
-	defer func() { c.once.end(d.Values.Get("act_id"), told) }()
+// dialogsLive is how long a dialog can be confirmed.
+const dialogsLive = 12 * time.Hour
+
+// perform does the act of a dialog, and returns what the page is told. The act has the ID of the dialog, so that the stores do nothing if somebody has
+// kept the request and sends it again.
+func (c *Console) perform(ctx context.Context, v *visit, d *dialog) (told string, err error) {
+	id, err := sluice.ParseID(d.Values.Get("act_id"))
+	if err != nil || time.Since(id.Time()).Abs() > dialogsLive {
+		return "", &httpapi.Problem{Status: http.StatusGone, Title: "Not done", Why: "the dialog was opened too long ago, or by another clock", Do: "confirm it once more"}
+	}
 	ctx, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
 	answer, err := v.act(ctx, d)

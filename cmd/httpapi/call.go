@@ -55,7 +55,8 @@ func actor(r *http.Request, caller access.Caller) (string, error) {
 	return person + " by " + caller.Name, nil
 }
 
-// act returns the act of the call. With the header Idempotency-Key, a request that is sent again does nothing twice.
+// act returns the act of the call. With the header Idempotency-Key, a request that is sent again does nothing twice: the stores find its ID in
+// their audit, whichever server has it and whatever others have done since.
 func (c *call) act(reason string) sluice.Act {
 	id := c.actID
 	if id.IsZero() {

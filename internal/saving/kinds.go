@@ -81,7 +81,6 @@ var Queues = Kind[sluice.Queue]{
 		}
 		return entries, nil
 	},
-	Same: func(stored, q sluice.Queue) bool { return sameText(stored.ForAudit(), q.ForAudit()) },
 }
 
 // QueueRecords is the kind of stored queues whose settings were changed by plain SQL. Stores record such a change in the audit.
@@ -125,6 +124,8 @@ var AccessTokens = func() Kind[access.Token] {
 
 // Operations is the kind of operations. An operation keeps the last act itself, because the audit lacks its steps.
 var Operations = Kind[operation.Operation]{
+	Object:  func(operation.Operation) sluice.Object { return audit.ObjectOperation },
+	Name:    func(o operation.Operation) string { return o.ID.String() },
 	Version: func(o operation.Operation) int64 { return o.Version },
 	Next:    operation.Operation.Stored,
 	Entries: func(stored *operation.Operation, next operation.Operation, act sluice.Act) ([]sluice.AuditEntry, error) {
@@ -176,6 +177,8 @@ func instructed(i presence.Instruction) any {
 
 // Silences is the kind of silences. A silence never changes, so its ID alone tells that it is stored.
 var Silences = Kind[alert.Silence]{
+	Object:  func(alert.Silence) sluice.Object { return audit.ObjectAlert },
+	Name:    alert.Silence.Name,
 	Version: func(alert.Silence) int64 { return 0 },
 	Next: func(s alert.Silence, _ *alert.Silence, at time.Time, act sluice.Act) alert.Silence {
 		s.CreatedAt, s.By, s.Reason = at, act.By, act.Reason
@@ -232,16 +235,5 @@ func plain[T any](p plainKind[T]) Kind[T] {
 			}
 			return one(Change(p.object(next), p.name(next), before, p.content(next), act))
 		},
-		Same: func(stored, thing T) bool { return sameText(p.bare(stored), p.bare(thing)) },
 	}
-}
-
-// bare returns the content of a thing without its last change.
-func (p plainKind[T]) bare(thing T) any {
-	if p.keep != nil {
-		p.keep(&thing, nil)
-	}
-	l := p.last(&thing)
-	*l.version, *l.at, *l.by, *l.reason = 0, time.Time{}, "", ""
-	return p.content(thing)
 }

@@ -7,8 +7,8 @@
 package saving
 
 import (
-	"bytes"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -26,9 +26,7 @@ type Kind[T any] struct {
 	Next func(thing T, stored *T, at time.Time, act sluice.Act) T
 	// Entries returns the audit entries, in order, when next replaces stored. Nil stored: next is new.
 	Entries func(stored *T, next T, act sluice.Act) ([]sluice.AuditEntry, error)
-	// Same reports whether two versions of a thing have the same content.
-	Same func(stored, thing T) bool
-	// Did reports whether an act has stored a thing. Nil: Same and the audit tell.
+	// Did reports whether an act has stored a thing although the audit lacks the act. Nil: the audit has each act.
 	Did func(stored T, act sluice.Act) bool
 	// OnlyStored refuses a new thing.
 	OnlyStored bool
@@ -42,33 +40,25 @@ func Named(act sluice.Act) sluice.Act {
 	return act
 }
 
-// Audited reports whether the audit has an entry of an act about a thing.
-type Audited func(act sluice.ID, object sluice.Object, name string) (bool, error)
-
-// Check decides whether a store writes a thing. Nil stored: nothing is stored. Done: the act has stored the thing before, and
-// stored is its answer. If the thing was not read with the version that is stored, the error is a [sluice.ErrConflict]. A nil
-// audited asks no audit.
-func (k Kind[T]) Check(stored *T, thing T, act sluice.Act, audited Audited) (done bool, err error) {
-	if stored == nil {
-		if k.OnlyStored || k.Version(thing) != 0 {
-			return false, sluice.ErrConflict
-		}
-		return false, nil
-	}
-	if k.Did != nil && k.Did(*stored, act) {
+// Check decides whether a store writes a thing. Nil stored: nothing is stored. Audited says that the audit has an entry of
+// the act about the thing. Done: the act has stored the thing before, and stored is its answer, with what other acts have
+// changed since. If they have deleted the thing, the error is a [sluice.ErrNotFound]. If the thing was not read with the
+// version that is stored, the error is a [sluice.ErrConflict].
+func (k Kind[T]) Check(stored *T, thing T, act sluice.Act, audited bool) (done bool, err error) {
+	switch {
+	case audited && stored == nil:
+		return false, fmt.Errorf("the act has saved it before, and another act has deleted it since: %w", sluice.ErrNotFound)
+	case audited || stored != nil && k.Did != nil && k.Did(*stored, act):
 		return true, nil
-	}
-	version := k.Version(*stored)
-	if version == k.Version(thing) {
-		return false, nil
-	}
-	if audited == nil || k.Did != nil || version != k.Version(thing)+1 || !k.Same(*stored, thing) {
+	case stored == nil && (k.OnlyStored || k.Version(thing) != 0), stored != nil && k.Version(*stored) != k.Version(thing):
 		return false, sluice.ErrConflict
 	}
-	if done, err = audited(act.ID, k.Object(thing), k.Name(thing)); err == nil && !done {
-		err = sluice.ErrConflict
-	}
-	return done, err
+	return false, nil
+}
+
+// Deleted returns the audit entry of an act that deletes a thing.
+func Deleted(object sluice.Object, name string, act sluice.Act) sluice.AuditEntry {
+	return sluice.AuditEntry{Object: object, Name: name, Event: audit.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID}
 }
 
 // Change returns an audit entry for a change. Nil before: the thing is new.
@@ -82,14 +72,4 @@ func Change(object sluice.Object, name string, before, after any, act sluice.Act
 	}
 	e.After, err = json.Marshal(after)
 	return e, err
-}
-
-// sameText compares two contents as the audit keeps them.
-func sameText(a, b any) bool {
-	one, err := json.Marshal(a)
-	if err != nil {
-		return false
-	}
-	other, err := json.Marshal(b)
-	return err == nil && bytes.Equal(one, other)
 }

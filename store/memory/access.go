@@ -60,17 +60,7 @@ func (s *Store) SaveAccessToken(ctx context.Context, token access.Token, act slu
 
 // DeleteAccessToken deletes a token.
 func (s *Store) DeleteAccessToken(ctx context.Context, name string, act sluice.Act) error {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	if _, known := s.tokens[name]; !known {
-		return sluice.ErrNotFound
-	}
-	delete(s.tokens, name)
-	s.add(sluice.AuditEntry{Object: audit.ObjectToken, Name: name, Event: audit.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID})
-	return nil
+	return s.strike(ctx, audit.ObjectToken, name, act, func() error { return remove(s.tokens, name) })
 }
 
 // UseAccessToken notes that a token was used.

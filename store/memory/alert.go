@@ -92,20 +92,7 @@ func (s *Store) SaveAlertRule(ctx context.Context, rule alert.Rule, act sluice.A
 
 // DeleteAlertRule deletes a stored rule; a preset of the same name counts again.
 func (s *Store) DeleteAlertRule(ctx context.Context, name, queue string, act sluice.Act) error {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	key := alertKey{name, queue}
-	if _, known := s.alerting.rules[key]; !known {
-		return sluice.ErrNotFound
-	}
-	delete(s.alerting.rules, key)
-	s.add(sluice.AuditEntry{
-		Object: audit.ObjectAlert, Name: alert.RuleName(name, queue), Event: audit.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID,
-	})
-	return nil
+	return s.strike(ctx, audit.ObjectAlert, alert.RuleName(name, queue), act, func() error { return remove(s.alerting.rules, alertKey{name, queue}) })
 }
 
 // SaveAlerts stores one evaluation: alert states, audit entries, and a job per message and receiver.

@@ -150,26 +150,23 @@ func (s *Store) Batches(ctx context.Context, filter batch.Filter) ([]batch.Batch
 
 // PauseBatch sets why a batch and all batches in it are paused.
 func (s *Store) PauseBatch(ctx context.Context, id sluice.ID, reason string, act sluice.Act) error {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	tree := s.tree(id)
-	if len(tree) == 0 {
-		return sluice.ErrNotFound
-	}
-	event := audit.EventPause
-	if reason == "" {
-		event = audit.EventResume
-	}
-	for _, b := range tree {
-		if b.Paused != reason {
-			b.Paused = reason
-			s.add(sluice.AuditEntry{Object: audit.ObjectBatch, Name: b.ID.String(), Event: event, Actor: act.By, Reason: act.Reason, ActID: act.ID})
+	return s.once(ctx, audit.ObjectBatch, id.String(), act, func() error {
+		tree := s.tree(id)
+		if len(tree) == 0 {
+			return sluice.ErrNotFound
 		}
-	}
-	return nil
+		event := audit.EventPause
+		if reason == "" {
+			event = audit.EventResume
+		}
+		for _, b := range tree {
+			if b.Paused != reason {
+				b.Paused = reason
+				s.add(sluice.AuditEntry{Object: audit.ObjectBatch, Name: b.ID.String(), Event: event, Actor: act.By, Reason: act.Reason, ActID: act.ID})
+			}
+		}
+		return nil
+	})
 }
 
 // AdvanceBatches looks at batches that have changed, and enqueues the callbacks of those of which something has become.

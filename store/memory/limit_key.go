@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/internal/flow"
 	"github.com/sluice-queue/sluice/internal/saving"
 	"github.com/sluice-queue/sluice/limit"
@@ -246,16 +247,13 @@ func (s *Store) keysOf(name string, waiting map[string]int, most int) (keys []st
 
 // CloseKey closes a key of a limit, or opens it.
 func (s *Store) CloseKey(ctx context.Context, name, key string, until time.Time, act sluice.Act) error {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	if _, known := s.named[name]; !known {
-		return sluice.ErrNotFound
-	}
-	s.keep(name, key).ClosedUntil = until
-	s.add(saving.KeyClosed(name, key, until, act))
-	s.signal(sluice.Signal{})
-	return nil
+	return s.once(ctx, audit.ObjectLimit, name, act, func() error {
+		if _, known := s.named[name]; !known {
+			return sluice.ErrNotFound
+		}
+		s.keep(name, key).ClosedUntil = until
+		s.add(saving.KeyClosed(name, key, until, act))
+		s.signal(sluice.Signal{})
+		return nil
+	})
 }

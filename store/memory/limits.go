@@ -48,29 +48,23 @@ func (s *Store) termsChanged() {
 
 // Delete deletes a tier or a tenant, and its limits.
 func (s *Store) Delete(ctx context.Context, object sluice.Object, name string, act sluice.Act) error {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	var known bool
-	switch object {
-	case audit.ObjectTier:
-		_, known = s.tiers[name]
-		delete(s.tiers, name)
-	case audit.ObjectTenant:
-		_, known = s.tenants[name]
-		delete(s.tenants, name)
-	}
-	if !known {
-		return sluice.ErrNotFound
-	}
-	for of := range s.limits {
-		if object == audit.ObjectTier && of.tier == name || object == audit.ObjectTenant && of.tenant == name {
-			delete(s.limits, of)
+	return s.strike(ctx, object, name, act, func() error {
+		var err error
+		switch object {
+		case audit.ObjectTier:
+			err = remove(s.tiers, name)
+		case audit.ObjectTenant:
+			err = remove(s.tenants, name)
 		}
-	}
-	s.add(sluice.AuditEntry{Object: object, Name: name, Event: audit.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID})
-	s.termsChanged()
-	return nil
+		if err != nil {
+			return err
+		}
+		for of := range s.limits {
+			if object == audit.ObjectTier && of.tier == name || object == audit.ObjectTenant && of.tenant == name {
+				delete(s.limits, of)
+			}
+		}
+		s.termsChanged()
+		return nil
+	})
 }

@@ -105,22 +105,14 @@ func (s *Store) SaveLimit(ctx context.Context, of limit.Limit, act sluice.Act) (
 
 // DeleteLimit deletes a limit.
 func (s *Store) DeleteLimit(ctx context.Context, name string, act sluice.Act) error {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	if _, known := s.named[name]; !known {
-		return sluice.ErrNotFound
-	}
-	for _, q := range s.queues {
-		if slices.Contains(limit.Names(q.Settings.Limits), name) {
-			return sluice.ErrNotAllowed
+	return s.strike(ctx, audit.ObjectLimit, name, act, func() error {
+		for _, q := range s.queues {
+			if slices.Contains(limit.Names(q.Settings.Limits), name) {
+				return sluice.ErrNotAllowed
+			}
 		}
-	}
-	delete(s.named, name)
-	delete(s.paces, name)
-	maps.DeleteFunc(s.limitKeys, func(of limitKey, _ *flow.Key) bool { return of.limit == name })
-	s.add(sluice.AuditEntry{Object: audit.ObjectLimit, Name: name, Event: audit.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID})
-	return nil
+		delete(s.paces, name)
+		maps.DeleteFunc(s.limitKeys, func(of limitKey, _ *flow.Key) bool { return of.limit == name })
+		return remove(s.named, name)
+	})
 }

@@ -14,11 +14,10 @@ import (
 
 // DeleteQueue deletes an empty queue.
 func (s *Store) DeleteQueue(ctx context.Context, name string, act sluice.Act) error {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
+	return s.strike(ctx, audit.ObjectQueue, name, act, func() error { return s.deleteQueue(name) })
+}
+
+func (s *Store) deleteQueue(name string) error {
 	if _, known := s.queues[name]; !known {
 		return sluice.ErrNotFound
 	}
@@ -48,7 +47,6 @@ func (s *Store) DeleteQueue(ctx context.Context, name string, act sluice.Act) er
 	}
 	s.alerting.silences = slices.DeleteFunc(s.alerting.silences, func(silence alert.Silence) bool { return silence.Queue == name })
 	s.waves = slices.DeleteFunc(s.waves, func(w forecast.QueueCounts) bool { return w.Queue == name })
-	s.add(sluice.AuditEntry{Object: audit.ObjectQueue, Name: name, Event: audit.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID})
 	return nil
 }
 

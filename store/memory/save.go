@@ -73,7 +73,7 @@ func put[T any](s *Store, kind saving.Kind[T], thing T, act sluice.Act, at home[
 	if err != nil {
 		return *new(T), err
 	}
-	done, err := kind.Check(stored, thing, act, s.audited)
+	done, err := kind.Check(stored, thing, act, s.audited(act, kind.Object(thing), kind.Name(thing)))
 	if err != nil {
 		return *new(T), err
 	}
@@ -94,9 +94,42 @@ func put[T any](s *Store, kind saving.Kind[T], thing T, act sluice.Act, at home[
 	return next, nil
 }
 
+// once does an act on a thing, unless it was done before.
+func (s *Store) once(ctx context.Context, object sluice.Object, name string, act sluice.Act, do func() error) error {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if s.audited(act, object, name) {
+		return nil
+	}
+	return do()
+}
+
+// strike deletes a thing, and audits this.
+func (s *Store) strike(ctx context.Context, object sluice.Object, name string, act sluice.Act, remove func() error) error {
+	return s.once(ctx, object, name, act, func() error {
+		err := remove()
+		if err == nil {
+			s.add(saving.Deleted(object, name, act))
+		}
+		return err
+	})
+}
+
+// remove deletes a thing from a map.
+func remove[K comparable, T any](all map[K]T, key K) error {
+	if _, known := all[key]; !known {
+		return sluice.ErrNotFound
+	}
+	delete(all, key)
+	return nil
+}
+
 // audited reports whether the audit has an entry of an act about a thing.
-func (s *Store) audited(act sluice.ID, object sluice.Object, name string) (bool, error) {
-	return !act.IsZero() && slices.ContainsFunc(s.audit, func(e sluice.AuditEntry) bool {
-		return e.ActID == act && e.Object == object && e.Name == name
-	}), nil
+func (s *Store) audited(act sluice.Act, object sluice.Object, name string) bool {
+	return !act.ID.IsZero() && slices.ContainsFunc(s.audit, func(e sluice.AuditEntry) bool {
+		return e.ActID == act.ID && e.Object == object && e.Name == name
+	})
 }

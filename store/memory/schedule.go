@@ -57,17 +57,7 @@ func (s *Store) SaveSchedule(ctx context.Context, one schedule.Schedule, act slu
 
 // DeleteSchedule deletes a schedule.
 func (s *Store) DeleteSchedule(ctx context.Context, name string, act sluice.Act) error {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	if _, err := s.schedule(name); err != nil {
-		return err
-	}
-	delete(s.schedules, name)
-	s.add(sluice.AuditEntry{Object: audit.ObjectSchedule, Name: name, Event: audit.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID})
-	return nil
+	return s.strike(ctx, audit.ObjectSchedule, name, act, func() error { return remove(s.schedules, name) })
 }
 
 // FireSchedules fires the schedules that are due.

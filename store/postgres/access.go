@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/internal/saving"
 )
 
@@ -102,7 +103,7 @@ func (s *Store) SaveAccessToken(ctx context.Context, token access.Token, act slu
 
 // DeleteAccessToken deletes a token and audits this.
 func (s *Store) DeleteAccessToken(ctx context.Context, name string, act sluice.Act) error {
-	return s.strike(ctx, "delete token", accessTokenDeleteSQL, name, act.By, act.Reason, nullUUID(act.ID))
+	return s.strike(ctx, "delete token", audit.ObjectToken, name, act, accessTokenDeleteSQL, name, act.By, act.Reason, nullUUID(act.ID))
 }
 
 // UseAccessToken notes that a token was used.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/internal/saving"
 )
 
@@ -129,19 +130,7 @@ func (s *Store) SaveAlertRule(ctx context.Context, rule alert.Rule, act sluice.A
 
 // DeleteAlertRule deletes a stored rule and audits this. A preset of the same name counts again.
 func (s *Store) DeleteAlertRule(ctx context.Context, name, queue string, act sluice.Act) error {
-	return s.strike(ctx, "delete rule", alertRuleDeleteSQL, name, queue, alert.RuleName(name, queue), act.By, act.Reason, nullUUID(act.ID))
-}
-
-// strike runs a statement that deletes something and returns it. If nothing was deleted, strike returns a
-// [sluice.ErrNotFound].
-func (s *Store) strike(ctx context.Context, verb, sql string, arguments ...any) error {
-	return s.call(ctx, verb, func(ctx context.Context, again bool) error {
-		gone, err := list(ctx, s.pool, pgx.RowTo[string], sql, arguments...)
-		if err == nil && len(gone) == 0 && !again {
-			return sluice.ErrNotFound
-		}
-		return err
-	})
+	return s.strike(ctx, "delete rule", audit.ObjectAlert, alert.RuleName(name, queue), act, alertRuleDeleteSQL, name, queue, alert.RuleName(name, queue), act.By, act.Reason, nullUUID(act.ID))
 }
 
 // storedAlert is an alert as the statement takes it.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/internal/notify"
 )
 
@@ -56,7 +57,18 @@ func enqueueNotifications(ctx context.Context, tx pgx.Tx, jobs []sluice.Insert, 
 // SaveSilence stores a silence that begins now, and its audit entry.
 func (s *Store) SaveSilence(ctx context.Context, silence alert.Silence, act sluice.Act) (alert.Silence, error) {
 	var saved []alert.Silence
-	err := s.call(ctx, "save silence", func(ctx context.Context, _ bool) (err error) {
+	err := s.call(ctx, "save silence", func(ctx context.Context, _ bool) error {
+		before, err := audited(ctx, s.pool, act, audit.ObjectAlert, silence.Name())
+		if err != nil {
+			return err
+		}
+		if before {
+			saved, err = list(ctx, s.pool, scanSilence, alertSilenceSQL, [16]byte(silence.ID))
+			if err == nil && len(saved) == 0 {
+				err = sluice.ErrNotFound // the silence was ended since
+			}
+			return err
+		}
 		saved, err = list(ctx, s.pool, scanSilence, alertSilenceSaveSQL, [16]byte(silence.ID), silence.Rule, silence.Queue, silence.During, act.By,
 			act.Reason, silence.Name(), nullUUID(act.ID))
 		if err == nil && len(saved) == 0 { // the silence is already stored
@@ -75,7 +87,7 @@ func (s *Store) SaveSilence(ctx context.Context, silence alert.Silence, act slui
 
 // EndSilence ends a silence before its time, and audits this.
 func (s *Store) EndSilence(ctx context.Context, id sluice.ID, act sluice.Act) error {
-	return s.strike(ctx, "end silence", alertSilenceEndSQL, [16]byte(id), act.By, act.Reason, nullUUID(act.ID))
+	return s.strike(ctx, "end silence", audit.ObjectAlert, "", sluice.Act{}, alertSilenceEndSQL, [16]byte(id), act.By, act.Reason, nullUUID(act.ID))
 }
 
 // SaveReceiver stores a receiver, and that a process asks for it now.

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/internal/flow"
 	"github.com/sluice-queue/sluice/internal/saving"
 	"github.com/sluice-queue/sluice/limit"
@@ -331,7 +332,7 @@ func keyUses(ctx context.Context, db rowsQuerier, of limit.Limit, keys []string,
 // CloseKey closes a key of a limit or opens it, and audits this.
 func (s *Store) CloseKey(ctx context.Context, name, key string, until time.Time, act sluice.Act) error {
 	entry := saving.KeyClosed(name, key, until, act)
-	err := s.strike(ctx, "close limit key", limitKeyCloseSQL, name, key, nullTime(until), act.By, act.Reason, nullUUID(act.ID), string(entry.Event), string(entry.After))
+	err := s.strike(ctx, "close limit key", audit.ObjectLimit, name, act, limitKeyCloseSQL, name, key, nullTime(until), act.By, act.Reason, nullUUID(act.ID), string(entry.Event), string(entry.After))
 	if err == nil {
 		s.signal(sluice.Signal{})
 	}

@@ -94,13 +94,7 @@ func (s *Store) Delete(ctx context.Context, object sluice.Object, name string, a
 	if object == audit.ObjectTier {
 		text = tierDeleteSQL
 	}
-	err := s.call(ctx, "delete "+string(object), func(ctx context.Context, again bool) error {
-		gone, err := list(ctx, s.pool, pgx.RowTo[string], text, name, act.By, act.Reason, nullUUID(act.ID))
-		if err == nil && len(gone) == 0 && !again {
-			return sluice.ErrNotFound
-		}
-		return err
-	})
+	err := s.strike(ctx, "delete "+string(object), object, name, act, text, name, act.By, act.Reason, nullUUID(act.ID))
 	if err == nil {
 		s.signal(sluice.Signal{})
 	}

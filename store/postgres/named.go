@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/internal/flow"
 	"github.com/sluice-queue/sluice/internal/saving"
 	"github.com/sluice-queue/sluice/limit"
@@ -245,7 +246,7 @@ func (s *Store) SaveLimit(ctx context.Context, of limit.Limit, act sluice.Act) (
 
 // DeleteLimit deletes a limit and what claims have left of its rate, and audits this.
 func (s *Store) DeleteLimit(ctx context.Context, name string, act sluice.Act) error {
-	err := s.strike(ctx, "delete limit", namedLimitDeleteSQL, name, act.By, act.Reason, nullUUID(act.ID))
+	err := s.strike(ctx, "delete limit", audit.ObjectLimit, name, act, namedLimitDeleteSQL, name, act.By, act.Reason, nullUUID(act.ID))
 	if !errors.Is(err, sluice.ErrNotFound) {
 		return err
 	}

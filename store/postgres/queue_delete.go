@@ -7,6 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/internal/saving"
 )
 
 //go:embed sql/queue_holds.sql
@@ -41,18 +43,17 @@ func (s *Store) DeleteQueue(ctx context.Context, name string, act sluice.Act) er
 	if err != nil {
 		return err
 	}
-	err = s.call(ctx, "delete queue", func(ctx context.Context, again bool) error {
+	act = saving.Named(act)
+	err = s.once(ctx, "delete queue", audit.ObjectQueue, name, act, func(ctx context.Context, _ bool) error {
 		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 			if err := excludeEnqueues(ctx, tx); err != nil {
 				return err
 			}
 			stored, err := list(ctx, tx, scanQueue, queueLockSQL, name)
-			switch {
-			case err != nil:
+			if err != nil {
 				return err
-			case len(stored) == 0 && again:
-				return nil
-			case len(stored) == 0:
+			}
+			if len(stored) == 0 {
 				return sluice.ErrNotFound
 			}
 			holds, err := holdsOf(ctx, tx, name)

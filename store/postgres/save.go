@@ -34,12 +34,15 @@ type home[T any] struct {
 func save[T any](ctx context.Context, s *Store, verb string, kind saving.Kind[T], thing T, act sluice.Act, at home[T]) (saved T, err error) {
 	act = saving.Named(act)
 	err = s.call(ctx, verb, func(ctx context.Context, _ bool) error {
-		err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) (err error) {
-			saved, err = put(ctx, tx, kind, thing, act, at)
-			return err
-		})
+		store := func() error {
+			return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) (err error) {
+				saved, err = put(ctx, tx, kind, thing, act, at)
+				return err
+			})
+		}
+		err := store()
 		if errors.Is(err, sluice.ErrConflict) {
-			saved, err = repeated(ctx, s, kind, thing, act, at)
+			err = store() // the same act may have been done beside this one
 		}
 		return err
 	})
@@ -50,13 +53,17 @@ func save[T any](ctx context.Context, s *Store, verb string, kind saving.Kind[T]
 }
 
 func put[T any](ctx context.Context, tx pgx.Tx, kind saving.Kind[T], thing T, act sluice.Act, at home[T]) (next T, err error) {
+	before, err := audited(ctx, tx, act, kind.Object(thing), kind.Name(thing))
+	if err != nil {
+		return next, err
+	}
 	var stored *T
-	if at.always || kind.Version(thing) != 0 {
+	if before || at.always || kind.Version(thing) != 0 {
 		if stored, err = read(ctx, tx, at); err != nil {
 			return next, err
 		}
 	}
-	done, err := kind.Check(stored, thing, act, nil)
+	done, err := kind.Check(stored, thing, act, before)
 	if err != nil {
 		return next, err
 	}
@@ -80,24 +87,36 @@ func put[T any](ctx context.Context, tx pgx.Tx, kind saving.Kind[T], thing T, ac
 	return next, nil
 }
 
-// repeated returns the answer to an act that has stored the thing before. For any other act, the error is a
-// [sluice.ErrConflict].
-func repeated[T any](ctx context.Context, s *Store, kind saving.Kind[T], thing T, act sluice.Act, at home[T]) (saved T, err error) {
-	stored, err := read(ctx, s.pool, at)
-	if err != nil {
-		return saved, err
+// audited reports whether the audit has an entry of an act about a thing.
+func audited(ctx context.Context, db rowsQuerier, act sluice.Act, object sluice.Object, name string) (bool, error) {
+	if act.ID.IsZero() {
+		return false, nil
 	}
-	done, err := kind.Check(stored, thing, act, func(act sluice.ID, object sluice.Object, name string) (bool, error) {
-		answer, err := list(ctx, s.pool, pgx.RowTo[bool], auditedSQL, [16]byte(act), string(object), name)
-		return err == nil && answer[0], err
+	answer, err := list(ctx, db, pgx.RowTo[bool], auditedSQL, [16]byte(act.ID), string(object), name)
+	return err == nil && answer[0], err
+}
+
+// once does an act on a thing, unless it was done before.
+func (s *Store) once(ctx context.Context, verb string, object sluice.Object, name string, act sluice.Act, do func(ctx context.Context, again bool) error) error {
+	return s.call(ctx, verb, func(ctx context.Context, again bool) error {
+		done, err := audited(ctx, s.pool, act, object, name)
+		if err != nil || done {
+			return err
+		}
+		return do(ctx, again)
 	})
-	if err != nil {
-		return saved, err
-	}
-	if !done {
-		return saved, sluice.ErrConflict
-	}
-	return *stored, nil
+}
+
+// strike runs a statement that changes or deletes a thing with its audit entry. If it returns no row, there is no such thing, and strike returns
+// a [sluice.ErrNotFound].
+func (s *Store) strike(ctx context.Context, verb string, object sluice.Object, name string, act sluice.Act, sql string, arguments ...any) error {
+	return s.once(ctx, verb, object, name, act, func(ctx context.Context, again bool) error {
+		gone, err := list(ctx, s.pool, pgx.RowTo[string], sql, arguments...)
+		if err == nil && len(gone) == 0 && !again {
+			err = sluice.ErrNotFound
+		}
+		return err
+	})
 }
 
 // read returns a thing as it is stored. Nil: the thing is not stored.

@@ -115,7 +115,7 @@ func putSchedule(ctx context.Context, tx pgx.Tx, next schedule.Schedule) error {
 
 // DeleteSchedule deletes a schedule and audits this.
 func (s *Store) DeleteSchedule(ctx context.Context, name string, act sluice.Act) error {
-	return s.strike(ctx, "delete schedule", scheduleDeleteSQL, name, act.By, act.Reason, nullUUID(act.ID))
+	return s.strike(ctx, "delete schedule", audit.ObjectSchedule, name, act, scheduleDeleteSQL, name, act.By, act.Reason, nullUUID(act.ID))
 }
 
 // FireSchedules fires the schedules that are due. While none is due, it is one read.

@@ -89,7 +89,7 @@ func (s *Store) SaveAccessToken(ctx context.Context, token access.Token, act slu
 
 // DeleteAccessToken deletes a token and audits this.
 func (s *Store) DeleteAccessToken(ctx context.Context, name string, act sluice.Act) error {
-	return s.strike(ctx, "delete token", accessTokenDeleteSQL, audit.ObjectToken, name, act)
+	return s.strike(ctx, "delete token", audit.ObjectToken, name, act, deleting(accessTokenDeleteSQL, name))
 }
 
 // UseAccessToken notes that a token was used.

@@ -122,21 +122,7 @@ func (s *Store) SaveAlertRule(ctx context.Context, rule alert.Rule, act sluice.A
 
 // DeleteAlertRule deletes a stored rule and audits this. A preset of the same name counts again.
 func (s *Store) DeleteAlertRule(ctx context.Context, name, queue string, act sluice.Act) error {
-	return s.write(ctx, "delete rule", func(tx runner, again bool) error {
-		gone, err := affected(tx.exec(alertRuleDeleteSQL, name, queue))
-		if err != nil {
-			return err
-		}
-		if gone == 0 {
-			if again {
-				return nil
-			}
-			return sluice.ErrNotFound
-		}
-		return tell(tx, sluice.AuditEntry{
-			Object: audit.ObjectAlert, Name: alert.RuleName(name, queue), Event: audit.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID,
-		})
-	})
+	return s.strike(ctx, "delete rule", audit.ObjectAlert, alert.RuleName(name, queue), act, deleting(alertRuleDeleteSQL, name, queue))
 }
 
 // SaveSilence stores a silence that begins now, and its audit entry.

@@ -198,7 +198,7 @@ func (s *Store) PauseBatch(ctx context.Context, id sluice.ID, reason string, act
 	if reason == "" {
 		event = audit.EventResume
 	}
-	return s.write(ctx, "pause batch", func(tx runner, _ bool) error {
+	return s.once(ctx, "pause batch", audit.ObjectBatch, id.String(), act, func(tx runner) error {
 		tree, err := batchTree(tx, id)
 		if err != nil {
 			return err

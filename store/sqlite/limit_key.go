@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/internal/flow"
 	"github.com/sluice-queue/sluice/internal/saving"
 	"github.com/sluice-queue/sluice/limit"
@@ -350,7 +351,7 @@ func (s *Store) KeyUses(ctx context.Context, name string, keys []string, most in
 
 // CloseKey closes a key of a limit or opens it, and audits this.
 func (s *Store) CloseKey(ctx context.Context, name, key string, until time.Time, act sluice.Act) error {
-	return s.write(ctx, "close limit key", func(tx runner, _ bool) error {
+	return s.once(ctx, "close limit key", audit.ObjectLimit, name, act, func(tx runner) error {
 		found, err := namedLimits(tx, []string{name})
 		if err != nil {
 			return err

@@ -104,20 +104,13 @@ func (s *Store) Delete(ctx context.Context, object sluice.Object, name string, a
 	if object == audit.ObjectTier {
 		text, tier, tenant = tierDeleteSQL, name, ""
 	}
-	return s.write(ctx, "delete "+string(object), func(tx runner, _ bool) error {
+	return s.strike(ctx, "delete "+string(object), object, name, act, func(tx runner) (int64, error) {
 		gone, err := affected(tx.exec(text, name))
-		if err == nil && gone == 0 {
-			return sluice.ErrNotFound
-		}
-		if err != nil {
-			return err
-		}
-		if _, err := tx.exec(tenantLimitsDeleteSQL, tier, tenant); err != nil {
-			return err
+		if err != nil || gone == 0 {
+			return 0, err
 		}
 		tx.signal(sluice.Signal{})
-		return tell(tx, sluice.AuditEntry{
-			At: time.UnixMicro(now()), Object: object, Name: name, Event: audit.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID,
-		})
+		_, err = tx.exec(tenantLimitsDeleteSQL, tier, tenant)
+		return gone, err
 	})
 }

@@ -205,32 +205,24 @@ func (s *Store) SaveLimit(ctx context.Context, of limit.Limit, act sluice.Act) (
 
 // DeleteLimit deletes a limit and what claims have left of its rate, and audits this.
 func (s *Store) DeleteLimit(ctx context.Context, name string, act sluice.Act) error {
-	return s.write(ctx, "delete limit", func(tx runner, again bool) error {
+	return s.strike(ctx, "delete limit", audit.ObjectLimit, name, act, func(tx runner) (int64, error) {
 		queues, err := list(tx, scanOne[string], namedLimitQueuesSQL, name)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		gone, err := affected(tx.exec(namedLimitDeleteSQL, name))
-		switch {
-		case err != nil:
-			return err
-		case gone == 0 && again:
-			return nil
-		case gone == 0:
-			return sluice.ErrNotFound
-		case len(queues) > 0:
-			return sluice.ErrNotAllowed
+		if err != nil || gone == 0 {
+			return 0, err
+		}
+		if len(queues) > 0 {
+			return 0, sluice.ErrNotAllowed
 		}
 		for _, sql := range []string{queueDeleteFlowSQL, queueDeletePermitSQL, queueDeleteStartedSQL} {
 			if _, err := tx.exec(sql, flow.LimitKey(name)); err != nil {
-				return err
+				return 0, err
 			}
 		}
-		if _, err := tx.exec(limitKeysDeleteSQL, name); err != nil {
-			return err
-		}
-		return tell(tx, sluice.AuditEntry{
-			At: time.UnixMicro(now()), Object: audit.ObjectLimit, Name: name, Event: audit.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID,
-		})
+		_, err = tx.exec(limitKeysDeleteSQL, name)
+		return gone, err
 	})
 }

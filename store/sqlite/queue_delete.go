@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	_ "embed"
-	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/audit"
@@ -76,32 +75,25 @@ func (s *Store) DeleteQueue(ctx context.Context, name string, act sluice.Act) er
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, "delete queue", func(tx runner, again bool) error {
+	return s.strike(ctx, "delete queue", audit.ObjectQueue, name, act, func(tx runner) (int64, error) {
 		stored, err := list(tx, scanOne[int], queueStoredSQL, name)
-		switch {
-		case err != nil:
-			return err
-		case len(stored) == 0 && again:
-			return nil
-		case len(stored) == 0:
-			return sluice.ErrNotFound
+		if err != nil || len(stored) == 0 {
+			return 0, err
 		}
 		holds, err := holdsOf(tx, name)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if holds.Finished = finished; !holds.Empty() {
-			return &sluice.QueueNotEmptyError{Queue: name, Holds: holds}
+			return 0, &sluice.QueueNotEmptyError{Queue: name, Holds: holds}
 		}
 		for _, text := range []string{queueDeleteQueueSQL, queueDeleteTenantLimitSQL, queueDeleteTenantQueueSQL, queueDeleteFlowSQL, queueDeleteResultCursorSQL, queueDeleteLimitLaneSQL, queueDeletePermitSQL, queueDeleteStartedSQL, queueDeleteWaveSQL, queueDeleteWaveCountSQL, queueDeleteAlertRuleSQL, queueDeleteAlertSQL, queueDeleteAlertSilenceSQL} {
 			if _, err := tx.exec(text, name); err != nil {
-				return err
+				return 0, err
 			}
 		}
 		tx.signal(sluice.Signal{Queue: name})
-		return tell(tx, sluice.AuditEntry{
-			At: time.UnixMicro(now()), Object: audit.ObjectQueue, Name: name, Event: audit.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID,
-		})
+		return 1, nil
 	})
 }
 

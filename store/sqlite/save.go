@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/internal/saving"
 )
 
@@ -32,10 +31,11 @@ func save[T any](ctx context.Context, s *Store, verb string, kind saving.Kind[T]
 		if len(rows) > 0 {
 			stored = &rows[0]
 		}
-		done, err := kind.Check(stored, thing, act, func(act sluice.ID, object sluice.Object, name string) (bool, error) {
-			answer, err := list(tx, scanOne[bool], auditedSQL, act[:], string(object), name)
-			return err == nil && answer[0], err
-		})
+		before, err := audited(tx, act, kind.Object(thing), kind.Name(thing))
+		if err != nil {
+			return err
+		}
+		done, err := kind.Check(stored, thing, act, before)
 		if err != nil {
 			return err
 		}
@@ -70,18 +70,43 @@ func put[T any](tx runner, kind saving.Kind[T], stored *T, thing T, act sluice.A
 	return next, nil
 }
 
-// strike deletes a thing by its name, and audits this. If there is none, strike returns a [sluice.ErrNotFound].
-func (s *Store) strike(ctx context.Context, verb, statement string, object sluice.Object, name string, act sluice.Act) error {
-	return s.write(ctx, verb, func(tx runner, again bool) error {
-		gone, err := affected(tx.exec(statement, name))
-		switch {
-		case err != nil:
+// audited reports whether the audit has an entry of an act about a thing.
+func audited(tx runner, act sluice.Act, object sluice.Object, name string) (bool, error) {
+	if act.ID.IsZero() {
+		return false, nil
+	}
+	answer, err := list(tx, scanOne[bool], auditedSQL, act.ID[:], string(object), name)
+	return err == nil && answer[0], err
+}
+
+// once does an act on a thing in a transaction, unless it was done before.
+func (s *Store) once(ctx context.Context, verb string, object sluice.Object, name string, act sluice.Act, do func(tx runner) error) error {
+	act = saving.Named(act)
+	return s.write(ctx, verb, func(tx runner, _ bool) error {
+		done, err := audited(tx, act, object, name)
+		if err != nil || done {
 			return err
-		case gone == 0 && again:
-			return nil
-		case gone == 0:
+		}
+		return do(tx)
+	})
+}
+
+// strike deletes a thing, and audits this. Remove returns how many it has removed; 0 is a [sluice.ErrNotFound].
+func (s *Store) strike(ctx context.Context, verb string, object sluice.Object, name string, act sluice.Act, remove func(tx runner) (int64, error)) error {
+	act = saving.Named(act)
+	return s.once(ctx, verb, object, name, act, func(tx runner) error {
+		gone, err := remove(tx)
+		if err != nil {
+			return err
+		}
+		if gone == 0 {
 			return sluice.ErrNotFound
 		}
-		return tell(tx, sluice.AuditEntry{Object: object, Name: name, Event: audit.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID})
+		return tell(tx, saving.Deleted(object, name, act))
 	})
+}
+
+// deleting makes a removal by one statement.
+func deleting(statement string, arguments ...any) func(tx runner) (int64, error) {
+	return func(tx runner) (int64, error) { return affected(tx.exec(statement, arguments...)) }
 }

@@ -91,7 +91,7 @@ func putSchedule(tx runner, next schedule.Schedule) error {
 
 // DeleteSchedule deletes a schedule and audits this.
 func (s *Store) DeleteSchedule(ctx context.Context, name string, act sluice.Act) error {
-	return s.strike(ctx, "delete schedule", scheduleDeleteSQL, audit.ObjectSchedule, name, act)
+	return s.strike(ctx, "delete schedule", audit.ObjectSchedule, name, act, deleting(scheduleDeleteSQL, name))
 }
 
 // FireSchedules fires the schedules that are due. While none is due, it only reads.

@@ -46,6 +46,49 @@ func savingRules() []Rule {
 				}
 			}
 		}},
+		{"R-985", "An act that has saved a versioned thing, sent again to whichever process after other acts, stores nothing and answers with the thing as it is; if it was deleted since, with an ErrNotFound.", "[guide](guide/http.md)", func(w *world) {
+			for _, k := range w.versioned() {
+				act := person("first")
+				_, err := k.save(w.Store, 0, 1, act)
+				w.fine(k.kind, err)
+				now, err := k.save(w.Other, 1, 2, person("second"))
+				w.fine(k.kind, err)
+				for _, store := range []sluice.Store{w.Store, w.Other} {
+					for version := range int64(3) {
+						again, err := k.save(store, version, 1, act)
+						w.fine(k.kind+" again", err)
+						equal(w, k.kind+": again", again, now)
+					}
+				}
+				equal(w, k.kind+": audit entries", w.auditedSaves(k), 2)
+				if remove := w.removals()[k.kind]; remove != nil {
+					w.fine(k.kind, remove(w.Store, person("test")))
+					_, err = k.save(w.Other, 0, 1, act)
+					w.is(err, sluice.ErrNotFound)
+				}
+			}
+		}},
+		{"R-986", "An act that has deleted a thing, sent again to whichever process, changes nothing, also if the thing was stored anew.", "[guide](guide/http.md)", func(w *world) {
+			removals := w.removals()
+			for _, k := range w.versioned() {
+				remove := removals[k.kind]
+				if remove == nil {
+					continue
+				}
+				delete(removals, k.kind)
+				act := person("test")
+				_, err := k.save(w.Store, 0, 1, person("test"))
+				w.fine(k.kind, err)
+				w.fine(k.kind, remove(w.Store, act))
+				w.fine(k.kind+" again", remove(w.Other, act))
+				_, err = k.save(w.Other, 0, 2, person("test"))
+				w.fine(k.kind, err)
+				w.fine(k.kind+" again", remove(w.Other, act))
+				_, err = k.save(w.Store, 1, 3, person("test"))
+				w.fine(k.kind+" is stored", err)
+			}
+			equal(w, "kinds that were not saved", len(removals), 0)
+		}},
 		{"R-621", "A versioned thing is saved only from the version that is stored; another act gets a conflict, also with the same content, and stores and audits nothing.", "I-15", func(w *world) {
 			for _, k := range w.versioned() {
 				_, err := k.save(w.Store, 3, 1, person("unknown"))
@@ -173,6 +216,31 @@ func (w *world) versioned() []versionedKind {
 			o, err := operation.Given(store).SaveOperation(w.ctx, op, act)
 			return answerOf(o.Version, o.ChangedAt, o.Limit, err)
 		}},
+	}
+}
+
+// removals delete the things of kinds, by their names.
+func (w *world) removals() map[string]func(store sluice.Store, act sluice.Act) error {
+	return map[string]func(store sluice.Store, act sluice.Act) error{
+		"queue": func(store sluice.Store, act sluice.Act) error { return store.DeleteQueue(w.ctx, queue, act) },
+		"tenant": func(store sluice.Store, act sluice.Act) error {
+			return tenancy.Given(store).Delete(w.ctx, audit.ObjectTenant, "acme", act)
+		},
+		"tier": func(store sluice.Store, act sluice.Act) error {
+			return tenancy.Given(store).Delete(w.ctx, audit.ObjectTier, "PRO", act)
+		},
+		"limit": func(store sluice.Store, act sluice.Act) error {
+			return limit.Given(store).DeleteLimit(w.ctx, "bank", act)
+		},
+		"alert rule": func(store sluice.Store, act sluice.Act) error {
+			return alert.Given(store).DeleteAlertRule(w.ctx, "dead-letters", queue, act)
+		},
+		"token": func(store sluice.Store, act sluice.Act) error {
+			return access.Given(store).DeleteAccessToken(w.ctx, "ci", act)
+		},
+		"schedule": func(store sluice.Store, act sluice.Act) error {
+			return schedule.Given(store).DeleteSchedule(w.ctx, "nightly", act)
+		},
 	}
 }
 

@@ -1,0 +1,111 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/cmd/httpapi"
+	"github.com/sluice-queue/sluice/store/sqlite"
+)
+
+// TestAnActThatIsSentAgainToAnotherServerDoesNothing: each act is done, another act undoes it, and a second process that serves the same store gets
+// the first request once more.
+func TestAnActThatIsSentAgainToAnotherServerDoesNothing(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "sluice.db")
+	one, other := serveFile(t, path), serveFile(t, path)
+	job := one.enqueue("mail", "acme")
+	one.ask(http.MethodPost, "/tiers", `{"name":"PRO"}`)
+	type send struct{ method, path, body string }
+	for name, a := range map[string]struct{ act, between, look send }{
+		"pause":         {send{"POST", "/queues/mail/pause", `{"reason":"x"}`}, send{"POST", "/queues/mail/resume", `{}`}, send{"GET", "/queues/mail", ""}},
+		"pause a while": {send{"POST", "/queues/bills/pause", `{"reason":"x","for":"1h"}`}, send{"POST", "/queues/bills/resume", `{}`}, send{"GET", "/queues/bills", ""}},
+		"settings":      {send{"PATCH", "/queues/logs/settings", `{"set":{"rate":"5/s"}}`}, send{"PATCH", "/queues/logs/settings", `{"set":{"rate":"9/s"}}`}, send{"GET", "/queues/logs", ""}},
+		"hold":          {send{"POST", "/jobs/hold", `{"ids":["` + job.String() + `"],"reason":"x"}`}, send{"POST", "/jobs/release", `{"ids":["` + job.String() + `"]}`}, send{"GET", "/jobs/" + job.String(), ""}},
+		"operation":     {send{"POST", "/operations", `{"kind":"cancel","where":"queue:none","reason":"x"}`}, send{}, send{"GET", "/operations", ""}},
+		"tenant":        {send{"PATCH", "/tenants/acme", `{"tier":"PRO","set":{"concurrency":"5"}}`}, send{"PATCH", "/tenants/acme", `{"tier":"","set":{"concurrency":"9"}}`}, send{"GET", "/tenants/acme", ""}},
+		"tenant pause":  {send{"POST", "/tenants/globex/pause", `{"for":"1h"}`}, send{"POST", "/tenants/globex/resume", `{}`}, send{"GET", "/tenants/globex", ""}},
+		"limit":         {send{"POST", "/limits/bank/close", `{"for":"1h"}`}, send{"POST", "/limits/bank/open", `{}`}, send{"GET", "/limits/bank", ""}},
+		"limit key":     {send{"POST", "/limits/users/close?key=ada", `{"for":"1h"}`}, send{"POST", "/limits/users/open?key=ada", `{}`}, send{"GET", "/limits/users?key=ada", ""}},
+		"silence":       {send{"POST", "/alerts/silences", `{"queue":"mail","for":"1h","reason":"x"}`}, send{}, send{"GET", "/alerts", ""}},
+		"schedule":      {send{"POST", "/schedules/nightly/pause", `{"reason":"x"}`}, send{"POST", "/schedules/nightly/resume", `{}`}, send{"GET", "/schedules/nightly", ""}},
+		"deletion":      {send{"DELETE", "/schedules/weekly", ""}, send{"PATCH", "/schedules/weekly", `{"definition":{"queue":"mail","cron":"@weekly"}}`}, send{"GET", "/schedules/weekly", ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			key := sluice.NewID().String()
+			do := func(s *served, r send, headers ...string) string {
+				t.Helper()
+				if r.method == "" {
+					return ""
+				}
+				answer := s.ask(r.method, r.path, r.body, headers...)
+				if answer.status >= 300 {
+					t.Fatalf("%s %s: %d %s", r.method, r.path, answer.status, answer.text)
+				}
+				return answer.text
+			}
+			do(one, a.act, "Idempotency-Key", key)
+			do(one, a.between)
+			before := timeless(t, do(one, a.look))
+			do(other, a.act, "Idempotency-Key", key)
+			if after := timeless(t, do(other, a.look)); after != before {
+				t.Errorf("the act took effect again: %s, and before: %s", after, before)
+			}
+		})
+	}
+}
+
+// serveFile answers the API of a store in a file, with the things that acts are about.
+func serveFile(t *testing.T, path string) *served {
+	t.Helper()
+	store, err := sqlite.Open(t.Context(), path, sqlite.Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	s := serveStore(t, store, httpapi.Options{})
+	for _, queue := range []string{"bills", "logs"} {
+		s.enqueue(queue, "globex")
+	}
+	for path, body := range map[string]string{
+		"/limits/bank": `{"set":{"concurrency":"5"}}`, "/limits/users": `{"set":{"concurrency":"5","per":"key"}}`,
+		"/schedules/nightly": `{"definition":{"queue":"mail","cron":"@daily"}}`, "/schedules/weekly": `{"definition":{"queue":"mail","cron":"@weekly"}}`,
+	} {
+		if r := s.ask(http.MethodPatch, path, body); r.status >= 300 {
+			t.Fatalf("%s: %d %s", path, r.status, r.text)
+		}
+	}
+	return s
+}
+
+// timeless is an answer without the instants and ages that differ from one look to the next.
+func timeless(t *testing.T, text string) string {
+	t.Helper()
+	var value any
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		t.Fatal(err)
+	}
+	var strip func(any)
+	strip = func(v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for name, one := range v {
+				if name == "now" || strings.HasSuffix(name, "age") || strings.HasSuffix(name, "_seconds") {
+					delete(v, name)
+				}
+				strip(one)
+			}
+		case []any:
+			for _, one := range v {
+				strip(one)
+			}
+		}
+	}
+	strip(value)
+	return fmt.Sprint(value)
+}
