@@ -133,6 +133,7 @@ type server struct {
 func start(folder string, args ...string) (*server, error) {
 	s := &server{Cmd: exec.Command(program, args...)}
 	s.Dir, s.Env = folder, append(os.Environ(), "SLUICE_DB=")
+	s.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // a test that times out ends without its cleanup
 	out, in, err := os.Pipe()
 	if err != nil {
 		return nil, err

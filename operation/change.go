@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/feature"
@@ -43,8 +44,8 @@ func Start(ctx context.Context, store sluice.Store, operation Operation, act slu
 }
 
 // Preview counts the jobs on which an operation would act now, among at most [search.CompareLimit], and returns some of them as
-// samples. Of a query without states, it counts those in the states of the kind, as [Start] does. Of a backfill, it counts the
-// fires. It changes nothing.
+// samples. Of a query without states, it counts those in the states of the kind, as [Start] does. Of a hold, it counts jobs that nobody holds yet;
+// of a backfill, the fires. It changes nothing.
 func Preview(ctx context.Context, store sluice.Store, operation Operation, samples int) (search.Found, error) {
 	if err := operation.expectFires(ctx, store); err != nil {
 		return search.Found{}, err
@@ -55,7 +56,32 @@ func Preview(ctx context.Context, store sluice.Store, operation Operation, sampl
 	if operation.Kind == KindBackfill {
 		return search.Found{Matched: operation.Expected}, nil
 	}
+	if operation.Kind == KindHold {
+		return previewHold(ctx, store, operation.Query, samples)
+	}
 	return search.Preview(ctx, store, operation.Query, samples)
+}
+
+// previewHold leaves out jobs that are held already. A sample may be held if more than 1,000 newer jobs are.
+func previewHold(ctx context.Context, store sluice.Store, q search.Query, samples int) (search.Found, error) {
+	of := q
+	of.Held = true
+	held, err := search.Preview(ctx, store, of, 1000)
+	if err != nil {
+		return held, err
+	}
+	found, err := search.Preview(ctx, store, q, samples+len(held.Jobs))
+	if err != nil {
+		return found, err
+	}
+	isHeld := make(map[sluice.ID]bool, len(held.Jobs))
+	for _, job := range held.Jobs {
+		isHeld[job.ID] = true
+	}
+	found.Matched = max(0, found.Matched-held.Matched)
+	found.Jobs = slices.DeleteFunc(found.Jobs, func(job sluice.Job) bool { return isHeld[job.ID] })
+	found.Jobs = found.Jobs[:min(samples, len(found.Jobs))]
+	return found, nil
 }
 
 // Read returns an operation. An unknown ID is a [sluice.ErrNotFound].

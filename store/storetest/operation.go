@@ -156,7 +156,7 @@ func operationRules() []Rule {
 			_, err := w.Store.Jobs(w.ctx, filter)
 			w.is(err, sluice.ErrInvalid)
 		}},
-		{"R-975", "A preview counts the jobs in the states on which an operation of its kind acts if its query names none, and refuses other states.", "[guide](guide/operations.md)", func(w *world) {
+		{"R-975", "A preview counts the jobs in the states on which an operation of its kind acts if its query names none, without those that are held if it would hold them, and refuses other states.", "[guide](guide/operations.md)", func(w *world) {
 			ids := w.addMany(6)
 			w.done(by(sluice.EventComplete, w.claimOne()))
 			w.done(by(sluice.EventBury, w.claimOne()))
@@ -164,7 +164,7 @@ func operationRules() []Rule {
 			w.ok(w.only(w.Store.Cancel(w.ctx, ids[5:], person("test"))))
 			w.ok(hold.Hold(w.ctx, w.Store, ids[4:5], person("a look")))
 			for kind, want := range map[operation.Kind]int{
-				operation.KindRequeue: 1, operation.KindCancel: 3, operation.KindReschedule: 2, operation.KindDelete: 1, operation.KindHold: 2, operation.KindRelease: 1,
+				operation.KindRequeue: 1, operation.KindCancel: 3, operation.KindReschedule: 2, operation.KindDelete: 1, operation.KindHold: 1, operation.KindRelease: 1,
 			} {
 				found, err := operation.Preview(w.ctx, w.Other, operation.Operation{Kind: kind, Query: search.Query{Queue: queue}}, 1)
 				w.ok(err)
