@@ -58,6 +58,8 @@ const (
 	// Pages times pages of a list over HTTP, and Stream sends one stream of jobs.
 	Pages  Kind = "pages"
 	Stream Kind = "stream"
+	// Console times pages of the console, then lets viewers watch them.
+	Console Kind = "console"
 	// Answers lets many callers wait for the ends of jobs.
 	Answers Kind = "answers"
 	// Starts measures the rate of workflow starts on a Temporal server.
@@ -143,7 +145,7 @@ type Task struct {
 	// OwnTx is PGX or DatabaseSQL: each call stores its job in a caller's transaction. Empty: no such transaction.
 	OwnTx string
 
-	// Due is the number of due jobs in a Claims or Looks cell, and at the start of a Steady cell. In a Scrape cell,
+	// Due is the number of due jobs in a Claims or Looks cell, and at the start of a Steady cell. In a Scrape or Console cell,
 	// half of the Due waiting jobs are due. Ahead is the number of further jobs that are due in the future, of all jobs in a
 	// Waves cell, of schedules that fire on another day in a Fires cell, or of jobs that never end in an Answers cell. Churn is the number of jobs worked off before, under an old snapshot.
 	Due   int
@@ -151,7 +153,7 @@ type Task struct {
 	Churn int
 	// OldSnapshot holds a snapshot during the second tenth of the jobs of an Age cell.
 	OldSnapshot bool
-	// History is the number of finished jobs in a Scrape or Find cell.
+	// History is the number of finished jobs in a Scrape, Console or Find cell.
 	History int
 	// AuditFull makes the queue of a Claims or Looks cell audit every job. Audited is the number of audit entries of
 	// other jobs.
@@ -164,6 +166,8 @@ type Task struct {
 	Workers int
 	// Grouped puts all jobs of a Work cell into one batch of Sluice.
 	Grouped bool
+	// Consoles is the number of viewers of the console in a Console or Work cell.
+	Consoles int
 	// Many gives Sluice's handler of a Work cell so many jobs in one call, with one call at a time. 0: one job in each call.
 	Many int
 	// Fair makes Sluice's queue serve tenants in turns, without other limits.
@@ -286,7 +290,7 @@ func Main(ctx context.Context) error {
 	measure, known := map[Kind]func(context.Context, Task) (Result, error){
 		Work: measureWork, Latency: measureLatency, LatencyWorker: serveLatency, Claims: measureClaims, Callers: measureCallers,
 		First: measureFirst, Wave: measureWave, Looks: measureLooks, Waves: measureWaves, Scrape: measureScrape, Steady: measureSteady, Prune: measurePrune, Fleet: measureFleet, Find: measureFind, Age: measureAge, Fires: measureFires,
-		Answers: measureAnswers, Waiting: measureWaiting, HTTPServer: serveUntilTheEnd, Pages: measurePages, Stream: measureStream,
+		Answers: measureAnswers, Waiting: measureWaiting, HTTPServer: serveUntilTheEnd, Pages: measurePages, Stream: measureStream, Console: measureConsole,
 		Starts: measureStarts, Life: measureLife,
 	}[task.Kind]
 	if !known {

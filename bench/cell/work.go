@@ -77,6 +77,11 @@ func measureWork(ctx context.Context, task Task) (Result, error) {
 	if err := tidy(ctx, task); err != nil {
 		return nil, fmt.Errorf("before the work: %w", err)
 	}
+	leave, err := openConsoles(ctx, task)
+	if err != nil {
+		return nil, fmt.Errorf("open consoles: %w", err)
+	}
+	defer leave()
 	workTook, workCPU, err := measured(task, func() (time.Duration, error) { return workOff(ctx, q, task.Jobs, &handled) })
 	if err != nil {
 		return nil, fmt.Errorf("work: %w", err)

@@ -1,0 +1,170 @@
+package cell
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/cmd/console"
+	"github.com/sluice-queue/sluice/cmd/httpapi"
+	"github.com/sluice-queue/sluice/forecast"
+)
+
+// consolePages are what the viewers of a console look at, in turn.
+var consolePages = []string{"/", "/queues", "/jobs", "/jobs?q=state:ready", "/tenants", "/dead", "/waves", "/workers"}
+
+// measureConsole times pages of the console beside many jobs, then lets viewers watch them.
+func measureConsole(ctx context.Context, task Task) (Result, error) {
+	store, err := openStore(ctx, task)
+	if err != nil {
+		return nil, fmt.Errorf("open: %w", err)
+	}
+	defer func() { _ = store.Close() }()
+	client := sluice.NewClient(store, sluice.ClientOptions{})
+	if _, err := client.EnsureQueue(ctx, parcels.Name(), sluice.DefaultSettings(), sluice.Act{By: "bench"}); err != nil {
+		return nil, err
+	}
+	if err := fillBySQL(ctx, task); err != nil {
+		return nil, fmt.Errorf("make rows: %w", err)
+	}
+	if err := tidy(ctx, task); err != nil {
+		return nil, err
+	}
+	if _, err := forecast.Recount(ctx, store); err != nil {
+		return nil, err
+	}
+	c, err := openConsole(store)
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	var took []float64
+	for n := range task.Jobs {
+		begun := time.Now()
+		if err := c.read(ctx, consolePages[n%len(consolePages)], nil); err != nil {
+			return nil, err
+		}
+		took = append(took, millis(time.Since(begun)))
+	}
+	result := percentiles(took)
+	if err := c.watch(ctx, task.Consoles); err != nil {
+		return nil, err
+	}
+	while := time.Duration(task.Seconds * float64(time.Second))
+	_, used, err := measured(task, func() (time.Duration, error) {
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(while):
+			return while, nil
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	result[ClientCores], result[ServerCores] = used.client.Seconds()/while.Seconds(), used.server.Seconds()/while.Seconds()
+	result[Memory], err = peakMemory()
+	return result, err
+}
+
+// consoles is a console and its viewers, in this process.
+type consoles struct {
+	server  *httptest.Server
+	console *console.Console
+	leave   context.CancelFunc
+	viewers sync.WaitGroup
+}
+
+// openConsole serves the console of a store.
+func openConsole(store sluice.Store) (*consoles, error) {
+	api := httpapi.New(store, httpapi.Options{NoLogin: true, Bounds: httpapi.Bounds{Rate: unbounded, Burst: unbounded, Concurrency: unbounded, Waiting: unbounded}})
+	c, err := console.New(console.Options{API: api})
+	if err != nil {
+		return nil, err
+	}
+	return &consoles{server: httptest.NewServer(c), console: c, leave: func() {}}, nil
+}
+
+// openConsoles serves the console of the store of a task, and lets viewers watch it.
+func openConsoles(ctx context.Context, task Task) (stop func(), err error) {
+	if task.Consoles == 0 {
+		return func() {}, nil
+	}
+	store, err := openStore(ctx, task)
+	if err != nil {
+		return nil, err
+	}
+	c, err := openConsole(store)
+	if err == nil {
+		err = c.watch(ctx, task.Consoles)
+	}
+	if err != nil {
+		_ = store.Close()
+		return nil, err
+	}
+	return func() {
+		c.close()
+		_ = store.Close()
+	}, nil
+}
+
+// watch lets n viewers watch pages, and returns when each has got its first picture.
+func (c *consoles) watch(ctx context.Context, n int) error {
+	ctx, c.leave = context.WithCancel(ctx)
+	first := make(chan error, n)
+	for i := range n {
+		c.viewers.Go(func() {
+			first <- c.read(ctx, consolePages[i%len(consolePages)], func(body io.Reader) error {
+				_, err := io.ReadFull(body, make([]byte, 1000))
+				first <- err
+				_, _ = io.Copy(io.Discard, body) // ends when the viewer leaves
+				return nil
+			})
+		})
+	}
+	for range n {
+		if err := <-first; err != nil {
+			return fmt.Errorf("watch the console: %w", err)
+		}
+	}
+	return nil
+}
+
+// read gets a page, or with watch its stream.
+func (c *consoles) read(ctx context.Context, path string, watch func(io.Reader) error) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.server.URL+path, nil)
+	if err != nil {
+		return err
+	}
+	if watch != nil {
+		q := request.URL.Query()
+		q.Set("live", "1")
+		request.URL.RawQuery = q.Encode()
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", path, answer.Status)
+	}
+	if watch != nil {
+		return watch(answer.Body)
+	}
+	_, err = io.Copy(io.Discard, answer.Body)
+	return err
+}
+
+// close sends the viewers away.
+func (c *consoles) close() {
+	c.leave()
+	c.console.Drain()
+	c.viewers.Wait()
+	c.server.Close()
+}
