@@ -20,6 +20,7 @@ const (
 
 // Tally is a number of jobs, and their tenants.
 type Tally struct {
+	// Jobs counts the jobs.
 	Jobs int `json:"jobs"`
 	// Tenants counts the jobs of the queue's [MaxTenants] largest tenants. The empty name stands for jobs without a
 	// tenant. The rest of Jobs belongs to other tenants. Nil: the filter did not ask for tenants, or no named

@@ -84,6 +84,7 @@ func (c *Counts) Values() []*int64 {
 
 // Stat is the statistics of a queue, or of one tenant in the queue, in a slot of time.
 type Stat struct {
+	// Queue is the queue.
 	Queue string `json:"queue"`
 	// Tenant is the tenant. Empty: the whole queue.
 	Tenant string `json:"tenant,omitempty"`

@@ -65,6 +65,7 @@ func (a *API) batches() {
 			return s.do(ctx, c.api.store, in.ID, c.act(in.Body.Reason))
 		})
 	}
+	a.batchSaving(route)
 	add(a, route(Route{
 		Method: "POST", Path: "/batches/{id}/retry", Name: "retry-batch", Summary: "requeue the dead jobs of a batch", Text: "Needs a reason.",
 		Needs: access.Operate, Commands: []string{"batches retry"},
@@ -75,6 +76,16 @@ func (a *API) batches() {
 			return how, err
 		}
 		return batch.Retry(ctx, c.api.store, in.ID, how, c.act(in.Body.Reason))
+	})
+}
+
+// batchSaving adds the route for programs that start the operation of a pause themselves.
+func (a *API) batchSaving(route func(Route) Route) {
+	add(a, route(Route{
+		Method: "PUT", Path: "/batches/{id}/pause", Name: "save-batch-pause", Summary: "store whether a batch is paused",
+		Text: "Starts no operation: later jobs are held, and the present ones stay as they are.", Needs: access.Operate, Commands: []string{"batches pause"},
+	}), func(ctx context.Context, c *call, in *savePauseInput) (done, error) {
+		return done{true}, batch.Given(c.api.store).PauseBatch(ctx, in.ID, in.Body.Paused, c.act(in.Body.Reason))
 	})
 }
 
@@ -107,6 +118,12 @@ func (c *call) batch(ctx context.Context, id sluice.ID) (wire.BatchView, error) 
 
 // openBatchInput opens a batch.
 type openBatchInput struct{ Body wire.OpenBatchBody }
+
+// savePauseInput pauses a batch.
+type savePauseInput struct {
+	JobInput
+	Body wire.PauseBatchBody
+}
 
 // closeBatchInput closes a batch.
 type closeBatchInput struct {

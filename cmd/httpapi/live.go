@@ -27,7 +27,7 @@ var topics = map[string]func(ctx context.Context, a *API) (any, error){
 	},
 	"operations": func(ctx context.Context, a *API) (any, error) {
 		found, err := operation.List(ctx, a.store, operation.Filter{Open: true})
-		return operationList{orEmpty(found)}, err
+		return map[string]any{"operations": orEmpty(found)}, err
 	},
 	"holders": func(ctx context.Context, a *API) (any, error) {
 		found, err := presence.Holders(ctx, a.store)

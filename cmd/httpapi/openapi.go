@@ -20,6 +20,7 @@ import (
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/schedule"
 	"github.com/sluice-queue/sluice/search"
+	"github.com/sluice-queue/sluice/stat"
 )
 
 // openapi.json is made of the routes and of the comments in the source, by `make docs`.
@@ -82,6 +83,7 @@ func toProblem(ctx huma.Context, _ string, value any) (any, error) {
 var aliases = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[huma.ErrorModel]():   reflect.TypeFor[Problem](),
 	reflect.TypeFor[sluice.Rate]():       reflect.TypeFor[string](),
+	reflect.TypeFor[stat.Histogram]():    reflect.TypeFor[map[string]int64](),
 	reflect.TypeFor[forecast.Forecast](): reflect.TypeFor[asCommand](),
 	reflect.TypeFor[schedule.Schedule](): reflect.TypeFor[scheduleBody](),
 	reflect.TypeFor[alert.Rule]():        reflect.TypeFor[ruleView](),

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/internal/wire"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/search"
 )
@@ -21,15 +22,30 @@ func (a *API) operations() {
 	add(a, Route{
 		Method: "GET", Path: "/operations", Name: "list-operations", Group: "operations", Summary: "list operations",
 		Needs: access.Look, Commands: []string{"operations", "operations ls"}, noun: "operation",
-	}, func(ctx context.Context, c *call, in *operationsInput) (operationList, error) {
-		found, err := operation.List(ctx, c.api.store, operation.Filter{Open: in.Open, Limit: in.Limit})
-		return operationList{orEmpty(found)}, err
+	}, func(ctx context.Context, c *call, in *operationsInput) (wire.OperationList, error) {
+		found, err := operation.List(ctx, c.api.store, operation.Filter{Open: in.Open, Before: in.Before, Limit: in.Limit})
+		out := wire.OperationList{Operations: []wire.OperationView{}}
+		for _, o := range found {
+			out.Operations = append(out.Operations, wire.OperationViewOf(o))
+		}
+		return out, err
 	})
 	add(a, Route{
 		Method: "GET", Path: "/operations/{id}", Name: "get-operation", Group: "operations", Summary: "read an operation",
 		Needs: access.Look, Commands: []string{"operations get", "operations watch"}, noun: "operation",
-	}, func(ctx context.Context, c *call, in *JobInput) (operation.Operation, error) {
-		return operation.Read(ctx, c.api.store, in.ID)
+	}, func(ctx context.Context, c *call, in *JobInput) (wire.OperationView, error) {
+		found, err := operation.Read(ctx, c.api.store, in.ID)
+		return wire.OperationViewOf(found), err
+	})
+	add(a, Route{
+		Method: "PUT", Path: "/operations/{id}", Name: "save-operation", Group: "operations", Summary: "store an operation",
+		Text:  "For programs that make operations themselves. Stores a new operation, or the state and the rate of one whose version is still that of the body.",
+		Needs: access.Operate, Commands: []string{"operations"}, noun: "operation",
+	}, func(ctx context.Context, c *call, in *saveOperationInput) (wire.OperationView, error) {
+		o := in.Body.Operation
+		o.ID = in.ID
+		saved, err := operation.Save(ctx, c.api.store, o, c.act(in.Body.Reason))
+		return wire.OperationViewOf(saved), err
 	})
 	for _, s := range []struct {
 		verb string
@@ -56,14 +72,14 @@ func (a *API) operations() {
 
 // operationsInput chooses operations.
 type operationsInput struct {
-	Open  bool `query:"open" doc:"only those that have not ended"`
-	Limit int  `query:"limit" doc:"the most operations" minimum:"1" maximum:"1000" default:"100"`
+	BeforeInput
+	Open bool `query:"open" doc:"only those that have not ended"`
 }
 
-// operationList lists operations.
-type operationList struct {
-	// Operations are the operations, the newest first.
-	Operations []operation.Operation `json:"operations"`
+// saveOperationInput stores an operation.
+type saveOperationInput struct {
+	JobInput
+	Body wire.SaveOperationBody
 }
 
 // reasonInput acts on an operation.

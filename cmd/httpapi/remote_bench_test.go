@@ -9,8 +9,11 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/batch"
+	"github.com/sluice-queue/sluice/forecast"
+	operations "github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/schedule"
+	"github.com/sluice-queue/sluice/stat"
 	"github.com/sluice-queue/sluice/store/remote"
 )
 
@@ -101,11 +104,25 @@ func (b bench) AppendAudit(ctx context.Context, entries []sluice.AuditEntry) err
 	return b.server.AppendAudit(ctx, entries)
 }
 
-func (b bench) Flows(ctx context.Context, topTenants int) ([]sluice.Flow, error) {
-	if _, err := b.Store.Flows(ctx, topTenants); !atServer(err) {
-		return nil, err
+func (b bench) AddStats(ctx context.Context, holder string, stats []stat.Stat) error {
+	if err := b.Store.AddStats(ctx, holder, stats); !atServer(err) {
+		return err
 	}
-	return b.server.Flows(ctx, topTenants)
+	return stat.Given(b.server).AddStats(ctx, holder, stats)
+}
+
+func (b bench) FoldStats(ctx context.Context, limit int) (int, error) {
+	if _, err := b.Store.FoldStats(ctx, limit); !atServer(err) {
+		return 0, err
+	}
+	return stat.Given(b.server).FoldStats(ctx, limit)
+}
+
+func (b bench) CountWaves(ctx context.Context) (forecast.Count, error) {
+	if _, err := b.Store.CountWaves(ctx); !atServer(err) {
+		return forecast.Count{}, err
+	}
+	return forecast.Given(b.server).CountWaves(ctx)
 }
 
 // Enqueue and Admit leave the internal queues to the server, which starts flows and notifies.
@@ -165,11 +182,23 @@ func (b bench) FireSchedules(ctx context.Context, limit int, checker sluice.Payl
 	return schedule.Given(b.server).FireSchedules(ctx, limit, checker)
 }
 
-func (b bench) PauseBatch(ctx context.Context, id sluice.ID, reason string, act sluice.Act) error {
-	if err := b.Store.PauseBatch(ctx, id, reason, act); !atServer(err) {
-		return err
+// SaveOperation and Operation leave the steps to the server, which carries operations out.
+func (b bench) SaveOperation(ctx context.Context, o operations.Operation, act sluice.Act) (operations.Operation, error) {
+	return operations.Given(b.server).SaveOperation(ctx, o, act)
+}
+
+func (b bench) Operation(ctx context.Context, id sluice.ID) (operations.Operation, error) {
+	if _, err := b.Store.Operation(ctx, id); err != nil {
+		return operations.Operation{}, err
 	}
-	return batch.Given(b.server).PauseBatch(ctx, id, reason, act)
+	return operations.Given(b.server).Operation(ctx, id)
+}
+
+func (b bench) Operations(ctx context.Context, filter operations.Filter) ([]operations.Operation, error) {
+	if _, err := b.Store.Operations(ctx, filter); err != nil {
+		return nil, err
+	}
+	return operations.Given(b.server).Operations(ctx, filter)
 }
 
 func (b bench) AdvanceBatches(ctx context.Context, limit int) (batch.Advanced, error) {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/internal/wire"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/stat"
 )
@@ -41,35 +43,62 @@ func (a *API) series() {
 		out.Queue = in.Queue
 		return out, err
 	})
+	a.counts()
+}
+
+// counts adds the routes of counts as they are stored, for programs that make figures of them.
+func (a *API) counts() {
+	add(a, Route{
+		Method: "GET", Path: "/stats", Name: "list-stats", Group: "look", Summary: "list the counts of moves by slot of time", Text: "For programs; people want list-series.",
+		Needs: access.Look, Commands: []string{"stats"}, noun: "queue",
+	}, func(ctx context.Context, c *call, in *slotsInput) (wire.StatList, error) {
+		every, err := optional("every", in.Every)
+		if err != nil {
+			return wire.StatList{}, err
+		}
+		found, err := stat.Read(ctx, c.api.store, stat.Filter{
+			Queues: in.Queues, Tenant: in.Tenant, Tenants: in.Tenants, Every: every, From: in.From, To: in.To, Limit: in.Limit,
+		})
+		out := wire.StatList{Slots: make([]wire.StatView, len(found))}
+		for i, s := range found {
+			out.Slots[i] = wire.StatViewOf(s)
+		}
+		return out, err
+	})
+	add(a, Route{
+		Method: "GET", Path: "/waves", Name: "list-waves", Group: "look", Summary: "list the jobs that fall due, as upkeep counted them last",
+		Text: "For programs; people want list-forecasts.", Needs: access.Look, Commands: []string{"forecast"}, noun: "queue",
+	}, func(ctx context.Context, c *call, in *wavesInput) (wire.WaveList, error) {
+		ahead, err := optional("ahead", in.Ahead)
+		if err != nil {
+			return wire.WaveList{}, err
+		}
+		counts, err := forecast.Read(ctx, c.api.store, forecast.Filter{Queue: in.Queue, Ahead: ahead, Tenants: in.Tenants})
+		return wire.WaveListOf(counts), err
+	})
+}
+
+// slotsInput chooses counts.
+type slotsInput struct {
+	Queues  []string  `query:"queue,explode" doc:"only these queues" maxItems:"1000"`
+	Tenant  string    `query:"tenant" doc:"only this tenant" maxLength:"255"`
+	Tenants bool      `query:"tenants" doc:"also the largest tenants"`
+	Every   string    `query:"every" doc:"the length of slots: 10s, 1m or 1h; default: for at least 60 slots" maxLength:"20"`
+	From    time.Time `query:"from" doc:"where the window begins; default: 1 h before to"`
+	To      time.Time `query:"to" doc:"where it ends; default: now"`
+	Limit   int       `query:"limit" doc:"the most slots, the oldest first" minimum:"1" maximum:"10000" default:"10000"`
+}
+
+// wavesInput chooses counts of the jobs that fall due.
+type wavesInput struct {
+	Queue   string `query:"queue" doc:"only this queue" maxLength:"64"`
+	Ahead   string `query:"ahead" doc:"how far to look, such as 2h; default: as far as is counted" maxLength:"20"`
+	Tenants bool   `query:"tenants" doc:"with the figures of tenants"`
 }
 
 // useInput says how much to list.
 type useInput struct {
-	Tenants int `query:"tenants" doc:"the most tenants of each queue, those with the most jobs in flight" minimum:"0" maximum:"1000" default:"20"`
-}
-
-// useList says how much of their limits queues use.
-type useList struct {
-	// Queues are sorted by name.
-	Queues []queueUse `json:"queues"`
-}
-
-// queueUse is how much of its limits a queue uses.
-type queueUse struct {
-	// Queue is the queue.
-	Queue string `json:"queue"`
-	// Tokens is how many starts the rate allows now; below 0 it is overdrawn.
-	Tokens float64 `json:"tokens"`
-	// Ordered and After count jobs that wait for another: for their order key, or because they run after it.
-	Ordered int `json:"ordered"`
-	After   int `json:"after"`
-	// AtLimit counts tenants that have reached their concurrency.
-	AtLimit int `json:"at_limit"`
-	// StartsPerSecond and CompletedPerSecond are those of the last minute that is counted. Missing: nobody counts.
-	StartsPerSecond    *float64 `json:"starts_per_second,omitempty"`
-	CompletedPerSecond *float64 `json:"completed_per_second,omitempty"`
-	// Tenants are those with the most jobs in flight.
-	Tenants []sluice.TenantFlow `json:"tenants"`
+	Tenants int `query:"tenants" doc:"the most tenants of each queue, those with the most jobs in flight" minimum:"0" maximum:"10000" default:"20"`
 }
 
 // useRoute adds the route of how much of their limits queues use.
@@ -77,19 +106,19 @@ func (a *API) useRoute() {
 	add(a, Route{
 		Method: "GET", Path: "/use", Name: "list-use", Group: "look", Summary: "read how much of their limits queues and tenants use now",
 		Text: "Tenants come with their jobs in flight.", Needs: access.Look, Commands: []string{"top"}, scope: ofJobs, noun: "queue",
-	}, func(ctx context.Context, c *call, in *useInput) (useList, error) {
+	}, func(ctx context.Context, c *call, in *useInput) (wire.UseList, error) {
 		if len(c.caller.Tenants) > 0 {
-			return useList{}, outOfBounds("the token is bounded to some tenants")
+			return wire.UseList{}, outOfBounds("the token is bounded to some tenants")
 		}
 		found, err := c.api.client().Flows(ctx, in.Tenants)
 		if err != nil {
-			return useList{}, err
+			return wire.UseList{}, err
 		}
 		rates, err := c.ratesOfLate(ctx)
-		out := useList{Queues: []queueUse{}}
+		out := wire.UseList{Queues: []wire.QueueUse{}}
 		for _, f := range found {
 			if c.caller.Queue(f.Queue) {
-				out.Queues = append(out.Queues, queueUse{f.Queue, f.Tokens, f.Ordered, f.After, f.AtLimit, rates.of(f.Queue, claimed), rates.of(f.Queue, completed), orEmpty(f.Tenants)})
+				out.Queues = append(out.Queues, wire.QueueUseOf(f, rates.of(f.Queue, claimed), rates.of(f.Queue, completed)))
 			}
 		}
 		return out, err

@@ -7,6 +7,7 @@
 package wire
 
 import (
+	"math"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -74,7 +75,7 @@ func (v LimitKeyView) Use() limit.KeyUse {
 	return limit.KeyUse{Key: v.Key, InFlight: v.InFlight, Waiting: v.Waiting, Wait: seconds(v.WaitSeconds), ClosedUntil: v.ClosedUntil}
 }
 
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+func seconds(s float64) time.Duration { return time.Duration(math.Round(s * float64(time.Second))) }
 
 // SaveLimitBody is a limit to store.
 type SaveLimitBody struct {

@@ -69,12 +69,10 @@ func (s *Store) Batches(ctx context.Context, filter batch.Filter) (all []batch.B
 	}
 }
 
-// PauseBatch is an [*UnsupportedError]: an operation belongs to it.
-func (s *Store) PauseBatch(context.Context, sluice.ID, string, sluice.Act) error {
-	if err := s.opened("pause a batch"); err != nil {
-		return err
-	}
-	return &UnsupportedError{"To pause a batch", "the server starts an operation for it", "use POST /batches/{id}/pause or resume of docs/api.md, or open the database"}
+// PauseBatch sets the reason for which a batch is paused; empty: it is not.
+func (s *Store) PauseBatch(ctx context.Context, id sluice.ID, reason string, act sluice.Act) error {
+	body := wire.PauseBatchBody{Paused: reason, Reason: act.Reason}
+	return s.call(ctx, saving("pause a batch", batchPath(id, "/pause"), &act, body, nil))
 }
 
 // AdvanceBatches is an [*UnsupportedError]: the server does the upkeep.

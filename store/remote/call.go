@@ -45,6 +45,9 @@ const (
 // call sends a request, and sends it again while the server is out of reach. Each request can be repeated: by IDs, tokens and
 // the ID of the act, the server recognises what it has done.
 func (s *Store) call(ctx context.Context, r request) error {
+	if err := s.opened(r.verb); err != nil {
+		return err // a request could be answered before the closing ends it
+	}
 	s.calls.Add(1)
 	defer s.calls.Done()
 	ctx, cancel := context.WithTimeoutCause(ctx, s.options.CallTimeout, errGaveUp)

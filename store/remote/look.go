@@ -155,11 +155,6 @@ func (s *Store) AppendAudit(context.Context, []sluice.AuditEntry) error {
 	return s.theServer("To append to the audit")
 }
 
-// Flows is an [*UnsupportedError].
-func (s *Store) Flows(context.Context, int) ([]sluice.Flow, error) {
-	return nil, s.theDatabase("To list the flow of all queues")
-}
-
 // Recover is an [*UnsupportedError]: the server does the upkeep.
 func (s *Store) Recover(context.Context, string, int, string) (sluice.Recovered, error) {
 	return sluice.Recovered{}, s.theServer("To recover jobs")
