@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// coarseTimeout is the shortest timeout that keep enforces by its look once a second. Shorter timeouts get a
-// timer each. A timer costs a tenth of all that an empty job costs its worker.
+// coarseTimeout is the shortest timeout that keep enforces in its rounds. Each shorter timeout gets a timer, which
+// costs a tenth of what an empty job costs its worker.
 const coarseTimeout = time.Minute
 
 // attemptContext is a context with a deadline that keep enforces instead of a timer.

@@ -165,8 +165,8 @@ func (w *Worker) earlyRoom(l *servedQueue) int {
 	return min(l.slots-l.early, w.options.Slots-w.early)
 }
 
-// claim takes jobs of a queue and starts their handlers. If the queue has a lead and nothing else is due, claim
-// also takes the jobs that will be due within the lead. The result is the time until the next look at the
+// claim takes jobs of a queue and starts their handlers. If the queue sets claim_ahead and nothing else is due,
+// claim also takes the jobs that will be due within that time. The result is the time until the next look at the
 // queue. 0 means that more jobs may be due now.
 func (w *Worker) claim(ctx, work context.Context, l *servedQueue, room int) time.Duration {
 	queue, err := w.settingsOf(ctx, l)
@@ -215,8 +215,8 @@ func (w *Worker) claimBeside(ctx, work context.Context, queue *sluice.Queue, req
 	return claimed, err
 }
 
-// claimWithin claims once the jobs that are due within the lead. The results are how many jobs it got, -1 after
-// an error, and how long to wait before the next claim.
+// claimWithin claims once, and takes the jobs that are due within lead. got is how many jobs it took, or -1 after
+// an error. wait is the time until the next claim.
 func (w *Worker) claimWithin(ctx, work context.Context, l *servedQueue, queue *sluice.Queue, room int, lead time.Duration) (got int, wait time.Duration) {
 	if batch := queue.Settings.Batch; batch > 0 {
 		room = min(room, batch)

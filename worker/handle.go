@@ -150,10 +150,10 @@ type servedQueue struct {
 	heldUntil time.Time
 	claimedAt time.Time     // when its last claim was answered
 	blocked   bool          // limits held the last claim back
-	lead      time.Duration // the lead in the settings of the last claim
+	lead      time.Duration // claim_ahead in the settings of the last claim
 	plain     bool          // one statement may claim from it and from other queues
 	gaveNone  bool          // the last claim from several queues got none of its jobs
-	alone     bool          // the claim before got none either: the next claim takes from this queue alone
+	alone     bool          // two claims in a row got none: the next claim takes from this queue alone
 	paused    bool          // whether the log last recorded the queue as paused
 	// logAfter is how long the worker may keep start times to itself; 0: the store needs none.
 	logAfter time.Duration

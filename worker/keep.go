@@ -23,9 +23,10 @@ const (
 	askInterval = 50 * time.Millisecond
 )
 
-// keep looks after the running jobs, once a second and more often for short leases. keep ends attempts that
-// exceed their timeout, gives up handlers that ignore their context, and renews the leases in one statement.
-// keep also ends runs whose lease is lost, and stores how far jobs have come.
+// keep looks after the claimed jobs once a second, or more often if Options.Poll or a lease is short. keep ends
+// attempts that exceed their timeout, gives up handlers that ignore their context, and renews the leases in one
+// statement. keep also ends runs whose lease is lost, hands back jobs that wait too long for a slot, stores how far
+// jobs have come, and sends heartbeats.
 func (w *Worker) keep(ctx context.Context) {
 	timer := time.NewTimer(w.keepInterval())
 	defer timer.Stop()

@@ -27,8 +27,9 @@ type ManyOptions struct {
 	Within time.Duration
 }
 
-// HandleMany makes a worker serve a queue by calls that get several jobs: at most Size, or those that came Within the
-// time. All limits of the queue hold for each job. [Worker.Run] returns an error as for [Handle].
+// HandleMany makes a worker serve a queue by calls that get several jobs. A call begins when it has Size jobs, or when
+// its first job has waited for Within. All limits of the queue hold for each job. [Worker.Run] returns an error as for
+// [Handle].
 //
 // Middleware does not wrap these calls. OnFailure gets the failures of each job.
 func HandleMany[T any](w *Worker, queue sluice.TypedQueue[T], handler ManyHandler[T], options ManyOptions) {
@@ -89,8 +90,8 @@ func (m *many) ahead() int {
 	return int(min(maxAhead, int64(m.options.Slots*m.options.Size)*int64(aheadTime)/took))
 }
 
-// room returns how many jobs may be claimed beside those that are taken. While quick calls have as many again waiting, it waits
-// until a quarter is free: small claims cost more for each job.
+// room returns how many more jobs may be claimed. If calls are so quick that a call's worth of jobs is claimed ahead,
+// room returns 0 until a quarter of all places is free, because a small claim costs more for each job.
 func (m *many) room(slots, taken int) int {
 	ahead := m.ahead()
 	free := slots + ahead - taken
@@ -138,11 +139,11 @@ func (r *run) settleOne(err error) bool {
 // freeOnce frees the place of a job of a call.
 func (r *run) freeOnce() {
 	if r.over.CompareAndSwap(false, true) {
-		r.leave(neverRan) // a call says nothing of how quick other handlers are
+		r.leave(neverRan) // the duration of a call must not count as that of a handler
 	}
 }
 
-// collect gathers claimed jobs into calls, until nothing is claimed any more.
+// collect gathers the claimed jobs of a queue into calls, until no more jobs become ready.
 func (w *Worker) collect(work context.Context, l *servedQueue) {
 	for {
 		select {
@@ -159,7 +160,7 @@ func (w *Worker) collect(work context.Context, l *servedQueue) {
 	}
 }
 
-// gather waits for the other jobs of a call, but not once the worker drains.
+// gather waits for the other jobs of a call. Once the worker drains, gather returns the jobs that it has.
 func (m *many) gather(first *run, drains <-chan struct{}) []*run {
 	runs := []*run{first}
 	timer := time.NewTimer(m.options.Within)
@@ -177,7 +178,7 @@ func (m *many) gather(first *run, drains <-chan struct{}) []*run {
 	return runs
 }
 
-// runMany calls the handler for several jobs and settles those that it leaves.
+// runMany calls the handler for several jobs, and settles the jobs that the handler did not settle.
 func (w *Worker) runMany(work context.Context, l *servedQueue, runs []*run) {
 	ctx, stop := context.WithCancelCause(work)
 	defer stop(nil)
@@ -223,7 +224,8 @@ func (w *Worker) runMany(work context.Context, l *servedQueue, runs []*run) {
 	l.many.took.Store(max(1, int64(time.Since(called))))
 }
 
-// mayBegin hands a job back that must not begin any more, and fails one whose payload breaks the schema.
+// mayBegin reports whether a job of a call may begin. It hands back a job that must not begin any more, and buries a
+// job whose payload breaks the queue's schema.
 func (w *Worker) mayBegin(r *run) bool {
 	if why := r.late(); why != "" {
 		if r.settle() {

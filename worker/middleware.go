@@ -74,7 +74,8 @@ func (w *Worker) failed(ctx context.Context, r *run, err error, s sluice.Settlem
 	})
 }
 
-// guard calls a function of the program's. A panic is logged and ends there: the attempt is judged all the same.
+// guard calls a function that the program gave to the worker. guard logs a panic of the function and stops it there,
+// so the attempt gets its outcome all the same.
 func (w *Worker) guard(what string, c *sluice.Claim, call func()) {
 	defer func() {
 		if value := recover(); value != nil {

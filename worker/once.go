@@ -32,7 +32,7 @@ func (w *Worker) Once(ctx context.Context) (ran int, err error) {
 	if err := w.begin(ctx, func(error) {}); err != nil {
 		return 0, err
 	}
-	w.settings.Forget() // nothing polls between two calls
+	w.settings.Forget() // the settings may have changed since an earlier call
 	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	helping, stopHelping := context.WithCancel(work)
@@ -140,7 +140,7 @@ func (w *Worker) runOnce(ctx, work context.Context, l *servedQueue, runs []*run)
 			for ; w.unsettled.Load() > 0; settled++ {
 				err = errors.Join(err, w.write(work, <-w.settlements))
 			}
-			return err // the others were lost meanwhile
+			return err // the worker lost the other jobs meanwhile
 		case <-stopped:
 			stopped, drain = nil, time.After(w.options.Drain)
 		case <-drain:

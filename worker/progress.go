@@ -15,7 +15,7 @@ const reportInterval = time.Second
 // [progress.MaxMessageBytes]. Everybody sees the report within a second: the worker stores the last report of each of its
 // running jobs, in one statement at most a second. Progress returns at once, so a handler may call it as often as it likes.
 //
-// The report goes when the attempt ends; see [Job.SaveCheckpoint] for progress that the next attempt needs.
+// The report does not outlive the attempt. Use [Job.SaveCheckpoint] for progress that the next attempt needs.
 func (j *Job[T]) Progress(fraction float64, message string) {
 	if j.run == nil {
 		return // the job was made by hand
@@ -25,7 +25,7 @@ func (j *Job[T]) Progress(fraction float64, message string) {
 	j.run.worker.noteReport()
 }
 
-// noteReport lets the worker store the reports when that is due.
+// noteReport makes keep store the reports, at most once per reportInterval.
 func (w *Worker) noteReport() {
 	if w.reports.Swap(true) {
 		return
@@ -36,10 +36,10 @@ func (w *Worker) noteReport() {
 	}
 }
 
-// reportsDue returns when the reports that have come may be stored.
+// reportsDue returns the time until keep may store reports again.
 func (w *Worker) reportsDue() time.Duration { return max(0, reportInterval-time.Since(w.reportedAt)) }
 
-// saveReports stores the reports of the running jobs that came since the last time.
+// saveReports stores the reports that handlers made since the last call.
 func (w *Worker) saveReports(ctx context.Context, runs []*run) {
 	w.reports.Store(false)
 	var reports []progress.Report
@@ -55,7 +55,7 @@ func (w *Worker) saveReports(ctx context.Context, runs []*run) {
 	w.reportedAt = time.Now()
 	if err := progress.Given(w.store).SaveProgress(ctx, reports); err != nil && ctx.Err() == nil {
 		w.log.Emit(event.NotReported, "", "jobs", len(reports), "error", err)
-		for i, r := range of { // unless a newer one came meanwhile
+		for i, r := range of { // store the report later, unless the handler has made a newer one
 			r.report.CompareAndSwap(nil, &reports[i])
 		}
 		w.noteReport()

@@ -13,12 +13,12 @@ import (
 // RateLimited says that a service refuses more calls for d, such as by HTTP 429 with Retry-After. The job goes back for d
 // and no attempt is counted, as by [Snooze]. Until then, no process claims the jobs that would meet the same answer:
 //
-//   - of a job with a limit key, in a queue that shares limits per key, the worker closes this key of them
-//   - of another job in a queue that shares limits, the worker closes those that are not per key
-//   - of another queue, the worker pauses the tenant of the job in this queue
-//   - of another queue and a job without a tenant, only the job waits
+//   - If the job has a limit key, and its queue shares limits per key, the worker closes the key in these limits.
+//   - Otherwise, if the queue shares limits that are not per key, the worker closes these limits.
+//   - Otherwise, if the job has a tenant, the worker pauses the tenant in the queue.
+//   - Otherwise, only the job waits.
 //
-// A limit or tenant that is closed for longer stays so. If d is 0 or less, RateLimited is Snooze.
+// RateLimited never shortens a longer closure or pause. If d is 0 or less, RateLimited is Snooze.
 func RateLimited(d time.Duration) error { return &rateLimited{snooze{max(d, 0)}} }
 
 type rateLimited struct{ snooze }
@@ -29,8 +29,8 @@ func (r *rateLimited) Unwrap() error { return &r.snooze }
 // closeTime is how long the worker tries to close the limits of a job.
 const closeTime = 10 * time.Second
 
-// closeShared closes for a while what a rate-limited job shares with other jobs, and returns the reason of its release. The
-// job waits also if the store cannot be reached.
+// closeShared closes the limits, or pauses the tenant, of a rate-limited job, as [RateLimited] says. The result is the
+// reason of the job's release; empty: the job is not rate-limited. If the store cannot be reached, only the job waits.
 func (w *Worker) closeShared(ctx context.Context, r *run, err error) (reason string) {
 	var limited *rateLimited
 	if !errors.As(err, &limited) || limited.delay == 0 {

@@ -36,7 +36,7 @@ type run struct {
 	wantsSlot time.Time
 
 	ctx context.Context
-	// attempt is ctx with the timeout of the attempt. over says that a job of a ManyHandler has left its place.
+	// attempt is ctx with the timeout of the attempt. over is true once a job of a ManyHandler has left its place.
 	attempt context.Context
 	over    atomic.Bool
 	// leaseUntil is the earliest end of the lease, by this process's clock; guarded by Worker.mu.
@@ -361,7 +361,7 @@ func (w *Worker) tell(r *run, s sluice.Settlement) {
 		return
 	}
 	took := time.Since(r.since())
-	if s.Event == sluice.EventComplete { // thousands a second
+	if s.Event == sluice.EventComplete { // a fast path: workers complete thousands of jobs a second
 		w.log.EmitJob(event.JobCompleted, r.claim, "duration", took)
 		return
 	}

@@ -74,8 +74,8 @@ func (w *Worker) settleFrom(ctx context.Context, first decided, b *batch) {
 	b.empty()
 }
 
-// dueAgain notes when a job is due that this worker handed back. No signal says so, and the queue may have been looked at
-// while the job ran.
+// dueAgain notes when a job that this worker handed back is due. No signal reports such a job, and the worker may have
+// looked at the queue while the job ran.
 func (l *servedQueue) dueAgain(at time.Time) {
 	for {
 		known := l.again.Load()
@@ -85,7 +85,8 @@ func (l *servedQueue) dueAgain(at time.Time) {
 	}
 }
 
-// wakeAgain makes the queue hungry if such a job is due, and otherwise returns the earlier of next and its due time.
+// wakeAgain makes the queue hungry if a job that dueAgain noted is due. Otherwise wakeAgain returns the earlier of next
+// and the job's due time.
 func (l *servedQueue) wakeAgain(now, next time.Time) time.Time {
 	known := l.again.Load()
 	switch at := time.Unix(0, known); {
@@ -152,8 +153,8 @@ const maxSettleTime = 5 * time.Minute
 // settlements wait meanwhile.
 const maxFollowerTime = 10 * time.Second
 
-// mayGiveUp reports whether the worker has retried settlements long enough: maxSettleTime or maxFollowerTime,
-// and never beyond the drain.
+// mayGiveUp reports whether the worker has retried settlements long enough: for maxSettleTime or maxFollowerTime, or
+// until Options.Drain and Options.Abandon have passed since the drain began.
 func (w *Worker) mayGiveUp(begun time.Time, err error) bool {
 	most := maxSettleTime
 	if errors.Is(err, sluice.ErrFollower) {

@@ -3,7 +3,7 @@
 //
 // Begin with [New] and [Handle]: New makes a [Worker] of a store, and Handle registers a [Handler] for a queue.
 // Then [Worker.Run] works until its context ends, and drains. A handler receives a [Job] and ends it with nil,
-// an error, [Snooze], [RetryAfter] or [Permanent]. [HandleMany] gives a handler several jobs in one call, a
+// an error, [Snooze], [RateLimited], [RetryAfter] or [Permanent]. [HandleMany] gives a handler several jobs in one call, a
 // [Middleware] wraps all handlers, and [Worker.Once] runs only the jobs that are due.
 //
 // Each worker runs at most [Options].Slots handlers at once; start as many workers as the load needs. Recovery
@@ -75,7 +75,8 @@ var ErrDrainTimeout = errors.New("drain timed out")
 // [sluice.ErrCancelled], when somebody cancelled the job, and [sluice.ErrLost], when another holder may have
 // it.
 var (
-	// ErrTimeout means that the attempt exceeded the queue's timeout. The attempt counts as failed.
+	// ErrTimeout means that the attempt exceeded its timeout, which the job, [QueueOptions] or the queue sets. The
+	// attempt counts as failed.
 	ErrTimeout = errors.New("attempt timed out")
 	// ErrShutdown means that the worker's drain is over. The job is released; no attempt is counted.
 	ErrShutdown = errors.New("worker shuts down")
@@ -97,7 +98,7 @@ type Worker struct {
 	wake        chan struct{} // there may be something to claim
 	looks       chan struct{} // lookOut has queues to look at
 	look        chan struct{} // a waiting run may be due
-	ready       chan *run     // claimed jobs that wait for a slot, for some milliseconds at most
+	ready       chan *run     // claimed jobs that wait for a slot
 	settlements chan decided  // settlements to write
 	unsettled   atomic.Int64  // settlements that are decided but not written yet
 	sparse      bool          // the last claims got few jobs; used by fetch alone
@@ -118,9 +119,9 @@ type Worker struct {
 	running       map[*run]struct{}  // claimed jobs whose handlers have not returned
 	held          map[sluice.ID]*run // the newest run of each job
 	doubted       map[*run]struct{}  // runs that a signal reports as cancelled; the store has not been asked yet
-	waiting       []*run             // the running ones that may not start yet
-	early         int                // how many of the waiting are not yet due; they take no slot
-	inMany        int                // how many of the running are for a ManyHandler; they take no slot
+	waiting       []*run             // the runs in running that may not start yet
+	early         int                // how many runs in waiting are not yet due; they take no slot
+	inMany        int                // how many runs in running are for a ManyHandler; they take no slot
 	slots         int                // goroutines that run handlers
 	relieving     bool               // relieve is scheduled
 	pace          time.Duration      // how long handlers take, as a moving average
@@ -230,7 +231,8 @@ func (w *Worker) queues() []string {
 	return w.holder.Queues
 }
 
-// begin checks that the worker can work at all.
+// begin checks that the worker can work, and sends its first heartbeat. stop ends Run if a handler that is registered
+// later is invalid.
 func (w *Worker) begin(ctx context.Context, stop context.CancelCauseFunc) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -322,7 +324,7 @@ func waitFor(done <-chan struct{}, limit time.Duration) bool {
 	}
 }
 
-// runs lists the running handlers.
+// runs lists the runs of all claimed jobs, including those that wait.
 func (w *Worker) runs() []*run {
 	w.mu.Lock()
 	defer w.mu.Unlock()
