@@ -20,7 +20,7 @@ func (d *Dispatcher) paced(l *servedQueue, told []sluice.Begun, claimed sluice.C
 
 // countBegun counts a job for the rate of its queue, once its outcome is known. The run begins now, or after
 // the delay given to its engine. After a doubt, the run may have begun at any moment until now. Otherwise the
-// run will never begin. A job released in doubt may begin until upkeep knows; the store accounts for it.
+// run will never begin. The run of a job that the dispatcher lets go in doubt may begin later; the store counts it.
 func (d *Dispatcher) countBegun(h *hold) {
 	switch {
 	case h.answer == nil && h.fresh:

@@ -29,8 +29,9 @@ type guarded struct {
 	until      time.Time // when to ask again
 }
 
-// guard returns why no runs of a queue may be started although its engine would: they could not be followed
-// safely. If an engine does not report its retention, starts go on and the dispatcher soon asks again.
+// guard returns an error if upkeep could not follow the runs of a queue safely, by the retention of its engine. The
+// dispatcher then starts none. If an engine does not report its retention, starts go on and the dispatcher soon asks
+// again.
 func (d *Dispatcher) guard(work context.Context, l *servedQueue, q sluice.Queue) error {
 	where := engine.Location(q.Settings)
 	known := l.guarded(where)
@@ -97,7 +98,7 @@ func (d *Dispatcher) again(work context.Context, l *servedQueue, q sluice.Queue,
 	return ask, err
 }
 
-// least returns the retention that any engine has for certain, this one included.
+// least returns the retention that every engine has for certain, or this engine's if it is shorter.
 func (g guarded) least() engine.Report {
 	if g.known && g.report.Retention > 0 {
 		return engine.Report{Retention: min(g.report.Retention, engine.LeastRetention)}

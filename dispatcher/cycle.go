@@ -25,7 +25,7 @@ type Cycle struct {
 	Dispatched int `json:"dispatched"`
 	Buried     int `json:"buried"`
 	Released   int `json:"released"`
-	// Held jobs are kept, because their runs may or may not have started; the next cycle asks again.
+	// Held jobs are kept, because their runs may or may not have started; a later cycle asks again.
 	Held int `json:"held"`
 	// Took is the duration of the cycle.
 	Took time.Duration `json:"took"`

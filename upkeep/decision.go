@@ -55,7 +55,7 @@ func (f *follower) logSettled(q sluice.Queue, d decision, err error) {
 		log.EmitJob(event.RunAbsent, d.claim, "ref", d.claim.Ref, "reason", d.Reason)
 	}
 	switch d.Event {
-	case sluice.EventRecover: // the log line of the absent run says it all
+	case sluice.EventRecover: // the line for the absent run was logged above
 	case sluice.EventDispatch, sluice.EventDoubt:
 		log.EmitJob(event.Of(d.Event), d.claim, "ref", d.claim.Ref, "error", d.Error, "reason", d.Reason)
 	default:

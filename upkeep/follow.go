@@ -94,7 +94,7 @@ func (u *Upkeep) strictFollower(queue string) *follower {
 }
 
 // follow asks engines about runs, and settles the jobs of ended runs and of claims whose lease ran out. Runs of
-// cancelled jobs are asked to end.  If an engine is unreachable, its jobs stay as they are.
+// cancelled jobs are asked to end. If an engine is unreachable, its jobs stay as they are.
 func (f *follower) follow(ctx context.Context, q sluice.Queue) (done Followed, err error) {
 	ctx, end := step.Begin(ctx, f.store(), step.Step{Name: step.Follow, Queue: q.Name})
 	defer func() { end(step.End{Jobs: done.jobs(), Err: err}) }()

@@ -46,7 +46,7 @@ func (f *follower) guard(ctx context.Context, q sluice.Queue) error {
 	remote, target, err := f.engineAt(q, where, 0)
 	if err != nil {
 		f.unsafe.clear()
-		return nil //nolint:nilerr // none is started there; for those at another engine, who asks for them tells
+		return nil //nolint:nilerr // this upkeep does not follow the engine; a process that follows it reports the error
 	}
 	keeps, err := f.retentionOf(ctx, remote, target, where)
 	if err != nil {

@@ -71,7 +71,7 @@ func (u *Upkeep) sealIf(ctx context.Context, all bool) error {
 func (u *Upkeep) sealAudit(ctx context.Context, all bool) error {
 	chain, err := audit.Of(u.store)
 	if err != nil {
-		return nil //nolint:nilerr // a store of somebody else's, which has none
+		return nil //nolint:nilerr // a store from outside Sluice may have no chain of seals
 	}
 	options := audit.SealOptions{Patience: u.options.SealInterval, Most: sealMost}
 	if all {

@@ -16,7 +16,7 @@ const (
 	strayStart = 10 * time.Minute
 	// strayReason is the reason given to the engine.
 	strayReason = "its job was cancelled"
-	// strayForced is the reason given for a run that a person wants ended by force; the audit names the person.
+	// strayForced is the reason given to the engine for a run that a person ends by force. The audit names the person.
 	strayForced = "its job was cancelled, and it did not heed that"
 )
 
