@@ -16,7 +16,7 @@ func (s *Store) Await(_ context.Context, ids []sluice.ID) error {
 	return nil
 }
 
-// Ended returns the ends of those jobs that are not unfinished.
+// Ended returns the ends of the jobs that have ended or are not stored.
 func (s *Store) Ended(ctx context.Context, ids []sluice.ID) (ended []await.End, err error) {
 	leave, err := s.enter(ctx)
 	if err != nil {

@@ -105,7 +105,7 @@ func (j *job) ruleFor(id sluice.ID) sluice.AfterFailure {
 	return storing.AfterRule(j.AfterFailure, j.AfterFailures, id)
 }
 
-// fails reports whether a job that another runs after makes that one fail.
+// fails reports whether a job that j runs after makes j fail.
 func (s *Store) fails(j *job, id sluice.ID) bool {
 	other, rule := s.jobs[id], j.ruleFor(id)
 	switch {
@@ -117,12 +117,12 @@ func (s *Store) fails(j *job, id sluice.ID) bool {
 	return rule == sluice.FailureCancels
 }
 
-// cancelAfter cancels a job because one that it runs after has failed.
+// cancelAfter cancels a job because a job that it runs after has failed.
 func (s *Store) cancelAfter(j *job, id sluice.ID) {
 	s.finish(j, sluice.EventCancel, sluice.Act{By: "sluice", Reason: s.failureOf(id)})
 }
 
-// failureOf returns why a job is cancelled that runs after a failed one.
+// failureOf returns the reason for cancelling the jobs that run after a failed job.
 func (s *Store) failureOf(id sluice.ID) string {
 	if other := s.jobs[id]; other != nil {
 		return storing.AfterFailed(id, other.State)
@@ -130,8 +130,8 @@ func (s *Store) failureOf(id sluice.ID) string {
 	return storing.AfterFailed(id, "")
 }
 
-// failure drops, from the last on, the jobs that a job no longer waits for. It stops at one that does not pass: so the end of
-// any before that one changes nothing, unless it fails the job. If the job must be cancelled, failure returns the reason.
+// failure drops the jobs that j no longer waits for, from the last of j.rest on, and stops at a job that j still waits
+// for. If a job makes j fail, failure returns the reason for cancelling j.
 func (s *Store) failure(j *job) (reason string) {
 	for len(j.rest) > 0 {
 		id := j.rest[len(j.rest)-1]
@@ -182,10 +182,11 @@ func (s *Store) blocker(j *job) sluice.ID {
 	return sluice.ID{}
 }
 
-// letGo reports whether nothing before a job in its order keeps it back. A job that waits for its limit key keeps its turn.
+// letGo reports whether no earlier job of its order holds a job back. A job that waits for its limit key keeps its place.
 func (j *job) letGo() bool { return j.BlockedBy.IsZero() || j.parked }
 
-// overtakes reports whether a job need not wait for a later one of its order: that was let go once, and is held now.
+// overtakes reports whether j need not wait for a later job of its order, because that job waits again: for example,
+// somebody holds it.
 func (j *job) overtakes(later *job) bool {
 	return j.OrderKey != "" && later.OrderKey == j.OrderKey && later.Queue == j.Queue && later.place > j.place && !later.letGo()
 }
@@ -200,7 +201,7 @@ func (s *Store) lives(id sluice.ID) bool {
 func (s *Store) unblock(ended sluice.ID) {
 	s.ended = append(s.ended, ended)
 	if len(s.ended) > 1 {
-		return // the outermost call continues with this job
+		return // the outermost call of unblock evaluates the jobs that wait for this one
 	}
 	for i := 0; i < len(s.ended); i++ {
 		id := s.ended[i]
@@ -220,7 +221,7 @@ func (s *Store) unblock(ended sluice.ID) {
 	s.ended = nil
 }
 
-// blocked returns an unfinished job that waits for another. Nil: the job is none.
+// blocked returns a queued job that waits for another job. Nil: the job is not stored, has moved on, or waits for none.
 func (s *Store) blocked(id sluice.ID) *job {
 	if j := s.jobs[id]; j != nil && j.live && j.State == sluice.StateQueued && !j.BlockedBy.IsZero() {
 		return j
@@ -228,7 +229,8 @@ func (s *Store) blocked(id sluice.ID) *job {
 	return nil
 }
 
-// failThose cancels the jobs that run after a failed job, if their rule says so. Others may say that it counts as done.
+// failThose applies the failure rules of the jobs that run after a failed job: it cancels them, lets them run as if the
+// failed job had completed, or leaves them waiting.
 func (s *Store) failThose(ended sluice.ID) {
 	if other := s.jobs[ended]; other != nil && (other.live || other.State == sluice.StateCompleted) {
 		return
@@ -245,7 +247,7 @@ func (s *Store) failThose(ended sluice.ID) {
 	}
 }
 
-// passes records, before a job is deleted, that it goes on counting as completed.
+// passes makes no job wait any longer for a completed job that is about to be deleted.
 func (s *Store) passes(deleted *job) {
 	for _, id := range s.after[deleted.ID] {
 		if j := s.blocked(id); j != nil && deleted.State == sluice.StateCompleted {

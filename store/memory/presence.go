@@ -75,7 +75,7 @@ func (s *Store) forgetInstructions() {
 		if oldest.Wanted != presence.WantedWork || !oldest.ChangedAt.Before(ago) {
 			return
 		}
-		delete(s.instructions, oldest.Target) // it lifts nothing
+		delete(s.instructions, oldest.Target) // an instruction to work lifts older ones, and there are none
 	}
 }
 

@@ -107,7 +107,7 @@ func (s *Store) states(ids []sluice.ID) map[sluice.ID]sluice.State {
 	return states
 }
 
-// carryOut does what decisions say.
+// carryOut enqueues and cancels jobs as the decisions about schedules say.
 func (s *Store) carryOut(ctx context.Context, batch schedule.Batch, checker sluice.PayloadChecker) (err error) {
 	enter, end := s.room.EnterEach(ctx, s.roomSourceIn())
 	var receipts []sluice.Receipt

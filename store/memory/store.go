@@ -109,7 +109,7 @@ type job struct {
 	attempts   []sluice.Attempt
 	before     *sluice.Job      // the finished life that a requeue replaced
 	hold       *jobHold         // nil: nobody holds the job
-	report     *progress.Report // how far an attempt came; nil: no handler said
+	report     *progress.Report // how far the attempt has come; nil: the handler has not reported
 }
 
 // backlog holds a queue's waiting jobs, its jobs in flight and the state of its rate. If the queue
