@@ -44,7 +44,7 @@ func (s *Store) Await(ctx context.Context, ids []sluice.ID) error {
 	return err
 }
 
-// Ended returns the ends of those jobs that are not unfinished.
+// Ended returns the ends of the jobs that have ended or are not stored.
 func (s *Store) Ended(ctx context.Context, ids []sluice.ID) (ended []await.End, err error) {
 	err = s.read(ctx, "look for ended jobs", func(tx runner) (err error) {
 		ended, err = list(tx, scanEnd, endedSQL, idList(ids))
@@ -65,8 +65,8 @@ func scanEnd(rows *sql.Rows) (end await.End, err error) {
 	return end, err
 }
 
-// foreignEnds looks for awaited jobs that others have ended. A commit of another process says no more than that the file
-// has changed, so the history of the queues of awaited jobs is read on from the last look.
+// foreignEnds looks for awaited jobs that other processes have ended. A commit of another process only shows that the
+// file has changed. So each look reads the history of the queues of awaited jobs, from the last look on.
 type foreignEnds struct {
 	due  bool      // others have committed since the last look
 	next time.Time // the earliest next look
@@ -87,7 +87,7 @@ type endsUpto struct {
 	at, seq int64
 }
 
-// add has queues read from an instant on, if they are not read yet.
+// add adds queues whose history is to be read from an instant on. A queue that is already read goes on as it is.
 func (f *foreignEnds) add(queues []string, from int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

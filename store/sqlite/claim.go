@@ -354,7 +354,8 @@ func claims(tx runner, request sluice.ClaimRequest, seqs []int64) ([]*sluice.Cla
 	}, claimedSQL, seqList(seqs), request.Token[:])
 }
 
-// nextDue returns how long until a job of a queue is due, minus the lead. Negative: no job waits.
+// nextDue returns how long until a claim may take a job of a queue: until the job is due, minus claim_ahead. Negative:
+// no job waits.
 func (g *gate) nextDue(tx runner, request sluice.ClaimRequest, at int64) (time.Duration, error) {
 	if g.byTenant {
 		wait, _, err := g.tenantQueuesNext(tx, request.Queue, at+request.ClaimAhead.Microseconds())

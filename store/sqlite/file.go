@@ -103,7 +103,7 @@ func (f *file) look() error {
 func refuseOrphan(path string) error {
 	info, err := os.Stat(path)
 	if there := err == nil && info.Size() > 0; there || err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil //nolint:nilerr // what is there is opened, and what is wrong with it told
+		return nil //nolint:nilerr // opening the file reports the error
 	}
 	log, err := os.Stat(path + "-wal")
 	if err != nil || log.Size() == 0 {

@@ -175,7 +175,7 @@ type waiter struct {
 	behind   int64 // the number of the job that it waits for; its own until it is evaluated
 	lives    bool  // that job is unfinished
 	unsure   bool  // it may wait for that job because of a key or an order
-	failed   bool  // a job that it runs after fails it: this one, which ended so
+	failed   bool  // the job failedID, which it runs after and which ended with outcome, makes it fail
 	failedID sluice.ID
 	outcome  sluice.State
 }

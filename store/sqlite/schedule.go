@@ -156,7 +156,8 @@ func statesOf(tx runner, ids []sluice.ID) (map[sluice.ID]sluice.State, error) {
 	return states, nil
 }
 
-// carryOut does what decisions say, and returns the jobs with their receipts.
+// carryOut enqueues and cancels jobs as the decisions about schedules say, stores the schedules, and returns the jobs
+// with their receipts.
 func (s *Store) carryOut(ctx context.Context, tx runner, batch schedule.Batch, checker sluice.PayloadChecker) (jobs []sluice.Insert, receipts []sluice.Receipt, err error) {
 	enter, end := s.room.EnterEach(ctx, roomSourceIn(tx))
 	defer func() { end(jobs, receipts) }()

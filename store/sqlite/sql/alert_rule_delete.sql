@@ -1,3 +1,3 @@
--- Forgets what somebody stored of a rule of alerts.
+-- Deletes a stored rule of alerts.
 -- ?1 name   ?2 queue
 delete from sluice_alert_rule where name = ?1 and queue = ?2

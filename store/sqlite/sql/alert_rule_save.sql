@@ -1,4 +1,4 @@
--- Stores a rule of alerts, whose version was looked at in the same transaction.
+-- Stores a rule of alerts, whose version was read in the same transaction.
 -- ?1 name   ?2 queue   ?3 metric   ?4 op   ?5 threshold   ?6 rate_share   ?7 for_ms   ?8 window_ms   ?9 severity   ?10 covers   ?11 summary
 -- ?12 runbook   ?13 disabled   ?14 version   ?15 now   ?16 actor   ?17 reason
 insert into sluice_alert_rule (name, queue, metric, op, threshold, rate_share, for_ms, window_ms, severity, covers, summary, runbook, disabled,

@@ -1,2 +1,2 @@
--- Gives the last entry of the audit. Whoever writes is alone, so nothing comes before it any more.
+-- Returns the last entry of the audit. SQLite has one writer at a time, so no entry can appear before it later.
 select coalesce(max(seq), 0) from sluice_audit

@@ -1,3 +1,3 @@
--- What the wall clock said when the steady clock was at 0, of a start of the machine.
+-- The value of the wall clock when the steady clock of a start of the machine was at 0.
 -- ?1 boot
 select steady_from from sluice_clock where boot = ?1

@@ -1,3 +1,3 @@
--- Nobody tells any more of what was claimed in an earlier start of the machine: the next claim looks what became of it.
+-- No holder reports the starts of jobs that were claimed before the machine started: the next claim derives them from the states of the jobs.
 -- ?1 now
 update sluice_permit set check_at = ?1 where check_at > ?1

@@ -1,4 +1,4 @@
--- Stores a limit, whose version was looked at in the same transaction.
+-- Stores a limit, whose version was read in the same transaction.
 -- ?1 name   ?2 concurrency   ?3 rate   ?4 rate_per_ms   ?5 burst   ?6 closed   ?7 closed_until or null   ?8 version   ?9 now
 -- ?10 actor   ?11 reason   ?12 per_key   ?13 by_cost
 insert into sluice_named_limit (name, concurrency, rate, rate_per_ms, burst, closed, closed_until, version, changed_at, changed_by, reason, per_key, by_cost)

@@ -1,3 +1,3 @@
--- Forgets a run of an ended job, which has ended too. A trigger tells the tenant queue of its tenant that there is room.
+-- Deletes an orphan run that has ended. A trigger records that its tenant has room again.
 -- ?1 job   ?2 ref
 delete from sluice_orphan_run where job_id = ?1 and ref = ?2 returning queue

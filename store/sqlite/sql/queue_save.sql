@@ -1,4 +1,4 @@
--- Stores the settings of a queue, whose version was looked at in the same transaction. They stand in the
+-- Stores the settings of a queue, whose version was read in the same transaction. They stand in the
 -- order of sluice.StoredSettings.
 -- ?1 name   ?2 version   ?3 now   ?4 actor   ?5 reason   ?6 … the settings
 insert into sluice_queue (name, version, changed_at, changed_by, reason,

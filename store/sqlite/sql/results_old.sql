@@ -1,4 +1,4 @@
--- The jobs of a queue that ended as is said, from the cursor on, whose results were kept long enough. Of jobs that ended at the
+-- The jobs of a queue with one outcome, from the cursor on, whose results were kept long enough. Of jobs that ended at the
 -- instant of the cursor, only those with a result.
 -- ?1 queue   ?2 outcome   ?3 the cursor   ?4 ended before   ?5 limit
 select seq, generation, finished_at

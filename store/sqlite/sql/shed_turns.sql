@@ -1,4 +1,4 @@
--- Jobs that a full queue gives up that serves its tenants apart: by the rule of shed, among the 10000 that are due last.
+-- Jobs that a full queue sheds if it serves its tenants in turns: by the rule of shed.sql, among the 10,000 that are due last.
 -- ?1 queue   ?2 only of a higher priority number   ?3 how many
 select (select j.id from sluice_job j where j.seq = l.seq)
 from (select * from sluice_live

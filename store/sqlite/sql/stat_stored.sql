@@ -1,4 +1,4 @@
--- What is kept of a slot.
+-- Reads a stored bucket.
 -- ?1 every_s   ?2 at   ?3 queue
 select every_s, at, queue, enqueued, requeued, claimed, dispatched, completed, dead, cancelled, uncertain,
        failed, released, recovered, start_failed, wait, run, total, tenants

@@ -1,4 +1,4 @@
--- What happened in slots of a kind, as it has been added up, and what has not been yet: that is the rows whose every_s
+-- What happened in buckets of a kind, as it has been added up, and what has not been yet: that is the rows whose every_s
 -- is null, with the body for tenants. Tenants is what is known of one tenant, if it is asked for.
 -- ?1 every_s   ?2 from   ?3 to   ?4 queues as JSON, null: all   ?5 tenant; empty: none   ?6 whether all tenants
 -- ?7 limit; -1: none   ?8 to, of what has not been added up

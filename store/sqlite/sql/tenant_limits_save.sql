@@ -1,4 +1,4 @@
--- Stores limits, whose version was looked at in the same transaction.
+-- Stores limits, whose version was read in the same transaction.
 -- ?1 queue   ?2 tier   ?3 tenant   ?4 concurrency   ?5 rate   ?6 burst   ?7 weight   ?8 until   ?9 paused   ?10 paused_until   ?11 version
 -- ?12 now   ?13 actor   ?14 reason   ?15 rate_per_ms
 insert into sluice_tenant_limit (queue, tier, tenant, concurrency, rate, burst, weight, until, paused, paused_until, version, changed_at, changed_by, reason, rate_per_ms)
