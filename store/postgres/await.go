@@ -64,7 +64,7 @@ func (s *Store) signalEndedInTx(settlements []sluice.Settlement, group []int) {
 	}
 }
 
-// Ended returns the ends of those jobs that are not unfinished.
+// Ended returns the ends of the jobs that have ended or are not stored.
 func (s *Store) Ended(ctx context.Context, ids []sluice.ID) (ended []await.End, err error) {
 	err = s.call(ctx, "look for ended jobs", func(ctx context.Context, _ bool) (err error) {
 		ended, err = list(ctx, s.pool, scanEnd, endedSQL, uuids(ids))

@@ -33,8 +33,8 @@ var batchDecidedSQL string
 //go:embed sql/batch_look_all.sql
 var batchLookAllSQL string
 
-// AdvanceBatches adds up changes, and enqueues the callbacks of batches of which something has become. While nothing has
-// changed, it is one read.
+// AdvanceBatches adds up changes of batches, and enqueues the callbacks of batches that have completed, succeeded or
+// got a first dead job. While nothing has changed, AdvanceBatches only reads once.
 func (s *Store) AdvanceBatches(ctx context.Context, limit int) (out batch.Advanced, err error) {
 	if err := s.lookAtAllBatches(ctx); err != nil {
 		return out, err
@@ -64,7 +64,7 @@ func (s *Store) AdvanceBatches(ctx context.Context, limit int) (out batch.Advanc
 	return out, nil
 }
 
-// lookAtAllBatches lets the first call of the process look at all batches that are closed and not complete.
+// lookAtAllBatches makes the first call of the process evaluate all batches that are closed and not complete.
 func (s *Store) lookAtAllBatches(ctx context.Context) error {
 	if s.batchesSeen.Load() {
 		return nil
@@ -74,7 +74,8 @@ func (s *Store) lookAtAllBatches(ctx context.Context) error {
 	return err
 }
 
-// advance adds up changes, decides what has become of the batches, and stores it with the jobs of the callbacks.
+// advance adds up changes, decides which batches have completed, succeeded or got a first dead job, and stores the
+// decisions with the jobs of the callbacks.
 func advance(ctx context.Context, tx pgx.Tx, limit int) (changes int, done carried, err error) {
 	if err := exec(ctx, tx, batchLockSQL); err != nil {
 		return 0, done, err
@@ -99,7 +100,7 @@ func advance(ctx context.Context, tx pgx.Tx, limit int) (changes int, done carri
 	return changes, done, err
 }
 
-// takeChanges adds up changes, and returns the batches of which something may have become, by ID.
+// takeChanges adds up changes, and returns the batches to decide about, by ID. changes is how many it added up.
 func takeChanges(ctx context.Context, tx pgx.Tx, limit int) (map[sluice.ID]*batch.Look, int, error) {
 	changes := 0
 	rows, err := list(ctx, tx, func(row pgx.CollectableRow) (look batch.Look, err error) {
@@ -115,7 +116,7 @@ func takeChanges(ctx context.Context, tx pgx.Tx, limit int) (map[sluice.ID]*batc
 	return looks, changes, err
 }
 
-// decided is what has become of batches, as batch_decided.sql takes it.
+// decided is the decisions about batches, as batch_decided.sql takes them.
 type decided struct {
 	ids                        uuidArray
 	completed, succeeded, died []*time.Time
@@ -128,7 +129,7 @@ func (d *decided) lookAgain(id sluice.ID, kind string) {
 	d.again, d.kinds = append(d.again, id), append(d.kinds, kind)
 }
 
-// lookAtBatches decides what has become of batches.
+// lookAtBatches decides about batches. Batches that another transaction changes now are left for the next look.
 func lookAtBatches(ctx context.Context, tx pgx.Tx, looks map[sluice.ID]*batch.Look) (d decided, err error) {
 	var ids, ending []sluice.ID
 	for id, look := range looks {
@@ -160,7 +161,7 @@ func lookAtBatches(ctx context.Context, tx pgx.Tx, looks map[sluice.ID]*batch.Lo
 	return d, err
 }
 
-// decide adds what has become of a batch. Late says that changes wait for the next look.
+// decide adds the decision about a batch. late is true if the batch has changes that are not added up yet.
 func (d *decided) decide(look batch.Look, late bool) {
 	after, jobs := look.Decide(look.Batch.Now)
 	if look.Adding && !late {

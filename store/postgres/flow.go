@@ -118,7 +118,7 @@ func findTenants(ctx context.Context, db rowsQuerier, byQueue map[string]*flowRo
 	return err
 }
 
-// findTerms adds the tenants' limits in effect, if the queue serves tenants in turns.
+// findTerms adds the effective limits of tenants, if the queue serves tenants in turns.
 func (f *flowRow) findTerms(ctx context.Context, db rowsQuerier) error {
 	if !f.byTenant || len(f.Tenants) == 0 {
 		return nil

@@ -61,7 +61,7 @@ type Function struct {
 	Name string
 	// Group is the kind of caller: worker, producer, operator or owner.
 	Group string
-	// Says describes the function in a few sentences.
+	// Summary describes the function in a few sentences.
 	Summary string
 	// Signature is the text from the name to the return type, with a comment on each argument.
 	Signature string

@@ -136,8 +136,8 @@ func (m *lowWater) disturb(queue string) {
 	}
 }
 
-// advance moves a mark up to a claimed job, or up to lowWaterSlack before now. For claims with a lead, now is later by
-// the lead.
+// advance moves a mark up to a claimed job, or up to lowWaterSlack before now. For claims ahead of the due time, the
+// caller adds claim_ahead to now.
 func (m *lowWater) advance(queue string, priority int, claimed place, now time.Time) {
 	if edge := (place{dueAt: now.Add(-lowWaterSlack)}); edge.before(claimed) {
 		claimed = edge

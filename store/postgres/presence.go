@@ -82,7 +82,7 @@ func instructionOf(text *string) (presence.Instruction, error) {
 // SaveInstruction stores an instruction to processes.
 func (s *Store) SaveInstruction(ctx context.Context, instruction presence.Instruction, act sluice.Act) (presence.Instruction, error) {
 	act = saving.Named(act)
-	var newest time.Time // the statement sees to it
+	var newest time.Time // zero: instruction_save.sql makes the instruction the newest
 	return save(ctx, s, "save instruction", saving.Instructions(&newest), instruction, act, home[presence.Instruction]{
 		stored: func(ctx context.Context, db rowsQuerier) ([]presence.Instruction, error) {
 			all, err := list(ctx, db, scanInstruction, instructionsSQL)

@@ -65,7 +65,7 @@ func (s *Store) SaveQueuePolicy(ctx context.Context, policy admission.Policy, ac
 		store: func(ctx context.Context, tx pgx.Tx, _ *admission.Policy) (time.Time, error) {
 			return savedRow(ctx, tx, queuePolicySaveSQL, policy.MaxQueues, policy.Declared, policy.Version, act.By, act.Reason)
 		},
-		always: true, // a policy that nobody has changed says how many queues are stored
+		always: true, // the saved policy has the number of stored queues, which is read with the stored policy
 	})
 }
 

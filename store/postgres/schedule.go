@@ -178,8 +178,8 @@ func (s *Store) untilFire(ctx context.Context, from time.Time) (wait time.Durati
 	return wait, err
 }
 
-// fireLowWater remembers where the next fire was, so that searches begin there. An index keeps the entries of fires that have
-// been while an old transaction is open, and a walk over all of them would take longer from fire to fire.
+// fireLowWater remembers the instant of the next fire, so that searches begin there. While an old transaction is open, the
+// index keeps the entries of past fires. A search from the first entry would walk over more of them with each fire.
 type fireLowWater struct {
 	mu      sync.Mutex
 	at      time.Time // no schedule fires before, as far as this process knows
@@ -187,8 +187,8 @@ type fireLowWater struct {
 }
 
 const (
-	// fireSlack is how far before the low-water mark searches begin. A change of a schedule may commit so late, and the store's clock
-	// may be set back by so much.
+	// fireSlack is how far before the low-water mark searches begin. A search then still finds a schedule whose change
+	// commits up to fireSlack late, and works after the store's clock is set back by up to fireSlack.
 	fireSlack = time.Minute
 	// wholeSearch is how often a search begins at the first entry, whatever the low-water mark says.
 	wholeSearch = time.Minute
@@ -214,14 +214,14 @@ func (f *fireLowWater) seen(next, now time.Time) {
 	}
 }
 
-// carried is what a transaction has done for schedules.
+// carried is the jobs that a transaction enqueued and cancelled for schedules or batches.
 type carried struct {
 	jobs      []sluice.Insert
 	stored    enqueued
 	cancelled endings
 }
 
-// carryOut does what decisions say.
+// carryOut enqueues and cancels jobs as the decisions about schedules say, and stores the schedules.
 func (s *Store) carryOut(ctx context.Context, tx pgx.Tx, batch schedule.Batch, checker sluice.PayloadChecker) (done carried, err error) {
 	enter, end := s.room.EnterEach(ctx, s.roomSourceIn(tx))
 	defer func() { end(done.jobs, done.stored.receipts) }()
@@ -289,7 +289,7 @@ func putFired(ctx context.Context, tx pgx.Tx, batch schedule.Batch) error {
 	return exec(ctx, tx, schedulesFiredSQL, names, next, progress)
 }
 
-// tellCarried counts and signals what a committed transaction has done for schedules.
+// tellCarried counts and signals the jobs that a committed transaction enqueued and cancelled for schedules or batches.
 func (s *Store) tellCarried(ctx context.Context, done carried) {
 	if len(done.cancelled.rows) > 0 {
 		s.acted(sluice.EventCancel, done.cancelled.rows)

@@ -1,4 +1,4 @@
--- Deletes a token of the HTTP API, and tells the audit.
+-- Deletes a token of the HTTP API, and audits this.
 -- $1 text name   $2 text by whom   $3 text reason   $4 uuid act
 with gone as (
     delete from sluice.access_token where name = $1::text returning name

@@ -1,4 +1,4 @@
--- Looks one stored rule of alerts up.
+-- Reads one stored rule of alerts.
 -- $1 text name   $2 text queue
 select name, queue, metric, op, threshold, rate_share, for_ms, window_ms, severity, covers, summary, runbook, disabled, version, changed_at,
        changed_by, reason

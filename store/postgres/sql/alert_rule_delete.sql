@@ -1,4 +1,4 @@
--- Forgets what somebody stored of a rule of alerts, and tells the audit.
+-- Deletes a stored rule of alerts, and audits this.
 -- $1 text name   $2 text queue   $3 text what the audit calls it   $4 text by whom   $5 text reason   $6 uuid act
 with gone as (
     delete from sluice.alert_rule where name = $1::text and queue = $2::text returning name

@@ -1,4 +1,4 @@
--- Ends a silence before its time, and tells the audit.
+-- Ends a silence before its time, and audits this.
 -- $1 uuid id   $2 text by whom   $3 text reason   $4 uuid act
 with gone as (
     delete from sluice.alert_silence where id = $1::uuid and until > now() returning id, rule, queue, until

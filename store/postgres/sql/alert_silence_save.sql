@@ -1,4 +1,4 @@
--- Stores a silence that begins now, and tells the audit. One that is there already stays as it is, and nothing is given.
+-- Stores a silence that begins now, and audits this. A silence that is already stored stays as it is; then no row returns.
 -- $1 uuid id   $2 text rule   $3 text queue   $4 interval how long   $5 text by whom   $6 text reason   $7 text what the audit calls it
 -- $8 uuid act
 with saved as (

@@ -1,4 +1,4 @@
--- Lists the silences that are not over, those that end first first.
+-- Lists the silences that are not over, by their end.
 select id, rule, queue, created_at, until, made_by, reason
 from sluice.alert_silence
 where until > now()

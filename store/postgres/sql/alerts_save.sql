@@ -1,4 +1,4 @@
--- Stores alerts, each unless somebody else has changed it in between, and gives those that are stored.
+-- Stores each alert that nobody else has changed since it was read, and returns the stored ones.
 -- $1 jsonb the alerts, in the order in which they are locked; version is the one that they get
 insert into sluice.alert as a (rule, queue, state, since, pending_since, fired_at, resolved_at, notified, value, threshold, severity, evaluated_at,
     detail, version)

@@ -1,4 +1,4 @@
--- Stores what has become of batches, and lets upkeep look at others again.
+-- Stores decisions about batches, and makes upkeep evaluate other batches again.
 -- $1 uuid[] ids   $2 timestamptz[] complete since   $3 timestamptz[] succeeded since   $4 timestamptz[] the first death
 -- $5 uuid[] the others   $6 text[] kinds of their changes
 with given as (

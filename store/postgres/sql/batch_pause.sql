@@ -1,4 +1,4 @@
--- Sets why a batch and all in it are paused, and audits each change. Returns how many there are.
+-- Stores the reason why a batch and all batches in it are paused, and audits each change. Returns the number of batches.
 -- $1 uuid id   $2 text reason (empty: not paused)   $3 text event   $4 text by whom   $5 text reason of the act   $6 uuid act
 with recursive tree(id) as (
     select w.id from sluice.batch w where w.id = $1::uuid

@@ -1,4 +1,4 @@
--- How many workers that beat lately serve each queue that more than a few do.
+-- Counts the workers of each queue that more than a few workers serve, by their latest heartbeats.
 -- $1 integer a few
 select q, count(*)::integer
 from sluice.holder, unnest(queues) q

@@ -1,4 +1,4 @@
--- Deletes finished jobs that a person wants gone: every life, every failed attempt, the job.
+-- Deletes finished jobs by the act of a person, with all lives and failed attempts.
 -- $1 uuid[] ids, sorted   $2 text[] outcomes that may be deleted   $3 text by whom   $4 text reason   $5 uuid act
 with old as materialized (
     select d.id, d.queue, d.generation, d.outcome

@@ -1,4 +1,4 @@
--- Queued jobs whose expires_at has passed. One that is locked is being claimed or replaced just now.
+-- Queued jobs whose expires_at has passed. Skips a locked job: another transaction claims or replaces it now.
 -- $1 integer limit
 select id from sluice.live
 where expires_at <= now() and state = 'queued'

@@ -1,5 +1,5 @@
--- The processes that beat within the last hour. Needs is a step of the schema, applied while the process ran,
--- of which the process knows nothing, and that it must know; null: there is none.
+-- The processes with a heartbeat in the last hour. needs is a schema step that was applied while the process ran,
+-- and for which its program is too old; null: there is none.
 select id, role, queues, slots, busy, version, started, seen, conditions, counts, protocol, mode,
        (select max(m.works_from) from sluice.migration m
         where m.applied_at > h.started and m.works_from > (select max(k.version) from sluice.migration k where k.applied_at <= h.started)) as needs

@@ -1,4 +1,4 @@
--- Closes a limit key until an instant or opens it, tells claims, and tells the audit.
+-- Closes a limit key until an instant or opens it, makes claims notice the change, and audits the change.
 -- $1 text name of the limit   $2 text key   $3 timestamptz closed_until (null: open)   $4 text by whom   $5 text reason   $6 uuid act
 -- $7 text event   $8 text the key and the instant as JSON, for the audit
 with known as (

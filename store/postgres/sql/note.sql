@@ -1,4 +1,4 @@
--- Adds entries to the audit that tell of no move.
+-- Adds entries to the audit that record no move.
 -- $1 text[] objects   $2 text[] names   $3 text[] events   $4 text[] by whom   $5 text[] reasons   $6 uuid[] jobs (or null)
 -- $7 integer[] generations   $8 text[] before (JSON or null)   $9 text[] after (JSON or null)   $10 uuid[] acts (or null)
 insert into sluice.audit (object, name, event, actor, reason, job_id, generation, before, after, act_id)

@@ -1,4 +1,4 @@
--- Forgets runs of ended jobs, which have ended too, and tells the tenant queues that there is room.
+-- Deletes orphan runs that have ended, and adds tenant changes, because the tenants have room again.
 -- $1 uuid[] jobs   $2 text[] refs
 with gone as (
     delete from sluice.orphan_run s

@@ -1,4 +1,4 @@
--- The runs of a job that may be open although its life has ended, the first that was cancelled first.
+-- The orphan runs of a job, the one that was cancelled first at the front.
 -- $1 uuid job   $2 integer limit
 select job_id, queue, engine, ref, cancelled_at, tenant, generation, claimed_at, started, terminate, beside
 from sluice.orphan_run

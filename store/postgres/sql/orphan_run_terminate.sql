@@ -1,4 +1,4 @@
--- Marks runs of ended jobs, so that upkeep ends them by force, and tells the audit which.
+-- Marks runs of ended jobs, so that upkeep ends them by force, and audits each mark.
 -- $1 uuid[] jobs   $2 text by whom   $3 text reason   $4 uuid act
 with found as materialized (
     select s.job_id, s.ref, s.queue from sluice.orphan_run s

@@ -1,4 +1,4 @@
--- How far those of some jobs have come whose attempt has reported and goes on. Another claim is another attempt.
+-- The reports of those jobs whose attempt has reported and goes on. A later claim of a job is another attempt.
 -- $1 uuid[] ids
 select p.id, p.fraction, p.message, p.reported_at
 from unnest($1::uuid[]) as g(id)

@@ -1,4 +1,4 @@
--- Stores which new queues are made, unless somebody else changed it in between.
+-- Stores the rule for new queues, unless somebody else has changed it since it was read.
 -- $1 bigint max_queues   $2 boolean declared   $3 bigint the version it was read with (0: new)   $4 text by whom   $5 text reason
 insert into sluice.queue_policy as p (max_queues, declared, changed_by, reason)
 select $1::bigint, $2::boolean, $4::text, $5::text

@@ -1,4 +1,4 @@
--- Stores the definition of a schedule whose version was looked at in the same transaction. No row: somebody else has made it
+-- Stores the definition of a schedule whose version was read in the same transaction. No row: somebody else has made it
 -- in between.
 -- $1 text name   $2 text queue   $3 bigint version   $4 timestamptz next_at (or null)   $5 text definition   $6 text progress
 -- $7 timestamptz changed_at   $8 text by whom   $9 text reason

@@ -1,4 +1,4 @@
--- Locks the jobs that a full queue gives up that serves its tenants apart: by the rule of shed, among the 10000 that are
+-- Locks the jobs that a full queue sheds if it serves its tenants in turns: by the rule of shed.sql, among the 10,000 that are
 -- due last.
 -- $1 text queue   $2 integer only of a higher priority number   $3 integer how many
 select l.id from sluice.live l

@@ -1,6 +1,6 @@
--- Says that a holder added a slot. No row: it has added this or a later one before, or the slot began too long ago, or
+-- Records that a holder added a bucket. No row: the holder has added this or a later bucket before, or the bucket began too long ago, or
 -- begins too far ahead.
--- $1 text holder   $2 timestamptz slot   $3 interval how old it may be   $4 interval how far ahead
+-- $1 text holder   $2 timestamptz bucket   $3 interval how old it may be   $4 interval how far ahead
 insert into sluice.stat_holder as h (holder, at)
 select $1::text, $2::timestamptz
 where $2::timestamptz between now() - $3::interval and now() + $4::interval

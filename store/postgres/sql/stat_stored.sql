@@ -1,4 +1,4 @@
--- What is kept of some slots.
+-- Reads some stored buckets.
 -- $1 integer[] every_s   $2 timestamptz[] at   $3 text[] queues
 select s.every_s, s.at, s.queue, s.enqueued, s.requeued, s.claimed, s.dispatched, s.completed, s.dead, s.cancelled, s.uncertain,
        s.failed, s.released, s.recovered, s.start_failed, s.wait, s.run, s.total, s.tenants

@@ -1,4 +1,4 @@
--- What happened in slots of a kind, as it has been added up, and what has not been yet: that is the rows whose every_s
+-- What happened in buckets of a kind, as it has been added up, and what has not been yet: that is the rows whose every_s
 -- is null, with the body for tenants. Tenants is what is known of one tenant, if it is asked for.
 -- $1 integer every_s   $2 timestamptz from   $3 timestamptz to   $4 text[] queues, null: all   $5 text tenant; empty: none
 -- $6 boolean all tenants   $7 integer limit; null: none   $8 timestamptz to, of what has not been added up

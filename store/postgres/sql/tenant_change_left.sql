@@ -1,5 +1,5 @@
--- Takes in what was told of the tenant queues of a queue whose tenants do not take turns any more; nothing, while jobs stand in
--- tenant queue: what tells of them must be there if the queue changes back.
+-- Deletes the tenant changes of a queue whose tenants no longer take turns. While jobs wait in tenant queues, it deletes none:
+-- their tenant changes must be there if the queue changes back.
 -- $1 text queue   $2 timestamptz from when on to look   $3 integer limit
 delete from sluice.tenant_change
 where ctid = any (array(select h.ctid from sluice.tenant_change h where h.queue = $1::text and h.at >= $2::timestamptz order by h.at limit $3::integer))

@@ -1,4 +1,4 @@
--- Says of lives that an undo has ended that they ended when the lives before them did.
+-- Gives lives that an undo has ended the end times of the lives before them.
 -- $1 uuid[] ids
 update sluice.done d
 set finished_at = b.finished_at

@@ -1,4 +1,4 @@
--- Gives lives that an undo is about to end what the lives before them had.
+-- Gives lives that an undo is about to end the state and figures of the lives before them.
 -- $1 uuid[] ids
 update sluice.live l
 set due_at = b.due_at, claimed_at = b.claimed_at, dispatched_at = b.dispatched_at, attempts = b.attempts, releases = b.releases,
