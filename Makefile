@@ -19,8 +19,15 @@ COVERING       = $(addprefix $(MODULE)/,dispatcher engine/local alert changes de
 # other is under the race detector in the packages that it is made of, and with it they take three times as long. To run
 # them with it too: make race WITHOUT_RACE=
 WITHOUT_RACE = $(addprefix $(MODULE)/,cmd/cli cmd/internal/sim cmd/internal/crashtest internal/faulttest store/storetest)
+# Tests whose Go code of ours is under the race detector in other tests, which costs 3 times the CPU: the rules by SQL
+# functions, those of jobs over HTTP on PostgreSQL (they are under it on PostgreSQL, and over HTTP on SQLite), and random
+# sequences, of which it sees only one goroutine. They are run without it, by step one-by-one. A name that is not here is raced.
+ONE_BY_ONE = ^(TestStoreOverHTTPObeysTheRulesOfJobsOnPostgres$(strip \
+	)|TestFunctions(ObeyTheRules|AgreeWithTheModel|KeepLimitsAndGetNothingStuck)$(strip \
+	)|Test(SQLite|Postgres)(AgreesWithTheModel|AgreesWithTheModelOfLimits|KeepsLimitsAndGetsNothingStuck))$$
+ONE_BY_ONE_IN = ./cmd/httpapi ./store/postgres ./store/sqlite
 # Those whose tests take longest begin first.
-LONGEST = ./store/postgres ./engine/temporal ./store/sqlite ./move ./upkeep ./dispatcher
+LONGEST = ./store/postgres ./cmd/httpapi ./engine/temporal ./store/sqlite ./move ./upkeep ./dispatcher
 comma = ,
 empty =
 listed = $(subst $(empty) $(empty),$(comma),$(strip $(1)))
@@ -41,7 +48,7 @@ LINTED = . $(PARTS) $(MODULES)
 FORMATTED = $(LINTED) tools/temporal tools/oidc
 # All that must hold, as steps of which STEPS run at a time. The longest come first, on a machine that has built nothing yet: while
 # IPFS is built and the linter runs, Temporal is built for the others.
-HOLDS = race plain test/apps/conversations lint $(filter-out test/apps/conversations,$(MODULES:%=test/%)) cross cover tidy vuln
+HOLDS = race plain one-by-one test/apps/conversations lint $(filter-out test/apps/conversations,$(MODULES:%=test/%)) cross cover tidy vuln
 STEPS = 3
 
 # Everything but the race detector does without C, as what is shipped is built: so nothing is compiled twice.
@@ -70,12 +77,16 @@ test: ## Everything that must hold
 # steps of test: alone it finds or starts servers for itself.
 .PHONY: race
 race: ## The tests with the race detector, a soak, and the coverage of the stores
-	CGO_ENABLED=1 go test $(RACE) -vet=off -p=2 -shuffle=on -timeout=30m -coverpkg=$(call listed,$(COVERED_RACING)) -coverprofile=coverage.out $(LONGEST) $$(go list $(RELEASED) | grep -vxF $(patsubst %,-e %,- $(WITHOUT_RACE)))
+	CGO_ENABLED=1 go test $(RACE) -vet=off -p=2 -shuffle=on -timeout=30m -skip='$(ONE_BY_ONE)' -coverpkg=$(call listed,$(COVERED_RACING)) -coverprofile=coverage.out $(LONGEST) $$(go list $(RELEASED) | grep -vxF $(patsubst %,-e %,- $(WITHOUT_RACE)))
 	go run ./internal/coverage -profile=coverage.out -least=85 $(COVERED_RACING)
 
 .PHONY: plain
 plain: ## The tests without the race detector: of the command, of simulations, and of processes that die
 	go test -vet=off -p=1 -shuffle=on -timeout=30m $(WITHOUT_RACE)
+
+.PHONY: one-by-one
+one-by-one: ## Without the race detector: rules by SQL functions and over HTTP on PostgreSQL, and random sequences
+	go test -vet=off -p=1 -shuffle=on -timeout=20m -run='$(ONE_BY_ONE)' $(ONE_BY_ONE_IN)
 
 .PHONY: cover
 cover: ## The coverage of the library and of the store in memory, without the race detector
@@ -86,7 +97,7 @@ cover: ## The coverage of the library and of the store in memory, without the ra
 # not know what of.
 .PHONY: $(MODULES:%=test/%)
 $(MODULES:%=test/%):
-	cd $(@:test/%=%) && go test -vet=off -count=1 -timeout=30m ./...
+	cd $(@:test/%=%) && go test -vet=off -count=1 -timeout=15m ./...
 
 # Its tests start an IPFS node. Built beside each other, they would all build it.
 test/apps/conversations: ipfs
