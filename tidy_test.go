@@ -36,7 +36,7 @@ var doors = map[string][]string{
 	"dispatcher":           {"", "stat", "step", "internal/began", "internal/event", "internal/obey", "internal/pause", "internal/safe", "internal/scrubbed", "audit", "engine", "presence"},
 	"upkeep":               {"", "batch", "changes", "flow", "operation", "schedule", "stat", "step", "health", "alert", "audit", "forecast", "internal/event", "internal/obey", "internal/safe", "internal/scrubbed", "engine", "presence", "internal/storing"},
 	"alert":                {"", "changes", "stat", "health", "forecast", "internal/event", "internal/feature", "internal/notify", "audit", "presence", "admission", "pressure"},
-	"audit":                {""},
+	"audit":                {"", "internal/feature"},
 	"forecast":             {"", "internal/feature", "limit", "tenancy", "presence"},
 	"health":               {""},
 	"stat":                 {"", "internal/feature", "presence"},

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/feature"
 )
 
 // Level decides how long an entry is kept.
@@ -167,11 +168,5 @@ func (a *Addition) Goes(level Level) (after, upto int64, any bool) {
 
 // Of returns the chain of a store, also through stores that decorate it.
 func Of(store sluice.Store) (Store, error) {
-	if err := sluice.CheckGiven("store", store); err != nil {
-		return nil, err
-	}
-	if chain, ok := sluice.StoreAs[Store](store); ok {
-		return chain, nil
-	}
-	return nil, fmt.Errorf("this store does not seal its audit: %w", sluice.ErrNotFound)
+	return feature.Port[Store](store, "does not seal its audit")
 }

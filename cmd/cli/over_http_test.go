@@ -35,7 +35,7 @@ var sameOverHTTP = map[string]string{
 var notYetOverHTTP = map[string]string{
 	"tenants": "", "tiers": "", "tiers add": "gold", "tiers preset": "", "tenants set": "acme --tier gold",
 	"alerts ls": "", "alerts rules": "", "alerts silences": "", "alerts test": "", "alerts silence": "--all --for 2h --reason x",
-	"holders quiesce": "--all --reason x", "queues policy": "", "tokens ls": "",
+	"holders quiesce": "--all --reason x", "queues policy": "", "tokens ls": "", "audit head": "", "audit verify": "", "audit keep": "",
 }
 
 // TestReadsOverHTTPAreThoseOfTheDatabase compares what commands print of a store and of its server.
