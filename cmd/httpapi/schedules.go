@@ -97,7 +97,7 @@ func (a *API) scheduleActs(route func(Route) Route) {
 		Text: "Its jobs stay. A program that declares it makes it again at its next start.", Needs: access.Operate, Commands: []string{"schedules delete"},
 	}), func(ctx context.Context, c *call, in *scheduleReasonInput) (done, error) {
 		_, err := c.schedule(ctx, in.Schedule)
-		if err != nil && (!errors.Is(err, sluice.ErrNotFound) || !c.caller.Bounds.None()) { // the store knows whether the same act has deleted it
+		if err != nil && (!errors.Is(err, sluice.ErrNotFound) || !c.caller.None()) { // the store knows whether the same act has deleted it
 			return done{}, err
 		}
 		return done{true}, schedule.Delete(ctx, c.api.store, in.Schedule, c.act(in.Reason))

@@ -280,6 +280,7 @@ var calls = map[string]func(ctx context.Context) error{
 	},
 	"operation.Preview": func(ctx context.Context) error { _, err := operation.Preview(ctx, nil, cancelling, 1); return err },
 	"operation.Start":   func(ctx context.Context) error { _, err := operation.Start(ctx, nil, cancelling, act); return err },
+	"operation.Save":    func(ctx context.Context) error { _, err := operation.Save(ctx, nil, cancelling, act); return err },
 	"operation.Read":    func(ctx context.Context) error { _, err := operation.Read(ctx, nil, sluice.NewID()); return err },
 	"operation.List":    func(ctx context.Context) error { _, err := operation.List(ctx, nil, operation.Filter{}); return err },
 	"operation.Pause":   func(ctx context.Context) error { _, err := operation.Pause(ctx, nil, sluice.NewID(), act); return err },
