@@ -231,6 +231,49 @@ func TestADryRunCountsTheJobsOnWhichTheKindActs(t *testing.T) {
 	s.problem(s.ask("POST", "/operations", `{"kind":"cancel","where":"queue:mail state:completed","dry_run":true}`), 422, "invalid")
 }
 
+func TestAProgramStoresAnOperationAndWhatItWantsOfIt(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{})
+	s.enqueue("mail", "")
+	path := "/operations/" + sluice.NewID().String()
+	const instant = "2026-01-01T00:00:00Z"
+	wanted := map[string]any{
+		"id": sluice.NewID(), "kind": "cancel", "query": map[string]string{}, "state": "", "version": 0, "expected": 0, "done": 0, "failed": 0, "skipped": 0,
+		"by": "", "reason": "", "changed_by": "", "created_at": instant, "changed_at": instant, "updated_at": instant,
+	}
+	put := func() reply {
+		body, err := json.Marshal(map[string]any{"operation": wanted, "reason": "not needed"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.ask("PUT", path, string(body))
+	}
+	become := func(version any, state string) reply {
+		wanted["version"], wanted["state"] = version, state
+		return put()
+	}
+	read := func() (stored map[string]any) { return get[map[string]any](s, "GET", path, "") }
+
+	if all := s.problem(put(), 422, "invalid"); !strings.Contains(all.Detail, "every job") {
+		t.Errorf("of an operation that names no jobs, the server says %q", all.Detail)
+	}
+	s.problem(s.ask("GET", path, ""), 404, "not_found")
+	wanted["query"] = map[string]string{"queue": "mail"}
+	put()
+	first := read()["version"]
+	become(first, "paused")
+	paused := read()
+	if paused["state"] != "paused" || !strings.HasSuffix(path, fmt.Sprint(paused["id"])) {
+		t.Errorf("it was to pause: %v", paused)
+	}
+	s.problem(become(first, "stopped"), 409, "conflict")
+	become(paused["version"], "stopped")
+	s.problem(become(read()["version"], "running"), 409, "not_allowed")
+	if state := read()["state"]; state != "stopped" {
+		t.Errorf("it was stopped, and is %v", state)
+	}
+}
+
 func TestTheEndOfAJobIsAwaited(t *testing.T) {
 	t.Parallel()
 	s := serve(t, httpapi.Options{})

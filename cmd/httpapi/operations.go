@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"reflect"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -44,6 +45,9 @@ func (a *API) operations() {
 	}, func(ctx context.Context, c *call, in *saveOperationInput) (wire.OperationView, error) {
 		o := in.Body.Operation
 		o.ID = in.ID
+		if o.Version == 0 && o.Backfill == nil && reflect.DeepEqual(o.Query, search.Query{States: o.Query.States}) {
+			return wire.OperationView{}, choosesAll("query")
+		}
 		saved, err := operation.Save(ctx, c.api.store, o, c.act(in.Body.Reason))
 		return wire.OperationViewOf(saved), err
 	})
@@ -143,6 +147,11 @@ type started struct {
 	Samples []ShownJob `json:"samples,omitempty"`
 }
 
+// choosesAll refuses a filter that names nothing.
+func choosesAll(field string) error {
+	return &sluice.InvalidError{Field: field, Rule: "must name something; an empty filter would choose every job"}
+}
+
 // samples is how many jobs a dry run shows.
 const samples = 5
 
@@ -153,7 +162,7 @@ func startOperation(ctx context.Context, c *call, in *operationInput) (started, 
 		return started{}, err
 	}
 	if len(q.Terms) == 0 {
-		return started{}, &sluice.InvalidError{Field: "where", Rule: "must name something; an empty filter would choose every job"}
+		return started{}, choosesAll("where")
 	}
 	q = c.within(q)
 	op := operation.Operation{Kind: b.Kind, Query: q, DueAt: b.DueAt, Limit: b.Limit, Canary: b.Canary, StopIfFailed: b.StopIfFailed}
