@@ -43,9 +43,13 @@ func TestAPlanThatIsSlowIsMadeAnew(t *testing.T) {
 	for range 10 {
 		claim(0)
 	}
-	empty := keptPlan(t, store, "claim.sql")
-	if again := keptPlan(t, store, "claim.sql"); again.Cost != empty.Cost {
-		t.Fatalf("a plan that is kept was made anew: %v, then %v", empty.Cost, again.Cost)
+	// On a busy machine the claims may have been slow, so that the plan is made anew once more.
+	empty, again, minute := keptPlan(t, store, "claim.sql"), keptPlan(t, store, "claim.sql"), time.Now().Add(time.Minute)
+	for again.Cost != empty.Cost {
+		if time.Now().After(minute) {
+			t.Fatalf("a plan that is kept was made anew: %v, then %v", empty.Cost, again.Cost)
+		}
+		empty, again = again, keptPlan(t, store, "claim.sql")
 	}
 	store.HurryPlans()
 	if _, err := sluice.NewClient(store, sluice.ClientOptions{}).EnqueueMany(t.Context(), slices.Repeat([]sluice.NewJob{{Queue: "q1", Payload: []byte("1")}}, 20_000)); err != nil {
