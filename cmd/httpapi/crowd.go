@@ -29,8 +29,10 @@ func (c *crowd) enter(name string, waits bool, now time.Time) (leave func(), ref
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	u := c.of(name, now)
-	u.tokens = min(u.tokens+now.Sub(u.at).Seconds()*float64(c.bounds.Rate), float64(c.bounds.Burst))
-	u.at = now
+	if passed := now.Sub(u.at); passed > 0 { // a request that took its time before another may enter after it
+		u.tokens = min(u.tokens+passed.Seconds()*float64(c.bounds.Rate), float64(c.bounds.Burst))
+		u.at = now
+	}
 	if u.tokens < 1 {
 		wait := time.Duration((1 - u.tokens) / float64(c.bounds.Rate) * float64(time.Second))
 		return nil, problemOf(http.StatusTooManyRequests, "too_many_requests", "the caller sends too many requests", "send them later, and more jobs in one request").after(wait)
