@@ -110,7 +110,7 @@ func Pause(ctx context.Context, store sluice.Store, id sluice.ID, act sluice.Act
 		if o.State != StateRunning {
 			return fmt.Errorf("it is %s: %w", o.State, sluice.ErrNotAllowed)
 		}
-		o.State, o.Why = StatePaused, pausedBy(act)
+		o.enter(StatePaused, pausedBy(act))
 		return nil
 	})
 }
@@ -122,8 +122,7 @@ func Resume(ctx context.Context, store sluice.Store, id sluice.ID, act sluice.Ac
 		if o.State != StatePaused {
 			return fmt.Errorf("it is %s: %w", o.State, sluice.ErrNotAllowed)
 		}
-		o.State, o.Why = StateRunning, ""
-		o.course.Tokens, o.course.FilledAt = 0, o.now()
+		o.enter(StateRunning, "")
 		return nil
 	})
 }
@@ -135,7 +134,7 @@ func Stop(ctx context.Context, store sluice.Store, id sluice.ID, act sluice.Act)
 		if o.State.Ended() {
 			return fmt.Errorf("it is %s: %w", o.State, sluice.ErrNotAllowed)
 		}
-		o.State, o.Why = StateStopped, "stopped by "+pausedBy(act)
+		o.enter(StateStopped, "stopped by "+pausedBy(act))
 		return nil
 	})
 }
@@ -155,10 +154,23 @@ func SetRate(ctx context.Context, store sluice.Store, id sluice.ID, rate sluice.
 		if o.State.Ended() {
 			return fmt.Errorf("it is %s: %w", o.State, sluice.ErrNotAllowed)
 		}
-		o.Rate = rate
-		o.course.Tokens, o.course.FilledAt = math.Min(o.course.Tokens, 1), o.now()
+		o.pace(rate)
 		return o.checkTerms()
 	})
+}
+
+// enter gives an operation a state. One that goes on begins without tokens.
+func (o *Operation) enter(state State, why string) {
+	o.State, o.Why = state, why
+	if state == StateRunning {
+		o.course.Tokens, o.course.FilledAt = 0, o.now()
+	}
+}
+
+// pace gives an operation a rate. What it has saved of the old rate is no burst of the new one.
+func (o *Operation) pace(rate sluice.Rate) {
+	o.Rate = rate
+	o.course.Tokens, o.course.FilledAt = math.Min(o.course.Tokens, 1), o.now()
 }
 
 // change changes an operation. If somebody else changes it in the meantime, change begins again.

@@ -3,7 +3,6 @@ package operation
 import (
 	"context"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -39,14 +38,10 @@ func (o *Operation) become(wanted Operation) error {
 	case o.State.Ended(), wanted.State != StateRunning && wanted.State != StatePaused && wanted.State != StateStopped:
 		return fmt.Errorf("it is %s and cannot become %.20q: %w", o.State, wanted.State, sluice.ErrNotAllowed)
 	default:
-		o.State, o.Why = wanted.State, sluice.Brief(wanted.Why)
-		if o.State == StateRunning {
-			o.course.Tokens, o.course.FilledAt = 0, o.now()
-		}
+		o.enter(wanted.State, sluice.Brief(wanted.Why))
 	}
 	if wanted.Rate != o.Rate {
-		o.Rate = wanted.Rate
-		o.course.Tokens, o.course.FilledAt = math.Min(o.course.Tokens, 1), o.now()
+		o.pace(wanted.Rate)
 	}
 	return o.checkTerms()
 }

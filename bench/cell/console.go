@@ -12,7 +12,6 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/cmd/console"
 	"github.com/sluice-queue/sluice/cmd/httpapi"
-	"github.com/sluice-queue/sluice/forecast"
 )
 
 // consolePages are what the viewers of a console look at, in turn.
@@ -29,13 +28,7 @@ func measureConsole(ctx context.Context, task Task) (Result, error) {
 	if _, err := client.EnsureQueue(ctx, parcels.Name(), sluice.DefaultSettings(), sluice.Act{By: "bench"}); err != nil {
 		return nil, err
 	}
-	if err := fillBySQL(ctx, task); err != nil {
-		return nil, fmt.Errorf("make rows: %w", err)
-	}
-	if err := tidy(ctx, task); err != nil {
-		return nil, err
-	}
-	if _, err := forecast.Recount(ctx, store); err != nil {
+	if err := fillBig(ctx, store, task); err != nil {
 		return nil, err
 	}
 	c, err := openConsole(store)

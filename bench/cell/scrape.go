@@ -60,13 +60,7 @@ func measureScrape(ctx context.Context, task Task) (Result, error) {
 	if _, err := client.EnsureQueue(ctx, parcels.Name(), settings, sluice.Act{By: "bench"}); err != nil {
 		return nil, err
 	}
-	if err := fillBySQL(ctx, task); err != nil {
-		return nil, fmt.Errorf("make rows: %w", err)
-	}
-	if err := tidy(ctx, task); err != nil {
-		return nil, err
-	}
-	if _, err := forecast.Recount(ctx, store); err != nil {
+	if err := fillBig(ctx, store, task); err != nil {
 		return nil, err
 	}
 	return timeScrapes(ctx, store, task.Jobs)
@@ -108,6 +102,18 @@ func timeScrapes(ctx context.Context, store sluice.Store, n int) (Result, error)
 	result := percentiles(scrapes)
 	result[ReadTime] = stat.Median(reads)
 	return result, failed
+}
+
+// fillBig makes the jobs of a big store, and counts those that wait.
+func fillBig(ctx context.Context, store sluice.Store, task Task) error {
+	if err := fillBySQL(ctx, task); err != nil {
+		return fmt.Errorf("make rows: %w", err)
+	}
+	if err := tidy(ctx, task); err != nil {
+		return err
+	}
+	_, err := forecast.Recount(ctx, store)
+	return err
 }
 
 // fillBySQL inserts the rows of a Scrape cell.

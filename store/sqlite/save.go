@@ -81,7 +81,6 @@ func audited(tx runner, act sluice.Act, object sluice.Object, name string) (bool
 
 // once does an act on a thing in a transaction, unless it was done before.
 func (s *Store) once(ctx context.Context, verb string, object sluice.Object, name string, act sluice.Act, do func(tx runner) error) error {
-	act = saving.Named(act)
 	return s.write(ctx, verb, func(tx runner, _ bool) error {
 		done, err := audited(tx, act, object, name)
 		if err != nil || done {
