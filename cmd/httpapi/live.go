@@ -111,7 +111,9 @@ func (c *call) topicsOf(ctx context.Context, text string) (names []string, err e
 func (a *API) readTopic(ctx context.Context, topic string) (any, error) {
 	if queue, of := strings.CutPrefix(topic, "queue:"); of {
 		c := &call{api: a}
-		return c.queue(ctx, queue)
+		view, err := c.queue(ctx, queue)
+		view.Now = time.Time{} // or each reading would be an event
+		return view, err
 	}
 	return topics[topic](ctx, a)
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -133,6 +134,23 @@ func TestAStreamGoesOnAfterTheLastEvent(t *testing.T) {
 		if got := s.follow("queue:mail", unknown).next(); got != third {
 			t.Errorf("after %s: %v, want %v", unknown, got, third)
 		}
+	}
+}
+
+func TestAQuietQueueMakesNoEvents(t *testing.T) {
+	t.Parallel()
+	calls := new(atomic.Int64)
+	s := serveStore(t, counted{memory.New(memory.Options{}), calls}, httpapi.Options{})
+	s.enqueue("mail", "")
+	f := s.follow("queue:mail", "")
+	first := f.next()
+	for read := calls.Load(); calls.Load() < read+2; time.Sleep(time.Millisecond) { // it is read each second
+	}
+	s.enqueue("mail", "")
+	next := f.next()
+	run, number, _ := strings.Cut(first.id, "-")
+	if want := fmt.Sprintf("%s-%d", run, must(strconv.Atoi(number))+1); next.id != want || !strings.Contains(next.data, `"ready":2`) {
+		t.Errorf("%v, want the event %s with 2 ready jobs", next, want)
 	}
 }
 
