@@ -20,9 +20,9 @@ COVERING       = $(addprefix $(MODULE)/,dispatcher engine/local alert changes de
 # them with it too: make race WITHOUT_RACE=
 WITHOUT_RACE = $(addprefix $(MODULE)/,cmd/cli cmd/internal/sim cmd/internal/crashtest internal/faulttest store/storetest)
 # Tests whose Go code of ours is under the race detector in other tests, which costs 3 times the CPU: the rules by SQL
-# functions, those of jobs over HTTP on PostgreSQL (they are under it on PostgreSQL, and over HTTP on SQLite), and random
+# functions, those over HTTP (they are under it without HTTP, and those of jobs while connections break), and random
 # sequences, of which it sees only one goroutine. They are run without it, by step one-by-one. A name that is not here is raced.
-ONE_BY_ONE = ^(TestStoreOverHTTPObeysTheRulesOfJobsOnPostgres$(strip \
+ONE_BY_ONE = ^(TestStoreOverHTTPObeysTheRules(OnSQLite|OfJobsOnPostgres)$(strip \
 	)|TestFunctions(ObeyTheRules|AgreeWithTheModel|KeepLimitsAndGetNothingStuck)$(strip \
 	)|Test(SQLite|Postgres)(AgreesWithTheModel|AgreesWithTheModelOfLimits|KeepsLimitsAndGetsNothingStuck))$$
 ONE_BY_ONE_IN = ./cmd/httpapi ./store/postgres ./store/sqlite
@@ -85,7 +85,7 @@ plain: ## The tests without the race detector: of the command, of simulations, a
 	go test -vet=off -p=1 -shuffle=on -timeout=30m $(WITHOUT_RACE)
 
 .PHONY: one-by-one
-one-by-one: ## Without the race detector: rules by SQL functions and over HTTP on PostgreSQL, and random sequences
+one-by-one: ## Without the race detector: rules by SQL functions and over HTTP, and random sequences
 	go test -vet=off -p=1 -shuffle=on -timeout=20m -run='$(ONE_BY_ONE)' $(ONE_BY_ONE_IN)
 
 .PHONY: cover
