@@ -23,6 +23,8 @@ const (
 	ObjectHolder sluice.Object = "holder"
 	// ObjectPolicy holds for the whole store. Its name is `queues`: which new queues the store makes.
 	ObjectPolicy sluice.Object = "policy"
+	// ObjectNote is a note on a group of dead letters. Its name is the fingerprint.
+	ObjectNote sluice.Object = "note"
 	// ObjectAudit is the audit itself. Its name is `keep` for retention, `head` for heads of the chain that were published.
 	ObjectAudit sluice.Object = "audit"
 )
@@ -45,7 +47,7 @@ const (
 	EventHold sluice.Event = "hold"
 	// EventReleaseHold: a person released a held job. Before is the hold.
 	EventReleaseHold sluice.Event = "release hold"
-	// EventChange: somebody changed a queue, tenant, tier, limit, schedule or alert rule, or the state or terms of an operation.
+	// EventChange: somebody changed a queue, tenant, tier, limit, schedule, alert rule or note, or the state or terms of an operation.
 	EventChange sluice.Event = "change"
 	// EventDelete: somebody deleted a finished job, a queue, a tenant, a tier, a limit, a schedule or the changes of an alert rule.
 	EventDelete sluice.Event = "delete"

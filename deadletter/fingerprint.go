@@ -35,6 +35,9 @@ const (
 	ClassUnknown = "unknown"
 )
 
+// fingerprintSum is how many bytes of a hash are in a fingerprint.
+const fingerprintSum = 4
+
 // fingerprintBytes is how much of an error text Classify reads.
 const fingerprintBytes = 2 << 10
 
@@ -43,7 +46,7 @@ const fingerprintBytes = 2 << 10
 func Fingerprint(queue, text string) string {
 	class, message := Classify(text)
 	sum := sha256.Sum256([]byte(queue + "\x00" + class + "\x00" + message))
-	return hex.EncodeToString(sum[:4])
+	return hex.EncodeToString(sum[:fingerprintSum])
 }
 
 // Classify returns the class of a failure, and its message without the parts that differ from job to job. It reads

@@ -1,7 +1,7 @@
 // Package deadletter groups dead letters by cause.
 //
 // Begin with [Read], which lists the groups of a store, the largest first. [Fingerprint] gives dead letters of one
-// cause the same eight digits.
+// cause the same eight digits. [Change] keeps a note, an owner and when the cause was resolved.
 //
 // Read next: docs/guide/dead-letters.md. Package operation requeues all dead letters of a group.
 package deadletter
@@ -41,6 +41,9 @@ type Group struct {
 	// Sample is the job that died last, and SampleError its error.
 	Sample      sluice.ID `json:"sample"`
 	SampleError string    `json:"sample_error"`
+	// Note is what people keep about the group; nil: nothing. CameBack says that a job died after the cause was resolved.
+	Note     *Note `json:"note,omitempty"`
+	CameBack bool  `json:"came_back,omitempty"`
 
 	tenants map[string]bool
 }
@@ -99,7 +102,7 @@ func Read(ctx context.Context, store sluice.Store, queues []string, limit int) (
 	}
 	out.More = len(left) > 0
 	out.Groups = sortedGroups(groups)
-	return out, nil
+	return out, addNotes(ctx, store, out.Groups)
 }
 
 // firstPages returns the first page of each queue.

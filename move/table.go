@@ -98,7 +98,7 @@ func tables() []table {
 			is("id", kindID), is("version", kindInt), is("kind", kindText), is("state", kindText), is("created_at", kindInstant),
 			is("ended_at", kindInstant), is("body", kindText),
 		}, keyed("operation", "id"), keyed("sluice_operation", "id")},
-		scheduleTable(), accessTokenTable(),
+		scheduleTable(), accessTokenTable(), deadNoteTable(),
 		{
 			"wave counts",
 			[]column{is("queue", kindText), is("counted_at", kindInstant), is("took_ms", kindMillis).in("took_us")},

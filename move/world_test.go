@@ -17,6 +17,7 @@ import (
 	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/batch"
 	"github.com/sluice-queue/sluice/changes"
+	"github.com/sluice-queue/sluice/deadletter"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/limit"
@@ -124,6 +125,8 @@ func (w *world) settings() {
 		w.ok(err)
 	}
 	_, err := admission.Save(ctx, w.store, admission.Policy{MaxQueues: 123, Declared: true}, by("policy"))
+	w.ok(err)
+	_, err = deadletter.Save(ctx, w.store, deadletter.Note{Fingerprint: "9ac1f00d", Text: "DNS", Owner: "team-money", ResolvedAt: time.Unix(1e9, 0)}, by("a note"))
 	w.ok(err)
 	_, _, err = access.Create(ctx, w.store, access.Token{Name: "laptop", Role: access.RoleReader}, by("a laptop"))
 	w.ok(err)

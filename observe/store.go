@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/await"
 	"github.com/sluice-queue/sluice/batch"
+	"github.com/sluice-queue/sluice/deadletter"
 	"github.com/sluice-queue/sluice/edit"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/explain"
@@ -35,6 +36,7 @@ type store struct {
 	alerts
 	awaits
 	batches
+	deadNotes
 	edits
 	engineRuns
 	explanations
@@ -56,6 +58,7 @@ type (
 	alerts       = alert.Store
 	awaits       = await.Store
 	batches      = batch.Store
+	deadNotes    = deadletter.Store
 	tokens       = access.Store
 	policies     = admission.Store
 	edits        = edit.Store
@@ -76,7 +79,7 @@ type (
 // Store decorates a store. Its method Unwrap returns the store. Observers begin in their order and end in
 // reverse order; nil observers are left out. With a nil store, every method returns a [sluice.ErrInvalid].
 func Store(inner sluice.Store, observers ...Observer) sluice.Store {
-	return &store{sluice.GivenStore(inner), access.Given(inner), admission.Given(inner), alert.Given(inner), await.Given(inner), batch.Given(inner), edit.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), hold.Given(inner), limit.Given(inner), operation.Given(inner), presence.Given(inner), pressure.Given(inner), progress.Given(inner), schedule.Given(inner), stat.Given(inner), tenancy.Given(inner), given(observers)}
+	return &store{sluice.GivenStore(inner), access.Given(inner), admission.Given(inner), alert.Given(inner), await.Given(inner), batch.Given(inner), deadletter.Given(inner), edit.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), hold.Given(inner), limit.Given(inner), operation.Given(inner), presence.Given(inner), pressure.Given(inner), progress.Given(inner), schedule.Given(inner), stat.Given(inner), tenancy.Given(inner), given(observers)}
 }
 
 // given leaves out nil observers.

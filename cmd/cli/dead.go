@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -37,7 +38,7 @@ func (a *app) deadCommand() *cobra.Command {
 			return c.Delete(ctx, ids, a.act(""))
 		}}, nil
 	})
-	command.AddCommand(a.deadListCommand(), a.deadGroupsCommand(), a.redriveCommand(), requeue, deletion)
+	command.AddCommand(a.deadListCommand(), a.deadGroupsCommand(), a.deadNoteCommand(), a.redriveCommand(), requeue, deletion)
 	return command
 }
 
@@ -194,8 +195,86 @@ func (a *app) printGroups(found deadletter.Groups) error {
 		{"FIRST", func(g deadletter.Group) string { return ago(g.First) }, true},
 		{"LAST", func(g deadletter.Group) string { return ago(g.Last) }, true},
 		{"SAMPLE", func(g deadletter.Group) string { return g.Sample.String() }, false},
+		{"STATE", groupState, false},
+		{"OWNER", ownerOf, false},
 		{"MESSAGE", func(g deadletter.Group) string { return orDash(g.Message) }, false},
 	})
+}
+
+// groupState says whether the cause of a group is resolved.
+func groupState(g deadletter.Group) string {
+	switch {
+	case g.CameBack:
+		return "came back"
+	case g.Note != nil && !g.Note.ResolvedAt.IsZero():
+		return "resolved"
+	}
+	return "open"
+}
+
+func ownerOf(g deadletter.Group) string {
+	if g.Note == nil {
+		return "-"
+	}
+	return orDash(g.Note.Owner)
+}
+
+func (a *app) deadNoteCommand() *cobra.Command {
+	var text, owner string
+	var resolved, open bool
+	command := &cobra.Command{
+		Use:   "note FINGERPRINT",
+		Short: "Show or change the note, the owner and the state of a group",
+		Long: `Without flags it shows the note on a group of dead letters. The note stays when the dead letters go.
+If a job of a resolved group dies later, the group came back.`,
+		Example: `  sluice dead note 9ac1f00d
+  sluice dead note 9ac1f00d --text "the bank's certificate ran out" --owner team-money
+  sluice dead note 9ac1f00d --resolved --reason "new certificate"`,
+		Args: arguments(1, 1),
+		RunE: func(command *cobra.Command, args []string) error {
+			if resolved && open {
+				return usagef("--resolved and --open exclude each other")
+			}
+			var change deadletter.NoteChange
+			if command.Flags().Changed("text") {
+				change.Text = &text
+			}
+			if command.Flags().Changed("owner") {
+				change.Owner = &owner
+			}
+			if resolved || open {
+				change.Resolved = &resolved
+			}
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+				note, err := deadletter.NoteOf(ctx, store, args[0])
+				if err == nil && change != (deadletter.NoteChange{}) {
+					note, err = deadletter.Change(ctx, store, args[0], change, a.act(""))
+				}
+				if err != nil {
+					return err
+				}
+				return a.printOne(note, func() error { return a.printNote(note) })
+			})
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&text, "text", "", "new text of the note; empty: none")
+	flags.StringVar(&owner, "owner", "", "person or team that looks after the cause; empty: nobody")
+	flags.BoolVar(&resolved, "resolved", false, "the cause is resolved as of now")
+	flags.BoolVar(&open, "open", false, "the cause is open again")
+	return command
+}
+
+func (a *app) printNote(note deadletter.Note) error {
+	line, instant := detailLines(a.stdout, time.RFC3339)
+	line("group", note.Fingerprint)
+	line("text", orDash(note.Text))
+	line("owner", orDash(note.Owner))
+	instant("resolved", note.ResolvedAt)
+	instant("changed", note.ChangedAt)
+	line("by", note.ChangedBy)
+	line("reason", note.Reason)
+	return nil
 }
 
 func (a *app) redriveCommand() *cobra.Command {

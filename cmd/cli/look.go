@@ -68,7 +68,7 @@ func (a *app) auditCommand() *cobra.Command {
 }
 
 // objects are the kinds of things in the audit.
-var objects = []sluice.Object{audit.ObjectJob, audit.ObjectQueue, audit.ObjectTenant, audit.ObjectTier, audit.ObjectAlert, audit.ObjectOperation, audit.ObjectLimit, audit.ObjectSchedule, audit.ObjectHolder, audit.ObjectToken, audit.ObjectPolicy, audit.ObjectAudit}
+var objects = []sluice.Object{audit.ObjectJob, audit.ObjectQueue, audit.ObjectTenant, audit.ObjectTier, audit.ObjectAlert, audit.ObjectOperation, audit.ObjectLimit, audit.ObjectSchedule, audit.ObjectHolder, audit.ObjectToken, audit.ObjectPolicy, audit.ObjectNote, audit.ObjectAudit}
 
 func auditColumns() []column[sluice.AuditEntry] {
 	return []column[sluice.AuditEntry]{

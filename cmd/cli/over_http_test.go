@@ -28,7 +28,7 @@ func answerOf(t *testing.T, db string, args ...string) (text string, code int) {
 // sameOverHTTP are commands that only read, with the arguments to try. ID is an operation.
 var sameOverHTTP = map[string]string{
 	"jobs": "", "queues": "", "stats": "mail", "forecast": "mail", "operations ls": "", "operations get": "ID", "operations watch": "ID",
-	"dead groups": "", "audit": "--limit 3", "batches ls": "", "flows ls": "", "limits ls": "", "schedules ls": "", "alerts history": "",
+	"dead groups": "", "dead note": "9ac1f00d", "audit": "--limit 3", "batches ls": "", "flows ls": "", "limits ls": "", "schedules ls": "", "alerts history": "",
 }
 
 // notYetOverHTTP are commands whose requests the store over HTTP does not send yet, with arguments to try.
@@ -50,6 +50,7 @@ func TestReadsOverHTTPAreThoseOfTheDatabase(t *testing.T) {
 	began := run(t, s.url, "hold", "--all", "--queue", "mail", "--reason", "audit", "--detach", "-o", "json")
 	id := regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`).FindString(began)
 	run(t, s.url, "operations", "watch", id)
+	run(t, s.url, "dead", "note", "9ac1f00d", "--text", "DNS", "--owner", "bo", "--resolved")
 	for name, rest := range sameOverHTTP {
 		args := strings.Fields(strings.ReplaceAll(name+" "+rest, "ID", id))
 		for _, args := range [][]string{args, append(args, "-o", "json")} {

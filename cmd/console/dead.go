@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/sluice-queue/sluice/cmd/httpapi"
 	"github.com/sluice-queue/sluice/cmd/internal/draw"
 	"github.com/sluice-queue/sluice/deadletter"
+	"github.com/sluice-queue/sluice/internal/wire"
 	"github.com/sluice-queue/sluice/stat"
 )
 
@@ -122,6 +124,55 @@ func loadDeadGroup(ctx context.Context, v *visit) (any, error) {
 	return view, nil
 }
 
+// State is the word for a group whose cause was resolved. Empty: it is open.
+func (g deadGroup) State() string {
+	switch {
+	case g.CameBack:
+		return "came back"
+	case g.Note != nil && !g.Note.ResolvedAt.IsZero():
+		return "resolved"
+	}
+	return ""
+}
+
+// noteActs are the acts on the note of a group.
+func noteActs() []act {
+	resolved := func(is bool) func(url.Values) (map[string]any, error) {
+		return func(url.Values) (map[string]any, error) { return map[string]any{"resolved": is}, nil }
+	}
+	return []act{
+		{
+			name: "note-group", label: "Edit note", route: "change-dead-note", sentence: "Say what is known of the dead letters {fingerprint}, and who looks after the cause.",
+			command: "sluice dead note {fingerprint} --text={text} --owner={owner} --reason={reason}", fill: fillNote,
+			fields: []field{{name: "text", label: "Note", kind: "area"}, {name: "owner", label: "Owner", hint: "a person or team; empty: nobody"}},
+			body: func(values url.Values) (map[string]any, error) {
+				return map[string]any{"text": strings.TrimSpace(values.Get("text")), "owner": strings.TrimSpace(values.Get("owner"))}, nil
+			},
+		},
+		{
+			name: "resolve-group", label: "Mark resolved", route: "change-dead-note", undo: "open-group", body: resolved(true), command: "sluice dead note {fingerprint} --resolved --reason={reason}",
+			sentence: "Mark the cause of the dead letters {fingerprint} as resolved. If a job dies of it later, the group came back.",
+		},
+		{
+			name: "open-group", label: "Open again", route: "change-dead-note", undo: "resolve-group", body: resolved(false), command: "sluice dead note {fingerprint} --open --reason={reason}",
+			sentence: "Mark the cause of the dead letters {fingerprint} as open.",
+		},
+	}
+}
+
+// fillNote fills in the note that the group has.
+func fillNote(ctx context.Context, v *visit, values url.Values) error {
+	var list wire.DeadNoteList
+	if err := v.get(ctx, "/dead/notes", url.Values{"fingerprint": {values.Get("fingerprint")}}, &list); err != nil {
+		return err
+	}
+	for _, note := range list.Notes {
+		values.Set("text", note.Text)
+		values.Set("owner", note.Owner)
+	}
+	return nil
+}
+
 // groupActs are the acts on a group: as those on all that match, with names for the keys.
 func groupActs() []act {
 	redrive, remove := allActs()[0], allActs()[len(allActs())-1]
@@ -129,5 +180,5 @@ func groupActs() []act {
 	redrive.sentence = "Requeue the dead letters of the group: first the canary, then the others at the pace. It stops by itself if too many fail again."
 	remove.name, remove.label = "delete-group", "Delete all"
 	remove.sentence = "Delete the dead letters of the group for good."
-	return []act{redrive, remove}
+	return append([]act{redrive, remove}, noteActs()...)
 }

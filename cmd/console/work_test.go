@@ -43,6 +43,7 @@ func TestDeadLettersAreGroupedAndRedriven(t *testing.T) {
 		}
 	}
 	s.contains("/dead/"+fp, one.String(), two.String(), "2 jobs", "sluice dead ls --fingerprint="+fp, "2 of them died in the last 24 hours", "Silence the alert of the queue", "rule=dead-letters", "!<img")
+	s.noted(fp)
 	where := url.QueryEscape("state:dead fp:" + fp + " queue:mail")
 	dialog, _ := s.page("/do/retry-group?where=" + where)
 	for _, want := range []string{"Redrive", "<strong>2 jobs</strong>", `name="canary" value="10"`, "sluice requeue --all"} {
@@ -61,6 +62,43 @@ func TestDeadLettersAreGroupedAndRedriven(t *testing.T) {
 	}
 	if text, status := s.page("/dead/00000000"); status != http.StatusNotFound || !strings.Contains(text, "no dead letter has the fingerprint") {
 		t.Errorf("an unknown group: %d", status)
+	}
+}
+
+// noted checks the note on a group, its owner and its state.
+func (s *site) noted(fp string) {
+	s.t.Helper()
+	for _, one := range []struct {
+		act    string
+		values url.Values
+		says   []string
+	}{
+		{"note-group", url.Values{"text": {"DNS " + hostile}, "owner": {"team-money"}}, []string{"DNS ", "<strong>team-money</strong>", "!<img"}},
+		{"resolve-group", url.Values{"reason": {"new resolver"}}, []string{"state-resolved", "!came back"}},
+		{"open-group", url.Values{}, []string{"!state-resolved"}},
+		{"resolve-group", url.Values{}, []string{"state-resolved"}},
+	} {
+		one.values.Set("fingerprint", fp)
+		if answer, status := s.do(one.act, one.values, nil); status != http.StatusNoContent {
+			s.t.Fatalf("%s: %d %s", one.act, status, answer)
+		}
+		s.contains("/dead", one.says...)
+	}
+	dialog, _ := s.page("/do/note-group?fingerprint=" + fp)
+	for _, want := range []string{`value="team-money"`, ">DNS ", "sluice dead note " + fp} {
+		if !strings.Contains(dialog, want) {
+			s.t.Errorf("the dialog lacks %q: %s", want, dialog)
+		}
+	}
+	s.contains("/dead/"+fp, "<dt>Owner</dt><dd>team-money</dd>", "<dt>Resolved</dt>", "open-group", "!resolve-group", "!came back")
+	three := s.die("mail", "ConnectTimeout: host 9 "+hostile)
+	if answer, status := s.do("note-group", url.Values{"fingerprint": {fp}, "owner": {"team-mail"}}, nil); status != http.StatusNoContent {
+		s.t.Fatal(answer, status)
+	}
+	s.contains("/dead", "came back", "<strong>team-mail</strong>", "!state-resolved")
+	s.contains("/dead/"+fp, "came back", "and a job died of it", "resolve-group", "open-group")
+	if errs, err := s.store.DeleteJobs(s.t.Context(), []sluice.ID{three}, sluice.Act{By: "ada", Reason: "tried"}); err != nil || errs[0] != nil {
+		s.t.Fatal(errs, err)
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/audit"
-	"github.com/sluice-queue/sluice/deadletter"
 	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/hold"
 	"github.com/sluice-queue/sluice/presence"
@@ -39,18 +38,7 @@ func (a *API) look() {
 		found, err := hold.List(ctx, c.api.store, hold.Filter{Jobs: jobs, Queue: in.Queue, Before: in.Before, Limit: in.Limit})
 		return holdList{orEmpty(found)}, err
 	})
-	add(a, Route{
-		Method: "GET", Path: "/dead/groups", Name: "list-dead-groups", Group: "look", Summary: "group dead letters by their errors",
-		Needs: access.Look, Commands: []string{"dead groups"},
-	}, func(ctx context.Context, c *call, in *deadInput) (deadletter.Groups, error) {
-		var queues []string
-		if in.Queue != "" {
-			queues = []string{in.Queue}
-		}
-		found, err := deadletter.Read(ctx, c.api.store, queues, in.Limit)
-		found.Groups = orEmpty(found.Groups)
-		return found, err
-	})
+	a.dead()
 	add(a, Route{
 		Method: "GET", Path: "/queues/{queue}/stats", Name: "get-stats", Group: "look", Summary: "read the statistics of a queue",
 		Needs: access.Look, Commands: []string{"stats"}, scope: ofQueue, noun: "queue",
@@ -137,12 +125,6 @@ type holdsInput struct {
 type holdList struct {
 	// Holds are the holds, the newest job first.
 	Holds []hold.Held `json:"holds"`
-}
-
-// deadInput chooses dead letters.
-type deadInput struct {
-	Queue string `query:"queue" doc:"only this queue" maxLength:"64"`
-	Limit int    `query:"limit" doc:"the most dead letters to look at" minimum:"1" maximum:"100000" default:"10000"`
 }
 
 // statsInput chooses statistics.

@@ -23,7 +23,7 @@ var rolesByRoute = map[string]string{
 	"list-jobs": lookers, "explain-job": lookers, "list-operations": lookers, "get-operation": lookers, "list-queues": everybody, "get-queue": lookers,
 	"get-time": everybody, "read-ends": "reader producer worker operator admin", "get-depth": "viewer reader worker operator admin", "admit-queues": producers, "save-queue": operators,
 	"next-due": workers, "pause-shared": workers, "paused-tenants": workers,
-	"list-stats": lookers, "list-waves": lookers, "list-settings-changes": lookers, "list-audit": lookers, "list-holds": lookers, "list-dead-groups": lookers, "get-stats": lookers,
+	"list-stats": lookers, "list-waves": lookers, "list-settings-changes": lookers, "list-audit": lookers, "list-holds": lookers, "list-dead-groups": lookers, "list-dead-notes": lookers, "change-dead-note": operators, "save-dead-note": operators, "get-stats": lookers,
 	"get-forecast": lookers, "list-scenarios": lookers, "simulate": operators, "list-forecasts": lookers, "get-series": lookers, "list-series": lookers, "list-use": lookers, "get-tenant": lookers, "get-health": lookers, "scrub-text": lookers, "list-holders": lookers, "remaining-work": lookers,
 	"edit-job": operators, "cancel-jobs": operators, "retry-jobs": operators, "run-now-jobs": operators, "hold-jobs": operators, "release-jobs": operators,
 	"delete-jobs": operators, "terminate-jobs": operators, "requeue-jobs": operators, "resolve-jobs": operators, "reschedule-jobs": operators,
@@ -103,7 +103,7 @@ func TestEachRouteIsForItsRolesAlone(t *testing.T) {
 }
 
 // unboundedOnly are routes about the whole store.
-const unboundedOnly = " list-stats list-waves list-tokens create-token list-operations list-holders get-health list-audit list-holds list-dead-groups instruct-holders " +
+const unboundedOnly = " list-stats list-waves list-tokens create-token list-operations list-holders get-health list-audit list-holds list-dead-groups list-dead-notes instruct-holders " +
 	"list-tenants list-tiers list-limits get-admission list-flows list-batches open-batch list-alerts test-alerts list-rules get-audit-retention get-metrics "
 
 // sendAs sends a request of a route, with an empty body.

@@ -18,6 +18,7 @@ import (
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/await"
 	"github.com/sluice-queue/sluice/batch"
+	"github.com/sluice-queue/sluice/deadletter"
 	"github.com/sluice-queue/sluice/edit"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/explain"
@@ -38,6 +39,7 @@ type (
 	alerts       = alert.Store
 	awaits       = await.Store
 	batches      = batch.Store
+	deadNotes    = deadletter.Store
 	tokens       = access.Store
 	policies     = admission.Store
 	edits        = edit.Store
@@ -61,6 +63,7 @@ type (
 		alerts
 		awaits
 		batches
+		deadNotes
 		edits
 		engineRuns
 		explanations
@@ -80,7 +83,7 @@ type (
 // Store returns a store whose panics are errors. For a nil store, every method returns an error,
 // too.
 func Store(inner sluice.Store) sluice.Store {
-	return store{sluice.GivenStore(inner), access.Given(inner), admission.Given(inner), alert.Given(inner), await.Given(inner), batch.Given(inner), edit.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), hold.Given(inner), limit.Given(inner), operation.Given(inner), presence.Given(inner), pressure.Given(inner), progress.Given(inner), schedule.Given(inner), stat.Given(inner), tenancy.Given(inner)}
+	return store{sluice.GivenStore(inner), access.Given(inner), admission.Given(inner), alert.Given(inner), await.Given(inner), batch.Given(inner), deadletter.Given(inner), edit.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), hold.Given(inner), limit.Given(inner), operation.Given(inner), presence.Given(inner), pressure.Given(inner), progress.Given(inner), schedule.Given(inner), stat.Given(inner), tenancy.Given(inner)}
 }
 
 // Unwrap returns the inner store.

@@ -8,6 +8,7 @@ import (
 	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/deadletter"
 	"github.com/sluice-queue/sluice/internal/storing"
 	"github.com/sluice-queue/sluice/limit"
 	"github.com/sluice-queue/sluice/operation"
@@ -16,7 +17,7 @@ import (
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
-// Tenants, Tiers, Limits, NamedLimits, Policies and Rules are kinds whose audit entries are their content, before and after.
+// Tenants, Tiers, Limits, NamedLimits, Policies, Rules and Notes are kinds whose audit entries are their content, before and after.
 var (
 	Tenants = plain(plainKind[tenancy.Tenant]{
 		object:  func(tenancy.Tenant) sluice.Object { return audit.ObjectTenant },
@@ -59,6 +60,12 @@ var (
 		last:    func(r *alert.Rule) last { return last{&r.Version, &r.ChangedAt, &r.ChangedBy, &r.Reason} },
 		content: func(r alert.Rule) any { return r },
 		keep:    func(r *alert.Rule, _ *alert.Rule) { r.Source = "" },
+	})
+	Notes = plain(plainKind[deadletter.Note]{
+		object:  func(deadletter.Note) sluice.Object { return audit.ObjectNote },
+		name:    func(n deadletter.Note) string { return n.Fingerprint },
+		last:    func(n *deadletter.Note) last { return last{&n.Version, &n.ChangedAt, &n.ChangedBy, &n.Reason} },
+		content: deadletter.Note.ForAudit,
 	})
 )
 

@@ -24,7 +24,7 @@ var sqliteColumns = map[string][]string{
 	"job_key": {"until"}, "flow": {"filled_at"}, "permit": {"claimed_at", "check_at"}, "started": {"at"}, "tenant_queue": {"wake_at", "filled_at"}, "tenant_limit": {"until", "paused_until"}, "named_limit": {"closed_until"}, "limit_key": {"filled_at", "closed_until", "idle_from"}, "limit_lane": {"wake_at"},
 	"holder": {"started", "seen"}, "instruction": {"until", "changed_at"}, "lead": {"since", "until"}, "wave_count": {"counted_at"}, "orphan_run": {"cancelled_at", "claimed_at"}, "hold": {"held_at"},
 	"stat": {"at"}, "stat_part": {"at"}, "stat_holder": {"at"},
-	"schedule": {"next_at"}, "batch": {"created_at", "closed_at", "completed_at", "succeeded_at", "died_at"}, "access_token": {"used_at"}, "alert_silence": {"created_at", "until"}, "alert_receiver": {"seen"},
+	"schedule": {"next_at"}, "batch": {"created_at", "closed_at", "completed_at", "succeeded_at", "died_at"}, "access_token": {"used_at"}, "dead_note": {"resolved_at"}, "alert_silence": {"created_at", "until"}, "alert_receiver": {"seen"},
 }
 
 // AdvanceSQLite lets time pass for a file. The connection must be a free one, which may drop triggers.
@@ -89,7 +89,7 @@ var postgresColumns = []string{
 	"tenant_queue.wake_at", "tenant_queue.filled_at", "tenant_queue.counted_from", "tenant_change.at", "tenant_change.due_at", "tenant_limit.until", "tenant_limit.paused_until", "named_limit.closed_until", "limit_key.filled_at", "limit_key.closed_until", "limit_key.idle_from", "limit_lane.wake_at", "limit_change.at", "holder.started", "holder.seen", "instruction.until", "instruction.changed_at", "lead.since", "lead.until",
 	"wave_count.counted_at", "hold.held_at", "orphan_run.cancelled_at", "orphan_run.claimed_at", "pace.claimed_at",
 	"stat.at", "stat_part.at", "stat_holder.at",
-	"schedule.next_at", "batch.created_at", "batch.closed_at", "batch.completed_at", "batch.succeeded_at", "batch.died_at", "access_token.used_at", "alert_silence.created_at", "alert_silence.until", "alert_receiver.seen",
+	"schedule.next_at", "batch.created_at", "batch.closed_at", "batch.completed_at", "batch.succeeded_at", "batch.died_at", "access_token.used_at", "dead_note.resolved_at", "alert_silence.created_at", "alert_silence.until", "alert_receiver.seen",
 }
 
 // AdvancePostgres returns a statement that moves all instants into the past, in the tables that hold any. Nothing is woken by it: tenant queues must wake by

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/batch"
+	"github.com/sluice-queue/sluice/deadletter"
 	"github.com/sluice-queue/sluice/limit"
 	"github.com/sluice-queue/sluice/schedule"
 )
@@ -194,6 +195,25 @@ type OpenBatchBody struct {
 type CloseBatchBody struct {
 	// All closes the batches in the batch too.
 	All bool `json:"all,omitempty"`
+	// Reason says why, for the audit.
+	Reason string `json:"reason,omitempty" maxLength:"1000"`
+}
+
+// DeadNoteList lists notes on groups of dead letters.
+type DeadNoteList struct {
+	// Notes are sorted by fingerprint.
+	Notes []deadletter.Note `json:"notes"`
+}
+
+// SaveDeadNoteBody is a note on a group of dead letters to store.
+type SaveDeadNoteBody struct {
+	// Text is the note, and Owner who looks after the cause. Empty: nobody.
+	Text  string `json:"text,omitempty" maxLength:"4096"`
+	Owner string `json:"owner,omitempty" maxLength:"200"`
+	// ResolvedAt is when the cause was resolved. Missing: it is open.
+	ResolvedAt time.Time `json:"resolved_at,omitzero"`
+	// Version is that of the note as the caller read it. 0: the note is new.
+	Version int64 `json:"version,omitempty"`
 	// Reason says why, for the audit.
 	Reason string `json:"reason,omitempty" maxLength:"1000"`
 }

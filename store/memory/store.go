@@ -17,6 +17,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/admission"
+	"github.com/sluice-queue/sluice/deadletter"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/internal/awaiting"
@@ -93,6 +94,7 @@ type Store struct {
 	changed    map[sluice.ID]*storedBatch // batches at which upkeep is to look
 	unfinished map[sluice.ID]bool         // batches that are not complete
 	tokens     map[string]access.Token
+	deadNotes  map[string]deadletter.Note
 	alerting   alerting
 	room       room.Room
 }
@@ -193,6 +195,7 @@ func New(options Options) *Store {
 		changed:    make(map[sluice.ID]*storedBatch),
 		unfinished: make(map[sluice.ID]bool),
 		tokens:     make(map[string]access.Token),
+		deadNotes:  make(map[string]deadletter.Note),
 		alerting:   newAlerting(),
 	}
 	if !options.NoStatistics {

@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/deadletter"
 	"github.com/sluice-queue/sluice/limit"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/presence"
@@ -201,6 +202,10 @@ func (w *world) versioned() []versionedKind {
 			token := access.Token{Name: "ci", Version: version, Role: access.RoleViewer, Hash: fmt.Sprint(n)}
 			t, err := access.Given(store).SaveAccessToken(w.ctx, token, act)
 			return answerOf(t.Version, t.ChangedAt, t.Hash, err)
+		}},
+		{"note", "9ac1f00d", audit.ObjectNote, func(store sluice.Store, version int64, n int, act sluice.Act) (answer, error) {
+			note, err := deadletter.Given(store).SaveDeadNote(w.ctx, deadletter.Note{Fingerprint: "9ac1f00d", Owner: fmt.Sprint(n), Version: version}, act)
+			return answerOf(note.Version, note.ChangedAt, note.Owner, err)
 		}},
 		{"schedule", "nightly", audit.ObjectSchedule, func(store sluice.Store, version int64, n int, act sluice.Act) (answer, error) {
 			one := schedule.Schedule{Name: "nightly", Version: version, Definition: schedule.Definition{Queue: queue, Cron: "@daily", MaxFires: n + 1}}

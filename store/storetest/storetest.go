@@ -71,6 +71,7 @@ func Rules() []Rule {
 		scheduleRefusedRules(),
 		batchRules(), batchActRules(),
 		accessRules(),
+		deadNoteRules(),
 		savingRules(),
 		flowsRules(),
 		alertRules(),

@@ -190,23 +190,24 @@ var calls = map[string]func(ctx context.Context) error{
 		_, err := stat.OfQueues(ctx, nil, sluice.QueueFilter{}, 0)
 		return err
 	},
-	"stat.Over":     func(ctx context.Context) error { _, err := stat.Over(ctx, nil, stat.Filter{}); return err },
-	"stat.OfTenant": func(ctx context.Context) error { _, err := stat.OfTenant(ctx, nil, "x", "x", 0); return err },
-	"stat.OfTenants": func(ctx context.Context) error {
-		_, err := stat.OfTenants(ctx, nil, sluice.QueueFilter{}, 0)
-		return err
-	},
+	"stat.Over":        func(ctx context.Context) error { _, err := stat.Over(ctx, nil, stat.Filter{}); return err },
+	"stat.OfTenant":    func(ctx context.Context) error { _, err := stat.OfTenant(ctx, nil, "x", "x", 0); return err },
+	"stat.OfTenants":   func(ctx context.Context) error { return errOf(stat.OfTenants(ctx, nil, sluice.QueueFilter{}, 0)) },
 	"deadletter.Read":  func(ctx context.Context) error { _, err := deadletter.Read(ctx, nil, nil, 0); return err },
 	"explain.Job":      func(ctx context.Context) error { _, err := explain.Job(ctx, nil, sluice.NewID()); return err },
 	"explain.PausedBy": func(ctx context.Context) error { _, err := explain.PausedBy(ctx, nil, sluice.Queue{}); return err },
 	"admission.Given":  func(ctx context.Context) error { _, err := admission.Given(nil).QueuePolicy(ctx); return err },
-	"pressure.Given": func(ctx context.Context) error {
-		_, err := pressure.Given(nil).WaitingJobs(ctx, "q", "", 1)
-		return err
-	},
+	"pressure.Given":   func(ctx context.Context) error { return errOf(pressure.Given(nil).WaitingJobs(ctx, "q", "", 1)) },
 	"pressure.Of": func(ctx context.Context) error {
-		_, err := pressure.Of(ctx, nil, sluice.Queue{Settings: sluice.Settings{MaxWaiting: 1}})
-		return err
+		return errOf(pressure.Of(ctx, nil, sluice.Queue{Settings: sluice.Settings{MaxWaiting: 1}}))
+	},
+	"deadletter.Given":  func(ctx context.Context) error { _, err := deadletter.Given(nil).DeadNotes(ctx, nil); return err },
+	"deadletter.NoteOf": func(ctx context.Context) error { _, err := deadletter.NoteOf(ctx, nil, "9ac1f00d"); return err },
+	"deadletter.Change": func(ctx context.Context) error {
+		return errOf(deadletter.Change(ctx, nil, "9ac1f00d", deadletter.NoteChange{}, act))
+	},
+	"deadletter.Save": func(ctx context.Context) error {
+		return errOf(deadletter.Save(ctx, nil, deadletter.Note{Fingerprint: "9ac1f00d"}, act))
 	},
 	"admission.Of": func(ctx context.Context) error { _, err := admission.Of(ctx, nil); return err },
 	"admission.Save": func(ctx context.Context) error {
@@ -489,3 +490,6 @@ func TestEveryFunctionThatMayBeGivenNilIsCalled(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// errOf returns the error of a call that returns more.
+func errOf[T any](_ T, err error) error { return err }

@@ -1117,6 +1117,28 @@ comment on column sluice.access_token.reason is 'why the last change was made';
 create unique index access_token_hash on sluice.access_token (hash);
 create unique index access_token_old_hash on sluice.access_token (old_hash);
 
+-- Notes on groups of dead letters.
+
+create table sluice.dead_note (
+    fingerprint text        collate "C" primary key,
+    note        text        not null default '',
+    owner       text        not null default '',
+    resolved_at timestamptz,
+    version     bigint      not null default 1,
+    changed_at  timestamptz not null default now(),
+    changed_by  text        not null default '',
+    reason      text        not null default ''
+);
+comment on table sluice.dead_note is 'Notes on groups of dead letters. A note outlives the dead letters of its group.';
+comment on column sluice.dead_note.fingerprint is 'the fingerprint of the group';
+comment on column sluice.dead_note.note is 'what people have found out';
+comment on column sluice.dead_note.owner is 'the person or team that looks after the cause; empty: nobody';
+comment on column sluice.dead_note.resolved_at is 'when the cause was resolved; null: it is open';
+comment on column sluice.dead_note.version is 'counts the changes of the row, from 1';
+comment on column sluice.dead_note.changed_at is 'when the last change was stored';
+comment on column sluice.dead_note.changed_by is 'the person or program that made the last change';
+comment on column sluice.dead_note.reason is 'why the last change was made';
+
 -- Alerts. Rules, their findings, silences and receivers. A notification is a job in the queue of its receiver.
 
 create table sluice.alert_rule (

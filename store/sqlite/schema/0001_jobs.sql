@@ -647,6 +647,18 @@ create table sluice_access_token (
 create unique index sluice_access_token_hash on sluice_access_token (hash);
 create unique index sluice_access_token_old_hash on sluice_access_token (old_hash);
 
+-- Notes on groups of dead letters. A note outlives the dead letters of its group.
+create table sluice_dead_note (
+    fingerprint text    primary key,            -- the fingerprint of the group
+    note        text    not null default '',    -- what people have found out
+    owner       text    not null default '',    -- the person or team that looks after the cause; empty: nobody
+    resolved_at integer,                        -- when the cause was resolved, in µs; null: it is open
+    version     integer not null default 1,     -- counts the changes of the row, from 1
+    changed_at  integer not null,               -- when the last change was stored, in µs
+    changed_by  text    not null default '',    -- the person or program that made the last change
+    reason      text    not null default ''     -- why the last change was made
+) strict, without rowid;
+
 -- Alerts. Rules, their findings, silences and receivers. A notification is a job in the queue of its receiver.
 
 -- Rules of alerts that people changed or added. Programs know the presets.
