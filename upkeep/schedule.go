@@ -22,6 +22,8 @@ const (
 	fireInterval = time.Second
 	// fireRest is the pause before another look if another upkeep has the due schedules.
 	fireRest = 50 * time.Millisecond
+	// firesAtOnce is how many transactions fire beside each other after a look that left due schedules.
+	firesAtOnce = 2
 )
 
 // firing fires schedules outside the rounds, at their instants.
@@ -61,7 +63,7 @@ func (f *firing) end() {
 func (u *Upkeep) fireUntil(ctx context.Context) {
 	inARow := 0
 	for ctx.Err() == nil {
-		fired, err := u.fireDue(ctx, nextFires(inARow))
+		fired, err := u.fireMore(ctx, inARow)
 		if err != nil {
 			u.failed(ctx, "fire schedules", err)
 		}
@@ -84,6 +86,28 @@ func untilLook(fired schedule.Fired, err error) time.Duration {
 		return fireRest
 	}
 	return min(fired.Wait, fireInterval)
+}
+
+// fireMore fires due schedules, after others that were due at the same time: then in several transactions at once, so that
+// the server works on some while this process reads others.
+func (u *Upkeep) fireMore(ctx context.Context, inARow int) (all schedule.Fired, err error) {
+	if inARow == 0 {
+		return u.fireDue(ctx, leastFires)
+	}
+	var firing sync.WaitGroup
+	var mu sync.Mutex
+	for range firesAtOnce {
+		firing.Go(func() {
+			one, failed := u.fireDue(ctx, nextFires(inARow))
+			mu.Lock()
+			defer mu.Unlock()
+			all.Schedules += one.Schedules
+			all.Wait = one.Wait // the last to end knows what the others have left
+			err = errors.Join(err, failed)
+		})
+	}
+	firing.Wait()
+	return all, err
 }
 
 // fireDue fires due schedules in one transaction, at most limit. A store without schedules has none.
