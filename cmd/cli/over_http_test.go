@@ -1,10 +1,12 @@
 package cli_test
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,24 +18,75 @@ import (
 // clock are the parts of outputs that the time of the call decides.
 var clock = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d(:[\d.]+)?Z|"[a-z_]*(seconds|rate|per_second|progress)": *[\d.e-]+|\d+(\.\d+)?(ms|s|µs)\b`)
 
-// answerOf gives what a command prints at an address, without what its time decides.
+// anyID is an ID.
+var anyID = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+
+// cause is the line of an error that says why.
+var cause = regexp.MustCompile(`(?m)^ +why:.*\n`)
+
+// answerOf gives what a command prints at an address, without IDs and what its time decides.
 func answerOf(t *testing.T, db string, args ...string) (text string, code int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sluice", args...)
 	cmd.Env = append(os.Environ(), "SLUICE_DB="+db)
 	out, _ := cmd.CombinedOutput()
-	return clock.ReplaceAllString(string(out), "T"), cmd.ProcessState.ExitCode()
+	return clock.ReplaceAllString(anyID.ReplaceAllString(string(out), "ID"), "T"), cmd.ProcessState.ExitCode()
 }
 
 // sameOverHTTP are commands that only read, with the arguments to try. ID is an operation.
 var sameOverHTTP = map[string]string{
 	"jobs": "", "queues": "", "stats": "mail", "forecast": "mail", "operations ls": "", "operations get": "ID", "operations watch": "ID",
-	"dead groups": "", "dead note": "9ac1f00d", "audit": "--limit 3", "batches ls": "", "flows ls": "", "limits ls": "", "schedules ls": "", "alerts history": "",
+	"dead groups": "", "dead note": "9ac1f00d", "audit": "--limit 3", "batches ls": "", "flows ls": "", "tenants": "", "tiers": "", "limits ls": "", "schedules ls": "", "alerts history": "",
+}
+
+// writtenOverHTTP are commands that write, in the order in which to try them, each with its arguments after a colon.
+var writtenOverHTTP = []string{
+	"tiers add: gold", "tiers preset:", "tiers set: gold concurrency=7", "tiers set: gold rate=10/s burst=20 --queue mail",
+	"tenants set: acme --tier gold", "tenants set: acme weight=3 --for 2h --reason moves", "tenants set: acme --tier iron", "pause: mail --tenant acme --reason moves",
+	"tenants set: globex concurrency=2 --queue mail", "resume: mail --tenant acme", "resume: mail --tenant nobody", "tenants delete: globex", "tenants delete: globex",
+	"tiers delete: FREE", "tiers add: gold",
+}
+
+// readAfterwards are commands that show what writtenOverHTTP has written.
+var readAfterwards = []string{"tenants", "tiers", "audit --limit 100", "forecast mail"}
+
+// TestWritesOverHTTPDoWhatTheyDoOnTheDatabase sends the same acts to a store and to the server of another.
+func TestWritesOverHTTPDoWhatTheyDoOnTheDatabase(t *testing.T) {
+	t.Parallel()
+	var at [2]string
+	for i := range at {
+		at[i] = "sqlite:" + filepath.Join(t.TempDir(), "jobs.db")
+		run(t, at[i], "migrate")
+		run(t, at[i], "enqueue", "mail", `{"to":"ada"}`, "--tenant", "acme")
+		s := serve(t, at[i])
+		s.becomes(t, 200, "upkeep")
+		if i == 1 {
+			at[i] = s.url
+		}
+	}
+	for _, written := range writtenOverHTTP {
+		name, rest, _ := strings.Cut(written, ":")
+		args := strings.Fields(name + rest)
+		here, code := answerOf(t, at[0], args...)
+		there, other := answerOf(t, at[1], args...)
+		if code != 0 { // the server words the cause
+			here, there = cause.ReplaceAllString(here, ""), cause.ReplaceAllString(there, "")
+		}
+		if here != there || code != other {
+			t.Errorf("%v over HTTP: %d\n%s\non the database: %d\n%s", args, other, there, code, here)
+		}
+	}
+	for _, read := range readAfterwards {
+		args := append(strings.Fields(read), "-o", "json")
+		here, _ := answerOf(t, at[0], args...)
+		if there, _ := answerOf(t, at[1], args...); here != there || len(here) < 3 {
+			t.Errorf("%v over HTTP:\n%s\non the database:\n%s", args, there, here)
+		}
+	}
 }
 
 // notYetOverHTTP are commands whose requests the store over HTTP does not send yet, with arguments to try.
 var notYetOverHTTP = map[string]string{
-	"tenants": "", "tiers": "", "tiers add": "gold", "tiers preset": "", "tenants set": "acme --tier gold",
 	"alerts ls": "", "alerts rules": "", "alerts silences": "", "alerts test": "", "alerts silence": "--all --for 2h --reason x",
 	"holders quiesce": "--all --reason x", "queues policy": "", "tokens ls": "", "audit head": "", "audit verify": "", "audit keep": "",
 }
@@ -48,7 +101,7 @@ func TestReadsOverHTTPAreThoseOfTheDatabase(t *testing.T) {
 	}
 	s := serve(t, db)
 	began := run(t, s.url, "hold", "--all", "--queue", "mail", "--reason", "audit", "--detach", "-o", "json")
-	id := regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`).FindString(began)
+	id := anyID.FindString(began)
 	run(t, s.url, "operations", "watch", id)
 	run(t, s.url, "dead", "note", "9ac1f00d", "--text", "DNS", "--owner", "bo", "--resolved")
 	for name, rest := range sameOverHTTP {
@@ -88,11 +141,14 @@ func TestCommandsTriedOverHTTPExist(t *testing.T) {
 		}
 	}
 	walk(cli.Root())
-	for _, list := range []map[string]string{sameOverHTTP, notYetOverHTTP} {
-		for name := range list {
-			if !there[name] || notOverHTTP[name] != "" {
-				t.Errorf("`sluice %s` is no command, or one that the API does not do", name)
-			}
+	listed := slices.Concat(slices.Collect(maps.Keys(sameOverHTTP)), slices.Collect(maps.Keys(notYetOverHTTP)))
+	for _, written := range writtenOverHTTP {
+		name, _, _ := strings.Cut(written, ":")
+		listed = append(listed, name)
+	}
+	for _, name := range listed {
+		if !there[name] || notOverHTTP[name] != "" {
+			t.Errorf("`sluice %s` is no command, or one that the API does not do", name)
 		}
 	}
 }

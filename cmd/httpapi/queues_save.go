@@ -69,16 +69,11 @@ type saveQueueBody struct {
 }
 
 func saveQueue(ctx context.Context, c *call, in *saveQueueInput) (queueView, error) {
-	q := sluice.Queue{Name: in.Queue, Version: in.Body.Version, Settings: sluice.DefaultSettings()}
-	for name, text := range in.Body.Settings {
-		setting, err := sluice.SettingNamed(name)
-		if err != nil {
-			return queueView{}, &sluice.InvalidError{Field: "settings", Rule: err.Error()}
-		}
-		if err := setting.Parse(&q.Settings, text); err != nil {
-			return queueView{}, err
-		}
+	settings, err := settingsOf(in.Body.Settings)
+	if err != nil {
+		return queueView{}, err
 	}
+	q := sluice.Queue{Name: in.Queue, Version: in.Body.Version, Settings: settings}
 	if len(in.Body.Scheduled) > 0 {
 		text, err := json.Marshal(in.Body.Scheduled)
 		if err != nil {
@@ -96,6 +91,21 @@ func saveQueue(ctx context.Context, c *call, in *saveQueueInput) (queueView, err
 		return queueView{}, err
 	}
 	return c.viewOf(ctx, saved, false)
+}
+
+// settingsOf reads settings by name, as people write them. A missing one has its default.
+func settingsOf(texts map[string]string) (sluice.Settings, error) {
+	out := sluice.DefaultSettings()
+	for name, text := range texts {
+		setting, err := sluice.SettingNamed(name)
+		if err != nil {
+			return out, &sluice.InvalidError{Field: "settings", Rule: err.Error()}
+		}
+		if err := setting.Parse(&out, text); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
 }
 
 // checkQueue returns the rule that a queue breaks which the caller wants to store.

@@ -20,14 +20,25 @@ func (a *API) tenants() {
 	add(a, tenant(Route{
 		Method: "GET", Path: "/tenants", Name: "list-tenants", Summary: "list tenants that have a tier or limits",
 		Needs: access.Look, Commands: []string{"tenants"},
-	}), func(ctx context.Context, c *call, in *PageInput) (tenantList, error) {
-		found, err := tenants.List(ctx, c.api.store, c.api.client(), in.After, in.Limit)
-		return tenantList{orEmpty(found)}, err
+	}), func(ctx context.Context, c *call, in *tenantsInput) (tenantList, error) {
+		if in.Counts {
+			found, err := tenants.List(ctx, c.api.store, c.api.client(), in.After, in.Limit)
+			return tenantList{orEmpty(found)}, err
+		}
+		found, err := tenancy.List(ctx, c.api.store, in.After, in.Limit)
+		out := tenantList{[]tenants.Row{}}
+		for _, one := range found {
+			out.Tenants = append(out.Tenants, tenants.Row{Tenant: one})
+		}
+		return out, err
 	})
 	add(a, tenant(Route{
 		Method: "GET", Path: "/tenants/{tenant}", Name: "get-tenant", Summary: "read a tenant with its jobs and limits",
 		Text: "A tenant without a tier or limits has its jobs alone.", Needs: access.Look, Commands: []string{"tenants"}, scope: ofTenant,
-	}), func(ctx context.Context, c *call, in *tenantInput) (tenants.Row, error) {
+	}), func(ctx context.Context, c *call, in *getTenantInput) (tenants.Row, error) {
+		if !in.Counts {
+			return tenantAlone(ctx, c, in.Tenant)
+		}
 		return tenants.Get(ctx, c.api.store, c.api.client(), in.Tenant)
 	})
 	add(a, tenant(Route{
@@ -57,6 +68,7 @@ func (a *API) tenants() {
 		return done{true}, tenancy.Resume(ctx, c.api.store, in.Body.Queue, in.Tenant, c.act(in.Body.Reason))
 	})
 	a.tierRoutes()
+	a.tenantSaving(tenant)
 }
 
 func (a *API) tierRoutes() {
@@ -132,9 +144,21 @@ type tierList struct {
 	Tiers []tenants.TierRow `json:"tiers"`
 }
 
-// tenantInput names a tenant.
-type tenantInput struct {
+// tenantsInput chooses tenants.
+type tenantsInput struct {
+	PageInput
+	CountsInput
+}
+
+// CountsInput says how much to tell of tenants.
+type CountsInput struct {
+	Counts bool `query:"counts" doc:"with their jobs and limits; false is faster" default:"true"`
+}
+
+// getTenantInput names a tenant.
+type getTenantInput struct {
 	Tenant string `path:"tenant" doc:"the tenant" maxLength:"255"`
+	CountsInput
 }
 
 // setTenantInput changes a tenant.

@@ -110,12 +110,18 @@ type saveBody struct {
 	Reason    string            `json:"reason,omitempty"`
 }
 
+// settingsText writes settings by name, as people write them.
+func settingsText(s sluice.Settings) map[string]string {
+	out := make(map[string]string)
+	for _, setting := range sluice.AllSettings() {
+		out[setting.Name] = setting.Format(s)
+	}
+	return out
+}
+
 // SaveQueue stores the settings of a queue.
 func (s *Store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
-	body := saveBody{Version: queue.Version, Settings: make(map[string]string), Reason: act.Reason}
-	for _, setting := range sluice.AllSettings() {
-		body.Settings[setting.Name] = setting.Format(queue.Settings)
-	}
+	body := saveBody{Version: queue.Version, Settings: settingsText(queue.Settings), Reason: act.Reason}
 	var err error
 	if body.Scheduled, err = listOf(queue.Scheduled); err != nil {
 		return sluice.Queue{}, err
