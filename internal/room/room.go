@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// every is the age from which a count is renewed. Other processes may enqueue unseen for so long.
-	every = 250 * time.Millisecond
+	// Every is the age from which a count is renewed. Other processes may enqueue unseen for so long.
+	Every = 250 * time.Millisecond
 	// rest is how many times as long as the last count a Room waits before the next. So counting takes at most 5 % of
 	// the time.
 	rest = 20
@@ -183,7 +183,7 @@ func (r *Room) take(ctx context.Context, w want, from Source) (*pressure.FullErr
 		r.mu.Lock()
 		l, now := r.level(w.place), time.Now()
 		need := l.waiting + l.flying + w.jobs - w.limit
-		fresh := l.known && (now.Sub(l.at) < every || l.resting(now))
+		fresh := l.known && (now.Sub(l.at) < Every || l.resting(now))
 		switch {
 		case l.known && need <= 0 && (decide || fresh || l.under != nil):
 			l.flying += w.jobs
@@ -256,7 +256,7 @@ func (r *Room) full(ctx context.Context, l *level, w want, from Source) (*pressu
 	need := l.waiting + l.flying + w.jobs - w.limit
 	refusal := &pressure.FullError{Queue: w.queue, Tenant: w.tenant, Waiting: l.waiting + l.flying, Limit: w.limit, Jobs: w.jobs}
 	if w.jobs <= w.limit {
-		refusal.RetryAfter = max(every, rest*l.took)
+		refusal.RetryAfter = max(Every, rest*l.took)
 	}
 	if !w.shed || refusal.RetryAfter == 0 {
 		r.note(w.queue, pressure.Counts{Refused: w.jobs})

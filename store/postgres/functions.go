@@ -23,6 +23,7 @@ import (
 	"github.com/sluice-queue/sluice/explain"
 	graph "github.com/sluice-queue/sluice/flow"
 	"github.com/sluice-queue/sluice/internal/flow"
+	"github.com/sluice-queue/sluice/internal/room"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/schedule"
 )
@@ -310,6 +311,8 @@ func placeholders(functions []Function) map[string]string {
 		"moves":               movesValues(),
 		"granted functions":   grantedValues(functions),
 		"recent fires":        strconv.Itoa(schedule.RecentFires),
+		"count again":         strconv.FormatInt(room.Every.Milliseconds()/10, 10),
+		"shed reason":         room.Reason,
 		"fire":                "{{fire}}",
 		"date":                "{{date}}",
 		"item":                "{{item}}",

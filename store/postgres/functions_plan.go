@@ -12,8 +12,8 @@ import (
 // `execute` runs is planned each time. Each statement is written once: keepPlans replaces `execute {{claim.sql}}
 // using …` in a template by the statement itself, with variables for its arguments.
 
-// keptInFunctions are statements that only the functions run for each claim.
-var keptInFunctions = setOf(lateSQL, permitsSQL, startedSQL, startedAddSQL, queuePolicySQL)
+// keptInFunctions are statements that only the functions run for each claim or enqueue.
+var keptInFunctions = setOf(lateSQL, permitsSQL, startedSQL, startedAddSQL, queuePolicySQL, waitingJobsSQL, waitingJobsTenantSQL)
 
 // walking is the `set` clauses of a function whose statements keep their plans, or that programs call. They are the
 // settings of statements whose plans a store keeps, and they also apply to functions that the function calls.

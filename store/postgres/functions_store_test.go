@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +23,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/internal/storing"
+	"github.com/sluice-queue/sluice/pressure"
 	"github.com/sluice-queue/sluice/store/postgres"
 	"github.com/sluice-queue/sluice/store/storetest"
 )
@@ -33,6 +37,7 @@ import (
 // (RecordIntent, Dispatches, OrphanRuns); claims of jobs before they are due; and looking jobs and the audit up.
 type functionStore struct {
 	*postgres.Store
+	limited *atomic.Bool // a job had a limit, so that jobs without one need their queue without one
 }
 
 // Pool is closed with the store, though its connections may be kept for others.
@@ -58,9 +63,10 @@ func openFunctions(t *testing.T) storetest.Bench {
 }
 
 func throughFunctions(bench storetest.Bench) storetest.Bench {
-	bench.Store = functionStore{bench.Store.(*postgres.Store)}
-	bench.Other = functionStore{bench.Other.(*postgres.Store)}
-	bench.Unlimited, bench.Silent = true, true
+	var limited atomic.Bool
+	bench.Store = functionStore{bench.Store.(*postgres.Store), &limited}
+	bench.Other = functionStore{bench.Other.(*postgres.Store), &limited}
+	bench.CountsNothing, bench.Silent = true, true
 	return bench
 }
 
@@ -119,6 +125,9 @@ func (s functionStore) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]slu
 	if slices.ContainsFunc(jobs, func(j sluice.Insert) bool { return j.Known }) {
 		return s.Store.Enqueue(ctx, jobs) // functions are not told what their callers have read
 	}
+	if err := s.limit(ctx, jobs); err != nil {
+		return nil, err
+	}
 	if len(jobs) == 1 {
 		return s.enqueueOne(ctx, jobs[0])
 	}
@@ -148,6 +157,10 @@ func (s functionStore) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]slu
 		return nil, named(err)
 	}
 	for _, r := range rows {
+		if r.Error != nil && *r.Code == "SL010" {
+			failed[r.No-1] = fullOf(*r.Error, len(jobs))
+			continue
+		}
 		if r.Error != nil {
 			failed[r.No-1] = named(&pgconn.PgError{Code: *r.Code, Message: *r.Error})
 			continue
@@ -158,6 +171,39 @@ func (s functionStore) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]slu
 		return receipts, &sluice.BatchError{Failed: failed, Total: len(jobs)}
 	}
 	return receipts, nil
+}
+
+// limit stores the limits that jobs bring from the settings of their queues, for functions read the settings.
+func (s functionStore) limit(ctx context.Context, jobs []sluice.Insert) error {
+	for _, j := range jobs {
+		if s.limited.Load() || j.MaxWaiting > 0 || j.TenantMaxWaiting > 0 || j.Shed {
+			s.limited.Store(true)
+			_, err := s.Pool().Exec(ctx, `insert into sluice.queue as q (name, max_waiting, tenant_max_waiting, shed) values ($1, $2, $3, $4)
+				on conflict (name) do update set max_waiting = excluded.max_waiting, tenant_max_waiting = excluded.tenant_max_waiting, shed = excluded.shed
+				where (q.max_waiting, q.tenant_max_waiting, q.shed) <> (excluded.max_waiting, excluded.tenant_max_waiting, excluded.shed)`,
+				j.Queue, j.MaxWaiting, j.TenantMaxWaiting, j.Shed)
+			if err != nil {
+				return named(err)
+			}
+		}
+	}
+	return nil
+}
+
+var fullText = regexp.MustCompile(`^(?:tenant '(.+)' in )?queue (\S+) is full: (\d+) jobs (?:wait, and its \w+ is (\d+); try again after ([\d.]+) s|of one call are more than its \w+ of (\d+); split them)$`)
+
+// fullOf reads the error of a full queue, of a call of so many jobs.
+func fullOf(text string, jobs int) error {
+	said := fullText.FindStringSubmatch(text)
+	if said == nil {
+		return fmt.Errorf("the error of a full queue is %q", text)
+	}
+	waiting, _ := strconv.Atoi(said[3])
+	limit, _ := strconv.Atoi(said[4] + said[6])
+	seconds, _ := strconv.ParseFloat("0"+said[5], 64)
+	return &pressure.FullError{
+		Tenant: said[1], Queue: said[2], Waiting: waiting, Limit: limit, Jobs: jobs, RetryAfter: time.Duration(seconds * float64(time.Second)),
+	}
 }
 
 func orZero[T any](value *T) (zero T) {
@@ -259,6 +305,10 @@ func (s functionStore) enqueueOne(ctx context.Context, j sluice.Insert) ([]sluic
 			return r, err
 		})
 	})
+	var full *pgconn.PgError
+	if isCode(err, "SL010") && errors.As(err, &full) {
+		return make([]sluice.Receipt, 1), &sluice.BatchError{Failed: map[int]error{0: fullOf(full.Message, 1)}, Total: 1}
+	}
 	if err != nil && (isCode(err, "SL005") || isCode(err, "SL003")) {
 		return make([]sluice.Receipt, 1), &sluice.BatchError{Failed: map[int]error{0: named(err)}, Total: 1}
 	}

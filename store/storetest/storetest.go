@@ -36,8 +36,8 @@ type Bench struct {
 	SetColumn func(column string, value any)
 	// Slow says that verbs cost so much that fewer long sequences are tried.
 	Slow bool
-	// Unlimited says that Enqueue takes jobs beyond max_waiting, as the SQL functions do.
-	Unlimited bool
+	// CountsNothing says that PressureCounts counts no refused and shed jobs, as of the SQL functions.
+	CountsNothing bool
 	// Silent says that nobody is signalled of the end of a job, as by the SQL functions.
 	Silent bool
 	// Follow lets a row of the user's own follow each job of a queue, and Astray says which rows do not agree with their

@@ -1,4 +1,5 @@
--- producer: Stores many jobs in one statement. A job that breaks a rule fails alone, and the others are stored.
+-- producer: Stores many jobs in one statement. A job that breaks a rule fails alone, and the others are stored. If a queue or a tenant
+-- is full, no job is stored, and each has the error SL010.
 create or replace function sluice.enqueue_many(
     jobs      json,                  -- an array of objects with the names of enqueue; of the durations, the text of an interval
     new_queue boolean default false  -- whether their queues may be ones without settings, if the store takes such
@@ -26,6 +27,7 @@ declare
     progress boolean;
     paused  text;
     behind  uuid[] := '{}';
+    queues  text[];
 begin
     perform sluice._check_said('new_queue', new_queue);
     if jobs is null or json_typeof(jobs) <> 'array' then
@@ -34,6 +36,16 @@ begin
     items := array(select sluice._readable(j) from json_array_elements(jobs) as j);
     if cardinality(items) > 10000 then
         perform sluice._invalid('jobs', format('%s are more than 10000', cardinality(items)));
+    end if;
+    queues := array(select distinct i ->> 'queue' from unnest(items) as i where json_typeof(i) = 'object');
+    begin
+        perform sluice._make_rooms(items, queues);
+    exception when sqlstate 'SL010' then
+        error := sqlerrm;
+    end;
+    if error is not null then
+        return query select g.k, null::uuid, null::boolean, null::uuid, enqueue_many.error, 'SL010' from generate_subscripts(items, 1) as g(k);
+        return;
     end if;
     perform sluice._lock_orders(items);
     for n in 1..cardinality(items) loop
@@ -127,8 +139,6 @@ begin
         return next;
     end loop;
     perform sluice._unblock(behind);
-    perform sluice._notify(q.queue)
-    from (select distinct i ->> 'queue' as queue from unnest(items) as i where json_typeof(i) = 'object') q
-    where sluice._may('produce', q.queue) and q.queue is not null;
+    perform sluice._notify(q) from unnest(queues) as q where sluice._may('produce', q) and q is not null;
 end
 $function$;

@@ -53,6 +53,7 @@ begin
                 'on_failure', coalesce(nodes[s] ->> 'on_failure', ''), 'on_failure_of', nodes[s] -> 'on_failure_of', 'over', coalesce(nodes[s] ->> 'over', '')) order by k)
                 from unnest(sorted) with ordinality as g(s, k))));
     queues := array(select distinct i ->> 'queue' from unnest(items) as i);
+    perform sluice._make_rooms(items, queues);
     perform sluice._lock_orders(items);
     execute {{awaited.sql}} using queues, ids[:cardinality(sorted)];
     for row in select p.* from sluice._enqueue_together(items, ids, array(select generate_series(1, cardinality(ids))), '{}') p loop

@@ -42,7 +42,7 @@ begin
         priority => coalesce((d ->> 'priority')::integer, 5), expires_at => null,
         labels => jsonb_build_object('schedule', name) || coalesce((
             select jsonb_object_agg(l.key, sluice._schedule_text(l.value, fire, zone)) from jsonb_each_text(coalesce(d -> 'labels', '{}')) l), '{}'),
-        max_attempts => null, timeout => null, order_key => "order", after => '{}', after_failure => null, hold => null, batch_id => null, limit_key => null, cost => null, job_id => job, locked => false) e;
+        max_attempts => null, timeout => null, order_key => "order", after => '{}', after_failure => null, hold => null, batch_id => null, limit_key => null, cost => null, job_id => job, prepared => false) e;
     said := to_char(fire at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"');
     course := course || jsonb_build_object('recent', (
         select jsonb_agg(r.fire order by r.n)

@@ -1281,6 +1281,16 @@ comment on column sluice.pace.queue is 'the name of the queue';
 comment on column sluice.pace.holder is 'the id of the process';
 comment on column sluice.pace.claimed_at is 'when the holder last claimed';
 
+-- How many jobs wait in queues with max_waiting, or of tenants with tenant_max_waiting, as enqueues by functions know it. A sequence,
+-- because sessions do not wait for each other there, and no rollback takes its value back.
+do $$
+begin
+    for n in 0..15 loop
+        execute format('create sequence sluice.room_%s', n);
+    end loop;
+end
+$$;
+
 create table sluice.recheck (
     job_id uuid not null
 );

@@ -1,6 +1,7 @@
 -- Stores one job that was checked, whose queue is noted where it is awaited. Missing is a job that it is to run after, and
--- that is not stored; then nothing was. The caller unblocks what waits behind. Locked says that its order key is locked already.
-create or replace function sluice._enqueue({{enqueue arguments}}, locked boolean)
+-- that is not stored; then nothing was. The caller unblocks what waits behind. Prepared says that its order key is locked already, and that
+-- there is room for it.
+create or replace function sluice._enqueue({{enqueue arguments}}, prepared boolean)
 returns table (id uuid, duplicate boolean, replaced uuid, behind uuid[], missing uuid)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
@@ -29,7 +30,7 @@ begin
     id := job_id;
     if order_key <> '' or after <> '{}' then
         if order_key <> '' then
-            if not locked then
+            if not prepared then
                 execute {{order_lock.sql}} using array[queue], array[order_key];
             end if;
             execute {{order_last.sql}} into a_queue, a_key, last using array[queue], array[order_key];
@@ -72,9 +73,16 @@ begin
     end if;
     select q.audit = 'full' as audited,
            coalesce(q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0 or q.tenant_max_waiting > 0, false)
-               or exists (select from sluice.tenant_limit t where t.queue in (g.name, '') and t.given) as by_tenant
+               or exists (select from sluice.tenant_limit t where t.queue in (g.name, '') and t.given) as by_tenant,
+           q.max_waiting, q.tenant_max_waiting, q.shed
     into settings
     from (select _enqueue.queue as name) g left join sluice.queue q on q.name = g.name;
+    if not prepared and settings.tenant_max_waiting > 0 and tenant <> '' then
+        perform sluice._make_room(queue, tenant, 1, priority, settings.tenant_max_waiting, settings.shed);
+    end if;
+    if not prepared and settings.max_waiting > 0 then
+        perform sluice._make_room(queue, '', 1, priority, settings.max_waiting, settings.shed);
+    end if;
     execute {{enqueue.sql}} into taken using
         array[job_id], array[queue], array[coalesce(tenant, '')], array[priority::smallint], array[key], bytes,
         array[label_text], array[coalesce(max_attempts, 0)::smallint],
