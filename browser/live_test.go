@@ -2,11 +2,7 @@ package browser_test
 
 import (
 	"context"
-	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -115,62 +111,6 @@ func TestAClickHitsTheRowThatWasAimedAt(t *testing.T) {
 	p.click(`#dialog [data-close]`)
 	p.point("h1")
 	p.until(order + ` === "a-first,mail,z-last"`)
-}
-
-// freeze lets nobody read or write the store, as a process does that stops in the middle of an exclusive lock.
-func (s *server) freeze(t *testing.T) (thaw func()) {
-	t.Helper()
-	file, err := os.OpenFile(filepath.Join(s.Dir, "jobs.db-shm"), os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = file.Close() }) // ends the lock, too
-	all := syscall.Flock_t{Type: syscall.F_WRLCK, Start: 120, Len: 8}
-	if err := syscall.FcntlFlock(file.Fd(), syscall.F_SETLKW, &all); err != nil {
-		t.Fatal(err)
-	}
-	return func() {
-		all.Type = syscall.F_UNLCK
-		if err := syscall.FcntlFlock(file.Fd(), syscall.F_SETLK, &all); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func TestTheLastPictureStaysWhileTheStoreIsFrozen(t *testing.T) {
-	t.Parallel()
-	s := serving(t)
-	s.sluice(t, "enqueue", "mail", "{}", "--delay", "1h")
-	p, late := open(t, s, "/queues"), open(t, s, "/workers")
-	if p.is(`document.getElementById("age").checkVisibility()`) {
-		t.Error("the page shows the age of a live picture")
-	}
-	p.click(row("mail") + ` [data-act="pause-queue"]`)
-	p.until(`document.querySelector("#dialog[open] #field-reason")`)
-	thaw := s.freeze(t)
-	p.click(`#dialog button[type=submit]`)
-	p.until(`["slow", "stale"].includes(document.body.dataset.connection)`)
-	late.forgives("50")
-	late.does(chromedp.Navigate(s.url + "queues"))
-	late.until(`document.querySelector("#live .problem")`)
-	p.until(`document.body.dataset.connection === "stale" && document.querySelector("#dialog[open] [role=alert]")`)
-	if !p.is(`document.querySelector('` + row("mail") + `')`) {
-		t.Error("the last picture is gone")
-	}
-	if age := p.text(`document.getElementById("age").checkVisibility() ? document.getElementById("age").innerText : "none"`); !regexp.MustCompile(`^picture of .* ago$`).MatchString(age) {
-		t.Errorf("the age of the picture is %q", age)
-	}
-	if p.text(`getComputedStyle(document.querySelector(".act")).pointerEvents`) != "none" {
-		t.Error("acts can be clicked that cannot be done")
-	}
-	thaw()
-	s.sluice(t, "enqueue", "parcels", "{}", "--delay", "1h")
-	for _, p := range []*tab{p, late} {
-		p.until(`document.body.dataset.connection === "live" && document.querySelector('` + row("parcels") + `') && !document.querySelector("#live .problem")`)
-		p.until(`!document.getElementById("age").checkVisibility()`)
-	}
-	p.click(`#dialog button[type=submit]`)
-	p.until(`document.querySelector('` + row("mail") + ` [data-act="resume-queue"]')`)
 }
 
 // window minimizes the window of a page, or shows it again.

@@ -127,6 +127,7 @@ func there(path string) bool {
 type server struct {
 	*exec.Cmd
 	url string // ends with /
+	db  string // the address of its store
 }
 
 // start starts `sluice dev` or `sluice serve`, and waits until it says where it answers.
@@ -191,7 +192,14 @@ func serving(t *testing.T, args ...string) *server {
 // stored makes a store. Its server does not run yet.
 func stored(t *testing.T) *server {
 	t.Helper()
-	s := &server{Cmd: &exec.Cmd{Dir: t.TempDir()}}
+	folder := t.TempDir()
+	return storedAt(t, folder, "sqlite:"+filepath.Join(folder, "jobs.db"))
+}
+
+// storedAt makes a store at an address. Its server does not run yet.
+func storedAt(t *testing.T, folder, db string) *server {
+	t.Helper()
+	s := &server{Cmd: &exec.Cmd{Dir: folder}, db: db}
 	s.sluice(t, "migrate")
 	return s
 }
@@ -199,10 +207,11 @@ func stored(t *testing.T) *server {
 // serve starts `sluice serve` on the store of another server, which does not run.
 func (s *server) serve(t *testing.T, args ...string) *server {
 	t.Helper()
-	started, err := start(s.Dir, append([]string{"serve", "--db", "sqlite:" + filepath.Join(s.Dir, "jobs.db"), "--listen", "127.0.0.1:0"}, args...)...)
+	started, err := start(s.Dir, append([]string{"serve", "--db", s.db, "--listen", "127.0.0.1:0"}, args...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
+	started.db = s.db
 	t.Cleanup(started.stop)
 	return started
 }
@@ -217,7 +226,7 @@ func (s *server) sluice(t *testing.T, args ...string) string {
 func (s *server) sluiceExits(t *testing.T, want int, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, args...)
-	cmd.Env = append(os.Environ(), "SLUICE_DB=sqlite:"+filepath.Join(s.Dir, "jobs.db"))
+	cmd.Env = append(os.Environ(), "SLUICE_DB="+s.db)
 	problems := new(strings.Builder)
 	cmd.Stderr = problems
 	out, err := cmd.Output()

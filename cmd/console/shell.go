@@ -28,8 +28,8 @@ type warning struct {
 	Text, Path, Link string
 }
 
-// shownWarnings is how many alerts the strip names: the page below must stay in sight.
-const shownWarnings = 3
+// shownWarnings is how many alerts the strip names: it has one line, so that the page below never moves.
+const shownWarnings = 1
 
 // shell reads what is around a page. What cannot be read is left out: the page itself says so.
 func (v *visit) shell(ctx context.Context) shell {

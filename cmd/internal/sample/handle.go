@@ -46,6 +46,12 @@ func (s *Shop) handle() {
 	local.Handle(s.engine, "ship-order", ship, worker.QueueOptions{})
 }
 
+// The errors of groups that have a note.
+const (
+	closedAccount = "the account %s is closed"
+	noMailbox     = "550 the mailbox %s does not exist"
+)
+
 // pay fails for good at closed accounts, and for a while at a slow bank.
 func pay(ctx context.Context, job *worker.Job[body]) error {
 	n := share(job.ID)
@@ -54,7 +60,7 @@ func pay(ctx context.Context, job *worker.Job[body]) error {
 	}
 	switch {
 	case n < 6:
-		return worker.Permanent(fmt.Errorf("the account %s is closed", job.Payload.Account))
+		return worker.Permanent(fmt.Errorf(closedAccount, job.Payload.Account))
 	case n < 14:
 		return fmt.Errorf("the bank timed out after %d ms", 2000+n)
 	case n < 24 && job.Attempt() == 1:
@@ -70,7 +76,7 @@ func send(ctx context.Context, job *worker.Job[body]) error {
 	}
 	switch {
 	case n < 4:
-		return worker.Permanent(fmt.Errorf("550 the mailbox %s does not exist", job.Payload.To))
+		return worker.Permanent(fmt.Errorf(noMailbox, job.Payload.To))
 	case n < 6:
 		var none []string
 		_ = none[n] // a bug, as programs have them

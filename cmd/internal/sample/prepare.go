@@ -9,6 +9,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/changes"
+	"github.com/sluice-queue/sluice/deadletter"
 	"github.com/sluice-queue/sluice/hold"
 	"github.com/sluice-queue/sluice/limit"
 	"github.com/sluice-queue/sluice/operation"
@@ -25,7 +26,7 @@ func (s *Shop) Prepare(ctx context.Context) error {
 		return err
 	}
 	for _, step := range []func(context.Context) error{
-		s.makeLimits, s.makeQueues, s.makeTenants, s.makeHistory, s.makeSchedules, s.makeAlerts, s.makeJobs, s.makeBatch, s.makeFlow, s.cancelSome,
+		s.makeLimits, s.makeQueues, s.makeTenants, s.makeHistory, s.makeSchedules, s.makeAlerts, s.makeNotes, s.makeJobs, s.makeBatch, s.makeFlow, s.cancelSome,
 	} {
 		if err := step(ctx); err != nil {
 			return fmt.Errorf("sample data: %w", err)
@@ -131,6 +132,14 @@ func (s *Shop) makeAlerts(ctx context.Context) error {
 	_, _, paused := alert.SetRule(ctx, s.store, "paused", "", by(ada, "nobody forgets a pause"), func(r *alert.Rule) error { r.For = 0; return nil })
 	_, silence := alert.StartSilence(ctx, s.store, alert.Silence{Rule: "dead-letters", Queue: mails, During: 2 * time.Hour}, by(bob, "the mail server moves"))
 	return errors.Join(dead, paused, silence)
+}
+
+// makeNotes keeps notes on groups that will come: one has an owner, and one was resolved too early.
+func (s *Shop) makeNotes(ctx context.Context) error {
+	account := deadletter.Fingerprint(payments, fmt.Sprintf(closedAccount, "DE00000000000000007919"))
+	_, owned := deadletter.Change(ctx, s.store, account, deadletter.NoteChange{Text: new("Ask the tenant for a new account, then redrive."), Owner: new("team-money")}, by(ada, "seen each month"))
+	_, early := deadletter.Change(ctx, s.store, deadletter.Fingerprint(mails, fmt.Sprintf(noMailbox, "[redacted:email]")), deadletter.NoteChange{Text: new("The list of addresses was old."), Resolved: new(true)}, by(bob, "the list is new"))
+	return errors.Join(owned, early)
 }
 
 // makeJobs stores the first jobs.

@@ -11,7 +11,7 @@ let held = null; // the newest message while paused
 
 const age = document.getElementById("age");
 
-function show(next, words, at) {
+function show(next, words, at, why = "") {
   if (at) since = new Date(at);
   else if (next !== state && state === "live") since = new Date();
   state = next;
@@ -19,6 +19,8 @@ function show(next, words, at) {
   document.body.dataset.connection = next;
   if (text.textContent !== words) text.textContent = words;
   age.hidden = ["connecting", "live", "off"].includes(next) || live.querySelector(":scope > .problem") !== null;
+  age.title = why;
+  age.querySelector(".why").textContent = why && `: ${why}`;
   const time = age.querySelector("time");
   time.title = "";
   time.dateTime = since.toISOString();
@@ -68,9 +70,9 @@ live.addEventListener("htmx:sse:before:message", (event) => {
 });
 live.addEventListener("stale", (event) => {
   const { why, at } = JSON.parse(event.detail.data);
-  show("stale", `not known now: ${why}`, at);
+  show("stale", "not known now", at, why);
 });
-live.addEventListener("slow", (event) => show("slow", "the store is slow", JSON.parse(event.detail.data).at));
+live.addEventListener("slow", (event) => show("slow", "the store is slow", JSON.parse(event.detail.data).at, "the store is slow"));
 live.addEventListener("ended", () => location.reload());
 live.addEventListener("restarting", () => show("reconnecting", "the server restarts"));
 live.addEventListener("htmx:sse:error", () => paused || show("reconnecting", "reconnecting"));

@@ -1,0 +1,158 @@
+package browser_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/sluice-queue/sluice/internal/pgtest"
+)
+
+// freeze lets nobody read or write the store, as a process does that stops in the middle of an exclusive lock.
+func (s *server) freeze(t *testing.T) (thaw func()) {
+	t.Helper()
+	file, err := os.OpenFile(filepath.Join(s.Dir, "jobs.db-shm"), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = file.Close() }) // ends the lock, too
+	all := syscall.Flock_t{Type: syscall.F_WRLCK, Start: 120, Len: 8}
+	if err := syscall.FcntlFlock(file.Fd(), syscall.F_SETLKW, &all); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		all.Type = syscall.F_UNLCK
+		if err := syscall.FcntlFlock(file.Fd(), syscall.F_SETLK, &all); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestTheLastPictureStaysWhileSQLiteIsFrozen(t *testing.T) {
+	t.Parallel()
+	s := serving(t)
+	keepsItsPicture(t, s, func() func() { return s.freeze(t) })
+}
+
+// TestTheLastPictureStaysWhilePostgreSQLIsFrozen stops all processes of a server of its own.
+func TestTheLastPictureStaysWhilePostgreSQLIsFrozen(t *testing.T) {
+	t.Parallel()
+	if err := pgtest.Install(); err != nil {
+		t.Fatal(err)
+	}
+	cluster, err := pgtest.Start(pgtest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Stop)
+	keepsItsPicture(t, storedAt(t, t.TempDir(), cluster.URL).serve(t), func() func() { return stopAll(t, cluster.PID) })
+}
+
+// stopAll stops a process and its children, so that nothing of it answers, until they are let go on.
+func stopAll(t *testing.T, pid int) (goOn func()) {
+	t.Helper()
+	var stopped []int
+	goOn = sync.OnceFunc(func() {
+		for _, one := range stopped {
+			_ = syscall.Kill(one, syscall.SIGCONT) // a child may be gone
+		}
+	})
+	t.Cleanup(goOn)
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil { // first: it makes no more children
+		t.Fatal(err)
+	}
+	stopped = append(stopped, pid)
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range stats {
+		var child, parent int
+		var state string
+		text, _ := os.ReadFile(path) // the process may be gone
+		_, rest, _ := strings.Cut(string(text), ") ")
+		if n, _ := fmt.Sscan(rest, &state, &parent); n != 2 || parent != pid {
+			continue
+		}
+		if _, err := fmt.Sscan(string(text), &child); err != nil {
+			t.Fatal(err)
+		}
+		if syscall.Kill(child, syscall.SIGSTOP) == nil {
+			stopped = append(stopped, child)
+		}
+	}
+	if len(stopped) < 2 {
+		t.Fatalf("process %d has no children to stop", pid)
+	}
+	return goOn
+}
+
+// tops are where the parts of a page are that people read and click.
+const tops = `[...document.querySelectorAll("h1, #live, #live tr, .top, footer")].map((e) => Math.round(e.getBoundingClientRect().top)).join()`
+
+// keepsItsPicture checks what people see and can do while a store is frozen and after that.
+func keepsItsPicture(t *testing.T, s *server, freeze func() (thaw func())) {
+	t.Helper()
+	s.sluice(t, "enqueue", "mail", "{}", "--delay", "1h")
+	p, late := open(t, s, "/queues"), open(t, s, "/workers")
+	if p.is(`document.getElementById("age").checkVisibility()`) {
+		t.Error("the page shows the age of a live picture")
+	}
+	p.click(row("mail") + ` [data-act="pause-queue"]`)
+	p.until(`document.querySelector("#dialog[open] #field-reason")`)
+	before := p.text(tops)
+	thaw := freeze()
+	p.click(`#dialog button[type=submit]`)
+	p.until(`["slow", "stale"].includes(document.body.dataset.connection)`)
+	late.forgives("50")
+	late.does(chromedp.Navigate(s.url + "queues"))
+	late.until(`document.querySelector("#live .problem")`)
+	p.until(`document.body.dataset.connection === "stale" && document.querySelector("#dialog[open] [role=alert]")`)
+	if !p.is(`document.querySelector('` + row("mail") + `')`) {
+		t.Error("the last picture is gone")
+	}
+	if age := p.text(`document.getElementById("age").checkVisibility() ? document.getElementById("age").innerText : "none"`); !regexp.MustCompile(`^picture of .* ago: .+$`).MatchString(age) {
+		t.Errorf("the age of the picture is %q", age)
+	}
+	if after := p.text(tops); after != before {
+		t.Errorf("the strip has moved the page:\n%s before\n%s after", before, after)
+	}
+	if p.text(`getComputedStyle(document.querySelector(".act")).pointerEvents`) != "none" {
+		t.Error("acts can be clicked that cannot be done")
+	}
+	thaw()
+	s.sluice(t, "enqueue", "parcels", "{}", "--delay", "1h")
+	for _, p := range []*tab{p, late} {
+		p.until(`document.body.dataset.connection === "live" && document.querySelector('` + row("parcels") + `') && !document.querySelector("#live .problem")`)
+		p.until(`!document.getElementById("age").checkVisibility()`)
+	}
+	p.click(`#dialog button[type=submit]`)
+	p.until(`document.querySelector('` + row("mail") + ` [data-act="resume-queue"]')`)
+}
+
+// TestAnAlertThatFiresMovesNothing: the strip of an alert appears on an open page.
+func TestAnAlertThatFiresMovesNothing(t *testing.T) {
+	t.Parallel()
+	s := serving(t)
+	s.sluice(t, "enqueue", "mail", "{}", "--delay", "1h")
+	for _, width := range []int64{1440, 768, 320} {
+		p := open(t, s, "/queues")
+		p.does(chromedp.EmulateViewport(width, 900))
+		before := p.text(tops)
+		p.js(`(document.getElementById("strip").innerHTML = "<p><span>Alert dead-letters/mail " + "9 dead letters ".repeat(9) + "</span> <a href='#'>see the alert</a></p>".repeat(2), 1)`)
+		p.js(`document.getElementById("age").hidden = false`)
+		if after := p.text(tops); after != before {
+			t.Errorf("at %d px the strip has moved the page:\n%s before\n%s after", width, before, after)
+		}
+		if !p.is(`[...document.querySelectorAll("#strip a")].every((a) => a.getBoundingClientRect().width > 0 && a.getBoundingClientRect().right <= innerWidth)`) {
+			t.Errorf("at %d px the link of the strip is outside of the window", width)
+		}
+	}
+}
