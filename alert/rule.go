@@ -103,6 +103,32 @@ func (r Rule) MarshalJSON() ([]byte, error) {
 	return json.Marshal(text)
 }
 
+// UnmarshalJSON reads the text of MarshalJSON, but for its source.
+func (r *Rule) UnmarshalJSON(text []byte) error {
+	var t ruleText
+	if err := json.Unmarshal(text, &t); err != nil {
+		return err
+	}
+	*r = Rule{
+		Name: t.Name, Queue: t.Queue, Metric: t.Metric, Op: t.Op, Threshold: t.Threshold, RateShare: t.RateShare, Severity: t.Severity,
+		Covers: t.Covers, Summary: t.Summary, Runbook: t.Runbook, Disabled: t.Disabled, Version: t.Version,
+	}
+	for _, d := range []struct {
+		field string
+		text  string
+		into  *time.Duration
+	}{{"for", t.For, &r.For}, {"window", t.Window, &r.Window}} {
+		if d.text == "" {
+			continue
+		}
+		var err error
+		if *d.into, err = sluice.ParseDuration(d.text); err != nil {
+			return feature.Invalid(d.field, err.Error())
+		}
+	}
+	return nil
+}
+
 // Object names the rule in the audit; see [RuleName].
 func (r Rule) Object() string { return RuleName(r.Name, r.Queue) }
 

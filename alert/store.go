@@ -66,6 +66,7 @@ type Book struct {
 
 // ReceiverStatus is a receiver as the store knows it.
 type ReceiverStatus struct {
+	// Name names the receiver.
 	Name string `json:"name"`
 	// Queue is the receiver's queue, in which each message is a job. The first message makes the queue.
 	Queue string `json:"queue"`

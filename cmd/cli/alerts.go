@@ -13,9 +13,9 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
-	"github.com/sluice-queue/sluice/cmd/httpapi"
 	"github.com/sluice-queue/sluice/cmd/internal/draw"
 	"github.com/sluice-queue/sluice/health"
+	"github.com/sluice-queue/sluice/internal/wire"
 	"github.com/sluice-queue/sluice/stat"
 )
 
@@ -200,13 +200,13 @@ func (a *app) tryReceivers(ctx context.Context, receivers []alert.Receiver) erro
 }
 
 func (a *app) printLook(found []alert.Finding, args []string, queue string) error {
-	rows := []httpapi.EvaluationView{}
+	rows := []wire.EvaluationView{}
 	broken := 0
 	for _, f := range found {
 		if len(args) > 0 && args[0] != f.Rule.Name || queue != "" && queue != f.Queue.Name {
 			continue
 		}
-		row := httpapi.EvaluationViewOf(f)
+		row := wire.EvaluationViewOf(f)
 		if row.Breaks {
 			broken++
 		}
@@ -215,7 +215,7 @@ func (a *app) printLook(found []alert.Finding, args []string, queue string) erro
 	if len(rows) == 0 {
 		return fmt.Errorf("no rule of that name is looked at there: %w", sluice.ErrNotFound)
 	}
-	if err := printList(a, rows, func(r httpapi.EvaluationView) string { return alert.RuleName(r.Rule, r.Queue) }, lookColumns()); err != nil {
+	if err := printList(a, rows, func(r wire.EvaluationView) string { return alert.RuleName(r.Rule, r.Queue) }, lookColumns()); err != nil {
 		return err
 	}
 	if broken > 0 {
@@ -224,9 +224,9 @@ func (a *app) printLook(found []alert.Finding, args []string, queue string) erro
 	return nil
 }
 
-func lookColumns() []column[httpapi.EvaluationView] {
-	return []column[httpapi.EvaluationView]{
-		{"", func(r httpapi.EvaluationView) string {
+func lookColumns() []column[wire.EvaluationView] {
+	return []column[wire.EvaluationView]{
+		{"", func(r wire.EvaluationView) string {
 			switch {
 			case r.Breaks:
 				return "✖"
@@ -235,10 +235,10 @@ func lookColumns() []column[httpapi.EvaluationView] {
 			}
 			return "✔"
 		}, false},
-		{"RULE", func(r httpapi.EvaluationView) string { return r.Rule }, false},
-		{"QUEUE", func(r httpapi.EvaluationView) string { return orDash(r.Queue) }, false},
-		{"METRIC", func(r httpapi.EvaluationView) string { return r.Metric }, false},
-		{"VALUE", func(r httpapi.EvaluationView) string {
+		{"RULE", func(r wire.EvaluationView) string { return r.Rule }, false},
+		{"QUEUE", func(r wire.EvaluationView) string { return orDash(r.Queue) }, false},
+		{"METRIC", func(r wire.EvaluationView) string { return r.Metric }, false},
+		{"VALUE", func(r wire.EvaluationView) string {
 			switch {
 			case r.Value == nil && strings.HasPrefix(r.Detail, stat.NotCounted):
 				return stat.NotCounted
@@ -247,8 +247,8 @@ func lookColumns() []column[httpapi.EvaluationView] {
 			}
 			return metricText(*r.Value)
 		}, true},
-		{"THRESHOLD", func(r httpapi.EvaluationView) string { return r.Op + " " + metricText(r.Threshold) }, true},
-		{"SEVERITY", func(r httpapi.EvaluationView) string { return string(r.Severity) }, false},
-		{"DETAIL", func(r httpapi.EvaluationView) string { return orDash(sluice.Brief(r.Error + r.Detail)) }, false},
+		{"THRESHOLD", func(r wire.EvaluationView) string { return r.Op + " " + metricText(r.Threshold) }, true},
+		{"SEVERITY", func(r wire.EvaluationView) string { return string(r.Severity) }, false},
+		{"DETAIL", func(r wire.EvaluationView) string { return orDash(sluice.Brief(r.Error + r.Detail)) }, false},
 	}
 }

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/health"
+	"github.com/sluice-queue/sluice/internal/wire"
 )
 
 // alerts adds the routes of alerts, their rules and silences.
@@ -72,6 +74,37 @@ func (a *API) alerts() {
 		return done{true}, alert.ResetRule(ctx, c.api.store, in.Rule, in.Queue, c.act(in.Reason))
 	})
 	a.silenceRoutes()
+	a.alertKeeping(route)
+}
+
+// alertKeeping adds the routes for programs that keep rules themselves.
+func (a *API) alertKeeping(route func(Route) Route) {
+	add(a, route(Route{
+		Method: "GET", Path: "/alerts/book", Name: "get-alert-book", Summary: "read all that is stored of alerts",
+		Text: "For programs; people want list-alerts and list-rules. Without the presets.", Needs: access.Look, Commands: []string{"alerts ls"},
+	}), func(ctx context.Context, c *call, _ *nothing) (wire.AlertBook, error) {
+		book, err := alert.Given(c.api.store).AlertBook(ctx)
+		book.Receivers = c.receivers(book)
+		return wire.AlertBookOf(book), err
+	})
+	add(a, route(Route{
+		Method: "PUT", Path: "/alerts/rules/{rule}", Name: "save-rule", Summary: "store a rule",
+		Text: "For programs. Stores the rule if its version is still that of the body; without one it makes the rule.", Needs: access.Operate, Commands: []string{"alerts set"},
+	}), func(ctx context.Context, c *call, in *saveRuleInput) (wire.AlertRuleView, error) {
+		rule, act := in.Body.Rule, c.act(in.Body.Reason)
+		rule.Name = in.Rule
+		if err := errors.Join(act.Check(), rule.Check()); err != nil {
+			return wire.AlertRuleView{}, err
+		}
+		saved, err := alert.Given(c.api.store).SaveAlertRule(ctx, rule, act)
+		return wire.AlertRuleViewOf(saved), err
+	})
+}
+
+// saveRuleInput stores a rule.
+type saveRuleInput struct {
+	Rule string `path:"rule" doc:"the rule" maxLength:"64"`
+	Body wire.SaveAlertRuleBody
 }
 
 func (a *API) silenceRoutes() {
@@ -88,7 +121,7 @@ func (a *API) silenceRoutes() {
 		if err != nil {
 			return alert.Silence{}, err
 		}
-		return alert.StartSilence(ctx, c.api.store, alert.Silence{Rule: b.Rule, Queue: b.Queue, During: during}, c.act(b.Reason))
+		return alert.StartSilence(ctx, c.api.store, alert.Silence{ID: b.ID, Rule: b.Rule, Queue: b.Queue, During: during}, c.act(b.Reason))
 	})
 	add(a, Route{
 		Method: "DELETE", Path: "/alerts/silences/{id}", Name: "stop-silence", Group: "alerts", Summary: "end a silence early",
@@ -105,22 +138,19 @@ type alertList struct {
 	// Silences are those that have not ended.
 	Silences []alert.Silence `json:"silences"`
 	// Receivers are those whom upkeep notifies.
-	Receivers []receiverView `json:"receivers"`
+	Receivers []alert.ReceiverStatus `json:"receivers"`
 	// Now is the store's clock. If the newest `at` of an alert is much older, nobody evaluates.
 	Now time.Time `json:"now"`
 }
 
-// receiverView is a receiver of alerts.
-type receiverView struct {
-	// Name names the receiver, and Queue is its queue.
-	Name  string `json:"name"`
-	Queue string `json:"queue"`
-	// Seen is when a process last asked for its messages.
-	Seen time.Time `json:"seen"`
-	// Waiting counts undelivered messages. Oldest is since when the first waits, and Error the result of its last try.
-	Waiting int       `json:"waiting"`
-	Oldest  time.Time `json:"oldest,omitzero"`
-	Error   string    `json:"error,omitempty"`
+// receivers lists the receivers of a book, without what nobody may read of their errors.
+func (c *call) receivers(book alert.Book) []alert.ReceiverStatus {
+	out := []alert.ReceiverStatus{}
+	for _, r := range book.Receivers {
+		r.Error = c.api.options.Clean(r.Error)
+		out = append(out, r)
+	}
+	return out
 }
 
 // alertsInput chooses alerts.
@@ -131,14 +161,11 @@ type alertsInput struct {
 
 func listAlerts(ctx context.Context, c *call, in *alertsInput) (alertList, error) {
 	book, err := alert.Read(ctx, c.api.store)
-	out := alertList{Alerts: []alert.Alert{}, Silences: orEmpty(book.Silences), Receivers: []receiverView{}, Now: book.Now}
+	out := alertList{Alerts: []alert.Alert{}, Silences: orEmpty(book.Silences), Receivers: c.receivers(book), Now: book.Now}
 	for _, one := range book.Alerts {
 		if (in.Queue == "" || one.Queue == in.Queue) && (in.All || one.State != alert.Inactive) {
 			out.Alerts = append(out.Alerts, one)
 		}
-	}
-	for _, r := range book.Receivers {
-		out.Receivers = append(out.Receivers, receiverView{r.Name, r.Queue, r.Seen, r.Waiting, r.Oldest, c.api.options.Clean(r.Error)})
 	}
 	return out, err
 }
@@ -151,54 +178,15 @@ type alertHistoryInput struct {
 	Limit  int    `query:"limit" doc:"the most entries" minimum:"1" maximum:"1000" default:"100"`
 }
 
-// EvaluationView is the evaluation of a rule, in answers and in the output of the command line.
-type EvaluationView struct {
-	// Rule names the rule. Queue is its queue; missing: the store.
-	Rule  string `json:"rule"`
-	Queue string `json:"queue,omitempty"`
-	// Metric is the evaluated figure.
-	Metric string `json:"metric"`
-	// Value is the figure. Null: it is not known.
-	Value *float64 `json:"value"`
-	// Op is > or <, and Threshold the bound.
-	Op        string  `json:"op"`
-	Threshold float64 `json:"threshold"`
-	// Severity says how much the alert matters.
-	Severity health.Severity `json:"severity"`
-	// Breaks says that the figure is past the threshold.
-	Breaks bool `json:"breaks"`
-	// Detail describes the figure, and Error says why there is none.
-	Detail string `json:"detail,omitempty"`
-	Error  string `json:"error,omitempty"`
-}
-
-// testedList lists evaluations.
-type testedList struct {
-	// Rules are the evaluations, in the order of the rules.
-	Rules []EvaluationView `json:"rules"`
-}
-
-func testAlerts(ctx context.Context, c *call, _ *nothing) (testedList, error) {
+func testAlerts(ctx context.Context, c *call, _ *nothing) (wire.EvaluationList, error) {
 	found, err := alert.New(c.api.store, alert.Options{Logger: c.api.options.Logger}).Read(ctx)
-	out := testedList{Rules: []EvaluationView{}}
+	out := wire.EvaluationList{Rules: []wire.EvaluationView{}}
 	for _, f := range found {
-		one := EvaluationViewOf(f)
+		one := wire.EvaluationViewOf(f)
 		one.Error = c.api.options.Clean(sluice.Brief(one.Error))
 		out.Rules = append(out.Rules, one)
 	}
 	return out, err
-}
-
-// EvaluationViewOf shows an evaluation, with its error as it is.
-func EvaluationViewOf(f alert.Finding) EvaluationView {
-	out := EvaluationView{Rule: f.Rule.Name, Queue: f.Queue.Name, Metric: f.Rule.Metric, Op: f.Rule.Op, Threshold: f.Threshold, Severity: f.Rule.Severity, Detail: f.Reading.Detail}
-	if f.Err != nil {
-		out.Error = f.Err.Error()
-	}
-	if !f.Reading.Unknown {
-		out.Value, out.Breaks = &f.Reading.Value, f.Rule.Breaks(f.Reading.Value, f.Threshold)
-	}
-	return out
 }
 
 // ruleList lists rules.
@@ -284,20 +272,7 @@ type resetRuleInput struct {
 }
 
 // silenceInput silences alerts.
-type silenceInput struct{ Body silenceBody }
-
-// silenceBody says which alerts are silent, and for how long.
-type silenceBody struct {
-	// Rule and Queue choose the alerts. Missing: any.
-	Rule  string `json:"rule,omitempty" maxLength:"64"`
-	Queue string `json:"queue,omitempty" maxLength:"64"`
-	// All silences every alert.
-	All bool `json:"all,omitempty"`
-	// For is how long, such as 2h.
-	For string `json:"for" maxLength:"20"`
-	// Reason says why, for the audit.
-	Reason string `json:"reason" minLength:"1" maxLength:"1000"`
-}
+type silenceInput struct{ Body wire.SilenceBody }
 
 // idReasonInput names something by its id, and a reason.
 type idReasonInput struct {

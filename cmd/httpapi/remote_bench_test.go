@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/batch"
 	"github.com/sluice-queue/sluice/forecast"
 	operations "github.com/sluice-queue/sluice/operation"
@@ -180,6 +181,20 @@ func (b bench) FireSchedules(ctx context.Context, limit int, checker sluice.Payl
 		return schedule.Fired{}, err
 	}
 	return schedule.Given(b.server).FireSchedules(ctx, limit, checker)
+}
+
+func (b bench) SaveAlerts(ctx context.Context, round alert.Evaluation) error {
+	if err := b.Store.SaveAlerts(ctx, round); !atServer(err) {
+		return err
+	}
+	return alert.Given(b.server).SaveAlerts(ctx, round)
+}
+
+func (b bench) SaveReceiver(ctx context.Context, name string) error {
+	if err := b.Store.SaveReceiver(ctx, name); !atServer(err) {
+		return err
+	}
+	return alert.Given(b.server).SaveReceiver(ctx, name)
 }
 
 // SaveOperation and Operation leave the steps to the server, which carries operations out.

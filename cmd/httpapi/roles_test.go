@@ -31,13 +31,13 @@ var rolesByRoute = map[string]string{
 	"delete-queue": operators, "change-settings": operators, "undo-settings": operators, "cancel-scheduled-change": operators, "pause-queue": operators,
 	"resume-queue": operators, "instruct-holders": operators,
 	"list-tenants": lookers, "list-tiers": lookers, "list-limits": lookers, "get-limit": lookers, "get-admission": lookers, "list-flows": lookers,
-	"list-batches": lookers, "list-alerts": lookers, "list-alert-history": lookers, "test-alerts": lookers, "list-rules": lookers,
+	"list-batches": lookers, "list-alerts": lookers, "list-alert-history": lookers, "test-alerts": lookers, "list-rules": lookers, "get-alert-book": lookers,
 	"list-schedules": lookers, "get-schedule": lookers, "get-audit-head": lookers, "verify-audit": lookers, "get-audit-retention": lookers,
 	"stream": "viewer reader worker operator admin", "ask-engine": lookers, "list-orphan-runs": lookers, "get-metrics": lookers,
 	"get-flow": everybody, "get-batch": everybody, "start-flow": producers, "open-batch": producers, "close-batch": producers,
 	"set-tenant": operators, "save-tenant": operators, "save-tier": operators, "save-tenant-limits": operators, "list-tenant-limits": lookers, "read-effective-limits": lookers, "delete-tenant": operators, "pause-tenant": operators, "resume-tenant": operators, "add-tier": operators, "preset-tiers": operators,
 	"set-tier": operators, "delete-tier": operators, "set-limit": operators, "save-limit": operators, "save-limit-key": operators, "close-limit": operators, "open-limit": operators, "undo-limit": operators, "delete-limit": operators,
-	"cancel-batch": operators, "pause-batch": operators, "resume-batch": operators, "retry-batch": operators, "set-rule": operators, "enable-rule": operators,
+	"cancel-batch": operators, "pause-batch": operators, "resume-batch": operators, "retry-batch": operators, "set-rule": operators, "save-rule": operators, "enable-rule": operators,
 	"disable-rule": operators, "reset-rule": operators, "start-silence": operators, "stop-silence": operators, "set-schedule": operators, "save-schedule": operators, "fire-schedule": operators,
 	"pause-schedule": operators, "resume-schedule": operators, "lift-schedule": operators, "undo-schedule": operators, "trigger-schedule": operators,
 	"backfill-schedule": operators, "delete-schedule": operators, "check-engine": operators, "reconcile-engine": operators,
@@ -103,7 +103,7 @@ func TestEachRouteIsForItsRolesAlone(t *testing.T) {
 }
 
 // unboundedOnly are routes about the whole store.
-const unboundedOnly = " list-tenant-limits list-stats list-waves list-tokens create-token list-operations list-holders get-health list-audit list-holds list-dead-groups list-dead-notes instruct-holders " +
+const unboundedOnly = " get-alert-book list-tenant-limits list-stats list-waves list-tokens create-token list-operations list-holders get-health list-audit list-holds list-dead-groups list-dead-notes instruct-holders " +
 	"list-tenants list-tiers list-limits get-admission list-flows list-batches open-batch list-alerts test-alerts list-rules get-audit-retention get-metrics "
 
 // sendAs sends a request of a route, with an empty body.
