@@ -189,17 +189,12 @@ func (e *StoppedError) Unwrap() error { return ErrStopped }
 // Instruct returns before the processes obey: see [Remains]. A holder that is not listed is an [sluice.ErrNotFound].
 // Processes of a version need not run yet.
 func Instruct(ctx context.Context, store sluice.Store, target Target, wanted Wanted, during time.Duration, act sluice.Act) (Instruction, error) {
-	if err := target.check(); err != nil {
+	next := Instruction{Target: target, Wanted: wanted}
+	if err := next.check(act); err != nil {
 		return Instruction{}, err
-	}
-	if !slices.Contains([]Wanted{WantedWork, WantedQuiesce, WantedStop}, wanted) {
-		return Instruction{}, feature.Invalid("wanted", fmt.Sprintf("%.40q must be work, quiesce or stop", wanted))
 	}
 	if during < 0 {
 		return Instruction{}, feature.Invalid("during", fmt.Sprintf("%s must not be negative", during))
-	}
-	if act.By == "" || act.Reason == "" {
-		return Instruction{}, feature.Invalid("act", "it must have an actor and a reason")
 	}
 	if act.ID.IsZero() {
 		act.ID = sluice.NewID()
@@ -208,7 +203,6 @@ func Instruct(ctx context.Context, store sluice.Store, target Target, wanted Wan
 	if err := known(ctx, port, target); err != nil {
 		return Instruction{}, err
 	}
-	next := Instruction{Target: target, Wanted: wanted}
 	if during > 0 {
 		now, err := store.Now(ctx)
 		if err != nil {
@@ -231,6 +225,33 @@ func Instruct(ctx context.Context, store sluice.Store, target Target, wanted Wan
 		}
 		return saved, err
 	}
+}
+
+// Save stores an instruction for a program that only sees the processes through a server. If its version is not that of the stored
+// one to the same target, the error is a [sluice.ErrConflict].
+func Save(ctx context.Context, store sluice.Store, instruction Instruction, act sluice.Act) (Instruction, error) {
+	if err := instruction.check(act); err != nil {
+		return Instruction{}, err
+	}
+	if err := feature.CheckInstant("until", instruction.Until); err != nil {
+		return Instruction{}, err
+	}
+	instruction.Until = feature.Instant(instruction.Until)
+	return Given(store).SaveInstruction(ctx, instruction, act)
+}
+
+// check returns the rule that an instruction or its act breaks.
+func (i Instruction) check(act sluice.Act) error {
+	if err := i.Target.check(); err != nil {
+		return err
+	}
+	if !slices.Contains([]Wanted{WantedWork, WantedQuiesce, WantedStop}, i.Wanted) {
+		return feature.Invalid("wanted", fmt.Sprintf("%.40q must be work, quiesce or stop", i.Wanted))
+	}
+	if act.By == "" || act.Reason == "" {
+		return feature.Invalid("act", "it must have an actor and a reason")
+	}
+	return act.Check()
 }
 
 // known checks that the one holder of a target is listed.

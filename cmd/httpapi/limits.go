@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
@@ -187,17 +186,17 @@ func (a *API) admissionRoutes() {
 	add(a, Route{
 		Method: "GET", Path: "/admission", Name: "get-admission", Group: "queues", Summary: "read which new queues the store takes",
 		Needs: access.Look, Commands: []string{"queues policy"},
-	}, func(ctx context.Context, c *call, _ *nothing) (admissionView, error) {
+	}, func(ctx context.Context, c *call, _ *nothing) (wire.AdmissionView, error) {
 		p, err := admission.Of(ctx, c.api.store)
-		return admissionOf(p), err
+		return wire.AdmissionViewOf(p), err
 	})
 	add(a, Route{
 		Method: "PATCH", Path: "/admission", Name: "change-admission", Group: "queues", Summary: "change which new queues the store takes",
 		Needs: access.Administer, Commands: []string{"queues policy"},
-	}, func(ctx context.Context, c *call, in *admissionInput) (admissionView, error) {
+	}, func(ctx context.Context, c *call, in *admissionInput) (wire.AdmissionView, error) {
 		p, err := admission.Of(ctx, c.api.store)
 		if err != nil {
-			return admissionView{}, err
+			return wire.AdmissionView{}, err
 		}
 		if in.Body.Declared != nil {
 			p.Declared = *in.Body.Declared
@@ -206,9 +205,21 @@ func (a *API) admissionRoutes() {
 			p.MaxQueues = in.Body.MaxQueues
 		}
 		p, err = admission.Save(ctx, c.api.store, p, c.act(in.Body.Reason))
-		return admissionOf(p), err
+		return wire.AdmissionViewOf(p), err
+	})
+	add(a, Route{
+		Method: "PUT", Path: "/admission", Name: "save-admission", Group: "queues", Summary: "store which new queues the store takes",
+		Text:  "For programs. Stores it if its version is still that of the body.",
+		Needs: access.Administer, Commands: []string{"queues policy"},
+	}, func(ctx context.Context, c *call, in *saveAdmissionInput) (wire.AdmissionView, error) {
+		b := in.Body
+		p, err := admission.Save(ctx, c.api.store, admission.Policy{MaxQueues: b.MaxQueues, Declared: b.Declared, Version: b.Version}, c.act(b.Reason))
+		return wire.AdmissionViewOf(p), err
 	})
 }
+
+// saveAdmissionInput stores which new queues the store takes.
+type saveAdmissionInput struct{ Body wire.SaveAdmissionBody }
 
 // admissionInput changes which new queues the store takes.
 type admissionInput struct{ Body admissionBody }
@@ -220,21 +231,4 @@ type admissionBody struct {
 	Declared *bool `json:"declared,omitempty"`
 	// MaxQueues is the most queues of the store.
 	MaxQueues int `json:"max_queues,omitempty" minimum:"0"`
-}
-
-// admissionView says which new queues the store takes.
-type admissionView struct {
-	// Queues counts the queues of the store, and MaxQueues is the most that it takes.
-	Queues    int `json:"queues"`
-	MaxQueues int `json:"max_queues"`
-	// Declared says that somebody must declare a queue before its first job.
-	Declared bool `json:"declared"`
-	// ChangedAt, ChangedBy and Reason describe the last change. Missing: there was none.
-	ChangedAt time.Time `json:"changed_at,omitzero"`
-	ChangedBy string    `json:"changed_by,omitempty"`
-	Reason    string    `json:"reason,omitempty"`
-}
-
-func admissionOf(p admission.Policy) admissionView {
-	return admissionView{p.Stored, p.MaxQueues, p.Declared, p.ChangedAt, p.ChangedBy, p.Reason}
 }

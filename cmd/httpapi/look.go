@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/hold"
+	"github.com/sluice-queue/sluice/internal/wire"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/stat"
 )
@@ -243,12 +244,18 @@ func (a *API) holderRoutes() {
 	add(a, Route{
 		Method: "GET", Path: "/holders", Name: "list-holders", Group: "holders", Summary: "list the processes that work",
 		Needs: access.Look, Commands: []string{"holders"}, noun: "process",
-	}, func(ctx context.Context, c *call, _ *nothing) (holderList, error) {
+	}, func(ctx context.Context, c *call, in *holdersInput) (holderList, error) {
 		holders, err := presence.Holders(ctx, c.api.store)
 		if err != nil {
 			return holderList{}, err
 		}
-		told, err := presence.Instructions(ctx, c.api.store)
+		list := presence.Instructions
+		if in.Ended {
+			list = func(ctx context.Context, store sluice.Store) ([]presence.Instruction, error) {
+				return presence.Given(store).Instructions(ctx)
+			}
+		}
+		told, err := list(ctx, c.api.store)
 		if err != nil {
 			return holderList{}, err
 		}
@@ -270,6 +277,21 @@ func (a *API) holderRoutes() {
 		return presence.Instruct(ctx, c.api.store, in.Body.Target, in.Body.Wanted, during, c.act(in.Body.Reason))
 	})
 	add(a, Route{
+		Method: "PUT", Path: "/holders/instructions", Name: "save-instruction", Group: "holders", Summary: "store an instruction to processes",
+		Text:  "For programs. Stores the instruction if its version is still that of the body; without one it is the first to its target.",
+		Needs: access.Operate, Commands: []string{"holders quiesce", "holders resume", "holders stop"}, noun: "process",
+	}, func(ctx context.Context, c *call, in *saveInstructionInput) (wire.InstructionView, error) {
+		saved, err := presence.Save(ctx, c.api.store, in.Body.Instruction, c.act(in.Body.Reason))
+		return wire.InstructionViewOf(saved), err
+	})
+	add(a, Route{
+		Method: "POST", Path: "/holders/jobs", Name: "list-held-jobs", Group: "holders", Summary: "list the claimed jobs of processes",
+		Needs: access.Look, Commands: []string{"holders"}, noun: "process",
+	}, func(ctx context.Context, c *call, in *heldJobsInput) (wire.HeldJobList, error) {
+		found, err := presence.Given(c.api.store).HeldJobs(ctx, in.Body.Holders, in.Body.Limit)
+		return wire.HeldJobList{Jobs: orEmpty(found)}, err
+	})
+	add(a, Route{
 		Method: "POST", Path: "/holders/remaining", Name: "remaining-work", Group: "holders", Summary: "read the work that processes still have",
 		Text:  "After an instruction: the processes that may still claim, and their jobs.",
 		Needs: access.Look, Commands: []string{"holders drain"}, noun: "process",
@@ -279,6 +301,17 @@ func (a *API) holderRoutes() {
 		return out, err
 	})
 }
+
+// holdersInput says what to tell of processes.
+type holdersInput struct {
+	Ended bool `query:"ended" doc:"also instructions that have ended"`
+}
+
+// saveInstructionInput stores an instruction.
+type saveInstructionInput struct{ Body wire.SaveInstructionBody }
+
+// heldJobsInput names processes.
+type heldJobsInput struct{ Body wire.HeldJobsBody }
 
 // holderList lists processes.
 type holderList struct {

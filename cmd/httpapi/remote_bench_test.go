@@ -244,20 +244,6 @@ func (b bench) Elect(ctx context.Context, holderID string, tasks []string, lease
 	return presence.Given(b.server).Elect(ctx, holderID, tasks, lease)
 }
 
-func (b bench) SaveInstruction(ctx context.Context, instruction presence.Instruction, act sluice.Act) (presence.Instruction, error) {
-	if _, err := b.Store.SaveInstruction(ctx, instruction, act); !atServer(err) {
-		return presence.Instruction{}, err
-	}
-	return presence.Given(b.server).SaveInstruction(ctx, instruction, act)
-}
-
-func (b bench) HeldJobs(ctx context.Context, holderIDs []string, limit int) ([]presence.HeldJob, error) {
-	if _, err := b.Store.HeldJobs(ctx, holderIDs, limit); !atServer(err) {
-		return nil, err
-	}
-	return presence.Given(b.server).HeldJobs(ctx, holderIDs, limit)
-}
-
 func (b bench) Heartbeat(ctx context.Context, holder presence.Holder) (presence.Instruction, error) {
 	told, err := b.Store.Heartbeat(ctx, holder)
 	if atServer(err) {

@@ -29,7 +29,7 @@ var rolesByRoute = map[string]string{
 	"delete-jobs": operators, "terminate-jobs": operators, "requeue-jobs": operators, "resolve-jobs": operators, "reschedule-jobs": operators,
 	"start-operation": operators, "save-operation": operators, "save-batch-pause": operators, "pause-operation": operators, "resume-operation": operators, "stop-operation": operators, "pace-operation": operators,
 	"delete-queue": operators, "change-settings": operators, "undo-settings": operators, "cancel-scheduled-change": operators, "pause-queue": operators,
-	"resume-queue": operators, "instruct-holders": operators,
+	"resume-queue": operators, "instruct-holders": operators, "save-instruction": operators, "list-held-jobs": lookers,
 	"list-tenants": lookers, "list-tiers": lookers, "list-limits": lookers, "get-limit": lookers, "get-admission": lookers, "list-flows": lookers,
 	"list-batches": lookers, "list-alerts": lookers, "list-alert-history": lookers, "test-alerts": lookers, "list-rules": lookers, "get-alert-book": lookers,
 	"list-schedules": lookers, "get-schedule": lookers, "get-audit-head": lookers, "verify-audit": lookers, "get-audit-retention": lookers,
@@ -42,7 +42,7 @@ var rolesByRoute = map[string]string{
 	"pause-schedule": operators, "resume-schedule": operators, "lift-schedule": operators, "undo-schedule": operators, "trigger-schedule": operators,
 	"backfill-schedule": operators, "delete-schedule": operators, "check-engine": operators, "reconcile-engine": operators,
 	"claim": workers, "renew": workers, "settle": workers, "save-checkpoint": workers, "report-progress": workers, "heartbeat": workers,
-	"change-admission": "admin", "change-audit-retention": "admin",
+	"change-admission": "admin", "save-admission": "admin", "change-audit-retention": "admin",
 	"list-tokens": "admin", "create-token": "admin", "rotate-token": "admin", "revoke-token": "admin",
 }
 

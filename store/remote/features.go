@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/await"
+	"github.com/sluice-queue/sluice/internal/wire"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/progress"
 )
@@ -122,7 +124,7 @@ type holderList struct {
 }
 
 func (s *Store) holders(ctx context.Context) (out holderList, err error) {
-	err = s.call(ctx, request{verb: "list processes", path: "/holders", out: &out})
+	err = s.call(ctx, request{verb: "list processes", path: "/holders", query: params{"ended": {"true"}}.values(), out: &out})
 	return out, err
 }
 
@@ -149,14 +151,39 @@ func (s *Store) Elect(context.Context, string, []string, time.Duration) ([]strin
 	return nil, s.theServer("To lead a task")
 }
 
-// SaveInstruction is an [*UnsupportedError].
-func (s *Store) SaveInstruction(context.Context, presence.Instruction, sluice.Act) (presence.Instruction, error) {
-	return presence.Instruction{}, s.theDatabase("To instruct processes")
+// SaveInstruction stores an instruction to processes.
+func (s *Store) SaveInstruction(ctx context.Context, instruction presence.Instruction, act sluice.Act) (presence.Instruction, error) {
+	var view wire.InstructionView
+	body := wire.SaveInstructionBody{Instruction: instruction, Reason: act.Reason}
+	err := s.call(ctx, saving("instruct processes", "/holders/instructions", &act, body, &view))
+	return view.Read(), err
 }
 
-// HeldJobs is an [*UnsupportedError].
-func (s *Store) HeldJobs(context.Context, []string, int) ([]presence.HeldJob, error) {
-	return nil, s.theDatabase("To list the jobs of processes")
+// HeldJobs lists the claimed jobs of processes.
+func (s *Store) HeldJobs(ctx context.Context, holderIDs []string, limit int) ([]presence.HeldJob, error) {
+	if len(holderIDs) == 0 {
+		return nil, s.opened("list the jobs of processes")
+	}
+	var answer wire.HeldJobList
+	err := s.call(ctx, request{
+		verb: "list the jobs of processes", method: http.MethodPost, path: "/holders/jobs", out: &answer, body: asJSON(wire.HeldJobsBody{Holders: holderIDs, Limit: limit}),
+	})
+	return answer.Jobs, err
+}
+
+// QueuePolicy reads which new queues the store makes.
+func (s *Store) QueuePolicy(ctx context.Context) (admission.Policy, error) {
+	var view wire.AdmissionView
+	err := s.call(ctx, request{verb: "read the policy of queues", path: "/admission", out: &view})
+	return view.Read(), err
+}
+
+// SaveQueuePolicy stores which new queues the store makes.
+func (s *Store) SaveQueuePolicy(ctx context.Context, policy admission.Policy, act sluice.Act) (admission.Policy, error) {
+	var view wire.AdmissionView
+	body := wire.SaveAdmissionBody{Version: policy.Version, MaxQueues: policy.MaxQueues, Declared: policy.Declared, Reason: act.Reason}
+	err := s.call(ctx, saving("save the policy of queues", "/admission", &act, body, &view))
+	return view.Read(), err
 }
 
 // PausedTenants returns those of some tenants that are paused in a queue; workers ask for it.
