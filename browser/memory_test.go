@@ -1,0 +1,210 @@
+package browser_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/heapprofiler"
+	"github.com/chromedp/cdproto/memory"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// call sends a command of the browser's protocol.
+func call[P, R any](t testing.TB, ctx context.Context, command cdp.Command[P, R], parameters P) (out R) {
+	t.Helper()
+	out, err := chromedp.Run(ctx, func(ctx context.Context, t *chromedp.Target) (R, error) { return cdp.Call(ctx, t, command, parameters) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// held is what a tab holds after its garbage is collected.
+type held struct{ heapMB, nodes, listeners float64 }
+
+// holds collects the garbage of a tab, and says what it holds. One collection leaves what others point to that are garbage too.
+func (p *tab) holds() held {
+	p.Helper()
+	least := held{heapMB: math.Inf(1)}
+	for range 10 {
+		call(p, p.ctx, heapprofiler.CollectGarbage, cdp.Empty{})
+		counted := call(p, p.ctx, memory.GetDOMCounters, cdp.Empty{})
+		heap := call(p, p.ctx, runtime.GetHeapUsage, cdp.Empty{}).UsedSize / 1e6
+		least = held{min(least.heapMB, heap), float64(counted.Nodes), float64(counted.JsEventListeners)}
+	}
+	return least
+}
+
+// TestATabThatStaysOpenHoldsNoMore sends updates as fast as a tab takes them. Each has other rows than the one before.
+func TestATabThatStaysOpenHoldsNoMore(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"/", "/jobs", "/dead", "/audit", "/queues/mails"} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			updates := newUpdates(t)
+			p := open(t, updates.server, path)
+			first := updates.heldAfter(p, 100)
+			last := updates.heldAfter(p, 200)
+			t.Logf("after 100 updates %+v, after 300 %+v", first, last)
+			if last.heapMB > 1.1*first.heapMB+0.5 || last.nodes > 1.1*first.nodes+100 || last.listeners > 1.1*first.listeners+20 {
+				t.Errorf("after 300 updates the tab holds %+v, after 100 %+v", last, first)
+			}
+		})
+	}
+}
+
+// updates is a server whose pages are those of the shop. Its streams repeat the first update of the shop's when asked.
+type updates struct {
+	server *server
+	asked  chan int // how many to send
+	sent   int
+}
+
+func newUpdates(t *testing.T) *updates {
+	t.Helper()
+	target, err := url.Parse(shop.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &updates{asked: make(chan int)}
+	// A Rewrite adds no X-Forwarded-For, with which the shop would refuse the request: it asks nobody for a token.
+	pages := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Has("live") {
+			u.stream(w, r)
+			return
+		}
+		pages.ServeHTTP(w, r)
+	}))
+	t.Cleanup(site.CloseClientConnections)
+	u.server = &server{url: site.URL + "/"}
+	return u
+}
+
+// heldAfter says what a tab holds after more updates. The last one comes alone: its text is a part of the text of all that came
+// with it, which the tab holds until the next one.
+func (u *updates) heldAfter(p *tab, more int) held {
+	p.Helper()
+	u.take(p, more-1)
+	u.take(p, 1)
+	return p.holds()
+}
+
+// take sends updates to a tab, and waits until it shows the last.
+func (u *updates) take(p *tab, count int) {
+	p.Helper()
+	select {
+	case u.asked <- count:
+	case <-time.After(patience):
+		p.Fatal("the tab never asked for its stream: " + p.now())
+	}
+	p.until(fmt.Sprintf(`document.getElementById("strip").innerText.includes("update %d.")`, u.sent+count))
+	u.sent += count
+}
+
+var (
+	// stripOf is the part of an update with the strip, and rowOf the ID of a row.
+	stripOf = regexp.MustCompile(`(<hx-partial hx-target="#strip"[^>]*>).*(</hx-partial>)`)
+	rowOf   = regexp.MustCompile(`(<tr id="[^"]*)(" data-row)`)
+)
+
+// stream repeats an update, with rows that are new in each.
+func (u *updates) stream(w http.ResponseWriter, r *http.Request) {
+	first, err := firstOf(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	out := http.NewResponseController(w)
+	for n := 0; ; {
+		if out.Flush() != nil {
+			return
+		}
+		select {
+		case count := <-u.asked:
+			for range count {
+				n++
+				update := rowOf.ReplaceAll(first, fmt.Appendf(nil, "${1}-%d$2", n))
+				_, _ = w.Write(stripOf.ReplaceAll(update, fmt.Appendf(nil, "${1}<p>update %d.</p>$2", n))) // the tab may be gone
+			}
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// firstOf reads the first update of a stream of the shop.
+func firstOf(r *http.Request) ([]byte, error) {
+	request, err := http.NewRequestWithContext(r.Context(), http.MethodGet, shop.url+r.URL.RequestURI()[1:], nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	lines := bufio.NewReader(answer.Body)
+	for {
+		var update []byte
+		for !bytes.HasSuffix(update, []byte("\n\n")) {
+			line, err := lines.ReadBytes('\n')
+			if err != nil {
+				return nil, err
+			}
+			update = append(update, line...)
+		}
+		if bytes.HasPrefix(update, []byte("data:")) { // else a heartbeat, or an event without a picture
+			return update, nil
+		}
+	}
+}
+
+// BenchmarkFirstPaint measures when a browser without a cache, on a processor of a quarter of the speed, paints a page.
+func BenchmarkFirstPaint(b *testing.B) {
+	for _, path := range []string{"", "jobs", "dead", "queues/mails", "waves"} {
+		b.Run("/"+path, func(b *testing.B) {
+			total := 0.0
+			for b.Loop() {
+				total += firstPaint(b, path)
+			}
+			b.ReportMetric(total/float64(b.N), "ms-to-paint")
+		})
+	}
+}
+
+// firstPaint opens a page in a tab without a cache, and returns after how many milliseconds it was painted.
+func firstPaint(b *testing.B, path string) float64 {
+	b.Helper()
+	ctx, leave := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
+	defer leave()
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(1440, 900), seen); err != nil {
+		b.Fatal(err)
+	}
+	call(b, ctx, emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: 4})
+	if err := chromedp.Do(ctx, chromedp.Navigate(shop.url+path)); err != nil {
+		b.Fatal(err)
+	}
+	painted, err := chromedp.Run(ctx, chromedp.Evaluate[float64](`new Promise((done) => new PerformanceObserver((list) => {
+		const paint = list.getEntriesByName("first-contentful-paint")[0]
+		if (paint) done(paint.startTime)
+	}).observe({ type: "paint", buffered: true }))`, chromedp.EvalAwaitPromise))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return painted
+}
