@@ -53,6 +53,35 @@ func postgresOneCaller(n sizes, _ map[string]measured) scenario {
 	}
 }
 
+func postgresPressed(n sizes, _ map[string]measured) scenario {
+	s := pressed(n.backlog, cell.Postgres)
+	s.name, s.title = "postgres-enqueue-pressed", "PostgreSQL: what back-pressure costs one caller"
+	return s
+}
+
+func sqlitePressed(n sizes, _ map[string]measured) scenario {
+	s := pressed(n.sqlite, cell.SQLite)
+	s.name, s.title, s.method = "sqlite-enqueue-pressed", "SQLite: what back-pressure costs one caller", asOnPostgres
+	return s
+}
+
+// pressed compares enqueues of single jobs with max_waiting and without, of one caller in one process.
+func pressed(jobs int, store string) scenario {
+	const ours = "Sluice"
+	return scenario{
+		method: fmt.Sprintf("One caller stores %s single jobs in a queue without a limit, and as many in one with max_waiting, by turns of 200. %s jobs wait in each queue before. "+
+			"The ratios are medians over the pairs of turns. p50 and client CPU are with max_waiting.", thousands(jobs/10), thousands(jobs)),
+		entrants: []entrant{{ours, cell.Task{Kind: cell.Pressed, System: cell.Sluice, Store: store, Jobs: jobs / 10, Due: jobs}}},
+		headline: []cell.Figure{cell.P50, cell.PressedP50, cell.PressedCPU},
+		ratio:    "p50 with max_waiting against without.",
+		ratios:   func(m measured, name string) []float64 { return m.of(name, cell.PressedP50) },
+		goals: []goal{
+			{"p50 of an enqueue with max_waiting against without", 1.05, true, "×", figureOf(ours, cell.PressedP50)},
+			{"client CPU of an enqueue with max_waiting against without", 1.05, true, "×", figureOf(ours, cell.PressedCPU)},
+		},
+	}
+}
+
 // postgresOwnTx compares enqueues in callers' transactions.
 func postgresOwnTx(n sizes, _ map[string]measured) scenario {
 	const ofPGX, ofSQL, river, callers = "Sluice, pgx", "Sluice, database/sql", "River, pgx", 8

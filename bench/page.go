@@ -63,6 +63,8 @@ var columns = []report.Column{
 	{Key: string(cell.WaiterMemory), Title: "KiB a client", Decimals: 1},
 	{Key: string(cell.Prompt), Title: "within 20 ms", Decimals: 3},
 	{Key: string(cell.ReadTime), Title: "read ms", Decimals: 1},
+	{Key: string(cell.PressedP50), Title: "p50 ×", Decimals: 3},
+	{Key: string(cell.PressedCPU), Title: "client CPU ×", Decimals: 3},
 	{Key: string(cell.ClientCPU), Title: "client CPU", Decimals: 1},
 	{Key: string(cell.ServerCPU), Title: "server CPU", Decimals: 1},
 	{Key: string(cell.EngineCPU), Title: "engine CPU", Decimals: 1},

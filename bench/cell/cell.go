@@ -62,6 +62,8 @@ const (
 	Console Kind = "console"
 	// Answers lets many callers wait for the ends of jobs.
 	Answers Kind = "answers"
+	// Pressed lets one caller store jobs in a queue with max_waiting and in one without, by turns.
+	Pressed Kind = "pressed"
 	// Starts measures the rate of workflow starts on a Temporal server.
 	Starts Kind = "starts"
 	// Life measures payments that wait for a Temporal server, then fall due at one instant.
@@ -145,7 +147,7 @@ type Task struct {
 	// OwnTx is PGX or DatabaseSQL: each call stores its job in a caller's transaction. Empty: no such transaction.
 	OwnTx string
 
-	// Due is the number of due jobs in a Claims or Looks cell, and at the start of a Steady cell. In a Scrape or Console cell,
+	// Due is the number of due jobs in a Claims or Looks cell, and at the start of a Steady cell or of each queue of a Pressed cell. In a Scrape or Console cell,
 	// half of the Due waiting jobs are due. Ahead is the number of further jobs that are due in the future, of all jobs in a
 	// Waves cell, of schedules that fire on another day in a Fires cell, or of jobs that never end in an Answers cell. Churn is the number of jobs worked off before, under an old snapshot.
 	Due   int
@@ -246,6 +248,10 @@ const (
 	Prompt Figure = "prompt"
 	// ReadTime is the median time to read all gauges.
 	ReadTime Figure = "read_time"
+	// PressedP50 is the p50 of an enqueue with max_waiting divided by that without, and PressedCPU the client's processor
+	// time likewise: medians over pairs of turns.
+	PressedP50 Figure = "pressed_p50"
+	PressedCPU Figure = "pressed_cpu"
 
 	// WaiterMemory is the memory that a server holds for each waiting client, in KiB.
 	WaiterMemory Figure = "waiter_memory"
@@ -291,7 +297,7 @@ func Main(ctx context.Context) error {
 		Work: measureWork, Latency: measureLatency, LatencyWorker: serveLatency, Claims: measureClaims, Callers: measureCallers,
 		First: measureFirst, Wave: measureWave, Looks: measureLooks, Waves: measureWaves, Scrape: measureScrape, Steady: measureSteady, Prune: measurePrune, Fleet: measureFleet, Find: measureFind, Age: measureAge, Fires: measureFires,
 		Answers: measureAnswers, Waiting: measureWaiting, HTTPServer: serveUntilTheEnd, Pages: measurePages, Stream: measureStream, Console: measureConsole,
-		Starts: measureStarts, Life: measureLife,
+		Pressed: measurePressed, Starts: measureStarts, Life: measureLife,
 	}[task.Kind]
 	if !known {
 		return fmt.Errorf("there is no kind of cell %q", task.Kind)

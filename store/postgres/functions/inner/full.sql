@@ -4,7 +4,7 @@ language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 declare
     whose   constant text := case when of_tenant <> '' then format('tenant %L in queue %s', of_tenant, of_queue) else format('queue %s', of_queue) end;
     setting constant text := case when of_tenant <> '' then 'tenant_max_waiting' else 'max_waiting' end;
-    seconds constant numeric := case when jobs <= most then round(greatest({{count again}} / 100.0, waiting / 100000.0), 2) else 0 end;
+    seconds constant numeric := case when jobs <= most then round(greatest({{count again}} / 100.0, waiting / 50000.0), 2) else 0 end;
 begin
     raise exception using errcode = 'SL010',
         message = format('%s is full: ', whose) || case when seconds > 0
