@@ -11,6 +11,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"regexp"
+	"strconv"
 	"testing"
 	"time"
 
@@ -66,11 +67,36 @@ func TestATabThatStaysOpenHoldsNoMore(t *testing.T) {
 	}
 }
 
+// TestAPointerThatRestsKeepsFewRows leaves the pointer on a table that gets a new row with each update.
+func TestAPointerThatRestsKeepsFewRows(t *testing.T) {
+	t.Parallel()
+	updates := newUpdates(t)
+	updates.keepsRows = true
+	p := open(t, updates.server, "/queues")
+	updates.take(p, 1)
+	const rows = `String(document.querySelectorAll("#live tr[data-row]").length)`
+	begun, err := strconv.Atoi(p.text(rows))
+	if err != nil || begun < 2 {
+		t.Fatalf("%d rows: %v", begun, err)
+	}
+	p.point("#live tbody tr:last-child")
+	updates.take(p, 2)
+	if now := p.text(rows); now != strconv.Itoa(begun+2) {
+		t.Errorf("after 2 new rows below the pointer the table has %s rows, want %d", now, begun+2)
+	}
+	updates.take(p, 200)
+	if now, err := strconv.Atoi(p.text(rows)); err != nil || now > 4*begun {
+		t.Errorf("after 200 new rows the table has %d rows, at first %d: %v", now, begun, err)
+	}
+}
+
 // updates is a server whose pages are those of the shop. Its streams repeat the first update of the shop's when asked.
 type updates struct {
 	server *server
 	asked  chan int // how many to send
 	sent   int
+	// keepsRows lets all rows but the first of an update stay.
+	keepsRows bool
 }
 
 func newUpdates(t *testing.T) *updates {
@@ -138,13 +164,22 @@ func (u *updates) stream(w http.ResponseWriter, r *http.Request) {
 		case count := <-u.asked:
 			for range count {
 				n++
-				update := rowOf.ReplaceAll(first, fmt.Appendf(nil, "${1}-%d$2", n))
+				update := u.withNewRows(first, n)
 				_, _ = w.Write(stripOf.ReplaceAll(update, fmt.Appendf(nil, "${1}<p>update %d.</p>$2", n))) // the tab may be gone
 			}
 		case <-r.Context().Done():
 			return
 		}
 	}
+}
+
+// withNewRows gives rows of an update other IDs.
+func (u *updates) withNewRows(update []byte, n int) []byte {
+	changed := len(update)
+	if at := rowOf.FindIndex(update); u.keepsRows && at != nil {
+		changed = at[1]
+	}
+	return append(rowOf.ReplaceAll(update[:changed], fmt.Appendf(nil, "${1}-%d$2", n)), update[changed:]...)
 }
 
 // firstOf reads the first update of a stream of the shop.

@@ -21,11 +21,11 @@ export function steady(before, after) {
   return [...next.values()];
 }
 
-// aim keeps the rows below the pointer where they are.
+// aim keeps the rows below the pointer where they are, until a pointer that rests has let too many come.
 function aim(picture) {
   const rows = over?.isConnected ? [...over.rows] : [];
   const after = rows.map((tr) => tr.id && picture.getElementById(tr.id)).find(Boolean)?.parentElement;
-  if (!after || after.dataset.steady !== undefined || rows.some((tr) => !tr.id)) return false;
+  if (!after || after.dataset.steady !== undefined || rows.length > 3 * after.rows.length || rows.some((tr) => !tr.id)) return false;
   const now = [...after.rows].map((tr) => tr.id).join();
   after.append(...steady(over, after));
   return now !== [...after.rows].map((tr) => tr.id).join();
