@@ -45,7 +45,7 @@ func TestJobsAreListedByFilterAndState(t *testing.T) {
 	mail := s.enqueue(sluice.NewJob{Queue: "mail", EnqueueOptions: sluice.EnqueueOptions{Tenant: "acme", Key: "order-42"}})
 	later := s.enqueue(sluice.NewJob{Queue: "mail", EnqueueOptions: sluice.EnqueueOptions{DueAt: time.Now().Add(time.Hour)}})
 	other := s.enqueue(sluice.NewJob{Queue: "reports"})
-	s.contains("/jobs", mail.String(), later.String(), other.String(), `ready <span class="amount">2<`, `scheduled <span class="amount">1<`)
+	s.contains("/jobs", mail.String(), later.String(), other.String(), `ready <span class="amount">2<`, `scheduled <span class="amount">1<`, `aria-sort="descending">created<`)
 	s.contains("/jobs?q=queue:mail", mail.String(), later.String(), "!"+other.String(), `ready <span class="amount">1<`)
 	s.contains("/jobs?q=queue:mail&state=ready", mail.String(), "!"+later.String())
 	s.contains("/jobs?q=key:order-42+tenant:acme", mail.String(), "!"+later.String(), `href="/jobs?q=tenant%3Aacme"`, `href="/jobs?q=key%3Aorder-42"`, "!amount")
