@@ -137,7 +137,7 @@ var doors = map[string][]string{
 	"cmd/monitor":           {"", "api", "cmd/metric", "observe", "engine"},
 	"cmd/monitor/otlp":      {"cmd/trace"},
 	"internal/freeport":     {},
-	"internal/wire":         {"", "admission", "alert", "batch", "deadletter", "forecast", "health", "limit", "operation", "presence", "schedule", "stat", "tenancy"},
+	"internal/wire":         {"", "admission", "alert", "batch", "deadletter", "forecast", "health", "limit", "operation", "presence", "schedule", "search", "stat", "tenancy"},
 	"internal/smalldisk":    {},
 	"internal/temporaltest": {"internal/freeport", "internal/testcache"},
 	"internal/temporald":    {"internal/temporaltest"},

@@ -32,9 +32,14 @@ func (a *app) schedulesCommand() *cobra.Command {
 	return command
 }
 
-// ofSchedules reports whether a command is one of `sluice schedules`.
-func ofSchedules(command *cobra.Command) bool {
-	return command.Parent() != nil && command.Parent().Name() == "schedules"
+// lookAt says how to look at the object of a command of `sluice schedules` or `sluice operations`. Empty: it is of neither.
+func lookAt(command *cobra.Command) string {
+	if command.Parent() == nil {
+		return ""
+	}
+	return map[string]string{
+		"schedules": "look at the schedule: `sluice schedules show NAME`", "operations": "look at the operation: `sluice operations get ID`",
+	}[command.Parent().Name()]
 }
 
 func (a *app) schedulesListCommand() *cobra.Command {

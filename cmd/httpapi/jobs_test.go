@@ -14,7 +14,9 @@ import (
 	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/batch"
 	"github.com/sluice-queue/sluice/cmd/httpapi"
+	"github.com/sluice-queue/sluice/hold"
 	"github.com/sluice-queue/sluice/schedule"
+	"github.com/sluice-queue/sluice/upkeep"
 )
 
 // result is the answer about one job.
@@ -236,11 +238,7 @@ func TestAProgramStoresAnOperationAndWhatItWantsOfIt(t *testing.T) {
 	s := serve(t, httpapi.Options{})
 	s.enqueue("mail", "")
 	path := "/operations/" + sluice.NewID().String()
-	const instant = "2026-01-01T00:00:00Z"
-	wanted := map[string]any{
-		"id": sluice.NewID(), "kind": "cancel", "query": map[string]string{}, "state": "", "version": 0, "expected": 0, "done": 0, "failed": 0, "skipped": 0,
-		"by": "", "reason": "", "changed_by": "", "created_at": instant, "changed_at": instant, "updated_at": instant,
-	}
+	wanted := map[string]any{"kind": "cancel"}
 	put := func() reply {
 		body, err := json.Marshal(map[string]any{"operation": wanted, "reason": "not needed"})
 		if err != nil {
@@ -271,6 +269,52 @@ func TestAProgramStoresAnOperationAndWhatItWantsOfIt(t *testing.T) {
 	s.problem(become(read()["version"], "running"), 409, "not_allowed")
 	if state := read()["state"]; state != "stopped" {
 		t.Errorf("it was stopped, and is %v", state)
+	}
+}
+
+// TestABoundedCallerActsOnItsOwnJobsAlone starts operations on everything as callers with bounds, in both ways.
+func TestABoundedCallerActsOnItsOwnJobsAlone(t *testing.T) {
+	t.Parallel()
+	bounds := access.Bounds{Queues: []string{"mail.*"}, Tenants: []string{"acme"}}
+	s := serve(t, httpapi.Options{}, access.Caller{Name: "acme", Role: access.RoleOperator, Bounds: bounds}, access.Caller{Name: "all", Role: access.RoleOperator})
+	as := []string{"Authorization", "Bearer acme"}
+	ours, theirs, elsewhere := s.enqueue("mail.a", "acme"), s.enqueue("mail.a", "beta"), s.enqueue("sms", "acme")
+	path, of := "/operations/"+sluice.NewID().String(), "/operations/"+sluice.NewID().String()
+	const everything = `{"operation":{"kind":"hold","query":{"created_from":"2020-01-01T00:00:00Z"}},"reason":"audit"}`
+	saved := s.ask("PUT", path, everything, as...)
+	if started := s.ask("POST", "/operations", `{"kind":"hold","where":"attempts:<5","reason":"audit"}`, as...); saved.status != 200 || started.status != 200 {
+		t.Fatalf("%+v, %+v", saved, started)
+	}
+	if r := s.ask("PUT", of, everything, "Authorization", "Bearer all"); r.status != 200 {
+		t.Fatalf("%+v", r)
+	}
+	s.problem(s.ask("GET", of, "", as...), 404, "not_found")
+	s.problem(s.ask("PUT", of, `{"operation":{"version":1,"state":"stopped"}}`, as...), 404, "not_found")
+	for _, verb := range []string{"pause", "resume", "stop"} {
+		s.problem(s.ask("POST", of+"/"+verb, `{"reason":"x"}`, as...), 404, "not_found")
+	}
+	s.problem(s.ask("POST", of+"/pace", `{"rate":"1/s"}`, as...), 404, "not_found")
+	s.problem(s.ask("PUT", of, `{"operation":{"kind":"backfill","backfill":{"schedule":"nightly","from":"2026-01-01T00:00:00Z","to":"2026-01-02T00:00:00Z"}}}`, as...), 403, "out_of_bounds")
+	s.ask("PUT", of, `{"operation":{"version":1,"state":"stopped"}}`, "Authorization", "Bearer all")
+	if paused := s.ask("POST", path+"/pause", `{"reason":"x"}`, as...); paused.status != 200 {
+		t.Fatalf("its own: %+v", paused)
+	}
+	s.ask("POST", path+"/resume", `{"reason":"x"}`, as...)
+	must(upkeep.New(s.store, upkeep.Options{}).Once(t.Context(), true))
+	held := must(hold.List(t.Context(), s.store, hold.Filter{}))
+	if len(held) != 1 || held[0].JobID != ours {
+		t.Errorf("held %+v, want %s alone and neither %s nor %s", held, ours, theirs, elsewhere)
+	}
+	if err := hold.Hold(t.Context(), s.store, []sluice.ID{theirs, elsewhere}, sluice.Act{By: "test", Reason: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	if list := s.ask("GET", "/holds", "", as...); strings.Count(list.text, "job_id") != 1 {
+		t.Errorf("%s", list.text)
+	}
+	for id, want := range map[sluice.ID]int{ours: 1, theirs: 0} {
+		if list := s.ask("GET", "/holds?job="+id.String(), "", as...); strings.Count(list.text, "job_id") != want {
+			t.Errorf("%s: %s", id, list.text)
+		}
 	}
 }
 

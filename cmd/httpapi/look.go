@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -26,7 +27,7 @@ func (a *API) look() {
 	}, listAudit)
 	add(a, Route{
 		Method: "GET", Path: "/holds", Name: "list-holds", Group: "look", Summary: "list held jobs",
-		Needs: access.Look, Commands: []string{"jobs"},
+		Needs: access.Look, Commands: []string{"jobs"}, scope: ofJobs,
 	}, func(ctx context.Context, c *call, in *holdsInput) (holdList, error) {
 		var jobs []sluice.ID
 		for _, text := range in.Jobs {
@@ -36,7 +37,7 @@ func (a *API) look() {
 			}
 			jobs = append(jobs, id)
 		}
-		found, err := hold.List(ctx, c.api.store, hold.Filter{Jobs: jobs, Queue: in.Queue, Before: in.Before, Limit: in.Limit})
+		found, err := c.holds(ctx, hold.Filter{Jobs: jobs, Queue: in.Queue, Before: in.Before, Limit: in.Limit})
 		return holdList{orEmpty(found)}, err
 	})
 	a.dead()
@@ -120,6 +121,40 @@ type holdsInput struct {
 	Jobs   []string  `query:"job,explode" doc:"only of these jobs" maxItems:"100"`
 	Before sluice.ID `query:"before" doc:"the last job of the page before" format:"uuid"`
 	Limit  int       `query:"limit" doc:"the most holds" minimum:"1" maximum:"1000" default:"100"`
+}
+
+// holds lists the holds of jobs that the caller knows.
+func (c *call) holds(ctx context.Context, filter hold.Filter) (all []hold.Held, err error) {
+	for {
+		page, err := hold.List(ctx, c.api.store, filter)
+		if err != nil || c.caller.None() {
+			return page, err
+		}
+		for _, held := range page {
+			switch known, err := c.knowsHeld(ctx, held); {
+			case err != nil:
+				return nil, err
+			case known:
+				all = append(all, held)
+			}
+		}
+		if len(all) >= filter.Limit || len(page) < filter.Limit {
+			return all[:min(len(all), filter.Limit)], nil
+		}
+		filter.Before = page[len(page)-1].JobID
+	}
+}
+
+// knowsHeld reports whether the job of a hold is one that the caller knows.
+func (c *call) knowsHeld(ctx context.Context, held hold.Held) (bool, error) {
+	if !c.caller.Queue(held.Queue) || len(c.caller.Tenants) == 0 {
+		return c.caller.Queue(held.Queue), nil
+	}
+	_, err := c.job(ctx, held.JobID)
+	if errors.Is(err, sluice.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // holdList lists holds.

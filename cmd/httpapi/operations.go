@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -33,45 +34,84 @@ func (a *API) operations() {
 	})
 	add(a, Route{
 		Method: "GET", Path: "/operations/{id}", Name: "get-operation", Group: "operations", Summary: "read an operation",
-		Needs: access.Look, Commands: []string{"operations get", "operations watch"}, noun: "operation",
+		Needs: access.Look, Commands: []string{"operations get", "operations watch"}, scope: ofJobs, noun: "operation",
 	}, func(ctx context.Context, c *call, in *JobInput) (wire.OperationView, error) {
-		found, err := operation.Read(ctx, c.api.store, in.ID)
+		found, err := c.operation(ctx, in.ID)
 		return wire.OperationViewOf(found), err
 	})
 	add(a, Route{
 		Method: "PUT", Path: "/operations/{id}", Name: "save-operation", Group: "operations", Summary: "store an operation",
 		Text:  "For programs that make operations themselves. Stores a new operation, or the state and the rate of one whose version is still that of the body.",
-		Needs: access.Operate, Commands: []string{"operations"}, noun: "operation",
-	}, func(ctx context.Context, c *call, in *saveOperationInput) (wire.OperationView, error) {
-		o := in.Body.Operation
-		o.ID = in.ID
-		if o.Version == 0 && o.Backfill == nil && reflect.DeepEqual(o.Query, search.Query{States: o.Query.States}) {
-			return wire.OperationView{}, choosesAll("query")
-		}
-		saved, err := operation.Save(ctx, c.api.store, o, c.act(in.Body.Reason))
-		return wire.OperationViewOf(saved), err
-	})
+		Needs: access.Operate, Commands: []string{"operations"}, scope: ofJobs, noun: "operation",
+	}, saveOperation)
 	for _, s := range []struct {
 		verb string
 		do   func(context.Context, sluice.Store, sluice.ID, sluice.Act) (operation.Operation, error)
 	}{{"pause", operation.Pause}, {"resume", operation.Resume}, {"stop", operation.Stop}} {
 		add(a, Route{
 			Method: "POST", Path: "/operations/{id}/" + s.verb, Name: s.verb + "-operation", Group: "operations", Summary: s.verb + " an operation",
-			Needs: access.Operate, Commands: []string{"operations " + s.verb}, noun: "operation",
+			Needs: access.Operate, Commands: []string{"operations " + s.verb}, scope: ofJobs, noun: "operation",
 		}, func(ctx context.Context, c *call, in *reasonInput) (operation.Operation, error) {
+			if found, err := c.operation(ctx, in.ID); err != nil {
+				return found, err
+			}
 			return s.do(ctx, c.api.store, in.ID, c.act(in.Body.Reason))
 		})
 	}
 	add(a, Route{
 		Method: "POST", Path: "/operations/{id}/pace", Name: "pace-operation", Group: "operations", Summary: "change the rate of an operation",
-		Needs: access.Operate, Commands: []string{"operations pace"}, noun: "operation",
+		Needs: access.Operate, Commands: []string{"operations pace"}, scope: ofJobs, noun: "operation",
 	}, func(ctx context.Context, c *call, in *paceInput) (operation.Operation, error) {
+		if found, err := c.operation(ctx, in.ID); err != nil {
+			return found, err
+		}
 		rate, err := sluice.ParseRate(in.Body.Rate)
 		if err != nil {
 			return operation.Operation{}, &sluice.InvalidError{Field: "rate", Rule: "must be a rate such as 50/s, or 0"}
 		}
 		return operation.SetRate(ctx, c.api.store, in.ID, rate, c.act(in.Body.Reason))
 	})
+}
+
+// operation reads an operation that acts only on jobs that the caller knows. Another one is a [sluice.ErrNotFound].
+func (c *call) operation(ctx context.Context, id sluice.ID) (operation.Operation, error) {
+	found, err := operation.Read(ctx, c.api.store, id)
+	if err == nil && !c.covers(found.Query) {
+		return operation.Operation{}, sluice.ErrNotFound
+	}
+	return found, err
+}
+
+// covers reports whether a query was narrowed to the bounds of the caller.
+func (c *call) covers(q search.Query) bool {
+	for _, bound := range c.within(search.Query{}).Terms {
+		if !slices.ContainsFunc(q.Terms, func(t search.Term) bool { return reflect.DeepEqual(t, bound) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// saveOperation stores an operation. As startOperation does, it narrows a new one to the bounds of the caller.
+func saveOperation(ctx context.Context, c *call, in *saveOperationInput) (wire.OperationView, error) {
+	o := in.Body.Operation.Read(in.ID)
+	switch {
+	case o.Version > 0:
+		if _, err := c.operation(ctx, in.ID); err != nil {
+			return wire.OperationView{}, err
+		}
+	case o.Backfill != nil && !c.caller.None():
+		return wire.OperationView{}, outOfBounds("the token is bounded, and schedules are not")
+	case o.Backfill == nil && reflect.DeepEqual(o.Query, search.Query{States: o.Query.States}):
+		return wire.OperationView{}, choosesAll("query")
+	default:
+		o.Query = c.within(o.Query)
+	}
+	saved, err := operation.Save(ctx, c.api.store, o, c.act(in.Body.Reason))
+	if err == nil && !c.covers(saved.Query) { // the act is that of somebody else
+		return wire.OperationView{}, sluice.ErrConflict
+	}
+	return wire.OperationViewOf(saved), err
 }
 
 // operationsInput chooses operations.

@@ -103,7 +103,7 @@ func TestEachRouteIsForItsRolesAlone(t *testing.T) {
 }
 
 // unboundedOnly are routes about the whole store.
-const unboundedOnly = " get-alert-book list-tenant-limits list-stats list-waves list-tokens create-token list-operations list-holders get-health list-audit list-holds list-dead-groups list-dead-notes instruct-holders " +
+const unboundedOnly = " get-alert-book list-tenant-limits list-stats list-waves list-tokens create-token list-operations list-holders get-health list-audit list-dead-groups list-dead-notes instruct-holders " +
 	"list-tenants list-tiers list-limits get-admission list-flows list-batches open-batch list-alerts test-alerts list-rules get-audit-retention get-metrics "
 
 // sendAs sends a request of a route, with an empty body.

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 	"slices"
@@ -111,11 +112,28 @@ func (s *Store) Release(ctx context.Context, ids []sluice.ID, act sluice.Act) ([
 	return s.act(ctx, "release jobs", "release", ids, act, actBody{})
 }
 
+// maxHeldNames is the most jobs in the address of a request for holds.
+const maxHeldNames = 100
+
 // Holds lists holds, the newest job first.
-func (s *Store) Holds(ctx context.Context, filter hold.Filter) ([]hold.Held, error) {
-	if filter.Jobs != nil && len(filter.Jobs) == 0 {
-		return nil, s.opened("list held jobs")
+func (s *Store) Holds(ctx context.Context, filter hold.Filter) (all []hold.Held, err error) {
+	if filter.Jobs == nil {
+		return s.holds(ctx, filter)
 	}
+	for some := range slices.Chunk(filter.Jobs, maxHeldNames) {
+		of := filter
+		of.Jobs = some
+		found, err := s.holds(ctx, of)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	slices.SortFunc(all, func(a, b hold.Held) int { return bytes.Compare(b.JobID[:], a.JobID[:]) })
+	return all[:min(len(all), filter.Limit)], s.opened("list held jobs")
+}
+
+func (s *Store) holds(ctx context.Context, filter hold.Filter) ([]hold.Held, error) {
 	q := params{}
 	q.text("queue", filter.Queue)
 	q.id("before", filter.Before)
