@@ -56,6 +56,26 @@ func TestNobodyCountsWhereThereIsNoLimit(t *testing.T) {
 	}
 }
 
+func TestAPlaceThatIsHalfFullIsCountedLessOften(t *testing.T) {
+	t.Parallel()
+	for waiting, want := range map[int32]int32{0: 2, 450: 2, 700: 3, 970: 5} {
+		synctest.Test(t, func(t *testing.T) {
+			var r room.Room
+			q := &queue{takes: 50 * time.Millisecond}
+			q.waiting.Store(waiting)
+			for range 9 { // within 10 s
+				if err := enqueue(t, &r, q, 1, 1000); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(1050 * time.Millisecond)
+			}
+			if n := q.counted.Load(); n != want {
+				t.Errorf("with %d of 1,000 waiting: counted %d times, want %d", waiting, n, want)
+			}
+		})
+	}
+}
+
 func TestACountIsAtMost250MillisecondsOld(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
