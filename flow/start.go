@@ -33,6 +33,9 @@ func Start(ctx context.Context, to sluice.Enqueuer, f Flow) (sluice.ID, error) {
 	if f.ID.IsZero() {
 		f.ID = sluice.NewID()
 	}
+	if s := starterOf(to); s != nil {
+		return f.ID, s.StartFlow(ctx, f)
+	}
 	if now, err := to.Now(ctx); err != nil {
 		return f.ID, fmt.Errorf("start flow %q: %w", f.Name, err)
 	} else if !f.Deadline.IsZero() && !f.Deadline.After(now) {
@@ -44,6 +47,20 @@ func Start(ctx context.Context, to sluice.Enqueuer, f Flow) (sluice.ID, error) {
 		err = fmt.Errorf("start flow %q: %w", f.Name, err)
 	}
 	return f.ID, err
+}
+
+// starter is a store whose server starts flows, because it alone may store jobs of Sluice's own queues.
+type starter interface {
+	StartFlow(ctx context.Context, f Flow) error
+}
+
+func starterOf(to sluice.Enqueuer) starter {
+	store, is := to.(sluice.Store)
+	if !is {
+		return nil // a transaction
+	}
+	found, _ := sluice.StoreAs[starter](store)
+	return found
 }
 
 // storeTries is how often jobs are sent whose queue is deleted again and again.

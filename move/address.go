@@ -17,9 +17,22 @@ const liteScheme = "sqlite:"
 // openStore opens one end of a move, even without tables.
 func openStore(ctx context.Context, address string) (store, error) {
 	if path, isLite := strings.CutPrefix(address, liteScheme); isLite {
-		return openLite(ctx, strings.TrimPrefix(path, "//"))
+		s, err := openLite(ctx, strings.TrimPrefix(path, "//"))
+		return opened(s, err)
 	}
-	return openPostgres(ctx, address)
+	if scheme, _, found := strings.Cut(address, "://"); found && strings.HasPrefix(scheme, "http") {
+		return nil, refused("%s is a server, and a move reads and writes the databases themselves: give their addresses", address)
+	}
+	s, err := openPostgres(ctx, address)
+	return opened(s, err)
+}
+
+// opened returns no store with an error.
+func opened(s store, err error) (store, error) {
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // openSource opens the source, which must exist already.

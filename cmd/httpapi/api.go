@@ -96,6 +96,7 @@ type API struct {
 	// collector reads for all streams.
 	collector *collector
 	gate      *access.Gate
+	checker   *schema.Checker
 	options   Options
 	log       *event.Log
 
@@ -119,7 +120,7 @@ func New(store sluice.Store, options Options) *API {
 	options.Bounds = options.Bounds.orDefault()
 	store = sluice.GivenStore(store)
 	a := &API{
-		store: store, waiter: await.New(store), board: newBoard(store), gate: access.NewGate(store), options: options, log: event.NewLog(options.Logger, "", 0),
+		store: store, waiter: await.New(store), board: newBoard(store), gate: access.NewGate(store), checker: schema.New(), options: options, log: event.NewLog(options.Logger, "", 0),
 		mux: http.NewServeMux(), crowd: crowd{bounds: options.Bounds}, draining: make(chan struct{}),
 	}
 	a.forget()
@@ -137,7 +138,7 @@ func (a *API) client() *sluice.Client { return a.fresh.Load() }
 
 // forget makes the next request read the settings of queues anew, because a request has changed some.
 func (a *API) forget() {
-	a.fresh.Store(sluice.NewClient(a.store, sluice.ClientOptions{PayloadChecker: schema.New(), Logger: a.options.Logger}))
+	a.fresh.Store(sluice.NewClient(a.store, sluice.ClientOptions{PayloadChecker: a.checker, Logger: a.options.Logger}))
 	a.board.forget()
 }
 

@@ -28,6 +28,7 @@ func (a *API) flows() {
 				return startedFlow{}, outOfBounds("the token is bounded to other queues or tenants")
 			}
 		}
+		in.Body.Checker = c.api.checker
 		id, err := flow.Start(ctx, c.api.store, in.Body)
 		return startedFlow{id}, err
 	})

@@ -121,7 +121,7 @@ func (a *API) enqueueRoutes() {
 		Text: "The body is one job, a list of at most 10,000 jobs, or with the type application/x-ndjson a stream of any length with one job a line. " +
 			"The answer of a list has a result for each job. The answer of a stream has a line for each line, in order, and then one with the counts; " +
 			"read it while you send, or ask for `answers=refused`.",
-		Needs: access.Enqueue, Commands: []string{"enqueue"}, scope: ofJobs, noun: "job that another job runs after", endless: true,
+		Needs: access.Enqueue, Commands: []string{"enqueue"}, scope: ofJobs, noun: "job that it is to run after, or batch", names: true, endless: true,
 	}, a.describeEnqueue, func(w http.ResponseWriter, r *http.Request, c *call) error {
 		kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 		switch {

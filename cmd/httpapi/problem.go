@@ -126,7 +126,8 @@ func (c *call) problem(err error) *Problem {
 	p := c.kindOf(err)
 	if c.route != nil {
 		p.What = c.route.Summary
-		if p.Code == "not_found" { // the same for what there is not and for what the caller must not know
+		knowsAll := c.route.names && c.caller.None()
+		if p.Code == "not_found" && !knowsAll { // the same for what there is not and for what the caller must not know
 			p.Why = "there is no such " + c.route.noun
 		}
 		p.Detail = p.What + ": " + p.Why

@@ -154,6 +154,30 @@ func TestBatchesAreOpenedClosedAndCancelled(t *testing.T) {
 	})
 }
 
+func TestFlowsAreCheckedByTheSchemasOfTheirQueues(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{})
+	settings := sluice.DefaultSettings()
+	settings.PayloadSchema = `{"required":["to"]}`
+	if _, err := s.client.EnsureQueue(s.Context(), "mail", settings, sluice.Act{By: "ada"}); err != nil {
+		s.Fatal(err)
+	}
+	s.steps([]step{
+		{"POST", "/flows", `{"name":"f","nodes":[{"name":"a","queue":"mail","payload":{"to":"ada"}}]}`, 201, nil},
+		{"POST", "/flows", `{"name":"f","nodes":[{"name":"a","queue":"mail","payload":{"a":1}}]}`, 422, []string{"payload_schema"}},
+	})
+}
+
+func TestAMissingJobOrBatchOfANewJobIsNamed(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{NoLogin: true})
+	const id = "01a1fb72-1dea-7abc-8fc6-99e4817522bb"
+	s.steps([]step{
+		{"POST", "/jobs", `{"queue":"mail","payload":1,"after":["` + id + `"]}`, 404, []string{"job " + id + ", which it is to run after"}},
+		{"POST", "/jobs", `{"queue":"mail","payload":1,"batch":"` + id + `"}`, 404, []string{"batch " + id}},
+	})
+}
+
 func TestFlowsAreStartedOnce(t *testing.T) {
 	t.Parallel()
 	s := serve(t, httpapi.Options{})

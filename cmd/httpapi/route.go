@@ -28,6 +28,7 @@ type Route struct {
 
 	scope   scope
 	noun    string        // of the object that may be missing; default: job
+	names   bool          // a request names several objects: callers without bounds learn which is missing
 	timeout time.Duration // default: Timeout of the bounds
 	waits   bool          // it waits for something, without work for the store
 	endless bool          // it has no deadline; the handler bounds its reads and writes

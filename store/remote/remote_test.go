@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/store/remote"
 )
 
@@ -67,9 +67,9 @@ func TestWhatNeedsTheDatabaseSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, recovered := store.Recover(t.Context(), "mail", 1, "x")
-	_, alerts := alert.Read(t.Context(), store)
+	_, sealing := audit.Of(store)
 	_, claimed := store.Claim(t.Context(), sluice.ClaimRequest{Queue: "mail", Limit: 1, Holder: "h:1:a", Token: sluice.NewToken(), Engine: "temporal"})
-	for name, err := range map[string]error{"upkeep": recovered, "alerts": alerts, "an engine's claim": claimed} {
+	for name, err := range map[string]error{"upkeep": recovered, "seals": sealing, "an engine's claim": claimed} {
 		var unsupported *remote.UnsupportedError
 		if !errors.As(err, &unsupported) || !errors.Is(err, errors.ErrUnsupported) || unsupported.What == "" || unsupported.Why == "" || unsupported.Do == "" {
 			t.Errorf("%s: %v", name, err)

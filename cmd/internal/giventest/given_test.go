@@ -232,6 +232,10 @@ var calls = map[string]func(ctx context.Context) error{
 		_, err := presence.Remains(ctx, nil, presence.Target{All: true})
 		return err
 	},
+	"presence.Save": func(ctx context.Context) error {
+		_, err := presence.Save(ctx, nil, presence.Instruction{Target: presence.Target{All: true}, Wanted: presence.WantedStop}, sluice.Act{By: "ada", Reason: "test"})
+		return err
+	},
 	"presence.Tasks": func(ctx context.Context) error { _, err := presence.Tasks(ctx, nil); return err },
 	"explain.Given": func(ctx context.Context) error {
 		_, err := explain.Given(nil).Position(ctx, sluice.NewID())
