@@ -17,8 +17,9 @@ const (
 	// advanceInterval is the time between two looks for changed batches, and advanceIdle while every batch is complete.
 	advanceInterval = 200 * time.Millisecond
 	advanceIdle     = time.Second
-	// advanceShare limits the looks to 1/advanceShare of the time.
-	advanceShare = 5
+	// advanceShare limits the looks to 1/advanceShare of the time, and catchUpShare those that leave changes: they would
+	// else take a twentieth of the processor from the jobs themselves.
+	advanceShare, catchUpShare = 20, 5
 	// keepBatches is how long a complete batch is kept. forgetInterval is how often upkeep looks for older ones.
 	keepBatches    = 30 * 24 * time.Hour
 	forgetInterval = 10 * time.Minute
@@ -56,7 +57,7 @@ func (u *Upkeep) advanceUntil(ctx context.Context) {
 			wait = max(advanceInterval, (advanceShare-1)*time.Since(begun))
 		}
 		if advanced.Changes == advanceBatch || advanced.Callbacks > 0 { // there may be more, such as a batch around those
-			wait = (advanceShare - 1) * time.Since(begun)
+			wait = (catchUpShare - 1) * time.Since(begun)
 		}
 		select {
 		case <-ctx.Done():
