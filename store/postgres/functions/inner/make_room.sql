@@ -2,7 +2,8 @@
 -- priority than below, if the queue sheds, or refuses the jobs. Most is the limit.
 --
 -- How many jobs wait is remembered in sequences: all sessions see it at once, and no rollback takes it back, not even that of a refusal.
--- A value has 22 bits of a hash that says whose it is, 17 of the time of the count in 10 ms, and 24 of how many wait, which nextval raises.
+-- A value has 22 bits of a hash that says whose it is, 17 of the time of the count in 10 ms, and 24 of how many wait, at most 16
+-- million, which nextval raises: functions keep no limit above that.
 -- Where two queues share a sequence, they count more often. The hash changes every 22 minutes, so that no two share a value for long.
 create or replace function sluice._make_room(of_queue text, of_tenant text, jobs integer, below integer, most bigint, sheds boolean) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
@@ -35,7 +36,7 @@ begin
     else
         waiting := sluice._waiting(of_queue, of_tenant, most::integer);
         fits := waiting + jobs <= most or sheds and sluice._shed(of_queue, of_tenant, below, (waiting + jobs - most)::integer);
-        perform setval(memory, (whose << 41) | ((now_at & 131071) << 24) | case when fits then least(waiting + jobs, most) else waiting end);
+        perform setval(memory, (whose << 41) | ((now_at & 131071) << 24) | least(case when fits then least(waiting + jobs, most) else waiting end, 16000000));
     end if;
     if not fits then
         perform sluice._full(of_queue, of_tenant, jobs, waiting, most);
