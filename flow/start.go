@@ -33,15 +33,16 @@ func Start(ctx context.Context, to sluice.Enqueuer, f Flow) (sluice.ID, error) {
 	if f.ID.IsZero() {
 		f.ID = sluice.NewID()
 	}
-	if s := starterOf(to); s != nil {
-		return f.ID, s.StartFlow(ctx, f)
-	}
 	if now, err := to.Now(ctx); err != nil {
 		return f.ID, fmt.Errorf("start flow %q: %w", f.Name, err)
 	} else if !f.Deadline.IsZero() && !f.Deadline.After(now) {
 		return f.ID, &InvalidError{Err: feature.Invalid("deadline", "it has passed")}
 	}
-	err = store(ctx, to, nodes, func(q queues) ([]sluice.Insert, error) { return f.inserts(nodes, q, f.Checker) })
+	send := enqueues(ctx, to)
+	if s := starterOf(to); s != nil {
+		send = func([]sluice.Insert) error { return s.StartFlow(ctx, f) }
+	}
+	err = store(ctx, to, nodes, func(q queues) ([]sluice.Insert, error) { return f.inserts(nodes, q, f.Checker) }, send)
 	var invalid *InvalidError
 	if err != nil && !errors.As(err, &invalid) {
 		err = fmt.Errorf("start flow %q: %w", f.Name, err)
@@ -63,11 +64,19 @@ func starterOf(to sluice.Enqueuer) starter {
 	return found
 }
 
+// enqueues sends jobs to a store itself.
+func enqueues(ctx context.Context, to sluice.Enqueuer) func([]sluice.Insert) error {
+	return func(jobs []sluice.Insert) error {
+		_, err := to.Enqueue(ctx, jobs)
+		return err
+	}
+}
+
 // storeTries is how often jobs are sent whose queue is deleted again and again.
 const storeTries = 5
 
-// store stores jobs of nodes, all or none, by the settings of their queues.
-func store(ctx context.Context, to sluice.Enqueuer, nodes []Node, jobs func(queues) ([]sluice.Insert, error)) error {
+// store sends jobs of nodes, all or none, by the settings of their queues.
+func store(ctx context.Context, to sluice.Enqueuer, nodes []Node, jobs func(queues) ([]sluice.Insert, error), send func([]sluice.Insert) error) error {
 	for try := 1; ; try++ {
 		q, err := queuesOf(ctx, to, nodes)
 		if err != nil {
@@ -77,7 +86,7 @@ func store(ctx context.Context, to sluice.Enqueuer, nodes []Node, jobs func(queu
 		if err != nil {
 			return err
 		}
-		if _, err = to.Enqueue(ctx, inserts); !errors.Is(err, sluice.ErrQueueGone) || try == storeTries {
+		if err = send(inserts); !errors.Is(err, sluice.ErrQueueGone) || try == storeTries {
 			return err
 		}
 	}
@@ -91,7 +100,10 @@ type queues struct {
 
 // queuesOf makes sure that the queues of a flow may be used, and reads their settings.
 func queuesOf(ctx context.Context, to sluice.Enqueuer, nodes []Node) (q queues, err error) {
-	names := []string{EndQueue, MapQueue}
+	var names []string
+	if starterOf(to) == nil {
+		names = []string{EndQueue, MapQueue}
+	}
 	for _, n := range nodes {
 		names = append(names, n.Queue)
 	}

@@ -230,7 +230,7 @@ func (w working) makeJobs(ctx context.Context, m mapping, items []json.RawMessag
 			return nil, feature.Invalid("payload", fmt.Sprintf("%d bytes of all elements must be at most %d", bytes, maxMapBytes))
 		}
 		return inserts, err
-	})
+	}, enqueues(ctx, w.store))
 }
 
 // join wakes a map, all jobs of which have ended.
