@@ -209,7 +209,7 @@ func cancelMany(h hand) {
 		h.keys("*")
 	}
 	h.act(`[data-act="all-cancel"]`, "confirm", "1000")
-	h.until(`document.querySelector("#dialog [role=alert]")?.innerText.includes("must be 1001")`)
+	h.until(`document.activeElement?.matches("#dialog [role=alert]") && document.activeElement.innerText.includes("must be 1001")`)
 	h.fill("confirm", "1001")
 	h.press(`#dialog button[type=submit]`)
 	h.until(`location.pathname.startsWith("/operations/") && document.querySelector(".progress")?.innerText.includes("1 001 of 1 001")`)
