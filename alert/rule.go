@@ -118,12 +118,9 @@ func (r *Rule) UnmarshalJSON(text []byte) error {
 		text  string
 		into  *time.Duration
 	}{{"for", t.For, &r.For}, {"window", t.Window, &r.Window}} {
-		if d.text == "" {
-			continue
-		}
 		var err error
-		if *d.into, err = sluice.ParseDuration(d.text); err != nil {
-			return feature.Invalid(d.field, err.Error())
+		if *d.into, err = feature.Duration(d.field, d.text); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -48,6 +48,17 @@ type Group struct {
 	tenants map[string]bool
 }
 
+// State is `open`, `resolved`, or `came back`: a job died after the cause was resolved.
+func (g Group) State() string {
+	switch {
+	case g.CameBack:
+		return "came back"
+	case g.Note != nil && !g.Note.ResolvedAt.IsZero():
+		return "resolved"
+	}
+	return "open"
+}
+
 // Groups is the result of [Read].
 type Groups struct {
 	// Groups are the groups, the largest first.

@@ -46,18 +46,6 @@ func spanText(d time.Duration) string {
 	return sluice.FormatDuration(d)
 }
 
-// span reads the text of spanText.
-func span(field, text string) (time.Duration, error) {
-	if text == "" {
-		return 0, nil
-	}
-	d, err := sluice.ParseDuration(text)
-	if err != nil {
-		return 0, feature.Invalid(field, err.Error())
-	}
-	return d, nil
-}
-
 // definition reads the text of a definition.
 func (t definitionText) definition() (d Definition, err error) {
 	d = Definition{
@@ -68,7 +56,7 @@ func (t definitionText) definition() (d Definition, err error) {
 		field, text string
 		into        *time.Duration
 	}{{"every", t.Every, &d.Every}, {"catch_up_window", t.CatchUpWindow, &d.CatchUpWindow}, {"jitter", t.Jitter, &d.Jitter}} {
-		if *s.into, err = span(s.field, s.text); err != nil {
+		if *s.into, err = feature.Duration(s.field, s.text); err != nil {
 			return d, err
 		}
 	}

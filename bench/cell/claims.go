@@ -261,6 +261,11 @@ func blockKeys(ctx context.Context, client *sluice.Client, store sluice.Store, n
 
 // fill stores n jobs. Function options, which may be nil, returns the options of job i.
 func fill(ctx context.Context, client *sluice.Client, n int, options func(i int) sluice.EnqueueOptions) error {
+	return fillQueue(ctx, client, parcels, n, options)
+}
+
+// fillQueue is fill for a queue.
+func fillQueue(ctx context.Context, client *sluice.Client, q sluice.TypedQueue[Parcel], n int, options func(i int) sluice.EnqueueOptions) error {
 	for at := 0; at < n; at += batch {
 		jobs := make([]sluice.NewJob, min(batch, n-at))
 		for k := range jobs {
@@ -269,7 +274,7 @@ func fill(ctx context.Context, client *sluice.Client, n int, options func(i int)
 				with = options(at + k)
 			}
 			var err error
-			if jobs[k], err = parcels.NewJob(newParcel(), with); err != nil {
+			if jobs[k], err = q.NewJob(newParcel(), with); err != nil {
 				return err
 			}
 		}

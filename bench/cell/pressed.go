@@ -29,7 +29,7 @@ func measurePressed(ctx context.Context, task Task) (Result, error) {
 		if _, err := client.EnsureQueue(ctx, q.Name(), settings, sluice.Act{By: "bench"}); err != nil {
 			return nil, err
 		}
-		if err := fillQueue(ctx, client, q, task.Due); err != nil {
+		if err := fillQueue(ctx, client, q, task.Due, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -53,23 +53,6 @@ func measurePressed(ctx context.Context, task Task) (Result, error) {
 		P50: stat.Median(p50s[1]), ClientCPU: stat.Median(cpus[1]),
 		PressedP50: stat.Median(stat.Ratios(p50s[1], p50s[0])), PressedCPU: stat.Median(stat.Ratios(cpus[1], cpus[0])),
 	}, nil
-}
-
-// fillQueue stores n jobs in a queue.
-func fillQueue(ctx context.Context, client *sluice.Client, q sluice.TypedQueue[Parcel], n int) error {
-	for at := 0; at < n; at += batch {
-		jobs := make([]sluice.NewJob, min(batch, n-at))
-		for k := range jobs {
-			var err error
-			if jobs[k], err = q.NewJob(newParcel(), sluice.EnqueueOptions{}); err != nil {
-				return err
-			}
-		}
-		if _, err := client.EnqueueMany(ctx, jobs); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // takeTurn stores single jobs in a queue. It returns the median time of a call, and the client's processor time for each 1,000

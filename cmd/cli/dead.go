@@ -195,21 +195,10 @@ func (a *app) printGroups(found deadletter.Groups) error {
 		{"FIRST", func(g deadletter.Group) string { return ago(g.First) }, true},
 		{"LAST", func(g deadletter.Group) string { return ago(g.Last) }, true},
 		{"SAMPLE", func(g deadletter.Group) string { return g.Sample.String() }, false},
-		{"STATE", groupState, false},
+		{"STATE", deadletter.Group.State, false},
 		{"OWNER", ownerOf, false},
 		{"MESSAGE", func(g deadletter.Group) string { return orDash(g.Message) }, false},
 	})
-}
-
-// groupState says whether the cause of a group is resolved.
-func groupState(g deadletter.Group) string {
-	switch {
-	case g.CameBack:
-		return "came back"
-	case g.Note != nil && !g.Note.ResolvedAt.IsZero():
-		return "resolved"
-	}
-	return "open"
 }
 
 func ownerOf(g deadletter.Group) string {

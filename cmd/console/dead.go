@@ -124,17 +124,6 @@ func loadDeadGroup(ctx context.Context, v *visit) (any, error) {
 	return view, nil
 }
 
-// State is the word for a group whose cause was resolved. Empty: it is open.
-func (g deadGroup) State() string {
-	switch {
-	case g.CameBack:
-		return "came back"
-	case g.Note != nil && !g.Note.ResolvedAt.IsZero():
-		return "resolved"
-	}
-	return ""
-}
-
 // noteActs are the acts on the note of a group.
 func noteActs() []act {
 	resolved := func(is bool) func(url.Values) (map[string]any, error) {

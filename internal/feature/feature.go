@@ -29,6 +29,18 @@ func Port[T any](store sluice.Store, lacks string) (port T, err error) {
 // Invalid returns a [sluice.ErrInvalid] of a field that breaks a rule.
 func Invalid(field, rule string) error { return &sluice.InvalidError{Field: field, Rule: rule} }
 
+// Duration reads the duration of a field, as [sluice.ParseDuration] does. Empty: 0.
+func Duration(field, text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := sluice.ParseDuration(text)
+	if err != nil {
+		return 0, Invalid(field, err.Error())
+	}
+	return d, nil
+}
+
 // Instant returns an instant as every store can keep it: in UTC and whole microseconds.
 func Instant(t time.Time) time.Time {
 	if t.IsZero() {
