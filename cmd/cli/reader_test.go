@@ -20,7 +20,7 @@ func TestReaderRunsEveryCommandThatOnlyReads(t *testing.T) {
 	at, reader := newReader(t)
 	const id = "01890000-0000-7000-8000-000000000001"
 	for _, args := range []string{
-		"settings set mail rate=100/1m audit=full --reason test", "enqueue mail --id " + id + ` --tenant acme {"to":"ada"}`,
+		"settings set mail rate=100/1m audit=full --reason test", "enqueue mail --id " + id + ` --tenant acme {"to":"Lovelace"}`,
 		"tiers add gold --reason test", "tiers add iron --reason test", "tenants set acme --tier gold --reason test", "enqueue mail {}",
 	} {
 		if says, code := sluiceAt(t, at, args); code != 0 {
@@ -36,7 +36,7 @@ func TestReaderRunsEveryCommandThatOnlyReads(t *testing.T) {
 			t.Errorf("%s ends with %d: %s", args, code, says)
 		}
 	}
-	if says, code := sluiceAt(t, reader, "job "+id); code != 0 || !strings.Contains(says, "this role may not read them") || strings.Contains(says, "ada") {
+	if says, code := sluiceAt(t, reader, "job "+id); code != 0 || !strings.Contains(says, "this role may not read them") || strings.Contains(says, "Lovelace") {
 		t.Errorf("the job is shown with %d: %s", code, says)
 	}
 	if says, _ := sluiceAt(t, reader, "doctor"); !strings.Contains(says, "only reads") || strings.Contains(says, "permission denied") || strings.Contains(says, "could not be looked at") || strings.Contains(says, "✖ grant") {

@@ -101,9 +101,9 @@ func TestJobsAreSavedAsFiles(t *testing.T) {
 
 func TestAPeekShowsThePayloadToReadersAlone(t *testing.T) {
 	t.Parallel()
-	for role, wants := range map[access.Role][]string{access.RoleReader: {"&#34;to&#34;: &#34;ada&#34;"}, access.RoleViewer: {"Your role does not read payloads", "!ada"}} {
+	for role, wants := range map[access.Role][]string{access.RoleReader: {"&#34;to&#34;: &#34;Lovelace&#34;"}, access.RoleViewer: {"Your role does not read payloads", "!Lovelace"}} {
 		s := open(t, role, console.Options{})
-		id := s.enqueue(sluice.NewJob{Queue: "mail", Payload: []byte(`{"to":"ada"}`)})
+		id := s.enqueue(sluice.NewJob{Queue: "mail", Payload: []byte(`{"to":"Lovelace"}`)})
 		s.contains("/jobs/"+id.String()+"/peek", append(wants, "!<html")...)
 	}
 }

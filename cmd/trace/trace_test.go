@@ -158,7 +158,7 @@ func TestADispatchedJobsRunContinuesItsTrace(t *testing.T) {
 	handled := y.runs.one(t, "handle local:charge")
 	wantParent(t, handled, dispatched)
 	for _, span := range []tracetest.SpanStub{handled, y.tends.one(t, "run pay")} {
-		if span.Status.Code != codes.Error || strings.Contains(fmt.Sprint(span.Status, span.Events, span.Attributes), "4111") {
+		if span.Status.Code != codes.Error || strings.Contains(fmt.Sprint(span.Status, span.Events, span.Attributes), "1111 1111") {
 			t.Errorf("span %q tells of the failure as %+v, %+v, %+v", span.Name, span.Status, span.Events, span.Attributes)
 		}
 	}
