@@ -106,6 +106,12 @@ func hashOf(secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// maker is a store that makes the secrets by itself, such as one behind a server.
+type maker interface {
+	CreateToken(ctx context.Context, token Token, act sluice.Act) (Token, string, error)
+	RotateToken(ctx context.Context, name string, overlap time.Duration, act sluice.Act) (Token, string, error)
+}
+
 // Create stores a new token, and returns its secret, which nobody can read again. A taken name is a
 // [sluice.ErrConflict].
 func Create(ctx context.Context, store sluice.Store, token Token, act sluice.Act) (_ Token, secret string, err error) {
@@ -116,6 +122,9 @@ func Create(ctx context.Context, store sluice.Store, token Token, act sluice.Act
 	token.ExpiresAt = feature.Instant(token.ExpiresAt)
 	if err := token.check(); err != nil {
 		return token, "", err
+	}
+	if other, is := sluice.StoreAs[maker](store); is {
+		return other.CreateToken(ctx, token, act)
 	}
 	secret = newSecret()
 	token.Hash, token.OldHash, token.OldUntil, token.UsedAt, token.Version = hashOf(secret), "", time.Time{}, time.Time{}, 0
@@ -137,6 +146,9 @@ func Rotate(ctx context.Context, store sluice.Store, name string, overlap time.D
 	}
 	if overlap < 0 || overlap > MaxOverlap {
 		return Token{}, "", feature.Invalid("overlap", fmt.Sprintf("%s must be from 0s to %s", overlap, sluice.FormatDuration(MaxOverlap)))
+	}
+	if other, is := sluice.StoreAs[maker](store); is {
+		return other.RotateToken(ctx, name, overlap, act)
 	}
 	token, err := port.AccessToken(ctx, name)
 	if err != nil {

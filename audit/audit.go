@@ -66,6 +66,16 @@ func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 // MarshalText returns the hash in hexadecimal digits.
 func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
+// UnmarshalText reads a hash of 64 hexadecimal digits.
+func (h *Hash) UnmarshalText(text []byte) error {
+	bytes, err := hex.DecodeString(string(text))
+	if err != nil || len(bytes) != sha256.Size {
+		return &sluice.InvalidError{Field: "hash", Rule: fmt.Sprintf("%.80q must be 64 hexadecimal digits", text)}
+	}
+	*h = Hash(bytes)
+	return nil
+}
+
 // Part is the part of a seal about one level.
 type Part struct {
 	// Entries is how many entries the seal covers. Hash is the hash of the batch that lists them; zero: none.
@@ -124,11 +134,11 @@ func (h Head) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 func ParseHead(text string) (Head, error) {
 	number, hash, found := strings.Cut(strings.TrimSpace(text), "-")
 	no, err := strconv.ParseInt(number, 10, 64)
-	bytes, hexErr := hex.DecodeString(hash)
-	if !found || err != nil || hexErr != nil || no < 1 || len(bytes) != sha256.Size {
+	head := Head{No: no}
+	if !found || err != nil || no < 1 || head.Hash.UnmarshalText([]byte(hash)) != nil {
 		return Head{}, &sluice.InvalidError{Field: "head", Rule: fmt.Sprintf("%.80q must be a number, a hyphen and 64 hexadecimal digits", text)}
 	}
-	return Head{No: no, Hash: Hash(bytes)}, nil
+	return head, nil
 }
 
 // Store is the port of the chain. Every store of Sluice has it; [Of] finds it.

@@ -136,6 +136,11 @@ func cover(ctx context.Context, store Store, last Seal, upto int64, now time.Tim
 // MaxKeep is the longest retention of entries, besides for ever.
 const MaxKeep = 3650 * 24 * time.Hour
 
+// keeper is a store that keeps its chain by itself, such as one behind a server.
+type keeper interface {
+	KeepAudit(ctx context.Context, keep map[Level]time.Duration, act sluice.Act) (Seal, error)
+}
+
 // Keep sets how long entries of the levels are kept from now on; 0: for ever. The change is stored in the chain
 // and in the audit.
 func Keep(ctx context.Context, store Store, keep map[Level]time.Duration, act sluice.Act) (Seal, error) {
@@ -146,6 +151,9 @@ func Keep(ctx context.Context, store Store, keep map[Level]time.Duration, act sl
 		if d < 0 || d > MaxKeep || d%time.Millisecond != 0 {
 			return Seal{}, &sluice.InvalidError{Field: "keep " + string(level), Rule: fmt.Sprintf("%s must be 0s (for ever) or at most 3650d, in milliseconds", d)}
 		}
+	}
+	if other, is := store.(keeper); is {
+		return other.KeepAudit(ctx, keep, act)
 	}
 	for range tries {
 		last, err := store.LastAuditSeal(ctx)

@@ -99,16 +99,24 @@ type verifier struct {
 	heads   map[int64][]Head
 	// before is the seal before, and end the last seal as last read.
 	before, end Seal
+	// ahead are the entries up to the seq covered that no seal was compared with. They were read after end. Upto is the last seq of
+	// the seals that were read.
+	ahead         []Digest
+	covered, upto int64
 }
 
 func (v *verifier) run(ctx context.Context) (err error) {
 	if v.end, err = v.store.LastAuditSeal(ctx); err != nil {
 		return err
 	}
+	v.covered = v.low()
 	for from := int64(0); ; from = v.before.No + 1 {
 		seals, err := v.store.AuditSeals(ctx, from, verifyPage)
 		if err != nil {
 			return err
+		}
+		if len(seals) > 0 {
+			v.upto = seals[len(seals)-1].Upto
 		}
 		for i := range seals {
 			if err := v.seal(ctx, &seals[i]); err != nil || v.report.Fault != nil {
@@ -210,6 +218,7 @@ func (v *verifier) entries(ctx context.Context, s *Seal) error {
 			return nil
 		}
 		was := v.end
+		v.ahead, v.covered = nil, v.low()
 		if v.end, err = v.store.LastAuditSeal(ctx); err != nil {
 			return err
 		}
@@ -224,20 +233,31 @@ func (v *verifier) entries(ctx context.Context, s *Seal) error {
 // read lists the stored entries of a seal, by level. read stops once a level has too many.
 func (v *verifier) read(ctx context.Context, s *Seal) (map[Level]*batch, error) {
 	found := map[Level]*batch{Notable: {}, Full: {}}
-	for after := v.low(); after < s.Upto; {
-		digests, err := v.store.AuditDigests(ctx, after, s.Upto, batchSize)
-		if err != nil {
+	for {
+		for len(v.ahead) > 0 && v.ahead[0].Seq <= s.Upto {
+			found[v.ahead[0].Level].add(v.ahead[0])
+			v.ahead = v.ahead[1:]
+		}
+		tooMany := found[Notable].entries > s.Notable.Entries || found[Full].entries > s.Full.Entries
+		if len(v.ahead) > 0 || v.covered >= s.Upto || tooMany {
+			return found, nil
+		}
+		if err := v.readAhead(ctx, s.Upto); err != nil {
 			return nil, err
 		}
-		for _, d := range digests {
-			found[d.Level].add(d)
-		}
-		if len(digests) < batchSize || found[Notable].entries > s.Notable.Entries || found[Full].entries > s.Full.Entries {
-			break
-		}
-		after = digests[len(digests)-1].Seq
 	}
-	return found, nil
+}
+
+// readAhead reads entries of the seals that were read, at least up to a seq: most seals are short, and a read for each takes long.
+func (v *verifier) readAhead(ctx context.Context, least int64) (err error) {
+	upto := max(least, v.upto)
+	if v.ahead, err = v.store.AuditDigests(ctx, v.covered, upto, batchSize); err != nil {
+		return err
+	}
+	if v.covered = upto; len(v.ahead) == batchSize {
+		v.covered = v.ahead[batchSize-1].Seq
+	}
+	return nil
 }
 
 // compare returns the first entry of a seal that differs from its sealed state.

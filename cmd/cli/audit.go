@@ -21,7 +21,9 @@ func (a *app) auditVerifyCommand() *cobra.Command {
 or inserted after sealing. The exit code is then 7.
 
 A truncated or wholly rewritten chain looks intact. Only heads kept outside the store reveal that:
-from the log, a webhook or "sluice audit head". Pass them with --head.`,
+from the log, a webhook or "sluice audit head". Pass them with --head.
+
+Through a server, it compares here what the server tells of seals and entries.`,
 		Example: "  sluice audit verify\n  sluice audit verify --head 1042-5feceb66ffc86f38d952786c6d696c79c2dbc239dd4e91b46729d73a27fb57e9",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {

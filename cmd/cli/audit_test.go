@@ -3,15 +3,15 @@ package cli_test
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
-	"os/exec"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/cmd/httpapi"
 	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/store/postgres"
 	"github.com/sluice-queue/sluice/store/sqlite"
@@ -21,6 +21,7 @@ import (
 type ledger struct {
 	*testing.T
 	address string
+	server  string // of the store
 	// prefix stands before the names of tables.
 	prefix string
 	exec   func(sql string)
@@ -31,6 +32,9 @@ type ledger struct {
 // fill adds entries and seals them, three by three.
 func (l *ledger) fill(store sluice.Store) {
 	l.Helper()
+	server := httptest.NewServer(httpapi.New(store, httpapi.Options{NoLogin: true}))
+	l.Cleanup(server.Close)
+	l.server = server.URL
 	chain, err := audit.Of(store)
 	if err != nil {
 		l.Fatal(err)
@@ -122,22 +126,15 @@ func postgresLedger(t *testing.T) *ledger {
 	return l
 }
 
-// verify runs the command, and gives what it says and its exit code.
+// verify runs the command, and gives what it says and its exit code. It says the same of the database and through a server.
 func (l *ledger) verify(args ...string) (says string, code int) {
 	l.Helper()
-	program, err := exec.LookPath("sluice")
-	if err != nil {
-		l.Fatal(err)
+	args = append([]string{"audit", "verify"}, args...)
+	says, code = answerOf(l.T, l.address, args...)
+	if there, other := answerOf(l.T, l.server, args...); there != says || other != code {
+		l.Errorf("%v over HTTP: %d\n%s\non the database: %d\n%s", args, other, there, code, says)
 	}
-	out, err := exec.CommandContext(l.Context(), program, append([]string{"audit", "verify", "--db", l.address}, args...)...).CombinedOutput()
-	var failed *exec.ExitError
-	if err != nil && !errors.As(err, &failed) {
-		l.Fatal(err)
-	}
-	if failed != nil {
-		code = failed.ExitCode()
-	}
-	return string(out), code
+	return says, code
 }
 
 // TestVerifyNamesTheFirstEntryThatWasTamperedWith does to the store, by plain SQL and with every right, what somebody

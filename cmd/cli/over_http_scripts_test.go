@@ -29,9 +29,6 @@ var notScriptedOverHTTP = map[string]string{
 	"scheduled":      "asks for a change by plain SQL before upkeep has seen it",
 }
 
-// ofTheDatabase are further commands that open the database itself.
-var ofTheDatabase = []string{"doctor", "audit head", "audit verify", "audit keep", "tokens"}
-
 // scriptsOverHTTP lists the scripts that run against a server.
 func scriptsOverHTTP(t *testing.T) []string {
 	t.Helper()
@@ -59,7 +56,7 @@ func scriptedOverHTTP(t *testing.T) func(command string) bool {
 // TestScriptsOverHTTP runs the scripts against a server. What only the database can do is done there.
 func TestScriptsOverHTTP(t *testing.T) {
 	t.Parallel()
-	names := append(slices.Collect(maps.Keys(notOverHTTP)), ofTheDatabase...)
+	names := append(slices.Collect(maps.Keys(notOverHTTP)), "doctor")
 	slices.SortFunc(names, func(a, b string) int { return strings.Compare(b, a) }) // `config show` before `config`
 	names = slices.DeleteFunc(names, func(name string) bool { return name == "work" })
 	direct := regexp.MustCompile(`\bsluice (-q )?(` + strings.Join(names, "|") + `)\b`)

@@ -7,6 +7,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/internal/wire"
 )
 
 // verifyTimeout is the longest verification: it reads every entry.
@@ -17,18 +18,19 @@ func (a *API) audits() {
 	add(a, Route{
 		Method: "GET", Path: "/audit/head", Name: "get-audit-head", Group: "look", Summary: "read the head of the audit chain",
 		Text: "Keep it out of reach of the store's writers.", Needs: access.Look, Commands: []string{"audit head"}, noun: "seal",
-	}, func(ctx context.Context, c *call, _ *nothing) (headView, error) {
+	}, func(ctx context.Context, c *call, _ *nothing) (wire.AuditHead, error) {
 		last, err := c.lastSeal(ctx)
 		if err == nil && last.No == 0 {
 			err = sluice.ErrNotFound
 		}
-		return headView{last.Head().String(), last.No, last.At, last.Upto}, err
+		return wire.AuditHead{Head: last.Head().String(), No: last.No, At: last.At, Upto: last.Upto, Seal: last}, err
 	})
 	add(a, Route{
 		Method: "POST", Path: "/audit/verify", Name: "verify-audit", Group: "look", Summary: "prove that no audit entry was changed",
-		Text:  "Reads the chain and every entry that it covers, which may take minutes.",
+		Text:  "The server reads the chain and every entry that it covers, which may take minutes. `sluice audit verify` takes no server's word for it: it reads the chain in parts, and compares by itself.",
 		Needs: access.Look, Commands: []string{"audit verify"}, noun: "seal", timeout: verifyTimeout,
 	}, verifyAudit)
+	a.chainParts()
 	add(a, Route{
 		Method: "GET", Path: "/audit/keep", Name: "get-audit-retention", Group: "look", Summary: "read how long audit entries are kept",
 		Needs: access.Look, Commands: []string{"audit keep"}, noun: "seal",
@@ -42,6 +44,57 @@ func (a *API) audits() {
 	}, keepAudit)
 }
 
+// chainParts adds the routes by which a program verifies the audit itself. Digests cover payloads of schedules, so whoever may not read
+// those could guess at them.
+func (a *API) chainParts() {
+	part := func(path, name, summary string) Route {
+		return Route{Method: "GET", Path: path, Name: name, Group: "look", Summary: summary, Text: "For programs that verify the audit.", Needs: access.Read, Commands: []string{"audit verify"}, noun: "seal"}
+	}
+	add(a, part("/audit/seals", "list-audit-seals", "list the seals of the audit"), func(ctx context.Context, c *call, in *sealsInput) (wire.AuditSealList, error) {
+		chain, err := audit.Of(c.api.store)
+		if err != nil {
+			return wire.AuditSealList{}, err
+		}
+		seals, err := chain.AuditSeals(ctx, in.From, in.Limit)
+		return wire.AuditSealList{Seals: orEmpty(seals)}, err
+	})
+	add(a, part("/audit/digests", "list-audit-digests", "list hashes of audit entries"), func(ctx context.Context, c *call, in *digestsInput) (wire.AuditDigestList, error) {
+		chain, err := audit.Of(c.api.store)
+		if err != nil {
+			return wire.AuditDigestList{}, err
+		}
+		digests, err := chain.AuditDigests(ctx, in.After, in.Upto, in.Limit)
+		return wire.AuditDigestListOf(digests), err
+	})
+	add(a, part("/audit/seals/{no}/batches/{level}", "get-audit-batch", "read which entries a seal covers"), func(ctx context.Context, c *call, in *batchOfSealInput) (wire.AuditBatch, error) {
+		chain, err := audit.Of(c.api.store)
+		if err != nil {
+			return wire.AuditBatch{}, err
+		}
+		batch, err := chain.AuditBatch(ctx, in.No, in.Level)
+		return wire.AuditBatch{Batch: batch}, err
+	})
+}
+
+// sealsInput chooses seals.
+type sealsInput struct {
+	From  int64 `query:"from" doc:"the number of the first seal"`
+	Limit int   `query:"limit" doc:"the most seals" minimum:"1" maximum:"1000" default:"200"`
+}
+
+// digestsInput chooses entries.
+type digestsInput struct {
+	After int64 `query:"after" doc:"the seq before the first entry"`
+	Upto  int64 `query:"upto" doc:"the seq of the last entry" required:"true"`
+	Limit int   `query:"limit" doc:"the most entries" minimum:"1" maximum:"10000" default:"10000"`
+}
+
+// batchOfSealInput chooses what a seal covers.
+type batchOfSealInput struct {
+	No    int64       `path:"no" doc:"the seal"`
+	Level audit.Level `path:"level" doc:"the level of the entries" enum:"notable,full"`
+}
+
 // lastSeal reads the last seal of the chain.
 func (c *call) lastSeal(ctx context.Context) (audit.Seal, error) {
 	chain, err := audit.Of(c.api.store)
@@ -49,16 +102,6 @@ func (c *call) lastSeal(ctx context.Context) (audit.Seal, error) {
 		return audit.Seal{}, err
 	}
 	return chain.LastAuditSeal(ctx)
-}
-
-// headView is the head of the chain.
-type headView struct {
-	// Head is the number and the hash of the last seal, as verify-audit takes it.
-	Head string `json:"head"`
-	// No is the number of the seal, At when it was made, and Upto the last seq that it covers.
-	No   int64     `json:"no"`
-	At   time.Time `json:"at"`
-	Upto int64     `json:"upto"`
 }
 
 // verifyInput verifies the audit.
@@ -126,15 +169,7 @@ func keepOf(s audit.Seal) keepView {
 }
 
 // keepInput changes how long entries are kept.
-type keepInput struct{ Body keepBody }
-
-// keepBody is a change. Levels that are missing stay as they are.
-type keepBody struct {
-	ReasonBody
-	// Notable and Full are the new durations, such as 90d. 0s: for ever.
-	Notable string `json:"notable,omitempty" maxLength:"20"`
-	Full    string `json:"full,omitempty" maxLength:"20"`
-}
+type keepInput struct{ Body wire.AuditKeepBody }
 
 // leastKeep stops a typing error from deleting everything.
 const leastKeep = time.Hour

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/batch"
 	"github.com/sluice-queue/sluice/forecast"
 	operations "github.com/sluice-queue/sluice/operation"
@@ -250,4 +252,65 @@ func (b bench) Heartbeat(ctx context.Context, holder presence.Holder) (presence.
 		return presence.Given(b.server).Heartbeat(ctx, holder)
 	}
 	return told, err
+}
+
+func (b bench) AuditSettled(ctx context.Context) (int64, time.Time, error) {
+	if _, _, err := b.Store.AuditSettled(ctx); !atServer(err) {
+		return 0, time.Time{}, err
+	}
+	return b.chain().AuditSettled(ctx)
+}
+
+func (b bench) AddAuditSeal(ctx context.Context, addition audit.Addition) (bool, error) {
+	if _, err := b.Store.AddAuditSeal(ctx, addition); !atServer(err) {
+		return false, err
+	}
+	return b.chain().AddAuditSeal(ctx, addition)
+}
+
+// KeepAudit leaves to the server what a request refuses: to keep the audit for less than an hour.
+func (b bench) KeepAudit(ctx context.Context, keep map[audit.Level]time.Duration, act sluice.Act) (audit.Seal, error) {
+	seal, err := b.Store.KeepAudit(ctx, keep, act)
+	if errors.Is(err, sluice.ErrInvalid) {
+		return audit.Keep(ctx, b.chain(), keep, act)
+	}
+	return seal, err
+}
+
+// chain is the chain of the server's store.
+func (b bench) chain() audit.Store {
+	chain, err := audit.Of(b.server)
+	if err != nil {
+		panic(err)
+	}
+	return chain
+}
+
+// AccessToken and the others leave hashes to the server.
+func (b bench) AccessToken(ctx context.Context, name string) (access.Token, error) {
+	if _, err := b.Store.AccessToken(ctx, name); !atServer(err) {
+		return access.Token{}, err
+	}
+	return access.Given(b.server).AccessToken(ctx, name)
+}
+
+func (b bench) AccessTokenOf(ctx context.Context, hash string) (access.Token, error) {
+	if _, err := b.Store.AccessTokenOf(ctx, hash); !atServer(err) {
+		return access.Token{}, err
+	}
+	return access.Given(b.server).AccessTokenOf(ctx, hash)
+}
+
+func (b bench) SaveAccessToken(ctx context.Context, token access.Token, act sluice.Act) (access.Token, error) {
+	if _, err := b.Store.SaveAccessToken(ctx, token, act); !atServer(err) {
+		return access.Token{}, err
+	}
+	return access.Given(b.server).SaveAccessToken(ctx, token, act)
+}
+
+func (b bench) UseAccessToken(ctx context.Context, name string) error {
+	if err := b.Store.UseAccessToken(ctx, name); !atServer(err) {
+		return err
+	}
+	return access.Given(b.server).UseAccessToken(ctx, name)
 }

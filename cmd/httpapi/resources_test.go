@@ -230,7 +230,13 @@ func TestTheAuditIsVerifiedAndKept(t *testing.T) {
 		{"PATCH", "/audit/keep", `{"full":"90d","reason":"the contract"}`, 200, []string{`"full":"90d"`, `"notable":"730d"`}},
 		{"PATCH", "/audit/keep", `{"full":"1m"}`, 422, []string{"full"}},
 		{"PATCH", "/audit/keep", `{}`, 422, []string{"notable or full"}},
-		{"GET", "/audit/head", "", 200, []string{`"no":1`}},
+		{"GET", "/audit/head", "", 200, []string{`"no":1`, `"seal":{"no":1,`}},
+		{"GET", "/audit/seals?from=1", "", 200, []string{`"seals":[{"no":1,`}},
+		{"GET", "/audit/seals?from=2", "", 200, []string{`"seals":[]`}},
+		{"GET", "/audit/digests?upto=9223372036854775807&limit=1", "", 200, []string{`"digests":[{"seq":1,`, `"level":"notable","sum":"`}},
+		{"GET", "/audit/digests?upto=1&limit=10001", "", 422, []string{"limit"}},
+		{"GET", "/audit/seals/7/batches/full", "", 200, []string{`"batch":null`}},
+		{"GET", "/audit/seals/7/batches/other", "", 422, []string{"level"}},
 	})
 }
 

@@ -32,7 +32,7 @@ var rolesByRoute = map[string]string{
 	"resume-queue": operators, "instruct-holders": operators, "save-instruction": operators, "list-held-jobs": lookers,
 	"list-tenants": lookers, "list-tiers": lookers, "list-limits": lookers, "get-limit": lookers, "get-admission": lookers, "list-flows": lookers,
 	"list-batches": lookers, "list-alerts": lookers, "list-alert-history": lookers, "test-alerts": lookers, "list-rules": lookers, "get-alert-book": lookers,
-	"list-schedules": lookers, "get-schedule": lookers, "get-audit-head": lookers, "verify-audit": lookers, "get-audit-retention": lookers,
+	"list-schedules": lookers, "get-schedule": lookers, "get-audit-head": lookers, "verify-audit": lookers, "list-audit-seals": readers, "list-audit-digests": readers, "get-audit-batch": readers, "get-audit-retention": lookers,
 	"stream": "viewer reader worker operator admin", "ask-engine": lookers, "list-orphan-runs": lookers, "get-metrics": lookers,
 	"get-flow": everybody, "get-batch": everybody, "start-flow": producers, "open-batch": producers, "close-batch": producers,
 	"set-tenant": operators, "save-tenant": operators, "save-tier": operators, "save-tenant-limits": operators, "list-tenant-limits": lookers, "read-effective-limits": lookers, "delete-tenant": operators, "pause-tenant": operators, "resume-tenant": operators, "add-tier": operators, "preset-tiers": operators,
@@ -49,13 +49,14 @@ var rolesByRoute = map[string]string{
 const (
 	everybody = "viewer reader producer worker operator admin"
 	lookers   = "viewer reader operator admin"
+	readers   = "reader operator admin"
 	operators = "operator admin"
 	workers   = "worker admin"
 	producers = "producer worker operator admin"
 )
 
 // pathValues are what the parts of paths become.
-var pathValues = strings.NewReplacer("{id}", "01a1fb72-1dea-7abc-8fc6-99e4817522bb", "{queue}", "mail", "{name}", "x", "{change}", "1", "{tenant}", "acme", "{tier}", "PRO", "{limit}", "bank", "{schedule}", "nightly", "{rule}", "dead-letters")
+var pathValues = strings.NewReplacer("{id}", "01a1fb72-1dea-7abc-8fc6-99e4817522bb", "{queue}", "mail", "{name}", "x", "{change}", "1", "{tenant}", "acme", "{tier}", "PRO", "{limit}", "bank", "{schedule}", "nightly", "{rule}", "dead-letters", "{no}", "1", "{level}", "full")
 
 // TestEachRouteIsForItsRolesAlone sends every request with a token of every role, with an unknown token, and with none.
 func TestEachRouteIsForItsRolesAlone(t *testing.T) {
@@ -103,7 +104,7 @@ func TestEachRouteIsForItsRolesAlone(t *testing.T) {
 }
 
 // unboundedOnly are routes about the whole store.
-const unboundedOnly = " get-alert-book list-tenant-limits list-stats list-waves list-tokens create-token list-operations list-holders get-health list-audit list-dead-groups list-dead-notes instruct-holders " +
+const unboundedOnly = " get-alert-book list-tenant-limits list-stats list-waves list-audit-seals list-audit-digests get-audit-batch list-tokens create-token rotate-token revoke-token list-operations list-holders get-health list-audit list-dead-groups list-dead-notes instruct-holders " +
 	"list-tenants list-tiers list-limits get-admission list-flows list-batches open-batch list-alerts test-alerts list-rules get-audit-retention get-metrics "
 
 // sendAs sends a request of a route, with an empty body.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/internal/wire"
 )
 
 // tokens adds the routes of tokens.
@@ -13,33 +14,33 @@ func (a *API) tokens() {
 	add(a, Route{
 		Method: "GET", Path: "/tokens", Name: "list-tokens", Group: "tokens", Summary: "list tokens",
 		Needs: access.Administer, Commands: []string{"tokens ls"}, noun: "token",
-	}, func(ctx context.Context, c *call, in *PageInput) (tokenList, error) {
+	}, func(ctx context.Context, c *call, in *PageInput) (wire.TokenList, error) {
 		found, err := access.Tokens(ctx, c.api.store, in.After, in.Limit)
-		return tokenList{orEmpty(found)}, err
+		return wire.TokenList{Tokens: orEmpty(found)}, err
 	})
 	add(a, Route{
 		Method: "POST", Path: "/tokens", Name: "create-token", Group: "tokens", Summary: "create a token",
 		Text:  "The answer has the secret, which nobody can read again.",
 		Needs: access.Administer, Commands: []string{"tokens create"}, noun: "token", status: 201,
-	}, func(ctx context.Context, c *call, in *tokenInput) (newToken, error) {
+	}, func(ctx context.Context, c *call, in *tokenInput) (wire.NewToken, error) {
 		b := in.Body
 		token, secret, err := access.Create(ctx, c.api.store, access.Token{Name: b.Name, Role: b.Role, Bounds: access.Bounds{Queues: b.Queues, Tenants: b.Tenants}, ExpiresAt: b.ExpiresAt}, c.act(b.Reason))
-		return newToken{token, secret}, err
+		return wire.NewToken{Token: token, Secret: secret}, err
 	})
 	add(a, Route{
 		Method: "POST", Path: "/tokens/{name}/rotate", Name: "rotate-token", Group: "tokens", Summary: "rotate a token",
 		Text:  "Gives the token a new secret. The old one works for the overlap longer.",
 		Needs: access.Administer, Commands: []string{"tokens rotate"}, noun: "token",
-	}, func(ctx context.Context, c *call, in *rotateInput) (newToken, error) {
+	}, func(ctx context.Context, c *call, in *rotateInput) (wire.NewToken, error) {
 		overlap := time.Duration(0)
 		if in.Body.Overlap != "" {
 			var err error
 			if overlap, err = sluice.ParseDuration(in.Body.Overlap); err != nil {
-				return newToken{}, &sluice.InvalidError{Field: "overlap", Rule: "must be a duration such as 1h"}
+				return wire.NewToken{}, &sluice.InvalidError{Field: "overlap", Rule: "must be a duration such as 1h"}
 			}
 		}
 		token, secret, err := access.Rotate(ctx, c.api.store, in.Name, overlap, c.act(in.Body.Reason))
-		return newToken{token, secret}, err
+		return wire.NewToken{Token: token, Secret: secret}, err
 	})
 	add(a, Route{
 		Method: "DELETE", Path: "/tokens/{name}", Name: "revoke-token", Group: "tokens", Summary: "revoke a token",
@@ -55,50 +56,13 @@ type PageInput struct {
 	Limit int    `query:"limit" doc:"the most items" minimum:"1" maximum:"10000" default:"100"`
 }
 
-// tokenList lists tokens.
-type tokenList struct {
-	// Tokens are sorted by name.
-	Tokens []access.Token `json:"tokens"`
-}
-
 // tokenInput creates a token.
-type tokenInput struct{ Body tokenBody }
-
-// tokenBody is a new token.
-type tokenBody struct {
-	// Name names the token, by the rule of queue names.
-	Name string `json:"name" maxLength:"64"`
-	// Role names the rights of the token.
-	Role access.Role `json:"role" enum:"viewer,reader,producer,worker,operator,admin"`
-	// Queues and Tenants bound the token to these names, or beginnings of names with a * at the end.
-	Queues  []string `json:"queues,omitempty" maxItems:"100"`
-	Tenants []string `json:"tenants,omitempty" maxItems:"100"`
-	// ExpiresAt is when the token ends. Missing: never.
-	ExpiresAt time.Time `json:"expires_at,omitzero"`
-	// Reason says why, for the audit.
-	Reason string `json:"reason,omitempty" maxLength:"1000"`
-}
-
-// newToken is a token with its secret.
-type newToken struct {
-	// Token is the token without its secret.
-	Token access.Token `json:"token"`
-	// Secret goes into the header Authorization, after Bearer. Nobody can read it again.
-	Secret string `json:"secret"`
-}
+type tokenInput struct{ Body wire.TokenBody }
 
 // rotateInput rotates a token.
 type rotateInput struct {
 	Name string `path:"name" doc:"the token" maxLength:"64"`
-	Body rotateBody
-}
-
-// rotateBody says how a token is rotated.
-type rotateBody struct {
-	// Overlap is how long the old secret still works, such as 1h; at most 30 days. Missing: not at all.
-	Overlap string `json:"overlap,omitempty" maxLength:"20"`
-	// Reason says why, for the audit.
-	Reason string `json:"reason,omitempty" maxLength:"1000"`
+	Body wire.RotateBody
 }
 
 // revokeInput revokes a token.

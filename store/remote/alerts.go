@@ -36,15 +36,10 @@ func (s *Store) DeleteAlertRule(ctx context.Context, name, queue string, act slu
 
 // SaveSilence stores a silence that begins now.
 func (s *Store) SaveSilence(ctx context.Context, silence alert.Silence, act sluice.Act) (saved alert.Silence, err error) {
-	if act.ID.IsZero() {
-		act.ID = sluice.NewID()
+	body := wire.SilenceBody{
+		ID: silence.ID, Rule: silence.Rule, Queue: silence.Queue, All: silence.Rule == "" && silence.Queue == "", For: sluice.FormatDuration(silence.During), Reason: act.Reason,
 	}
-	err = s.call(ctx, request{
-		verb: "silence alerts", method: http.MethodPost, path: "/alerts/silences", act: &act, out: &saved,
-		body: asJSON(wire.SilenceBody{
-			ID: silence.ID, Rule: silence.Rule, Queue: silence.Queue, All: silence.Rule == "" && silence.Queue == "", For: sluice.FormatDuration(silence.During), Reason: act.Reason,
-		}),
-	})
+	err = s.call(ctx, posting("silence alerts", "/alerts/silences", &act, body, &saved))
 	saved.During = silence.During
 	return saved, err
 }

@@ -197,6 +197,13 @@ func saving(verb, path string, act *sluice.Act, body, out any) request {
 	return request{verb: verb, method: http.MethodPut, path: path, act: act, out: out, body: asJSON(body)}
 }
 
+// posting is saving for requests of their own.
+func posting(verb, path string, act *sluice.Act, body, out any) request {
+	r := saving(verb, path, act, body, out)
+	r.method = http.MethodPost
+	return r
+}
+
 // deleting makes the request that deletes an object.
 func deleting(verb, path string, act *sluice.Act) request {
 	if act.ID.IsZero() {

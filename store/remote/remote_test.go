@@ -67,7 +67,7 @@ func TestWhatNeedsTheDatabaseSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, recovered := store.Recover(t.Context(), "mail", 1, "x")
-	_, sealing := audit.Of(store)
+	_, sealing := store.AddAuditSeal(t.Context(), audit.Addition{})
 	_, claimed := store.Claim(t.Context(), sluice.ClaimRequest{Queue: "mail", Limit: 1, Holder: "h:1:a", Token: sluice.NewToken(), Engine: "temporal"})
 	for name, err := range map[string]error{"upkeep": recovered, "seals": sealing, "an engine's claim": claimed} {
 		var unsupported *remote.UnsupportedError
