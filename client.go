@@ -352,8 +352,7 @@ func (c *Client) Attempts(ctx context.Context, id ID) ([]Attempt, error) {
 	return c.store.Attempts(ctx, id)
 }
 
-// Jobs lists jobs without their payloads, the newest first. A Limit outside of 1 to 10,000 is an [ErrInvalid]; 0 is
-// 100.
+// Jobs lists jobs without their payloads. A Limit outside of 1 to 10,000 is an [ErrInvalid]; 0 is 100.
 func (c *Client) Jobs(ctx context.Context, filter JobFilter) (Page, error) {
 	limit, err := pageLimit(filter.Limit)
 	if err != nil {

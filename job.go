@@ -125,17 +125,18 @@ type JobFilter struct {
 	// MinAttempts chooses jobs with at least this many failed attempts in their present or last life, and
 	// MinRecoveries with this many lost holders. Default: 0.
 	MinAttempts, MinRecoveries int
-	// Before is the Next of the previous page. Default: begin with the newest job.
+	// Before is the Next of the previous page. Default: begin with the first job.
 	Before ID
 	// Cursor is the Cursor of the previous page, instead of Before. It stays valid if jobs of that page are deleted. A
 	// cursor of another kind of store is an [ErrInvalid]. Default: use Before.
 	Cursor string
+	// OldestFirst lists the oldest job first; Before is then the job after which a page begins. Default: the newest first.
+	OldestFirst bool
 	// Limit is the size of a page, 1 to 10,000. Default: 100.
 	Limit int
 }
 
-// Page is a part of a list of jobs, the newest first. A page may be empty although another follows; see Labels of
-// [JobFilter].
+// Page is a part of a list of jobs. It may be empty although another follows; see Labels of [JobFilter].
 type Page struct {
 	// Jobs are the jobs of the page.
 	Jobs []Job
@@ -144,7 +145,7 @@ type Page struct {
 	Cursor string
 }
 
-// EndOfPage returns the ID before which a page begins, from Cursor or Before. Stores that mark pages by IDs call it.
+// EndOfPage returns the ID at which the page before ended, from Cursor or Before. Stores that mark pages by IDs call it.
 func (f JobFilter) EndOfPage() (ID, error) {
 	if f.Cursor == "" {
 		return f.Before, nil
@@ -234,19 +235,18 @@ func SplitStates(states []State) (unfinished, finished []State) {
 	return unfinished, finished
 }
 
-// NewestPage makes a page of the jobs that a store found: the newest first, at most limit. The store must look for
-// limit + 1 jobs, so that NewestPage knows whether another page follows.
+// Page makes a page of the jobs that a store found: sorted, at most Limit. The store must look for Limit + 1 jobs, so
+// that Page knows whether another page follows.
 //
-// Floor is the oldest job that the store looked at, if it left older jobs to the next page. Zero: the store looked
-// at all jobs.
-func NewestPage(found []Job, limit int, floor ID) Page {
+// Floor is the last job that the store looked at, if it left jobs to the next page. Zero: it looked at all.
+func (f JobFilter) Page(found []Job, floor ID) Page {
 	slices.SortFunc(found, func(a, b Job) int { return bytes.Compare(b.ID[:], a.ID[:]) })
-	page := Page{Jobs: found}
-	if len(found) > limit {
-		page.Jobs = found[:limit]
-		page.Next = found[limit-1].ID
-	} else {
-		page.Next = floor
+	if f.OldestFirst {
+		slices.Reverse(found)
+	}
+	page := Page{Jobs: found, Next: floor}
+	if len(found) > f.Limit {
+		page.Jobs, page.Next = found[:f.Limit], found[f.Limit-1].ID
 	}
 	if !page.Next.IsZero() {
 		page.Cursor = idCursor + page.Next.String()

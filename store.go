@@ -143,7 +143,7 @@ type Store interface {
 	Job(ctx context.Context, id ID) (Job, error)
 	// Attempts lists the failed attempts of a job, the oldest first.
 	Attempts(ctx context.Context, id ID) ([]Attempt, error)
-	// Jobs lists jobs without their payloads, the newest first.
+	// Jobs lists jobs without their payloads.
 	Jobs(ctx context.Context, filter JobFilter) (Page, error)
 	// Flows returns the [Flow] of every stored queue, by name, with at most topTenants tenants each.
 	Flows(ctx context.Context, topTenants int) ([]Flow, error)

@@ -13,7 +13,7 @@ import (
 
 // List is a part of the jobs of a query. It may have fewer jobs than asked for, even none, although another follows.
 type List struct {
-	// Jobs are the matching jobs, without their payloads: the newest first, or queue by queue if the query names
+	// Jobs are the matching jobs, without their payloads: in the order of the list, or queue by queue if the query names
 	// queues. Compared counts the compared jobs.
 	Jobs     []sluice.Job `json:"jobs"`
 	Compared int          `json:"compared"`
@@ -34,8 +34,8 @@ const (
 	listCompare = 10_000
 )
 
-// ReadList reads at most limit jobs from a cursor on: the Next of the list before, or empty for the beginning. It compares
-// 10,000 jobs at most. Limit is 1 to 10,000; 0 is 100. A cursor that no list returned is a [sluice.ErrInvalid].
+// ReadList reads at most limit jobs from a cursor on: the Next of the list before, that of [Query.From], or empty for the
+// newest job. It compares 10,000 jobs at most. Limit is 1 to 10,000; 0 is 100. A cursor that no list returned is a [sluice.ErrInvalid].
 func ReadList(ctx context.Context, store sluice.Store, q Query, from string, limit int) (List, error) {
 	out := List{Jobs: []sluice.Job{}}
 	if err := sluice.CheckGiven("store", store); err != nil {
@@ -52,7 +52,7 @@ func ReadList(ctx context.Context, store sluice.Store, q Query, from string, lim
 	if err != nil {
 		return out, err
 	}
-	if from == "" {
+	if from == "" || at.oldest() {
 		at.Whole = q.acrossQueues()
 	}
 	for range listPages {
@@ -72,12 +72,16 @@ func ReadList(ctx context.Context, store sluice.Store, q Query, from string, lim
 	return out, nil
 }
 
-// Before returns the cursor of a list that begins before a job, for [ReadList]. A query of several queues that are not all is
-// a [sluice.ErrInvalid]: its jobs come queue by queue.
-func (q Query) Before(id sluice.ID) (string, error) {
-	at := cursor{Place: Place{Before: id}, Whole: q.acrossQueues()}
+// From returns the cursor of a list with the oldest job first, if oldestFirst, that begins next to a job, for [ReadList]. A
+// zero id is the beginning. Else a query of several queues that are not all is a [sluice.ErrInvalid]: its jobs come queue by
+// queue.
+func (q Query) From(id sluice.ID, oldestFirst bool) (string, error) {
+	if id.IsZero() && !oldestFirst {
+		return "", nil
+	}
+	at := cursor{Place: Place{Before: id, OldestFirst: oldestFirst}, Whole: q.acrossQueues()}
 	switch {
-	case at.Whole:
+	case at.Whole || id.IsZero():
 	case !q.Batch.IsZero():
 		at.Queue = allQueues
 	case q.Queue != "" && !sluice.IsGroup(q.Queue):
@@ -100,9 +104,9 @@ func readAt(ctx context.Context, store sluice.Store, q Query, at cursor, limit i
 		return ReadPage(ctx, store, q, at.Place, limit)
 	}
 	filter := q.filter("")
-	filter.Cursor, filter.Before, filter.Limit = at.Cursor, at.Before, limit
+	filter.Cursor, filter.Before, filter.Limit, filter.OldestFirst = at.Cursor, at.Before, limit, at.OldestFirst
 	page, err := sluice.GivenStore(store).Jobs(ctx, filter)
-	out := Page{Compared: len(page.Jobs), Next: Place{Cursor: page.Cursor, End: page.Cursor == ""}}
+	out := Page{Compared: len(page.Jobs), Next: Place{Cursor: page.Cursor, End: page.Cursor == "", OldestFirst: at.OldestFirst}}
 	for _, job := range page.Jobs {
 		if q.Matches(job) {
 			out.Jobs = append(out.Jobs, job)
@@ -110,6 +114,9 @@ func readAt(ctx context.Context, store sluice.Store, q Query, at cursor, limit i
 	}
 	return out, err
 }
+
+// oldest reports whether the cursor is the beginning of a list of several queues with the oldest job first.
+func (c cursor) oldest() bool { return c == cursor{Place: Place{OldestFirst: true}} }
 
 // acrossQueues reports whether the jobs of all queues are listed at once.
 func (q Query) acrossQueues() bool {
@@ -125,7 +132,7 @@ func readCursor(text string) (at cursor, err error) {
 	if err == nil {
 		err = json.Unmarshal(decoded, &at)
 	}
-	if err != nil || at.End || at.Whole != (at.Queue == "") {
+	if err != nil || at.End || at.Whole != (at.Queue == "") && !at.oldest() {
 		return at, feature.Invalid("cursor", fmt.Sprintf("%.60q must be the next of a list; list from the beginning", text))
 	}
 	return at, nil

@@ -137,6 +137,9 @@ type Place struct {
 	End    bool   `json:"end,omitempty"`
 	// Before begins the page before a job, instead of at Cursor. Zero: it does not.
 	Before sluice.ID `json:"before,omitzero"`
+	// OldestFirst goes from the oldest job of each queue; Before is then the job after which the page begins. Held jobs come
+	// the newest first only.
+	OldestFirst bool `json:"oldest_first,omitempty"`
 }
 
 // Page is one page of the jobs of a query.
@@ -149,7 +152,7 @@ type Page struct {
 }
 
 // ReadPage reads at most limit jobs from a place on. It goes queue by queue, sorted by name, from the newest job of
-// each. It reads one queue at a time because stores have indexes for the dead letters of one queue. The jobs of a batch it
+// each, or from the oldest. It reads one queue at a time because stores have indexes for the dead letters of one queue. The jobs of a batch it
 // reads all together.
 func ReadPage(ctx context.Context, store sluice.Store, q Query, from Place, limit int) (Page, error) {
 	if err := sluice.CheckGiven("store", store); err != nil {
@@ -165,7 +168,7 @@ func ReadPage(ctx context.Context, store sluice.Store, q Query, from Place, limi
 	if err != nil {
 		return Page{}, err
 	}
-	out := Page{Compared: len(page.Jobs), Next: Place{Queue: from.Queue, Cursor: page.Cursor}}
+	out := Page{Compared: len(page.Jobs), Next: Place{Queue: from.Queue, Cursor: page.Cursor, OldestFirst: from.OldestFirst}}
 	for _, job := range page.Jobs {
 		if q.Matches(job) {
 			out.Jobs = append(out.Jobs, job)
@@ -181,7 +184,7 @@ func ReadPage(ctx context.Context, store sluice.Store, q Query, from Place, limi
 // readJobs reads the page of one queue that ReadPage compares: of all its jobs, or of its held jobs.
 func readJobs(ctx context.Context, store sluice.Store, q Query, from Place, limit int) (sluice.Page, error) {
 	filter := q.filter(from.Queue)
-	filter.Cursor, filter.Before, filter.Limit = from.Cursor, from.Before, limit
+	filter.Cursor, filter.Before, filter.Limit, filter.OldestFirst = from.Cursor, from.Before, limit, from.OldestFirst
 	if !q.Batch.IsZero() {
 		filter.Queue = ""
 		if !sluice.IsGroup(q.Queue) {
@@ -192,11 +195,15 @@ func readJobs(ctx context.Context, store sluice.Store, q Query, from Place, limi
 	if !q.Held {
 		return store.Jobs(ctx, filter)
 	}
+	if from.OldestFirst {
+		return sluice.Page{}, feature.Invalid("oldest_first", "does not go with held jobs, which are listed the newest first")
+	}
 	before, err := filter.EndOfPage()
 	if err != nil {
 		return sluice.Page{}, err
 	}
 	limit = min(limit, heldPage)
+	filter.Limit = limit
 	holds, err := hold.List(ctx, store, hold.Filter{Queue: from.Queue, Before: before, Limit: limit + 1})
 	if err != nil {
 		return sluice.Page{}, err
@@ -218,7 +225,7 @@ func readJobs(ctx context.Context, store sluice.Store, q Query, from Place, limi
 		job.Payload, job.Checkpoint, job.Result = nil, nil, nil
 		found = append(found, job)
 	}
-	return sluice.NewestPage(found, limit, floor), nil
+	return filter.Page(found, floor), nil
 }
 
 // allQueues is the queue of a place among the jobs of a batch.

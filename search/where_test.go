@@ -129,28 +129,57 @@ func TestAListGoesOnAtItsCursor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var ids []sluice.ID
-		for cursor, first := "", true; cursor != "" || first; first = false {
-			list, err := search.ReadList(t.Context(), store, q, cursor, 7)
-			if err != nil || len(list.Jobs) > 7 {
-				t.Fatalf("%s: %d jobs: %v", filter, len(list.Jobs), err)
+		for _, oldestFirst := range []bool{false, true} {
+			jobs, listed := 0, map[string][]string{}
+			for _, j := range listed7(t, store, q, oldestFirst) {
+				jobs, listed[j.Queue] = jobs+1, append(listed[j.Queue], j.ID.String())
 			}
-			for _, j := range list.Jobs {
-				if slices.Contains(ids, j.ID) {
-					t.Errorf("%s: job %s is listed twice", filter, j.ID)
+			if jobs != want {
+				t.Errorf("%s: %d jobs, want %d", filter, jobs, want)
+			}
+			for queue, ids := range listed {
+				if !oldestFirst {
+					slices.Reverse(ids)
 				}
-				ids = append(ids, j.ID)
+				if !slices.IsSorted(ids) || len(slices.Compact(ids)) != len(ids) {
+					t.Errorf("%s: the jobs of %s, the oldest first: %t, are %s", filter, queue, oldestFirst, ids)
+				}
 			}
-			cursor = list.Next
-		}
-		if len(ids) != want {
-			t.Errorf("%s: %d jobs, want %d", filter, len(ids), want)
 		}
 	}
 	for _, cursor := range []string{"x", "e30", "bnVsbA"} {
 		if _, err := search.ReadList(t.Context(), store, search.Query{}, cursor, 1); !errors.Is(err, sluice.ErrInvalid) {
 			t.Errorf("cursor %s: %v, want it refused", cursor, err)
 		}
+	}
+}
+
+// listed7 lists all jobs of a query, in parts of seven.
+func listed7(t *testing.T, store sluice.Store, q search.Query, oldestFirst bool) (jobs []sluice.Job) {
+	t.Helper()
+	cursor, err := q.From(sluice.ID{}, oldestFirst)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for first := true; cursor != "" || first; first = false {
+		list, err := search.ReadList(t.Context(), store, q, cursor, 7)
+		if err != nil || len(list.Jobs) > 7 {
+			t.Fatalf("%+v: %d jobs: %v", q, len(list.Jobs), err)
+		}
+		jobs, cursor = append(jobs, list.Jobs...), list.Next
+	}
+	return jobs
+}
+
+func TestHeldJobsAreNotListedTheOldestFirst(t *testing.T) {
+	t.Parallel()
+	q := search.Query{Queue: "mail", Held: true}
+	cursor, err := q.From(sluice.ID{}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := search.ReadList(t.Context(), buried(t, 1), q, cursor, 7); !errors.Is(err, sluice.ErrInvalid) {
+		t.Errorf("the oldest held jobs first: %v, want it refused", err)
 	}
 }
 

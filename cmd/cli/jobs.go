@@ -25,6 +25,7 @@ type filterFlags struct {
 	states, labels             []string
 	limit                      int
 	minAttempts, minRecoveries int
+	oldestFirst                bool
 }
 
 // add adds the flags. A limit of 0 is none.
@@ -53,7 +54,7 @@ func (f *filterFlags) addStates(command *cobra.Command) {
 }
 
 func (f *filterFlags) parse() (sluice.JobFilter, error) {
-	out := sluice.JobFilter{Queue: f.queue, Tenant: f.tenant, Key: f.key, Limit: f.limit, MinAttempts: f.minAttempts, MinRecoveries: f.minRecoveries}
+	out := sluice.JobFilter{Queue: f.queue, Tenant: f.tenant, Key: f.key, Limit: f.limit, MinAttempts: f.minAttempts, MinRecoveries: f.minRecoveries, OldestFirst: f.oldestFirst}
 	if f.minAttempts < 0 || f.minRecoveries < 0 {
 		return out, usagef("--min-attempts and --min-recoveries must be at least 0")
 	}
@@ -89,19 +90,22 @@ func (a *app) jobsCommand() *cobra.Command {
 	var where, cursor string
 	command := &cobra.Command{
 		Use:     "jobs",
-		Short:   "List jobs, newest first",
+		Short:   "List jobs, newest or oldest first",
 		Example: "  sluice jobs --queue mail --state queued,claimed\n  sluice jobs --tenant acme --label kind=welcome --state queued -o ids | sluice cancel -\n  sluice jobs --queue mail --min-attempts 6\n  sluice jobs --where 'state:dead queue:mail.* attempts:>=3 error:~timeout age:<1d'",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
 			if changed(command, "where", "cursor") {
 				if changed(command, "queue", "tenant", "key", "label", "state", "min-attempts", "min-recoveries", "before", "held") {
-					return usagef("--where says it all; it goes with --cursor and --limit alone")
+					return usagef("--where says it all; it goes with --cursor, --limit and --oldest-first alone")
 				}
-				return a.listWhere(command.Context(), where, cursor, f.limit)
+				return a.listWhere(command.Context(), where, cursor, f)
 			}
 			filter, err := f.parse()
 			if err != nil {
 				return err
+			}
+			if held && f.oldestFirst {
+				return usagef("--held lists the newest job first; it does not go with --oldest-first")
 			}
 			if held {
 				return a.listHeld(command.Context(), filter)
@@ -112,6 +116,7 @@ func (a *app) jobsCommand() *cobra.Command {
 	f.add(command, 100)
 	f.addStates(command)
 	command.Flags().StringVar(&f.before, "before", "", "continue after this id")
+	command.Flags().BoolVar(&f.oldestFirst, "oldest-first", false, "the oldest job first; --before is then the id after which to continue")
 	command.Flags().StringVar(&where, "where", "", whereHelp)
 	command.Flags().StringVar(&cursor, "cursor", "", "with --where: continue at this place")
 	command.Flags().BoolVar(&held, "held", false, "only held jobs, with who holds them and why")
@@ -120,8 +125,8 @@ func (a *app) jobsCommand() *cobra.Command {
 
 // listJobsOfGroup prints jobs of a group, queue by queue.
 func (a *app) listJobsOfGroup(ctx context.Context, store sluice.Store, filter sluice.JobFilter, nothing string, columns []column[sluice.Job]) error {
-	if !filter.Before.IsZero() {
-		return usagef("--before needs one queue; %s is a group", filter.Queue)
+	if !filter.Before.IsZero() || filter.OldestFirst {
+		return usagef("--before and --oldest-first need one queue; %s is a group: with --where 'queue:%[1]s', --oldest-first does", filter.Queue)
 	}
 	found, err := search.Jobs(ctx, store, search.Query{
 		Queue: filter.Queue, Tenant: filter.Tenant, Key: filter.Key, States: filter.States, Labels: filter.Labels, Batch: filter.Batch,
@@ -166,7 +171,7 @@ func (a *app) listJobs(ctx context.Context, filter sluice.JobFilter, nothing str
 		switch {
 		case page.Next.IsZero():
 		case len(page.Jobs) < filter.Limit:
-			a.note("only the newest jobs were looked at; go on with --before %s, or name a tenant or a key", page.Next)
+			a.note("only a part of the jobs was looked at; go on with --before %s, or name a tenant or a key", page.Next)
 		default:
 			a.note("more: --before %s", page.Next)
 		}

@@ -11,7 +11,7 @@ import (
 const whereHelp = "filter, such as 'state:dead queue:mail.* attempts:>=3 error:~timeout'; see docs/guide/find.md"
 
 // listWhere prints a page of the jobs that a filter chooses, and how to get the next.
-func (a *app) listWhere(ctx context.Context, where, cursor string, limit int) error {
+func (a *app) listWhere(ctx context.Context, where, cursor string, f filterFlags) error {
 	return a.withClient(ctx, func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
 		now, err := store.Now(ctx)
 		if err != nil {
@@ -21,7 +21,12 @@ func (a *app) listWhere(ctx context.Context, where, cursor string, limit int) er
 		if err != nil {
 			return usageError{err}
 		}
-		found, err := search.ReadList(ctx, store, q, cursor, limit)
+		if cursor == "" {
+			if cursor, err = q.From(sluice.ID{}, f.oldestFirst); err != nil {
+				return err
+			}
+		}
+		found, err := search.ReadList(ctx, store, q, cursor, f.limit)
 		if err != nil {
 			return err
 		}

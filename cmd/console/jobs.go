@@ -91,9 +91,12 @@ type jobList struct {
 	// Wrong says which rule the filter breaks. Paused says that the only queue of the list is paused.
 	Wrong  *httpapi.Problem
 	Paused bool
-	// Newer is the address of the beginning, and Older that of the next page. Empty: there is none.
-	Newer, Older string
-	Exports      map[string]string
+	// OldestFirst is the order, and Turned the address of the list in the other one.
+	OldestFirst bool
+	Turned      string
+	// First is the address of the first page, and Following that of the next. Empty: there is none.
+	First, Following string
+	Exports          map[string]string
 	// One asks for the page of the job if the list has only one.
 	One bool
 }
@@ -151,7 +154,7 @@ func terms(filter string) (all []string) {
 }
 
 func loadJobs(ctx context.Context, v *visit) (any, error) {
-	view := jobList{Size: v.query.Get("size"), Columns: v.query["cols"], One: v.query.Has("one")}
+	view := jobList{Size: v.query.Get("size"), Columns: v.query["cols"], One: v.query.Has("one"), OldestFirst: v.query.Get("sort") == "oldest"}
 	if !slices.Contains(sizes, view.Size) {
 		view.Size = sizes[0]
 	}
@@ -165,8 +168,13 @@ func loadJobs(ctx context.Context, v *visit) (any, error) {
 		all = append(slices.Clone(all), "state:"+state)
 	}
 	view.Where = strings.Join(all, " ")
-	v.cli("sluice jobs --where=" + quoted(view.Where) + " --limit=" + view.Size)
+	command := "sluice jobs --where=" + quoted(view.Where) + " --limit=" + view.Size
 	query := url.Values{"limit": {view.Size}}
+	if view.OldestFirst {
+		command += " --oldest-first"
+		query.Set("oldest_first", "true")
+	}
+	v.cli(command)
 	for name, value := range map[string]string{"where": view.Where, "cursor": v.query.Get("after")} {
 		if value != "" {
 			query.Set(name, value)
@@ -322,11 +330,15 @@ func sumOf(a, b sluice.Depth) sluice.Depth {
 
 // links are the addresses beside the list.
 func (l *jobList) links(v *visit) {
+	l.Turned = v.with("sort", "oldest", "after", "")
+	if l.OldestFirst {
+		l.Turned = v.with("sort", "", "after", "")
+	}
 	if v.query.Get("after") != "" {
-		l.Newer = v.with("after", "")
+		l.First = v.with("after", "")
 	}
 	if l.Next != "" {
-		l.Older = v.with("after", l.Next)
+		l.Following = v.with("after", l.Next)
 	}
 	l.Exports = map[string]string{"JSONL": v.with("export", "jsonl"), "CSV": v.with("export", "csv")}
 }

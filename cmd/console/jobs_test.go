@@ -45,7 +45,7 @@ func TestJobsAreListedByFilterAndState(t *testing.T) {
 	mail := s.enqueue(sluice.NewJob{Queue: "mail", EnqueueOptions: sluice.EnqueueOptions{Tenant: "acme", Key: "order-42"}})
 	later := s.enqueue(sluice.NewJob{Queue: "mail", EnqueueOptions: sluice.EnqueueOptions{DueAt: time.Now().Add(time.Hour)}})
 	other := s.enqueue(sluice.NewJob{Queue: "reports"})
-	s.contains("/jobs", mail.String(), later.String(), other.String(), `ready <span class="amount">2<`, `scheduled <span class="amount">1<`, `aria-sort="descending">created<`)
+	s.contains("/jobs", mail.String(), later.String(), other.String(), `ready <span class="amount">2<`, `scheduled <span class="amount">1<`, `aria-sort="descending"><a href="/jobs?sort=oldest">created `)
 	s.contains("/jobs?q=queue:mail", mail.String(), later.String(), "!"+other.String(), `ready <span class="amount">1<`)
 	s.contains("/jobs?q=queue:mail&state=ready", mail.String(), "!"+later.String())
 	s.contains("/jobs?q=key:order-42+tenant:acme", mail.String(), "!"+later.String(), `href="/jobs?q=tenant%3Aacme"`, `href="/jobs?q=key%3Aorder-42"`, "!amount")
@@ -79,15 +79,17 @@ func TestJobsAreListedPageByPage(t *testing.T) {
 	for range 50 {
 		last = s.enqueue(sluice.NewJob{Queue: "mail"})
 	}
-	text, _ := s.page("/jobs")
-	_, rest, more := strings.Cut(text, `rel="next"`)
-	if !more || strings.Contains(text, first.String()) || !strings.Contains(text, last.String()) {
-		t.Fatalf("the first page is not of the newest 50 jobs: %s", rest)
+	for at, ends := range map[string][2]sluice.ID{"/jobs": {last, first}, "/jobs?sort=oldest": {first, last}} {
+		text, _ := s.page(at)
+		_, rest, more := strings.Cut(text, `rel="next"`)
+		if !more || !strings.Contains(text, ends[0].String()) || strings.Contains(text, ends[1].String()) {
+			t.Fatalf("the first page of %s is not of the first 50 jobs: %s", at, rest)
+		}
+		before := text[:len(text)-len(rest)]
+		_, link, _ := strings.Cut(before[strings.LastIndex(before, "<a href="):], `"`)
+		link, _, _ = strings.Cut(link, `"`)
+		s.contains(strings.ReplaceAll(link, "&amp;", "&"), ends[1].String(), "!"+ends[0].String(), "These are all", ">First page<")
 	}
-	before := text[:len(text)-len(rest)]
-	_, link, _ := strings.Cut(before[strings.LastIndex(before, "<a href="):], `"`)
-	link, _, _ = strings.Cut(link, `"`)
-	s.contains(strings.ReplaceAll(link, "&amp;", "&"), first.String(), "!"+last.String(), "These are all", ">Newest<")
 	s.contains("/jobs?size=100", first.String(), last.String())
 }
 
@@ -205,6 +207,7 @@ func TestTheListOfJobsCanBeSavedAsAViewAndSaysItsOrder(t *testing.T) {
 	t.Parallel()
 	s := open(t, access.RoleViewer, console.Options{Base: "/sluice"})
 	s.enqueue(sluice.NewJob{Queue: "mail"})
-	s.has("/sluice/jobs", `<form id="save-view"`, `<ul id="views"`, "By creation, the newest job first", "/js/main.js")
+	s.has("/sluice/jobs", `<form id="save-view"`, `<ul id="views"`, "By creation, the newest job first", `<a href="/sluice/jobs?sort=oldest">Oldest first</a>`, "/js/main.js")
+	s.has("/sluice/jobs?sort=oldest&q=queue:mail", "By creation, the oldest job first", `aria-sort="ascending"`, `<a href="/sluice/jobs?q=queue%3Amail">Newest first</a>`, "=50 --oldest-first", "oldest_first=true")
 	s.has("/sluice/queues", `<ul id="views"`, `-<form id="save-view"`)
 }

@@ -23,7 +23,7 @@ func (a *API) jobs() {
 	a.enqueueRoutes()
 	add(a, Route{
 		Method: "GET", Path: "/jobs", Name: "list-jobs", Group: "jobs", Summary: "list jobs",
-		Text:  "The newest jobs come first; if the filter names queues, queue by queue. Jobs come without payloads.",
+		Text:  "The newest jobs come first, or the oldest; if the filter names queues, queue by queue. Jobs come without payloads.",
 		Needs: access.Look, Commands: []string{"jobs", "dead", "dead ls"}, scope: ofJobs,
 	}, listJobs)
 	add(a, Route{
@@ -70,6 +70,7 @@ type listInput struct {
 	MinAttempts   int       `query:"min_attempts" doc:"at least so many failed attempts" minimum:"0"`
 	MinRecoveries int       `query:"min_recoveries" doc:"at least so many lost holders" minimum:"0"`
 	Before        sluice.ID `query:"before" doc:"only jobs before this one, instead of a cursor" format:"uuid"`
+	OldestFirst   bool      `query:"oldest_first" doc:"the oldest job first; before is then the job after which the list begins. With a cursor: as in the list before"`
 }
 
 // query reads what a list chooses.
@@ -119,11 +120,11 @@ func listJobs(ctx context.Context, c *call, in *listInput) (jobList, error) {
 		return out, err
 	}
 	q = c.within(q)
-	if !in.Before.IsZero() {
-		if in.Cursor != "" {
-			return out, &sluice.InvalidError{Field: "before", Rule: "must be missing with a cursor"}
-		}
-		if in.Cursor, err = q.Before(in.Before); err != nil {
+	switch {
+	case in.Cursor != "" && !in.Before.IsZero():
+		return out, &sluice.InvalidError{Field: "before", Rule: "must be missing with a cursor"}
+	case in.Cursor == "":
+		if in.Cursor, err = q.From(in.Before, in.OldestFirst); err != nil {
 			return out, err
 		}
 	}

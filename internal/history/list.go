@@ -2,6 +2,7 @@ package history
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/sluice-queue/sluice"
 )
@@ -14,6 +15,18 @@ const ListLimit = 20_000
 func OfDead(f sluice.JobFilter) bool {
 	_, finished := sluice.SplitStates(f.States)
 	return f.Queue != "" && slices.Equal(finished, []sluice.State{sluice.StateDead})
+}
+
+// backwards turns the order of a statement round.
+var backwards = strings.NewReplacer("seq desc", "seq", ".id desc", ".id", ".key desc", ".key", ".tenant desc", ".tenant", "max(seq)", "min(seq)")
+
+// InOrder returns the statement for the order of a filter. The file of each has the newest job first; for the oldest first
+// it walks along the same index the other way.
+func InOrder(f sluice.JobFilter, statement string) string {
+	if f.OldestFirst {
+		return backwards.Replace(statement)
+	}
+	return statement
 }
 
 // Bounded reports whether a page of jobs reads at most ListLimit jobs, because no index finds jobs

@@ -50,7 +50,7 @@ func (s *Store) Attempts(ctx context.Context, id sluice.ID) ([]sluice.Attempt, e
 	return slices.Clone(j.attempts), nil
 }
 
-// Jobs lists jobs, newest first.
+// Jobs lists jobs.
 func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page,
 			found = append(found, listed)
 		}
 	}
-	return sluice.NewestPage(found, filter.Limit, sluice.ID{}), nil
+	return filter.Page(found, sluice.ID{}), nil
 }
 
 func chosen(j *job, f sluice.JobFilter) bool {
@@ -85,7 +85,7 @@ func chosen(j *job, f sluice.JobFilter) bool {
 		f.Key != "" && j.Key != f.Key,
 		len(f.States) > 0 && !slices.Contains(f.States, j.State),
 		j.Attempts < f.MinAttempts, j.Recoveries < f.MinRecoveries,
-		!f.Before.IsZero() && bytes.Compare(j.ID[:], f.Before[:]) >= 0:
+		!f.Before.IsZero() && (j.ID == f.Before || f.OldestFirst == (bytes.Compare(j.ID[:], f.Before[:]) < 0)):
 		return false
 	}
 	for name, value := range f.Labels {

@@ -91,7 +91,7 @@ func (s *Store) Waves(ctx context.Context, filter forecast.Filter) (forecast.Cou
 			done = append(done, j.Job)
 		}
 	}
-	done = sluice.NewestPage(done, newestDone, sluice.ID{}).Jobs
+	done = sluice.JobFilter{Limit: newestDone}.Page(done, sluice.ID{}).Jobs
 	for _, counted := range s.waves {
 		if filter.Queue != "" && filter.Queue != counted.Queue {
 			continue

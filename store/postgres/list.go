@@ -55,7 +55,31 @@ var listSQL = map[history.Way]string{
 	history.Dead: listDeadSQL,
 }
 
-// Jobs lists jobs, newest first.
+// listWalk is the part of all jobs that a page goes through. A zero bound is none.
+type listWalk struct{ from, below sluice.ID }
+
+// listWalkOf returns the walk of a filter's page that begins at the end of the page before, and ends with the last job to look at.
+func listWalkOf(filter sluice.JobFilter, begin, last sluice.ID) listWalk {
+	if filter.OldestFirst {
+		return listWalk{from: idAfter(begin), below: idAfter(last)}
+	}
+	return listWalk{from: last, below: begin}
+}
+
+// idAfter returns the next id in their order. Zero: zero, which is no bound.
+func idAfter(id sluice.ID) sluice.ID {
+	if id.IsZero() {
+		return id
+	}
+	for i := len(id) - 1; i >= 0; i-- {
+		if id[i]++; id[i] != 0 {
+			break
+		}
+	}
+	return id
+}
+
+// Jobs lists jobs.
 func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page, error) {
 	var labels *string
 	if len(filter.Labels) > 0 {
@@ -65,7 +89,7 @@ func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page,
 		}
 		labels = nullText(string(text))
 	}
-	before, err := filter.EndOfPage()
+	begin, err := filter.EndOfPage()
 	if err != nil {
 		return sluice.Page{}, err
 	}
@@ -74,21 +98,19 @@ func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page,
 	err = s.call(ctx, "list jobs", func(ctx context.Context, _ bool) error {
 		return s.pipelined(ctx, func(tx *pipeline) (err error) {
 			found = nil
-			if floor, err = listFloor(ctx, tx, filter, before); err != nil {
+			if floor, err = listFloor(ctx, tx, filter, begin); err != nil {
 				return err
 			}
+			walk := listWalkOf(filter, begin, floor)
 			for _, part := range history.PartsOf(filter) {
 				arguments := []any{
-					filter.Queue, filter.Tenant, filter.Key, states(part.States), labels, nullUUID(before), filter.Limit + 1,
-					filter.MinAttempts, filter.MinRecoveries,
+					filter.Queue, filter.Tenant, filter.Key, states(part.States), labels, nullUUID(walk.below), filter.Limit + 1,
+					filter.MinAttempts, filter.MinRecoveries, nullUUID(walk.from),
 				}
-				switch part.Way {
-				case history.Unfinished, history.Finished:
-					arguments = append(arguments, nullUUID(floor))
-				case history.ByBatch:
-					arguments = append(arguments, nullUUID(floor), nullUUID(filter.Batch))
+				if part.Way == history.ByBatch {
+					arguments = append(arguments, nullUUID(filter.Batch))
 				}
-				jobs, err := list(ctx, tx, scanJob, listSQL[part.Way], arguments...)
+				jobs, err := list(ctx, tx, scanJob, history.InOrder(filter, listSQL[part.Way]), arguments...)
 				if err != nil {
 					return err
 				}
@@ -100,14 +122,16 @@ func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page,
 	if err != nil {
 		return sluice.Page{}, err
 	}
-	return sluice.NewestPage(found, filter.Limit, floor), nil
+	return filter.Page(found, floor), nil
 }
 
 // listFloor returns the job at which a search by labels alone or by a batch ends, so that a long history does not make a page
 // slower. Zero: the search goes to the end.
-func listFloor(ctx context.Context, tx *pipeline, filter sluice.JobFilter, before sluice.ID) (sluice.ID, error) {
+func listFloor(ctx context.Context, tx *pipeline, filter sluice.JobFilter, begin sluice.ID) (sluice.ID, error) {
+	walk := listWalkOf(filter, begin, sluice.ID{})
 	if !filter.Batch.IsZero() {
-		floors, err := list(ctx, tx, pgx.RowTo[pgtype.UUID], listBatchFloorSQL, nullUUID(filter.Batch), nullUUID(before), history.ListLimit)
+		floors, err := list(ctx, tx, pgx.RowTo[pgtype.UUID], history.InOrder(filter, listBatchFloorSQL),
+			nullUUID(filter.Batch), nullUUID(walk.below), history.ListLimit, nullUUID(walk.from))
 		if err != nil || len(floors) == 0 {
 			return sluice.ID{}, err
 		}
@@ -119,12 +143,12 @@ func listFloor(ctx context.Context, tx *pipeline, filter sluice.JobFilter, befor
 	ends, err := list(ctx, tx, func(row pgx.CollectableRow) (sluice.ID, error) {
 		var live, done pgtype.UUID
 		err := row.Scan(&live, &done)
-		floor := idOf(live)
-		if other := idOf(done); bytes.Compare(other[:], floor[:]) > 0 {
+		floor, other := idOf(live), idOf(done)
+		if floor.IsZero() || !other.IsZero() && filter.OldestFirst == (bytes.Compare(other[:], floor[:]) < 0) {
 			floor = other
 		}
 		return floor, err
-	}, listFloorSQL, nullUUID(before), history.ListLimit)
+	}, history.InOrder(filter, listFloorSQL), nullUUID(walk.below), history.ListLimit, nullUUID(walk.from))
 	if err != nil {
 		return sluice.ID{}, err
 	}

@@ -27,8 +27,11 @@ var historyPlans = []struct {
 	name, index string
 	arguments   []any
 }{
-	{"list_tenant.sql", "job_by_tenant", []any{"", "t1", "", []string{"completed"}, nil, nil, 100, 0, 0}},
-	{"list_key.sql", "job_by_key", []any{"", "", "k1", []string{"completed"}, nil, nil, 100, 0, 0}},
+	{"list_tenant.sql", "job_by_tenant", []any{"", "t1", "", []string{"completed"}, nil, nil, 100, 0, 0, nil}},
+	{"list_tenant.sql" + oldestFirst, "job_by_tenant", []any{"", "t1", "", []string{"completed"}, nil, nil, 100, 0, 0, nil}},
+	{"list_key.sql", "job_by_key", []any{"", "", "k1", []string{"completed"}, nil, nil, 100, 0, 0, nil}},
+	{"list_key.sql" + oldestFirst, "job_by_key", []any{"", "", "k1", []string{"completed"}, nil, nil, 100, 0, 0, nil}},
+	{"list_done.sql" + oldestFirst, "done_pkey", []any{"q1", "", "", []string{"completed", "cancelled"}, nil, nil, 10_001, 0, 0, nil}},
 	{"list_done.sql", "done_pkey", []any{"q1", "", "", []string{"completed", "cancelled"}, nil, nil, 10_001, 0, 0, nil}},
 	{"prune.sql", "done_ended", []any{"q1", "completed", time.Now().Add(-30 * 24 * time.Hour), 1000, 600_000_000, 600_000_000, 0}},
 	{"results_forget.sql", "done_ended", []any{1000}},
@@ -66,7 +69,8 @@ func TestPlansOfTheHistoryHoldWithStaleStatistics(t *testing.T) {
 					t.Errorf("%s goes through rows again for each row of another table:\n%s", p.name, plan.lines(0))
 				}
 				if state == "fresh" {
-					comparePlan(t, store, strings.TrimSuffix(p.name, ".sql"), plan.lines(0))
+					name, _, _ := strings.Cut(p.name, ".") // in either order, the same plan
+					comparePlan(t, store, name, plan.lines(0))
 				}
 			}
 		})

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/history"
 	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/store/postgres"
 )
@@ -202,13 +203,18 @@ func planOf(t *testing.T, store *postgres.Store, name string, args []any, how ..
 	return plan(t, store, name, args, postgres.WalkInOrder, how...)
 }
 
+// oldestFirst, behind the name of a statement, turns its order round.
+const oldestFirst = " oldest first"
+
 // plan is how the server would run one of our statements after another one.
 func plan(t *testing.T, store *postgres.Store, name string, args []any, after string, how ...string) string {
 	t.Helper()
+	name, oldest := strings.CutSuffix(name, oldestFirst)
 	text, err := postgres.StatementOf(name)
 	if err != nil {
 		t.Fatal(err)
 	}
+	text = history.InOrder(sluice.JobFilter{OldestFirst: oldest}, text)
 	explain := "explain "
 	if len(how) > 0 {
 		explain += "(" + strings.Join(how, ", ") + ") "

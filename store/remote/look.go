@@ -55,7 +55,7 @@ func (s *Store) Attempts(ctx context.Context, id sluice.ID) ([]sluice.Attempt, e
 	return answer.Attempts, err
 }
 
-// Jobs lists jobs, the newest first.
+// Jobs lists jobs.
 func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page, error) {
 	limit, err := feature.PageSize(filter.Limit)
 	if err != nil {
@@ -76,6 +76,9 @@ func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page,
 	}
 	if filter.Cursor == "" {
 		q.id("before", filter.Before)
+	}
+	if filter.OldestFirst {
+		q.text("oldest_first", "true")
 	}
 	page := sluice.Page{Cursor: filter.Cursor}
 	for {

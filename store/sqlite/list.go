@@ -56,7 +56,22 @@ var listSQL = map[history.Way]string{
 	history.Dead: listDeadSQL,
 }
 
-// Jobs lists jobs, newest arrival first.
+// listWalk is the part of all jobs, by seq, that a page goes through.
+type listWalk struct{ from, below int64 }
+
+// to returns the walk with the last job to look at. Zero: to the end.
+func (w listWalk) to(filter sluice.JobFilter, last listed) listWalk {
+	switch {
+	case last.seq == 0:
+	case filter.OldestFirst:
+		w.below = last.seq + 1
+	default:
+		w.from = last.seq
+	}
+	return w
+}
+
+// Jobs lists jobs, by their arrival.
 func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page, error) {
 	labels := "{}"
 	if len(filter.Labels) > 0 {
@@ -69,27 +84,25 @@ func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page,
 	var floor listed
 	err := s.read(ctx, "list jobs", func(tx runner) error {
 		rows = nil
-		before, err := pageEnd(tx, filter)
+		walk, err := listWalkOf(tx, filter)
 		if err != nil {
 			return err
 		}
 		if !filter.Batch.IsZero() {
-			rows, floor, err = listBatches(tx, filter, labels, before)
+			rows, floor, err = listBatches(tx, filter, labels, walk)
 			return err
 		}
-		if floor, err = listFloor(tx, filter, before); err != nil {
+		if floor, err = listFloor(tx, filter, walk); err != nil {
 			return err
 		}
+		walk = walk.to(filter, floor)
 		for _, part := range history.PartsOf(filter) {
 			states, err := jsonOf(part.States)
 			if err != nil {
 				return err
 			}
-			arguments := []any{filter.Queue, filter.Tenant, filter.Key, states, labels, before, filter.Limit + 1, filter.MinAttempts, filter.MinRecoveries}
-			if part.Way == history.Unfinished || part.Way == history.Finished {
-				arguments = append(arguments, floor.seq)
-			}
-			found, err := list(tx, scanJob, listSQL[part.Way], arguments...)
+			found, err := list(tx, scanJob, history.InOrder(filter, listSQL[part.Way]), filter.Queue, filter.Tenant, filter.Key, states, labels,
+				walk.below, filter.Limit+1, filter.MinAttempts, filter.MinRecoveries, walk.from)
 			if err != nil {
 				return err
 			}
@@ -100,14 +113,28 @@ func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page,
 	for i := range rows {
 		rows[i].job.LeaseUntil = s.steady.onWall(rows[i].job.LeaseUntil)
 	}
-	return pageOf(rows, filter.Limit, floor), err
+	return pageOf(rows, filter, floor), err
 }
 
 // seqCursor is the prefix of a page's cursor.
 const seqCursor = "seq:"
 
-// pageEnd returns the number before which a list continues. Without a cursor or an id, the list
-// begins at the newest job.
+// listWalkOf returns the walk of a page from its cursor or id on. Without one, it goes through all jobs.
+func listWalkOf(tx runner, filter sluice.JobFilter) (listWalk, error) {
+	walk := listWalk{below: math.MaxInt64}
+	if filter.Cursor == "" && filter.Before.IsZero() {
+		return walk, nil
+	}
+	end, err := pageEnd(tx, filter)
+	if filter.OldestFirst {
+		walk.from = end + 1
+	} else {
+		walk.below = end
+	}
+	return walk, err
+}
+
+// pageEnd returns the number at which the page before ended.
 func pageEnd(tx runner, filter sluice.JobFilter) (int64, error) {
 	if filter.Cursor != "" {
 		text, known := strings.CutPrefix(filter.Cursor, seqCursor)
@@ -117,20 +144,20 @@ func pageEnd(tx runner, filter sluice.JobFilter) (int64, error) {
 		}
 		return seq, nil
 	}
-	if filter.Before.IsZero() {
-		return math.MaxInt64, nil
-	}
 	return pageStart(tx, filter.Before)
 }
 
 // pageOf makes a page. Floor is the job at which the search ended; zero: the search reached the
 // end.
-func pageOf(rows []listed, limit int, floor listed) sluice.Page {
+func pageOf(rows []listed, filter sluice.JobFilter, floor listed) sluice.Page {
 	slices.SortFunc(rows, func(a, b listed) int { return cmp.Compare(b.seq, a.seq) })
+	if filter.OldestFirst {
+		slices.Reverse(rows)
+	}
 	var page sluice.Page
 	last := floor
-	if len(rows) > limit {
-		rows, last = rows[:limit], rows[limit-1]
+	if len(rows) > filter.Limit {
+		rows, last = rows[:filter.Limit], rows[filter.Limit-1]
 	}
 	for _, row := range rows {
 		page.Jobs = append(page.Jobs, row.job)
@@ -143,11 +170,11 @@ func pageOf(rows []listed, limit int, floor listed) sluice.Page {
 
 // listFloor returns the job at which a search by labels alone ends, so that a long history does not
 // make a page slower. Zero: the search goes to the end.
-func listFloor(tx runner, filter sluice.JobFilter, before int64) (floor listed, err error) {
+func listFloor(tx runner, filter sluice.JobFilter, walk listWalk) (floor listed, err error) {
 	if !history.Bounded(filter) {
 		return floor, nil
 	}
-	found, err := list(tx, scanFloor, listFloorSQL, before, history.ListLimit)
+	found, err := list(tx, scanFloor, history.InOrder(filter, listFloorSQL), walk.below, history.ListLimit, walk.from)
 	if err != nil || len(found) == 0 {
 		return floor, err
 	}
@@ -162,7 +189,7 @@ func scanFloor(rows *sql.Rows) (l listed, err error) {
 }
 
 // listBatches lists the jobs of a batch and of all batches in it, down to a floor: each batch on a walk of its own.
-func listBatches(tx runner, filter sluice.JobFilter, labels string, before int64) (rows []listed, floor listed, err error) {
+func listBatches(tx runner, filter sluice.JobFilter, labels string, walk listWalk) (rows []listed, floor listed, err error) {
 	part := history.PartsOf(filter)
 	if len(part) == 0 {
 		return nil, floor, nil
@@ -179,17 +206,18 @@ func listBatches(tx runner, filter sluice.JobFilter, labels string, before int64
 		tree = []sluice.ID{filter.Batch} // forgotten: its jobs are there
 	}
 	for _, id := range tree {
-		found, err := list(tx, scanFloor, listBatchFloorSQL, id[:], before, history.ListLimit)
+		found, err := list(tx, scanFloor, history.InOrder(filter, listBatchFloorSQL), id[:], walk.below, history.ListLimit, walk.from)
 		if err != nil {
 			return nil, floor, err
 		}
-		if len(found) > 0 && found[0].seq > floor.seq {
+		if len(found) > 0 && (floor.seq == 0 || filter.OldestFirst == (found[0].seq < floor.seq)) {
 			floor = found[0]
 		}
 	}
+	walk = walk.to(filter, floor)
 	for _, id := range tree {
-		found, err := list(tx, scanJob, listBatchSQL, filter.Queue, filter.Tenant, filter.Key, states, labels, before, filter.Limit+1,
-			filter.MinAttempts, filter.MinRecoveries, floor.seq, id[:])
+		found, err := list(tx, scanJob, history.InOrder(filter, listBatchSQL), filter.Queue, filter.Tenant, filter.Key, states, labels, walk.below,
+			filter.Limit+1, filter.MinAttempts, filter.MinRecoveries, walk.from, id[:])
 		if err != nil {
 			return nil, floor, err
 		}

@@ -24,20 +24,22 @@ func TestJobsWithLabelsAreFoundPageByPage(t *testing.T) {
 		}
 	}
 	client := sluice.NewClient(store, sluice.ClientOptions{})
-	filter := sluice.JobFilter{Labels: map[string]string{"order": "42"}}
-	first, err := client.Jobs(t.Context(), filter)
-	if err != nil || len(first.Jobs) != 0 || first.Cursor == "" || first.Next.IsZero() {
-		t.Fatalf("first page: %d jobs, mark %q, next %s, %v", len(first.Jobs), first.Cursor, first.Next, err)
-	}
-	for _, next := range []sluice.JobFilter{{Cursor: first.Cursor}, {Before: first.Next}} {
-		next.Labels = filter.Labels
-		second, err := client.Jobs(t.Context(), next)
-		if err != nil || len(second.Jobs) != 1 || second.Cursor != "" || !second.Next.IsZero() {
-			t.Errorf("second page: %d jobs, mark %q, %v", len(second.Jobs), second.Cursor, err)
+	for last, oldestFirst := range map[string]bool{"42": false, "30041": true} {
+		filter := sluice.JobFilter{Labels: map[string]string{"order": last}, OldestFirst: oldestFirst}
+		first, err := client.Jobs(t.Context(), filter)
+		if err != nil || len(first.Jobs) != 0 || first.Cursor == "" || first.Next.IsZero() {
+			t.Fatalf("first page: %d jobs, mark %q, next %s, %v", len(first.Jobs), first.Cursor, first.Next, err)
+		}
+		for _, next := range []sluice.JobFilter{{Cursor: first.Cursor}, {Before: first.Next}} {
+			next.Labels, next.OldestFirst = filter.Labels, oldestFirst
+			second, err := client.Jobs(t.Context(), next)
+			if err != nil || len(second.Jobs) != 1 || second.Cursor != "" || !second.Next.IsZero() {
+				t.Errorf("second page: %d jobs, mark %q, %v", len(second.Jobs), second.Cursor, err)
+			}
 		}
 	}
 	for _, whole := range []sluice.JobFilter{{Tenant: "acme"}, {Key: "order-42"}} {
-		whole.Labels = filter.Labels
+		whole.Labels = map[string]string{"order": "42"}
 		page, err := client.Jobs(t.Context(), whole)
 		if err != nil || len(page.Jobs) != 1 || page.Cursor != "" || page.Jobs[0].Key != "order-42" {
 			t.Errorf("with %+v: %d jobs, mark %q, %v", whole, len(page.Jobs), page.Cursor, err)

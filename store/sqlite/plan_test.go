@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/history"
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
@@ -34,7 +36,22 @@ var batchStatements = []string{"batch", "batch_add", "batch_changed", "batch_clo
 var resultStatements = []string{"ended", "progress", "results_class", "results_old", "results_forget", "results_cursor"}
 
 // listStatements list jobs.
-var listStatements = []string{"list_tenant", "list_key", "list_floor"}
+var listStatements = []string{"list_tenant", "list_key", "list_floor", "list_dead", "list_live", "list_done", "list_batch", "list_batch_floor"}
+
+// oldestFirst, behind the name of a statement, turns its order round.
+const oldestFirst = " oldest first"
+
+// TestPlansOfEitherOrderAreTheSame looks that each list walks along the same index for the oldest first.
+func TestPlansOfEitherOrderAreTheSame(t *testing.T) {
+	t.Parallel()
+	store := openStore(t, filepath.Join(t.TempDir(), "sluice.db"))
+	for _, name := range listStatements {
+		newest, oldest := planOf(t, store.DB(), name), planOf(t, store.DB(), name+oldestFirst)
+		if newest != oldest {
+			t.Errorf("%s: for the newest first:\n%s\nfor the oldest first:\n%s", name, newest, oldest)
+		}
+	}
+}
 
 // scheduleStatements look at schedules. The look for due ones runs each second, or more often.
 var scheduleStatements = []string{"schedules_next", "schedules_due", "schedules", "schedules_queue", "queue_schedules", "schedule", "schedule_act"}
@@ -108,11 +125,12 @@ var parameter = regexp.MustCompile(`\?(\d+)`)
 // planOf is how SQLite would run one of our statements.
 func planOf(t *testing.T, db *sql.DB, name string) string {
 	t.Helper()
+	name, oldest := strings.CutSuffix(name, oldestFirst)
 	file, err := os.ReadFile(filepath.Join("sql", name+".sql"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := sqlite.WithColumns(string(file))
+	text := history.InOrder(sluice.JobFilter{OldestFirst: oldest}, sqlite.WithColumns(string(file)))
 	most := 0
 	for _, found := range parameter.FindAllStringSubmatch(text, -1) {
 		n, err := strconv.Atoi(found[1])

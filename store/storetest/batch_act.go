@@ -67,20 +67,14 @@ func batchActRules() []Rule {
 				want = append(want, w.add(sluice.EnqueueOptions{Batch: id, Labels: map[string]string{"n": fmt.Sprint(n % 3)}}))
 				w.add(sluice.EnqueueOptions{})
 			}
-			slices.Reverse(want)
-			var got []sluice.ID
-			filter := sluice.JobFilter{Batch: root.ID, Limit: 3}
-			for range 9 {
-				page, err := w.Other.Jobs(w.ctx, filter)
-				w.ok(err)
-				for _, j := range page.Jobs {
-					got = append(got, j.ID)
-				}
-				if filter.Cursor = page.Cursor; page.Cursor == "" {
-					break
-				}
+			for _, oldestFirst := range []bool{true, false} {
+				got := w.pages(sluice.JobFilter{Batch: root.ID, Limit: 3, OldestFirst: oldestFirst}, func(filter *sluice.JobFilter, page sluice.Page) {
+					filter.Cursor = page.Cursor
+				})
+				equal(w, "jobs", fmt.Sprint(got), fmt.Sprint(want))
+				slices.Reverse(want)
 			}
-			equal(w, "jobs", fmt.Sprint(got), fmt.Sprint(want))
+			slices.Reverse(want)
 			count := func(filter sluice.JobFilter) int {
 				filter.Limit = 100
 				page, err := w.Store.Jobs(w.ctx, filter)

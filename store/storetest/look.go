@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -38,6 +39,47 @@ func lookRules() []Rule {
 			equal(w, "jobs", len(seen), len(ids))
 			for i, id := range seen {
 				equal(w, "order", id, ids[len(ids)-1-i])
+			}
+		}},
+		{"R-1006", "With the oldest first, jobs are listed in pages without gaps or repeats, unfinished and finished ones alike, whichever way they are chosen; a job that comes meanwhile is on a later page.", "C-55", func(w *world) {
+			options := func(n int) sluice.EnqueueOptions {
+				return sluice.EnqueueOptions{Tenant: "acme", Key: fmt.Sprintf("k%d", n%2), KeyScope: sluice.ForWindow, KeyWindow: time.Millisecond, Labels: map[string]string{"region": "eu"}}
+			}
+			for n := range 12 {
+				w.add(options(n))
+				w.Advance(time.Second)
+			}
+			for i, c := range w.claim(8) {
+				w.done(by([]sluice.Event{sluice.EventComplete, sluice.EventBury}[i%2], c))
+			}
+			for n, filter := range []sluice.JobFilter{
+				{},
+				{Queue: queue},
+				{Tenant: "acme"},
+				{Key: "k1"},
+				{Labels: map[string]string{"region": "eu"}},
+				{States: []sluice.State{sluice.StateQueued}},
+				{Queue: queue, States: []sluice.State{sluice.StateDead}},
+			} {
+				filter.Limit = 3
+				byID := func(filter *sluice.JobFilter, page sluice.Page) { filter.Before = page.Next }
+				want := w.pages(filter, byID)
+				slices.Reverse(want)
+				filter.OldestFirst = true
+				got := w.pages(filter, byID)
+				equal(w, fmt.Sprintf("by id, %+v", filter), fmt.Sprint(got), fmt.Sprint(want))
+				var late sluice.ID
+				got = w.pages(filter, func(filter *sluice.JobFilter, page sluice.Page) {
+					if late.IsZero() {
+						late = w.add(options(1 + 2*n))
+						w.Advance(time.Second)
+					}
+					filter.Cursor = page.Cursor
+				})
+				if !slices.Equal(filter.States, []sluice.State{sluice.StateDead}) {
+					want = append(want, late)
+				}
+				equal(w, fmt.Sprintf("by cursor, %+v", filter), fmt.Sprint(got), fmt.Sprint(want))
 			}
 		}},
 		{"R-102", "A filter narrows a list by queue, tenant, key, state and labels.", "C-84", func(w *world) {
@@ -172,4 +214,22 @@ func lookRules() []Rule {
 			w.near("at", rest[0].At, w.Now())
 		}},
 	}
+}
+
+// pages lists the jobs of a filter page by page, and goes on from each as next sets the filter.
+func (w *world) pages(filter sluice.JobFilter, next func(*sluice.JobFilter, sluice.Page)) (ids []sluice.ID) {
+	w.Helper()
+	for range 100 {
+		page, err := w.Other.Jobs(w.ctx, filter)
+		w.ok(err)
+		for _, j := range page.Jobs {
+			ids = append(ids, j.ID)
+		}
+		if page.Cursor == "" {
+			return ids
+		}
+		next(&filter, page)
+	}
+	w.Fatalf("%+v has more than 100 pages", filter)
+	return nil
 }

@@ -1,8 +1,8 @@
 -- A page of finished jobs, the newest first. A job that lives again is not among them. Each row of a job is looked up by its
 -- id: a server that knows nothing of what has ended takes it for one row, and reads it once for every job.
 -- $1 text queue ('': all)   $2 text tenant ('': all)   $3 text key ('': all)   $4 text[] outcomes   $5 jsonb labels (null: all)
--- $6 uuid before (null: from the newest)   $7 integer limit
--- $8 integer attempts at least   $9 integer recoveries at least   $10 uuid the last to look at (null: to the end)
+-- $6 uuid below (null: no bound)   $7 integer limit
+-- $8 integer attempts at least   $9 integer recoveries at least   $10 uuid from (null: no bound)
 select {{j.job}}, d.outcome, {{d.life}}, null::timestamptz, d.ref, null::uuid,
        d.finished_at, d.error, null::bytea, null::bytea, null::bytea,
        {{j.more}}, null::text

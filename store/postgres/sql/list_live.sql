@@ -1,7 +1,7 @@
 -- A page of unfinished jobs, the newest first. The last to look at bounds both tables: a merge of them would read all jobs.
 -- $1 text queue ('': all)   $2 text tenant ('': all)   $3 text key ('': all)   $4 text[] states   $5 jsonb labels (null: all)
--- $6 uuid before (null: from the newest)   $7 integer limit
--- $8 integer attempts at least   $9 integer recoveries at least   $10 uuid the last to look at (null: to the end)
+-- $6 uuid below (null: no bound)   $7 integer limit
+-- $8 integer attempts at least   $9 integer recoveries at least   $10 uuid from (null: no bound)
 select {{j.job}}, l.state, {{l.life}}, l.lease_until, l.ref, l.blocked_by,
        null::timestamptz, l.error, null::bytea, null::bytea, null::bytea,
        {{j.more}}, l.engine

@@ -1,8 +1,8 @@
 -- A page of the jobs of one tenant, finished or not, the newest first; a walk along the index job_by_tenant. The order names
 -- the tenant, so that no other index has it: by old statistics, a walk along the ids seems short.
 -- $1 text queue ('': all)   $2 text tenant   $3 text key ('': all)   $4 text[] states   $5 jsonb labels (null: all)
--- $6 uuid before (null: from the newest)   $7 integer limit
--- $8 integer attempts at least   $9 integer recoveries at least
+-- $6 uuid below (null: no bound)   $7 integer limit
+-- $8 integer attempts at least   $9 integer recoveries at least   $10 uuid from (null: no bound)
 select {{j.job}}, coalesce(l.state, d.outcome),
        coalesce(l.generation, d.generation), coalesce(l.due_at, d.due_at), coalesce(l.attempts, d.attempts),
        coalesce(l.releases, d.releases), coalesce(l.recoveries, d.recoveries), case when l.id is null then d.holder else l.holder end,
@@ -20,7 +20,7 @@ left join lateral (
     order by d.generation desc
     limit 1
 ) d on true
-where j.tenant <> '' and (j.tenant, j.id) >= ($2::text, '00000000-0000-0000-0000-000000000000') and (j.tenant, j.id) < ($2::text, coalesce($6::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+where j.tenant <> '' and (j.tenant, j.id) >= ($2::text, coalesce($10::uuid, '00000000-0000-0000-0000-000000000000')) and (j.tenant, j.id) < ($2::text, coalesce($6::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
   and ($1::text = '' or j.queue = $1::text) and ($3::text = '' or j.key = $3::text)
   and coalesce(l.state, d.outcome) = any ($4::text[])
   and coalesce(l.attempts, d.attempts) >= $8::integer and coalesce(l.recoveries, d.recoveries) >= $9::integer

@@ -1,7 +1,7 @@
 -- A page of the jobs of one batch, finished or not, the newest first; a walk along the index sluice_job_by_batch.
 -- ?1 queue ('': all)   ?2 tenant ('': all)   ?3 key ('': all)   ?4 states as a JSON array   ?5 labels as a JSON object ('{}': all)
--- ?6 before (seq)   ?7 limit
--- ?8 attempts at least   ?9 recoveries at least   ?10 floor (seq)   ?11 batch
+-- ?6 below (seq)   ?7 limit
+-- ?8 attempts at least   ?9 recoveries at least   ?10 from (seq)   ?11 batch
 select j.seq, {{j.job}},
        coalesce(l.state, d.outcome), coalesce(l.generation, d.generation), coalesce(l.due_at, d.due_at), coalesce(l.attempts, d.attempts),
        coalesce(l.releases, d.releases), coalesce(l.recoveries, d.recoveries), iif(l.seq is null, d.holder, l.holder),

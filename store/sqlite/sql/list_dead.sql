@@ -1,7 +1,7 @@
 -- A page of the dead letters of one queue, the newest first; a walk along the index sluice_done_dead.
 -- ?1 queue   ?2 tenant ('': all)   ?3 key ('': all)   ?4 unused   ?5 labels as a JSON object ('{}': all)
--- ?6 before (seq)   ?7 limit
--- ?8 attempts at least   ?9 recoveries at least
+-- ?6 below (seq)   ?7 limit
+-- ?8 attempts at least   ?9 recoveries at least   ?10 from (seq)
 select d.seq, {{j.job}}, d.outcome,
        {{d.life}}, null, d.ref, null,
        d.finished_at, d.error, null, null, null,
@@ -13,6 +13,6 @@ where d.queue = ?1 and d.outcome = 'dead' and d.requeued_at is null
   and d.attempts >= ?8 and d.recoveries >= ?9
   and not exists (select 1 from json_each(?5) want
                   where not exists (select 1 from json_each(j.labels) has where has.key = want.key and has.value = want.value))
-  and d.seq < ?6
+  and d.seq < ?6 and d.seq >= ?10
 order by d.seq desc
 limit ?7 + 0

@@ -1,7 +1,7 @@
 -- A page of finished jobs, the newest first. A job that lives again is not among them.
 -- ?1 queue ('': all)   ?2 tenant ('': all)   ?3 key ('': all)   ?4 outcomes as a JSON array   ?5 labels as a JSON object ('{}': all)
--- ?6 before (seq)   ?7 limit
--- ?8 attempts at least   ?9 recoveries at least   ?10 the last to look at (seq)
+-- ?6 below (seq)   ?7 limit
+-- ?8 attempts at least   ?9 recoveries at least   ?10 from (seq)
 select d.seq, {{j.job}}, d.outcome,
        {{d.life}}, null, d.ref, null,
        d.finished_at, d.error, null, null, null,

@@ -1,7 +1,7 @@
 -- A page of the jobs with one key, finished or not, the newest first; a walk along the index sluice_job_by_key.
 -- ?1 queue ('': all)   ?2 tenant ('': all)   ?3 key   ?4 states as a JSON array   ?5 labels as a JSON object ('{}': all)
--- ?6 before (seq)   ?7 limit
--- ?8 attempts at least   ?9 recoveries at least
+-- ?6 below (seq)   ?7 limit
+-- ?8 attempts at least   ?9 recoveries at least   ?10 from (seq)
 select j.seq, {{j.job}},
        coalesce(l.state, d.outcome), coalesce(l.generation, d.generation), coalesce(l.due_at, d.due_at), coalesce(l.attempts, d.attempts),
        coalesce(l.releases, d.releases), coalesce(l.recoveries, d.recoveries), iif(l.seq is null, d.holder, l.holder),
@@ -17,6 +17,6 @@ where j.key = ?3 and (?1 = '' or j.queue = ?1) and (?2 = '' or j.tenant = ?2)
   and coalesce(l.attempts, d.attempts) >= ?8 and coalesce(l.recoveries, d.recoveries) >= ?9
   and not exists (select 1 from json_each(?5) want
                   where not exists (select 1 from json_each(j.labels) has where has.key = want.key and has.value = want.value))
-  and j.seq < ?6
+  and j.seq < ?6 and j.seq >= ?10
 order by j.seq desc
 limit ?7 + 0

@@ -1,7 +1,7 @@
 -- A page of unfinished jobs, the newest first.
 -- ?1 queue ('': all)   ?2 tenant ('': all)   ?3 key ('': all)   ?4 states as a JSON array   ?5 labels as a JSON object ('{}': all)
--- ?6 before (seq)   ?7 limit
--- ?8 attempts at least   ?9 recoveries at least   ?10 the last to look at (seq)
+-- ?6 below (seq)   ?7 limit
+-- ?8 attempts at least   ?9 recoveries at least   ?10 from (seq)
 select l.seq, {{j.job}}, l.state,
        {{l.life}}, l.lease_until, l.ref,
        (select b.id from sluice_job b where b.seq = l.blocked_by), null, l.error, null, null, null,
