@@ -137,7 +137,7 @@ func keepsItsPicture(t *testing.T, s *server, freeze func() (thaw func())) {
 	p.until(`document.querySelector('` + row("mail") + ` [data-act="resume-queue"]')`)
 }
 
-// TestAnAlertThatFiresMovesNothing: the strip of an alert appears on an open page.
+// TestAnAlertThatFiresMovesNothing: the strip of an alert, and badges in the side bar, appear on an open page.
 func TestAnAlertThatFiresMovesNothing(t *testing.T) {
 	t.Parallel()
 	s := serving(t)
@@ -148,6 +148,10 @@ func TestAnAlertThatFiresMovesNothing(t *testing.T) {
 		before := p.text(tops)
 		p.js(`(document.getElementById("strip").innerHTML = "<p><span>Alert dead-letters/mail " + "9 dead letters ".repeat(9) + "</span> <a href='#'>see the alert</a></p>".repeat(2), 1)`)
 		p.js(`document.getElementById("age").hidden = false`)
+		p.js(`document.querySelectorAll("#places .badge.idle").forEach((badge) => { badge.classList.remove("idle"); badge.textContent = "123"; })`)
+		if n := p.text(`String(document.querySelectorAll("#places .badge").length)`); n != "2" {
+			t.Errorf("%s pages have a place for a badge, want those of alerts and operations", n)
+		}
 		if after := p.text(tops); after != before {
 			t.Errorf("at %d px the strip has moved the page:\n%s before\n%s after", width, before, after)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +29,8 @@ type deadList struct {
 	// Compared counts the dead letters in the groups. More says that older ones are left.
 	Compared int  `json:"compared"`
 	More     bool `json:"more"`
+	// Others are the groups with a note of which no dead letter was compared.
+	Others []deadGroup
 }
 
 // deadGroup is a group of dead letters whose errors are alike.
@@ -76,8 +79,31 @@ func loadDead(ctx context.Context, v *visit) (any, error) {
 		command += " " + quoted(queue)
 	}
 	v.cli(command)
-	err := v.get(ctx, "/dead/groups", query, &view)
+	if err := v.get(ctx, "/dead/groups", query, &view); err != nil || query.Has("queue") {
+		return view, err
+	}
+	notes, err := v.deadNotes(ctx, nil)
+	for _, note := range notes {
+		if !slices.ContainsFunc(view.Groups, func(g deadGroup) bool { return g.Fingerprint == note.Fingerprint }) {
+			view.Others = append(view.Others, groupOf(note))
+		}
+	}
 	return view, err
+}
+
+// groupOf is the group of a note, without what its dead letters say.
+func groupOf(note deadletter.Note) deadGroup {
+	return deadGroup{deadletter.Group{Fingerprint: note.Fingerprint, Note: &note}}
+}
+
+// deadNotes reads notes on groups: that of a fingerprint, or all.
+func (v *visit) deadNotes(ctx context.Context, query url.Values) ([]deadletter.Note, error) {
+	var list wire.DeadNoteList
+	err := v.get(ctx, "/dead/notes", query, &list)
+	if statusOf(err) == http.StatusNotFound {
+		return nil, nil // the store keeps none
+	}
+	return list.Notes, err
 }
 
 // deadGroupView is the view of /dead/{fp}.
@@ -88,6 +114,9 @@ type deadGroupView struct {
 	Jobs  []jobRow
 	Older string
 }
+
+// Any reports whether the group may have jobs.
+func (g deadGroupView) Any() bool { return g.Known || len(g.Jobs) > 0 || g.Older != "" }
 
 func loadDeadGroup(ctx context.Context, v *visit) (any, error) {
 	view := deadGroupView{Group: deadGroup{deadletter.Group{Fingerprint: v.pathOf("fp")}}}
@@ -119,9 +148,29 @@ func loadDeadGroup(ctx context.Context, v *visit) (any, error) {
 		view.Older = v.with("after", list.Next)
 	}
 	if len(view.Jobs) == 0 && !view.Known && list.Next == "" {
-		return nil, &httpapi.Problem{Status: http.StatusNotFound, Title: "Not there", Why: "no dead letter has the fingerprint " + view.Group.Fingerprint, Do: "look at all groups: their jobs may be requeued or deleted"}
+		return v.withoutJobs(ctx, view)
 	}
 	return view, nil
+}
+
+// withoutJobs is the page of a group that has no dead letters now, but a note.
+func (v *visit) withoutJobs(ctx context.Context, view deadGroupView) (any, error) {
+	if v.viewer.bounded() {
+		return nil, noGroup(view)
+	}
+	notes, err := v.deadNotes(ctx, url.Values{"fingerprint": {view.Group.Fingerprint}})
+	if statusOf(err) == http.StatusUnprocessableEntity || err == nil && len(notes) == 0 {
+		return nil, noGroup(view)
+	}
+	if err == nil {
+		view.Group = groupOf(notes[0])
+	}
+	return view, err
+}
+
+// noGroup says that nothing is known of a fingerprint.
+func noGroup(view deadGroupView) error {
+	return &httpapi.Problem{Status: http.StatusNotFound, Title: "Not there", Why: "no dead letter has the fingerprint " + view.Group.Fingerprint, Do: "look at all groups: their jobs may be requeued or deleted"}
 }
 
 // noteActs are the acts on the note of a group.
@@ -151,15 +200,12 @@ func noteActs() []act {
 
 // fillNote fills in the note that the group has.
 func fillNote(ctx context.Context, v *visit, values url.Values) error {
-	var list wire.DeadNoteList
-	if err := v.get(ctx, "/dead/notes", url.Values{"fingerprint": {values.Get("fingerprint")}}, &list); err != nil {
-		return err
-	}
-	for _, note := range list.Notes {
+	notes, err := v.deadNotes(ctx, url.Values{"fingerprint": {values.Get("fingerprint")}})
+	for _, note := range notes {
 		values.Set("text", note.Text)
 		values.Set("owner", note.Owner)
 	}
-	return nil
+	return err
 }
 
 // groupActs are the acts on a group: as those on all that match, with names for the keys.

@@ -19,8 +19,10 @@ type shell struct {
 type place struct {
 	Title, Path, Letter string
 	Here                bool
-	// Badge counts what wants attention. 0: nothing.
-	Badge int
+	// Badge counts what wants attention. Badged says that a badge has its place there also while it counts nothing: one that
+	// appears must not move what people click.
+	Badge  int
+	Badged bool
 }
 
 // warning is something off in the whole system, with the page where to see or undo it.
@@ -44,7 +46,7 @@ func (v *visit) shell(ctx context.Context) shell {
 		_ = v.read(ctx, "/alerts", nil, &alerts)
 		_ = v.read(ctx, "/operations", url.Values{"open": {"true"}}, &open)
 	}
-	badges := map[string]int{"operations": len(open.Operations)}
+	badges := map[string]int{"alerts": 0, "operations": len(open.Operations)}
 	for _, a := range alerts.Alerts {
 		if a.State != alert.Firing {
 			continue
@@ -60,7 +62,8 @@ func (v *visit) shell(ctx context.Context) shell {
 	for _, p := range v.console.pages {
 		if p.letter != "" {
 			here := p.path == v.path || p.path != "/" && strings.HasPrefix(v.path, strings.TrimSuffix(p.path, "{$}")+"/")
-			s.Places = append(s.Places, place{Title: p.title, Path: strings.TrimSuffix(p.path, "{$}"), Letter: p.letter, Here: here || p.name == v.page.name, Badge: badges[p.name]})
+			badge, badged := badges[p.name]
+			s.Places = append(s.Places, place{Title: p.title, Path: strings.TrimSuffix(p.path, "{$}"), Letter: p.letter, Here: here || p.name == v.page.name, Badge: badge, Badged: badged})
 		}
 	}
 	return s

@@ -102,6 +102,24 @@ func (s *site) noted(fp string) {
 	}
 }
 
+func TestANoteOutlivesItsDeadLetters(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleOperator, console.Options{})
+	id := s.die("mail", "ConnectTimeout: no answer")
+	page, _ := s.page("/dead")
+	fp := fingerprint(page)
+	if answer, status := s.do("note-group", url.Values{"fingerprint": {fp}, "owner": {"team-money"}, "text": {"DNS"}}, nil); status != http.StatusNoContent {
+		t.Fatal(answer, status)
+	}
+	s.contains("/dead", "team-money", "!Notes on groups")
+	if answer, status := s.do("delete-jobs", url.Values{"ids": {id.String()}, "reason": {"tried"}}, nil); status != http.StatusNoContent {
+		t.Fatal(answer, status)
+	}
+	s.contains("/dead", "There are no dead letters", "Notes on groups without dead letters", `href="/dead/`+fp+`"`, "<strong>team-money</strong> DNS")
+	s.contains("/dead?queue=mail", "!Notes on groups")
+	s.contains("/dead/"+fp, "No dead letters now", "<dt>Owner</dt><dd>team-money</dd>", "note-group", "resolve-group", "!retry-group", "!<h2>Jobs</h2>")
+}
+
 func TestOperationsAreSteered(t *testing.T) {
 	t.Parallel()
 	s := open(t, access.RoleOperator, console.Options{})
