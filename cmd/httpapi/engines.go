@@ -27,7 +27,7 @@ func (a *API) engineRoutes() {
 		if _, err := c.api.client().Queue(ctx, in.Queue); err != nil {
 			return runList{}, err
 		}
-		found, err := engine.Given(c.api.store).OrphanRuns(ctx, in.Queue, engine.OrphanRun{CancelledAt: in.Since, JobID: in.After}, in.Limit)
+		found, err := engine.Given(c.api.store).OrphanRuns(ctx, in.Queue, engine.OrphanRun{CancelledAt: in.Since, JobID: in.After, Ref: in.Ref}, in.Limit)
 		return runList{orEmpty(found)}, err
 	})
 	add(a, queue(Route{
@@ -109,6 +109,7 @@ type runsInput struct {
 	Queue string    `path:"queue" doc:"the queue" maxLength:"64"`
 	Since time.Time `query:"since" doc:"cancelled_at of the last run of the page before"`
 	After sluice.ID `query:"after" doc:"job_id of the last run of the page before" format:"uuid"`
+	Ref   string    `query:"ref" doc:"ref of the last run of the page before" maxLength:"1000"`
 	Limit int       `query:"limit" doc:"the most runs" minimum:"1" maximum:"1000" default:"100"`
 }
 

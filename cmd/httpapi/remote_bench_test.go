@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/batch"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/forecast"
 	operations "github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/presence"
@@ -275,6 +276,27 @@ func (b bench) KeepAudit(ctx context.Context, keep map[audit.Level]time.Duration
 		return audit.Keep(ctx, b.chain(), keep, act)
 	}
 	return seal, err
+}
+
+func (b bench) RecordIntent(ctx context.Context, intents []engine.Intent) ([]error, error) {
+	if _, err := b.Store.RecordIntent(ctx, intents); !atServer(err) {
+		return nil, err
+	}
+	return engine.Given(b.server).RecordIntent(ctx, intents)
+}
+
+func (b bench) Dispatches(ctx context.Context, filter engine.DispatchFilter) ([]*sluice.Claim, error) {
+	if _, err := b.Store.Dispatches(ctx, filter); !atServer(err) {
+		return nil, err
+	}
+	return engine.Given(b.server).Dispatches(ctx, filter)
+}
+
+func (b bench) ForgetOrphanRuns(ctx context.Context, runs []engine.OrphanRun) error {
+	if err := b.Store.ForgetOrphanRuns(ctx, runs); !atServer(err) {
+		return err
+	}
+	return engine.Given(b.server).ForgetOrphanRuns(ctx, runs)
 }
 
 // chain is the chain of the server's store.

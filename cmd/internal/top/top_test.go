@@ -5,8 +5,10 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -17,11 +19,13 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/cmd/httpapi"
 	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/stat"
 	"github.com/sluice-queue/sluice/store/memory"
+	"github.com/sluice-queue/sluice/store/remote"
 )
 
 var update = flag.Bool("update", false, "write the screens that the tests compare with")
@@ -193,9 +197,38 @@ func shop(t *testing.T) (*sluice.Client, sluice.Store) {
 	return client, store
 }
 
+// overHTTP opens a server of a store.
+func overHTTP(t *testing.T, behind sluice.Store) (*sluice.Client, sluice.Store) {
+	t.Helper()
+	server := httptest.NewServer(httpapi.New(behind, httpapi.Options{NoLogin: true}))
+	t.Cleanup(server.Close)
+	store, err := remote.Open(t.Context(), server.URL, remote.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return sluice.NewClient(store, sluice.ClientOptions{}), store
+}
+
 func TestAQueueIsPausedByKeysWithAReason(t *testing.T) {
 	t.Parallel()
-	client, store := shop(t)
+	for name, through := range map[string]func(*testing.T, sluice.Store) (*sluice.Client, sluice.Store){
+		"database": func(_ *testing.T, store sluice.Store) (*sluice.Client, sluice.Store) {
+			return sluice.NewClient(store, sluice.ClientOptions{}), store
+		},
+		"server": overHTTP,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, store := shop(t)
+			client, store := through(t, store)
+			pausesByKeys(t, client, store)
+		})
+	}
+}
+
+func pausesByKeys(t *testing.T, client *sluice.Client, store sluice.Store) {
+	t.Helper()
 	m := newModel(t.Context(), Options{Client: client, Store: store, Queues: allOf(client), By: "ada", Window: time.Minute})
 	m.Update(m.look()())
 	keys(m, "p", "b", "a", "n", "k")
@@ -216,6 +249,58 @@ func TestAQueueIsPausedByKeysWithAReason(t *testing.T) {
 	}
 	if screen := ansi.Strip(m.screen()); !strings.Contains(screen, "▸ payments      paused") || !strings.Contains(screen, "paused payments") {
 		t.Errorf("the screen does not tell of it:\n%s", screen)
+	}
+}
+
+// work gives a shop jobs of every kind, and a worker.
+func work(t *testing.T, client *sluice.Client, store sluice.Store) {
+	t.Helper()
+	for range 5 {
+		if _, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: "payments", Payload: []byte(`1`), EnqueueOptions: sluice.EnqueueOptions{Tenant: "acme"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	holder := presence.Holder{ID: "web-1:4711:28f61421", Role: presence.RoleWorker, Queues: []string{"payments"}, Slots: 4, Busy: 1}
+	if _, err := presence.Given(store).Heartbeat(t.Context(), holder); err != nil {
+		t.Fatal(err)
+	}
+	claimed, err := store.Claim(t.Context(), sluice.ClaimRequest{Queue: "payments", Limit: 2, Holder: holder.ID, Lease: time.Hour, Token: sluice.NewToken()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dies := sluice.Settlement{ID: claimed.Jobs[0].ID, Token: claimed.Jobs[0].Token, Event: sluice.EventBury, Error: "no such account"}
+	if errs, err := store.Settle(t.Context(), []sluice.Settlement{dies}); err != nil || errs[0] != nil {
+		t.Fatal(errs, err)
+	}
+	fires := alert.Alert{Rule: "backlog", Queue: "payments", State: alert.Firing, Severity: health.SeverityWarning, Value: 1200, Since: time.Now().Add(-time.Hour)}
+	if err := alert.Given(store).SaveAlerts(t.Context(), alert.Evaluation{Alerts: []alert.Alert{fires}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheScreenIsTheSameThroughAServer(t *testing.T) {
+	t.Parallel()
+	client, store := shop(t)
+	work(t, client, store)
+	passing := regexp.MustCompile(`\d+(\.\d+)?(ms|s|µs)\b|\d\d:\d\d:\d\d|\s+`) // what the time of the read decides
+	var screens [2][]string
+	for i := range screens {
+		if i == 1 {
+			client, store = overHTTP(t, store)
+		}
+		m := newModel(t.Context(), Options{Client: client, Store: store, Queues: allOf(client), Window: time.Minute, Width: 100, Height: 30})
+		m.Update(m.look()())
+		for _, key := range []string{"tab", "tab", "enter"} {
+			screens[i] = append(screens[i], passing.ReplaceAllString(ansi.Strip(m.screen()), " "))
+			keys(m, key)
+		}
+		m.Update(m.lookClosely()())
+		screens[i] = append(screens[i], passing.ReplaceAllString(ansi.Strip(m.screen()), " "))
+	}
+	for n, want := range []string{"web-1:4711:28f61421", "acme", "backlog", "no such account"} {
+		if here, there := screens[0][n], screens[1][n]; here != there || !strings.Contains(here, want) {
+			t.Errorf("screen %d, which has %q, through a server is\n%s\nand of the database\n%s", n, want, there, here)
+		}
 	}
 }
 

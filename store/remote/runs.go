@@ -1,0 +1,59 @@
+package remote
+
+import (
+	"context"
+	"errors"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
+)
+
+// OrphanRuns lists the orphan runs of a queue.
+func (s *Store) OrphanRuns(ctx context.Context, queue string, after engine.OrphanRun, limit int) (all []engine.OrphanRun, err error) {
+	for len(all) < limit {
+		page := min(limit-len(all), maxPage)
+		q := params{}
+		q.number("limit", page)
+		q.id("after", after.JobID)
+		q.text("ref", after.Ref)
+		q.instant("since", after.CancelledAt)
+		var answer struct {
+			Runs []engine.OrphanRun `json:"runs"`
+		}
+		err := s.call(ctx, request{verb: "list orphan runs", path: queuePath(queue, "/orphan-runs"), query: q.values(), out: &answer})
+		if errors.Is(err, sluice.ErrNotFound) { // a queue that is not there has none
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, answer.Runs...); len(answer.Runs) < page {
+			break
+		}
+		after = all[len(all)-1]
+	}
+	return all, nil
+}
+
+// RecordIntent is an [*UnsupportedError]: dispatchers work beside the database.
+func (s *Store) RecordIntent(context.Context, []engine.Intent) ([]error, error) {
+	return nil, s.runs("To record a run")
+}
+
+// Dispatches is an [*UnsupportedError]: upkeep follows runs by the tokens of their jobs, which the server keeps to itself.
+func (s *Store) Dispatches(context.Context, engine.DispatchFilter) ([]*sluice.Claim, error) {
+	return nil, s.runs("To follow runs")
+}
+
+// ForgetOrphanRuns is an [*UnsupportedError]: upkeep follows runs.
+func (s *Store) ForgetOrphanRuns(context.Context, []engine.OrphanRun) error {
+	return s.runs("To forget runs")
+}
+
+// runs refuses what the server does with its own engines.
+func (s *Store) runs(what string) error {
+	if err := s.opened(what); err != nil {
+		return err
+	}
+	return &UnsupportedError{what, "the server starts, follows and settles runs with engines of its own", "use the requests on engines of docs/api.md, or open the database"}
+}
