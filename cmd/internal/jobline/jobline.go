@@ -24,7 +24,7 @@ type jobField struct {
 // jobFields lists all fields. Instants are RFC 3339; durations are written as in settings.
 var jobFields = []jobField{
 	{"queue", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.Queue) }},
-	{"payload", func(v json.RawMessage, j *sluice.NewJob) error { j.Payload = v; return nil }},
+	{"payload", func(v json.RawMessage, j *sluice.NewJob) error { j.Payload = bytes.Clone(v); return nil }},
 	{"id", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.ID, parseLineID) }},
 	{"tenant", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.Tenant) }},
 	{"key", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.Key) }},
@@ -64,41 +64,25 @@ func Parse(line []byte, queue string) (sluice.NewJob, error) {
 	if !utf8.Valid(line) {
 		return job, wrong("line", errors.New("it is not valid UTF-8"))
 	}
-	decoder := json.NewDecoder(bytes.NewReader(line))
-	if begin, err := decoder.Token(); err != nil || begin != json.Delim('{') {
-		return job, wrong("line", orElse(jsonFault(err), "it is not a JSON object"))
+	if !json.Valid(line) || !isObject(line) {
+		return job, wrong("line", fault(line))
 	}
-	seen := make(map[string]bool, len(jobFields))
-	for decoder.More() {
-		token, err := decoder.Token()
-		name, isName := token.(string)
-		if err != nil || !isName {
-			return job, wrong("line", orElse(jsonFault(err), "a name must be a text"))
-		}
-		var value json.RawMessage
-		if err := decoder.Decode(&value); err != nil {
-			return job, wrong("line", jsonFault(err))
-		}
+	seen := 0 // a bit for each field
+	for name, value := range members(line) {
 		at := slices.IndexFunc(jobFields, func(f jobField) bool { return f.name == name })
 		switch {
 		case at < 0:
 			return job, wrong(fmt.Sprintf("%.60q", name), errors.New("there is no such field; the fields are "+FieldNames()))
-		case seen[name]:
+		case seen&(1<<at) != 0:
 			return job, wrong(name, errors.New("it is there twice"))
 		}
-		seen[name] = true
+		seen |= 1 << at
 		if string(value) == "null" && name != "payload" {
 			continue // as if absent
 		}
 		if err := jobFields[at].read(value, &job); err != nil {
 			return job, wrong(name, err)
 		}
-	}
-	if _, err := decoder.Token(); err != nil {
-		return job, wrong("line", jsonFault(err))
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return job, wrong("line", errors.New("something follows the object"))
 	}
 	return job, nil
 }
@@ -107,22 +91,19 @@ func wrong(field string, err error) error {
 	return &sluice.InvalidError{Field: field, Rule: err.Error()}
 }
 
-// jsonFault says why a line is no JSON.
-func jsonFault(err error) error {
+// fault says why a line is no JSON object.
+func fault(line []byte) error {
+	var value json.RawMessage
+	err := json.NewDecoder(bytes.NewReader(line)).Decode(&value)
 	switch {
-	case err == nil:
-		return nil
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("it ends too early to be JSON")
+	case err != nil:
+		return fmt.Errorf("it is not valid JSON: %w", err)
+	case isObject(value):
+		return errors.New("something follows the object")
 	}
-	return fmt.Errorf("it is not valid JSON: %w", err)
-}
-
-func orElse(err error, text string) error {
-	if err != nil {
-		return err
-	}
-	return errors.New(text)
+	return errors.New("it is not a JSON object")
 }
 
 func readText[T ~string](value json.RawMessage, into *T) error {
