@@ -167,7 +167,11 @@ func (c *call) enqueueBody(w http.ResponseWriter, r *http.Request) error {
 	if len(items) > maxList {
 		return &sluice.InvalidError{Field: "body", Rule: fmt.Sprintf("a list of %d jobs must be at most %d; send a stream", len(items), maxList)}
 	}
-	out := enqueuedList{Results: c.enqueueItems(r.Context(), items)}
+	all := make([]offered, len(items))
+	for i, item := range items {
+		all[i] = c.read(item)
+	}
+	out := enqueuedList{Results: c.enqueueAll(r.Context(), all)}
 	for _, result := range out.Results {
 		out.count(result)
 	}
@@ -177,11 +181,11 @@ func (c *call) enqueueBody(w http.ResponseWriter, r *http.Request) error {
 
 // enqueueOne stores the only job of a body.
 func (c *call) enqueueOne(ctx context.Context, w http.ResponseWriter, text []byte) error {
-	job, err := c.parse(ctx, text)
-	if err != nil {
+	o := c.read(text)
+	if err := c.checkAfter(ctx, o); err != nil {
 		return err
 	}
-	receipt, err := c.api.client().Enqueue(ctx, job)
+	receipt, err := c.api.client().Enqueue(ctx, o.job)
 	if err != nil {
 		return err
 	}
@@ -218,41 +222,51 @@ func closeAfter(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// parse reads a job that the caller may enqueue.
-func (c *call) parse(ctx context.Context, text []byte) (sluice.NewJob, error) {
-	job, err := jobline.Parse(text, "")
-	switch {
-	case err != nil:
-		return job, err
-	case c.caller.None():
-		return job, nil
-	case !c.caller.Job(job.Queue, job.Tenant):
-		return job, outOfBounds("the token is bounded to other queues or tenants")
-	case !job.Batch.IsZero():
-		return job, outOfBounds("the token is bounded, and a batch may hold jobs of every queue and tenant")
-	}
-	for _, id := range job.After {
-		if _, err := c.job(ctx, id); err != nil {
-			return job, err
-		}
-	}
-	return job, nil
+// offered is a job to enqueue, as a caller sent it.
+type offered struct {
+	job sluice.NewJob
+	err error // why the text is no job that the caller may enqueue
 }
 
-// enqueueItems stores jobs together, and says what became of each.
-func (c *call) enqueueItems(ctx context.Context, items []json.RawMessage) []Enqueued {
-	out := make([]Enqueued, len(items))
-	jobs, places := make([]sluice.NewJob, 0, len(items)), make([]int, 0, len(items))
-	for i, item := range items {
-		job, err := c.parse(ctx, item)
-		if err != nil {
+// read reads a job, and checks the bounds of the caller.
+func (c *call) read(text []byte) offered {
+	job, err := jobline.Parse(text, "")
+	switch {
+	case err != nil, c.caller.None():
+	case !c.caller.Job(job.Queue, job.Tenant):
+		err = outOfBounds("the token is bounded to other queues or tenants")
+	case !job.Batch.IsZero():
+		err = outOfBounds("the token is bounded, and a batch may hold jobs of every queue and tenant")
+	}
+	return offered{job, err}
+}
+
+// checkAfter refuses a job of a bounded caller that runs after jobs out of its bounds.
+func (c *call) checkAfter(ctx context.Context, o offered) error {
+	if o.err != nil || c.caller.None() {
+		return o.err
+	}
+	for _, id := range o.job.After {
+		if _, err := c.job(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enqueueAll stores jobs together, and says what became of each.
+func (c *call) enqueueAll(ctx context.Context, all []offered) []Enqueued {
+	out := make([]Enqueued, len(all))
+	jobs, places := make([]sluice.NewJob, 0, len(all)), make([]int, 0, len(all))
+	for i, o := range all {
+		if err := c.checkAfter(ctx, o); err != nil {
 			out[i].Error = c.problem(err)
 			continue
 		}
-		if job.ID.IsZero() { // so that an unknown answer names the job
-			job.ID = sluice.NewID()
+		if o.job.ID.IsZero() { // so that an unknown answer names the job
+			o.job.ID = sluice.NewID()
 		}
-		jobs, places = append(jobs, job), append(places, i)
+		jobs, places = append(jobs, o.job), append(places, i)
 	}
 	receipts, err := c.api.client().EnqueueMany(ctx, jobs)
 	var batch *sluice.BatchError

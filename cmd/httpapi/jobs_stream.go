@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,28 +23,24 @@ type streamLine struct {
 }
 
 const (
-	// streamBatch is the most lines that a stream stores together, and streamBytes the most bytes.
+	// streamBatch is the most lines that a stream stores together, and streamBytes about the most bytes.
 	streamBatch = 1000
 	streamBytes = 4 << 20
 	// streamBuffer is how much of a stream is read at once.
 	streamBuffer = 256 << 10
 )
 
-// stream stores the lines of a request.
+// stream stores the lines of a request. One goroutine reads lines while another stores those before them.
 type stream struct {
 	c       *call
 	r       *http.Request
-	lines   *bufio.Reader
+	lines   *lineReader
 	out     *bufio.Writer
 	encoder *json.Encoder
 	refused bool // answers only refused lines
 
-	batch   []json.RawMessage
-	numbers []int
-	bytes   int
-	number  int // of the last line
-	answer  int // the lines up to this one have their answer
-	tally   Tally
+	answer int // the lines up to this one have their answer
+	tally  Tally
 }
 
 // enqueueStream stores a stream, and answers while it reads.
@@ -58,15 +53,17 @@ func (c *call) enqueueStream(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Content-Type", typeStream)
 	closeAfter(w, r) // the rest of a cut stream is not the next request
 	w.WriteHeader(http.StatusOK)
-	idle := c.api.options.Bounds.Idle
 	s := &stream{
 		c: c, r: r, refused: answers == "refused",
-		lines: bufio.NewReaderSize(patient{r.Body, c.deadlines.SetReadDeadline, idle}, streamBuffer),
-		out:   bufio.NewWriter(patientWriter{w, c.deadlines, idle}),
+		lines: newLineReader(c, r.Body),
+		out:   bufio.NewWriter(patientWriter{w, c.deadlines, c.api.options.Bounds.Idle}),
 	}
 	s.encoder = json.NewEncoder(s.out)
 	s.encoder.SetEscapeHTML(false)
-	if err := s.run(); err != nil {
+	go s.lines.run()
+	err := s.run()
+	s.lines.stop()
+	if err != nil {
 		p := c.problem(err)
 		_ = s.encoder.Encode(streamLine{Line: s.answer, Enqueued: Enqueued{Error: p}}) // the client may be gone
 	} else {
@@ -76,91 +73,48 @@ func (c *call) enqueueStream(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// run stores all lines. It stores what it has whenever the client has sent no more yet.
+// run stores all lines. It stores what was read whenever the store is free.
 func (s *stream) run() error {
 	for {
-		line, err := s.readLine()
-		if len(line) > 0 {
-			s.batch, s.numbers, s.bytes = append(s.batch, line), append(s.numbers, s.number), s.bytes+len(line)
+		draining := false
+		select {
+		case <-s.lines.ready:
+		case <-s.c.api.draining:
+			draining = true
 		}
-		full := len(s.batch) >= streamBatch || s.bytes >= streamBytes
-		if full || err != nil || s.lines.Buffered() == 0 {
-			if err := s.store(); err != nil {
-				return err
-			}
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
+		read := s.lines.take()
+		if err := s.store(read); err != nil {
 			return err
 		}
-		select {
-		case <-s.c.api.draining:
-			if err := s.store(); err != nil {
-				return err
-			}
+		switch {
+		case errors.Is(read.err, io.EOF):
+			return nil
+		case read.err != nil:
+			return read.err
+		case draining:
 			return problemOf(http.StatusServiceUnavailable, "draining", "the server ends", "go on after the line that this answer names").after(time.Second)
-		default:
 		}
 	}
 }
 
-// readLine reads a line, without its blanks. At the end the error is io.EOF.
-func (s *stream) readLine() ([]byte, error) {
-	var line []byte
-	for {
-		part, err := s.lines.ReadSlice('\n')
-		if len(line)+len(part) > int(s.c.api.options.Bounds.Body) {
-			return nil, problemOf(http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("line %d is longer than %d bytes", s.number+1, s.c.api.options.Bounds.Body), "send shorter lines")
+// store stores lines, and answers them.
+func (s *stream) store(read lines) error {
+	if len(read.jobs) > 0 {
+		if err := s.r.Context().Err(); err != nil {
+			return err
 		}
-		line = append(line, part...)
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue
-		}
-		if len(line) > 0 {
-			s.number++
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			err = problemOf(http.StatusRequestTimeout, "too_slow", "the stream did not go on", "go on after the line that this answer names")
-			return nil, err // a line that may be cut is not stored
-		}
-		return bytes.TrimSpace(line), err
 	}
-}
-
-// store stores the batch, and answers its lines.
-func (s *stream) store() error {
-	if len(s.batch) == 0 {
-		s.answer = s.number
-		return s.out.Flush()
-	}
-	if err := s.r.Context().Err(); err != nil {
-		return err
-	}
-	for i, result := range s.c.enqueueItems(s.r.Context(), s.batch) {
+	for i, result := range s.c.enqueueAll(s.r.Context(), read.jobs) {
 		s.tally.count(result)
 		if s.refused && result.Error == nil {
 			continue
 		}
-		if err := s.encoder.Encode(streamLine{Line: s.numbers[i], Enqueued: result}); err != nil {
+		if err := s.encoder.Encode(streamLine{Line: read.numbers[i], Enqueued: result}); err != nil {
 			return err
 		}
 	}
-	s.batch, s.numbers, s.bytes, s.answer = s.batch[:0], s.numbers[:0], 0, s.number
+	s.answer = read.last
 	return s.out.Flush()
-}
-
-// patient reads as long as something comes within the idle time.
-type patient struct {
-	reader   io.Reader
-	deadline func(time.Time) error
-	idle     time.Duration
-}
-
-func (p patient) Read(b []byte) (int, error) {
-	_ = p.deadline(time.Now().Add(p.idle)) // a recorder of tests has none
-	return p.reader.Read(b)
 }
 
 // patientWriter writes as long as the client reads within the idle time.

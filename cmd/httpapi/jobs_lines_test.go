@@ -1,0 +1,86 @@
+package httpapi_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice/cmd/httpapi"
+	"github.com/sluice-queue/sluice/store/memory"
+)
+
+// aLine is a line of a stream, with a whole job.
+const aLine = `{"queue":"mail","payload":1}` + "\n"
+
+// answers reads the answers of a stream to their end.
+func (s *served) answers(from io.Reader) (all []result) {
+	s.Helper()
+	for lines := bufio.NewScanner(from); lines.Scan(); {
+		var got result
+		if err := json.Unmarshal(lines.Bytes(), &got); err != nil {
+			s.Fatalf("%q: %v", lines.Text(), err)
+		}
+		all = append(all, got)
+	}
+	return all
+}
+
+// A client goes on after the last line that has its answer, so a line of which only a part came has none.
+func TestALineOfWhichOnlyAPartCameHasNoAnswer(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{Bounds: httpapi.Bounds{Idle: 2 * time.Second}})
+	conn := s.dial()
+	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+	send := func(text string) { must(fmt.Fprintf(conn, "%x\r\n%s\r\n", len(text), text)) }
+	must(fmt.Fprintf(conn, "POST %s/jobs HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n", httpapi.Root))
+	send(aLine + aLine[:10])
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	lines := bufio.NewReader(response.Body)
+	first, err := lines.ReadString('\n') // although a part of the next line has come
+	if err != nil {
+		t.Fatal(err)
+	}
+	send(aLine[10:20]) // and nothing more
+	got := append(s.answers(strings.NewReader(first)), s.answers(lines)...)
+	if len(got) != 2 || got[0].Line != 1 || got[0].ID == "" || got[1].Line != 1 || got[1].Error == nil || got[1].Error.Code != "too_slow" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestAServerThatEndsDoesNotWaitForAStream(t *testing.T) {
+	t.Parallel()
+	api := httpapi.New(memory.New(memory.Options{}), httpapi.Options{NoLogin: true})
+	s := serveAPI(t, api)
+	body, send := io.Pipe()
+	defer func() { _ = send.Close() }()
+	request, err := http.NewRequestWithContext(t.Context(), "POST", s.url+"/jobs", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/x-ndjson")
+	go func() { _, _ = io.WriteString(send, aLine) }() // and nothing more
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	lines := bufio.NewReader(response.Body)
+	first, err := lines.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	api.Drain()
+	got := append(s.answers(strings.NewReader(first)), s.answers(lines)...)
+	if len(got) != 2 || got[0].ID == "" || got[1].Line != 1 || got[1].Error == nil || got[1].Error.Code != "draining" {
+		t.Errorf("%+v", got)
+	}
+}
