@@ -145,10 +145,15 @@ func preparedStore(t *testing.T) string {
 // job makes a job that is in a state.
 func (r *docRun) job(queue string, state sluice.State) sluice.ID {
 	r.Helper()
-	tenant := "acme"
 	if strings.HasPrefix(queue, "fresh-") {
-		tenant = "" // others may be paused by now
+		return r.jobOf(queue, "", state) // others may be paused by now
 	}
+	return r.jobOf(queue, "acme", state)
+}
+
+// jobOf is job for a tenant.
+func (r *docRun) jobOf(queue, tenant string, state sluice.State) sluice.ID {
+	r.Helper()
 	receipt, err := r.client.Enqueue(r.Context(), sluice.NewJob{Queue: queue, Payload: json.RawMessage(`{"cents":100}`), EnqueueOptions: sluice.EnqueueOptions{
 		Tenant: tenant, Priority: 1, DueAt: time.Now().Add(-time.Hour), Labels: map[string]string{"batch": "7"},
 	}})
