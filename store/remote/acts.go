@@ -133,19 +133,28 @@ func (s *Store) Holds(ctx context.Context, filter hold.Filter) (all []hold.Held,
 	return all[:min(len(all), filter.Limit)], s.opened("list held jobs")
 }
 
-func (s *Store) holds(ctx context.Context, filter hold.Filter) ([]hold.Held, error) {
-	q := params{}
-	q.text("queue", filter.Queue)
-	q.id("before", filter.Before)
-	for _, id := range filter.Jobs {
-		q.id("job", id)
+func (s *Store) holds(ctx context.Context, filter hold.Filter) (all []hold.Held, err error) {
+	for len(all) < filter.Limit {
+		page := min(filter.Limit-len(all), maxPage)
+		q := params{}
+		q.text("queue", filter.Queue)
+		q.id("before", filter.Before)
+		for _, id := range filter.Jobs {
+			q.id("job", id)
+		}
+		q.number("limit", page)
+		var answer struct {
+			Holds []hold.Held `json:"holds"`
+		}
+		if err := s.call(ctx, request{verb: "list held jobs", path: "/holds", query: q.values(), out: &answer}); err != nil {
+			return nil, err
+		}
+		if all = append(all, answer.Holds...); len(answer.Holds) < page {
+			break
+		}
+		filter.Before = all[len(all)-1].JobID
 	}
-	q.number("limit", min(filter.Limit, maxPage))
-	var answer struct {
-		Holds []hold.Held `json:"holds"`
-	}
-	err := s.call(ctx, request{verb: "list held jobs", path: "/holds", query: q.values(), out: &answer})
-	return answer.Holds, err
+	return all, nil
 }
 
 // EditJob changes a waiting job.
