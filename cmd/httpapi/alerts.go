@@ -233,7 +233,7 @@ type ruleInput struct {
 
 // ruleBody changes a rule.
 type ruleBody struct {
-	ReasonBody
+	wire.ReasonBody
 	// Queue is the queue whose rule changes. Missing: the rule of all queues.
 	Queue string `json:"queue,omitempty" maxLength:"64"`
 	// Set has new values by the names of a rule's fields, as people write them, such as threshold: 100.
@@ -248,7 +248,7 @@ type ruleActInput struct {
 
 // ruleActBody says where.
 type ruleActBody struct {
-	ReasonBody
+	wire.ReasonBody
 	// Queue is the queue of the rule. Missing: the rule of all queues.
 	Queue string `json:"queue,omitempty" maxLength:"64"`
 }

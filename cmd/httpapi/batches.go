@@ -139,7 +139,7 @@ type retryBatchInput struct {
 
 // retryBody says how fast jobs are requeued.
 type retryBody struct {
-	ReasonBody
+	wire.ReasonBody
 	PaceBody
 	// Canary is how many jobs to requeue first.
 	Canary int `json:"canary,omitempty" minimum:"0" maximum:"1000"`

@@ -68,7 +68,7 @@ type changeDeadNoteInput struct {
 
 // changeDeadNoteBody changes a note.
 type changeDeadNoteBody struct {
-	ReasonBody
+	wire.ReasonBody
 	// Text is the new text.
 	Text *string `json:"text,omitempty" maxLength:"4096"`
 	// Owner is the new owner. Empty: nobody.

@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-queue/sluice/edit"
 	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/hold"
+	"github.com/sluice-queue/sluice/internal/wire"
 	"github.com/sluice-queue/sluice/progress"
 	"github.com/sluice-queue/sluice/schema"
 	"github.com/sluice-queue/sluice/search"
@@ -290,8 +291,7 @@ type editBody struct {
 	Cost *int `json:"cost,omitempty"`
 	// Timeout is the new longest time of an attempt, such as 5m; 0s: the handler's or the queue's.
 	Timeout *string `json:"timeout,omitempty" maxLength:"20"`
-	// Reason says why, for the audit.
-	Reason string `json:"reason,omitempty" maxLength:"1000"`
+	wire.ReasonBody
 }
 
 func editJob(ctx context.Context, c *call, in *editInput) (jobDetail, error) {

@@ -141,7 +141,7 @@ type setLimitInput struct {
 
 // setLimitBody changes a limit.
 type setLimitBody struct {
-	ReasonBody
+	wire.ReasonBody
 	// Set has new values by name: rate, burst, concurrency, per and units, such as rate: 500/5s. A null removes a figure.
 	Set figures `json:"set" minProperties:"1" maxProperties:"10"`
 }
@@ -157,13 +157,13 @@ type closeLimitInput struct {
 type openLimitInput struct {
 	Limit string `path:"limit" doc:"the limit" maxLength:"64"`
 	Key   string `query:"key" doc:"open only this limit key" maxLength:"255"`
-	Body  ReasonBody
+	Body  wire.ReasonBody
 }
 
 // undoLimitInput undoes a change of a limit.
 type undoLimitInput struct {
 	Limit string `path:"limit" doc:"the limit" maxLength:"64"`
-	Body  ReasonBody
+	Body  wire.ReasonBody
 }
 
 // limit reads a limit with its use, and that of keys.
@@ -226,7 +226,7 @@ type admissionInput struct{ Body admissionBody }
 
 // admissionBody is a change. Fields that are missing stay as they are.
 type admissionBody struct {
-	ReasonBody
+	wire.ReasonBody
 	// Declared says that somebody must declare a queue before its first job.
 	Declared *bool `json:"declared,omitempty"`
 	// MaxQueues is the most queues of the store.

@@ -129,13 +129,7 @@ type saveOperationInput struct {
 // reasonInput acts on an operation.
 type reasonInput struct {
 	JobInput
-	Body ReasonBody
-}
-
-// ReasonBody says why.
-type ReasonBody struct {
-	// Reason says why, for the audit.
-	Reason string `json:"reason,omitempty" maxLength:"1000"`
+	Body wire.ReasonBody
 }
 
 // paceInput changes the rate of an operation.
@@ -148,8 +142,7 @@ type paceInput struct {
 type paceBody struct {
 	// Rate is how many jobs per time, such as 50/s. 0: as fast as upkeep can.
 	Rate string `json:"rate" maxLength:"20"`
-	// Reason says why, for the audit.
-	Reason string `json:"reason,omitempty" maxLength:"1000"`
+	wire.ReasonBody
 }
 
 // operationInput starts an operation.
@@ -172,8 +165,7 @@ type operationBody struct {
 	StopIfFailed float64 `json:"stop_if_failed,omitempty" minimum:"0" maximum:"1"`
 	// DryRun counts the jobs and shows some, and changes nothing.
 	DryRun bool `json:"dry_run,omitempty"`
-	// Reason says why, for the audit.
-	Reason string `json:"reason,omitempty" maxLength:"1000"`
+	wire.ReasonBody
 }
 
 // started is an operation that began, or the preview of one.

@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/changes"
 	"github.com/sluice-queue/sluice/cmd/internal/acting"
+	"github.com/sluice-queue/sluice/internal/wire"
 )
 
 // queues adds the routes of queues and their settings.
@@ -123,7 +124,7 @@ type queueReasonInput struct {
 // queueActInput acts on a queue.
 type queueActInput struct {
 	Queue string `path:"queue" doc:"the queue" maxLength:"64"`
-	Body  ReasonBody
+	Body  wire.ReasonBody
 }
 
 // scheduledInput names a scheduled change.
@@ -143,8 +144,7 @@ type pauseInput struct {
 type PauseBody struct {
 	// For is how long, such as 30m. Missing: until somebody resumes the queue.
 	For string `json:"for,omitempty" maxLength:"20"`
-	// Reason says why, for the audit.
-	Reason string `json:"reason,omitempty" maxLength:"1000"`
+	wire.ReasonBody
 }
 
 // queueView is a queue.
@@ -269,8 +269,7 @@ type settingsBody struct {
 	Window *changes.Window `json:"window,omitempty"`
 	// Version is that of the queue as the caller read it. Missing: whatever it is now.
 	Version int64 `json:"version,omitempty"`
-	// Reason says why, for the audit.
-	Reason string `json:"reason,omitempty" maxLength:"1000"`
+	wire.ReasonBody
 }
 
 // apply changes settings.

@@ -9,6 +9,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/changes"
+	"github.com/sluice-queue/sluice/internal/wire"
 )
 
 // queueWriting adds the routes for programs that keep the settings of queues themselves, and count jobs.
@@ -64,8 +65,7 @@ type saveQueueBody struct {
 	Settings map[string]string `json:"settings" maxProperties:"100"`
 	// Scheduled are the scheduled changes, as the queue has them.
 	Scheduled []changes.Change `json:"scheduled,omitempty" maxItems:"1000"`
-	// Reason says why, for the audit.
-	Reason string `json:"reason,omitempty" maxLength:"1000"`
+	wire.ReasonBody
 }
 
 func saveQueue(ctx context.Context, c *call, in *saveQueueInput) (queueView, error) {
@@ -132,8 +132,7 @@ type admitInput struct{ Body admitBody }
 type admitBody struct {
 	// Queues are the queues, each once.
 	Queues []string `json:"queues" minItems:"1" maxItems:"1000"`
-	// Reason says why, for the audit.
-	Reason string `json:"reason,omitempty" maxLength:"1000"`
+	wire.ReasonBody
 }
 
 // admitted says which queues were refused.

@@ -146,7 +146,7 @@ type scheduleReasonInput struct {
 // scheduleActInput acts on a schedule.
 type scheduleActInput struct {
 	Schedule string `path:"schedule" doc:"the schedule" maxLength:"64"`
-	Body     ReasonBody
+	Body     wire.ReasonBody
 }
 
 func getSchedule(ctx context.Context, c *call, in *scheduleInput) (wire.ScheduleDetail, error) {
@@ -268,7 +268,7 @@ type setScheduleInput struct {
 
 // setScheduleBody changes a schedule.
 type setScheduleBody struct {
-	ReasonBody
+	wire.ReasonBody
 	// Definition has the fields to change.
 	Definition definitionChange `json:"definition"`
 }
@@ -332,7 +332,7 @@ type backfillInput struct {
 
 // backfillBody says which fires.
 type backfillBody struct {
-	ReasonBody
+	wire.ReasonBody
 	PaceBody
 	// From and To bound the instants, both included.
 	From time.Time `json:"from"`

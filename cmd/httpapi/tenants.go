@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/cmd/internal/tenants"
+	"github.com/sluice-queue/sluice/internal/wire"
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
@@ -173,8 +174,7 @@ type LimitsBody struct {
 	Set figures `json:"set,omitempty" maxProperties:"10"`
 	// Queue is the only queue of the limits. Missing: every queue.
 	Queue string `json:"queue,omitempty" maxLength:"64"`
-	// Reason says why, for the audit.
-	Reason string `json:"reason,omitempty" maxLength:"1000"`
+	wire.ReasonBody
 }
 
 func (b LimitsBody) limits(l *tenancy.Limits) error { return b.Set.each(l.Set) }
@@ -254,7 +254,7 @@ type resumeTenantInput struct {
 
 // resumeTenantBody says where.
 type resumeTenantBody struct {
-	ReasonBody
+	wire.ReasonBody
 	// Queue is the queue of the pause. Missing: that of every queue.
 	Queue string `json:"queue,omitempty" maxLength:"64"`
 }
@@ -264,7 +264,7 @@ type tierInput struct{ Body tierBody }
 
 // tierBody is a new tier.
 type tierBody struct {
-	ReasonBody
+	wire.ReasonBody
 	// Name names the tier.
 	Name string `json:"name" minLength:"1" maxLength:"64"`
 }
@@ -274,7 +274,7 @@ type presetInput struct{ Body presetBody }
 
 // presetBody says where.
 type presetBody struct {
-	ReasonBody
+	wire.ReasonBody
 	// Queue is the only queue of the limits. Missing: every queue.
 	Queue string `json:"queue,omitempty" maxLength:"64"`
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/internal/pause"
+	"github.com/sluice-queue/sluice/internal/wire"
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
@@ -196,8 +197,7 @@ type pauseSharedBody struct {
 	HeldJob
 	// For is how long the service refuses more, such as 30s.
 	For string `json:"for" minLength:"1" maxLength:"20"`
-	// Reason says why, for the audit.
-	Reason string `json:"reason,omitempty" maxLength:"1000"`
+	wire.ReasonBody
 }
 
 func pauseShared(ctx context.Context, c *call, in *pauseSharedInput) (done, error) {

@@ -82,8 +82,7 @@ func (b AlertBook) Read() alert.Book {
 type SaveAlertRuleBody struct {
 	// Rule is the rule, with the version that the caller read. Missing: the rule is new.
 	Rule alert.Rule `json:"rule"`
-	// Reason says why, for the audit.
-	Reason string `json:"reason,omitempty" maxLength:"1000"`
+	ReasonBody
 }
 
 // SilenceBody says which alerts are silent, and for how long.

@@ -49,8 +49,7 @@ type AuditBatch struct {
 
 // AuditKeepBody says how long entries are kept from now on. Levels that are missing stay as they are.
 type AuditKeepBody struct {
-	// Reason says why, for the audit.
-	Reason string `json:"reason,omitempty" maxLength:"1000"`
+	ReasonBody
 	// Notable and Full are the new durations, such as 90d. 0s: for ever.
 	Notable string `json:"notable,omitempty" maxLength:"20"`
 	Full    string `json:"full,omitempty" maxLength:"20"`

@@ -35,8 +35,7 @@ func (v OperationView) Read() operation.Operation { return v.Seen(v.Now, v.OnPro
 type SaveOperationBody struct {
 	// Operation is what the caller wants of the operation.
 	Operation OperationTerms `json:"operation"`
-	// Reason says why, for the audit.
-	Reason string `json:"reason,omitempty" maxLength:"1000"`
+	ReasonBody
 }
 
 // OperationTerms are the parts of an operation that a caller sets. Of a stored operation, the state and the rate are stored alone.
@@ -82,6 +81,5 @@ func (t OperationTerms) Read(id sluice.ID) operation.Operation {
 type PauseBatchBody struct {
 	// Paused is the reason for which the batch is paused. Missing: the pause ends.
 	Paused string `json:"paused,omitempty" maxLength:"1000"`
-	// Reason says why, for the audit.
-	Reason string `json:"reason,omitempty" maxLength:"1000"`
+	ReasonBody
 }

@@ -55,8 +55,7 @@ type SaveTenantBody struct {
 type SaveTierBody struct {
 	// Version is that which the caller read. 0: it is new.
 	Version int64 `json:"version,omitempty"`
-	// Reason says why, for the audit.
-	Reason string `json:"reason,omitempty" maxLength:"1000"`
+	ReasonBody
 }
 
 // EffectiveLimitsBody asks which limits count for tenants in a queue.

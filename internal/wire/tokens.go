@@ -17,8 +17,7 @@ type TokenBody struct {
 	Tenants []string `json:"tenants,omitempty" maxItems:"100"`
 	// ExpiresAt is when the token ends. Missing: never.
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
-	// Reason says why, for the audit.
-	Reason string `json:"reason,omitempty" maxLength:"1000"`
+	ReasonBody
 }
 
 // NewToken is a token with its secret.
@@ -33,8 +32,7 @@ type NewToken struct {
 type RotateBody struct {
 	// Overlap is how long the old secret still works, such as 1h; at most 30 days. Missing: not at all.
 	Overlap string `json:"overlap,omitempty" maxLength:"20"`
-	// Reason says why, for the audit.
-	Reason string `json:"reason,omitempty" maxLength:"1000"`
+	ReasonBody
 }
 
 // TokenList lists tokens.

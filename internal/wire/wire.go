@@ -17,6 +17,12 @@ import (
 	"github.com/sluice-queue/sluice/schedule"
 )
 
+// ReasonBody says why.
+type ReasonBody struct {
+	// Reason says why, for the audit.
+	Reason string `json:"reason,omitempty" maxLength:"1000"`
+}
+
 // LimitList lists limits.
 type LimitList struct {
 	// Limits are sorted by name.
@@ -93,8 +99,7 @@ type SaveLimitKeyBody struct {
 	Key string `json:"key" minLength:"1" maxLength:"255"`
 	// ClosedUntil is when the key opens by itself. Missing: it opens now.
 	ClosedUntil time.Time `json:"closed_until,omitzero"`
-	// Reason says why, for the audit.
-	Reason string `json:"reason,omitempty" maxLength:"1000"`
+	ReasonBody
 }
 
 // ScheduleList lists schedules.
@@ -124,16 +129,14 @@ type SaveScheduleBody struct {
 	// Schedule is the schedule, with the version that the caller read; 0: the schedule is new. Its progress stays as it is
 	// stored.
 	Schedule schedule.Schedule `json:"schedule"`
-	// Reason says why, for the audit.
-	Reason string `json:"reason,omitempty" maxLength:"1000"`
+	ReasonBody
 }
 
 // FireBody fires a schedule.
 type FireBody struct {
 	// At lists the instants whose jobs are made. Missing: one fire, now.
 	At []time.Time `json:"at,omitempty" maxItems:"10000"`
-	// Reason says why, for the audit.
-	Reason string `json:"reason,omitempty" maxLength:"1000"`
+	ReasonBody
 }
 
 // FireList lists fires.
@@ -187,16 +190,14 @@ type OpenBatchBody struct {
 	// Parent is the open batch that this one is in, which completes only after it.
 	Parent sluice.ID `json:"parent,omitzero"`
 	batch.Callbacks
-	// Reason says why, for the audit.
-	Reason string `json:"reason,omitempty" maxLength:"1000"`
+	ReasonBody
 }
 
 // CloseBatchBody closes a batch.
 type CloseBatchBody struct {
 	// All closes the batches in the batch too.
 	All bool `json:"all,omitempty"`
-	// Reason says why, for the audit.
-	Reason string `json:"reason,omitempty" maxLength:"1000"`
+	ReasonBody
 }
 
 // DeadNoteList lists notes on groups of dead letters.
@@ -214,6 +215,5 @@ type SaveDeadNoteBody struct {
 	ResolvedAt time.Time `json:"resolved_at,omitzero"`
 	// Version is that of the note as the caller read it. 0: the note is new.
 	Version int64 `json:"version,omitempty"`
-	// Reason says why, for the audit.
-	Reason string `json:"reason,omitempty" maxLength:"1000"`
+	ReasonBody
 }

@@ -23,7 +23,7 @@ func (s *Store) AlertBook(ctx context.Context) (alert.Book, error) {
 // SaveAlertRule stores a rule.
 func (s *Store) SaveAlertRule(ctx context.Context, rule alert.Rule, act sluice.Act) (alert.Rule, error) {
 	var view wire.AlertRuleView
-	err := s.call(ctx, saving("save a rule of alerts", rulePath(rule.Name), &act, wire.SaveAlertRuleBody{Rule: rule, Reason: act.Reason}, &view))
+	err := s.call(ctx, saving("save a rule of alerts", rulePath(rule.Name), &act, wire.SaveAlertRuleBody{Rule: rule, ReasonBody: why(act)}, &view))
 	return view.Read(), err
 }
 

@@ -56,7 +56,7 @@ func (s *Store) AuditBatch(ctx context.Context, seal int64, level audit.Level) (
 
 // KeepAudit says how long entries are kept; package audit asks for it. The seal is the last one.
 func (s *Store) KeepAudit(ctx context.Context, keep map[audit.Level]time.Duration, act sluice.Act) (audit.Seal, error) {
-	body := wire.AuditKeepBody{Reason: act.Reason}
+	body := wire.AuditKeepBody{ReasonBody: why(act)}
 	for level, d := range keep {
 		if level == audit.Full {
 			body.Full = sluice.FormatDuration(d)

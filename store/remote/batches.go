@@ -20,7 +20,7 @@ func (s *Store) OpenBatch(ctx context.Context, b batch.Batch, act sluice.Act) (b
 	var view wire.BatchView
 	err := s.call(ctx, request{
 		verb: "open a batch", method: http.MethodPost, path: "/batches", act: &act, out: &view,
-		body: asJSON(wire.OpenBatchBody{ID: b.ID, Name: b.Name, Parent: b.Parent, Callbacks: b.Callbacks, Reason: act.Reason}),
+		body: asJSON(wire.OpenBatchBody{ID: b.ID, Name: b.Name, Parent: b.Parent, Callbacks: b.Callbacks, ReasonBody: why(act)}),
 	})
 	return view.Read(), err
 }
@@ -28,7 +28,7 @@ func (s *Store) OpenBatch(ctx context.Context, b batch.Batch, act sluice.Act) (b
 // CloseBatch closes a batch; with all, the batches in it too.
 func (s *Store) CloseBatch(ctx context.Context, id sluice.ID, all bool, act sluice.Act) error {
 	return s.call(ctx, request{
-		verb: "close a batch", method: http.MethodPost, path: batchPath(id, "/close"), act: &act, body: asJSON(wire.CloseBatchBody{All: all, Reason: act.Reason}),
+		verb: "close a batch", method: http.MethodPost, path: batchPath(id, "/close"), act: &act, body: asJSON(wire.CloseBatchBody{All: all, ReasonBody: why(act)}),
 	})
 }
 
@@ -71,7 +71,7 @@ func (s *Store) Batches(ctx context.Context, filter batch.Filter) (all []batch.B
 
 // PauseBatch sets the reason for which a batch is paused; empty: it is not.
 func (s *Store) PauseBatch(ctx context.Context, id sluice.ID, reason string, act sluice.Act) error {
-	body := wire.PauseBatchBody{Paused: reason, Reason: act.Reason}
+	body := wire.PauseBatchBody{Paused: reason, ReasonBody: why(act)}
 	return s.call(ctx, saving("pause a batch", batchPath(id, "/pause"), &act, body, nil))
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/feature"
+	"github.com/sluice-queue/sluice/internal/wire"
 )
 
 // request is a call of the API.
@@ -196,6 +197,9 @@ func saving(verb, path string, act *sluice.Act, body, out any) request {
 	}
 	return request{verb: verb, method: http.MethodPut, path: path, act: act, out: out, body: asJSON(body)}
 }
+
+// why says why an act is done.
+func why(act sluice.Act) wire.ReasonBody { return wire.ReasonBody{Reason: act.Reason} }
 
 // posting is saving for requests of their own.
 func posting(verb, path string, act *sluice.Act, body, out any) request {

@@ -33,7 +33,7 @@ func (s *Store) DeadNotes(ctx context.Context, fingerprints []string) ([]deadlet
 
 // SaveDeadNote stores a note on a group of dead letters.
 func (s *Store) SaveDeadNote(ctx context.Context, note deadletter.Note, act sluice.Act) (saved deadletter.Note, err error) {
-	body := wire.SaveDeadNoteBody{Text: note.Text, Owner: note.Owner, ResolvedAt: note.ResolvedAt, Version: note.Version, Reason: act.Reason}
+	body := wire.SaveDeadNoteBody{Text: note.Text, Owner: note.Owner, ResolvedAt: note.ResolvedAt, Version: note.Version, ReasonBody: why(act)}
 	err = s.call(ctx, saving("save a note on dead letters", "/dead/notes/"+url.PathEscape(note.Fingerprint), &act, body, &saved))
 	return saved, err
 }

@@ -88,6 +88,6 @@ func (s *Store) keyUses(ctx context.Context, name string, keys []string) (all []
 
 // CloseKey closes a key of a limit until an instant, or opens it.
 func (s *Store) CloseKey(ctx context.Context, name, key string, until time.Time, act sluice.Act) error {
-	body := wire.SaveLimitKeyBody{Key: key, ClosedUntil: until, Reason: act.Reason}
+	body := wire.SaveLimitKeyBody{Key: key, ClosedUntil: until, ReasonBody: why(act)}
 	return s.call(ctx, saving("close a limit key", limitPath(name, "/key"), &act, body, nil))
 }

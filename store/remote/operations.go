@@ -15,7 +15,7 @@ func operationPath(id sluice.ID) string { return "/operations/" + id.String() }
 // SaveOperation starts an operation, or changes the state and the rate of a stored one. The server carries it out.
 func (s *Store) SaveOperation(ctx context.Context, o operation.Operation, act sluice.Act) (operation.Operation, error) {
 	var view wire.OperationView
-	body := wire.SaveOperationBody{Operation: wire.OperationTermsOf(o), Reason: act.Reason}
+	body := wire.SaveOperationBody{Operation: wire.OperationTermsOf(o), ReasonBody: why(act)}
 	err := s.call(ctx, saving("save an operation", operationPath(o.ID), &act, body, &view))
 	return view.Read(), err
 }

@@ -53,7 +53,7 @@ func (s *Store) Schedules(ctx context.Context, filter schedule.Filter) (all []sc
 // SaveSchedule stores a schedule, but for its progress.
 func (s *Store) SaveSchedule(ctx context.Context, one schedule.Schedule, act sluice.Act) (schedule.Schedule, error) {
 	var answer wire.ScheduleDetail
-	body := wire.SaveScheduleBody{Schedule: one, Reason: act.Reason}
+	body := wire.SaveScheduleBody{Schedule: one, ReasonBody: why(act)}
 	err := s.call(ctx, saving("save a schedule", schedulePath(one.Name, ""), &act, body, &answer))
 	answer.Schedule.Now = answer.Now
 	return answer.Schedule, err
@@ -72,7 +72,7 @@ func (s *Store) FireSchedule(ctx context.Context, name string, instants []time.T
 	var answer wire.FireList
 	err := s.call(ctx, request{
 		verb: "fire a schedule", method: http.MethodPost, path: schedulePath(name, "/fire"), act: &act, out: &answer,
-		body: asJSON(wire.FireBody{At: instants, Reason: act.Reason}),
+		body: asJSON(wire.FireBody{At: instants, ReasonBody: why(act)}),
 	})
 	return answer.Fires, err
 }

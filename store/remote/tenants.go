@@ -43,7 +43,7 @@ func (s *Store) Tenants(ctx context.Context, after string, limit int) ([]tenancy
 
 // SaveTenant stores a tenant.
 func (s *Store) SaveTenant(ctx context.Context, tenant tenancy.Tenant, act sluice.Act) (saved tenancy.Tenant, err error) {
-	body := wire.SaveTenantBody{Tier: tenant.Tier, SaveTierBody: wire.SaveTierBody{Version: tenant.Version, Reason: act.Reason}}
+	body := wire.SaveTenantBody{Tier: tenant.Tier, SaveTierBody: wire.SaveTierBody{Version: tenant.Version, ReasonBody: why(act)}}
 	err = s.call(ctx, saving("save a tenant", tenantPath(tenant.Name), &act, body, &saved))
 	return saved, err
 }
@@ -59,7 +59,7 @@ func (s *Store) Tiers(ctx context.Context) ([]tenancy.Tier, error) {
 
 // SaveTier stores a tier.
 func (s *Store) SaveTier(ctx context.Context, tier tenancy.Tier, act sluice.Act) (saved tenancy.Tier, err error) {
-	err = s.call(ctx, saving("save a tier", tierPath(tier.Name), &act, wire.SaveTierBody{Version: tier.Version, Reason: act.Reason}, &saved))
+	err = s.call(ctx, saving("save a tier", tierPath(tier.Name), &act, wire.SaveTierBody{Version: tier.Version, ReasonBody: why(act)}, &saved))
 	return saved, err
 }
 

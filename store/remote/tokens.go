@@ -17,7 +17,7 @@ func tokenPath(name, rest string) string { return "/tokens/" + url.PathEscape(na
 // CreateToken creates a token at the server, which tells its secret once; package access asks for it.
 func (s *Store) CreateToken(ctx context.Context, token access.Token, act sluice.Act) (access.Token, string, error) {
 	var made wire.NewToken
-	body := wire.TokenBody{Name: token.Name, Role: token.Role, Queues: token.Queues, Tenants: token.Tenants, ExpiresAt: token.ExpiresAt, Reason: act.Reason}
+	body := wire.TokenBody{Name: token.Name, Role: token.Role, Queues: token.Queues, Tenants: token.Tenants, ExpiresAt: token.ExpiresAt, ReasonBody: why(act)}
 	err := s.call(ctx, posting("create a token", "/tokens", &act, body, &made))
 	return made.Token, made.Secret, err
 }
@@ -25,7 +25,7 @@ func (s *Store) CreateToken(ctx context.Context, token access.Token, act sluice.
 // RotateToken gives a token a new secret at the server; package access asks for it.
 func (s *Store) RotateToken(ctx context.Context, name string, overlap time.Duration, act sluice.Act) (access.Token, string, error) {
 	var made wire.NewToken
-	body := wire.RotateBody{Overlap: sluice.FormatDuration(overlap), Reason: act.Reason}
+	body := wire.RotateBody{Overlap: sluice.FormatDuration(overlap), ReasonBody: why(act)}
 	err := s.call(ctx, posting("rotate a token", tokenPath(name, "/rotate"), &act, body, &made))
 	return made.Token, made.Secret, err
 }
