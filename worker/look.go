@@ -10,7 +10,7 @@ import (
 const (
 	// hearingPolls is how many times Options.Poll may pass between two looks at all queues while the store
 	// receives the signals of every process. The looks find changes made without a signal, by SQL for example.
-	hearingPolls = 6
+	hearingPolls = 8
 	// lookShare limits the cost of looks: the pause after a look is this many times its duration.
 	lookShare = 20
 	// settingsLook is how often a worker reads the settings of idle queues, to log problems with them. A claim

@@ -84,7 +84,7 @@ func TestAnIdleWorkerAsksLittle(t *testing.T) {
 		name string
 		deaf bool
 		want int64 // looks within a minute
-	}{{"hearing", false, 10}, {"deaf", true, 60}} {
+	}{{"hearing", false, 7}, {"deaf", true, 60}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestAStoreThatHearsNoMoreIsLookedAtMoreOften(t *testing.T) {
 		for _, c := range []struct {
 			hears sluice.Hearing
 			want  int64
-		}{{sluice.HearsLess, 60}, {sluice.HearsAll, 10}} {
+		}{{sluice.HearsLess, 60}, {sluice.HearsAll, 8}} {
 			before := m.looks.Load()
 			(*m.say.Load())(sluice.Signal{Hearing: c.hears})
 			synctest.Wait()

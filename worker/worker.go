@@ -37,7 +37,7 @@ type Options struct {
 	Slots int
 	// Poll is how often the worker looks at all its queues, with one statement, if no signal reports jobs.
 	// Signals only make the worker quicker; correctness relies on polling. While the store receives the signals
-	// of every process, the worker looks only every 6th Poll. Changes without a signal, by SQL for example, are
+	// of every process, the worker looks only every 8th Poll. Changes without a signal, by SQL for example, are
 	// then found that late. Default 1 s.
 	Poll time.Duration
 	// Drain is how long handlers may go on after Run's context has ended. Default 30 s.
