@@ -14,7 +14,7 @@ var alertPresets = [...]Rule{
 	{
 		Name: "backlog", Metric: MetricReady, Op: ">", Threshold: 1000, For: 5 * time.Minute, Severity: health.SeverityWarning,
 		Covers: CoversUnlimitedWorkers, Source: "C-69",
-		Summary: "jobs wait faster than workers take them",
+		Summary: "jobs come in faster than workers take them",
 		Runbook: `Look whether workers run and are busy: sluice holders
 Look what one of the jobs waits for: sluice why JOB
 Start more workers, or give them more slots, if they are busy and the machine is not.
@@ -23,7 +23,7 @@ A backlog that is planned is no fault: sluice alerts set backlog --queue QUEUE t
 	{
 		Name: "backlog-engine", Metric: MetricReady, Op: ">", Threshold: 10_000, For: 5 * time.Minute, Severity: health.SeverityWarning,
 		Covers: CoversUnlimitedEngines, Source: "D-59",
-		Summary: "jobs wait faster than dispatchers hand them over",
+		Summary: "jobs come in faster than dispatchers hand them over",
 		Runbook: `Look whether a dispatcher runs and what troubles it: sluice holders
 Look whether the engine can be used: sluice engine check
 Start a second dispatcher, or raise batch: sluice settings set QUEUE batch=500`,

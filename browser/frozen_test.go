@@ -146,7 +146,7 @@ func TestAnAlertThatFiresMovesNothing(t *testing.T) {
 		p := open(t, s, "/queues")
 		p.does(chromedp.EmulateViewport(width, 900))
 		before := p.text(tops)
-		p.js(`(document.getElementById("strip").innerHTML = "<p><span>Alert dead-letters/mail " + "9 dead letters ".repeat(9) + "</span> <a href='#'>see the alert</a></p>".repeat(2), 1)`)
+		p.js(`(document.getElementById("strip").innerHTML = "<p><span>Alert dead-letters/mail " + "9 dead letters ".repeat(9) + "</span> <a href='#'>see the alerts</a></p>", 1)`)
 		p.js(`document.getElementById("age").hidden = false`)
 		p.js(`document.querySelectorAll("#places .badge.idle").forEach((badge) => { badge.classList.remove("idle"); badge.textContent = "123"; })`)
 		if n := p.text(`String(document.querySelectorAll("#places .badge").length)`); n != "2" {

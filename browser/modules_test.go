@@ -43,7 +43,11 @@ var moduleTests = map[string][][2]string{
 		const draw = (more) => { figure.dataset.chart = JSON.stringify({ ...chart, ...more }); M.refreshCharts(figure.parentElement); return figure.querySelector("canvas"); };
 		const first = draw(), again = draw({ times: [2, 3, 4] }), other = draw({ lines: chart.lines.slice(1) });
 		return [first === again, first === other, [...figure.querySelectorAll(".u-label")].map((e) => e.textContent)].join();
-	})()`, "true,false,Time,out"}},
+	})()`, "true,false,Time,out"}, {`(() => {
+		document.getElementById("zone").value = "utc";
+		const day = Date.UTC(2026, 10, 26, 23) / 1000;
+		return [...M.ticks(null, [day, day + 1800, day + 3600], 0, 0, 1800), ...M.ticks(null, [day], 0, 0, 30), ...M.ticks(null, [day], 0, 0, 86400)].join();
+	})()`, "23:00\n2026-11-26,23:30,00:00\n2026-11-27,23:00:00\n2026-11-26,11-26"}},
 	"palette.js": {{`(async () => {
 		const box = document.getElementById("palette"), text = document.getElementById("palette-text");
 		const opened = new Promise((done) => box.addEventListener("toggle", done, { once: true }));

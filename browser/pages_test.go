@@ -119,6 +119,12 @@ func TestAJobFitsASmallScreenInEachState(t *testing.T) {
 	if seen < 5 {
 		t.Errorf("the shop has jobs in %d states only", seen)
 	}
+	p.goTo("/jobs?sort=oldest&q=state:ready+queue:payments+tenant:acme") // more of them wait than the tenant may have at once
+	p.goTo(p.text(`new URL(document.querySelector("#live tbody a").href).pathname`))
+	p.fits(1440)
+	p.choose("zone", "ago")
+	p.choose("theme", "dark")
+	p.keep("/waiting", "dark")
 }
 
 // fits checks that nothing is beside a window of a width, with the longest times.

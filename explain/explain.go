@@ -171,6 +171,9 @@ func (e Explanation) Closed() []Reason {
 
 func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
+// tokenAt is the text of when a rate has a token: many a rate has several a second.
+func tokenAt(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
+
 func stateReason(j sluice.Job, o Position) Reason {
 	g := Reason{Name: "state"}
 	switch j.State {
@@ -313,7 +316,7 @@ func rateReason(q sluice.Queue, o Position) Reason {
 		return Reason{Name: "rate", Open: true, Summary: fmt.Sprintf("the rate of %s has a token", q.Settings.Rate)}
 	}
 	until := o.Now.Add(o.TokenWait)
-	return Reason{Name: "rate", Repair: mendRate(q, o), Summary: fmt.Sprintf("the rate of %s has its next token at %s", q.Settings.Rate, until.UTC().Format(time.RFC3339Nano)), Until: until}
+	return Reason{Name: "rate", Repair: mendRate(q, o), Summary: fmt.Sprintf("the rate of %s has its next token at %s", q.Settings.Rate, tokenAt(until)), Until: until}
 }
 
 // slowRate is how long the jobs ahead may take by the rate before a faster rate is worth a change.

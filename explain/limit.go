@@ -60,7 +60,7 @@ func keyReason(ctx context.Context, store sluice.Store, l limit.Limit, j sluice.
 		}, nil
 	case use.Wait > 0:
 		until := now.Add(use.Wait)
-		return Reason{Name: "limit", Until: until, Summary: fmt.Sprintf("%s has its next token at %s", of, until.UTC().Format(time.RFC3339Nano))}, nil
+		return Reason{Name: "limit", Until: until, Summary: fmt.Sprintf("%s has its next token at %s", of, tokenAt(until))}, nil
 	}
 	return Reason{Name: "limit", Open: true, Summary: of + " lets a job start"}, nil
 }
@@ -90,7 +90,7 @@ func limitReason(name string, use limit.Use, now time.Time) Reason {
 		}
 	case use.Wait > 0:
 		until := now.Add(use.Wait)
-		return Reason{Name: "limit", Until: until, Summary: fmt.Sprintf("limit %q of %s has its next token at %s", name, l.Rate, until.UTC().Format(time.RFC3339Nano))}
+		return Reason{Name: "limit", Until: until, Summary: fmt.Sprintf("limit %q of %s has its next token at %s", name, l.Rate, tokenAt(until))}
 	}
 	return Reason{Name: "limit", Open: true, Summary: fmt.Sprintf("limit %q lets a job start", name)}
 }

@@ -73,7 +73,11 @@ func servedReason(q sluice.Queue, holders []presence.Holder, o Position) Reason 
 			Repair: "sluice work " + q.Name + " -- COMMAND",
 		}
 	}
-	g := Reason{Name: "workers", Open: busy < slots || slots == 0, Summary: fmt.Sprintf("%d workers serve the queue, with %d of %d slots busy", workers, busy, slots)}
+	serve := fmt.Sprintf("%d workers serve", workers)
+	if workers == 1 {
+		serve = "1 worker serves"
+	}
+	g := Reason{Name: "workers", Open: busy < slots || slots == 0, Summary: fmt.Sprintf("%s the queue, with %d of %d slots busy", serve, busy, slots)}
 	if !g.Open {
 		g.Name = "slots"
 		g.Summary += "; one has to become free"

@@ -3,7 +3,6 @@ package explain
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/sluice-queue/sluice"
 )
@@ -67,7 +66,7 @@ func tenantRateReason(j sluice.Job, o Position) Reason {
 	}
 	until := o.Now.Add(o.TenantTokenWait)
 	return Reason{
-		Name: "tenant_rate", Summary: fmt.Sprintf("the rate of %s of %s has its next token at %s", o.EffectiveLimits.Rate, tenantName(j), until.UTC().Format(time.RFC3339Nano)), Until: until,
+		Name: "tenant_rate", Summary: fmt.Sprintf("the rate of %s of %s has its next token at %s", o.EffectiveLimits.Rate, tenantName(j), tokenAt(until)), Until: until,
 		Repair: fmt.Sprintf("sluice tenants set %s rate=N/s --queue %s --reason WHY", j.Tenant, j.Queue),
 	}
 }

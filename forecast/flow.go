@@ -89,6 +89,9 @@ func (f *queueFlow) addCapacity(q sluice.Queue, counted QueueCounts, holders []p
 		f.notes = append(f.notes, "no worker of it was seen in the last "+presence.Silence.String()+"; the forecast supposes that there are enough")
 	case concurrency == 0 || slots < concurrency:
 		concurrency, says = slots, fmt.Sprintf("%d slots of %d workers", slots, workers)
+		if workers == 1 {
+			says = fmt.Sprintf("%d slots of 1 worker", slots)
+		}
 	}
 	switch {
 	case concurrency == 0 || counted.CountedAt.IsZero():

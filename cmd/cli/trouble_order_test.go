@@ -15,7 +15,7 @@ import (
 func troublesOfOrder() []trouble {
 	return []trouble{
 		{
-			sees: notStarted, cause: "every slot is taken by a job that does not end", asks: "why", says: `1 workers serve the queue, with 2 of 2 slots busy; one has to become free`, mend: "--slots N",
+			sees: notStarted, cause: "every slot is taken by a job that does not end", asks: "why", says: `1 worker serves the queue, with 2 of 2 slots busy; one has to become free`, mend: "--slots N",
 			make: func(s *scene) sluice.ID {
 				s.open()
 				s.tend(nil)

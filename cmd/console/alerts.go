@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"strings"
@@ -37,20 +38,30 @@ type receiver struct {
 
 // rule says when an alert fires.
 type rule struct {
-	Name      string  `json:"name"`
-	Queue     string  `json:"queue"`
-	Metric    string  `json:"metric"`
-	Op        string  `json:"op"`
-	Threshold float64 `json:"threshold"`
-	For       string  `json:"for"`
-	Window    string  `json:"window"`
-	Severity  string  `json:"severity"`
-	Covers    string  `json:"covers"`
-	Summary   string  `json:"summary"`
-	Runbook   string  `json:"runbook"`
-	Version   int     `json:"version"`
-	Disabled  bool    `json:"disabled"`
+	Name      string      `json:"name"`
+	Queue     string      `json:"queue"`
+	Metric    string      `json:"metric"`
+	Op        string      `json:"op"`
+	Threshold float64     `json:"threshold"`
+	For       string      `json:"for"`
+	Window    string      `json:"window"`
+	Severity  string      `json:"severity"`
+	Covers    alert.Scope `json:"covers"`
+	Summary   string      `json:"summary"`
+	Runbook   string      `json:"runbook"`
+	Version   int         `json:"version"`
+	Disabled  bool        `json:"disabled"`
 }
+
+// covered says in words which queues are in the scope of a rule.
+var covered = map[alert.Scope]string{
+	alert.CoversAll: "all queues", alert.CoversWorkers: "queues of workers", alert.CoversEngines: "queues with an engine",
+	alert.CoversUnlimited: "queues without limits", alert.CoversUnlimitedWorkers: "queues of workers, without limits",
+	alert.CoversUnlimitedEngines: "queues with an engine, without limits", alert.CoversRated: "queues with a rate", alert.CoversStore: "the store",
+}
+
+// Of says what the rule is about.
+func (r rule) Of() string { return cmp.Or(r.Queue, covered[r.Covers], string(r.Covers)) }
 
 // Steps are the lines of the runbook.
 func (r rule) Steps() []string {

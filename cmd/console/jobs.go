@@ -48,6 +48,8 @@ func (j *jobRow) UnmarshalJSON(text []byte) error {
 // Reason says in a few words why a job is in its state, as far as the list knows.
 func (j jobRow) Reason() string {
 	switch {
+	case j.Label == "blocked" && j.BlockedBy == j.ID && j.LimitKey != "":
+		return "held, or by its limit key"
 	case j.Label == "blocked" && j.BlockedBy == j.ID:
 		return "held, or waits for its own run"
 	case j.Label == "blocked":

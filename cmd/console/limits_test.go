@@ -22,10 +22,10 @@ func TestSharedLimitsAreShownAndChanged(t *testing.T) {
 		{"new-limit", url.Values{"limit": {"bank"}, "rate": {"500/5s"}, "concurrency": {"20"}}, []string{"500/5s", "0 of 20", "Delete"}},
 		{"set-limit", url.Values{"limit": {"bank"}, "concurrency": {"200"}}, []string{"0 of 200"}},
 		{"undo-limit", url.Values{"limit": {"bank"}}, []string{"0 of 20"}},
-		{"close-limit", url.Values{"limit": {"bank"}, "for": {"10m"}, "reason": {"bank is down"}}, []string{"closed until", "bank is down"}},
+		{"close-limit", url.Values{"limit": {"bank"}, "for": {"10m"}, "reason": {"bank is down"}}, []string{"closed, opens", "bank is down"}},
 		{"open-limit", url.Values{"limit": {"bank"}}, []string{"-closed until"}},
 		{"new-limit", url.Values{"limit": {"host"}, "per": {"key"}, "concurrency": {"2"}}, []string{"per key", "0 of 2 each"}},
-		{"close-key", url.Values{"limit": {"host"}, "key": {"a.example"}, "for": {"10m"}, "reason": {"it answers 429"}}, []string{"a.example", "closed until"}},
+		{"close-key", url.Values{"limit": {"host"}, "key": {"a.example"}, "for": {"10m"}, "reason": {"it answers 429"}}, []string{"a.example", "closed, opens"}},
 		{"open-key", url.Values{"limit": {"host"}, "key": {"a.example"}}, []string{"-closed until"}},
 		{"delete-limit", url.Values{"limit": {"host"}}, []string{`-id="limit-host"`}},
 	} {

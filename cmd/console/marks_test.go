@@ -32,7 +32,7 @@ func (s *site) fires(queues ...string) {
 
 func TestTheStripNamesFewAlerts(t *testing.T) {
 	t.Parallel()
-	for firing, says := range map[int][]string{1: {"Alert dead-letters/queue-0", "-more alert"}, 5: {"4 more alerts", "see all alerts", `<span class="badge">5</span>`}} {
+	for firing, says := range map[int][]string{1: {"Alert dead-letters/queue-0", "see the alert<"}, 5: {"5 alerts: dead-letters/queue-0, dead-letters/queue-1, ", "see the alerts<", `<span class="badge">5</span>`}} {
 		s := open(t, access.RoleViewer, console.Options{})
 		var queues []string
 		for i := range firing {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/cmd/internal/draw"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/stat"
 )
 
@@ -64,6 +65,9 @@ func (q queueRow) Rate() string {
 	return ""
 }
 
+// Own reports whether the queue is Sluice's own: upkeep works on it.
+func (q queueRow) Own() bool { return sluice.IsInternalQueue(q.Name) }
+
 // perSecond is the rate as a number. 0: no limit.
 func (q queueRow) perSecond() float64 {
 	rate, err := sluice.ParseRate(q.Settings["rate"])
@@ -111,6 +115,7 @@ type tenantLoad struct {
 
 // holderFacts is what the overview needs of processes.
 type holderFacts struct {
+	Role       string    `json:"role"`
 	Queues     []string  `json:"queues"`
 	Slots      int       `json:"slots"`
 	Busy       int       `json:"busy"`
@@ -241,15 +246,26 @@ func loadOverview(ctx context.Context, v *visit) (any, error) {
 	view.Entries = f.acts
 	for _, q := range view.Queues {
 		if !v.viewer.bounded() && !q.Paused() && q.Depth.Ready > 0 && q.Settings["engine"] == "" && !f.served(q.Name) {
-			view.Notes = append(view.Notes, "No worker serves "+q.Name+", which has jobs that are due. Start one: sluice work "+q.Name+" -- PROGRAM")
+			view.Notes = append(view.Notes, unserved(q.Name))
 		}
 	}
 	return view, nil
 }
 
-// served reports whether a process takes jobs of a queue.
+// unserved says that no process takes the jobs of a queue that are due.
+func unserved(queue string) string {
+	if sluice.IsInternalQueue(queue) {
+		return "No upkeep runs, which works on " + queue + ". Start it: sluice upkeep"
+	}
+	return "No worker serves " + queue + ", which has jobs that are due. Start one: sluice work " + queue + " -- PROGRAM"
+}
+
+// served reports whether a process takes jobs of a queue. Upkeep takes those of Sluice's own.
 func (f overviewFacts) served(queue string) bool {
-	return slices.ContainsFunc(f.holders, func(h holderFacts) bool { return slices.Contains(h.Queues, queue) })
+	own := sluice.IsInternalQueue(queue)
+	return slices.ContainsFunc(f.holders, func(h holderFacts) bool {
+		return slices.Contains(h.Queues, queue) || own && h.Role == presence.RoleUpkeep
+	})
 }
 
 // limit is the sum of the rates, if each queue with a rate or without one is known. 0: some queue has none.

@@ -8,7 +8,9 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/cmd/console"
+	"github.com/sluice-queue/sluice/flow"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/stat"
 )
 
@@ -85,6 +87,27 @@ func TestTheOverviewShowsFiguresOfAllQueues(t *testing.T) {
 		s.has("/?window="+window, "60 came in", window+`" aria-current="true"`)
 	}
 	s.has("/?from="+time.Now().UTC().Add(-time.Hour).Format(time.RFC3339)+"&to="+time.Now().UTC().Add(-30*time.Minute).Format(time.RFC3339), "gaps are not zeros", "-60 came in")
+}
+
+func TestUpkeepServesTheQueuesOfSluiceItself(t *testing.T) {
+	t.Parallel()
+	for _, upkeep := range []bool{false, true} {
+		s := open(t, access.RoleAdmin, console.Options{})
+		if _, err := flow.Start(t.Context(), s.store, flow.Flow{Name: "squares", Nodes: []flow.Node{{Name: "list", Queue: "lists"}, {Name: "squares", Queue: "squares", After: []string{"list"}, Over: "list"}}}); err != nil {
+			t.Fatal(err)
+		}
+		claim := s.claim("lists")[0]
+		s.settle(sluice.Settlement{ID: claim.ID, Token: claim.Token, Event: sluice.EventComplete, Result: []byte("[1]")})
+		says := []string{"No upkeep runs, which works on " + flow.MapQueue, "-sluice work " + flow.MapQueue}
+		if upkeep {
+			says[0] = "-No upkeep runs"
+			if _, err := presence.Given(s.store).Heartbeat(t.Context(), presence.Holder{ID: "a:1:a", Role: presence.RoleUpkeep}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.has("/", says...)
+		s.has("/queues", "<td>upkeep</td>")
+	}
 }
 
 func TestChartsAreTablesToo(t *testing.T) {

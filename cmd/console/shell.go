@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/sluice-queue/sluice/alert"
@@ -30,8 +31,21 @@ type warning struct {
 	Text, Path, Link string
 }
 
-// shownWarnings is how many alerts the strip names: it has one line, so that the page below never moves.
-const shownWarnings = 1
+// stripOf is the strip of the alerts that fire: one line for all, so that the page below never moves, with their number first,
+// which a narrow window does not cut off.
+func stripOf(firing []alert.Alert) []warning {
+	switch len(firing) {
+	case 0:
+		return nil
+	case 1:
+		return []warning{{Text: strings.TrimSpace("Alert " + firing[0].Name() + " " + firing[0].Detail), Path: "/alerts", Link: "see the alert"}}
+	}
+	var names []string
+	for _, a := range firing {
+		names = append(names, a.Name())
+	}
+	return []warning{{Text: plural(len(firing), "alert") + ": " + strings.Join(names, ", "), Path: "/alerts", Link: "see the alerts"}}
+}
 
 // shell reads what is around a page. What cannot be read is left out: the page itself says so.
 func (v *visit) shell(ctx context.Context) shell {
@@ -46,19 +60,9 @@ func (v *visit) shell(ctx context.Context) shell {
 		_ = v.read(ctx, "/alerts", nil, &alerts)
 		_ = v.read(ctx, "/operations", url.Values{"open": {"true"}}, &open)
 	}
-	badges := map[string]int{"alerts": 0, "operations": len(open.Operations)}
-	for _, a := range alerts.Alerts {
-		if a.State != alert.Firing {
-			continue
-		}
-		if badges["alerts"]++; badges["alerts"] > shownWarnings {
-			continue
-		}
-		s.Strip = append(s.Strip, warning{Text: strings.TrimSpace("Alert " + a.Name() + " " + a.Detail), Path: "/alerts", Link: "see the alert"})
-	}
-	if more := badges["alerts"] - shownWarnings; more > 0 {
-		s.Strip = append(s.Strip, warning{Text: plural(more, "more alert"), Path: "/alerts", Link: "see all alerts"})
-	}
+	firing := slices.DeleteFunc(alerts.Alerts, func(a alert.Alert) bool { return a.State != alert.Firing })
+	s.Strip = stripOf(firing)
+	badges := map[string]int{"alerts": len(firing), "operations": len(open.Operations)}
 	for _, p := range v.console.pages {
 		if p.letter != "" {
 			here := p.path == v.path || p.path != "/" && strings.HasPrefix(v.path, strings.TrimSuffix(p.path, "{$}")+"/")

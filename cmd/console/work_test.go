@@ -42,7 +42,7 @@ func TestDeadLettersAreGroupedAndRedriven(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	s.contains("/dead/"+fp, one.String(), two.String(), "2 jobs", "sluice dead ls --fingerprint="+fp, "2 of them died in the last 24 hours", "Silence the alert of the queue", "rule=dead-letters", "!<img")
+	s.contains("/dead/"+fp, one.String(), two.String(), "2 dead letters of", `id="news"`, "sluice dead ls --fingerprint="+fp, "2 of them died in the last 24 hours", "Silence the alert of the queue", "rule=dead-letters", "!<img")
 	s.noted(fp)
 	where := url.QueryEscape("state:dead fp:" + fp + " queue:mail")
 	dialog, _ := s.page("/do/retry-group?where=" + where)

@@ -38,6 +38,22 @@ function zoom(plot) {
   location.href = url;
 }
 
+// The clock of the time axis has 24 hours, in the zone that the person chose.
+const zone = document.getElementById("zone");
+const at = (seconds) => (zone.value === "utc" ? uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC") : new Date(seconds * 1000));
+const written = (form, seconds) => uPlot.fmtDate(form)(at(seconds));
+
+// ticks writes the times of the axis, and the date below the first of each day.
+export function ticks(plot, splits, axis, space, step) {
+  let day = "";
+  return splits.map((seconds) => {
+    if (step >= 86400) return written("{MM}-{DD}", seconds);
+    const before = day;
+    day = written("{YYYY}-{MM}-{DD}", seconds);
+    return written(step < 60 ? "{HH}:{mm}:{ss}" : "{HH}:{mm}", seconds) + (day === before ? "" : "\n" + day);
+  });
+}
+
 function options(figure, chart, width) {
   const style = getComputedStyle(document.documentElement);
   const ink = style.getPropertyValue("--ink").trim();
@@ -54,8 +70,8 @@ function options(figure, chart, width) {
     spanGaps: false,
   }));
   return {
-    width, height: 200, series: [{}, ...series],
-    axes: [{ stroke: ink, grid, ticks: grid }, { stroke: ink, grid, ticks: grid, size: 60 }],
+    width, height: 200, tzDate: at, series: [{ value: (plot, seconds) => (seconds == null ? "--" : written("{YYYY}-{MM}-{DD} {HH}:{mm}:{ss}", seconds)) }, ...series],
+    axes: [{ stroke: ink, grid, ticks: grid, values: ticks }, { stroke: ink, grid, ticks: grid, size: 60 }],
     scales: { y: { range: (_, low, high) => [0, high > 0 ? high * 1.1 : 1] } },
     cursor: { sync: { key: "console" }, drag: { setScale: false } },
     hooks: { draw: [marks(figure)], setSelect: [zoom] },
@@ -70,13 +86,13 @@ function draw(figure) {
   const width = Math.max(box.clientWidth, 200);
   const chart = JSON.parse(text);
   const data = [chart.times, ...chart.lines.map((line) => line.values)];
-  const same = before && before.theme === theme && before.width === width && before.lines === chart.lines.length;
+  const same = before && before.theme === theme && before.width === width && before.zone === zone.value && before.lines === chart.lines.length;
   if (same && before.text === text) return;
   if (same) before.plot.setData(data);
   else {
     if (before) before.plot.destroy();
     box.replaceChildren();
-    drawn.set(figure, { plot: new uPlot(options(figure, chart, width), data, box), theme, width, lines: chart.lines.length });
+    drawn.set(figure, { plot: new uPlot(options(figure, chart, width), data, box), theme, width, zone: zone.value, lines: chart.lines.length });
   }
   drawn.get(figure).text = text;
 }
@@ -86,3 +102,4 @@ export function refreshCharts(root) {
 }
 
 addEventListener("resize", () => refreshCharts(document));
+zone.addEventListener("change", () => refreshCharts(document));
