@@ -113,10 +113,11 @@ test/compat: export CGO_ENABLED = 1
 soak: ## Only the soak, for as long as SOAK says (make soak SOAK=1h)
 	go run ./internal/testbed go test -timeout=0 -v -run=Soak ./internal/faulttest -soak=$(SOAK)
 
-# Left out are processes that are killed, simulated hours, servers that are restarted, the scripts of the command, the
-# rules once more by the SQL functions and over HTTP, random sequences on the SQL stores, and plans of tables that are filled.
+# Left out are processes that are killed, simulated hours and weeks, servers that are restarted, the scripts of the command
+# and the commands of the documents, the rules once more by the SQL functions and over HTTP, random sequences on the SQL
+# stores, and plans of tables that are filled.
 SLOW_PACKAGES = crashtest$$|faulttest$$|internal/sim$$|internal/export$$
-SLOW_TESTS = $(ONE_BY_ONE)|^TestStoreOverHTTPObeysTheRules|^TestNoRequestFails|^TestScripts|^TestTroubles|^TestServe|^TestClaimsWalkInOrder|^TestFailover|^TestPoolerIsNoticed|^TestHealthFindsWhatIsWrong|^TestNoPlanHangsOnStatistics|^TestPlansOf
+SLOW_TESTS = $(ONE_BY_ONE)|^TestStoreOverHTTPObeysTheRules|^TestNoRequestFails|^Test(Scripts|DocsRun|InlineCommandsOfTheDocsRun|Troubles|Serve|MessageThatIsGivenUp|ManySchedulesOfOneInstant)|^TestClaimsWalkInOrder|^TestFailover|^TestPoolerIsNoticed|^TestHealthFindsWhatIsWrong|^TestNoPlanHangsOnStatistics|^TestPlansOf
 .PHONY: quick
 quick: ## What to run after each change, in about a minute: most tests, once, without the race detector
 	go run ./internal/testbed go test -short -vet=off -p=3 -skip='$(SLOW_TESTS)' $$(go list $(RELEASED) | grep -vE '$(SLOW_PACKAGES)')
