@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -96,6 +97,10 @@ func loadAlerts(ctx context.Context, v *visit) (any, error) {
 			newest = a.At
 		}
 	}
+	order := []alert.State{alert.Firing, alert.Pending, alert.Silenced} // what wants attention comes first
+	slices.SortStableFunc(view.Alerts, func(a, b alert.Alert) int {
+		return cmp.Compare(slices.Index(order, a.State), slices.Index(order, b.State))
+	})
 	view.Stale = len(read.Alerts) > 0 && read.Now.Sub(newest) > staleAfter
 	return view, nil
 }

@@ -46,6 +46,23 @@ func TestTheStripNamesFewAlerts(t *testing.T) {
 	}
 }
 
+func TestAlertsThatFireComeFirst(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleViewer, console.Options{})
+	var round alert.Evaluation
+	for i, state := range []alert.State{alert.Silenced, alert.Pending, alert.Firing} {
+		round.Alerts = append(round.Alerts, alert.Alert{Rule: "dead-letters", Queue: fmt.Sprint("queue-", i), State: state, Severity: "error", Since: time.Now(), At: time.Now()})
+	}
+	if err := alert.Given(s.store).SaveAlerts(t.Context(), round); err != nil {
+		t.Fatal(err)
+	}
+	text := s.has("/alerts", "alert-dead-letters-queue-0")
+	at := func(queue string) int { return strings.Index(text, "alert-dead-letters-"+queue) }
+	if at("queue-2") > at("queue-1") || at("queue-1") > at("queue-0") {
+		t.Errorf("the alert that fires is not above the pending and the silenced one: at %d, %d, %d", at("queue-2"), at("queue-1"), at("queue-0"))
+	}
+}
+
 func TestChartsMarkDeploysAndAlerts(t *testing.T) {
 	t.Parallel()
 	s := open(t, access.RoleViewer, console.Options{})
