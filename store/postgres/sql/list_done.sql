@@ -15,6 +15,6 @@ where ($1::text = '' or d.queue = $1::text) and ($2::text = '' or d.tenant = $2:
   and d.outcome = any ($4::text[]) and d.requeued_at is null
   and d.attempts >= $8::integer and d.recoveries >= $9::integer
   and ($5::jsonb is null or j.labels @> $5::jsonb)
-  and ($6::uuid is null or d.id < $6::uuid) and ($10::uuid is null or d.id >= $10::uuid and j.id >= $10::uuid)
+  and d.id < coalesce($6::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff') and d.id >= coalesce($10::uuid, '00000000-0000-0000-0000-000000000000') and j.id >= coalesce($10::uuid, '00000000-0000-0000-0000-000000000000')
 order by d.id desc
 limit $7::integer

@@ -14,6 +14,6 @@ where ($1::text = '' or l.queue = $1::text) and ($2::text = '' or l.tenant = $2:
   and l.state = any ($4::text[])
   and l.attempts >= $8::integer and l.recoveries >= $9::integer
   and ($5::jsonb is null or j.labels @> $5::jsonb)
-  and ($6::uuid is null or l.id < $6::uuid) and ($10::uuid is null or l.id >= $10::uuid and j.id >= $10::uuid)
+  and l.id < coalesce($6::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff') and l.id >= coalesce($10::uuid, '00000000-0000-0000-0000-000000000000') and j.id >= coalesce($10::uuid, '00000000-0000-0000-0000-000000000000')
 order by l.id desc
 limit $7::integer
