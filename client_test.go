@@ -1,6 +1,7 @@
 package sluice_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -56,6 +57,7 @@ func TestBadJobsAreRefusedWithTheRuleTheyBreak(t *testing.T) {
 		"to debounce for a window":   {job(sluice.EnqueueOptions{Key: "k", KeyScope: sluice.ForWindow, KeyWindow: time.Hour, OnDuplicate: sluice.Debounce}), "on_duplicate"},
 		"to throttle with a delay":   {job(sluice.EnqueueOptions{Key: "k", KeyScope: sluice.ForWindow, KeyWindow: time.Hour, Delay: time.Hour, OnDuplicate: sluice.Coalesce}), "on_duplicate"},
 		"to coalesce for ever":       {job(sluice.EnqueueOptions{Key: "k", KeyScope: sluice.ForEver, OnDuplicate: sluice.Coalesce}), "on_duplicate"},
+		"the largest UUID":           {job(sluice.EnqueueOptions{ID: sluice.ID(bytes.Repeat([]byte{0xff}, 16))}), "names no job"},
 		"priority 11":                {job(sluice.EnqueueOptions{Priority: 11}), "priority"},
 		"a negative delay":           {job(sluice.EnqueueOptions{Delay: -time.Second}), "delay"},
 		"two due times":              {job(sluice.EnqueueOptions{Delay: time.Second, DueAt: now}), "delay"},

@@ -190,6 +190,8 @@ func (j NewJob) Check() error {
 		return err
 	}
 	switch {
+	case j.ID == maxID:
+		return invalid("id", "the largest UUID names no job")
 	case j.Priority < 0 || j.Priority > 10:
 		return invalid("priority", fmt.Sprintf("%d must be from 1 (first) to 10 (last)", j.Priority))
 	case j.MaxAttempts < 0 || j.MaxAttempts > maxCount:

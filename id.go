@@ -1,6 +1,7 @@
 package sluice
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
@@ -29,6 +30,9 @@ var idClock struct {
 	sync.Mutex
 	last uint64
 }
+
+// maxID is the largest UUID, which names nothing (RFC 9562, section 5.10). Lists of jobs begin below it.
+var maxID = ID(bytes.Repeat([]byte{0xff}, 16))
 
 // NewID makes an ID that is larger than every earlier ID of this process.
 func NewID() ID { return idAt(time.Now()) }

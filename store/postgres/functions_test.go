@@ -292,6 +292,7 @@ func TestWrongCallsGiveTypedErrorsAndChangeNothing(t *testing.T) {
 		`select sluice.enqueue(queue => 'scraper', payload => null)`:                                                                   "SL004",
 		`select sluice.enqueue(queue => 'a b', payload => '1')`:                                                                        "SL004",
 		`select sluice.enqueue(queue => 'scraper', payload => '1', priority => 11)`:                                                    "SL004",
+		`select sluice.enqueue(queue => 'scraper', payload => '1', job_id => 'ffffffff-ffff-ffff-ffff-ffffffffffff')`:                  "SL004",
 		`select sluice.enqueue(queue => 'scraper', payload => '1', tenant => E'a\nb')`:                                                 "SL004",
 		`select sluice.enqueue(queue => 'scraper', payload => '1', key => repeat('k', 256))`:                                           "SL004",
 		`select sluice.enqueue(queue => 'scraper', payload => '1', key_scope => 'window')`:                                             "SL004",

@@ -57,6 +57,8 @@ begin
         perform sluice._invalid('after', 'the job cannot run after itself');
     elsif job_id = '00000000-0000-0000-0000-000000000000' then
         perform sluice._invalid('job_id', 'it is empty');
+    elsif job_id = 'ffffffff-ffff-ffff-ffff-ffffffffffff' then
+        perform sluice._invalid('job_id', 'the largest UUID names no job');
     end if;
     if delay > interval '0' and expires_at <= clock_timestamp() + delay then
         perform sluice._invalid('expires_at', 'the job would expire before it is due');
