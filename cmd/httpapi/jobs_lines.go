@@ -16,11 +16,21 @@ type lines struct {
 	jobs    []offered
 	numbers []int // of the lines of the jobs; blank lines have no job
 	bytes   int
+	ordered bool  // a job of another batch must not be stored at the same time
 	last    int   // the number of the last line
 	err     error // why no line follows. io.EOF: there is none.
+	// panicked is the value of the reader's panic.
+	panicked any
 }
 
-func (l lines) full() bool { return len(l.jobs) >= streamBatch || l.bytes >= streamBytes }
+// add adds the job of the last line.
+func (l *lines) add(o offered, bytes int) {
+	l.jobs, l.numbers, l.bytes = append(l.jobs, o), append(l.numbers, l.last), l.bytes+bytes
+	// A key or an order key goes to the job that comes first, and what a job runs after must be there.
+	l.ordered = l.ordered || o.job.Key != "" || o.job.OrderKey != "" || len(o.job.After) > 0
+}
+
+func (l *lines) full() bool { return len(l.jobs) >= streamBatch || l.bytes >= streamBytes }
 
 // lineReader reads the lines of a stream ahead of the store, and keeps at most about twice what is stored together.
 type lineReader struct {
@@ -44,13 +54,20 @@ func newLineReader(c *call, body io.Reader) *lineReader {
 	return r
 }
 
-// run reads until the end of the stream, or until stop. It offers what it has whenever no whole line has come yet.
+// run reads until the end of the stream, or until stop.
 func (r *lineReader) run() {
 	defer close(r.ended)
+	if r.now.panicked = guard(r.readAll); r.now.panicked != nil {
+		r.offer()
+	}
+}
+
+// readAll offers what it has whenever no whole line has come yet.
+func (r *lineReader) readAll() {
 	for {
 		text, err := r.line()
 		if text = bytes.TrimSpace(text); len(text) > 0 {
-			r.now.jobs, r.now.numbers, r.now.bytes = append(r.now.jobs, r.c.read(text)), append(r.now.numbers, r.now.last), r.now.bytes+len(text)
+			r.now.add(r.c.read(text), len(text))
 		}
 		r.now.err = err
 		if (err != nil || r.now.full() || !r.follows()) && !r.offer() || err != nil {
@@ -108,9 +125,9 @@ func (r *lineReader) offer() bool {
 	defer r.mu.Unlock()
 	to, now := &r.offered, &r.now
 	to.jobs, to.numbers, to.bytes = append(to.jobs, now.jobs...), append(to.numbers, now.numbers...), to.bytes+now.bytes
-	to.last, to.err = now.last, now.err
+	to.ordered, to.last, to.err, to.panicked = to.ordered || now.ordered, now.last, now.err, now.panicked
 	clear(now.jobs)
-	now.jobs, now.numbers, now.bytes = now.jobs[:0], now.numbers[:0], 0
+	r.now = lines{jobs: now.jobs[:0], numbers: now.numbers[:0], last: now.last}
 	signal(r.ready)
 	return true
 }

@@ -84,3 +84,23 @@ func TestAServerThatEndsDoesNotWaitForAStream(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// The lines of a stream are stored in batches beside each other, unless their order matters.
+func TestAKeyGoesToTheFirstLineThatHasIt(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{Bounds: httpapi.Bounds{Rate: 1e6, Burst: 1e6}})
+	const keys, jobs = 50, 4000
+	var body strings.Builder
+	for i := range jobs {
+		fmt.Fprintf(&body, `{"queue":"mail","payload":%d,"key":"k%d"}`+"\n", i, i%keys)
+	}
+	got := s.answers(strings.NewReader(s.ask("POST", "/jobs", body.String(), "Content-Type", "application/x-ndjson").text))
+	if len(got) != jobs+1 || *got[jobs].Done != (httpapi.Tally{Stored: keys, Duplicates: jobs - keys}) {
+		t.Fatalf("%d answers, the last %+v", len(got), got[len(got)-1])
+	}
+	for i, result := range got[:jobs] {
+		if result.Line != i+1 || result.ID != got[i%keys].ID || result.Duplicate != (i >= keys) {
+			t.Fatalf("%+v", result)
+		}
+	}
+}

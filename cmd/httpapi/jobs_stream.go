@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime/debug"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -24,13 +25,13 @@ type streamLine struct {
 
 const (
 	// streamBatch is the most lines that a stream stores together, and streamBytes about the most bytes.
-	streamBatch = 1000
+	streamBatch = 500
 	streamBytes = 4 << 20
 	// streamBuffer is how much of a stream is read at once.
 	streamBuffer = 256 << 10
 )
 
-// stream stores the lines of a request. One goroutine reads lines while another stores those before them.
+// stream stores the lines of a request. Goroutines read lines, and store two batches of those before them.
 type stream struct {
 	c       *call
 	r       *http.Request
@@ -61,6 +62,7 @@ func (c *call) enqueueStream(w http.ResponseWriter, r *http.Request) error {
 	s.encoder = json.NewEncoder(s.out)
 	s.encoder.SetEscapeHTML(false)
 	go s.lines.run()
+	defer s.lines.stop() // even if run panics
 	err := s.run()
 	s.lines.stop()
 	if err != nil {
@@ -73,48 +75,113 @@ func (c *call) enqueueStream(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// run stores all lines. It stores what was read whenever the store is free.
+// batchOfLines are lines that are stored together.
+type batchOfLines struct {
+	read     lines
+	results  []Enqueued
+	panicked any
+	done     chan struct{} // closed when the fields above are complete
+}
+
+// ended is closed when the lines are stored. Without lines, it never is.
+func (b *batchOfLines) ended() <-chan struct{} {
+	if b == nil {
+		return nil
+	}
+	return b.done
+}
+
+// run stores all lines. It stores what was read whenever at most one batch before is not stored yet, and answers in order.
 func (s *stream) run() error {
+	var before *batchOfLines // stored or being stored, not answered
+	defer func() {
+		if before != nil {
+			<-before.done
+		}
+	}()
 	for {
 		draining := false
 		select {
+		case <-before.ended():
+			if err := s.write(before); err != nil {
+				return err
+			}
+			before = nil
+			continue
 		case <-s.lines.ready:
 		case <-s.c.api.draining:
 			draining = true
 		}
 		read := s.lines.take()
-		if err := s.store(read); err != nil {
+		if read.panicked != nil {
+			panic(read.panicked)
+		}
+		if err := s.r.Context().Err(); err != nil && len(read.jobs) > 0 {
 			return err
 		}
-		switch {
-		case errors.Is(read.err, io.EOF):
-			return nil
-		case read.err != nil:
-			return read.err
-		case draining:
-			return problemOf(http.StatusServiceUnavailable, "draining", "the server ends", "go on after the line that this answer names").after(time.Second)
+		last := before
+		before = s.begin(read, last)
+		if err := s.write(last); err != nil {
+			return err
 		}
+		if read.err == nil && !draining {
+			continue
+		}
+		if err := s.write(before); err != nil || errors.Is(read.err, io.EOF) {
+			return err
+		}
+		if read.err != nil {
+			return read.err
+		}
+		return problemOf(http.StatusServiceUnavailable, "draining", "the server ends", "go on after the line that this answer names").after(time.Second)
 	}
 }
 
-// store stores lines, and answers them.
-func (s *stream) store(read lines) error {
-	if len(read.jobs) > 0 {
-		if err := s.r.Context().Err(); err != nil {
-			return err
-		}
+// begin begins to store lines. If their order matters, it waits until the batch before is stored.
+func (s *stream) begin(read lines, before *batchOfLines) *batchOfLines {
+	b := &batchOfLines{read: read, done: make(chan struct{})}
+	if before != nil && (read.ordered || before.read.ordered) {
+		<-before.done
 	}
-	for i, result := range s.c.enqueueAll(s.r.Context(), read.jobs) {
+	go func() {
+		defer close(b.done)
+		b.panicked = guard(func() { b.results = s.c.enqueueAll(s.r.Context(), read.jobs) })
+	}()
+	return b
+}
+
+// write waits until lines are stored, and answers them.
+func (s *stream) write(b *batchOfLines) error {
+	if b == nil {
+		return nil
+	}
+	<-b.done
+	if b.panicked != nil {
+		panic(b.panicked)
+	}
+	for i, result := range b.results {
 		s.tally.count(result)
 		if s.refused && result.Error == nil {
 			continue
 		}
-		if err := s.encoder.Encode(streamLine{Line: read.numbers[i], Enqueued: result}); err != nil {
+		if err := s.encoder.Encode(streamLine{Line: b.read.numbers[i], Enqueued: result}); err != nil {
 			return err
 		}
 	}
-	s.answer = read.last
+	s.answer = b.read.last
 	return s.out.Flush()
+}
+
+// guard runs a function, and returns the value of its panic, so that the goroutine of the request can panic with it. A
+// panic of another goroutine would end the program.
+func guard(do func()) (panicked any) {
+	defer func() {
+		if value := recover(); value != nil {
+			panicked = fmt.Errorf("%v\n%s", value, debug.Stack())
+		}
+	}()
+	do()
+	return nil
 }
 
 // patientWriter writes as long as the client reads within the idle time.
