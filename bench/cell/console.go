@@ -2,6 +2,7 @@ package cell
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/cmd/console"
 	"github.com/sluice-queue/sluice/cmd/httpapi"
+	"github.com/sluice-queue/sluice/forecast"
 )
 
 // consolePages are what the viewers of a console look at, in turn.
@@ -28,8 +30,8 @@ func measureConsole(ctx context.Context, task Task) (Result, error) {
 	if _, err := client.EnsureQueue(ctx, parcels.Name(), sluice.DefaultSettings(), sluice.Act{By: "bench"}); err != nil {
 		return nil, err
 	}
-	if err := fillBig(ctx, store, task); err != nil {
-		return nil, err
+	if err := fillWhole(ctx, store, client, task); err != nil {
+		return nil, fmt.Errorf("fill: %w", err)
 	}
 	c, err := openConsole(store)
 	if err != nil {
@@ -63,6 +65,31 @@ func measureConsole(ctx context.Context, task Task) (Result, error) {
 	result[ClientCores], result[ServerCores] = used.client.Seconds()/while.Seconds(), used.server.Seconds()/while.Seconds()
 	result[Memory], err = peakMemory()
 	return result, err
+}
+
+// fillWhole makes whole jobs: finished ones by SQL, and waiting ones by the client.
+func fillWhole(ctx context.Context, store sluice.Store, client *sluice.Client, task Task) error {
+	if err := makeHistory(ctx, task); err != nil {
+		return err
+	}
+	payload, err := json.Marshal(newParcel())
+	if err != nil {
+		return err
+	}
+	jobs := make([]sluice.NewJob, batch)
+	for i := range jobs {
+		jobs[i] = sluice.NewJob{Queue: parcels.Name(), Payload: payload}
+	}
+	for left := task.Due; left > 0; left -= batch {
+		if _, err := client.EnqueueMany(ctx, jobs[:min(left, batch)]); err != nil {
+			return err
+		}
+	}
+	if err := tidy(ctx, task); err != nil {
+		return err
+	}
+	_, err = forecast.Recount(ctx, store)
+	return err
 }
 
 // consoles is a console and its viewers, in this process.
