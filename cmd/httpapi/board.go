@@ -202,12 +202,7 @@ func (b *board) signalsOf(queue string) int {
 	return 0
 }
 
-func (b *board) nudge() {
-	select {
-	case b.nudged <- struct{}{}:
-	default:
-	}
-}
+func (b *board) nudge() { signal(b.nudged) }
 
 // watch hears signals and looks at queues, until nobody waits.
 func (b *board) watch(ctx context.Context) {

@@ -202,12 +202,7 @@ func (c *collector) tellOf(ctx context.Context, e streamEvent, always bool) {
 	}
 }
 
-func (c *collector) nudge() {
-	select {
-	case c.nudged <- struct{}{}:
-	default:
-	}
-}
+func (c *collector) nudge() { signal(c.nudged) }
 
 // collect reads the topics that somebody follows, until nobody listens.
 func (c *collector) collect(ctx context.Context) {

@@ -61,11 +61,7 @@ func (c *call) enqueueStream(w http.ResponseWriter, r *http.Request) error {
 	}
 	s.encoder = json.NewEncoder(s.out)
 	s.encoder.SetEscapeHTML(false)
-	go s.lines.run()
-	defer s.lines.stop() // even if run panics
-	err := s.run()
-	s.lines.stop()
-	if err != nil {
+	if err := s.run(); err != nil {
 		p := c.problem(err)
 		_ = s.encoder.Encode(streamLine{Line: s.answer, Enqueued: Enqueued{Error: p}}) // the client may be gone
 	} else {
@@ -93,6 +89,8 @@ func (b *batchOfLines) ended() <-chan struct{} {
 
 // run stores all lines. It stores what was read whenever at most one batch before is not stored yet, and answers in order.
 func (s *stream) run() error {
+	go s.lines.run()
+	defer s.lines.stop()
 	var before *batchOfLines // stored or being stored, not answered
 	defer func() {
 		if before != nil {

@@ -133,28 +133,24 @@ func (s *Store) Holds(ctx context.Context, filter hold.Filter) (all []hold.Held,
 	return all[:min(len(all), filter.Limit)], s.opened("list held jobs")
 }
 
-func (s *Store) holds(ctx context.Context, filter hold.Filter) (all []hold.Held, err error) {
-	for len(all) < filter.Limit {
-		page := min(filter.Limit-len(all), maxPage)
+func (s *Store) holds(ctx context.Context, filter hold.Filter) ([]hold.Held, error) {
+	return pages(filter.Limit, func(size int) ([]hold.Held, error) {
 		q := params{}
 		q.text("queue", filter.Queue)
 		q.id("before", filter.Before)
 		for _, id := range filter.Jobs {
 			q.id("job", id)
 		}
-		q.number("limit", page)
+		q.number("limit", size)
 		var answer struct {
 			Holds []hold.Held `json:"holds"`
 		}
-		if err := s.call(ctx, request{verb: "list held jobs", path: "/holds", query: q.values(), out: &answer}); err != nil {
-			return nil, err
+		err := s.call(ctx, request{verb: "list held jobs", path: "/holds", query: q.values(), out: &answer})
+		if n := len(answer.Holds); n > 0 {
+			filter.Before = answer.Holds[n-1].JobID
 		}
-		if all = append(all, answer.Holds...); len(answer.Holds) < page {
-			break
-		}
-		filter.Before = all[len(all)-1].JobID
-	}
-	return all, nil
+		return answer.Holds, err
+	})
 }
 
 // EditJob changes a waiting job.

@@ -40,7 +40,7 @@ func (s *Store) Batch(ctx context.Context, id sluice.ID) (batch.Batch, error) {
 }
 
 // Batches lists batches, the newest first.
-func (s *Store) Batches(ctx context.Context, filter batch.Filter) (all []batch.Batch, err error) {
+func (s *Store) Batches(ctx context.Context, filter batch.Filter) ([]batch.Batch, error) {
 	size, err := feature.PageSize(filter.Limit)
 	if err != nil {
 		return nil, err
@@ -50,23 +50,19 @@ func (s *Store) Batches(ctx context.Context, filter batch.Filter) (all []batch.B
 	if filter.Unfinished {
 		q.text("unfinished", "true")
 	}
-	for before := filter.Before; ; before = all[len(all)-1].ID {
+	before := filter.Before
+	return pages(size, func(size int) (found []batch.Batch, err error) {
 		if !before.IsZero() {
 			q["before"] = []string{before.String()}
 		}
-		page := min(size-len(all), maxPage)
-		q["limit"] = []string{strconv.Itoa(page)}
+		q["limit"] = []string{strconv.Itoa(size)}
 		var answer wire.BatchList
-		if err := s.call(ctx, request{verb: "list batches", path: "/batches", query: q.values(), out: &answer}); err != nil {
-			return nil, err
-		}
+		err = s.call(ctx, request{verb: "list batches", path: "/batches", query: q.values(), out: &answer})
 		for _, view := range answer.Batches {
-			all = append(all, view.Read())
+			found, before = append(found, view.Read()), view.ID
 		}
-		if len(answer.Batches) < page || len(all) == size {
-			return all, nil
-		}
-	}
+		return found, err
+	})
 }
 
 // PauseBatch sets the reason for which a batch is paused; empty: it is not.

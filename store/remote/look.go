@@ -13,6 +13,21 @@ import (
 // maxPage is the most objects of one list.
 const maxPage = 1000
 
+// pages reads lists of at most maxPage objects until there are as many as limit, or no more.
+func pages[T any](limit int, read func(size int) ([]T, error)) (all []T, err error) {
+	for len(all) < limit {
+		size := min(limit-len(all), maxPage)
+		page, err := read(size)
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, page...); len(page) < size {
+			break
+		}
+	}
+	return all, nil
+}
+
 // params are parameters of a request. Empty values are left out.
 type params url.Values
 
@@ -125,7 +140,7 @@ func (s *Store) Depth(ctx context.Context, queue string, limit int) (sluice.Dept
 }
 
 // Audit lists audit entries, the newest first.
-func (s *Store) Audit(ctx context.Context, filter sluice.AuditFilter) (all []sluice.AuditEntry, err error) {
+func (s *Store) Audit(ctx context.Context, filter sluice.AuditFilter) ([]sluice.AuditEntry, error) {
 	limit, err := feature.PageSize(filter.Limit)
 	if err != nil {
 		return nil, err
@@ -134,23 +149,21 @@ func (s *Store) Audit(ctx context.Context, filter sluice.AuditFilter) (all []slu
 	q.text("object", string(filter.Object))
 	q.text("name", filter.Name)
 	q.id("job", filter.JobID)
-	for before := filter.Before; ; {
+	before := filter.Before
+	return pages(limit, func(size int) ([]sluice.AuditEntry, error) {
 		if before > 0 {
 			q["before"] = []string{strconv.FormatInt(before, 10)}
 		}
-		size := min(limit-len(all), maxPage)
 		q["limit"] = []string{strconv.Itoa(size)}
 		var answer struct {
 			Entries []sluice.AuditEntry `json:"entries"`
 		}
-		if err := s.call(ctx, request{verb: "read the audit", path: "/audit", query: q.values(), out: &answer}); err != nil {
-			return nil, err
+		err := s.call(ctx, request{verb: "read the audit", path: "/audit", query: q.values(), out: &answer})
+		if n := len(answer.Entries); n > 0 {
+			before = answer.Entries[n-1].Seq
 		}
-		if all = append(all, answer.Entries...); len(answer.Entries) < size || len(all) == limit {
-			return all, nil
-		}
-		before = all[len(all)-1].Seq
-	}
+		return answer.Entries, err
+	})
 }
 
 // AppendAudit is an [*UnsupportedError]: the server audits what callers do.

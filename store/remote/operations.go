@@ -28,28 +28,24 @@ func (s *Store) Operation(ctx context.Context, id sluice.ID) (operation.Operatio
 }
 
 // Operations lists operations, the newest first.
-func (s *Store) Operations(ctx context.Context, filter operation.Filter) (all []operation.Operation, err error) {
+func (s *Store) Operations(ctx context.Context, filter operation.Filter) ([]operation.Operation, error) {
 	size, err := feature.PageSize(filter.Limit)
 	if err != nil {
 		return nil, err
 	}
-	for before := filter.Before; ; before = all[len(all)-1].ID {
-		page := min(size-len(all), maxPage)
+	before := filter.Before
+	return pages(size, func(size int) (found []operation.Operation, err error) {
 		q := params{}
 		q.id("before", before)
-		q.number("limit", page)
+		q.number("limit", size)
 		if filter.Open {
 			q.text("open", "true")
 		}
 		var answer wire.OperationList
-		if err := s.call(ctx, request{verb: "list operations", path: "/operations", query: q.values(), out: &answer}); err != nil {
-			return nil, err
-		}
+		err = s.call(ctx, request{verb: "list operations", path: "/operations", query: q.values(), out: &answer})
 		for _, view := range answer.Operations {
-			all = append(all, view.Read())
+			found, before = append(found, view.Read()), view.ID
 		}
-		if len(answer.Operations) < page || len(all) == size {
-			return all, nil
-		}
-	}
+		return found, err
+	})
 }

@@ -9,11 +9,10 @@ import (
 )
 
 // OrphanRuns lists the orphan runs of a queue.
-func (s *Store) OrphanRuns(ctx context.Context, queue string, after engine.OrphanRun, limit int) (all []engine.OrphanRun, err error) {
-	for len(all) < limit {
-		page := min(limit-len(all), maxPage)
+func (s *Store) OrphanRuns(ctx context.Context, queue string, after engine.OrphanRun, limit int) ([]engine.OrphanRun, error) {
+	return pages(limit, func(size int) ([]engine.OrphanRun, error) {
 		q := params{}
-		q.number("limit", page)
+		q.number("limit", size)
 		q.id("after", after.JobID)
 		q.text("ref", after.Ref)
 		q.instant("since", after.CancelledAt)
@@ -24,15 +23,11 @@ func (s *Store) OrphanRuns(ctx context.Context, queue string, after engine.Orpha
 		if errors.Is(err, sluice.ErrNotFound) { // a queue that is not there has none
 			return nil, nil
 		}
-		if err != nil {
-			return nil, err
+		if n := len(answer.Runs); n > 0 {
+			after = answer.Runs[n-1]
 		}
-		if all = append(all, answer.Runs...); len(answer.Runs) < page {
-			break
-		}
-		after = all[len(all)-1]
-	}
-	return all, nil
+		return answer.Runs, err
+	})
 }
 
 // RecordIntent is an [*UnsupportedError]: dispatchers work beside the database.
