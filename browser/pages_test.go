@@ -74,23 +74,10 @@ func TestEachPageIsAccessibleAtEachWidthInEachTheme(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
 			p := open(t, shop, path)
-			p.js(axe + "; 1")
 			for _, theme := range []string{"light", "dark", "contrast"} {
 				p.choose("theme", theme)
 				p.keep(path, theme)
-				var found []struct {
-					ID    string `json:"id"`
-					Nodes []struct {
-						HTML    string `json:"html"`
-						Summary string `json:"failureSummary"`
-					} `json:"nodes"`
-				}
-				decode(t, p.js(`axe.run(document, { resultTypes: ["violations"] }).then((r) => r.violations)`), &found)
-				for _, violation := range found {
-					for _, node := range violation.Nodes[:min(3, len(violation.Nodes))] {
-						t.Errorf("%s: %s: %.300s\n%s", theme, violation.ID, node.HTML, node.Summary)
-					}
-				}
+				p.accessible(theme)
 			}
 			for _, width := range []int64{320, 768, 1440} {
 				p.fits(width)
@@ -102,8 +89,28 @@ func TestEachPageIsAccessibleAtEachWidthInEachTheme(t *testing.T) {
 	}
 }
 
-// TestAJobFitsASmallScreenInEachState: what stops a job says more than any other page does.
-func TestAJobFitsASmallScreenInEachState(t *testing.T) {
+// accessible checks the page with axe-core.
+func (p *tab) accessible(theme string) {
+	p.Helper()
+	var found []struct {
+		ID    string `json:"id"`
+		Nodes []struct {
+			HTML    string `json:"html"`
+			Summary string `json:"failureSummary"`
+		} `json:"nodes"`
+	}
+	p.js(axe + "; 1")
+	decode(p.T, p.js(`axe.run(document, { resultTypes: ["violations"] }).then((r) => r.violations)`), &found)
+	for _, violation := range found {
+		for _, node := range violation.Nodes[:min(3, len(violation.Nodes))] {
+			p.Errorf("%s: %s: %s: %.300s\n%s", p.text("location.pathname"), theme, violation.ID, node.HTML, node.Summary)
+		}
+	}
+}
+
+// TestAJobIsAccessibleAndFitsASmallScreenInEachState: what stops a job says more than any other page does,
+// and a job that failed has parts that others lack.
+func TestAJobIsAccessibleAndFitsASmallScreenInEachState(t *testing.T) {
 	t.Parallel()
 	p := open(t, shop, "/jobs")
 	p.forgives("404") // of what ended meanwhile
@@ -113,6 +120,7 @@ func TestAJobFitsASmallScreenInEachState(t *testing.T) {
 		if p.is(`document.querySelector("#live tbody a")`) {
 			p.goTo(p.text(`new URL(document.querySelector("#live tbody a").href).pathname`))
 			p.fits(320)
+			p.accessible("light")
 			seen++
 		}
 	}
