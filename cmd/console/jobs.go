@@ -288,17 +288,14 @@ func (l *jobList) counts(ctx context.Context, v *visit) map[string]string {
 	all := terms(v.query.Get("q"))
 	switch queue, is := strings.CutPrefix(strings.Join(all, " "), "queue:"); {
 	case len(all) == 0 && !v.viewer.bounded():
-		var read struct {
-			Queues []queueRow `json:"queues"`
-			Next   string     `json:"next"`
-		}
-		if v.read(ctx, "/queues", url.Values{"limit": {"100"}}, &read) != nil {
+		queues, err := v.firstQueues(ctx)
+		if err != nil {
 			return nil
 		}
-		for _, q := range read.Queues {
+		for _, q := range queues {
 			depth = sumOf(depth, q.Depth)
 		}
-		if read.Next != "" {
+		if len(queues) == mostQueues {
 			more = "+"
 		}
 	case len(all) == 1 && is && !strings.ContainsAny(queue, `*,~"/`) && len(v.viewer.Tenants) == 0:

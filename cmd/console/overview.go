@@ -5,7 +5,6 @@ import (
 	"context"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -140,19 +139,10 @@ type overviewFacts struct {
 	changes, acts []auditEntry
 }
 
-// mostQueues is how many queues the overview reads.
-const mostQueues = 200
-
 // readOverview reads. Callers with bounds do not see what is about the whole store.
 func (v *visit) readOverview(ctx context.Context) (f overviewFacts, err error) {
-	var list struct {
-		Queues []queueRow `json:"queues"`
-	}
-	if err = v.get(ctx, "/queues", url.Values{"limit": {strconv.Itoa(mostQueues)}}, &list); err != nil {
+	if f.queues, err = v.firstQueues(ctx); err != nil || len(f.queues) == 0 {
 		return f, err
-	}
-	if f.queues = list.Queues; len(f.queues) == 0 {
-		return f, nil
 	}
 	if f.hour, err = v.seriesOf(ctx, "/series", url.Values{"window": {"1h"}, "slots": {sparkSlots}}); err != nil {
 		return f, err

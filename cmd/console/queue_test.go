@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -78,9 +79,21 @@ func TestViewersOfAQueueMayNotChangeIt(t *testing.T) {
 func TestManyQueuesHavePages(t *testing.T) {
 	t.Parallel()
 	s := open(t, access.RoleViewer, console.Options{})
-	for i := range 60 {
-		s.set("queue-"+string(rune('a'+i/10))+string(rune('0'+i%10)), "", func(*sluice.Settings) {})
+	for i := range 51 {
+		s.set(fmt.Sprintf("queue-%03d", i), "", func(*sluice.Settings) {})
 	}
-	s.has("/queues", "queue-a0", "queue-e9", "-queue-f0", `href="/queues?after=queue-e9"`)
-	s.has("/queues?after=queue-e9", "queue-f9", "-queue-a0", "-rel=\"next\"")
+	s.has("/queues", "queue-000", "queue-049", "-queue-050", `href="/queues?after=queue-049"`)
+	s.has("/queues?after=queue-000", "queue-050", "-id=\"queue-queue-000", "-rel=\"next\"")
+}
+
+func TestAQueueBehindTheFirst200IsNotForgotten(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleViewer, console.Options{})
+	for i := range 201 {
+		s.set(fmt.Sprintf("queue-%03d", i), "", func(q *sluice.Settings) { q.Rate = sluice.Rate{Jobs: i + 1, Per: time.Second} })
+	}
+	s.enqueue(sluice.NewJob{Queue: "queue-000"})
+	s.has("/", "There are more")
+	s.has("/jobs", `ready <span class="amount">1&#43;<`)
+	s.has("/waves?queue=queue-200", "now 201/s", "<option selected>queue-200<")
 }

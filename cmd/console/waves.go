@@ -149,14 +149,15 @@ func loadWaves(ctx context.Context, v *visit) (any, error) {
 	for _, name := range aheads {
 		view.Choices = append(view.Choices, choice{name, v.console.url("/waves", "queue", view.Queue, "ahead", name), name == view.Ahead})
 	}
-	var list struct {
-		Queues []queueRow `json:"queues"`
-	}
-	if err := v.get(ctx, "/queues", url.Values{"limit": {strconv.Itoa(mostQueues)}}, &list); err != nil {
+	queues, err := v.firstQueues(ctx)
+	if err != nil {
 		return nil, err
 	}
-	for _, q := range list.Queues {
+	for _, q := range queues {
 		view.Queues = append(view.Queues, q.Name)
+	}
+	if view.Queue != "" && !slices.Contains(view.Queues, view.Queue) {
+		view.Queues = append(view.Queues, view.Queue)
 	}
 	path, query := "/forecast", url.Values{"ahead": {view.Ahead}}
 	if view.Queue != "" {
@@ -171,7 +172,7 @@ func loadWaves(ctx context.Context, v *visit) (any, error) {
 	if view.Queue == "" {
 		return view, nil
 	}
-	return view, v.assume(ctx, &view, list.Queues, path, query)
+	return view, v.assume(ctx, &view, path, query)
 }
 
 func quotedOr(text string) string {
@@ -182,14 +183,12 @@ func quotedOr(text string) string {
 }
 
 // assume fills in the drawer, and the times under the assumed limits.
-func (v *visit) assume(ctx context.Context, view *wavesPage, queues []queueRow, path string, query url.Values) error {
-	var settings map[string]string
-	for _, q := range queues {
-		if q.Name == view.Queue {
-			settings = q.Settings
-		}
+func (v *visit) assume(ctx context.Context, view *wavesPage, path string, query url.Values) error {
+	var queue queueRow
+	if err := v.get(ctx, "/queues/"+url.PathEscape(view.Queue), nil, &queue); err != nil {
+		return err
 	}
-	w := &whatIf{NowRate: or(settings["rate"], "0"), NowConcurrency: or(settings["concurrency"], "0"), RunTime: v.query.Get("run_time"), Batch: v.query.Get("batch")}
+	w := &whatIf{NowRate: queue.Settings["rate"], NowConcurrency: queue.Settings["concurrency"], RunTime: v.query.Get("run_time"), Batch: v.query.Get("batch")}
 	view.WhatIf = w
 	if rate, err := sluice.ParseRate(w.NowRate); err == nil {
 		w.Rate = math.Ceil(rate.PerSecond())
