@@ -8,6 +8,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/sluice-queue/sluice/internal/jsonscan"
 )
 
 // Limits of a job. The client checks them at enqueue, so that the caller can still act.
@@ -326,7 +328,7 @@ func (j NewJob) checkPayload(limit int) error {
 		return invalid("payload", "it is not valid UTF-8")
 	case j.written:
 		return nil
-	case !json.Valid(payload):
+	case !jsonscan.Valid(payload):
 		return invalid("payload", fmt.Sprintf("it is not valid JSON: %v", json.Unmarshal(payload, new(any))))
 	}
 	return nil

@@ -25,7 +25,7 @@ type streamLine struct {
 
 const (
 	// streamBatch is the most lines that a stream stores together, and streamBytes about the most bytes.
-	streamBatch = 500
+	streamBatch = 600
 	streamBytes = 4 << 20
 	// streamBuffer is how much of a stream is read at once.
 	streamBuffer = 256 << 10

@@ -266,18 +266,20 @@ func (c *insertColumns) onlyBatch() (of pgtype.UUID) {
 }
 
 // fewArguments returns the arguments of enqueue_new.sql. Known are the queues that must be stored still.
-func (c *insertColumns) fewArguments(known []string) []any { return append(c.common(), known) }
+func (c *insertColumns) fewArguments(known []string) []any {
+	return append(c.common(known), c.payloads)
+}
 
 // arguments returns the arguments of enqueue.sql. Known are the queues that must be stored still.
 func (c *insertColumns) arguments(known []string) []any {
-	return append(c.common(), unlessZero(c.inTenantQueue), unlessZero(c.orderKeys), unlessZero(c.orderPlaces), unlessZero(c.after),
-		unlessZero(c.failures), unlessZero(c.timeouts), c.batches, c.limitKeys, c.costs, known)
+	return append(c.common(known), unlessZero(c.inTenantQueue), unlessZero(c.orderKeys), unlessZero(c.orderPlaces), unlessZero(c.after),
+		unlessZero(c.failures), unlessZero(c.timeouts), c.batches, c.limitKeys, c.costs, c.payloads)
 }
 
-// common returns the arguments that both statements take.
-func (c *insertColumns) common() []any {
+// common returns the first arguments of both statements.
+func (c *insertColumns) common(known []string) []any {
 	return []any{
-		c.ids, c.queues, unlessZero(c.tenants), c.priorities, unlessZero(c.keys), c.payloads, unlessZero(c.labels), unlessZero(c.maxAttempts),
+		c.ids, c.queues, unlessZero(c.tenants), c.priorities, unlessZero(c.keys), known, unlessZero(c.labels), unlessZero(c.maxAttempts),
 		unlessZero(c.dueAt), unlessZero(c.delays), unlessZero(c.expiresAt), unlessZero(c.keyed), unlessZero(c.blockedBy), unlessZero(c.told),
 		c.begins, c.lengths,
 	}

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/jsonscan"
 )
 
 // jobField is a field of a line in a file of jobs.
@@ -64,27 +65,28 @@ func Parse(line []byte, queue string) (sluice.NewJob, error) {
 	if !utf8.Valid(line) {
 		return job, wrong("line", errors.New("it is not valid UTF-8"))
 	}
-	if !json.Valid(line) || !isObject(line) {
-		return job, wrong("line", fault(line))
-	}
 	seen := 0 // a bit for each field
-	for name, value := range members(line) {
+	whole, err := eachMember(line, func(name string, value json.RawMessage) error {
 		at := slices.IndexFunc(jobFields, func(f jobField) bool { return f.name == name })
 		switch {
 		case at < 0:
-			return job, wrong(fmt.Sprintf("%.60q", name), errors.New("there is no such field; the fields are "+FieldNames()))
+			return wrong(fmt.Sprintf("%.60q", name), errors.New("there is no such field; the fields are "+FieldNames()))
 		case seen&(1<<at) != 0:
-			return job, wrong(name, errors.New("it is there twice"))
+			return wrong(name, errors.New("it is there twice"))
 		}
 		seen |= 1 << at
 		if string(value) == "null" && name != "payload" {
-			continue // as if absent
+			return nil // as if absent
 		}
 		if err := jobFields[at].read(value, &job); err != nil {
-			return job, wrong(name, err)
+			return wrong(name, err)
 		}
+		return nil
+	})
+	if !whole && (err == nil || !jsonscan.Valid(line)) {
+		return job, wrong("line", fault(line))
 	}
-	return job, nil
+	return job, err
 }
 
 func wrong(field string, err error) error {
@@ -100,16 +102,17 @@ func fault(line []byte) error {
 		return errors.New("it ends too early to be JSON")
 	case err != nil:
 		return fmt.Errorf("it is not valid JSON: %w", err)
-	case isObject(value):
+	case bytes.HasPrefix(value, []byte("{")):
 		return errors.New("something follows the object")
 	}
 	return errors.New("it is not a JSON object")
 }
 
 func readText[T ~string](value json.RawMessage, into *T) error {
-	if json.Unmarshal(value, into) != nil {
+	if value[0] != '"' {
 		return fmt.Errorf("%.60s is not a text", value)
 	}
+	*into = T(textOf(value))
 	return nil
 }
 

@@ -3,89 +3,60 @@ package jobline
 import (
 	"bytes"
 	"encoding/json"
-	"iter"
+
+	"github.com/sluice-queue/sluice/internal/jsonscan"
 )
 
-// blanks are the bytes between the parts of JSON.
-const blanks = " \t\r\n"
-
-// isObject reports whether a valid JSON text is an object.
-func isObject(text []byte) bool {
-	return bytes.HasPrefix(bytes.TrimLeft(text, blanks), []byte("{"))
-}
-
-// members returns the names and values of an object, which must be valid JSON in UTF-8, in their order. A decoder of tokens
-// would check and copy each value, which costs three times as much. The values are parts of the text.
-func members(object []byte) iter.Seq2[string, json.RawMessage] {
-	return func(yield func(string, json.RawMessage) bool) {
-		rest := bytes.TrimLeft(object, blanks)[1:]
-		for {
-			rest = bytes.TrimLeft(rest, blanks+",")
-			if rest[0] == '}' {
-				return
-			}
-			end := endOfValue(rest)
-			name := nameOf(rest[:end])
-			rest = bytes.TrimLeft(rest[end:], blanks+":")
-			end = endOfValue(rest)
-			if !yield(name, json.RawMessage(rest[:end])) {
-				return
-			}
-			rest = rest[end:]
+// eachMember calls a function with the names and values of an object, in their order, and checks the object on the way. False:
+// it is no valid JSON object, or the function returned an error. The text must be UTF-8. The values are parts of it. A decoder
+// of tokens would check and copy each value, which costs many times as much.
+func eachMember(object []byte, call func(name string, value json.RawMessage) error) (bool, error) {
+	at := jsonscan.Blanks(object, 0)
+	if !stands(object, at, '{') {
+		return false, nil
+	}
+	if at = jsonscan.Blanks(object, at+1); stands(object, at, '}') {
+		return jsonscan.Blanks(object, at+1) == len(object), nil
+	}
+	for {
+		if !stands(object, at, '"') {
+			return false, nil
 		}
+		name := at
+		if at = jsonscan.End(object, at); at < 0 {
+			return false, nil
+		}
+		colon := jsonscan.Blanks(object, at)
+		if !stands(object, colon, ':') {
+			return false, nil
+		}
+		value := jsonscan.Blanks(object, colon+1)
+		end := jsonscan.End(object, value)
+		if end < 0 {
+			return false, nil
+		}
+		if err := call(textOf(object[name:at]), object[value:end]); err != nil {
+			return false, err
+		}
+		switch at = jsonscan.Blanks(object, end); {
+		case stands(object, at, '}'):
+			return jsonscan.Blanks(object, at+1) == len(object), nil
+		case !stands(object, at, ','):
+			return false, nil
+		}
+		at = jsonscan.Blanks(object, at+1)
 	}
 }
 
-// nameOf reads the text that a name of a valid object stands for.
-func nameOf(quoted []byte) string {
+// stands reports whether a byte stands at a place.
+func stands(text []byte, at int, c byte) bool { return at < len(text) && text[at] == c }
+
+// textOf reads what a valid quoted text stands for.
+func textOf(quoted []byte) string {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return string(quoted[1 : len(quoted)-1])
 	}
-	var name string
-	_ = json.Unmarshal(quoted, &name) // the object is valid
-	return name
-}
-
-// endOfValue returns the length of the value that valid JSON begins with.
-func endOfValue(text []byte) int {
-	depth := 0
-	for at := 0; ; {
-		switch text[at] {
-		case '"':
-			at += endOfText(text[at:])
-		case '{', '[':
-			depth++
-			at++
-			continue
-		case '}', ']':
-			depth--
-			at++
-		default:
-			if at += endOfRun(text[at:]); depth > 0 {
-				continue // more blanks, commas and colons may follow
-			}
-		}
-		if depth == 0 {
-			return at
-		}
-	}
-}
-
-// endOfText returns the length of the quoted text that valid JSON begins with.
-func endOfText(text []byte) int {
-	for at := 1; ; at += 2 {
-		at += bytes.IndexAny(text[at:], "\"\\")
-		if text[at] == '"' {
-			return at + 1
-		}
-	}
-}
-
-// endOfRun returns the length of what stands before the next text, object, list or end. On the top level that is a
-// number, true, false or null; within values it holds their commas and colons too.
-func endOfRun(text []byte) int {
-	if at := bytes.IndexAny(text, "\"{}[], \t\r\n"); at > 0 {
-		return at
-	}
-	return 1
+	var text string
+	_ = json.Unmarshal(quoted, &text) // it is valid
+	return text
 }

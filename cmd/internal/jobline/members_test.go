@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -30,21 +31,30 @@ func byDecoder(t *testing.T, object string) (all []string) {
 	return all
 }
 
-// FuzzMembers: the members of an object are those that a decoder finds.
+// FuzzMembers: the members of an object are those that a decoder finds, and other texts are refused.
 func FuzzMembers(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, ` { } `, `{"a":1}`, "{\t\"a\" : 1 ,\r\n \"b\":[ ] }", `{"a":"x\"},{\\","b":{"c":[1,{"d":"]"}],"e":{}},"a":null}`,
 		`{"\u0061\n":true,"":-1.5e+3,"b":[false,"[",[[]],{"x":1 , "y" : [ 2 , 3 ]}]}`, `{"a":"\\","b":"\\\"","c":"\u005c"}`, `{"a":""}`, `{"ü":"ü,}"}`,
+		``, ` `, `[]`, `{`, `{}}`, `{,}`, `{"a":1,}`, `{"a":1`, `{"a":1 `, `{"a":1]`, `{"a"`, `{"a":`, `{"a":}`, `{"a" 1}`, `{"a":1 "b":2}`, `{a:1}`, `{1:1}`, `{"a":1}x`, `{"a\x":1}`,
 	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if !utf8.ValidString(text) || !json.Valid([]byte(text)) || !isObject([]byte(text)) {
+		if !utf8.ValidString(text) {
 			return
 		}
 		var all []string
-		for name, value := range members([]byte(text)) {
+		whole, err := eachMember([]byte(text), func(name string, value json.RawMessage) error {
 			all = append(all, name, string(value))
+			return nil
+		})
+		object := json.Valid([]byte(text)) && strings.TrimLeft(text, " \t\r\n")[0] == '{'
+		if err != nil || whole != object {
+			t.Fatalf("%q is a valid object: %v (%v), want %v", text, whole, err, object)
+		}
+		if !object {
+			return
 		}
 		if want := byDecoder(t, text); !slices.Equal(all, want) {
 			t.Errorf("%q has %q, want %q", text, all, want)

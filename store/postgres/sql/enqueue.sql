@@ -1,7 +1,7 @@
 -- Stores new jobs. Those whose id is taken are left out and returned.
 -- $1 uuid[] ids, sorted   $2 text[] queues   $3 text[] tenants   $4 smallint[] priorities
 -- An array that says nothing in any row may be empty.
--- $5 text[] keys ('': none)   $6 bytea the payloads, one after the other   $7 text[] labels as JSON ('': none)   $8 smallint[] max_attempts (0: the queue's)
+-- $5 text[] keys ('': none)   $7 text[] labels as JSON ('': none)   $8 smallint[] max_attempts (0: the queue's)
 -- $9 timestamptz[] due_at (null: now)   $10 interval[] delays   $11 timestamptz[] expires_at
 -- $12 boolean[] keyed   $13 uuid[] blocked_by   $14 boolean[] whether the audit tells of it
 -- $15 integer[] where each payload begins, from 1   $16 integer[] its length   $17 boolean[] whether it waits in its tenant queue
@@ -10,16 +10,17 @@
 -- $23 uuid[] batches, which are open and locked (null: none)
 -- $24 text[] limit keys ('': none)
 -- $25 integer[] costs (0: 1)
--- $26 text[] the queues that were stored when their settings were read (null: none); if one is gone, nothing is stored, and
+-- $6 text[] the queues that were stored when their settings were read (null: none); if one is gone, nothing is stored, and
 -- a null is returned
+-- $26 bytea the payloads, one after the other: the last, since the driver copies what it has whenever it needs more room
 with given as (
-    select g.*, substr($6::bytea, g.begins, g.length) as payload
+    select g.*, substr($26::bytea, g.begins, g.length) as payload
     from unnest($1::uuid[], $2::text[], $3::text[], $4::smallint[], $5::text[], $7::text[], $8::smallint[], $9::timestamptz[],
                 $10::interval[], $11::timestamptz[], $12::boolean[], $13::uuid[], $14::boolean[], $15::integer[], $16::integer[], $17::boolean[],
                 $18::text[], $19::bigint[], $20::text[], $21::text[], $22::bigint[], $23::uuid[], $24::text[], $25::integer[])
         as g(id, queue, tenant, priority, key, labels, max_attempts, due_at, delay, expires_at, keyed, blocked_by, audited, begins, length, in_tenant_queue,
              order_key, order_place, after, after_failure, timeout_ms, batch_id, limit_key, cost)
-    where (select count(*) from sluice.queue q where q.name = any ($26::text[])) = coalesce(cardinality($26::text[]), 0)
+    where (select count(*) from sluice.queue q where q.name = any ($6::text[])) = coalesce(cardinality($6::text[]), 0)
 ), stored as (
     insert into sluice.job (id, queue, tenant, priority, key, payload, labels, max_attempts, expires_at, order_key, order_place, after, after_failure, timeout_ms, batch_id, limit_key, cost)
     select id, queue, coalesce(tenant, ''), priority, nullif(key, ''), payload, nullif(labels, '')::jsonb, nullif(max_attempts, 0), expires_at,

@@ -3,11 +3,11 @@
 -- $1 to $17 as of enqueue_new
 -- $18 uuid the batch
 with given as (
-    select g.*, substr($6::bytea, g.begins, g.length) as payload
+    select g.*, substr($17::bytea, g.begins, g.length) as payload
     from unnest($1::uuid[], $2::text[], $3::text[], $4::smallint[], $5::text[], $7::text[], $8::smallint[], $9::timestamptz[],
                 $10::interval[], $11::timestamptz[], $12::boolean[], $13::uuid[], $14::boolean[], $15::integer[], $16::integer[])
         as g(id, queue, tenant, priority, key, labels, max_attempts, due_at, delay, expires_at, keyed, blocked_by, audited, begins, length)
-    where (select count(*) from sluice.queue q where q.name = any ($17::text[])) = coalesce(cardinality($17::text[]), 0)
+    where (select count(*) from sluice.queue q where q.name = any ($6::text[])) = coalesce(cardinality($6::text[]), 0)
 ), stored as (
     insert into sluice.job (id, queue, tenant, priority, key, payload, labels, max_attempts, expires_at, batch_id)
     select id, queue, coalesce(tenant, ''), priority, nullif(key, ''), payload, nullif(labels, '')::jsonb, nullif(max_attempts, 0), expires_at, $18::uuid

@@ -84,14 +84,14 @@ begin
         perform sluice._make_room(queue, '', 1, priority, settings.max_waiting, settings.shed);
     end if;
     execute {{enqueue.sql}} into taken using
-        array[job_id], array[queue], array[coalesce(tenant, '')], array[priority::smallint], array[key], bytes,
+        array[job_id], array[queue], array[coalesce(tenant, '')], array[priority::smallint], array[key], null::text[],
         array[label_text], array[coalesce(max_attempts, 0)::smallint],
         array[due_at], array[coalesce(delay, '0')], array[expires_at], array[key <> '' and key_scope = 'unfinished'], array[case when hold <> '' then job_id else blocker end],
         array[coalesce(settings.audited, false)], array[1], array[octet_length(bytes)], array[settings.by_tenant],
         array[case when place is not null then order_key else '' end], array[coalesce(place, 0)],
         array[case when after <> '{}' and not sent then after::text else '' end],
         array[case when after <> '{}' then coalesce(nullif(after_failure, ''), 'cancel') else '' end],
-        array[coalesce((extract(epoch from timeout) * 1000)::bigint, 0)], array[batch_id], array[coalesce(limit_key, '')], array[coalesce(cost, 0)], null::text[];
+        array[coalesce((extract(epoch from timeout) * 1000)::bigint, 0)], array[batch_id], array[coalesce(limit_key, '')], array[coalesce(cost, 0)], bytes;
     duplicate := taken is not null;
     if not duplicate then
         insert into sluice.stat_call (queue, tenant, event, jobs) values (queue, coalesce(tenant, ''), 'enqueue', 1);

@@ -104,7 +104,7 @@ begin
     select array_agg(n order by s_ids[n]) into chosen from generate_subscripts(s_ids, 1) as n; -- every statement locks in one order
     for found_id in execute {{enqueue.sql}} using
         array(select s_ids[n] from unnest(chosen) as n), array(select queues[n] from unnest(chosen) as n), array(select tenants[n] from unnest(chosen) as n),
-        array(select priorities[n] from unnest(chosen) as n), null::text[], (select string_agg(payloads[n], '' order by k) from unnest(chosen) with ordinality as g(n, k)),
+        array(select priorities[n] from unnest(chosen) as n), null::text[], null::text[],
         array(select labels[n] from unnest(chosen) as n), array(select attempts[n] from unnest(chosen) as n), array(select dues[n] from unnest(chosen) as n),
         array(select delays[n] from unnest(chosen) as n), array(select expiries[n] from unnest(chosen) as n), null::boolean[],
         array(select case when holds[n] <> '' then s_ids[n] else blockers[n] end from unnest(chosen) as n), array(select audited[n] from unnest(chosen) as n),
@@ -113,7 +113,8 @@ begin
         array(select order_keys[n] from unnest(chosen) as n), array(select places[n] from unnest(chosen) as n), array(select afters[n] from unnest(chosen) as n),
         array(select failures[n] from unnest(chosen) as n),
         array(select timeouts[n] from unnest(chosen) as n), array(select batches[n] from unnest(chosen) as n),
-        array(select limit_keys[n] from unnest(chosen) as n), array(select costs[n] from unnest(chosen) as n), null::text[]
+        array(select limit_keys[n] from unnest(chosen) as n), array(select costs[n] from unnest(chosen) as n),
+        (select string_agg(payloads[n], '' order by k) from unnest(chosen) with ordinality as g(n, k))
     loop
         taken := taken || found_id;
     end loop;
