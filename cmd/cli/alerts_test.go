@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
-// An alert goes on firing when nobody counts any more, and the list says that its value is an old one.
+// An alert goes on firing after upkeep has stopped counting, and the list says that its value is old.
 func TestAnAlertWhoseFigureIsNotKnownSaysSo(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "jobs.db")

@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-queue/sluice/cmd/httpapi"
 )
 
-// notOverHTTP are the commands that the HTTP API does not do, each for its reason.
+// notOverHTTP lists the commands that the HTTP API does not offer, each with the reason.
 var notOverHTTP = map[string]string{
 	"serve": aProcess, "work": aProcess, "dispatch": aProcess, "upkeep": aProcess, "forward": aProcess, "dev": aProcess, "demo": aProcess, "demo-worker": aProcess,
 	"guard-programs": aProcess, "config show": "shows the settings of this command line", "probe": "asks a server for its health, which needs no token",
@@ -28,7 +28,7 @@ const (
 	ofProgram = "writes a file that is part of the program, the same for every store"
 )
 
-// TestTheAPIDoesWhatTheCommandsDo walks the commands. Each has a route, or a reason to have none.
+// TestTheAPIDoesWhatTheCommandsDo walks through the commands. Each has a route, or a reason to have none.
 func TestTheAPIDoesWhatTheCommandsDo(t *testing.T) {
 	t.Parallel()
 	routed := make(map[string]bool)

@@ -17,19 +17,19 @@ import (
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
-// ledger is a store with three seals over nine entries, and somebody who may do everything to it.
+// ledger is a store with three seals over nine entries, and a connection that may change anything in it.
 type ledger struct {
 	*testing.T
 	address string
-	server  string // of the store
+	server  string // URL of an HTTP server of the store
 	// prefix stands before the names of tables.
 	prefix string
 	exec   func(sql string)
-	heads  []string // of each seal
-	seqs   []int64  // of the entries
+	heads  []string // the digest of each seal
+	seqs   []int64  // the seq of each entry
 }
 
-// fill adds entries and seals them, three by three.
+// fill adds nine entries and seals them, three per seal.
 func (l *ledger) fill(store sluice.Store) {
 	l.Helper()
 	server := httptest.NewServer(httpapi.New(store, httpapi.Options{NoLogin: true}))
@@ -71,7 +71,7 @@ func sqliteLedger(t *testing.T) *ledger {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	db, err := sql.Open("sqlite", "file:"+path+"?_txlock=immediate&_pragma=busy_timeout(5000)") // which may drop triggers
+	db, err := sql.Open("sqlite", "file:"+path+"?_txlock=immediate&_pragma=busy_timeout(5000)") // this connection may drop triggers
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,8 @@ func postgresLedger(t *testing.T) *ledger {
 	return l
 }
 
-// verify runs the command, and gives what it says and its exit code. It says the same of the database and through a server.
+// verify runs `audit verify` on the database and through a server, and compares the two. It returns the output and the
+// exit code.
 func (l *ledger) verify(args ...string) (says string, code int) {
 	l.Helper()
 	args = append([]string{"audit", "verify"}, args...)
@@ -137,13 +138,13 @@ func (l *ledger) verify(args ...string) (says string, code int) {
 	return says, code
 }
 
-// TestVerifyNamesTheFirstEntryThatWasTamperedWith does to the store, by plain SQL and with every right, what somebody
-// would do who has something to hide.
+// TestVerifyNamesTheFirstEntryThatWasTamperedWith changes the store by plain SQL with every right, as somebody with
+// something to hide would.
 func TestVerifyNamesTheFirstEntryThatWasTamperedWith(t *testing.T) {
 	t.Parallel()
 	put := "insert into {audit} (seq, at, actor, object, name, event) values (%d, %s, 'eve', 'queue', 'mail', 'change')"
 	for name, c := range map[string]struct {
-		// do has the statements; %d stand for seqs of entries, by their place.
+		// do holds the statements; each %d stands for the seq of an entry, chosen by at.
 		do    string
 		at    []int
 		says  string
@@ -196,7 +197,7 @@ func TestVerifyNamesTheFirstEntryThatWasTamperedWith(t *testing.T) {
 	}
 }
 
-// putIn adds an entry before the first.
+// putIn completes a statement that adds an entry before the first one.
 func (l *ledger) putIn(statement string) string {
 	at := "1700000000000000"
 	if l.prefix == "sluice." {
@@ -206,7 +207,7 @@ func (l *ledger) putIn(statement string) string {
 	return fmt.Sprintf(statement, l.seqs[0]-1, at)
 }
 
-// TestVerifyKnowsARewrittenChainByItsHead seals the changed entries anew, as somebody can who may do everything.
+// TestVerifyKnowsARewrittenChainByItsHead changes entries and seals them anew, as somebody with every right can.
 func TestVerifyKnowsARewrittenChainByItsHead(t *testing.T) {
 	t.Parallel()
 	l := sqliteLedger(t)

@@ -11,11 +11,12 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// actsOnAll are the acts with --all, in the order in which to try them. Each acts on the jobs that are, or were, in a state.
+// actsOnAll lists the acts with --all, in the order in which the test tries them. Each acts on jobs that begin in state
+// of.
 var actsOnAll = []struct {
 	act string
 	of  sluice.State
-	// first prepares all jobs, whoever may know them. Empty: nothing is to prepare.
+	// first is an act that an admin does on all jobs before. Empty: nothing needs to be prepared.
 	first string
 }{
 	{"hold", sluice.StateQueued, ""},

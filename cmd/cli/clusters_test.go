@@ -24,14 +24,15 @@ import (
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
-// clusters are two Temporal servers, home and away, and a queue of each, whose workflows return the name of their cluster.
+// clusters holds two Temporal servers, home and away, with a queue for each. Each workflow returns the name of its
+// cluster.
 type clusters struct {
 	*testing.T
 	db     string
 	store  sluice.Store
 	client *sluice.Client
 	away   *temporaltest.Server
-	flags  map[string]string // --engine of each
+	flags  map[string]string // the --engine flag of each cluster
 	queues map[string]string
 }
 
@@ -55,7 +56,7 @@ func newClusters(t *testing.T) *clusters {
 	return c
 }
 
-// add makes the queue of a cluster, and lets its workflows run there.
+// add makes the queue of a cluster, and starts a Temporal worker for its workflows there.
 func (c *clusters) add(cluster, address string) {
 	c.Helper()
 	queue := cluster + "-" + sluice.NewID().String()
@@ -90,7 +91,7 @@ func (c *clusters) enqueue(cluster string) sluice.ID {
 	return receipt.ID
 }
 
-// completes waits until a job is completed, by a run of a cluster.
+// completes waits until a job is completed by a run at the named cluster.
 func (c *clusters) completes(cluster string, id sluice.ID) {
 	c.Helper()
 	var job sluice.Job
@@ -106,7 +107,7 @@ func (c *clusters) completes(cluster string, id sluice.ID) {
 	}
 }
 
-// says runs a command, however it ends, until it says all of some texts.
+// says runs a command again and again, whatever its exit code, until its output contains all texts.
 func (c *clusters) says(texts []string, args ...string) {
 	c.Helper()
 	var out []byte
@@ -132,7 +133,7 @@ func (c *clusters) says(texts []string, args ...string) {
 	})
 }
 
-// follows waits until somebody follows the runs at a cluster, and names the process.
+// follows waits until exactly one process follows the runs at a cluster, and returns that process.
 func (c *clusters) follows(cluster string) (holder string) {
 	c.Helper()
 	eventually(c.T, func() bool {
@@ -154,8 +155,9 @@ func (c *clusters) follows(cluster string) (holder string) {
 	return holder
 }
 
-// TestTwoClustersAreServedByOneProcessAndByOneEach: jobs run at the cluster that their queue names. While one cluster is
-// away the other's queue goes on, people are told which one it is, and no job counts an attempt.
+// TestTwoClustersAreServedByOneProcessAndByOneEach: jobs run at the cluster that their queue names. While one cluster
+// is away, the other's queue goes on. `/readyz` and commands name the cluster that is away, and no job counts an
+// attempt.
 func TestTwoClustersAreServedByOneProcessAndByOneEach(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -6,7 +6,8 @@ import (
 	"github.com/sluice-queue/sluice/cmd/console"
 )
 
-// TestCommandsOfTheConsoleExist parses what the console shows to copy: each command, its flags and its arguments.
+// TestCommandsOfTheConsoleExist parses the commands that the console shows for copying: each command, its flags and its
+// arguments.
 func TestCommandsOfTheConsoleExist(t *testing.T) {
 	t.Parallel()
 	lines := console.Commands()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestTheDemoStaysInItsConsole redrives the dead letters of a demo that has ended: upkeep and a worker are still there.
+// TestTheDemoStaysInItsConsole redrives dead letters after the demo has ended: its upkeep and a worker still run.
 func TestTheDemoStaysInItsConsole(t *testing.T) {
 	t.Parallel()
 	d := start(t, "", "demo", "--console", "--listen", "127.0.0.1:0", "--payments", "1000", "--tenants", "10", "--due-in", "1s")

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// dev is a `sluice dev` that runs.
+// dev is a running `sluice dev`.
 type dev struct {
 	*exec.Cmd
 	url, store string
@@ -23,7 +23,7 @@ type dev struct {
 	stderr     bytes.Buffer
 }
 
-// startDev starts one in a temporary folder, and waits until it says where it answers.
+// startDev starts `sluice dev` in a temporary folder, and waits until it prints its address.
 func startDev(t *testing.T, args ...string) *dev {
 	t.Helper()
 	d := &dev{Cmd: exec.CommandContext(t.Context(), "sluice", append([]string{"dev", "--listen", "127.0.0.1:0"}, args...)...)}
@@ -53,7 +53,7 @@ func startDev(t *testing.T, args ...string) *dev {
 	return d
 }
 
-// end interrupts it, and returns what it said on standard error.
+// end interrupts `sluice dev`, and returns its standard error.
 func (d *dev) end(t *testing.T) string {
 	t.Helper()
 	if err := d.Process.Signal(os.Interrupt); err != nil {
@@ -65,7 +65,7 @@ func (d *dev) end(t *testing.T) string {
 	return d.stderr.String()
 }
 
-// shows waits until an answer of the API has every part.
+// shows waits until the API's answer to a path contains every part.
 func (d *dev) shows(t *testing.T, path string, parts ...string) {
 	t.Helper()
 	lacks := func() (part, text string) {
@@ -142,7 +142,7 @@ func TestDevWithoutTheShopSaysWhatToTry(t *testing.T) {
 	if len(lines) != 3 {
 		t.Fatalf("it says %q", lines)
 	}
-	lines[2] = strings.Replace(lines[2], " work ", " work --until-empty ", 1) // which else waits for more
+	lines[2] = strings.Replace(lines[2], " work ", " work --until-empty ", 1) // without the flag, the worker would wait for more jobs
 	out, err := exec.CommandContext(t.Context(), "sh", "-ec", strings.Join(lines, "\n")).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%q: %v\n%s", lines, err, out)

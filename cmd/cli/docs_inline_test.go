@@ -12,42 +12,42 @@ import (
 )
 
 var (
-	// fencedBlock matches blocks of lines, which TestDocsRun runs.
+	// fencedBlock matches fenced code blocks, which TestDocsRun runs.
 	fencedBlock = regexp.MustCompile("(?sm)^ *```.*?^ *```")
 	// inlineCode matches commands in running text and in tables.
 	inlineCode = regexp.MustCompile("[`«](sluice [^`»\n]*)[`»]")
-	// longOrRemote matches commands that take long, or ask a server. Scripts run these.
+	// longOrRemote matches commands that run long or ask a server. Other tests run these.
 	longOrRemote = regexp.MustCompile(`^sluice (dev|demo|sim|probe)\b`)
-	// unknownWord matches what only the reader knows: a word in capital letters, or what was left out.
+	// unknownWord matches a word that only the reader can fill in: a word in capital letters, or an ellipsis.
 	unknownWord = regexp.MustCompile(`…|\b[A-Z]{2,}\b`)
 )
 
-// inlineWords stand for something of the reader's. The prepared store has these in their place.
+// inlineWords maps words of the documents to names in the prepared store.
 var inlineWords = []struct {
 	word *regexp.Regexp
 	is   string
 }{
-	{regexp.MustCompile(`^sluice queues rm QUEUE…?`), "sluice queues rm mail.old"}, // which is empty
+	{regexp.MustCompile(`^sluice queues rm QUEUE…?`), "sluice queues rm mail.old"}, // the queue mail.old is empty
 	{regexp.MustCompile(`\b(QUEUE|executions|mine_upload)\b…?`), "payments"},
-	{regexp.MustCompile(`\bID\b`), "JOB"}, // which docRun.given fills in
+	{regexp.MustCompile(`\bID\b`), "JOB"}, // docRun.given replaces JOB with an id
 	{regexp.MustCompile(`\bWHY\b`), "tested"},
 	{regexp.MustCompile(`\bTIME\b`), "30s"},
 	{regexp.MustCompile(`\bN\b`), "5"},
 }
 
-// inlineExits are the exit codes of commands that are not meant to be typed as they are.
+// inlineExits maps commands that the documents only mention to their exit codes.
 var inlineExits = map[string]int{
-	"sluice jobs --state ready":        2, // the changelog says what it answers
-	"sluice requeue --undo":            2, // names of flags
+	"sluice jobs --state ready":        2, // the changelog tells the reader about this error
+	"sluice requeue --undo":            2, // the documents only name the flags of these four
 	"sluice requeue --beside-open-run": 2,
 	"sluice reschedule --undo":         2,
 	"sluice dead delete --all":         2,
 	"sluice resume mail --tenant acme": 3, // nobody has paused the tenant
 }
 
-// TestInlineCommandsOfTheDocsRun runs the commands in the text and the tables of the documents, each on a prepared store of
-// its own. Some are only parsed: those that run until somebody ends them, that ask an engine or a server, or that leave
-// something to the reader.
+// TestInlineCommandsOfTheDocsRun runs the commands in the text and the tables of the documents, each on a prepared
+// store of its own. The test only parses commands that run until an interrupt, ask an engine or a server, or leave a
+// value to the reader.
 func TestInlineCommandsOfTheDocsRun(t *testing.T) {
 	t.Parallel()
 	prepared, run := preparedStore(t), 0
@@ -86,7 +86,8 @@ func TestInlineCommandsOfTheDocsRun(t *testing.T) {
 	}
 }
 
-// inlineCommands lists the commands in text that have an argument or a flag, each once. The others are names.
+// inlineCommands lists each command in the text that has an argument or a flag, once. Other matches are mere names of
+// commands.
 func inlineCommands(t *testing.T) (all []string) {
 	t.Helper()
 	decisions, err := filepath.Glob("../../docs/decisions/*.md")
@@ -110,7 +111,7 @@ func inlineCommands(t *testing.T) (all []string) {
 	return all
 }
 
-// TestFlagsOfAKnownSetNameIt gives flags a value that they do not know.
+// TestFlagsOfAKnownSetNameIt gives flags an unknown value; the error must list the known values.
 func TestFlagsOfAKnownSetNameIt(t *testing.T) {
 	t.Parallel()
 	const states = "queued claimed dispatched uncertain completed dead cancelled"

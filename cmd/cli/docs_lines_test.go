@@ -35,17 +35,17 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// docMark says why TestDocsRun leaves lines of documents to others.
+// docMark tells why TestDocsRun leaves matching lines of documents to other tests.
 type docMark struct {
-	path, line string // parts of the document's path and of the line
-	file, test string // the file with the test that runs it, and what that says; empty: nothing runs it
+	path, line string // match by a part of the document's path and a part of the line
+	file, test string // file has the test that runs the line, and test is a text in that file; empty: no test runs the line
 	why        string
 }
 
-// maxLeft is how many lines no test may run.
+// maxLeft is the highest number of lines that no test runs.
 const maxLeft = 8
 
-// docMarks are looked at in their order.
+// docMarks is searched from the top; the first match counts.
 var docMarks = []docMark{
 	{line: "sluice dev", file: "dev_test.go", test: "startDev(t)", why: "goes on until an interrupt"},
 	{line: "go run ./cmd/sluice demo", file: "testdata/script/demo.txt", test: "sluice demo", why: "20,000 payments take half a minute; the script posts fewer"},
@@ -78,13 +78,13 @@ var docMarks = []docMark{
 	{path: "guide/temporal.md", line: "sluice engine check billing.eu", why: "needs a cluster with TLS"},
 }
 
-// docExits are the exit codes of lines that may have another than 0.
+// docExits maps patterns of lines to the exit codes that they may have besides, or instead of, 0.
 var docExits = map[string][]int{
-	`^sluice (doctor|alerts test|engine check)`: {0, 7}, // they say by it what they found
-	`requeue --undo -`:                          {4, 6}, // nobody has requeued the jobs of the reader's store, or not all
+	`^sluice (doctor|alerts test|engine check)`: {0, 7}, // 7 tells that the command found something wrong
+	`requeue --undo -`:                          {4, 6}, // the reader's store has none of the requeued jobs (4), or not all (6)
 }
 
-// docFiles are in the reader's folder.
+// docFiles are the files in the reader's folder.
 var docFiles = map[string]string{
 	"send-mail":           "#!/bin/sh\ncat\n",
 	"generate-report":     "#!/bin/sh\necho '{\"of\":\"may\"}'\n",
@@ -98,7 +98,7 @@ var docFiles = map[string]string{
 	"eu.key":              "key",
 }
 
-// preparedStore makes a SQLite file in which every command finds something, and gives its path.
+// preparedStore makes a SQLite file that has an example of everything that commands ask for, and returns its path.
 func preparedStore(t *testing.T) string {
 	t.Helper()
 	r := &docRun{scene: &scene{T: t, logger: slog.New(slog.DiscardHandler), db: "sqlite:" + filepath.Join(t.TempDir(), "prepared.db")}}
@@ -142,16 +142,16 @@ func preparedStore(t *testing.T) string {
 	return strings.TrimPrefix(r.db, "sqlite:")
 }
 
-// job makes a job that is in a state.
+// job makes a job in a state.
 func (r *docRun) job(queue string, state sluice.State) sluice.ID {
 	r.Helper()
 	if strings.HasPrefix(queue, "fresh-") {
-		return r.jobOf(queue, "", state) // others may be paused by now
+		return r.jobOf(queue, "", state) // other lines may have paused tenant acme elsewhere
 	}
 	return r.jobOf(queue, "acme", state)
 }
 
-// jobOf is job for a tenant.
+// jobOf makes a job of a tenant in a state.
 func (r *docRun) jobOf(queue, tenant string, state sluice.State) sluice.ID {
 	r.Helper()
 	receipt, err := r.client.Enqueue(r.Context(), sluice.NewJob{Queue: queue, Payload: json.RawMessage(`{"cents":100}`), EnqueueOptions: sluice.EnqueueOptions{
@@ -190,7 +190,7 @@ func (r *docRun) jobOf(queue, tenant string, state sluice.State) sluice.ID {
 	return receipt.ID
 }
 
-// operation begins an operation, and brings it to a state.
+// operation starts an operation, and brings it to a state.
 func (r *docRun) operation(state operation.State) sluice.ID {
 	r.Helper()
 	o, err := operation.Start(r.Context(), r.store, operation.Operation{Kind: operation.KindCancel, Query: search.Query{Queue: "nothing"}}, troubler)
@@ -206,10 +206,10 @@ func (r *docRun) operation(state operation.State) sluice.ID {
 	return o.ID
 }
 
-// example matches the ids of examples.
+// example matches the ids that documents use as examples.
 var example = regexp.MustCompile(`01a1fb72(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\bJOB\b`)
 
-// ids says of which thing each command wants the id. The first that matches counts.
+// ids maps each command to the kind of thing whose id it wants. The first match counts.
 var ids = []struct {
 	line string
 	make func(*docRun) sluice.ID
@@ -228,7 +228,7 @@ var ids = []struct {
 		return id
 	}},
 	{`^sluice ask-engine`, func(r *docRun) sluice.ID { return r.job(r.fresh("temporal"), sluice.StateDispatched) }},
-	{`^sluice runs terminate`, func(r *docRun) sluice.ID { // its run outlives it
+	{`^sluice runs terminate`, func(r *docRun) sluice.ID { // the run outlives its cancelled job
 		id := r.job(r.fresh("temporal"), sluice.StateDispatched)
 		r.ok(r.client.Cancel(r.Context(), []sluice.ID{id}, troubler))
 		return id
@@ -248,7 +248,7 @@ var ids = []struct {
 	{``, func(r *docRun) sluice.ID { return r.job(r.fresh(""), sluice.StateQueued) }},
 }
 
-// fresh gives a queue that no line has paused or limited.
+// fresh makes a queue that no other line has paused or limited.
 func (r *docRun) fresh(engine string) string {
 	name := "fresh-" + sluice.NewID().String()
 	r.queue(name, func(s *sluice.Settings) {
@@ -260,7 +260,7 @@ func (r *docRun) fresh(engine string) string {
 	return name
 }
 
-// given prepares what a line needs, and puts what is there in place of its examples.
+// given prepares the store for a line, and replaces its example ids with real ones.
 func (r *docRun) given(line string) (text string, ended func()) {
 	r.Helper()
 	line = example.ReplaceAllStringFunc(line, func(string) string {
@@ -283,10 +283,10 @@ func (r *docRun) given(line string) (text string, ended func()) {
 	return line, func() {}
 }
 
-// waiting matches commands that wait for upkeep, or for a worker.
+// waiting matches commands that wait for upkeep or for a worker.
 var waiting = regexp.MustCompile(`^sluice (dead|requeue|cancel|reschedule|hold|release) .*--(rate|canary)|^sluice dead redrive`)
 
-// serve runs upkeep and a worker, and gives what ends them.
+// serve runs upkeep and a worker, and returns the function that ends both.
 func (r *docRun) serve() (end func()) {
 	ctx, cancel := context.WithCancel(r.Context())
 	var running sync.WaitGroup
@@ -301,7 +301,7 @@ func (r *docRun) serve() (end func()) {
 	return func() { cancel(); running.Wait() }
 }
 
-// docNeeds are what lines need beside ids.
+// docNeeds lists the other things that lines need besides ids.
 var docNeeds = []struct {
 	line string
 	give func(r *docRun, line string) string
@@ -338,7 +338,7 @@ var docNeeds = []struct {
 	}},
 	{`^go -C apps/\w+ run \. `, func(r *docRun, line string) string {
 		command := regexp.MustCompile(`^go -C (apps/\w+) run \. (\w+)`).FindStringSubmatch(line)
-		r.place(command[1], func() string { // once for all lines
+		r.place(command[1], func() string { // all lines share one build
 			out, err := exec.CommandContext(r.Context(), "go", "-C", "../../"+command[1], "build", "-o", filepath.Join(r.folder, "app"), ".").CombinedOutput()
 			if err != nil {
 				r.Fatalf("%v\n%s", err, out)
@@ -359,11 +359,11 @@ var docNeeds = []struct {
 		return strings.Replace(strings.Replace(line, "curl ", "curl -sS --fail-with-body ", 1), "/ID", "/"+r.places["ID"], 1)
 	}},
 	{`^sluice tokens (rotate|revoke) shop`, func(r *docRun, line string) string {
-		_, _, _ = access.Create(r.Context(), r.store, access.Token{Name: "shop", Role: access.RoleProducer}, troubler) // unless a line before made it
+		_, _, _ = access.Create(r.Context(), r.store, access.Token{Name: "shop", Role: access.RoleProducer}, troubler) // fails if an earlier line has made the token
 		return line
 	}},
 	{`^sluice tokens create`, func(r *docRun, line string) string {
-		_ = access.Revoke(r.Context(), r.store, strings.Fields(line)[3], troubler) // of a line before
+		_ = access.Revoke(r.Context(), r.store, strings.Fields(line)[3], troubler) // an earlier line may have made the token
 		return line
 	}},
 	{`^sluice serve`, func(r *docRun, line string) string {
@@ -386,7 +386,7 @@ var docNeeds = []struct {
 	}},
 }
 
-// newReceiver is a server that takes what webhooks are told, and gives its address.
+// newReceiver starts a server that accepts notifications to webhooks, and returns its URL.
 func newReceiver(t *testing.T) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
 	t.Cleanup(server.Close)

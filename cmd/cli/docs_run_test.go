@@ -27,13 +27,13 @@ type docLine struct {
 	text  string
 }
 
-// tried finds the programs that a reader types: a line with one of them is run, or says why not.
+// tried matches lines with a program that a reader types. The test runs each of them, unless a docMark gives a reason.
 var tried = regexp.MustCompile(`^(?:[^#]*[ |(=])?(?:sluice|go|psql|sqlite3|curl)(?: |$)`)
 
-// asksEngine matches lines that need a Temporal server, which there is only without -short.
+// asksEngine matches lines that need a Temporal server. With -short there is none.
 var asksEngine = regexp.MustCompile(`:7233|HOST:PORT|^sluice (ask-engine|engine|dispatch)|^go -C|^curl`)
 
-// TestDocsRun types every document's lines into a shell, in their order, beside a prepared store.
+// TestDocsRun types the lines of every document into a shell, in their order, on a copy of a prepared store.
 func TestDocsRun(t *testing.T) {
 	t.Parallel()
 	all := documentedLines(t)
@@ -53,7 +53,7 @@ func TestDocsRun(t *testing.T) {
 	}
 }
 
-// countDocLines says how many lines are run, and which marks are wrong.
+// countDocLines checks how many lines the test runs and leaves, and that each mark matches a line.
 func countDocLines(t *testing.T, all map[string][]docLine) {
 	t.Helper()
 	var run, elsewhere, left int
@@ -111,7 +111,7 @@ func documentedLines(t *testing.T) map[string][]docLine {
 			t.Fatal(err)
 		}
 		for i, block := range regexp.MustCompile("(?sm)^ *```(?:sh|shell|console)\n(.*?)^ *```").FindAllSubmatch(text, -1) {
-			unended := "" // a line that goes on within its quotes
+			unended := "" // the beginning of a line whose quotes are still open
 			for line := range strings.Lines(string(block[1])) {
 				if unended += strings.TrimSpace(line); openQuote(unended) {
 					continue
@@ -129,12 +129,12 @@ func documentedLines(t *testing.T) map[string][]docLine {
 // docRun is a reader who types the lines of a document.
 type docRun struct {
 	*scene
-	prepared   string // the file of a prepared store
+	prepared   string // path of the prepared store's file
 	folder     string
-	env        map[string]string // as the document has exported it
+	env        map[string]string // variables that lines of the document have exported
 	block      int
 	background []*background
-	places     map[string]string // where the addresses of the document are here
+	places     map[string]string // maps addresses of the document to addresses on this machine
 }
 
 func newDocRun(t *testing.T, prepared, path string, lines []docLine) *docRun {
@@ -172,7 +172,7 @@ func newDocRun(t *testing.T, prepared, path string, lines []docLine) *docRun {
 	return r
 }
 
-// line types a line.
+// line types one line, and checks its exit code.
 func (r *docRun) line(line docLine) {
 	r.Helper()
 	if line.block != r.block {
@@ -194,7 +194,7 @@ func (r *docRun) line(line docLine) {
 	}
 	want := exitsOf(line.text)
 	printed, code := r.try(text)
-	// Something that a line before has started may not answer yet.
+	// A process that an earlier line has started may not answer yet.
 	for until := time.Now().Add(10 * time.Second); len(r.background) > 0 && !slices.Contains(want, code) && time.Now().Before(until); {
 		time.Sleep(50 * time.Millisecond)
 		printed, code = r.try(text)
@@ -207,7 +207,7 @@ func (r *docRun) line(line docLine) {
 	}
 }
 
-// try runs a line: in this process where it is one command of ours, else in a shell.
+// try runs a line in this process if it is a single `sluice` command, else in a shell.
 func (r *docRun) try(line string) (printed string, code int) {
 	r.Helper()
 	words, plain := shellWords(line)
@@ -228,7 +228,7 @@ func (r *docRun) try(line string) (printed string, code int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// local is where a file that a word names is, since this process is in another folder.
+// local makes a file name absolute, because this process does not run in the reader's folder.
 func (r *docRun) local(word string) string {
 	return regexp.MustCompile(`^(|@|sqlite:|\w+=@)([\w.-]+\.(?:db|jsonl?|yaml))$`).ReplaceAllString(word, "${1}"+r.folder+"/$2")
 }
@@ -251,16 +251,16 @@ type background struct {
 	ended chan struct{}
 }
 
-// lasting says that a command ends only when somebody interrupts it.
+// lasting reports whether a command runs until somebody interrupts it.
 func lasting(line string) bool {
 	return regexp.MustCompile(`^(sluice|\./app) (serve|upkeep|dispatch|work|top|forward|match)\b`).MatchString(line) &&
 		!regexp.MustCompile(` (--once|--until-empty)\b|^sluice forward status`).MatchString(line)
 }
 
-// startLasting starts a command, which goes on until the block ends, and waits until it says something.
+// startLasting starts a command that runs until the block ends, and waits for its first output.
 func (r *docRun) startLasting(line string) {
 	r.Helper()
-	r.endBackground() // as whoever types it in the same terminal
+	r.endBackground() // a reader who types in the same terminal ends the last command first
 	b := &background{Cmd: r.shell("exec " + line), line: line, ended: make(chan struct{})}
 	b.Stdout, b.Stderr = &b.said, &b.said
 	r.ok(b.Start())
@@ -276,8 +276,8 @@ func (r *docRun) startLasting(line string) {
 	})
 }
 
-// beganSilently says that a forwarder runs, or a worker that was told to say warnings alone: they say nothing while all
-// goes well.
+// beganSilently reports whether a forwarder, or a worker with --log-level warn, runs. Both print nothing while all goes
+// well.
 func (r *docRun) beganSilently(line string) bool {
 	ask, shows := []string{"holders"}, ` worker `
 	switch {
@@ -290,7 +290,8 @@ func (r *docRun) beganSilently(line string) bool {
 	return regexp.MustCompile(`(?m)` + shows).MatchString(printed)
 }
 
-// endBackground interrupts what runs. It must have run until then, and end well; exit code 130 says that it was not quite there.
+// endBackground interrupts the running commands. Each must have run until then and end with 0, or with 130 if it was
+// still starting.
 func (r *docRun) endBackground() {
 	r.Helper()
 	for _, b := range r.background {
@@ -312,7 +313,7 @@ func (r *docRun) endBackground() {
 	r.background = nil
 }
 
-// here replaces the addresses of a line by those of this machine.
+// here replaces the addresses in a line with addresses on this machine.
 func (r *docRun) here(line string) string {
 	line = regexp.MustCompile(`postgres://[\w@.:-]+/\w+[\w?=&-]*`).ReplaceAllStringFunc(line, r.database)
 	line = strings.ReplaceAll(line, `"$RESTORED"`, "$RESTORED")
@@ -333,7 +334,7 @@ func (r *docRun) here(line string) string {
 	return strings.ReplaceAll(line, "https://hooks.example.com", r.place("hooks", func() string { return newReceiver(r.T) }))
 }
 
-// place remembers where something of the document is here.
+// place returns the counterpart of a document's name on this machine, and finds it on the first call.
 func (r *docRun) place(name string, find func() string) string {
 	if r.places[name] == "" {
 		r.places[name] = find()
@@ -341,7 +342,7 @@ func (r *docRun) place(name string, find func() string) string {
 	return r.places[name]
 }
 
-// database gives an empty database for an address, with our tables.
+// database returns an empty, migrated database that stands for an address.
 func (r *docRun) database(address string) string {
 	r.Helper()
 	return r.place(address, func() string {
@@ -359,7 +360,8 @@ func (r *docRun) database(address string) string {
 
 func (r *docRun) engineAddress(string) string { return temporaltest.Address(r.T) }
 
-// shellWords splits a line as a shell does, up to what is not plain: what a shell would do more with than split it.
+// shellWords splits a line as a shell does. At syntax such as a pipe, where a shell does more than split, the words end
+// and plain is false.
 func shellWords(line string) (words []string, plain bool) {
 	var word strings.Builder
 	quote, in := rune(0), false
@@ -394,7 +396,7 @@ func shellWords(line string) (words []string, plain bool) {
 	return words, plain && len(words) > 0
 }
 
-// openQuote says that a quote of a line has not ended.
+// openQuote reports whether a quote in a line is still open.
 func openQuote(line string) bool {
 	quote := rune(0)
 	for i, c := range line {
@@ -410,7 +412,7 @@ func openQuote(line string) bool {
 	return quote != 0
 }
 
-// markOf gives the mark of a line; nil: it has none, and is run.
+// markOf returns the mark of a line, or nil if TestDocsRun runs the line itself.
 func markOf(path, line string) *docMark {
 	for i, mark := range docMarks {
 		if strings.Contains(path, mark.path) && strings.Contains(line, mark.line) {
@@ -420,7 +422,7 @@ func markOf(path, line string) *docMark {
 	return nil
 }
 
-// exitsOf gives the exit codes that a line may have.
+// exitsOf returns the exit codes that a line may have.
 func exitsOf(line string) []int {
 	for pattern, codes := range docExits {
 		if regexp.MustCompile(pattern).MatchString(line) {

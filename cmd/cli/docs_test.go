@@ -20,7 +20,7 @@ import (
 // update writes docs/cli.md: go test ./cmd/cli -run TestDocs -update.
 var update = flag.Bool("update", false, "write the generated docs")
 
-// commands lists a command and those below it that are shown.
+// commands lists a command and all visible commands below it.
 func commands(root *cobra.Command) []*cobra.Command {
 	all := []*cobra.Command{root}
 	for _, child := range root.Commands() {
@@ -110,11 +110,11 @@ func section(page *strings.Builder, command *cobra.Command) {
 	}
 }
 
-// asMarkdown shows the indented paragraphs of a help text as they are.
+// asMarkdown puts the indented paragraphs of a help text into code blocks.
 func asMarkdown(long string) string {
 	paragraphs := strings.Split(strings.TrimSpace(long), "\n\n")
 	for i, text := range paragraphs {
-		if head, list, found := strings.Cut(text, ":\n  "); found { // a list right below its title
+		if head, list, found := strings.Cut(text, ":\n  "); found { // a list directly below its title
 			text = "  " + list
 			paragraphs[i] = head + ":\n\n" + fenced(text)
 		} else if strings.HasPrefix(text, "  ") {
@@ -169,12 +169,12 @@ func TestDocsOfEveryCommandAndFlagAreThere(t *testing.T) {
 	}
 }
 
-// documented matches a command of ours in running text or code: from «sluice» to the end of the line,
-// of the code or of the shell's command.
+// documented matches a `sluice` command in running text or code. The match goes from the word sluice to the end of the
+// line, the inline code or the shell command.
 var documented = regexp.MustCompile("(?m)(?:^\\s*(?:\\$ )?|[`«|(] ?|&& |<\\()(sluice [a-z-][^`»\\n]*)")
 
-// TestDocsNameOnlyCommandsThatAreThere parses every command line of the docs, the examples and our own
-// texts: the command, its flags and the number of its arguments must be right.
+// TestDocsNameOnlyCommandsThatAreThere parses every command line of the docs, the examples and the texts in this
+// package. The command, its flags and the number of its arguments must be right.
 func TestDocsNameOnlyCommandsThatAreThere(t *testing.T) {
 	t.Parallel()
 	checked := 0
@@ -224,12 +224,12 @@ func TestDocsNameOnlyCommandsThatAreThere(t *testing.T) {
 	}
 }
 
-// parses looks a command line up as cobra would, and runs nothing.
+// parses checks a command line as cobra would, and runs nothing.
 func parses(line string) error {
-	line = strings.Split(line, " (")[0] // what follows is text
+	line = strings.Split(line, " (")[0] // text follows the parenthesis
 	words, _ := shellWords(line)
 	for i, word := range words {
-		if word == "N" { // a number of the reader's
+		if word == "N" { // N stands for a number that the reader chooses
 			words[i] = "1"
 		}
 	}
@@ -248,7 +248,7 @@ func parses(line string) error {
 	}
 	args := command.Flags().Args()
 	if len(args) == 0 && len(rest) == 0 {
-		return nil // only named, as in «sluice work»
+		return nil // the text only names the command, as in «sluice work»
 	}
 	return command.ValidateArgs(args)
 }
@@ -260,13 +260,13 @@ func TestCommandLinesThatAreNotThereAreSeen(t *testing.T) {
 		"sluice work mail -- sh -c 'cat; echo x'":       true,
 		"sluice settings set payments lease=2m":         true,
 		"sluice dead requeue --all --queue mail":        true,
-		"sluice job list":                               true, // an argument like any other
+		"sluice job list":                               true, // for the parser, list is an argument like any other
 		"sluice lobs":                                   false,
 		"sluice jobs --colour red":                      false,
 		"sluice jobs mail":                              false,
 		"sluice dead show mail":                         false,
 		"sluice settings set payments":                  false,
-		"sluice enqueue mail '{\"a\": 1}' --delay soon": true, // read when it runs
+		"sluice enqueue mail '{\"a\": 1}' --delay soon": true, // the command checks the delay when it runs
 	} {
 		if err := parses(line); (err == nil) != right {
 			t.Errorf("%s: %v", line, err)

@@ -18,7 +18,8 @@ import (
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
-// TestDoctorSaysWhatToGrantToARoleThatMayNothing follows its advice until the role may do all that programs do.
+// TestDoctorSaysWhatToGrantToARoleThatMayNothing follows doctor's advice until the role has all rights that programs
+// need.
 func TestDoctorSaysWhatToGrantToARoleThatMayNothing(t *testing.T) {
 	t.Parallel()
 	if err := cluster.start(); err != nil {
@@ -62,10 +63,10 @@ func TestDoctorSaysWhatToGrantToARoleThatMayNothing(t *testing.T) {
 	}
 }
 
-// doctor gives what doctor prints of a store.
+// doctor returns the output of `sluice doctor` on a store.
 func doctor(t *testing.T, at string) string {
 	t.Helper()
-	program, err := exec.LookPath("sluice") // this program, under the name that the scripts call it by
+	program, err := exec.LookPath("sluice") // the test program, under the name that the scripts use
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,8 @@ func doctor(t *testing.T, at string) string {
 	return string(out)
 }
 
-// TestDoctorWarnsOfAnAuditThatNobodySeals writes entries as if they had waited, and seals them.
+// TestDoctorWarnsOfAnAuditThatNobodySeals writes an entry that has waited 9 min and one that has waited 11 min, and
+// seals them.
 func TestDoctorWarnsOfAnAuditThatNobodySeals(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "jobs.db")

@@ -61,7 +61,7 @@ func TestEngineOfTheEnvironmentStandsBesideOthers(t *testing.T) {
 	}
 }
 
-// TestWrongEnginesAreRefused: each error says what to write instead, and none repeats what may be a secret.
+// TestWrongEnginesAreRefused: each error says how to write the flag, and none repeats a part that may be a secret.
 func TestWrongEnginesAreRefused(t *testing.T) {
 	t.Setenv("SLUICE_TEMPORAL", "")
 	const form = "the address must be temporal://HOST:PORT/NAMESPACE"

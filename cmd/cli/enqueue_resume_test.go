@@ -53,7 +53,7 @@ func newWave(t *testing.T, lines int, arguments ...string) wave {
 	return w
 }
 
-// resume goes on as the command that was cut off said, and makes sure that each line is stored once.
+// resume runs the command again from where it was cut off, and checks that each line is stored once.
 func (w wave) resume(t *testing.T, arguments ...string) {
 	t.Helper()
 	out, err := exec.Command("sluice", append(append(w.arguments, "--db", w.db), arguments...)...).CombinedOutput()
@@ -82,7 +82,7 @@ func (w wave) resume(t *testing.T, arguments ...string) {
 	}
 }
 
-// silent is a store that takes one batch, and answers no more.
+// silent is a store that accepts one batch, and then never answers again.
 type silent struct {
 	sluice.Store
 	batches int
@@ -114,7 +114,7 @@ func TestInterruptEndsABatchThatTheStoreDoesNotAnswer(t *testing.T) {
 func TestEnqueueOfAFileGoesOnAfterAKill(t *testing.T) {
 	t.Parallel()
 	w := newWave(t, 3000, "--lines", "10")
-	// It reads from a pipe that has half of the lines and does not end, so that it cannot be done before it is killed.
+	// The pipe holds half of the lines and stays open, so the command cannot finish before the test kills it.
 	text, err := os.ReadFile(w.file)
 	if err != nil {
 		t.Fatal(err)

@@ -12,14 +12,14 @@ import (
 	"github.com/sluice-queue/sluice/internal/pgtest"
 )
 
-// TestExamplesInOtherLanguagesRun runs the programs that the guide shows, on SQLite, with what their
-// languages' own interpreters make of them.
+// TestExamplesInOtherLanguagesRun runs the programs that the guide shows, on SQLite, with the real interpreters of
+// their languages.
 func TestExamplesInOtherLanguagesRun(t *testing.T) {
 	t.Parallel()
 	for _, example := range []struct {
 		file, packaged string
 		command        []string
-		works          bool // for many jobs at a time
+		works          bool // the program works on many jobs at a time
 	}{
 		{"mails.py", "python3", []string{"python3"}, true},
 		{"mails.mjs", "nodejs", []string{"node"}, true},
@@ -43,14 +43,15 @@ func TestExamplesInOtherLanguagesRun(t *testing.T) {
 	}
 }
 
-// runExample has the mails of three jobs sent: one goes at once, one at its second attempt, and one never.
+// runExample works on three jobs, each of which sends a mail: one succeeds at once, one at its second attempt, and one
+// never.
 func runExample(t *testing.T, work []string) {
 	folder := t.TempDir()
 	sluice := func(args ...string) string {
 		t.Helper()
 		cmd, want := exec.CommandContext(t.Context(), "sluice", append(args, "-q")...), 0
 		if args[0] == "work" {
-			cmd, want = exec.CommandContext(t.Context(), "sluice", args...), 6 // one mail died
+			cmd, want = exec.CommandContext(t.Context(), "sluice", args...), 6 // exit code 6, because one job is dead
 		}
 		cmd.Dir, cmd.Env = folder, append(os.Environ(), "SLUICE_DB=sqlite:jobs.db", "NO_COLOR=1")
 		out, err := cmd.CombinedOutput()
@@ -80,7 +81,7 @@ func runExample(t *testing.T, work []string) {
 	}
 }
 
-// TestDocsShowTheExamplesAsTheyAre compares the programs in the guide with those that are run.
+// TestDocsShowTheExamplesAsTheyAre compares the programs in the guide with the files that the tests run.
 func TestDocsShowTheExamplesAsTheyAre(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile("../../docs/guide/workers-in-other-languages.md")

@@ -51,7 +51,7 @@ func TestEveryErrorHasItsExitCode(t *testing.T) {
 	}
 }
 
-// TestAnErrorAdvisesAboutItsCause tells errors whose cause is neither the address nor the command line.
+// TestAnErrorAdvisesAboutItsCause explains errors that neither the address nor the command line caused.
 func TestAnErrorAdvisesAboutItsCause(t *testing.T) {
 	t.Parallel()
 	const room = "  do:  make room on the disk of the database; `sluice doctor` says how much is left\n"

@@ -21,7 +21,7 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// What the tests of this package look at from outside.
+// These give the tests in package cli_test access to inner parts of package cli.
 var (
 	ParseJobLine   = jobline.Parse
 	ParseDuration  = jobline.ParseDuration
@@ -35,7 +35,7 @@ var (
 	TraceExporters = traceExporters
 )
 
-// Run runs a command line in this process, and gives what it prints and its exit code.
+// Run runs a command line in this process, and returns its output and exit code.
 func Run(ctx context.Context, args ...string) (printed string, code int) {
 	var out bytes.Buffer
 	a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &out, programs: programs{guarded: true}}
@@ -43,19 +43,20 @@ func Run(ctx context.Context, args ...string) (printed string, code int) {
 	return out.String(), code
 }
 
-// Patiently is Main on a machine that is busy with much else.
+// Patiently is Main with time limits for a busy machine.
 func Patiently(args []string) int {
 	defaultTimeout, slowOpen = 10*time.Minute, 10*time.Minute
 	return Main(args)
 }
 
-// CheckAnswer says what is wrong with a line that a program printed.
+// CheckAnswer returns the error in an answer line that a program printed, or nil.
 func CheckAnswer(line []byte) error {
 	_, err := readAnswer(line)
 	return err
 }
 
-// Listen gives what a program writes to, and a context that ends with a cause when it is silent for too long.
+// Listen returns a writer for a program's output, and a context that ends with a cause when the output pauses for too
+// long.
 func Listen(within time.Duration) (io.Writer, context.Context) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	return listen(within, cancel), ctx
@@ -64,7 +65,7 @@ func Listen(within time.Duration) (io.Writer, context.Context) {
 // EscapeUnseen writes JSON as it is printed.
 var EscapeUnseen = escapeUnseen
 
-// Detail gives a line of what is told of one thing.
+// Detail renders one detail line of a thing.
 func Detail(name, value string) string {
 	var text strings.Builder
 	line, _ := detailLines(&text, time.RFC3339)
@@ -72,13 +73,13 @@ func Detail(name, value string) string {
 	return text.String()
 }
 
-// SaidLines gives what a program's standard error is written to, line by line, and what ends it.
+// SaidLines returns a writer that splits a program's standard error into lines, and the function that ends it.
 func SaidLines(each func(line string, cut int)) (w io.Writer, end func()) {
 	lines := &lineLog{each: each, clean: func(text string) string { return text }}
 	return lines, lines.end
 }
 
-// Batch gives the handler of `work --batch` for a program, of which one runs at a time.
+// Batch returns the handler of `work --batch` for a program. One process of the program runs at a time.
 func Batch(size int, program ...string) func(context.Context, *worker.Job[json.RawMessage]) error {
 	one := runner{
 		program: program, running: &programs{}, settings: func(context.Context, string) sluice.Settings { return sluice.DefaultSettings() }, log: event.NewLog(slog.New(slog.DiscardHandler), "", 0),
@@ -88,7 +89,7 @@ func Batch(size int, program ...string) func(context.Context, *worker.Job[json.R
 	return (&batches{runner: one, size: size, programs: 1}).run
 }
 
-// GuardRuns is what a guard does with what its worker says.
+// GuardRuns runs a guard that reads the messages of its worker.
 func GuardRuns(worker io.Reader) { guardRuns(worker) }
 
 // ParseAddress reads the value of --db.
@@ -97,7 +98,7 @@ func ParseAddress(text string) (postgres, sqlite string, err error) {
 	return at.postgres, at.sqlite, err
 }
 
-// Engines tells how each engine is reached that the flags of a command name.
+// Engines describes how the program would reach each engine that the flags of a command name.
 func Engines(optional bool, args ...string) (all []string, err error) {
 	var f engineFlags
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
@@ -112,7 +113,7 @@ func Engines(optional bool, args ...string) (all []string, err error) {
 	return all, err
 }
 
-// OpenEngines opens the engines that the flags of a command name, and closes them.
+// OpenEngines opens the engines that the flags of a command name, and closes them again.
 func OpenEngines(args ...string) error {
 	var f engineFlags
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
@@ -133,7 +134,7 @@ type ExitCode struct {
 	Name, Meaning string
 }
 
-// ExitCodes gives all of them.
+// ExitCodes returns all exit codes.
 func ExitCodes() (all []ExitCode) {
 	for _, c := range exitCodes() {
 		all = append(all, ExitCode{c.code, c.name, c.meaning})
@@ -141,42 +142,43 @@ func ExitCodes() (all []ExitCode) {
 	return all
 }
 
-// Root gives the command line, to be looked at.
+// Root returns the root command, for tests that inspect it.
 func Root() *cobra.Command {
 	return (&app{stdin: os.Stdin, stdout: io.Discard, stderr: io.Discard}).root()
 }
 
-// Explain gives what a person is told of an error, and the exit code.
+// Explain writes the explanation of an error to stderr, and returns the exit code.
 func Explain(db string, stderr io.Writer, err error) int {
 	a := &app{db: db, stderr: stderr}
 	return a.explain(&cobra.Command{Use: "sluice"}, err)
 }
 
-// FitTable gives the titles and cells of a row that a terminal of a width has room for.
+// FitTable returns the titles and cells of a row that fit into a terminal of a given width.
 func FitTable(titles, row []string, width int) (keptTitles, cells []string) {
 	rows := [][]string{row}
 	kept := fit(rows, titles, width)
 	return pick(titles, kept), pick(rows[0], kept)
 }
 
-// DemoVerdict gives what the demo says of its checks.
+// DemoVerdict returns the demo's sentence about its checks.
 func DemoVerdict(balances bool, pace *demo.Pace, tiers []demo.Tier) string {
 	d := &demoRun{flags: demoFlags{tiers: tiers != nil}, balances: balances, summary: demoSummary{Pace: pace, Tiers: tiers}}
 	d.summary.Check.Posted = 5
 	return d.verdict()
 }
 
-// ExamineScheduled is what doctor finds of a queue's plans.
+// ExamineScheduled returns the findings of doctor about a queue's scheduled changes.
 func ExamineScheduled(queue sluice.Queue, tended bool) []finding {
 	return examineSettings(queueRow{Scheduled: scheduledRows([]sluice.Queue{queue})}, tended)
 }
 
-// WarnOfRate is what a person is asked before settings of a queue are changed.
+// WarnOfRate returns the question that a command asks before it raises a queue's rate.
 func WarnOfRate(ctx context.Context, store sluice.Store, client *sluice.Client, queue string, pairs ...string) (string, error) {
 	return warnOfRate(ctx, store, client, queue, pairs)
 }
 
-// StoreLines stores lines as `sluice enqueue --file` does, and gives how far it came, and what it was cut off by.
+// StoreLines stores lines as `sluice enqueue --file` does. It returns the progress report, and the error that cut it
+// off.
 func StoreLines(ctx context.Context, client *sluice.Client, lines string) (told string, err error) {
 	var out bytes.Buffer
 	a := &app{stderr: &out}
@@ -188,7 +190,7 @@ func StoreLines(ctx context.Context, client *sluice.Client, lines string) (told 
 	return out.String(), err
 }
 
-// ScheduledTexts are the texts of a queue's first scheduled change: what it will do, when, and the note.
+// ScheduledTexts returns three texts of a queue's first scheduled change: its effect, its next time, and its note.
 func ScheduledTexts(queue sluice.Queue) (what, next, note string) {
 	row := scheduledRows([]sluice.Queue{queue})[0]
 	return row.what(), row.next(), row.note()

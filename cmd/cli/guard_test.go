@@ -35,7 +35,7 @@ func TestARateBeyondWhatTheEngineTookIsAskedAbout(t *testing.T) {
 		{"payments", "rate=19/s", ""},
 		{"payments", "rate=1/s", ""},
 		{"payments", "lease=2m", ""},
-		{"new", "rate=500/s", ""}, // nobody counted any start
+		{"new", "rate=500/s", ""}, // no statistics count a start of this queue
 		{"mail", "rate=500/s", ""},
 		{"nowhere", "rate=500/s", ""},
 	} {
@@ -60,8 +60,8 @@ func engineTook600(t *testing.T, store stat.Store) {
 	}
 }
 
-// TestCommandsThatRaiseARateBeyondWhatTheEngineTookAreRefusedWithoutYes runs the commands that change the rate of a queue, where
-// nobody can be asked.
+// TestCommandsThatRaiseARateBeyondWhatTheEngineTookAreRefusedWithoutYes runs the commands that change the rate of a
+// queue, without a terminal in which they could ask.
 func TestCommandsThatRaiseARateBeyondWhatTheEngineTookAreRefusedWithoutYes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "jobs.db")

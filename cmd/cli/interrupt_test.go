@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// process is a sluice that runs, and what it says.
+// process is a running `sluice`, with its standard error.
 type process struct {
 	*exec.Cmd
 	stderr *bufio.Reader
@@ -36,7 +36,7 @@ func start(t *testing.T, db string, args ...string) *process {
 	return &process{cmd, bufio.NewReader(stderr)}
 }
 
-// says reads what the process says until a line has a text.
+// says reads the standard error of the process until a line contains a text.
 func (p *process) says(t *testing.T, text string) {
 	t.Helper()
 	var all strings.Builder
@@ -52,11 +52,11 @@ func (p *process) says(t *testing.T, text string) {
 	}
 }
 
-// patience is how long something that never comes is waited for: the machine may be busy with much else.
+// patience is how long tests wait for an event before they fail. It is long because the machine may be busy.
 const patience = 10 * time.Minute
 
-// ends waits for the end of the process and of all that hold its standard error: none of its
-// children is left then. The exit code tells what ended it.
+// ends waits until the process ends and nothing holds its standard error any more, so no child is left. It checks the
+// exit code, and returns the rest of the standard error.
 func (p *process) ends(t *testing.T, want int) string {
 	t.Helper()
 	rest, err := io.ReadAll(p.stderr)
@@ -81,8 +81,8 @@ func (p *process) interrupt(t *testing.T) {
 	}
 }
 
-// stubborn makes a store with one job, and a program that never ends by itself. The program holds a
-// pipe, so that its end can be seen.
+// stubborn makes a store with one job, and a program that never ends by itself. The program holds a pipe open, so the
+// test can see its end.
 func stubborn(t *testing.T) (db, program string, pipe *os.File) {
 	t.Helper()
 	folder := t.TempDir()

@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-queue/sluice/cmd/cli"
 )
 
-// leaks are what programs quote, each with the secret in it.
+// leaks are texts that programs quote, each with the secret in it.
 var leaks = []struct{ said, secret string }{
 	{"the API refused the key sk_live_4eC39HqLyjWDarjtT1zdp7dc", "sk_live_4eC39HqLyjWDarjtT1zdp7dc"},
 	{"dial postgres://app:hunter2Secret9@db.example.com/books", "hunter2Secret9"},
@@ -22,9 +22,9 @@ var leaks = []struct{ said, secret string }{
 	{`config: {"password": "correct-Horse-17"}`, "correct-Horse-17"},
 }
 
-const wentWrong = "what-went-wrong" // is in every error, to see that the errors are there at all
+const wentWrong = "what-went-wrong" // every error contains this text, so the test can see that the errors are stored at all
 
-// leaky is a program for `sluice work` that fails in the way that its job says. The files beside it have the secrets.
+// leaky is a program for `sluice work` that fails in the way that its job names. The files beside it hold the secrets.
 const leaky = `#!/bin/sh
 read -r how
 case $how in
@@ -41,7 +41,8 @@ case $how in
 esac
 `
 
-// TestNoProgramLeavesASecretBehind has programs of `sluice work` quote secrets in all that they say of failures.
+// TestNoProgramLeavesASecretBehind has programs of `sluice work` quote secrets in everything they report about
+// failures.
 func TestNoProgramLeavesASecretBehind(t *testing.T) {
 	t.Parallel()
 	for _, how := range []struct {
@@ -67,7 +68,7 @@ func TestNoProgramLeavesASecretBehind(t *testing.T) {
 	}
 }
 
-// programsFail lets jobs die of programs, alone and in batches, and gives what `sluice work` printed.
+// programsFail lets jobs die because of their programs, alone and in batches, and returns the output of `sluice work`.
 func programsFail(t *testing.T, db string, flags []string) (log string) {
 	t.Helper()
 	folder := t.TempDir()
@@ -122,7 +123,8 @@ func programsFail(t *testing.T, db string, flags []string) (log string) {
 	return log
 }
 
-// looksFor looks for the secrets: left alone, all are there, or the search finds nothing anyway.
+// looksFor searches for the secrets. Without scrubbing all of them must be there, which proves that the search finds
+// them.
 func looksFor(t *testing.T, leaves bool, places map[string]string) {
 	t.Helper()
 	for where, text := range places {
@@ -137,7 +139,7 @@ func looksFor(t *testing.T, leaves bool, places map[string]string) {
 	}
 }
 
-// allFiles reads the files of a folder: of a store in SQLite, what is not yet in the file itself too.
+// allFiles reads all files of a folder, so also the write-ahead log of SQLite.
 func allFiles(t *testing.T, folder string) string {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
@@ -155,7 +157,7 @@ func allFiles(t *testing.T, folder string) string {
 	return all.String()
 }
 
-// allRows reads the tables of a database.
+// allRows reads all tables of a database.
 func allRows(t *testing.T, url string) string {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)

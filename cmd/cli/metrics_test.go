@@ -20,14 +20,14 @@ func port(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], strconv.Itoa(free))
 }
 
-// scrape reads the metrics at a port until each pattern finds a line, and leaves them in metrics.txt, as in
-// `scrape $METRICS '^sluice_queues 1$'`. It waits for what a background command has yet to do.
+// scrape reads the metrics at a port until each pattern matches a line, as in `scrape $METRICS '^sluice_queues 1$'`. It
+// leaves the metrics in metrics.txt. So it also waits for the work of background commands.
 func scrape(ts *testscript.TestScript, _ bool, args []string) {
 	var text []byte
 	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
 		answer, err := http.Get("http://127.0.0.1:" + args[0] + "/metrics")
 		if err != nil {
-			continue // it does not listen yet
+			continue // the command does not listen yet
 		}
 		text, err = io.ReadAll(answer.Body)
 		_ = answer.Body.Close()
@@ -49,7 +49,8 @@ func matchesAll(text []byte, patterns []string) bool {
 	return true
 }
 
-// asks reads the metrics at a port under the name of a host, as in `asks $METRICS evil.example 421`.
+// asks requests the metrics at a port with a Host header, and checks the status, as in `asks $METRICS evil.example
+// 421`.
 func asks(ts *testscript.TestScript, _ bool, args []string) {
 	request, err := http.NewRequest(http.MethodGet, "http://127.0.0.1:"+args[0]+"/metrics", nil)
 	ts.Check(err)

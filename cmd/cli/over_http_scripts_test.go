@@ -17,7 +17,7 @@ import (
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
-// notScriptedOverHTTP are scripts about what a server does otherwise than a database, with the reason.
+// notScriptedOverHTTP lists scripts that only work on a database, each with the reason.
 var notScriptedOverHTTP = map[string]string{
 	"migrate":        "is about a database without tables, on which a server does not start",
 	"move":           "needs the databases themselves",
@@ -29,7 +29,7 @@ var notScriptedOverHTTP = map[string]string{
 	"scheduled":      "asks for a change by plain SQL before upkeep has seen it",
 }
 
-// scriptsOverHTTP lists the scripts that run against a server.
+// scriptsOverHTTP lists the scripts that also run against a server.
 func scriptsOverHTTP(t *testing.T) []string {
 	t.Helper()
 	return slices.DeleteFunc(scripts(t, onBoth), func(path string) bool {
@@ -37,7 +37,7 @@ func scriptsOverHTTP(t *testing.T) []string {
 	})
 }
 
-// scriptedOverHTTP returns whether a script runs a command against a server.
+// scriptedOverHTTP returns a function that reports whether a script runs a command against a server.
 func scriptedOverHTTP(t *testing.T) func(command string) bool {
 	t.Helper()
 	var all strings.Builder
@@ -53,11 +53,11 @@ func scriptedOverHTTP(t *testing.T) func(command string) bool {
 	}
 }
 
-// TestScriptsOverHTTP runs the scripts against a server. What only the database can do is done there.
+// TestScriptsOverHTTP runs the scripts against a server. Commands that need the database run on the database.
 func TestScriptsOverHTTP(t *testing.T) {
 	t.Parallel()
 	names := append(slices.Collect(maps.Keys(notOverHTTP)), "doctor")
-	slices.SortFunc(names, func(a, b string) int { return strings.Compare(b, a) }) // `config show` before `config`
+	slices.SortFunc(names, func(a, b string) int { return strings.Compare(b, a) }) // reverse order puts `config show` before `config`
 	names = slices.DeleteFunc(names, func(name string) bool { return name == "work" })
 	direct := regexp.MustCompile(`\bsluice (-q )?(` + strings.Join(names, "|") + `)\b`)
 	says := regexp.MustCompile(`^(! )?std(out|err) `)
@@ -83,7 +83,7 @@ func TestScriptsOverHTTP(t *testing.T) {
 	testscript.Run(t, parameters("sqlite", files, serveScript))
 }
 
-// serveScript answers the API of a new file while a script runs.
+// serveScript serves the API of a new file while a script runs, and returns the URL.
 func serveScript(env *testscript.Env) (string, error) {
 	ctx, path := context.Background(), filepath.Join(env.WorkDir, "jobs.db")
 	env.Setenv("FILE", "sqlite:"+path)

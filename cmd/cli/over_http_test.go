@@ -19,34 +19,35 @@ import (
 	"github.com/sluice-queue/sluice/cmd/cli"
 )
 
-// clock are the parts of outputs that the time of the call decides.
+// clock matches the parts of an output that depend on the time of the call.
 var clock = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d(:[\d.]+)?Z|"[a-z_]*(seconds|rate|per_second|progress)": *[\d.e-]+|\d+(\.\d+)?(ms|s|µs)\b`)
 
-// anyID is an ID.
+// anyID matches an ID.
 var anyID = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// anyProcess is the ID of a process.
+// anyProcess matches the ID of a process.
 var anyProcess = regexp.MustCompile(`[\w.-]+:\d+:[0-9a-f]{8}\b`)
 
-// secret is the secret of a token, or the beginning of its hash.
+// secret matches the secret of a token, or the beginning of its hash.
 var secret = regexp.MustCompile(`sluice_[A-Za-z0-9_-]{43}|"secret": "[0-9a-f]{8}"`)
 
-// cause is the line of an error that says why.
+// cause matches the line of an error that gives its reason.
 var cause = regexp.MustCompile(`(?m)^ +why:.*\n`)
 
-// answerOf gives what a command prints at an address, without IDs and what its time decides.
+// answerOf returns the output of a command at an address, without IDs and without parts that depend on the time.
 func answerOf(t *testing.T, db string, args ...string) (text string, code int) {
 	t.Helper()
 	return (&end{db: db}).answer(t, args...)
 }
 
-// end is a store or a server, with what arguments stand for there: ID for the last ID that it told, and names of jobs.
+// end is a store or a server. Its map told replaces arguments: ID stands for the last ID that it printed, and other
+// words stand for jobs.
 type end struct {
 	db   string
 	told map[string]string
 }
 
-// answer is answerOf, with what arguments stand for.
+// answer is answerOf with arguments replaced by the map told.
 func (e *end) answer(t *testing.T, args ...string) (text string, code int) {
 	t.Helper()
 	args = slices.Clone(args)
@@ -63,14 +64,15 @@ func (e *end) answer(t *testing.T, args ...string) (text string, code int) {
 	return clock.ReplaceAllString(anyID.ReplaceAllString(string(out), "ID"), "T"), cmd.ProcessState.ExitCode()
 }
 
-// sameOverHTTP are commands that only read, with the arguments to try. ID is an operation.
+// sameOverHTTP lists commands that only read, with the arguments to try. ID stands for an operation.
 var sameOverHTTP = map[string]string{
 	"jobs": "", "queues": "", "stats": "mail", "forecast": "mail", "operations ls": "", "operations get": "ID", "operations watch": "ID",
 	"dead groups": "", "dead note": "9ac1f00d", "audit": "--limit 3", "batches ls": "", "flows ls": "", "tenants": "", "tiers": "", "limits ls": "", "schedules ls": "", "alerts history": "",
 	"alerts ls": "", "alerts rules": "", "alerts silences": "", "runs": "", "sim": "", "settings groups": "", "audit head": "", "audit verify": "--head HEAD",
 }
 
-// writtenOverHTTP are commands that write, in the order in which to try them, each with its arguments after a colon.
+// writtenOverHTTP lists commands that write, in the order in which the test tries them. The arguments stand after a
+// colon.
 var writtenOverHTTP = []string{
 	"tiers add: gold", "tiers preset:", "tiers set: gold concurrency=7", "tiers set: gold rate=10/s burst=20 --queue mail",
 	"tenants set: acme --tier gold", "tenants set: acme weight=3 --for 2h --reason moves", "tenants set: acme --tier iron", "pause: mail --tenant acme --reason moves",
@@ -92,10 +94,11 @@ var writtenOverHTTP = []string{
 	"tokens revoke: old --reason gone", "tokens revoke: old", "audit keep:", "audit keep: full=90d notable=0s --reason contract", "audit keep: full=1s", "audit keep: full=91d --reason -",
 }
 
-// readAfterwards are commands that show what writtenOverHTTP has written.
+// readAfterwards lists commands that show the writes of writtenOverHTTP.
 var readAfterwards = []string{"queues policy", "tenants", "tiers", "alerts rules", "alerts silences", "tokens ls", "audit keep", "limits ls", "settings scheduled", "settings groups", "runs", "audit --limit 100", "forecast mail"}
 
-// TestWritesOverHTTPDoWhatTheyDoOnTheDatabase sends the same acts to a store and to the server of another.
+// TestWritesOverHTTPDoWhatTheyDoOnTheDatabase sends the same acts to a store directly, and to another store through its
+// server.
 func TestWritesOverHTTPDoWhatTheyDoOnTheDatabase(t *testing.T) {
 	t.Parallel()
 	var at [2]end
@@ -120,7 +123,7 @@ func TestWritesOverHTTPDoWhatTheyDoOnTheDatabase(t *testing.T) {
 		args := strings.Fields(name + rest)
 		here, code := at[0].answer(t, args...)
 		there, other := at[1].answer(t, args...)
-		if code != 0 { // the server words the cause
+		if code != 0 { // the server words the cause in its own way
 			here, there = cause.ReplaceAllString(here, ""), cause.ReplaceAllString(there, "")
 		}
 		if here != there || code != other {
@@ -136,7 +139,7 @@ func TestWritesOverHTTPDoWhatTheyDoOnTheDatabase(t *testing.T) {
 	}
 }
 
-// TestReadsOverHTTPAreThoseOfTheDatabase compares what commands print of a store and of its server.
+// TestReadsOverHTTPAreThoseOfTheDatabase compares the output of commands on a store with their output on its server.
 func TestReadsOverHTTPAreThoseOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	db := "sqlite:" + filepath.Join(t.TempDir(), "jobs.db")
@@ -155,7 +158,7 @@ func TestReadsOverHTTPAreThoseOfTheDatabase(t *testing.T) {
 		args := strings.Fields(told.Replace(name + " " + rest))
 		for _, args := range [][]string{args, append(args, "-o", "json")} {
 			var here, there string
-			for range 20 { // the server's upkeep may change a figure between the two
+			for range 20 { // the server's upkeep may change a figure between the two reads
 				var code, other int
 				here, code = answerOf(t, db, args...)
 				there, other = answerOf(t, s.url, args...)
@@ -170,13 +173,14 @@ func TestReadsOverHTTPAreThoseOfTheDatabase(t *testing.T) {
 	}
 }
 
-// elsewhereOverHTTP are commands that neither a test of this file nor a script tries over HTTP, each with the reason.
+// elsewhereOverHTTP lists commands that neither a test of this file nor a script tries over HTTP, each with the reason.
 var elsewhereOverHTTP = map[string]string{
 	"top":              "needs a terminal; the tests of package top show the screen through a server",
 	"engine reconcile": "settles jobs by tokens that a server keeps to itself; it does so by POST /queues/{queue}/engine/reconcile",
 }
 
-// TestCommandsTriedOverHTTPExist keeps the lists true: every command that holds no others is in one of them.
+// TestCommandsTriedOverHTTPExist checks that each command without subcommands is in one of the lists, and that each
+// name in them exists.
 func TestCommandsTriedOverHTTPExist(t *testing.T) {
 	t.Parallel()
 	there, leaves := make(map[string]bool), make(map[string]bool)

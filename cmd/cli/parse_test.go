@@ -33,8 +33,7 @@ func TestJobLineSaysAllThatMayBeSaidOfAJob(t *testing.T) {
 	}
 }
 
-// FuzzParseJobLine: whatever a line holds, it is a job that a store takes, or an error that names the
-// field at fault.
+// FuzzParseJobLine: any line is either a job that a store accepts, or an error that names the wrong field.
 func FuzzParseJobLine(f *testing.F) {
 	for _, seed := range []string{
 		`{"payload":{"n":1},"tenant":"acme","key":"a","labels":{"kind":"x"}}`, `{"queue":"other","payload":1,"due_at":"2026-12-01T16:00:00+01:00"}`,
@@ -52,7 +51,7 @@ func FuzzParseJobLine(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line string) {
 		job, err := cli.ParseJobLine([]byte(line), "q")
 		if err == nil {
-			job.Queue = "q" // a queue of its own for every name would only fill the memory
+			job.Queue = "q" // without this, each new queue name would only fill the memory
 			_, err = client.Enqueue(t.Context(), job)
 		}
 		var invalid *sluice.InvalidError
@@ -96,8 +95,7 @@ func TestAddressOfAStore(t *testing.T) {
 	}
 }
 
-// FuzzParseDB: an address is one of the two kinds or an error, and no text that is shown of it has
-// the password.
+// FuzzParseDB: an address is of one of the two kinds, or an error. No printed text contains its password.
 func FuzzParseDB(f *testing.F) {
 	for _, seed := range []struct{ before, password, after string }{
 		{"postgres://ada", "secret", "host:5432/jobs?sslmode=disable"},
@@ -111,7 +109,7 @@ func FuzzParseDB(f *testing.F) {
 		f.Add(seed.before, seed.password, seed.after)
 	}
 	f.Fuzz(func(t *testing.T, before, password, after string) {
-		// A word that nothing else holds, so that it is only found if it leaked.
+		// A word that occurs nowhere else, so a match proves a leak.
 		const leak = "hunter2pw"
 		text := before + ":" + password + leak + "@" + after
 		postgres, sqlite, err := cli.ParseAddress(text)
@@ -119,7 +117,7 @@ func FuzzParseDB(f *testing.F) {
 			t.Fatalf("%q is %q and %q", text, postgres, sqlite)
 		}
 		if !strings.Contains(before, "://") {
-			return // no URL: what stands there is a path
+			return // not a URL, so the text is a path and has no password
 		}
 		var said strings.Builder
 		shown := []string{cli.RedactURL(text)}
@@ -162,8 +160,8 @@ func TestPasswordsAreNotShown(t *testing.T) {
 	}
 }
 
-// FuzzOptions: durations, instants and labels are read back as they are written, or refused with a
-// reason, and nothing is taken for another.
+// FuzzOptions: a value that the parser accepts reads back as the same value. The parser refuses all others with a
+// reason.
 func FuzzOptions(f *testing.F) {
 	for _, seed := range []string{
 		"500ms", "30s", "5m", "2h", "7d", "-1d", "+07d", "0d", "106752d", "9223372036854775807ns", "1x", "d", "", "1e3s", "∞", "1h30m",

@@ -7,7 +7,8 @@ import (
 	"github.com/sluice-queue/sluice/cmd/cli"
 )
 
-// TestNothingPrintedSteersTheTerminal is of U+009B, which begins a sequence, and of what turns a line round or hides.
+// TestNothingPrintedSteersTheTerminal prints U+009B, which begins an escape sequence, and characters that reverse or
+// hide text.
 func TestNothingPrintedSteersTheTerminal(t *testing.T) {
 	t.Parallel()
 	const text = "acme\u009b31m \u202elive\u200b \U000e0041 \x7f é 日"

@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 )
 
-// keepRacing are the commands that run for long and do much at once. They keep the race detector.
+// keepRacing matches the commands that run for long and do much at once. They keep the race detector.
 const keepRacing = "work|serve|upkeep|dispatch|forward|demo|top|move"
 
-// beQuick lets all other commands run as they are shipped, if the tests run with the race detector. Scripts run thousands that
-// are over at once, and with the race detector each takes three times as long.
+// beQuick replaces all other commands with builds without the race detector, if the tests run with it. Scripts run
+// thousands of short commands, and each takes three times as long with the race detector.
 func beQuick() error {
 	if !racing {
 		return nil

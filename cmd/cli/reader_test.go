@@ -14,7 +14,8 @@ import (
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-// TestReaderRunsEveryCommandThatOnlyReads runs commands as a role that only reads, and some that it may not run.
+// TestReaderRunsEveryCommandThatOnlyReads runs reading commands as a role that may only read, and some commands that
+// this role may not run.
 func TestReaderRunsEveryCommandThatOnlyReads(t *testing.T) {
 	t.Parallel()
 	at, reader := newReader(t)
@@ -49,7 +50,7 @@ func TestReaderRunsEveryCommandThatOnlyReads(t *testing.T) {
 	}
 }
 
-// newReader gives the URLs of a database: as its owner, and as a role that only reads.
+// newReader returns two URLs of a database: one as its owner, and one as a role that may only read.
 func newReader(t *testing.T) (at, reader string) {
 	t.Helper()
 	if err := cluster.start(); err != nil {
@@ -85,7 +86,7 @@ func newReader(t *testing.T) (at, reader string) {
 	return at, parsed.String()
 }
 
-// sluiceAt runs a command, whose words are between blanks, on a store.
+// sluiceAt runs a command on a store. Blanks separate its words.
 func sluiceAt(t *testing.T, at, words string) (says string, code int) {
 	t.Helper()
 	program, err := exec.LookPath("sluice")

@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-queue/sluice/cmd/cli"
 )
 
-// TestDoctorNoticesAWindowThatNobodyCarriesOut has one that should have opened, as it is when upkeep's machine does not
-// know its time zone and this one does.
+// TestDoctorNoticesAWindowThatNobodyCarriesOut has a window that should have opened. This happens when upkeep's machine
+// does not know the time zone, and this machine does.
 func TestDoctorNoticesAWindowThatNobodyCarriesOut(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 7, 10, 14, 30, 0, 0, time.UTC)
@@ -46,7 +46,7 @@ func TestDoctorNoticesAWindowThatNobodyCarriesOut(t *testing.T) {
 	}
 }
 
-// scheduledText gives scheduled changes as a queue holds them.
+// scheduledText encodes scheduled changes as a queue stores them.
 func scheduledText(t *testing.T, scheduled ...changes.Change) json.RawMessage {
 	t.Helper()
 	text, err := json.Marshal(scheduled)

@@ -23,8 +23,8 @@ import (
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-// cluster is the PostgreSQL of these tests, started by the first that needs one. The package's own
-// Main ends the process, and would leave the folder of the commands behind.
+// cluster is the PostgreSQL server of these tests. The first test that needs it starts it. Its start is no part of
+// TestMain, since testscript.Main ends the process before a cleanup could run.
 var cluster = struct {
 	start   func() error
 	started *pgtest.Cluster
@@ -43,11 +43,11 @@ func (m mainWithPostgres) Run() int {
 		}
 		return os.Setenv(pgtest.Env, cluster.started.URL)
 	})
-	// A program with the race detector would else sleep for a second at its end.
+	// Without this, a program with the race detector sleeps for a second before it ends.
 	if err := os.Setenv("GORACE", strings.TrimSpace(os.Getenv("GORACE")+" atexit_sleep_ms=0")); err != nil {
 		panic(err)
 	}
-	// Scripts mostly wait, for processes and for what falls due. A flag on the command line wins.
+	// Scripts mostly wait for processes and for jobs to fall due. A flag on the command line wins.
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
@@ -64,12 +64,12 @@ func (m mainWithPostgres) Run() int {
 
 func TestMain(m *testing.M) {
 	testscript.Main(mainWithPostgres{m}, map[string]func(){
-		"sluice":   func() { os.Exit(cli.Patiently(os.Args[1:])) }, // as cmd/sluice does
+		"sluice":   func() { os.Exit(cli.Patiently(os.Args[1:])) }, // as cmd/sluice does, with more patience
 		"answerer": answerer,
 	})
 }
 
-// onBoth is what a script says that runs on both kinds of store; the others run on SQLite alone.
+// onBoth is the line that marks scripts for both kinds of store; all other scripts run on SQLite alone.
 const onBoth = "# On SQLite and PostgreSQL."
 
 func TestScriptsOnSQLite(t *testing.T) {
@@ -101,14 +101,14 @@ func TestScriptsThroughAPooler(t *testing.T) {
 	}))
 }
 
-// migrated is a database that `sluice migrate` finds up to date.
+// migrated is the template of a database that is up to date.
 var migrated = pgtest.Template{Fill: func(ctx context.Context, url string) error {
 	_, err := postgres.Migrate(ctx, url)
 	return err
 }}
 
-// databaseOf gives a script its database: migrated, as that is what nearly all begin with, or empty if it is about that. It is
-// dropped when the whole test ends: by then no script uses it.
+// databaseOf returns the database for a script: a migrated one, or an empty one for the script about migration. The
+// database is dropped when the whole test ends, since by then no script uses it.
 func databaseOf(t *testing.T, env *testscript.Env) string {
 	t.Helper()
 	if filepath.Base(env.WorkDir) == "script-migrate" {
@@ -117,7 +117,7 @@ func databaseOf(t *testing.T, env *testscript.Env) string {
 	return migrated.Copy(t)
 }
 
-// scripts lists those that say something.
+// scripts lists the scripts that contain a text.
 func scripts(t *testing.T, says string) []string {
 	t.Helper()
 	all, err := filepath.Glob("testdata/script/*.txt")
@@ -166,7 +166,7 @@ func parameters(kind string, files []string, database func(*testscript.Env) (str
 	}
 }
 
-// show tells of the job with a key, as in `show QUEUE KEY`.
+// show prints the job with a key, as in `show QUEUE KEY`.
 func show(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(ts.Exec("sluice", "jobs", "--queue", args[0], "--key", args[1], "-o", "ids"))
 	ts.Check(ts.Exec("sluice", "job", strings.TrimSpace(ts.ReadFile("stdout"))))
@@ -200,8 +200,8 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// keep puts what the last command printed into a variable, as in `keep ID`, or the part of it that
-// a pattern finds, as in `keep ID '"id": "(.*?)"'`.
+// keep puts the output of the last command into a variable, as in `keep ID`. With a pattern it keeps only the match, as
+// in `keep ID '"id": "(.*?)"'`.
 func keep(ts *testscript.TestScript, _ bool, args []string) {
 	text := strings.TrimSpace(ts.ReadFile("stdout"))
 	if len(args) > 1 {
@@ -214,10 +214,10 @@ func keep(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], text)
 }
 
-// await runs a command until it prints what a pattern finds, as in `await READY sluice holders`.
+// await runs a command until a pattern matches its output, as in `await READY sluice holders`.
 func await(ts *testscript.TestScript, _ bool, args []string) {
 	pattern := regexp.MustCompile("(?m)" + args[0])
-	pause := 10 * time.Millisecond // it grows, since each look is a process
+	pause := 10 * time.Millisecond // the pause grows, since each try starts a process
 	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(pause) {
 		ts.Check(ts.Exec(args[1], args[2:]...))
 		if pattern.MatchString(ts.ReadFile("stdout")) {

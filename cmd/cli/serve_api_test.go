@@ -55,7 +55,7 @@ func newCertificate(t *testing.T, folder string) *x509.Certificate {
 	return made
 }
 
-// askTLS gives the status of a server that has a certificate. 0: it has another.
+// askTLS returns the status of a server that shows the trusted certificate. 0: it shows another one.
 func askTLS(t *testing.T, url string, trusted *x509.Certificate) int {
 	t.Helper()
 	roots := x509.NewCertPool()
@@ -104,7 +104,7 @@ func TestServeReadsAChangedCertificateAgain(t *testing.T) {
 	s.ends(t, 0)
 }
 
-// untilAsked asks until the process says a text.
+// untilAsked calls ask again and again until the process prints a text.
 func (p *process) untilAsked(t *testing.T, text string, ask func()) {
 	t.Helper()
 	said := make(chan struct{})

@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/oidctest"
 )
 
-// oidcFile writes the file of --oidc that the guide shows, for a provider.
+// oidcFile writes the guide's file for --oidc, with the issuer replaced, and returns its path.
 func oidcFile(t *testing.T, issuer string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -29,7 +29,7 @@ func oidcFile(t *testing.T, issuer string) string {
 	return filepath.Join(folder, "oidc.yaml")
 }
 
-// guideFile is the file that the guide shows.
+// guideFile returns the file for --oidc that the guide shows.
 func guideFile(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/guide/secure.md")
@@ -44,7 +44,7 @@ func guideFile(t *testing.T) string {
 	return file
 }
 
-// TestServeLetsPeopleSignIn at one server, and knows them at another with the same key.
+// TestServeLetsPeopleSignIn signs a person in at one server. Another server with the same key accepts the session.
 func TestServeLetsPeopleSignIn(t *testing.T) {
 	t.Parallel()
 	provider := oidctest.Start(t, oidctest.Person{ID: "ada", Email: "ada@example.com", EmailVerified: true, Groups: []string{"shop"}})

@@ -25,10 +25,10 @@ import (
 	"github.com/sluice-queue/sluice/internal/temporaltest"
 )
 
-// served is a `sluice serve` that runs.
+// served is a running `sluice serve`.
 type served struct {
 	*process
-	url string // of --listen
+	url string // the address of --listen
 }
 
 // serve starts a server on a free port of loopback, and waits until it answers.
@@ -39,13 +39,13 @@ func serve(t *testing.T, db string, args ...string) *served {
 	return s
 }
 
-// answersAt reads at which address the process says that it answers.
+// answersAt reads the address from the log line in which the process says that it answers.
 func (p *process) answersAt(t *testing.T) string {
 	t.Helper()
 	return p.finds(t, `msg="server answers" address=(\S+)`)
 }
 
-// finds reads what the process says until a line has what a pattern finds, and gives its part.
+// finds reads the log of the process until a pattern matches a line, and returns the last group of the match.
 func (p *process) finds(t *testing.T, pattern string) string {
 	t.Helper()
 	var all strings.Builder
@@ -61,7 +61,7 @@ func (p *process) finds(t *testing.T, pattern string) string {
 	}
 }
 
-// ask gives the status and the text at an address.
+// ask returns the status and the body of a URL.
 func ask(t *testing.T, url string) (int, string) {
 	t.Helper()
 	response, err := http.Get(url)
@@ -76,7 +76,7 @@ func ask(t *testing.T, url string) (int, string) {
 	return response.StatusCode, string(text)
 }
 
-// becomes asks whether the server is ready until it says so, or until it says why not.
+// becomes asks /readyz until it answers with a status and a text, and returns the answer.
 func (s *served) becomes(t *testing.T, status int, because string) string {
 	t.Helper()
 	var got int
@@ -152,7 +152,7 @@ func TestServeTendsTheStoreAndTellsHowItDoes(t *testing.T) {
 	}
 }
 
-// mute is a server that takes what it is told and never says a word, as an engine that hangs.
+// mute is a server that accepts requests and never answers, like an engine that hangs.
 func mute(t *testing.T) (address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -172,8 +172,8 @@ func mute(t *testing.T) (address string) {
 	return listener.Addr().String()
 }
 
-// TestServeDrainsBeforeItStopsAnswering: its dispatcher holds a job whose engine hangs. That is told and does not make it
-// unready; the signal does, at once, while it goes on to answer until the grace is over.
+// TestServeDrainsBeforeItStopsAnswering has a dispatcher that holds a job whose engine hangs. /readyz reports the
+// engine, and stays ready. The signal makes the server unready at once, but it answers until the grace is over.
 func TestServeDrainsBeforeItStopsAnswering(t *testing.T) {
 	t.Parallel()
 	db := "sqlite:" + filepath.Join(t.TempDir(), "jobs.db")
@@ -204,10 +204,11 @@ func TestServeDrainsBeforeItStopsAnswering(t *testing.T) {
 	}
 }
 
-// ownCluster is a PostgreSQL that can be stopped as by a crash and loses nothing, with a user that needs a password.
+// ownCluster is a PostgreSQL server that a test can stop as in a crash, without data loss. One of its users needs a
+// password.
 func ownCluster(t *testing.T) *pgtest.Cluster {
 	t.Helper()
-	file, err := os.CreateTemp("", "sluice-hba-") // where whoever runs PostgreSQL may read
+	file, err := os.CreateTemp("", "sluice-hba-") // the user that runs PostgreSQL must be able to read it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,7 +313,7 @@ func TestServeSaysWhoCanReadWhat(t *testing.T) {
 	}{
 		"--listen " + taken.Addr().String():   {2, "with --listen"},
 		"--listen nothing":                    {2, "with --listen"},
-		"--listen 0 --monitor 192.0.2.1:7401": {2, "with --monitor"}, // an address that no machine has
+		"--listen 0 --monitor 192.0.2.1:7401": {2, "with --monitor"}, // no machine has this address
 		"--listen 0 --base ../x":              {2, "--base"},
 		"--grace 0s":                          {2, "--grace"},
 	} {
@@ -323,10 +324,10 @@ func TestServeSaysWhoCanReadWhat(t *testing.T) {
 	}
 }
 
-// TestServeTellsSystemd listens as systemd would.
+// TestServeTellsSystemd listens to the notifications as systemd would.
 func TestServeTellsSystemd(t *testing.T) {
 	t.Parallel()
-	folder, err := os.MkdirTemp("", "sluice") // a socket's path must be short
+	folder, err := os.MkdirTemp("", "sluice") // the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -398,7 +399,7 @@ func TestProbeOfWhatIsNoServer(t *testing.T) {
 	}
 }
 
-// TestServeDispatchesToTemporal hands a job to a real server, which has no worker for it, and has its run ended.
+// TestServeDispatchesToTemporal starts a run on a real server that has no worker for it, and then terminates the run.
 func TestServeDispatchesToTemporal(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

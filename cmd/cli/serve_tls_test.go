@@ -22,13 +22,13 @@ import (
 	"time"
 )
 
-// authority signs certificates.
+// authority is a certificate authority.
 type authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
 }
 
-// newAuthority makes an authority, and writes its certificate to a file.
+// newAuthority makes a certificate authority, and writes its certificate to a file.
 func newAuthority(t *testing.T, file string) authority {
 	t.Helper()
 	a := authority{}
@@ -37,7 +37,7 @@ func newAuthority(t *testing.T, file string) authority {
 	return authority{made, key}
 }
 
-// sign makes a certificate, by itself without an authority.
+// sign signs a certificate. Without an authority, the certificate is self-signed.
 func (a authority) sign(t *testing.T, form *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -66,7 +66,7 @@ func (a authority) sign(t *testing.T, form *x509.Certificate) (*x509.Certificate
 	return made, key
 }
 
-// client makes the certificate of a program.
+// client makes the client certificate of a program.
 func (a authority) client(t *testing.T, name string) tls.Certificate {
 	t.Helper()
 	made, key := a.sign(t, &x509.Certificate{Subject: pkix.Name{CommonName: name}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
@@ -80,10 +80,10 @@ func writePEM(t *testing.T, file, kind string, der []byte) {
 	}
 }
 
-// certified sends a request with a certificate, if there is one. 0: the server ends the connection.
+// certified sends a request, with a certificate unless it is nil. 0: the server closed the connection.
 func certified(t *testing.T, method, url string, certificate *tls.Certificate, header ...string) (int, string) {
 	t.Helper()
-	config := &tls.Config{InsecureSkipVerify: true} // the test's own server
+	config := &tls.Config{InsecureSkipVerify: true} // the server is the test's own
 	if certificate != nil {
 		config.Certificates = []tls.Certificate{*certificate}
 	}
@@ -108,8 +108,8 @@ func certified(t *testing.T, method, url string, certificate *tls.Certificate, h
 	return response.StatusCode, string(text)
 }
 
-// TestServeKnowsProgramsByTheirCertificates: the common name is that of a token, whose role and bounds count, and which
-// can be revoked. The authority can change.
+// TestServeKnowsProgramsByTheirCertificates: the common name of a certificate names a token. The token's role and
+// bounds count, and an admin can revoke it. The authority can change while the server runs.
 func TestServeKnowsProgramsByTheirCertificates(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -183,7 +183,7 @@ func TestServeKnowsProgramsByTheirCertificates(t *testing.T) {
 	s.ends(t, 0)
 }
 
-// TestServeTakesTheCertificateOfCurl as the guide says it.
+// TestServeTakesTheCertificateOfCurl sends requests with curl, as the guide shows.
 func TestServeTakesTheCertificateOfCurl(t *testing.T) {
 	t.Parallel()
 	curl, err := exec.LookPath("curl")

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// slowly is a context that takes a second to look at, so that a simulation lasts long on the clock of a bubble.
+// slowly is a context whose Err takes a second, so that a simulation lasts long on the fake clock of synctest.
 type slowly struct{ context.Context }
 
-// Err says what the context's own says, a second later.
+// Err returns the error of the inner context, a second later.
 func (c slowly) Err() error {
 	time.Sleep(time.Second)
 	return c.Context.Err()
 }
 
-// TestSimTellsHowFarItIsWhereItsOutputIsAFile runs a scenario whose output goes to no terminal.
+// TestSimTellsHowFarItIsWhereItsOutputIsAFile runs a scenario whose output does not go to a terminal.
 func TestSimTellsHowFarItIsWhereItsOutputIsAFile(t *testing.T) {
 	t.Parallel()
 	far := regexp.MustCompile(`(?m)^\d\S* of virtual time: \d[\d ]* jobs came, \d[\d ]* ended$`)

@@ -19,14 +19,14 @@ import (
 	"github.com/sluice-queue/sluice/cmd/cli"
 )
 
-// receiver takes spans in as an OpenTelemetry collector does.
+// receiver accepts spans as an OpenTelemetry collector does.
 type receiver struct {
 	mu    sync.Mutex
 	spans []received
-	wrong error // with what was sent
+	wrong error // the last error in a request
 }
 
-// received is a span, and the service that it came from.
+// received is a span with the name of its service.
 type received struct {
 	service string
 	span    *tracepb.Span
@@ -63,7 +63,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	}
 }
 
-// lines tell of each span: its service, its name, its trace and what it is the child of.
+// lines returns a line for each span: its service, its name, its trace and its parent.
 func (r *receiver) lines() (lines []string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,17 +85,17 @@ func (r *receiver) lines() (lines []string, err error) {
 	return lines, r.wrong
 }
 
-// receivers are those of the scripts, by their URLs.
+// receivers maps URLs to the receivers of the scripts.
 var receivers sync.Map
 
-// receive starts a receiver, as in `receiver`, which the programs that are run from then on send their spans to, or one that
-// never answers, as in `receiver silent`.
+// receive starts a receiver, as in `receiver`. Programs that the script runs later send their spans there. With
+// `receiver silent`, the receiver never answers.
 func receive(ts *testscript.TestScript, _ bool, args []string) {
 	r := &receiver{}
 	var answers http.Handler = r
 	if len(args) > 0 {
 		answers = http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
-			_, _ = io.Copy(io.Discard, request.Body) // else it is not told that the sender has gone
+			_, _ = io.Copy(io.Discard, request.Body) // without this, the server does not notice that the sender has gone
 			<-request.Context().Done()
 		})
 	}
@@ -106,7 +106,7 @@ func receive(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.URL)
 }
 
-// spans writes the spans that were received into a file, as in `spans FILE`.
+// spans writes the received spans into a file, as in `spans FILE`.
 func spans(ts *testscript.TestScript, _ bool, args []string) {
 	r, _ := receivers.Load(ts.Getenv("RECEIVER"))
 	lines, err := r.(*receiver).lines()

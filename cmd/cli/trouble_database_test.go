@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
-// troublesOfDatabases are those that somebody made within a file or a server.
+// troublesOfDatabases are troubles that somebody caused in a SQLite file or in a PostgreSQL server.
 func troublesOfDatabases() []trouble {
 	return []trouble{
 		{
@@ -60,9 +60,9 @@ func troublesOfDatabases() []trouble {
 		{
 			sees: slow, cause: "another program keeps the write lock", asks: "doctor", says: `✖ lock +the write lock was not to be had in .*; it was held by pid .*\(cli.test\)`, mend: "let that program commit or roll back, or end it: kill ", unready: "leaders", besides: "upkeep", log: "database is locked",
 			make: func(s *scene) sluice.ID {
-				s.openWithin(2 * time.Second) // no longer than a lead lasts
+				s.openWithin(2 * time.Second) // shorter than the lead of upkeep lasts
 				s.tend(nil)
-				tx, err := s.store.(*sqlite.Store).DB().BeginTx(s.Context(), nil) // immediate, as the store's connections begin
+				tx, err := s.store.(*sqlite.Store).DB().BeginTx(s.Context(), nil) // begins immediate, as all transactions of the store do
 				s.ok(err)
 				s.Cleanup(func() { _ = tx.Rollback() })
 				s.loseLead()
@@ -130,7 +130,7 @@ func troublesOfDatabases() []trouble {
 	}
 }
 
-// loseLead waits until nobody leads upkeep any more, because nobody can write that he does.
+// loseLead waits until no process leads upkeep, because none can renew its lead in the locked store.
 func (s *scene) loseLead() {
 	s.Helper()
 	s.until("nobody leads upkeep", func() bool {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// troublePage renders the guide from the table: by what a person sees.
+// troublePage renders the guide from the table, sorted by the symptom.
 func troublePage(rows []trouble) string {
 	rows = slices.Clone(rows)
 	slices.SortStableFunc(rows, func(a, b trouble) int { return cmp.Compare(a.sees, b.sees) })
@@ -38,7 +38,7 @@ A test causes each trouble below. Other signs are:
 	return page.String()
 }
 
-// signs lists the alerts, failed checks of /readyz and log line of a trouble; empty: it has none.
+// signs lists the alerts, the failed checks of /readyz and the log line of a trouble; empty: it has none.
 func signs(row trouble) string {
 	var all []string
 	for _, sign := range []struct{ of, is string }{{"", linked(row.alert)}, {"`/readyz`: ", checks(row.unready)}, {"log: ", cell(row.log)}} {
@@ -56,7 +56,7 @@ func asked(command string) string {
 	return command
 }
 
-// plainPattern writes a pattern as people read it.
+// plainPattern turns a regular expression into text for readers.
 func plainPattern(pattern string) string {
 	text := regexp.MustCompile(`\.\*`).ReplaceAllString(pattern, "…")
 	return strings.NewReplacer(`\`, "", " +", " ").Replace(text)

@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-queue/sluice/presence"
 )
 
-// troublesOfEngines are those of Temporal and of the processes that ask it.
+// troublesOfEngines are troubles of Temporal, and of the processes that ask it.
 func troublesOfEngines() []trouble {
 	return []trouble{
 		{
@@ -87,7 +87,7 @@ func troublesOfEngines() []trouble {
 	}
 }
 
-// absentCodec is the codec of a data converter whose server is away.
+// absentCodec is the codec of a data converter whose codec server is down.
 type absentCodec struct{}
 
 func (absentCodec) Encode([]*commonpb.Payload) ([]*commonpb.Payload, error) {
@@ -98,7 +98,7 @@ func (absentCodec) Decode([]*commonpb.Payload) ([]*commonpb.Payload, error) {
 	return nil, errors.New("codec server: no route")
 }
 
-// temporal is the address of a real server, which doctor is told too.
+// temporal returns the address of a real Temporal server, and tells doctor to ask it.
 func (s *scene) temporal() string {
 	s.Helper()
 	s.engine = temporaltest.Address(s)
@@ -115,7 +115,7 @@ func (s *scene) dial(address string, options temporal.Options) map[string]engine
 	return map[string]engine.Engine{"temporal": runner}
 }
 
-// pays has a dispatcher and an upkeep work on a queue with an engine until the dispatcher has a condition.
+// pays runs a dispatcher and an upkeep for a queue with an engine, until the dispatcher reports a condition.
 func (s *scene) pays(engines map[string]engine.Engine, kind presence.ConditionKind, change func(*sluice.Settings)) sluice.ID {
 	s.Helper()
 	s.open()

@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// troublesOfOrder are those of jobs that wait for others, for slots, and for limits of their own.
+// troublesOfOrder are troubles of jobs that wait for other jobs, for slots, or for limits of their own.
 func troublesOfOrder() []trouble {
 	return []trouble{
 		{

@@ -16,7 +16,7 @@ import (
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-// troublesOfStores are those of files, servers, roles and schemas.
+// troublesOfStores are troubles of files, servers, roles and schemas.
 func troublesOfStores() []trouble {
 	return []trouble{
 		{
@@ -38,7 +38,7 @@ func troublesOfStores() []trouble {
 			make: func(s *scene) sluice.ID {
 				s.open()
 				s.tend(nil)
-				s.sql("update sluice_migration set version = 0") // a made-up step of an older program
+				s.sql("update sluice_migration set version = 0") // now the schema looks like one of an older program
 				return sluice.ID{}
 			},
 		},
@@ -103,7 +103,7 @@ func troublesOfStores() []trouble {
 	}
 }
 
-// serverWithClock starts a PostgreSQL whose clock can be set.
+// serverWithClock starts a PostgreSQL server whose clock a test can set.
 func serverWithClock(t *testing.T) *pgtest.Cluster {
 	t.Helper()
 	server, err := pgtest.Start(pgtest.Options{Clock: true})
@@ -121,7 +121,7 @@ func (s *scene) migrate() {
 	s.ok(err)
 }
 
-// asRole makes a role with these rights, and lets all that follows log in as it.
+// asRole makes a role with the given rights. All later connections log in as this role.
 func (s *scene) asRole(name, rights string) {
 	s.Helper()
 	parsed, err := url.Parse(s.db)
@@ -132,7 +132,8 @@ func (s *scene) asRole(name, rights string) {
 	s.db = at(s, func(u *url.URL) { u.User = url.User(role) })
 }
 
-// sql runs a statement in the SQLite file as another program would: that of an open store may not change the schema.
+// sql runs a statement in the SQLite file on a connection of its own, since connections of an open store may not change
+// the schema.
 func (s *scene) sql(statement string) {
 	s.Helper()
 	file, err := sql.Open("sqlite", strings.TrimPrefix(s.db, "sqlite:"))
@@ -142,7 +143,7 @@ func (s *scene) sql(statement string) {
 	s.ok(err)
 }
 
-// postgres runs a statement as the owner of the database.
+// postgres runs a statement as the user in the scene's address: the owner of the database, until asRole replaces it.
 func (s *scene) postgres(statement string) {
 	s.Helper()
 	s.postgresAt(s.db, statement)
@@ -158,7 +159,7 @@ func (s *scene) postgresAt(address, statement string) {
 	s.ok(err)
 }
 
-// at is the address of the database, changed.
+// at returns the address of the database after a change.
 func at(s *scene, change func(*url.URL)) string {
 	s.Helper()
 	parsed, err := url.Parse(s.db)

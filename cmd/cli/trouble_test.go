@@ -31,29 +31,28 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// trouble is a row of the table of troubles: something that people cause, what they see of it, and what tells the cause.
-// The guide docs/guide/trouble.md is made of the rows.
+// trouble is a row of the table of troubles: a fault that people cause, its symptoms, and the command that names its
+// cause. `make docs` writes docs/guide/trouble.md from the rows.
 type trouble struct {
-	// sees is what a person notices first; the guide is sorted by it.
+	// sees is the first symptom that a person notices; the guide is sorted by it.
 	sees string
-	// cause is what is wrong, in a few words.
+	// cause names the fault in a few words.
 	cause string
-	// asks is the command of sluice that names the cause, says a pattern of what it prints, and mend a part of what it
-	// prints of the command that mends it.
+	// asks is the `sluice` command that names the cause. Its output must match the pattern says, and contain mend, a
+	// part of the command that repairs the fault.
 	asks, says, mend string
-	// alert is the rule that goes off, in time; empty: none does. With noStore, nobody can look at the rules.
+	// alert is the rule that fires; empty: none does. noStore: the alerts cannot be read either.
 	alert string
-	// unready are the checks by which /readyz of `sluice serve` fails; empty: none does, because it does its own work. With
-	// serveEnds, it does not even start.
+	// unready lists the checks of /readyz that fail; empty: none fails. serveEnds: `sluice serve` does not even start.
 	unready string
-	// log is a part of a line that one of the processes logs; empty: none warns of anything.
+	// log is a part of a line that one of the processes logs; empty: no process logs a warning.
 	log string
-	// besides are rules and checks that may fail too, because of how the trouble is made here.
+	// besides lists rules and checks that may fail too, because of the way in which the test causes the trouble.
 	besides string
-	// make causes the trouble, and gives the job to ask of, if there is one.
+	// make causes the trouble, and returns the job for `sluice why`, or a zero ID.
 	make func(s *scene) sluice.ID
-	// needs says what the row needs beside a SQLite file: "temporal", "postgres", or "clock", a PostgreSQL of its own whose clock
-	// can be set.
+	// needs is "", for a SQLite file, or "temporal", "postgres" or "clock". A row with "clock" gets a PostgreSQL server
+	// of its own whose clock it can set.
 	needs string
 }
 
@@ -62,26 +61,26 @@ const (
 	serveEnds = "serve ends"
 )
 
-// troubles are all rows. A file with more of them adds its own here.
+// troubles returns all rows. A new file with rows adds them here.
 func troubles() []trouble {
 	return slices.Concat(troublesOfWork(), troublesOfOrder(), troublesOfEngines(), troublesOfStores(), troublesOfDatabases())
 }
 
-// scene is where a trouble is caused: a store, and processes that work on it.
+// scene is the place of a trouble: a store, and processes that work on it.
 type scene struct {
 	*testing.T
-	db     string          // its address, as --db takes it
-	server *pgtest.Cluster // of its own; nil: it has none
+	db     string          // the store's address, as --db takes it
+	server *pgtest.Cluster // the scene's own server; nil: it has none
 	store  sluice.Store
 	client *sluice.Client
 	checks []api.Check
-	engine string // that doctor asks; empty: none
-	within string // how long the commands may take; empty: as long as people let them
+	engine string // the address of the engine that doctor asks; empty: none
+	within string // --timeout of the commands; empty: the default
 	log    lockedBuffer
 	logger *slog.Logger
 }
 
-// lockedBuffer is what several processes log to.
+// lockedBuffer collects the logs of several processes.
 type lockedBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -115,7 +114,7 @@ func TestTheTableOfTroublesIsLongAndNamesEachOnce(t *testing.T) {
 	}
 }
 
-// TestTroubles causes each trouble, and asks why, doctor, holders, the alerts, /readyz and the log.
+// TestTroubles causes each trouble, and checks `why`, `doctor`, `holders`, the alerts, /readyz and the log.
 func TestTroubles(t *testing.T) {
 	t.Parallel()
 	for _, row := range troubles() {
@@ -152,13 +151,13 @@ func newScene(t *testing.T, needs string) *scene {
 	return s
 }
 
-// open opens the store for the processes of the scene. A SQLite file is migrated.
+// open opens the store for the processes of the scene. It migrates a SQLite file.
 func (s *scene) open() {
 	s.Helper()
 	s.openWithin(0)
 }
 
-// openWithin opens the store, each call of which may take so long; 0: as long as usual.
+// openWithin opens the store with a time limit for each of its calls; 0: the default.
 func (s *scene) openWithin(timeout time.Duration) {
 	s.Helper()
 	var store interface {
@@ -187,7 +186,7 @@ func (s *scene) ok(err error) {
 	}
 }
 
-// longBackoff lets nobody try a job again while it is asked about.
+// longBackoff delays the next attempt of a job until the test is over.
 func longBackoff(settings *sluice.Settings) {
 	settings.Backoff = sluice.Backoff{Base: 24 * time.Hour, Factor: 1, Max: 24 * time.Hour}
 }
@@ -201,7 +200,7 @@ func (s *scene) queue(name string, change func(*sluice.Settings)) {
 	s.ok(err)
 }
 
-// add enqueues jobs that have been due for two minutes, and gives the last.
+// add enqueues jobs that have been due for two minutes, and returns the last one.
 func (s *scene) add(queue string, n int, options sluice.EnqueueOptions) (last sluice.ID) {
 	s.Helper()
 	options.DueAt = time.Now().Add(-2 * time.Minute)
@@ -222,7 +221,7 @@ func (s *scene) start(run func(context.Context) error) {
 	s.Cleanup(func() { stop(); ended.Wait() })
 }
 
-// tend runs an upkeep, which leads.
+// tend runs an upkeep, and waits until it leads and has sent a heartbeat.
 func (s *scene) tend(engines map[string]engine.Engine) {
 	s.Helper()
 	u := s.upkeep(engines)
@@ -262,7 +261,7 @@ func (s *scene) workAt(store sluice.Store, queue string, handler worker.Handler[
 
 func nothing(context.Context, *worker.Job[json.RawMessage]) error { return nil }
 
-// told reports whether a process of some kind beats.
+// told reports whether the store knows a process for which is returns true.
 func (s *scene) told(is func(presence.Holder) bool) bool {
 	s.Helper()
 	holders, err := presence.Given(s.store).Holders(s.Context())
@@ -275,7 +274,7 @@ func (s *scene) told(is func(presence.Holder) bool) bool {
 	return false
 }
 
-// suffers waits until a process of a role has a condition.
+// suffers waits until a process of a role reports a condition.
 func (s *scene) suffers(role string, kind presence.ConditionKind) {
 	s.Helper()
 	s.until("a "+role+" is "+string(kind), func() bool {
@@ -290,7 +289,7 @@ func (s *scene) suffers(role string, kind presence.ConditionKind) {
 	})
 }
 
-// becomes waits until a job is as it should be.
+// becomes waits until is returns true for a job.
 func (s *scene) becomes(id sluice.ID, is func(sluice.Job) bool) {
 	s.Helper()
 	s.until("the job is as it should be", func() bool {
@@ -309,7 +308,7 @@ func (s *scene) until(what string, is func() bool) {
 	}
 }
 
-// claim claims a job as a worker that is killed right then.
+// claim claims a job as a worker that dies at once: nobody renews the lease.
 func (s *scene) claim(queue string, lease time.Duration) sluice.ID {
 	holder := presence.NewID()
 	_, err := presence.Given(s.store).Heartbeat(s.Context(), presence.Holder{ID: holder, Role: presence.RoleWorker, Queues: []string{queue}, Slots: 1, Busy: 1})
@@ -322,10 +321,10 @@ func (s *scene) claim(queue string, lease time.Duration) sluice.ID {
 	return claimed.Jobs[0].ID
 }
 
-// everyday are notes of doctor that a machine of tests has, and that tell of no trouble.
+// everyday matches notes of doctor that are normal on a test machine.
 var everyday = regexp.MustCompile(`(?m)^• (filesystem|durability|statements|sight|server|pages|disk) .*$`)
 
-// judge asks all that tell of troubles.
+// judge checks each command and process that should tell of the trouble.
 func (s *scene) judge(row trouble, job sluice.ID) {
 	s.Helper()
 	said := map[string]string{}
@@ -350,7 +349,7 @@ func (s *scene) judge(row trouble, job sluice.ID) {
 	if strings.Contains(said["why"], "it should start now") {
 		s.Errorf("why says that it starts\n%s", all)
 	}
-	if strings.Contains(said["holders"], "✔") { // it has no word for that all is well, and gets none
+	if strings.Contains(said["holders"], "✔") { // the command never says that all is well
 		s.Errorf("holders says that all is well\n%s", all)
 	}
 	if row.alert == noStore {
@@ -368,7 +367,7 @@ func (s *scene) judge(row trouble, job sluice.ID) {
 	s.judgeLog(row)
 }
 
-// command is a command line for the store of the scene.
+// command completes a command line with the address of the scene's store.
 func (s *scene) command(args ...string) []string {
 	if s.within != "" {
 		args = append(args, "--timeout", s.within)
@@ -376,10 +375,11 @@ func (s *scene) command(args ...string) []string {
 	return append(args, "--db", s.db)
 }
 
-// nowAndThen is how often it is looked whether an alert goes off: rules read statistics, which are stored every 10 s.
+// nowAndThen is the pause between two evaluations of the rules. Rules read statistics, which processes store every 10
+// s.
 const nowAndThen = 200 * time.Millisecond
 
-// judgeAlerts looks which rules are broken: the row's, in time, and no others.
+// judgeAlerts checks that the rules of the row fire in time, and no other rules.
 func (s *scene) judgeAlerts(row trouble) {
 	s.Helper()
 	wanted := strings.Fields(row.alert)
@@ -399,7 +399,7 @@ func (s *scene) judgeAlerts(row trouble) {
 	}
 }
 
-// broken are the rules that go off if it stays so.
+// broken lists the rules that fire now, or will fire if the condition lasts.
 func (s *scene) broken() (rules []string) {
 	s.Helper()
 	found, err := alert.New(s.store, alert.Options{Logger: slog.New(slog.DiscardHandler)}).Read(s.Context())
@@ -415,12 +415,12 @@ func (s *scene) broken() (rules []string) {
 	return rules
 }
 
-// without takes the words of a text out of a list.
+// without returns a list without the words of a text.
 func without(all []string, text string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return slices.Contains(strings.Fields(text), name) })
 }
 
-// judgeReadiness asks for /readyz of what `sluice serve` would look at.
+// judgeReadiness compares the failing checks of /readyz with the row's.
 func (s *scene) judgeReadiness(row trouble) {
 	s.Helper()
 	var failing []string
@@ -435,8 +435,8 @@ func (s *scene) judgeReadiness(row trouble) {
 	}
 }
 
-// judgeServe starts a server with a store that cannot be opened: it ends with the error, or answers that it is not ready, and
-// waits for the store.
+// judgeServe starts a server whose store cannot be opened. The server ends with the error, or waits for the store and
+// is not ready until then.
 func (s *scene) judgeServe(row trouble) {
 	s.Helper()
 	server := serve(s.T, s.db)
@@ -455,7 +455,7 @@ func (s *scene) judgeServe(row trouble) {
 	server.ends(s.T, -1)
 }
 
-// loud finds what a process warns of.
+// loud matches warnings and errors in the log.
 var loud = regexp.MustCompile(`(?m)^.*"level":"(WARN|ERROR)".*$`)
 
 func (s *scene) judgeLog(row trouble) {
@@ -469,7 +469,7 @@ func (s *scene) judgeLog(row trouble) {
 	s.until("a process logs "+row.log, func() bool { return strings.Contains(s.log.String(), row.log) })
 }
 
-// silence makes processes look as if they had been killed a minute ago: nobody waits that long here.
+// silence makes the workers look as if they had died a minute ago, so that the test need not wait.
 func (s *scene) silence() {
 	s.Helper()
 	store, is := s.store.(*sqlite.Store)

@@ -21,7 +21,7 @@ const (
 	noCommand  = "No command works"
 )
 
-// troublesOfWork are those of queues, limits and workers.
+// troublesOfWork are troubles of queues, limits and workers.
 func troublesOfWork() []trouble {
 	return []trouble{
 		{
@@ -122,7 +122,7 @@ func troublesOfWork() []trouble {
 				s.open()
 				s.queue("mail", func(settings *sluice.Settings) { settings.Rate = sluice.Rate{Jobs: 1, Per: time.Hour} })
 				s.add("mail", 20, sluice.EnqueueOptions{})
-				s.tend(nil) // it counts them
+				s.tend(nil) // upkeep counts the jobs
 				s.work("mail", nothing)
 				s.until("the token is taken", func() bool { return s.count("mail", sluice.StateCompleted) == 1 })
 				return s.waiting("mail", sluice.ID{})
@@ -197,7 +197,7 @@ func troublesOfWork() []trouble {
 	}
 }
 
-// unrenewed is a store that takes no renewals: a worker renews leases itself, however long the job takes.
+// unrenewed is a store that refuses renewals, so that a worker loses its lease during a long job.
 type unrenewed struct{ sluice.Store }
 
 // Unwrap returns the decorated store.
@@ -207,8 +207,8 @@ func (unrenewed) Renew(context.Context, []sluice.Renewal) ([]sluice.ID, error) {
 	return nil, sluice.ErrUnavailable
 }
 
-// beNewer makes the test the newer program that has made step 99: from here on the last step that the test knows is the one
-// that came then, and that programs of before do not work with. They knew a made-up step 0.
+// beNewer makes this program the newer one that made step 99: the last step that it knows takes the place of step 99.
+// Older programs must not work with that step. They knew only a made-up step 0.
 func (s *scene) beNewer() {
 	s.Helper()
 	s.sql(`insert into sluice_migration (version, name, checksum, works_from, applied_at)
@@ -218,14 +218,14 @@ func (s *scene) beNewer() {
 		delete from sluice_migration where version = 99`)
 }
 
-// kill kills a process, as the kernel does where memory is short.
+// kill ends a process with SIGKILL, as the kernel does when memory runs out.
 func (s *scene) kill(p *process) {
 	s.Helper()
 	s.ok(p.Process.Kill())
 	p.ends(s.T, -1)
 }
 
-// untilTheEnd is a handler that is stuck.
+// untilTheEnd is a handler that runs until the worker ends.
 func untilTheEnd(ctx context.Context, _ *worker.Job[json.RawMessage]) error {
 	<-ctx.Done()
 	return ctx.Err()
@@ -240,7 +240,7 @@ func (s *scene) count(queue string, state sluice.State) int {
 	return len(page.Jobs)
 }
 
-// waiting is a job that waits.
+// waiting returns a queued job of a queue, or otherwise if there is none.
 func (s *scene) waiting(queue string, otherwise sluice.ID) sluice.ID {
 	s.Helper()
 	page, err := s.client.Jobs(s.Context(), sluice.JobFilter{Queue: queue, States: []sluice.State{sluice.StateQueued}})

@@ -18,8 +18,8 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// answerer is a program for `sluice work --batch` that does what the payloads say. It notes in the file
-// runs how many jobs it was given, and in the file checkpoints how far they had come.
+// answerer is a program for `sluice work --batch` that obeys the payloads. It notes in the file
+// runs how many jobs it was given, or which job it crashed with.
 func answerer() {
 	note, err := os.OpenFile("runs", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -73,8 +73,8 @@ func answerer() {
 	_, _ = fmt.Fprintln(note, "ended after", got)
 }
 
-// counts is a program that answers for every job, crashes at one with the payload "bad", and notes in a file how many
-// jobs it had answered for.
+// counts is a program that answers for every job, and crashes at the payload "bad". It notes in a file how many jobs it
+// has answered for.
 const counts = `n=0
 while read -r line; do
 	case $line in *'"bad"'*) echo "crashed after $n" >>"$0"; exit 3;; esac
@@ -82,14 +82,14 @@ while read -r line; do
 done
 echo $n >>"$0"`
 
-// TestJobsThatComeTogetherAreOneBatch goes by a clock that stands still while a job is on its way.
+// TestJobsThatComeTogetherAreOneBatch runs on a fake clock, which stands still while a program has a job.
 func TestJobsThatComeTogetherAreOneBatch(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		size int
 		jobs string
 		runs string
-		took time.Duration // what the first of a batch waits for others
+		took time.Duration // the time for which the first job of a batch waits for others
 	}{
 		"fewer than a batch":               {100, "123456789", "9\n", 20 * time.Millisecond},
 		"a batch does not wait for others": {3, "123", "3\n", 0},

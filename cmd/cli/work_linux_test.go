@@ -17,7 +17,7 @@ import (
 	"github.com/sluice-queue/sluice/cmd/cli"
 )
 
-// guardOf finds the guard of a worker, which is its child until the worker ends.
+// guardOf finds the folder in /proc of a worker's guard, which is a child of the worker until the worker ends.
 func guardOf(t *testing.T, work *process) (folder string) {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*")
@@ -26,7 +26,7 @@ func guardOf(t *testing.T, work *process) (folder string) {
 	}
 	for _, folder := range all {
 		stat, err := os.ReadFile(folder + "/stat")
-		_, rest, _ := strings.Cut(string(stat), ") ") // state, parent, …
+		_, rest, _ := strings.Cut(string(stat), ") ") // the rest begins with the state and the parent
 		if fields := strings.Fields(rest); err == nil && len(fields) > 1 && fields[1] == strconv.Itoa(work.Process.Pid) && isGuard(folder) {
 			return folder
 		}
@@ -35,21 +35,21 @@ func guardOf(t *testing.T, work *process) (folder string) {
 	return ""
 }
 
-// isGuard says whether a process of /proc is a guard that has not ended.
+// isGuard reports whether a folder in /proc belongs to a guard that has not ended.
 func isGuard(folder string) bool {
 	line, err := os.ReadFile(folder + "/cmdline")
 	return err == nil && strings.Contains(string(line), "\x00guard-programs\x00")
 }
 
-// isThere says whether a process of /proc has not been waited for. One that was killed loses its command line first, and
-// its files last.
+// isThere reports whether a process is still in /proc. A killed process loses its command line first, and its folder
+// only when its parent has waited for it.
 func isThere(folder string) bool {
 	_, err := os.Stat(folder)
 	return err == nil
 }
 
-// startMany starts a worker whose program has a child in its own group and one in a session of its own.
-// Each holds the pipe.
+// startMany starts a worker with a program that has two children: one in its own group, one in its own session. Each
+// holds the pipe.
 func startMany(t *testing.T, settings ...string) (work *process, pipe *os.File) {
 	t.Helper()
 	db, _, pipe := stubborn(t)
@@ -82,7 +82,7 @@ func TestKilledWorkerTakesAllProcessesOfItsProgramsAlong(t *testing.T) {
 	}
 }
 
-// A worker that is stopped renews nothing. Its programs end while its jobs are still its own, and cost no attempt.
+// A stopped worker cannot renew leases. Its programs end while it still holds the jobs, and the jobs lose no attempt.
 func TestStoppedWorkerHasNoProgramsBesideItsSuccessors(t *testing.T) {
 	t.Parallel()
 	work, pipe := startMany(t, "timeout=1h", "lease=20s")
@@ -120,7 +120,8 @@ func TestStoppedWorkerHasNoProgramsBesideItsSuccessors(t *testing.T) {
 	gone(t, pipe)
 }
 
-// The guard of a stopped worker ends each program when its own lease is nearly over, not when the shortest is.
+// The guard of a stopped worker ends each program when that program's own lease is nearly over, not when the shortest
+// is.
 func TestGuardGivesEachProgramItsOwnTime(t *testing.T) {
 	t.Parallel()
 	worker, say := io.Pipe()
@@ -147,7 +148,7 @@ func TestGuardGivesEachProgramItsOwnTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() {
-			_ = program.Wait() // it was killed
+			_ = program.Wait() // the guard killed it
 			if lived := time.Since(began); lived < run.patience*2/3 {
 				t.Errorf("the %s one was ended after %s", run.name, lived)
 			}
@@ -157,7 +158,7 @@ func TestGuardGivesEachProgramItsOwnTime(t *testing.T) {
 
 func TestTimeOutEndsAProcessInASessionOfItsOwn(t *testing.T) {
 	t.Parallel()
-	work, pipe := startMany(t, "timeout=2s", "max_attempts=100") // one of them comes as far as to say that all run
+	work, pipe := startMany(t, "timeout=2s", "max_attempts=100") // at one attempt at least the program gets far enough to say that all run
 	gone(t, pipe)
 	work.interrupt(t)
 	work.ends(t, 0)
@@ -201,7 +202,7 @@ func TestWorkerReplacesAGuardThatIsKilledAndLeavesNone(t *testing.T) {
 	}
 }
 
-// A program that is a worker itself ends with all that its own programs started.
+// If the program is itself a worker, the programs of this inner worker end too.
 func TestInterruptEndsTheProgramsOfAWorkerInAProgram(t *testing.T) {
 	t.Parallel()
 	db, _, pipe := stubborn(t)

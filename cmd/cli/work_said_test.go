@@ -21,7 +21,7 @@ func TestLinesThatAProgramSays(t *testing.T) {
 		}
 	}
 	chunk := bytes.Repeat([]byte("x"), 1<<20)
-	for range 64 { // no line of it ends
+	for range 64 { // the chunks contain no line end
 		if _, err := w.Write(chunk); err != nil {
 			t.Fatal(err)
 		}
