@@ -21,23 +21,23 @@ import (
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
-// site is a console at work, with the store behind it.
+// site is a running console, with the store behind it.
 type site struct {
 	*httptest.Server
 	t      *testing.T
 	store  sluice.Store
 	client *sluice.Client
-	// reads counts the requests to the API but for those that ask who the viewer is.
+	// reads counts the requests to the API, except those to /whoami.
 	reads atomic.Int64
 }
 
-// open serves a console as somebody with a role.
+// open serves a console to a caller with a role.
 func open(t *testing.T, role access.Role, options console.Options) *site {
 	t.Helper()
 	return openAs(t, access.Caller{Name: "ann", Role: role}, options)
 }
 
-// openAs serves a console as a caller, who may have bounds.
+// openAs serves a console to a caller, who may have bounds.
 func openAs(t *testing.T, caller access.Caller, options console.Options) *site {
 	t.Helper()
 	s := &site{t: t, store: memory.New(memory.Options{})}
@@ -89,7 +89,7 @@ func (s *site) page(path string) (string, int) {
 // do posts the form of an act.
 func (s *site) do(act string, values url.Values, header http.Header) (string, int) {
 	s.t.Helper()
-	if !values.Has("act_id") { // the dialog gives one
+	if !values.Has("act_id") { // a browser takes it from the dialog
 		values = maps.Clone(values)
 		values.Set("act_id", sluice.NewID().String())
 	}
@@ -118,7 +118,7 @@ func (s *site) send(request *http.Request) (string, int) {
 	return string(text) + response.Header.Get("HX-Trigger"), response.StatusCode
 }
 
-// watch returns the messages of a page's stream: its HTML, or the name of an event.
+// watch returns the messages of a page's stream. A message is HTML, or the name of an event.
 func (s *site) watch(path string) <-chan string {
 	s.t.Helper()
 	ctx, stop := context.WithCancel(s.t.Context())
@@ -148,7 +148,7 @@ func (s *site) watch(path string) <-chan string {
 	return messages
 }
 
-// saying waits for a message with a text.
+// saying waits for a message that contains a text.
 func saying(t *testing.T, messages <-chan string, text string) {
 	t.Helper()
 	late := time.After(20 * time.Second)
@@ -291,7 +291,8 @@ func TestManyOpenPagesReadAsOne(t *testing.T) {
 	for _, messages := range open {
 		saying(t, messages, `id="queue-reports"`)
 	}
-	// A picture reads queues, alerts and operations; the change is on the first or second one after it.
+	// A picture costs three reads: of queues, alerts and operations. The change appears in the first or second picture
+	// after it.
 	if reads := s.reads.Load() - before; reads > 3*3 {
 		t.Errorf("50 open pages cost %d reads", reads)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-queue/sluice/cmd/console"
 )
 
-// TestARequestThatIsSentAgainDoesNothing: somebody keeps the request of a dialog, and sends it after others have acted.
+// TestARequestThatIsSentAgainDoesNothing sends the request of a dialog again after another change.
 func TestARequestThatIsSentAgainDoesNothing(t *testing.T) {
 	t.Parallel()
 	s := open(t, access.RoleOperator, console.Options{})

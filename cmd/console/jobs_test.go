@@ -12,10 +12,10 @@ import (
 	"github.com/sluice-queue/sluice/cmd/console"
 )
 
-// hostile is a text that would act if a page took it for HTML.
+// hostile is a text that would run a script if a page took it for HTML.
 const hostile = `"><script>alert(1)</script><img src=x onerror=alert(2)>`
 
-// contains checks that a page has texts, and lacks those that begin with a !.
+// contains checks that a page has the texts, and lacks those that begin with an exclamation mark.
 func (s *site) contains(path string, wants ...string) {
 	s.t.Helper()
 	text, status := s.page(path)

@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-queue/sluice/stat"
 )
 
-// fires lets the dead letters of queues be an alert.
+// fires stores a firing alert about dead letters for each queue.
 func (s *site) fires(queues ...string) {
 	s.t.Helper()
 	now := time.Now()
@@ -86,7 +86,7 @@ func TestChartsMarkDeploysAndAlerts(t *testing.T) {
 	s.has("/", "4 marks in it", "dead-letters/sms</a>")
 }
 
-// TestChartsBeginWhereSomebodyCounted looks at the figures of a queue that somebody began to count 3 minutes ago.
+// TestChartsBeginWhereSomebodyCounted looks at a queue whose statistics began 3 minutes ago.
 func TestChartsBeginWhereSomebodyCounted(t *testing.T) {
 	t.Parallel()
 	s := open(t, access.RoleViewer, console.Options{})

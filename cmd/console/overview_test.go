@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-queue/sluice/stat"
 )
 
-// has makes sure that a page says some texts, and not others, which begin with a minus.
+// has checks that a page contains the texts, and lacks those that begin with a minus.
 func (s *site) has(path string, texts ...string) string {
 	s.t.Helper()
 	page, status := s.page(path)
@@ -32,7 +32,7 @@ func (s *site) has(path string, texts ...string) string {
 	return page
 }
 
-// count stores figures of a slot that is over.
+// count stores statistics of a queue for a past slot.
 func (s *site) count(queue string, ago time.Duration, counts stat.Counts) {
 	s.t.Helper()
 	one := stat.Stat{Queue: queue, At: time.Now().UTC().Add(-ago).Truncate(stat.Fine), Every: stat.Fine, Counts: counts}
@@ -42,7 +42,7 @@ func (s *site) count(queue string, ago time.Duration, counts stat.Counts) {
 	}
 }
 
-// counted counts what falls due.
+// counted makes upkeep's count of the jobs that fall due.
 func (s *site) counted() {
 	s.t.Helper()
 	if _, err := forecast.Recount(s.t.Context(), s.store); err != nil {
@@ -50,7 +50,7 @@ func (s *site) counted() {
 	}
 }
 
-// set changes settings of a queue, or makes it.
+// set changes settings of a queue, and makes the queue first if it is missing.
 func (s *site) set(queue, reason string, change func(*sluice.Settings)) {
 	s.t.Helper()
 	act := sluice.Act{By: "bob", Reason: reason}

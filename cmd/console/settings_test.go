@@ -10,8 +10,8 @@ import (
 	"github.com/sluice-queue/sluice/cmd/console"
 )
 
-// TestARedactionIsTriedWithoutAReason shows what the server would keep of an error. In production too it takes no reason,
-// because it changes nothing.
+// TestARedactionIsTriedWithoutAReason shows the text that the server would keep of an error. The act needs no reason
+// even in production, because it changes nothing.
 func TestARedactionIsTriedWithoutAReason(t *testing.T) {
 	t.Parallel()
 	s := open(t, access.RoleViewer, console.Options{Environment: "production"})

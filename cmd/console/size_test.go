@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-queue/sluice/cmd/console"
 )
 
-// firstLoad is the most bytes that a browser without a cache gets for a page and all its files.
+// firstLoad is the upper limit of the bytes that a browser without a cache loads for a page with all its files.
 const firstLoad = 150_000
 
 func TestTheFirstLoadOfEachPageIsSmall(t *testing.T) {
@@ -50,14 +50,14 @@ func TestTheFirstLoadOfEachPageIsSmall(t *testing.T) {
 	}
 }
 
-// sent returns the body that a browser gets for a path, as it is sent, and its size.
+// sent returns the compressed body of a path as the server sends it, and its size.
 func (s *site) sent(path string) (string, int) {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.URL+path, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	request.Header.Set("Accept-Encoding", "gzip") // so that the client does not unpack it
+	request.Header.Set("Accept-Encoding", "gzip") // an explicit header stops the client from decompressing the body
 	response, err := s.Client().Do(request)
 	if err != nil {
 		s.t.Fatal(err)

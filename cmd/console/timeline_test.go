@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-queue/sluice/explain"
 )
 
-// told are the steps of a timeline, with their durations.
+// told lists the steps of a timeline, with their durations.
 func told(steps []step) (lines []string) {
 	for _, s := range steps {
 		lines = append(lines, s.Text+" "+s.Took())
@@ -48,7 +48,7 @@ func TestATimelineNamesTheCauseOfEachWait(t *testing.T) {
 	}
 }
 
-// unknown begins a wait whose cause nobody noted.
+// unknown begins the text of a wait whose cause no audit entry names.
 const unknown = "waited for its turn; which limit held it is not known "
 
 func TestATimelineNamesPausesBreakersAndPredecessors(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestFilesOfOthersAreAsPublished compares them with the hashes that tools/vendor.sh has written.
+// TestFilesOfOthersAreAsPublished compares vendored files with the hashes that tools/vendor.sh has written.
 func TestFilesOfOthersAreAsPublished(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("vendor.sums")

@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-queue/sluice/cmd/console"
 )
 
-// waving serves a console with 600 jobs of mail due at 1/s, and 5 reports later.
+// waving serves a console whose store has 600 due jobs of mail, at a rate of 1/s, and 5 jobs of reports for later.
 func waving(t *testing.T, role access.Role) *site {
 	t.Helper()
 	s := open(t, role, console.Options{})

@@ -65,7 +65,7 @@ func TestDeadLettersAreGroupedAndRedriven(t *testing.T) {
 	}
 }
 
-// noted checks the note on a group, its owner and its state.
+// noted writes a note on a group, resolves and opens the group, and checks the page after each act.
 func (s *site) noted(fp string) {
 	s.t.Helper()
 	for _, one := range []struct {

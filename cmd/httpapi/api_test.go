@@ -18,7 +18,7 @@ import (
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
-// served is an API over a real socket, and its store.
+// served is an API on a real socket, and its store.
 type served struct {
 	*testing.T
 	store  sluice.Store
@@ -27,13 +27,13 @@ type served struct {
 	log    *bytes.Buffer
 }
 
-// serve answers the API of a store in memory. The caller of a request is the name in its token, of the callers.
+// serve serves the API of a store in memory. The token of a request is the name of one of the callers.
 func serve(t *testing.T, options httpapi.Options, callers ...access.Caller) *served {
 	t.Helper()
 	return serveStore(t, memory.New(memory.Options{}), options, callers...)
 }
 
-// serveStore answers the API of a store.
+// serveStore serves the API of a store.
 func serveStore(t *testing.T, store sluice.Store, options httpapi.Options, callers ...access.Caller) *served {
 	t.Helper()
 	s := &served{T: t, store: store, client: sluice.NewClient(store, sluice.ClientOptions{}), log: new(bytes.Buffer)}
@@ -51,7 +51,7 @@ func serveStore(t *testing.T, store sluice.Store, options httpapi.Options, calle
 	return s
 }
 
-// serveAPI answers an API over a real socket.
+// serveAPI serves an API on a real socket.
 func serveAPI(t *testing.T, api http.Handler) *served {
 	t.Helper()
 	server := httptest.NewServer(api)
@@ -66,7 +66,7 @@ type reply struct {
 	text   string
 }
 
-// ask sends a request with a body in JSON; headers are names and values.
+// ask sends a request with a JSON body. The headers alternate between names and values.
 func (s *served) ask(method, path, body string, headers ...string) reply {
 	s.Helper()
 	request, err := http.NewRequestWithContext(s.Context(), method, s.url+path, strings.NewReader(body))
@@ -91,7 +91,7 @@ func (s *served) ask(method, path, body string, headers ...string) reply {
 	return reply{response.StatusCode, response.Header, string(text)}
 }
 
-// get reads the answer of a request that must succeed.
+// get sends a request that must succeed, and decodes its answer.
 func get[T any](s *served, method, path, body string, headers ...string) (out T) {
 	s.Helper()
 	r := s.ask(method, path, body, headers...)
@@ -104,7 +104,7 @@ func get[T any](s *served, method, path, body string, headers ...string) (out T)
 	return out
 }
 
-// problem reads the problem of a request that must fail with a status and a code.
+// problem decodes the problem in a reply that must have failed with a status and a code.
 func (s *served) problem(r reply, status int, code string) httpapi.Problem {
 	s.Helper()
 	var p httpapi.Problem
@@ -124,7 +124,7 @@ func (s *served) enqueue(queue, tenant string) sluice.ID {
 	return receipt.ID
 }
 
-// end claims all jobs of a queue, and ends them.
+// end claims all jobs of a queue, and ends each with an event.
 func (s *served) end(queue string, event sluice.Event) {
 	s.Helper()
 	claimed, err := s.store.Claim(s.Context(), sluice.ClaimRequest{Queue: queue, Limit: 1000, Holder: "h:1:x", Lease: time.Minute, Token: sluice.NewToken()})
@@ -236,7 +236,7 @@ func TestTheAuditNamesTheTokenAndThePerson(t *testing.T) {
 	s := serve(t, httpapi.Options{}, access.Caller{Name: "token ci", Role: access.RoleOperator})
 	id := s.enqueue("mail", "")
 	body := fmt.Sprintf(`{"ids":["%s"],"reason":"not needed"}`, id)
-	for range 2 { // sent again with the same key, it does nothing
+	for range 2 { // the second request has the same key, and does nothing
 		get[map[string]any](s, "POST", "/jobs/cancel", body, "Authorization", "Bearer token ci", "Sluice-By", "ada", "Idempotency-Key", "01a1fb72-1dea-7abc-8fc6-99e4817522bb")
 	}
 	entries, err := s.client.Audit(t.Context(), sluice.AuditFilter{JobID: id})

@@ -21,7 +21,8 @@ import (
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
-// TestWaitingRequestsOfOneCallerAreBounded fills the places of a caller. Its other requests, and other callers, go on.
+// TestWaitingRequestsOfOneCallerAreBounded uses up the waiting requests that one caller may have. Its other requests,
+// and other callers, go on.
 func TestWaitingRequestsOfOneCallerAreBounded(t *testing.T) {
 	t.Parallel()
 	s := serve(t, httpapi.Options{Bounds: httpapi.Bounds{Waiting: 2}}, access.Caller{Name: "a", Role: access.RoleWorker}, access.Caller{Name: "b", Role: access.RoleWorker})
@@ -61,14 +62,14 @@ func TestASlowWriterIsCut(t *testing.T) {
 		conn := s.dial()
 		must(fmt.Fprintf(conn, "POST %s%s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: %s\r\nContent-Length: 1000\r\n\r\n{", httpapi.Root, path, kind))
 		_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
-		text, err := io.ReadAll(conn) // until the server ends the connection
+		text, err := io.ReadAll(conn) // reads until the server closes the connection
 		if err != nil || !strings.Contains(string(text), "too_slow") {
 			t.Errorf("%s: %v, %s", path, err, text)
 		}
 	}
 }
 
-// TestASlowReaderIsCut sends a stream of jobs whose answers nobody reads.
+// TestASlowReaderIsCut sends a stream of jobs, and never reads the answers.
 func TestASlowReaderIsCut(t *testing.T) {
 	t.Parallel()
 	s := serve(t, httpapi.Options{Bounds: httpapi.Bounds{Idle: 300 * time.Millisecond, Rate: 1e6, Burst: 1e6}})
@@ -78,7 +79,7 @@ func TestASlowReaderIsCut(t *testing.T) {
 	must(fmt.Fprintf(out, "POST %s/jobs HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n", httpapi.Root))
 	line := strings.Repeat(`{"queue":"mail","payload":1}`+"\n", 1000)
 	for until := time.Now().Add(10 * time.Minute); ; {
-		if _, err := fmt.Fprintf(out, "%x\r\n%s\r\n", len(line), line); err != nil { // the server has ended the connection
+		if _, err := fmt.Fprintf(out, "%x\r\n%s\r\n", len(line), line); err != nil { // the server has closed the connection
 			return
 		}
 		if time.Now().After(until) {
@@ -87,11 +88,12 @@ func TestASlowReaderIsCut(t *testing.T) {
 	}
 }
 
-// TestNothingGoesOnAfterTheLastClient lets clients wait, follow and leave, and looks for goroutines of the API.
+// TestNothingGoesOnAfterTheLastClient lets clients wait, follow streams and leave. Then no goroutine of the API may be
+// left.
 func TestNothingGoesOnAfterTheLastClient(t *testing.T) {
 	t.Parallel()
 	const label = "httpapi-clients"
-	pprof.Do(t.Context(), pprof.Labels("of", label), func(context.Context) { // goroutines inherit the label
+	pprof.Do(t.Context(), pprof.Labels("of", label), func(context.Context) { // goroutines inherit the label, so the test can find them
 		api := httpapi.New(memory.New(memory.Options{}), httpapi.Options{NoLogin: true})
 		server := httptest.NewServer(api)
 		ctx, leave := context.WithCancel(t.Context())
@@ -131,8 +133,8 @@ func TestNothingGoesOnAfterTheLastClient(t *testing.T) {
 	}
 }
 
-// FuzzRequest sends requests of each route with any values. No answer is a failure of the server, and each problem says
-// why.
+// FuzzRequest sends requests of each route with random values. No answer is a failure of the server, and each problem
+// gives a reason.
 func FuzzRequest(f *testing.F) {
 	routes := httpapi.Routes()
 	bodies := []string{
@@ -152,7 +154,7 @@ func FuzzRequest(f *testing.F) {
 		r := routes[int(route)%len(routes)]
 		values, err := url.ParseQuery(query)
 		if r.Name == "stream" || strings.Contains(string(body), "wait") || err != nil {
-			return // it would wait
+			return // the request would wait
 		}
 		values.Del("wait")
 		path := r.Path

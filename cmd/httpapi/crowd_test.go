@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Two requests read the clock, and the later one enters first.
+// Two requests read the clock, and the later one takes the lock first.
 func TestARequestThatEntersLateCostsItsCallerNoOthers(t *testing.T) {
 	t.Parallel()
 	c := crowd{bounds: Bounds{Rate: 1000, Burst: 100, Concurrency: 100}}

@@ -22,7 +22,7 @@ import (
 	"github.com/sluice-queue/sluice/search"
 )
 
-// update writes what is made of the code: go test -run TestDocs -update.
+// update writes the generated files: go test -run TestDocs -update.
 var update = flag.Bool("update", false, "write openapi.json, and the generated part of docs/api.md")
 
 const (
@@ -30,8 +30,8 @@ const (
 	moduleDir  = "../.."
 )
 
-// TestDocsOfTheAPI compares openapi.json and docs/api.md with the routes, and with the comments of the types in requests and
-// answers.
+// TestDocsOfTheAPI compares openapi.json and docs/api.md with the routes. It also compares them with the comments on
+// types of requests and answers.
 func TestDocsOfTheAPI(t *testing.T) {
 	t.Parallel()
 	api := New(nil, Options{})
@@ -54,7 +54,7 @@ func TestDocsOfTheAPI(t *testing.T) {
 	)
 }
 
-// fieldsTable shows the fields of filters.
+// fieldsTable renders the table of fields that filters know.
 func fieldsTable() string {
 	text := "| field | means | example | indexed |\n| --- | --- | --- | --- |\n"
 	for _, f := range search.Fields() {
@@ -67,7 +67,7 @@ func fieldsTable() string {
 	return text
 }
 
-// addComments adds the comments of the source to the schemas. Each property needs one.
+// addComments adds the comments in the source to the schemas. Each property needs a comment.
 func addComments(t *testing.T, api *huma.OpenAPI) {
 	t.Helper()
 	comments := make(map[string]map[string]string) // by folder, then by Type.Field
@@ -103,7 +103,7 @@ type ownedField struct {
 	name  string
 }
 
-// fieldsOf lists the fields of a type by their names in JSON, those of embedded types too.
+// fieldsOf maps the JSON names of a type's fields to the fields, including those of embedded types.
 func fieldsOf(typ reflect.Type) map[string]ownedField {
 	all := make(map[string]ownedField)
 	for i := range typ.NumField() {
@@ -126,8 +126,8 @@ var (
 	manyBlank = regexp.MustCompile(`\s+`)
 )
 
-// commentsIn reads the comments of the types of a package, by Type. and Type.Field. A comment is about the fields below it,
-// too, that have none.
+// commentsIn reads the comments of a package's types and fields. Their keys are Type. and Type.Field. A field without a
+// comment takes the comment of the field above it.
 func commentsIn(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(folder, "*.go"))
@@ -168,7 +168,7 @@ func commentsIn(t *testing.T, folder string) map[string]string {
 	return all
 }
 
-// plain returns the first comment as one line, without links.
+// plain returns the first comment that has text as one line, without links.
 func plain(groups ...*ast.CommentGroup) string {
 	for _, group := range groups {
 		if text := group.Text(); text != "" {
@@ -178,7 +178,7 @@ func plain(groups ...*ast.CommentGroup) string {
 	return ""
 }
 
-// reference returns the routes as tables, by group, for people.
+// reference renders the routes as tables for people, one per group.
 func reference(a *API) string {
 	var text strings.Builder
 	var groups []string
@@ -208,7 +208,7 @@ func reference(a *API) string {
 	return strings.TrimSpace(text.String())
 }
 
-// TestTheReferenceHasNoSecondNames refuses two routes with one name, which clients could not tell apart.
+// TestTheReferenceHasNoSecondNames refuses two routes with the same name, because clients could not tell them apart.
 func TestTheReferenceHasNoSecondNames(t *testing.T) {
 	t.Parallel()
 	seen := make(map[string]string)

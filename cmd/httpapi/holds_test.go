@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-queue/sluice/store/remote"
 )
 
-// TestManyHoldsAreListedOverHTTP asks for more holds than a request may name, and more than an answer has.
+// TestManyHoldsAreListedOverHTTP asks for more holds than a request may ask for, and for more than one answer holds.
 func TestManyHoldsAreListedOverHTTP(t *testing.T) {
 	t.Parallel()
 	behind, ctx := memory.New(memory.Options{}), t.Context()

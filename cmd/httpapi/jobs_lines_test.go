@@ -14,10 +14,10 @@ import (
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
-// aLine is a line of a stream, with a whole job.
+// aLine is a line of a stream with one complete job.
 const aLine = `{"queue":"mail","payload":1}` + "\n"
 
-// answers reads the answers of a stream to their end.
+// answers reads all answers of a stream.
 func (s *served) answers(from io.Reader) (all []result) {
 	s.Helper()
 	for lines := bufio.NewScanner(from); lines.Scan(); {
@@ -30,7 +30,8 @@ func (s *served) answers(from io.Reader) (all []result) {
 	return all
 }
 
-// A client goes on after the last line that has its answer, so a line of which only a part came has none.
+// A client continues after the last line that has an answer. So a line of which only a part arrived must have no
+// answer.
 func TestALineOfWhichOnlyAPartCameHasNoAnswer(t *testing.T) {
 	t.Parallel()
 	s := serve(t, httpapi.Options{Bounds: httpapi.Bounds{Idle: 2 * time.Second}})
@@ -45,11 +46,11 @@ func TestALineOfWhichOnlyAPartCameHasNoAnswer(t *testing.T) {
 	}
 	defer func() { _ = response.Body.Close() }()
 	lines := bufio.NewReader(response.Body)
-	first, err := lines.ReadString('\n') // although a part of the next line has come
+	first, err := lines.ReadString('\n') // arrives although the server has only a part of the next line
 	if err != nil {
 		t.Fatal(err)
 	}
-	send(aLine[10:20]) // and nothing more
+	send(aLine[10:20]) // the rest of the line never arrives
 	got := append(s.answers(strings.NewReader(first)), s.answers(lines)...)
 	if len(got) != 2 || got[0].Line != 1 || got[0].ID == "" || got[1].Line != 1 || got[1].Error == nil || got[1].Error.Code != "too_slow" {
 		t.Errorf("%+v", got)
@@ -67,7 +68,7 @@ func TestAServerThatEndsDoesNotWaitForAStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	request.Header.Set("Content-Type", "application/x-ndjson")
-	go func() { _, _ = io.WriteString(send, aLine) }() // and nothing more
+	go func() { _, _ = io.WriteString(send, aLine) }() // the stream stays open
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +86,8 @@ func TestAServerThatEndsDoesNotWaitForAStream(t *testing.T) {
 	}
 }
 
-// The lines of a stream are stored in batches beside each other, unless their order matters.
+// The server stores a stream's lines in several batches at once, unless their order matters. Lines with one key must
+// keep their order.
 func TestAKeyGoesToTheFirstLineThatHasIt(t *testing.T) {
 	t.Parallel()
 	s := serve(t, httpapi.Options{Bounds: httpapi.Bounds{Rate: 1e6, Burst: 1e6}})

@@ -100,7 +100,7 @@ func TestAStreamIsAnsweredLineByLineWhileItIsSent(t *testing.T) {
 				sent <- err
 			}
 		}
-		_, _ = io.WriteString(send, "\n{\"queue\":\"mail\"}\n{\"queue\":\"mail\",\"payload\":1}") // the last line has no end
+		_, _ = io.WriteString(send, "\n{\"queue\":\"mail\"}\n{\"queue\":\"mail\",\"payload\":1}") // the last line has no line end
 		sent <- send.Close()
 	}()
 	for i := range jobs {
@@ -272,7 +272,8 @@ func TestAProgramStoresAnOperationAndWhatItWantsOfIt(t *testing.T) {
 	}
 }
 
-// TestABoundedCallerActsOnItsOwnJobsAlone starts operations on everything as callers with bounds, in both ways.
+// TestABoundedCallerActsOnItsOwnJobsAlone has callers with bounds start operations on all jobs, in both ways that the
+// API has.
 func TestABoundedCallerActsOnItsOwnJobsAlone(t *testing.T) {
 	t.Parallel()
 	bounds := access.Bounds{Queues: []string{"mail.*"}, Tenants: []string{"acme"}}
@@ -385,7 +386,7 @@ func TestJobsBeyondTheBoundsAreNotThere(t *testing.T) {
 	s.problem(s.ask("PATCH", "/jobs/"+s.enqueue("mail.a", "acme").String(), `{"tenant":"beta"}`, as...), 403, "out_of_bounds")
 }
 
-// must returns a value without its error, which a test has ruled out.
+// must returns a value, and panics if there is an error.
 func must[T any](value T, err error) T {
 	if err != nil {
 		panic(err)

@@ -56,7 +56,7 @@ func (s *served) follow(topics, after string, headers ...string) *follower {
 // event is an event of a stream.
 type event struct{ id, topic, data string }
 
-// next reads the next event. An empty topic: the stream has ended.
+// next reads the next event. An empty topic: the server has ended the stream.
 func (f *follower) next() (e event) {
 	f.Helper()
 	for f.lines.Scan() {
@@ -120,7 +120,7 @@ func TestAStreamGoesOnAfterTheLastEvent(t *testing.T) {
 	t.Parallel()
 	s := serve(t, httpapi.Options{})
 	s.enqueue("mail", "")
-	other := s.follow("queue:mail", "") // keeps the events
+	other := s.follow("queue:mail", "") // a second follower makes the server keep the events
 	first := other.next()
 	s.enqueue("mail", "")
 	second := other.until(`"ready":2`)
@@ -144,7 +144,7 @@ func TestAQuietQueueMakesNoEvents(t *testing.T) {
 	s.enqueue("mail", "")
 	f := s.follow("queue:mail", "")
 	first := f.next()
-	for read := calls.Load(); calls.Load() < read+2; time.Sleep(time.Millisecond) { // it is read each second
+	for read := calls.Load(); calls.Load() < read+2; time.Sleep(time.Millisecond) { // the server reads the store each second
 	}
 	s.enqueue("mail", "")
 	next := f.next()
@@ -154,7 +154,7 @@ func TestAQuietQueueMakesNoEvents(t *testing.T) {
 	}
 }
 
-// TestManyStreamsCostTheStoreAsMuchAsOne counts the calls of the store while 100 clients follow a queue.
+// TestManyStreamsCostTheStoreAsMuchAsOne counts calls to the store while 100 clients follow a queue.
 func TestManyStreamsCostTheStoreAsMuchAsOne(t *testing.T) {
 	t.Parallel()
 	calls := new(atomic.Int64)
@@ -228,7 +228,8 @@ func TestStreamsAreToldThatTheServerEnds(t *testing.T) {
 	}
 }
 
-// TestASlowReaderIsToldThatItIsBehindOrCut stalls a reader of large events. It misses some, and reads the last again.
+// TestASlowReaderIsToldThatItIsBehind stalls a reader of large events. The reader misses some events, and gets the last
+// one again.
 func TestASlowReaderIsToldThatItIsBehind(t *testing.T) {
 	t.Parallel()
 	s := serve(t, httpapi.Options{})
@@ -242,7 +243,7 @@ func TestASlowReaderIsToldThatItIsBehind(t *testing.T) {
 	var all sync.WaitGroup
 	stop := make(chan struct{})
 	var told atomic.Int64
-	all.Go(func() { // events, as long as the slow reader is not behind
+	all.Go(func() { // makes new events until the slow reader is behind
 		for {
 			select {
 			case <-stop:
@@ -264,7 +265,7 @@ func TestASlowReaderIsToldThatItIsBehind(t *testing.T) {
 			told.Add(200)
 		}
 	})
-	for told.Load() < 20_000 { // more than buffers take
+	for told.Load() < 20_000 { // more bytes than the buffers hold
 		ready.next()
 	}
 	var seen bytes.Buffer

@@ -21,21 +21,23 @@ import (
 	"github.com/sluice-queue/sluice/store/remote"
 )
 
-// bench is a store over HTTP whose server does the upkeep.
+// bench is a store over HTTP. Calls that the API does not have go to the server's store, as upkeep there would make
+// them.
 type bench struct {
 	*remote.Store
 	server sluice.Store
-	// limits are those of the last insert of a queue; an operator sets them, as the server's settings decide.
+	// limits has the limits of the last insert per queue. The server goes by the queue's settings, so an operator must
+	// set them before.
 	limits *sync.Map
 }
 
-// roomOf is how many jobs may wait.
+// roomOf holds the limits of waiting jobs: of the queue and of each tenant, and whether a full queue cancels others.
 type roomOf struct {
 	max, tenant int
 	shed        bool
 }
 
-// setRoom sets the limits that inserts expect.
+// setRoom changes the settings of a queue so that the server applies the limits of an insert.
 func (b bench) setRoom(ctx context.Context, in sluice.Insert) error {
 	want := roomOf{in.MaxWaiting, in.TenantMaxWaiting, in.Shed}
 	if last, is := b.limits.Load(in.Queue); is && last == want || !is && want == (roomOf{}) {
@@ -57,13 +59,13 @@ func (b bench) setRoom(ctx context.Context, in sluice.Insert) error {
 	return err
 }
 
-// atServer reports whether a call must be made at the server, which the error of the store says.
+// atServer reports whether only the server can make a call, which the error of the remote store says.
 func atServer(err error) bool { return errors.Is(err, errors.ErrUnsupported) }
 
-// isInternal reports whether a queue is the server's own.
+// isInternal reports whether a queue is internal to Sluice.
 func isInternal(queues ...string) bool { return slices.ContainsFunc(queues, sluice.IsInternalQueue) }
 
-// Unwrap lets an operator at the server do what is no request.
+// Unwrap gives the server's store to features that the API does not offer.
 func (b bench) Unwrap() sluice.Store { return b.server }
 
 func (b bench) Recover(ctx context.Context, queue string, limit int, by string) (sluice.Recovered, error) {
@@ -129,7 +131,7 @@ func (b bench) CountWaves(ctx context.Context) (forecast.Count, error) {
 	return forecast.Given(b.server).CountWaves(ctx)
 }
 
-// Enqueue and Admit leave the internal queues to the server, which starts flows and notifies.
+// Enqueue and Admit use the server's store for internal queues, which start flows and notify receivers.
 func (b bench) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
 	if slices.ContainsFunc(jobs, func(in sluice.Insert) bool { return isInternal(in.Queue) }) {
 		return b.server.Enqueue(ctx, jobs)
@@ -149,7 +151,7 @@ func (b bench) Admit(ctx context.Context, queues []string, act sluice.Act) ([]er
 	return b.Store.Admit(ctx, queues, act)
 }
 
-// Claim and Settle leave the internal queues and the runs of engines to the server.
+// Claim and Settle use the server's store for internal queues and for runs of engines.
 func (b bench) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
 	if isInternal(request.Queue) {
 		return b.server.Claim(ctx, request)
@@ -200,7 +202,7 @@ func (b bench) SaveReceiver(ctx context.Context, name string) error {
 	return alert.Given(b.server).SaveReceiver(ctx, name)
 }
 
-// SaveOperation and Operation leave the steps to the server, which carries operations out.
+// SaveOperation and Operation use the server's store for the steps of an operation, since upkeep there carries it out.
 func (b bench) SaveOperation(ctx context.Context, o operations.Operation, act sluice.Act) (operations.Operation, error) {
 	return operations.Given(b.server).SaveOperation(ctx, o, act)
 }
@@ -269,7 +271,7 @@ func (b bench) AddAuditSeal(ctx context.Context, addition audit.Addition) (bool,
 	return b.chain().AddAuditSeal(ctx, addition)
 }
 
-// KeepAudit leaves to the server what a request refuses: to keep the audit for less than an hour.
+// KeepAudit uses the server's store to keep the audit for less than an hour, which the API refuses.
 func (b bench) KeepAudit(ctx context.Context, keep map[audit.Level]time.Duration, act sluice.Act) (audit.Seal, error) {
 	seal, err := b.Store.KeepAudit(ctx, keep, act)
 	if errors.Is(err, sluice.ErrInvalid) {
@@ -299,7 +301,7 @@ func (b bench) ForgetOrphanRuns(ctx context.Context, runs []engine.OrphanRun) er
 	return engine.Given(b.server).ForgetOrphanRuns(ctx, runs)
 }
 
-// chain is the chain of the server's store.
+// chain returns the audit chain of the server's store.
 func (b bench) chain() audit.Store {
 	chain, err := audit.Of(b.server)
 	if err != nil {
@@ -308,7 +310,7 @@ func (b bench) chain() audit.Store {
 	return chain
 }
 
-// AccessToken and the others leave hashes to the server.
+// AccessToken and the methods below use the server's store for the hashes of tokens.
 func (b bench) AccessToken(ctx context.Context, name string) (access.Token, error) {
 	if _, err := b.Store.AccessToken(ctx, name); !atServer(err) {
 		return access.Token{}, err

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// cutter stands between clients and a server. By lot it cuts a connection before a request has arrived, or before its answer
-// has, and it delays others.
+// cutter stands between clients and a server. At random it cuts a connection before the request or the answer arrives,
+// and delays other bytes.
 type cutter struct {
 	to string
 
@@ -19,10 +19,10 @@ type cutter struct {
 	lots *rand.Rand
 }
 
-// cutOneIn is how rarely a request is cut, and an answer.
+// cutOneIn is the mean number of transfers per cut, for requests and for answers.
 const cutOneIn = 10
 
-// cutting starts a cutter, and returns its address. Its lots follow from the name of the test.
+// cutting starts a cutter, and returns its address. The name of the test is its seed.
 func cutting(t *testing.T, address string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -31,7 +31,7 @@ func cutting(t *testing.T, address string) string {
 	}
 	name := fnv.New64()
 	_, _ = name.Write([]byte(t.Name()))
-	c := &cutter{to: address, lots: rand.New(rand.NewPCG(name.Sum64(), 1))} //nolint:gosec // lots of a test
+	c := &cutter{to: address, lots: rand.New(rand.NewPCG(name.Sum64(), 1))} //nolint:gosec // a test needs no secure random numbers
 	var carrying sync.WaitGroup
 	t.Cleanup(func() {
 		_ = listener.Close()
@@ -49,14 +49,14 @@ func cutting(t *testing.T, address string) string {
 	return listener.Addr().String()
 }
 
-// lot draws whether something is cut, and how long it takes.
+// lot decides at random whether to cut, and how long to wait.
 func (c *cutter) lot() (cut bool, delay time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.lots.IntN(cutOneIn) == 0, time.Duration(c.lots.IntN(3)) * time.Millisecond
 }
 
-// carry carries the bytes of a connection until one side ends it, or a lot cuts it.
+// carry copies bytes between two connections until one side closes, or lot decides to cut.
 func (c *cutter) carry(near net.Conn) {
 	defer func() { _ = near.Close() }()
 	far, err := net.Dial("tcp", c.to)

@@ -21,7 +21,7 @@ import (
 	"github.com/sluice-queue/sluice/store/storetest"
 )
 
-// serveHTTP answers the API of a store over a real socket, and returns its address.
+// serveHTTP serves the API of a store on a real socket, and returns its address.
 func serveHTTP(t *testing.T, behind sluice.Store) string {
 	t.Helper()
 	server := httptest.NewServer(httpapi.New(behind, httpapi.Options{NoLogin: true, Bounds: httpapi.Bounds{Rate: 1e6, Burst: 1e6}}))
@@ -29,7 +29,7 @@ func serveHTTP(t *testing.T, behind sluice.Store) string {
 	return server.Listener.Addr().String()
 }
 
-// overHTTP opens a store at the address of a server, or of something before it.
+// overHTTP opens a remote store at the address of a server, or of a proxy in front of it.
 func overHTTP(t *testing.T, address string, behind sluice.Store) sluice.Store {
 	t.Helper()
 	store, err := remote.Open(t.Context(), "http://"+address, remote.Options{CallTimeout: 5 * time.Minute})
@@ -40,7 +40,8 @@ func overHTTP(t *testing.T, address string, behind sluice.Store) sluice.Store {
 	return bench{store, behind, new(sync.Map)}
 }
 
-// onSQLite makes a bench of two stores at one server on a new file. Between, if given, stands before the server.
+// onSQLite makes a bench of two remote stores at one server on a new file. If between is given, it starts a proxy in
+// front of the server.
 func onSQLite(t *testing.T, between func(t *testing.T, address string) string) storetest.Bench {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "sluice.db")
@@ -72,7 +73,7 @@ func onSQLite(t *testing.T, between func(t *testing.T, address string) string) s
 	return storetest.Bench{Store: overHTTP(t, address, behind), Other: overHTTP(t, address, behind), Now: time.Now, Advance: advance, SetColumn: setColumn, Slow: true}
 }
 
-// onPostgres makes a bench of two servers on a new database.
+// onPostgres makes a bench of two remote stores, each at its own server, on a new database.
 func onPostgres(t *testing.T, url string) storetest.Bench {
 	t.Helper()
 	open := func() *postgres.Store {
@@ -98,7 +99,7 @@ func onPostgres(t *testing.T, url string) storetest.Bench {
 	}
 }
 
-// migrated is a database with the schema, which is copied.
+// migrated is the template of a database with the schema.
 var migrated = pgtest.Template{Fill: func(ctx context.Context, url string) error {
 	_, err := postgres.Migrate(ctx, url)
 	return err
@@ -122,7 +123,7 @@ func TestStoreOverHTTPObeysTheRulesOfJobsWhileConnectionsBreak(t *testing.T) {
 	})...)
 }
 
-// lacked are the rules that a store over HTTP cannot obey.
+// lacked lists the rules that a store over HTTP cannot obey, with the reasons.
 var lacked = []storetest.Lack{
 	{Rules: []string{"R-2", "R-660"}, Because: "The API writes JSON without blanks between its parts: values stay, bytes do not."},
 	{Rules: []string{"R-35"}, Because: "The server checks acts as a client does, and refuses instants before 1970."},

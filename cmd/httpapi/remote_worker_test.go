@@ -22,7 +22,7 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// asRole opens a server's store with a new token.
+// asRole opens a remote store with a new token of a role.
 func asRole(t *testing.T, behind sluice.Store, url string, role access.Role, queues ...string) *remote.Store {
 	t.Helper()
 	_, secret, err := access.Create(t.Context(), behind, access.Token{Name: string(role), Role: role, Bounds: access.Bounds{Queues: queues}}, sluice.Act{By: "test"})
@@ -37,7 +37,7 @@ func asRole(t *testing.T, behind sluice.Store, url string, role access.Role, que
 	return store
 }
 
-// withTokens serves the API of a store in memory, which asks for tokens.
+// withTokens serves the API of a store in memory, with tokens required.
 func withTokens(t *testing.T) (behind sluice.Store, url string) {
 	t.Helper()
 	behind = memory.New(memory.Options{})
@@ -46,7 +46,8 @@ func withTokens(t *testing.T) (behind sluice.Store, url string) {
 	return behind, server.URL
 }
 
-// TestWorkerOverHTTPNeedsAWorkersTokenAlone runs a worker in Go that has only the token of its queue.
+// TestWorkerOverHTTPNeedsAWorkersTokenAlone runs a worker in Go whose token has the role worker, and is bounded to its
+// queue.
 func TestWorkerOverHTTPNeedsAWorkersTokenAlone(t *testing.T) {
 	t.Parallel()
 	behind, url := withTokens(t)
@@ -99,7 +100,7 @@ func TestWorkerOverHTTPNeedsAWorkersTokenAlone(t *testing.T) {
 	if end, err := await.New(store).Wait(t.Context(), ids["done"]); err != nil || string(end.Result) != `"sent"` {
 		t.Errorf("%+v, %v", end, err)
 	}
-	var failed *await.FailedError // by the handler's own limit, which is lower than the queue's
+	var failed *await.FailedError // at the handler's own limit of attempts, which is lower than the queue's
 	if _, err := await.New(store).Wait(t.Context(), ids["fails"]); !errors.As(err, &failed) {
 		t.Errorf("%v", err)
 	}
@@ -119,7 +120,7 @@ func TestWorkerOverHTTPNeedsAWorkersTokenAlone(t *testing.T) {
 	})
 }
 
-// until waits until something is so.
+// until waits until is returns true.
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Minute); !is(); time.Sleep(5 * time.Millisecond) {

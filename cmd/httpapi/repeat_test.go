@@ -13,8 +13,8 @@ import (
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
-// TestAnActThatIsSentAgainToAnotherServerDoesNothing: each act is done, another act undoes it, and a second process that serves the same store gets
-// the first request once more.
+// TestAnActThatIsSentAgainToAnotherServerDoesNothing does each act, and lets another act undo it. Then a second server
+// on the same store gets the first request again.
 func TestAnActThatIsSentAgainToAnotherServerDoesNothing(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "sluice.db")
@@ -60,7 +60,7 @@ func TestAnActThatIsSentAgainToAnotherServerDoesNothing(t *testing.T) {
 	}
 }
 
-// serveFile answers the API of a store in a file, with the things that acts are about.
+// serveFile serves the API of a store in a file, with examples of all things that the acts need.
 func serveFile(t *testing.T, path string) *served {
 	t.Helper()
 	store, err := sqlite.Open(t.Context(), path, sqlite.Options{Migrate: true})
@@ -83,7 +83,7 @@ func serveFile(t *testing.T, path string) *served {
 	return s
 }
 
-// timeless is an answer without the instants and ages that differ from one look to the next.
+// timeless returns an answer without instants and ages, which differ from one read to the next.
 func timeless(t *testing.T, text string) string {
 	t.Helper()
 	var value any

@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-queue/sluice/schedule"
 )
 
-// step is a request, its status, and parts of the answer.
+// step is a request, the status that it must have, and parts of its answer.
 type step struct {
 	method, path, body string
 	status             int
@@ -254,7 +254,7 @@ func TestTheServerSaysThatItHasNoEngine(t *testing.T) {
 	})
 }
 
-// TestEachFieldOfAJobIsDescribed compares the fields that a job may have with the type that describes them.
+// TestEachFieldOfAJobIsDescribed compares the fields that a job may have with the schema JobBody.
 func TestEachFieldOfAJobIsDescribed(t *testing.T) {
 	t.Parallel()
 	s := serve(t, httpapi.Options{})
@@ -274,7 +274,7 @@ func TestEachFieldOfAJobIsDescribed(t *testing.T) {
 	}
 }
 
-// TestDescribedObjectsHaveTheirFields compares objects that write their JSON themselves with the types that describe them.
+// TestDescribedObjectsHaveTheirFields compares types that write their own JSON with their schemas.
 func TestDescribedObjectsHaveTheirFields(t *testing.T) {
 	t.Parallel()
 	s := serve(t, httpapi.Options{})

@@ -16,7 +16,7 @@ import (
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
-// rolesByRoute says who may send which request. A new route fails the test until somebody has decided.
+// rolesByRoute lists the roles that may send each request. A new route fails the test until somebody adds it here.
 var rolesByRoute = map[string]string{
 	"enqueue": producers, "await-job": "reader producer worker operator admin",
 	"get-job": everybody, "list-attempts": everybody, "get-openapi": everybody, "whoami": everybody, "list-fields": everybody,
@@ -55,7 +55,7 @@ const (
 	producers = "producer worker operator admin"
 )
 
-// pathValues are what the parts of paths become.
+// pathValues replaces the parameters in paths.
 var pathValues = strings.NewReplacer("{id}", "01a1fb72-1dea-7abc-8fc6-99e4817522bb", "{queue}", "mail", "{name}", "x", "{change}", "1", "{tenant}", "acme", "{tier}", "PRO", "{limit}", "bank", "{schedule}", "nightly", "{rule}", "dead-letters", "{no}", "1", "{level}", "full")
 
 // TestEachRouteIsForItsRolesAlone sends every request with a token of every role, with an unknown token, and with none.
@@ -77,7 +77,7 @@ func TestEachRouteIsForItsRolesAlone(t *testing.T) {
 	secrets["bounded"] = secret
 	var api *httpapi.API
 	for i, route := range httpapi.Routes() {
-		if i%50 == 0 { // one looks up 100 unknown tokens a second
+		if i%50 == 0 { // an API looks up at most 100 unknown tokens a second
 			api = httpapi.New(store, httpapi.Options{})
 		}
 		allowed, decided := rolesByRoute[route.Name]
@@ -103,11 +103,11 @@ func TestEachRouteIsForItsRolesAlone(t *testing.T) {
 	}
 }
 
-// unboundedOnly are routes about the whole store.
+// unboundedOnly names the routes about the whole store, which callers with bounds may not use.
 const unboundedOnly = " get-alert-book list-tenant-limits list-stats list-waves list-audit-seals list-audit-digests get-audit-batch list-tokens create-token rotate-token revoke-token list-operations list-holders get-health list-audit list-dead-groups list-dead-notes instruct-holders " +
 	"list-tenants list-tiers list-limits get-admission list-flows list-batches open-batch list-alerts test-alerts list-rules get-audit-retention get-metrics "
 
-// sendAs sends a request of a route, with an empty body.
+// sendAs sends an empty request to a route with a token.
 func sendAs(api http.Handler, route httpapi.Route, secret string) (status int, code string) {
 	body := ""
 	if route.Method != "GET" && route.Method != "DELETE" {
@@ -154,8 +154,8 @@ func TestTokensAreMadeAndEndOverHTTP(t *testing.T) {
 	s.problem(s.ask("POST", "/tokens", `{"name":"x","role":"king"}`), 422, "invalid")
 }
 
-// TestNoRequestFailsTheServer sends each operation of openapi.json, with values by its schema and with broken ones. No
-// answer is a failure of the server, and no body is something else than JSON.
+// TestNoRequestFailsTheServer sends each operation of openapi.json, with values that match its schema and with broken
+// ones. No answer is a failure of the server, and each body is JSON.
 func TestNoRequestFailsTheServer(t *testing.T) {
 	t.Parallel()
 	s := serve(t, httpapi.Options{Bounds: httpapi.Bounds{Rate: 1e6, Burst: 1e6}})
@@ -208,7 +208,7 @@ func validAnswer(text string) bool {
 	return true
 }
 
-// operation and schema are the parts of openapi.json that requests are made of.
+// operation and schema are the parts of openapi.json from which the test makes requests.
 type operation struct {
 	Parameters []struct {
 		Name, In string
@@ -230,14 +230,14 @@ type schema struct {
 	Required   []string
 }
 
-// generator makes values by schemas. Its number decides which are right, and how the others are broken.
+// generator makes values by schemas. Its number n decides which values are right, and how the others are broken.
 type generator struct {
 	schemas map[string]schema
 	id      string
 	n, turn int
 }
 
-// strange are values that break most rules.
+// strange are values that few schemas accept.
 var strange = []any{nil, "", -1, 1e300, true, []any{}, []any{nil, 1}, map[string]any{"a": 1}, "\x00", "💥", strings.Repeat("x", 9000), "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "-5m", "106752d"}
 
 func (g *generator) request(path string, op operation) (target, body string) {

@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-queue/sluice/stat"
 )
 
-// count stores counts of queues in a slot that is over.
+// count stores statistics of queues for a past slot.
 func (s *served) count(at time.Time, enqueued int64, queues ...string) {
 	s.Helper()
 	var slots []stat.Stat

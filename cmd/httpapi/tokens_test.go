@@ -16,8 +16,8 @@ import (
 	"github.com/sluice-queue/sluice/store/remote"
 )
 
-// TestNobodyGetsMoreRightsByATokenMadeOverHTTP lets callers of all kinds try to make, take over and revoke tokens. Only an admin
-// without bounds may, whose rights no token exceeds.
+// TestNobodyGetsMoreRightsByATokenMadeOverHTTP lets callers of all kinds try to make, take over and revoke tokens. Only
+// an admin without bounds may do so, since no token has more rights.
 func TestNobodyGetsMoreRightsByATokenMadeOverHTTP(t *testing.T) {
 	t.Parallel()
 	store, ctx, by := memory.New(memory.Options{}), t.Context(), sluice.Act{By: "test"}
@@ -97,7 +97,7 @@ func TestNobodyGetsMoreRightsByATokenMadeOverHTTP(t *testing.T) {
 	_ = own.Close()
 }
 
-// lying changes one kind of answer of an API.
+// lying opens a remote store at a server that changes its answers to one path.
 func lying(t *testing.T, api http.Handler, path string, was *regexp.Regexp, is string) sluice.Store {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -114,7 +114,7 @@ func lying(t *testing.T, api http.Handler, path string, was *regexp.Regexp, is s
 	return must(remote.Open(t.Context(), server.URL, remote.Options{}))
 }
 
-// TestAServerCannotJustSayThatTheAuditIsWhole lets servers change what they tell of the chain.
+// TestAServerCannotJustSayThatTheAuditIsWhole has servers that falsify their answers about the audit chain.
 func TestAServerCannotJustSayThatTheAuditIsWhole(t *testing.T) {
 	t.Parallel()
 	store := memory.New(memory.Options{})

@@ -16,7 +16,7 @@ import (
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
-// counted counts the calls of a store that cost it something.
+// counted counts the calls to Claim, NextDue and Queues of a store.
 type counted struct {
 	sluice.Store
 	calls *atomic.Int64
@@ -39,8 +39,8 @@ func (c counted) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluic
 	return c.Store.Queues(ctx, filter)
 }
 
-// TestManyWaitingClaimsCostTheStoreAsMuchAsOne lets 2,000 clients wait on real sockets, twice, and counts the calls of the
-// store. Then each of them gets one job.
+// TestManyWaitingClaimsCostTheStoreAsMuchAsOne lets 2,000 clients wait on real sockets, twice, and counts the calls to
+// the store. Then each of them gets one job.
 func TestManyWaitingClaimsCostTheStoreAsMuchAsOne(t *testing.T) {
 	t.Parallel()
 	calls := new(atomic.Int64)
@@ -94,7 +94,7 @@ func TestAClaimFromManyQueuesLooksAtThemTogether(t *testing.T) {
 	s.enqueue("queue-99", "")
 	before := calls.Load()
 	job := s.claimOne(`"queues":[` + strings.Join(queues, ",") + `]`)
-	if cost := calls.Load() - before; job.Queue != "queue-99" || cost > 3 { // the look, the settings and the claim
+	if cost := calls.Load() - before; job.Queue != "queue-99" || cost > 3 { // NextDue, Queues and Claim
 		t.Errorf("%+v, for %d calls of the store", job, cost)
 	}
 }
@@ -134,7 +134,7 @@ func TestWaitingClaimsAreAnsweredWhenTheServerEnds(t *testing.T) {
 	before := calls.Load()
 	answered := make(chan []held, 1)
 	go func() { answered <- s.claim(ofMail + `,"wait":"60s"`) }()
-	for until := time.Now().Add(10 * time.Minute); calls.Load() < before+2; time.Sleep(time.Millisecond) { // settings, and a claim
+	for until := time.Now().Add(10 * time.Minute); calls.Load() < before+2; time.Sleep(time.Millisecond) { // Queues and Claim
 		if time.Now().After(until) {
 			t.Fatal("the claim does not wait")
 		}

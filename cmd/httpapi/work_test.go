@@ -21,7 +21,7 @@ import (
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
-// TestMain runs more tests at once than there are processors, since most wait for a store or a connection.
+// TestMain runs more tests at once than there are processors, since most tests wait for a store or a connection.
 func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "6"); err != nil {
 		panic(err)
@@ -56,7 +56,7 @@ func eachStore(t *testing.T, test func(s *served)) {
 	}
 }
 
-// held is a claimed job, as a worker in another language sees it.
+// held is a claimed job, as the API shows it to a worker in another language.
 type held struct {
 	ID           string          `json:"id"`
 	Queue        string          `json:"queue"`
@@ -69,10 +69,10 @@ type held struct {
 	Timeout      float64         `json:"timeout_seconds"`
 }
 
-// named is the reference to a claimed job, in a body.
+// named returns the reference to a claimed job for a request body.
 func (h held) named() string { return fmt.Sprintf(`"id":"%s","token":"%s"`, h.ID, h.Token) }
 
-// claim claims jobs; more are further fields of the body.
+// claim claims jobs; more has further fields of the request body.
 func (s *served) claim(more string) []held {
 	s.Helper()
 	return get[struct{ Jobs []held }](s, "POST", "/work/claim", `{"worker":"h:1:a",`+more+`}`).Jobs
@@ -88,7 +88,7 @@ func (s *served) claimOne(more string) held {
 	return jobs[0]
 }
 
-// settle sends one outcome, and returns the code of its error; empty: it is stored.
+// settle sends one outcome, and returns the code of its error; empty: the server has stored the outcome.
 func (s *served) settle(h held, more string) string {
 	s.Helper()
 	got := get[struct {
@@ -107,7 +107,7 @@ func (s *served) settle(h held, more string) string {
 	return ""
 }
 
-// is checks the state of a job.
+// is checks the state of a job, and returns the job.
 func (s *served) is(id, label string) map[string]any {
 	s.Helper()
 	job := get[map[string]any](s, "GET", "/jobs/"+id, "")
@@ -144,7 +144,7 @@ func TestAWorkerEndsJobsInEachWay(t *testing.T) {
 			{`"outcome":"release","delay":"1h"`, "scheduled"},
 			{`"outcome":"release"`, "ready"},
 		} {
-			for range 2 { // an answer that was lost
+			for range 2 { // the worker repeats the request because the answer was lost
 				if code := s.settle(jobs[i], c.more); code != "" {
 					s.Errorf("%s: %s", c.more, code)
 				}
@@ -185,12 +185,12 @@ func TestAKilledWorkersJobRunsAgainFromItsCheckpoint(t *testing.T) {
 		if job := s.is(id, "claimed"); job["progress"] == nil || job["holder"] != "h:1:a" {
 			s.Errorf("%v", job)
 		}
-		s.recover("mail") // the worker is dead
+		s.recover("mail") // upkeep thinks that the worker is dead
 		second := s.claimOne(ofMail + `,"lease":"1m"`)
 		if second.ID != id || string(second.Checkpoint) != `{"page":3}` && string(second.Checkpoint) != `{"page": 3}` || second.Recoveries != 1 {
 			s.Errorf("%+v", second)
 		}
-		// The first was only frozen.
+		// The first worker was only frozen.
 		s.problem(s.ask("POST", "/work/checkpoint", `{`+first.named()+`,"checkpoint":1}`), 409, "lost")
 		if code := s.settle(first, `"outcome":"complete"`); code != "lost" {
 			s.Errorf("a late outcome: %q", code)
@@ -206,7 +206,7 @@ func TestAKilledWorkersJobRunsAgainFromItsCheckpoint(t *testing.T) {
 	})
 }
 
-// recover waits until the lease of a job ends, and recovers it.
+// recover waits until a job's lease ends, and recovers the job.
 func (s *served) recover(queue string) {
 	s.Helper()
 	for until := time.Now().Add(10 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
@@ -235,7 +235,7 @@ func TestARateLimitedJobStopsThoseThatShareItsLimit(t *testing.T) {
 		if code := s.settle(job, `"outcome":"rate_limited"`); code != "invalid" {
 			s.Errorf("without a delay: %q", code)
 		}
-		for range 2 { // an answer that was lost
+		for range 2 { // the worker repeats the request because the answer was lost
 			if code := s.settle(job, `"outcome":"rate_limited","delay":"1h"`); code != "" {
 				s.Errorf("%q", code)
 			}
@@ -294,7 +294,7 @@ func TestAClaimFromSeveralQueuesIsFoundAgainInEachOfThem(t *testing.T) {
 		}
 		const claim = `"queues":["mail","sms"],"limit":2,"token":"a-token-of-the-caller"`
 		first := s.claim(claim)
-		s.enqueue("mail", "") // the first queue has a job by now
+		s.enqueue("mail", "") // the first queue has a job now
 		again := s.claim(claim + `,"again":true`)
 		if len(first) != 2 || len(again) != 2 || first[0].named() != again[0].named() || again[0].Queue != "sms" {
 			s.Errorf("%+v, again %+v", first, again)

@@ -23,7 +23,7 @@ func TestDocsListTheMetrics(t *testing.T) {
 	)
 }
 
-// metricsTable shows the metrics as docs/metrics.md does.
+// metricsTable renders the metrics as docs/metrics.md shows them.
 func metricsTable() string {
 	var text strings.Builder
 	text.WriteString("| metric | type | labels | meaning |\n| --- | --- | --- | --- |\n")
@@ -46,7 +46,7 @@ func reasonsTable() string {
 	return text.String()
 }
 
-// sourceMetricsTable maps the metrics of the source designs to ours.
+// sourceMetricsTable renders queries that stand for the metrics of the source designs.
 func sourceMetricsTable() string {
 	var text strings.Builder
 	text.WriteString("| its name | query | what differs |\n| --- | --- | --- |\n")
@@ -56,8 +56,8 @@ func sourceMetricsTable() string {
 	return text.String()
 }
 
-// TestSourceMetricsAreOurs checks that the queries for the metrics of the sources name metrics that there are, and that
-// every number of the sources is mapped.
+// TestSourceMetricsAreOurs checks that the queries for the sources' metrics use only metrics that exist. Every number
+// of the sources must have a query.
 func TestSourceMetricsAreOurs(t *testing.T) {
 	t.Parallel()
 	known := make(map[string]bool)

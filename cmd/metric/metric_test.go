@@ -24,7 +24,7 @@ import (
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
-// told is a system of which nothing runs.
+// told is a system in which no process runs.
 func told(t *testing.T, store sluice.Store, options metric.Options) *system {
 	t.Helper()
 	s := &system{T: t, registry: prometheus.NewRegistry()}
@@ -81,7 +81,7 @@ func TestALeaseThatRanOutIsARecovery(t *testing.T) {
 	s.want(3, "sluice_moves_total", "queue=mail", "event=bury", "reason=recoveries_spent")
 }
 
-// failing is a store of which some calls fail.
+// failing is a store some of whose calls fail.
 type failing struct {
 	sluice.Store
 	err atomic.Pointer[error]
@@ -124,13 +124,13 @@ func TestGaugesThatAreTooOldAreGaps(t *testing.T) {
 		asleep := fmt.Errorf("asleep: %w", sluice.ErrUnavailable)
 		store.err.Store(&asleep)
 		time.Sleep(25 * time.Second)
-		s.want(2, "sluice_jobs", "queue=mail", "state=ready") // for a while what was read last
+		s.want(2, "sluice_jobs", "queue=mail", "state=ready") // for a while the gauges show the last figures
 		s.want(25, "sluice_gauges_age_seconds", "source=depths")
 		time.Sleep(10 * time.Second)
 		if got := len(s.scrape()["sluice_jobs"].GetMetric()); got != 0 {
 			t.Errorf("%d figures are told that are too old", got)
 		}
-		s.want(1, "sluice_queues") // the others go on
+		s.want(1, "sluice_queues") // gauges of other sources go on
 		s.want(3, "sluice_gauges_errors_total", "source=depths")
 		s.want(float64(failed.Load()), "sluice_gauges_errors_total")
 
@@ -184,7 +184,7 @@ func TestManyJobsAreAsUpkeepCountedThem(t *testing.T) {
 		}
 	}
 	s.gauges.Read(t.Context())
-	s.want(10_000, "sluice_jobs", "state=ready") // so many or more: nobody has counted
+	s.want(10_000, "sluice_jobs", "state=ready") // 10,000 means so many or more, because upkeep has not counted yet
 	if _, err := forecast.Recount(t.Context(), s.store); err != nil {
 		t.Fatal(err)
 	}
@@ -359,7 +359,7 @@ func TestDescriptionsAreComplete(t *testing.T) {
 	}
 }
 
-// A completed job costs a claim and a settlement, in batches of a hundred here.
+// BenchmarkOneJob measures a completed job, which costs a claim and a settlement, in batches of a hundred.
 func BenchmarkOneJob(b *testing.B) {
 	observer, err := metric.New(metric.Options{Registerer: prometheus.NewRegistry()})
 	if err != nil {
@@ -379,7 +379,7 @@ func BenchmarkOneJob(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/batch, "ns/job")
 }
 
-// A handled job is a step of its own.
+// BenchmarkOneStep measures a handled job, which is one step.
 func BenchmarkOneStep(b *testing.B) {
 	observer, err := metric.New(metric.Options{Registerer: prometheus.NewRegistry()})
 	if err != nil {

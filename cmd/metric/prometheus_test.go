@@ -22,7 +22,7 @@ import (
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
-// TestPrometheusReadsIt has a real server scrape the metrics, and asks that for them.
+// TestPrometheusReadsIt has a real Prometheus server scrape the metrics, and queries the server.
 func TestPrometheusReadsIt(t *testing.T) {
 	t.Parallel()
 	s := told(t, memory.New(memory.Options{}), metric.Options{})
@@ -61,7 +61,7 @@ func TestPrometheusReadsIt(t *testing.T) {
 	}
 }
 
-// startPrometheus starts a server that scrapes a program, and waits until it has.
+// startPrometheus starts a Prometheus server, and waits until it has scraped the target.
 func startPrometheus(t *testing.T, target net.Addr) string {
 	t.Helper()
 	path, err := exec.LookPath("prometheus")
@@ -97,7 +97,7 @@ func startPrometheus(t *testing.T, target net.Addr) string {
 	return ""
 }
 
-// asked gives the first value that a query finds; empty: none.
+// asked returns the first value of a query; empty: the query finds none.
 func asked(server, text string) string {
 	_, values := query(server, text)
 	if len(values) == 0 {
@@ -106,7 +106,7 @@ func asked(server, text string) string {
 	return values[0]
 }
 
-// query gives what the server says to a query, and the values that it finds.
+// query returns the server's status for a query, and the values that it finds.
 func query(server, text string) (status string, values []string) {
 	answer, err := http.Get("http://" + server + "/api/v1/query?query=" + url.QueryEscape(text))
 	if err != nil {

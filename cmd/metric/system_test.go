@@ -55,7 +55,7 @@ func TestARunIsToldInExactNumbers(t *testing.T) {
 		s.want(1, "sluice_lease_renewals_total", "queue=hand")
 		s.want(1, "sluice_leases_lost_total", "queue=hand")
 		s.want(1, "sluice_store_errors_total", "call=job", "kind=refused")
-		s.want(6, "sluice_step_errors_total", "step=handle") // two bad ones twice, one that never will, and a bad run
+		s.want(6, "sluice_step_errors_total", "step=handle") // two attempts at each of two bad jobs, one of the job that never works, and one run
 		s.want(1, "sluice_build_info", "version=1.2.3")
 		if s.value("sluice_claims_limited_total", "queue=hand", "by=in_flight") == 0 {
 			s.Error("no claim was told to be limited by what is in flight")
@@ -134,14 +134,14 @@ func (s *system) shareLimit() {
 	}
 }
 
-// sometimes are metrics that a healthy system in a test has no reason to tell.
+// sometimes are metrics that a healthy test system may lack, each with the reason.
 var sometimes = map[string]string{
 	"sluice_engine_errors_total": "no engine failed", "sluice_health_findings": "nothing is wrong, or it is the machine's",
 	"sluice_tenant_concurrency":      "the tenant in flight has none",
 	"sluice_postgres_slot_wal_bytes": "there is no slot", "sluice_sqlite_busy_share": "it is told from the second look on",
 }
 
-// wantDocumented makes sure that each metric that is documented is there, and none else.
+// wantDocumented checks that the scrape has all documented metrics, except those in sometimes, and no others.
 func (s *system) wantDocumented() {
 	s.Helper()
 	scraped := s.scrape()
@@ -201,7 +201,7 @@ func contains(all []string, one string) bool {
 	return false
 }
 
-// run lets some jobs of every fate through, and waits for their ends.
+// run enqueues jobs with every fate, and waits until they have ended.
 func (s *system) run() {
 	s.Helper()
 	s.enqueue("mail", "good", 9, sluice.EnqueueOptions{Tenant: "acme"})
@@ -218,7 +218,7 @@ func (s *system) run() {
 	s.byHand()
 }
 
-// byHand holds a job of a queue that nobody serves, and loses it.
+// byHand claims jobs of a queue without a worker, and loses the leases.
 func (s *system) byHand() {
 	s.Helper()
 	s.enqueue("still", "good", 3, sluice.EnqueueOptions{})

@@ -34,17 +34,17 @@ var (
 	ada   = sluice.Act{By: "ada"}
 )
 
-// system is a whole one that runs: a worker, a dispatcher, a local engine and upkeep on an observed store.
+// system is a complete one: a worker, a dispatcher, a local engine and upkeep on an observed store.
 type system struct {
 	*testing.T
 	store    sluice.Store
 	client   *sluice.Client
 	registry *prometheus.Registry
 	gauges   *metric.Gauges
-	ended    chan struct{} // a call has ended
+	ended    chan struct{} // gets a value when a call ends
 }
 
-// Begin and End make it an observer, which tells the test that something has happened.
+// Begin and End make system an observer, which tells the test that a call has ended.
 func (s *system) Begin(ctx context.Context, _ *observe.Call) context.Context { return ctx }
 
 func (s *system) End(context.Context, *observe.Call) {
@@ -89,7 +89,7 @@ func observed(t *testing.T, store sluice.Store, err error) *system {
 	return s
 }
 
-// start begins the work.
+// start starts all processes of the system.
 func (s *system) start(observer observe.Observer) {
 	s.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -110,7 +110,8 @@ func (s *system) start(observer observe.Observer) {
 	engines := map[string]engine.Engine{"local": observe.Engine(runs, "local", observer)}
 	run(dispatcher.New(s.store, dispatcher.Options{Engines: engines, Poll: 20 * time.Millisecond, Logger: quiet}))
 	run(upkeep.New(s.store, upkeep.Options{Engines: engines, Interval: 20 * time.Millisecond, Logger: quiet}))
-	// With more slots than jobs none is claimed ahead of a slot, which might then be released and claimed again.
+	// With more slots than jobs, no job is claimed ahead of a free slot. Such a job might be released and claimed
+	// again, which would change the counts.
 	works := worker.New(s.store, worker.Options{Slots: 100, Poll: 20 * time.Millisecond, Logger: quiet})
 	worker.Handle(works, sluice.QueueOf[string]("mail"), func(_ context.Context, job *worker.Job[string]) error {
 		if job.Payload == "later" && job.Releases == 0 {
@@ -121,7 +122,7 @@ func (s *system) start(observer observe.Observer) {
 	run(works)
 }
 
-// fate is what a payload asks for.
+// fate returns the error for which a payload asks.
 func fate(payload string) error {
 	switch payload {
 	case "bad":
@@ -161,7 +162,7 @@ func (s *system) enqueue(queue, payload string, count int, options sluice.Enqueu
 	}
 }
 
-// until waits for a figure.
+// until waits until a metric has at least a value.
 func (s *system) until(want float64, name string, labels ...string) {
 	s.Helper()
 	for {
@@ -177,7 +178,7 @@ func (s *system) until(want float64, name string, labels ...string) {
 	}
 }
 
-// scrape gathers everything, by name.
+// scrape gathers all metrics by name.
 func (s *system) scrape() map[string]*dto.MetricFamily {
 	s.Helper()
 	families, err := s.registry.Gather()
@@ -191,8 +192,8 @@ func (s *system) scrape() map[string]*dto.MetricFamily {
 	return byName
 }
 
-// value gives a counter, a gauge, or the count of a histogram: the sum of those that have all the labels, each written
-// as name=value.
+// value returns the sum of a metric over all series with the labels, each written as name=value. For a histogram it
+// takes the count.
 func (s *system) value(name string, labels ...string) float64 {
 	s.Helper()
 	sum := 0.0
@@ -204,7 +205,7 @@ func (s *system) value(name string, labels ...string) float64 {
 	return sum
 }
 
-// sum gives the sum of what a histogram has seen.
+// sum returns the sum of all values in a histogram.
 func (s *system) sum(name string, labels ...string) float64 {
 	s.Helper()
 	sum := 0.0

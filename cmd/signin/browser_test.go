@@ -22,10 +22,10 @@ import (
 	"github.com/sluice-queue/sluice/internal/oidctest"
 )
 
-// served is a server with the API and the sign-in, below a base.
+// served is a server with the API and the sign-in, below a base path.
 type served struct {
 	t       testing.TB
-	url     string // with the base
+	url     string // includes the base path
 	store   sluice.Store
 	handler *signin.Handler
 	log     *buffer
@@ -66,7 +66,7 @@ func token(t testing.TB, store sluice.Store, token access.Token) string {
 	return secret
 }
 
-// browser keeps cookies, and shows each redirect.
+// browser keeps cookies, and does not follow redirects.
 type browser struct {
 	*http.Client
 	t testing.TB
@@ -83,15 +83,15 @@ func newBrowser(t testing.TB) *browser {
 	return &browser{&http.Client{Jar: jar, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, t}
 }
 
-// answer is what a browser got.
+// answer is the answer to a browser's request.
 type answer struct {
 	status int
 	text   string
-	to     string // of a redirect
+	to     string // the target of a redirect
 	header http.Header
 }
 
-// ask sends a request, with a form if there is one.
+// ask sends a request, with a form if form is not nil.
 func (b *browser) ask(method, at string, form url.Values, header ...string) answer {
 	b.t.Helper()
 	body := form.Encode()
@@ -120,13 +120,13 @@ func (b *browser) ask(method, at string, form url.Values, header ...string) answ
 	return answer{response.StatusCode, string(text), response.Header.Get("Location"), response.Header}
 }
 
-// loginByToken sends the form of the page.
+// loginByToken signs in with a token, as the form of the login page does.
 func (b *browser) loginByToken(s *served, secret, next string) answer {
 	b.t.Helper()
 	return b.ask("POST", s.url+"/login", url.Values{"token": {secret}, "next": {next}})
 }
 
-// loginAt goes to the provider as a person, and returns the address to which the provider sends them.
+// loginAt signs a person in at the provider, and returns the address to which the provider redirects.
 func (b *browser) loginAt(p *oidctest.Provider, s *served, person, next string) string {
 	b.t.Helper()
 	away := b.ask("GET", s.url+"/login/oidc?next="+url.QueryEscape(next), nil)
@@ -140,7 +140,7 @@ func (b *browser) loginAt(p *oidctest.Provider, s *served, person, next string) 
 	return back
 }
 
-// me is who the API says the browser is.
+// me is the caller that the API sees in a browser's request.
 type me struct {
 	Status          int `json:"-"`
 	Why             string
@@ -148,7 +148,7 @@ type me struct {
 	Queues, Tenants []string
 }
 
-// whoami asks the API who the browser is.
+// whoami asks the API who the caller is.
 func (b *browser) whoami(s *served, header ...string) me {
 	b.t.Helper()
 	got := b.ask("GET", s.url+httpapi.Root+"/whoami", nil, header...)
@@ -160,7 +160,7 @@ func (b *browser) whoami(s *served, header ...string) me {
 	return m
 }
 
-// sessionOf returns the name of the session's cookie, and its value.
+// sessionOf returns the name and the value of the session's cookie.
 func (b *browser) sessionOf(s *served) (name, value string) {
 	b.t.Helper()
 	at, err := url.Parse(s.url)
@@ -175,7 +175,7 @@ func (b *browser) sessionOf(s *served) (name, value string) {
 	return "", ""
 }
 
-// buffer is a log that many goroutines write.
+// buffer is a log for many goroutines.
 type buffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -17,7 +17,7 @@ import (
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
-// people are those whom the provider knows.
+// people are the persons that the provider knows.
 var people = []oidctest.Person{
 	{ID: "ada", Email: "ada@example.com", EmailVerified: true, Groups: []string{"staff", "sluice-admins"}},
 	{ID: "bob", Email: "bob@example.com", EmailVerified: true, Groups: []string{"staff", "shop"}},
@@ -26,21 +26,21 @@ var people = []oidctest.Person{
 	{ID: "eve", Email: "eve@partner.example"},
 }
 
-// roles are those of the people.
+// roles maps groups and addresses of these people to roles.
 var roles = []signin.Grant{
 	{Group: "sluice-admins", Role: access.RoleAdmin},
 	{Group: "shop", Role: access.RoleOperator, Queues: []string{"mail.*"}},
 	{Email: "*@partner.example", Role: access.RoleViewer},
 }
 
-// provider starts a provider, and returns how a server knows it.
+// provider starts a provider, and returns it with the settings that a server needs for it.
 func provider(t *testing.T) (*oidctest.Provider, signin.Provider) {
 	t.Helper()
 	p := oidctest.Start(t, people...)
 	return p, signin.Provider{Issuer: p.Issuer, ClientID: oidctest.Client, ClientSecret: oidctest.Secret, Name: "Example ID", Roles: roles}
 }
 
-// TestPeopleSignInByAProvider: groups, and addresses that the provider has verified, give roles and bounds.
+// TestPeopleSignInByAProvider: groups and verified addresses give people roles and bounds.
 func TestPeopleSignInByAProvider(t *testing.T) {
 	t.Parallel()
 	p, config := provider(t)
@@ -55,7 +55,7 @@ func TestPeopleSignInByAProvider(t *testing.T) {
 			"ada":  {Name: "ada@example.com", Role: "admin"},
 			"bob":  {Name: "bob@example.com", Role: "operator", Queues: []string{"mail.*"}},
 			"cleo": {Name: "cleo@partner.example", Role: "viewer"},
-			"dan":  {Name: "subject dan", Role: "operator", Queues: []string{"mail.*"}}, // an address that nobody has verified is nobody's
+			"dan":  {Name: "subject dan", Role: "operator", Queues: []string{"mail.*"}}, // the address is not verified, so only the subject names the person
 		} {
 			b := newBrowser(t)
 			if page := b.ask("GET", s.url+"/login", nil); !strings.Contains(page.text, ">Sign in with Example ID</a>") {
@@ -105,7 +105,8 @@ func TestActsOfAPersonAreTheirsInTheAudit(t *testing.T) {
 	}
 }
 
-// TestAnswersOfOtherSignInsAreRefused: a browser gets no session by an answer that was not made for it, and none twice.
+// TestAnswersOfOtherSignInsAreRefused: a browser gets no session from an answer to another sign-in, nor from a repeated
+// answer.
 func TestAnswersOfOtherSignInsAreRefused(t *testing.T) {
 	t.Parallel()
 	p, config := provider(t)
@@ -133,7 +134,7 @@ func TestAnswersOfOtherSignInsAreRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return change(b.loginAt(p, s, "bob", ""), "code", theirs.Query().Get("code")) // the provider knows that of PKCE
+			return change(b.loginAt(p, s, "bob", ""), "code", theirs.Query().Get("code")) // the provider notices the foreign code by PKCE
 		}, http.StatusForbidden, "The provider refused the code"},
 		"replayed code": {func(b *browser) string {
 			var away answer
@@ -152,7 +153,7 @@ func TestAnswersOfOtherSignInsAreRefused(t *testing.T) {
 				t.Fatalf("the first time: %d %s", got.status, got.text)
 			}
 			b.ask("POST", s.url+"/logout", url.Values{})
-			for _, c := range cookies { // of the way there, as a thief would have it
+			for _, c := range cookies { // the thief has stolen the cookies of the sign-in
 				c.Secure, c.Path = true, "/"
 			}
 			keep.SetCookies(at, cookies)
@@ -183,7 +184,7 @@ func TestAnswersOfOtherSignInsAreRefused(t *testing.T) {
 	}
 }
 
-// TestSealsAreForOnePurpose: the cookie of a way to the provider is no session.
+// TestSealsAreForOnePurpose: the cookie of an unfinished sign-in is not accepted as a session.
 func TestSealsAreForOnePurpose(t *testing.T) {
 	t.Parallel()
 	p, config := provider(t)
@@ -201,7 +202,8 @@ func TestSealsAreForOnePurpose(t *testing.T) {
 	}
 }
 
-// TestChangedRolesChangeSessions: servers with one key open each other's sessions, each by its own roles.
+// TestChangedRolesChangeSessions: servers with the same key accept each other's sessions, but each applies its own
+// roles.
 func TestChangedRolesChangeSessions(t *testing.T) {
 	t.Parallel()
 	p, config := provider(t)
@@ -239,7 +241,8 @@ func TestChangedRolesChangeSessions(t *testing.T) {
 	}
 }
 
-// TestProviderIsDown tells the person and the log, lets tokens in, and the server finds the provider when it is back.
+// TestProviderIsDown stops the provider. The person and the log learn of it, and tokens still work. The server finds
+// the provider when it is back.
 func TestProviderIsDown(t *testing.T) {
 	t.Parallel()
 	p, config := provider(t)

@@ -69,7 +69,7 @@ func TestPersonSignsInByATokenAndOut(t *testing.T) {
 	}
 }
 
-// TestSessionMayWhatItsTokenMay: the queue out of bounds is not there, as for the token itself.
+// TestSessionMayWhatItsTokenMay: a queue out of the token's bounds does not exist for the session either.
 func TestSessionMayWhatItsTokenMay(t *testing.T) {
 	t.Parallel()
 	s := serve(t, memory.New(memory.Options{}), signin.Options{})
@@ -107,7 +107,7 @@ func TestWrongTokenIsRefusedAndGuessesAreBounded(t *testing.T) {
 	if got := b.loginByToken(s, strings.Repeat("x", 20_000), ""); got.status != http.StatusBadRequest {
 		t.Errorf("a long form: %d", got.status)
 	}
-	synctest.Test(t, func(t *testing.T) { // within one second
+	synctest.Test(t, func(t *testing.T) { // the fake clock keeps all guesses within one second
 		h := signin.New(memory.New(memory.Options{}), signin.Options{Logger: slog.New(slog.DiscardHandler)})
 		for n := range 101 {
 			w := httptest.NewRecorder()
@@ -121,14 +121,14 @@ func TestWrongTokenIsRefusedAndGuessesAreBounded(t *testing.T) {
 	})
 }
 
-// form is a request with a form.
+// form returns a request that posts a form.
 func form(path string, values url.Values) *http.Request {
 	r := httptest.NewRequest("POST", path, strings.NewReader(values.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	return r
 }
 
-// TestSessionEnds at its own end, and with its token.
+// TestSessionEnds: a session ends after its lifetime, and when its token ends.
 func TestSessionEnds(t *testing.T) {
 	t.Parallel()
 	act := sluice.Act{By: "test"}
@@ -200,7 +200,7 @@ func TestForgedCookiesAreRefused(t *testing.T) {
 	}
 }
 
-// TestServersShareSessionsByTheirKey: a key that is second still opens sessions, and another key does not.
+// TestServersShareSessionsByTheirKey: an older key in second place still opens sessions, and an unknown key does not.
 func TestServersShareSessionsByTheirKey(t *testing.T) {
 	t.Parallel()
 	store := memory.New(memory.Options{})
@@ -291,7 +291,8 @@ func TestPagesOfOtherSitesSignNobodyInOrOut(t *testing.T) {
 	}
 }
 
-// TestTokenOfTheHeaderGoesFirst: a program that sends both is the token's, and a wrong token is not forgiven.
+// TestTokenOfTheHeaderGoesFirst: the token in the header counts before the session. A wrong token is refused despite
+// the session.
 func TestTokenOfTheHeaderGoesFirst(t *testing.T) {
 	t.Parallel()
 	s := serve(t, memory.New(memory.Options{}), signin.Options{})
@@ -305,7 +306,8 @@ func TestTokenOfTheHeaderGoesFirst(t *testing.T) {
 	}
 }
 
-// TestCookiesOfLoopbackAreApartByPort: ports share cookies there, so that two servers would sign each other's people out.
+// TestCookiesOfLoopbackAreApartByPort: browsers share cookies between ports. Without names of their own, two servers
+// would sign each other's people out.
 func TestCookiesOfLoopbackAreApartByPort(t *testing.T) {
 	t.Parallel()
 	store := memory.New(memory.Options{})
@@ -324,7 +326,7 @@ func TestCookiesOfLoopbackAreApartByPort(t *testing.T) {
 	}
 }
 
-// lastBy returns who did the last act in the audit.
+// lastBy returns the actor of the last act in the audit.
 func lastBy(t *testing.T, store sluice.Store) string {
 	t.Helper()
 	entries, err := store.Audit(t.Context(), sluice.AuditFilter{Limit: 1})

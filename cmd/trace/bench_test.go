@@ -24,9 +24,9 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// BenchmarkWork enqueues jobs in batches of 500 and handles them with a handler that does nothing, without observers, with
-// one that does nothing, and with traces of some or of all, which are sent to a receiver in the same process. It reports
-// CPU time per job.
+// BenchmarkWork enqueues jobs in batches of 500, and handles them with a handler that does nothing. It runs without
+// observers, with an idle observer, and with traces of some or all jobs. A receiver in the same process takes the
+// traces. It reports CPU time per job.
 func BenchmarkWork(b *testing.B) {
 	for _, store := range []struct {
 		name string
@@ -109,7 +109,7 @@ func work(b *testing.B, store sluice.Store) {
 	b.ReportMetric(float64((cpu()-before).Microseconds())/float64(b.N), "cpu-µs/job")
 }
 
-// cpu is the CPU time of this process so far.
+// cpu returns the CPU time that this process has used.
 func cpu() time.Duration {
 	var usage syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage)

@@ -17,7 +17,7 @@ import (
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// process is what one process has of its own: a provider, and what it exported.
+// process stands for one process: it has its own provider, and the spans that it exported.
 type process struct {
 	provider *sdk.TracerProvider
 	spans    *tracetest.InMemoryExporter
@@ -39,7 +39,7 @@ func (p *process) named(name string) (found tracetest.SpanStubs) {
 	return found
 }
 
-// one gives the only span of a name.
+// one returns the only span with a name.
 func (p *process) one(t *testing.T, name string) tracetest.SpanStub {
 	t.Helper()
 	found := p.named(name)
@@ -56,7 +56,7 @@ func (p *process) names() (names []string) {
 	return names
 }
 
-// caller is a context in a span of a program's own.
+// caller returns a context in a span of the program itself.
 func (p *process) caller(ctx context.Context) context.Context {
 	ctx, span := p.provider.Tracer("test").Start(ctx, "request")
 	span.End()
@@ -98,7 +98,7 @@ func wantLink(t *testing.T, span, to tracetest.SpanStub) {
 	t.Errorf("span %q has no link to %q", span.Name, to.Name)
 }
 
-// opened is the same file, as another process has it.
+// opened opens the same file again, as another process would.
 func opened(t *testing.T, path string) sluice.Store {
 	t.Helper()
 	store, err := sqlite.Open(t.Context(), path, sqlite.Options{Migrate: true})
@@ -155,7 +155,7 @@ func await(t *testing.T, client *sluice.Client, id sluice.ID, state sluice.State
 	}
 }
 
-// working runs a worker until the end of the test, or until it is stopped.
+// working runs a worker until the test ends, or until stop is called.
 func working(t *testing.T, run func(context.Context) error) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -55,7 +55,7 @@ func TestAWorkersJobIsInTheTraceOfWhoEnqueuedIt(t *testing.T) {
 		t.Error("the producer's span is not known to be of another process")
 	}
 	wantParent(t, consumer.one(t, "send"), handled)
-	for _, name := range []string{"claim mail", "settle mail"} { // a busy machine may hand the job back, and claim it again
+	for _, name := range []string{"claim mail", "settle mail"} { // on a busy machine the worker may hand the job back and claim it again
 		spans := consumer.named(name)
 		if len(spans) == 0 {
 			t.Fatalf("there is no span %q", name)
@@ -82,7 +82,7 @@ func TestAWorkersJobIsInTheTraceOfWhoEnqueuedIt(t *testing.T) {
 	}
 }
 
-// yard is a dispatcher with the local engine, on a store of its own, and upkeep, each with a provider of its own.
+// yard is a dispatcher with the local engine and an upkeep on one store. Each of them has its own trace provider.
 type yard struct {
 	producer, dispatches, tends, runs *process
 	store                             sluice.Store
@@ -251,7 +251,7 @@ func TestWhoFindsNothingToDoMakesNoSpans(t *testing.T) {
 	}
 }
 
-// counter is an observer that is told of ends.
+// counter is an observer that gets each call when it ends.
 type counter func(c *observe.Call)
 
 func (count counter) Begin(ctx context.Context, _ *observe.Call) context.Context { return ctx }

@@ -22,7 +22,8 @@ import (
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
-// TestARequestMayBeAdjustedButNotWhatARunIsKnownBy lets Temporal retry a workflow that fails at first, which is one run.
+// TestARequestMayBeAdjustedButNotWhatARunIsKnownBy adds a retry policy. Temporal then retries a failed workflow within
+// one run. Changes to the id and the memo have no effect.
 func TestARequestMayBeAdjustedButNotWhatARunIsKnownBy(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, adapter.Options{Adjust: func(_ engine.Target, _ engine.Run, request *workflowservice.StartWorkflowExecutionRequest) {
@@ -47,7 +48,8 @@ func TestARequestMayBeAdjustedButNotWhatARunIsKnownBy(t *testing.T) {
 	b.started(t, run)
 }
 
-// TestARunWhoseJobTheStoreHasLostIsAdopted gives work to a store, loses that store, and gives the same work to another.
+// TestARunWhoseJobTheStoreHasLostIsAdopted enqueues work in a store, loses the store, and enqueues the same work in
+// another.
 func TestARunWhoseJobTheStoreHasLostIsAdopted(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, adapter.Options{}, client.Options{})
@@ -62,8 +64,8 @@ func TestARunWhoseJobTheStoreHasLostIsAdopted(t *testing.T) {
 		want    sluice.State
 	}{
 		{`{"do":"complete"}`, sluice.StateCompleted},
-		{`{"do":"complete"}`, sluice.StateCompleted}, // adopts the run
-		{`{"do":"fail"}`, sluice.StateDead},          // is other work: the ref is taken
+		{`{"do":"complete"}`, sluice.StateCompleted}, // adopts the run of the job before
+		{`{"do":"fail"}`, sluice.StateDead},          // the work differs, but its ref is taken
 	} {
 		store := memory.New(memory.Options{})
 		jobs := sluice.NewClient(store, sluice.ClientOptions{})

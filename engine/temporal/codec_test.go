@@ -27,7 +27,7 @@ import (
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
-// codecServer is a codec server as people run them, in front of a KMS that may be away.
+// codecServer is a codec server as people run it, in front of a key service that may be away.
 type codecServer struct {
 	away  atomic.Bool
 	asked atomic.Int64
@@ -90,7 +90,7 @@ func (b *bank) enqueue(n int) []sluice.ID {
 	return ids
 }
 
-// dispatch dispatches until the test ends.
+// dispatch runs a dispatcher until the test ends.
 func (b *bank) dispatch(e engine.Engine) {
 	b.Helper()
 	ctx, stop := context.WithCancel(b.Context())
@@ -129,7 +129,7 @@ func (b *bank) count(state sluice.State) int {
 	return max(n, 1)
 }
 
-// until waits for something that takes its own time.
+// until waits until is returns true.
 func (b *bank) until(what string, is func() bool) {
 	b.Helper()
 	for end := time.Now().Add(10 * time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
@@ -169,7 +169,7 @@ func TestCodecThatIsAwayBuriesNoJob(t *testing.T) {
 	}
 }
 
-// failing is a converter that fails for good or for now.
+// failing is a converter that always returns err.
 type failing struct {
 	converter.DataConverter
 	err error
@@ -200,7 +200,7 @@ func TestErrorsOfADataConverterAreForNowUnlessTheySayOtherwise(t *testing.T) {
 	}
 }
 
-// hanging is a converter that never comes back.
+// hanging is a converter that never returns.
 type hanging struct{ converter.DataConverter }
 
 func (hanging) ToPayloads(...any) (*commonpb.Payloads, error) { select {} }
@@ -255,8 +255,8 @@ func TestResultThatNoCodecReadsNowIsReadLater(t *testing.T) {
 	}
 }
 
-// TestOneStartThatIsNeverAnsweredHoldsUpNoOther has a server that never answers for some workflows, as one that has lost a
-// part of its history, while all others go on.
+// TestOneStartThatIsNeverAnsweredHoldsUpNoOther has a server that never answers for some workflows, as if it had lost a
+// part of its history. All other workflows go on.
 func TestOneStartThatIsNeverAnsweredHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	lost := make(chan string, 1)

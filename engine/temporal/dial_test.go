@@ -26,7 +26,7 @@ import (
 	adapter "github.com/sluice-queue/sluice/engine/temporal"
 )
 
-// certificate writes a certificate that vouches for itself, and its key.
+// certificate writes a self-signed certificate and its key.
 func certificate(t *testing.T, name string) (cert, key string, pair tls.Certificate) {
 	t.Helper()
 	secret, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -28,7 +28,7 @@ import (
 	adapter "github.com/sluice-queue/sluice/engine/temporal"
 )
 
-// fake is a server that answers as a test says.
+// fake is a Temporal server whose answers a test decides.
 type fake struct {
 	workflowservice.UnimplementedWorkflowServiceServer
 	start    func(ctx context.Context, r *workflowservice.StartWorkflowExecutionRequest) error
@@ -37,7 +37,7 @@ type fake struct {
 	history  func(r *workflowservice.GetWorkflowExecutionHistoryRequest) *historypb.HistoryEvent
 }
 
-// told turns an error into what goes over the wire.
+// told turns an error into the status that goes over the wire.
 func told(err error) error {
 	var known serviceerror.ServiceError
 	if errors.As(err, &known) {
@@ -64,7 +64,7 @@ func (f *fake) GetWorkflowExecutionHistory(_ context.Context, r *workflowservice
 	return &workflowservice.GetWorkflowExecutionHistoryResponse{History: &historypb.History{Events: []*historypb.HistoryEvent{f.history(r)}}}, nil
 }
 
-// serve starts the fake and gives an engine on it.
+// serve starts the fake server, and returns an engine on it.
 func (f *fake) serve(t *testing.T, options adapter.Options) (*adapter.Engine, *calls) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -77,7 +77,7 @@ func (f *fake) serve(t *testing.T, options adapter.Options) (*adapter.Engine, *c
 	t.Cleanup(server.Stop)
 	c, counted := dialled(t, listener.Addr().String(), "default", client.Options{})
 	if options.Timeout == 0 {
-		options.Timeout = 5 * time.Minute // the machine may be busy with all the other tests
+		options.Timeout = 5 * time.Minute // the machine may be busy with other tests
 	}
 	return adapter.New(c, options), counted
 }
@@ -176,7 +176,7 @@ func TestARequestThatIsMadeAgainHasTheSameID(t *testing.T) {
 		return serviceerror.NewUnavailable("the answer is lost")
 	}}
 	run, other := newRun("{}"), newRun("{}")
-	other.Ref = run.Ref // of another job
+	other.Ref = run.Ref // both have one ref, but different jobs
 	for range 2 {
 		e, _ := f.serve(t, adapter.Options{})
 		e.Start(t.Context(), anywhere, []engine.Run{run, other})
@@ -250,7 +250,7 @@ func TestABusyServerIsAskedLess(t *testing.T) {
 	}
 }
 
-// row is a run as a list shows it.
+// row returns a run as lists of runs show it.
 func row(id string, status enumspb.WorkflowExecutionStatus) *workflowpb.WorkflowExecutionInfo {
 	job := &commonpb.Payload{Data: []byte(strconv.Quote(sluice.NewID().String()))}
 	return &workflowpb.WorkflowExecutionInfo{

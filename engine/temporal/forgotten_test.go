@@ -21,10 +21,10 @@ import (
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
-// brief is how long the namespace of forgetful keeps runs that ended.
+// brief is the retention in the namespace of forgetful.
 const brief = 3 * time.Second
 
-// forgetful is a bench on a server that really deletes runs some seconds after they ended.
+// forgetful is a bench on a server that deletes runs a few seconds after they end.
 func forgetful(t *testing.T) *bench {
 	t.Helper()
 	if testing.Short() {
@@ -46,16 +46,16 @@ func forgetful(t *testing.T) *bench {
 	}
 }
 
-// trusting is an engine of which a dispatcher thinks that it keeps runs for ever, so that nothing but what upkeep knows
-// keeps it from starting some.
+// trusting is an engine whose check reports no retention. A dispatcher believes that it keeps runs for ever, so only
+// upkeep can prevent a second start.
 type trusting struct{ engine.Engine }
 
 func (trusting) Check(context.Context, engine.Target) (engine.Report, error) {
 	return engine.Report{}, nil
 }
 
-// TestARunPastRetentionIsNeverStartedAgain lets runs close while nobody follows them, until the server has deleted their
-// histories: one of a job that was dispatched, one of a claim whose dispatcher died before it could say so.
+// TestARunPastRetentionIsNeverStartedAgain lets two runs close while nobody follows them, until the server has deleted
+// their histories. One belongs to a dispatched job, the other to a claim whose dispatcher died before it could settle.
 func TestARunPastRetentionIsNeverStartedAgain(t *testing.T) {
 	t.Parallel()
 	b := forgetful(t)
@@ -84,7 +84,7 @@ func TestARunPastRetentionIsNeverStartedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.started(t, engine.Run{Ref: c.Ref, Job: c.ID, Generation: 1, Attempt: 1, Payload: c.Payload})
-		if i == 0 { // the other one's dispatcher is dead by now
+		if i == 0 { // the other job's dispatcher has died
 			errs, err := store.Settle(ctx, []sluice.Settlement{{ID: c.ID, Token: c.Token, Event: sluice.EventDispatch, Holder: "dead"}})
 			if err := errors.Join(append(errs, err)...); err != nil {
 				t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-queue/sluice/engine"
 )
 
-// pass makes a call go through the gate.
+// pass sends a call with a given answer through the gate.
 func (g *gate) pass(t *testing.T, answer error) bool {
 	t.Helper()
 	began, err := g.enter(t.Context())

@@ -13,7 +13,7 @@ import (
 	adapter "github.com/sluice-queue/sluice/engine/temporal"
 )
 
-// timed notes when each start begins.
+// timed notes the time of the last start, and counts the starts.
 type timed struct {
 	engine.Engine
 	mu   sync.Mutex
@@ -44,7 +44,7 @@ func (e *timed) begun() (int, time.Time) {
 	return e.all, e.last
 }
 
-// TestAPauseStopsStartsOnARealServer pauses in the middle of a batch, and asks the server which runs it has.
+// TestAPauseStopsStartsOnARealServer pauses in the middle of a batch, and asks the server for its runs.
 func TestAPauseStopsStartsOnARealServer(t *testing.T) {
 	t.Parallel()
 	s := newBench(t, adapter.Options{Parallel: 2}, client.Options{})

@@ -11,8 +11,8 @@ import (
 	adapter "github.com/sluice-queue/sluice/engine/temporal"
 )
 
-// TestSchedulesBeginCyclesAndKeepToTheInterval lets a schedule begin cycles of a queue, looks that none begins beside
-// another, and then changes the interval.
+// TestSchedulesBeginCyclesAndKeepToTheInterval lets a schedule begin cycles of a queue. It checks that no two cycles
+// overlap, and then changes the interval.
 func TestSchedulesBeginCyclesAndKeepToTheInterval(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, adapter.Options{}, client.Options{})
@@ -32,7 +32,7 @@ func TestSchedulesBeginCyclesAndKeepToTheInterval(t *testing.T) {
 				if under.Add(1) > 1 {
 					t.Error("a cycle began beside another")
 				}
-				time.Sleep(1500 * time.Millisecond) // longer than the interval
+				time.Sleep(1500 * time.Millisecond) // longer than the interval, so an overlap would show
 				under.Add(-1)
 				cycles <- queue
 				return map[string]int{"claimed": 3}, nil
@@ -56,7 +56,7 @@ func TestSchedulesBeginCyclesAndKeepToTheInterval(t *testing.T) {
 		if err == nil && len(shown.Schedule.Spec.Intervals) == 1 && shown.Schedule.Spec.Intervals[0].Every == 7*time.Second {
 			break
 		}
-		if time.Now().After(deadline) { // a busy server may leave a call without an answer
+		if time.Now().After(deadline) { // a busy server may have left a call without an answer
 			t.Fatalf("the schedule is %+v, %v", shown, err)
 		}
 	}

@@ -47,7 +47,7 @@ func (b *bench) started(t *testing.T, runs ...engine.Run) {
 	})
 }
 
-// answered asks until the server, which may be busy with other tests, gives an answer.
+// answered asks again and again until the server answers. Other tests may keep it busy.
 func answered[T any](t *testing.T, ask func() (T, error)) (answer T) {
 	t.Helper()
 	until(t, "the server answers", func() bool {
@@ -60,7 +60,7 @@ func answered[T any](t *testing.T, ask func() (T, error)) (answer T) {
 	return answer
 }
 
-// outcomes asks for refs in one call.
+// outcomes asks for the outcomes of several refs in one call.
 func (b *bench) outcomes(t *testing.T, refs ...string) []engine.Outcome {
 	t.Helper()
 	return answered(t, func() ([]engine.Outcome, error) { return b.engine.Outcomes(t.Context(), b.target, refs) })
@@ -71,7 +71,7 @@ func (b *bench) outcome(t *testing.T, ref string) engine.Outcome {
 	return b.outcomes(t, ref)[0]
 }
 
-// until looks until something is so.
+// until waits until so returns true.
 func until(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	deadline := time.NewTimer(10 * time.Minute) // the server may be busy with other tests
@@ -97,7 +97,7 @@ func (b *bench) becomes(t *testing.T, ref string, want engine.State) (out engine
 	return out
 }
 
-// ended waits until a list of what ended shows a ref, and gives what it says.
+// ended waits until Ended lists a ref, and returns its outcome.
 func (b *bench) ended(t *testing.T, ref string) (found engine.Outcome) {
 	t.Helper()
 	until(t, "Ended lists "+ref, func() bool {
@@ -115,7 +115,7 @@ func (b *bench) ended(t *testing.T, ref string) (found engine.Outcome) {
 	return found
 }
 
-// steps runs "again" as a new run until its input is used up, "wait" until it is cancelled.
+// steps is a workflow. It continues as new for each "again" in its input, and waits for a cancel at any other word.
 func steps(ctx workflow.Context, left []string) (string, error) {
 	if len(left) == 0 {
 		return "done", nil
@@ -140,7 +140,7 @@ func TestARunThatContinuesAsNewIsFollowedToItsLastRun(t *testing.T) {
 	if listed := b.ended(t, ends.Ref); listed.State != engine.Completed || !listed.EndedAt.Equal(out.EndedAt) {
 		t.Errorf("listed as %+v, want it completed at %s", listed, out.EndedAt)
 	}
-	b.started(t, waits, ends) // the last run has another request id, and is ours all the same
+	b.started(t, waits, ends) // the last run has another request id, but still counts as ours
 	if out := b.outcome(t, waits.Ref); out.State != engine.Running {
 		t.Errorf("a run whose chain goes on is %s", out.State)
 	}
@@ -168,7 +168,7 @@ func TestARunThatIsResetGoesOn(t *testing.T) {
 	if err := b.client.TerminateWorkflow(t.Context(), other.Ref, "", "no longer wanted"); err != nil {
 		t.Fatal(err)
 	}
-	// Both are listed as terminated; only one of them is.
+	// Temporal lists both as terminated, but one of them was reset and goes on.
 	if out := b.ended(t, other.Ref); out.State != engine.Terminated || !strings.Contains(out.Error, "no longer wanted") {
 		t.Errorf("the terminated run is listed as %+v", out)
 	}
@@ -325,7 +325,7 @@ func TestManyRunsAreFollowedInFewCalls(t *testing.T) {
 		}
 	}
 	by := b.calls.reset()
-	delete(by, "ListWorkflowExecutions") // other tests are in the way of how often it is needed
+	delete(by, "ListWorkflowExecutions") // other tests decide how often a list is needed
 	if len(by) != 1 || by["StartWorkflowExecution"] != len(runs) {
 		t.Errorf("beside lists, %d starts are needed; the calls are %v", len(runs), by)
 	}
@@ -382,7 +382,7 @@ func TestWhatARunIsStartedWith(t *testing.T) {
 	})
 }
 
-// backwards is a codec that stands for encryption.
+// backwards is a codec in place of a real encryption.
 type backwards struct{}
 
 func (backwards) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {

@@ -25,10 +25,10 @@ import (
 	"github.com/sluice-queue/sluice/internal/temporaltest"
 )
 
-// retention is that of the namespace which the tests make.
+// retention is the retention of the tests' namespace.
 const retention = 24 * time.Hour
 
-// address is that of the Temporal server to try on.
+// address returns the address of a Temporal server.
 func address(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
@@ -37,7 +37,7 @@ func address(t *testing.T) string {
 	return temporaltest.Address(t)
 }
 
-// calls counts the calls of a client, by method.
+// calls counts the calls of a client by method.
 type calls struct {
 	mu sync.Mutex
 	by map[string]int
@@ -53,7 +53,7 @@ func (c *calls) intercept(ctx context.Context, method string, req, reply any, co
 	return invoke(ctx, method, req, reply, conn, opts...)
 }
 
-// reset forgets the calls, and gives those so far.
+// reset returns the counts so far, and begins anew.
 func (c *calls) reset() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,7 +62,7 @@ func (c *calls) reset() map[string]int {
 	return by
 }
 
-// bench is a server, an engine on it, and a worker.
+// bench is a Temporal server with an engine and a client for workers.
 type bench struct {
 	client  client.Client
 	workers client.Client
@@ -71,7 +71,7 @@ type bench struct {
 	calls   *calls
 }
 
-// dialled is a client in a namespace, and the calls that it makes.
+// dialled returns a client of a namespace, and the counts of its calls.
 func dialled(t *testing.T, at, namespace string, options client.Options) (client.Client, *calls) {
 	t.Helper()
 	counted := &calls{}
@@ -86,7 +86,7 @@ func dialled(t *testing.T, at, namespace string, options client.Options) (client
 	return c, counted
 }
 
-// quiet logs nothing: the rules let workflows panic.
+// quiet is a logger that writes nothing, because some rules let workflows panic.
 type quiet struct{}
 
 func (quiet) Debug(string, ...any) {}
@@ -94,20 +94,20 @@ func (quiet) Info(string, ...any)  {}
 func (quiet) Warn(string, ...any)  {}
 func (quiet) Error(string, ...any) {}
 
-// made is the namespace of the tests' own.
+// made is the namespace that all tests share.
 var made struct {
 	once sync.Once
 	name string
 	err  error
 }
 
-// namespace gives a namespace of the tests' own at the server that they share.
+// namespace returns the namespace that all tests share, and makes it on the first call.
 func namespace(at string) (string, error) {
 	made.once.Do(func() { made.name, made.err = makeNamespace(at) })
 	return made.name, made.err
 }
 
-// makeNamespace makes one, and waits until the server knows it everywhere.
+// makeNamespace makes a namespace, and waits until the whole server knows it.
 func makeNamespace(at string) (string, error) {
 	c, err := client.NewLazyClient(client.Options{HostPort: at, Logger: quiet{}})
 	if err != nil {
@@ -138,7 +138,7 @@ func makeNamespace(at string) (string, error) {
 	}
 }
 
-// newBench opens a bench whose task queue nobody works on yet.
+// newBench opens a bench. No worker listens to its task queue yet.
 func newBench(t *testing.T, options adapter.Options, clients client.Options) *bench {
 	t.Helper()
 	at := address(t)
@@ -151,13 +151,13 @@ func newBench(t *testing.T, options adapter.Options, clients client.Options) *be
 	options.Namespace = name
 	options.DataConverter = clients.DataConverter
 	if options.Timeout == 0 {
-		options.Timeout = 5 * time.Minute // the machine may be busy with all the other tests
+		options.Timeout = 5 * time.Minute // the machine may be busy with other tests
 	}
 	queue := "q-" + strings.ToLower(rand.Text())
 	return &bench{client: c, workers: workers, engine: adapter.New(c, options), calls: counted, target: engine.Target{Queue: queue, Type: "obey"}}
 }
 
-// work starts a worker that runs a function for the target's type.
+// work starts a worker that runs a function as the target's workflow type.
 func (b *bench) work(t *testing.T, run any) {
 	t.Helper()
 	w := worker.New(b.workers, b.target.Queue, worker.Options{WorkflowPanicPolicy: worker.FailWorkflow})
@@ -168,7 +168,7 @@ func (b *bench) work(t *testing.T, run any) {
 	t.Cleanup(w.Stop)
 }
 
-// obey is the workflow that does what the rules' scripts say.
+// obey returns the workflow that does what the scripts of the rules say.
 func obey(diary *enginetest.Diary) any {
 	return func(ctx workflow.Context, payload json.RawMessage) (json.RawMessage, error) {
 		run := workflow.GetInfo(ctx).WorkflowExecution

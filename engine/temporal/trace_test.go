@@ -14,7 +14,7 @@ import (
 	adapter "github.com/sluice-queue/sluice/engine/temporal"
 )
 
-// headers reads the header of a workflow as the SDK's tracing interceptor does.
+// headers reads the header of a workflow, as the SDK's tracing interceptor does.
 type headers struct{ interceptor.InterceptorBase }
 
 func (*headers) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
@@ -25,7 +25,7 @@ type inbound struct {
 	interceptor.WorkflowInboundInterceptorBase
 }
 
-// ExecuteWorkflow has the workflow's result be what its header says.
+// ExecuteWorkflow returns the workflow's header as its result.
 func (*inbound) ExecuteWorkflow(ctx workflow.Context, _ *interceptor.ExecuteWorkflowInput) (any, error) {
 	payload := interceptor.WorkflowHeader(ctx)["_tracer-data"]
 	if payload == nil {
@@ -45,7 +45,7 @@ func TestHeadersArriveWhereTheSDKsTracingLooksForThem(t *testing.T) {
 	traced, plain := newRun(`{}`), newRun(`{}`)
 	traced.Headers = want
 	b.started(t, traced, plain)
-	b.started(t, traced) // the same run, asked for again
+	b.started(t, traced) // asks for the same run again
 
 	var got map[string]string
 	if err := json.Unmarshal(b.becomes(t, traced.Ref, engine.Completed).Result, &got); err != nil || !maps.Equal(got, want) {

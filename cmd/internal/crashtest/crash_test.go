@@ -12,7 +12,7 @@ import (
 )
 
 // TestDispatcherThatDiesAtAnyStepLeavesOneRunForEachJob kills a dispatcher at each step of its first batch. Another
-// goes on, and upkeep asks Temporal for what the dead one held.
+// dispatcher goes on, and upkeep asks Temporal about the jobs of the dead one.
 func TestDispatcherThatDiesAtAnyStepLeavesOneRunForEachJob(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{never, afterClaim, beforeStart, inBatch, afterStart, afterSettlement} {
@@ -23,7 +23,7 @@ func TestDispatcherThatDiesAtAnyStepLeavesOneRunForEachJob(t *testing.T) {
 				b.enqueue(20)
 				first := b.spawn(step)
 				if step != never {
-					_ = first.Wait() // it was killed
+					_ = first.Wait() // ends by SIGKILL
 				}
 				b.tend()
 				b.spawn(never)
@@ -34,18 +34,18 @@ func TestDispatcherThatDiesAtAnyStepLeavesOneRunForEachJob(t *testing.T) {
 	}
 }
 
-// kills is how often a dispatcher is killed at random.
+// kills is the number of times that the test kills a dispatcher.
 const kills = 200
 
-// TestDispatchersKilledAtRandomLeaveOneRunForEachJob keeps killing one of two dispatchers, at any moment.
+// TestDispatchersKilledAtRandomLeaveOneRunForEachJob kills one of two dispatchers at random moments, again and again.
 func TestDispatchersKilledAtRandomLeaveOneRunForEachJob(t *testing.T) {
 	t.Parallel()
 	b := newBank(t, addresses(t)["PostgreSQL"])
 	b.killAtRandom(kills)
 }
 
-// TestRepliesThatAreLostLeaveOneRunForEachJob keeps cutting the connections to Temporal, at any moment: what was asked
-// for has often happened, and the reply is gone.
+// TestRepliesThatAreLostLeaveOneRunForEachJob cuts the connections to Temporal at random moments. Temporal has often
+// done the request, but its reply is lost.
 func TestRepliesThatAreLostLeaveOneRunForEachJob(t *testing.T) {
 	t.Parallel()
 	b := newBank(t, addresses(t)["SQLite"])
@@ -63,8 +63,8 @@ func TestRepliesThatAreLostLeaveOneRunForEachJob(t *testing.T) {
 	b.onceEach()
 }
 
-// TestTemporalThatIsKilledAndComesBackHasOneRunForEachJob kills the server in the middle of the work, twice, and starts
-// it again on its file. What falls due meanwhile waits, and loses no attempt.
+// TestTemporalThatIsKilledAndComesBackHasOneRunForEachJob kills the server in the middle of the work, twice, and
+// restarts it on its file. Jobs that fall due meanwhile wait, and lose no attempt.
 func TestTemporalThatIsKilledAndComesBackHasOneRunForEachJob(t *testing.T) {
 	t.Parallel()
 	server, err := temporaltest.Start(t.Context(), temporaltest.Options{Store: filepath.Join(t.TempDir(), "temporal.db")})
@@ -77,7 +77,7 @@ func TestTemporalThatIsKilledAndComesBackHasOneRunForEachJob(t *testing.T) {
 	b.spawn(never)
 	for range 2 {
 		b.enqueue(20)
-		time.Sleep(100 * time.Millisecond) // some have begun
+		time.Sleep(100 * time.Millisecond) // some runs have begun
 		if err := server.Halt(); err != nil {
 			t.Fatal(err)
 		}
@@ -106,14 +106,14 @@ func (b *bank) killAtRandom(times int) {
 		if err := dispatchers[victim].Process.Signal(syscall.SIGKILL); err != nil {
 			b.Fatal(err)
 		}
-		_ = dispatchers[victim].Wait() // it was killed
+		_ = dispatchers[victim].Wait() // ends by SIGKILL
 		dispatchers[victim] = b.spawn(never)
 	}
 	b.settled()
 	b.onceEach()
 }
 
-// seed is that of a random test, which prints it.
+// seed returns a random seed for a test, and prints it.
 func seed(t *testing.T) uint64 {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())

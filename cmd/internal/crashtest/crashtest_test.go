@@ -1,5 +1,5 @@
-// Package crashtest kills dispatchers at every step of a dispatch, cuts them off from a real Temporal server, and then
-// counts in Temporal how many runs there were: one for each job, whatever died (I-16).
+// Package crashtest kills dispatchers at every step of a dispatch, and cuts them off from a real Temporal server. Then
+// it counts the runs in Temporal: there must be one for each job.
 package crashtest
 
 import (
@@ -33,7 +33,7 @@ import (
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
-// The environment of a dispatcher process, which is this test program started again.
+// The environment tells this test program to be a dispatcher process.
 const (
 	envStep   = "SLUICE_CRASHTEST_STEP"
 	envStore  = "SLUICE_CRASHTEST_STORE"
@@ -57,14 +57,14 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	// These tests mostly wait, for processes and for leases. A flag on the command line wins.
+	// These tests mostly wait for processes and leases. A flag on the command line wins.
 	if err := flag.Set("test.parallel", "6"); err != nil {
 		panic(err)
 	}
 	pgtest.Main(m)
 }
 
-// runDispatcher is a dispatcher process that dies at a step.
+// runDispatcher runs in a dispatcher process that dies at a step.
 func runDispatcher(step string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -90,7 +90,7 @@ func openAt(ctx context.Context, address string) (sluice.Store, error) {
 	return postgres.Open(ctx, address, postgres.Options{Migrate: true, Logger: quiet})
 }
 
-// addresses gives a new store of each kind that several processes can share.
+// addresses returns the addresses of new stores, one for each kind that several processes can share.
 func addresses(t *testing.T) map[string]string {
 	return map[string]string{
 		"SQLite":     "sqlite:" + filepath.Join(t.TempDir(), "sluice.db"),
@@ -102,11 +102,11 @@ func addresses(t *testing.T) map[string]string {
 type bank struct {
 	*testing.T
 	address string
-	engine  string // where dispatcher processes find the server
+	engine  string // the server's address for dispatcher processes
 	store   sluice.Store
 	client  *sluice.Client
 	server  client.Client
-	runType string // of this bank alone
+	runType string // only this bank has it
 	jobs    []sluice.ID
 
 	mu    sync.Mutex
@@ -139,8 +139,8 @@ func newBankAt(t *testing.T, address, engine string) *bank {
 	return b
 }
 
-// pay lets workflows of the bank's type run, and notes their runs. One run may begin again, when a reply of its worker
-// was lost.
+// pay starts a worker for workflows of the bank's type, and notes their runs. A run may begin again after the reply of
+// its worker was lost.
 func (b *bank) pay() {
 	var err error
 	b.server, err = client.Dial(client.Options{HostPort: b.engine, Logger: sdklog.NewStructuredLogger(quiet)})
@@ -219,7 +219,8 @@ func (b *bank) spawn(step string) *exec.Cmd {
 	return cmd
 }
 
-// tend lets upkeep follow until the test ends. It asks the server itself, whatever the dispatchers go through.
+// tend runs an upkeep until the test ends. Its connection to the server goes around the wire that cuts those of
+// dispatchers.
 func (b *bank) tend() {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
@@ -249,7 +250,7 @@ func (b *bank) settled() {
 	}
 }
 
-// onceEach makes sure that each job is completed by one run, has lost no attempt, and that Temporal has no other run.
+// onceEach checks that one run completed each job, that no job has lost an attempt, and that Temporal has no other run.
 func (b *bank) onceEach() {
 	b.Helper()
 	refs := make(map[string]bool)
@@ -276,7 +277,7 @@ func (b *bank) onceEach() {
 	b.counted(int64(len(b.jobs)))
 }
 
-// counted makes sure that Temporal has so many runs, once its list has caught up.
+// counted checks that Temporal has a number of runs, after its list has caught up.
 func (b *bank) counted(want int64) {
 	b.Helper()
 	var got int64

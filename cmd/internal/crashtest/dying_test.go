@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-queue/sluice/engine"
 )
 
-// The steps at which a dispatcher dies.
+// These are the steps at which a dispatcher dies.
 const (
 	never           = "never"
 	afterClaim      = "after the claim"
@@ -19,7 +19,7 @@ const (
 	afterSettlement = "after it is written down"
 )
 
-// die ends the process as SIGKILL does: nothing is tidied up.
+// die ends the process with SIGKILL, so nothing is cleaned up.
 func die() {
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	select {}

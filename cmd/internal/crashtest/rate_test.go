@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-queue/sluice/store/storetest"
 )
 
-// TestNoWindowHasMoreStartsInTemporalThanTheRate kills dispatchers, cuts their connections and pauses the queue at any
-// moment. Then it reads from Temporal when every run started.
+// TestNoWindowHasMoreStartsInTemporalThanTheRate kills dispatchers, cuts their connections and pauses the queue at
+// random moments. Then it reads from Temporal when each run started.
 func TestNoWindowHasMoreStartsInTemporalThanTheRate(t *testing.T) {
 	t.Parallel()
 	for name, address := range addresses(t) {
@@ -34,7 +34,7 @@ func TestNoWindowHasMoreStartsInTemporalThanTheRate(t *testing.T) {
 					if err := dispatchers[i].Process.Signal(syscall.SIGKILL); err != nil {
 						t.Fatal(err)
 					}
-					_ = dispatchers[i].Wait() // it was killed
+					_ = dispatchers[i].Wait() // ends by SIGKILL
 					dispatchers[i] = b.spawn(never)
 				case 1:
 					b.set(func(s *sluice.Settings) { s.Paused = !s.Paused })

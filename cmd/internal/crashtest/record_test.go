@@ -31,17 +31,19 @@ import (
 var recordTime = flag.Duration("record", 10*time.Second, "how long the run is that is proved by Temporal's record")
 
 const (
-	// upkeeping is the step of a process that is an upkeep, not a dispatcher; and of one that knows no engine.
+	// upkeeping is the step of a process that runs an upkeep instead of a dispatcher; upkeepingBare is that of an
+	// upkeep without an engine.
 	upkeeping     = "upkeep"
 	upkeepingBare = "upkeep without an engine"
-	// recordCapacity is how many runs a tenant may have open, and recordInFlight the queue.
+	// recordCapacity is the number of runs that a tenant may have open, and recordInFlight that of the queue.
 	recordCapacity = 2
 	recordInFlight = 5
-	// lateStart is how long after its intent a run can still be started here: a lease is 1 s, and a call 2 s.
+	// lateStart is the time after which a recorded intent can no longer become a run. In this test a lease is 1 s, and
+	// a call takes at most 2 s.
 	lateStart = 6 * time.Second
 )
 
-// runUpkeep is an upkeep process.
+// runUpkeep runs in an upkeep process.
 func runUpkeep(step string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -61,15 +63,15 @@ func runUpkeep(step string) error {
 	return upkeep.New(store, options).Run(ctx)
 }
 
-// dial gives a process its engine.
+// dial opens the engine of a process.
 func dial() (engine.Engine, error) {
 	return temporal.Dial(temporal.Server{Address: os.Getenv(envEngine)}, temporal.Options{Timeout: 2 * time.Second})
 }
 
-// TestRecordOfTemporalHasOneRunOfAJobAtATime works, for a while, with dispatchers and upkeeps that are killed at any
-// moment, connections that are cut, cancels, requeues, pauses, terminations, and workflows that ignore their cancel. Then it
-// reads Temporal's own record: no two runs of a job were open at once, no tenant had more open runs than its concurrency, nor
-// the queue than its limit, and every job has ended.
+// TestRecordOfTemporalHasOneRunOfAJobAtATime works for a while, and disturbs the work in many ways. It kills
+// dispatchers and upkeeps and cuts connections at random moments. It cancels, requeues, pauses and terminates, and some
+// workflows ignore their cancel. Then it reads Temporal's own record. Two runs of a job were never open at once.
+// Neither a tenant nor the queue had more open runs than its limit. Every job has ended.
 func TestRecordOfTemporalHasOneRunOfAJobAtATime(t *testing.T) {
 	for name, address := range addresses(t) {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +84,7 @@ func TestRecordOfTemporalHasOneRunOfAJobAtATime(t *testing.T) {
 	}
 }
 
-// record is a bank whose runs take their time.
+// record is a bank whose runs last a while.
 type record struct {
 	*bank
 	random  *rand.Rand
@@ -90,7 +92,7 @@ type record struct {
 	workers []*exec.Cmd // two dispatchers, and three upkeeps, of which one has no engine
 	steps   []string
 	tenants map[sluice.ID]string
-	done    map[string]int // what was done how often
+	done    map[string]int // how often the test did each thing
 }
 
 func newRecord(t *testing.T, address string) *record {
@@ -117,7 +119,7 @@ func newRecord(t *testing.T, address string) *record {
 	return r
 }
 
-// take is a workflow that takes its time, by its payload: some heed a cancel, others do not.
+// take is a workflow that sleeps. Its payload decides how long, and whether it ends on a cancel.
 func take(ctx workflow.Context, n int) error {
 	if n%3 > 0 {
 		var cancel workflow.CancelFunc
@@ -127,7 +129,7 @@ func take(ctx workflow.Context, n int) error {
 	return workflow.Sleep(ctx, time.Duration([]int{300, 100, 1500}[n%3])*time.Millisecond)
 }
 
-// disturb does anything at any moment.
+// disturb does random things at random moments.
 func (r *record) disturb(while time.Duration) {
 	deeds := []struct {
 		name   string
@@ -169,7 +171,7 @@ func (r *record) enqueueSome() {
 	r.tenants[receipt.ID] = tenant
 }
 
-// act does something to one of the last jobs, mostly to one whose run may be open, which may not be allowed.
+// act does an act to one of the last jobs, mostly to one whose run may still be open. The store may refuse the act.
 func (r *record) act(do func(context.Context, []sluice.ID, sluice.Act) error, state sluice.State) {
 	if len(r.jobs) == 0 {
 		return
@@ -197,11 +199,11 @@ func (r *record) kill() {
 	if err := r.workers[i].Process.Signal(syscall.SIGKILL); err != nil {
 		r.Fatal(err)
 	}
-	_ = r.workers[i].Wait() // it was killed
+	_ = r.workers[i].Wait() // ends by SIGKILL
 	r.workers[i] = r.spawn(r.steps[i])
 }
 
-// forgetUnstarted decides, as a person may, of runs that were only intended: upkeep waits ten minutes for their start.
+// forgetUnstarted resolves runs that were never started, as a person may. Upkeep would wait 10 min for their start.
 func (r *record) forgetUnstarted() {
 	runs, err := engine.Given(r.store).OrphanRuns(r.Context(), queue, engine.OrphanRun{}, 100)
 	if err != nil {
@@ -223,7 +225,7 @@ func (r *record) forgetUnstarted() {
 	}
 }
 
-// finish lets everything end.
+// finish resumes the queue, and waits until every job has ended.
 func (r *record) finish() {
 	r.set(func(s *sluice.Settings) { s.Paused = false })
 	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
@@ -241,7 +243,7 @@ func (r *record) finish() {
 	}
 }
 
-// span is a run, as Temporal has it.
+// span is a run in Temporal's record.
 type span struct {
 	ref        string
 	job        sluice.ID
@@ -250,7 +252,8 @@ type span struct {
 
 var refPattern = regexp.MustCompile(`^` + queue + `-([0-9a-f-]{36})`)
 
-// spans reads all runs from Temporal's list, once it has caught up. On a busy machine a page may take longer than a call may.
+// spans reads all runs from Temporal's list, after the list has caught up. It asks again when a busy server misses a
+// deadline.
 func (b *bank) spans() (out []span) {
 	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		out = nil
@@ -292,7 +295,7 @@ func (b *bank) spans() (out []span) {
 	}
 }
 
-// prove reads the record.
+// prove checks the record.
 func (r *record) prove() {
 	runs := r.spans()
 	byJob, byTenant := make(map[sluice.ID][]span), make(map[string][]span)
@@ -332,7 +335,7 @@ func (r *record) prove() {
 	r.Logf("%d jobs had %d runs, %d of them more than one", len(r.jobs), len(runs), again)
 }
 
-// openAtOnce is how many runs were open at once, and when, by Temporal's clock alone.
+// openAtOnce returns the highest number of runs that were open at once, and when. It uses Temporal's clock alone.
 func openAtOnce(runs []span) (most int, at time.Time) {
 	type turn struct {
 		at time.Time

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// wire is a way to a server that can be cut: what was sent on it arrives, and what comes back is lost.
+// wire is a connection to a server that a test can cut. The server gets all that was sent, but its replies are lost.
 type wire struct {
 	address string
 	to      string
@@ -39,7 +39,7 @@ func newWire(t *testing.T, to string) *wire {
 	return w
 }
 
-// join carries bytes both ways.
+// join copies bytes in both directions.
 func (w *wire) join(near net.Conn) {
 	far, err := net.Dial("tcp", w.to)
 	if err != nil {
@@ -50,7 +50,7 @@ func (w *wire) join(near net.Conn) {
 	w.conns = append(w.conns, near)
 	w.mu.Unlock()
 	go func() {
-		_, _ = io.Copy(far, near) // until it is cut
+		_, _ = io.Copy(far, near) // ends when cut closes the near side
 		_ = far.Close()
 	}()
 	go func() {
@@ -59,7 +59,7 @@ func (w *wire) join(near net.Conn) {
 	}()
 }
 
-// cut ends the near side of every connection: the server has got what was sent, and its answers go nowhere.
+// cut closes the near side of every connection. The server has received the requests, but its replies go nowhere.
 func (w *wire) cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 	"github.com/sluice-queue/sluice/cmd/metric"
 )
 
-// promtool runs the tool of Prometheus in a folder.
+// promtool runs Prometheus's promtool in a folder.
 func promtool(t *testing.T, folder string, args ...string) {
 	t.Helper()
 	path, err := exec.LookPath("promtool")
@@ -34,7 +34,7 @@ func promtool(t *testing.T, folder string, args ...string) {
 	}
 }
 
-// written writes a file.
+// written writes a file, unless an error came with its text.
 func written(t *testing.T, folder, name string, text []byte, err error) {
 	t.Helper()
 	if err == nil {
@@ -45,10 +45,10 @@ func written(t *testing.T, folder, name string, text []byte, err error) {
 	}
 }
 
-// series are what Prometheus has scraped, by metric with labels, as promtool writes values.
+// series maps metrics with labels to the values that Prometheus has scraped, in the notation of promtool.
 type series map[string]string
 
-// with adds series.
+// with returns the series with more series added or replaced.
 func (s series) with(more series) series {
 	out := series{}
 	for _, from := range []series{s, more} {
@@ -59,7 +59,7 @@ func (s series) with(more series) series {
 	return out
 }
 
-// worked is a queue that is served by a worker, handed by a dispatcher; each look is one of 15 s.
+// worked is a queue with a worker, and engine is one with a dispatcher. The values are scraped every 15 s.
 var (
 	worked = series{
 		`sluice_queue_holders{queue="q",role="worker"}`: "1+0x600", `sluice_queue_holders{queue="q",role="dispatcher"}`: "0+0x600",
@@ -78,12 +78,12 @@ func oldest(seconds string) series {
 	return series{`sluice_oldest_due_seconds{queue="q"}`: seconds + "+0x600"}
 }
 
-// moves are so many more jobs with each look of 15 s.
+// moves returns a counter that grows by each at every scrape.
 func moves(event, each string) series {
 	return series{`sluice_moves_total{queue="q",event="` + event + `",reason=""}`: "0+" + each + "x600"}
 }
 
-// cases are what is scraped, and what fires after so long, as minutes:rules.
+// cases has the scraped series, and the rules that must fire, written as minutes:rules.
 var cases = []struct {
 	name   string
 	series series
@@ -135,7 +135,8 @@ var cases = []struct {
 
 type object = map[string]any
 
-// TestRulesFireInPrometheus lets promtool run the file that is exported, and asks what fires when, and that nothing else does.
+// TestRulesFireInPrometheus runs the exported rules in promtool. For each case it checks which rules fire when, and
+// that no others do.
 func TestRulesFireInPrometheus(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -179,7 +180,7 @@ func sortedKeys(s series) []string {
 	return keys
 }
 
-// TestQueuesOwnRulesAreExportedAndReplaceThoseOfAll is what somebody set for one queue.
+// TestQueuesOwnRulesAreExportedAndReplaceThoseOfAll exports two rules that somebody set for one queue each.
 func TestQueuesOwnRulesAreExportedAndReplaceThoseOfAll(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -213,7 +214,7 @@ var (
 	histogram  = regexp.MustCompile(`_(bucket|sum|count)$`)
 )
 
-// TestEveryMetricOfTheExportsIsOneOfOurs holds the exports to what package metric tells, and its labels.
+// TestEveryMetricOfTheExportsIsOneOfOurs checks that the exports use only metrics and labels of package metric.
 func TestEveryMetricOfTheExportsIsOneOfOurs(t *testing.T) {
 	t.Parallel()
 	known := map[string]metric.Description{}
@@ -250,7 +251,7 @@ func TestEveryMetricOfTheExportsIsOneOfOurs(t *testing.T) {
 	}
 }
 
-// board is a dashboard as Grafana's schema has it, of what ours makes use of.
+// board has the parts of Grafana's dashboard schema that our dashboard uses.
 type board struct {
 	UID           string
 	Title         string
@@ -335,7 +336,7 @@ func dashboard(t *testing.T) (out board) {
 	return out
 }
 
-// TestDashboardIsWhatGrafanaReads checks its shape strictly, and each expression by promtool.
+// TestDashboardIsWhatGrafanaReads checks the dashboard's structure strictly, and each expression with promtool.
 func TestDashboardIsWhatGrafanaReads(t *testing.T) {
 	t.Parallel()
 	board := dashboard(t)
@@ -381,8 +382,8 @@ func TestDashboardIsWhatGrafanaReads(t *testing.T) {
 	promtool(t, folder, "check", "rules", "board.yml")
 }
 
-// TestDashboardAnswersQuestions lets each row be a question of few charts, each line stand once, and each rule of alerts be
-// named by the one chart that shows its figure.
+// TestDashboardAnswersQuestions checks that each row is a question with few charts, and that no line appears twice.
+// Exactly one chart names each alert rule: the chart that shows its figure.
 func TestDashboardAnswersQuestions(t *testing.T) {
 	t.Parallel()
 	lines, named, charts := map[string]string{}, map[string]string{}, 0
@@ -419,7 +420,7 @@ func TestDashboardAnswersQuestions(t *testing.T) {
 	}
 }
 
-// TestDashboardDrawsTheThresholdsThatCount takes them from the rules that it is given.
+// TestDashboardDrawsTheThresholdsThatCount checks that the dashboard draws the thresholds of the rules that it gets.
 func TestDashboardDrawsTheThresholdsThatCount(t *testing.T) {
 	t.Parallel()
 	drawn := map[string]float64{}

@@ -58,7 +58,7 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// values are made of what may be nil, each without it: every method of theirs that gives an error must give an ErrInvalid.
+// values are made from nil in place of a port, a handler or a function. A method that can fail must return ErrInvalid.
 func values() map[string]any {
 	pg, lite, store := &postgres.Store{}, &sqlite.Store{}, memory.New(memory.Options{})
 	queues := []string{"x"}
@@ -100,12 +100,12 @@ func values() map[string]any {
 	}
 }
 
-// only has the one method that is of interest.
+// only is a service that has nothing but Run.
 type only struct{ run func(context.Context) error }
 
 func (o only) Run(ctx context.Context) error { return o.run(ctx) }
 
-// deaf is a receiver.
+// deaf is a receiver of alerts that ignores every message.
 type deaf struct{}
 
 func (deaf) Name() string                                { return "deaf" }
@@ -123,7 +123,7 @@ func executed(store sluice.Store) only {
 	return only{e.Run}
 }
 
-// A silence and an operation that can be stored.
+// These values are valid, so that only nil can be at fault.
 var (
 	silence    = alert.Silence{During: time.Hour}
 	ofFlow     = sluice.Job{Labels: map[string]string{flow.LabelFlow: sluice.NewID().String()}}
@@ -131,7 +131,7 @@ var (
 	cancelling = operation.Operation{Kind: operation.KindCancel, State: operation.StateRunning}
 )
 
-// calls are functions and methods that are given nil. Each must give an ErrInvalid.
+// calls are functions and methods that get nil. Each must return ErrInvalid.
 var calls = map[string]func(ctx context.Context) error{
 	"engine.Adopts": func(ctx context.Context) error {
 		job := sluice.Job{Queue: "x", Key: "x"}
@@ -453,6 +453,7 @@ func TestCallsThatAreGivenNilSaySo(t *testing.T) {
 }
 
 // TestEveryFunctionThatMayBeGivenNilIsCalled looks for exported functions that take a port, a handler or a function.
+// Each must be in one of the tables.
 func TestEveryFunctionThatMayBeGivenNilIsCalled(t *testing.T) {
 	t.Parallel()
 	known := make(map[string]bool)
@@ -495,5 +496,5 @@ func TestEveryFunctionThatMayBeGivenNilIsCalled(t *testing.T) {
 	}
 }
 
-// errOf returns the error of a call that returns more.
+// errOf returns the error of a call that also returns a value.
 func errOf[T any](_ T, err error) error { return err }

@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-queue/sluice/step"
 )
 
-// harmless are functions that take what may be nil and give no error: they do nothing then, or go by a default.
+// harmless are functions that accept nil and return no error: they do nothing, or use a default.
 var harmless = map[string]func(){
 	"sluice.Outage":         func() { sluice.Outage(nil, errors.New("x")) },
 	"health.MetricsOf":      func() { health.MetricsOf(nil) },

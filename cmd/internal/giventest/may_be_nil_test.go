@@ -7,12 +7,13 @@ import (
 	"strings"
 )
 
-// mayBeNil reports whether a function takes one of these.
+// mayBeNil reports whether a function has a parameter of which nil is a likely mistake: a port, a handler or a
+// function.
 func mayBeNil(f *ast.FuncDecl) bool {
 	for _, parameter := range f.Type.Params.List {
 		kind := strings.TrimPrefix(types.ExprString(parameter.Type), "sluice.")
 		if kind == "testing.TB" {
-			return false // it ends the test
+			return false // a test helper fails the test instead
 		}
 		if _, is := parameter.Type.(*ast.FuncType); is {
 			return true

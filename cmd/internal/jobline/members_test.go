@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// byDecoder reads the members of an object with the decoder of the standard library.
+// byDecoder reads the members of an object with the standard library's decoder.
 func byDecoder(t *testing.T, object string) (all []string) {
 	t.Helper()
 	decoder := json.NewDecoder(bytes.NewReader([]byte(object)))
@@ -31,7 +31,7 @@ func byDecoder(t *testing.T, object string) (all []string) {
 	return all
 }
 
-// FuzzMembers: the members of an object are those that a decoder finds, and other texts are refused.
+// FuzzMembers: the members of an object are those that the decoder finds. Other texts are refused.
 func FuzzMembers(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, ` { } `, `{"a":1}`, "{\t\"a\" : 1 ,\r\n \"b\":[ ] }", `{"a":"x\"},{\\","b":{"c":[1,{"d":"]"}],"e":{}},"a":null}`,
@@ -62,7 +62,7 @@ func FuzzMembers(f *testing.F) {
 	})
 }
 
-// The caller may use the memory of a line again.
+// The caller may reuse the memory of a line.
 func TestAJobKeepsNothingOfItsLine(t *testing.T) {
 	t.Parallel()
 	line := []byte(`{"queue":"mail","payload":{"to":"Lovelace"},"tenant":"acme","labels":{"kind":"x"},"delay":"1m"}`)

@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/scrubbed"
 )
 
-// sink takes settlements and does nothing with them.
+// sink accepts settlements and does nothing with them.
 type sink struct{ sluice.Store }
 
 // Unwrap returns the decorated store.
@@ -18,8 +18,8 @@ func (s sink) Unwrap() sluice.Store { return s.Store }
 
 func (sink) Settle(context.Context, []sluice.Settlement) ([]error, error) { return nil, nil }
 
-// BenchmarkSettle is what scrubbing costs a batch of 500, in which nothing failed, or one in a hundred, or all; alike, or
-// each with a text of its own.
+// BenchmarkSettle measures the cost of scrubbing a batch of 500 settlements. None, one in a hundred or all of them
+// failed. Their errors are alike, or each has a text of its own.
 func BenchmarkSettle(b *testing.B) {
 	for _, failure := range []struct{ name, text string }{
 		{"short errors", "dial tcp 10.0.0.5:443: connect: connection refused"},

@@ -23,14 +23,15 @@ import (
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
-// given are secrets in data and words of people. The store keeps these as they are; nothing else may have them.
+// given are secrets in the data and the words of people. The store keeps these as they are, and no other place may have
+// them.
 var given = struct{ payload, label, pause, cancel, runNow, says string }{
 	"in-Payload-7731", "in-Label-7732", "in-Pause-7733", "in-Cancel-7734", "in-RunNow-7735", "in-Says-7736",
 }
 
 func secretly(value string) string { return "the password=" + value + " is in it" }
 
-// act has people give secrets: in a payload, a label, and the reasons of what they do.
+// act puts the secrets into a payload, a label, and the reasons of acts.
 func (o *office) act() {
 	o.Helper()
 	why := func(secret string) sluice.Act { return sluice.Act{By: "ada", Reason: secretly(secret)} }
@@ -54,8 +55,7 @@ func (o *office) act() {
 	must(o.T, o.client.Cancel(o.Context(), []sluice.ID{receipt.ID}, why(given.cancel)))
 }
 
-// alert has upkeep tell a webhook of what troubles dispatchers by now, and a receiver that takes nothing. It gives the bodies
-// that the webhook got.
+// alert has upkeep notify a webhook, and a receiver that always fails. It returns the bodies that the webhook got.
 func (o *office) alert() string {
 	o.Helper()
 	o.rule("breaker-open")
@@ -78,7 +78,7 @@ func (o *office) alert() string {
 	return bodies.String()
 }
 
-// rule makes an alert fire at once, and say a secret.
+// rule makes a rule fire at once, with a secret in its summary.
 func (o *office) rule(name string) {
 	o.Helper()
 	_, _, err := alert.SetRule(o.Context(), o.store, name, "", sluice.Act{By: "ada"}, func(r *alert.Rule) error {
@@ -88,13 +88,14 @@ func (o *office) rule(name string) {
 	must(o.T, err)
 }
 
-// deaf is a receiver of alerts that takes none.
+// deaf is a receiver of alerts that always fails.
 type deaf struct{}
 
 func (deaf) Name() string                                { return "deaf" }
 func (deaf) Notify(context.Context, alert.Message) error { return leaky(7) }
 
-// tellsNothingGiven looks for what people gave. The words of a rule are for receivers.
+// tellsNothingGiven looks for the secrets that people gave. The store must have them, and no place may show them,
+// except a rule's words to receivers.
 func (o *office) tellsNothingGiven(bytes string, leaves bool, places map[string]string) {
 	o.Helper()
 	for name, secret := range map[string]string{
@@ -127,7 +128,7 @@ func (o *office) tellsNothingGiven(bytes string, leaves bool, places map[string]
 	}
 }
 
-// meter counts what is done, and reads how the store is, for a scrape.
+// meter counts the work and reads the gauges of a store, for a scrape.
 type meter struct {
 	*metric.Observer
 	registry *prometheus.Registry
@@ -146,7 +147,7 @@ func newMeter(t *testing.T, store sluice.Store) *meter {
 	return m
 }
 
-// scrape is all that Prometheus gets.
+// scrape returns the answer to a scrape of Prometheus.
 func (m *meter) scrape(t *testing.T) string {
 	t.Helper()
 	m.gauges.Read(t.Context())

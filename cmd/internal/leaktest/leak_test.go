@@ -39,7 +39,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// secrets are what no row and no line may hold, each as an error quotes it.
+// secrets are texts that no row and no line may hold, each with the words in which an error quotes it.
 var secrets = []struct{ secret, quoted string }{
 	{"sk_live_4eC39HqLyjWDarjtT1zdp7dc", "the API refused the key %s"},
 	{"8f2Kd93mZq0LxP7vTn4wQ", "Authorization: Bearer %s"},
@@ -52,10 +52,11 @@ var secrets = []struct{ secret, quoted string }{
 	{"DE89370400440532013000", "account %s is closed"},
 }
 
-const found = "what-went-wrong" // is in every error, to see that the errors themselves are there
+const found = "what-went-wrong" // every error contains this text, so the test can see that the errors arrived at all
 
-// leaky is an error that quotes all secrets: also so that a brief text is cut in the midst of the first, and so often
-// that a long text is, wherever it is cut: it is shifted by so many bytes.
+// leaky is an error that quotes all secrets. A cut of a brief text falls in the middle of the first secret. The first
+// secret also repeats so often that any cut of a long text falls into it. The argument shifts these repetitions by some
+// bytes.
 func leaky(shifted int) error {
 	all := ""
 	for _, s := range secrets {
@@ -66,12 +67,12 @@ func leaky(shifted int) error {
 	return errors.New(brief + all + strings.Repeat(" so", 2400) + strings.Repeat(".", shifted) + strings.Repeat(" "+key, 40) + strings.Repeat(" so", 2400) + all)
 }
 
-// places are the stores, each with a way to see every byte that it keeps.
+// places returns the stores, each with a function that returns all bytes that it keeps.
 func places(t *testing.T) map[string]func(t *testing.T) (sluice.Store, func() string) {
 	t.Helper()
 	return map[string]func(t *testing.T) (sluice.Store, func() string){
 		"memory": func(*testing.T) (sluice.Store, func() string) {
-			return memory.New(memory.Options{}), func() string { return "" } // what it tells is all that there is
+			return memory.New(memory.Options{}), func() string { return "" } // told already returns all that it has
 		},
 		"sqlite": func(t *testing.T) (sluice.Store, func() string) {
 			folder := t.TempDir()
@@ -120,7 +121,7 @@ func rows(t *testing.T, pool *pgxpool.Pool) string {
 	return all.String()
 }
 
-// TestNoErrorLeavesASecretBehind has handlers, engines, centres and receivers of alerts fail with errors that quote secrets.
+// TestNoErrorLeavesASecretBehind has handlers, engines, centres and receivers fail with errors that quote secrets.
 func TestNoErrorLeavesASecretBehind(t *testing.T) {
 	t.Parallel()
 	for name, open := range places(t) {
@@ -149,7 +150,7 @@ func TestNoErrorLeavesASecretBehind(t *testing.T) {
 				for where, text := range map[string]string{
 					"what the store tells": o.told(), "the bytes of the store": bytesOf(), "the log": log.String(), "the spans": textOf(t, spans), "the webhook": webhook,
 				} {
-					brief := where == "the webhook" // is told of one error, and little of it
+					brief := where == "the webhook" // the webhook gets one error only, and a short part of it
 					if !strings.Contains(text, found) && text != "" && !brief {
 						t.Errorf("%s does not have the errors at all", where)
 					}
@@ -171,7 +172,7 @@ func TestNoErrorLeavesASecretBehind(t *testing.T) {
 	}
 }
 
-// office is where it all goes wrong.
+// office is the place in which everything fails.
 type office struct {
 	*testing.T
 	store  sluice.Store
@@ -182,12 +183,12 @@ type office struct {
 	observers []observe.Observer
 }
 
-// holds says that a text has a secret, as it is or as the bytes of a column.
+// holds reports whether a text contains a secret, as text or in hexadecimal.
 func holds(text, secret string) bool {
 	return strings.Contains(text, secret) || strings.Contains(text, hex.EncodeToString([]byte(secret)))
 }
 
-// textOf is all that spans say.
+// textOf returns all text in the spans.
 func textOf(t *testing.T, spans *tracetest.InMemoryExporter) string {
 	t.Helper()
 	var all strings.Builder
@@ -212,7 +213,7 @@ func (o *office) add(queue, payload string) {
 	must(o.T, err)
 }
 
-// work has handlers fail in each way.
+// work has handlers fail in every way.
 func (o *office) work() {
 	o.Helper()
 	o.queue("mail", "")
@@ -245,7 +246,7 @@ func (o *office) work() {
 	must(o.T, <-ended)
 }
 
-// dispatch has an engine refuse, be busy, be gone, and have runs that fail.
+// dispatch has an engine refuse runs, be busy and be gone, and has runs that fail.
 func (o *office) dispatch() {
 	o.Helper()
 	engines := map[string]engine.Engine{"far": observe.Engine(failing{}, "far", o.observers...)}
@@ -262,10 +263,10 @@ func (o *office) dispatch() {
 	must(o.T, err)
 }
 
-// answers are what the engine says to a start, by queue.
+// answers maps each queue to the engine's answer to a start.
 var answers = map[string]error{"refused": engine.ErrRefused, "busy": engine.ErrBusy, "gone": engine.ErrUnavailable, "fails": nil}
 
-// failing is an engine all of whose errors quote secrets.
+// failing is an engine whose errors all quote secrets.
 type failing struct{ engine.Engine }
 
 func (failing) Start(_ context.Context, target engine.Target, runs []engine.Run) []error {
@@ -294,7 +295,7 @@ func (failing) Check(context.Context, engine.Target) (engine.Report, error) {
 	return engine.Report{}, nil
 }
 
-// forward has a centre refuse a job.
+// forward has a central store refuse a job.
 func (o *office) forward() {
 	o.Helper()
 	o.queue("events", "")
@@ -313,7 +314,7 @@ func (r refusing) Enqueue(_ context.Context, jobs []sluice.Insert) ([]sluice.Rec
 	return make([]sluice.Receipt, len(jobs)), &sluice.BatchError{Failed: map[int]error{0: leaky(35)}, Total: len(jobs)}
 }
 
-// told is all that the store tells: jobs, attempts, the audit and the holders.
+// told returns all that the store tells: jobs, attempts, the audit and the holders.
 func (o *office) told() string {
 	o.Helper()
 	var all strings.Builder
@@ -321,7 +322,7 @@ func (o *office) told() string {
 	encoder.SetEscapeHTML(false)
 	page, err := o.client.Jobs(o.Context(), sluice.JobFilter{})
 	must(o.T, err)
-	if len(page.Jobs) != 13 { // with a notification for each of 2 receivers of 2 alerts
+	if len(page.Jobs) != 13 { // four of them are notifications: 2 alerts for 2 receivers
 		o.Errorf("there are %d jobs, want 13", len(page.Jobs))
 	}
 	for _, listed := range page.Jobs {
@@ -341,7 +342,7 @@ func (o *office) told() string {
 	return all.String()
 }
 
-// locked is a log that many write.
+// locked is a log for many goroutines.
 type locked struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// serve lets tenants with so many jobs waiting be served one batch after the other, in the order that a
-// function picks, until nothing waits, and gives the part of its fair share that each got.
+// serve serves tenants one batch after the other until no job waits. The function next picks the tenant of each batch.
+// serve returns the ratio of each tenant's service to its fair share.
 func serve(weights []float64, jobs []int, batch int, next func(left []*tenant) *tenant) []float64 {
 	l := newQueue(Queue{Name: "q"}, func(string) standing { return standing{} })
 	tenants := make([]*tenant, len(jobs))
@@ -115,14 +115,14 @@ func TestPaceSeesStartsThatAreTooEarlyAndTokensThatAreLost(t *testing.T) {
 	if p.windows[0].most != 7 {
 		t.Errorf("7 starts in a second count as %d", p.windows[0].most)
 	}
-	start(2*time.Second, 1, true) // half a token was lacking, 18.5 came, 5 are kept
+	start(2*time.Second, 1, true) // half a token was missing, 18.5 tokens came, and the burst keeps 5
 	if want := 13.0; math.Abs(p.lost-want) > 1e-9 {
 		t.Errorf("%.1f tokens were lost, want %.1f", p.lost, want)
 	}
 	if used := p.used(); math.Abs(used-8.0/21) > 1e-9 {
 		t.Errorf("8 of 21 tokens are %.3f", used)
 	}
-	for i := range 10_000 { // the windows go on when what has left them is forgotten
+	for i := range 10_000 { // the windows must still count after old starts are forgotten
 		start(time.Hour+time.Duration(i)*time.Second, 1, false)
 	}
 	for _, w := range p.windows {

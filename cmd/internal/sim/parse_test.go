@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-queue/sluice/cmd/internal/sim"
 )
 
-// parse reads a scenario that must be right.
+// parse reads a scenario that must be valid.
 func parse(t *testing.T, text string) sim.Scenario {
 	t.Helper()
 	scenario, err := sim.Parse([]byte(text))
@@ -71,7 +71,7 @@ expect:
 	}
 }
 
-// small is a scenario of seven lines that is right.
+// small is a valid scenario of seven lines.
 const small = `name: small
 queues: {q: {}}
 arrivals:
@@ -141,7 +141,7 @@ func TestFaultsOfAScenarioNameTheirLine(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever a file holds, it is a scenario or a Fault.
+// FuzzParse: any file is either a scenario or a Fault.
 func FuzzParse(f *testing.F) {
 	f.Add(small)
 	for _, name := range sim.Shipped() {
@@ -156,7 +156,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestScenariosOfTheDocsAreRight reads every scenario that the guide shows.
+// TestScenariosOfTheDocsAreRight parses every scenario that the guide shows.
 func TestScenariosOfTheDocsAreRight(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile("../../../docs/guide/simulate.md")

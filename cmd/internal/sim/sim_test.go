@@ -29,7 +29,7 @@ func run(t *testing.T, text string) sim.Report {
 	return report
 }
 
-// TestARunTellsHowFarItIs watches a scenario of which nothing else is heard for a while.
+// TestARunTellsHowFarItIs watches the progress of a simulation.
 func TestARunTellsHowFarItIs(t *testing.T) {
 	t.Parallel()
 	var last sim.Progress
@@ -46,7 +46,7 @@ func TestARunTellsHowFarItIs(t *testing.T) {
 	}
 }
 
-// shipped gives a scenario that comes with the program.
+// shipped returns a scenario that comes with the program.
 func shipped(t *testing.T, name string) string {
 	t.Helper()
 	text, ok := sim.Text(name)
@@ -56,7 +56,7 @@ func shipped(t *testing.T, name string) string {
 	return string(text)
 }
 
-// near reports whether two figures differ by a share at the most.
+// near reports whether two figures differ by at most a share.
 func near(got, want, share float64) bool { return math.Abs(got-want) <= share*want }
 
 func TestShippedScenariosAreRight(t *testing.T) {
@@ -71,8 +71,7 @@ func TestShippedScenariosAreRight(t *testing.T) {
 	}
 }
 
-// TestPaymentsAt16 runs the shipped scenario with a twentieth of its payments, which takes a twentieth
-// of the time.
+// TestPaymentsAt16 runs the shipped scenario with a twentieth of its payments, which takes a twentieth of the time.
 func TestPaymentsAt16(t *testing.T) {
 	t.Parallel()
 	report := run(t, strings.Replace(shipped(t, "payments-16h"), "500_000", "25_000", 1))
@@ -80,7 +79,7 @@ func TestPaymentsAt16(t *testing.T) {
 	if !report.Holds || q.Completed != 25_000 || q.Unfinished != 0 || q.Failed == 0 {
 		t.Errorf("%+v", report.Checks)
 	}
-	// All and the retries go at 100/s, and the last ones take some seconds.
+	// All jobs and their retries go at 100/s, and the last retries wait some seconds longer.
 	if want := float64(25_000-5+q.Failed) / 100; *q.Drain < want || *q.Drain > want+90 {
 		t.Errorf("it took %.1fs, want %.1fs and a few more", *q.Drain, want)
 	}
@@ -94,13 +93,12 @@ func TestPaymentsAt16(t *testing.T) {
 	}
 }
 
-// TestScenariosOfTenants runs the scenarios that need limits of tenants. A version without those says so,
-// and that what is expected does not hold.
+// TestScenariosOfTenants runs the shipped scenarios about limits of tenants. All their expectations must hold.
 func TestScenariosOfTenants(t *testing.T) {
 	t.Parallel()
 	for name, jobs := range map[string]int{"noisy-tenant": 1160, "three-tiers": 0} {
 		text := shipped(t, name)
-		if name == "three-tiers" { // a tenth of it, which takes a tenth of the time
+		if name == "three-tiers" { // a tenth of the jobs, which takes a tenth of the time
 			text = strings.NewReplacer("75_000", "7_500", "at: 2h", "at: 10m", "to: 9h", "to: 54m").Replace(text)
 		}
 		report := run(t, text)
@@ -113,7 +111,7 @@ func TestScenariosOfTenants(t *testing.T) {
 	}
 }
 
-// mixed has a bit of everything that is drawn by chance.
+// mixed uses all parts of a scenario that depend on chance.
 const mixed = `
 queues: {a: {rate: 30/s, burst: 5, fair: true, tenant_concurrency: 2}, b: {concurrency: 7}}
 tiers: [{name: PRO, concurrency: 4, weight: 3}]
@@ -153,7 +151,7 @@ func TestSameSeedGivesTheSameReport(t *testing.T) {
 	}
 }
 
-// TestWorkersOfTheSimulationActLikeRealOnes runs the same jobs through package worker, on the clock of
+// TestWorkersOfTheSimulationActLikeRealOnes runs the same jobs through package worker, on the fake clock of
 // testing/synctest.
 func TestWorkersOfTheSimulationActLikeRealOnes(t *testing.T) {
 	for name, at := range map[string]struct {
@@ -185,7 +183,7 @@ func TestWorkersOfTheSimulationActLikeRealOnes(t *testing.T) {
 	}
 }
 
-// drain runs jobs, all due in three seconds, through real workers, and says how long that took from then.
+// drain runs jobs, all due in three seconds, through real workers. It returns the time from then to the last end.
 func drain(t *testing.T, settings sluice.Settings, jobs, processes, slots int, takes time.Duration) time.Duration {
 	store := memory.New(memory.Options{})
 	client := sluice.NewClient(store, sluice.ClientOptions{})

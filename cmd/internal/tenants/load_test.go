@@ -9,7 +9,8 @@ import (
 	"github.com/sluice-queue/sluice/forecast"
 )
 
-// TestLoadOfATenantSaysHowMuchOfItIsKnown adds up figures of which some are cut off.
+// TestLoadOfATenantSaysHowMuchOfItIsKnown adds up figures of several queues, some of which list only their busiest
+// tenants.
 func TestLoadOfATenantSaysHowMuchOfItIsKnown(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 16, 0, 0, 0, time.UTC)

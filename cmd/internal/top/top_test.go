@@ -30,7 +30,7 @@ import (
 
 var update = flag.Bool("update", false, "write the screens that the tests compare with")
 
-// busy is a system with something of everything.
+// busy is a snapshot of a system that has an example of everything on the screen.
 func busy() snapshot {
 	at := time.Date(2026, 12, 1, 16, 2, 11, 0, time.UTC)
 	queue := func(name string, change func(*sluice.Settings)) sluice.Queue {
@@ -72,7 +72,7 @@ func busy() snapshot {
 	}
 }
 
-// keys are pressed one after the other; what they ask for is not done.
+// keys presses keys one after the other. The commands that they return do not run.
 func keys(m *model, pressed ...string) {
 	codes := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab, "up": tea.KeyUp, "down": tea.KeyDown, "backspace": tea.KeyBackspace}
 	for _, key := range pressed {
@@ -197,7 +197,7 @@ func shop(t *testing.T) (*sluice.Client, sluice.Store) {
 	return client, store
 }
 
-// overHTTP opens a server of a store.
+// overHTTP serves a store, and opens a remote store at the server.
 func overHTTP(t *testing.T, behind sluice.Store) (*sluice.Client, sluice.Store) {
 	t.Helper()
 	server := httptest.NewServer(httpapi.New(behind, httpapi.Options{NoLogin: true}))
@@ -252,7 +252,7 @@ func pausesByKeys(t *testing.T, client *sluice.Client, store sluice.Store) {
 	}
 }
 
-// work gives a shop jobs of every kind, and a worker.
+// work gives a shop queued, claimed and dead jobs, a worker, and an alert that fires.
 func work(t *testing.T, client *sluice.Client, store sluice.Store) {
 	t.Helper()
 	for range 5 {
@@ -282,7 +282,7 @@ func TestTheScreenIsTheSameThroughAServer(t *testing.T) {
 	t.Parallel()
 	client, store := shop(t)
 	work(t, client, store)
-	passing := regexp.MustCompile(`\d+(\.\d+)?(ms|s|µs)\b|\d\d:\d\d:\d\d|\s+`) // what the time of the read decides
+	passing := regexp.MustCompile(`\d+(\.\d+)?(ms|s|µs)\b|\d\d:\d\d:\d\d|\s+`) // figures that depend on the time of the read
 	var screens [2][]string
 	for i := range screens {
 		if i == 1 {
@@ -304,7 +304,7 @@ func TestTheScreenIsTheSameThroughAServer(t *testing.T) {
 	}
 }
 
-// terminal tells when it was written to.
+// terminal reports each write to a channel.
 type terminal struct{ wrote chan struct{} }
 
 func (s terminal) Write(p []byte) (int, error) {

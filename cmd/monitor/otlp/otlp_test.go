@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
-// TestSpansAreSentBeforeTheMonitorEnds has a monitor send to a receiver what it saw.
+// TestSpansAreSentBeforeTheMonitorEnds ends a monitor, which must send its spans to a receiver first.
 func TestSpansAreSentBeforeTheMonitorEnds(t *testing.T) {
 	var received atomic.Int64
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
