@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/sluice-queue/sluice/internal/event"
 )
@@ -142,6 +143,67 @@ func TestHelpIsInPlainEnglish(t *testing.T) {
 		for _, fault := range faultsOf(typedValue.ReplaceAllString(strings.TrimSpace(paragraph), "$1 `code`")) {
 			t.Errorf("the help of a command: %s", fault)
 		}
+	}
+}
+
+// parameters begins the list of a statement's arguments in a comment, such as `$1 text queue` or `?1 queue`.
+var parameters = regexp.MustCompile(`^[$?]\d`)
+
+// sqlComment is a comment of a line of SQL, alone or behind code.
+var sqlComment = regexp.MustCompile(`^\s*--\s+(.*)$|\s--\s(.*)$`)
+
+// sqlProse returns the paragraphs of the comments of a file of SQL, without the lists of arguments. Such a list goes on in
+// lines that begin without a capital letter.
+func sqlProse(text string) (all []string) {
+	var paragraph []string
+	inList := false
+	flush := func() {
+		all = append(all, strings.Join(paragraph, " "))
+		paragraph, inList = nil, false
+	}
+	for line := range strings.Lines(text) {
+		comment := sqlComment.FindStringSubmatch(strings.TrimRight(line, "\n"))
+		if comment == nil {
+			flush()
+			continue
+		}
+		words := strings.TrimSpace(comment[1] + comment[2])
+		inList = parameters.MatchString(words) || inList && !unicode.IsUpper([]rune(words + " ")[0])
+		if comment[2] != "" {
+			flush()
+		}
+		if !inList {
+			paragraph = append(paragraph, words)
+		}
+	}
+	flush()
+	return all
+}
+
+// TestSQLCommentsAreInPlainEnglish checks the comments of the statements and functions, which a DBA reads.
+func TestSQLCommentsAreInPlainEnglish(t *testing.T) {
+	t.Parallel()
+	seen := 0
+	for _, folder := range []string{"store/postgres/functions", "store/postgres/functions/inner", "store/postgres/sql", "store/sqlite/sql"} {
+		paths, err := filepath.Glob(folder + "/*.sql")
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("%s has no SQL: %v", folder, err)
+		}
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, paragraph := range sqlProse(string(text)) {
+				seen += len(paragraph)
+				for _, fault := range faultsOf(paragraph) {
+					t.Errorf("%s: %s", path, fault)
+				}
+			}
+		}
+	}
+	if seen < 50_000 {
+		t.Errorf("the test found %d bytes of comments in SQL, too few", seen)
 	}
 }
 

@@ -1,4 +1,4 @@
--- worker: Keeps how far a claimed job has come; a later attempt finds it in the column checkpoint of its claim.
+-- worker: Stores how far a claimed job has come. A later attempt finds it in the column checkpoint of its claim.
 create or replace function sluice.checkpoint(
     id         uuid,
     token      uuid,

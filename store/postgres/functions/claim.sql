@@ -1,14 +1,14 @@
--- worker: Claims jobs that are due, of one queue or of several, which take turns: the lowest priority figure first, then the
--- longest due. Each claim is a lease: renew it while you work, and show the token with whatever you write. Limits of the
--- queue and of its tenants hold; nothing is ever claimed beyond them. A queue that is not known has none. Call it in a
--- transaction of its own.
+-- worker: Claims due jobs of one queue, or of several queues in turn: the lowest priority number first, then the
+-- longest due. Each claim is a lease: renew it while you work, and pass its token with each write. A claim never
+-- exceeds the limits of the queue and of its tenants. An unknown queue has no jobs. Call this function in a transaction
+-- of its own.
 create or replace function sluice.claim(
-    queues        text[],                        -- from which queues
-    holder        text,                          -- who claims: host:pid:nonce
-    batch         integer default 1,             -- how many at the most, over all queues, from 1 to 1000; also at most the queue's setting batch of each
-    lease_seconds double precision default null, -- how long the claim holds without being renewed; null: the queue's setting lease
-    claim_token   uuid default null,             -- the token of the claim; null: a new one. A claim that is sent again with its token gives the same jobs
-    reclaim       boolean default true,          -- take back jobs whose lease ran out, as upkeep does, where fewer are due than asked for
+    queues        text[],                        -- the queues to claim from
+    holder        text,                          -- the name of the claiming process: host:pid:nonce
+    batch         integer default 1,             -- the most jobs over all queues, from 1 to 1000; of each queue at most its setting batch
+    lease_seconds double precision default null, -- the lease without renewal; null: the queue's setting lease
+    claim_token   uuid default null,             -- the token of the claim; null: a new one. A repeated claim with the same token returns the same jobs
+    reclaim       boolean default true,          -- if too few jobs are due, take back jobs whose lease ran out, as upkeep does
     ageing        double precision default null  -- the share of claims that begin with another priority than 1; null: the queue's setting
 ) returns table (
     id            uuid,
@@ -19,28 +19,28 @@ create or replace function sluice.claim(
     payload       json,
     due_at        timestamptz,
     lease_until   timestamptz,
-    start_at      timestamptz, -- not before this instant should it start: the queue's setting jitter
+    start_at      timestamptz, -- start the job at this instant at the earliest: the queue's setting jitter
     tenant        text,
     key           text,
     order_key     text,
     priority      integer,
     generation    integer,
-    attempts      integer,     -- failed ones
+    attempts      integer,     -- failed attempts
     releases      integer,
     recoveries    integer,
-    max_attempts  integer,     -- the job's own; null: the queue's setting counts
+    max_attempts  integer,     -- of the job itself; null: the queue's setting counts
     labels        jsonb,
-    checkpoint    json,        -- how far an earlier attempt came
+    checkpoint    json,        -- as the function checkpoint stored it
     error         text,        -- of the last failed attempt
     claimed_at    timestamptz,
     created_at    timestamptz,
     expires_at    timestamptz,
     after         uuid[],
     after_failure text,
-    timeout_ms    bigint,      -- how long the attempt may take, in ms, the job's own; null: the queue's setting counts
-    batch_id      uuid,        -- the batch that the job is in
-    limit_key     text,        -- the value by which limits that are per key bound the job
-    cost          integer      -- the units that the job takes of limits by cost; null: 1
+    timeout_ms    bigint,      -- the most time for the attempt in ms, of the job itself; null: the queue's setting counts
+    batch_id      uuid,        -- the batch of the job
+    limit_key     text,        -- the value that limits per key count by
+    cost          integer      -- the units that limits by cost count; null: 1
 )
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 declare
@@ -84,7 +84,7 @@ begin
             return next;
         end loop;
     end if;
-    -- The lot says which queue begins, so that none is always the last.
+    -- A number drawn from the token decides which queue comes first, so that no queue is always the last.
     share := ('x' || substr(replace(of_token::text, '-', ''), 26, 7))::bit(28)::integer % cardinality(names);
     names := names[share + 1:] || names[:share];
     for round in 1..2 loop

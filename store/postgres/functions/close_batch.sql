@@ -1,5 +1,6 @@
--- producer: Closes a batch: no more jobs can be added. It is complete when those that are in it have ended; without jobs, at once.
--- A closed batch stays as it is. Inside your own transaction, it is closed if and only if that commits.
+-- producer: Closes a batch: producers can add no more jobs. The batch is complete when its jobs have ended; without
+-- jobs, it is complete at once. Closing a closed batch changes nothing. Inside your own transaction, the batch closes
+-- only if the transaction commits.
 create or replace function sluice.close_batch(
     batch_id uuid -- from open_batch
 ) returns void

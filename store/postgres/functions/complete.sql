@@ -1,5 +1,5 @@
--- worker: Completes a job. It is true also if the same claim completed it before, so that a call whose answer was lost can be sent
--- again. Called inside your own transaction, the effect of the job and its completion commit together or not at all.
+-- worker: Completes a job. The result is true also if the same claim completed the job before, so you can repeat a call
+-- after a lost answer. In your own transaction, the job's effect and its completion commit together.
 create or replace function sluice.complete(
     id     uuid,
     token  uuid,

@@ -1,4 +1,4 @@
--- worker: Completes many jobs, each for itself.
+-- worker: Completes many jobs. Each job succeeds or fails on its own.
 create or replace function sluice.complete_many(
     ids     uuid[],
     tokens  uuid[],             -- one for each id

@@ -1,19 +1,19 @@
--- operator: Changes a waiting job. What is null stays as it is. The audit gets the changed fields before and after, and of a payload
--- the size.
+-- operator: Changes a waiting job. A null argument leaves its field as it is. The audit records the changed fields
+-- before and after; of a payload it records only the size.
 create or replace function sluice.edit(
     job_id   uuid,
-    reason   text,                       -- why; it must say something
+    reason   text,                       -- why; it must not be blank
     payload  json default null,          -- the new payload; it must pass the checks of an enqueue
     priority integer default null,       -- 1 (first) to 10 (last)
     due_at   timestamptz default null,   -- the new earliest start
-    timeout  interval default null,      -- how long an attempt may take; 0: as the handler or the queue says
+    timeout  interval default null,      -- the most time for an attempt; 0: the handler's or the queue's timeout
     labels   jsonb default null,         -- all labels of the job; {}: none
     tenant   text default null,          -- the new tenant; '': none
     limit_key text default null,         -- the new limit key; '': none
     cost     integer default null,       -- the new units for limits by cost; 0: 1
-    expect   text default null,          -- the version that job_version told: if the job has another, nothing is changed; null: any
-    actor    text default null,          -- who is told to the audit; null: the role
-    act_id   uuid default null           -- an id of your own, so that a call whose answer was lost can be sent again
+    expect   text default null,          -- the version from job_version; if the job's version differs, the edit fails; null: any version
+    actor    text default null,          -- who acts, for the audit; null: the role
+    act_id   uuid default null           -- an id of your own; with it you can repeat a call after a lost answer
 ) returns text -- the version after the edit
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 declare
@@ -51,7 +51,7 @@ begin
     if given_payload then
         before := before || jsonb_build_object('payload_bytes', length(old.payload));
         after := after || jsonb_build_object('payload_bytes', length(sluice._bytes(payload)));
-        queue := old.queue; -- by its settings the payload is checked
+        queue := old.queue; -- the checks use the queue's settings only if the payload changes
     end if;
     before := before || jsonb_strip_nulls(jsonb_build_object(
         'priority', case when priority is not null then old.priority end, 'due_at', case when given_due then sluice._instant(old.due_at) end,

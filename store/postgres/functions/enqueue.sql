@@ -1,33 +1,33 @@
--- producer: Stores a job. It may be called inside your own transaction: then the job exists if and only if that commits. With a
--- key, or a job_id of your own, it can be sent again after a lost answer, and finds the first.
+-- producer: Stores a job. In your own transaction, the job exists only if the transaction commits. With a key or a
+-- job_id of your own, you can repeat the call after a lost answer: it finds the first job.
 create or replace function sluice.enqueue(
     queue         text,
     payload       json,                           -- kept character for character
-    tenant        text default null,              -- whom the job belongs to
-    key           text default null,              -- at most one job of the queue has it at a time
-    key_scope     text default 'unfinished',      -- how long: unfinished, window or forever
-    key_window    interval default null,          -- how long, for the scope window; with debounce the longest wait
-    on_duplicate  text default 'keep',            -- keep the first; replace it if it waits; coalesce into one run after the one that runs; debounce: put it off
+    tenant        text default null,              -- the owner of the job
+    key           text default null,              -- at most one job of the queue holds a key at a time
+    key_scope     text default 'unfinished',      -- how long the job holds its key: unfinished, window or forever
+    key_window    interval default null,          -- the length of the scope window; with debounce, the longest wait
+    on_duplicate  text default 'keep',            -- keep the first job; replace it if it waits; coalesce into one run after the present run; debounce: put the first job off
     due_at        timestamptz default null,       -- not before this instant; null: now
     delay         interval default null,          -- or this long from now
     priority      integer default 5,              -- 1 (first) to 10 (last)
-    expires_at    timestamptz default null,       -- if it still waits then, it is cancelled
-    labels        jsonb default null,             -- an object of texts, to be found by
+    expires_at    timestamptz default null,       -- upkeep cancels a job that still waits then
+    labels        jsonb default null,             -- an object of texts, for searches
     max_attempts  integer default null,           -- null: the queue's setting
-    timeout       interval default null,          -- how long an attempt may take; null: as the handler or the queue says
-    order_key     text default null,              -- jobs of the queue that share it run one at a time, in the order in which they were stored
-    after         uuid[] default null,            -- jobs that must have completed before
-    after_failure text default null,              -- if one of these fails: cancel (the default), run or wait
-    hold          text default null,              -- why no claim is to take the job until somebody releases it; null: nobody holds it
-    batch_id      uuid default null,              -- the open batch that the job is to be in, from open_batch; null: none
-    limit_key     text default null,              -- the value, such as a host, by which limits that are per key bound the job; null: none
-    cost          integer default null,           -- the units, such as tokens, that the job takes of limits by cost; null: 1
+    timeout       interval default null,          -- the most time for an attempt; null: the handler's or the queue's timeout
+    order_key     text default null,              -- jobs of the queue that share an order key run one at a time, in the order of their storing
+    after         uuid[] default null,            -- jobs that must complete before this job runs
+    after_failure text default null,              -- if a job of `after` fails: cancel (the default), run or wait
+    hold          text default null,              -- why the job is held until somebody releases it; null: it is not held
+    batch_id      uuid default null,              -- the open batch of the job, from open_batch; null: none
+    limit_key     text default null,              -- the value, such as a host, that limits per key count by; null: none
+    cost          integer default null,           -- the units, such as tokens, that limits by cost count; null: 1
     job_id        uuid default null,              -- an id of your own, best a UUIDv7
-    new_queue     boolean default false           -- whether the queue may be one without settings, if the store takes such; upkeep gives it the defaults
+    new_queue     boolean default false           -- whether the queue may lack settings, if the store allows it; upkeep stores the defaults
 ) returns table (
-    id        uuid,    -- of a duplicate, that of the job which holds the key
-    duplicate boolean, -- it was not stored
-    replaced  uuid     -- the waiting job whose place it took
+    id        uuid,    -- for a duplicate: the id of the job that holds the key
+    duplicate boolean, -- true: the job was not stored
+    replaced  uuid     -- the waiting job that this job replaced
 )
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 declare

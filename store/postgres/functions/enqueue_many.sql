@@ -1,14 +1,14 @@
--- producer: Stores many jobs in one statement. A job that breaks a rule fails alone, and the others are stored. If a queue or a tenant
--- is full, no job is stored, and each has the error SL010.
+-- producer: Stores many jobs in one statement. A job that breaks a rule fails alone, and the other jobs are stored. If
+-- a queue or a tenant is full, the call stores no job, and each job has the error SL010.
 create or replace function sluice.enqueue_many(
-    jobs      json,                  -- an array of objects with the names of enqueue; of the durations, the text of an interval
-    new_queue boolean default false  -- whether their queues may be ones without settings, if the store takes such
+    jobs      json,                  -- an array of objects, whose fields are the arguments of enqueue; durations are texts of intervals
+    new_queue boolean default false  -- whether the queues may lack settings, if the store allows it
 ) returns table (
     no        integer, -- the job's place in the array, from 1
     id        uuid,
     duplicate boolean,
     replaced  uuid,
-    error     text,    -- why it was not stored; null: it was, or is a duplicate
+    error     text,    -- why the job was not stored; null: it was stored, or is a duplicate
     code      text     -- the SQLSTATE of the error
 )
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
@@ -17,7 +17,7 @@ declare
     job     record;
     row     record;
     ids     uuid[] := '{}';
-    orders  text[] := '{}';   -- of the jobs that are not done yet
+    orders  text[] := '{}';   -- the order keys of the jobs that are not done yet
     done    boolean[] := '{}';
     plain   integer[] := '{}'; -- jobs without keys, which are stored together
     twins   jsonb := '{}';
@@ -56,7 +56,7 @@ begin
         end if;
     end loop;
     perform sluice._note_awaited_batch(items, ids);
-    -- Keys are taken in one order by everybody, so that two calls do not wait for each other.
+    -- Every call takes keys in the same order, so that two calls do not wait for each other.
     places := array(
         select g.n from unnest(items) with ordinality as g(item, n)
         order by case when json_typeof(g.item) = 'object' then (g.item ->> 'queue') end collate "C",

@@ -1,11 +1,11 @@
--- worker: Says that an attempt failed. While attempts remain, the job is queued again and due after the queue's backoff; the
--- last attempt, and an error that will not go away, make it dead: it then waits for a person.
+-- worker: Records that an attempt failed. While attempts remain, the job is queued again and due after the queue's
+-- backoff. The last attempt, or a permanent error, makes the job dead: it then waits for a person.
 create or replace function sluice.fail(
     id            uuid,
     token         uuid,
-    error         text,                          -- what went wrong; kept with the job, without the secrets that are known by their form
-    retryable     boolean default true,          -- false: it will never succeed
-    retry_seconds double precision default null, -- when the next attempt makes sense, from now; null: after the queue's backoff
+    error         text,                          -- the failure; stored with the job, without secrets of a known form
+    retryable     boolean default true,          -- false: no attempt can succeed
+    retry_seconds double precision default null, -- the wait before the next attempt; null: the queue's backoff
     stack         text default null
 ) returns text -- queued or dead
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$

@@ -1,4 +1,4 @@
--- worker: Says of many jobs that their attempts failed, each for itself.
+-- worker: Records that attempts of many jobs failed. Each job succeeds or fails on its own.
 create or replace function sluice.fail_many(
     ids           uuid[],
     tokens        uuid[],                          -- one for each id
@@ -45,7 +45,7 @@ begin
         ) d on true
         where j.id = any (allowed)
     loop
-        if row.decided then -- it is sent again
+        if row.decided then -- the worker repeats its call
             states[row.n] := case row.state when 'queued' then 'retry' else 'bury' end;
         elsif not coalesce(retryable[row.n], true) then
             states[row.n] := 'bury';

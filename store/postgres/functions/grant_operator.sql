@@ -1,4 +1,5 @@
--- owner: Lets a role pause, resume, requeue, hold, release and edit in some queues, and ask why their jobs do not run, and do nothing else: it needs no right to any table.
+-- owner: Lets a role call the functions of operators for some queues, and nothing else. The role needs no right to any
+-- table.
 create or replace function sluice.grant_operator(
     role   text,
     queues text[] -- '*': every queue

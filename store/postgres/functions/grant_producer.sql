@@ -1,4 +1,5 @@
--- owner: Lets a role enqueue jobs into some queues, and do nothing else: it needs no right to any table.
+-- owner: Lets a role call the functions of producers for some queues, and nothing else. The role needs no right to any
+-- table.
 create or replace function sluice.grant_producer(
     role   text,
     queues text[] -- '*': every queue

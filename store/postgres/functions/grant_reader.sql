@@ -1,4 +1,5 @@
--- owner: Lets a role look at everything but payloads, results, checkpoints and tokens, and change nothing: for people, dashboards and the command line. It also takes back what the role could select beyond that.
+-- owner: Lets people, dashboards and the command line read everything but payloads, results, checkpoints and tokens,
+-- and change nothing. The function also revokes every wider right of the role to select from Sluice's tables.
 create or replace function sluice.grant_reader(
     role text
 ) returns void

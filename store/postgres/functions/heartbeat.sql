@@ -1,12 +1,13 @@
--- worker: Says that a process is alive, so that `sluice holders` lists it and why knows that somebody serves the queues. Every ten
--- seconds will do; one that was not heard of for an hour is forgotten. Obey the answer: null to go on, quiesce to claim nothing
--- and finish what you have, stop to end after that. Say by mode that you claim nothing: `sluice holders drain` waits for it.
+-- worker: Records that a process is alive, so that `sluice holders` lists it and `why` knows who serves the queues.
+-- Call it every 10 s; upkeep forgets a process after an hour without a heartbeat. Obey the answer: null: go on;
+-- quiesce: claim nothing and finish your jobs; stop: end after that. Report by mode that you claim nothing: `sluice
+-- holders drain` waits for it.
 create or replace function sluice.heartbeat(
-    holder  text,              -- as it claims
-    queues  text[],            -- those that it claims from
-    slots   integer default 1, -- how many jobs it can run at once
-    busy    integer default 0, -- how many it runs now
-    version text default '',   -- of its program
+    holder  text,              -- the name that the process claims with
+    queues  text[],            -- the queues that the process claims from
+    slots   integer default 1, -- how many jobs the process can run at once
+    busy    integer default 0, -- how many jobs it runs now
+    version text default '',   -- the version of its program
     mode    text default 'working' -- working, quiesced or stopping
 ) returns text
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$

@@ -1,12 +1,13 @@
--- operator: Holds waiting jobs, each for itself: no claim takes them until somebody releases them.
+-- operator: Holds waiting jobs: no claim takes them until somebody releases them. Each job succeeds or fails on its
+-- own.
 create or replace function sluice.hold(
     ids    uuid[],
-    reason text,              -- why; it must say something
-    actor  text default null, -- who is told to the audit; null: the role
-    act_id uuid default null  -- an id of your own, so that a call whose answer was lost can be sent again
+    reason text,              -- why; it must not be blank
+    actor  text default null, -- who acts, for the audit; null: the role
+    act_id uuid default null  -- an id of your own; with it you can repeat a call after a lost answer
 ) returns table (
     id    uuid,
-    state text  -- held, not allowed (it does not wait, or somebody holds it), or unknown
+    state text  -- held, not allowed (the job does not wait, or somebody holds it), or unknown
 )
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 declare

@@ -1,4 +1,5 @@
--- operator: Tells the version of a waiting job, for edit. It differs after each edit and each claim of the job.
+-- operator: Returns the version of a waiting job, for edit. The version changes with each edit and each claim of the
+-- job.
 create or replace function sluice.job_version(
     job_id uuid
 ) returns text -- null: the job does not wait, or is not stored

@@ -1,4 +1,4 @@
--- worker: Says that a process ends.
+-- worker: Records that a process ends.
 create or replace function sluice.leave(
     holder text
 ) returns void

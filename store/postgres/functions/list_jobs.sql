@@ -1,10 +1,10 @@
--- operator: Lists the jobs of a queue that are unfinished or dead letters, the newest first, such as those in trouble: of which
--- many attempts failed, or that lost many holders.
+-- operator: Lists the unfinished jobs and dead letters of a queue, the newest first. The minimums find jobs in trouble,
+-- such as those with many failed attempts.
 create or replace function sluice.list_jobs(
     queue          text,
-    min_attempts   integer default 0,   -- failed attempts at least; null: any number
-    min_recoveries integer default 0,   -- lost holders at least; null: any number
-    batch          integer default 1000 -- how many at the most, from 1 to 10000
+    min_attempts   integer default 0,   -- the fewest failed attempts; null: any number
+    min_recoveries integer default 0,   -- the fewest lost holders; null: any number
+    batch          integer default 1000 -- the most rows, from 1 to 10000
 ) returns table (
     id         uuid,
     state      text,

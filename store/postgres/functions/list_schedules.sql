@@ -1,16 +1,16 @@
 -- operator: Lists the schedules of the queues in which the caller may operate, by name.
 create or replace function sluice.list_schedules(
-    queue text default null,    -- only those of this queue; null: of all
-    after text default null,    -- only those behind this name, as the last of a page; null: from the first
-    batch integer default 1000  -- how many at the most, from 1 to 10000
+    queue text default null,    -- only schedules of this queue; null: of all queues
+    after text default null,    -- only schedules after this name, such as the last of a page; null: from the first
+    batch integer default 1000  -- the most rows, from 1 to 10000
 ) returns table (
     name       text,
     queue_name text,
-    definition json,        -- when it fires, and which job a fire makes
+    definition json,        -- when the schedule fires, and which job a fire makes
     next_at    timestamptz, -- the next fire; null: there is none
     paused     boolean,
-    note       text,        -- why it is paused; null: nobody said
-    fired      integer,     -- jobs that it has made
+    note       text,        -- why the schedule is paused; null: nobody gave a reason
+    fired      integer,     -- jobs that the schedule has made
     skipped    integer,     -- fires while an earlier job was unfinished
     missed     integer,     -- fires that were too late
     refused    integer      -- fires whose job the queue did not take

@@ -1,13 +1,14 @@
--- worker: The results of a node of a flow, for a job that runs after it: one row, or for a map one per element, in their order. Only the
--- nodes of the job's own `after` can be read; hand on in the result what later nodes need.
+-- worker: Returns the results of a node of a flow, for a job that runs after the node. A map gives a row per element,
+-- in order; any other node gives one row. A job can read only the nodes of its own `after`; a result must hand on the
+-- data that later nodes need.
 create or replace function sluice.node_results(
     job_id uuid, -- the job that the caller works on
     node   text  -- the name of a node that the job runs after
 ) returns table (
-    element integer, -- of a map, the place in the array, from 0; null: the node is a job
+    element integer, -- the place in the array of a map, from 0; null: the node is a job
     state   text,    -- completed, dead or cancelled; or unfinished; or unknown, if upkeep has deleted the job
     result  json,    -- null: none
-    error   text     -- of the last failure, or that the result is no longer kept; null: none
+    error   text     -- the last failure, or a note that the result is no longer kept; null: none
 )
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 declare

@@ -1,11 +1,12 @@
--- producer: Opens a batch: jobs that are enqueued with its id are counted, until close_batch. When all have ended, upkeep enqueues
--- its callback. Opened again with the same id, it is the same batch. Inside your own transaction, it exists if and only if that commits.
+-- producer: Opens a batch, which counts the jobs that are enqueued with its id until close_batch. When all jobs have
+-- ended, upkeep enqueues the callback. A repeated call with the same id returns the same batch. Inside your own
+-- transaction, the batch exists only if the transaction commits.
 create or replace function sluice.open_batch(
     name        text default '',      -- for people
     on_complete json default null,    -- the job to enqueue when all jobs have ended: {"queue": …, "payload": …}; null: none
     on_success  json default null,    -- the job to enqueue when all have completed
     on_death    json default null,    -- the job to enqueue when the first one dies
-    parent      uuid default null,    -- the open batch that it is in, which completes only after it; null: none
+    parent      uuid default null,    -- the open batch around this batch, which completes only after it; null: none
     batch_id    uuid default null     -- an id of your own, best a UUIDv7
 ) returns uuid
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$

@@ -1,4 +1,5 @@
--- worker: Reports how far a claimed job has come, for people who look. At most one report a second of a job is stored. It goes when the attempt ends.
+-- worker: Reports to people how far a claimed job has come. Sluice stores at most one report per job and second, and
+-- deletes it after the attempt.
 create or replace function sluice.progress(
     id       uuid,
     token    uuid,

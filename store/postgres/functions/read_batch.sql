@@ -1,19 +1,19 @@
--- producer: A batch with the counts of its jobs. A batch that is not stored has no row.
+-- producer: Returns a batch with the counts of its jobs; no row if the batch is not stored.
 create or replace function sluice.read_batch(
     batch_id uuid
 ) returns table (
     name         text,
-    parent       uuid,        -- the batch that it is in
+    parent       uuid,        -- the batch around this batch
     total        bigint,      -- jobs that were added
     completed    bigint,
     dead         bigint,
     cancelled    bigint,
     created_at   timestamptz,
-    closed_at    timestamptz, -- since when no job can be added; null: it is open
-    completed_at timestamptz, -- when all had ended; null: not yet
-    succeeded_at timestamptz, -- when all had completed; null: not yet
-    died_at      timestamptz, -- when the first one died; null: none yet
-    paused       text         -- the reason for which it is paused; empty: it is not
+    closed_at    timestamptz, -- when the batch was closed; null: it is open
+    completed_at timestamptz, -- when all jobs had ended; null: not yet
+    succeeded_at timestamptz, -- when all jobs had completed; null: not yet
+    died_at      timestamptz, -- when the first job died; null: none yet
+    paused       text         -- why the batch is paused; empty: it is not paused
 )
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 declare

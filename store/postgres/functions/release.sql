@@ -1,8 +1,8 @@
--- worker: Hands a job back, and no attempt is counted: you end, or it is too early for it.
+-- worker: Hands a job back without counting an attempt, for example because you end or the job is too early.
 create or replace function sluice.release(
     id            uuid,
     token         uuid,
-    delay_seconds double precision default null, -- when it is due again, from now; null: it keeps its place
+    delay_seconds double precision default null, -- the wait until the job is due again; null: its due time stays
     reason        text default null              -- for the audit
 ) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$

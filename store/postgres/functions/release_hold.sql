@@ -1,9 +1,10 @@
--- operator: Ends the holds of jobs, each for itself. A released job waits as if nobody had held it: until it is due, for its order.
+-- operator: Ends the holds of jobs. Each job succeeds or fails on its own. A released job waits as if nobody had held
+-- it: for its due time, and for its turn in its order.
 create or replace function sluice.release_hold(
     ids    uuid[],
     reason text default '',   -- why, for the audit; null: no reason
-    actor  text default null, -- who is told to the audit; null: the role
-    act_id uuid default null  -- an id of your own, so that a call whose answer was lost can be sent again
+    actor  text default null, -- who acts, for the audit; null: the role
+    act_id uuid default null  -- an id of your own; with it you can repeat a call after a lost answer
 ) returns table (
     id    uuid,
     state text  -- queued, not allowed (nobody holds it), or unknown

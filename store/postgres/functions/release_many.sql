@@ -1,8 +1,8 @@
--- worker: Hands many jobs back, each for itself.
+-- worker: Hands many jobs back. Each job succeeds or fails on its own.
 create or replace function sluice.release_many(
     ids           uuid[],
     tokens        uuid[],                        -- one for each id
-    delay_seconds double precision default null, -- when they are due again, from now; null: they keep their places
+    delay_seconds double precision default null, -- the wait until the jobs are due again; null: their due times stay
     reason        text default null              -- for the audit
 ) returns table (
     id    uuid,

@@ -1,5 +1,5 @@
--- worker: Gives a claim more time, from now on, and says until when it holds. One that has more than two thirds of its lease
--- left is only looked at, so that asking often costs little.
+-- worker: Extends a claim from now on, and returns its new end. A claim with more than two thirds of its lease left is
+-- not written, so frequent calls cost little.
 create or replace function sluice.renew(
     id            uuid,
     token         uuid,

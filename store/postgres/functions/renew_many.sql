@@ -1,8 +1,8 @@
--- worker: Renews many claims. Those that are lost come back as not held.
+-- worker: Extends many claims. A lost claim returns held = false.
 create or replace function sluice.renew_many(
     ids           uuid[],
     tokens        uuid[],                       -- one for each id
-    lease_seconds double precision default null -- null: the setting lease of each job's queue
+    lease_seconds double precision default null -- null: the queue's setting lease
 ) returns table (
     id          uuid,
     held        boolean,

@@ -1,11 +1,11 @@
--- operator: Gives dead, cancelled and uncertain jobs a new life, each for itself. A dead or cancelled one of which a run may
--- still be open at its engine waits until that has ended.
+-- operator: Gives dead, cancelled and uncertain jobs a new life. Each job succeeds or fails on its own. A dead or
+-- cancelled job with a run that may be open at its engine waits until the run has ended.
 create or replace function sluice.requeue(
     ids    uuid[],
-    reason text,              -- why; it must say something
+    reason text,              -- why; it must not be blank
     actor  text default null, -- who acts, for the audit; null: the role
-    act_id uuid default null, -- an id of your own, so that a call whose answer was lost can be sent again
-    beside_open_run boolean default false -- let them run beside runs of theirs that may be open; the audit tells for which
+    act_id uuid default null, -- an id of your own; with it you can repeat a call after a lost answer
+    beside_open_run boolean default false -- let the jobs run beside their own runs that may be open; the audit names those jobs
 ) returns table (
     id    uuid,
     state text  -- queued, duplicate (another job holds the key), not allowed, or unknown

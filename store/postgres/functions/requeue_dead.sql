@@ -1,14 +1,14 @@
--- operator: Gives dead jobs of a queue a new life, the longest stored first: the next generation, due now, nothing counted; their
--- history stays. The reason goes to the audit.
+-- operator: Gives dead jobs of a queue a new life, the longest stored first: the next generation, due now, with all
+-- counts at 0. The history of the jobs stays. The audit records the reason.
 create or replace function sluice.requeue_dead(
     queue   text,
-    reason  text,                  -- why; it must say something
-    batch   integer default 1000,  -- how many at the most, from 1 to 10000
-    dry_run boolean default false, -- only say which it would be
+    reason  text,                  -- why; it must not be blank
+    batch   integer default 1000,  -- the most jobs, from 1 to 10000
+    dry_run boolean default false, -- true: only list the jobs
     actor   text default null      -- who acts, for the audit; null: the role
 ) returns table (
     id    uuid,
-    state text  -- queued, or duplicate: another job holds the key; in a dry run dead
+    state text  -- queued, duplicate (another job holds the key) or not allowed; in a dry run dead
 )
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 declare

@@ -1,8 +1,8 @@
--- operator: Takes back jobs of a queue whose lease ran out, and buries those that have lost max_recoveries holders. Upkeep and
--- claims do it too. A queue that is not known has none.
+-- operator: Takes back jobs of a queue whose lease ran out, and buries jobs that have lost max_recoveries holders.
+-- Upkeep and claims do so too. An unknown queue has no jobs.
 create or replace function sluice.requeue_expired(
     queue text,
-    batch integer default 1000, -- how many at the most, from 1 to 10000
+    batch integer default 1000, -- the most jobs, from 1 to 10000
     actor text default null     -- who acts, for the audit; null: the role
 ) returns table (
     requeued integer,

@@ -1,13 +1,13 @@
--- producer: Tells how a job ended and its result, and waits for the end if that is wanted. While it waits, it holds a snapshot: call it
--- in a transaction of its own, and wait in calls of some seconds.
+-- producer: Returns how a job ended and its result, and can wait for the end. A waiting call holds a snapshot: call it
+-- in a transaction of its own, and wait a few seconds per call.
 create or replace function sluice.result(
     job_id       uuid,
     wait_seconds double precision default 0 -- the longest wait for the end, from 0 to 60
 ) returns table (
-    state       text,        -- completed, dead or cancelled; else the job goes on: queued, claimed, dispatched, uncertain; or unknown
-    result      json,        -- of the handler; null: none
-    error       text,        -- of the last failure, or that the result is no longer kept; null: none
-    finished_at timestamptz  -- null: it has not ended
+    state       text,        -- completed, dead or cancelled; of an unfinished job: queued, claimed, dispatched or uncertain; or unknown
+    result      json,        -- the handler's result; null: none
+    error       text,        -- the last failure, or a note that the result is no longer kept; null: none
+    finished_at timestamptz  -- null: the job has not ended
 )
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 declare

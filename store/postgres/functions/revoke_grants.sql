@@ -1,7 +1,8 @@
--- owner: Takes back what a role may do in some queues, whatever it was, and what a reader may see. A role that may write to the tables keeps what it may select.
+-- owner: Revokes all grants of a role for some queues, and the role's rights to read. A role that may write to the
+-- tables keeps its right to select.
 create or replace function sluice.revoke_grants(
     role   text,
-    queues text[] default null -- null: all of them
+    queues text[] default null -- null: all queues
 ) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare

@@ -1,9 +1,9 @@
--- producer: Stores a flow, a graph of jobs, whole or not at all, and returns its id: that of a job which ends when all nodes have. The
--- first rule that the flow breaks is an error that names the node. Inside your own transaction, the flow exists if and only if that
--- commits. Started again with the same id, it is the same flow.
+-- producer: Stores a flow, which is a graph of jobs, whole or not at all. The function returns the flow's id: the id of
+-- the job that ends when all nodes have ended. The error names the first node that breaks a rule. Inside your own
+-- transaction, the flow exists only if the transaction commits. A repeated call with the same id returns the same flow.
 create or replace function sluice.start_flow(
-    flow      json,                 -- as the file of sluice flows start: {"name": …, "nodes": [{"name": …, "queue": …, "payload": …, "after": […]}, …]}
-    new_queue boolean default false -- whether its queues may be ones without settings, if the store takes such
+    flow      json,                 -- as in the file of `sluice flows start`: {"name": …, "nodes": [{"name": …, "queue": …, "payload": …, "after": […]}, …]}
+    new_queue boolean default false -- whether the queues may lack settings, if the store allows it
 ) returns uuid
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 declare
@@ -62,7 +62,7 @@ begin
         end if;
         behind := behind || coalesce(row.behind, '{}');
     end loop;
-    -- Only the last job of an order key may have ended meanwhile: nobody has seen the others.
+    -- Only the job that was last in an order key can have ended meanwhile: no other session can see the flow's own jobs.
     perform sluice._unblock(array(select b from unnest(behind) as b except select i from unnest(ids) as i));
     perform sluice._notify(q) from unnest(queues) as q;
     return of_id;

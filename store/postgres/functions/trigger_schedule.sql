@@ -1,12 +1,13 @@
--- operator: Fires a schedule now, also while it is paused or an earlier job is unfinished. Its next fire stays.
+-- operator: Fires a schedule now, even while the schedule is paused or an earlier job is unfinished. The next fire
+-- stays as planned.
 create or replace function sluice.trigger_schedule(
     name   text,
-    reason text,              -- why; it must say something
-    actor  text default null, -- who is told to the audit; null: the role
-    act_id uuid default null  -- an id of your own, best a UUIDv7, so that a call whose answer was lost can be sent again
+    reason text,              -- why; it must not be blank
+    actor  text default null, -- who acts, for the audit; null: the role
+    act_id uuid default null  -- an id of your own, best a UUIDv7; with it you can repeat a call after a lost answer
 ) returns table (
-    id        uuid,   -- of a duplicate, that of the job which holds the key
-    duplicate boolean -- no job was made: another has the key, or the act was sent before
+    id        uuid,   -- for a duplicate: the id of the job that holds the key
+    duplicate boolean -- true: no job was made, because another job holds the key or the call is a repeat
 )
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 declare

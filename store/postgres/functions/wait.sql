@@ -1,12 +1,12 @@
--- worker: Says how long to wait until a claim may get something, so that a worker that found nothing need not poll more often.
--- Somebody may enqueue meanwhile: wait at most as long as you would poll, or listen.
+-- worker: Returns how long to wait until a claim may get a job, so that an idle worker need not poll. A producer may
+-- enqueue meanwhile: wait no longer than your poll interval, or listen.
 create or replace function sluice.wait(
-    queues text[] -- of which queues
+    queues text[] -- the queues of the worker
 ) returns table (
     queue   text,
-    seconds double precision, -- null: nothing waits that starts by itself
-    limited boolean,          -- jobs that are due are held back by the queue's limits
-    is_full boolean           -- they wait for one of those in flight to end
+    seconds double precision, -- null: no waiting job starts by itself
+    limited boolean,          -- true: limits hold due jobs back
+    is_full boolean           -- true: the end of a job in flight may let another job start
 )
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 begin

@@ -1,12 +1,12 @@
--- operator: Says why a job is not running: the reasons that it must pass, in the order in which a claim looks at them, and of each
--- closed one when it opens by itself.
+-- operator: Explains why a job is not running. It returns the reasons in the order in which a claim checks them, and
+-- for a closed reason when it opens by itself.
 create or replace function sluice.why(
     job_id uuid
 ) returns table (
-    reason  text,       -- state, open_run, blocked, order_key, after, expiry, due, paused, rate, in_flight, limit, tenant, concurrency, tenant_rate, order, workers or dispatchers
+    reason  text,       -- state, held, open_run, blocked, order_key, after, expiry, due, paused, rate, in_flight, limit, tenant, concurrency, tenant_rate, order, upkeep, workers or dispatchers
     open  boolean,
     summary  text,       -- one sentence for people
-    until timestamptz -- when a closed reason opens by itself; null: that depends on something else
+    until timestamptz -- when a closed reason opens by itself; null: no instant is known
 )
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 declare

@@ -1,3 +1,3 @@
--- A token of the HTTP API that is about to be changed.
+-- Reads and locks a token of the HTTP API, before a change.
 -- $1 text name
 select name, hash, old_hash, terms, used_at, version, changed_at, changed_by, reason, now() from sluice.access_token where name = $1::text for update

@@ -1,5 +1,5 @@
--- Stores a token of the HTTP API whose version was read in the same transaction. Its last use stays. No row: somebody else
--- has made the token in between.
+-- Stores a token of the HTTP API whose version was read in the same transaction. The time of its last use stays. No
+-- row: another transaction stored the token in between.
 -- $1 text name   $2 text hash   $3 text old_hash (or null)   $4 text terms   $5 bigint version   $6 timestamptz changed_at
 -- $7 text by whom   $8 text reason
 insert into sluice.access_token as t (name, hash, old_hash, terms, version, changed_at, changed_by, reason)

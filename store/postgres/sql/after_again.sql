@@ -1,5 +1,6 @@
--- Notes what requeued jobs wait for again: what is unfinished of that which they are to run after. What an earlier life
--- waited for, and has ended since, is forgotten. Whoever deletes these rows locks them in the order of their jobs.
+-- Records again the unfinished jobs that requeued jobs must run after, and deletes the rows of jobs that have ended
+-- since the earlier life. Every transaction that deletes from job_after locks its rows in the order of job_id, then
+-- after_id.
 -- $1 uuid[] ids
 with forgotten as (
     delete from sluice.job_after

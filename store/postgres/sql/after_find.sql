@@ -1,4 +1,4 @@
--- The jobs that others are to run after, as far as they are stored: whether each has completed.
+-- Finds the stored jobs among the jobs that others are to run after, and whether each has completed.
 -- $1 uuid[] ids
 select j.id, coalesce(d.outcome = 'completed', false)
 from sluice.job j

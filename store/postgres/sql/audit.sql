@@ -1,4 +1,4 @@
--- A page of the audit, the newest first.
+-- Lists a page of the audit, the newest first.
 -- $1 text object ('': all)   $2 text name ('': all)   $3 uuid job (null: all)   $4 bigint before (0: from the newest)   $5 integer limit
 select seq, at, actor, object, name, event, job_id, generation, from_state, to_state, reason, before, after, act_id
 from sluice.audit

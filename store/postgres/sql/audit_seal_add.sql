@@ -1,4 +1,4 @@
--- Adds a seal and its batches, unless there is one of its number.
+-- Adds a seal and its batches, unless a seal with its number exists.
 -- $1 bigint no   $2 timestamptz at   $3 bigint upto   $4 bytea previous   $5 bigint notable entries   $6 bytea notable hash
 -- $7 bigint notable gone   $8 bigint notable keep ms   $9 bigint full entries   $10 bytea full hash   $11 bigint full gone
 -- $12 bigint full keep ms   $13 bytea hash   $14 text[] levels   $15 bytea[] batches

@@ -1,7 +1,7 @@
--- Tells the last entry of the audit that this statement sees, the clock, which transactions may still add entries, as they
--- hold the lock that every insert takes before it draws a seq, and how many of those that were known before still do. A
--- prepared transaction has another name than before it was prepared, so each of them counts as known.
--- $1 text[] transactions that are waited for
+-- Returns the last audit entry that this statement sees, and the clock. Writers are the transactions that may still add
+-- entries: they hold the lock that every insert takes before it draws a seq. Waits counts the given transactions that
+-- still hold it. A transaction changes its name when it is prepared, so each prepared transaction counts as given.
+-- $1 text[] transactions to wait for
 select
     coalesce((select max(a.seq) from sluice.audit a), 0) as last,
     clock_timestamp() as now,

@@ -1,4 +1,4 @@
--- Notes that jobs of some queues, and of the queues of some jobs, have others waiting for them.
+-- Records that other jobs wait for jobs of some queues, and of the queues of some jobs.
 -- $1 text[] queues   $2 uuid[] ids
 insert into sluice.awaited (queue)
 select w.queue

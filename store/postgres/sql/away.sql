@@ -1,9 +1,9 @@
--- Moves claimed jobs that leave their holder but are not finished: dispatch and doubt.
+-- Moves claimed jobs that leave their holder unfinished: dispatch and doubt.
 -- $1 uuid[] ids, sorted   $2 uuid[] tokens   $3 text[] states the event may leave   $4 text event   $5 text state it leads to
 -- $6 text[] refs   $7 text[] errors   $8 text[] reasons   $9 text[] by whom
--- $10 boolean whether the audit tells of it in every queue
--- The server plans it without knowing how many ids it gets. The series makes it expect many, so that it does not compare each
--- given row with each found one.
+-- $10 boolean whether every queue audits the event, and not only queues with audit = 'full'
+-- The server plans this statement without knowing the number of ids. The series makes the server expect many ids; else
+-- it would compare each given row with each found row.
 with given as (
     select * from rows from (unnest($1::uuid[], $2::uuid[], $6::text[], $7::text[], $8::text[], $9::text[]), generate_series(1, cardinality($1::uuid[])))
         as g(id, token, ref, error, reason, actor, place)

@@ -1,11 +1,11 @@
--- Hands jobs back to their queue: retry, release and recover. The token stays on the row, so that the
--- same settlement sent again is known for what it is. A claim puts them into tenant queues again when they are due.
+-- Hands jobs back to their queue: retry, release and recover. The token stays on the row, so that a repeated settlement
+-- is recognized. When the jobs are due, a claim puts them into tenant queues again.
 -- $1 uuid[] ids, sorted   $2 uuid[] tokens   $3 text[] states the event may leave   $4 text event
 -- $5 interval[] delays (null: due_at stays)   $6 text[] errors   $7 text[] stacks   $8 text[] reasons   $9 text[] by whom
--- $10 text what it counts: attempt, release or recovery   $11 boolean only where the lease ran out and no run is intended
--- $12 boolean whether the audit tells of it in every queue
--- The server plans it without knowing how many ids it gets. The series makes it expect many, so that it does not compare each
--- given row with each found one.
+-- $10 text the counter to raise: attempt, release or recovery   $11 boolean only where the lease ran out and no run is intended
+-- $12 boolean whether every queue audits the event, and not only queues with audit = 'full'
+-- The server plans this statement without knowing the number of ids. The series makes the server expect many ids; else
+-- it would compare each given row with each found row.
 with given as (
     select * from rows from (unnest($1::uuid[], $2::uuid[], $5::interval[], $6::text[], $7::text[], $8::text[], $9::text[]), generate_series(1, cardinality($1::uuid[])))
         as g(id, token, delay, error, stack, reason, actor, place)

@@ -1,4 +1,4 @@
--- A batch with its exact counts: those that upkeep has added up, and the changes since, in one snapshot.
+-- Reads a batch with its exact counts: the counts that upkeep has added up, plus later changes, in one snapshot.
 -- $1 uuid id
 with mark as materialized (
     select coalesce(m.xid, 0) as xid, coalesce(m.open, '{}') as open

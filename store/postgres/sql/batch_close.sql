@@ -1,5 +1,6 @@
--- Closes a batch, with all in it or alone, and lets upkeep look at those that were open. Returns how many there are.
--- $1 uuid id   $2 boolean with all in it
+-- Closes a batch, alone or with all batches in it, and makes upkeep look at the batches that were open. Returns the
+-- number of batches.
+-- $1 uuid id   $2 boolean whether to close all batches in it too
 with recursive tree(id) as (
     select w.id from sluice.batch w where w.id = $1::uuid
     union all

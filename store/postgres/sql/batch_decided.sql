@@ -1,6 +1,6 @@
 -- Stores decisions about batches, and makes upkeep evaluate other batches again.
 -- $1 uuid[] ids   $2 timestamptz[] complete since   $3 timestamptz[] succeeded since   $4 timestamptz[] the first death
--- $5 uuid[] the others   $6 text[] kinds of their changes
+-- $5 uuid[] the other batches   $6 text[] kinds of their changes
 with given as (
     select * from rows from (unnest($1::uuid[], $2::timestamptz[], $3::timestamptz[], $4::timestamptz[]), generate_series(1, cardinality($1::uuid[]))) as g(id, complete, succeeded, died)
 ), decided as (

@@ -1,5 +1,5 @@
--- Whether upkeep has changes to add up, and whether some batch is not complete. Changes of transactions that had ended when upkeep added
--- up last are not looked for.
+-- Returns whether upkeep has changes to add up, and whether some batch is not complete. The statement skips changes of
+-- transactions that had ended when upkeep last added up.
 with mark as materialized (
     select coalesce(m.xid, 0) as xid, coalesce(m.open, '{}') as open
     from (select 1) one left join sluice.batch_counted m on m.xid <= txid_snapshot_xmax(txid_current_snapshot())

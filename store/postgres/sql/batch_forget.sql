@@ -1,4 +1,5 @@
--- Deletes batches that were complete long ago, and are in none that is stored. Their jobs stay. Returns how many there were.
+-- Deletes batches that were complete long ago, and whose parent is not stored. Their jobs stay. Returns the number of
+-- deleted batches.
 -- $1 interval age   $2 integer limit
 with old as materialized (
     select b.id

@@ -1,5 +1,5 @@
--- Locks batches that may be complete, and returns what else decides: whether changes came since, and of the batches directly in
--- each, how many are not complete and how many have not succeeded. A locked one is left out.
+-- Locks batches that may be complete, and returns the facts that decide: whether changes came since, how many batches
+-- directly in each are not complete, and how many have not succeeded. The statement skips locked batches.
 -- $1 uuid[] ids, sorted
 with locked as materialized (
     select b.id from sluice.batch b where b.id = any ($1::uuid[]) order by b.id for update skip locked

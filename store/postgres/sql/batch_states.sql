@@ -1,5 +1,5 @@
--- Which batches are open, and why they are paused; and whether the transaction sees only what was there when it began. After
--- batch_enter, in the same transaction.
+-- Returns which batches are open, why they are paused, and whether the transaction sees only its first snapshot. It
+-- runs after batch_enter, in the same transaction.
 -- $1 uuid[] ids
 select b.id, b.closed_at is null, b.paused, current_setting('transaction_isolation') <> 'read committed'
 from sluice.batch b

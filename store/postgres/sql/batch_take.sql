@@ -1,6 +1,6 @@
--- Adds up changes of batches, and returns the batches, with a row at least that has the number of the changes. It notes how far it has
--- come: to a transaction, and which of those before it are open. Later looks leave out the changes of all others, so that rows
--- which an old transaction keeps from being removed are not read again.
+-- Adds up changes of batches, and returns the batches. There is at least one row, with the number of changes. The
+-- statement records how far it has come: a transaction id, and the open transactions before it. Later statements skip
+-- the changes of all other transactions, because an old transaction keeps dead rows from being removed.
 -- $1 integer limit
 with mark as materialized (
     select coalesce(m.xid, 0) as xid, coalesce(m.open, '{}') as open

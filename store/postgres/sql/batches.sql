@@ -1,4 +1,4 @@
--- A page of batches with their exact counts, the newest first.
+-- Lists a page of batches with their exact counts, the newest first.
 -- $1 uuid parent (null: all)   $2 boolean only those that are not complete   $3 uuid before (null: from the newest)   $4 integer limit
 with mark as materialized (
     select coalesce(m.xid, 0) as xid, coalesce(m.open, '{}') as open

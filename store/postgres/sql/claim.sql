@@ -1,13 +1,14 @@
--- Claims jobs of one queue that are due, or will be soon: the lowest priority figure first, then the longest due.
--- Each priority is one short walk along the index live_claim, from its low-water mark on, so that
--- jobs which are not due yet and dead index entries are not walked over. What is locked can be found again by its
--- place. Where somebody deleted the row of a job, created_at is null: see orphans_drop.sql. One that was changed a moment ago may be at a place that this claim cannot see yet; the next one gets it.
--- $1 text queue   $2 smallint[] priorities, in order   $3 timestamptz[] and $4 uuid[] the mark of each
+-- Claims jobs of one queue that are due, or will be soon: the lowest priority number first, then the longest due. Each
+-- priority is a short walk along the index live_claim from its low-water mark on. So the walk skips jobs that are not
+-- due, and dead index entries. The update finds the locked rows by their ctid. If somebody deleted a row in sluice.job,
+-- created_at is null: see orphans_drop.sql. A job that changed a moment ago may have a place that this claim cannot see
+-- yet; the next claim gets it.
+-- $1 text queue   $2 smallint[] priorities, in order   $3 timestamptz[] and $4 uuid[] the low-water mark of each
 -- $5 integer limit   $6 uuid token   $7 text holder   $8 interval lease
--- $9 boolean whether the queue's limits were looked at; if not, nothing is claimed from a queue that has some, or that
--- serves its tenants apart
+-- $9 boolean whether the caller has checked the queue's limits; if not, a queue with limits gives nothing, and a queue that
+-- serves its tenants in turns gives nothing
 -- $10 timestamptz the instant of the claim, where claims must be in order (null: now)   $11 interval how soon
--- $12 text the engine that the holder hands jobs to; a queue with another one gives it nothing
+-- $12 text the engine that the holder hands jobs to; a queue with another engine gives nothing
 with claimed as (
     update sluice.live l
     set state = 'claimed', token = $6::uuid, holder = $7::text, claimed_at = coalesce($10::timestamptz, now()),

@@ -1,7 +1,7 @@
--- Claims jobs of several queues that are due, of one queue after the other; see claim.sql. A queue that has limits, serves
--- its tenants in turns, is paused or whose jobs an engine runs gives nothing.
--- $1 text[] queues   $2 integer[] the limit and $3 interval[] the lease of each   $4 timestamptz[] and $5 uuid[] the marks, ten
--- of each queue   $6 integer limit   $7 uuid token   $8 text holder   $9 smallint[] the priorities in order, ten of each queue
+-- Claims due jobs of several queues, one queue after the other; see claim.sql. A queue gives nothing if it has limits,
+-- serves its tenants in turns, is paused, or has an engine.
+-- $1 text[] queues   $2 integer[] the limit and $3 interval[] the lease of each   $4 timestamptz[] and $5 uuid[] the low-water
+-- marks, ten for each queue   $6 integer limit   $7 uuid token   $8 text holder   $9 smallint[] the priorities in order, ten for each queue
 with claimed as (
     update sluice.live l
     set state = 'claimed', token = $7::uuid, holder = $8::text, claimed_at = now(),

@@ -1,4 +1,5 @@
--- What an earlier claim with this token got, if its answer was lost. Where somebody deleted the row of a job, created_at is null.
+-- Returns the jobs that an earlier claim with this token got, in case its answer was lost. If somebody deleted a row in
+-- sluice.job, created_at is null.
 -- $1 uuid token
 select {{l.claimed}}, {{j.given}},
        {{j.more}}

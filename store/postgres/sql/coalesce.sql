@@ -1,5 +1,5 @@
--- Gives a job that waits, and was never handed out, the payload and labels of the newest that was coalesced into it. Its
--- live row is written as well, so that a claim under way takes it with the next look instead of with the payload before.
+-- Replaces the payload and labels of a waiting job that was never claimed, by those of the newest job that coalesces
+-- into it. The statement also writes the live row, so that a claim under way reads the job again with its new payload.
 -- $1 uuid id   $2 bytea payload   $3 text labels as JSON ('': none)
 with waiting as (
     update sluice.live

@@ -1,7 +1,7 @@
--- Completes one job inside a transaction of its holder's. What end.sql does for many in one statement, this does
--- in two, of which most jobs need only the first: planning them takes a third of the time. See also key_free and unblock.
--- A program that is too old for the schema completes nothing.
--- $1 uuid id   $2 uuid token   $3 text[] states the event may leave   $4 bytea result   $5 integer step that the program knows
+-- Completes one job inside a transaction of its holder. The statement does the work of end.sql for one job. Most jobs
+-- then need no second statement, and planning takes a third of the time. See also key_free and unblock. A program that
+-- is too old for the schema completes nothing.
+-- $1 uuid id   $2 uuid token   $3 text[] states the event may leave   $4 bytea result   $5 integer the newest schema step that the program knows
 with gone as (
     delete from sluice.live
     where id = $1::uuid and token = $2::uuid and coalesce(state = any ($3::text[]), false)

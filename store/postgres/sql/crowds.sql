@@ -1,5 +1,5 @@
--- Counts the workers of each queue that more than a few workers serve, by their latest heartbeats.
--- $1 integer a few
+-- Counts the workers of each queue that has more workers than a limit, by their heartbeats of the last 30 s.
+-- $1 integer the limit
 select q, count(*)::integer
 from sluice.holder, unnest(queues) q
 where role = 'worker' and seen > now() - interval '30 s'

@@ -1,4 +1,4 @@
--- Notes on groups of dead letters, by fingerprint.
+-- Lists notes on groups of dead letters, by fingerprint.
 -- $1 text[] fingerprints, null: all
 select fingerprint, note, owner, resolved_at, version, changed_at, changed_by, reason
 from sluice.dead_note

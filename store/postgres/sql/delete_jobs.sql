@@ -1,4 +1,4 @@
--- Deletes finished jobs by the act of a person, with all lives and failed attempts.
+-- Deletes finished jobs by the act of a person, with all their lives and failed attempts.
 -- $1 uuid[] ids, sorted   $2 text[] outcomes that may be deleted   $3 text by whom   $4 text reason   $5 uuid act
 with old as materialized (
     select d.id, d.queue, d.generation, d.outcome
@@ -12,7 +12,7 @@ with old as materialized (
 ), attempts as (
     delete from sluice.attempt a using old o where a.job_id = o.id and a.job_id = any ($1::uuid[])
 ), forgotten as (
-    -- Whoever deletes these rows locks them in the order of their jobs.
+    -- Every transaction that deletes from job_after locks its rows in the order of job_id, then after_id.
     delete from sluice.job_after
     where ctid = any (array(
         select a.ctid from sluice.job_after a where a.job_id = any (array(select id from old))

@@ -1,5 +1,6 @@
--- A page of the jobs of a queue of which a run is intended or under way, by id. The page is cut before the jobs are
--- looked up, however many there are. Where somebody deleted the row of a job, created_at is null: see orphans_drop.sql.
+-- Lists a page of the jobs of a queue with an intended or open run, by id. The statement cuts the page before it looks
+-- the jobs up, however many there are. If somebody deleted a row in sluice.job, created_at is null: see
+-- orphans_drop.sql.
 -- $1 text queue   $2 uuid[] ids (null: all)   $3 boolean only claims whose lease ran out   $4 uuid after   $5 integer limit
 with page as materialized (
     select *

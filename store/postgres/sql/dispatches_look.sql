@@ -1,5 +1,5 @@
--- The same as dispatches, without tokens, which readers may not select: a page of the jobs of a queue of which a run is
--- intended or under way, by id. The page is cut before the jobs are looked up, however many there are.
+-- Lists a page of the jobs of a queue with an intended or open run, like dispatches.sql but without tokens, which
+-- readers may not select. The statement cuts the page before it looks the jobs up, however many there are.
 -- $1 text queue   $2 uuid[] ids (null: all)   $3 boolean only claims whose lease ran out   $4 uuid after   $5 integer limit
 with page as materialized (
     select id, state, {{life}}, lease_until, ref, blocked_by, error, engine

@@ -1,9 +1,9 @@
--- Gives a queued job, whose row is locked, another content and another place. It leaves its tenant's queue; a claim puts it
--- into its own.
+-- Changes the content and the place of a queued job, whose row is locked. The job leaves its tenant queue; a claim puts
+-- it into a tenant queue again.
 -- $1 uuid id   $2 text tenant   $3 smallint priority   $4 timestamptz due_at   $5 bytea payload   $6 text labels as JSON ('': none)
 -- $7 text by whom   $8 text reason   $9 uuid act   $10 text before and $11 text after, as JSON, for the audit
 -- $12 bigint timeout in ms (0: none)   $13 text limit key ('': none)   $14 integer cost (0: 1)
--- $15 boolean whether one of the two is changed: then the job waits for its limit key no more, and the next claim judges it
+-- $15 boolean whether the limit key or the cost changes: then a parked job waits no more, and the next claim judges it
 with moved as (
     update sluice.live
     set tenant = $2::text, priority = $3::smallint, due_at = $4::timestamptz, in_tenant_queue = false,

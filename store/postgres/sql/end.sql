@@ -1,16 +1,16 @@
--- Ends claimed jobs for whoever shows their tokens: complete and bury. Moves each from live to done, keeps the failed attempt and
--- tells the audit. A row without its token, or with a null one, stays as it is. Acts of persons are end_act.sql.
--- Of one that is buried as poison, and whose run may exist, it notes the run.
--- For those with a key, key_free comes after it, and for those of queues that are awaited, unblock.
--- The coalesce keeps the planner from trusting statistics of a column that changes faster than they do.
+-- Ends claimed jobs whose tokens match: complete and bury. The statement moves each job from live to done, stores the
+-- failed attempt and audits the move. A row with another token or none stays as it is. Acts of persons use end_act.sql.
+-- For a job that is buried as poison, the statement records a run that may exist as an orphan run. Then key_free
+-- follows for jobs with a key, and unblock for jobs of awaited queues. The coalesce keeps the planner from the
+-- statistics of state, which changes faster than its statistics.
 -- $1 uuid[] ids, sorted   $2 uuid[] tokens
 -- $3 text[] states the event may leave   $4 text event   $5 text outcome
 -- $6 bytea[] results   $7 text[] errors   $8 text[] stacks   $9 text[] reasons   $10 text[] by whom
--- $11 text what it counts: attempt, recovery or nothing   $12 boolean only where the lease ran out and no run is intended
--- $13 boolean whether the audit tells of it in every queue
--- $14 boolean whether to be brief: if all were ended, only those after which something follows are told, and one row of nulls says so
--- The server plans it without knowing how many ids it gets. The series makes it expect many, so that it does not compare each
--- given row with each found one.
+-- $11 text the counter to raise: attempt, recovery or nothing   $12 boolean only where the lease ran out and no run is intended
+-- $13 boolean whether every queue audits the event, and not only queues with audit = 'full'
+-- $14 boolean whether to be brief: if all jobs ended, the rows are the jobs that need key_free or unblock, and one row without an id
+-- The server plans this statement without knowing the number of ids. The series makes the server expect many ids; else
+-- it would compare each given row with each found row.
 with given as (
     select * from rows from (unnest($1::uuid[], $2::uuid[], $6::bytea[], $7::text[], $8::text[], $9::text[], $10::text[]), generate_series(1, cardinality($1::uuid[])))
         as g(id, token, result, error, stack, reason, actor)

@@ -1,8 +1,8 @@
--- Ends jobs by the act of a person or of upkeep, which shows no token: cancel, and complete or bury an uncertain one. Moves each
--- from live to done, notes the run of a cancelled one that may go on, and tells the audit. No attempt is counted.
--- For those with a key, key_free comes after it, and for those of queues that are awaited, unblock.
+-- Ends jobs without a token, by an act of a person or of Sluice: cancel, and complete or bury for uncertain jobs. The
+-- statement moves each job from live to done, records a run of a cancelled job as an orphan run, and audits the move.
+-- It counts no attempt. Then key_free follows for jobs with a key, and unblock for jobs of awaited queues.
 -- $1 uuid[] ids, sorted   $2 text[] states the act may leave   $3 text event   $4 text outcome
--- $5 text[] errors   $6 text[] reasons   $7 text[] by whom   $8 uuid act   $9 boolean whether the audit tells of it in every queue
+-- $5 text[] errors   $6 text[] reasons   $7 text[] by whom   $8 uuid act   $9 boolean whether every queue audits the event, and not only queues with audit = 'full'
 with given as (
     select * from rows from (unnest($1::uuid[], $5::text[], $6::text[], $7::text[]), generate_series(1, cardinality($1::uuid[]))) as g(id, error, reason, actor)
 ), gone as (

@@ -1,4 +1,5 @@
--- Which of some jobs have ended or are not stored, with their ends.
+-- Returns how the jobs of a list ended. An unfinished job gives no row; a job that is not stored gives a row without an
+-- outcome.
 -- $1 uuid[] ids
 select g.id, d.outcome, d.result, d.error, d.finished_at
 from unnest($1::uuid[]) as g(id)

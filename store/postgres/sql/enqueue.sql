@@ -1,18 +1,18 @@
--- Stores new jobs. Those whose id is taken are left out and returned.
+-- Stores new jobs. The statement skips jobs whose id is taken, and returns their ids.
 -- $1 uuid[] ids, sorted   $2 text[] queues   $3 text[] tenants   $4 smallint[] priorities
--- An array that says nothing in any row may be empty.
+-- An array without a value for any job may be empty.
 -- $5 text[] keys ('': none)   $7 text[] labels as JSON ('': none)   $8 smallint[] max_attempts (0: the queue's)
 -- $9 timestamptz[] due_at (null: now)   $10 interval[] delays   $11 timestamptz[] expires_at
--- $12 boolean[] keyed   $13 uuid[] blocked_by   $14 boolean[] whether the audit tells of it
--- $15 integer[] where each payload begins, from 1   $16 integer[] its length   $17 boolean[] whether it waits in its tenant queue
+-- $12 boolean[] keyed   $13 uuid[] blocked_by   $14 boolean[] whether to audit the job
+-- $15 integer[] where each payload begins, from 1   $16 integer[] its length   $17 boolean[] whether the job waits in its tenant queue
 -- $18 text[] order keys ('': none)   $19 bigint[] places   $20 text[] after, each as an array's text ('': none)   $21 text[] after_failure ('': none)
 -- $22 bigint[] timeouts in ms (0: none)
 -- $23 uuid[] batches, which are open and locked (null: none)
 -- $24 text[] limit keys ('': none)
 -- $25 integer[] costs (0: 1)
--- $6 text[] the queues that were stored when their settings were read (null: none); if one is gone, nothing is stored, and
--- a null is returned
--- $26 bytea the payloads, one after the other: the last, since the driver copies what it has whenever it needs more room
+-- $6 text[] the queues that were stored when their settings were read (null: none); if a queue is gone, the statement stores
+-- nothing and returns a null
+-- $26 bytea the payloads, one after the other: the last argument, because the driver copies its buffer when the buffer grows
 with given as (
     select g.*, substr($26::bytea, g.begins, g.length) as payload
     from unnest($1::uuid[], $2::text[], $3::text[], $4::smallint[], $5::text[], $7::text[], $8::smallint[], $9::timestamptz[],

@@ -1,5 +1,6 @@
--- Stores new jobs of one batch, which is open and locked. Nobody has used their ids before, and their queues do not serve their tenants
--- in turns. It costs a quarter less than enqueue, which comes after it, in another transaction, where an id is taken.
+-- Stores new jobs of one batch, which is open and locked. Nobody has used their ids before, and their queues do not
+-- serve their tenants in turns. It costs a quarter less than enqueue. If an id is taken, it fails, and the caller uses
+-- enqueue in another transaction.
 -- $1 to $17 as of enqueue_new
 -- $18 uuid the batch
 with given as (

@@ -1,10 +1,10 @@
--- Stores one new job that says nothing of keys, of places among others and of tenant queues, and of which the audit does not tell: for
--- a job alone it costs half of what enqueue does. If its id is taken, nothing is stored, and the id is returned. The only
--- index that it walks is a key, so that no settings go before it.
+-- Stores one new job without a key, an order, an `after`, a tenant queue and an audit entry. It costs half as much as
+-- enqueue for one job. If the id is taken, the statement stores nothing and returns the id. It needs no planner
+-- settings, because it walks only primary keys.
 -- $1 uuid id   $2 text queue   $3 text tenant   $4 smallint priority   $5 bytea payload   $6 text labels as JSON (null: none)
 -- $7 smallint max_attempts (null: the queue's)   $8 timestamptz due_at (null: now)   $9 interval delay (null: none)
--- $10 timestamptz expires_at   $11 boolean whether the queue was stored when its settings were read; if it is gone then,
--- nothing is stored, and a null is returned
+-- $10 timestamptz expires_at   $11 boolean whether the queue was stored when its settings were read; if the queue is gone,
+-- the statement stores nothing and returns a null
 with stored as (
     insert into sluice.job (id, queue, tenant, priority, payload, labels, max_attempts, expires_at)
     select $1::uuid, $2::text, $3::text, $4::smallint, $5::bytea, $6::text::jsonb, $7::smallint, $10::timestamptz

@@ -1,4 +1,4 @@
--- Gives a queue that has limits, or jobs in tenant queues, its row, once.
+-- Makes the row in flow of a queue that has limits or jobs in tenant queues, once.
 -- $1 text queue
 insert into sluice.flow (queue)
 select $1::text

@@ -1,5 +1,5 @@
--- The settings of a queue with limits, and what claims have left of its tokens and turns, locked until the claim has
--- been committed. Nothing, if another claim has the lock. A queue that is not stored has the defaults.
+-- Locks the row in flow of a queue until the claim commits, and reads the queue's limits and the state of its tokens
+-- and turns. No row: another claim has the lock. A queue that is not stored has the defaults.
 -- $1 text queue
 select coalesce(q.paused and (q.paused_until is null or q.paused_until > clock_timestamp()), false), coalesce(q.rate, 0), coalesce(q.rate_per_ms, 0),
        coalesce(q.burst, 0), coalesce(q.concurrency, 0), coalesce(q.version, 0),

@@ -1,5 +1,5 @@
--- Keeps what a claim leaves: the tokens of its queue's rate, from where what is in flight is to be counted, and how
--- far the turns of its tenants are.
+-- Stores the state of a queue after a claim: the tokens of its rate, the instant from which to count jobs in flight,
+-- and the turns of its tenants.
 -- $1 text queue   $2 double precision tokens   $3 timestamptz filled_at   $4 timestamptz claimed_at
 -- $5 timestamptz counted_from   $6 bigint version   $7 timestamptz counted_since
 -- $8 double precision virtual_start   $9 text tenant   $10 timestamptz wakes_from   $11 timestamptz fair_since

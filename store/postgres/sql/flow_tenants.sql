@@ -1,4 +1,5 @@
--- The tenants that have the most jobs in flight, by queue; walks along the indexes live_held and orphan_run_held, each of which stops at the limit.
+-- Lists the tenants with the most jobs in flight, by queue. The statement walks along the indexes live_held and
+-- orphan_run_held; each walk stops at the limit.
 -- $1 integer limit   $2 integer how many tenants of a queue
 select q.name, top.tenant, top.jobs
 from sluice.queue q

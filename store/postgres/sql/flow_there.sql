@@ -1,3 +1,3 @@
--- Whether a queue has a row of limits, which another claim has locked.
+-- Returns whether a queue has a row in flow, even if another claim has locked the row.
 -- $1 text queue
 select exists (select from sluice.flow where queue = $1::text)

@@ -1,6 +1,6 @@
--- Lists the followers, and whether all is there that runs their statements.
+-- Lists the followers, and whether all triggers exist that run their statements.
 -- $1 text name, empty: all
--- Owned: this role made it, and with its rights the statement is run. path: where it finds its tables.
+-- owned: this role owns the trigger function, which runs with the role's rights. path: the search path of the function.
 select f.name, f.queue, f.states, f.statement,
        (select count(*) from pg_catalog.pg_trigger t
         where t.tgrelid = 'sluice.live'::regclass and t.tgname in ('follow_' || f.name || '_moved', 'follow_' || f.name || '_requeued')

@@ -1,2 +1,2 @@
--- Forgets holders that have not beaten for an hour.
+-- Deletes holders that have sent no heartbeat for an hour.
 delete from sluice.holder where seen < now() - interval '1 hour'

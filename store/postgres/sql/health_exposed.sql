@@ -1,5 +1,5 @@
--- Lists the roles, other than owners and superusers, that were granted to select a secret of Sluice's tables and views, and
--- that may write to none of them: public too. One row for each role, with one of the columns.
+-- Lists roles that may select secrets of Sluice's tables and views and may write to none of the tables, including
+-- public. Owners and superusers are left out. Each role has one row, which names one of the columns.
 -- $1 text[] the tables and views that Sluice makes
 select coalesce(r.rolname, 'public')::text as role, r.oid is null as everybody, min(s.name || '.' || s.column_name) as sees
 from (

@@ -1,5 +1,5 @@
--- Tells whether an extension is in this database, and in which schema; whether it could be made here; and which libraries
--- are loaded into the server, null where this role may not know.
+-- Returns the schema of an extension in this database, whether the server offers it, and which libraries the server has
+-- loaded. The libraries are null if this role may not see them.
 -- $1 text extension
 select
     (select n.nspname::text from pg_extension e join pg_namespace n on n.oid = e.extnamespace where e.extname = $1::text) as schema,

@@ -1,5 +1,6 @@
--- Lists the triggers, rules and policies on our tables, and the views and tables in our schema, that our migrations did not make.
--- $1 text[] triggers that they make, as TABLE.TRIGGER   $2 text[] tables and views that they make
+-- Lists the triggers, rules and policies on Sluice's tables, and the views and tables in Sluice's schema, that no
+-- migration of Sluice made.
+-- $1 text[] triggers of the migrations, as TABLE.TRIGGER   $2 text[] tables and views of the migrations
 select f.kind, f.name, f.on_table, f.definition
 from (
     select 'trigger' as kind, t.tgname::text as name, c.relname::text as on_table, pg_get_triggerdef(t.oid) as definition

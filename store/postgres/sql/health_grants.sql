@@ -1,6 +1,6 @@
--- Lists what this role may not do with our tables, though programs do it; and, as excess, that it may change what is only
--- added to and that it does not own. A table that is not there is not listed.
--- $1 text[] tables that programs read and write   $2 text[] those that they only read   $3 text[] those that they only add to
+-- Lists the rights that Go programs need and that this role lacks. With excess, the statement lists rights to change
+-- tables that programs only add to and that this role does not own. Missing tables are left out.
+-- $1 text[] tables that programs read and write   $2 text[] tables that programs only read   $3 text[] tables that programs only add to
 select c.relname::text as name, p.privilege, false as excess
 from pg_class c
 join lateral (

@@ -1,5 +1,5 @@
--- Lists what holds back vacuum without being a session: prepared transactions, replication slots, and standbys that say
--- what they still read. Slots also keep the log.
+-- Lists the prepared transactions, replication slots and standbys that hold back vacuum. Slots also keep the
+-- write-ahead log.
 -- $1 integer limit
 select * from (
     select 'prepared' as kind, p.gid as name, extract(epoch from clock_timestamp() - p.prepared)::float8 as seconds,

@@ -1,7 +1,7 @@
--- Lists the indexes of our tables: whether they work, how big they are, and how big a new one would be, by estimate: rows
--- times the average width of what they keep, in pages that are nine tenths full. Only those from $1 on are estimated; for
--- the others it is their size. What was never analyzed is taken for 32 bytes wide.
--- $1 bigint bytes from which on an index is estimated
+-- Lists the indexes of Sluice's tables: whether they work, their size, and the estimated size of a new index. The
+-- estimate is the number of rows times the average width of the columns, in pages that are 90 % full. For an index
+-- below $1 bytes the estimate is its size. A column that was never analyzed counts as 32 bytes wide.
+-- $1 bigint the smallest size in bytes to estimate
 select
     c.relname::text as name,
     t.relname::text as "table",

@@ -1,5 +1,5 @@
--- Tells how the server and the database are set up, and how far they are used. One row.
--- connections are those of the whole server; limits of 0 are none.
+-- Reads the settings and the load of the server and the database, as one row. The number connections counts the whole
+-- server. A limit of 0 means no limit.
 select
     current_setting('server_version') as version,
     clock_timestamp() as now,

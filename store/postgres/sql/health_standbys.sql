@@ -1,5 +1,5 @@
--- Lists the standbys that follow the server, and how far each is behind with what it has written to its disk. A role that
--- may not see them gets rows with an empty sync_state. Backups that are being made, and subscriptions, are no standbys.
+-- Lists the standbys of the server, and how many bytes of the log each has not yet written to its disk. A role that may
+-- not see the standbys gets rows with an empty sync_state. Running backups and subscriptions are no standbys.
 select coalesce(nullif(r.application_name, ''), host(r.client_addr), r.pid::text) as name, coalesce(r.sync_state, '') as sync_state,
        case when pg_is_in_recovery() or r.flush_lsn is null then 0
             else greatest(0, pg_wal_lsn_diff(pg_current_wal_lsn(), r.flush_lsn))::bigint end as behind

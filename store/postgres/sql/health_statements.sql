@@ -1,5 +1,5 @@
--- Lists the statements on our tables that took the server the most time in all, in milliseconds. {schema} is where the
--- extension is; its columns have other names before PostgreSQL 13.
+-- Lists the statements on Sluice's tables that took the most time in all, in milliseconds. {schema} is the schema of
+-- the extension, whose columns have other names before PostgreSQL 13.
 -- $1 integer limit
 select
     (row ->> 'calls')::bigint as calls,

@@ -1,5 +1,5 @@
--- Tells of each table how big it is, how many rows are dead, and when it was last vacuumed and analyzed, in seconds from
--- now; null: never since the statistics began.
+-- Lists the tables with their size, their dead rows, and the seconds since the last vacuum and the last analyze; null:
+-- never since the statistics began.
 select
     c.relname::text as name,
     coalesce(s.n_live_tup, 0) as live,

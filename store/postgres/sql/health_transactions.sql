@@ -1,4 +1,5 @@
--- Lists the transactions of this database, the oldest first, with who has them open. A vacuum holds nothing back.
+-- Lists the transactions of this database with their sessions, the oldest first. A vacuum is left out, because it holds
+-- nothing back.
 -- $1 integer limit
 select
     a.pid,

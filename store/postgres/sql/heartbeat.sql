@@ -1,7 +1,7 @@
--- Stores that a holder is alive, and gives the instruction that counts for it, as JSON: the newest that chooses it and has
--- not ended. Null: there is none.
+-- Stores a heartbeat of a holder, and returns the instruction for it as JSON: the newest instruction that selects the
+-- holder and has not ended. Null: there is none.
 -- $1 text id   $2 text role   $3 text[] queues   $4 integer slots   $5 integer busy   $6 text version   $7 text conditions
--- $8 boolean whether it counts for the statistics   $9 integer protocol   $10 text mode
+-- $8 boolean whether the holder counts jobs for the statistics   $9 integer protocol   $10 text mode
 insert into sluice.holder as h (id, role, queues, slots, busy, version, conditions, counts, protocol, mode)
 values ($1::text, $2::text, $3::text[], $4::integer, $5::integer, $6::text, $7::text, $8::boolean, $9::integer, $10::text)
 on conflict (id) do update

@@ -1,4 +1,4 @@
--- The claimed jobs of processes, by queue, and then the longest claimed first.
+-- Lists the claimed jobs of processes, by queue, and in a queue the longest claimed first.
 -- $1 text[] holders   $2 integer at most
 select l.id, l.queue, l.holder, l.claimed_at, l.lease_until
 from sluice.live l

@@ -1,5 +1,6 @@
--- Holds queued jobs that nobody holds yet: each waits for itself until somebody releases it, leaves its tenant queue, and
--- waits for no limit meanwhile. Says for which of them jobs wait that come before it in its order, and need not any more.
+-- Holds queued jobs that nobody holds yet: a held job waits for itself until somebody releases it. It leaves its tenant
+-- queue and waits for no limit meanwhile. The last column repeats the id if an earlier job of the same order waits for
+-- the held job: that job need not wait any more.
 -- $1 uuid[] ids, sorted   $2 text by whom   $3 text reason   $4 uuid act
 with old as materialized (
     select l.id, l.queue, l.blocked_by from sluice.live l where l.id = any ($1::uuid[]) and l.state = 'queued' order by l.id for update

@@ -1,6 +1,6 @@
--- Notes the holds of jobs that were enqueued in the same transaction, each of which waits for itself.
+-- Records the holds of jobs that the same transaction enqueued. Each held job waits for itself.
 -- $1 uuid[] ids, sorted   $2 text[] queues   $3 text[] reasons   $4 text by whom
--- $5 uuid[] the job that each waits for otherwise, or null
+-- $5 uuid[] the job that each would wait for without its hold, or null
 with put as (
     insert into sluice.hold (job_id, queue, reason, actor, behind)
     select g.id, g.queue, g.reason, $4::text, g.behind

@@ -1,6 +1,7 @@
--- Ends the holds of jobs. Each waits for the job that it waited for before, if that still lives, and otherwise for itself until
--- it is looked at, in the same transaction. For a later job of its order, it waits again only if that was let go.
--- The series, of one row, makes the server expect many holds, so that it does not compare each with each job.
+-- Ends the holds of jobs. A job waits again for the job that it waited for before, if that job still lives. Otherwise
+-- it waits for itself until unblock.sql looks at it, in the same transaction. A job does not wait again for a later job
+-- of its order; unblock.sql decides about that one. The series has one row and makes the server expect many holds; else
+-- it would compare each hold with each job.
 -- $1 uuid[] ids, sorted   $2 text by whom   $3 text reason   $4 uuid act
 with old as materialized (
     select l.id from sluice.live l

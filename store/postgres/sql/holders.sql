@@ -1,5 +1,5 @@
--- The processes with a heartbeat in the last hour. needs is a schema step that was applied while the process ran,
--- and for which its program is too old; null: there is none.
+-- Lists the processes with a heartbeat in the last hour. The column needs is a schema step that was applied while the
+-- process ran and that needs a newer program; null: there is none.
 select id, role, queues, slots, busy, version, started, seen, conditions, counts, protocol, mode,
        (select max(m.works_from) from sluice.migration m
         where m.applied_at > h.started and m.works_from > (select max(k.version) from sluice.migration k where k.applied_at <= h.started)) as needs

@@ -1,4 +1,5 @@
--- Some jobs of a tenant in a queue that are in flight, or whose runs may be open. The job in flight the longest comes first.
+-- Lists some jobs of a tenant in a queue that are in flight, or whose runs may be open. The job in flight the longest
+-- comes first.
 -- $1 text queue   $2 text tenant   $3 integer limit
 select id
 from (

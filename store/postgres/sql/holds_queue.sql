@@ -1,4 +1,4 @@
--- The holds of a queue, the newest job first.
+-- Lists the holds of a queue, the newest job first.
 -- $1 uuid job before which the page begins (null: begin with the newest)   $2 integer limit   $3 text queue
 select job_id, queue, reason, actor, held_at from sluice.hold
 where queue = $3::text and job_id < coalesce($1::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')

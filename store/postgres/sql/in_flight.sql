@@ -1,5 +1,6 @@
--- Counts what is in flight in a queue, up to a limit, and the runs of ended jobs that may be open, while the lock on its flow keeps others from claiming; and tells
--- when the first of what is live was claimed. Each state is a walk along its index, from where something may be.
+-- Counts the jobs in flight in a queue and its orphan runs, each up to a limit, and returns the earliest claim of these
+-- jobs. Meanwhile the lock on the queue's row in flow keeps other claims out. Each state is a walk along its index from
+-- counted_from on.
 -- $1 text queue   $2 integer limit   $3 timestamptz counted_from (null: from the front)
 select count(*), min(claimed_at)
 from (

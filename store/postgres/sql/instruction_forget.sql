@@ -1,5 +1,5 @@
--- Forgets instructions that cannot count any more: ended ones, those to processes that are forgotten, and those to work that
--- are the oldest and so lift nothing.
+-- Deletes instructions without effect: those that ended an hour ago, those to processes that were deleted, and
+-- instructions to work that lift no older instruction.
 delete from sluice.instruction i
 where i.until < now() - interval '1 hour'
     or i.changed_at < now() - interval '1 hour' and (

@@ -1,2 +1,3 @@
--- Lets one instruction after the other be stored, so that each is newer than all before. Heartbeats go on reading them.
+-- Lets one transaction at a time store an instruction, so that each instruction is newer than all earlier ones.
+-- Heartbeats can still read.
 lock table sluice.instruction in share row exclusive mode

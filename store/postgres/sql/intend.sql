@@ -1,8 +1,8 @@
--- Notes the runs that an engine is about to be asked for, and renews their claims. Another run than one that was
--- intended before is refused: that one may exist.
+-- Records the runs that a dispatcher is about to start at an engine, and renews the claims. The statement refuses a run
+-- that differs from an earlier intended run, because that run may exist.
 -- $1 uuid[] ids, sorted   $2 uuid[] tokens   $3 text[] refs   $4 text[] engines   $5 interval[] leases
--- The server plans it without knowing how many ids it gets. The series makes it expect many, so that it does not compare each
--- given row with each found one.
+-- The server plans this statement without knowing the number of ids. The series makes the server expect many ids; else
+-- it would compare each given row with each found row.
 with given as (
     select * from rows from (unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::interval[]), generate_series(1, cardinality($1::uuid[])))
         as g(id, token, ref, engine, lease, place)

@@ -1,4 +1,4 @@
--- One job, whatever its state, and until when it holds its key (-infinity: while it is unfinished; null: it does not).
+-- Reads one job in any state, and until when it holds its key (-infinity: while it is unfinished; null: it holds none).
 -- $1 uuid id
 select {{job}}, state, {{life}}, lease_until, ref, blocked_by, finished_at, error, payload, checkpoint, result,
        {{more}}, engine,

@@ -1,5 +1,5 @@
--- The same as job for roles that may not select payload, checkpoint and result: one job, whatever its state, and until when
--- it holds its key (-infinity: while it is unfinished; null: it does not).
+-- Reads one job, like job.sql, for roles that may not select payload, checkpoint and result. The column before the
+-- clock says until when the job holds its key (-infinity: while it is unfinished; null: it holds none).
 -- $1 uuid id
 select {{job}}, state, {{life}}, lease_until, ref, blocked_by, finished_at, error, null::bytea, null::bytea, null::bytea,
        {{more}}, engine,

@@ -1,7 +1,8 @@
--- Gives back the keys of jobs that have ended, and lets the jobs behind them go that wait for nothing else. A statement of
--- its own after end and complete: these may have waited for an enqueue to put a job behind one, and would not see it. A
--- key that an enqueue has locked is left as it is, because that transaction may stay open for long; whoever wants it next
--- sees that its job has ended. So is one that was changed since the statement began: its place is not seen yet.
+-- Frees the keys of jobs that have ended, and lets the jobs go that waited for them and for nothing else. The statement
+-- runs apart from end and complete: these may have waited for an enqueue that put a job behind an ended job, and would
+-- not see the new row. The statement skips a key that an enqueue has locked, because that transaction may stay open for
+-- long. The next transaction that wants the key finds that its job has ended. The same happens to a key that changed
+-- after the statement began.
 -- $1 uuid[] ids
 with named as materialized (
     select e.id, j.queue, j.key

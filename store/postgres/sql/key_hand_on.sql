@@ -1,5 +1,6 @@
--- Hands the keys of jobs that have ended to the twins that these waited for. Before key_free, in the same transaction.
--- $1 uuid[] ids   $2 uuid[] the job that each waited for, or null
+-- Hands the keys of ended jobs on to the twins that they waited for. It runs before key_free.sql, in the same
+-- transaction.
+-- $1 uuid[] ids   $2 uuid[] the job that each ended job waited for, or null
 with heirs as materialized (
     select e.id as before, b.id, b.queue, b.key
     from unnest($1::uuid[], $2::uuid[]) as e(id, blocked_by)

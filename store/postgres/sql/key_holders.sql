@@ -1,5 +1,5 @@
--- Who holds these keys, whether that job still waits, and behind which twin, and whether the job that wants the key is stored already. The
--- keys of those that are not are locked by key_take before.
+-- Reads the holders of keys: the job, whether it still lives, and the twin that it waits for. Stored says whether the
+-- job that wants the key is stored already. If not, key_take.sql has locked the key before.
 -- $1 text[] queues   $2 text[] keys   $3 uuid[] job ids
 select g.queue, g.key, k.job_id, coalesce(k.until is null, false) as unfinished_only, l.state,
        (select b.id from sluice.job b where b.id = l.blocked_by and b.queue = k.queue and b.key = k.key), j.id is not null as stored,

@@ -1,5 +1,5 @@
--- Claims of a queue whose lease ran out, the longest ago first, but those of which a run is intended: only the engine
--- knows of it. One that is locked is being settled just now.
+-- Locks claims of a queue whose lease ran out, the longest ago first. The statement skips claims with an intended run,
+-- because only the engine knows about the run. It skips locked rows, because their holder settles them now.
 -- $1 text queue   $2 integer limit   $3 bigint max_recoveries of a queue without settings
 select l.id, l.token, l.holder, l.recoveries + 1,
        l.recoveries + 1 >= coalesce((select q.max_recoveries from sluice.queue q where q.name = l.queue), $3::bigint)

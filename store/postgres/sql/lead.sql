@@ -1,6 +1,6 @@
--- Makes a holder lead tasks that are free, keeps what it leads, and gives all that it leads now. It writes once in a third
--- of a lease, and nothing for who stands by. A lease that ends more than three leases ahead was given before the clock was
--- set back, and counts as ended.
+-- Makes a holder lead free tasks, renews its leads, and returns all tasks that it leads now. A leader writes once in a
+-- third of a lease, and a holder without a lead does not write. A lease that ends more than three leases ahead dates
+-- from before the clock was set back, and counts as ended.
 -- $1 text holder   $2 text[] tasks   $3 bigint lease in microseconds
 with asked as materialized (
     select a.task, l.holder, l.until, clock_timestamp() as now, $3::bigint * interval '1 microsecond' as lease

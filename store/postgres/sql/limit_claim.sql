@@ -1,7 +1,7 @@
--- Claims the jobs that limits per key let in, which were found and locked before in the same transaction. Where somebody deleted
--- the row of a job, created_at is null: see orphans_drop.sql.
+-- Claims the jobs that limits per key and by cost admitted. The caller found and locked them in the same transaction.
+-- If somebody deleted a row in sluice.job, created_at is null: see orphans_drop.sql.
 -- $1 text queue   $2 uuid[] jobs   $3 uuid token   $4 text holder   $5 interval lease   $6 timestamptz the instant of the claim
--- $7 text[] tenants who may come to their concurrency: only the ends of their jobs are told, so that others pay nothing
+-- $7 text[] tenants that may reach their concurrency; only ends of their jobs add tenant changes, to save writes
 with claimed as (
     update sluice.live l
     set state = 'claimed', token = $3::uuid, holder = $4::text, claimed_at = $6::timestamptz, lease_until = now() + $5::interval,

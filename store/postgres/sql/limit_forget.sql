@@ -1,5 +1,5 @@
--- Deletes limit keys without state, and news of limit keys that no claim has read for 10 minutes:
--- a claim looks at the parked jobs of each limit key at least that often.
+-- Deletes limit keys without state, and changes of limit keys that no claim has read for 10 minutes. A claim looks at
+-- the parked jobs of each limit key at least that often, even without a change.
 -- $1 integer limit
 with idle as (
     delete from sluice.limit_key where ctid = any (array(select k.ctid from sluice.limit_key k where k.idle_from < now() order by k.idle_from limit $1::integer))

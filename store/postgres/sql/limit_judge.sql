@@ -1,11 +1,13 @@
--- Decides which jobs limits per key and limits by cost let in, by what is in flight and by their rates. Of candidates that
--- a claim found, it parks those whose limit keys have no room: they wait for themselves, and no claim walks over them. Of the limit
--- keys whose time has come, it lets the first parked jobs in, by priority and due time. One that has expired gets no room: it
--- stays where it is until upkeep cancels it. A limit by cost that is not per key parks nothing: it says where the claim has to stop.
--- The lock of the limits is held, so that nobody adds to what is in flight.
--- A lane is a limit key of a limit with parked jobs in the queue. It says when to look again.
--- Where costs count, no cheaper job overtakes those in a lane that is not to be looked at yet.
--- A job that costs more than the whole limit counts as the whole when it is judged, and with all it costs when it has been claimed.
+-- Decides which jobs limits per key and limits by cost admit, by the jobs in flight and by their rates.
+-- Of the candidates of a claim, the statement parks jobs whose limit keys have no room: a parked job waits for itself,
+-- and no claim walks over it. A lane is a limit key of a limit with parked jobs in the queue, and says when to look
+-- again. From each lane whose time has come, the statement admits the first parked jobs, by priority and due time. An
+-- expired job gets no room: it stays parked until upkeep cancels it.
+-- A limit by cost that is not per key parks nothing: the result says where the claim must stop.
+-- The caller holds the lock of the limits, so that no other claim adds jobs in flight.
+-- If costs count, no cheaper job overtakes the jobs of a lane whose time has not come.
+-- A job that costs more than the whole limit is judged as if it cost the whole limit. After its claim, its full cost
+-- counts.
 -- $1 text queue   $2 text[] names of the limits, $3 integer[] their concurrency (0: no limit), $4 double precision[] their rates per
 -- second (0: none) and $5 double precision[] the units that their buckets hold   $6 timestamptz now
 -- $7 uuid[] candidates, locked, in the order of the claim   $8 integer parked jobs of each lane to look at (0: look at no lane)
@@ -97,7 +99,7 @@ with lim as materialized (
         where s.name = l.name
     ) o
 ), pairs as materialized (
-    -- Each row of state stands beside the candidates of its key: so no candidate is compared with each key.
+    -- Each row of state stands beside the candidates of its key, so that the server does not compare each candidate with each key.
     select r.id, r.key, r.name, r.priority, r.due_at, r.parked, r.no, r.full_cost, r.cost, r.rate, r.burst, r.concurrency,
            max(r.free) over of_key as free, max(r.tokens) over of_key as tokens, max(r.closed_until) over of_key as closed_until,
            max(r.asleep_until) over of_key as asleep_until,
@@ -159,7 +161,7 @@ with lim as materialized (
           select d.key, null, null, null from due d) w
     group by w.key
 ), slept as materialized (
-    -- A lane of which parked jobs come in stays due: otherwise the claim itself would find them asleep.
+    -- A lane with admitted jobs stays due. Otherwise this claim would find them asleep.
     select j.name, j.key,
            case when j.key in (select a.key from admitted a where a.fits and a.parked and a.key is not null) then $6::timestamptz else min(j.wake_at) end as wake_at
     from judged j

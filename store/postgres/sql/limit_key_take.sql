@@ -1,5 +1,5 @@
--- Counts claimed units against the rates of limits per key and by cost. A limit that is not per key has the empty key. The lock of
--- the limits is held.
+-- Counts claimed units against the rates of limits per key and by cost. A limit that is not per key has the empty key.
+-- The caller holds the lock of the limits.
 -- $1 text[] names of the limits, $2 double precision[] their rates per second and $3 double precision[] the units that their buckets
 -- hold, $4 text[] the key and $5 integer[] the claimed units of each   $6 timestamptz now
 insert into sluice.limit_key (name, key, tokens, filled_at, idle_from)

@@ -1,6 +1,6 @@
--- How much of a limit per key limit keys use, in the order given: the jobs in flight or their costs, what claims have left of the rate, until when it is
--- closed, and how many jobs are parked.
--- $1 text name of the limit   $2 text[] keys (null: those that are closed or have parked jobs, by name)   $3 integer limit
+-- Reads how far limit keys use up a limit per key, in the given order: the jobs in flight or their costs, parked jobs,
+-- tokens of the rate, and until when the key is closed.
+-- $1 text name of the limit   $2 text[] keys (null: keys that are closed or have parked jobs, by name)   $3 integer limit
 -- $4 integer the highest count
 with of as materialized (
     select n.by_cost from sluice.named_limit n where n.name = $1::text

@@ -1,4 +1,4 @@
--- When parked jobs of a queue may get room. Null: none are parked.
+-- Returns when parked jobs of a queue may get room (-infinity: a change waits for a claim; null: no jobs are parked).
 -- $1 text queue   $2 text[] names of the limits
 select case when bool_or(c.told) and min(l.wake_at) is not null then '-infinity' else min(l.wake_at) end
 from unnest($2::text[]) as n(name)

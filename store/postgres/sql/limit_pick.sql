@@ -1,6 +1,6 @@
--- Finds the jobs that a claim of a queue with limits per key would take, and locks them; see claim.sql.
--- $1 text queue   $2 smallint[] priorities, in order   $3 timestamptz[] and $4 uuid[] the mark of each   $5 integer limit
--- $6 interval how soon   $7 text the engine that the holder hands jobs to; a queue with another one gives it nothing
+-- Finds and locks the jobs that a claim of a queue with limits per key or by cost would take; see claim.sql.
+-- $1 text queue   $2 smallint[] priorities, in order   $3 timestamptz[] and $4 uuid[] the low-water mark of each   $5 integer limit
+-- $6 interval how soon   $7 text the engine that the holder hands jobs to; a queue with another engine gives nothing
 select due.id, due.keyed
 from unnest($2::smallint[], $3::timestamptz[], $4::uuid[]) with ordinality as mark(priority, due_at, id, no)
 cross join lateral (

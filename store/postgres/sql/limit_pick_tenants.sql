@@ -1,7 +1,7 @@
--- Finds the jobs that a claim from tenant queues of a queue with limits per key would take, and locks them; see
+-- Finds and locks the jobs that a claim from tenant queues of a queue with limits per key or by cost would take; see
 -- tenant_queue_claim.sql.
 -- $1 text queue   $2 text[] tenants   $3 integer[] shares   $4 integer[] priorities of each as bits
--- $5 timestamptz[] and $6 uuid[] the marks, ten for each tenant queue   $7 smallint[] priorities, in order   $8 interval how soon
+-- $5 timestamptz[] and $6 uuid[] the low-water marks, ten for each tenant queue   $7 smallint[] priorities, in order   $8 interval how soon
 select due.id, due.keyed
 from unnest($2::text[], $3::integer[], $4::integer[]) with ordinality as tenant_queue(tenant, share, jobs, no)
 cross join lateral (

@@ -1,5 +1,5 @@
--- Takes in what was told of the limit keys of limits, and lets the claim look at their parked jobs. A change without a key is of
--- all keys of the limit, such as when somebody changed it. The lock of the limits is held.
+-- Deletes and counts changes of limits, and makes the claim look at the parked jobs of their limit keys. A change
+-- without a key stands for all keys of the limit, for example after an edit. The caller holds the lock of the limits.
 -- $1 text[] names of limits   $2 integer limit
 with told as (
     delete from sluice.limit_change

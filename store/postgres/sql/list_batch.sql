@@ -1,5 +1,5 @@
--- A page of the jobs of a batch and of the batches in it, finished or not, the newest first; a walk along the index job_by_batch of
--- each batch, down to the floor.
+-- Lists a page of the jobs of a batch and of the batches in it, finished or not, the newest first. The statement walks
+-- along the index job_by_batch of each batch, down to the floor.
 -- $1 text queue ('': all)   $2 text tenant ('': all)   $3 text key ('': all)   $4 text[] states   $5 jsonb labels (null: all)
 -- $6 uuid below (null: no bound)   $7 integer limit
 -- $8 integer attempts at least   $9 integer recoveries at least   $10 uuid from (null: no bound)   $11 uuid batch

@@ -1,4 +1,4 @@
--- The job at which a page of the jobs of a batch, and of the batches in it, ends.
+-- Finds the job at which a page of the jobs of a batch, and of the batches in it, ends.
 -- $1 uuid batch   $2 uuid below (null: no bound)   $3 integer how many jobs a page looks at   $4 uuid from (null: no bound)
 with recursive tree(id) as (
     select $1::uuid

@@ -1,5 +1,5 @@
--- A page of the dead letters of one queue, the newest first; a walk along the index done_dead.
--- $1 text queue   $2 text tenant ('': all)   $3 text key ('': all)   $4 text[] unused   $5 jsonb labels (null: all)
+-- Lists a page of the dead letters of one queue, the newest first, along the index done_dead.
+-- $1 text queue   $2 text tenant ('': all)   $3 text key ('': all)   $4 text[] unused, but not null   $5 jsonb labels (null: all)
 -- $6 uuid below (null: no bound)   $7 integer limit
 -- $8 integer attempts at least   $9 integer recoveries at least   $10 uuid from (null: no bound)
 select {{j.job}}, d.outcome, {{d.life}}, null::timestamptz, d.ref, null::uuid,

@@ -1,5 +1,5 @@
--- A page of finished jobs, the newest first. A job that lives again is not among them. Each row of a job is looked up by its
--- id: a server that knows nothing of what has ended takes it for one row, and reads it once for every job.
+-- Lists a page of finished jobs, the newest first, without jobs that live again. The lateral join looks up each job by
+-- id. Without statistics of done, the server would expect one row there, and read all of it for every job.
 -- $1 text queue ('': all)   $2 text tenant ('': all)   $3 text key ('': all)   $4 text[] outcomes   $5 jsonb labels (null: all)
 -- $6 uuid below (null: no bound)   $7 integer limit
 -- $8 integer attempts at least   $9 integer recoveries at least   $10 uuid from (null: no bound)

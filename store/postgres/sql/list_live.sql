@@ -1,4 +1,5 @@
--- A page of unfinished jobs, the newest first. The last to look at bounds both tables: a merge of them would read all jobs.
+-- Lists a page of unfinished jobs, the newest first. The bound $10 applies to both tables, because a merge join without
+-- the bound would read all jobs.
 -- $1 text queue ('': all)   $2 text tenant ('': all)   $3 text key ('': all)   $4 text[] states   $5 jsonb labels (null: all)
 -- $6 uuid below (null: no bound)   $7 integer limit
 -- $8 integer attempts at least   $9 integer recoveries at least   $10 uuid from (null: no bound)

@@ -1,5 +1,5 @@
--- A page of the jobs of one tenant, finished or not, the newest first; a walk along the index job_by_tenant. The order names
--- the tenant, so that no other index has it: by old statistics, a walk along the ids seems short.
+-- Lists a page of the jobs of one tenant, finished or not, the newest first, along the index job_by_tenant. The order
+-- names the tenant, so that only this index fits. With old statistics, a walk along the ids would look short.
 -- $1 text queue ('': all)   $2 text tenant   $3 text key ('': all)   $4 text[] states   $5 jsonb labels (null: all)
 -- $6 uuid below (null: no bound)   $7 integer limit
 -- $8 integer attempts at least   $9 integer recoveries at least   $10 uuid from (null: no bound)

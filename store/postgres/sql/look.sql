@@ -1,7 +1,7 @@
--- How many milliseconds until the first waiting job of each of some queues may be claimed, limits aside. A queue in which none
--- waits is left out, and one that is paused without an end. Of each priority the walk begins at a mark, past dead entries.
--- A row without a queue says that the schema has a step that needs a newer program.
--- $1 text[] queues   $2 timestamptz[] and $3 uuid[] the marks, ten of each queue   $4 integer the newest step that the program knows
+-- Returns the milliseconds until the first waiting job of each queue may be claimed, limits aside. It leaves out queues
+-- without waiting jobs, and queues that are paused without an end. The walk of each priority begins at its low-water
+-- mark, past dead index entries. A row without a queue says that a schema step needs a newer program.
+-- $1 text[] queues   $2 timestamptz[] and $3 uuid[] the low-water marks, ten for each queue   $4 integer the newest schema step that the program knows
 select asked.name, (extract(epoch from greatest(first.due_at, case when q.paused then q.paused_until end) - now()) * 1000)::bigint
 from unnest($1::text[]) with ordinality as asked(name, place)
 cross join lateral (

@@ -1,4 +1,4 @@
--- Deletes a limit that no queue shares, with what claims have left of its rate, and audits this.
+-- Deletes a limit that no queue shares, with its state, and audits this.
 -- $1 text name   $2 text by whom   $3 text reason   $4 uuid act
 with gone as (
     delete from sluice.named_limit

@@ -1,4 +1,4 @@
--- Gives limits their rows of flow, once.
+-- Makes the rows in flow of limits, once.
 -- $1 text[] names
 insert into sluice.flow (queue)
 select '@' || n.name

@@ -1,6 +1,7 @@
--- Counts what is in flight in the queues that share a limit, in jobs or by their costs, up to a figure of jobs, while the lock on the limit's flow keeps
--- others from claiming. Each queue and state is a walk along its index; see in_flight.sql.
--- $1 text name of the limit   $2 integer figure
+-- Counts the jobs in flight in the queues that share a limit, or their costs, and reads at most a number of jobs.
+-- Meanwhile the lock on the limit's row in flow keeps other claims out. Each queue and state is a walk along its index;
+-- see in_flight.sql.
+-- $1 text name of the limit   $2 integer the most jobs to read
 select coalesce(sum(case when n.by_cost then counted.cost else 1 end), 0)
 from (
     select held.cost

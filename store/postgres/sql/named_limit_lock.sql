@@ -1,5 +1,6 @@
--- Locks the limits that a queue shares, in the order of names, until the claim has been committed. Claims of queues that share a
--- limit follow each other. A statement that waits for a lock has read the clock before; so another one reads the limits.
+-- Locks the limits that a queue shares, sorted by name, until the claim commits. So claims of queues that share a limit
+-- run one after the other. A statement that waits for a lock has read the clock before, so named_limit_read.sql reads
+-- the limits.
 -- $1 text[] names
 select f.queue
 from sluice.named_limit n

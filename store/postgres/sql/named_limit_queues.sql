@@ -1,4 +1,4 @@
--- The queues and groups that share a limit, by name; a walk along the index queue_limits.
+-- Lists the queues and groups that share a limit, by name, along the index queue_limits.
 -- $1 text name of the limit
 select q.name
 from sluice.queue q

@@ -1,4 +1,4 @@
--- Limits that queues share, by name, with what claims have left of their rates.
+-- Lists limits that queues share with the tokens of their rates, by name.
 -- $1 text[] names, null: all
 select n.name, n.concurrency, n.rate, n.rate_per_ms, n.burst, n.closed, n.closed_until, n.version, n.changed_at, n.changed_by, n.reason,
        coalesce(f.tokens, 0), f.filled_at, f.permits_from, clock_timestamp(), n.per_key, n.by_cost

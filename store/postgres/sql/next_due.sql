@@ -1,7 +1,7 @@
--- How many milliseconds until the next job of a queue may be claimed, tenant queues left aside; null: none waits, or the queue is
--- paused. And whether the queue has limits, or jobs wait in tenant queues; and which engine runs its jobs.
+-- Returns the milliseconds until the next job of a queue may be claimed, tenant queues aside; null: no job waits, or
+-- the queue is paused. It also returns whether the queue has limits or jobs in tenant queues, and its engine.
 -- $1 text queue   $2 smallint[] priorities   $3 timestamptz[] and $4 uuid[] the low-water mark of each
--- $5 interval how long before it is due
+-- $5 interval how long before its due time a job may be claimed
 select (extract(epoch from min(due.due_at) - $5::interval - now()) * 1000)::bigint,
        exists (select from sluice.queue q where q.name = $1::text
                and (q.rate > 0 or q.concurrency > 0 or q.limits <> '' or q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0 or q.tenant_max_waiting > 0))

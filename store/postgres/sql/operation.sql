@@ -1,3 +1,3 @@
--- An operation.
+-- Reads an operation.
 -- $1 uuid id
 select version, body, now() from sluice.operation where id = $1::uuid

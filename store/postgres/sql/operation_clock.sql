@@ -1,2 +1,2 @@
--- The clock by which a new operation begins.
+-- Reads the clock for the start of a new operation.
 select now()

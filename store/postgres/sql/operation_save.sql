@@ -1,4 +1,5 @@
--- Stores an operation whose version was read in the same transaction. No row: somebody else has begun it in between.
+-- Stores an operation whose version was read in the same transaction. No row: another transaction stored the operation
+-- in between.
 -- $1 uuid id   $2 bigint version   $3 text kind   $4 text state   $5 timestamptz created_at   $6 timestamptz ended_at (or null)
 -- $7 text body
 insert into sluice.operation as o (id, version, kind, state, created_at, ended_at, body)

@@ -1,4 +1,4 @@
--- A page of operations, the newest first.
+-- Lists a page of operations, the newest first.
 -- $1 uuid before (null: from the newest)   $2 integer limit
 select version, body, now() from sluice.operation
 where id < coalesce($1::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')

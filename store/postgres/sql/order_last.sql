@@ -1,4 +1,4 @@
--- The last unfinished job of each of some order keys, which are locked.
+-- Finds the last unfinished job of each order key. The caller has locked the order keys.
 -- $1 text[] queues   $2 text[] order keys
 select g.queue, g.order_key, last.id
 from unnest($1::text[], $2::text[]) as g(queue, order_key)

@@ -1,5 +1,5 @@
--- Locks order keys, so that jobs are given their places in the order in which they are stored. In a caller's own
--- transaction the lock lasts until its end: who enqueues with the same order key waits, and nobody else.
+-- Locks order keys, so that jobs get their places in the order in which they are stored. The lock lasts until the end
+-- of the transaction. Meanwhile only other enqueues with the same order key wait.
 -- $1 text[] queues and $2 text[] order keys, sorted by both and unique
 insert into sluice.order_key as k (queue, order_key)
 select g.queue, g.order_key from unnest($1::text[], $2::text[]) as g(queue, order_key)

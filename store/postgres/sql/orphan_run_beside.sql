@@ -1,5 +1,5 @@
--- Lets jobs run beside runs of theirs that may be open, as a person wants, and tells the audit for which.
--- Those that live are left as they are: they are not requeued.
+-- Lets jobs run beside their own runs that may be open, as a person asked, and audits each run. The statement skips
+-- jobs that live, because they are not requeued, except uncertain jobs.
 -- $1 uuid[] jobs   $2 text by whom   $3 text reason   $4 uuid act
 with found as materialized (
     select s.job_id, s.ref, s.queue from sluice.orphan_run s

@@ -1,5 +1,5 @@
--- The jobs of which a run may be open, and that nobody has let run beside it. The runs are locked, so that none is
--- forgotten before the jobs wait for it.
+-- Lists jobs with a run that may be open, unless somebody lets the job run beside it. The statement locks the runs, so
+-- that no other transaction deletes them before the jobs wait for them.
 -- $1 uuid[] jobs
 select job_id from sluice.orphan_run
 where job_id = any ($1::uuid[]) and not beside

@@ -1,7 +1,8 @@
--- Takes away jobs in flight whose own row somebody deleted: nobody could run or follow them, and they would hold their
--- places in limits. Of one whose run may exist, it notes the run, which is in flight until its engine says that it has
--- ended. Its batch counts it as cancelled. Tells the audit. Returns how many there were.
--- $1 uuid[] ids   $2 uuid the token that they must have (null: any)   $3 text by whom
+-- Deletes jobs in flight whose row in sluice.job somebody deleted. No worker could run or follow such jobs, and they
+-- would use up limits. The statement records a run that may exist as an orphan run, which counts as in flight until its
+-- engine reports the end. The job's batch counts the job as cancelled. The audit gets an entry for each job. Returns
+-- the number of deleted jobs.
+-- $1 uuid[] ids   $2 uuid the token that the jobs must have (null: any)   $3 text by whom
 with gone as (
     delete from sluice.live l
     where l.id = any ($1::uuid[]) and l.state in ('claimed', 'dispatched') and ($2::uuid is null or l.token = $2::uuid)

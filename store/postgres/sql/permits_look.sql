@@ -1,5 +1,4 @@
--- The same as permits without tokens, which readers may not select: what claims of a queue with a
--- rate took and may not have begun yet.
+-- Lists the permits of a queue with a rate, like permits.sql but without tokens, which readers may not select.
 -- $1 text queue   $2 timestamptz permits_from (null: from the front)
 select claimed_at, '00000000-0000-0000-0000-000000000000'::uuid, jobs, begun, gone, check_at
 from sluice.permit

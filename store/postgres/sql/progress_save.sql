@@ -1,6 +1,6 @@
--- Stores how far claimed jobs have come, instead of earlier reports of them.
+-- Stores progress reports of claimed jobs, instead of their earlier reports.
 -- $1 uuid[] ids, sorted   $2 uuid[] tokens   $3 double precision[] fractions   $4 text[] messages
--- The series makes the server expect many ids. The jobs are found one by one: a join may compare each with each.
+-- The series makes the server expect many ids. The lateral join finds the jobs one by one; another join may compare all pairs.
 insert into sluice.progress (id, claimed_at, fraction, message)
 select g.id, l.claimed_at, g.fraction, g.message
 from rows from (unnest($1::uuid[], $2::uuid[], $3::double precision[], $4::text[]), generate_series(1, cardinality($1::uuid[]))) as g(id, token, fraction, message)

@@ -1,8 +1,9 @@
--- Deletes finished jobs that were kept as long as their queue asks: every life, every failed attempt, the job, and a key
--- that it left behind. How the last life ended decides. Walks the index done_ended from one queue and outcome to the next,
--- and reads of each only the jobs that are too old. A row that is locked is being requeued just now.
--- $1 text queue, $2 text outcome, $3 timestamptz: where the call before this one ended ('', '', -infinity: at the front)
--- $4 integer how many to delete   $5 bigint, $6 bigint, $7 bigint default keep of completed, cancelled, dead in ms
+-- Deletes finished jobs whose queue keeps them no longer: every life, every failed attempt, the job, and a key that the
+-- job left behind. The outcome of the last life decides how long. The statement walks the index done_ended from one
+-- queue and outcome to the next, and reads only jobs that are too old. It skips a locked row, because another
+-- transaction requeues that job now.
+-- $1 text queue, $2 text outcome, $3 timestamptz: where the previous call ended ('', '', -infinity: at the front)
+-- $4 integer the most jobs to delete   $5 bigint, $6 bigint, $7 bigint default keep of completed, cancelled, dead in ms
 with recursive class as (
     select $1::text as queue, $2::text as outcome, $3::timestamptz as since
     union all
@@ -42,7 +43,7 @@ with recursive class as (
 ), attempts as (
     delete from sluice.attempt where job_id = any (array(select id from lives where generation > 1 or attempts > 0))
 ), edges as materialized (
-    -- One that completed goes on counting for those that wait for it.
+    -- Without its row, a completed job no longer blocks a waiting job. The row of another job stays while the waiting job lives.
     select a.place
     from lives e
     cross join lateral (select w.ctid as place, w.job_id from sluice.job_after w where w.after_id = e.id offset 0) a
@@ -52,8 +53,8 @@ with recursive class as (
     from lives e
     cross join lateral (select w.ctid as place from sluice.job_after w where w.job_id = e.id offset 0) a
 ), forgotten as (
-    -- Whoever deletes these rows locks them in the order of their jobs. The order by a row keeps the planner from reading the
-    -- whole index for it.
+    -- Every transaction that deletes from job_after locks its rows in the order of job_id, then after_id. The order by a row
+    -- keeps the planner from reading the whole index for the order.
     delete from sluice.job_after
     where ctid = any (array(
         select a.ctid from sluice.job_after a where a.ctid = any (array(select place from edges))
@@ -62,8 +63,8 @@ with recursive class as (
 ), jobs as (
     delete from sluice.job where id = any (array(select id from lives)) returning id, queue, key
 ), keys as (
-    -- By their places, found one by one: a join may read the whole table by old statistics. Whose a key is is asked again, as
-    -- it may have changed hands just now.
+    -- The lateral join finds the keys one by one; with old statistics, another join may read the whole table. The statement
+    -- checks the holder of the key again, because another job may have taken the key just now.
     delete from sluice.job_key
     where ctid = any (array(
         select k.place

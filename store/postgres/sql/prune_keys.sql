@@ -1,6 +1,7 @@
--- Forgets keys whose window has passed, and says how many.
+-- Deletes keys whose window has passed, and returns their number.
 -- $1 integer limit
--- One that is locked is being taken anew; the condition stands twice because it may have been just now.
+-- The statement skips a locked key, because an enqueue takes the key now. It checks the window twice, because an enqueue may
+-- have just taken the key.
 with old as materialized (
     select queue, key from sluice.job_key where until < now() limit $1::integer for update skip locked
 ), gone as (

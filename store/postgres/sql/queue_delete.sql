@@ -1,4 +1,4 @@
--- Deletes a queue and everything that is stored for it beside jobs, and audits this.
+-- Deletes a queue and all its rows except jobs, and audits this.
 -- $1 text queue   $2 text by whom   $3 text reason   $4 uuid act
 with gone as (
     delete from sluice.queue where name = $1::text returning name

@@ -1,3 +1,3 @@
--- Keeps jobs from being stored until the transaction ends, and waits for transactions that have stored some. Those that come
--- later wait behind it, so it gives up soon, and is tried again.
+-- Keeps other transactions from storing jobs until this transaction ends, and waits for transactions that have stored
+-- some. Later transactions wait behind this lock. So the lock attempt gives up soon, and the caller tries again.
 lock table sluice.job in share mode

@@ -1,3 +1,3 @@
--- How many finished jobs a queue has in the history, up to a limit. It reads all of the history of other queues.
+-- Counts the finished jobs of a queue, up to a limit. The statement may read the whole history.
 -- $1 text queue   $2 integer limit
 select count(*) from (select from sluice.done where queue = $1::text limit $2::integer) d

@@ -1,4 +1,4 @@
--- Stores those queues that are new. The settings stand in the order of sluice.StoredSettings.
+-- Stores the queues of a list that are new. The settings have the order of sluice.StoredSettings.
 -- $1 text[] names   $2 text by whom   $3 text reason   $4 … the settings
 insert into sluice.queue (name, changed_by, reason,
        paused, lease_ms, timeout_ms, max_attempts, max_recoveries, backoff_base_ms, backoff_factor, backoff_max_ms,

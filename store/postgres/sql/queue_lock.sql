@@ -1,4 +1,4 @@
--- One queue, locked for a change. The settings stand in the order of sluice.StoredSettings.
+-- Reads and locks one queue, before a change. The settings have the order of sluice.StoredSettings.
 -- $1 text name
 select name, version, changed_at, changed_by, reason, clock_timestamp(), recorded::text, scheduled::text,
        q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0 or q.tenant_max_waiting > 0 or exists (select from sluice.tenant_limit t where t.queue in (q.name, '') and t.given),

@@ -1,4 +1,4 @@
--- Stores the settings of a queue that the audit knows, and its scheduled changes. The row is locked.
+-- Stores the audited settings of a queue, and its scheduled changes. The caller has locked the row.
 -- $1 text name   $2 bigint version   $3 timestamptz changed_at   $4 text by whom   $5 text reason
 -- $6 text the settings as JSON   $7 text the scheduled changes as JSON (null: none)
 update sluice.queue

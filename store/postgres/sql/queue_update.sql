@@ -1,4 +1,4 @@
--- Changes the settings of a queue. They stand in the order of sluice.StoredSettings.
+-- Changes the settings of a queue. The settings have the order of sluice.StoredSettings.
 -- $1 text name   $2 text by whom   $3 text reason   $4 … the settings
 update sluice.queue
 set version = version + 1, changed_at = now(), changed_by = $2::text, reason = $3::text,

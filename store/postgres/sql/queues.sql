@@ -1,7 +1,8 @@
--- Queues with their settings, by name. It is planned each time, for the arguments of that time. Of a few names another statement is made
--- of this one, whose plan is kept. The settings stand in the order of sluice.StoredSettings.
+-- Lists queues with their settings, by name. PostgreSQL plans the statement for its arguments at each call. For a few
+-- names, the program derives another statement from this text, whose plan is kept. The settings have the order of
+-- sluice.StoredSettings.
 -- $1 text[] names, null: all   $2 text[] engines, null: all   $3 text after this name   $4 integer limit, 0: none
--- $5 boolean only those that name an engine, or that have jobs at one   $6 boolean also groups, without names
+-- $5 boolean only queues with an engine, or with jobs at an engine   $6 boolean groups too, if no names are given
 select name, version, changed_at, changed_by, reason, clock_timestamp(), recorded::text, scheduled::text,
        q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0 or q.tenant_max_waiting > 0 or exists (select from sluice.tenant_limit t where t.queue in (q.name, '') and t.given),
        paused, lease_ms, timeout_ms, max_attempts, max_recoveries, backoff_base_ms, backoff_factor, backoff_max_ms,

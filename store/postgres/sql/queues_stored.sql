@@ -1,3 +1,3 @@
--- Which of some queues are stored.
+-- Lists the queues of a list that are stored.
 -- $1 text[] names
 select name from sluice.queue where name = any($1::text[])

@@ -1,4 +1,5 @@
--- The name of this role, if it only reads: it may look at jobs, and write to no table of ours. Else no row.
+-- Returns the name of this role if it only reads: it may select jobs, and write to no table of Sluice. Otherwise there
+-- is no row.
 select current_user::text
 where has_column_privilege('sluice.live', 'id', 'select')
   and not exists (

@@ -1,5 +1,5 @@
--- Lists the columns that readers may select, of Sluice's own tables and views. This is the one place that says which hold
--- secrets: payloads, results, checkpoints and tokens by their names, and all bytes but the hashes of the audit.
+-- Lists the columns of Sluice's tables and views that readers may select. Only this statement defines the secret
+-- columns: payloads, results, checkpoints and tokens by name, and all bytea columns except the hashes of the audit.
 -- $1 text[] the tables and views that Sluice makes
 select c.oid as relation, c.relname::text as name, a.attname::text as column_name, a.attacl as acl
 from pg_class c

@@ -1,8 +1,8 @@
--- Gives claims more time that have less than two thirds of their lease left; returns all that are still held.
--- A row that is locked is being settled by its own holder, and is passed over: nothing must keep the others waiting.
+-- Extends claims with less than two thirds of their lease left, and returns all claims that are still held. The
+-- statement does not wait for a locked row, because its holder settles that job now and the other claims must not wait.
 -- $1 uuid[] ids, sorted   $2 uuid[] tokens   $3 interval[] leases
--- The server plans it without knowing how many ids it gets. The series makes it expect many, so that it does not compare each
--- given row with each found one.
+-- The server plans this statement without knowing the number of ids. The series makes the server expect many ids; else
+-- it would compare each given row with each found row.
 with given as (
     select * from rows from (unnest($1::uuid[], $2::uuid[], $3::interval[]), generate_series(1, cardinality($1::uuid[]))) as g(id, token, lease)
 ), held as materialized (

@@ -1,5 +1,7 @@
--- A slice of the jobs that others wait for, and whether each has left some behind: it has ended, and they do not wait
--- for a person to requeue it, or it waits for itself, but neither a run of it is open nor somebody holds it, nor does a limit keep its limit key out; and how many wait for it. Notes their queues, if an enqueue could not.
+-- Reads a slice of the jobs that block others. For each blocker it returns whether jobs are stuck behind it, and how
+-- many wait. Jobs are stuck if the blocker has ended, unless they wait for a person to requeue it. A job that waits for
+-- itself is stuck unless a run of it is open, somebody holds it, or a limit parks it. The statement also records the
+-- blockers' queues in sluice.awaited, if an enqueue could not.
 -- $1 uuid after   $2 integer limit
 with slice as materialized (
     select l.id, l.queue, l.order_key, l.blocked_by, l.parked, l.limit_key from sluice.live l where l.blocked_by > $1::uuid order by l.blocked_by limit $2::integer

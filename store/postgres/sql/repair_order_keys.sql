@@ -1,5 +1,6 @@
--- Forgets order keys that no unfinished job has. One that is locked is being given a job just now.
--- $1 text queue and $2 text order key after which to go on   $3 integer limit
+-- Deletes order keys without an unfinished job. The statement skips a locked order key, because an enqueue uses the key
+-- now.
+-- $1 text queue and $2 text order key after which the slice begins   $3 integer limit
 with last as materialized (
     select queue, order_key
     from (select queue, order_key from sluice.order_key

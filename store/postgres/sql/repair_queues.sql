@@ -1,5 +1,5 @@
--- Queues in which jobs wait or are claimed and that have no settings. Hops along the indexes of waiting jobs from queue
--- to queue.
+-- Lists queues without settings in which jobs wait or are claimed. The statement hops along the indexes of waiting jobs
+-- from queue to queue.
 with recursive hop as (
     (select queue from sluice.live where state = 'queued' and blocked_by is null and not in_tenant_queue order by queue limit 1)
     union all

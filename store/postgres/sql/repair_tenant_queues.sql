@@ -1,6 +1,7 @@
--- Tells claims of jobs whose tenant queues sleep: of each tenant queue in a slice of those in which jobs wait. Claims that put a tenant queue to
--- sleep rightly do so again; one that nobody would wake, such as after plain SQL has changed jobs, is found.
--- Hops along the index live_tenant_queue from tenant to tenant.
+-- Adds tenant changes for a slice of the tenant queues with waiting jobs, if the tenant queue is asleep or missing. A
+-- claim puts a rightly sleeping tenant queue to sleep again. So claims find a tenant queue that nobody else would wake,
+-- for example after plain SQL has changed jobs. The statement hops along the index live_tenant_queue from tenant to
+-- tenant.
 -- $1 text queue and $2 text tenant after which the slice begins   $3 integer limit
 with recursive hop as (
     (select l.queue, l.tenant, 1 as n

@@ -1,7 +1,7 @@
--- Gives dead and cancelled jobs a new life: the next generation, due now. Their history stays.
--- Those that have places among others wait for themselves until they are looked at, in the same transaction.
--- So do those of which a run may be open, until it is forgotten.
--- $1 uuid[] ids, sorted   $2 text[] outcomes that may be left   $3 text by whom   $4 text reason   $5 uuid act
+-- Gives dead and cancelled jobs a new life: the next generation, due now. Their history stays. A job with an order key
+-- or an `after` waits for itself until unblock.sql looks at it, in the same transaction. A job with a run that may be
+-- open waits for itself until the orphan run is deleted.
+-- $1 uuid[] ids, sorted   $2 text[] outcomes that the event may leave   $3 text by whom   $4 text reason   $5 uuid act
 -- $6 uuid[] jobs of which a run may be open
 with old as materialized (
     select d.id, d.generation, d.outcome

@@ -1,4 +1,4 @@
--- Changes when queued jobs are due. The audit keeps when they were due before.
+-- Changes the due time of queued jobs. The audit records the old due time.
 -- $1 uuid[] ids, sorted   $2 timestamptz due_at (null: now)   $3 text by whom   $4 text reason   $5 uuid act
 with old as materialized (
     select l.id, l.due_at from sluice.live l where l.id = any ($1::uuid[]) and l.state = 'queued' order by l.id for update

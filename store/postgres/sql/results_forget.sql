@@ -1,7 +1,8 @@
--- Removes results that were kept as long as their queue asks, before their jobs are deleted, and notes how far it has come. Walks the
--- index done_ended of each queue with keep_results from there on. It does not wait for rows that others lock: such a job is requeued
--- just now. Of jobs that ended at the instant of the cursor, only those with a result are read again. Returns how many jobs it read.
--- $1 integer how many to read
+-- Removes results before their jobs are deleted, if the queue's keep_results has passed, and stores how far it has
+-- come. The statement walks the index done_ended of each queue with keep_results from there on. It does not wait for a
+-- locked row, because another transaction requeues that job now. Of jobs that ended at the instant of the cursor, it
+-- reads only jobs with a result again. Returns the number of jobs read.
+-- $1 integer the most jobs to read
 with class as materialized (
     select q.name as queue, o.outcome, q.keep_results_ms as ms, coalesce(c.upto, '-infinity') as since
     from sluice.queue q

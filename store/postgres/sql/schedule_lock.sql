@@ -1,3 +1,3 @@
--- A schedule that is about to be changed or fired.
+-- Reads and locks a schedule, before a change or a fire.
 -- $1 text name
 select name, version, next_at, definition, progress, changed_at, changed_by, reason, now() from sluice.schedule where name = $1::text for update

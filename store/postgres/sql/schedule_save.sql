@@ -1,5 +1,5 @@
--- Stores the definition of a schedule whose version was read in the same transaction. No row: somebody else has made it
--- in between.
+-- Stores the definition of a schedule whose version was read in the same transaction. No row: another transaction
+-- stored the schedule in between.
 -- $1 text name   $2 text queue   $3 bigint version   $4 timestamptz next_at (or null)   $5 text definition   $6 text progress
 -- $7 timestamptz changed_at   $8 text by whom   $9 text reason
 insert into sluice.schedule as s (name, queue, version, next_at, definition, progress, changed_at, changed_by, reason)

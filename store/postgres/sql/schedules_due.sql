@@ -1,5 +1,5 @@
--- Locks the schedules whose next fire is due, the longest due first. It leaves out those that another process fires or
--- changes now.
+-- Locks the schedules whose next fire is due, the longest due first. The statement skips schedules that another process
+-- fires or changes now.
 -- $1 timestamptz low-water mark; see schedules_next.sql   $2 integer limit
 select name, version, next_at, definition, progress, changed_at, changed_by, reason, now()
 from sluice.schedule

@@ -1,5 +1,5 @@
--- Moves schedules on after their fires, in the transaction that locked them. The series makes the server expect many; see
--- end.sql.
+-- Stores the next fires of schedules after their fires, in the transaction that locked them. The series makes the
+-- server expect many schedules; see end.sql.
 -- $1 text[] names   $2 timestamptz[] next_at   $3 text[] progress
 update sluice.schedule s
 set next_at = g.next_at, progress = g.progress

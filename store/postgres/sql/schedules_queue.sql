@@ -1,4 +1,4 @@
--- A page of the schedules of a queue, by name.
+-- Lists a page of the schedules of a queue, by name.
 -- $1 text queue   $2 text after (a name)   $3 integer limit
 select name, version, next_at, definition, progress, changed_at, changed_by, reason, now()
 from sluice.schedule

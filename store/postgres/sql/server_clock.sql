@@ -1,2 +1,2 @@
--- What the server's clock says in this moment, not when the transaction began.
+-- Reads the server's clock at this moment, not at the start of the transaction.
 select clock_timestamp()

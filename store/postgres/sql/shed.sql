@@ -1,6 +1,6 @@
--- Locks the jobs that a full queue gives up: the lowest priority first, of these the last due. Jobs of an order, jobs that
--- wait for others, and jobs that others run after stay.
--- $1 text queue   $2 integer only of a higher priority number   $3 integer how many
+-- Locks the jobs that a full queue sheds: the lowest priority first, and in a priority the last due first. The
+-- statement never sheds jobs of an order, jobs that wait for others, and jobs that others run after.
+-- $1 text queue   $2 integer only jobs with a higher priority number   $3 integer limit
 select l.id from sluice.live l
 where l.queue = $1::text and l.priority > $2::integer and l.state = 'queued' and l.blocked_by is null and not l.in_tenant_queue
   and l.order_key is null

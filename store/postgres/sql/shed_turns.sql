@@ -1,6 +1,6 @@
--- Locks the jobs that a full queue sheds if it serves its tenants in turns: by the rule of shed.sql, among the 10,000 that are
--- due last.
--- $1 text queue   $2 integer only of a higher priority number   $3 integer how many
+-- Locks the jobs that a full queue sheds if it serves its tenants in turns. The rule of shed.sql applies to the 10,000
+-- jobs that are due last.
+-- $1 text queue   $2 integer only jobs with a higher priority number   $3 integer limit
 select l.id from sluice.live l
 where l.id = any (array(
         select w.id from (

@@ -1,5 +1,5 @@
--- Where jobs stand that a move did not find: whether they exist, in which state, and by which token
--- they came there.
+-- Reads the states of jobs that a move did not change, and the token of the claim that led to each state. A job that is
+-- not stored gives no row.
 -- $1 uuid[] ids
 select j.id, j.queue, coalesce(l.state, d.outcome), coalesce(l.generation, d.generation), case when l.id is null then d.token else l.token end
 from unnest($1::uuid[]) as g(id)

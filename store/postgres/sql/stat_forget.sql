@@ -1,4 +1,4 @@
--- Deletes buckets of a kind that were kept long enough, the oldest first, and tells how many.
+-- Deletes buckets of a kind that were kept long enough, the oldest first, and returns their number.
 -- $1 integer every_s   $2 interval how long they are kept   $3 integer limit
 with gone as (
     delete from sluice.stat

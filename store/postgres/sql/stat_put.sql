@@ -1,4 +1,4 @@
--- Stores a bucket as it has been added up.
+-- Stores a bucket with its sums.
 -- $1 integer every_s   $2 timestamptz at   $3 text queue   $4 to $15 bigint counts   $16 text wait   $17 text run
 -- $18 text total   $19 text tenants
 insert into sluice.stat (every_s, at, queue, enqueued, requeued, claimed, dispatched, completed, dead, cancelled, uncertain,

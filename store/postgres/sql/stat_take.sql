@@ -1,4 +1,4 @@
--- Takes what holders counted before an instant, the oldest first, to add it up.
+-- Deletes and returns the oldest counts of holders from before an instant, to add them up.
 -- $1 timestamptz until   $2 integer limit
 delete from sluice.stat_part
 where ctid = any (array(

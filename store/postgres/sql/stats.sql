@@ -1,7 +1,8 @@
--- What happened in buckets of a kind, as it has been added up, and what has not been yet: that is the rows whose every_s
--- is null, with the body for tenants. Tenants is what is known of one tenant, if it is asked for.
+-- Lists the buckets of a kind, and the counts of holders that upkeep has not added up yet. A row of such counts has
+-- every_s = null, and its body in the column tenants. In other rows the column has all tenants or one tenant, if asked
+-- for.
 -- $1 integer every_s   $2 timestamptz from   $3 timestamptz to   $4 text[] queues, null: all   $5 text tenant; empty: none
--- $6 boolean all tenants   $7 integer limit; null: none   $8 timestamptz to, of what has not been added up
+-- $6 boolean whether all tenants   $7 integer limit; null: none   $8 timestamptz to, for counts not added up yet
 (select s.every_s, s.at, s.queue, s.enqueued, s.requeued, s.claimed, s.dispatched, s.completed, s.dead, s.cancelled, s.uncertain,
         s.failed, s.released, s.recovered, s.start_failed, s.wait, s.run, s.total,
         case when $6::boolean then s.tenants when $5::text <> '' then (s.tenants::json -> $5::text)::text else '' end

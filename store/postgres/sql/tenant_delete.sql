@@ -1,4 +1,4 @@
--- Forgets a tenant and its limits. Its jobs stay.
+-- Deletes a tenant and its limits, and audits this. The tenant's jobs stay.
 -- $1 text name   $2 text by whom   $3 text reason   $4 uuid act
 with gone as (
     delete from sluice.tenant where name = $1::text returning name

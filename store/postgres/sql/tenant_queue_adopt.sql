@@ -1,6 +1,6 @@
--- Puts jobs of a queue that are due into the tenant queues: those that came back, or that were stored before
--- the queue served its tenants in turns. Each priority is a walk along the index live_claim, from its low-water mark on.
--- $1 text queue   $2 smallint[] priorities   $3 timestamptz[] and $4 uuid[] the mark of each   $5 integer limit
+-- Puts due jobs of a queue into the tenant queues: jobs that came back, and jobs that were stored before the queue
+-- served its tenants in turns. Each priority is a walk along the index live_claim from its low-water mark on.
+-- $1 text queue   $2 smallint[] priorities   $3 timestamptz[] and $4 uuid[] the low-water mark of each   $5 integer limit
 -- $6 interval how soon
 update sluice.live l
 set in_tenant_queue = true

@@ -1,10 +1,10 @@
--- Claims jobs from tenant queues of a queue, of each up to its share: the lowest priority figure first, then the longest due.
--- Each tenant queue and priority is one short walk along the index live_tenant_queue, from its low-water mark on. Where somebody deleted the
--- row of a job, created_at is null: see orphans_drop.sql.
+-- Claims jobs from tenant queues of a queue, from each up to its share: the lowest priority number first, then the
+-- longest due. Each tenant queue and priority is a short walk along the index live_tenant_queue from its low-water mark
+-- on. If somebody deleted a row in sluice.job, created_at is null: see orphans_drop.sql.
 -- $1 text queue   $2 text[] tenants   $3 integer[] shares   $4 integer[] priorities of each as bits
--- $5 timestamptz[] and $6 uuid[] the marks, ten for each tenant queue   $7 smallint[] priorities, in order
+-- $5 timestamptz[] and $6 uuid[] the low-water marks, ten for each tenant queue   $7 smallint[] priorities, in order
 -- $8 uuid token   $9 text holder   $10 interval lease   $11 timestamptz the instant of the claim   $12 interval how soon
--- $13 text[] tenants who may come to their concurrency: only the ends of their jobs are told, so that others pay nothing
+-- $13 text[] tenants that may reach their concurrency; only ends of their jobs add tenant changes, to save writes
 with claimed as (
     update sluice.live l
     set state = 'claimed', token = $8::uuid, holder = $9::text, claimed_at = $11::timestamptz, lease_until = now() + $10::interval,

@@ -1,4 +1,4 @@
--- Takes jobs out of the tenant queues of a queue that does not serve its tenants in turns any more.
+-- Moves waiting jobs out of the tenant queues of a queue that no longer serves its tenants in turns.
 -- $1 text queue   $2 integer limit
 update sluice.live l
 set in_tenant_queue = false

@@ -1,5 +1,5 @@
--- Wakes the tenant queues of a queue whose time has come.
--- $1 text queue   $2 timestamptz from when on to look   $3 timestamptz now   $4 double precision virtual_start right behind the low-water mark
+-- Wakes the tenant queues of a queue whose time has come, and returns their number and the latest wake time.
+-- $1 text queue   $2 timestamptz the first instant to read   $3 timestamptz now   $4 double precision virtual_start right behind the low-water mark
 -- $5 integer limit
 with due as materialized (
     select w.ctid as place, w.wake_at

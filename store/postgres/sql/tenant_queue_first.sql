@@ -1,4 +1,5 @@
--- The first active tenant queues of a queue, in the order of turns; a walk along the index tenant_queue_virtual_start from the mark on.
+-- Lists the first active tenant queues of a queue in the order of turns, along the index tenant_queue_virtual_start
+-- from the low-water mark on.
 -- $1 text queue   $2 double precision virtual_start and $3 text tenant of the low-water mark   $4 integer limit
 select ctid, tenant, virtual_start, jobs, tokens, filled_at, counted_from
 from sluice.tenant_queue

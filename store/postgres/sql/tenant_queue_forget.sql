@@ -1,3 +1,3 @@
--- Deletes tenant queues. They are found by their places, which nobody else can have changed.
+-- Deletes tenant queues. It finds them by their ctid, which no other transaction can have changed.
 -- $1 tid[] places
 delete from sluice.tenant_queue where ctid = any ($1::tid[])

@@ -1,5 +1,6 @@
--- Counts what tenants have in flight in a queue, each up to a limit, and the runs of their ended jobs that may be open, while the lock on its flow keeps others from
--- claiming; tells when the first of it was claimed, and whether the end of some of it will not be told.
+-- Counts the jobs in flight of tenants in a queue and their orphan runs, each up to a limit. Meanwhile the lock on the
+-- queue's row in flow keeps other claims out. The statement also returns the earliest claim of these jobs, and whether
+-- the end of one of them will add no tenant change.
 -- $1 text queue   $2 text[] tenants   $3 integer[] limits   $4 timestamptz[] counted_from of each (null: from the front)
 select t.tenant, held.jobs + stray.runs, held.first, held.outside
 from unnest($2::text[], $3::integer[], $4::timestamptz[]) as t(tenant, most, counted_from)

@@ -1,6 +1,6 @@
--- Walks along a slice of the tenant queues and tells in which of them no job waits and of which none is in flight. In queues
--- whose tenants take turns, tenant queues that are active or that will wake are left out: claims look after them.
--- Hops along the index tenant_queue_tenant from tenant to tenant.
+-- Reads a slice of the tenant queues, and returns which have no waiting job and no job in flight. In queues whose
+-- tenants take turns, a tenant queue counts as busy if it is active, at its limit or about to wake: claims take care of
+-- it. The statement hops along the index tenant_queue_tenant from tenant to tenant.
 -- $1 text queue and $2 text tenant after which the slice begins   $3 integer limit   $4 text[] queues whose tenants take turns
 with recursive hop as (
     (select l.queue, l.tenant, 1 as n

@@ -1,5 +1,5 @@
--- Stores tenant queues after they were served. They are found by their places, which nobody else can have changed.
--- $1 tid[] places   $2 double precision[] turns   $3 integer[] priorities as bits   $4 boolean[] active   $5 boolean[] at_limit
+-- Stores tenant queues after their turns. It finds them by their ctid, which no other transaction can have changed.
+-- $1 tid[] places   $2 double precision[] virtual_start   $3 integer[] priorities as bits   $4 boolean[] active   $5 boolean[] at_limit
 -- $6 timestamptz[] wake_at   $7 double precision[] tokens   $8 timestamptz[] filled_at   $9 timestamptz[] counted_from
 update sluice.tenant_queue l
 set version = l.version + 1, virtual_start = k.virtual_start, jobs = k.jobs, active = k.active, at_limit = k.at_limit, wake_at = k.wake_at,

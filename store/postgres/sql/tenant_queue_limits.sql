@@ -1,4 +1,4 @@
--- The limits that may count for tenants in a queue, the nearest first.
+-- Lists the limits that may apply to tenants in a queue, the nearest first.
 -- $1 text queue   $2 text[] tenants
 select t.tenant, l.queue, l.tier, l.tenant, l.concurrency, l.rate, l.rate_per_ms, l.burst, l.weight, l.until, l.paused, l.paused_until, l.version,
        l.changed_at, l.changed_by, l.reason

@@ -1,5 +1,5 @@
--- When the next job of each priority is due in tenant queues of a queue.
--- $1 text queue   $2 text[] tenants   $3 integer[] priorities of each as bits   $4 timestamptz[] and $5 uuid[] the marks, ten for each tenant queue
+-- Lists when the next job of each priority is due in tenant queues of a queue.
+-- $1 text queue   $2 text[] tenants   $3 integer[] priorities of each as bits   $4 timestamptz[] and $5 uuid[] the low-water marks, ten for each tenant queue
 select tenant_queue.no, p.priority, due.due_at
 from unnest($2::text[], $3::integer[]) with ordinality as tenant_queue(tenant, jobs, no)
 cross join generate_series(1, 10) as p(priority)

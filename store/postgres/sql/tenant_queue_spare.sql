@@ -1,4 +1,5 @@
--- Tenant queues of a queue that nobody has written since they were found idle, under the lock of its flow.
+-- Reads the tenant queues of a queue that no transaction has written since they were found idle. The caller holds the
+-- lock of the queue's row in flow.
 -- $1 text queue   $2 text[] tenants   $3 bigint[] the version of each
 select l.ctid, l.tenant, l.virtual_start, l.active, l.at_limit, l.wake_at, l.tokens, l.filled_at
 from unnest($2::text[], $3::bigint[]) as f(tenant, version)

@@ -1,6 +1,7 @@
--- Wakes tenant queues of a queue in which there is something new, and makes those that are not there yet. One whose jobs are
--- due later sleeps until then. A new one has a version above all that a tenant queue of the tenant can have had before. One at its concurrency sleeps on, unless there is room. If limits have changed, all wake.
--- $1 text queue   $2 text[] tenants   $3 integer[] priorities as bits   $4 timestamptz[] when the first job is due (null: none came)
+-- Wakes tenant queues of a queue that have something new, and makes missing ones. A tenant queue whose jobs are due
+-- later sleeps until then. A new tenant queue gets a higher version than any earlier tenant queue of the tenant. A
+-- tenant queue at its concurrency sleeps on, unless there may be room. If limits have changed, the tenant queue wakes.
+-- $1 text queue   $2 text[] tenants   $3 integer[] priorities as bits   $4 timestamptz[] when the first new job is due (null: no job came)
 -- $5 boolean[] whether there may be room   $6 boolean[] whether limits have changed
 -- $7 timestamptz now   $8 double precision virtual_start right behind the low-water mark
 with known as materialized (

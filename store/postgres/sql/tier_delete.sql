@@ -1,4 +1,4 @@
--- Forgets a tier and its limits.
+-- Deletes a tier and its limits, and audits this.
 -- $1 text name   $2 text by whom   $3 text reason   $4 uuid act
 with gone as (
     delete from sluice.tier where name = $1::text returning name

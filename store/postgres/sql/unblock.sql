@@ -1,19 +1,21 @@
--- Looks at jobs that wait for others of which some may have ended: works out what each waits for now, and lets those go
--- that wait for none. Of those that must be cancelled it says so, and for which job. One that is locked is passed over,
--- because that transaction may stay open for long, and said to be. Nobody is waited for.
--- A job waits for the last, by id, of those that it is to run after and that do not pass: all behind that one pass. So the
--- end of any other changes nothing, unless it fails the job, and each is read once. A step reads $5 of a job; if all pass, the job
--- waits for the last one read, which has ended, until the next step, and is said to be unread. Of a job with a key or an
--- order key, which may wait for one of them for another reason, it reads all.
--- A job that waits for itself, while somebody holds it, a run of it may be open or a limit keeps its limit key out, counts as one that may have ended.
--- In its order, a job waits for the one before it, or for a later one that was let go before it came back; one that waits for its
--- limit key was let go too. If that later one is held, it is no reason to wait.
--- What a job waits for is read as it was when the statement began. So whoever leaves a job blocked looks, after the
+-- Looks at waiting jobs whose blockers may have ended, finds the new blocker of each, and lets a job go if it has none.
+-- For a job that must be cancelled, the row names the failed job. The statement never waits: it skips a locked job,
+-- because that transaction may stay open for long, and marks it as locked.
+-- A job waits for the last, by id, of the jobs in its `after` that do not pass: all jobs behind that one pass. So the
+-- end of another job changes nothing, unless it fails the waiting job, and each row is read once. The statement reads
+-- at most $5 rows of a job. If all of them pass, the job waits for the last row read, which has ended, until the next
+-- step, and is marked as unread. For a job with a key or an order key the statement reads all rows, because another
+-- reason may make it wait.
+-- A job that waits for itself counts as one that may have ended: somebody holds it, a run of it may be open, or a limit
+-- parks it.
+-- In its order, a job waits for the job before it. It also waits for a later job that was let go before it came back; a
+-- parked job counts as let go. It does not wait for a later job that is held.
+-- The statement reads blockers as of its start. So a transaction that leaves a job blocked must check, after its
 -- commit, whether the blocker has ended meanwhile.
--- The server plans it without knowing how many jobs it finds. A full join compares no pairs, and each decided job is a waiting
--- one. The series, of one row, makes the server expect many.
+-- The server plans this statement without knowing the number of jobs. A full join compares no pairs, and each decided
+-- job is a waiting job. The series has one row and makes the server expect many jobs.
 -- $1 uuid[] jobs that may have ended   $2 uuid[] jobs to look at whatever they wait for   $3 uuid after   $4 integer limit
--- $5 integer how many of those before it to read of each
+-- $5 integer how many rows of job_after to read of each job
 with ended as materialized (
     select e.id, w.id is null and d.outcome is distinct from 'completed' as failed, d.outcome
     from unnest($1::uuid[]) as e(id)

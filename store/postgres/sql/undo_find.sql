@@ -1,4 +1,5 @@
--- How the life before ended of jobs that wait in one that a requeue gave them, and that nobody has claimed since. It locks them.
+-- Locks jobs that wait in a life from a requeue and that nobody has claimed since, and returns the outcomes of the
+-- lives before.
 -- $1 uuid[] ids, sorted
 select l.id, d.outcome
 from sluice.live l

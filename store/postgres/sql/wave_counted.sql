@@ -1,4 +1,4 @@
--- Says that a queue was counted, unless a later count has been kept. No row: one has.
+-- Records that a queue was counted. No row: a later count is stored.
 -- $1 text queue   $2 timestamptz counted at   $3 double precision took in ms
 insert into sluice.wave_count as c (queue, counted_at, took_ms)
 values ($1::text, $2::timestamptz, $3::double precision)

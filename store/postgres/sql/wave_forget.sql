@@ -1,5 +1,5 @@
--- Forgets the counts of queues that are there no more.
--- $1 text[] the queues that are there
+-- Deletes the counts of queues that no longer exist.
+-- $1 text[] the queues that exist
 with gone as (
     delete from sluice.wave_count where queue <> all ($1::text[]) returning queue
 )

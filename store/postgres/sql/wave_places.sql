@@ -1,6 +1,6 @@
--- Counts the jobs of a slice by queue, and by where they are counted: -1 due, -2 in flight, -3 blocked, -4 later than is
--- counted by the minute, else the minute since 1970 in which they are due. Reads the whole slice, in one look: a job
--- that is claimed meanwhile must not be found twice.
+-- Counts the jobs of a slice by queue and place: -1 due, -2 in flight, -3 blocked, -4 later than the count by minutes,
+-- otherwise the minute since 1970 in which they are due. One statement reads the whole slice, so that it cannot find a
+-- job twice that is claimed meanwhile.
 -- $1 timestamptz now   $2 timestamptz until   $3 uuid after   $4 uuid up to; null: to the end
 select l.queue,
        case when l.state <> 'queued' then -2 when l.blocked_by is not null then -3

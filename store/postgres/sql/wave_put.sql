@@ -1,4 +1,4 @@
--- Writes the rows of a queue in which a count differs from the one before.
+-- Stores the rows of a queue whose counts differ from the last count.
 -- $1 text queue   $2 text[] parts   $3 timestamptz[] instants   $4 bigint[] jobs   $5 text[] tenants
 insert into sluice.wave (queue, part, at, jobs, tenants)
 select $1::text, put.part, put.at, put.jobs, put.tenants

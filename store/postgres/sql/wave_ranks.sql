@@ -1,4 +1,4 @@
--- Counts the queued jobs of a slice by tenant. Reads the whole slice.
+-- Counts the queued jobs of a slice by tenant. The statement reads the whole slice.
 -- $1 uuid after   $2 uuid up to; null: to the end
 select l.queue, l.tenant, count(*)
 from sluice.live l

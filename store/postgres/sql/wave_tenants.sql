@@ -1,4 +1,4 @@
--- Counts the jobs of some tenants in a slice as wave_places does. Reads the whole slice.
+-- Counts the jobs of given tenants in a slice, like wave_places.sql. The statement reads the whole slice.
 -- $1 timestamptz now   $2 timestamptz until   $3 uuid after   $4 uuid up to; null: to the end
 -- $5 text[] queues   $6 text[] tenants
 select l.queue, l.tenant,

@@ -1,6 +1,6 @@
--- What was last counted, by queue. What is due later than so long from now is one figure. One row of nulls but for the clock:
--- nothing was counted.
--- $1 text queue; empty: every queue   $2 interval ahead; null: everything   $3 boolean whether to tell of tenants
+-- Reads the last counts, by queue. For each queue, one row sums all jobs that are due after the given time ahead. If
+-- nothing was counted, one row has the clock and nulls.
+-- $1 text queue; empty: every queue   $2 interval ahead; null: everything   $3 boolean whether to return tenants
 select now(), c.queue, c.counted_at, c.took_ms, w.part, w.at, w.jobs, w.tenants
 from (select coalesce(now() + $2::interval, 'infinity') as until) span
 left join sluice.wave_count c on $1::text = '' or c.queue = $1::text

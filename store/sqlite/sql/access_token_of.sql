@@ -1,4 +1,4 @@
--- The token of a secret: its hash is the present or the old one. A token of the present hash goes first.
+-- Finds the token of a secret, by the present or the old hash. A token with the present hash goes first.
 -- ?1 hash
 select name, hash, old_hash, terms, used_at, version, changed_at, changed_by, reason from sluice_access_token where hash = ?1
 union all

@@ -1,4 +1,4 @@
--- Notes what a requeued job waits for again: what is unfinished of that which it is to run after.
+-- Records again the unfinished jobs that a requeued job must run after.
 -- ?1 seq
 insert or ignore into sluice_after (after_id, seq, rule)
 select j.id, ?1, case

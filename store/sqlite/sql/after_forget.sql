@@ -1,4 +1,4 @@
--- Forgets what a requeued job waited for in an earlier life, and has ended since.
+-- Deletes the rows of jobs that a requeued job waited for in an earlier life, and that have ended since.
 -- ?1 seq
 delete from sluice_after
 where (after_id, seq) in (

@@ -1,7 +1,8 @@
--- What a job waits for of that which it is to run after: the last, by id, that does not pass. All behind it pass: so the end of
--- any other changes nothing, unless it fails the job, and each is read once. Of a job that may wait for one of them for
--- another reason, all are read. The order is by id, as in PostgreSQL, because a move to another store numbers jobs anew.
--- ?1 seq   ?2 the seq of the job that it waits for   ?3 whether that may be for another reason
+-- Finds the job that a job waits for, among the jobs of its `after`: the last by id that does not pass. All jobs behind
+-- that job pass, so the end of another job changes nothing, unless it fails the waiting job. So each row is read once.
+-- If the job may wait for one of them for another reason, all rows are read. The order is by id, as in PostgreSQL,
+-- because a move to another store changes seq.
+-- ?1 seq   ?2 the seq of the job that it waits for   ?3 whether the job may wait for it for another reason
 select j.seq, a.after_id, l.seq is not null or a.rule = 'wait' and d.outcome is not null, d.outcome
 from sluice_after a indexed by sluice_after_waiting
 left join sluice_job j on j.id = a.after_id

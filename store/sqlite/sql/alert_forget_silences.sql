@@ -1,3 +1,3 @@
--- Forgets silences that are over.
+-- Deletes silences that are over.
 -- ?1 now
 delete from sluice_alert_silence where until <= ?1

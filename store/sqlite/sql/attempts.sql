@@ -1,4 +1,4 @@
--- The failed attempts of a job, the oldest first.
+-- Lists the failed attempts of a job, the oldest first.
 -- ?1 id
 select generation, attempt, claimed_at, failed_at, holder, error, stack
 from sluice_attempt

@@ -1,4 +1,4 @@
--- A page of the audit, the newest first.
+-- Lists a page of the audit, the newest first.
 -- ?1 object ('': all)   ?2 name ('': all)   ?3 job id (x'': all)   ?4 before (0: from the newest)   ?5 limit
 select seq, at, actor, object, name, event, job_id, generation, from_state, to_state, reason, before, after, act_id
 from sluice_audit

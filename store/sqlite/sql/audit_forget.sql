@@ -1,4 +1,4 @@
--- Deletes entries of a level: those behind one seal, up to another.
+-- Deletes the audit entries of a level after one seal up to another.
 -- ?1 level   ?2 behind seal   ?3 up to seal
 delete from sluice_audit
 where seq > coalesce((select s.upto from sluice_audit_seal s where s.no = ?2), -9223372036854775808)

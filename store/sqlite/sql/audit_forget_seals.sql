@@ -1,3 +1,3 @@
 -- Deletes the seals that no entry needs any more.
--- ?1 the first that is needed
+-- ?1 number of the first seal to keep
 delete from sluice_audit_seal where no < ?1

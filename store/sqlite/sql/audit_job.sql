@@ -1,4 +1,4 @@
--- A page of the audit of one job, the newest first; a walk along the index sluice_audit_job.
+-- Lists a page of the audit of one job, the newest first, along the index sluice_audit_job.
 -- ?1 object ('': all)   ?2 name ('': all)   ?3 job id   ?4 before (0: from the newest)   ?5 limit
 select seq, at, actor, object, name, event, job_id, generation, from_state, to_state, reason, before, after, act_id
 from sluice_audit

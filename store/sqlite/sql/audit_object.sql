@@ -1,5 +1,6 @@
--- A page of the audit of one queue, tenant or tier, the newest first; a walk along the index sluice_audit_object.
--- ?1 object   ?2 name   ?3 unused   ?4 before (0: from the newest)   ?5 limit
+-- Lists a page of the audit of one object, such as a queue or a tenant, the newest first, along the index
+-- sluice_audit_object.
+-- ?1 object   ?2 name   ?3 unused, but not null   ?4 before (0: from the newest)   ?5 limit
 select seq, at, actor, object, name, event, job_id, generation, from_state, to_state, reason, before, after, act_id
 from sluice_audit
 where object = ?1 and object <> 'job' and name = ?2 and ?3 = ?3 and (?4 = 0 or seq < ?4)

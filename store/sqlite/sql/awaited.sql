@@ -1,3 +1,3 @@
--- Notes that jobs of a queue have others waiting for them.
+-- Records that other jobs wait for jobs of a queue.
 -- ?1 queue
 insert or ignore into sluice_awaited (queue) values (?1)

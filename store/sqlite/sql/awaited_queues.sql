@@ -1,4 +1,4 @@
--- The queues of those of some jobs that have not ended.
+-- Lists the queues of the unfinished jobs of a list.
 -- ?1 ids as a JSON array of hexadecimal texts
 select distinct l.queue
 from json_each(?1) given

@@ -1,4 +1,4 @@
--- A batch with its counts.
+-- Reads a batch with its counts.
 -- ?1 id
 select b.id, b.name, b.parent, b.callbacks, b.created_at, b.created_by, b.closed_at, b.completed_at, b.succeeded_at, b.died_at, b.paused,
        c.total, c.completed, c.dead, c.cancelled,

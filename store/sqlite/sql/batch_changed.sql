@@ -1,5 +1,5 @@
--- Batches at which upkeep is to look, with what decides: whether a job has died, and of the batches directly in each, how many are not complete
--- and how many have not succeeded.
+-- Lists the batches that upkeep must look at, with the facts that decide: whether a job has died, how many batches
+-- directly in each are not complete, and how many have not succeeded.
 -- ?1 limit
 select b.id, b.name, b.parent, b.callbacks, b.created_at, b.created_by, b.closed_at, b.completed_at, b.succeeded_at, b.died_at, b.paused,
        c.total, c.completed, c.dead, c.cancelled,

@@ -1,5 +1,5 @@
--- Batches that were complete long ago, and are in none that is stored.
--- ?1 until when they were complete   ?2 limit
+-- Lists batches that were complete long ago, and whose parent is not stored.
+-- ?1 complete at or before   ?2 limit
 select b.id
 from sluice_batch b
 join sluice_batch_count c on c.batch = b.id

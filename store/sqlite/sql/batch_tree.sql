@@ -1,4 +1,4 @@
--- A batch and all batches in it, the batch itself first.
+-- Lists a batch and all batches in it, the batch itself first.
 -- ?1 id
 with recursive tree(id, depth) as (
     select id, 0 from sluice_batch where id = ?1

@@ -1,4 +1,4 @@
--- A page of batches with their counts, the newest first.
+-- Lists a page of batches with their counts, the newest first.
 -- ?1 parent (null: all)   ?2 only those that are not complete   ?3 before (null: from the newest)   ?4 limit
 select b.id, b.name, b.parent, b.callbacks, b.created_at, b.created_by, b.closed_at, b.completed_at, b.succeeded_at, b.died_at, b.paused,
        c.total, c.completed, c.dead, c.cancelled,

@@ -1,5 +1,5 @@
--- Jobs of one queue and priority that are due, or will be soon, the longest due first; a walk along the index
--- sluice_live_claim. One that will have expired when it is due is left out.
+-- Finds jobs of one queue and priority that are due, or will be soon, the longest due first, along the index
+-- sluice_live_claim. Jobs that will have expired by their due time are left out.
 -- ?1 queue   ?2 priority   ?3 now   ?4 limit   ?5 until when they are due
 select seq
 from sluice_live

@@ -1,4 +1,4 @@
--- Claimed jobs as their holder needs them, in the order of the list.
+-- Reads claimed jobs for their holder, in the order of the list.
 -- ?1 seqs as a JSON array   ?2 token
 select j.id, l.priority, l.due_at, l.generation, l.attempts, l.releases, l.recoveries, l.error, l.checkpoint, l.tenant,
        l.expires_at, j.key, j.payload, j.labels, j.max_attempts, j.created_at, l.claimed_at, l.lease_until, {{j.more}}, l.queue

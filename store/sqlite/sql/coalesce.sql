@@ -1,4 +1,5 @@
--- Gives a job that waits, and was never handed out, the payload and labels of the newest that was coalesced into it.
+-- Replaces the payload and labels of a waiting job that was never claimed, by those of the newest job that coalesces
+-- into it.
 -- ?1 seq   ?2 payload   ?3 labels as JSON or null
 update sluice_job
 set payload = ?2, labels = ?3

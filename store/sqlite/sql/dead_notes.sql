@@ -1,4 +1,4 @@
--- Notes on groups of dead letters, by fingerprint.
+-- Lists notes on groups of dead letters, by fingerprint.
 -- ?1 fingerprints as a JSON array, or null: all
 select fingerprint, note, owner, resolved_at, version, changed_at, changed_by, reason
 from sluice_dead_note

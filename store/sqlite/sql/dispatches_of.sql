@@ -1,5 +1,5 @@
--- Those of some jobs of a queue of which a run is intended or under way, by id.
--- Where somebody deleted the row of a job, created_at is 0: see orphans_drop.sql.
+-- Lists the jobs with an intended or open run among given jobs of a queue, by id. If somebody deleted a row in
+-- sluice_job, created_at is 0: see orphans_drop.sql.
 -- ?1 queue   ?2 after (id)   ?3 limit   ?4 now   ?5 ids as a JSON array of hexadecimal texts
 -- ?6 whether only claims whose lease ran out
 select l.seq, l.run_of, l.queue, l.tenant, l.priority, j.key, j.labels, j.max_attempts, coalesce(j.created_at, 0), l.expires_at, l.state,

@@ -1,6 +1,5 @@
--- A page of the claims of a queue of which a run is intended and whose lease ran out, by id; a walk along the index
--- sluice_live_claimed.
--- Where somebody deleted the row of a job, created_at is 0: see orphans_drop.sql.
+-- Lists a page of the claims of a queue with an intended run and an expired lease, by id, along the index
+-- sluice_live_claimed. If somebody deleted a row in sluice_job, created_at is 0: see orphans_drop.sql.
 -- ?1 queue   ?2 after (id)   ?3 limit   ?4 now
 select l.seq, l.run_of, l.queue, l.tenant, l.priority, j.key, j.labels, j.max_attempts, coalesce(j.created_at, 0), l.expires_at, l.state,
        {{l.life}}, l.lease_until, l.ref,

@@ -1,4 +1,5 @@
--- Which of some jobs have ended or are not stored, with their ends, and whether the result was removed.
+-- Returns how the jobs of a list ended, and whether the result was removed. An unfinished job gives no row; a job that
+-- is not stored gives a row without an outcome.
 -- ?1 ids as a JSON array of hexadecimal texts
 select unhex(given.value), d.outcome, d.result, coalesce(length(d.result) = 0, 0), d.error, d.finished_at
 from json_each(?1) given

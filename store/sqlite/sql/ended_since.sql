@@ -1,4 +1,4 @@
--- The jobs of a queue that ended in one way after an instant and a job, in the order in which they ended.
+-- Lists the jobs of a queue that ended with one outcome after an instant and a job, in the order of their ends.
 -- ?1 queue   ?2 outcome   ?3 instant in µs   ?4 seq of the job   ?5 limit
 select j.id, d.finished_at, d.seq
 from sluice_done d indexed by sluice_done_ended

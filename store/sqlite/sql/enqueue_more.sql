@@ -1,4 +1,4 @@
--- Stores a new job that has a column of the list more; nothing if its id is taken.
+-- Stores a new job with columns of the list more, or nothing if its id is taken.
 -- ?1 id   ?2 queue   ?3 tenant   ?4 priority   ?5 key or null   ?6 payload   ?7 labels as JSON or null
 -- ?8 max_attempts or null   ?9 created_at   ?10 expires_at or null   ?11 order key or null   ?12 after as JSON or null
 -- ?13 after_failure or null   ?14 timeout_ms or null   ?15 batch or null   ?16 limit key or null   ?17 cost or null

@@ -1,4 +1,4 @@
--- Queued jobs whose expires_at has passed.
+-- Lists queued jobs whose expires_at has passed.
 -- ?1 now   ?2 limit
 select j.id
 from sluice_live l

@@ -1,5 +1,5 @@
--- The tenants of a queue that have the most jobs in flight; walks along the indexes sluice_live_held and
--- sluice_orphan_run_held, which stop at the limit.
+-- Lists the tenants of a queue with the most jobs in flight. The statement walks along the indexes sluice_live_held and
+-- sluice_orphan_run_held; each walk stops at the limit.
 -- ?1 queue   ?2 limit   ?3 how many tenants
 select tenant, count(*) as jobs
 from (select tenant from (select tenant from sluice_live where queue = ?1 and tenant <> '' and state in ('claimed', 'dispatched') limit ?2 + 0)

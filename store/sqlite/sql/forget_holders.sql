@@ -1,3 +1,3 @@
--- Forgets holders that have not beaten for an hour.
+-- Deletes holders that have sent no heartbeat for an hour.
 -- ?1 an hour ago
 delete from sluice_holder where seen < ?1

@@ -1,5 +1,6 @@
--- The settings of a queue that a claim and the end of a job need, and the state of its rate and its turns. A queue that is not stored
--- has the defaults. The last 3 columns: whether jobs wait in tenant queues, which engine runs the jobs, and which limits the queue shares.
+-- Reads the settings of a queue for a claim and for the end of a job, and the state of its rate and its turns. A queue
+-- that is not stored has the defaults. The last 3 columns: whether jobs wait in tenant queues, the engine, and the
+-- limits that the queue shares.
 -- ?1 queue   ?2 now
 select coalesce(q.paused and (q.paused_until is null or q.paused_until > ?2), 0), coalesce(q.audit = 'full', 0),
        exists (select 1 from sluice_awaited a where a.queue = ?1), coalesce(q.rate, 0), coalesce(q.rate_per_ms, 0), coalesce(q.burst, 0), coalesce(q.concurrency, 0), f.tokens, f.filled_at,

@@ -1,4 +1,5 @@
--- Reads how the file is set up: SQLite's version, the journal mode, the numbers of pages and of free pages, and the schema step.
+-- Reads the facts of the file: SQLite's version, the journal mode, the numbers of pages and of free pages, the page
+-- size, and the schema step.
 select sqlite_version(),
     (select journal_mode from pragma_journal_mode),
     (select page_count from pragma_page_count),

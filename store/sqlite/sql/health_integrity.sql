@@ -1,2 +1,3 @@
--- Reads every page and compares each index with its table, and lists the first twenty faults; one row says ok.
+-- Reads every page, compares each index with its table, and lists the first 20 faults. Without a fault, the row is
+-- `ok`.
 pragma integrity_check(20)

@@ -1,4 +1,4 @@
--- The live rows of jobs, to move them in the same transaction.
+-- Reads the live rows of jobs, before moves in the same transaction.
 -- ?1 ids as a JSON array of hexadecimal texts
 select l.seq, j.id, l.queue, l.state, l.token, l.generation, l.attempts, l.recoveries, l.holder, l.claimed_at, l.lease_until,
        l.keyed, l.blocked_by, l.batch_id

@@ -1,4 +1,4 @@
--- The claimed jobs of processes, by queue, and then the longest claimed first.
+-- Lists the claimed jobs of processes, by queue, and in a queue the longest claimed first.
 -- ?1 holders as a JSON array   ?2 at most
 select j.id, l.queue, l.holder, l.claimed_at, l.lease_until
 from sluice_live l

@@ -1,5 +1,6 @@
--- Lets a released job wait for what it waited for before, if that still lives, and otherwise for itself until it is looked at.
--- For a later job of its order, it waits again only if the look finds that this was let go.
+-- Makes a released job wait again for the job that it waited for before, if that job still lives. Otherwise the job
+-- waits for itself until the caller looks at it. A job does not wait again for a later job of its order; the caller's
+-- look decides about that one.
 -- ?1 seq   ?2 seq of the other job, or null
 update sluice_live as l
 set blocked_by = coalesce((select b.seq from sluice_live b

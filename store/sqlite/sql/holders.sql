@@ -1,5 +1,5 @@
--- The processes with a heartbeat in the last hour. needs is a schema step that was applied while the process ran,
--- and for which its program is too old; null: there is none.
+-- Lists the processes with a heartbeat in the last hour. The column needs is a schema step that was applied while the
+-- process ran and that needs a newer program; null: there is none.
 -- ?1 an hour ago
 select id, role, queues, slots, busy, version, started, seen, conditions, counts, protocol, mode,
        (select max(m.works_from) from sluice_migration m

@@ -1,5 +1,5 @@
--- Some jobs of a tenant that are in flight in a queue, or of which a run may be, the longest first. At most the limit are
--- looked at.
+-- Lists some jobs of a tenant in a queue that are in flight, or whose runs may be open. The job claimed the longest ago
+-- comes first. The statement looks at up to 1,000 jobs in flight and 1,000 orphan runs.
 -- ?1 queue   ?2 tenant   ?3 limit
 select h.id
 from (select j.id, f.claimed_at

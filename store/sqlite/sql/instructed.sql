@@ -1,4 +1,4 @@
--- The instruction that counts for a holder: the newest that chooses it and has not ended.
+-- Reads the instruction for a holder: the newest instruction that selects the holder and has not ended.
 -- ?1 holder   ?2 its version   ?3 now
 select scope, name, wanted, until, changed_at, changed_by, reason, version, act_id
 from sluice_instruction

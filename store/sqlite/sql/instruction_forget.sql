@@ -1,5 +1,5 @@
--- Forgets instructions that cannot count any more: ended ones, those to processes that are forgotten, and those to work that
--- are the oldest and so lift nothing.
+-- Deletes instructions without effect: those that ended an hour ago, those to processes that were deleted, and
+-- instructions to work that lift no older instruction.
 -- ?1 an hour ago
 delete from sluice_instruction as i
 where i.until < ?1

@@ -1,5 +1,5 @@
--- Notes a run that an engine is about to be asked for, and renews its claim. Another run than one that was intended
--- before is refused: that one may exist.
+-- Records the run that a dispatcher is about to start at an engine, and renews the claim. The statement refuses a run
+-- that differs from an earlier intended run, because that run may exist.
 -- ?1 id   ?2 token   ?3 ref   ?4 engine   ?5 lease_until
 update sluice_live
 set ref = ?3, engine = ?4, run_of = ?1, lease_until = ?5

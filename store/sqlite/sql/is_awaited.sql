@@ -1,3 +1,3 @@
--- Whether jobs of a queue that has no settings have others waiting for them.
+-- Returns whether other jobs wait for jobs of a queue.
 -- ?1 queue
 select exists (select 1 from sluice_awaited where queue = ?1)

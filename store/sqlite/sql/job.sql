@@ -1,4 +1,4 @@
--- One job, whatever its state, and until when it holds its key (0: while it is unfinished; null: it does not).
+-- Reads one job in any state, and until when it holds its key (0: while it is unfinished; null: it holds none).
 -- ?1 id
 select seq, {{job}}, state, {{life}}, lease_until, ref,
        (select b.id from sluice_job b where b.seq = sluice_jobs.blocked_by), finished_at, error, payload, checkpoint, result,

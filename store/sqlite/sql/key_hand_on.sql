@@ -1,5 +1,5 @@
--- Hands the key of a job that has ended to the job it waited for, if that is its twin.
--- ?1 seq of the job   ?2 seq of the other
+-- Hands the key of an ended job on to the job that it waited for, if that job is its twin.
+-- ?1 seq of the ended job   ?2 seq of the other job
 update sluice_job_key
 set job_id = (select id from sluice_job where seq = ?2)
 where (queue, key) in (select e.queue, e.key from sluice_job e join sluice_job o on o.queue = e.queue and o.key = e.key

@@ -1,4 +1,5 @@
--- Who holds a key, until when, whether that job still lives, and behind which twin it waits.
+-- Reads the holder of a key: the job, until when it holds the key, whether it still lives, and the twin that it waits
+-- for.
 -- ?1 queue   ?2 key
 select k.job_id, k.until, l.seq, l.state,
        (select b.seq from sluice_live b join sluice_job t on t.seq = b.seq

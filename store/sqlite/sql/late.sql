@@ -1,5 +1,5 @@
--- Claims of a queue whose lease ran out, the longest ago first, but those of which a run is intended: only the engine
--- knows of it.
+-- Lists claims of a queue whose lease ran out, the longest ago first. The statement skips claims with an intended run,
+-- because only the engine knows about the run.
 -- ?1 queue   ?2 now, by the steady clock   ?3 limit
 select j.id
 from sluice_live l

@@ -1,3 +1,3 @@
--- Gives back what a holder leads.
+-- Deletes the leads of a holder.
 -- ?1 holder
 delete from sluice_lead where holder = ?1

@@ -1,2 +1,2 @@
--- Who leads which task, or led it last.
+-- Lists the tasks with their present or last leader.
 select task, holder, since, until from sluice_lead order by task

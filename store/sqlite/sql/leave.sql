@@ -1,3 +1,3 @@
--- Forgets a holder that ends.
+-- Deletes a holder that ends.
 -- ?1 id
 delete from sluice_holder where id = ?1

@@ -1,4 +1,4 @@
--- Lets the jobs go that waited for a job which has ended, and for nothing else.
+-- Lets the jobs go that waited for an ended job and for nothing else.
 -- ?1 seq of the ended job
 update sluice_live
 set blocked_by = null

@@ -1,5 +1,5 @@
--- How many parked jobs a limit key has in the queues that share a limit, up to a figure.
--- ?1 name of the limit   ?2 key   ?3 figure
+-- Counts the parked jobs of a limit key in the queues that share a limit, up to a maximum.
+-- ?1 name of the limit   ?2 key   ?3 maximum
 select count(*)
 from (
     select 1

@@ -1,7 +1,7 @@
--- How many units are in flight in the queues that share a limit, of a limit key or, with the empty key, of all jobs; with their orphan
--- runs; and what claims have left of its rate. Walks along the indexes sluice_live_limit_key or sluice_live_claimed, and
--- sluice_orphan_run_held.
--- ?1 name of the limit   ?2 key   ?3 whether costs are counted, and not jobs   ?4 most jobs to look at
+-- Counts the units in flight in the queues that share a limit, for a limit key, including orphan runs. The empty key
+-- stands for all jobs. It also returns the tokens of the rate. The statement walks along the indexes
+-- sluice_live_limit_key or sluice_live_claimed, and sluice_orphan_run_held.
+-- ?1 name of the limit   ?2 key   ?3 whether to count costs instead of jobs   ?4 the most jobs to read
 with sharing as materialized (
     select name from sluice_queue where limits <> '' and instr(',' || limits || ',', ',' || ?1 || ',') > 0
 )

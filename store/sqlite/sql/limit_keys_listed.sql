@@ -1,4 +1,4 @@
--- The limit keys of a limit that are closed or have parked jobs, by name.
+-- Lists the limit keys of a limit that are closed or have parked jobs, by name.
 -- ?1 name of the limit   ?2 now   ?3 limit
 select key
 from sluice_limit_lane l

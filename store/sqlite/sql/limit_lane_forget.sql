@@ -1,3 +1,3 @@
--- Forgets a limit key of a queue that has no parked jobs.
+-- Deletes the lane of a limit key without parked jobs in a queue.
 -- ?1 queue   ?2 key
 delete from sluice_limit_lane where queue = ?1 and key = ?2

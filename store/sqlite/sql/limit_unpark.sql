@@ -1,5 +1,5 @@
--- Lets in the first parked jobs of a limit key. The walk goes along the index sluice_live_parked. One that has expired
--- gets no room: it stays where it is until upkeep cancels it.
+-- Admits the first parked jobs of a limit key, along the index sluice_live_parked. An expired job gets no room: it
+-- stays parked until upkeep cancels it.
 -- ?1 queue   ?2 key   ?3 limit   ?4 now
 update sluice_live
 set parked = 0, blocked_by = null

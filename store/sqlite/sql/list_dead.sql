@@ -1,5 +1,5 @@
--- A page of the dead letters of one queue, the newest first; a walk along the index sluice_done_dead.
--- ?1 queue   ?2 tenant ('': all)   ?3 key ('': all)   ?4 unused   ?5 labels as a JSON object ('{}': all)
+-- Lists a page of the dead letters of one queue, the newest first, along the index sluice_done_dead.
+-- ?1 queue   ?2 tenant ('': all)   ?3 key ('': all)   ?4 unused, but not null   ?5 labels as a JSON object ('{}': all)
 -- ?6 below (seq)   ?7 limit
 -- ?8 attempts at least   ?9 recoveries at least   ?10 from (seq)
 select d.seq, {{j.job}}, d.outcome,

@@ -1,4 +1,4 @@
--- A page of finished jobs, the newest first. A job that lives again is not among them.
+-- Lists a page of finished jobs, the newest first, without jobs that live again.
 -- ?1 queue ('': all)   ?2 tenant ('': all)   ?3 key ('': all)   ?4 outcomes as a JSON array   ?5 labels as a JSON object ('{}': all)
 -- ?6 below (seq)   ?7 limit
 -- ?8 attempts at least   ?9 recoveries at least   ?10 from (seq)

@@ -1,4 +1,5 @@
--- The job at which a page ends that looks at so many unfinished and so many finished jobs; no row: there are fewer.
+-- Finds the job at which a page ends that looks at a number of unfinished and of finished jobs; no row: there are fewer
+-- of both.
 -- ?1 below (seq)   ?2 how many of each   ?3 from (seq)
 select seq, id from sluice_job
 where seq = (select max(seq) from (

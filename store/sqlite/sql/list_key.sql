@@ -1,4 +1,4 @@
--- A page of the jobs with one key, finished or not, the newest first; a walk along the index sluice_job_by_key.
+-- Lists a page of the jobs with one key, finished or not, the newest first, along the index sluice_job_by_key.
 -- ?1 queue ('': all)   ?2 tenant ('': all)   ?3 key   ?4 states as a JSON array   ?5 labels as a JSON object ('{}': all)
 -- ?6 below (seq)   ?7 limit
 -- ?8 attempts at least   ?9 recoveries at least   ?10 from (seq)

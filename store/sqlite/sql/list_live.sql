@@ -1,4 +1,4 @@
--- A page of unfinished jobs, the newest first.
+-- Lists a page of unfinished jobs, the newest first.
 -- ?1 queue ('': all)   ?2 tenant ('': all)   ?3 key ('': all)   ?4 states as a JSON array   ?5 labels as a JSON object ('{}': all)
 -- ?6 below (seq)   ?7 limit
 -- ?8 attempts at least   ?9 recoveries at least   ?10 from (seq)

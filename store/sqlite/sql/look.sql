@@ -1,5 +1,5 @@
--- When the first waiting job of each of some queues may be claimed, limits aside. Null: none waits, or the queue is paused
--- without an end.
+-- Returns when the first waiting job of each queue may be claimed, limits aside. Null: the queue has no waiting job, or
+-- is paused without an end.
 -- ?1 names as JSON   ?2 now
 select n.value,
        case when q.paused and (q.paused_until is null or q.paused_until > ?2) then iif(first_due is null or q.paused_until is null, null, max(first_due, q.paused_until))

@@ -1,4 +1,4 @@
--- The queues and groups that share a limit, by name; a walk along the index sluice_queue_limits.
+-- Lists the queues and groups that share a limit, by name, along the index sluice_queue_limits.
 -- ?1 name of the limit
 select name
 from sluice_queue

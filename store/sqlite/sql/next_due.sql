@@ -1,4 +1,4 @@
--- When the next job of a queue and priority is due.
+-- Returns when the next job of a queue and priority is due.
 -- ?1 queue   ?2 priority   ?3 now
 select due_at
 from sluice_live

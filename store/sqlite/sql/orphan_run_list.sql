@@ -1,4 +1,4 @@
--- A page of the runs of a queue whose jobs were cancelled, in the order in which these were.
+-- Lists a page of the orphan runs of a queue, in the order in which their jobs ended.
 -- ?1 queue   ?2 after: cancelled at   ?3 after: job   ?4 limit   ?5 after: ref
 select job_id, queue, engine, ref, cancelled_at, tenant, generation, claimed_at, started, terminate, beside
 from sluice_orphan_run

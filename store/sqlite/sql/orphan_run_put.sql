@@ -1,4 +1,4 @@
--- Notes the run of a job that is about to end without its engine's word, if one may exist.
+-- Records the run of a job that ends before its engine reported the run's end, if such a run may exist.
 -- ?1 seq   ?2 now
 insert into sluice_orphan_run (job_id, queue, tenant, generation, engine, ref, cancelled_at, claimed_at, started)
 select run_of, queue, tenant, generation, engine, ref, ?2, claimed_at, state = 'dispatched'

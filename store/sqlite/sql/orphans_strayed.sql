@@ -1,4 +1,4 @@
--- Notes the runs of jobs that orphans_drop takes away: they are in flight until their engine says that they have ended.
+-- Records the runs of jobs that orphans_drop.sql deletes. They count as in flight until their engine reports their end.
 -- ?1 seqs as a JSON array   ?2 the token that the jobs must have (null: any)   ?3 now
 insert into sluice_orphan_run (job_id, queue, tenant, generation, engine, ref, cancelled_at, claimed_at, started)
 select run_of, queue, tenant, generation, engine, ref, ?3, claimed_at, state = 'dispatched'

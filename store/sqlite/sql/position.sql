@@ -1,5 +1,6 @@
--- The position of a queued job: what is due before it, in its queue or in its tenant queue, what is in flight, and
--- what the queue's rate and the tenant's have left. Each count is a walk along an index and stops at the limit.
+-- Returns the position of a queued job: the due jobs ahead of it in its queue or tenant queue, and the jobs in flight.
+-- It also returns the tokens of the queue's and the tenant's rates. Each count is a walk along an index and stops at
+-- the limit.
 -- ?1 id   ?2 now   ?3 limit
 with priority (p) as (values (1), (2), (3), (4), (5), (6), (7), (8), (9))
 select

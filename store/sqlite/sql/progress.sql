@@ -1,4 +1,4 @@
--- The reports of those jobs whose attempt has reported and goes on. A later claim of a job is another attempt.
+-- Reads the progress reports of jobs whose attempt goes on. A report of an earlier attempt does not count.
 -- ?1 ids as a JSON array of hexadecimal texts
 select j.id, p.fraction, p.message, p.reported_at
 from json_each(?1) g

@@ -1,5 +1,5 @@
--- Deletes reports of attempts that have ended. The table has a row for each running job that reports, and for each that has
--- ended since the last time.
+-- Deletes progress reports of attempts that have ended. The table holds a row for each running job with a report, and
+-- for each such job that ended since the last deletion.
 -- ?1 limit
 delete from sluice_progress
 where seq in (

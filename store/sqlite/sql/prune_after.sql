@@ -1,4 +1,5 @@
--- Forgets what deleted jobs waited for, and that others waited for them. One that completed goes on counting for those.
+-- Deletes the rows of deleted jobs that waited for others, and of jobs that waited for them. If the deleted job
+-- completed, the rows of its waiting jobs go too; otherwise they stay while the waiting jobs live.
 -- ?1 seqs of the jobs as a JSON array, before they are deleted
 delete from sluice_after
 where (after_id, seq) in (

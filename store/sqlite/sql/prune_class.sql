@@ -1,4 +1,4 @@
--- The first queue and outcome of the history from a place on, and how long its jobs are kept, in ms.
+-- Finds the first queue and outcome of the history from a place on, and how long its jobs are kept, in ms.
 -- ?1 queue   ?2 outcome   ?3, ?4, ?5 default keep of completed, cancelled, dead in ms
 select c.queue, c.outcome, case c.outcome
     when 'completed' then coalesce(q.keep_completed_ms, ?3)

@@ -1,4 +1,4 @@
--- The jobs of a queue with one outcome that were kept long enough, by their end.
+-- Lists the jobs of a queue with one outcome that were kept long enough, by their end.
 -- ?1 queue   ?2 outcome   ?3 ended at or after   ?4 ended before   ?5 limit
 select seq, generation, finished_at
 from sluice_done

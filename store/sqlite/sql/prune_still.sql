@@ -1,4 +1,4 @@
--- Those of some last lives that nobody has requeued meanwhile.
+-- Lists the finished lives of a list that nobody has requeued meanwhile.
 -- ?1 [seq, generation] of each as a JSON array
 select d.seq
 from json_each(?1) o

@@ -1,4 +1,4 @@
--- One queue, to change it in the same transaction. The settings stand in the order of sluice.StoredSettings.
+-- Reads one queue before a change in the same transaction. The settings have the order of sluice.StoredSettings.
 -- ?1 name   ?2 now
 select name, version, changed_at, changed_by, reason, ?2 as now, recorded, scheduled,
        q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0 or q.tenant_max_waiting > 0 or exists (select 1 from sluice_tenant_limit t where t.queue in (q.name, '') and t.given),

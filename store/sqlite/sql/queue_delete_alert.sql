@@ -1,3 +1,3 @@
--- Deletes what sluice_alert has of a queue.
+-- Deletes a queue's rows in sluice_alert.
 -- ?1 queue
 delete from sluice_alert where queue = ?1

@@ -1,3 +1,3 @@
--- Deletes what sluice_alert_rule has of a queue.
+-- Deletes a queue's rows in sluice_alert_rule.
 -- ?1 queue
 delete from sluice_alert_rule where queue = ?1

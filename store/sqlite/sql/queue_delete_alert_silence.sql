@@ -1,3 +1,3 @@
--- Deletes what sluice_alert_silence has of a queue.
+-- Deletes a queue's rows in sluice_alert_silence.
 -- ?1 queue
 delete from sluice_alert_silence where queue = ?1

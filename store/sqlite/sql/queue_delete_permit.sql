@@ -1,3 +1,3 @@
--- Deletes what sluice_permit has of a queue.
+-- Deletes a queue's rows in sluice_permit.
 -- ?1 queue
 delete from sluice_permit where queue = ?1

@@ -1,3 +1,3 @@
--- Deletes what sluice_queue has of a queue.
+-- Deletes a queue from sluice_queue.
 -- ?1 queue
 delete from sluice_queue where name = ?1

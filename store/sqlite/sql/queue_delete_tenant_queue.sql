@@ -1,3 +1,3 @@
--- Deletes what sluice_tenant_queue has of a queue.
+-- Deletes a queue's rows in sluice_tenant_queue.
 -- ?1 queue
 delete from sluice_tenant_queue where queue = ?1

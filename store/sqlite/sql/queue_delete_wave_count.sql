@@ -1,3 +1,3 @@
--- Deletes what sluice_wave_count has of a queue.
+-- Deletes a queue's rows in sluice_wave_count.
 -- ?1 queue
 delete from sluice_wave_count where queue = ?1

@@ -1,5 +1,5 @@
--- Stores the settings of a queue, whose version was read in the same transaction. They stand in the
--- order of sluice.StoredSettings.
+-- Stores the settings of a queue, whose version was read in the same transaction. The settings have the order of
+-- sluice.StoredSettings.
 -- ?1 name   ?2 version   ?3 now   ?4 actor   ?5 reason   ?6 … the settings
 insert into sluice_queue (name, version, changed_at, changed_by, reason,
        paused, lease_ms, timeout_ms, max_attempts, max_recoveries, backoff_base_ms, backoff_factor, backoff_max_ms,

@@ -1,6 +1,6 @@
--- Queues with their settings, by name. The settings stand in the order of sluice.StoredSettings.
+-- Lists queues with their settings, by name. The settings have the order of sluice.StoredSettings.
 -- ?1 now   ?2 names as JSON, null: all   ?3 engines as JSON, null: all   ?4 after this name   ?5 limit, -1: none
--- ?6 only those that name an engine, or that have jobs at one   ?7 also groups, without names
+-- ?6 only queues with an engine, or with jobs at an engine   ?7 groups too, if no names are given
 select name, version, changed_at, changed_by, reason, ?1 as now, recorded, scheduled,
        q.fair or q.tenant_concurrency > 0 or q.tenant_rate > 0 or q.tenant_max_waiting > 0 or exists (select 1 from sluice_tenant_limit t where t.queue in (q.name, '') and t.given),
        paused, lease_ms, timeout_ms, max_attempts, max_recoveries, backoff_base_ms, backoff_factor, backoff_max_ms,

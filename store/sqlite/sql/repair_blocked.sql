@@ -1,5 +1,6 @@
--- A slice of the jobs that others wait for, and whether each has left some behind: it has ended, and they do not wait
--- for a person to requeue it, or it waits for itself, but neither a run of it is open nor somebody holds it, nor a limit keeps its limit key out; and how many wait for it.
+-- Reads a slice of the jobs that block others. For each blocker it returns whether jobs are stuck behind it, and how
+-- many wait. Jobs are stuck if the blocker has ended, unless they wait for a person to requeue it. A job that waits for
+-- itself is stuck unless a run of it is open, somebody holds it, or a limit parks it.
 -- ?1 after (seq)   ?2 limit
 select w.blocked_by, max(w.blocked_by = w.seq and not exists (select 1 from sluice_orphan_run s where s.job_id = j.id and not s.beside)
         and not exists (select 1 from sluice_hold h where h.job_id = j.id)

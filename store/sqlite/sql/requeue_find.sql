@@ -1,4 +1,4 @@
--- A finished job, to give it a new life in the same transaction.
+-- Finds a finished job, to give it a new life in the same transaction.
 -- ?1 id
 select j.seq, j.queue, j.tenant, j.priority, j.key, d.generation, d.outcome, j.order_key is not null or j.after is not null, j.batch_id, j.limit_key, j.cost
 from sluice_job j

@@ -1,4 +1,5 @@
--- Queues whose results have a retention of their own, by outcome: the retention in ms, and how far results were removed.
+-- Lists queues with a retention of their own for results, by outcome: the retention in ms, and how far results were
+-- removed.
 select q.name, o.value, q.keep_results_ms, coalesce(c.upto, 0)
 from sluice_queue q
 cross join json_each('["cancelled","completed","dead"]') o

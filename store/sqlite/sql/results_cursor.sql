@@ -1,4 +1,4 @@
--- Notes how far results were removed.
+-- Stores how far results were removed.
 -- ?1 queue   ?2 outcome   ?3 ended at
 insert into sluice_result_cursor (queue, outcome, upto) values (?1, ?2, ?3)
 on conflict (queue, outcome) do update set upto = max(upto, excluded.upto)

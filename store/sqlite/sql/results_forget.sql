@@ -1,4 +1,5 @@
--- Removes the results of ended jobs. The text is empty instead of a blob: drivers read an empty blob as null.
+-- Removes the results of ended jobs. The statement stores an empty text instead of an empty blob, because drivers read
+-- an empty blob as null.
 -- ?1 [seq, generation] of each as a JSON array
 update sluice_done
 set result = ''

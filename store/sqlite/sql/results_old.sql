@@ -1,5 +1,5 @@
--- The jobs of a queue with one outcome, from the cursor on, whose results were kept long enough. Of jobs that ended at the
--- instant of the cursor, only those with a result.
+-- Lists the jobs of a queue with one outcome whose results were kept long enough, from the cursor on. Of jobs that
+-- ended at the instant of the cursor, it lists only jobs with a result.
 -- ?1 queue   ?2 outcome   ?3 the cursor   ?4 ended before   ?5 limit
 select seq, generation, finished_at
 from sluice_done

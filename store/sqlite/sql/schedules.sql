@@ -1,4 +1,4 @@
--- A page of schedules, by name.
+-- Lists a page of schedules, by name.
 -- ?1 after (a name)   ?2 limit
 select name, version, next_at, definition, progress, changed_at, changed_by, reason
 from sluice_schedule

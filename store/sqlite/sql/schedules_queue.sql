@@ -1,4 +1,4 @@
--- A page of the schedules of a queue, by name.
+-- Lists a page of the schedules of a queue, by name.
 -- ?1 queue   ?2 after (a name)   ?3 limit
 select name, version, next_at, definition, progress, changed_at, changed_by, reason
 from sluice_schedule

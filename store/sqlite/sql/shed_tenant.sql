@@ -1,5 +1,5 @@
--- Jobs that a full tenant sheds, by the rule of shed.sql.
--- ?1 queue   ?2 tenant   ?3 only of a higher priority number   ?4 how many
+-- Lists the jobs that a full tenant sheds, by the rule of shed.sql.
+-- ?1 queue   ?2 tenant   ?3 only jobs with a higher priority number   ?4 limit
 select (select j.id from sluice_job j where j.seq = l.seq) from sluice_live l
 where queue = ?1 and tenant = ?2 and priority > ?3 and state = 'queued' and blocked_by is null and in_tenant_queue = 1
     and order_key is null

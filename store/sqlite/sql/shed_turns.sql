@@ -1,5 +1,6 @@
--- Jobs that a full queue sheds if it serves its tenants in turns: by the rule of shed.sql, among the 10,000 that are due last.
--- ?1 queue   ?2 only of a higher priority number   ?3 how many
+-- Lists the jobs that a full queue sheds if it serves its tenants in turns. The rule of shed.sql applies to the 10,000
+-- jobs that are due last.
+-- ?1 queue   ?2 only jobs with a higher priority number   ?3 limit
 select (select j.id from sluice_job j where j.seq = l.seq)
 from (select * from sluice_live
       where queue = ?1 and state = 'queued' and blocked_by is null and in_tenant_queue = 1

@@ -1,4 +1,4 @@
--- The state of a job that a move did not find, and the token of the move that led there.
+-- Reads the state of a job that a move did not change, and the token of the claim that led there.
 -- ?1 id
 select v.seq, v.queue, v.state, v.generation, iif(l.seq is null, d.token, l.token), v.due_at
 from sluice_jobs v

@@ -1,3 +1,3 @@
--- Forgets starts of a queue: those up to an instant, and those after another.
+-- Deletes starts of a queue up to one instant and after another.
 -- ?1 queue   ?2 up to   ?3 after
 delete from sluice_started where queue = ?1 and (at <= ?2 or at > ?3)

@@ -1,4 +1,4 @@
--- Stores a bucket as it has been added up.
+-- Stores a bucket with its sums.
 -- ?1 every_s   ?2 at   ?3 queue   ?4 to ?15 counts   ?16 wait   ?17 run   ?18 total   ?19 tenants
 insert into sluice_stat (every_s, at, queue, enqueued, requeued, claimed, dispatched, completed, dead, cancelled, uncertain,
                          failed, released, recovered, start_failed, wait, run, total, tenants)

@@ -1,4 +1,4 @@
--- Records that a holder added a bucket. No row: the holder has added this or a later bucket before.
+-- Records that a holder added a bucket. No row: the holder added this bucket or a later one before.
 -- ?1 holder   ?2 bucket
 insert into sluice_stat_holder (holder, at) values (?1, ?2)
 on conflict (holder) do update set at = excluded.at

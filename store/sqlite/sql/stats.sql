@@ -1,7 +1,8 @@
--- What happened in buckets of a kind, as it has been added up, and what has not been yet: that is the rows whose every_s
--- is null, with the body for tenants. Tenants is what is known of one tenant, if it is asked for.
+-- Lists the buckets of a kind, and the counts of holders that upkeep has not added up yet. A row of such counts has
+-- every_s = null, and its body in the column tenants. In other rows the column has all tenants or one tenant, if asked
+-- for.
 -- ?1 every_s   ?2 from   ?3 to   ?4 queues as JSON, null: all   ?5 tenant; empty: none   ?6 whether all tenants
--- ?7 limit; -1: none   ?8 to, of what has not been added up
+-- ?7 limit; -1: none   ?8 to, for counts not added up yet
 select * from (
     select every_s, at, queue, enqueued, requeued, claimed, dispatched, completed, dead, cancelled, uncertain,
            failed, released, recovered, start_failed, wait, run, total,

@@ -1,3 +1,3 @@
--- Forgets a tenant.
+-- Deletes a tenant.
 -- ?1 name
 delete from sluice_tenant where name = ?1

@@ -1,4 +1,4 @@
--- When the next job of a tenant queue and priority is due.
+-- Returns when the next job of a tenant queue and priority is due.
 -- ?1 queue   ?2 tenant   ?3 priority   ?4 now
 select due_at
 from sluice_live

@@ -1,5 +1,5 @@
--- Jobs of one tenant queue and priority that are due, or will be soon, the longest due first; a walk along the index
--- sluice_live_tenant_queue. One that will have expired when it is due is left out.
+-- Finds jobs of one tenant queue and priority that are due, or will be soon, the longest due first, along the index
+-- sluice_live_tenant_queue. Jobs that will have expired by their due time are left out.
 -- ?1 queue   ?2 tenant   ?3 priority   ?4 now   ?5 limit   ?6 until when they are due
 select seq
 from sluice_live

@@ -1,4 +1,4 @@
--- A slice of the tenant queues, and whether jobs wait in them or are in flight; a walk along the primary key.
+-- Reads a slice of the tenant queues along the primary key, and returns which have waiting jobs or jobs in flight.
 -- ?1 queue and ?2 tenant after which it begins   ?3 limit
 select l.queue, l.tenant, l.virtual_start, l.active, l.at_limit, l.wake_at, l.tokens, l.filled_at,
        exists (select 1 from sluice_live w where w.queue = l.queue and w.tenant = l.tenant and w.state = 'queued'

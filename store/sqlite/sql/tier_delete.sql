@@ -1,3 +1,3 @@
--- Forgets a tier.
+-- Deletes a tier.
 -- ?1 name
 delete from sluice_tier where name = ?1

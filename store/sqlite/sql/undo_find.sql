@@ -1,4 +1,5 @@
--- How the life before ended of a job that waits in one that a requeue gave it, and that nobody has claimed since.
+-- Finds the outcome of the life before, for a job that waits in a life from a requeue and that nobody has claimed
+-- since.
 -- ?1 seq
 select d.outcome
 from sluice_live l

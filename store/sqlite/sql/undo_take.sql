@@ -1,4 +1,4 @@
--- Gives a life that an undo is about to end what the life before it had.
+-- Gives a life that an undo is about to end the state and figures of the life before it.
 -- ?1 seq
 update sluice_live
 set (due_at, claimed_at, dispatched_at, attempts, releases, recoveries, holder, ref, error) =

@@ -1,6 +1,6 @@
--- Jobs that wait for others of which some have ended, for which each waits now, and one that fails it. Of a job of ?2, any of the
--- others may have ended before it was stored.
--- No job need wait for a later one of its order that waits itself: that was let go once, and is held now.
+-- Lists jobs whose blockers may have ended: whether the present blocker still counts, and a job of `after` that fails
+-- the waiting job. For a job in ?2, any job of its `after` may have ended before it was stored. A job need not wait for
+-- a later job of its order that waits itself: that job was let go once, and is held now.
 -- ?1 seqs that have ended, as a JSON array   ?2 seqs of jobs to look at whatever they wait for, as a JSON array
 -- ?3 after (seq)   ?4 limit
 with ended (seq, outcome) as materialized (

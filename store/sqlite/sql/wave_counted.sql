@@ -1,4 +1,4 @@
--- Says that a queue was counted, unless a later count has been kept. No row: one has.
+-- Records that a queue was counted. No row: a later count is stored.
 -- ?1 queue   ?2 counted_at   ?3 took_us
 insert into sluice_wave_count (queue, counted_at, took_us)
 values (?1, ?2, ?3)

@@ -1,3 +1,3 @@
--- Forgets what was counted in a queue.
+-- Deletes the counts of a queue.
 -- ?1 queue
 delete from sluice_wave where queue = ?1

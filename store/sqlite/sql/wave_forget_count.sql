@@ -1,3 +1,3 @@
--- Forgets when a queue was counted.
+-- Deletes the time of a queue's last count.
 -- ?1 queue
 delete from sluice_wave_count where queue = ?1

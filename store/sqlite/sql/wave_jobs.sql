@@ -1,5 +1,5 @@
--- A slice of the unfinished jobs, and where each is counted: -1 due, -2 in flight, -3 blocked, -4 later than is counted
--- by the minute, else the minute since 1970 in which it is due; null: nowhere.
+-- Lists a slice of the unfinished jobs with the place of each: -1 due, -2 in flight, -3 blocked, -4 later than the
+-- count by minutes, otherwise the minute since 1970 in which it is due; null: not counted.
 -- ?1 now   ?2 until   ?3 seq after   ?4 limit
 select seq, queue, tenant,
        case when state in ('claimed', 'dispatched') then -2

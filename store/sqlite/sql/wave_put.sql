@@ -1,4 +1,4 @@
--- Writes a row of a queue in which a count differs from the one before.
+-- Stores a row of a queue whose count differs from the last count.
 -- ?1 queue   ?2 part   ?3 at   ?4 jobs   ?5 tenants
 insert into sluice_wave (queue, part, at, jobs, tenants)
 values (?1, ?2, ?3, ?4, ?5)

@@ -1,3 +1,3 @@
--- What is kept of a queue's last count.
+-- Reads the rows of a queue's last count.
 -- ?1 queue
 select part, at, jobs, tenants from sluice_wave where queue = ?1

@@ -1,4 +1,4 @@
--- Counts the jobs of some tenants in a slice as wave_jobs does. Reads the whole slice.
+-- Counts the jobs of given tenants in a slice, like wave_jobs.sql. The statement reads the whole slice.
 -- ?1 now   ?2 until   ?3 seq after   ?4 seq up to   ?5 the tenants, as a JSON array of [queue, name]
 select queue, tenant,
        case when state in ('claimed', 'dispatched') then -2

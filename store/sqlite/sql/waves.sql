@@ -1,5 +1,5 @@
--- What was last counted, by queue. What is due from an instant on is one figure.
--- ?1 queue; empty: every queue   ?2 until   ?3 whether to tell of tenants
+-- Reads the last counts, by queue. For each queue, one row sums all jobs that are due from the given instant on.
+-- ?1 queue; empty: every queue   ?2 until   ?3 whether to return tenants
 with counted as materialized (
     select queue, counted_at, took_us from sluice_wave_count where ?1 = '' or queue = ?1
 )

@@ -1,4 +1,4 @@
--- Which of some jobs an act has changed before, which is sent again.
+-- Returns the jobs of a list that an earlier call of the same act has changed.
 create or replace function sluice._acted(act uuid, given uuid[]) returns uuid[]
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
 declare

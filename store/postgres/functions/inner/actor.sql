@@ -1,4 +1,5 @@
--- Who is told to the audit: whom the caller names, and, if it may not change the tables anyway, its role.
+-- Returns the actor for the audit: the name that the caller gives. For a caller that may not change the tables, the
+-- function appends the caller's role.
 create or replace function sluice._actor(named text) returns text
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
 begin

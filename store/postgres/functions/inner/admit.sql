@@ -1,4 +1,4 @@
--- Refuses a queue without settings where the store takes declared queues only, or has as many queues as it may.
+-- Refuses a queue without settings if the store takes only declared queues, or has as many queues as it may.
 create or replace function sluice._admit(of_queue text) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
 declare

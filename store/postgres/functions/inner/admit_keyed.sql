@@ -1,6 +1,7 @@
--- Lets limits per key and by cost decide over jobs that a claim has found and locked, and returns those that are in, in the same order,
--- and how many it parked. Stopped says that a limit by cost has no room for the next job, and wait how many seconds until it has; null:
--- until a job ends. With heads, it looks at parked jobs too.
+-- Lets limits per key and limits by cost decide about jobs that a claim has found and locked. Fit lists the admitted
+-- jobs in their order, and parked counts the jobs that the function parked. Stopped says that a limit by cost has no
+-- room for the next job. Wait is the seconds until the limit has room; null: until a job ends. If heads is above 0, the
+-- function looks at parked jobs too.
 create or replace function sluice._admit_keyed(of_queue text, names text[], concurrencies integer[], rates double precision[], bursts double precision[],
     per_keys boolean[], by_costs boolean[], now_at timestamptz, given uuid[], has_key boolean[], heads integer,
     out fit uuid[], out parked integer, out stopped boolean, out wait double precision)

@@ -1,4 +1,5 @@
--- The failure rule of a job for one that it runs after. Given are its rules as sluice.job keeps them.
+-- Returns the failure rule of a job for one of the jobs that it runs after. The first argument is the rules as
+-- sluice.job stores them.
 create or replace function sluice._after_rule(after_failure text, other uuid) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 begin

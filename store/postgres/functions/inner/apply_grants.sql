@@ -1,4 +1,5 @@
--- Lets a role call the functions and select the columns for what is noted that it may do, and no other functions.
+-- Lets a role call the functions and select the columns of its grants, and revokes its right to call the other
+-- functions for clients.
 create or replace function sluice._apply_grants(to_role text) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare

@@ -1,5 +1,5 @@
--- Lets a role select the columns that readers may see, or nothing any more. What else it could select of these tables is
--- taken back, but never from a role that writes.
+-- Lets a role select the columns that readers may see, or revokes that right. The function also revokes any wider right
+-- to select from these tables, but never from a role that writes.
 create or replace function sluice._apply_reads(to_role text, may boolean) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare

@@ -1,4 +1,4 @@
--- Whether a holder may claim from a queue again, which has an interval. Notes that it does.
+-- Decides whether a holder may claim from a queue again, if the queue has an interval, and records the claim.
 create or replace function sluice._at_pace(of_queue text, by_holder text, interval_ms bigint) returns boolean
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 begin

@@ -1,4 +1,4 @@
--- How long a job of a queue waits after a failed attempt, counted from 1.
+-- Returns how long a job of a queue waits after a failed attempt. Attempts count from 1.
 create or replace function sluice._backoff(of_queue text, attempt integer) returns interval
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
@@ -11,7 +11,7 @@ begin
     if not found then
         base := {{backoff base ms}}; factor := {{backoff factor}}; most := {{backoff max ms}}; jitter := {{backoff jitter ms}}; full_jitter := {{backoff full jitter}};
     end if;
-    -- Where the power would overflow, the most was passed long before.
+    -- If the power would overflow, the wait has exceeded backoff_max_ms long before.
     wait := case when base <= 0 then 0 when ln(base) + (attempt - 1) * ln(factor) > 40 then most
         else least(most, base * factor ^ (attempt - 1)) end;
     if full_jitter then

@@ -1,4 +1,5 @@
--- A virtual start right behind the low-water mark. After 2^32 starts the step would be lost by rounding; it is then the least that there is.
+-- Returns a virtual start just after the low-water mark. After 2^32 starts, rounding would lose the fixed step; the
+-- step is then about the smallest that the type can represent.
 create or replace function sluice._behind(virtual_start double precision) returns double precision
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 begin

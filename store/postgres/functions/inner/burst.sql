@@ -1,5 +1,5 @@
--- How many tokens the bucket of a tenant holds at the most: a hundredth of a window's jobs, or what a twentieth of a second gives, if that is
--- more; and the burst, if that is more.
+-- Returns the most tokens that a tenant's bucket holds: 1/100 of the window's jobs or the tokens of 50 ms, whichever is
+-- more, but not more than all jobs of the window. A larger burst setting replaces this number.
 create or replace function sluice._burst(rate double precision, per_ms bigint, burst bigint) returns double precision
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 declare

@@ -1,5 +1,6 @@
--- Ends queued jobs without a token, by an act of Sluice's own: a failed job before them, or a replacement. It frees their keys or
--- hands them on. Ids are sorted. A row whose state is 'let go' is a job that may start now.
+-- Ends queued jobs by an act of Sluice's own, such as after a failed job before them or a replacement. No token is
+-- needed. The function frees the jobs' keys or hands them on. The ids must be sorted. A row with the state 'let go' is
+-- a job that may start now.
 create or replace function sluice._cancel_queued(ids uuid[], reasons text[], actors text[])
 returns table (id uuid, queue text, state text, awaited boolean)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$

@@ -1,4 +1,4 @@
--- Refuses arrays of a batch that do not have the same length, and one of which an id or a token is missing.
+-- Refuses a list of ids and tokens that differ in length, exceed 10,000, or contain an empty id or token.
 create or replace function sluice._check_batch(ids uuid[], tokens uuid[]) returns void
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 begin

@@ -1,4 +1,4 @@
--- Refuses an array that says something of each job of a batch, and is not as long as the batch; null: it says nothing.
+-- Refuses an array argument with a value per job that is not as long as the list of jobs. Null is allowed.
 create or replace function sluice._check_each(argument text, length integer, most integer) returns void
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 begin

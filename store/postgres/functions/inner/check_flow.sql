@@ -1,4 +1,4 @@
--- Refuses a flow that breaks a rule beside those of its nodes.
+-- Refuses a flow that breaks a rule about the flow itself. Other functions check its nodes.
 create or replace function sluice._check_flow(flow json) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
 declare

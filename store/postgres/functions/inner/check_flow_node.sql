@@ -1,4 +1,5 @@
--- Refuses a node that breaks a rule of flows. Those of its job are the caller's to check, and whether the names of after are known.
+-- Refuses a node that breaks a rule of flows. The caller checks the node's job, and whether the flow has the nodes that
+-- `after` names.
 create or replace function sluice._check_flow_node(node json) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
 declare

@@ -1,4 +1,5 @@
--- Refuses nodes that break a rule of flows, and returns their places, each behind those that it runs after.
+-- Refuses nodes that break a rule of flows. The function returns the places of the nodes in an order in which each node
+-- stands behind the nodes of its `after`.
 create or replace function sluice._check_flow_nodes(nodes json[], names text[]) returns integer[]
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
 declare

@@ -1,4 +1,4 @@
--- Refuses to speak for a holder that serves queues in which the caller may not work.
+-- Refuses a call about a holder that serves a queue in which the caller may not work.
 create or replace function sluice._check_holder(of_holder text) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
 begin

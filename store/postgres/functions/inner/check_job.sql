@@ -1,4 +1,4 @@
--- Refuses what no store could keep, and what the settings of the queue do not allow.
+-- Refuses a job that no store can keep, or that the settings of its queue do not allow.
 create or replace function sluice._check_job({{enqueue arguments}}) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
 declare

@@ -1,4 +1,4 @@
--- Refuses a queue that has neither settings nor unfinished jobs: its name may be misspelt.
+-- Refuses a queue that has neither settings nor unfinished jobs, because its name may be misspelt.
 create or replace function sluice._check_known(of_queue text) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
 begin

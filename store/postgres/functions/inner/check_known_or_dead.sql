@@ -1,4 +1,4 @@
--- Refuses a queue that has neither settings nor jobs.
+-- Refuses a queue that has no settings, no unfinished jobs and no dead letters.
 create or replace function sluice._check_known_or_dead(of_queue text) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
 begin

@@ -1,4 +1,4 @@
--- Refuses a name that is too long or has a control character or one that cannot be seen.
+-- Refuses a name that is too long or has a control character or an invisible character.
 create or replace function sluice._check_name(argument text, value text, most integer) returns void
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 begin

@@ -1,5 +1,5 @@
--- Refuses a queue that can have no such name, an internal queue for producers and workers, and a queue in which the caller
--- may not do the thing.
+-- Refuses an invalid queue name. Also refuses internal queues to producers and workers, and queues in which the caller
+-- may not perform the act.
 create or replace function sluice._check_queue(what text, of_queue text) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
 begin

@@ -1,4 +1,4 @@
--- Refuses an act without a reason.
+-- Refuses an act without a reason, or with one that is too long.
 create or replace function sluice._check_reason(reason text) returns void
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 begin

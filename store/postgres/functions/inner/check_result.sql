@@ -1,4 +1,4 @@
--- Refuses a result or a checkpoint that is larger than a store keeps.
+-- Refuses a result or a checkpoint that is larger than the store keeps.
 create or replace function sluice._check_result(argument text, given json) returns void
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 begin

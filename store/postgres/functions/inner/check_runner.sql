@@ -1,4 +1,4 @@
--- Refuses a worker of a queue whose jobs an engine runs.
+-- Refuses workers in a queue whose jobs run at an engine.
 create or replace function sluice._check_runner(of_queue text) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
 declare

@@ -1,4 +1,4 @@
--- Refuses a null where true or false must be said: neither of them is what a caller meant who lost a value.
+-- Refuses null for a boolean argument: a caller that lost a value meant neither true nor false.
 create or replace function sluice._check_said(argument text, value boolean) returns void
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 begin

@@ -1,5 +1,5 @@
--- Refuses a job that is to run after one, or to have the id of one, in a queue in which the caller may not enqueue: of that it
--- must not learn more than that the id cannot be used.
+-- Refuses a job that names a job of a queue in which the caller may not enqueue, as its own id or in `after`. The error
+-- tells the caller only that the id cannot be used.
 create or replace function sluice._check_seen(given_id uuid, others uuid[]) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
 declare

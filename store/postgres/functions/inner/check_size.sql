@@ -1,4 +1,4 @@
--- Refuses a batch that is too large, or none.
+-- Refuses a batch size outside 1 to 10,000.
 create or replace function sluice._check_size(batch integer) returns void
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 begin

@@ -1,5 +1,6 @@
--- Claims jobs of one queue, or only looks. The last row has no id: it says how many seconds until a claim may get
--- something (null: nothing that waits starts by itself), whether limits hold jobs back, and whether a job must end first.
+-- Claims jobs of one queue, or only looks. The last row has no id. Its wait is the seconds until a claim may get a job;
+-- null: no waiting job starts by itself. Limited says whether limits hold jobs back. Is_full says whether the end of a
+-- job in flight may help.
 create or replace function sluice._claim(of_queue text, most integer, by_holder text, with_token uuid, lease interval, in_order smallint[], look_only boolean)
 returns table ({{columns}}, wait double precision, limited boolean, is_full boolean)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
@@ -51,7 +52,7 @@ begin
         execute {{flow_add.sql}} using of_queue;
         there := true;
     end loop;
-    limited := true; -- it changes in this moment
+    limited := true; -- the queue's limits change at this moment
     is_full := false;
     wait := 0.01;
     return next;

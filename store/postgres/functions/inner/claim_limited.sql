@@ -1,5 +1,5 @@
--- Claims from a queue with limits, one claim after the other: what is in flight is counted after the lock was got, so that
--- nobody can add to it. No row at all: the queue has no limits.
+-- Claims from a queue with limits, one claim at a time. The function counts the jobs in flight after it got the lock,
+-- so that no other claim can add to them. A queue without limits gives no row at all.
 create or replace function sluice._claim_limited(of_queue text, most integer, by_holder text, with_token uuid, lease interval, in_order smallint[], look_only boolean)
 returns table ({{columns}}, wait double precision, limited boolean, is_full boolean)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
@@ -54,7 +54,7 @@ begin
     end if;
     if not by_tenant and not look_only then
         for dissolved in execute {{tenant_queue_dissolve.sql}} using of_queue, {{max moved}} loop
-            null; -- it says which, and a statement in a function must tell somebody
+            null; -- the function needs the statement's effect, not its rows
         end loop;
     end if;
     if not by_tenant and rate <= 0 and concurrency <= 0 and limits = '' then
@@ -65,7 +65,7 @@ begin
         return next;
         return;
     end if;
-    at := greatest(now_at, stored + interval '1 microsecond'); -- later than every claim before it, if the clock was set back
+    at := greatest(now_at, stored + interval '1 microsecond'); -- later than every earlier claim, even if the clock was set back
     is_new := counted_version <> version;
     if is_new then
         counted_from := null;
@@ -84,7 +84,7 @@ begin
         end if;
     end if;
     if rate > 0 then
-        if filled_at > now_at + interval '1 second' then -- the clock was set back, and starts are in what is the future now
+        if filled_at > now_at + interval '1 second' then -- the clock was set back, so recorded starts lie in the future
             execute {{started_forget.sql}} using of_queue, '-infinity'::timestamptz, now_at;
             execute {{started_add.sql}} using of_queue, now_at, sluice._window_jobs(rate, rate_per)::bigint + burst;
             tokens := bucket.filled;
@@ -210,7 +210,7 @@ begin
     if rate > 0 and got > 0 then
         tokens := bucket.filled - got;
         filled_at := bucket.at;
-        execute {{started_add.sql}} using of_queue, now_at, got::bigint; -- who claims by a function begins at once, or hands back
+        execute {{started_add.sql}} using of_queue, now_at, got::bigint; -- a caller of functions begins its jobs at once, or hands them back
     end if;
     if limits <> '' and got > 0 then
         perform sluice._shared_take(limits, got);

@@ -1,4 +1,5 @@
--- What an earlier claim of this holder with this token got, if its answer was lost. It reads the claimed jobs of the queues.
+-- Returns the jobs that an earlier claim of this holder with this token got, in case its answer was lost. The function
+-- reads the claimed jobs of the queues.
 create or replace function sluice._claimed_before(names text[], of_token uuid, of_holder text)
 returns table (queue text, token uuid, {{columns}})
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$

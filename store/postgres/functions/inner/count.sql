@@ -1,4 +1,4 @@
--- Counts jobs that made a move, for the statistics: one row for each queue and tenant. Upkeep adds them up.
+-- Counts jobs that made a move, for the statistics, in a row for each queue and tenant. Upkeep adds the rows up.
 create or replace function sluice._count(of_event text, queues text[], tenants text[], waits bigint[] default null) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 begin

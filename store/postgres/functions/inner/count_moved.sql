@@ -1,6 +1,7 @@
--- Counts jobs that this transaction moved or ended, for the statistics. Timed says that the move ends an attempt: then it is told
--- how long they ran, and how long ago they were due. Its plan is kept, and must find jobs by their ids however few there were when
--- it was made: the coalesce keeps it from an index on the instant, which finds all that the transaction has ended.
+-- Counts jobs that this transaction moved or ended, for the statistics. Timed says that the move ends an attempt; then
+-- the function also records how long each job ran, and how long ago it was due. PostgreSQL keeps the plan, which must
+-- find jobs by id even if few jobs existed when it was made. The coalesce keeps the plan from the index on finished_at,
+-- which would find all jobs that the transaction has ended.
 create or replace function sluice._count_moved(of_event text, ids uuid[], timed boolean default false) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off as $function$
 begin

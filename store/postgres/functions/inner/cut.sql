@@ -1,4 +1,4 @@
--- The first characters of a text that have at most so many bytes.
+-- Returns the first characters of a text, up to a number of bytes.
 create or replace function sluice._cut(given text, most integer) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 declare

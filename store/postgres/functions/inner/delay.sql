@@ -1,4 +1,4 @@
--- A delay that a caller asks for; null: none was.
+-- Returns the delay that a caller asks for; null: the caller asked for none.
 create or replace function sluice._delay(argument text, seconds double precision) returns interval
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 begin

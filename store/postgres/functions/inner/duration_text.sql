@@ -1,4 +1,4 @@
--- A duration of ms milliseconds for people and for the audit, such as 7d, 1h, 1m30s or 500ms.
+-- Returns a duration for people and for the audit, such as `7d`, `1h`, `1m30s` or `500ms`.
 create or replace function sluice._duration_text(ms bigint) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 declare

@@ -1,5 +1,5 @@
--- Ends claimed jobs for whoever shows their tokens, and then frees their keys or hands them on. States says from which states;
--- ids are sorted. A row whose state is 'let go' is a job that may start now.
+-- Ends claimed jobs whose tokens match, and then frees their keys or hands them on. Argument states lists the states
+-- that the jobs may leave; the ids must be sorted. A row with the state 'let go' is a job that may start now.
 create or replace function sluice._end(event text, states text[], ids uuid[], tokens uuid[], results bytea[], errors text[],
     stacks text[], reasons text[], actors text[], counts text, late boolean)
 returns table (id uuid, queue text, state text, awaited boolean)

@@ -1,12 +1,12 @@
--- Stores one job that was checked, whose queue is noted where it is awaited. Missing is a job that it is to run after, and
--- that is not stored; then nothing was. The caller unblocks what waits behind. Prepared says that its order key is locked already, and that
--- there is room for it.
+-- Stores one job. The caller has checked the job, and has recorded its queue in sluice.awaited if needed. Missing names
+-- a job of `after` that is not stored; then the function stores nothing. The caller unblocks the jobs in behind.
+-- Prepared says that the order key is locked already, and that the queue has room for the job.
 create or replace function sluice._enqueue({{enqueue arguments}}, prepared boolean)
 returns table (id uuid, duplicate boolean, replaced uuid, behind uuid[], missing uuid)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
     rest     uuid[] := '{}';
-    furthest uuid; -- of those that it waits for; see unblock.sql
+    furthest uuid; -- the last, by id, of the jobs that it waits for; see unblock.sql
     blocker  uuid;
     last     uuid;
     place    bigint;

@@ -1,5 +1,6 @@
--- Stores jobs of a batch together that were checked and have no keys. Their order keys are locked, and their queues noted where
--- they are awaited. A job that is to run after one that is not stored is refused. Behind has to be unblocked.
+-- Stores jobs of a batch without keys, together. The caller has checked the jobs, locked their order keys, and recorded
+-- their queues in sluice.awaited if needed. The function refuses a job with a job in `after` that is not stored. The
+-- caller must unblock the jobs in behind.
 create or replace function sluice._enqueue_together(items json[], ids uuid[], chosen integer[], twins jsonb)
 returns table (no integer, id uuid, duplicate boolean, replaced uuid, error text, code text, behind uuid[])
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
@@ -46,7 +47,7 @@ begin
         rest := '{}'; blocker := null; a_place := 0; error := null;
         has_place := (coalesce(job.order_key, '') <> '' or after <> '{}') and not job.job_id = any (sent);
         if has_place then
-            if cardinality(after) > 8 then -- to look each up would compare all pairs
+            if cardinality(after) > 8 then -- looking up each id would compare all pairs
                 select array_agg(a order by a) filter (where not coalesce(k.done, false)), min(a::text) filter (where k.id is null and s.id is null)
                 into rest, missing
                 from unnest(after) as a
@@ -77,7 +78,7 @@ begin
                 blocker := last_of[at];
                 last_of[at] := job.job_id;
             end if;
-            blocker := coalesce(blocker, rest[cardinality(rest)]); -- the furthest; see unblock.sql
+            blocker := coalesce(blocker, rest[cardinality(rest)]); -- the last by id; see unblock.sql
             if blocker is not null then
                 all_behind := all_behind || blocker || rest;
             end if;
@@ -101,7 +102,7 @@ begin
     if s_no = '{}' then
         return;
     end if;
-    select array_agg(n order by s_ids[n]) into chosen from generate_subscripts(s_ids, 1) as n; -- every statement locks in one order
+    select array_agg(n order by s_ids[n]) into chosen from generate_subscripts(s_ids, 1) as n; -- every statement locks in the same order
     for found_id in execute {{enqueue.sql}} using
         array(select s_ids[n] from unnest(chosen) as n), array(select queues[n] from unnest(chosen) as n), array(select tenants[n] from unnest(chosen) as n),
         array(select priorities[n] from unnest(chosen) as n), null::text[], null::text[],

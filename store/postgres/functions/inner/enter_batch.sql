@@ -1,5 +1,5 @@
--- Keeps a batch open to the transaction, and returns why jobs that are added to it are held; null: they are not. It refuses a batch that
--- is closed or not stored, unless the job is stored already.
+-- Keeps a batch open until the transaction ends. The function returns the reason to hold jobs that are added to the
+-- batch; null: they are not held. It refuses a batch that is closed or not stored, unless the job is stored already.
 create or replace function sluice._enter_batch(of_batch uuid, new_job uuid) returns text
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare

@@ -1,5 +1,5 @@
--- Finds out why settlements moved nothing: they were written before, the state machine has no such move, or the claim is
--- lost, which the audit is told.
+-- Finds out why settlements moved no job. Either an earlier call wrote the same, or the state machine has no such move,
+-- or the claim is lost. The audit gets an entry for each lost claim.
 create or replace function sluice._explain(ids uuid[], tokens uuid[], missed integer[], event text, leads_to text, actors text[], in_tx boolean[])
 returns table (no integer, state text)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$

@@ -1,5 +1,5 @@
--- Takes in what was told of the tenant queues of a queue, puts jobs into them that are not there, and wakes those whose time has
--- come. The lock of the queue's flow is held.
+-- Reads the tenant changes of a queue, puts due jobs into their tenant queues, and wakes the tenant queues whose time
+-- has come. The caller holds the lock of the queue's row in flow.
 create or replace function sluice._fill_tenant_queues(of_queue text, now_at timestamptz, low_water double precision, inout wakes_from timestamptz, out more boolean)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare

@@ -1,5 +1,5 @@
--- A bucket of tokens as of now. A little before the last filling it fills nothing; if the clock was set back by more,
--- filling begins anew from there.
+-- Returns a bucket of tokens as of now. If the clock stands up to 1 s before the last filling, the bucket gets no
+-- tokens. If the clock was set back further, filling starts again from now.
 create or replace function sluice._filled(tokens double precision, filled_at timestamptz, rate double precision, burst double precision, now timestamptz,
     out filled double precision, out at timestamptz)
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$

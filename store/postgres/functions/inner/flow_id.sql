@@ -1,4 +1,4 @@
--- The id of a job of a flow, which follows from the flow's: as NodeID of package flow.
+-- Returns the id of a job of a flow, which follows from the flow's id, like NodeID of the Go package flow.
 create or replace function sluice._flow_id(of_flow uuid, node text) returns uuid
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 declare

@@ -1,5 +1,5 @@
--- The job of a node of a flow as an argument of _enqueue_together, checked. The job of a map is upkeep's, which makes those of the
--- elements.
+-- Checks the job of a flow's node, and returns it as an argument of _enqueue_together. For a map the function returns a
+-- job for upkeep, which makes the jobs of the elements.
 create or replace function sluice._flow_job(of_flow uuid, node json, maps text[], deadline timestamptz, new_queue boolean) returns json
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
 declare

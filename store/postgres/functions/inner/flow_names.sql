@@ -1,4 +1,4 @@
--- The names that a node of a flow runs after. What is no array of texts is refused.
+-- Returns the names of the nodes in a node's `after`, and refuses anything but an array of texts.
 create or replace function sluice._flow_names(after json) returns text[]
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 begin

@@ -1,5 +1,6 @@
--- The places of a flow's nodes, each behind those that it runs after. Given are the edges: before and its followers, by before. The
--- nodes that wait for each other in a circle, and those behind them, are left out.
+-- Returns the places of a flow's nodes, each behind the nodes that it runs after. An edge is a pair of places; the
+-- edges must be sorted by their first place. The function leaves out nodes that wait for each other in a circle, and
+-- the nodes behind them.
 create or replace function sluice._flow_order(nodes integer, edges_before integer[], edges_behind integer[]) returns integer[]
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 declare

@@ -1,4 +1,4 @@
--- Refuses jobs of one call because a queue, or a tenant in it, is full. The detail is for programs.
+-- Refuses the jobs of a call because a queue, or a tenant in it, is full. The detail is JSON for programs.
 create or replace function sluice._full(of_queue text, of_tenant text, jobs integer, waiting bigint, most bigint) returns void
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 declare

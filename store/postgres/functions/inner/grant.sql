@@ -1,4 +1,4 @@
--- Notes what a role may do, and lets it call the functions for that.
+-- Records a right of a role in queues, and lets the role call the functions for it.
 create or replace function sluice._grant(to_role text, what text, of_queues text[]) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare

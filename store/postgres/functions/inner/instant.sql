@@ -1,4 +1,4 @@
--- An instant for people.
+-- Returns an instant in UTC for people.
 create or replace function sluice._instant(at timestamptz) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 begin

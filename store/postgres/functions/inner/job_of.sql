@@ -1,4 +1,4 @@
--- The arguments of enqueue that a job of a batch gives.
+-- Returns the arguments of enqueue that a job of a batch gives as JSON.
 create or replace function sluice._job_of(job json, {{enqueue results}})
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
 declare

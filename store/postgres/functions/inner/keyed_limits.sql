@@ -1,5 +1,5 @@
--- Says which of the limits that a queue shares are per key or by cost, with their figures as the statements about them take them, and
--- for how many jobs of a key there is room at the most. Null names: none is.
+-- Returns the limits per key and by cost among the limits that a queue shares, as the other statements take them. Most
+-- is the largest number of jobs of a key that can have room at once. Null names: the queue shares no such limit.
 create or replace function sluice._keyed_limits(limits text, out names text[], out concurrencies integer[], out rates double precision[], out bursts double precision[],
     out per_keys boolean[], out by_costs boolean[], out most integer)
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$

@@ -1,4 +1,4 @@
--- The lease that a caller asks for, or that of a queue.
+-- Returns the lease that a caller asks for, or else the queue's setting.
 create or replace function sluice._lease(of_queue text, seconds double precision) returns interval
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
 begin

@@ -1,4 +1,4 @@
--- The reasons that the limits give which a queue shares: each is one, open or closed.
+-- Returns a reason, open or closed, for each limit that a queue shares.
 create or replace function sluice._limit_reasons(limits text, limit_key text, now_at timestamptz)
 returns table (reason text, open boolean, summary text, until timestamptz)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$

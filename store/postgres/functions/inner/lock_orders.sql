@@ -1,4 +1,4 @@
--- Locks the order keys of a batch, sorted, so that two batches do not wait for each other.
+-- Locks the order keys of a batch in sorted order, so that two batches do not wait for each other.
 create or replace function sluice._lock_orders(items json[]) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare

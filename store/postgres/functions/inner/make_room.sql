@@ -1,10 +1,10 @@
--- Finds room for jobs of one call in a queue, or for those of a tenant in it, and counts them in. Without room it cancels jobs of a lower
--- priority than below, if the queue sheds, or refuses the jobs. Most is the limit.
---
--- How many jobs wait is remembered in sequences: all sessions see it at once, and no rollback takes it back, not even that of a refusal.
--- A value has 22 bits of a hash that says whose it is, 17 of the time of the count in 10 ms, and 24 of how many wait, at most 16
--- million, which nextval raises: functions keep no limit above that.
--- Where two queues share a sequence, they count more often. The hash changes every 22 minutes, so that no two share a value for long.
+-- Finds room for the jobs of a call in a queue, or for a tenant's jobs in it, and counts the jobs. Most is the limit.
+-- Without room, a queue that sheds cancels jobs of a lower priority than below; any other queue refuses the jobs.
+-- Sequences remember how many jobs wait: all sessions see them at once, and no rollback undoes them, not even the
+-- rollback of a refusal. A value has three parts. The first 22 bits are a hash of the queue and tenant. The next 17
+-- bits are the time of the count, in steps of 10 ms. The last 24 bits are the number of waiting jobs. Functions keep no
+-- limit above 16 million jobs, because nextval raises the number. If two queues share a sequence, they count more
+-- often. The hash changes every 22 minutes, so that two queues do not collide for long.
 create or replace function sluice._make_room(of_queue text, of_tenant text, jobs integer, below integer, most bigint, sheds boolean) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
@@ -26,8 +26,8 @@ begin
         select max(nextval(memory)) into value from generate_series(1, jobs);
     end if;
     waiting := value & 16777215;
-    age := case when value >> 41 = whose then (now_at & 131071) - ((value >> 24) & 131071) else -1 end; -- below 0: not known
-    rest := least(waiting, most) / 500; -- a count takes some 1 µs for each job, and at most 5 % of the time
+    age := case when value >> 41 = whose then (now_at & 131071) - ((value >> 24) & 131071) else -1 end; -- below 0: no count is known
+    rest := least(waiting, most) / 500; -- a count takes some 1 µs for each job; counting may take 5 % of the time
     if age >= 0 and waiting <= most and age < greatest({{count again}}, rest) then
         return;
     elsif age >= 0 and waiting > most and age < rest then

@@ -1,5 +1,5 @@
--- Finds room for the jobs of a call, whose queues are given: first for tenants, then for queues. It passes over queues in which the
--- caller may not enqueue.
+-- Finds room for the jobs of a call, first for tenants, then for queues. The caller gives the jobs' queues. The
+-- function passes over queues in which the caller may not enqueue.
 create or replace function sluice._make_rooms(items json[], queues text[]) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare

@@ -1,4 +1,4 @@
--- Whether the caller may do a thing (work, produce or operate) in a queue.
+-- Returns whether the caller may work, produce or operate in a queue.
 create or replace function sluice._may(what text, of_queue text) returns boolean
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
 begin

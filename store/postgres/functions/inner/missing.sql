@@ -1,4 +1,4 @@
--- What is told of a job that is to run after one that is not stored.
+-- Returns the error text for a job whose `after` names a job that is not stored.
 create or replace function sluice._missing(other uuid) returns text
 language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $function$
 begin

@@ -1,4 +1,4 @@
--- The line of the state machine for an event, and whether the audit tells of it in every queue.
+-- Returns the row of the state machine for an event, and whether the audit records the event in every queue.
 create or replace function sluice._move(of_event text, out leaves text[], out leads_to text, out notable boolean)
 language sql immutable set search_path = pg_catalog, pg_temp as $function$
     select m.leaves, m.leads_to, m.notable

@@ -1,4 +1,4 @@
--- A new id: 48 bits of the time in milliseconds, so that ids sort as they were made, and the rest by chance (UUIDv7).
+-- Returns a new UUIDv7: 48 bits of the time in milliseconds, so that ids sort by their age, then random bits.
 create or replace function sluice._new_id() returns uuid
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 begin

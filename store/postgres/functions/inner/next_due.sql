@@ -1,4 +1,5 @@
--- How many seconds until a job of a queue may be claimed, its limits aside; null: none waits that starts by itself.
+-- Returns the seconds until a job of a queue may be claimed, apart from the queue's limits; null: no waiting job starts
+-- by itself.
 create or replace function sluice._next_due(of_queue text, in_order smallint[], by_tenant boolean, low_water double precision, low_water_tenant text,
     wakes_from timestamptz, more boolean) returns double precision
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$

@@ -1,4 +1,4 @@
--- How a job has ended.
+-- Returns how a job of a flow has ended.
 create or replace function sluice._node_end(of_id uuid, out queue text, out state text, out result json, out error text)
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
 begin

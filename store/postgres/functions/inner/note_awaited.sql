@@ -1,4 +1,5 @@
--- Notes that the end of others must let jobs go that are about to be stored.
+-- Records in sluice.awaited the queues whose jobs must let new jobs go when they end. The call comes before the new
+-- jobs are stored.
 create or replace function sluice._note_awaited(queues text[], order_keys text[], keys text[], behind boolean[], after uuid[], named text[])
 returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$

@@ -1,4 +1,5 @@
--- Notes that the end of others must let jobs of a batch go that are about to be stored.
+-- Records in sluice.awaited the queues whose jobs must let jobs of a batch go when they end. The call comes before the
+-- batch is stored.
 create or replace function sluice._note_awaited_batch(items json[], ids uuid[]) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare

@@ -1,5 +1,5 @@
--- Wakes those who listen for a queue when the transaction is committed; of one session and queue at most ten times a
--- second. Who misses it polls.
+-- Wakes the listeners of a queue when the transaction commits. A session repeats its last signal at most 10 times a
+-- second. A listener that misses a signal polls.
 create or replace function sluice._notify(of_queue text) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare

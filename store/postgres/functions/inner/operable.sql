@@ -1,4 +1,5 @@
--- Which of some jobs lie in queues in which the caller may operate, in order. Of the others it must not even learn that they are there.
+-- Returns the jobs of a list that lie in queues in which the caller may operate, sorted by id. The caller must not
+-- learn whether the other jobs exist.
 create or replace function sluice._operable(given uuid[]) returns uuid[]
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
 begin

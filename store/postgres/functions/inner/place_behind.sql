@@ -1,4 +1,4 @@
--- Takes a key for a new job, or says what becomes of the job because another one has it.
+-- Takes a key for a new job. If another job has the key, the function decides about the new job by on_duplicate.
 create or replace function sluice._place_behind(queue text, key text, job_id uuid, key_scope text, key_window interval, on_duplicate text, payload bytea, labels text, due_at timestamptz, delay interval,
     out duplicate_of uuid, out replaced uuid, out blocked_by uuid, out awaited uuid, out starts_at timestamptz)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
@@ -24,7 +24,7 @@ begin
         using array[queue], array[key], array[job_id];
     if stored or holder = job_id then
         duplicate_of := job_id;
-    elsif unfinished_only and state is null then -- left behind by a job that has ended
+    elsif unfinished_only and state is null then -- the holder of the key has ended
         execute {{key_pass.sql}} using queue, key, job_id, span, key_scope = 'forever';
     elsif on_duplicate = 'replace' and state = 'queued' then
         execute {{lock_waiting.sql}} into free using holder;

@@ -1,4 +1,4 @@
--- The position of a queued job.
+-- Returns the position of a queued job: the jobs ahead, the jobs in flight, and the state of its rates.
 create or replace function sluice._position(job_id uuid, out now_at timestamptz, out ahead bigint, out in_flight bigint, out token_wait double precision,
     out by_tenant boolean, out held bigint, out tenant_tokens double precision, out tenant_filled_at timestamptz)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$

@@ -1,5 +1,5 @@
--- The order in which a claim serves the priorities: from 1 to 10, but that of all claims a share begins with one of the
--- others, by the lot that the token draws.
+-- Returns the order in which a claim serves the priorities: from 1 to 10. A share of the claims begins with another
+-- priority; the token decides which claims and which priority.
 create or replace function sluice._priorities(token uuid, ageing double precision) returns smallint[]
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 declare

@@ -1,4 +1,5 @@
--- 128 bits by chance, but for those that say so. Before PostgreSQL 13 they can be guessed; see docs/sql.md.
+-- Returns 128 random bits as a UUID, apart from the bits of its version. Before PostgreSQL 13, others can guess the
+-- bits; see docs/sql.md.
 do $random$
 begin
     if to_regprocedure('pg_catalog.gen_random_uuid()') is not null then

@@ -1,4 +1,4 @@
--- A rate as people write it.
+-- Returns a rate as people write it, such as `5/1s`.
 create or replace function sluice._rate_text(rate double precision, per_ms bigint) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 begin

@@ -1,5 +1,5 @@
--- A job of a batch; one that has a text which PostgreSQL cannot hold, outside of its payload, comes back as that text instead of
--- an object, so that it fails alone.
+-- Returns a job of a batch. A job with a NUL character outside its payload, which PostgreSQL cannot store, becomes an
+-- error text. So it fails alone.
 create or replace function sluice._readable(job json) returns json
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 begin

@@ -1,5 +1,5 @@
--- Looks again at what jobs wait for that were enqueued behind others, or whose blockers ended, in transactions that did not
--- see each other.
+-- Looks again at jobs that were enqueued behind others, or whose blockers ended, in transactions that did not see each
+-- other.
 create or replace function sluice._recheck() returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare

@@ -1,4 +1,5 @@
--- Refuses a write that moved nothing. By the token it says whether somebody cancelled the job while the caller held it.
+-- Raises the error for a write that moved no job. The token shows whether somebody cancelled the job while the caller
+-- held it.
 create or replace function sluice._refuse(job_id uuid, state text, of_token uuid) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
 begin

@@ -1,4 +1,4 @@
--- Gives jobs a new life, and says of each what became of it.
+-- Gives jobs a new life, and returns the outcome for each job.
 create or replace function sluice._requeue(given uuid[], reason text, by_whom text, act uuid, beside boolean)
 returns table (id uuid, state text)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$

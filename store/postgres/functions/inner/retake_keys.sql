@@ -1,4 +1,4 @@
--- Gives jobs that are about to be requeued their keys again, and returns those whose key another job holds.
+-- Gives jobs their keys again before they are requeued, and returns the jobs whose key another job holds.
 create or replace function sluice._retake_keys(ids uuid[]) returns uuid[]
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
@@ -23,7 +23,7 @@ begin
             may := may || job_id;
         end if;
     end loop;
-    -- Of the jobs that share a key, the first gets it; the keys in one order, so that two acts do not wait for each other.
+    -- The first of the jobs that share a key gets the key. Every act takes keys in the same order, so that two acts do not wait for each other.
     for want in
         select g.q as queue, g.k as key, (array_agg(g.j order by g.n) filter (where g.j = any (may)))[1] as job, array_agg(g.j) as all_jobs
         from unnest(jobs, queues, keys) with ordinality as g(j, q, k, n)

@@ -1,4 +1,4 @@
--- The reasons that say who holds a job, and which runs of it may be open beside what it is now.
+-- Returns reasons about holds of a job, and about its earlier runs that may still be open.
 create or replace function sluice._run_reasons(job_id uuid)
 returns table (reason text, open boolean, summary text, until timestamptz)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$

@@ -1,4 +1,4 @@
--- The id of the job that an act makes of a schedule, as programs work it out.
+-- Returns the id of the job that an act makes for a schedule. Go programs compute the same id.
 create or replace function sluice._schedule_job(of_name text, act uuid) returns uuid
 language sql immutable set search_path = pg_catalog, pg_temp as $function$
     select encode(set_byte(

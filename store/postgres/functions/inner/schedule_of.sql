@@ -1,4 +1,4 @@
--- Locks a schedule. One in a queue in which the caller may not operate is as unknown as one that is not there.
+-- Locks a schedule and returns it. A schedule in a queue in which the caller may not operate counts as unknown.
 create or replace function sluice._schedule_of(of_name text) returns sluice.schedule
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare

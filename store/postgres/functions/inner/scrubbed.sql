@@ -1,10 +1,10 @@
--- A text without the secrets and personal data that have a well-known form, before it is stored: what workers in other languages
--- say of their errors. The rules are few, and simpler than those of the Go package scrub, which sees these texts too when they
--- are logged. Each row is a pattern and what stands in its place.
+-- Removes secrets and personal data of a well-known form from a text before it is stored. Such a text is an error of a
+-- worker in another language. The rules are fewer and simpler than the rules of the Go package scrub, which also sees
+-- these texts when they are logged. Each row is a pattern and its replacement.
 create or replace function sluice._scrubbed(given text) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 declare
-    -- the names of secrets, a sign, and blanks around it
+    -- the names of secrets, and a sign with the blanks around it
     names constant text := '(?:password|passwd|passphrase|pwd|secret|token|credential|(?:api|access|private|auth|client|account|master|signing|encryption|shared)[ _-]?key)s?[0-9]{0,2}';
     sign  constant text := '\\*["'']?\]?(?:\s{0,4}(?::=|=>|==|=|:)\s{0,4}|\s+(?:is|was)\s+)\[?';
     rules constant text[] := array[
@@ -18,7 +18,7 @@ declare
         -- in headers
         ['(?i)(\m(?:bearer|basic)\s+)(?=[^\s"'']*\d)[a-z0-9._~+/=-]{8,}', '\1[redacted:password]'],
         ['(?i)(\mcookie["'']?:\s*)[^\r\n"''=;]+=[^\r\n"'']+', '\1[redacted:password]'],
-        -- behind a name: in quotes, with a letter and a digit, or any password behind `=`
+        -- after a name: a quoted value, a value with a letter and a digit, or any password after `=`
         ['(?i)(' || names || sign || '\\*")(?![$<{%*])(?:[^"\\\r\n]|\\+[^"\\])+', '\1[redacted:password]'],
         ['(?i)(' || names || sign || '\\*'')(?![$<{%*])(?:[^''\\\r\n]|\\+[^''\\])+', '\1[redacted:password]'],
         ['(?i)(' || names || sign || ')(?![$<{%*("''\\/[])(?=[^\s"'',;&]*\d)(?=[^\s"'',;&]*[a-z])[^\s"'',;&]{4,}[^\s"'',;&:.)}\]]', '\1[redacted:password]'],
@@ -27,12 +27,12 @@ declare
         ['(?i)(\s--?(?:[a-z]+-)?(?:password|token|secret|api-?key)\s)(?=\S*\d)[^\s"'']{6,}', '\1[redacted:password]'],
         ['(?i)(\mpassword\s+e?'')[^'']+', '\1[redacted:password]'],
         ['(?i)(\midentified\s+(?:with\s+\S+\s+)?by\s+'')[^'']+', '\1[redacted:password]'],
-        -- by themselves
+        -- keys that are known by their own form
         ['\m(?:AKIA|ASIA)[A-Z0-9]{16}\M', '[redacted:aws]'],
         ['\m(?:gh[pousr]_|github_pat_)\w{20,}', '[redacted:github]'],
         ['\m(?:sk-|[sr]k_(?:live|test)_|whsec_|xox[a-z]-|xapp-|AIza|ya29\.|GOCSPX-|glpat-|glrt-|gldt-|npm_|pypi-|hf_|SG\.|shpat_|dop_v1_|dckr_pat_|hv[sb]\.|ATBB|ATATT3|NRAK-|LTAI|gsk_|lin_api_|PMAK-)(?=[\w.-]*\d)[\w-][\w.-]{12,}\w',
          '[redacted:vendor_key]'],
-        -- of persons and hosts
+        -- data of persons and hosts
         ['(?i)(?!git@)\m[a-z0-9][a-z0-9._%+-]*@[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,24}\M', '[redacted:email]'],
         ['\m(?!127\.|0\.|255\.)(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)\M(?!\.\d)', '[redacted:ip]'],
         ['(?i)\m(?:[23][0-9a-f]{3}|f[cde][0-9a-f]{2})(?:(?::[0-9a-f]{1,4}){7}|(?::[0-9a-f]{1,4}){0,6}::(?:[0-9a-f]{1,4}(?::[0-9a-f]{1,4}){0,5})?)', '[redacted:ip]'],

@@ -1,5 +1,6 @@
--- Claims up to room jobs from the tenant queues of a queue, and shares them out among the tenants by their turns, as package flow
--- does. The lock of the queue's flow is held. The last row has no id: it says how far the turns are.
+-- Claims up to room jobs from the tenant queues of a queue, and shares them among the tenants by turns, like the Go
+-- package flow. The caller holds the lock of the queue's row in flow. The last row has no id: it returns the state of
+-- the turns.
 create or replace function sluice._serve(of_queue text, room integer, by_holder text, with_token uuid, lease interval, in_order smallint[],
     now_at timestamptz, claim_at timestamptz, stored timestamptz, settings_changed timestamptz, of_concurrency bigint, of_rate double precision, of_per bigint, of_burst bigint,
     given_start double precision, given_tenant text, given_wakes timestamptz, fair_since timestamptz,
@@ -9,7 +10,7 @@ returns table ({{columns}}, low_water double precision, low_water_tenant text, w
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
     straggle constant interval := interval '1 minute';
-    -- the tenant queues that are looked at, one array a column
+    -- the present tenant queues, with an array for each column
     place tid[]; of_tenant text[]; virtual_start double precision[]; jobs integer[]; tokens double precision[]; filled timestamptz[]; counted timestamptz[];
     concurrency bigint[]; rate double precision[]; burst double precision[]; weight bigint[]; until timestamptz[]; paused boolean[]; paused_until timestamptz[];
     limits_changed timestamptz[]; held integer[]; outside boolean[]; active boolean[]; full_up boolean[]; wake_at timestamptz[]; due timestamptz[];
@@ -49,7 +50,7 @@ begin
             place[n] := l_place; of_tenant[n] := l_tenant; virtual_start[n] := l_virtual_start; jobs[n] := l_jobs; tokens[n] := l_tokens; filled[n] := l_filled; counted[n] := l_counted;
         end loop;
         exit when n = 0;
-        -- their limits, and what they have in flight
+        -- the limits of the tenants, and their jobs in flight
         concurrency := '{}'; rate := '{}'; burst := '{}'; weight := '{}'; until := '{}'; paused := '{}'; paused_until := '{}'; limits_changed := '{}';
         no := 0;
         for row in select t.* from sluice._terms(of_queue, of_tenant, of_concurrency, of_rate, of_per, of_burst, now_at) t loop
@@ -103,13 +104,13 @@ begin
             in_it[best] := share[best] < space[best];
         end loop;
         served := array(select i from generate_series(1, looked) as i where share[i] > 0 or space[i] = 0 order by i);
-        -- claim, and look what is left in those that gave little: a tenant queue in which nothing is due must not stand before the others
+        -- claim, and look again at tenant queues that gave few jobs: a tenant queue without due jobs must not stand before the others
         few := array(select i from unnest(served) as i where share[i] > 0 order by i);
         if few <> '{}' then
             fronts := array_fill('-infinity'::timestamptz, array[10 * cardinality(few)]);
             zeroes := array_fill('00000000-0000-0000-0000-000000000000'::uuid, array[10 * cardinality(few)]);
             near := array(select of_tenant[i] from unnest(few) as i where concurrency[i] > 0 and 2 * (held[i] + share[i]) >= concurrency[i] order by i);
-            if keyed is not null then -- limits per key let in some of those that are found
+            if keyed is not null then -- limits per key admit some of the found jobs
                 chosen := '{}';
                 has_key := '{}';
                 for an_id, a_key in execute {{limit_pick_tenants.sql}}
@@ -165,7 +166,7 @@ begin
                 due[no] := least(due[no], at_due);
             end loop;
         end if;
-        -- the mark: the first tenant queue that was not served, or the last one that was looked at
+        -- the low-water mark: the first tenant queue that was not served, or the last of this look
         no := (select min(i) from generate_series(1, n) as i where not i = any (served));
         low_water := virtual_start[coalesce(no, n)];
         low_water_tenant := of_tenant[coalesce(no, n)];

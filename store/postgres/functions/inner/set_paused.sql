@@ -1,4 +1,5 @@
--- Pauses or opens a queue, and tells the audit. The setting is written as programs write it, so that they know it for recorded.
+-- Pauses or opens a queue, and audits this. The function writes the setting as Go programs do, so that they recognize
+-- it as recorded.
 create or replace function sluice._set_paused(of_queue text, to_paused boolean, to_until timestamptz, why text, by_whom text) returns boolean
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare

@@ -1,5 +1,5 @@
--- Pauses or resumes a schedule, and tells the audit. Upkeep finds the next fire of a resumed one: it is due at once, and says
--- since when to look.
+-- Pauses or resumes a schedule, and audits this. A resumed schedule is due at once and records when it was resumed;
+-- upkeep computes its next fire from there.
 create or replace function sluice._set_schedule_paused(of_name text, to_paused boolean, why text, by_whom text) returns boolean
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
@@ -15,7 +15,7 @@ begin
     if coalesce((old ->> 'paused')::boolean, false) = to_paused then
         return false;
     end if;
-    new := (select json_object_agg(e.key, e.value) -- it keeps the payload character for character
+    new := (select json_object_agg(e.key, e.value) -- json keeps the payload character for character
             from (select o.key, o.value from json_each(old) o where o.key not in ('paused', 'note')
                   union all select p.key, p.value from json_each(json_build_object('paused', true, 'note', left(why, 1000))) p where to_paused) e);
     course := before.progress::jsonb;

@@ -1,5 +1,5 @@
--- Writes what became of claimed jobs, all by one event. Each is answered with the state it has come to, 'lost' or
--- 'not allowed', in the order given. A refused write is told to the audit.
+-- Settles claimed jobs, all by the same event. Each row has the place of the job in ids, and the job's new state,
+-- 'lost' or 'not allowed'. The audit gets an entry for each lost claim.
 create or replace function sluice._settle(ids uuid[], tokens uuid[], event text, results bytea[] default null, delays interval[] default null,
     errors text[] default null, stacks text[] default null, reasons text[] default null, refs text[] default null,
     actors text[] default null, poison boolean default false, in_tx boolean[] default null)
@@ -66,7 +66,7 @@ begin
     if moved <> '{}' then
         perform sluice._count_moved(event, moved, event in ('complete', 'bury') and not poison);
         if poison then
-            perform sluice._count_moved('recover', moved); -- its lease ran out, too
+            perform sluice._count_moved('recover', moved); -- the lease of a poison job ran out, too
         end if;
     end if;
     missed := array(select g.n from unnest(ids) with ordinality as g(given, n) where not (g.given = any (moved) and g.n = any (nos)));

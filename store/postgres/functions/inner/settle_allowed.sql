@@ -1,4 +1,4 @@
--- Settles jobs of queues in which the caller may work. The others are lost to it.
+-- Settles jobs of queues in which the caller may work. The caller gets 'lost' for all other jobs.
 create or replace function sluice._settle_allowed(ids uuid[], tokens uuid[], event text, results bytea[], delays interval[], errors text[], stacks text[], reasons text[])
 returns table (no integer, id uuid, state text)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$

@@ -1,5 +1,5 @@
--- Locks the limits that a queue shares, and says how many jobs they let a claim take, how many seconds until there is more, and
--- whether a job must end first. A limit that is not stored limits nothing.
+-- Locks the limits that a queue shares. Room is how many jobs the limits let a claim take, and wait is the seconds
+-- until they admit more. Is_full says whether a job must end first. A limit that is not stored limits nothing.
 create or replace function sluice._shared_room(limits text, most integer, out room integer, out wait double precision, out is_full boolean)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
@@ -18,7 +18,7 @@ begin
     wait := 0;
     is_full := false;
     for made in execute {{named_limit_flow.sql}} using names loop
-        null; -- it says which, and a statement in a function must tell somebody
+        null; -- the function needs the statement's effect, not its rows
     end loop;
     for made in execute {{named_limit_lock.sql}} using names loop
         null;
@@ -29,12 +29,12 @@ begin
         own := most;
         own_wait := 0;
         own_full := false;
-        if per_key or by_cost then -- its figures are not of all jobs together
+        if per_key or by_cost then -- its rate and concurrency do not count all jobs together
             rate := 0;
             concurrency := 0;
         end if;
         if rate > 0 then
-            if filled_at > now_at + interval '1 second' then -- the clock was set back, and starts are in what is the future now
+            if filled_at > now_at + interval '1 second' then -- the clock was set back, so recorded starts lie in the future
                 execute {{started_forget.sql}} using '@' || of_name, '-infinity'::timestamptz, now_at;
                 execute {{started_add.sql}} using '@' || of_name, now_at, sluice._window_jobs(rate, rate_per)::bigint + burst;
             end if;

@@ -1,5 +1,5 @@
--- Counts claimed jobs against the rates of the limits that a queue shares. Whoever claims by a function begins at once, or hands
--- back.
+-- Counts claimed jobs against the rates of the limits that a queue shares. A caller of functions begins its jobs at
+-- once, or hands them back.
 create or replace function sluice._shared_take(limits text, jobs integer) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare

@@ -1,4 +1,5 @@
--- Cancels waiting jobs of a full queue, or of a full tenant, to make room: as many as said, or none if there are too few.
+-- Cancels waiting jobs of a full queue or a full tenant to make room. The function cancels exactly the number of jobs
+-- given, or none if it finds fewer.
 create or replace function sluice._shed(of_queue text, of_tenant text, below integer, jobs integer) returns boolean
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare

@@ -1,4 +1,4 @@
--- How many jobs the limits of a tenant let a claim take; its tokens are filled.
+-- Returns how many jobs the limits of a tenant let a claim take. The caller has filled the tokens up to now.
 create or replace function sluice._space(paused boolean, concurrency bigint, held integer, rate double precision, tokens double precision) returns integer
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 declare

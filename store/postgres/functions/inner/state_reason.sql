@@ -1,4 +1,4 @@
--- The reason of a job's state.
+-- Returns the reason about a job's state.
 create or replace function sluice._state_reason(job_id uuid, now_at timestamptz)
 returns table (reason text, open boolean, summary text, until timestamptz)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$

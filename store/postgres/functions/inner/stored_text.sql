@@ -1,5 +1,6 @@
--- A text as it is stored: without secrets, and at most {{max error bytes}} bytes, cut in the middle, where the least is lost. Of
--- none it is null. Of a long text no more is looked through than twice what is stored.
+-- Returns a text as the store keeps it: without secrets, at most {{max error bytes}} bytes, and null if empty. The
+-- function cuts a long text in the middle, which matters least. It searches at most twice the stored length for
+-- secrets.
 create or replace function sluice._stored_text(given text) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 declare

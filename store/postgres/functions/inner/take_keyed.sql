@@ -1,4 +1,4 @@
--- Counts claimed jobs, by their limit keys and costs, against the rates of limits per key and by cost.
+-- Counts claimed jobs, with their limit keys and costs, against the rates of limits per key and by cost.
 create or replace function sluice._take_keyed(names text[], rates double precision[], bursts double precision[], per_keys boolean[], by_costs boolean[],
     keys text[], costs integer[], now_at timestamptz) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$

@@ -1,4 +1,4 @@
--- The reasons of a job whose queue serves its tenants apart.
+-- Returns the reasons about the tenant of a job whose queue serves its tenants apart.
 create or replace function sluice._tenant_reasons(of_queue text, of_tenant text, now_at timestamptz, held bigint, tokens double precision, filled_at timestamptz)
 returns table (reason text, open boolean, summary text, until timestamptz)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$

@@ -1,5 +1,5 @@
--- The limits that count for tenants in a queue, in the order given: each figure from the first of the limits that says it,
--- the nearest first. Jobs without a tenant are nobody's, and have none.
+-- Returns the effective limits of tenants in a queue, in the given order. Each number comes from the nearest limit that
+-- sets it. Jobs without a tenant have no limits of a tenant.
 create or replace function sluice._terms(of_queue text, tenants text[], of_concurrency bigint, of_rate double precision, of_per bigint, of_burst bigint, now_at timestamptz)
 returns table (tenant text, concurrency bigint, rate double precision, per_ms bigint, burst bigint, weight bigint, until timestamptz,
     paused boolean, paused_until timestamptz, changed timestamptz)

@@ -1,4 +1,4 @@
--- How many seconds until a rate has a token; 0: it has one, or there is no rate.
+-- Returns the seconds until a rate has a token; 0: it has a token now, or there is no rate.
 create or replace function sluice._token_wait(tokens double precision, filled_at timestamptz, rate double precision, per_ms bigint, burst bigint, now_at timestamptz) returns double precision
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 declare

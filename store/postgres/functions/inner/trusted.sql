@@ -1,4 +1,4 @@
--- Whether the caller may change the tables anyway: the owner, and the role of programs.
+-- Returns whether the caller may change the tables anyway, like the owner and the role of Go programs.
 create or replace function sluice._trusted() returns boolean
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
 begin

@@ -1,5 +1,5 @@
--- Looks at the jobs that wait for some that may have ended, and lets those go that wait for nothing any longer. If it
--- cannot, upkeep does it: what has ended has ended.
+-- Looks at the jobs that wait for jobs which may have ended, and lets a job go when it waits for nothing more. If the
+-- function fails, upkeep repeats its work; the ended jobs stay ended.
 create or replace function sluice._unblock(given uuid[], note boolean default true) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
@@ -21,7 +21,7 @@ declare
     locked  boolean;
     unread  boolean;
 begin
-    -- Who enqueues behind one of them, or ends another, in a transaction that is not committed yet, does not see this.
+    -- An open transaction that enqueues behind an ended job, or ends another blocker, does not see this. So the next recheck looks again.
     if note and ended <> '{}' then
         perform sluice._recheck();
         insert into sluice.recheck (job_id) select e from unnest(ended) as e;
@@ -73,7 +73,7 @@ begin
             after := '00000000-0000-0000-0000-000000000000';
         end if;
     end loop;
-    -- Who ends one of those meanwhile does not see yet that a job waits for it now.
+    -- A transaction that ends a new blocker meanwhile does not see yet that a job waits for it.
     if left_behind <> '{}' then
         insert into sluice.recheck (job_id) select distinct b from unnest(left_behind) as b;
     end if;

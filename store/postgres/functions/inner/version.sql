@@ -1,4 +1,4 @@
--- A text that differs after each change of a waiting job that an edit can make, and after each claim. Null: the job does not wait.
+-- Returns a text that changes with each edit of a waiting job and with each claim; null: the job does not wait.
 create or replace function sluice._version(of_job uuid) returns text
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
 begin

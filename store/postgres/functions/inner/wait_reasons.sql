@@ -1,5 +1,5 @@
--- The reasons that say which other jobs a queued job waits for: its twin, those before it in its order, and those that it runs
--- after.
+-- Returns the reasons about other jobs that a queued job waits for: its twin, earlier jobs of its order, and the jobs
+-- of its `after`.
 create or replace function sluice._wait_reasons(job_id uuid)
 returns table (reason text, open boolean, summary text, until timestamptz)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
@@ -13,7 +13,7 @@ declare
     looked  uuid[];
 begin
     select j.* into job from sluice.jobs j where j.id = job_id;
-    if job.blocked_by = job_id then -- somebody holds it, or for a run of its own: see _run_reasons
+    if job.blocked_by = job_id then -- somebody holds it, or a run of it may be open: see _run_reasons
         job.blocked_by := null;
     end if;
     select b.* into blocker from sluice.jobs b where b.id = job.blocked_by;

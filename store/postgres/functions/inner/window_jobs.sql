@@ -1,4 +1,4 @@
--- How many jobs a rate allows in its window.
+-- Returns the number of jobs that a rate allows in its window.
 create or replace function sluice._window_jobs(rate double precision, per_ms bigint) returns double precision
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 begin

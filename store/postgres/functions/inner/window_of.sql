@@ -1,4 +1,4 @@
--- How long the window of a rate is. One that allows less than a job lasts until there is one.
+-- Returns the length of a rate's window. A window with less than 1 job is extended until it allows 1 job.
 create or replace function sluice._window_of(rate double precision, per_ms bigint) returns interval
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 begin

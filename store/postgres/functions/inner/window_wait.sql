@@ -1,5 +1,5 @@
--- How many seconds until so many jobs of a queue may start in the window of its rate; 0: now. Jobs that were claimed and have not
--- begun, as far as is known, count as if they had begun when they were claimed.
+-- Returns how many jobs of a queue may start in the window of its rate, and the seconds until the wanted number may; 0:
+-- now. A claimed job that is not known to have begun counts as begun at its claim.
 create or replace function sluice._window_wait(of_queue text, wanted double precision, allowed double precision, per interval, permits_from timestamptz,
     now_at timestamptz, out free double precision, out wait double precision)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$

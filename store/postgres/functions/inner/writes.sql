@@ -1,4 +1,4 @@
--- Whether a role was granted that it may write to a table of Sluice, as roles of programs are.
+-- Returns whether a role holds a grant to write to a table of Sluice, as the roles of Go programs do.
 create or replace function sluice._writes(of_role text) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp as $function$
     select exists (
