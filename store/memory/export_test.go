@@ -4,7 +4,7 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// SetColumn changes a column of a queue's row, as plain SQL does where there is a table.
+// SetColumn changes a column of a queue's row, as plain SQL does in the SQL stores.
 func (s *Store) SetColumn(queue, column string, value any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -25,7 +25,7 @@ func (s *Store) SetColumn(queue, column string, value any) {
 	s.queues[queue] = changed
 }
 
-// TenantQueues is how many tenant queues a queue has.
+// TenantQueues returns the number of tenant queues of a queue.
 func (s *Store) TenantQueues(queue string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

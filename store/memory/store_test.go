@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-queue/sluice/store/storetest"
 )
 
-// clock is one that tests turn.
+// clock is a clock that tests move.
 type clock struct {
 	mu     sync.Mutex
 	passed time.Duration
@@ -29,8 +29,8 @@ func (c *clock) Advance(d time.Duration) {
 	c.passed += d
 }
 
-// TestMain runs many random sequences, which cost nothing here. The race detector sees only one goroutine in a sequence,
-// which costs it six times as much: with it, a few sequences are enough.
+// TestMain runs many random sequences, which cost little in memory. The race detector makes a sequence 6 times as slow
+// and sees only one goroutine in it. So few sequences run with the race detector.
 func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", sequences); err != nil {
 		panic(err)

@@ -9,7 +9,8 @@ import (
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
-// TestTenantQueuesOfTenantsWhoWentAreForgotten has one tenant whose job is in flight among many that came once.
+// TestTenantQueuesOfTenantsWhoWentAreForgotten has many tenants whose jobs have ended, and one tenant whose job is in
+// flight.
 func TestTenantQueuesOfTenantsWhoWentAreForgotten(t *testing.T) {
 	t.Parallel()
 	store := memory.New(memory.Options{})

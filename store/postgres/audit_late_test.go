@@ -12,9 +12,11 @@ import (
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-// TestEntryThatIsCommittedLateIsSealedInItsPlace holds a transaction open that has drawn a number of the audit, while
-// later entries are committed, and sealing and verifying go on in two processes. When it commits, or is rolled back, every
-// entry is in the chain, each once, and nothing is taken for one that was put in.
+// TestEntryThatIsCommittedLateIsSealedInItsPlace holds a transaction open that has drawn an audit number. Meanwhile
+// later entries are committed, and two processes seal and verify.
+//
+// When the transaction commits or is rolled back, every entry must be in the chain once, and Verify must report no
+// inserted entry.
 func TestEntryThatIsCommittedLateIsSealedInItsPlace(t *testing.T) {
 	t.Parallel()
 	for _, commits := range []bool{true, false} {
@@ -69,7 +71,7 @@ func (l *lateAudit) note() {
 	}
 }
 
-// seal has both processes seal what is settled, verifies it, and tells up to which entry.
+// seal makes both processes seal the settled entries, and verifies the chain. It returns the last sealed number.
 func (l *lateAudit) seal() (upto int64) {
 	l.Helper()
 	for _, store := range l.stores {

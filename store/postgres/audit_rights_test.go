@@ -18,8 +18,8 @@ import (
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-// TestDocumentedRoleOnlyAddsToTheAudit makes the role as docs/operate.md says, and has it do what programs do, and what
-// nobody may.
+// TestDocumentedRoleOnlyAddsToTheAudit creates the role as docs/operate.md says. The role must be able to do what
+// programs do, and unable to change the audit.
 func TestDocumentedRoleOnlyAddsToTheAudit(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
@@ -43,7 +43,8 @@ func TestDocumentedRoleOnlyAddsToTheAudit(t *testing.T) {
 	}
 }
 
-// TestMigrationTakesBackTheRightToChangeTheAudit has default privileges from before, as the docs had them.
+// TestMigrationTakesBackTheRightToChangeTheAudit sets default privileges as older docs advised. They include the right
+// to change the audit.
 func TestMigrationTakesBackTheRightToChangeTheAudit(t *testing.T) {
 	t.Parallel()
 	r := &roles{T: t, url: pgtest.NewDatabase(t)}
@@ -73,7 +74,7 @@ func TestMigrationTakesBackTheRightToChangeTheAudit(t *testing.T) {
 	refusesChanges(t, store, "permission denied")
 }
 
-// TestOwnerDoesNotChangeTheAuditByMistake has triggers that refuse it.
+// TestOwnerDoesNotChangeTheAuditByMistake checks that triggers refuse changes of the audit, also by the owner.
 func TestOwnerDoesNotChangeTheAuditByMistake(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, migrated.Copy(t))
@@ -94,7 +95,7 @@ func refusesChanges(t *testing.T, store *postgres.Store, says string) {
 	}
 }
 
-// documentedGrants are the statements that docs/operate.md has for the role of programs.
+// documentedGrants returns the statements of docs/operate.md for the role of programs.
 func documentedGrants(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/operate.md")

@@ -12,8 +12,8 @@ import (
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-// TestAnOldTransactionMakesNoLookAtBatchesDear adds up changes under a transaction that stays open, so that the server cannot remove
-// the rows, and counts the pages that further looks read.
+// TestAnOldTransactionMakesNoLookAtBatchesDear adds up changes while an old transaction stays open. The server cannot
+// remove the rows of added changes meanwhile. The test counts the pages that later calls read.
 func TestAnOldTransactionMakesNoLookAtBatchesDear(t *testing.T) {
 	t.Parallel()
 	w := newBatchWorld(t)
@@ -38,7 +38,7 @@ func TestAnOldTransactionMakesNoLookAtBatchesDear(t *testing.T) {
 	}
 }
 
-// pagesOf runs a statement in a transaction that is rolled back, and counts the pages that it reads.
+// pagesOf runs a statement in a transaction that is rolled back, and counts the pages that the statement reads.
 func pagesOf(t *testing.T, store *postgres.Store, name string, arguments ...any) int {
 	t.Helper()
 	text, err := postgres.StatementOf(name)
@@ -69,8 +69,8 @@ func pagesOf(t *testing.T, store *postgres.Store, name string, arguments ...any)
 	return read[0].Plan.Hit + read[0].Plan.Read
 }
 
-// TestChangesAreAddedUpOnceWhateverIsOpen adds jobs in transactions that overlap, end in any order and are rolled back at times,
-// while upkeep adds up a few changes at a time.
+// TestChangesAreAddedUpOnceWhateverIsOpen adds jobs in transactions that overlap, end in any order and are sometimes
+// rolled back. Meanwhile upkeep adds up a few changes at a time.
 func TestChangesAreAddedUpOnceWhateverIsOpen(t *testing.T) {
 	t.Parallel()
 	w := newBatchWorld(t)
@@ -122,8 +122,8 @@ func TestChangesAreAddedUpOnceWhateverIsOpen(t *testing.T) {
 	}
 }
 
-// TestAnOldTransactionMakesNoLookForResultsDear removes results under a snapshot that stays open, and counts the pages that the next
-// pass reads.
+// TestAnOldTransactionMakesNoLookForResultsDear removes results while an old snapshot stays open, and counts the pages
+// that the next pass reads.
 func TestAnOldTransactionMakesNoLookForResultsDear(t *testing.T) {
 	t.Parallel()
 	w := newBatchWorld(t)

@@ -16,7 +16,7 @@ import (
 
 var importer = sluice.Act{By: "importer"}
 
-// batchWorld is a store, and what the tests of batches need of it.
+// batchWorld is a store with helpers for tests of batches.
 type batchWorld struct {
 	*testing.T
 	store *postgres.Store
@@ -58,7 +58,7 @@ func (w batchWorld) add(to sluice.Enqueuer, id sluice.ID) error {
 	return err
 }
 
-// advanced lets upkeep look until nothing has changed, twice at most, and reads the batch.
+// advanced advances batches twice, as upkeep does, and then reads the batch.
 func (w batchWorld) advanced(id sluice.ID) group.Batch {
 	w.Helper()
 	for range 2 {
@@ -101,7 +101,7 @@ func TestABatchWaitsForTransactionsThatHaveAddedJobs(t *testing.T) {
 	b := w.open(w.store)
 	tx := w.begin(pgx.TxOptions{})
 	w.ok(w.add(w.store.InTx(tx), b.ID))
-	w.close(w.store, b.ID) // it does not wait for the transaction
+	w.close(w.store, b.ID) // the second transaction does not wait for the first
 	if got := w.advanced(b.ID); got.State() != group.StateClosed || got.Total != 0 {
 		t.Errorf("before the commit: %+v, want a closed batch", got)
 	}
@@ -157,7 +157,8 @@ func TestUpkeepDoesNotWaitForATransactionThatClosesABatch(t *testing.T) {
 	}
 }
 
-// TestFirstUpkeepsAddUpOneAtATime: of several first ones, the second waits for the row that the first has made. It then locks it.
+// TestFirstUpkeepsAddUpOneAtATime runs the first two upkeeps of a database side by side. The second must wait for the
+// row that the first has made, and then lock it.
 func TestFirstUpkeepsAddUpOneAtATime(t *testing.T) {
 	t.Parallel()
 	w := newBatchWorld(t)
@@ -186,7 +187,7 @@ func TestFirstUpkeepsAddUpOneAtATime(t *testing.T) {
 	}
 }
 
-// TestChangesOfARestoredDatabaseAreCounted restores a database into a cluster whose transactions have lower numbers.
+// TestChangesOfARestoredDatabaseAreCounted restores a database into a cluster whose transaction numbers are lower.
 func TestChangesOfARestoredDatabaseAreCounted(t *testing.T) {
 	t.Parallel()
 	w := newBatchWorld(t)

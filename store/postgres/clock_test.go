@@ -25,9 +25,9 @@ func TestLeasesThatRanOutInAStepOfTheServersClockGetASecondLook(t *testing.T) {
 		}
 		return out.Requeued + out.Buried
 	}
-	recovered() // it looks at the clock
+	recovered() // makes the store read the clock
 	lives, _ := claimOne(t, store), claimOne(t, store)
-	// As the clock is set an hour ahead, all that is stored is an hour older.
+	// When the clock is set ahead by 1 h, everything stored becomes 1 h older.
 	if _, err := store.Pool().Exec(t.Context(), "update sluice.live set lease_until = lease_until - interval '1 hour'"); err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,8 @@ func TestLeasesThatRanOutInAStepOfTheServersClockGetASecondLook(t *testing.T) {
 	}
 }
 
-// TestRateIsKeptThroughAStepOfTheServersClock sets it forward: starts of a moment ago look old, and the bucket is full.
+// TestRateIsKeptThroughAStepOfTheServersClock sets the server's clock forward. Recent starts then look old, and the
+// token bucket looks full.
 func TestRateIsKeptThroughAStepOfTheServersClock(t *testing.T) {
 	t.Parallel()
 	bench := openAt(t, migrated.Copy(t))
@@ -70,7 +71,7 @@ func TestRateIsKeptThroughAStepOfTheServersClock(t *testing.T) {
 		return len(out.Jobs)
 	}
 	started := claim(bench.Store) + claim(bench.Other)
-	bench.Advance(20 * time.Hour) // all that is stored is so much older
+	bench.Advance(20 * time.Hour) // everything stored becomes 20 h older
 	for _, process := range []sluice.Store{bench.Store, bench.Other} {
 		process.(*postgres.Store).StepWindows(20 * time.Hour)
 	}
@@ -79,7 +80,7 @@ func TestRateIsKeptThroughAStepOfTheServersClock(t *testing.T) {
 			t.Errorf("%d start in an hour, and 10 may", started)
 		}
 	}
-	bench.Advance(2 * time.Hour) // which really pass
+	bench.Advance(2 * time.Hour) // these hours really pass
 	if n := claim(bench.Store); n != 9 {
 		t.Errorf("%d start when the hour is over, want what the bucket holds, 9", n)
 	}

@@ -16,13 +16,14 @@ import (
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-// crowdOfLookers are processes that serve one queue, each with a store of its own, and claim only when they are signalled.
+// crowdOfLookers are processes that serve one queue, each with a store of its own. They claim only when they get a
+// signal.
 type crowdOfLookers struct {
 	*testing.T
 	stores []*postgres.Store
-	client *sluice.Client // of a process that only puts jobs in
+	client *sluice.Client // a client of a process that only enqueues
 	limit  int
-	claims atomic.Int64 // how often they looked
+	claims atomic.Int64 // how often the processes claimed
 	got    chan sluice.ID
 }
 
@@ -68,7 +69,7 @@ func newCrowdOfLookers(t *testing.T, size, limit int) *crowdOfLookers {
 	return c
 }
 
-// put puts a job in.
+// put enqueues a job.
 func (c *crowdOfLookers) put() {
 	c.Helper()
 	if _, err := c.client.Enqueue(c.Context(), sluice.NewJob{Queue: "q", Payload: []byte(`1`)}); err != nil {
@@ -76,7 +77,7 @@ func (c *crowdOfLookers) put() {
 	}
 }
 
-// serve claims whenever it is signalled. While there may be more, it goes on.
+// serve claims whenever a signal comes, and goes on while a claim is full.
 func (c *crowdOfLookers) serve(ctx context.Context, i int, look chan struct{}) {
 	for {
 		select {
@@ -103,8 +104,9 @@ func (c *crowdOfLookers) serve(ctx context.Context, i int, look chan struct{}) {
 	}
 }
 
-// TestJobsAreTakenThoughProcessesSpareEachOtherTheirLooks puts jobs in, alone and close together, into a queue that many
-// serve, none of which polls. Each job is taken: a process that drops a look drops none that finds a job.
+// TestJobsAreTakenThoughProcessesSpareEachOtherTheirLooks enqueues jobs at varying intervals. Many processes serve the
+// queue, and none polls. Every job must be taken, although processes skip claims after another process has taken all
+// jobs.
 func TestJobsAreTakenThoughProcessesSpareEachOtherTheirLooks(t *testing.T) {
 	t.Parallel()
 	const size, jobs = 12, 400
@@ -112,7 +114,7 @@ func TestJobsAreTakenThoughProcessesSpareEachOtherTheirLooks(t *testing.T) {
 	for range jobs {
 		c.put()
 		if rand.IntN(3) == 0 {
-			time.Sleep(rand.N(15 * time.Millisecond)) // so that claims are under way at all stages
+			time.Sleep(rand.N(15 * time.Millisecond)) // varies how far the claims are when the next job comes
 		}
 	}
 	for n := range jobs {
@@ -125,8 +127,8 @@ func TestJobsAreTakenThoughProcessesSpareEachOtherTheirLooks(t *testing.T) {
 	t.Logf("%d looks of %d processes for %d jobs", c.claims.Load(), size, jobs)
 }
 
-// TestJobOfACrowdedQueueWakesFewProcesses puts jobs in one by one. On a busy machine all may look before they hear that the
-// job is taken, but not each time.
+// TestJobOfACrowdedQueueWakesFewProcesses enqueues one job at a time. On a busy machine, all processes may claim before
+// they hear that the job is taken, but not each time.
 func TestJobOfACrowdedQueueWakesFewProcesses(t *testing.T) {
 	t.Parallel()
 	const size, tries = 30, 100
@@ -139,7 +141,7 @@ func TestJobOfACrowdedQueueWakesFewProcesses(t *testing.T) {
 		case <-time.After(time.Minute):
 			t.Fatal("nobody takes the job")
 		}
-		time.Sleep(postgres.MostPutOff) // until all that look have
+		time.Sleep(postgres.MostPutOff) // until every process that claims has claimed
 		if n := c.claims.Load() - before; n < size/2 {
 			t.Logf("%d of %d processes looked", n, size)
 			return
@@ -148,8 +150,8 @@ func TestJobOfACrowdedQueueWakesFewProcesses(t *testing.T) {
 	t.Errorf("most of %d processes look for each job", size)
 }
 
-// TestProcessThatSparesOthersTheirLooksSignalsWhatCameMeanwhile has a process take the jobs of a queue, which is signalled
-// again before the others hear of it.
+// TestProcessThatSparesOthersTheirLooksSignalsWhatCameMeanwhile makes a process take all jobs of a queue. Another job
+// comes before the others hear of the taking.
 func TestProcessThatSparesOthersTheirLooksSignalsWhatCameMeanwhile(t *testing.T) {
 	t.Parallel()
 	c := newCrowdOfLookers(t, 6, 3)
@@ -178,8 +180,8 @@ func TestProcessThatSparesOthersTheirLooksSignalsWhatCameMeanwhile(t *testing.T)
 	}
 }
 
-// TestProcessThatHearsNothingSparesNobodyTheirLooks has one take jobs that it put in itself, once as it hears and once as it
-// does not: it would not hear of jobs that came meanwhile, and the others would have dropped their looks at those.
+// TestProcessThatHearsNothingSparesNobodyTheirLooks checks that only a process that hears signals reports taken jobs. A
+// process that hears none would miss jobs that came meanwhile, and the others would skip them, too.
 func TestProcessThatHearsNothingSparesNobodyTheirLooks(t *testing.T) {
 	t.Parallel()
 	store := newCrowdOfLookers(t, 6, 3).stores[0]
@@ -192,8 +194,8 @@ func TestProcessThatHearsNothingSparesNobodyTheirLooks(t *testing.T) {
 	}
 }
 
-// TestSignalIsMissedHoweverTheProcessesAreCounted counts them between a claim that took all jobs and the message of it, by which
-// the others drop their looks.
+// TestSignalIsMissedHoweverTheProcessesAreCounted counts the processes of a queue after a claim took all jobs, and
+// before the others hear of it.
 func TestSignalIsMissedHoweverTheProcessesAreCounted(t *testing.T) {
 	t.Parallel()
 	for _, counts := range [][]int{nil, {9}, {0}, {0, 9}, {0, 0}} {

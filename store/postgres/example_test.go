@@ -20,8 +20,8 @@ type Order struct {
 
 var Orders = sluice.QueueOf[Order]("orders")
 
-// An order and its job are stored together or not at all. The example has no output, because it needs
-// a server; the tests of this package do the same against one.
+// An order and its job are stored together or not at all. The example has no output, because it needs a server. The
+// tests of this package do the same against a server.
 func ExampleStore_InTx() {
 	ctx := context.Background()
 	store, err := postgres.Open(ctx, os.Getenv("DATABASE_URL"), postgres.Options{Migrate: true})

@@ -13,25 +13,25 @@ import (
 	"github.com/sluice-queue/sluice/internal/flow"
 )
 
-// Again makes another store of the same connections, which stay open when that one is closed.
+// Again makes another store on the same connections. The connections stay open when the new store is closed.
 func (s *Store) Again(ctx context.Context) (*Store, error) {
 	return open(ctx, s.pool, s.session, s.options)
 }
 
-// OpenConfig opens a store by a configuration that a test has changed.
+// OpenConfig opens a store with a configuration that a test has changed.
 var OpenConfig = openConfig
 
 // StatementOf returns a statement by the name of its file.
 var StatementOf = statementOf
 
-// WalkInOrder is the statement that goes before each of ours.
+// WalkInOrder is the statement that runs before each statement of the store.
 var WalkInOrder = walkInOrderSQL
 
 // Closed reports whether the store was closed.
 func (s *Store) Closed() bool { return s.closed.Load() }
 
-// ForgetLowWater makes the next claims walk from the front. Tests that move everything stored into the
-// past call it: marks are positions in time.
+// ForgetLowWater makes the next claims walk from the front. Tests that move everything stored into the past call it,
+// because marks are positions in time.
 func (s *Store) ForgetLowWater() {
 	for _, m := range []*lowWater{&s.lowWater, &s.tenantQueueLowWater, &s.changeCursor, &s.staleCursor} {
 		m.mu.Lock()
@@ -43,33 +43,34 @@ func (s *Store) ForgetLowWater() {
 	s.fires.mu.Unlock()
 }
 
-// SliceWaves makes counts of waves read so many jobs at a time.
+// SliceWaves makes counts of waves read that many jobs at a time.
 func (s *Store) SliceWaves(jobs int64) { s.waveSlice = jobs }
 
-// WalkedFor acts as if walking through the tenant changes of a queue from the front took so long that it is not done soon again.
+// WalkedFor makes the store believe that the last full walks through the tenant changes of a queue took cost each.
+// Costly walks are put off.
 func (s *Store) WalkedFor(queue string, cost time.Duration) {
 	for range keptWalks {
 		s.changeCursor.walked(queue, cost, true)
 	}
 }
 
-// FunctionsChecksum is the checksum of the text of the functions.
+// FunctionsChecksum returns the checksum of the functions' text.
 func FunctionsChecksum() (string, error) {
 	set, err := functionSet()
 	return set.checksum, err
 }
 
-// JudgeHealth judges a check by other limits, so that a test need not wait an hour.
+// JudgeHealth changes the limits of a health check, so that a test need not wait for an hour.
 func (s *Store) JudgeHealth(check string, warning float64) {
 	changed := s.checks[check]
 	changed.Warning, changed.Error = warning, 0
 	s.checks[check] = changed
 }
 
-// EstimateIndexes estimates indexes from so many bytes on.
+// EstimateIndexes makes Health estimate the empty share of indexes from that size in bytes on.
 func (s *Store) EstimateIndexes(from int64) { s.bigIndex = from }
 
-// MadeIndexes gives the statement that makes each index of the schema, by its name, and Tables the tables.
+// MadeIndexes maps the name of each index of the schema to the statement that makes it. Tables lists the tables.
 func MadeIndexes() (indexes map[string]string, tables []string, err error) {
 	made, err := readSchema()
 	indexes = make(map[string]string)
@@ -79,13 +80,13 @@ func MadeIndexes() (indexes map[string]string, tables []string, err error) {
 	return indexes, made.tables, err
 }
 
-// Statement is what is shown of a statement.
+// Statement returns a statement as reports show it.
 func Statement(text string) string { return statement(text) }
 
-// LookFor changes how long one look of Health may take.
+// LookFor changes the time limit of a single health check.
 func (s *Store) LookFor(most time.Duration) { s.lookTimeout = most }
 
-// MigrationTable makes the table of the steps that a database has had.
+// MigrationTable makes the table of the schema steps that a database has.
 const MigrationTable = createMigrationTable
 
 // StepServer makes this process believe that the server's clock was set forward since it last looked.
@@ -102,7 +103,8 @@ func (s *Store) EndSecondLook() {
 	s.clock.quiet = time.Time{}
 }
 
-// StepWindows makes this process believe that the server's clock was set forward since it last held the limits of a queue.
+// StepWindows makes this process believe that the server's clock was set forward since it last applied the limits of a
+// queue.
 func (s *Store) StepWindows(d time.Duration) {
 	s.readings.Range(func(queue, last any) bool {
 		before := last.(flow.Reading)
@@ -122,7 +124,7 @@ func FunctionSignatures() ([]string, error) {
 	return out, err
 }
 
-// WaitForEnqueues makes calls wait so long for those that are under way before they start beside them.
+// WaitForEnqueues sets how long calls wait for running calls before they start beside them.
 func (s *Store) WaitForEnqueues(patience time.Duration) { s.groups.patience = patience }
 
 // WaitingEnqueues counts the calls that wait to share a transaction.
@@ -132,10 +134,11 @@ func (s *Store) WaitingEnqueues() int {
 	return len(s.groups.waiting)
 }
 
-// HurryPlans has connections plan anew after each statement.
+// HurryPlans makes connections plan anew after each statement.
 func (s *Store) HurryPlans() { s.pool.plans.slow, s.pool.plans.age = 0, 0 }
 
-// PlansAnew says after which times a connection plans anew that is used each 100 ms, with slow statements at some of them.
+// PlansAnew returns when a connection plans anew. The connection is used each 100 ms for a while, and slow says when a
+// statement is slow.
 func PlansAnew(while time.Duration, slow func(after time.Duration) bool) (made []time.Duration) {
 	age := planAge{since: time.Unix(0, 0)}
 	for after := time.Duration(0); after <= while; after += 100 * time.Millisecond {
@@ -149,7 +152,7 @@ func PlansAnew(while time.Duration, slow func(after time.Duration) bool) (made [
 	return made
 }
 
-// AgePlans makes a connection believe that it has prepared statements so long ago.
+// AgePlans makes a connection believe that it prepared its statements that long ago.
 func AgePlans(conn *pgx.Conn, age time.Duration) {
 	data := conn.PgConn().CustomData()
 	for key, value := range data {
@@ -159,7 +162,8 @@ func AgePlans(conn *pgx.Conn, age time.Duration) {
 	}
 }
 
-// DueSignals gives the queues, in order, for which others are woken now, where some were woken just before.
+// DueSignals returns the queues whose signals are sent now, in order. Signals of the queues in lately were sent just
+// before.
 func (s *Store) DueSignals(queues []string, lately []string) []string {
 	n := &notifier{store: s, wake: make(chan struct{}, 1), pending: make(map[message]bool), sent: make(pace[message])}
 	now := time.Now()
@@ -185,29 +189,30 @@ func (s *Store) DueSignals(queues []string, lately []string) []string {
 // CountCrowds counts the processes that serve each queue now.
 func (s *Store) CountCrowds(ctx context.Context) error { return s.countCrowds(ctx) }
 
-// MostPutOff bounds by how much a look at a crowded queue is put off.
+// MostPutOff is the longest time by which a process puts off a claim of a crowded queue.
 const MostPutOff = crowdMost
 
-// Sender is how the store names itself where it signals.
+// Sender is the name of the store in its signals.
 func (s *Store) Sender() string { return s.notifier.sender }
 
-// Pace says for how long a signal must wait at an instant; 0: it is sent.
+// Pace returns how long a signal must wait at an instant. With 0 it is sent at once.
 func Pace() func(now time.Time) time.Duration {
 	p := make(pace[string])
 	return func(now time.Time) time.Duration { return p.wait("q", now) }
 }
 
-// Hear has the store take in that it hears signals, or does not.
+// Hear tells the store whether it hears signals.
 func (s *Store) Hear(hears bool) { s.crowds.hear(hears) }
 
-// ReportsTaken reports whether the store would tell others that it has taken all jobs of a queue that was signalled just now.
+// ReportsTaken reports whether the store would tell others that it took all jobs of a queue. The queue was signalled
+// just before.
 func (s *Store) ReportsTaken(queue string) bool {
 	s.crowds.signalled(queue)
 	return s.crowds.takes(queue, 0)
 }
 
-// MissesWhatCame has a claim take all jobs of a queue that so many processes serve, and a signal come before the others hear
-// of it, while the processes are counted anew. It reports whether the signal is known to be missed.
+// MissesWhatCame makes a claim take all jobs of a queue. Then a signal comes before the others hear of the claim, while
+// the queue's processes are counted anew. The result is whether the store knows that the others may miss the signal.
 func MissesWhatCame(processes int, counts ...int) bool {
 	of := func(n int) map[string]int {
 		if n == 0 {
@@ -228,8 +233,9 @@ func MissesWhatCame(processes int, counts ...int) bool {
 	return c.missed("q")
 }
 
-// KnowOneStepMore makes this process a program of the next version: it knows one schema step more, with these
-// statements, for programs that know worksFrom steps. Undo makes it the present version again. Tests that do so run alone.
+// KnowOneStepMore makes this process a program of the next version. It knows one schema step more, with these
+// statements, for programs that know worksFrom steps. undo makes it the present version again. Tests that call it run
+// alone.
 func KnowOneStepMore(statements string, worksFrom int) (undo func()) {
 	present := schemaSteps
 	steps, err := present()

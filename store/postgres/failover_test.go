@@ -13,11 +13,11 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// TestFailover has a server and a real standby: what doctor says of it while it follows in one way and the other, and a
-// failover to it, over which a worker goes on by itself.
+// TestFailover runs a server with a real standby. It checks what doctor reports about asynchronous and synchronous
+// standbys. Then it fails over to the standby, and a worker must go on by itself.
 func TestFailover(t *testing.T) {
 	t.Parallel()
-	// It waits for commits, as servers of production do; what is on the disk does not matter here.
+	// The server waits for commits, as servers in production do. Nothing on the disk matters here.
 	primary, err := pgtest.Start(pgtest.Options{Durable: true, Settings: []string{"fsync = off", "full_page_writes = off", "shared_buffers = 32MB"}})
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestFailover(t *testing.T) {
 	t.Run("promoted", func(t *testing.T) { (&patient{t, p.body}).goesOn(dsn, standby) })
 }
 
-// standbyFindings are with a standby, each as the one before has left it: from the first on, commits wait for it.
+// standbyFindings provoke findings about a standby. Each begins where the one before has ended.
 func standbyFindings(standby *pgtest.Cluster) []trouble {
 	reset := func(p *patient) { p.repairAndReset("durability") }
 	return []trouble{
@@ -66,11 +66,11 @@ func standbyFindings(standby *pgtest.Cluster) []trouble {
 	}
 }
 
-// goesOn ends the server in the middle of a job, promotes the standby, and waits until this job and one that was enqueued
-// before have completed on it.
+// goesOn stops the server in the middle of a job, and promotes the standby. It waits until this job and an earlier one
+// have completed on the standby.
 func (p *patient) goesOn(dsn string, standby *pgtest.Cluster) {
 	p.exec("alter system set synchronous_standby_names = 'ANY 1 (spare)'", "select pg_reload_conf()")
-	p.awaitWell("the standby spare counts for commits") // so nothing that is acknowledged from here on is lost
+	p.awaitWell("the standby spare counts for commits") // from here on, no acknowledged write can be lost
 	store := openStore(p.T, dsn)
 	client := sluice.NewClient(store, sluice.ClientOptions{})
 	mail := sluice.QueueOf[int]("mail")
@@ -117,7 +117,7 @@ func (p *patient) goesOn(dsn string, standby *pgtest.Cluster) {
 	}
 }
 
-// awaitWell waits until doctor says of durability that something is well.
+// awaitWell waits until doctor reports that a part of durability is well.
 func (p *patient) awaitWell(says string) {
 	p.Helper()
 	for range 500 {

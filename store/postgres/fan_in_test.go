@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// TestTheLargestFanInGoesOnWithTheEndOfItsLast looks at a job that runs after as many as may be, of which the last ends last:
-// all are read then, in steps, without upkeep.
+// TestTheLargestFanInGoesOnWithTheEndOfItsLast enqueues a job that runs after sluice.MaxAfter jobs. When the last of
+// them ends, the store must read them all, in steps and without upkeep.
 func TestTheLargestFanInGoesOnWithTheEndOfItsLast(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, migrated.Copy(t))

@@ -34,8 +34,8 @@ func TestRowsFollowTheirJobs(t *testing.T) {
 	})
 }
 
-// A role that may call functions alone moves jobs, and the rows follow, which it may not even see. Another role than the
-// owner of Sluice's tables is told why it cannot follow, but finds a follower that is there.
+// A role that may only call functions moves jobs. The follower's rows must change, although the role cannot even read
+// them. A role that does not own Sluice's tables learns why it cannot follow, but finds an existing follower.
 func TestRowsFollowWhoeverMovesTheirJobs(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
@@ -85,7 +85,7 @@ func currentOwner(r *roles) (name string) {
 	return name
 }
 
-// The row and the job go back together when the caller's transaction does, also where plain SQL moves the job.
+// A rollback of the caller's transaction undoes the changes of the row and of the job, also if plain SQL moved the job.
 func TestFollowerIsPartOfTheCallersTransaction(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, migrated.Copy(t))

@@ -8,7 +8,8 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// TestOperatorsHoldReleaseAndEditJobsOfTheirQueuesOnly acts on a job of its queue, and on one of another.
+// TestOperatorsHoldReleaseAndEditJobsOfTheirQueuesOnly acts on a job of the operator's queue, and on a job of another
+// queue.
 func TestOperatorsHoldReleaseAndEditJobsOfTheirQueuesOnly(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
@@ -63,7 +64,7 @@ func TestOperatorsHoldReleaseAndEditJobsOfTheirQueuesOnly(t *testing.T) {
 	r.refused(worker, "42501", `select sluice.edit(job_id => $1::text::uuid, reason => 'r', priority => 1)`, mine)
 }
 
-// TestProducersWaitForResults waits for the end of a job in one session, while another completes it.
+// TestProducersWaitForResults waits for the end of a job in one session, while another session completes the job.
 func TestProducersWaitForResults(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
@@ -92,7 +93,7 @@ func TestProducersWaitForResults(t *testing.T) {
 	r.refused(producer, "SL004", `select sluice.result(job_id => $1::text::uuid, wait_seconds => 1)`, mine)
 }
 
-// unheard is the id of a job that was never stored.
+// unheard is the ID of a job that was never stored.
 const unheard = "01890000-0000-7000-8000-00000000ffff"
 
 func TestFunctionsWriteDurationsAsGoDoes(t *testing.T) {

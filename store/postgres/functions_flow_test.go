@@ -18,7 +18,7 @@ import (
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-// startBySQL starts a flow by the function, and returns its ID.
+// startBySQL starts a flow with the function, and returns the flow's ID.
 func startBySQL(t *testing.T, store *postgres.Store, f graph.Flow) (sluice.ID, error) {
 	t.Helper()
 	text, err := json.Marshal(f)
@@ -30,7 +30,7 @@ func startBySQL(t *testing.T, store *postgres.Store, f graph.Flow) (sluice.ID, e
 	return id, err
 }
 
-// anyFlow draws a flow with maps, rules per edge and all options of nodes.
+// anyFlow draws a random flow with maps, rules per edge and all options of nodes.
 func anyFlow(r *rand.Rand, nodes int) graph.Flow {
 	f := graph.Flow{ID: sluice.NewID(), Name: "drawn", Deadline: time.Date(2090, 1, 2, 3, 4, 5, r.IntN(2)*6000, time.UTC)}
 	rules := []sluice.AfterFailure{"", sluice.FailureCancels, sluice.FailureRuns, sluice.FailureWaits}
@@ -61,7 +61,8 @@ func anyFlow(r *rand.Rand, nodes int) graph.Flow {
 	return f
 }
 
-// asStored is what programs and the function must store alike of a job. Payloads count by their meaning.
+// asStored returns the columns of a job that programs and the function must store alike. Payloads are compared as JSON
+// values.
 func asStored(t *testing.T, store sluice.Store, id sluice.ID) map[string]any {
 	t.Helper()
 	job, err := store.Job(t.Context(), id)
@@ -89,7 +90,7 @@ func asStored(t *testing.T, store sluice.Store, id sluice.ID) map[string]any {
 	default:
 		err = json.Unmarshal(job.Payload, &payload)
 		if m, is := payload.(map[string]any); is && m["node"] != nil {
-			delete(m["node"].(map[string]any), "on_failure_of") // empty or missing
+			delete(m["node"].(map[string]any), "on_failure_of") // one stores an empty value, the other none
 			if m["over_map"] == false {
 				delete(m, "over_map")
 			}
@@ -110,7 +111,7 @@ func asStored(t *testing.T, store sluice.Store, id sluice.ID) map[string]any {
 	}
 }
 
-// TestFunctionsStoreTheFlowThatProgramsStore draws flows, and stores each by the function and by the package.
+// TestFunctionsStoreTheFlowThatProgramsStore draws flows, and stores each with the function and with the package.
 func TestFunctionsStoreTheFlowThatProgramsStore(t *testing.T) {
 	t.Parallel()
 	bySQL, byGo := openStore(t, migrated.Copy(t)), openStore(t, migrated.Copy(t))
@@ -149,7 +150,8 @@ func TestFunctionsStoreTheFlowThatProgramsStore(t *testing.T) {
 	}
 }
 
-// TestFunctionsRefuseTheFlowsThatProgramsRefuse has a flow for each rule: both name the node, and store nothing.
+// TestFunctionsRefuseTheFlowsThatProgramsRefuse has a flow for each rule. The function and the package must both name
+// the node, and store nothing.
 func TestFunctionsRefuseTheFlowsThatProgramsRefuse(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, migrated.Copy(t))
@@ -212,7 +214,8 @@ func TestFunctionsRefuseTheFlowsThatProgramsRefuse(t *testing.T) {
 	}
 }
 
-// TestAFlowBySQLCommitsWithItsTransaction starts one with a map, which roles of other programs work off and upkeep ends.
+// TestAFlowBySQLCommitsWithItsTransaction starts a flow with a map. Roles of other programs work the jobs off, and
+// upkeep ends the flow.
 func TestAFlowBySQLCommitsWithItsTransaction(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
@@ -276,7 +279,7 @@ func TestAFlowBySQLCommitsWithItsTransaction(t *testing.T) {
 	}
 }
 
-// TestAFlowBySQLObeysTheRightsOfItsCaller has a role that may not enqueue into each of the queues.
+// TestAFlowBySQLObeysTheRightsOfItsCaller uses a role that may enqueue into only one of the flow's queues.
 func TestAFlowBySQLObeysTheRightsOfItsCaller(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
@@ -289,7 +292,7 @@ func TestAFlowBySQLObeysTheRightsOfItsCaller(t *testing.T) {
 	if err == nil {
 		t.Error("a flow over a misspelt queue was stored")
 	}
-	// Labels that a caller has made up give no sight of a flow of others.
+	// A caller's forged labels must not show the results of another flow.
 	id, err := graph.Start(t.Context(), r.owner, graph.Flow{Name: "secret", Nodes: []graph.Node{{Name: "a", Queue: "payments"}}})
 	if err != nil {
 		t.Fatal(err)
@@ -304,7 +307,7 @@ func TestAFlowBySQLObeysTheRightsOfItsCaller(t *testing.T) {
 	}
 }
 
-// TestAFlowBySQLMayHaveThousandsOfEdges stores one in which each of 500 nodes runs after the 20 before it.
+// TestAFlowBySQLMayHaveThousandsOfEdges stores a flow of 500 nodes. Each node runs after the 20 nodes before it.
 func TestAFlowBySQLMayHaveThousandsOfEdges(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, migrated.Copy(t))

@@ -6,8 +6,8 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// TestOperatorsListTheJobsInTrouble lets a role find the jobs of its queue of which many attempts failed, or that lost many
-// holders, unfinished ones and dead letters.
+// TestOperatorsListTheJobsInTrouble lists jobs with many failed attempts or many lost holders. A role finds the
+// unfinished and dead ones of its queue.
 func TestOperatorsListTheJobsInTrouble(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)

@@ -12,11 +12,11 @@ import (
 	"github.com/sluice-queue/sluice/schedule"
 )
 
-// nullCalls has a call of each function that the database would carry out, and of each argument what a null in its place
-// leads to: a code, or why it may be missing. `ID` and `TOKEN` are those of a job that the caller holds.
+// nullCalls has a valid call of each function. For each argument, it has the outcome of a null: an error code, or the
+// reason why the argument may be missing. `ID` and `TOKEN` belong to a job that the caller holds.
 var nullCalls = map[string]struct {
 	role      string
-	arguments string // name=value=outcome, one a line
+	arguments string // one line per argument: name=value=outcome
 }{
 	"claim": {"worker", `queues='{scraper}'=SL004
 holder='w'=SL004
@@ -182,8 +182,8 @@ queues='{scraper}'=SL004`},
 queues='{scraper}'=all of them, which takes away and gives nothing`},
 }
 
-// TestNoFunctionTakesANullForMoreThanItIs goes over every argument of every function: with a null in its place the call
-// is refused, or does what its comment says.
+// TestNoFunctionTakesANullForMoreThanItIs replaces every argument of every function with null. The function must refuse
+// the call, or do what its comment says.
 func TestNoFunctionTakesANullForMoreThanItIs(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
@@ -220,7 +220,7 @@ func TestNoFunctionTakesANullForMoreThanItIs(t *testing.T) {
 	}
 }
 
-// nullCall calls a function with a null in place of one argument, and undoes it.
+// nullCall calls a function with a null in place of one argument, and rolls the call back.
 func (r *roles) nullCall(conn *pgx.Conn, name string, arguments, lines []string, at int, words *strings.Replacer) {
 	r.Helper()
 	var given []string
@@ -254,8 +254,8 @@ func (r *roles) nullCall(conn *pgx.Conn, name string, arguments, lines []string,
 	}
 }
 
-// TestANullTokenMovesNothing shows a null and the zero token, alone and in an array, by every function of a worker, for
-// jobs in every state in which another holds them, or only a person decides.
+// TestANullTokenMovesNothing passes null and the zero token to every function of a worker, alone and in an array.
+// Another worker holds the jobs, or only a person may decide about them.
 func TestANullTokenMovesNothing(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
@@ -280,14 +280,14 @@ func TestANullTokenMovesNothing(t *testing.T) {
 	}
 }
 
-// ids lists the unfinished jobs as the text of an array.
+// ids returns the IDs of the unfinished jobs as the text of an array.
 func (r *roles) ids() string {
 	r.Helper()
 	return value[string](r, r.as("postgres"), "select array_agg(id)::text from sluice.live")
 }
 
-// TestARoleLearnsNothingOfJobsInOtherQueues asks for a job of another queue by every argument that names one, in the way
-// in which one that does not exist is asked for.
+// TestARoleLearnsNothingOfJobsInOtherQueues names a job of another queue in every argument that takes a job. The answer
+// must be that of a job that does not exist.
 func TestARoleLearnsNothingOfJobsInOtherQueues(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
@@ -316,7 +316,7 @@ func TestARoleLearnsNothingOfJobsInOtherQueues(t *testing.T) {
 	}
 }
 
-// TestInventedHoldersAreBounded beats for more workers than there can be.
+// TestInventedHoldersAreBounded sends heartbeats of more workers than a store takes.
 func TestInventedHoldersAreBounded(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)

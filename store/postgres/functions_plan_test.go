@@ -13,8 +13,8 @@ import (
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-// TestPlansOfFunctionsHoldWhenTheStoreFills has a session of another language make its plans while hardly anything is stored,
-// and looks at what they read once there is much, by statistics from before.
+// TestPlansOfFunctionsHoldWhenTheStoreFills makes a session plan its statements while the store is nearly empty. Then
+// the store fills, the statistics stay old, and the test counts what the plans read.
 func TestPlansOfFunctionsHoldWhenTheStoreFills(t *testing.T) {
 	t.Parallel()
 	settings := map[string]func(*sluice.Settings){
@@ -103,7 +103,7 @@ func refused(t *testing.T, tx pgx.Tx, queue string, calls int) {
 	}
 }
 
-// fill stores 20,000 jobs that wait, and as many that have ended.
+// fill stores 20,000 jobs that wait, and 20,000 that have ended.
 func fill(t *testing.T, store *postgres.Store, queue string) {
 	t.Helper()
 	run(t, store, fmt.Sprintf(`with stored as (

@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-// roles is a database in which some roles may do a part.
+// roles is a database with a role for each group of functions.
 type roles struct {
 	*testing.T
 	url                        string
@@ -48,7 +48,7 @@ func (r *roles) role(kind string) string {
 	}
 	name := strings.TrimPrefix(at.Path, "/") + "_" + kind
 	r.exec("create role " + name + " login")
-	r.Cleanup(func() { r.dropRole(name) }) // the database, in which it has its rights, is dropped only after this
+	r.Cleanup(func() { r.dropRole(name) }) // the database must be dropped first, because the role has rights in it
 	return name
 }
 
@@ -68,7 +68,7 @@ func (r *roles) exec(sql string, arguments ...any) {
 	}
 }
 
-// as connects as a role.
+// as connects with a role.
 func (r *roles) as(role string) *pgx.Conn {
 	r.Helper()
 	at, err := url.Parse(r.url)
@@ -84,7 +84,7 @@ func (r *roles) as(role string) *pgx.Conn {
 	return conn
 }
 
-// refused makes sure that a statement of a role fails by a code.
+// refused checks that a statement of a role fails with a code.
 func (r *roles) refused(conn *pgx.Conn, code, sql string, arguments ...any) {
 	r.Helper()
 	rows, err := conn.Query(r.Context(), sql, append([]any{pgx.QueryExecModeSimpleProtocol}, arguments...)...)
@@ -110,14 +110,14 @@ func value[T any](r *roles, conn *pgx.Conn, sql string, arguments ...any) T {
 	return out
 }
 
-// A job of each queue, and the claim of one.
+// The IDs of a job in the roles' queue and of a job in another queue.
 const (
 	mine    = "01890000-0000-7000-8000-000000000001"
 	foreign = "01890000-0000-7000-8000-000000000002"
 )
 
-// TestWorkerRoleCanClaimAndFinishInItsQueuesAndNothingElse tries each act of a worker in its own queue, and whatever it
-// must not do (S-3).
+// TestWorkerRoleCanClaimAndFinishInItsQueuesAndNothingElse tries each act of a worker in its own queue, and acts that a
+// worker must not do.
 func TestWorkerRoleCanClaimAndFinishInItsQueuesAndNothingElse(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
@@ -155,7 +155,7 @@ func TestWorkerRoleCanClaimAndFinishInItsQueuesAndNothingElse(t *testing.T) {
 	r.refused(worker, "42501", "select * from sluice.claim(queues => '{scraper,payments}', holder => 'w1')")
 	r.refused(worker, "42501", "select * from sluice.wait(queues => '{payments}')")
 	r.refused(worker, "42501", "select sluice.heartbeat(holder => 'w1', queues => '{payments}')")
-	// What lies in another queue is as if it were not there, even with the right token.
+	// A job of another queue must look like a job that does not exist, even with the right token.
 	r.refused(worker, "SL001", "select sluice.complete(id => '"+foreign+"', token => '"+foreign+"')")
 	r.refused(worker, "SL001", "select sluice.fail(id => '"+foreign+"', token => '"+foreign+"', error => 'x')")
 	r.refused(worker, "SL001", "select sluice.release(id => '"+foreign+"', token => '"+foreign+"')")
@@ -174,14 +174,14 @@ func TestWorkerRoleCanClaimAndFinishInItsQueuesAndNothingElse(t *testing.T) {
 	r.onlyOf(r.as(r.operator), "operator")
 }
 
-// onlyOf makes sure that a role may call the functions of its group, and no other function of ours.
+// onlyOf checks that a role may call the functions of its group, and no other function of Sluice.
 func (r *roles) onlyOf(conn *pgx.Conn, group string) {
 	r.Helper()
 	functions, err := postgres.Functions()
 	if err != nil {
 		r.Fatal(err)
 	}
-	may := map[string]bool{"_text_of": true} // it reads nothing
+	may := map[string]bool{"_text_of": true} // this helper reads no table
 	for _, f := range functions {
 		may[f.Name] = f.Group == group
 	}
@@ -213,7 +213,7 @@ func mustID(t *testing.T, text string) sluice.ID {
 	return id
 }
 
-// TestNobodyIsGrantedAnything looks at what PUBLIC may do.
+// TestNobodyIsGrantedAnything checks what a role without grants may do.
 func TestNobodyIsGrantedAnything(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
@@ -221,14 +221,14 @@ func TestNobodyIsGrantedAnything(t *testing.T) {
 	r.refused(nobody, "42501", "select * from sluice.claim(queues => '{scraper}', holder => 'w1')")
 	r.refused(nobody, "42501", "select * from sluice.jobs")
 	r.onlyOf(nobody, "nobody")
-	// Whose grants are taken back may do nothing any more.
+	// A role whose grants are revoked may do nothing any more.
 	r.exec(`select sluice.revoke_grants(role => $1)`, r.worker)
 	r.refused(r.as(r.worker), "42501", "select * from sluice.claim(queues => '{scraper}', holder => 'w1')")
 	r.onlyOf(r.as(r.worker), "nobody")
 }
 
-// TestWhatARoleMakesDoesNotGetInBetween tries tables, functions and operators in schemas that are searched before, and
-// temporary ones, against functions that run as their owner.
+// TestWhatARoleMakesDoesNotGetInBetween creates tables, functions and operators in schemas that a search path finds
+// first, and temporary ones. Functions that run as their owner must not use them.
 func TestWhatARoleMakesDoesNotGetInBetween(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
@@ -252,7 +252,7 @@ func TestWhatARoleMakesDoesNotGetInBetween(t *testing.T) {
 	token := value[string](r, worker, `select token::pg_catalog.text from sluice.claim(queues => '{scraper}', holder => 'w1')`)
 	value[bool](r, worker, `select sluice.complete(id => '`+mine+`', token => '`+token+`')`)
 	r.refused(worker, "42501", "select * from sluice.claim(queues => '{payments}', holder => 'w1')")
-	// A setting is no role, and a role that it is not a member of is not its own.
+	// A role cannot become another role by a setting, or claim with an odd queue name.
 	r.refused(worker, "42501", "set role postgres")
 	r.refused(worker, "42501", "select set_config('role', 'postgres', false)")
 	r.refused(worker, "42501", "set session authorization postgres")
@@ -261,7 +261,7 @@ func TestWhatARoleMakesDoesNotGetInBetween(t *testing.T) {
 	}
 }
 
-// TestRoleInForceCounts claims as a role that logs in as another and changes to it, as gateways do.
+// TestRoleInForceCounts logs in as one role and changes to another, as gateways do, and then claims.
 func TestRoleInForceCounts(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
@@ -275,7 +275,7 @@ func TestRoleInForceCounts(t *testing.T) {
 	}
 	r.exec(`select sluice.enqueue(queue => 'scraper', payload => '{}')`)
 	value[string](r, conn, `select token::text from sluice.claim(queues => '{scraper}', holder => 'w1')`)
-	// The owner that has changed to the worker is not more than that.
+	// The owner that has changed to the worker's role has no more rights than the worker.
 	owner, err := r.owner.Pool().Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)

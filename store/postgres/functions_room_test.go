@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// A producer cannot make a full queue shed jobs in which it may not enqueue, and learns nothing of that queue. What a full queue
-// of its own refuses, it is told by a code, and by numbers for programs.
+// A producer must not make another queue shed jobs, and must learn nothing about that queue. When its own queue is
+// full, the producer gets an error code, and numbers for programs.
 func TestFullQueuesRefuseCallsOfFunctions(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)

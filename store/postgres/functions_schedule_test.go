@@ -14,8 +14,8 @@ import (
 	"github.com/sluice-queue/sluice/schedule"
 )
 
-// SaveSchedule pauses and resumes through the functions, where nothing else is changed and the note is the reason. A bench
-// moves rows and not the instant of a resume, so that schedules that count failures over days go the way of programs.
+// SaveSchedule pauses and resumes with the functions if nothing else changes and the note is the reason. Schedules that
+// count failures are saved by the store, because benches move rows in time but not the instant of a resume.
 func (s functionStore) SaveSchedule(ctx context.Context, one schedule.Schedule, act sluice.Act) (schedule.Schedule, error) {
 	before, err := s.Schedule(ctx, one.Name)
 	same := before
@@ -42,9 +42,10 @@ func contentOf(s schedule.Schedule) string {
 	return string(text)
 }
 
-// FireSchedule triggers through the function. There is none for instants.
+// FireSchedule triggers a schedule with the function. Fires at given instants go to the store, because no function has
+// them.
 func (s functionStore) FireSchedule(ctx context.Context, name string, instants []time.Time, act sluice.Act) ([]schedule.Fire, error) {
-	if len(instants) > 0 { // functions see these jobs once they count again
+	if len(instants) > 0 { // makes the functions count again, so that they see these jobs
 		fires, err := s.Store.FireSchedule(ctx, name, instants, act)
 		_, failed := s.Pool().Exec(ctx, "select setval('sluice.room_' || n, 1) from generate_series(0, 15) n")
 		return fires, errors.Join(err, named(failed))
@@ -72,7 +73,7 @@ func (s functionStore) FireSchedule(ctx context.Context, name string, instants [
 	return []schedule.Fire{{At: after.Now, Job: id, Result: schedule.Duplicate}}, nil
 }
 
-// An operator of one queue sees and fires its schedules, and knows of no others.
+// An operator of one queue sees and fires the schedules of this queue only.
 func TestOperatorsListPauseAndTriggerTheSchedulesOfTheirQueues(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)

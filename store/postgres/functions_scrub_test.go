@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// secretErrors are errors as drivers and servers write them, with what must not be left. Keys of vendors are put together here,
-// so that no scanner takes them for real ones.
+// secretErrors pairs errors, as drivers and servers write them, with the text that must not be left. Keys of vendors
+// are joined from parts, so that no scanner takes them for real ones.
 var secretErrors = [][2]string{
 	{"dial tcp 10.20.30.40:5432: connect: connection refused", "10.20.30.40"},
 	{"dial tcp [2001:db8::7:1]:5432: i/o timeout", "2001:db8"},
@@ -100,7 +100,7 @@ func keepsNone(t *testing.T, r *roles, owner *pgx.Conn, secrets ...string) {
 	}
 }
 
-// TestFunctionsForManyKeepSecretsOutOfWhatTheyStore fails and releases a job for each of the errors, all of them at once.
+// TestFunctionsForManyKeepSecretsOutOfWhatTheyStore fails and releases jobs with all of the errors in one call.
 func TestFunctionsForManyKeepSecretsOutOfWhatTheyStore(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)

@@ -7,8 +7,8 @@ import (
 	"github.com/sluice-queue/sluice/stat"
 )
 
-// TestFunctionsCountByThemselves works by functions alone, with the few rights of roles, and reads the statistics after
-// upkeep has added them up.
+// TestFunctionsCountByThemselves works with functions alone, with the few rights of roles. It reads the statistics
+// after upkeep has added them up.
 func TestFunctionsCountByThemselves(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
@@ -39,7 +39,7 @@ func TestFunctionsCountByThemselves(t *testing.T) {
 	r.exec(`update sluice.live set lease_until = now() - interval '1 minute' where state = 'claimed'`)
 	value[bool](r, worker, `select count(*) = 2 from sluice.claim('{scraper}', 'w2', 10)`)
 
-	for range 2 { // the second time there is nothing left to add up
+	for range 2 { // the second call finds nothing left to add up
 		if _, err := r.owner.FoldStats(t.Context(), 500); err != nil {
 			t.Fatal(err)
 		}

@@ -28,19 +28,19 @@ import (
 	"github.com/sluice-queue/sluice/store/storetest"
 )
 
-// functionStore is a store whose verbs are the functions for other languages: Enqueue, Claim, Renew, SaveCheckpoint,
-// Settle, Requeue, Recover and the pauses of SaveQueue; and of each Position it makes sure that the function why says of
-// the job what programs say.
+// functionStore is a store whose verbs call the functions for other languages: Enqueue, Claim, Renew, SaveCheckpoint,
+// Settle, Requeue, Recover and the pauses of SaveQueue. Position also checks that the function why agrees with
+// programs.
 //
-// There are no functions for the rest, which goes the way of programs: the settings of queues, tiers and tenants; plans;
-// cancel, reschedule and prune; expire, repair and the counts of waves, which are upkeep's; what an engine is asked
-// (RecordIntent, Dispatches, OrphanRuns); claims of jobs before they are due; and looking jobs and the audit up.
+// The other verbs go to the store, because they have no functions: settings of queues, tiers and tenants; scheduled
+// changes; cancel, reschedule and prune; the verbs of upkeep; the verbs of engines; claims of jobs before they are due;
+// reads of jobs and of the audit.
 type functionStore struct {
 	*postgres.Store
-	limited *atomic.Bool // a job had a limit, so that jobs without one need their queue without one
+	limited *atomic.Bool // a job had a limit, so jobs without a limit must remove the limit from their queue
 }
 
-// Pool is closed with the store, though its connections may be kept for others.
+// Pool returns a closed pool once the store is closed, because the real connections may serve other stores.
 func (s functionStore) Pool() *pgxpool.Pool {
 	if s.Closed() {
 		return closedPool()
@@ -86,7 +86,7 @@ func TestFunctionsKeepLimitsAndGetNothingStuck(t *testing.T) {
 	storetest.Turns(t, openFunctions)
 }
 
-// named gives an error of a function the name that the store's has.
+// named returns the error of a function as the error that the store would return.
 func named(err error) error {
 	var server *pgconn.PgError
 	switch {
@@ -110,7 +110,7 @@ func isCode(err error, code string) bool {
 	return errors.As(err, &server) && server.Code == code
 }
 
-// again tries what may succeed a little later, as a worker in another language does.
+// again repeats a call while the database reports a deadlock or a conflict, as a worker in another language does.
 func again[T any](do func() ([]T, error)) ([]T, error) {
 	for range 50 {
 		rows, err := do()
@@ -123,7 +123,7 @@ func again[T any](do func() ([]T, error)) ([]T, error) {
 
 func (s functionStore) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
 	if slices.ContainsFunc(jobs, func(j sluice.Insert) bool { return j.Known }) {
-		return s.Store.Enqueue(ctx, jobs) // functions are not told what their callers have read
+		return s.Store.Enqueue(ctx, jobs) // functions do not learn which settings their callers have read
 	}
 	if err := s.limit(ctx, jobs); err != nil {
 		return nil, err
@@ -173,7 +173,7 @@ func (s functionStore) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]slu
 	return receipts, nil
 }
 
-// limit stores the limits that jobs bring from the settings of their queues, for functions read the settings.
+// limit stores the limits that jobs bring as settings of their queues, because functions read the settings.
 func (s functionStore) limit(ctx context.Context, jobs []sluice.Insert) error {
 	for _, j := range jobs {
 		if s.limited.Load() || j.MaxWaiting > 0 || j.TenantMaxWaiting > 0 || j.Shed {
@@ -192,7 +192,7 @@ func (s functionStore) limit(ctx context.Context, jobs []sluice.Insert) error {
 
 var fullText = regexp.MustCompile(`^(?:tenant '(.+)' in )?queue (\S+) is full: (\d+) jobs (?:wait, and its \w+ is (\d+); try again after ([\d.]+) s|of one call are more than its \w+ of (\d+); split them)$`)
 
-// fullOf reads the error of a full queue, of a call of so many jobs.
+// fullOf parses the error of a full queue. jobs is the number of jobs of the call.
 func fullOf(text string, jobs int) error {
 	said := fullText.FindStringSubmatch(text)
 	if said == nil {
@@ -213,7 +213,7 @@ func orZero[T any](value *T) (zero T) {
 	return *value
 }
 
-// jsonOf writes a job as enqueue_many takes it, its payload character for character.
+// jsonOf writes a job as enqueue_many takes it. The payload stays the same, character for character.
 func jsonOf(j sluice.Insert) []byte {
 	object := map[string]any{"queue": j.Queue, "job_id": j.ID.String(), "priority": j.Priority}
 	set := func(name, value string) {
@@ -250,8 +250,7 @@ func jsonOf(j sluice.Insert) []byte {
 	return slices.Concat(text[:len(text)-1], []byte(`,"payload":`), j.Payload, []byte("}"))
 }
 
-// optional are the fields that have no value of their own for `not said`, by the names of the functions' arguments. Nil:
-// not said.
+// optional returns the fields that an insert may leave out, by the names of the functions' arguments; nil: left out.
 func optional(j sluice.Insert) map[string]any {
 	fields := map[string]any{"key_window": nil, "delay": nil, "due_at": nil, "expires_at": nil, "labels": nil, "max_attempts": nil, "timeout": nil}
 	if j.KeyWindow > 0 {
@@ -331,10 +330,10 @@ func textsOf[T fmt.Stringer](ids []T) []string {
 }
 
 func (s functionStore) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
-	if sluice.IsInternalQueue(request.Queue) { // Sluice's own programs work on it
+	if sluice.IsInternalQueue(request.Queue) { // only Sluice's own programs claim from it
 		return s.Store.Claim(ctx, request)
 	}
-	if len(request.Queues) > 0 || request.ClaimAhead > 0 || request.Engine != "" || request.ReportsBegun { // what workers in other languages do not say
+	if len(request.Queues) > 0 || request.ClaimAhead > 0 || request.Engine != "" || request.ReportsBegun { // workers in other languages have no such claims
 		return s.Store.Claim(ctx, request)
 	}
 	jobs, err := again(func() ([]*sluice.Claim, error) {
@@ -404,13 +403,13 @@ func scanFunctionClaim(row pgx.CollectableRow, request sluice.ClaimRequest) (*sl
 	return c, nil
 }
 
-// migrated is a database with the schema and the functions.
+// migrated is a template of a database with the schema and the functions.
 var migrated = pgtest.Template{Fill: func(ctx context.Context, url string) error {
 	_, err := postgres.Migrate(ctx, url)
 	return err
 }}
 
-// costOf returns the cost of a job as the argument of a function. Nil: not said.
+// costOf returns the cost of a job as an argument of a function; nil: no cost is given.
 func costOf(j sluice.Insert) any {
 	if j.Cost == 0 {
 		return nil

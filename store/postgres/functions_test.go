@@ -21,8 +21,8 @@ import (
 // updateFunctions writes the checksum of the functions: go test ./store/postgres -run FunctionsVersion -functions.
 var updateFunctions = flag.Bool("functions", false, "write the checksum of the functions for the present version")
 
-// TestFunctionsVersionIsRaisedWithTheirText keeps two programs of one version from putting different functions in each
-// other's place, again and again.
+// TestFunctionsVersionIsRaisedWithTheirText fails if the text changes without the version. Otherwise two programs of
+// one version would replace each other's functions again and again.
 func TestFunctionsVersionIsRaisedWithTheirText(t *testing.T) {
 	t.Parallel()
 	const path = "functions.sum"
@@ -67,7 +67,7 @@ func TestMigrateMakesTheFunctionsOnceAndReplacesOlderOnes(t *testing.T) {
 	r.onlyOf(r.as(r.worker), "worker")
 }
 
-// TestFailFollowsTheRetryRuleOfTheQueue fails a job until it is dead (I-6), and another one for good.
+// TestFailFollowsTheRetryRuleOfTheQueue fails a job until it is dead, and fails another job for good at once.
 func TestFailFollowsTheRetryRuleOfTheQueue(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
@@ -79,7 +79,7 @@ func TestFailFollowsTheRetryRuleOfTheQueue(t *testing.T) {
 		wait  float64
 	}{{"queued", 10}, {"queued", 20}, {"dead", 0}} {
 		token := value[string](r, worker, `select token::text from sluice.claim(queues => '{scraper}', holder => 'w1') where attempt = $1 and attempts_left = $2`, attempt+1, 3-attempt)
-		for range 2 { // the second time because the answer may have been lost
+		for range 2 { // the second call stands for a lost answer
 			if state := value[string](r, worker, `select sluice.fail(id => $1::text::uuid, token => $2::text::uuid, error => 'no network')`, mine, token); state != want.state {
 				t.Fatalf("attempt %d leads to %s, want %s", attempt+1, state, want.state)
 			}
@@ -113,8 +113,8 @@ func TestFailFollowsTheRetryRuleOfTheQueue(t *testing.T) {
 	}
 }
 
-// TestClaimOfSeveralQueuesTakesTurnsAndTakesBackWhatWasLeft claims "any" of two queues (E-18), with few at a time and
-// many, and then what a dead worker held (E-4).
+// TestClaimOfSeveralQueuesTakesTurnsAndTakesBackWhatWasLeft claims from two queues, few jobs at a time and many. Then
+// it claims the jobs of a dead worker.
 func TestClaimOfSeveralQueuesTakesTurnsAndTakesBackWhatWasLeft(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
@@ -163,7 +163,7 @@ func TestClaimIsAsLargeAndAsOftenAsTheQueueSays(t *testing.T) {
 	}
 }
 
-// TestClaimThatIsSentAgainGivesTheSameJobs loses an answer.
+// TestClaimThatIsSentAgainGivesTheSameJobs repeats a claim with the same token, as after a lost answer.
 func TestClaimThatIsSentAgainGivesTheSameJobs(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
@@ -175,7 +175,7 @@ func TestClaimThatIsSentAgainGivesTheSameJobs(t *testing.T) {
 	}
 }
 
-// TestEnqueueInsideATransactionStandsOrFallsWithIt rolls back and commits.
+// TestEnqueueInsideATransactionStandsOrFallsWithIt rolls a transaction back, and commits another one.
 func TestEnqueueInsideATransactionStandsOrFallsWithIt(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
@@ -192,8 +192,8 @@ func TestEnqueueInsideATransactionStandsOrFallsWithIt(t *testing.T) {
 	}
 }
 
-// TestAWorkerWaitsForAQueueThatNobodyKnows serves queues without settings: one whose jobs have all ended, and one that nobody
-// has named yet. Neither is a reason for a worker to end.
+// TestAWorkerWaitsForAQueueThatNobodyKnows serves two queues without settings: a queue whose jobs have all ended, and a
+// queue without jobs. In both cases, a claim returns nothing and no error.
 func TestAWorkerWaitsForAQueueThatNobodyKnows(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
@@ -213,8 +213,8 @@ func TestAWorkerWaitsForAQueueThatNobodyKnows(t *testing.T) {
 	}
 }
 
-// TestALostClaimSaysWhetherTheJobWasCancelled asks for more time on a claim that somebody cancelled, and on one that was
-// taken back: only after the first may the worker clean up.
+// TestALostClaimSaysWhetherTheJobWasCancelled renews a claim whose job was cancelled, and a claim that was taken back.
+// Only after a cancel may the worker clean up.
 func TestALostClaimSaysWhetherTheJobWasCancelled(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
@@ -250,7 +250,7 @@ func TestALostClaimSaysWhetherTheJobWasCancelled(t *testing.T) {
 	}
 }
 
-// TestValuesOfDriversAreTakenAsTheGuideSays gives payloads as jsonb, and ids as texts.
+// TestValuesOfDriversAreTakenAsTheGuideSays passes payloads as jsonb, and IDs as text.
 func TestValuesOfDriversAreTakenAsTheGuideSays(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
@@ -264,7 +264,7 @@ func TestValuesOfDriversAreTakenAsTheGuideSays(t *testing.T) {
 	}
 }
 
-// TestWrongCallsGiveTypedErrorsAndChangeNothing calls wrongly in every way that has a code.
+// TestWrongCallsGiveTypedErrorsAndChangeNothing makes every wrong call that has an error code.
 func TestWrongCallsGiveTypedErrorsAndChangeNothing(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
@@ -349,8 +349,8 @@ func TestWrongCallsGiveTypedErrorsAndChangeNothing(t *testing.T) {
 	}
 }
 
-// TestNewQueuesOfFunctionsAreThoseThatTheStoreTakes names new queues where they must be declared, and where there are as
-// many as there may be.
+// TestNewQueuesOfFunctionsAreThoseThatTheStoreTakes names new queues where queues must be declared, and where no more
+// queues may be made.
 func TestNewQueuesOfFunctionsAreThoseThatTheStoreTakes(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
@@ -371,7 +371,7 @@ func TestNewQueuesOfFunctionsAreThoseThatTheStoreTakes(t *testing.T) {
 	r.exec(`select sluice.enqueue(queue => 'scrapper', payload => '1', new_queue => true)`)
 }
 
-// TestDocsOfSQLRun runs the statements of the document, each block as the role that it is for.
+// TestDocsOfSQLRun runs the statements of docs/sql.md, each block with the role of its section.
 func TestDocsOfSQLRun(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/sql.md")
@@ -392,7 +392,7 @@ func TestDocsOfSQLRun(t *testing.T) {
 		conn := r.as(orElse(role, owner))
 		for _, statement := range strings.SplitAfter(block[1], ";\n") {
 			if statement = strings.TrimSpace(statement); statement == "" || strings.HasPrefix(statement, "create role") {
-				continue // they are there, by names of their own
+				continue // newRoles has created the roles under other names
 			}
 			tag, err := conn.Exec(t.Context(), names.Replace(statement), pgx.QueryExecModeSimpleProtocol)
 			if err != nil {

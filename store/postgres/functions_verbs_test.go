@@ -32,14 +32,15 @@ func (s functionStore) Renew(ctx context.Context, renewals []sluice.Renewal) (lo
 func (s functionStore) SaveCheckpoint(ctx context.Context, id sluice.ID, token sluice.Token, checkpoint json.RawMessage) error {
 	_, err := s.Pool().Exec(ctx, "select sluice.checkpoint(id => $1::text::uuid, token => $2::text::uuid, checkpoint => $3::text::json)", id.String(), sluice.ID(token).String(), string(checkpoint))
 	if isCode(err, "SL001") {
-		// The function raises an error, with which its own word to the audit would be undone. Here the rule's is given.
+		// The function raises an error, which would roll back its audit entry. The store's own verb writes the entry that
+		// the rule expects.
 		return s.Store.SaveCheckpoint(ctx, id, token, checkpoint)
 	}
 	return named(err)
 }
 
-// Settle goes through complete_many and release_many; where there is more to say than those take, and for the moves of
-// dispatchers, through the function that all of them are made of.
+// Settle calls complete_many and release_many. Settlements that need more arguments, and moves of dispatchers, use the
+// internal function below all of them.
 func (s functionStore) Settle(ctx context.Context, settlements []sluice.Settlement) ([]error, error) {
 	errs := make([]error, len(settlements))
 	type key struct {
@@ -48,7 +49,7 @@ func (s functionStore) Settle(ctx context.Context, settlements []sluice.Settleme
 		inTx   bool
 		round  int
 		plain  bool
-		large  bool // a call with it is refused as a whole
+		large  bool // the function would refuse the whole call
 		delay  time.Duration
 		reason string
 	}
@@ -139,7 +140,7 @@ func textOrNull(text string) *string {
 }
 
 func (s functionStore) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
-	if act.Undo { // for which there is no function
+	if act.Undo { // no function undoes a requeue
 		return s.Store.Requeue(ctx, ids, act)
 	}
 	var actID *string
@@ -211,7 +212,7 @@ func (s functionStore) Release(ctx context.Context, ids []sluice.ID, act sluice.
 	return s.actOn(ctx, "release_hold", ids, act)
 }
 
-// actOn calls a function that acts on each of some jobs.
+// actOn calls a function that acts on several jobs.
 func (s functionStore) actOn(ctx context.Context, function string, ids []sluice.ID, act sluice.Act) ([]error, error) {
 	var actID *string
 	if !act.ID.IsZero() {
@@ -241,7 +242,7 @@ func (s functionStore) Recover(ctx context.Context, queue string, limit int, by 
 	return out, named(err)
 }
 
-// SaveQueue pauses and resumes through the functions, where nothing else is changed.
+// SaveQueue pauses and resumes with the functions if nothing else changes.
 func (s functionStore) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
 	before, err := s.queueNamed(ctx, queue.Name)
 	if err != nil {
@@ -284,7 +285,7 @@ func (s functionStore) queueNamed(ctx context.Context, name string) (sluice.Queu
 	return sluice.Queue{}, err
 }
 
-// Position makes sure that the function why says of a job what programs say.
+// Position checks that the function why explains a job as programs do.
 func (s functionStore) Position(ctx context.Context, id sluice.ID) (explain.Position, error) {
 	position, err := s.Store.Position(ctx, id)
 	if err != nil {

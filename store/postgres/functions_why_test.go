@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-queue/sluice/presence"
 )
 
-// TestTheFunctionWhyKnowsAnOpenBreaker reads the conditions that programs store.
+// TestTheFunctionWhyKnowsAnOpenBreaker stores conditions as programs do, and asks the function why.
 func TestTheFunctionWhyKnowsAnOpenBreaker(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)

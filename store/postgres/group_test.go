@@ -16,7 +16,8 @@ import (
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-// Callers that store single jobs at the same time share transactions. Whatever one of them does, the others must not feel.
+// Callers that enqueue single jobs at the same time share transactions. A failure of one caller must not affect the
+// others.
 
 // inserts counts the statements that store jobs.
 type inserts struct{ atomic.Int32 }
@@ -30,7 +31,7 @@ func (i *inserts) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.Tra
 
 func (*inserts) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// TraceBatchStart counts those that go together with their settings.
+// TraceBatchStart counts the inserts that are sent in one batch with other statements.
 func (i *inserts) TraceBatchStart(ctx context.Context, conn *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
 	for _, q := range data.Batch.QueuedQueries {
 		i.TraceQueryStart(ctx, conn, pgx.TraceQueryStartData{SQL: q.SQL})
@@ -41,7 +42,7 @@ func (i *inserts) TraceBatchStart(ctx context.Context, conn *pgx.Conn, data pgx.
 func (*inserts) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
 func (*inserts) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)     {}
 
-// crowd is a store that many enqueue into at the same time.
+// crowd is a store with many callers that enqueue at the same time.
 type crowd struct {
 	*testing.T
 	store   *postgres.Store
@@ -72,7 +73,7 @@ func newCrowd(t *testing.T, options postgres.Options) *crowd {
 	return c
 }
 
-// take begins a transaction that stores a job and stays open: who stores the same one waits for it.
+// take begins a transaction that stores a job, and leaves it open. A caller that stores the same job must wait for it.
 func (c *crowd) take(job sluice.Insert) pgx.Tx {
 	c.Helper()
 	tx, err := c.store.Pool().Begin(c.Context())
@@ -86,7 +87,7 @@ func (c *crowd) take(job sluice.Insert) pgx.Tx {
 	return tx
 }
 
-// hold keeps a call under way, so that those after it wait.
+// hold blocks a call, so that later calls wait behind it.
 func (c *crowd) hold() {
 	c.Helper()
 	job := plain()
@@ -96,7 +97,7 @@ func (c *crowd) hold() {
 	c.stuck(1)
 }
 
-// letGo lets the call that was held go on.
+// letGo lets the blocked call go on.
 func (c *crowd) letGo() {
 	c.Helper()
 	if err := c.held.Rollback(c.Context()); err != nil {
@@ -104,21 +105,21 @@ func (c *crowd) letGo() {
 	}
 }
 
-// release lets the call that was held go on, and waits for all calls.
+// release lets the blocked call go on, and waits until all calls have returned.
 func (c *crowd) release() {
 	c.Helper()
 	c.letGo()
 	c.calls.Wait()
 }
 
-// sent waits until the calls that waited were sent too.
+// sent waits until the store has sent the waiting calls.
 func (c *crowd) sent() {
 	for c.inserts.Load() < 2 && c.Context().Err() == nil {
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// stuck waits until so many statements wait for a transaction.
+// stuck waits until n statements wait for a transaction.
 func (c *crowd) stuck(want int) {
 	c.Helper()
 	var stuck int
@@ -135,13 +136,13 @@ func (c *crowd) stuck(want int) {
 
 const stuckOnes = "select pid from pg_stat_activity where datname = current_database() and wait_event = 'transactionid'"
 
-// answer is what became of a call.
+// answer is the result of a call.
 type answer struct {
 	receipts []sluice.Receipt
 	err      error
 }
 
-// call enqueues beside, and returns once the call is under way or waits.
+// call enqueues in a goroutine. It returns once the call runs or waits.
 func (c *crowd) call(ctx context.Context, jobs ...sluice.Insert) *answer {
 	c.Helper()
 	got := new(answer)
@@ -155,7 +156,7 @@ func (c *crowd) call(ctx context.Context, jobs ...sluice.Insert) *answer {
 	return got
 }
 
-// wants makes sure that a call gave these receipts.
+// wants checks the receipts of a call.
 func (c *crowd) wants(what string, got *answer, want ...sluice.Receipt) {
 	c.Helper()
 	if got.err != nil || len(got.receipts) != len(want) {
@@ -169,7 +170,7 @@ func (c *crowd) wants(what string, got *answer, want ...sluice.Receipt) {
 	}
 }
 
-// stored makes sure that so many jobs are stored.
+// stored checks the number of stored jobs.
 func (c *crowd) stored(want int) {
 	c.Helper()
 	var jobs, live int

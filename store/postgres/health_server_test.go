@@ -17,7 +17,7 @@ import (
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-// holdingFindings hold back vacuum.
+// holdingFindings provoke findings about things that hold back vacuum.
 func holdingFindings() []trouble {
 	var far link
 	return []trouble{
@@ -48,17 +48,17 @@ func holdingFindings() []trouble {
 			p.store.JudgeHealth("standby", 2)
 			far = standby(p, "")
 			p.exec("select txid_current()", "select txid_current()", "select txid_current()")
-		}, relieve: func(*patient) { far.reads(0) }}, // as a standby says where that is turned off there
+		}, relieve: func(*patient) { far.reads(0) }}, // as a standby does once hot_standby_feedback is turned off
 	}
 }
 
-// link is a connection as a standby has it.
+// link is a replication connection, as a standby has it.
 type link struct {
 	conn *pgx.Conn
 	p    *patient
 }
 
-// Close ends the link, and waits until the server has seen that.
+// Close ends the link, and waits until the server has noticed it.
 func (l link) Close() {
 	_ = l.conn.PgConn().Close(l.p.Context())
 	for there := true; there; {
@@ -69,7 +69,7 @@ func (l link) Close() {
 	}
 }
 
-// standby follows the server's log as a standby does, and says that it still reads what there is now.
+// standby follows the server's log as a standby does, and tells the server that it still reads the current rows.
 func standby(p *patient, slot string) link {
 	p.Helper()
 	conn := p.connect(p.url + "&application_name=far_away&replication=true&client_encoding=UTF8&default_query_exec_mode=simple_protocol")
@@ -92,16 +92,16 @@ func standby(p *patient, slot string) link {
 	return l
 }
 
-// reads says from which transaction on the standby still reads, as it does with hot_standby_feedback; 0: it does not say.
+// reads tells the server the oldest transaction that the standby still reads, as hot_standby_feedback does; 0: none.
 func (l link) reads(xid uint64) {
 	l.p.Helper()
 	front := l.conn.PgConn().Frontend()
 	feedback := binary.BigEndian.AppendUint64([]byte{'h'}, 0)
 	feedback = binary.BigEndian.AppendUint32(feedback, uint32(xid))
-	feedback = binary.BigEndian.AppendUint32(feedback, uint32(xid>>32)) // its epoch
+	feedback = binary.BigEndian.AppendUint32(feedback, uint32(xid>>32)) // the epoch of xid
 	front.Send(&pgproto3.CopyData{Data: append(feedback, make([]byte, 8)...)})
 	status := append([]byte{'r'}, make([]byte, 32)...)
-	front.Send(&pgproto3.CopyData{Data: append(status, 1)}) // it is to answer when it has read that
+	front.Send(&pgproto3.CopyData{Data: append(status, 1)}) // it must answer once it has read this
 	if err := front.Flush(); err != nil {
 		l.p.Fatal(err)
 	}
@@ -124,7 +124,8 @@ func reload(setting string) func(p *patient) {
 	return does("alter system set "+setting, "select pg_reload_conf()")
 }
 
-// durabilityFindings come last: until then the server is one that is to be thrown away, and is quicker.
+// durabilityFindings provoke findings about durability. They come last, because until then the server runs without
+// fsync and is quicker.
 func durabilityFindings() []trouble {
 	const commits = "synchronous_commit is off"
 	return []trouble{
@@ -146,7 +147,7 @@ func durabilityFindings() []trouble {
 	}
 }
 
-// serverFindings are with how the server is set up.
+// serverFindings provoke findings about the server's configuration.
 func serverFindings() []trouble {
 	return []trouble{
 		{check: "autovacuum", severity: health.SeverityError, says: "autovacuum is off on this server", provoke: reload("autovacuum = off")},
@@ -183,7 +184,7 @@ func serverFindings() []trouble {
 			if !restarts || after != "create extension pg_stat_statements" {
 				p.Errorf("want a restart before the extension: %q", found.Repair)
 			}
-			p.exec(before) // the server starts again in what follows
+			p.exec(before) // the steps below restart the server
 		}},
 		{check: "connections", severity: health.SeverityWarning, says: "(max_connections)", provoke: func(p *patient) {
 			p.store.JudgeHealth("connections", 0.8)
@@ -200,7 +201,7 @@ func serverFindings() []trouble {
 	}
 }
 
-// notifyFinding is a session that listens and stays in a transaction, so that the server cannot forget notifications.
+// notifyFinding opens a session that listens and stays in a transaction, so the server must keep all notifications.
 func notifyFinding() trouble {
 	return trouble{check: "notify", severity: health.SeverityWarning, says: "full", provoke: func(p *patient) {
 		p.store.JudgeHealth("notify", 1e-9)
@@ -216,7 +217,7 @@ func notifyFinding() trouble {
 	}}
 }
 
-// repairAndReset does what a finding says, which counts for new connections only.
+// repairAndReset does what a finding advises, and opens new connections, because only they see the change.
 func (p *patient) repairAndReset(check string) {
 	p.Helper()
 	for _, f := range p.health(health.Options{}).Findings {
@@ -227,7 +228,7 @@ func (p *patient) repairAndReset(check string) {
 	p.store.Pool().Reset()
 }
 
-// as opens the store anew, as a role.
+// as opens the store anew with a role.
 func (p *patient) as(role string) {
 	p.Helper()
 	_ = p.store.Close()
@@ -247,7 +248,7 @@ func asRole(to, role string) string {
 	return at.String()
 }
 
-// TestHealthTellsOfAPooler has no server to itself: it is about what the program was told.
+// TestHealthTellsOfAPooler uses a shared server, because only the option TransactionPooler matters.
 func TestHealthTellsOfAPooler(t *testing.T) {
 	t.Parallel()
 	store, err := postgres.Open(t.Context(), migrated.Copy(t), postgres.Options{TransactionPooler: true})
@@ -271,7 +272,8 @@ func TestHealthTellsOfAPooler(t *testing.T) {
 	}
 }
 
-// TestHealthGoesOnWhereATableIsLocked holds a lock for ever: the look at it ends, and the others are made.
+// TestHealthGoesOnWhereATableIsLocked locks a table. The check of this table must time out, and the other checks must
+// run.
 func TestHealthGoesOnWhereATableIsLocked(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, migrated.Copy(t))
@@ -291,7 +293,7 @@ func TestHealthGoesOnWhereATableIsLocked(t *testing.T) {
 	unseen, seen := false, false
 	for _, f := range report.Findings {
 		unseen = unseen || f.Check == "vacuum" && f.Severity == health.SeverityWarning && strings.Contains(f.What, "could not be looked at")
-		seen = seen || f.Check == "grant" // which comes last
+		seen = seen || f.Check == "grant" // this finding comes last
 	}
 	if !unseen || !seen {
 		t.Errorf("want a warning that the tables could not be looked at, and the looks after that: %+v", report.Findings)

@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-// patient is a database on a server of its own, to be made ill and mended.
+// patient is a database on a server of its own. Tests damage and repair it.
 type patient struct {
 	*testing.T
 	*body
@@ -26,16 +26,16 @@ type body struct {
 	store   *postgres.Store
 }
 
-// trouble is one thing that can be wrong, and is mended by what the finding of it says.
+// trouble is a fault, with the finding that it causes. The repair that the finding names must end it.
 type trouble struct {
 	check    string
 	severity health.Severity
-	says     string // what the finding begins with or has in it
+	says     string // a part of the finding's text
 	options  health.Options
 	provoke  func(p *patient)
-	// relieve is what the finding tells a person to do before, or besides; nil: nothing.
+	// relieve does what the finding advises besides its statements; nil: nothing.
 	relieve func(p *patient)
-	// stays says that the finding is there after what it says was done, too.
+	// stays says that the finding stays although its repair was done.
 	stays bool
 }
 
@@ -70,7 +70,7 @@ func TestHealthFindsWhatIsWrongAndSaysWhatMendsIt(t *testing.T) {
 	}
 }
 
-// suffer provokes a trouble, and does what the finding says until it is gone.
+// suffer causes a trouble, and does what the finding advises until the finding is gone.
 func (p *patient) suffer(t *testing.T, one trouble) {
 	p = &patient{t, p.body}
 	one.provoke(p)
@@ -84,7 +84,7 @@ func (p *patient) suffer(t *testing.T, one trouble) {
 	if one.relieve != nil {
 		one.relieve(p)
 	}
-	for is && !one.stays { // several may have the same name
+	for is && !one.stays { // findings may share a check's name
 		if one.relieve != nil {
 			if found, is = p.finding(one); !is {
 				break
@@ -100,8 +100,8 @@ func (p *patient) suffer(t *testing.T, one trouble) {
 	}
 }
 
-// await waits until a finding is there, or, if it said what mends it, until none says so any more: sessions that are
-// ended and settings that are loaded again take a moment.
+// await waits until a finding appears, or until no finding names the repair mended any more. Ended sessions and
+// reloaded settings take a moment.
 func (p *patient) await(one trouble, mended string) (found health.Finding, is bool) {
 	p.Helper()
 	for range 200 {
@@ -132,7 +132,7 @@ func (p *patient) finding(one trouble) (health.Finding, bool) {
 	return health.Finding{}, false
 }
 
-// repair does what a finding says: statements between semicolons, each after what leads to it.
+// repair runs the statements of a finding, which are separated by semicolons. Text before a statement is skipped.
 func (p *patient) repair(mend string) bool {
 	p.Helper()
 	did := false
@@ -158,7 +158,7 @@ func (p *patient) repair(mend string) bool {
 
 func (p *patient) restart() {
 	p.Helper()
-	p.exec("checkpoint") // the server halts as in a crash, and would forget what was committed a moment ago
+	p.exec("checkpoint") // the server stops as in a crash, which would lose the last commits
 	if err := p.cluster.Halt(); err != nil {
 		p.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func (p *patient) connect(url string) *pgx.Conn {
 	return conn
 }
 
-// exec runs statements, each for itself, on a connection that ends after them, so that they are counted at once.
+// exec runs each statement on a connection of its own, so that the server counts it at once.
 func (p *patient) exec(statements ...string) {
 	p.Helper()
 	conn, err := pgx.Connect(p.Context(), p.url)
@@ -204,12 +204,12 @@ func (p *patient) follow() {
 	}
 }
 
-// does makes a provocation of statements.
+// does returns a provocation that runs statements.
 func does(statements ...string) func(p *patient) {
 	return func(p *patient) { p.exec(statements...) }
 }
 
-// schemaFindings are with what the schema makes.
+// schemaFindings provoke findings about objects of the schema.
 func schemaFindings() []trouble {
 	const missing, invalid = "is missing", "is invalid"
 	return []trouble{
@@ -259,7 +259,7 @@ func schemaFindings() []trouble {
 	}
 }
 
-// rowFindings are with what the tables hold.
+// rowFindings provoke findings about rows of the tables.
 func rowFindings() []trouble {
 	const rows = "insert into sluice.holder (id, role) select 'holder-' || n, 'worker' from generate_series(1, 12000) n"
 	judged := func(check string, warning float64, statements ...string) func(p *patient) {
@@ -292,7 +292,8 @@ func rowFindings() []trouble {
 	}
 }
 
-// TestSchemaIsReadAsTheServerMakesIt drops each index, makes it again by what a finding would say, and compares.
+// TestSchemaIsReadAsTheServerMakesIt drops each index, makes it again with the statement of the finding, and compares
+// both.
 func TestSchemaIsReadAsTheServerMakesIt(t *testing.T) {
 	t.Parallel()
 	indexes, tables, err := postgres.MadeIndexes()

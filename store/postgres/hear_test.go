@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/pgtest"
 )
 
-// hearings collects what a store says of its hearing.
+// hearings collects the reports of a store about whether it hears signals.
 func hearings(t *testing.T, store sluice.Store) <-chan sluice.Hearing {
 	t.Helper()
 	said := make(chan sluice.Hearing, 100)
@@ -32,8 +32,8 @@ func hearings(t *testing.T, store sluice.Store) <-chan sluice.Hearing {
 	return said
 }
 
-// TestAStoreTellsThatItHearsNothing cuts the connection that listens, and then has the server swallow notifications without
-// an error. The store tells of both, and of its hearing again.
+// TestAStoreTellsThatItHearsNothing cuts the listening connection. Then it makes the server swallow notifications
+// without an error. The store must report both, and report when it hears again.
 func TestAStoreTellsThatItHearsNothing(t *testing.T) {
 	t.Parallel()
 	at := pgtest.NewDatabase(t)

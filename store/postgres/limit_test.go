@@ -15,7 +15,7 @@ import (
 
 var buffersHit = regexp.MustCompile(`shared hit=(\d+)`)
 
-// openLimited makes a store with a queue q of n jobs, of which limit may be in flight.
+// openLimited makes a store with a queue q of n jobs, whose concurrency is limit.
 func openLimited(t *testing.T, limit, n int) *postgres.Store {
 	t.Helper()
 	store := openStore(t, migrated.Copy(t))
@@ -35,7 +35,7 @@ func openLimited(t *testing.T, limit, n int) *postgres.Store {
 	return store
 }
 
-// pagesToCount is how many pages the server looks at to count what is in flight, from an instant on.
+// pagesToCount returns how many pages the server reads to count the jobs in flight, from an instant on.
 func pagesToCount(t *testing.T, store *postgres.Store, from time.Time) int {
 	t.Helper()
 	found := buffersHit.FindStringSubmatch(planOf(t, store, "in_flight.sql", []any{"q", 10, from}, "analyze, buffers, costs off, timing off"))
@@ -49,7 +49,7 @@ func pagesToCount(t *testing.T, store *postgres.Store, from time.Time) int {
 	return pages
 }
 
-// work claims and completes n jobs of a queue with limits, 10 or so many at a time.
+// work claims and completes n jobs of a queue with limits. It claims most jobs at a time, by default 10.
 func work(t *testing.T, store *postgres.Store, n int, most ...int) {
 	t.Helper()
 	at := append(most, 10)[0]
@@ -69,8 +69,8 @@ func work(t *testing.T, store *postgres.Store, n int, most ...int) {
 	}
 }
 
-// TestOldTransactionDoesNotSlowTheCountingOfWhatIsInFlight works jobs off while an old transaction keeps
-// every index entry of them, and looks how much of that is read to count what is in flight.
+// TestOldTransactionDoesNotSlowTheCountingOfWhatIsInFlight works jobs off while an old transaction keeps every index
+// entry of them. The test counts how many pages the server reads to count the jobs in flight.
 func TestOldTransactionDoesNotSlowTheCountingOfWhatIsInFlight(t *testing.T) {
 	t.Parallel()
 	const jobs = 2000
@@ -84,12 +84,12 @@ func TestOldTransactionDoesNotSlowTheCountingOfWhatIsInFlight(t *testing.T) {
 		t.Fatal(err)
 	}
 	work(t, store, 10)
-	// As if the settings had been changed a while ago.
+	// As if the settings had been changed 1 h ago.
 	if _, err := store.Pool().Exec(t.Context(), "update sluice.flow set counted_since = counted_since - interval '1 hour'"); err != nil {
 		t.Fatal(err)
 	}
 	work(t, store, jobs)
-	// As if that had taken a while: the row is written once a second.
+	// As if the jobs had taken 1 h, because the store writes the row once a second.
 	if _, err := store.Pool().Exec(t.Context(), "update sluice.flow set claimed_at = claimed_at - interval '1 hour'"); err != nil {
 		t.Fatal(err)
 	}
@@ -104,8 +104,8 @@ func TestOldTransactionDoesNotSlowTheCountingOfWhatIsInFlight(t *testing.T) {
 	}
 }
 
-// TestClaimsOfALimitedQueueAreStampedInOrderWhateverTheClockDoes lets the last claim lie in the future, as
-// it does when the server's clock was set back.
+// TestClaimsOfALimitedQueueAreStampedInOrderWhateverTheClockDoes moves the last claim into the future, as a server's
+// clock that is set back does.
 func TestClaimsOfALimitedQueueAreStampedInOrderWhateverTheClockDoes(t *testing.T) {
 	t.Parallel()
 	store := openLimited(t, 2, 5)
@@ -135,7 +135,7 @@ func TestClaimsOfALimitedQueueAreStampedInOrderWhateverTheClockDoes(t *testing.T
 	}
 }
 
-// TestClaimOfALimitedQueueDoesNotWaitForAFrozenOne holds the lock as a process does that was frozen in the
+// TestClaimOfALimitedQueueDoesNotWaitForAFrozenOne holds the lock of the queue, as a process does that freezes in the
 // middle of its claim.
 func TestClaimOfALimitedQueueDoesNotWaitForAFrozenOne(t *testing.T) {
 	t.Parallel()
@@ -200,7 +200,7 @@ func TestLimitKeysThatNobodyUsesLeaveNothingBehind(t *testing.T) {
 	rowsOfKeys(t, store, "when the buckets are full", 0, 0, 0)
 }
 
-// rowsOfKeys counts what the store keeps of limit keys.
+// rowsOfKeys checks the number of rows that the store has for limit keys.
 func rowsOfKeys(t *testing.T, store *postgres.Store, when string, want ...int) {
 	t.Helper()
 	for i, table := range []string{"limit_key", "limit_lane", "limit_change"} {

@@ -6,8 +6,8 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// TestJobsWithLabelsAreFoundPageByPage has more jobs than a page looks at: the first page holds nothing and says where to
-// go on, and the next one has the job.
+// TestJobsWithLabelsAreFoundPageByPage has more jobs than the store reads for a page. The first page is empty and has a
+// cursor, and the next page has the job.
 func TestJobsWithLabelsAreFoundPageByPage(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, migrated.Copy(t))

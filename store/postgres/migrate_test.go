@@ -45,7 +45,7 @@ func stepOf(t *testing.T, url string, step int) {
 	}
 }
 
-// migrateAtOnce migrates from many connections of their own, which all look before the first of them begins.
+// migrateAtOnce migrates with many connections. All of them read the present step before the first begins to migrate.
 func migrateAtOnce(t *testing.T, url string, processes int) {
 	t.Helper()
 	errs := make([]error, processes)
@@ -78,8 +78,8 @@ func migrateAtOnce(t *testing.T, url string, processes int) {
 	}
 }
 
-// TestFiftyProcessesMigrateAtOnce has no other test beside it: it takes fifty of the server's connections, and changes
-// the version of this process. Its version knows two made-up steps more.
+// TestFiftyProcessesMigrateAtOnce runs alone, because it uses 50 connections of the server and changes the version of
+// this process. The changed version has two made-up steps more.
 func TestFiftyProcessesMigrateAtOnce(t *testing.T) {
 	t.Cleanup(postgres.KnowOneStepMore("create table sluice.mood (job uuid primary key, mood text not null)", 1))
 	t.Cleanup(postgres.KnowOneStepMore("alter table sluice.mood add column since timestamptz", 1))
@@ -87,10 +87,10 @@ func TestFiftyProcessesMigrateAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	last := len(steps) - 1 // behind which there is only the step of the functions
+	last := len(steps) - 1 // the step after it only makes the functions
 	for step := range last {
 		processes := 50
-		if step != 0 && step != last-1 { // the ways between are the same
+		if step != 0 && step != last-1 { // the other steps are migrated in the same way
 			if processes = 8; testing.Short() {
 				continue
 			}
@@ -106,7 +106,7 @@ func TestFiftyProcessesMigrateAtOnce(t *testing.T) {
 	}
 }
 
-// TestNextVersionMigratesADatabaseOfThisOne changes the version of this process, so it has no other test beside it.
+// TestNextVersionMigratesADatabaseOfThisOne changes the version of this process, so no other test runs beside it.
 func TestNextVersionMigratesADatabaseOfThisOne(t *testing.T) {
 	url := migrated.Copy(t)
 	store := openStore(t, url)
@@ -161,8 +161,8 @@ func TestNextVersionMigratesADatabaseOfThisOne(t *testing.T) {
 	undo()
 }
 
-// TestMigrationSeesTheOthersWhateverTheIsolation has a role's default at which a transaction sees only what was there
-// when it began.
+// TestMigrationSeesTheOthersWhateverTheIsolation migrates with serializable as the default isolation. A transaction
+// then sees only rows from before its begin.
 func TestMigrationSeesTheOthersWhateverTheIsolation(t *testing.T) {
 	url := pgtest.NewDatabase(t) + "&default_transaction_isolation=serializable"
 	migrateAtOnce(t, url, 10)
@@ -171,7 +171,7 @@ func TestMigrationSeesTheOthersWhateverTheIsolation(t *testing.T) {
 func TestSchemaExplainsEveryTableAndColumn(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, migrated.Copy(t))
-	const isOurs = "c.relnamespace = 'sluice'::regnamespace and c.relname <> 'migration'" // which is made before the steps
+	const isOurs = "c.relnamespace = 'sluice'::regnamespace and c.relname <> 'migration'" // the steps do not make this table
 	for what, query := range map[string]string{
 		"tables and views": "select c.relname::text from pg_class c where " + isOurs + " and c.relkind in ('r', 'v') and obj_description(c.oid, 'pg_class') is null",
 		"columns": "select c.relname || '.' || a.attname from pg_class c join pg_attribute a on a.attrelid = c.oid where " + isOurs +

@@ -14,8 +14,8 @@ import (
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-// TestStoreThatIsOpenRefusesASchemaThatNeedsANewerProgram has another program migrate the database while a store is open, and
-// take it back.
+// TestStoreThatIsOpenRefusesASchemaThatNeedsANewerProgram makes another program migrate the database while a store is
+// open, and undo the migration.
 func TestStoreThatIsOpenRefusesASchemaThatNeedsANewerProgram(t *testing.T) {
 	t.Parallel()
 	url := pgtest.NewDatabase(t)

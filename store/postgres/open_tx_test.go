@@ -15,13 +15,13 @@ import (
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-// A caller's own transaction may stay open for long. Nobody else must wait for it.
+// A caller's transaction may stay open for long. No other caller may wait for it.
 
 func newJob(options sluice.EnqueueOptions) sluice.NewJob {
 	return sluice.NewJob{Queue: "payments", Payload: json.RawMessage(`1`), EnqueueOptions: options}
 }
 
-// shop is a store, a client, and a transaction that stays open.
+// shop is a store, a client and a transaction. The test leaves the transaction open.
 type shop struct {
 	*testing.T
 	store  *postgres.Store
@@ -32,7 +32,7 @@ type shop struct {
 func newShop(t *testing.T) *shop {
 	t.Helper()
 	t.Parallel()
-	// A call that waits for the transaction, which stays open, never ends well.
+	// Without an end of the transaction, a call that waits for it fails.
 	store, err := postgres.Open(t.Context(), migrated.Copy(t)+"&pool_max_conns=10",
 		postgres.Options{Migrate: true, CallTimeout: 30 * time.Second})
 	if err != nil {
@@ -133,7 +133,7 @@ func TestJobCoalescedInATransactionGoesWhenItsBlockerEndsMeanwhile(t *testing.T)
 	if _, err := s.store.Repair(t.Context(), "upkeep"); err != nil {
 		t.Fatal(err)
 	}
-	s.store.ForgetLowWater() // it is due since its transaction began, and claims walk from the front only now and then
+	s.store.ForgetLowWater() // the job is due since its transaction began, and claims walk from the front only now and then
 	if got := s.claim(1)[0].ID; got != later.ID {
 		t.Errorf("claimed %s, want %s", got, later.ID)
 	}
@@ -161,7 +161,7 @@ func TestOpenCompletionKeepsNeitherRenewalsNorRecoveryWaiting(t *testing.T) {
 	s.add(s.client, sluice.EnqueueOptions{})
 	s.add(s.client, sluice.EnqueueOptions{})
 	claims := s.claim(2)
-	// Both leases are nearly over, so that they are really written.
+	// Both leases nearly end, so that the store really writes the renewals.
 	if _, err := s.store.Pool().Exec(t.Context(), "update sluice.live set lease_until = now() + interval '1 second'"); err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestPruneLeavesAJobThatIsBeingRequeued(t *testing.T) {
 	if _, err := s.store.Pool().Exec(ctx, "update sluice.done set finished_at = now() - interval '100 days'"); err != nil {
 		t.Fatal(err)
 	}
-	// What a requeue does, stopped in the middle.
+	// The statements of a requeue, without the commit.
 	for _, text := range []string{
 		"update sluice.done set requeued_at = now()",
 		"insert into sluice.live (id, queue, priority, due_at, generation) select id, queue, priority, clock_timestamp(), 2 from sluice.job",
@@ -222,7 +222,7 @@ func TestPruneLeavesAJobThatIsBeingRequeued(t *testing.T) {
 func TestPruneLeavesAKeyThatIsBeingTakenAnew(t *testing.T) {
 	s := newShop(t)
 	s.add(s.client, sluice.EnqueueOptions{Key: "k", KeyScope: sluice.ForWindow, KeyWindow: time.Microsecond})
-	s.begin() // its clock stands still: it must begin after the window has passed
+	s.begin() // the transaction's clock stands still, so it must begin after the key's window
 	second := s.add(s.client.Within(s.store.InTx(s.tx)), sluice.EnqueueOptions{Key: "k", KeyScope: sluice.ForEver})
 	if _, err := s.store.Prune(t.Context(), "", 1000); err != nil {
 		t.Fatal(err)
@@ -282,7 +282,7 @@ func TestSignOfLifeHasEndedWhenItReturns(t *testing.T) {
 	}
 }
 
-// waiting returns when so many statements wait for the transaction.
+// waiting returns when n statements wait for a lock.
 func (s *shop) waiting(n int) {
 	s.Helper()
 	for got := -1; got != n; time.Sleep(time.Millisecond) {

@@ -7,7 +7,7 @@ import (
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-// repair lets upkeep look once for what was left behind.
+// repair runs upkeep's Repair once.
 func (s *shop) repair() {
 	s.Helper()
 	if _, err := s.store.Repair(s.Context(), "upkeep"); err != nil {
@@ -15,10 +15,10 @@ func (s *shop) repair() {
 	}
 }
 
-// goesNext makes sure that exactly this job may be claimed, and completes it.
+// goesNext claims one job, checks that it is the given job, and completes it.
 func (s *shop) goesNext(id sluice.ID) {
 	s.Helper()
-	s.store.ForgetLowWater() // it may be due since before what was claimed last
+	s.store.ForgetLowWater() // the job may have been due before the last claimed job
 	claims := s.claim(1)
 	if claims[0].ID != id {
 		s.Fatalf("claimed %s, want %s", claims[0].ID, id)

@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-// orphanQueues are settings that make claims go each of their ways.
+// orphanQueues are settings that lead claims through each of their code paths.
 var orphanQueues = map[string]func(*sluice.Settings){
 	"plain":     func(*sluice.Settings) {},
 	"in flight": func(s *sluice.Settings) { s.Concurrency = 2 },
@@ -19,8 +19,8 @@ var orphanQueues = map[string]func(*sluice.Settings){
 	"in turns":  func(s *sluice.Settings) { s.Fair, s.TenantConcurrency = true, 2 },
 }
 
-// TestClaimsTakeAwayJobsWhoseRowIsGone deletes rows of jobs by plain SQL. Claims hand none of them to anybody, and they
-// count in no limit.
+// TestClaimsTakeAwayJobsWhoseRowIsGone deletes rows of jobs by plain SQL. Claims must hand out none of these jobs, and
+// no limit may count them.
 func TestClaimsTakeAwayJobsWhoseRowIsGone(t *testing.T) {
 	t.Parallel()
 	for way, change := range orphanQueues {
@@ -76,8 +76,8 @@ func claimByFunction(ctx context.Context, store *postgres.Store, token sluice.To
 	return n, err
 }
 
-// TestRunsOfJobsWhoseRowIsGoneAreStray deletes the row of a job that has a run. Who follows runs takes the job away, and the
-// run is in flight until it has ended.
+// TestRunsOfJobsWhoseRowIsGoneAreStray deletes the row of a job that has a run. The follower of runs removes the job,
+// and the run counts as in flight until it has ended.
 func TestRunsOfJobsWhoseRowIsGoneAreStray(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, migrated.Copy(t))

@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// TestErrorsOfFunctionsAreNoOutage raises, in a handler's statement, the codes that a server has for its own faults. A job
-// that meets them again and again must not be released for ever.
+// TestErrorsOfFunctionsAreNoOutage raises codes of server faults in a handler's own statement. They must count as
+// failures, or a job that always meets them would be released for ever.
 func TestErrorsOfFunctionsAreNoOutage(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, migrated.Copy(t))

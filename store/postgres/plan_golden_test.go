@@ -14,18 +14,18 @@ import (
 // update writes the plans anew: make plans.
 var update = flag.Bool("update", false, "write the plans that are kept")
 
-// goldenServer is the version of the server that made the plans that are kept. Others may plan otherwise; the
-// checks count for all.
+// goldenServer is the server version that made the plans in testdata/plans. Other versions may plan differently, but
+// checkPlan holds for all.
 const goldenServer = "15"
 
-// claimStatements are what a claim may run.
+// claimStatements are the statements that a claim may run.
 var claimStatements = []string{
 	"look.sql", "claim.sql", "claim_together.sql", "next_due.sql", "in_flight.sql", "flow_lock.sql", "flow_add.sql", "flow_there.sql", "flow_take.sql",
 	"tenant_change_take.sql", "tenant_queue_adopt.sql", "tenant_queue_dissolve.sql", "tenant_queue_due.sql", "tenant_queue_wake.sql", "tenant_queue_first.sql", "tenant_queue_limits.sql",
 	"tenant_queue_held.sql", "tenant_queue_claim.sql", "tenant_queue_look.sql", "tenant_queue_keep.sql", "tenant_queue_next.sql",
 }
 
-// planNode is a step of a plan as the server tells it.
+// planNode is a step of a plan, as the server explains it.
 type planNode struct {
 	Type      string     `json:"Node Type"`
 	Operation string     `json:"Operation"`
@@ -37,8 +37,8 @@ type planNode struct {
 	Plans     []planNode `json:"Plans"`
 }
 
-// TestPlansAreThoseThatAreKept compares how the server would run each statement of a claim with
-// testdata/plans, and looks that none of them reads the whole of a backlog, or sorts one.
+// TestPlansAreThoseThatAreKept compares the plan of each statement of a claim with testdata/plans. It also checks that
+// no plan reads or sorts a whole backlog.
 func TestPlansAreThoseThatAreKept(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, known.Copy(t))
@@ -61,7 +61,7 @@ func planNodesOf(t *testing.T, store *postgres.Store, name string, arguments []a
 	return plan[0].Plan
 }
 
-// checkPlan looks that no backlog is read as a whole or sorted.
+// checkPlan checks that a plan neither reads nor sorts a whole backlog.
 func checkPlan(t *testing.T, n planNode) {
 	t.Helper()
 	if n.Type == "Seq Scan" && isBacklog(n.Relation) {
@@ -91,7 +91,7 @@ func (n planNode) readsBacklog() bool {
 	return false
 }
 
-// lines writes a plan without what differs from server to server: estimates and made-up names.
+// lines writes a plan without estimates and made-up names, which differ from server to server.
 func (n planNode) lines(depth int) string {
 	words := []string{strings.Repeat("  ", depth) + n.Type}
 	for _, word := range []string{n.Operation, n.Relation, n.Index} {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// historySQL stores finished jobs of some queues; three quarters of them are too old.
+// historySQL stores finished jobs of some queues. Three quarters of the jobs are older than the retention.
 const historySQL = `
 	insert into sluice.queue (name, keep_results_ms) select 'q' || n, 3600000 from generate_series(1, 5) n;
 	insert into sluice.job (id, queue, tenant, key, priority, payload, created_at)
@@ -19,10 +19,10 @@ const historySQL = `
 		from generate_series(1, 30000) n
 `
 
-// inOrder is what walk_in_order.sql sets, in an address.
+// inOrder has the settings of walk_in_order.sql as parameters of an address.
 const inOrder = "&enable_sort=off&enable_incremental_sort=off&jit=off"
 
-// historyPlans are statements on the history, and the index that each has to walk along.
+// historyPlans are statements on the history, with the index that each must use.
 var historyPlans = []struct {
 	name, index string
 	arguments   []any
@@ -37,11 +37,11 @@ var historyPlans = []struct {
 	{"results_forget.sql", "done_ended", []any{1000}},
 }
 
-// historyAgain finds rows of the history that are gone through once for each row of another table.
+// historyAgain finds a scan of the history that runs once for each row of another table.
 var historyAgain = regexp.MustCompile(`Materialize\n +Index (Only )?Scan (done|job)`)
 
-// TestPlansOfTheHistoryHoldWithStaleStatistics plans statements on the history with statistics from before there was any,
-// from when it was short, and fresh ones.
+// TestPlansOfTheHistoryHoldWithStaleStatistics plans statements on the history with statistics of an empty history, of
+// a short history, and with fresh ones.
 func TestPlansOfTheHistoryHoldWithStaleStatistics(t *testing.T) {
 	t.Parallel()
 	for state, prepare := range map[string][]string{
@@ -69,7 +69,7 @@ func TestPlansOfTheHistoryHoldWithStaleStatistics(t *testing.T) {
 					t.Errorf("%s goes through rows again for each row of another table:\n%s", p.name, plan.lines(0))
 				}
 				if state == "fresh" {
-					name, _, _ := strings.Cut(p.name, ".") // in either order, the same plan
+					name, _, _ := strings.Cut(p.name, ".") // both orders have the same plan
 					comparePlan(t, store, name, plan.lines(0))
 				}
 			}
@@ -77,7 +77,7 @@ func TestPlansOfTheHistoryHoldWithStaleStatistics(t *testing.T) {
 	}
 }
 
-// scansOf lists how a plan reads some tables: the kind of scan and the index.
+// scansOf lists the kind and the index of each scan of some tables.
 func (n planNode) scansOf(tables ...string) (out []string) {
 	if slices.Contains(tables, n.Relation) && n.Operation == "" || n.Type == "Bitmap Index Scan" {
 		out = append(out, n.Type+" "+n.Index)

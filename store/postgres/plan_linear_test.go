@@ -24,7 +24,7 @@ import (
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-// ranNode is a step of a plan with the rows that it has read.
+// ranNode is a step of a plan that has run, with the rows that it read.
 type ranNode struct {
 	Type            string    `json:"Node Type"`
 	Rows            float64   `json:"Actual Rows"`
@@ -34,7 +34,7 @@ type ranNode struct {
 	Plans           []ranNode `json:"Plans"`
 }
 
-// most returns the step of a plan that has looked at most rows, and their number.
+// most returns the step of a plan that read the most rows, and their number.
 func (n ranNode) most() (step string, rows float64) {
 	step, rows = n.Type, (n.Rows+n.RemovedByFilter+n.RemovedByJoin)*n.Loops
 	for _, below := range n.Plans {
@@ -45,7 +45,7 @@ func (n ranNode) most() (step string, rows float64) {
 	return step, rows
 }
 
-// costly are the statements of a store that looked at too many rows.
+// costly collects the statements that read more rows than the limit.
 type costly struct {
 	mu    sync.Mutex
 	limit float64
@@ -75,7 +75,7 @@ func (c *costly) notice(_ *pgconn.PgConn, notice *pgconn.Notice) {
 	}
 }
 
-// openExplained opens a store that keeps its plans. The server sends each plan after it has run.
+// openExplained opens a store that keeps its plans. The server sends each plan after the plan has run.
 func openExplained(t *testing.T, seen *costly) *postgres.Store {
 	t.Helper()
 	config, err := pgxpool.ParseConfig(migrated.Copy(t) + "&pool_max_conns=2&session_preload_libraries=auto_explain&auto_explain.log_min_duration=0" +
@@ -92,8 +92,8 @@ func openExplained(t *testing.T, seen *costly) *postgres.Store {
 	return store
 }
 
-// TestBatchesCostAsMuchAsTheirJobs looks at the plans of batches that the server made without knowing their size.
-// A nested loop over two lists of the same batch looks at each pair.
+// TestBatchesCostAsMuchAsTheirJobs checks plans that the server made without knowing the size of a batch. A nested loop
+// over two lists of a batch would read each pair.
 func TestBatchesCostAsMuchAsTheirJobs(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]string{"without statistics": "select", "with those of empty tables": "analyze"} {
@@ -182,7 +182,7 @@ func testBatches(t *testing.T, before string) {
 	}
 }
 
-// batches calls a store with n jobs at a time.
+// batches calls a store with n jobs per call.
 type batches struct {
 	*testing.T
 	store  *postgres.Store
@@ -215,7 +215,7 @@ func (b batches) enqueue(queue string, with func(i int, o *sluice.EnqueueOptions
 	return receipts
 }
 
-// openGroups opens n batches in one, each with a callback.
+// openGroups opens n batches within one batch, each with a callback.
 func (b batches) openGroups() (ids []sluice.ID) {
 	b.Helper()
 	outer := group.Batch{ID: sluice.NewID()}
@@ -232,7 +232,7 @@ func (b batches) openGroups() (ids []sluice.ID) {
 	return ids[1:]
 }
 
-// advance closes batches, and lets upkeep look at all of them at once.
+// advance closes batches, and advances all of them in one call.
 func (b batches) advance(ids []sluice.ID) {
 	b.Helper()
 	for _, id := range ids {
@@ -246,7 +246,7 @@ func (b batches) advance(ids []sluice.ID) {
 	}
 }
 
-// perKey makes a limit of one job in flight for each limit key.
+// perKey makes a limit with concurrency 1 for each limit key.
 func (b batches) perKey(name string) {
 	b.Helper()
 	_, err := limit.Change(b.Context(), b.store, name, importer, func(l *limit.Limit) error {
@@ -258,7 +258,7 @@ func (b batches) perKey(name string) {
 	}
 }
 
-// costly makes a limit by cost.
+// costly makes a limit that counts costs.
 func (b batches) costly(name string) {
 	b.Helper()
 	_, err := limit.Change(b.Context(), b.store, name, importer, func(l *limit.Limit) error {
@@ -270,7 +270,7 @@ func (b batches) costly(name string) {
 	}
 }
 
-// fanIn enqueues a job that runs after all the others.
+// fanIn enqueues a job that runs after all other jobs.
 func (b batches) fanIn(first []sluice.Receipt) {
 	b.Helper()
 	last := sluice.NewJob{Queue: "last", Payload: json.RawMessage("{}")}
@@ -295,7 +295,7 @@ func (b batches) claim(queue string) []*sluice.Claim {
 	return claimed.Jobs
 }
 
-// report stores how far jobs have come, and looks at it.
+// report stores the progress of jobs, and reads it.
 func (b batches) report(claims []*sluice.Claim) {
 	b.Helper()
 	reports, ids := make([]progress.Report, len(claims)), make([]sluice.ID, len(claims))
@@ -337,7 +337,7 @@ func (b batches) settled(settlements []sluice.Settlement) {
 	}
 }
 
-// dispatch hands jobs to an engine, and then doubts that they run.
+// dispatch hands jobs to an engine, and then settles them as uncertain.
 func (b batches) dispatch() {
 	b.Helper()
 	claims := b.claim("engine")
@@ -358,7 +358,7 @@ func (b batches) dispatch() {
 	b.settled(settlements)
 }
 
-// release releases the held jobs of a queue, holds them again and releases them again.
+// release releases the held jobs of a queue, holds them again, and releases them again.
 func (b batches) release(queue string) {
 	b.Helper()
 	held, err := hold.List(b.Context(), b.store, hold.Filter{Queue: queue, Limit: b.n})
@@ -385,7 +385,7 @@ func (b batches) cancel(receipts []sluice.Receipt) {
 	}
 }
 
-// fire lets as many schedules fire at one instant, twice.
+// fire makes n schedules fire at one instant, twice.
 func (b batches) fire(overlap schedule.Overlap) {
 	b.Helper()
 	one, err := schedule.Set(b.Context(), b.store, "first", schedule.Definition{Queue: "fired", Every: time.Hour, Overlap: overlap}, sluice.Act{By: "ada"})

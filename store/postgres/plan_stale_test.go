@@ -14,10 +14,10 @@ import (
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-// keepStatisticsSQL keeps the server from looking at the tables by itself.
+// keepStatisticsSQL turns off autovacuum, so that the server does not gather statistics by itself.
 var keepStatisticsSQL = setTablesSQL("autovacuum_enabled = off")
 
-// setTablesSQL gives each of our tables a setting.
+// setTablesSQL sets a storage parameter of each table of the schema.
 func setTablesSQL(setting string) string {
 	return fmt.Sprintf(`
 	do $$ declare t text; begin
@@ -39,7 +39,7 @@ func deleteSQL(but int) string {
 	set session_replication_role = origin`, but)
 }
 
-// staleStatistics are what a store went through until the server looked at it the last time.
+// staleStatistics are histories of a store. Each ends when the server gathers its statistics.
 var staleStatistics = map[string]struct {
 	from *pgtest.Template
 	then []string
@@ -48,8 +48,8 @@ var staleStatistics = map[string]struct {
 	"few were there":              {&backlog, []string{deleteSQL(3), "vacuum full"}},
 	"many had passed, few waited": {&backlog, []string{deleteSQL(3)}},
 	"many had passed":             {&backlog, []string{deleteSQL(0)}},
-	// A vacuum gives no pages back while others hold locks. The server knows no row of many pages then, and all ways to read
-	// them seem to cost the same.
+	// A vacuum returns no pages while others hold locks. The server then believes that many pages have no rows, and that
+	// all ways to read them cost the same.
 	"many had passed, and their pages stayed": {&backlog, []string{setTablesSQL("vacuum_truncate = off"), deleteSQL(0)}},
 	"one queue waited": {&migrated, []string{
 		`insert into sluice.job (id, queue, priority, payload) select md5(n::text)::uuid, 'q1', 5, '{}' from generate_series(1, 30000) n`,
@@ -66,14 +66,14 @@ var staleStatistics = map[string]struct {
 	}},
 }
 
-// growing are the tables whose rows are as many as the jobs, or the tenants.
+// growing are the tables that grow with the number of jobs or tenants.
 var growing = []string{"live", "job", "done", "audit", "attempt", "tenant_queue", "tenant_change", "job_after", "job_key", "order_key", "orphan_run", "stat", "stat_part", "schedule", "batch", "batch_change", "batch_count", "progress"}
 
-// wholly are the statements that read all there is: they count, or are a page of it.
+// wholly are the statements that may read a whole table, because they count its rows or return a page of it.
 var wholly = []string{"list_done.sql", "list_live.sql", "wave_places.sql", "wave_ranks.sql", "wave_tenants.sql", "wave_runs.sql", "repair_queues.sql"}
 
-// TestNoPlanHangsOnStatistics plans each statement for a store that is full, by statistics of another moment. Each reads the
-// tables that grow along the same indexes as by fresh statistics, from a place in them, and sorts no more.
+// TestNoPlanHangsOnStatistics plans each statement for a full store with stale statistics. Each plan must use the same
+// indexes of growing tables as with fresh statistics, and must sort no more.
 func TestNoPlanHangsOnStatistics(t *testing.T) {
 	t.Parallel()
 	want := walksOf(t, openStore(t, known.Copy(t)), planOf)
@@ -91,14 +91,14 @@ func TestNoPlanHangsOnStatistics(t *testing.T) {
 	t.Run("plans of an empty store are kept", func(t *testing.T) {
 		t.Parallel()
 		walks := walksOf(t, openStore(t, migrated.Copy(t)), keptPlanOf)
-		delete(walks, "audit.sql") // planned for its arguments, as this one is
+		delete(walks, "audit.sql") // the server plans it for its arguments, as the next two
 		delete(walks, "stats.sql")
 		delete(walks, "batches.sql")
 		compareWalks(t, want, walks)
 	})
 }
 
-// compareWalks looks that each statement walks along the indexes that are wanted.
+// compareWalks checks that each statement uses the wanted indexes.
 func compareWalks(t *testing.T, want, got map[string][]string) {
 	t.Helper()
 	for name, walks := range got {
@@ -113,7 +113,7 @@ func compareWalks(t *testing.T, want, got map[string][]string) {
 	}
 }
 
-// keptPlanOf is the plan that a connection keeps of a statement, whatever its arguments are.
+// keptPlanOf returns the generic plan of a statement, which a connection keeps for any arguments.
 func keptPlanOf(t *testing.T, store *postgres.Store, name string, args []any, how ...string) string {
 	t.Helper()
 	text, err := postgres.StatementOf(name)
@@ -144,19 +144,19 @@ func keptPlanOf(t *testing.T, store *postgres.Store, name string, args []any, ho
 	return plan
 }
 
-// alsoWell are walks that are as good as those which the server chooses by fresh statistics.
+// alsoWell are index scans that are as good as those with fresh statistics.
 var alsoWell = map[string][]string{
-	"batch_due.sql":       {"the whole of batch by batch_unfinished"}, // its first row
+	"batch_due.sql":       {"the whole of batch by batch_unfinished"}, // only the first row
 	"claimed_before.sql":  {"the whole of live by live_claimed, sorted"},
 	"depth.sql":           {"the whole of live by live_blocked"},
-	"repair_blocked.sql":  {"job_after by job_after_pkey"}, // by both of its columns
+	"repair_blocked.sql":  {"job_after by job_after_pkey"}, // by both columns of the index
 	"orphan_run_list.sql": {"orphan_run by orphan_run_order, sorted"},
 }
 
-// planner tells how the server runs a statement.
+// planner returns the server's plan of a statement.
 type planner func(t *testing.T, store *postgres.Store, name string, args []any, how ...string) string
 
-// walksOf gives the walks of each statement through tables that grow.
+// walksOf returns the scans of growing tables, by statement.
 func walksOf(t *testing.T, store *postgres.Store, planOf planner) map[string][]string {
 	t.Helper()
 	out := make(map[string][]string)
@@ -172,7 +172,7 @@ func walksOf(t *testing.T, store *postgres.Store, planOf planner) map[string][]s
 	return out
 }
 
-// walks notes how the plan below a node reads tables that grow.
+// walks collects how the plan from a node on reads growing tables.
 func (n planNode) walks(into map[string]bool, sorted bool) {
 	sorted = sorted || strings.HasSuffix(n.Type, "Sort")
 	if slices.Contains(growing, n.Relation) && n.Type != "Tid Scan" && n.Type != "ModifyTable" {

@@ -17,8 +17,8 @@ import (
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-// TestClaimKeepsItsLimitUnderHostilePlans forces the planner to plans that it would hardly choose. A
-// claim that relies on a lucky plan locks or takes more than it may.
+// TestClaimKeepsItsLimitUnderHostilePlans forces the planner to unlikely plans. A claim that relies on a lucky plan
+// would lock or take more jobs than it may.
 func TestClaimKeepsItsLimitUnderHostilePlans(t *testing.T) {
 	t.Parallel()
 	for _, hostile := range []string{
@@ -62,13 +62,12 @@ func TestClaimKeepsItsLimitUnderHostilePlans(t *testing.T) {
 	}
 }
 
-// TestEveryStatementIsPlannedByIndex plans each statement against a database with many waiting jobs
-// and looks that none reads the whole of a large table.
+// TestEveryStatementIsPlannedByIndex plans each statement for a database with many waiting jobs. No plan may read the
+// whole of a large table.
 func TestEveryStatementIsPlannedByIndex(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, known.Copy(t))
-	// What may read a table as a whole: the blocked are few, what is listed is a page, and a count is of
-	// everything.
+	// These statements may read a whole table: blocked jobs are few, a list is a page, and a count needs every row.
 	allowed := map[string]bool{
 		"list_done.sql": true, "list_live.sql": true, "wave_places.sql": true, "wave_ranks.sql": true, "wave_tenants.sql": true,
 	}
@@ -88,7 +87,7 @@ func TestEveryStatementIsPlannedByIndex(t *testing.T) {
 	}
 }
 
-// backlogSQL stores many jobs, tenant queues and tenant changes, so that whoever reads the whole of a table pays for it.
+// backlogSQL stores many jobs, tenant queues and tenant changes, so that reading a whole table is expensive.
 const backlogSQL = `
 	insert into sluice.tenant (name, tier) select 't' || n, 'tier' || n % 10 from generate_series(1, 3000) n;
 	insert into sluice.queue (name, limits) select 'q' || n, case when n % 500 = 1 then 'a,b' else '' end from generate_series(1, 3000) n;
@@ -139,17 +138,17 @@ const backlogSQL = `
 	insert into sluice.flow (queue) select 'q' || n from generate_series(1, 3000) n -- last: changes of tenants are told to each
 `
 
-// backlog is a database with many jobs, at which the server has not looked yet.
+// backlog is a database with many jobs and without statistics.
 var backlog = pgtest.Template{Fill: func(ctx context.Context, url string) error {
 	return fillWith(ctx, url, keepStatisticsSQL, backlogSQL)
 }}
 
-// known is one with many jobs of which the server knows every row: plans must not hang on a sample.
+// known is the database backlog with statistics of every row, so that plans do not depend on a sample.
 var known = pgtest.Template{Fill: func(ctx context.Context, url string) error {
 	return fillWith(ctx, url, keepStatisticsSQL, backlogSQL, "set default_statistics_target = 1000; analyze")
 }}
 
-// fillWith makes the schema in a database, and runs statements in it.
+// fillWith migrates a database, and runs statements in it.
 func fillWith(ctx context.Context, url string, statements ...string) error {
 	if _, err := postgres.Migrate(ctx, url); err != nil {
 		return err
@@ -167,9 +166,9 @@ func fillWith(ctx context.Context, url string, statements ...string) error {
 	return nil
 }
 
-// TestJobsAreFoundByIDWhateverTheStatisticsSay plans against statistics that were taken while every job
-// waited. They say that no row is claimed, although thousands are by now: whoever believes them looks
-// for the claimed one, and compares what it finds with each job of the batch.
+// TestJobsAreFoundByIDWhateverTheStatisticsSay uses statistics from a time when every job waited. They say that no job
+// is claimed, although thousands are. By them, a plan would read all claimed jobs and compare each with each job of the
+// batch.
 func TestJobsAreFoundByIDWhateverTheStatisticsSay(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, migrated.Copy(t))
@@ -197,16 +196,16 @@ func TestJobsAreFoundByIDWhateverTheStatisticsSay(t *testing.T) {
 	}
 }
 
-// planOf is how the server would run one of our statements, in a transaction of ours.
+// planOf returns the plan of a statement of the store, in a transaction of the store.
 func planOf(t *testing.T, store *postgres.Store, name string, args []any, how ...string) string {
 	t.Helper()
 	return plan(t, store, name, args, postgres.WalkInOrder, how...)
 }
 
-// oldestFirst, behind the name of a statement, turns its order round.
+// oldestFirst is a suffix for the name of a statement. It asks for the opposite order.
 const oldestFirst = " oldest first"
 
-// plan is how the server would run one of our statements after another one.
+// plan returns the plan of a statement of the store, after the statement in after has run.
 func plan(t *testing.T, store *postgres.Store, name string, args []any, after string, how ...string) string {
 	t.Helper()
 	name, oldest := strings.CutSuffix(name, oldestFirst)
@@ -238,7 +237,7 @@ func plan(t *testing.T, store *postgres.Store, name string, args []any, after st
 	return strings.Join(lines, "\n")
 }
 
-// planArguments gives each statement that touches large tables something to be planned with.
+// planArguments returns arguments for each statement that reads large tables.
 func planArguments() map[string][]any {
 	ids := [][16]byte{sluice.NewID(), sluice.NewID(), sluice.NewID()}
 	tokens := ids

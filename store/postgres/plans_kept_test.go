@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-// readsWhole names a large table that a plan reads as a whole.
+// readsWhole returns the name of a large table that a plan reads as a whole; empty: none.
 func readsWhole(n planNode) string {
 	if n.Type == "Seq Scan" && slices.Contains([]string{"live", "job", "done", "tenant_queue", "tenant_change", "job_after", "orphan_run"}, n.Relation) {
 		return n.Relation
@@ -27,8 +27,8 @@ func readsWhole(n planNode) string {
 	return ""
 }
 
-// TestAPlanThatIsSlowIsMadeAnew claims from an empty store until the plan is kept, and then from a full one. What a plan is
-// thought to cost tells for how many rows it was made.
+// TestAPlanThatIsSlowIsMadeAnew claims from an empty store until the plan is kept, and then from a full store. The
+// plan's estimated cost shows for how many rows the server made it.
 func TestAPlanThatIsSlowIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, migrated.Copy(t)+"&pool_max_conns=1&plan_cache_mode=force_generic_plan")
@@ -43,7 +43,7 @@ func TestAPlanThatIsSlowIsMadeAnew(t *testing.T) {
 	for range 10 {
 		claim(0)
 	}
-	// On a busy machine the claims may have been slow, so that the plan is made anew once more.
+	// On a busy machine the claims may have been slow, so that the plan is made anew again.
 	empty, again, minute := keptPlan(t, store, "claim.sql"), keptPlan(t, store, "claim.sql"), time.Now().Add(time.Minute)
 	for again.Cost != empty.Cost {
 		if time.Now().After(minute) {
@@ -58,7 +58,7 @@ func TestAPlanThatIsSlowIsMadeAnew(t *testing.T) {
 	claim(1)
 	claim(1)
 	full := keptPlan(t, store, "claim.sql")
-	// On a busy machine, statements were slow before, so that the connection waits a little longer with the next plans.
+	// On a busy machine, earlier statements were slow, so the connection waits longer before it plans anew.
 	for until := time.Now().Add(time.Minute); full.Cost == empty.Cost && time.Now().Before(until); {
 		claim(1)
 		full = keptPlan(t, store, "claim.sql")
@@ -85,7 +85,7 @@ func TestPlansOfStatementsThatStaySlowAreKeptForLonger(t *testing.T) {
 	}
 }
 
-// A pooler that comes between gives a transaction to a server process that knows none of our statements.
+// A pooler may give a transaction to a server process that knows no prepared statement of the store.
 func TestStatementsThatTheServerDoesNotKnowAreSentAnew(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, migrated.Copy(t)+"&pool_max_conns=1")
@@ -104,7 +104,7 @@ func TestStatementsThatTheServerDoesNotKnowAreSentAnew(t *testing.T) {
 	}
 }
 
-// keptPlan is the plan that the only connection of a store keeps of a statement.
+// keptPlan returns the plan of a statement that the only connection of a store keeps.
 func keptPlan(t *testing.T, store *postgres.Store, name string) planNode {
 	t.Helper()
 	text, err := postgres.StatementOf(name)
@@ -131,7 +131,7 @@ func runPlain(t *testing.T, store *postgres.Store, statement string) {
 	}
 }
 
-// explainKept is how the server would run a prepared statement.
+// explainKept returns the plan of a prepared statement.
 func explainKept(t *testing.T, store *postgres.Store, prepared string, arguments int) string {
 	t.Helper()
 	conn, err := store.Pool().Acquire(t.Context())

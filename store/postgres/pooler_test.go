@@ -22,7 +22,7 @@ import (
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// listens reports what doctor says of notifications: whether processes wake each other.
+// listens reports whether doctor says that the store hears notifications.
 func listens(t *testing.T, store *postgres.Store) bool {
 	t.Helper()
 	report, err := health.Of(t.Context(), store, health.Options{})
@@ -72,7 +72,7 @@ func TestPoolerIsNoticed(t *testing.T) {
 				t.Errorf("notifications are on: %t, want %t", got, c.listens)
 			}
 			if c.pooler != nil && c.pooler.Mode == "session" {
-				return // the first store may have its only process
+				return // the first store may hold the only server process
 			}
 			pool, err := pgxpool.New(t.Context(), at)
 			if err != nil {
@@ -92,7 +92,7 @@ func TestPoolerIsNoticed(t *testing.T) {
 }
 
 func TestProcessesMigrateAtOnceThroughAPooler(t *testing.T) {
-	processes := 30 // more than the pooler has connections to the server
+	processes := 30 // more than the server connections of the pooler
 	if testing.Short() {
 		processes = 10
 	}
@@ -100,8 +100,8 @@ func TestProcessesMigrateAtOnceThroughAPooler(t *testing.T) {
 	migrateAtOnce(t, through, processes)
 }
 
-// TestWorkGoesOnThroughAPoolerThatIsRestarted has workers and upkeep on stores that know nothing of the pooler, which is
-// killed in the middle, and counts what was run and what attempts it cost.
+// TestWorkGoesOnThroughAPoolerThatIsRestarted runs workers and upkeep through a pooler, which the test kills in the
+// middle. It counts the jobs that ran and the attempts that the kill cost.
 func TestWorkGoesOnThroughAPoolerThatIsRestarted(t *testing.T) {
 	t.Parallel()
 	pooler, through := pgtest.NewPooler(t, migrated.Copy(t), pgtest.PoolerOptions{Size: 5})
@@ -163,7 +163,7 @@ func TestWorkGoesOnThroughAPoolerThatIsRestarted(t *testing.T) {
 	}
 }
 
-// TestNoSettingIsLeftBehindThroughAPooler looks at the server's own sessions for what would be another's.
+// TestNoSettingIsLeftBehindThroughAPooler looks at the server's sessions for settings that would affect another client.
 func TestNoSettingIsLeftBehindThroughAPooler(t *testing.T) {
 	t.Parallel()
 	server := migrated.Copy(t)

@@ -31,7 +31,7 @@ func openAs(t *testing.T, dsn string) *postgres.Store {
 	return store
 }
 
-// enqueues stores some jobs, one by one.
+// enqueues enqueues jobs one by one.
 func enqueues(t *testing.T, to sluice.Enqueuer, jobs int) {
 	t.Helper()
 	for range jobs {

@@ -7,8 +7,8 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// TestManyQueuesAreReadAsTheyAre reads many queues by name again and again, which a store keeps as they were read: a change by
-// SQL is seen at once, and so is a queue that is gone.
+// TestManyQueuesAreReadAsTheyAre reads many queues by name again and again. The store caches them, but must show a
+// change by SQL and a deleted queue at once.
 func TestManyQueuesAreReadAsTheyAre(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, migrated.Copy(t))

@@ -21,7 +21,7 @@ import (
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-// The secrets of the jobs that secretJobs stores, as texts that no other column has.
+// The secrets of the jobs that secretJobs stores. No other column has these texts.
 const (
 	secretToken  = "feedf00d-cafe-4abc-8def-0123456789ab"
 	secretResult = "result-of-olive-oil"
@@ -29,7 +29,7 @@ const (
 	secretStep   = "checkpoint-of-olive-oil"
 )
 
-// secretJobs stores a job that is claimed, one that is done, and one that waits, all with secrets, in a queue with a rate.
+// secretJobs stores a claimed, a completed and a waiting job with secrets, in a queue with a rate.
 func secretJobs(r *roles) {
 	r.Helper()
 	r.exec("update sluice.queue set rate = 100, rate_per_ms = 60000, concurrency = 50, audit = 'full' where name = 'scraper'")
@@ -41,7 +41,7 @@ func secretJobs(r *roles) {
 	r.exec(`select sluice.complete(id => $1::text::uuid, token => $2::text::uuid, result => '{"canonical":"`+secretResult+`"}')`, foreign, secretToken)
 }
 
-// newReader makes a role that only reads.
+// newReader makes a role that may only read.
 func newReader(r *roles) string {
 	r.Helper()
 	reader := r.role("reader")
@@ -74,7 +74,7 @@ func columnsOf(r *roles) []columnOf {
 	return all
 }
 
-// TestReaderSeesNoSecretInAnyColumn goes through all columns of all tables and views.
+// TestReaderSeesNoSecretInAnyColumn reads all columns of all tables and views as a reader.
 func TestReaderSeesNoSecretInAnyColumn(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
@@ -112,7 +112,7 @@ func TestReaderSeesNoSecretInAnyColumn(t *testing.T) {
 	}
 }
 
-// TestReaderIsServedByTheStore calls whatever only reads as a reader.
+// TestReaderIsServedByTheStore calls every reading verb of the store as a reader.
 func TestReaderIsServedByTheStore(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
@@ -177,7 +177,7 @@ func asJSON(t *testing.T, v any) string {
 	return string(text)
 }
 
-// TestGrantReaderTakesBackWhatTheRoleSawBefore has the role that the docs told of before.
+// TestGrantReaderTakesBackWhatTheRoleSawBefore begins with a role that has the rights of older docs.
 func TestGrantReaderTakesBackWhatTheRoleSawBefore(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
@@ -203,14 +203,14 @@ func TestGrantReaderTakesBackWhatTheRoleSawBefore(t *testing.T) {
 	}
 	r.exec("select sluice.revoke_grants($1)", before)
 	r.refused(conn, "42501", "select id from sluice.live")
-	// Public is a role like others here, and is named.
+	// public is a role like others here, and has a name.
 	r.exec("grant select (token) on sluice.done to public")
 	if found = r.grantFindings(r.owner); len(found) != 1 || found[0].Repair != "revoke select on all tables in schema sluice from public" {
 		t.Errorf("doctor finds %+v, want public", found)
 	}
 }
 
-// grantFindings are the findings of doctor about rights that are not simply well.
+// grantFindings returns the findings of doctor about rights, without those that report no fault.
 func (r *roles) grantFindings(store *postgres.Store) []health.Finding {
 	r.Helper()
 	report, err := store.Health(r.Context(), health.Options{})
@@ -220,7 +220,8 @@ func (r *roles) grantFindings(store *postgres.Store) []health.Finding {
 	return slices.DeleteFunc(report.Findings, func(f health.Finding) bool { return f.Check != "grant" || f.Severity == "" })
 }
 
-// TestRoleOfProgramsIsNoReaderAndKeepsItsRights tries to make it one, and takes back grants that it has beside.
+// TestRoleOfProgramsIsNoReaderAndKeepsItsRights tries to make a role of programs a reader, and revokes other grants of
+// the role.
 func TestRoleOfProgramsIsNoReaderAndKeepsItsRights(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
@@ -234,7 +235,7 @@ func TestRoleOfProgramsIsNoReaderAndKeepsItsRights(t *testing.T) {
 	}
 	defer func() { _ = owner.Close(t.Context()) }()
 	r.refused(owner, "SL004", "select sluice.grant_reader('"+app+"')")
-	// A reader that is given the rights of programs later keeps them when it is no reader any more.
+	// A reader that later gets the rights of programs keeps them when its reader grants are revoked.
 	late := newReader(r)
 	for _, statement := range documentedGrants(t) {
 		r.exec(strings.ReplaceAll(statement, "sluice_app", late))
@@ -250,7 +251,7 @@ func TestRoleOfProgramsIsNoReaderAndKeepsItsRights(t *testing.T) {
 	}
 }
 
-// TestMigrateLetsReadersSeeWhatIsNew has a column that a reader may not see, as if a step had just added it.
+// TestMigrateLetsReadersSeeWhatIsNew adds columns that a reader may not see yet, as a schema step does.
 func TestMigrateLetsReadersSeeWhatIsNew(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
@@ -273,8 +274,8 @@ func TestMigrateLetsReadersSeeWhatIsNew(t *testing.T) {
 	r.refused(conn, "42501", "select key_of_it from sluice.holder")
 }
 
-// TestMigrateDropsFunctionsOfOtherArguments has functions of an older program, one of which somebody's view needs, and one
-// of the user's own.
+// TestMigrateDropsFunctionsOfOtherArguments begins with functions of an older program and a function of the user. A
+// user's view needs one of the old functions.
 func TestMigrateDropsFunctionsOfOtherArguments(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
@@ -297,7 +298,7 @@ func TestMigrateDropsFunctionsOfOtherArguments(t *testing.T) {
 		t.Fatal(err)
 	}
 	after := value[int](r, r.as(r.worker), "select count(*) from pg_proc where pronamespace = 'sluice'::regnamespace")
-	if after != before+2 { // the one that is needed, and the user's
+	if after != before+2 { // the function that a view needs, and the user's function
 		t.Errorf("there are %d functions, there were %d", after, before)
 	}
 	if !value[bool](r, r.as(r.worker), "select to_regprocedure('sluice.requeue(uuid[], text, text, uuid)') is null and exists (select from pg_proc where proname = 'mine')") {
@@ -305,7 +306,7 @@ func TestMigrateDropsFunctionsOfOtherArguments(t *testing.T) {
 	}
 }
 
-// TestJobsShowTextsBesideBytes stores bytes that are no text.
+// TestJobsShowTextsBesideBytes stores payloads that are not valid text.
 func TestJobsShowTextsBesideBytes(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)

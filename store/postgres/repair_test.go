@@ -7,7 +7,8 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// TestRepairWakesLinesThatNobodyWouldWake loses what was told of a tenant's jobs, as plain SQL may.
+// TestRepairWakesLinesThatNobodyWouldWake deletes the changes of a tenant, as plain SQL may. Repair must wake the
+// tenant queue.
 func TestRepairWakesLinesThatNobodyWouldWake(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []string{

@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// TestAnOldTransactionMakesNoLookForDueSchedulesDear moves the fires of schedules on under a snapshot that stays open, so that the
-// index keeps an entry of each fire that has been, and counts the pages that further looks read from the low-water mark on.
+// TestAnOldTransactionMakesNoLookForDueSchedulesDear fires schedules while an old snapshot stays open. The index keeps
+// an entry of each past fire meanwhile. The test counts the pages that later searches read from the low-water mark on.
 func TestAnOldTransactionMakesNoLookForDueSchedulesDear(t *testing.T) {
 	t.Parallel()
 	w := newBatchWorld(t)

@@ -7,7 +7,8 @@ import (
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-// TestSignalsThatComeNowAndThenDoNotWait sends some in a row, then one every 12 ms, then as many as it can for a second.
+// TestSignalsThatComeNowAndThenDoNotWait sends a few signals in a row, then one every 12 ms, and then as many as
+// possible for 1 s.
 func TestSignalsThatComeNowAndThenDoNotWait(t *testing.T) {
 	t.Parallel()
 	wait, now := postgres.Pace(), time.Now()

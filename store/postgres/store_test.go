@@ -12,8 +12,8 @@ import (
 	"github.com/sluice-queue/sluice/store/storetest"
 )
 
-// TestMain runs fewer random sequences than elsewhere, since each verb is a round trip to the server; and more tests at
-// once, since they wait for it.
+// TestMain runs few random sequences, because each verb is a round trip to the server. It runs more tests at once,
+// because they mostly wait for the server.
 func TestMain(m *testing.M) {
 	for name, value := range map[string]string{"rapid.checks": "30", "test.parallel": "3"} {
 		if err := flag.Set(name, value); err != nil {
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 // open makes two stores on a new database.
 func open(t *testing.T) storetest.Bench {
 	t.Helper()
-	return openAt(t, migrated.Copy(t)) // a copy costs less than migrating
+	return openAt(t, migrated.Copy(t)) // copying a template costs less than migrating
 }
 
 // openAt makes two stores on an empty database.
@@ -35,8 +35,8 @@ func openAt(t *testing.T, url string) storetest.Bench {
 	return benchOf(t, openStore(t, url), openStore(t, url))
 }
 
-// benchOf makes a bench of two stores on one database. Time passes by moving everything stored into the past,
-// so that the store itself goes by the server's clock alone.
+// benchOf makes a bench of two stores on one database. Time passes by moving everything stored into the past, so the
+// store uses only the server's clock.
 func benchOf(t *testing.T, store, other *postgres.Store) storetest.Bench {
 	t.Helper()
 	refresh := func() {
@@ -59,7 +59,7 @@ func benchOf(t *testing.T, store, other *postgres.Store) storetest.Bench {
 
 func openStore(t *testing.T, url string) *postgres.Store {
 	t.Helper()
-	// On a busy machine a call may wait long for its turn.
+	// On a busy machine, a call may wait long for a connection.
 	store, err := postgres.Open(t.Context(), url+"&pool_max_conns=10", postgres.Options{Migrate: true, CallTimeout: 5 * time.Minute})
 	if err != nil {
 		t.Fatal(err)

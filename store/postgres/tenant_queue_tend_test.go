@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
-// count is how many rows a condition holds for.
+// count returns the number of rows of a table that meet a condition.
 func count(t *testing.T, store *postgres.Store, of string) (n int) {
 	t.Helper()
 	if err := store.Pool().QueryRow(t.Context(), "select count(*) from sluice."+of).Scan(&n); err != nil {
@@ -19,7 +19,7 @@ func count(t *testing.T, store *postgres.Store, of string) (n int) {
 	return n
 }
 
-// prune lets upkeep go over what is stored, so many rows at once.
+// prune runs upkeep's Prune for limit rows.
 func prune(t *testing.T, store *postgres.Store, limit int) {
 	t.Helper()
 	if _, err := store.Prune(t.Context(), "", limit); err != nil {
@@ -34,14 +34,14 @@ func repair(t *testing.T, store *postgres.Store) {
 	}
 }
 
-// fresh claims from the very front: who begins at a mark leaves tenant queues that are empty to be looked at again.
+// fresh claims from the front. A claim from a mark would leave empty tenant queues to later claims.
 func fresh(t *testing.T, store *postgres.Store, limit int) map[string]int {
 	t.Helper()
 	store.ForgetLowWater()
 	return claimed(t, store, limit)
 }
 
-// workOff claims and completes until nothing is left.
+// workOff claims and completes jobs until none is left.
 func workOff(t *testing.T, store *postgres.Store) {
 	t.Helper()
 	for {
@@ -52,8 +52,8 @@ func workOff(t *testing.T, store *postgres.Store) {
 	}
 }
 
-// TestTenantQueuesOfTenantsWhoWentAreForgotten has tenants with something to do, or whose tokens count, among many that came
-// once. The walk goes on where it ended.
+// TestTenantQueuesOfTenantsWhoWentAreForgotten has many tenants without jobs. A few others have jobs, or a token bucket
+// that is not full. Prune goes on where it ended.
 func TestTenantQueuesOfTenantsWhoWentAreForgotten(t *testing.T) {
 	t.Parallel()
 	store := openFair(t, func(*sluice.Settings) {})
@@ -97,8 +97,8 @@ func TestTenantQueuesOfTenantsWhoWentAreForgotten(t *testing.T) {
 	}
 }
 
-// TestTenantQueueAheadOfTheOthersIsKept has a tenant that had more than its share and has nothing to do for a moment: that it
-// stands behind the others must not be forgotten.
+// TestTenantQueueAheadOfTheOthersIsKept has a tenant that got more than its share and has no jobs for a moment. Its
+// place behind the others must stay.
 func TestTenantQueueAheadOfTheOthersIsKept(t *testing.T) {
 	t.Parallel()
 	store := openFair(t, func(*sluice.Settings) {})
@@ -116,7 +116,8 @@ func TestTenantQueueAheadOfTheOthersIsKept(t *testing.T) {
 	}
 }
 
-// TestTenantQueuesAreLeftWhereAClaimIsAtWork has a claim that has not been committed. It may be serving any tenant queue.
+// TestTenantQueuesAreLeftWhereAClaimIsAtWork has a claim that is not committed. Prune cannot know which tenant queues
+// it serves.
 func TestTenantQueuesAreLeftWhereAClaimIsAtWork(t *testing.T) {
 	t.Parallel()
 	store := openFair(t, func(*sluice.Settings) {})
@@ -143,8 +144,8 @@ func TestTenantQueuesAreLeftWhereAClaimIsAtWork(t *testing.T) {
 	}
 }
 
-// TestTenantQueueThatIsMadeAnewIsTheNewestOfItsTenant looks at the versions: an old transaction keeps those of before, and who
-// looks for the tenant queue from the highest down must not walk over them.
+// TestTenantQueueThatIsMadeAnewIsTheNewestOfItsTenant checks the versions of a tenant queue. An old transaction keeps
+// earlier versions, and a search from the highest version down must not walk over them.
 func TestTenantQueueThatIsMadeAnewIsTheNewestOfItsTenant(t *testing.T) {
 	t.Parallel()
 	store := openFair(t, func(*sluice.Settings) {})
@@ -171,7 +172,8 @@ func TestTenantQueueThatIsMadeAnewIsTheNewestOfItsTenant(t *testing.T) {
 	}
 }
 
-// TestTenantChangesOfAQueueWithoutClaimsAreTakenIn has queues from which nobody claims, and more tenant changes than one claim takes in.
+// TestTenantChangesOfAQueueWithoutClaimsAreTakenIn has queues without claims, and more tenant changes than one claim
+// takes in.
 func TestTenantChangesOfAQueueWithoutClaimsAreTakenIn(t *testing.T) {
 	t.Parallel()
 	act := sluice.Act{By: "test"}
@@ -200,7 +202,7 @@ func TestTenantChangesOfAQueueWithoutClaimsAreTakenIn(t *testing.T) {
 			run(t, store, "update sluice.tenant_change set at = at - interval '1 hour'")
 			store.ForgetLowWater()
 			repair(t, store)
-			repair(t, store) // where jobs waited in tenant queues, they had to be taken out first
+			repair(t, store) // the first call takes out jobs that wait in tenant queues
 			if n := count(t, store, "tenant_change where at < now() - interval '1 minute'"); n != 0 {
 				t.Errorf("%d tenant changes are left", n)
 			}
@@ -215,8 +217,8 @@ func TestTenantChangesOfAQueueWithoutClaimsAreTakenIn(t *testing.T) {
 	}
 }
 
-// TestTenantChangesStayWhileJobsStandInTenantQueue has more jobs in tenant queues than are taken out at once, and the queue is in turns again
-// before they all are. Only its tenant change tells of the tenant who comes last.
+// TestTenantChangesStayWhileJobsStandInTenantQueue stops a queue from serving tenants in turns, with more jobs than one
+// call takes out. Turns begin again before all are out. Only its tenant change shows the last tenant.
 func TestTenantChangesStayWhileJobsStandInTenantQueue(t *testing.T) {
 	t.Parallel()
 	store := openFair(t, func(*sluice.Settings) {})
@@ -229,15 +231,15 @@ func TestTenantChangesStayWhileJobsStandInTenantQueue(t *testing.T) {
 	run(t, store, "delete from sluice.tenant_change where tenant = 'many'")
 	store.ForgetLowWater()
 	repair(t, store)
-	run(t, store, "delete from sluice.tenant_change where at > now() - interval '1 minute'") // which upkeep itself has told
+	run(t, store, "delete from sluice.tenant_change where at > now() - interval '1 minute'") // changes that upkeep itself has made
 	run(t, store, "update sluice.queue set fair = true")
 	if got := claimed(t, store, 10); got["last"] != 1 {
 		t.Errorf("claimed %v, want the last one's job, too", got)
 	}
 }
 
-// TestEndThatWasToldWhileTenantsDidNotTakeTurnsIsNotForgotten has a tenant queue that sleeps at its concurrency while its queue is
-// taken out of turns. What upkeep takes in then is the only word of the room.
+// TestEndThatWasToldWhileTenantsDidNotTakeTurnsIsNotForgotten has a tenant at its concurrency while the queue stops
+// serving in turns. Only the change that upkeep takes in then shows the free place.
 func TestEndThatWasToldWhileTenantsDidNotTakeTurnsIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	store := openFair(t, func(s *sluice.Settings) { s.TenantConcurrency = 1 })
@@ -252,7 +254,7 @@ func TestEndThatWasToldWhileTenantsDidNotTakeTurnsIsNotForgotten(t *testing.T) {
 	run(t, store, "update sluice.tenant_change set at = at - interval '1 hour'")
 	store.ForgetLowWater()
 	repair(t, store)
-	run(t, store, "delete from sluice.tenant_change where terms") // which upkeep itself has told
+	run(t, store, "delete from sluice.tenant_change where terms") // changes that upkeep itself has made
 	repair(t, store)
 	if n := count(t, store, "tenant_change where room"); n != 0 {
 		t.Errorf("%d tenant changes are left", n)
@@ -266,7 +268,7 @@ func TestEndThatWasToldWhileTenantsDidNotTakeTurnsIsNotForgotten(t *testing.T) {
 	}
 }
 
-// TestUpkeepOfManyTenantChangesIsBounded has more than upkeep takes in at once.
+// TestUpkeepOfManyTenantChangesIsBounded has more tenant changes than one call of upkeep takes in.
 func TestUpkeepOfManyTenantChangesIsBounded(t *testing.T) {
 	t.Parallel()
 	store := openFair(t, func(s *sluice.Settings) { s.Paused = true })

@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
-// openFair makes a store with a queue q that serves its tenants in turns.
+// openFair makes a store with a queue q that serves tenants in turns.
 func openFair(t *testing.T, change func(*sluice.Settings)) *postgres.Store {
 	t.Helper()
 	store := openStore(t, migrated.Copy(t))
@@ -25,7 +25,7 @@ func openFair(t *testing.T, change func(*sluice.Settings)) *postgres.Store {
 	return store
 }
 
-// enqueueOf enqueues n jobs of each of some tenants.
+// enqueueOf enqueues n jobs for each of some tenants.
 func enqueueOf(t *testing.T, store *postgres.Store, n int, options sluice.EnqueueOptions, tenants ...string) {
 	t.Helper()
 	var jobs []sluice.NewJob
@@ -40,7 +40,7 @@ func enqueueOf(t *testing.T, store *postgres.Store, n int, options sluice.Enqueu
 	}
 }
 
-// claimed is how many jobs of each tenant a claim gets.
+// claimed returns how many jobs of each tenant a claim gets.
 func claimed(t *testing.T, store *postgres.Store, limit int) map[string]int {
 	t.Helper()
 	answer, err := store.Claim(t.Context(), sluice.ClaimRequest{Queue: "q", Limit: limit, Holder: "h", Lease: time.Minute, Token: sluice.NewToken()})
@@ -61,8 +61,8 @@ func run(t *testing.T, store *postgres.Store, statement string, arguments ...any
 	}
 }
 
-// TestTurnsAreInOneOrderWhateverTheCollation has names that a database of another language than C sorts otherwise
-// than this program does: a tenant queue before the mark would never be looked at again.
+// TestTurnsAreInOneOrderWhateverTheCollation has tenant names that a database sorts by its language, and programs by
+// bytes. A tenant queue before the mark would never be found again.
 func TestTurnsAreInOneOrderWhateverTheCollation(t *testing.T) {
 	t.Parallel()
 	store := openFair(t, func(*sluice.Settings) {})
@@ -79,8 +79,8 @@ func TestTurnsAreInOneOrderWhateverTheCollation(t *testing.T) {
 	}
 }
 
-// TestTenantQueuesWakeAlthoughTheClockWasSetBack lets the last claim lie in the future. A tenant queue that goes to sleep then
-// does so until an instant before that.
+// TestTenantQueuesWakeAlthoughTheClockWasSetBack moves the last claim into the future. A tenant queue that goes to
+// sleep then must wake up all the same.
 func TestTenantQueuesWakeAlthoughTheClockWasSetBack(t *testing.T) {
 	t.Parallel()
 	store := openFair(t, func(*sluice.Settings) {})
@@ -102,7 +102,7 @@ func TestTenantQueuesWakeAlthoughTheClockWasSetBack(t *testing.T) {
 	}
 }
 
-// complete completes some of the jobs that are claimed, the last claimed first.
+// complete completes n claimed jobs, the last claimed first.
 func complete(t *testing.T, store *postgres.Store, n int) {
 	t.Helper()
 	rows, err := store.Pool().Query(t.Context(), "select id, token from sluice.live where state = 'claimed' order by claimed_at desc, id limit $1", n)
@@ -130,15 +130,15 @@ func inFlight(t *testing.T, store *postgres.Store) (n int) {
 	return n
 }
 
-// TestCapacityIsKeptAlthoughTheClockWasSetBack lets all claims lie in the future. The last of them was not stored in
-// the queue's row, which is written once a second.
+// TestCapacityIsKeptAlthoughTheClockWasSetBack moves all claims into the future. The store writes the queue's row once
+// a second, so the row does not have the last claim.
 func TestCapacityIsKeptAlthoughTheClockWasSetBack(t *testing.T) {
 	t.Parallel()
 	store := openFair(t, func(s *sluice.Settings) { s.TenantConcurrency = 3 })
 	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "a")
 	claimed(t, store, 1)
 	complete(t, store, 1)
-	run(t, store, "update sluice.flow set fair_since = fair_since - interval '1 hour'") // all is settled
+	run(t, store, "update sluice.flow set fair_since = fair_since - interval '1 hour'") // as if tenants had taken turns for 1 h
 	enqueueOf(t, store, 2, sluice.EnqueueOptions{}, "a")
 	claimed(t, store, 2)
 	complete(t, store, 2)
@@ -157,8 +157,8 @@ func TestCapacityIsKeptAlthoughTheClockWasSetBack(t *testing.T) {
 	}
 }
 
-// TestCapacityIsKeptBesideAClaimThatBeganBeforeTenantsWereToldApart has a claim in a transaction that is slow to end.
-// The queue told its tenants apart once before.
+// TestCapacityIsKeptBesideAClaimThatBeganBeforeTenantsWereToldApart has a claim whose transaction is slow to end. The
+// queue had tenant limits once before.
 func TestCapacityIsKeptBesideAClaimThatBeganBeforeTenantsWereToldApart(t *testing.T) {
 	t.Parallel()
 	act := sluice.Act{By: "test"}
@@ -224,7 +224,7 @@ func TestCapacityIsKeptBesideAClaimThatBeganBeforeTenantsWereToldApart(t *testin
 	}
 }
 
-// TestTenantQueuesWakeHoweverFarTheTurnsAre begins where ten thousand million jobs were claimed by turns.
+// TestTenantQueuesWakeHoweverFarTheTurnsAre begins where 10,000,000,000 jobs were claimed by turns.
 func TestTenantQueuesWakeHoweverFarTheTurnsAre(t *testing.T) {
 	t.Parallel()
 	store := openFair(t, func(*sluice.Settings) {})
@@ -237,8 +237,8 @@ func TestTenantQueuesWakeHoweverFarTheTurnsAre(t *testing.T) {
 	}
 }
 
-// TestManyTenantChangesAreTakenInAtOnce has more of them than one claim takes in, all of a tenant that is full. The claim
-// says that it did not come to the others.
+// TestManyTenantChangesAreTakenInAtOnce has more tenant changes than one claim takes in, all of a tenant at its
+// concurrency. The claim must say that it left changes.
 func TestManyTenantChangesAreTakenInAtOnce(t *testing.T) {
 	t.Parallel()
 	store := openFair(t, func(s *sluice.Settings) { s.TenantConcurrency = 1 })
@@ -261,8 +261,8 @@ func TestManyTenantChangesAreTakenInAtOnce(t *testing.T) {
 	}
 }
 
-// TestWhatAFailedClaimWasToldIsNotPassedOver lets a claim fail after it took the tenant changes in. They come back with its
-// transaction, and the next claim must not go on behind them.
+// TestWhatAFailedClaimWasToldIsNotPassedOver makes a claim fail after it took in tenant changes. The rollback brings
+// the changes back, and the next claim must take them in.
 func TestWhatAFailedClaimWasToldIsNotPassedOver(t *testing.T) {
 	t.Parallel()
 	store := openFair(t, func(*sluice.Settings) {})
@@ -283,8 +283,8 @@ func TestWhatAFailedClaimWasToldIsNotPassedOver(t *testing.T) {
 	}
 }
 
-// TestTenantQueueThatIsMadeWhileItsTenantIsResumedDoesNotSleepOn has a claim that made the tenant queue of a paused tenant, and has not
-// been committed when the tenant is resumed, which therefore sees no such tenant queue.
+// TestTenantQueueThatIsMadeWhileItsTenantIsResumedDoesNotSleepOn has a claim that makes the tenant queue of a paused
+// tenant. The tenant is resumed before the claim commits, so the resume does not see the tenant queue.
 func TestTenantQueueThatIsMadeWhileItsTenantIsResumedDoesNotSleepOn(t *testing.T) {
 	t.Parallel()
 	store := openFair(t, func(*sluice.Settings) {})
@@ -319,8 +319,8 @@ func TestTenantQueueThatIsMadeWhileItsTenantIsResumedDoesNotSleepOn(t *testing.T
 	}
 }
 
-// TestEndsAreToldOnlyNearTheCapacity claims some jobs far from the concurrency, whose ends nobody is told of, and then
-// as many as may be: the tenant queue must wake all the same when one of the first ends.
+// TestEndsAreToldOnlyNearTheCapacity claims a few jobs, far below the concurrency, so their ends write no tenant
+// change. Then it claims as many as the concurrency allows, and the first end must wake the tenant queue.
 func TestEndsAreToldOnlyNearTheCapacity(t *testing.T) {
 	t.Parallel()
 	store := openFair(t, func(s *sluice.Settings) { s.TenantConcurrency = 10 })

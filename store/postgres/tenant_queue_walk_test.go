@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-// passedSQL stores jobs of 100 tenants, which soon are there no more.
+// passedSQL stores jobs of 100 tenants, most of which are deleted soon.
 const passedSQL = `
 	insert into sluice.live (id, queue, tenant, priority, due_at, in_tenant_queue)
 		select gen_random_uuid(), 'q', 't' || n % 100, 5, now() - interval '1 hour' + n * interval '1 millisecond', true
@@ -24,8 +24,9 @@ const backlogOfTenantsSQL = `
 	insert into sluice.live (id, queue, tenant, priority, due_at, in_tenant_queue)
 	select id, 'q', tenant, 5, now() - random() * interval '1 hour', true from stored`
 
-// countBlocksSQL notes how many blocks of the backlog each claim of a queue in turns reads, between the tenant changes that it takes
-// in and the turns that it keeps. The server counts them by transaction, and adds them up only afterwards.
+// countBlocksSQL records how many blocks of the backlog each claim in turns reads. It counts from the tenant changes
+// that the claim takes in to the turns that it stores. The server counts by transaction, and adds up only after the
+// end.
 const countBlocksSQL = `
 	create table public.claim_blocks (begun bigint, ended bigint);
 	create function backlog_blocks() returns bigint language sql volatile as $$
@@ -46,8 +47,8 @@ const countBlocksSQL = `
 	create trigger claim_begins after delete on sluice.tenant_change for each statement execute function claim_begins();
 	create trigger claim_ends after update on sluice.flow for each statement execute function claim_ends()`
 
-// TestClaimsWalkInOrderWhateverTheStatisticsSay has statistics of an instant in which nearly nothing waited, right after a
-// vacuum that left the indexes as large as they were. By those it is the cheapest to sort what waits; by now that is much.
+// TestClaimsWalkInOrderWhateverTheStatisticsSay uses statistics from a time when nearly no job waited. A vacuum had
+// left the indexes as large as before. By these statistics, sorting the waiting jobs is cheapest.
 func TestClaimsWalkInOrderWhateverTheStatisticsSay(t *testing.T) {
 	t.Parallel()
 	ways := map[string]func(t *testing.T, store *postgres.Store) (jobs int){
@@ -82,8 +83,8 @@ func TestClaimsWalkInOrderWhateverTheStatisticsSay(t *testing.T) {
 	}
 }
 
-// blocksOfClaim is how many blocks a claim of 100 jobs reads from a backlog of 20,000, where so many waited when the server
-// looked.
+// blocksOfClaim returns how many blocks a claim of 100 jobs reads from a backlog of 20,000. The server's statistics
+// come from a time when waited jobs were stored.
 func blocksOfClaim(t *testing.T, store *postgres.Store, waited int, claim func(*testing.T, *postgres.Store) int) (blocks int64) {
 	t.Helper()
 	run(t, store, "alter table sluice.live set (autovacuum_enabled = off)")

@@ -30,7 +30,7 @@ type anyTx struct {
 	rollback func() error
 }
 
-// begin begins a transaction of each kind on a store.
+// begin returns functions that begin a transaction of each kind.
 func begin(t *testing.T, store *postgres.Store) map[string]func() anyTx {
 	t.Helper()
 	ctx := t.Context()
@@ -109,7 +109,7 @@ func TestEnqueueInATransactionFindsTheSettingsOfItsQueue(t *testing.T) {
 	}
 	for kind, start := range begin(t, store) {
 		tx := start()
-		fresh := sluice.NewClient(store, sluice.ClientOptions{}) // which reads the settings through the transaction
+		fresh := sluice.NewClient(store, sluice.ClientOptions{}) // this client reads the settings through the transaction
 		if _, err := fresh.Within(tx.enqueuer).Enqueue(t.Context(), keyed()); !errors.Is(err, sluice.ErrInvalid) {
 			t.Errorf("%s: a payload beyond the queue's limit: %v", kind, err)
 		}
@@ -352,7 +352,7 @@ func TestNewerDatabaseIsRefusedUnlessItSaysThatItWorks(t *testing.T) {
 	}
 }
 
-// TestOneOfManyLeadsHoweverManyAsk has many ask for the same tasks at once, in different orders.
+// TestOneOfManyLeadsHoweverManyAsk makes many holders ask for the same tasks at once, in different orders.
 func TestOneOfManyLeadsHoweverManyAsk(t *testing.T) {
 	t.Parallel()
 	url := migrated.Copy(t)
@@ -402,7 +402,7 @@ func TestTransactionPoolerNeedsNoSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	// As behind a pooler, each statement may find another session: nothing may be left in one.
+	// Behind a pooler, each statement may run in another session, so the store must leave nothing in a session.
 	store, err := postgres.New(t.Context(), pool, postgres.Options{Migrate: true, TransactionPooler: true})
 	if err != nil {
 		t.Fatal(err)

@@ -10,8 +10,8 @@ import (
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
-// TestSettingsOfOurStatementsEndWithThem looks at what the caller's own statements find on the connection that the store
-// uses: nothing of ours, and nothing that is still under way.
+// TestSettingsOfOurStatementsEndWithThem runs statements of the caller on the connection that the store uses. They must
+// find no setting of the store, and no open transaction.
 func TestSettingsOfOurStatementsEndWithThem(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, migrated.Copy(t)+"&pool_max_conns=1")
@@ -47,10 +47,10 @@ func TestSettingsOfOurStatementsEndWithThem(t *testing.T) {
 	if _, err := store.Depth(t.Context(), "q", sluice.DepthLimit); err == nil {
 		t.Fatal("a statement on a table that is gone succeeded")
 	}
-	untouched("a statement that failed", store.Pool()) // on the only connection, which was given back
+	untouched("a statement that failed", store.Pool()) // the store has returned its only connection
 }
 
-// TestKeptPlansOutliveChangesOfTables changes a table between two runs of a statement whose plan is kept.
+// TestKeptPlansOutliveChangesOfTables changes a table between two runs of a statement with a kept plan.
 func TestKeptPlansOutliveChangesOfTables(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, migrated.Copy(t)+"&pool_max_conns=1")

@@ -20,7 +20,7 @@ func TestWavesAreCountedSliceBySlice(t *testing.T) {
 	if _, err := client.EnqueueMany(t.Context(), jobs); err != nil {
 		t.Fatal(err)
 	}
-	// Only a table that is known to be large is cut into slices.
+	// The store cuts only tables into slices that the statistics show as large.
 	if _, err := store.Pool().Exec(t.Context(), "analyze sluice.live"); err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func TestOpenRefusesAddressesThatAreWrongOrShowTheToken(t *testing.T) {
 	}
 }
 
-// answering is a server that answers each request with a status and a text.
+// answering starts a server that answers each request with a status and a text.
 func answering(t *testing.T, status int, text string) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -15,7 +15,7 @@ import (
 func TestACallThatGaveUpSaysWhatAllTriesMet(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "jobs.db")
-	tx, err := openStore(t, path).DB().BeginTx(t.Context(), nil) // immediate: it has the write lock
+	tx, err := openStore(t, path).DB().BeginTx(t.Context(), nil) // transactions begin immediate, so this one has the write lock
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestACallThatGaveUpSaysWhatAllTriesMet(t *testing.T) {
 	if !errors.Is(err, sluice.ErrUnavailable) || !strings.Contains(err.Error(), "another process holds the file's lock") {
 		t.Errorf("the file is locked by another: %v", err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // the caller's time is over before the store's
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // the caller's timeout ends before the store's
 	defer cancel()
 	_, err = other.SaveQueue(ctx, sluice.Queue{Name: "q", Settings: sluice.DefaultSettings()}, sluice.Act{By: "test"})
 	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, sluice.ErrUnavailable) || !strings.Contains(err.Error(), "another process holds the file's lock") {

@@ -11,10 +11,10 @@ import (
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
-// childVariable makes a process of this test binary work on the file that it names.
+// childVariable names the file on which a child process of this test program works.
 const childVariable = "SLUICE_TEST_SQLITE_CHILD"
 
-// child enqueues a job for each line that it gets, and answers what became of it.
+// child enqueues a job for each line that it reads, and prints the result.
 func child(path string) int {
 	ctx := context.Background()
 	store, err := sqlite.Open(ctx, path, sqlite.Options{Migrate: true})

@@ -17,7 +17,8 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// step sets the wall clock until the test ends. Such tests are not parallel, so that no other runs beside them.
+// step sets the wall clock until the test ends. Tests that call it are not parallel, because the clock is that of all
+// tests.
 func step(t *testing.T, d time.Duration) {
 	t.Helper()
 	sqlite.StepClock(d)
@@ -53,7 +54,7 @@ func TestLeasesOutliveAStepOfTheClock(t *testing.T) {
 			}
 			before, short := claimFor(t, store, time.Minute), claimFor(t, store, 200*time.Millisecond)
 			step(t, by)
-			later := openStore(t, path) // as a process that starts after the step: it has seen no other clock
+			later := openStore(t, path) // a process that starts after the step has seen no other clock
 			for name, s := range map[string]*sqlite.Store{"a process of before": store, "a process of after": later} {
 				job, err := s.Job(t.Context(), before.ID)
 				if left := time.Until(job.LeaseUntil.Add(-by)); err != nil || left > time.Minute || left < 0 {
@@ -63,7 +64,7 @@ func TestLeasesOutliveAStepOfTheClock(t *testing.T) {
 			if due, err := engine.Given(store).Dispatches(t.Context(), engine.DispatchFilter{Queue: "q", Overdue: true}); err != nil || len(due) > 0 {
 				t.Errorf("overdue: %v, %v", due, err)
 			}
-			// The holder that died is known by its own lease, neither sooner nor an hour later.
+			// The dead holder's job is recovered when its own lease ends, neither earlier nor 1 h later.
 			for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 				if n := recovered(t, later) + recovered(t, store); n > 1 {
 					t.Fatalf("%d jobs were recovered; only one lease has run out", n)
@@ -84,7 +85,7 @@ func TestLeasesOutliveAStepOfTheClock(t *testing.T) {
 	}
 }
 
-// TestNoHandlerIsStartedTwiceByAStepOfTheClock runs jobs longer than they are looked at.
+// TestNoHandlerIsStartedTwiceByAStepOfTheClock runs jobs for longer than the interval of upkeep.
 func TestNoHandlerIsStartedTwiceByAStepOfTheClock(t *testing.T) {
 	store, client := newStore(t)
 	const jobs = 50
@@ -162,8 +163,8 @@ func TestLeasesOfAnEarlierStartOfTheMachineEndSoonAlthoughItsClockWasAhead(t *te
 	}
 }
 
-// TestRateIsKeptThroughStepsOfTheClock sets it forward and back: the window goes by the steady clock, whatever tokens the
-// step gives.
+// TestRateIsKeptThroughStepsOfTheClock sets the clock forward and back. The rate's window uses the steady clock,
+// whatever tokens the step adds.
 func TestRateIsKeptThroughStepsOfTheClock(t *testing.T) {
 	for _, by := range []time.Duration{20 * time.Hour, -20 * time.Hour} {
 		t.Run(fmt.Sprint(by), func(t *testing.T) {
@@ -198,8 +199,8 @@ func TestRateIsKeptThroughStepsOfTheClock(t *testing.T) {
 	}
 }
 
-// TestAllProcessesOfAMachineReadTheSameClock opens a file many times. If one clock were behind another, a start that the one
-// counts would leave the window of the other too early.
+// TestAllProcessesOfAMachineReadTheSameClock opens a file many times. If one clock were behind another, the window
+// would forget a start too early.
 func TestAllProcessesOfAMachineReadTheSameClock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jobs.db")
 	var stores []*sqlite.Store
@@ -215,8 +216,8 @@ func TestAllProcessesOfAMachineReadTheSameClock(t *testing.T) {
 	}
 }
 
-// TestHundredsOfStepsOfTheClockCostNoAttempt sets the clock back and forth under handlers that renew their leases, and
-// tends the queue after each step.
+// TestHundredsOfStepsOfTheClockCostNoAttempt sets the clock back and forth while handlers renew their leases. Upkeep
+// runs after each step.
 func TestHundredsOfStepsOfTheClockCostNoAttempt(t *testing.T) {
 	store, client := newStore(t)
 	settings := sluice.DefaultSettings()

@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
-// work uses the store in all the ways that prepare statements.
+// work calls every verb that prepares statements.
 func work(t *testing.T, store *sqlite.Store) {
 	t.Helper()
 	client := sluice.NewClient(store, sluice.ClientOptions{})
@@ -102,7 +102,7 @@ func TestCloseWaitsForReads(t *testing.T) {
 	}
 }
 
-// openFiles counts the descriptors of this process on files of a folder.
+// openFiles counts the open files of this process in a folder.
 func openFiles(t *testing.T, folder string) (n int) {
 	t.Helper()
 	links, err := filepath.Glob("/proc/self/fd/*")

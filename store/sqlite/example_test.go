@@ -46,7 +46,7 @@ func Example() {
 	w := worker.New(store, worker.Options{Slots: 8, Logger: quiet})
 	worker.Handle(w, orders, func(ctx context.Context, job *worker.Job[order]) error {
 		fmt.Println("order", job.Payload.Number)
-		stop() // drain after the first
+		stop() // drains after the first
 		return nil
 	}, worker.QueueOptions{})
 	go func() { _ = upkeep.New(store, upkeep.Options{Logger: quiet}).Run(ctx) }()
@@ -94,8 +94,8 @@ func ExampleStore_InTx() {
 	// Output: jobs: 1
 }
 
-// The effect of a job and its completion commit together: a worker that dies in between leaves
-// neither, and one that was too slow and has lost the job leaves nothing.
+// The effect of a job and its completion commit together. A worker that dies in between leaves neither. A slow worker
+// that has lost the job leaves nothing.
 func ExampleCompleteTx() {
 	store, closeStore := openExample()
 	defer closeStore()
@@ -130,7 +130,7 @@ func ExampleCompleteTx() {
 	// Output: completed {"carrier":"bike"}
 }
 
-// A row of a table of your own follows its job, here to its cancel by a person.
+// A row of your own table follows its job, here when a person cancels the job.
 func ExampleStore_Follow() {
 	store, closeStore := openExample()
 	defer closeStore()

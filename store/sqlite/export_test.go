@@ -11,13 +11,13 @@ import (
 	"github.com/sluice-queue/sluice/health"
 )
 
-// WithColumns writes the lists of a job's columns into a statement.
+// WithColumns inserts the lists of job columns into a statement.
 func WithColumns(statement string) string { return jobColumns.In(statement) }
 
-// SliceWaves makes counts of waves read so many jobs at a time.
+// SliceWaves makes counts of waves read that many jobs at a time.
 func (s *Store) SliceWaves(jobs int) { s.waveSlice = jobs }
 
-// JudgeHealth judges a check by another limit, so that a test need not fill a disk.
+// JudgeHealth changes the limit of a health check, so that a test need not fill a disk.
 func (s *Store) JudgeHealth(check string, severity health.Severity, limit float64) {
 	changed := s.checks[check]
 	changed.Note, changed.Warning, changed.Error = 0, 0, 0
@@ -32,23 +32,23 @@ func (s *Store) JudgeHealth(check string, severity health.Severity, limit float6
 	s.checks[check] = changed
 }
 
-// LookFor changes how long one look of Health may take.
+// LookFor changes the time limit of a single health check.
 func (s *Store) LookFor(most time.Duration) { s.lookTimeout = most }
 
-// LieOn makes the system say that the file lies on a file system of a kind, with so much room, that is mounted read-only
-// or not.
+// LieOn makes the system report a file system for the store's file: its kind, its free space, and whether it is mounted
+// read-only.
 func (s *Store) LieOn(kind, free int64, readOnly bool) {
 	s.diskOf = func(string) (diskState, error) {
 		return diskState{known: true, free: free, readOnly: readOnly, kind: kind}, nil
 	}
 }
 
-// LieSomewhere makes the system not say where the file lies.
+// LieSomewhere makes the system report nothing about the file system.
 func (s *Store) LieSomewhere() {
 	s.diskOf = func(string) (diskState, error) { return diskState{}, nil }
 }
 
-// LetPass makes the share of waiting count from so much earlier on.
+// LetPass moves the begin of the measured waiting time into the past.
 func (s *Store) LetPass(d time.Duration) {
 	w := &s.writer.waits
 	w.mu.Lock()
@@ -59,7 +59,7 @@ func (s *Store) LetPass(d time.Duration) {
 // Quoted writes a text for a shell.
 func Quoted(text string) string { return quoted(text) }
 
-// HoldRead keeps a read under way until it is released.
+// HoldRead keeps a read open until the test releases it.
 func (s *Store) HoldRead() (release func(), reading <-chan struct{}) {
 	begun, end := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -77,7 +77,7 @@ func (s *Store) HoldRead() (release func(), reading <-chan struct{}) {
 	return func() { close(end) }, begun
 }
 
-// FileCheckInterval is how often it is looked whether the file is still there.
+// FileCheckInterval is how often reads check that the file still exists.
 const FileCheckInterval = fileCheckInterval
 
 // StepClock sets the wall clock of all stores of this program forward or back. Tests that do so run alone.
@@ -91,7 +91,7 @@ func (s *Store) StartMachine(ctx context.Context) error {
 	})
 }
 
-// Migrated changes the schema as a step does.
+// Migrated changes the schema as a migration does.
 func Migrated(ctx context.Context, tx Tx, change string) error {
 	run := runnerOf(ctx, tx)
 	return withoutFollowers(run, func() error {
@@ -100,11 +100,12 @@ func Migrated(ctx context.Context, tx Tx, change string) error {
 	})
 }
 
-// SteadyClock is what the clock says that leases and rates go by.
+// SteadyClock returns the time of the clock that leases and rates use.
 func (s *Store) SteadyClock() int64 { return s.steady.at() }
 
-// KnowOneStepMore makes this process a program of the next version: it knows one schema step more, with these
-// statements, for programs that know worksFrom steps. Undo makes it the present version again. Tests that do so run alone.
+// KnowOneStepMore makes this process a program of the next version. It knows one schema step more, with these
+// statements, for programs that know worksFrom steps. undo makes it the present version again. Tests that call it run
+// alone.
 func KnowOneStepMore(statements string, worksFrom int) (undo func()) {
 	present := schemaSteps
 	steps, err := present()

@@ -18,7 +18,7 @@ import (
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
-// startChild starts a process that works on a file, and gives what asks it for a job.
+// startChild starts a process that works on a file. The returned function makes the process enqueue a job.
 func startChild(t *testing.T, path string) (enqueue func() string) {
 	t.Helper()
 	process := exec.CommandContext(t.Context(), os.Args[0])
@@ -116,7 +116,7 @@ func TestFileThatIsGoneRefusesClaimsAndReads(t *testing.T) {
 	if !errors.Is(err, sqlite.ErrFileReplaced) || !errors.Is(err, sluice.ErrUnavailable) {
 		t.Errorf("a claim: %v", err)
 	}
-	time.Sleep(sqlite.FileCheckInterval) // reads look now and then
+	time.Sleep(sqlite.FileCheckInterval) // reads check the file once in this interval
 	if _, err = client.Job(t.Context(), id); !errors.Is(err, sqlite.ErrFileReplaced) {
 		t.Errorf("a read: %v", err)
 	}
@@ -137,7 +137,7 @@ func TestNewFileBesideAnOldLogIsRefused(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "jobs.db")
 	enqueueOne(t, sluice.NewClient(openStore(t, path), sluice.ClientOptions{}))
-	crashed := filepath.Join(t.TempDir(), "jobs.db") // as a killed process leaves it
+	crashed := filepath.Join(t.TempDir(), "jobs.db") // the file as a killed process leaves it
 	log, err := os.ReadFile(path + "-wal")
 	if err != nil {
 		t.Fatal(err)
@@ -222,7 +222,7 @@ func TestLocksOutliveAnotherDescriptorOfTheFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "jobs.db")
 	enqueueOne(t, sluice.NewClient(openStore(t, path), sluice.ClientOptions{}))
-	if _, err := os.ReadFile(path); err != nil { // a backup, or a hash of it: it closes a descriptor
+	if _, err := os.ReadFile(path); err != nil { // a backup or a checksum reads the file, and then closes its descriptor
 		t.Fatal(err)
 	}
 	locks, err := os.ReadFile("/proc/locks")

@@ -32,11 +32,11 @@ func TestRowsFollowTheirJobs(t *testing.T) {
 	})
 }
 
-// A step of the schema may rebuild the tables of jobs, and must not fail because a follower's own table is gone.
+// A schema step may rebuild the tables of jobs. The step must work although a follower's own table is gone.
 func TestFollowersOutliveTheSteps(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, filepath.Join(t.TempDir(), "sluice.db"))
-	free := damage(t, pathOf(t, store)) // which may change the schema
+	free := damage(t, pathOf(t, store)) // this connection may change the schema
 	exec := func(text string) {
 		t.Helper()
 		if _, err := free.ExecContext(t.Context(), text); err != nil {
@@ -65,7 +65,7 @@ func TestFollowersOutliveTheSteps(t *testing.T) {
 	}
 }
 
-// The row and the job go back together when the caller's transaction does.
+// A rollback of the caller's transaction undoes the changes of the row and of the job.
 func TestFollowerIsPartOfTheCallersTransaction(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, filepath.Join(t.TempDir(), "sluice.db"))
@@ -123,7 +123,7 @@ func pathOf(t *testing.T, store *sqlite.Store) (path string) {
 	return path
 }
 
-// A store of the caller's own database has no connection of its own for it.
+// A store on the caller's database has no connection of its own that may change the schema.
 func TestFollowThroughTheCallersDatabase(t *testing.T) {
 	t.Parallel()
 	db := damage(t, filepath.Join(t.TempDir(), "sluice.db"))
@@ -147,5 +147,5 @@ func TestFollowThroughTheCallersDatabase(t *testing.T) {
 	}
 }
 
-// named puts a column into an expression.
+// named puts a column into an expression, in the place of %.
 func named(expression, column string) string { return strings.ReplaceAll(expression, "%", column) }

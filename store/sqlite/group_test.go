@@ -17,9 +17,9 @@ import (
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
-// The writes of many callers share a transaction. Whatever one of them does, the others must not feel.
+// The writes of many callers share a transaction. A failure of one caller must not affect the others.
 
-// crowd is a store that many enqueue into at the same time.
+// crowd is a store with many callers that enqueue at the same time.
 type crowd struct {
 	*testing.T
 	store  *sqlite.Store
@@ -49,8 +49,8 @@ func (c *crowd) add(ctx context.Context) error {
 	return err
 }
 
-// beside lets others enqueue while somebody does something, and looks that each of them succeeded and
-// that just their jobs are stored.
+// beside lets other callers enqueue while do runs. It checks that each of them succeeds, and that only their jobs are
+// stored.
 func (c *crowd) beside(do func()) {
 	c.Helper()
 	const others, each = 8, 25
@@ -80,7 +80,7 @@ func (c *crowd) beside(do func()) {
 	}
 }
 
-// write puts something into the transaction that must not be there afterwards.
+// write enqueues a job in the transaction. The job must not be stored afterwards.
 func (c *crowd) write(tx sqlite.Tx) {
 	if _, err := c.client.Within(c.store.InTx(tx)).Enqueue(context.Background(), sluice.NewJob{Queue: "mail", Payload: json.RawMessage(`2`)}); err != nil {
 		c.Errorf("enqueue in the transaction: %v", err)

@@ -10,8 +10,8 @@ import (
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
-// TestOpenStoreChangesNothingOfTheSchema runs statements through the connections of a store that was opened to work, and of
-// one that migrated the file before.
+// TestOpenStoreChangesNothingOfTheSchema runs statements on the connections of an open store. One store has migrated
+// the file, and the other has not.
 func TestOpenStoreChangesNothingOfTheSchema(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "jobs.db")
@@ -47,7 +47,7 @@ func TestOpenStoreChangesNothingOfTheSchema(t *testing.T) {
 				_, err := tx.ExecContext(t.Context(), statement)
 				return err
 			})
-			if !strings.HasPrefix(statement, "vacuum") && !strings.Contains(statement, "journal_mode") { // not within a transaction
+			if !strings.HasPrefix(statement, "vacuum") && !strings.Contains(statement, "journal_mode") { // these cannot run in a transaction anyway
 				refused(t, statement+" in a transaction", err)
 			}
 		}
@@ -67,7 +67,7 @@ func refused(t *testing.T, statement string, err error) {
 	}
 }
 
-// TestOpenStoreLetsOthersHaveTables does what callers do with tables of their own in the file of a store.
+// TestOpenStoreLetsOthersHaveTables does what callers do with their own tables in the file of a store.
 func TestOpenStoreLetsOthersHaveTables(t *testing.T) {
 	t.Parallel()
 	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "jobs.db"), sqlite.Options{Migrate: true})
@@ -102,7 +102,7 @@ func TestOpenStoreLetsOthersHaveTables(t *testing.T) {
 	}
 }
 
-// damage opens a file beside its stores, by a connection that may change the schema.
+// damage opens a file with a connection that may change the schema, as the connections of stores may not.
 func damage(t *testing.T, path string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path+"?_txlock=immediate&_pragma=busy_timeout(5000)")

@@ -14,7 +14,7 @@ import (
 
 const plenty = 1 << 40
 
-// systemFindings are those that the system tells of.
+// systemFindings provoke findings that Linux is needed for.
 func systemFindings() []trouble {
 	lieOn := func(kind, free int64, readOnly bool) func(p *patient) {
 		return func(p *patient) { p.store.LieOn(kind, free, readOnly) }
@@ -43,7 +43,7 @@ func systemFindings() []trouble {
 			p.store.LieOn(0xEF53, 10<<20, false)
 		}, relieve: local},
 		{check: "filesystem", severity: health.SeverityError, says: "NFS", provoke: lieOn(0x6969, plenty, false), relieve: local},
-		{check: "filesystem", severity: health.SeverityError, says: "CIFS", provoke: lieOn(-0xACB2BE, plenty, false), relieve: local}, // as 32 bits give it
+		{check: "filesystem", severity: health.SeverityError, says: "CIFS", provoke: lieOn(-0xACB2BE, plenty, false), relieve: local}, // the magic number as 32-bit systems report it
 		{check: "filesystem", severity: health.SeverityWarning, says: "FUSE", provoke: lieOn(0x65735546, plenty, false), relieve: local},
 		{check: "filesystem", severity: health.SeverityNote, says: "tmpfs", provoke: lieOn(0x01021994, plenty, false), relieve: local},
 		{check: "writable", severity: health.SeverityError, says: "mounted read-only", provoke: lieOn(0xEF53, plenty, true), relieve: local},
@@ -65,8 +65,8 @@ func (p *patient) chmod(path string, mode os.FileMode) {
 	}
 }
 
-// asNobody makes this goroutine's thread, and no other, one of a user who may not do everything, as the system asks of
-// rights. It stays with the test's goroutine, and ends with it.
+// asNobody gives this goroutine's thread, and no other, a user without special rights. The thread belongs to the test's
+// goroutine, and ends with it.
 func asNobody(p *patient) {
 	p.Helper()
 	if os.Getuid() != 0 {

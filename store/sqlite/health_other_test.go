@@ -2,5 +2,5 @@
 
 package sqlite_test
 
-// systemFindings are none: other systems are not asked.
+// systemFindings are empty, because other systems report nothing about the file.
 func systemFindings() []trouble { return nil }

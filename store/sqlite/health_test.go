@@ -20,12 +20,12 @@ import (
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
-// patient is a store to be made ill and mended.
+// patient is a store that a test damages and repairs.
 type patient struct {
 	*testing.T
 	path  string
 	store *sqlite.Store
-	path3 string // the folder in which the command sqlite3 is
+	path3 string // the folder of the command sqlite3
 }
 
 func newPatient(t *testing.T) *patient {
@@ -42,8 +42,8 @@ func newPatient(t *testing.T) *patient {
 	return p
 }
 
-// sqlite3 is what this program does under that name, as far as findings name it: it runs a statement on a file. With
-// `hold` it leaves a transaction open until it is ended.
+// sqlite3 replaces the command of this name, as far as findings use it. It runs statements on a file. With `hold`, it
+// leaves a transaction open until its input ends.
 func sqlite3(args []string) int {
 	timeout := "0"
 	if args[0] == "-cmd" {
@@ -69,14 +69,14 @@ func sqlite3(args []string) int {
 	return 0
 }
 
-// trouble is one thing that can be wrong, and is mended by the command that the finding of it says.
+// trouble is a fault, with the finding that it causes. The command that the finding names must end it.
 type trouble struct {
 	check    string
 	severity health.Severity
 	says     string
 	thorough bool
 	provoke  func(p *patient)
-	// relieve does what is no command; nil: the command alone mends it.
+	// relieve does what a person does besides the command; nil: nothing.
 	relieve func(p *patient)
 }
 
@@ -97,7 +97,7 @@ func TestHealthFindsWhatIsWrongAndSaysWhatMendsIt(t *testing.T) {
 	}
 }
 
-// suffer provokes a trouble, and does what the finding says until it is gone.
+// suffer causes a trouble, and does what the finding advises until the finding is gone.
 func (p *patient) suffer(one trouble) {
 	if health := p.health(one.thorough); health.Ill() || health.Kind != "sqlite" {
 		p.Fatalf("a new store is not well: %+v", health.Findings)
@@ -143,10 +143,10 @@ func (p *patient) finding(one trouble) (health.Finding, bool) {
 	return health.Finding{}, false
 }
 
-// repair runs the commands of a finding, which stand between semicolons, each after what leads to it.
+// repair runs the commands of a finding, which are separated by semicolons. Text before a command is skipped.
 func (p *patient) repair(mend string) {
 	p.Helper()
-	if strings.HasPrefix(mend, "sqlite3 ") { // in which there may be any number of semicolons
+	if strings.HasPrefix(mend, "sqlite3 ") { // one command, whose statements may have semicolons
 		p.shell(mend)
 		return
 	}
@@ -161,7 +161,7 @@ func (p *patient) repair(mend string) {
 	}
 }
 
-// shell runs a command as a person would, who has a program sqlite3.
+// shell runs a command as a person does who has the command sqlite3.
 func (p *patient) shell(command string) {
 	p.Helper()
 	cmd := exec.CommandContext(p.Context(), "sh", "-c", command)
@@ -181,7 +181,7 @@ func (p *patient) sql(statements ...string) {
 	p.shell(command)
 }
 
-// hold has another process run statements and stay as it is then.
+// hold runs statements in another process, which then stays open.
 func (p *patient) hold(statements ...string) {
 	p.Helper()
 	cmd := exec.CommandContext(p.Context(), filepath.Join(p.path3, "sqlite3"), append(append([]string{p.path}, statements...), "hold")...)
@@ -204,11 +204,11 @@ func (p *patient) hold(statements ...string) {
 	}
 	go func() {
 		defer close(ended)
-		_ = cmd.Wait() // so that it is gone when it was killed
+		_ = cmd.Wait() // Wait, so that a killed process leaves no zombie
 	}()
 }
 
-// fill stores what takes some room, and deletes it again.
+// fill stores some megabytes and deletes them again.
 func (p *patient) fill(megabytes int) {
 	p.Helper()
 	err := p.store.Transact(p.Context(), func(tx sqlite.Tx) error {
@@ -236,7 +236,7 @@ func (p *patient) follow() {
 	}
 }
 
-// troubles are those of any system.
+// findings provoke findings that no special system is needed for.
 func findings() []trouble {
 	return []trouble{
 		{check: "index", severity: health.SeverityError, says: "is missing", provoke: func(p *patient) {
@@ -270,7 +270,7 @@ func findings() []trouble {
 			p.store.JudgeHealth("busy", health.SeverityWarning, 5e-4)
 			p.waitForLock()
 			p.store.LetPass(time.Minute)
-		}, relieve: func(p *patient) { p.store.LetPass(time.Hour) }}, // on a busy machine a look waits a little, too
+		}, relieve: func(p *patient) { p.store.LetPass(time.Hour) }}, // on a busy machine, the check itself waits a little, too
 		{check: "orphan", severity: health.SeverityError, says: "1 rows of sluice_live have no job", thorough: true, provoke: func(p *patient) {
 			p.sql("insert into sluice_live (seq, queue, priority, due_at) values (99, 'q', 5, 1)")
 		}},
@@ -283,7 +283,7 @@ func findings() []trouble {
 			p.sql("insert into sluice_done (seq, generation, queue, outcome, due_at, finished_at, attempts, releases, recoveries) values (98, 1, 'q', 'dead', 1, 1, 0, 0, 0)")
 		}},
 		{check: "integrity", severity: health.SeverityError, says: "missing from index sluice_audit_act", thorough: true, provoke: func(p *patient) {
-			// Another process believes for a moment that the index has no rows.
+			// Another process changes the index's condition for a moment, so that the index misses a row.
 			const says = "pragma writable_schema = on; update sqlite_master set sql = replace(sql, '%s', '%s') where name = 'sluice_audit_act'"
 			p.sql(fmt.Sprintf(says, "act_id is not null", "act_id = 0"))
 			p.sql("insert into sluice_audit (at, actor, object, event, act_id) values (1, 'ada', 'queue', 'set', x'01')")
@@ -306,16 +306,16 @@ func findings() []trouble {
 	}
 }
 
-// waitForLock lets the store wait until another connection is done with its write.
+// waitForLock makes the store wait for the lock of another connection once.
 func (p *patient) waitForLock() {
 	p.Helper()
 	before := figure(p, "busy_waits_total")
-	tx, err := p.store.DB().BeginTx(p.Context(), nil) // immediate, as the store's connections begin
+	tx, err := p.store.DB().BeginTx(p.Context(), nil) // begin immediate takes the write lock
 	if err != nil {
 		p.Fatal(err)
 	}
 	holder := presence.Holder{ID: "h:1:a", Role: presence.RoleWorker}
-	for figure(p, "busy_waits_total") == before { // until the writer has waited as long as SQLite does at a time
+	for figure(p, "busy_waits_total") == before { // until a write has waited for as long as SQLite waits at a time
 		ctx, cancel := context.WithTimeout(p.Context(), 20*time.Millisecond)
 		if _, err := presence.Given(p.store).Heartbeat(ctx, holder); err == nil {
 			p.Fatal("it has written beside another")
@@ -333,7 +333,7 @@ func (p *patient) waitForLock() {
 	}
 }
 
-// figure reads one of those that are in memory.
+// figure reads a metric that the store keeps in memory.
 func figure(p *patient, name string) float64 {
 	for _, f := range health.MetricsOf(p.store) {
 		if f.Name == name {

@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// TestClaimedJobsAreReadAlsoWhenNobodyCanRead lets queries of the caller's own have every connection that
-// reads, after which a claim must not leave its jobs without a holder.
+// TestClaimedJobsAreReadAlsoWhenNobodyCanRead lets the caller's queries occupy every read connection. A claim must
+// still return its jobs.
 func TestClaimedJobsAreReadAlsoWhenNobodyCanRead(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, filepath.Join(t.TempDir(), "sluice.db"))

@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
-// TestNextVersionMigratesAFileOfThisOne changes the version of this process, so it has no other test beside it.
+// TestNextVersionMigratesAFileOfThisOne changes the version of this process, so no other test runs beside it.
 func TestNextVersionMigratesAFileOfThisOne(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sluice.db")
 	store := openStore(t, path)

@@ -14,8 +14,8 @@ import (
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
-// TestStoreThatIsOpenRefusesASchemaThatNeedsANewerProgram has another program migrate the file while a store is open, and
-// take it back.
+// TestStoreThatIsOpenRefusesASchemaThatNeedsANewerProgram makes another program migrate the file while a store is open,
+// and undo the migration.
 func TestStoreThatIsOpenRefusesASchemaThatNeedsANewerProgram(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "sluice.db")

@@ -9,11 +9,11 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// newFunctions came after SQLite 3.40.
+// newFunctions finds functions that SQLite has only since a version after 3.40.
 var newFunctions = regexp.MustCompile(`(?i)\b(octet_length|concat|concat_ws|string_agg|timediff|unhex|if|jsonb\w*|unistr\w*)\s*\(`)
 
-// TestChecksOfTheSchemaNeedNoNewLibrary looks for functions that a shell or a driver of a distribution may lack: SQLite
-// cannot even vacuum a file whose checks name one.
+// TestChecksOfTheSchemaNeedNoNewLibrary finds functions that the SQLite of a distribution may lack. Such a SQLite
+// cannot even vacuum a file whose checks name one of them.
 func TestChecksOfTheSchemaNeedNoNewLibrary(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, filepath.Join(t.TempDir(), "sluice.db"))
@@ -36,7 +36,7 @@ func TestChecksOfTheSchemaNeedNoNewLibrary(t *testing.T) {
 	}
 }
 
-// TestShellOfTheSystemWritesAndVacuumsAFile has the sqlite3 of Debian do what an operator does by hand.
+// TestShellOfTheSystemWritesAndVacuumsAFile runs the commands of an operator in Debian's sqlite3.
 func TestShellOfTheSystemWritesAndVacuumsAFile(t *testing.T) {
 	t.Parallel()
 	shell, err := exec.LookPath("sqlite3")

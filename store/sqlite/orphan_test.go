@@ -10,8 +10,8 @@ import (
 	"github.com/sluice-queue/sluice/engine"
 )
 
-// TestClaimsTakeAwayJobsWhoseRowIsGone deletes rows of jobs by plain SQL. Claims hand none of them to anybody, and they
-// count in no limit.
+// TestClaimsTakeAwayJobsWhoseRowIsGone deletes rows of jobs by plain SQL. Claims must hand out none of these jobs, and
+// no limit may count them.
 func TestClaimsTakeAwayJobsWhoseRowIsGone(t *testing.T) {
 	t.Parallel()
 	for way, change := range map[string]func(*sluice.Settings){
@@ -58,8 +58,8 @@ func TestClaimsTakeAwayJobsWhoseRowIsGone(t *testing.T) {
 	}
 }
 
-// TestRunsOfJobsWhoseRowIsGoneAreStray deletes the row of a job that has a run. Who follows runs takes the job away, and the
-// run is in flight until it has ended.
+// TestRunsOfJobsWhoseRowIsGoneAreStray deletes the row of a job that has a run. The follower of runs removes the job,
+// and the run counts as in flight until it has ended.
 func TestRunsOfJobsWhoseRowIsGoneAreStray(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, filepath.Join(t.TempDir(), "jobs.db"))

@@ -19,29 +19,29 @@ import (
 // update writes the plans anew: make plans.
 var update = flag.Bool("update", false, "write the plans that are kept")
 
-// claimStatements are what a claim may run, and what looks at a queue as often.
+// claimStatements are the statements of a claim, and other statements that run as often for a queue.
 var claimStatements = []string{
 	"gate", "claim_find", "claim", "claimed", "claimed_before", "next_due", "in_flight", "flow_take", "tenant_queue_adopt", "tenant_queue_dissolve",
 	"tenant_queue_wake", "tenant_queue_first", "tenant_queue_limits", "tenant_queue_held", "tenant_queue_find", "tenant_queue_due", "tenant_queue_keep", "tenant_queue_low_water", "tenant_queue_next",
 	"depth", "position", "holding", "late", "intend", "dispatches", "dispatches_overdue", "dispatches_of", "orphan_run_list",
 }
 
-// pruneStatements are what deletes history.
+// pruneStatements are the statements that delete history.
 var pruneStatements = []string{"prune_class", "prune_old", "prune_still", "prune_lives", "prune_attempts", "prune_jobs", "prune_keys"}
 
-// batchStatements count batches and decide on them.
+// batchStatements are the statements that count batches and decide about them.
 var batchStatements = []string{"batch", "batch_add", "batch_changed", "batch_close", "batch_count_forget", "batch_count_new", "batch_decided", "batch_forget", "batch_look_all", "batch_old", "batch_open", "batch_pause", "batch_recount", "batch_seen", "batch_state", "batches"}
 
-// resultStatements read results, and remove old ones.
+// resultStatements are the statements that read results and remove old ones.
 var resultStatements = []string{"ended", "progress", "results_class", "results_old", "results_forget", "results_cursor"}
 
-// listStatements list jobs.
+// listStatements are the statements that list jobs.
 var listStatements = []string{"list_tenant", "list_key", "list_floor", "list_dead", "list_live", "list_done", "list_batch", "list_batch_floor"}
 
-// oldestFirst, behind the name of a statement, turns its order round.
+// oldestFirst is a suffix for the name of a statement. It asks for the opposite order.
 const oldestFirst = " oldest first"
 
-// TestPlansOfEitherOrderAreTheSame looks that each list walks along the same index for the oldest first.
+// TestPlansOfEitherOrderAreTheSame checks that each list uses the same index for both orders.
 func TestPlansOfEitherOrderAreTheSame(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, filepath.Join(t.TempDir(), "sluice.db"))
@@ -53,21 +53,21 @@ func TestPlansOfEitherOrderAreTheSame(t *testing.T) {
 	}
 }
 
-// scheduleStatements look at schedules. The look for due ones runs each second, or more often.
+// scheduleStatements are the statements that read schedules. The search for due ones runs each second, or more often.
 var scheduleStatements = []string{"schedules_next", "schedules_due", "schedules", "schedules_queue", "queue_schedules", "schedule", "schedule_act"}
 
-// sorted statements sort what is in flight, up to a limit, or the limits of the tenants that a claim serves: never
-// a backlog.
+// sorted are the statements that may sort. They sort jobs in flight up to a limit, or the limits of a claim's tenants,
+// but never a backlog.
 var sorted = []string{"claimed_before", "tenant_queue_limits", "holding", "late", "dispatches_overdue", "dispatches_of"}
 
-// wholeScan is how a plan tells that it reads the whole of a table or index.
+// wholeScan finds a scan of a whole table or index in a plan.
 var wholeScan = regexp.MustCompile(`SCAN (sluice_\w+|[lw])\b`)
 
-// inFlight is a look at all that is claimed, which is what asks after an answer that was lost.
+// inFlight is a scan of all claimed jobs. A claim that is sent again after a lost answer needs it.
 const inFlight = "SCAN sluice_live USING INDEX sluice_live_claimed"
 
-// TestPlansAreThoseThatAreKept compares how statements that run often are run with testdata/plans, and looks that none of
-// them reads the whole of a table, or sorts a backlog.
+// TestPlansAreThoseThatAreKept compares the plans of frequent statements with testdata/plans. It also checks that no
+// plan reads a whole table or sorts a backlog.
 func TestPlansAreThoseThatAreKept(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, filepath.Join(t.TempDir(), "sluice.db"))
@@ -98,8 +98,8 @@ func TestPlansAreThoseThatAreKept(t *testing.T) {
 	}
 }
 
-// A limit that is a variable and nothing else has SQLite plan a statement anew each time that it is run, which takes longer than
-// most of ours run: it looks whether another plan would be better for that limit. It does not look into a sum.
+// SQLite plans a statement anew at each run if its limit is a single variable, because another plan may suit the value
+// better. Planning takes longer than most statements run. With a sum as the limit, SQLite does not plan anew.
 func TestNoStatementIsPlannedAnewForItsLimit(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("sql/*.sql")
@@ -122,7 +122,7 @@ func TestNoStatementIsPlannedAnewForItsLimit(t *testing.T) {
 
 var parameter = regexp.MustCompile(`\?(\d+)`)
 
-// planOf is how SQLite would run one of our statements.
+// planOf returns the plan of a statement of the store.
 func planOf(t *testing.T, db *sql.DB, name string) string {
 	t.Helper()
 	name, oldest := strings.CutSuffix(name, oldestFirst)

@@ -15,13 +15,13 @@ import (
 	"github.com/sluice-queue/sluice/store/storetest"
 )
 
-// open makes two stores on a new file. Time passes by moving everything stored into the past, so
-// that the store itself goes by the clock alone.
+// open makes two stores on a new file. Time passes by moving everything stored into the past, so the store uses only
+// the system's clock.
 func open(t *testing.T) storetest.Bench {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "sluice.db")
 	store := openStore(t, path)
-	free := damage(t, path) // which may drop triggers
+	free := damage(t, path) // this connection may drop triggers
 	advance := func(d time.Duration) {
 		if err := timetest.AdvanceSQLite(context.Background(), free, d); err != nil {
 			t.Fatalf("advance: %v", err)
@@ -51,7 +51,7 @@ func transact(db *sql.DB, do func(tx *sql.Tx) error) error {
 	return tx.Commit()
 }
 
-// TestMain runs fewer random sequences than elsewhere, since each verb is a commit.
+// TestMain runs few random sequences, because each verb is a commit.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "sqlite3" {
 		os.Exit(sqlite3(os.Args[1:]))
@@ -65,11 +65,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// openStore opens a store on a file. One that is not there is made, with its schema.
+// openStore opens a store on a file. If the file does not exist, openStore makes it with its schema.
 func openStore(t *testing.T, path string) *sqlite.Store {
 	t.Helper()
 	litetest.MakeFile(t, path)
-	// On a busy machine a call may wait long for its turn.
+	// On a busy machine, a call may wait long for the write lock.
 	store, err := sqlite.Open(t.Context(), path, sqlite.Options{Migrate: true, CallTimeout: 5 * time.Minute})
 	if err != nil {
 		t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
-// TestTenantQueuesOfTenantsWhoWentAreForgotten has tenants with something to do, or whose tokens count, among others. The walk
-// goes on where it ended, and who comes back is served.
+// TestTenantQueuesOfTenantsWhoWentAreForgotten has many tenants without jobs. A few others have jobs, or a token bucket
+// that is not full. Prune goes on where it ended, and a tenant that comes back is served.
 func TestTenantQueuesOfTenantsWhoWentAreForgotten(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, filepath.Join(t.TempDir(), "sluice.db"))

@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// TestTenantQueuesWakeHoweverFarTheTurnsAre begins where ten thousand million jobs were claimed by turns, and the step by
-// which a tenant queue stands behind the mark is lost by rounding.
+// TestTenantQueuesWakeHoweverFarTheTurnsAre begins where 10,000,000,000 jobs were claimed by turns. There, rounding
+// loses the step by which a tenant queue stands behind the mark.
 func TestTenantQueuesWakeHoweverFarTheTurnsAre(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, filepath.Join(t.TempDir(), "sluice.db"))
@@ -34,8 +34,8 @@ func TestTenantQueuesWakeHoweverFarTheTurnsAre(t *testing.T) {
 	}
 }
 
-// TestManyJobsAreMovedAtOnce has more jobs stored than one claim moves into tenant queues, or out of them, and the only one
-// that is due comes last. The claims before it say that they did not come to all.
+// TestManyJobsAreMovedAtOnce has more jobs than one claim moves into or out of tenant queues. The only due job comes
+// last, and the claims before must say that they left jobs.
 func TestManyJobsAreMovedAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, into := range map[string]bool{"into tenant queues": true, "out of tenant queues": false} {

@@ -18,8 +18,8 @@ import (
 	"github.com/sluice-queue/sluice/store/storetest"
 )
 
-// forgetful is a copy of the store in memory with a planted bug: it does not look at the token of a
-// settlement, so that a holder who lost a job can still settle it.
+// forgetful is the store in memory with a planted bug. It ignores the token of a settlement, so a holder who lost a job
+// can still settle it.
 type forgetful struct {
 	sluice.Store
 	mu     sync.Mutex
@@ -48,7 +48,7 @@ func (f *forgetful) Settle(ctx context.Context, settlements []sluice.Settlement)
 	return f.Store.Settle(ctx, settlements)
 }
 
-// record is a test that notes how it fails.
+// record is a test that records its failures.
 type record struct {
 	*testing.T
 	mu     sync.Mutex
@@ -77,11 +77,12 @@ func TestModelFindsAPlantedBugAndShrinksIt(t *testing.T) {
 	var failures []string
 	for _, seed := range []string{"5", "1", "2", "3", "4", "6"} {
 		steps, text := findPlanted(t, seed)
-		// The shortest way there: enqueue, claim, release, claim again, settle with the old token.
+		// The shortest sequence is enqueue, claim, release, claim again, and settle with the old token.
 		if steps > 0 && steps <= 8 {
 			return
 		}
-		// IDs are random, and some of the model goes by their order. So a sequence may not fail again, and cannot be shrunk.
+		// IDs are random, and the model uses their order. So a repeated sequence may not fail again, and then cannot be
+		// shrunk.
 		failures = append(failures, fmt.Sprintf("seed %s: shrunk to %d steps:\n%.2000s", seed, steps, text))
 	}
 	t.Error(strings.Join(failures, "\n"))
@@ -90,7 +91,7 @@ func TestModelFindsAPlantedBugAndShrinksIt(t *testing.T) {
 // findPlanted searches for the planted bug, and returns the steps of the shortest sequence that shows it.
 func findPlanted(t *testing.T, seed string) (steps int, text string) {
 	t.Helper()
-	// With -short the search would be too short. A file with the failure would be what the next seed tries first.
+	// With -short the search would be too short. A saved failure would be the first sequence of the next seed.
 	for name, value := range map[string]string{"rapid.shrinktime": "2m", "rapid.checks": "10000", "rapid.seed": seed, "rapid.nofailfile": "true"} {
 		if err := flag.Set(name, value); err != nil {
 			t.Fatal(err)
@@ -98,7 +99,7 @@ func findPlanted(t *testing.T, seed string) (steps int, text string) {
 	}
 	r := &record{T: t}
 	var wait sync.WaitGroup
-	// Each sequence has a store of its own: one that keeps what all others left grows slow.
+	// Each sequence has a store of its own, because a store with the jobs of all other sequences becomes slow.
 	wait.Go(func() {
 		rapid.Check(r, func(sequence *rapid.T) { storetest.NewModel(t.Context(), forgetfulBench())(sequence) })
 	})
@@ -109,8 +110,8 @@ func findPlanted(t *testing.T, seed string) (steps int, text string) {
 	return strings.Count(r.text.String(), "[rapid] draw action"), r.text.String()
 }
 
-// forgetfulBench makes a new store with the planted bug. Its clock does not move with time, because a sequence must end the
-// same way each time.
+// forgetfulBench makes a new store with the planted bug. Its clock stands still unless a sequence moves it, because a
+// sequence must end the same way each time.
 func forgetfulBench() storetest.Bench {
 	var mu sync.Mutex
 	var passed time.Duration
@@ -118,7 +119,7 @@ func forgetfulBench() storetest.Bench {
 	now := func() time.Time {
 		mu.Lock()
 		defer mu.Unlock()
-		passed += time.Microsecond // two jobs have not the same due time, by which they are ordered
+		passed += time.Microsecond // no two jobs have the same due time, which decides their order
 		return began.Add(passed)
 	}
 	store := &forgetful{Store: memory.New(memory.Options{Now: now}), tokens: make(map[sluice.ID]sluice.Token)}
