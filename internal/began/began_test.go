@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/began"
 )
 
-// standsStill is a clock of a process that stands still for a while after the clock is looked at a number of times.
+// standsStill returns a clock of a process that freezes. After a number of reads, the clock jumps ahead by while.
 func standsStill(looks int, while time.Duration) func() time.Time {
 	now := time.Now()
 	return func() time.Time {
@@ -22,7 +22,7 @@ func standsStill(looks int, while time.Duration) func() time.Time {
 
 func TestAJobBeginsOnceItsProcessGoesOn(t *testing.T) {
 	t.Parallel()
-	for looks := range 3 { // the third comes right before the handler
+	for looks := range 3 { // the last read of the clock comes right before the handler
 		token := sluice.NewToken()
 		clock := standsStill(looks, time.Second)
 		tally := began.Tally{Now: clock}

@@ -17,8 +17,8 @@ import (
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
-// forgetful is a store whose answers to AddStats are lost, for as long as it is told so: it adds them all the same if
-// they came.
+// forgetful is a store that loses its answers to AddStats while lost is set. If came is set, it stores the counts all
+// the same.
 type forgetful struct {
 	sluice.Store
 	lost, came atomic.Bool
@@ -38,7 +38,7 @@ func (f *forgetful) AddStats(ctx context.Context, holder string, stats []stat.St
 	return err
 }
 
-// counted is a store in a bubble of fake time whose clock is a day ahead, and a tally of what is done with it.
+// counted is a store in a bubble of fake time, and a tally that counts on it. The store's clock is a day ahead.
 type counted struct {
 	*testing.T
 	store   *forgetful
@@ -47,7 +47,7 @@ type counted struct {
 	log     bytes.Buffer
 }
 
-// watched is a store that counts by a tally, as the real ones do.
+// watched is a store that counts with a tally, as the real stores do.
 type watched struct {
 	sluice.Store
 	tally *counter.Tally
@@ -99,7 +99,7 @@ func inCount(t *testing.T, test func(c *counted)) {
 	})
 }
 
-// sleep lets time pass, and what is due then be done.
+// sleep lets time pass, and waits until all work that is due by then is done.
 func sleep(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -139,7 +139,7 @@ func (r *counted) recover() {
 	}
 }
 
-// summary is that of the queue, or of the tenant.
+// summary returns the summary of the queue, or of a tenant if one is given.
 func (r *counted) summary(tenant string) stat.Summary {
 	r.Helper()
 	sum := func() (stat.Summary, error) { return stat.Of(r.Context(), r.store, "payments", 0) }
@@ -166,7 +166,7 @@ func TestWhatAProcessDoesIsRecorded(t *testing.T) {
 		r.recover()
 		r.claim(3)
 		sleep(70 * time.Second)
-		r.recover() // two for the first time, one for the second, which buries it
+		r.recover() // recovers two jobs for the first time, and one for the second time, which buries it
 		sleep(20 * time.Second)
 		got := r.summary("")
 		want := stat.Counts{Enqueued: 5, Claimed: 7, Completed: 1, Failed: 2, Dead: 2, Recovered: 4}
@@ -183,7 +183,7 @@ func TestWhatAProcessDoesIsRecorded(t *testing.T) {
 			t.Errorf("p95 of total is %s, want 5s", got.Total.P95)
 		}
 		tenant := r.summary("acme").Counts
-		want.Recovered, want.Dead = 0, 1 // whose jobs were recovered is not told
+		want.Recovered, want.Dead = 0, 1 // statistics of tenants have no recoveries
 		if tenant != want {
 			t.Errorf("of the tenant %+v, want %+v", tenant, want)
 		}
@@ -201,10 +201,10 @@ func TestAJobThatWasCompletedInATransactionIsCompleted(t *testing.T) {
 		sleep(2 * time.Second)
 		for i, c := range claims {
 			in := sluice.Settlement{ID: c.ID, Token: c.Token, Holder: c.Holder, Event: sluice.EventComplete}
-			if _, err := r.store.Settle(t.Context(), []sluice.Settlement{in}); err != nil { // as CompleteTx does it: nobody sees it
+			if _, err := r.store.Settle(t.Context(), []sluice.Settlement{in}); err != nil { // as CompleteTx does, past the tally
 				t.Fatal(err)
 			}
-			// As the worker settles, if the handler returned nil and if it did not.
+			// The settlement of a worker, after a handler that returned nil (i is 0) or an error.
 			in.Event, in.Error, in.Claim, in.InTx, in.Returned = sluice.EventBury, "the transaction was not committed", c, true, i == 0
 			if _, err := r.watched.Settle(t.Context(), []sluice.Settlement{in}); err != nil {
 				t.Fatal(err)
@@ -266,7 +266,7 @@ func TestAStoreThatDoesNotAnswerHoldsUpTheEndForAShortWhile(t *testing.T) {
 	})
 }
 
-// silent is a store that answers nothing.
+// silent is a store that never answers.
 type silent struct{}
 
 func (silent) Now(ctx context.Context) (time.Time, error) { return time.Time{}, wait(ctx) }

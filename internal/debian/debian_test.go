@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// alone stands for apt-get: it fails when another one runs, as the real one does with its lists.
+// alone replaces apt-get. It fails while another one runs, as the real one does, which locks its lists.
 const alone = `#!/bin/sh
 mkdir "$(dirname "$0")/busy" || { echo "could not get lock" >&2; exit 100; }
 sleep 0.05

@@ -20,13 +20,13 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// books are a store, and a way to tamper with what is in it.
+// books are a store, and a function that tampers with its tables.
 type books struct {
 	store  sluice.Store
 	tamper func(statement string) error
 }
 
-// settle works a small wave off: p1 … p4 are posted, p5 is dead.
+// settle works off a few payments. The payments p1 to p4 are posted, and p5 is dead.
 func settle(t *testing.T, store sluice.Store, queue string) demo.Ledger {
 	t.Helper()
 	ledger, err := demo.NewLedger(store)
@@ -99,7 +99,7 @@ func onPostgres(t *testing.T) books {
 	}}
 }
 
-// TestCheckSeesEveryFault: the books hold, and do not after any tampering with them.
+// TestCheckSeesEveryFault checks that the books hold, and that no fault stays unseen.
 func TestCheckSeesEveryFault(t *testing.T) {
 	t.Parallel()
 	insert := func(payment string, cents ...int) string {
@@ -119,7 +119,7 @@ func TestCheckSeesEveryFault(t *testing.T) {
 		{"an amount is another", "update demo_ledger set cents = cents * 2 where queue = 'QUEUE' and payment_id = 'p1'"},
 		{"two amounts are exchanged", "update demo_ledger set cents = case when cents < 0 then -1 else 1 end * case payment_id when 'p1' then 200 else 100 end where queue = 'QUEUE' and payment_id in ('p1', 'p2')"},
 		{"what is taken is not what is given", "update demo_ledger set cents = cents - 1 where queue = 'QUEUE' and payment_id = 'p1' and cents < 0"},
-		{"a payment died for no reason", "update sluice_done set error = ''"}, // of all queues: the last
+		{"a payment died for no reason", "update sluice_done set error = ''"}, // changes all queues, so it must come last
 	}
 	for name, open := range map[string]func(*testing.T) books{"sqlite": onSQLite, "postgres": onPostgres} {
 		t.Run(name, func(t *testing.T) {
@@ -160,8 +160,8 @@ func TestPaymentsThatCannotBePostedAreRefused(t *testing.T) {
 	}
 }
 
-// TestNothingOfALineKeepsItsPaymentFromBeingCounted: the check counts by key and queue, and takes
-// every payment to be posted or dead.
+// TestNothingOfALineKeepsItsPaymentFromBeingCounted imports a line whose fields would hide its payment from the check.
+// The check counts by key and queue, and expects every payment to be posted or dead.
 func TestNothingOfALineKeepsItsPaymentFromBeingCounted(t *testing.T) {
 	t.Parallel()
 	job := sluice.NewJob{Queue: "elsewhere", Payload: []byte(`{"PAYMENT_ID":"p","payer":"a","payee":"b","cents":1,"cents":2}`), EnqueueOptions: sluice.EnqueueOptions{

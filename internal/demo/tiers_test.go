@@ -10,11 +10,11 @@ import (
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
-// TestTiersFindClaimsOverTheCapacity claims with and without tiers, and checks against them.
+// TestTiersFindClaimsOverTheCapacity claims jobs with and without tiers, and then checks the claims against the tiers.
 func TestTiersFindClaimsOverTheCapacity(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		before  bool // whether the tiers were there when jobs were claimed
+		before  bool // whether the tiers existed when the jobs were claimed
 		highest map[string]int
 		over    map[string]int
 	}{

@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/event"
 )
 
-// leftOut sums up what the log says was left out.
+// leftOut adds up the numbers of lines that the log reports as left out.
 func (j *journal) leftOut() (n int64) {
 	for _, l := range j.all() {
 		if l.message == event.LinesLeftOut.Name {
@@ -116,8 +116,8 @@ func (w *countingWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// BenchmarkJob is what the log costs for each job: one line that is left out, one that is written, and one that nobody
-// wants.
+// BenchmarkJob measures the cost of the log for each job: of a line that is left out, of a line that is written, and of
+// one below the level.
 func BenchmarkJob(b *testing.B) {
 	claim := &sluice.Claim{Job: sluice.Job{ID: sluice.NewID(), Queue: "mail", Tenant: "acme"}}
 	for name, c := range map[string]struct {

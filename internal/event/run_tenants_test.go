@@ -29,7 +29,8 @@ func tenants(t *testing.T, s *shop) {
 	s.after(15 * time.Second)
 }
 
-// deletedTenants are named when one of their jobs is claimed, each once, also those that are deleted while the worker runs.
+// deletedTenants claims jobs of deleted tenants. The worker must log each tenant once, also one that is deleted while
+// the worker runs.
 func deletedTenants(t *testing.T, s *shop) {
 	journal := s.logger.Handler().(*journal)
 	before := journal.count(event.TenantUnknown)
@@ -62,7 +63,7 @@ func deletedTenants(t *testing.T, s *shop) {
 	}
 }
 
-// duplicates are told by who enqueues: the first ones each, then how many more there were.
+// duplicates enqueues duplicates. The client must log the first 10, and then how many more there were.
 func duplicates(t *testing.T, s *shop) {
 	journal := s.logger.Handler().(*journal)
 	before := journal.count(event.LinesLeftOut)

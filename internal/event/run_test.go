@@ -31,7 +31,7 @@ var (
 	errGone = fmt.Errorf("the network is down: %w", sluice.ErrUnavailable)
 )
 
-// elsewhere are the events that this run cannot make, and what does.
+// elsewhere lists the events that this run cannot cause, and the cause of each.
 var elsewhere = map[*event.Event]string{
 	event.NotUnblocked:      "a PostgreSQL whose connection is cut after a commit",
 	event.NotNotified:       "a PostgreSQL whose connection is cut",
@@ -58,8 +58,8 @@ var elsewhere = map[*event.Event]string{
 	event.RequestFailed:      "a fault of ours; see api/api_test.go", event.RequestUnanswered: "a store that is gone; see cmd/httpapi", event.CertificateKept: "a broken file; see cmd/cli/serve_api_test.go", event.SignedIn: "a person; see cmd/signin", event.SignInFailed: "a person; see cmd/signin", event.SessionsEndEarly: "a server; see cmd/cli/serve_signin_test.go",
 }
 
-// TestEveryEventIsInTheLogOfARun runs whoever logs, has all go wrong that can, and reads what they logged: every event of
-// the table is there, with its level and its fields, and nothing else is.
+// TestEveryEventIsInTheLogOfARun runs all parts of Sluice with every fault that a test can cause. The log must have
+// every event of the table with its level and its fields, and nothing else.
 func TestEveryEventIsInTheLogOfARun(t *testing.T) {
 	t.Parallel()
 	log := newJournal()
@@ -145,7 +145,7 @@ func newShop(t *testing.T, logger *slog.Logger) *shop {
 	return &shop{t, store, sluice.NewClient(store.Store, sluice.ClientOptions{}), logger, ctx, func() {
 		cancel()
 		synctest.Wait()
-		time.Sleep(time.Hour) // whoever drains has ended by then
+		time.Sleep(time.Hour) // longer than any drain takes
 		synctest.Wait()
 	}}
 }
@@ -167,13 +167,13 @@ func (s *shop) add(queue, payload, tenant string) sluice.ID {
 	return receipt.ID
 }
 
-// after waits, in fake time.
+// after lets fake time pass.
 func (s *shop) after(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// hire starts a worker, whose jobs say how they end.
+// hire starts a worker. The payload of a job decides how its handler ends.
 func (s *shop) hire(queues ...string) (dismiss func()) {
 	ctx, dismiss := context.WithCancel(s.ctx)
 	w := worker.New(s.store, worker.Options{Logger: s.logger, Drain: 5 * time.Second, OnFailure: func(context.Context, worker.Failure) { panic("the tracker is broken") }})
@@ -220,7 +220,7 @@ func work(t *testing.T, s *shop) {
 	s.after(3 * time.Second)
 }
 
-// trouble is a store that fails a worker.
+// trouble makes the store fail the verbs that a worker calls.
 func trouble(_ *testing.T, s *shop) {
 	s.queue("mail", func(*sluice.Settings) {})
 	s.store.fail(errGone, "watch", "claim")
@@ -246,7 +246,8 @@ func trouble(_ *testing.T, s *shop) {
 	s.after(2 * time.Minute)
 }
 
-// tooOld is a worker whose store is migrated by a newer program, and migrated back. It says so once each time.
+// tooOld makes the store answer as if a newer program had migrated it, and then as before, twice. The worker must log
+// the change once each time.
 func tooOld(t *testing.T, s *shop) {
 	journal := s.logger.Handler().(*journal)
 	s.queue("mail", func(*sluice.Settings) {})
@@ -264,7 +265,7 @@ func tooOld(t *testing.T, s *shop) {
 	}
 }
 
-// drain is a worker that cannot say what became of its jobs when it ends.
+// drain ends a worker that cannot settle its jobs.
 func drain(_ *testing.T, s *shop) {
 	s.queue("mail", func(*sluice.Settings) {})
 	s.add("mail", `"slow"`, "")
@@ -275,7 +276,7 @@ func drain(_ *testing.T, s *shop) {
 	s.after(time.Minute)
 }
 
-// engine starts an engine in a store of its own, whose runs say how they end.
+// engine starts an engine on a store of its own. The payload of a run decides how the run ends.
 func (s *shop) engine() *moody {
 	e := local.New(memory.New(memory.Options{}), local.Options{Worker: worker.Options{Logger: s.logger}})
 	local.Handle(e, "pay", func(_ context.Context, run *local.Run[string]) (any, error) {
@@ -337,7 +338,7 @@ func dispatch(t *testing.T, s *shop) {
 	s.after(5 * time.Second)
 }
 
-// engineCondition is an engine that does not do what it is asked for.
+// engineCondition makes an engine refuse, delay or lose what a dispatcher asks for.
 func engineCondition(t *testing.T, s *shop) {
 	s.queue("pay", func(q *sluice.Settings) {
 		onEngine(q)
@@ -384,14 +385,14 @@ func tend(t *testing.T, s *shop) {
 	s.after(3 * time.Second)
 }
 
-// deaf is a receiver that is never reached.
+// deaf is an alert receiver that is always unreachable.
 type deaf struct{}
 
 func (deaf) Name() string { return "deaf" }
 
 func (deaf) Notify(context.Context, alert.Message) error { return errGone }
 
-// alerts lets one alert fire that nobody can be told of, one be over, and one be silenced.
+// alerts makes one alert fire whose receiver is unreachable, end it, and silence another alert.
 func alerts(t *testing.T, s *shop) {
 	s.queue("mail", func(q *sluice.Settings) { q.MaxAttempts = 1 })
 	s.queue("chat", func(q *sluice.Settings) { q.MaxAttempts = 1 })
@@ -453,7 +454,7 @@ func send(t *testing.T, s *shop) {
 	s.after(time.Minute)
 	centre.fail(nil, "queues")
 	s.after(2 * time.Minute)
-	// One was sent so long ago that the centre has forgotten it, and one to another centre.
+	// One job was sent so long ago that the centre has forgotten it. The other job was sent to another centre.
 	for _, name := range []string{"hq", "elsewhere"} {
 		s.add("other", `"fine"`, "")
 		claimed, err := s.store.Claim(s.ctx, sluice.ClaimRequest{Queue: "other", Limit: 1, Holder: "dead:1:x", Lease: time.Second, Token: sluice.NewToken()})

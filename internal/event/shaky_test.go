@@ -58,7 +58,7 @@ func (j *journal) all() []line {
 	return append([]line(nil), *j.lines...)
 }
 
-// count says how many lines there are of an event.
+// count returns the number of lines of an event.
 func (j *journal) count(e *event.Event) (n int) {
 	for _, l := range j.all() {
 		if l.message == e.Name {
@@ -91,10 +91,10 @@ func (s *shaky) AddStats(ctx context.Context, holder string, stats []stat.Stat) 
 	return stat.Given(s.Store).AddStats(ctx, holder, stats)
 }
 
-// Unwrap gives the store that is decorated.
+// Unwrap returns the decorated store.
 func (s *shaky) Unwrap() sluice.Store { return s.Store }
 
-// fail makes a verb fail from now on; with nil it works again.
+// fail makes verbs fail with err from now on; with nil they work again.
 func (s *shaky) fail(err error, verbs ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +123,7 @@ func (s *shaky) Renew(ctx context.Context, renewals []sluice.Renewal) ([]sluice.
 	return s.Store.Renew(ctx, renewals)
 }
 
-// Settle can also answer that each of the claims is lost.
+// Settle fails as a whole for the verb `settle`, and for each claim for the verb `settled`.
 func (s *shaky) Settle(ctx context.Context, settlements []sluice.Settlement) ([]error, error) {
 	if err := s.fault("settle"); err != nil {
 		return nil, err
@@ -188,7 +188,7 @@ func (s *shaky) Now(ctx context.Context) (time.Time, error) {
 	return s.Store.Now(ctx)
 }
 
-// Queues can also tell of settings that plain SQL has stored and that make no sense.
+// Queues returns queues with wrong settings if the verb `settings` fails, as after a faulty change by plain SQL.
 func (s *shaky) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
 	if err := s.fault("queues"); err != nil {
 		return nil, err
@@ -209,7 +209,7 @@ func (s *shaky) Elect(ctx context.Context, holder string, tasks []string, lease 
 	return s.processes.Elect(ctx, holder, tasks, lease)
 }
 
-// moody is an engine that can be made to answer otherwise.
+// moody is an engine whose answers a test can change.
 type moody struct {
 	engine.Engine
 	mu     sync.Mutex
@@ -273,7 +273,7 @@ func (m *moody) Check(ctx context.Context, target engine.Target) (engine.Report,
 	return m.Engine.Check(ctx, target)
 }
 
-// must ends the test for an error.
+// must fails the test if err is not nil.
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {

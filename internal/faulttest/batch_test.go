@@ -17,17 +17,17 @@ import (
 const (
 	batchesOpened = 60
 	batchJobs     = 4
-	batchKills    = 16 // of workers, and as many of upkeeps
+	batchKills    = 16 // kills of workers, and as many of upkeeps
 	callsQueue    = "calls"
 )
 
-// dieSoon kills the process within a time.
+// dieSoon kills the process at a random moment within a time.
 func dieSoon(within time.Duration) {
 	time.Sleep(rand.N(within))
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 }
 
-// runDyingMember is a process that ends jobs of batches. It is killed after the claim, between the effect and the
+// runDyingMember is a process that ends jobs of batches. It is killed at a random moment: after the claim, before the
 // settlement, within the settlement's transaction, or before its answer.
 func runDyingMember(ctx context.Context, store sluice.Store, queue string) error {
 	go dieSoon(40 * time.Millisecond)
@@ -39,7 +39,7 @@ func runDyingMember(ctx context.Context, store sluice.Store, queue string) error
 	return nil
 }
 
-// endMembers claims some jobs and ends them, one in six as dead.
+// endMembers claims a few jobs and settles them: one in six as dead, the others as completed.
 func endMembers(ctx context.Context, store sluice.Store, queue, holder string) error {
 	claimed, err := store.Claim(ctx, sluice.ClaimRequest{Queue: queue, Limit: 3, Holder: holder, Lease: 300 * time.Millisecond, Token: sluice.NewToken()})
 	if err != nil {
@@ -53,12 +53,12 @@ func endMembers(ctx context.Context, store sluice.Store, queue, holder string) e
 		}
 		settlements = append(settlements, s)
 	}
-	_, err = store.Settle(ctx, settlements) // a lost claim is another's
+	_, err = store.Settle(ctx, settlements) // a job whose claim is lost belongs to another process
 	return err
 }
 
-// runDyingAdvancer is a process that recovers jobs and advances batches as if it led. It is killed around a callback:
-// between the statements of a transaction, or between the commit and its answer.
+// runDyingAdvancer is a process that recovers jobs and advances batches, as the leading upkeep does. It is killed at a
+// random moment: within a transaction, or between the commit and its answer.
 func runDyingAdvancer(ctx context.Context, store sluice.Store, queue string) error {
 	go dieSoon(60 * time.Millisecond)
 	for ctx.Err() == nil {
@@ -84,7 +84,7 @@ func TestBatchesWhoseWorkersAndUpkeepsAreKilledCountExactlyAndCallBackOnce(t *te
 			t.Parallel()
 			b := newBank(t, address)
 			settings := sluice.DefaultSettings()
-			settings.MaxRecoveries = 10_000 // no job is poison
+			settings.MaxRecoveries = 10_000 // so that no job is buried as poison
 			if _, err := b.client.EnsureQueue(t.Context(), "members", settings, sluice.Act{By: "ada"}); err != nil {
 				t.Fatal(err)
 			}
@@ -137,8 +137,8 @@ func (b *bank) openBatches() (all []sluice.ID) {
 	return all
 }
 
-// completedOnceEach ends what the killed processes have left, and makes sure that each batch counts exactly and has called
-// back once.
+// completedOnceEach settles the jobs that the killed processes have left. It checks that each batch counts exactly and
+// has called back once.
 func (b *bank) completedOnceEach(all []sluice.ID) {
 	b.Helper()
 	for left, n := 1, 0; left > 0; n++ {

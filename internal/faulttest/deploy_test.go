@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// runPosterOf is a worker process of a version.
+// runPosterOf is a worker process of a program version.
 func runPosterOf(ctx context.Context, store sluice.Store, ledger demo.Ledger, queue, version string) error {
 	w := worker.New(store, worker.Options{Slots: 16, Version: version, Logger: quiet})
 	worker.Handle(w, sluice.QueueOf[demo.Payment](queue), func(ctx context.Context, job *worker.Job[demo.Payment]) error {
@@ -23,15 +23,15 @@ func runPosterOf(ctx context.Context, store sluice.Store, ledger demo.Ledger, qu
 	return w.Run(ctx)
 }
 
-// TestARollingDeployLosesNothingAndDoublesNothing drains the processes of an old version while payments come in. One of
-// them is killed while it is quiesced.
+// TestARollingDeployLosesNothingAndDoublesNothing drains the processes of an old version while payments arrive. The
+// test kills one of them while it is quiesced.
 func TestARollingDeployLosesNothingAndDoublesNothing(t *testing.T) {
 	t.Parallel()
 	for name, address := range addresses(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBank(t, address)
-			b.lease(time.Minute) // on a busy machine a short one runs out
+			b.lease(time.Minute) // on a busy machine, a short lease runs out
 			b.tend()
 			old := []*exec.Cmd{b.spawn("poster of 1.4.0"), b.spawn("poster of 1.4.0")}
 			b.payFor(time.Second)
@@ -71,7 +71,7 @@ func (b *bank) lease(lease time.Duration) {
 	}
 }
 
-// payFor keeps paying for a while.
+// payFor enqueues payments for a while.
 func (b *bank) payFor(while time.Duration) {
 	b.Helper()
 	for begun := time.Now(); time.Since(begun) < while; time.Sleep(20 * time.Millisecond) {
@@ -81,7 +81,7 @@ func (b *bank) payFor(while time.Duration) {
 	}
 }
 
-// drained pays until the processes of a target claim nothing and hold nothing.
+// drained enqueues payments until the processes of a target claim nothing and hold nothing.
 func (b *bank) drained(target presence.Target) presence.Remaining {
 	b.Helper()
 	for deadline := time.Now().Add(10 * time.Minute); time.Now().Before(deadline); {
@@ -98,7 +98,7 @@ func (b *bank) drained(target presence.Target) presence.Remaining {
 	return presence.Remaining{}
 }
 
-// noneClaimedBy looks that no process of these claimed a job after an instant, and that no attempt failed.
+// noneClaimedBy checks that none of the holders claimed a job after an instant, and that no attempt failed.
 func (b *bank) noneClaimedBy(holders []presence.Holder, after time.Time) {
 	b.Helper()
 	filter := sluice.JobFilter{Queue: b.queue, Limit: 1000}

@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-queue/sluice/engine"
 )
 
-// TestLostAnswersToDispatchersChangeNothing cuts the answers that a dispatcher and a follower wait for.
+// TestLostAnswersToDispatchersChangeNothing cuts the store's answers to a dispatcher and to a follower.
 func TestLostAnswersToDispatchersChangeNothing(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -52,7 +52,7 @@ func TestLostAnswersToDispatchersChangeNothing(t *testing.T) {
 			t.Fatalf("the answer to %q was not cut", text)
 		}
 	}
-	c := claim() // every statement's shape is known from here on
+	c := claim() // prepares every statement, so that only answers to executions are cut below
 	intend(c)
 	settle(c, sluice.EventRecover)
 	c = claim()

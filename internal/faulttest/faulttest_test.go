@@ -1,5 +1,5 @@
-// Package faulttest breaks things for real: it kills and stops worker processes, cuts connections at
-// the worst moment, restarts the server, fills the disk, and then looks whether the books balance.
+// Package faulttest breaks real things. It kills and stops worker processes, cuts connections at the worst moment,
+// restarts the server and fills the disk. Then it checks that the books balance.
 package faulttest
 
 import (
@@ -55,8 +55,8 @@ func TestMain(m *testing.M) {
 func runRole(role string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	fmt.Println("ready")                                                  // an interrupt is heeded from now on
-	store, err := openAt(context.WithoutCancel(ctx), os.Getenv(envStore)) // one that is told to end now ends well
+	fmt.Println("ready")                                                  // from now on, the process handles an interrupt
+	store, err := openAt(context.WithoutCancel(ctx), os.Getenv(envStore)) // a process that is interrupted now must end without an error
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func runRole(role string) error {
 	case "suicide":
 		w := worker.New(store, worker.Options{Slots: 1, Logger: quiet})
 		worker.Handle(w, sluice.QueueOf[demo.Payment](queue), func(context.Context, *worker.Job[demo.Payment]) error {
-			os.Exit(3) // as a handler does that runs out of memory
+			os.Exit(3) // a handler that uses up the memory dies like this
 			return nil
 		}, worker.QueueOptions{})
 		return w.Run(ctx)
@@ -135,7 +135,7 @@ func openAt(ctx context.Context, address string) (sluice.Store, error) {
 	return postgres.Open(ctx, address, postgres.Options{Migrate: true, Logger: quiet})
 }
 
-// addresses gives a new store of each kind that several processes can share.
+// addresses returns the address of a new store of each kind that several processes can share.
 func addresses(t *testing.T) map[string]string {
 	return map[string]string{
 		"SQLite, processes on one file": "sqlite:" + filepath.Join(t.TempDir(), "sluice.db"),
@@ -148,7 +148,7 @@ type bank struct {
 	*testing.T
 	address string
 	queue   string
-	env     []string // more of it, for worker processes
+	env     []string // more environment variables for worker processes
 	store   sluice.Store
 	client  *sluice.Client
 	ledger  demo.Ledger
@@ -193,10 +193,10 @@ func (b *bank) tend() {
 	})
 }
 
-// pay enqueues payments that nothing is wrong with.
+// pay enqueues payments to a bank that accepts them.
 func (b *bank) pay(n int) error { return b.payVia(n, func() string { return demo.BankWell }) }
 
-// payVia enqueues payments through banks, and counts them once they are acknowledged.
+// payVia enqueues payments through banks, and counts the payments once the store has acknowledged them.
 func (b *bank) payVia(n int, bankOf func() string) error {
 	jobs := make([]sluice.NewJob, n)
 	for i := range jobs {
@@ -208,7 +208,7 @@ func (b *bank) payVia(n int, bankOf func() string) error {
 		}
 	}
 	if _, err := b.client.EnqueueMany(b.Context(), jobs); err != nil {
-		b.seq -= n // what was not acknowledged is sent again
+		b.seq -= n // payments that the store did not acknowledge are sent again under the same IDs
 		return err
 	}
 	b.acked += n
@@ -238,13 +238,14 @@ func (b *bank) spawn(role string) *exec.Cmd {
 	return cmd
 }
 
-// settled waits until no payment is unfinished.
+// settled waits until every payment has ended.
 func (b *bank) settled() {
 	b.Helper()
 	b.settledOr(nil)
 }
 
-// settledOr waits like settled, or until the process ends if that comes first. It says which.
+// settledOr waits until every payment has ended, or until the process ends. It reports whether the payments ended
+// first.
 func (b *bank) settledOr(ended <-chan struct{}) (settled bool) {
 	b.Helper()
 	for deadline := time.Now().Add(10 * time.Minute); ; {
@@ -263,7 +264,7 @@ func (b *bank) settledOr(ended <-chan struct{}) (settled bool) {
 	}
 }
 
-// balance looks whether every acknowledged payment was posted exactly once.
+// balance checks that every acknowledged payment was posted exactly once.
 func (b *bank) balance() demo.Check {
 	b.Helper()
 	check, err := b.ledger.Check(b.Context(), b.queue)

@@ -15,8 +15,8 @@ import (
 	"github.com/sluice-queue/sluice/flow"
 )
 
-// runDyingFlower is a process that runs the jobs of flows, and does the work of flows. It is killed in the middle: between the
-// statements of a transaction, or between a commit and what follows it.
+// runDyingFlower is a process that runs the jobs of flows, and then what upkeep does for flows. It is killed at a
+// random moment: within a transaction, or after a commit.
 func runDyingFlower(ctx context.Context, store sluice.Store, queue string) error {
 	time.AfterFunc(100*time.Millisecond+time.Duration(rand.IntN(400_000))*time.Microsecond, func() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) })
 	holder := fmt.Sprintf("h:%d:x", os.Getpid())
@@ -28,7 +28,7 @@ func runDyingFlower(ctx context.Context, store sluice.Store, queue string) error
 	return nil
 }
 
-// runJobsOfFlows claims a few jobs, completes them at once, and does the work of flows.
+// runJobsOfFlows claims a few jobs and completes them at once. Then it does what upkeep does for flows.
 func runJobsOfFlows(ctx context.Context, store sluice.Store, queue, holder string) error {
 	claimed, err := store.Claim(ctx, sluice.ClaimRequest{Queue: queue, Limit: 3, Holder: holder, Lease: time.Second, Token: sluice.NewToken()})
 	if err != nil {
@@ -101,7 +101,8 @@ func TestFlowsWhoseProcessesAreKilledRunEachNodeOnceAndInOrder(t *testing.T) {
 	}
 }
 
-// flowEnds runs jobs until a flow has ended, and makes sure that each of its jobs has completed once, after those before it.
+// flowEnds runs jobs until a flow has ended. It checks that each job of the flow has completed once, after the jobs
+// before it.
 func (b *bank) flowEnds(id sluice.ID) {
 	b.Helper()
 	var tree flow.Tree
@@ -137,7 +138,7 @@ func (b *bank) flowEnds(id sluice.ID) {
 // ran is when a job was first claimed, and when it completed.
 type ran struct{ claimed, completed time.Time }
 
-// ranOnce reads the audit of a job that must have completed once.
+// ranOnce reads from the audit when a job was claimed and completed. The job must have completed once.
 func (b *bank) ranOnce(id sluice.ID) (r ran) {
 	b.Helper()
 	entries, err := b.client.Audit(b.Context(), sluice.AuditFilter{JobID: id, Limit: 1000})

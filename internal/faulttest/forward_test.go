@@ -41,7 +41,7 @@ func runForwarder(ctx context.Context, local sluice.Store, queue string) error {
 	}).Run(ctx)
 }
 
-// gate stands before a server, and can be shut: then nobody is connected any more, and nobody gets in.
+// gate is a proxy before a server. While it is shut, all connections are cut, and no new ones get through.
 type gate struct {
 	listener net.Listener
 	server   string
@@ -86,7 +86,7 @@ func (g *gate) set(shut bool) {
 	}
 }
 
-// enter notes a connection, unless the gate is shut.
+// enter remembers connections to cut later. It reports whether the gate is open.
 func (g *gate) enter(conns ...net.Conn) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -113,7 +113,7 @@ func (g *gate) through(client net.Conn) {
 	_, _ = io.Copy(client, server)
 }
 
-// office is the centre: it does each job that arrives, and notes when.
+// office works at the centre. It does each job that arrives, and remembers the order.
 type office struct {
 	mu   sync.Mutex
 	done map[sluice.ID]int
@@ -144,8 +144,8 @@ func (o *office) work(ctx context.Context, store sluice.Store, queue string) err
 	return nil
 }
 
-// TestForwardedJobsArriveOnceAndInOrder: two forwarders by mistake, both killed again and again, and a centre that goes
-// away for a while and cuts what is under way.
+// TestForwardedJobsArriveOnceAndInOrder runs two forwarders, which is a mistake of an operator, and kills both again
+// and again. The connections to the centre are cut for a while.
 func TestForwardedJobsArriveOnceAndInOrder(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -187,7 +187,7 @@ func TestForwardedJobsArriveOnceAndInOrder(t *testing.T) {
 		}
 	})
 	beside.Go(func() {
-		_ = upkeep.New(local, upkeep.Options{Interval: 50 * time.Millisecond, Logger: quiet}).Run(ctx) // it returns nil
+		_ = upkeep.New(local, upkeep.Options{Interval: 50 * time.Millisecond, Logger: quiet}).Run(ctx) // Run returns nil once ctx ends
 	})
 
 	spawn := func() *exec.Cmd {
@@ -254,7 +254,7 @@ func addToForward(t *testing.T, client *sluice.Client, queue string, orders [][]
 	}
 }
 
-// awaitForwarded waits until nothing waits here any more.
+// awaitForwarded waits until the local store has no more jobs to forward.
 func awaitForwarded(t *testing.T, local sluice.Store, queue string) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
@@ -271,7 +271,7 @@ func awaitForwarded(t *testing.T, local sluice.Store, queue string) {
 	}
 }
 
-// has waits until every job was done at the centre, and makes sure that each was once, and in order.
+// has waits until all jobs were done at the centre. It checks that each job was done once, and in order.
 func (o *office) has(t *testing.T, orders [][]sluice.ID, plain []sluice.ID) {
 	t.Helper()
 	want := slices.Concat(append(slices.Clone(orders), plain)...)

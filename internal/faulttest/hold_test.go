@@ -17,7 +17,7 @@ import (
 	"github.com/sluice-queue/sluice/hold"
 )
 
-// reviewer acts in the processes that hold, edit and release jobs.
+// reviewer is the actor in the processes that hold, edit and release jobs.
 var reviewer = sluice.Act{By: "reviewer", Reason: "to look at it"}
 
 // runReviewer holds the newest waiting jobs, edits them and releases them, again and again.
@@ -51,7 +51,7 @@ func runReviewer(ctx context.Context, store sluice.Store, queue string) error {
 	return nil
 }
 
-// missed is an error other than that a job has begun, or was changed by another reviewer.
+// missed returns err, unless the job has begun or another reviewer has changed it.
 func missed(err error) error {
 	var batch *sluice.BatchError
 	if errors.As(err, &batch) {
@@ -68,8 +68,8 @@ func missed(err error) error {
 	return err
 }
 
-// TestKilledReviewersLeaveNoJobHalfHeldOrHalfEdited kills processes that hold, edit and release jobs, and workers that run
-// them. Afterwards a person finds the holds that are left and ends them, and every payment is posted once.
+// TestKilledReviewersLeaveNoJobHalfHeldOrHalfEdited kills processes that hold, edit and release jobs, and workers that
+// run them. Afterwards the test finds and ends the holds that are left, and every payment is posted once.
 func TestKilledReviewersLeaveNoJobHalfHeldOrHalfEdited(t *testing.T) {
 	t.Parallel()
 	for name, address := range addresses(t) {
@@ -133,7 +133,7 @@ func (b *bank) releaseAll() (released int) {
 	}
 }
 
-// reviewed looks at the audit of all jobs: no job was claimed while it was held. It counts the holds and the edits.
+// reviewed checks in the audit that no job was claimed while it was held. It returns the numbers of holds and edits.
 func (b *bank) reviewed() (holds, edits int) {
 	b.Helper()
 	page, err := b.client.Jobs(b.Context(), sluice.JobFilter{Queue: b.queue, Limit: 10_000})

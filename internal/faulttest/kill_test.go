@@ -57,8 +57,8 @@ func TestWorkerThatWakesUpAfterItsLeaseHasLostItsJobs(t *testing.T) {
 			if err := b.pay(2000); err != nil {
 				t.Fatal(err)
 			}
-			// Stop it while it holds jobs; on SQLite not while it holds the file's lock, which no
-			// other process could then take: that is what the lock is.
+			// Stop the worker while it holds jobs. On SQLite, do not stop it while it holds the file's lock, because no
+			// other process could then take the lock.
 			for {
 				depth, err := b.store.Depth(t.Context(), b.queue, sluice.DepthLimit)
 				if err != nil {
@@ -105,9 +105,8 @@ func TestJobThatKillsItsWorkerIsBuriedAsPoison(t *testing.T) {
 	for name, address := range addresses(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// Where the system suspends a worker between claim and handler, its lease runs out and counts
-			// as a recovery, too: then one worker fewer is killed. A recovery counted twice would show
-			// with every lease.
+			// The system may suspend a worker between claim and handler until its lease runs out. This recovery counts,
+			// too, so one worker fewer is killed. Only a recovery that is counted twice would show with every lease.
 			b := newBank(t, address)
 			b.tend()
 			for lease := 300 * time.Millisecond; ; lease *= 4 {
@@ -124,8 +123,8 @@ func TestJobThatKillsItsWorkerIsBuriedAsPoison(t *testing.T) {
 	}
 }
 
-// poisoned runs a job that kills its worker until the job is settled, checks that it was buried as
-// poison after two recoveries, and counts the workers killed.
+// poisoned runs a job that kills its workers. It checks that the job is buried as poison after two recoveries, and
+// returns how many workers were killed.
 func (b *bank) poisoned(lease time.Duration) (deaths int) {
 	b.Helper()
 	_, err := b.client.ChangeSettings(b.Context(), b.queue, sluice.Act{By: "test"}, func(s *sluice.Settings) error {
@@ -151,7 +150,7 @@ func (b *bank) poisoned(lease time.Duration) (deaths int) {
 	return deaths
 }
 
-// killsWorker starts a worker, and reports whether its job kills it before the job is settled.
+// killsWorker starts a worker, and reports whether the job kills the worker before the job has ended.
 func (b *bank) killsWorker() bool {
 	b.Helper()
 	suicide, ended := b.spawn("suicide"), make(chan struct{})

@@ -17,16 +17,17 @@ import (
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
-// hosts are the limit keys of payments.
+// hosts are the limit keys of the payments.
 var hosts = []string{"a.example", "b.example", "c.example", ""}
 
-// runUpkeep is upkeep that is killed.
+// runUpkeep is an upkeep process, which the test kills.
 func runUpkeep(ctx context.Context, store sluice.Store) error {
 	return upkeep.New(store, upkeep.Options{Interval: 100 * time.Millisecond, Logger: quiet}).Run(ctx)
 }
 
-// TestKilledWorkersAndUpkeepLeaveNoJobParkedAndBreakNoLimit kills workers and upkeep while most payments wait for their limit keys,
-// and closes keys. Every payment is posted once, none stays parked, and the audit proves that no key had more than its limit.
+// TestKilledWorkersAndUpkeepLeaveNoJobParkedAndBreakNoLimit kills workers and upkeep while most payments wait for their
+// limit keys. It also closes keys. Every payment is posted once, none stays parked, and the audit shows that no key was
+// over its limit.
 func TestKilledWorkersAndUpkeepLeaveNoJobParkedAndBreakNoLimit(t *testing.T) {
 	t.Parallel()
 	for name, address := range addresses(t) {

@@ -19,13 +19,13 @@ import (
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
-// runDyingUpkeep is an upkeep process that is killed at some step of an operation.
+// runDyingUpkeep is an upkeep process that is killed at one of the steps of an operation.
 func runDyingUpkeep(ctx context.Context, store sluice.Store) error {
 	return upkeep.New(dyingStore{store, operation.Given(store), schedule.Given(store)}, upkeep.Options{Interval: 20 * time.Millisecond, Logger: quiet}).Run(ctx)
 }
 
-// dyingStore is a store whose process is killed after every second verb of operations: when a batch was decided on, when it
-// was acted on, and when its counts were stored.
+// dyingStore kills its process after every second verb of operations. The verbs decide on a batch, act on the batch and
+// store its counts.
 type dyingStore struct {
 	sluice.Store
 	operations
@@ -103,11 +103,11 @@ func TestRedriveWhoseUpkeepIsKilledRequeuesEachJobOnce(t *testing.T) {
 	}
 }
 
-// well says of which jobs nothing is wrong any more: seven of ten.
+// well reports whether a job can succeed by now, as seven of ten can.
 func well(id sluice.ID) bool { return id[15]%10 < 7 }
 
-// carryOut lets an operation be carried out to its end by two processes at a time, each of which is killed before long.
-// Beside happens meanwhile, again and again.
+// carryOut waits until two processes have carried an operation out. Each process is killed soon and started again.
+// carryOut calls beside again and again meanwhile.
 func (b *bank) carryOut(op *operation.Operation, beside func()) (killed int) {
 	b.Helper()
 	carriers := []*exec.Cmd{b.spawn("dying upkeep"), b.spawn("dying upkeep")}
@@ -147,7 +147,7 @@ func (b *bank) carryOut(op *operation.Operation, beside func()) (killed int) {
 	return killed
 }
 
-// work claims jobs and completes those that are well; the others die.
+// work claims jobs. It completes the jobs that are well, and buries the others.
 func (b *bank) work(well func(sluice.ID) bool) int {
 	b.Helper()
 	claimed, err := b.store.Claim(b.Context(), sluice.ClaimRequest{Queue: b.queue, Limit: 1000, Holder: "test:1:x", Lease: time.Minute, Token: sluice.NewToken()})
@@ -171,7 +171,7 @@ func (b *bank) work(well func(sluice.ID) bool) int {
 	return len(settlements)
 }
 
-// requeuedOnceEach makes sure that every job has had one more life, and that the audit tells of it once.
+// requeuedOnceEach checks that every job was requeued once, and that the audit has one entry about it.
 func (b *bank) requeuedOnceEach(op operation.Operation) {
 	b.Helper()
 	told := make(map[sluice.ID]int)

@@ -47,7 +47,7 @@ func TestKilledWorkersKeepTheOrder(t *testing.T) {
 	}
 }
 
-// payInOrder enqueues some payments of each account, which are to be posted in order.
+// payInOrder enqueues some payments for each account, with the account as order key.
 func (b *bank) payInOrder(accounts [][]sluice.ID, each int) {
 	b.Helper()
 	var jobs []sluice.NewJob
@@ -68,7 +68,8 @@ func (b *bank) payInOrder(accounts [][]sluice.ID, each int) {
 	b.acked += len(jobs)
 }
 
-// ranInOrder replays the audit: one job at a time was claimed, and none before those ahead of it had ended.
+// ranInOrder replays the audit. It checks that one job of an order was claimed at a time, and each after the jobs
+// before it had ended.
 func (b *bank) ranInOrder(ids []sluice.ID) {
 	b.Helper()
 	place := make(map[sluice.ID]int)

@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// breakage breaks the connection of a transaction that completes its job, at one of the moments at which it can break.
+// breakage breaks the connection of a transaction that completes its job, at one of the possible moments.
 type breakage func(ctx context.Context, tx pgx.Tx) error
 
 // terminated ends the connection from the server's side, as a restart, an operator or a pooler does.
@@ -43,8 +43,8 @@ func answerLost(ctx context.Context, tx pgx.Tx) error {
 	return cut(ctx, tx)
 }
 
-// TestBrokenConnectionsCostNoAttempt breaks the connection under hundreds of handlers that complete their jobs in their own
-// transactions. Each job may fail once only, so that one attempt that is counted would bury it.
+// TestBrokenConnectionsCostNoAttempt breaks the connection under hundreds of handlers, which complete their jobs in
+// their own transactions. A job dies at its first failed attempt, so one counted attempt would bury it.
 func TestBrokenConnectionsCostNoAttempt(t *testing.T) {
 	t.Parallel()
 	const jobs = 400

@@ -21,7 +21,7 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// localEngines are the engines of a process: one that keeps its runs in the store itself.
+// localEngines returns the engines of a process: an engine that keeps its runs in the store itself.
 func localEngines(store sluice.Store) map[string]engine.Engine {
 	return map[string]engine.Engine{"local": local.New(store, local.Options{Worker: worker.Options{Logger: quiet}})}
 }
@@ -36,13 +36,13 @@ func runFollowingUpkeep(ctx context.Context, store sluice.Store) error {
 	return upkeep.New(store, upkeep.Options{Interval: 100 * time.Millisecond, Engines: localEngines(store), Logger: quiet}).Run(ctx)
 }
 
-// followLease is the lease of a lead of such an upkeep: the least that there is.
+// followLease is the lease of a leader that follows runs. It is the shortest lease that upkeep allows.
 const followLease = 2 * time.Second
 
-// works is a store behind a pooler whose jobs an engine runs.
+// works is a store behind a pooler, with jobs that an engine runs.
 type works struct {
 	*bank
-	finish chan struct{} // closed: runs end
+	finish chan struct{} // closed: runs may end
 	mu     sync.Mutex
 	begun  map[sluice.ID]int
 }
@@ -67,7 +67,7 @@ func newWorks(t *testing.T) *works {
 	return w
 }
 
-// execute lets the runs begin, and end when finish is closed.
+// execute runs an engine. Its runs begin at once, and end when finish is closed.
 func (w *works) execute() {
 	engine := local.New(w.store, local.Options{Worker: worker.Options{Slots: 100, Poll: 50 * time.Millisecond, Logger: quiet}})
 	local.Handle(engine, "ship", func(_ context.Context, run *local.Run[int]) (any, error) {
@@ -100,7 +100,7 @@ func (w *works) enqueue(n int) {
 	}
 }
 
-// becomes waits until so many jobs are in a state.
+// becomes waits until n jobs are in a state.
 func (w *works) becomes(state sluice.State, n int) (jobs []sluice.Job) {
 	w.Helper()
 	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
@@ -114,7 +114,7 @@ func (w *works) becomes(state sluice.State, n int) (jobs []sluice.Job) {
 	}
 }
 
-// follower waits until one of some processes follows the runs, and gives its lead.
+// follower waits until one of the processes leads the task that follows runs, and returns the process and its lead.
 func (w *works) follower(processes ...*exec.Cmd) (process *exec.Cmd, lead presence.Leader) {
 	w.Helper()
 	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
@@ -133,8 +133,8 @@ func (w *works) follower(processes ...*exec.Cmd) (process *exec.Cmd, lead presen
 	}
 }
 
-// TestAnotherFollowsThroughAPoolerOnceTheOneThatLedIsKilled: a lead is a row, so that nothing of the process that was
-// killed stays behind in a connection that the pooler keeps.
+// TestAnotherFollowsThroughAPoolerOnceTheOneThatLedIsKilled kills the process that follows runs. Its lead is a row, so
+// the connections that the pooler keeps hold nothing of the killed process.
 func TestAnotherFollowsThroughAPoolerOnceTheOneThatLedIsKilled(t *testing.T) {
 	t.Parallel()
 	w := newWorks(t)
@@ -150,7 +150,7 @@ func TestAnotherFollowsThroughAPoolerOnceTheOneThatLedIsKilled(t *testing.T) {
 	}
 	rest := slices.DeleteFunc(upkeeps, func(p *exec.Cmd) bool { return p == killed })
 	_, after := w.follower(rest...)
-	// A lease that was renewed between the look and the kill ends one lease later; the rest is for a busy machine.
+	// A lease that was renewed just before the kill ends one lease later. The rest of the time is for a busy machine.
 	if late := after.Since.Sub(before.Until); late < 0 || late > followLease+10*time.Second {
 		t.Errorf("the other follows %s after the lease of the one that was killed", late)
 	}

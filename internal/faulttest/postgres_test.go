@@ -18,8 +18,8 @@ import (
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-// proxy stands between a store and its server. It can swallow the server's answer to a message and
-// cut the connection, which is how a commit looks whose answer is lost.
+// proxy stands between a store and its server. It can swallow the server's answer to a message and cut the connection.
+// To the store, that looks like a commit whose answer is lost.
 type proxy struct {
 	listener net.Listener
 	server   string
@@ -83,7 +83,7 @@ func (p *proxy) serve(client net.Conn) {
 		}
 		if swallow.Load() {
 			p.cuts.Add(1)
-			return // the server has done it, and nobody will hear
+			return // the server has done the request, but the store gets no answer
 		}
 		time.Sleep(time.Duration(p.slow.Load()))
 		if _, err := client.Write(buffer[:n]); err != nil {
@@ -92,19 +92,20 @@ func (p *proxy) serve(client net.Conn) {
 	}
 }
 
-// enqueued is a payload by which the message that stores a job is known.
+// enqueued is a payload that marks the message which stores a job.
 const enqueued = `{"is":"enqueued"}`
 
-// statements are the texts of the statements that a connection has prepared, by name.
+// statements maps names of prepared statements of a connection to their texts.
 type statements map[string]string
 
-// read gives what a request runs: each part of it, and the texts of prepared statements. Preparing one runs nothing.
+// read returns the parts of a request that run something, with the texts of prepared statements. Preparing a statement
+// runs nothing.
 func (s statements) read(request []byte) []byte {
 	var runs []byte
 	for rest := request; len(rest) > 5; {
 		size := 1 + int(binary.BigEndian.Uint32(rest[1:5]))
 		if size < 5 || size > len(rest) {
-			return append(runs, rest...) // its end comes later, or it is no message
+			return append(runs, rest...) // the rest of the message comes later, or this is no message
 		}
 		kind, body := rest[0], rest[5:size]
 		first, more, _ := bytes.Cut(body, []byte{0})
@@ -122,7 +123,7 @@ func (s statements) read(request []byte) []byte {
 	return runs
 }
 
-// cutAnswerTo swallows the answer to the next message that holds a text.
+// cutAnswerTo swallows the answer to the next message that contains a text.
 func (p *proxy) cutAnswerTo(text string) {
 	cut := func(request []byte) bool { return contains(request, text) }
 	p.cut.Store(&cut)
@@ -154,8 +155,8 @@ func behindProxy(t *testing.T) (*postgres.Store, *proxy) {
 	return store, p
 }
 
-// claimOne claims the only job that there is. One that was put back may be found by a later claim: where a
-// claim takes long, as on a busy machine, not every one looks behind the marks.
+// claimOne claims the only job. A job that was put back may be found by a later claim only. On a busy machine a claim
+// takes long, and not every claim searches before the low-water marks.
 func claimOne(t *testing.T, store sluice.Store) *sluice.Claim {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
@@ -172,8 +173,8 @@ func claimOne(t *testing.T, store sluice.Store) *sluice.Claim {
 	}
 }
 
-// TestLostAnswersChangeNothing cuts the answer to the commit of each verb. The store tries again by
-// itself; the caller must see the outcome as if nothing had happened, and it must have happened once.
+// TestLostAnswersChangeNothing cuts the answer to the commit of each verb. The store retries by itself. The caller must
+// see the outcome as if nothing had happened, and the verb must have happened once.
 func TestLostAnswersChangeNothing(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -214,7 +215,7 @@ func TestLostAnswersChangeNothing(t *testing.T) {
 			t.Fatalf("the answer to %q was not cut", text)
 		}
 	}
-	enqueue("") // every statement's shape is known from here on
+	enqueue("") // every statement is prepared from here on
 	settle(claim(), sluice.EventRetry)
 	settle(claim(), sluice.EventRelease)
 	settle(claim(), sluice.EventComplete)
@@ -256,7 +257,7 @@ func TestLostAnswersChangeNothing(t *testing.T) {
 	}
 }
 
-// TestLostAnswersToSharedTransactionsStoreEachJobOnce cuts answers while many callers enqueue, who share transactions.
+// TestLostAnswersToSharedTransactionsStoreEachJobOnce cuts answers while many callers enqueue in shared transactions.
 func TestLostAnswersToSharedTransactionsStoreEachJobOnce(t *testing.T) {
 	t.Parallel()
 	store, p := behindProxy(t)
@@ -267,7 +268,7 @@ func TestLostAnswersToSharedTransactionsStoreEachJobOnce(t *testing.T) {
 			t.Errorf("enqueue: %+v, %v", receipt, err)
 		}
 	}
-	enqueue() // the statement's shape is known from here on
+	enqueue() // the statement is prepared from here on
 	p.slow.Store(int64(2 * time.Millisecond))
 	const callers, each, cuts = 8, 20, 3
 	var wait sync.WaitGroup
@@ -303,7 +304,8 @@ func TestLostAnswersToSharedTransactionsStoreEachJobOnce(t *testing.T) {
 	}
 }
 
-// TestReleasedJobIsFoundAtOnceOnASlowNetwork counts claims, not time: each takes as long as the network makes it.
+// TestReleasedJobIsFoundAtOnceOnASlowNetwork counts claims instead of measuring time, because each claim takes as long
+// as the slow network makes it.
 func TestReleasedJobIsFoundAtOnceOnASlowNetwork(t *testing.T) {
 	t.Parallel()
 	store, p := behindProxy(t)

@@ -21,14 +21,14 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// envStarts names the file to which worker processes append when their handlers began.
+// envStarts names the file to which worker processes append the start times of their handlers.
 const envStarts = "SLUICE_FAULTTEST_STARTS"
 
-// start is when a handler began. The worker reads its clock between before and at, and counts that instant. The system may
-// suspend a process just after that reading, so at alone can be later than any worker can know.
+// start is when a handler began. The worker reads its clock between before and at, and the rate counts that reading.
+// The system may suspend the process right after the reading, so at can be later.
 type start struct{ before, at time.Time }
 
-// timed is a payment that notes when the worker decoded it, which is just before the handler begins.
+// timed is a payment that remembers when the worker decoded it, just before the handler begins.
 type timed struct {
 	demo.Payment
 	decoded time.Time
@@ -40,7 +40,7 @@ func (p *timed) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// runStarter is a worker process whose handlers write down when they began.
+// runStarter is a worker process whose handlers record when they began.
 func runStarter(ctx context.Context, store sluice.Store, queue string) error {
 	file, err := os.OpenFile(os.Getenv(envStarts), os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
@@ -62,8 +62,8 @@ func runStarter(ctx context.Context, store sluice.Store, queue string) error {
 	return w.Run(ctx)
 }
 
-// TestNoWindowHasMoreStartsThanTheRateWithProcessesThatDie keeps killing, freezing and ending three worker processes, and
-// lowers the rate in between. It looks at every window of what their handlers wrote down.
+// TestNoWindowHasMoreStartsThanTheRateWithProcessesThatDie kills, freezes and ends three worker processes again and
+// again, and lowers the rate in between. It checks every window of the starts that the handlers recorded.
 func TestNoWindowHasMoreStartsThanTheRateWithProcessesThatDie(t *testing.T) {
 	t.Parallel()
 	for name, address := range addresses(t) {
@@ -96,7 +96,7 @@ func TestNoWindowHasMoreStartsThanTheRateWithProcessesThatDie(t *testing.T) {
 	}
 }
 
-// steadily tells the time by the clock that nobody sets, which all processes of a machine read alike.
+// steadily returns the time of the steady clock. Nobody can set it, and all processes of a machine read the same time.
 func steadily() time.Time {
 	var at unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &at); err != nil {
@@ -134,13 +134,13 @@ func (b *bank) disturb(workers []*exec.Cmd, while time.Duration) {
 			signalTo(b.T, workers[i], syscall.SIGCONT)
 			continue
 		}
-		_ = workers[i].Wait() // it was killed, or ends as told
+		_ = workers[i].Wait() // the process was killed, or ends because it was interrupted
 		workers[i] = b.spawn("starter")
 	}
 }
 
-// keepsRate checks every window of starts, which are in order: no window has more than the rate allows, even if each handler
-// began as early as it can have.
+// keepsRate checks every window of starts, which are in order. No window may have more starts than the rate allows,
+// even if each handler began as early as possible.
 func keepsRate(t *testing.T, starts []start, rate sluice.Rate) {
 	t.Helper()
 	for i := rate.Jobs; i < len(starts); i++ {
@@ -151,7 +151,7 @@ func keepsRate(t *testing.T, starts []start, rate sluice.Rate) {
 	}
 }
 
-// readStarts reads when handlers began, in order.
+// readStarts returns when handlers began, in order.
 func readStarts(t *testing.T, path string) (starts []start) {
 	t.Helper()
 	file, err := os.Open(path)

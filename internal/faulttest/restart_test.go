@@ -16,8 +16,8 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// TestHundredsOfPoolerRestartsCostNoAttempt kills a PgBouncer and starts it again, all the while handlers complete their jobs
-// in their own transactions through it. Each job may fail once only.
+// TestHundredsOfPoolerRestartsCostNoAttempt kills a PgBouncer and starts it again, while handlers complete their jobs
+// in their own transactions through it. A job dies at its first failed attempt.
 func TestHundredsOfPoolerRestartsCostNoAttempt(t *testing.T) {
 	t.Parallel()
 	restarts := 200
@@ -63,7 +63,7 @@ func TestHundredsOfPoolerRestartsCostNoAttempt(t *testing.T) {
 	ended, tended := make(chan error, 1), make(chan error, 1)
 	go func() { ended <- w.Run(ctx) }()
 	go func() { tended <- upkeep.New(store, upkeep.Options{Logger: quiet}).Run(ctx) }()
-	awaitWorker(t, producer, ended) // one that finds no store when it starts gives up
+	awaitWorker(t, producer, ended) // a worker that finds no store when it starts gives up
 	for n := range restarts {
 		for i := range 5 {
 			if _, err := queue.Enqueue(t.Context(), client, 5*n+i, sluice.EnqueueOptions{}); err != nil {
@@ -111,7 +111,8 @@ func TestHundredsOfPoolerRestartsCostNoAttempt(t *testing.T) {
 	}
 }
 
-// awaitWorker waits until a worker has begun. One that ends instead fails the test with what it said.
+// awaitWorker waits until a worker is listed as a holder. If the worker ends instead, the test fails with the worker's
+// error.
 func awaitWorker(t *testing.T, store sluice.Store, ended <-chan error) {
 	t.Helper()
 	for {

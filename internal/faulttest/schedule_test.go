@@ -17,7 +17,7 @@ import (
 	"github.com/sluice-queue/sluice/schedule"
 )
 
-// runDyingFirer is a process that fires schedules as if it led. It is killed while it fires: between the statements of a
+// runDyingFirer is a process that fires schedules, as the leading upkeep does. It is killed while it fires: within a
 // transaction, or between the commit and its answer.
 func runDyingFirer(ctx context.Context, store sluice.Store) error {
 	go func() {
@@ -71,7 +71,7 @@ func TestSchedulesWhoseUpkeepsAreKilledMakeOneJobPerFire(t *testing.T) {
 	}
 }
 
-// firedOnceEach makes sure that each schedule has one job for each second between its first fire and its last.
+// firedOnceEach checks that each schedule has one job for each second from its first fire to its last.
 func (b *bank) firedOnceEach() {
 	b.Helper()
 	jobs := make(map[string][]time.Time)
@@ -107,7 +107,7 @@ func (b *bank) firedOnceEach() {
 	}
 }
 
-// patience is the interval of upkeeps whose lead lasts 10 of them: longer than any test.
+// patience is the interval of upkeeps. Their lead lasts 10 intervals, which is longer than any test.
 const patience = 10 * time.Minute
 
 func TestAScheduleFiresOnTimeThoughTheLeaderIsKilledRightBefore(t *testing.T) {
@@ -146,7 +146,7 @@ func TestAScheduleFiresOnTimeThoughTheLeaderIsKilledRightBefore(t *testing.T) {
 	}
 }
 
-// leader returns the upkeep that leads. Empty: none does yet.
+// leader returns the upkeep that leads; empty: nobody leads yet.
 func (b *bank) leader() string {
 	b.Helper()
 	tasks, err := presence.Tasks(b.Context(), b.store)
@@ -161,7 +161,7 @@ func (b *bank) leader() string {
 	return ""
 }
 
-// backfilled is how many fires are made up for in each store.
+// backfilled is the number of fires that a backfill makes in each store.
 const backfilled = 3000
 
 func TestABackfillWhoseUpkeepIsKilledMakesEachJobOnceAndCountsExactly(t *testing.T) {

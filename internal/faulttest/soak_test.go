@@ -15,13 +15,13 @@ import (
 	"github.com/sluice-queue/sluice/internal/demo"
 )
 
-// soakFor is how long the soak goes on, if not until it has taken its steps.
+// soakFor is the minimum duration of the soak. With 0, the number of steps decides.
 var soakFor = flag.Duration("soak", 0, "how long the soak test goes on; 0: 100 steps, with -short 20")
 
-// soakTroubles is how often a soak makes each trouble at least.
+// soakTroubles is the minimum number of times that a soak makes each trouble.
 const soakTroubles = 2
 
-// soak is a bank under all the trouble that a day brings, at once and for long.
+// soak is a bank under all troubles of production, mixed and for long.
 type soak struct {
 	*bank
 	random  *rand.Rand
@@ -43,7 +43,7 @@ func TestBooksBalanceAfterASoak(t *testing.T) {
 			s := &soak{bank: newBank(t, address), random: rand.New(rand.NewPCG(seed, 0)), counts: map[string]int{}}
 			s.tend()
 			s.workers = []*exec.Cmd{s.spawn("poster"), s.spawn("poster"), s.spawn("poster")}
-			// By steps, not by time: a machine that is busy makes as much trouble as one that is idle.
+			// The soak counts steps instead of time, so that a busy machine gets as much trouble as an idle one.
 			for end, n := time.Now().Add(*soakFor), 0; n < steps || !s.made(least) || time.Now().Before(end); n++ {
 				s.step()
 			}
@@ -61,10 +61,10 @@ func TestBooksBalanceAfterASoak(t *testing.T) {
 	}
 }
 
-// banks are what the payments of a soak meet, most of them well.
+// banks are the banks of the payments. Most of them accept payments.
 var banks = []string{demo.BankWell, demo.BankWell, demo.BankWell, demo.BankSlowOnce, demo.BankSlowTwice, demo.BankClosed}
 
-// trouble is what happens in so many of 100 steps.
+// trouble is a fault that happens in odds of 100 steps.
 type trouble struct {
 	name  string
 	odds  int
@@ -83,12 +83,12 @@ func (s *soak) troubles() []trouble {
 	}
 }
 
-// made reports whether each trouble was made at least so often.
+// made reports whether each trouble was made at least that often.
 func (s *soak) made(least int) bool {
 	return !slices.ContainsFunc(s.troubles(), func(t trouble) bool { return s.counts[t.name] < least })
 }
 
-// step pays something, and perhaps makes trouble.
+// step enqueues payments, and perhaps makes trouble.
 func (s *soak) step() {
 	if err := s.payVia(1+s.random.IntN(60), func() string { return banks[s.random.IntN(len(banks))] }); err != nil {
 		s.Fatal(err)
@@ -115,7 +115,7 @@ func (s *soak) kill() error {
 	return nil
 }
 
-// restart drains a worker, as a deployment does.
+// restart drains a worker and starts another one, as a deployment does.
 func (s *soak) restart() error {
 	i := s.victim()
 	signalTo(s.T, s.workers[i], syscall.SIGINT)
@@ -126,7 +126,7 @@ func (s *soak) restart() error {
 	return nil
 }
 
-// freeze stops a worker for longer than its lease, so that it wakes up to jobs that are not its own.
+// freeze stops a worker for longer than its lease. When the worker wakes up, its jobs belong to others.
 func (s *soak) freeze() error {
 	i := s.victim()
 	signalTo(s.T, s.workers[i], syscall.SIGSTOP)
@@ -142,7 +142,7 @@ func (s *soak) pause() error {
 	return errors.Join(err, s.client.Resume(s.Context(), s.queue, act))
 }
 
-// changeMinds cancels jobs that may be anywhere in their lives, and puts back those that it got.
+// changeMinds cancels jobs in different states, and requeues the jobs that it cancelled.
 func (s *soak) changeMinds() error {
 	page, err := s.client.Jobs(s.Context(), sluice.JobFilter{
 		Queue: s.queue, States: []sluice.State{sluice.StateQueued, sluice.StateClaimed}, Limit: 20,
@@ -174,7 +174,7 @@ func (s *soak) requeue(state sluice.State) error {
 	return beaten(s.client.Requeue(s.Context(), ids, sluice.Act{By: "soak", Reason: "once more"}))
 }
 
-// beaten forgives the jobs to which somebody else was quicker.
+// beaten returns err, unless every job of a batch failed only because its state no longer allowed the act.
 func beaten(err error) error {
 	var batch *sluice.BatchError
 	if !errors.As(err, &batch) {
@@ -196,7 +196,7 @@ func (s *soak) changeSettings() error {
 	return err
 }
 
-// calm puts back whatever was cancelled.
+// calm requeues all cancelled jobs.
 func (s *soak) calm() {
 	for {
 		page, err := s.client.Jobs(s.Context(), sluice.JobFilter{Queue: s.queue, States: []sluice.State{sluice.StateCancelled}, Limit: 1})

@@ -92,7 +92,7 @@ func TestWriteLockHeldByAnotherProcessIsWaitedForAndThenSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := openFile(t, path)
-	tx, err := other.DB().BeginTx(t.Context(), nil) // immediate, as this package opens files
+	tx, err := other.DB().BeginTx(t.Context(), nil) // begin immediate, as the stores open files
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,10 +16,10 @@ import (
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
-// crowdOf are the claimers of each process.
+// crowdOf lists the roles of the processes: the number is how many workers claim in each process.
 var crowdOf = []string{"crowd of 3", "crowd of 3", "crowd of 2"}
 
-// grants are the most that tenants are ever allowed; in between it is less.
+// grants are the highest limits that tenants ever get. In between, the limits are lower.
 var grants = []tenancy.Limits{
 	{Tenant: "one", Concurrency: new(1)},
 	{Tenant: "two", Concurrency: new(2)},
@@ -27,15 +27,15 @@ var grants = []tenancy.Limits{
 	{Tenant: "slow", Concurrency: new(5), Rate: new(sluice.RatePerSecond(20)), Burst: new(4)},
 }
 
-// tenants is a bank whose payments belong to tenants with limits.
+// tenants is a bank with payments of tenants that have limits.
 type tenants struct {
 	*bank
 	random  *rand.Rand
 	workers []*exec.Cmd
 }
 
-// TestTenantsKeepTheirLimitsWhileProcessesDie claims with eight claimers in three processes, which are killed and
-// frozen, while limits change; then the audit tells whether any was broken at any moment.
+// TestTenantsKeepTheirLimitsWhileProcessesDie claims with eight workers in three processes. The test kills and freezes
+// the processes while limits change. Then it checks the audit for a broken limit.
 func TestTenantsKeepTheirLimitsWhileProcessesDie(t *testing.T) {
 	t.Parallel()
 	steps := 80
@@ -71,7 +71,7 @@ func TestTenantsKeepTheirLimitsWhileProcessesDie(t *testing.T) {
 	t.Logf("%d payments, %d recovered", check.Payments, check.Recoveries)
 }
 
-// step pays something for each tenant, and perhaps makes trouble.
+// step enqueues payments of each tenant, and perhaps makes trouble.
 func (s *tenants) step() {
 	for _, grant := range grants {
 		most := 10
@@ -123,13 +123,13 @@ func (s *tenants) grant(grant tenancy.Limits) {
 	}
 }
 
-// move is one line of the audit, and whose job it tells of.
+// move is an entry of the audit and the tenant of its job.
 type move struct {
 	sluice.AuditEntry
 	tenant string
 }
 
-// moves lists what the audit tells, in the order in which it was written.
+// moves lists the audit of the jobs, the oldest entry first.
 func (s *tenants) moves() []move {
 	s.Helper()
 	whose := make(map[sluice.ID]string)
@@ -162,7 +162,7 @@ func (s *tenants) moves() []move {
 	}
 }
 
-// neverOver makes sure that no tenant ever had more in flight than it may.
+// neverOver checks that no tenant ever had more jobs in flight than its limit.
 func (s *tenants) neverOver(moves []move) {
 	s.Helper()
 	held, highest := make(map[string]int), make(map[string]int)
@@ -186,7 +186,7 @@ func (s *tenants) neverOver(moves []move) {
 	s.Logf("at most in flight: %v", highest)
 }
 
-// eachOnce makes sure that every job was completed, and only once.
+// eachOnce checks that every job was completed once.
 func (s *tenants) eachOnce(moves []move) {
 	s.Helper()
 	completed := make(map[sluice.ID]int)
@@ -202,7 +202,7 @@ func (s *tenants) eachOnce(moves []move) {
 	}
 }
 
-// rateKept makes sure that tenants with a rate were not claimed from before they had tokens.
+// rateKept checks that jobs of tenants with a rate were claimed only when the tenants had tokens.
 func (s *tenants) rateKept(moves []move) {
 	s.Helper()
 	for _, grant := range grants {
@@ -219,7 +219,7 @@ func (s *tenants) rateKept(moves []move) {
 				tokens, at = float64(*grant.Burst), m.At
 			}
 			tokens = min(float64(*grant.Burst), tokens+grant.Rate.PerSecond()*max(0, m.At.Sub(at).Seconds()))
-			if at = m.At; tokens < 1-1e-3 { // clocks count in microseconds
+			if at = m.At; tokens < 1-1e-3 { // the stores' clocks count in microseconds
 				s.Fatalf("tenant %s was claimed from at %s with %.3f tokens", grant.Tenant, m.At, tokens)
 			}
 			tokens--

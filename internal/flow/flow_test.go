@@ -10,8 +10,8 @@ import (
 	"github.com/sluice-queue/sluice/internal/flow"
 )
 
-// TestNoWindowHasMoreThanTheBurstAndItsRate claims as much as it may at random moments, with a clock
-// that is sometimes a second behind, and counts in every window (I-12).
+// TestNoWindowHasMoreThanTheBurstAndItsRate claims as many jobs as the rate allows at random moments. The clock is
+// sometimes 1 s behind. Then the test counts the starts in every window.
 func TestNoWindowHasMoreThanTheBurstAndItsRate(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -51,7 +51,7 @@ func TestNoWindowHasMoreThanTheBurstAndItsRate(t *testing.T) {
 	})
 }
 
-// TestClockThatIsSetBackDoesNotStopTheRate goes on by the new time with the tokens that were left.
+// TestClockThatIsSetBackDoesNotStopTheRate checks that a bucket keeps its tokens and is filled by the new time.
 func TestClockThatIsSetBackDoesNotStopTheRate(t *testing.T) {
 	t.Parallel()
 	s := sluice.DefaultSettings()
@@ -67,8 +67,7 @@ func TestClockThatIsSetBackDoesNotStopTheRate(t *testing.T) {
 	}
 }
 
-// TestWaitingAsToldGivesTokens looks that a claim which heeds Wait always gets something, and that the
-// rate is made use of.
+// TestWaitingAsToldGivesTokens checks that a claim after Wait always gets jobs, and that the rate is used up.
 func TestWaitingAsToldGivesTokens(t *testing.T) {
 	t.Parallel()
 	for _, rate := range []sluice.Rate{sluice.RatePerSecond(0.01), sluice.RatePerSecond(0.5), sluice.RatePerSecond(1), sluice.RatePerSecond(3), sluice.RatePerSecond(100), sluice.RatePerSecond(2000), sluice.RatePerSecond(100_000)} {

@@ -12,7 +12,7 @@ import (
 )
 
 // TestBehindIsBehindTheMarkHoweverFarTheTurnsAre goes beyond the turns of 2^33 jobs, where a fixed step is lost by
-// rounding: a tenant queue that wakes would stand before the mark, and never be looked at.
+// rounding. A tenant queue that wakes would then stand before the mark, and no claim would find it.
 func TestBehindIsBehindTheMarkHoweverFarTheTurnsAre(t *testing.T) {
 	t.Parallel()
 	for turn := 1.0; turn < 1<<53; turn *= 2 {
@@ -22,7 +22,8 @@ func TestBehindIsBehindTheMarkHoweverFarTheTurnsAre(t *testing.T) {
 	}
 }
 
-// queue is one in memory: of each tenant some jobs are due. Those of locked tenants are there, and cannot be got.
+// queue is a queue in memory with due jobs of tenants. The jobs of locked tenants are stored, but a claim cannot get
+// them.
 type queue struct {
 	lines  map[string]*flow.TenantQueue
 	due    map[string]int
@@ -40,7 +41,7 @@ func newQueue() *queue {
 	}
 }
 
-// add adds due jobs of a tenant, and wakes its tenant queue.
+// add adds due jobs of a tenant, and wakes the tenant's queue.
 func (q *queue) add(tenant string, jobs int, terms sluice.EffectiveLimits) {
 	terms.Weight = max(terms.Weight, 1)
 	l := q.lines[tenant]
@@ -104,8 +105,8 @@ func (q *queue) Look(lines []*flow.TenantQueue) error {
 
 func (q *queue) Keep([]*flow.TenantQueue) error { return nil }
 
-// TestTenantQueueWithoutTokensLooksAgainWhenItsLimitsEnd has a tenant with a rate of its own for a minute, by which the next
-// token would come in an hour.
+// TestTenantQueueWithoutTokensLooksAgainWhenItsLimitsEnd gives a tenant a rate of its own for a minute. By that rate,
+// the next token would come after an hour.
 func TestTenantQueueWithoutTokensLooksAgainWhenItsLimitsEnd(t *testing.T) {
 	t.Parallel()
 	q := newQueue()
@@ -119,8 +120,8 @@ func TestTenantQueueWithoutTokensLooksAgainWhenItsLimitsEnd(t *testing.T) {
 	}
 }
 
-// TestTenantQueueWhoseJobIsLockedDoesNotHoldOthersBack claims one job at a time, while somebody else holds the row of the
-// first tenant's only job.
+// TestTenantQueueWhoseJobIsLockedDoesNotHoldOthersBack claims one job at a time, while somebody else locks the row of
+// the first tenant's only job.
 func TestTenantQueueWhoseJobIsLockedDoesNotHoldOthersBack(t *testing.T) {
 	t.Parallel()
 	q := newQueue()
@@ -134,7 +135,7 @@ func TestTenantQueueWhoseJobIsLockedDoesNotHoldOthersBack(t *testing.T) {
 	}
 }
 
-// TestSmallClaimPassesOverManyTenantQueuesWithoutRoom has woken all tenant queues at once, as a changed limit does.
+// TestSmallClaimPassesOverManyTenantQueuesWithoutRoom wakes all tenant queues at once, as a changed limit does.
 func TestSmallClaimPassesOverManyTenantQueuesWithoutRoom(t *testing.T) {
 	t.Parallel()
 	q := newQueue()
@@ -147,8 +148,8 @@ func TestSmallClaimPassesOverManyTenantQueuesWithoutRoom(t *testing.T) {
 	}
 }
 
-// TestOneAloneOwesNothingForIt lets a tenant use the queue while nobody else has work. What it had then is no debt to
-// one that comes later.
+// TestOneAloneOwesNothingForIt lets a tenant use the queue while no other tenant has work. The jobs of that time must
+// not count against the tenant once another tenant comes.
 func TestOneAloneOwesNothingForIt(t *testing.T) {
 	t.Parallel()
 	q := newQueue()
@@ -161,7 +162,7 @@ func TestOneAloneOwesNothingForIt(t *testing.T) {
 	}
 }
 
-// TestOnlyTenantQueuesOfWhichNothingIsLostAreSpare changes one thing of a tenant queue at a time.
+// TestOnlyTenantQueuesOfWhichNothingIsLostAreSpare changes one property of a tenant queue at a time.
 func TestOnlyTenantQueuesOfWhichNothingIsLostAreSpare(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)
@@ -172,7 +173,7 @@ func TestOnlyTenantQueuesOfWhichNothingIsLostAreSpare(t *testing.T) {
 	for name, c := range map[string]struct {
 		line      flow.TenantQueue
 		spare     bool
-		otherwise bool // in a queue that is not served in turns
+		otherwise bool // the tenant queue is in a queue that does not serve tenants in turns
 	}{
 		"asleep":                          {flow.TenantQueue{VirtualStart: 4}, true, true},
 		"where one would stand that woke": {flow.TenantQueue{VirtualStart: flow.LowWater{VirtualStart: 5}.Behind()}, true, true},

@@ -11,22 +11,22 @@ import (
 	"github.com/sluice-queue/sluice/internal/flow"
 )
 
-// aStart is one job that started, by the time that really passes, and under which rate it was claimed.
+// aStart is the start of one job: when it started by real time, and the rule under which it was claimed.
 type aStart struct {
 	at   time.Time
 	rule int
 }
 
-// pacing is a queue with a rate of which holders claim, begin what they got whenever they like, tell of it or never do, and
-// crash. The store's clock may be set back, and forward.
+// pacing is a queue with a rate. Its holders claim, begin jobs when they like, report starts late or never, and crash.
+// The store's clock may be set back and forward.
 type pacing struct {
 	t        *rapid.T
 	settings sluice.Settings
 	rules    []sluice.Settings
-	now      time.Time       // as time really passes
-	behind   time.Duration   // the store's clock
-	ahead    time.Duration   // as processes have found it set forward
-	readings [2]flow.Reading // of the processes that claim
+	now      time.Time       // the real time
+	behind   time.Duration   // how far the store's clock is behind the real time
+	ahead    time.Duration   // how far ahead processes have found the store's clock to be set
+	readings [2]flow.Reading // readings of the processes that claim
 	bucket   flow.Bucket
 	window   flow.Window
 	forwards []time.Time // when the store's clock was set forward
@@ -34,9 +34,9 @@ type pacing struct {
 	starts   []aStart
 }
 
-// aHold is what a holder has of one claim.
+// aHold is the state of one claim of a holder.
 type aHold struct {
-	held  int // jobs that are not settled: those that run and those that wait
+	held  int // jobs that are not settled: running and waiting jobs
 	begun sluice.Begun
 	wait  int
 	last  time.Time
@@ -45,7 +45,7 @@ type aHold struct {
 
 func (p *pacing) clock() time.Time { return p.now.Add(-p.behind) }
 
-// claim claims as much as may be, and tells of some earlier claims.
+// claim claims as many jobs as the rate allows, up to most, and reports the starts of some earlier claims.
 func (p *pacing) claim(most int) int {
 	now := p.clock()
 	asked := p.now
@@ -91,7 +91,7 @@ func (p *pacing) claim(most int) int {
 	return jobs
 }
 
-// begin lets some jobs of a claim begin, or hands them back.
+// begin starts some jobs of a claim, or hands them back.
 func (p *pacing) begin(h *aHold, jobs int, back bool) {
 	jobs = min(jobs, h.wait)
 	h.wait -= jobs
@@ -107,7 +107,8 @@ func (p *pacing) begin(h *aHold, jobs int, back bool) {
 	}
 }
 
-// unnoticed is by how much steps of the clock between two instants may have been larger than was found.
+// unnoticed returns by how much the clock may have been set forward between two instants without any process noticing
+// it.
 func (p *pacing) unnoticed(since, until time.Time) (sum time.Duration) {
 	for _, at := range p.forwards {
 		if !at.Before(since) && !at.After(until) {
@@ -117,7 +118,7 @@ func (p *pacing) unnoticed(since, until time.Time) (sum time.Duration) {
 	return sum
 }
 
-// check looks at every window of the newest rule that ends with a start of a job.
+// check counts the starts in every window of the newest rule that ends with a start.
 func (p *pacing) check(since time.Time) {
 	s := p.settings
 	for i, last := range p.starts {
@@ -137,8 +138,8 @@ func (p *pacing) check(since time.Time) {
 	}
 }
 
-// TestNoWindowHasMoreStartsThanTheRate claims, begins late, hands back, crashes, tells late, twice or never, and sets the
-// store's clock back, and looks at every window of starts as time really passes.
+// TestNoWindowHasMoreStartsThanTheRate claims, begins late, hands back, crashes, and reports late, twice or never. It
+// also sets the store's clock. Then it checks every window of starts by real time.
 func TestNoWindowHasMoreStartsThanTheRate(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -154,7 +155,7 @@ func TestNoWindowHasMoreStartsThanTheRate(t *testing.T) {
 		forward := rapid.IntRange(0, 2).Draw(t, "the clock is set forward") == 0
 		if forward {
 			acts = append(acts, "forward")
-			p.readings = [2]flow.Reading{{StoreTime: p.clock(), Asked: p.now, Answered: p.now}, {StoreTime: p.clock(), Asked: p.now, Answered: p.now}} // each has claimed once
+			p.readings = [2]flow.Reading{{StoreTime: p.clock(), Asked: p.now, Answered: p.now}, {StoreTime: p.clock(), Asked: p.now, Answered: p.now}} // each process has claimed once
 		}
 		for range rapid.IntRange(40, 200).Draw(t, "steps") {
 			p.now = p.now.Add(time.Duration(rapid.Int64Range(0, int64(p.settings.Rate.Per)/4000).Draw(t, "pause")) * time.Microsecond)
@@ -166,14 +167,14 @@ func TestNoWindowHasMoreStartsThanTheRate(t *testing.T) {
 			case "forward":
 				p.forwards = append(p.forwards, p.now)
 				p.behind -= time.Duration(rapid.Int64Range(0, 20_000_000).Draw(t, "set forward")) * time.Microsecond
-			case "rule": // what was claimed by the one before begins under it, and is counted by the new one
+			case "rule": // jobs that were claimed under the rule before begin under it, and the new rule counts them
 				p.check(since)
 				held := 0
 				for _, h := range p.holds {
 					held += h.wait
 				}
 				if held == 0 && len(p.starts) > 0 {
-					// fewer a window, which the starts so far may exceed: none is added then
+					// fewer jobs a window: the starts so far may exceed the new limit, and then none is added
 					p.settings.Rate.Jobs = max(1, p.settings.Rate.Jobs/2)
 					p.rules, since = append(p.rules, p.settings), p.now.Add(time.Microsecond)
 				}
@@ -188,7 +189,7 @@ func TestNoWindowHasMoreStartsThanTheRate(t *testing.T) {
 					p.begin(h, rapid.IntRange(1, 300).Draw(t, "jobs"), what == "back")
 				case "end":
 					h.held = max(h.wait, h.held-rapid.IntRange(1, 10).Draw(t, "jobs"))
-				case "crash": // others recover its jobs when its lease is over: nobody tells of them
+				case "crash": // others recover the jobs after the lease, and nobody reports their starts
 					p.holds = slices.Delete(p.holds, i, i+1)
 				}
 			}
@@ -197,10 +198,11 @@ func TestNoWindowHasMoreStartsThanTheRate(t *testing.T) {
 	})
 }
 
-// TestRateIsMadeUseOf claims as told, begins a little later, and tells with the next claim.
+// TestRateIsMadeUseOf claims after the wait that the rate gives, begins jobs a little later, and reports the starts
+// with the next claim.
 func TestRateIsMadeUseOf(t *testing.T) {
 	t.Parallel()
-	const late = 5 * time.Millisecond // each claim, as timers and servers are
+	const late = 5 * time.Millisecond // delay of each claim, as by timers and servers
 	for _, rate := range []sluice.Rate{{Jobs: 50, Per: time.Second}, {Jobs: 100, Per: time.Second}, {Jobs: 500, Per: 5 * time.Second}, {Jobs: 2000, Per: time.Second}, {Jobs: 6000, Per: time.Minute}} {
 		s := sluice.DefaultSettings()
 		s.Rate = rate

@@ -29,7 +29,7 @@ func FuzzValid(f *testing.F) {
 	f.Fuzz(same)
 }
 
-// Each byte at each place of a text, which is longer than what is looked at together.
+// The texts are longer than the bytes that the check reads together. Each byte value replaces each byte of a text.
 func TestEachByteIsTakenOrRefusedAsByTheStandardLibrary(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`{"a":"0123456789abcdefghij","n":-12.5e+3}`, `["\u00e4\\",[true,null],0]`} {

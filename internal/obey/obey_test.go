@@ -28,10 +28,10 @@ var (
 	ours  = presence.Target{Version: "1"}
 )
 
-// heard is longer than an instruction takes to be heard and obeyed.
+// heard is longer than a process needs to hear an instruction and follow it.
 const heard = 15 * time.Second
 
-// yard has a store and the processes that work on it.
+// yard has a store, and the processes that work on it.
 type yard struct {
 	*testing.T
 	store  sluice.Store
@@ -87,7 +87,7 @@ func (y *yard) states(ids []sluice.ID) string {
 	return strings.Join(all, " ")
 }
 
-// holder returns the one process of a role.
+// holder returns the first process of a role.
 func (y *yard) holder(role string) presence.Holder {
 	y.Helper()
 	holders, err := presence.Holders(y.Context(), y.store)
@@ -178,7 +178,7 @@ func TestWorkerStopsAndSoDoesOneThatStartsLater(t *testing.T) {
 	})
 }
 
-// deaf is a store whose heartbeats fail while it is away.
+// deaf is a store whose heartbeats fail while away is set.
 type deaf struct {
 	sluice.Store
 	processes
@@ -259,7 +259,7 @@ func TestUpkeepThatQuiescesGivesUpItsLeads(t *testing.T) {
 		for _, version := range []string{"1", "2"} {
 			u := upkeep.New(y.store, upkeep.Options{Version: version, Logger: quiet})
 			go func() { y.ended <- u.Run(ctx) }()
-			time.Sleep(time.Second) // the first leads
+			time.Sleep(time.Second) // the first upkeep leads
 		}
 		leader := func() string {
 			holders, err := presence.Holders(y.Context(), y.store)

@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-queue/sluice/pressure"
 )
 
-// queue is a made-up queue that others fill and empty.
+// queue is a queue whose number of waiting jobs a test sets.
 type queue struct {
 	waiting, counted atomic.Int32
 	takes            time.Duration
@@ -63,7 +63,7 @@ func TestAPlaceThatIsHalfFullIsCountedLessOften(t *testing.T) {
 			var r room.Room
 			q := &queue{takes: 50 * time.Millisecond}
 			q.waiting.Store(waiting)
-			for range 9 { // within 10 s
+			for range 9 { // in less than 10 s
 				if err := enqueue(t, &r, q, 1, 1000); err != nil {
 					t.Fatal(err)
 				}
@@ -90,7 +90,7 @@ func TestACountIsAtMost250MillisecondsOld(t *testing.T) {
 		if n := q.counted.Load(); n != 4 {
 			t.Errorf("counted %d times in a second, want 4", n)
 		}
-		q.waiting.Store(10_000) // others have filled it
+		q.waiting.Store(10_000) // other processes have filled the queue
 		time.Sleep(250 * time.Millisecond)
 		if err := enqueue(t, &r, q, 1, 10_000); !errors.Is(err, pressure.ErrFull) {
 			t.Errorf("a full queue takes jobs: %v", err)

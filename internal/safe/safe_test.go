@@ -21,7 +21,7 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// broken is an observer that panics in every verb of a store while it is on.
+// broken is an observer that panics in every verb of a store while on is set.
 type broken struct{ on atomic.Bool }
 
 func (b *broken) Begin(ctx context.Context, c *observe.Call) context.Context {
@@ -50,7 +50,8 @@ func TestPanicOfEveryVerbIsAnError(t *testing.T) {
 	}
 }
 
-// TestThoseWhoWorkOutliveAStoreThatPanics has every verb panic for a while beneath a worker, a dispatcher and an upkeep.
+// TestThoseWhoWorkOutliveAStoreThatPanics makes every verb panic for a while under a worker, a dispatcher and an
+// upkeep.
 func TestThoseWhoWorkOutliveAStoreThatPanics(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -87,7 +88,7 @@ func TestThoseWhoWorkOutliveAStoreThatPanics(t *testing.T) {
 	})
 }
 
-// TestNoStoreIsAnErrorOfRun hands nothing over where a store belongs.
+// TestNoStoreIsAnErrorOfRun passes no store to the functions that need one.
 func TestNoStoreIsAnErrorOfRun(t *testing.T) {
 	t.Parallel()
 	w := worker.New(nil, worker.Options{})

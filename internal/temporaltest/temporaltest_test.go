@@ -28,8 +28,8 @@ func TestAddressTakesConnections(t *testing.T) {
 	}
 }
 
-// TestServerKeepsWorkflowsInItsFile starts a workflow through the web UI's own interface, which speaks
-// JSON, and finds the same run after the server ended in order, and after it was killed.
+// TestServerKeepsWorkflowsInItsFile starts a workflow through the JSON interface of the web UI. It finds the same run
+// after the server has stopped in order, and after the server was killed.
 func TestServerKeepsWorkflowsInItsFile(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -94,7 +94,7 @@ func TestServerSaysWhyItDoesNotStart(t *testing.T) {
 	}
 }
 
-// call calls the web UI's interface as a page of its own origin does.
+// call sends a request to the web UI's interface, as a page of the UI does.
 func call(t *testing.T, method, url, body string) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))

@@ -60,7 +60,7 @@ func TestAStepWithoutFailedTestsRepeatsItsEnd(t *testing.T) {
 	}
 }
 
-// hear gives what is repeated of lines.
+// hear returns the lines that a run repeats at its end.
 func hear(lines ...string) []string {
 	var f failures
 	for _, line := range lines {
