@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
-// lose puts an empty store in the place of the bank's, as a failover does that loses what was written last.
+// lose replaces the bank's store with an empty one, as a failover does that loses the last writes.
 func (b *bank) lose(settings func(*sluice.Settings)) {
 	b.Helper()
 	b.stop()
@@ -25,7 +25,7 @@ func byKey(s *sluice.Settings) { s.RunRef = "pay-{key}" }
 func TestRunOfAJobThatTheStoreHasLostIsAdoptedByItsTwin(t *testing.T) {
 	for name, c := range map[string]struct {
 		twin   string
-		ends   bool // before the twin comes
+		ends   bool // the run ends before the job's twin is enqueued
 		later  time.Duration
 		cancel bool
 		want   sluice.State

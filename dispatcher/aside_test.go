@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-queue/sluice/presence"
 )
 
-// poison answers nothing for one job, and starts the runs of all others.
+// poison makes the engine answer ErrUnavailable to each start of one job, and start the runs of all others.
 func (e *scripted) poison(id sluice.ID, asked *int) {
 	e.say(func(run engine.Run) (error, bool) {
 		if run.Job == id {
@@ -20,7 +20,8 @@ func (e *scripted) poison(id sluice.ID, asked *int) {
 	})
 }
 
-// TestJobWhoseStartIsNeverAnsweredIsSetAside has one such job, alone at first, and others that come now and then.
+// TestJobWhoseStartIsNeverAnsweredIsSetAside enqueues one job whose start is never answered, and later a few other jobs
+// at a time.
 func TestJobWhoseStartIsNeverAnsweredIsSetAside(t *testing.T) {
 	inBank(t, func(b *bank) {
 		b.engine.report.Retention = 24 * time.Hour

@@ -19,7 +19,7 @@ import (
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// bank is a store in memory, an engine, and whoever dispatches and follows, in a bubble of fake time.
+// bank is a store in memory and an engine, in a bubble of fake time. Its methods run dispatchers and upkeep on both.
 type bank struct {
 	*testing.T
 	store  sluice.Store
@@ -78,14 +78,14 @@ func (b *bank) enqueue(n int, options sluice.EnqueueOptions) []sluice.ID {
 	return ids
 }
 
-// dispatch dispatches until ctx ends.
+// dispatch runs a dispatcher until ctx ends.
 func (b *bank) dispatch(ctx context.Context) {
 	go func() {
 		_ = dispatcher.New(b.store, dispatcher.Options{Engines: map[string]engine.Engine{"temporal": b.engine}, Logger: quiet}).Run(ctx)
 	}()
 }
 
-// run dispatches and follows until the test ends, or until stop is called.
+// run starts dispatchers, and an upkeep that follows runs. They run until the test ends or calls stop.
 func (b *bank) run(dispatchers int) {
 	b.Helper()
 	ctx, stop := context.WithCancel(b.Context())
@@ -128,7 +128,7 @@ func (b *bank) job(id sluice.ID) sluice.Job {
 	return job
 }
 
-// unburnt makes sure that no job has lost an attempt.
+// unburnt checks that no job has lost an attempt.
 func (b *bank) unburnt(ids []sluice.ID) {
 	b.Helper()
 	for _, id := range ids {
@@ -280,8 +280,8 @@ func TestBusyAfterADoubtSaysNothingOfBefore(t *testing.T) {
 	})
 }
 
-// TestRunIsAskedForWhereItWasIntended moves the queue to another namespace, and then to another engine, while it is not
-// known whether a run was started.
+// TestRunIsAskedForWhereItWasIntended changes where the queue's jobs run, to another namespace, to another engine or to
+// workers. Nobody knows at that moment whether the runs were started.
 func TestRunIsAskedForWhereItWasIntended(t *testing.T) {
 	for name, move := range map[string]func(*sluice.Settings){
 		"the queue has another namespace": func(s *sluice.Settings) { s.RunNamespace = "new" },
@@ -327,7 +327,7 @@ func TestMissingTargetHandsJobsBackAndStopsTheQueue(t *testing.T) {
 }
 
 // TestWhatADeadDispatcherHeldIsAskedFor leaves intents behind, as a dispatcher does that is killed before or after it
-// asked the engine.
+// asked the engine for the run.
 func TestWhatADeadDispatcherHeldIsAskedFor(t *testing.T) {
 	for name, c := range map[string]struct {
 		asked bool
@@ -363,7 +363,8 @@ func TestWhatADeadDispatcherHeldIsAskedFor(t *testing.T) {
 	}
 }
 
-// abandon claims all jobs and notes their runs, as a dispatcher does, and starts them or not.
+// abandon claims all jobs and records their intents, as a dispatcher does. asked says whether the runs are also
+// started.
 func (b *bank) abandon(asked bool) {
 	b.Helper()
 	b.abandonAs(asked, func(*sluice.Settings) {})
@@ -448,7 +449,7 @@ func TestDispatcherThatEndsSettlesWhatItHasClaimed(t *testing.T) {
 	inBank(t, func(b *bank) {
 		b.enqueue(100, sluice.EnqueueOptions{})
 		b.engine.say(func(engine.Run) (error, bool) {
-			b.stop() // in the middle of the cycle
+			b.stop() // stops the dispatcher in the middle of its cycle
 			return nil, true
 		})
 		b.run(1)
@@ -473,14 +474,14 @@ func TestNextBatchIsClaimedWhileTheEngineStartsAndStartedThoughTheDispatcherEnds
 		ctx, end := context.WithCancel(b.Context())
 		asked, ahead := 0, 0
 		b.engine.say(func(engine.Run) (error, bool) {
-			if asked++; asked == 31 { // the fourth batch
+			if asked++; asked == 31 { // a run of the fourth batch
 				time.Sleep(100 * time.Millisecond)
 				ahead = b.count(sluice.StateClaimed)
 				end()
 			}
 			return nil, true
 		})
-		// Without upkeep, which would wait for the engine that sleeps above.
+		// Upkeep does not run here, because it would wait for the engine, which sleeps above.
 		go func() {
 			_ = dispatcher.New(b.store, dispatcher.Options{Engines: map[string]engine.Engine{"temporal": b.engine}, Logger: quiet}).Run(ctx)
 		}()

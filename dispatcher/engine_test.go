@@ -11,25 +11,26 @@ import (
 	"github.com/sluice-queue/sluice/engine"
 )
 
-// scripted is an engine that answers as it is told, for faults that a real one cannot be made to show.
+// scripted is an engine whose answers a test sets, for faults that a test cannot provoke in a real engine.
 type scripted struct {
 	mu     sync.Mutex
 	began  map[string]int // how often each ref was started
 	runs   map[string]engine.Outcome
 	delays map[string]time.Duration
 	calls  int
-	listed int      // how often it was asked for runs that ended
+	listed int      // how often Ended was called
 	asks   []string // the namespaces of the calls
-	result string   // of runs that end; empty: "done"
-	// answer is what Start says of a run; nil: it is started. Keeps says that the run is started all the same.
+	result string   // the result of runs that end; empty: `"done"`
+	// answer decides the error of Start for a run; nil: each run starts. If keeps is true, the run starts despite the
+	// error.
 	answer func(run engine.Run) (err error, keeps bool)
 	report engine.Report
-	gone   error  // what everything but Start answers; nil: it works
-	pause  func() // is called before a run is begun, and before Outcomes answers; nil: nothing is
+	gone   error  // the error of every call but Start, Cancel and Terminate; nil: the calls work
+	pause  func() // called before a run begins, and before Outcomes answers; may be nil
 
-	cancels  []string        // whom Cancel asked to end
-	stubborn map[string]bool // refs that do not
-	cut      error           // what Cancel answers; nil: nothing failed
+	cancels  []string        // the calls of Cancel: namespace, ref and reason
+	stubborn map[string]bool // refs of runs that ignore Cancel
+	cut      error           // the error of Cancel; nil: Cancel works
 }
 
 func newScripted() *scripted {
@@ -77,7 +78,7 @@ func (e *scripted) say(answer func(run engine.Run) (error, bool)) {
 	e.answer = answer
 }
 
-// always answers every start alike.
+// always gives every start the same answer.
 func always(err error, keeps bool) func(engine.Run) (error, bool) {
 	return func(engine.Run) (error, bool) { return fmt.Errorf("start: %w", err), keeps }
 }
@@ -118,7 +119,7 @@ func (e *scripted) Ended(_ context.Context, _ engine.Target, since time.Time, _ 
 	return page, nil
 }
 
-// Cancel ends the runs that heed it.
+// Cancel ends the running runs that are not stubborn.
 func (e *scripted) Cancel(_ context.Context, target engine.Target, refs []string, reason string) []error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -137,7 +138,7 @@ func (e *scripted) Cancel(_ context.Context, target engine.Target, refs []string
 	return errs
 }
 
-// Terminate ends runs whether they heed it or not.
+// Terminate ends running runs, also stubborn ones.
 func (e *scripted) Terminate(_ context.Context, _ engine.Target, refs []string, _ string) []error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -150,7 +151,7 @@ func (e *scripted) Terminate(_ context.Context, _ engine.Target, refs []string, 
 	return make([]error, len(refs))
 }
 
-// lose forgets runs, as an engine does that is restored to the past.
+// lose removes runs, as an engine does that is restored from an old backup.
 func (e *scripted) lose(refs ...string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -159,14 +160,14 @@ func (e *scripted) lose(refs ...string) {
 	}
 }
 
-// state is how a run is; empty: there is none.
+// state returns the state of a run; empty: the engine has no such run.
 func (e *scripted) state(ref string) engine.State {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.runs[ref].State
 }
 
-// heed says which runs do not end when they are asked to, and what else comes of asking.
+// heed sets the error of Cancel, and the runs that ignore Cancel.
 func (e *scripted) heed(cut error, stubborn ...string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -176,7 +177,7 @@ func (e *scripted) heed(cut error, stubborn ...string) {
 	}
 }
 
-// asked lists who was asked to end.
+// asked lists the calls of Cancel.
 func (e *scripted) asked() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -192,21 +193,21 @@ func (e *scripted) Check(context.Context, engine.Target) (engine.Report, error) 
 	return e.report, nil
 }
 
-// cutOff says what everything but Start answers; nil: it works.
+// cutOff sets the error of the engine's calls but Start, Cancel and Terminate; nil: the calls work.
 func (e *scripted) cutOff(gone error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.gone = gone
 }
 
-// forget lets the engine forget all its runs.
+// forget removes all runs of the engine.
 func (e *scripted) forget() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	clear(e.runs)
 }
 
-// end lets every run end in a state.
+// end moves every running run to a state.
 func (e *scripted) end(state engine.State) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -218,7 +219,7 @@ func (e *scripted) end(state engine.State) {
 	}
 }
 
-// most is how often the run that was started most often was.
+// most returns how often the most started ref was started.
 func (e *scripted) most() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
-// tend runs an upkeep with some engines until the returned function is called.
+// tend runs an upkeep with some engines until the test calls stop.
 func (b *bank) tend(engines map[string]engine.Engine) (stop func()) {
 	ctx, cancel := context.WithCancel(b.Context())
 	ended := make(chan error, 1)
@@ -26,7 +26,7 @@ func (b *bank) tend(engines map[string]engine.Engine) (stop func()) {
 	}
 }
 
-// leader is who leads a task now; empty: nobody.
+// leader returns the holder that leads a task; empty: nobody leads it.
 func (b *bank) leader(task string) string {
 	b.Helper()
 	leads, err := presence.Given(b.store).Leaders(b.Context())
@@ -51,7 +51,7 @@ func (b *bank) dispatchOnce() {
 
 func TestRunsAreFollowedThoughAnUpkeepWithoutTheEngineLeads(t *testing.T) {
 	inBank(t, func(b *bank) {
-		defer b.tend(nil)() // as it runs beside each worker
+		defer b.tend(nil)() // an upkeep without engines, such as a worker process runs
 		b.wait(time.Second + time.Millisecond)
 		follows := map[string]engine.Engine{"temporal": b.engine}
 		defer b.tend(follows)()
@@ -104,7 +104,7 @@ func TestNobodyFollowingIsTheTroubleOfWhoLeadsUpkeep(t *testing.T) {
 	})
 }
 
-// troubles is that of all holders that beat.
+// brokenConditions joins the texts of the conditions of all holders that are not silent.
 func brokenConditions(b *bank) (all string) {
 	b.Helper()
 	holders, err := presence.Holders(b.Context(), b.store)

@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-queue/sluice/engine"
 )
 
-// TestNoRunIsAskedForAgainThatItsEngineMayHaveForgotten loses the answers of starts which the engine took, for longer than
-// it keeps the runs.
+// TestNoRunIsAskedForAgainThatItsEngineMayHaveForgotten lets the engine take starts, but loses its answers for longer
+// than the engine keeps runs.
 func TestNoRunIsAskedForAgainThatItsEngineMayHaveForgotten(t *testing.T) {
 	for name, gone := range map[string]error{
 		"only answers of starts are lost":      nil,
@@ -60,7 +60,7 @@ func TestRunThatItsEngineStillKnowsIsAskedForAgainAfterAnOutageOfAnyLength(t *te
 	})
 }
 
-// TestRetentionThatWasShortenedCounts lets the engine keep runs for less than it said when their starts were asked for.
+// TestRetentionThatWasShortenedCounts shortens the engine's retention after starts were asked for.
 func TestRetentionThatWasShortenedCounts(t *testing.T) {
 	inBank(t, func(b *bank) {
 		b.engine.report.Retention = 24 * time.Hour
@@ -82,7 +82,7 @@ func TestRetentionThatWasShortenedCounts(t *testing.T) {
 	})
 }
 
-// deaf is a store that does not renew leases while it is told not to.
+// deaf is a store that refuses to renew leases while off is set.
 type deaf struct {
 	sluice.Store
 	off atomic.Bool
@@ -98,7 +98,8 @@ func (d *deaf) Renew(ctx context.Context, renewals []sluice.Renewal) ([]sluice.I
 	return d.Store.Renew(ctx, renewals)
 }
 
-// TestProcessThatStoodStillBeforeACallDoesNotMakeIt lets time pass between the decision to start a run and the call.
+// TestProcessThatStoodStillBeforeACallDoesNotMakeIt lets 50 s of a lease of 60 s pass between the decision to start a
+// run and the call.
 func TestProcessThatStoodStillBeforeACallDoesNotMakeIt(t *testing.T) {
 	inBank(t, func(b *bank) {
 		store := &deaf{Store: b.store}
@@ -128,8 +129,8 @@ func TestProcessThatStoodStillBeforeACallDoesNotMakeIt(t *testing.T) {
 	})
 }
 
-// TestUpkeepThatStoodStillDoesNotTakeAForgottenRunForOneThatNeverWas lets time pass between its look at the clock and the
-// engine's answer.
+// TestUpkeepThatStoodStillDoesNotTakeAForgottenRunForOneThatNeverWas lets time pass after upkeep has read the clock and
+// before the engine answers.
 func TestUpkeepThatStoodStillDoesNotTakeAForgottenRunForOneThatNeverWas(t *testing.T) {
 	inBank(t, func(b *bank) {
 		b.engine.report.Retention = time.Hour

@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
-// TestRunSaysWhatIsWrongWithItsOptions is for all that run beside a worker.
+// TestRunSaysWhatIsWrongWithItsOptions covers dispatcher, upkeep and forwarder.
 func TestRunSaysWhatIsWrongWithItsOptions(t *testing.T) {
 	t.Parallel()
 	store := memory.New(memory.Options{})
@@ -37,7 +37,7 @@ func TestRunSaysWhatIsWrongWithItsOptions(t *testing.T) {
 	}
 }
 
-// TestRunThatIsCalledTwiceSaysSo calls it beside the first, and again after it.
+// TestRunThatIsCalledTwiceSaysSo calls Run a second time, first while the first call runs and then after it has ended.
 func TestRunThatIsCalledTwiceSaysSo(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

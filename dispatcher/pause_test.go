@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
-// TestNothingIsStartedASecondAfterAPause pauses in the middle of a batch that takes 25 s.
+// TestNothingIsStartedASecondAfterAPause pauses a queue, and then a tenant, in the middle of a batch that takes 25 s.
 func TestNothingIsStartedASecondAfterAPause(t *testing.T) {
 	act := sluice.Act{By: "ada", Reason: "stop"}
 	for name, c := range map[string]struct{ pause, resume func(b *bank) error }{
@@ -66,7 +66,7 @@ func TestNothingIsStartedASecondAfterAPause(t *testing.T) {
 	}
 }
 
-// unread is a store whose settings cannot be read while it is told so.
+// unread is a store that cannot read settings while off is set.
 type unread struct {
 	sluice.Store
 	off atomic.Bool
@@ -82,7 +82,7 @@ func (u *unread) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluic
 	return u.Store.Queues(ctx, filter)
 }
 
-// TestNothingIsStartedWhileNobodyKnowsWhetherItIsPaused hides the settings in the middle of a batch.
+// TestNothingIsStartedWhileNobodyKnowsWhetherItIsPaused makes the settings unreadable in the middle of a batch.
 func TestNothingIsStartedWhileNobodyKnowsWhetherItIsPaused(t *testing.T) {
 	inBank(t, func(b *bank) {
 		store := &unread{Store: b.store}

@@ -31,7 +31,7 @@ func (b *bank) must(err error) {
 	}
 }
 
-// strays makes sure how many runs of cancelled jobs there are.
+// strays checks the number of orphan runs.
 func (b *bank) strays(want int) {
 	b.Helper()
 	runs, err := engine.Given(b.store).OrphanRuns(b.Context(), "payment", engine.OrphanRun{}, 10_000)
@@ -88,7 +88,7 @@ func TestRunThatWasStartedAfterItsJobWasCancelledIsEndedToo(t *testing.T) {
 		}
 		b.strays(1)
 		b.wait(time.Minute)
-		b.strays(0) // the other never came
+		b.strays(0) // the other run was never started
 	})
 }
 
@@ -96,7 +96,7 @@ func TestDispatcherThatStartsARunWhileItsJobIsCancelledLeavesNoneBehind(t *testi
 	inBank(t, func(b *bank) {
 		ids := b.enqueue(1, sluice.EnqueueOptions{})
 		b.engine.say(func(engine.Run) (error, bool) {
-			b.cancel(ids[0]) // in the middle of the start
+			b.cancel(ids[0]) // while the engine starts the run
 			return nil, true
 		})
 		b.run(1)
@@ -178,7 +178,7 @@ func TestRunThatTheEngineHadAndHasNoMoreHasEnded(t *testing.T) {
 		b.must(b.client.Requeue(b.Context(), ids, sluice.Act{By: "ada", Reason: "after all"}))
 		b.wait(10 * time.Second)
 		b.strays(1)
-		b.engine.lose(refsOf(ids)...) // its retention has passed, or it was restored to the past
+		b.engine.lose(refsOf(ids)...) // the run's retention has passed, or the engine was restored from an old backup
 		b.wait(10 * time.Second)
 		b.strays(0)
 		b.want(sluice.StateDispatched, 1)
@@ -211,7 +211,7 @@ func TestRunOfAnotherJobThatHasTheRefByNowGoesOn(t *testing.T) {
 	})
 }
 
-// batches lists what the audit tells of batches, the newest first.
+// batches lists the cycles of the audit's batch entries, the newest first.
 func (b *bank) batches() (all []dispatcher.Cycle) {
 	b.Helper()
 	entries, err := b.client.Audit(b.Context(), sluice.AuditFilter{Object: audit.ObjectQueue, Name: "payment", Limit: 1000})
@@ -254,7 +254,7 @@ func TestAuditTellsOfEachCycleThatClaimed(t *testing.T) {
 	})
 }
 
-// mute is a store whose audit cannot be added to.
+// mute is a store whose audit takes no new entries.
 type mute struct{ sluice.Store }
 
 // Unwrap returns the decorated store.

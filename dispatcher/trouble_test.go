@@ -23,7 +23,7 @@ func (e *scripted) keeps(retention time.Duration) {
 	e.report.Retention = retention
 }
 
-// trouble is what the holders of a role say that keeps them from their work.
+// trouble returns the conditions that keep the first holder of a role from its work.
 func (b *bank) trouble(role string) string {
 	b.Helper()
 	holders, err := presence.Holders(b.Context(), b.store)
@@ -81,7 +81,7 @@ func TestNamedQueueOfAnotherEngineIsTheTroubleOfItsDispatcher(t *testing.T) {
 		ctx, stop := context.WithCancel(b.Context())
 		b.stop = stop
 		engines := map[string]engine.Engine{"temporal": b.engine}
-		for _, queues := range [][]string{{"payment"}, nil} { // one that serves all that name its engine has no trouble
+		for _, queues := range [][]string{{"payment"}, nil} { // nil: all queues of its engines; it must report nothing
 			go func() {
 				_ = dispatcher.New(b.store, dispatcher.Options{Engines: engines, Queues: queues, Logger: quiet}).Run(ctx)
 			}()
@@ -178,7 +178,8 @@ func TestOpenBreakerIsSeenByPeople(t *testing.T) {
 	})
 }
 
-// TestAnEngineThatDoesNotSayHowRunsAreIsAConditionOfUpkeep: nothing is started meanwhile that could open a breaker.
+// TestAnEngineThatDoesNotSayHowRunsAreIsAConditionOfUpkeep cuts the engine off while no job waits to be started. So no
+// dispatcher opens a breaker.
 func TestAnEngineThatDoesNotSayHowRunsAreIsAConditionOfUpkeep(t *testing.T) {
 	inBank(t, func(b *bank) {
 		b.enqueue(1, sluice.EnqueueOptions{})
@@ -193,7 +194,7 @@ func TestAnEngineThatDoesNotSayHowRunsAreIsAConditionOfUpkeep(t *testing.T) {
 	})
 }
 
-// TestRunsThatNoWorkerWaitsForAreToldOf takes the engine's workers away, and gives them back.
+// TestRunsThatNoWorkerWaitsForAreToldOf removes the engine's workers, and adds them again.
 func TestRunsThatNoWorkerWaitsForAreToldOf(t *testing.T) {
 	inBank(t, func(b *bank) {
 		b.set(func(s *sluice.Settings) { s.RunTaskQueue, s.RunNamespace = "payers", "billing" })
@@ -260,7 +261,7 @@ func TestAuditSaysWhyAJobWasBuried(t *testing.T) {
 // runs has a name of its own, because two embedded ports are named Store.
 type runs = engine.Store
 
-// counted counts the calls that upkeep makes for each queue.
+// counted counts the calls of upkeep for each queue.
 type counted struct {
 	sluice.Store
 	runs
@@ -309,7 +310,7 @@ func TestQueuesWithNothingAtAnyEngineCostLittle(t *testing.T) {
 		b.wait(59500 * time.Millisecond)
 		store.mu.Lock()
 		defer store.mu.Unlock()
-		if store.queues > 60+4 { // the rules of alerts look every 15 s
+		if store.queues > 60+4 { // alert rules are evaluated every 15 s
 			b.Errorf("upkeep read the queues %d times in 60 rounds", store.queues)
 		}
 		if n := store.looks["mail"]; n != 4 {

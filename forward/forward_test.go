@@ -24,7 +24,7 @@ const queue = "orders"
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// line is a store whose connection can fail: before a verb is done, or after, when its answer is lost.
+// line is a store with a faulty connection. It fails a verb before the store does it, or after, which loses the answer.
 type line struct {
 	sluice.Store
 	mu     sync.Mutex
@@ -73,7 +73,7 @@ func (l *line) Settle(ctx context.Context, settlements []sluice.Settlement) ([]e
 	return l.Store.Settle(ctx, settlements)
 }
 
-// sea is a local store, a central one, and what goes between them.
+// sea is a local store, a central store, and a forwarder between them.
 type sea struct {
 	*testing.T
 	local, centre   *line
@@ -90,7 +90,7 @@ func newSea(t *testing.T) *sea {
 	return s
 }
 
-// other is a forwarder as another process has it.
+// other returns a second forwarder, as another process would run.
 func (s *sea) other() *forward.Forwarder { return forward.New(s.local, s.centre, s.forwardToCentre) }
 
 func (s *sea) add(options sluice.EnqueueOptions) sluice.ID {
@@ -224,7 +224,8 @@ func TestOrderIsKept(t *testing.T) {
 	})
 }
 
-// TestWhatEndedHereIsNotWaitedForThere: of what a job is to run after, some ran here and never were at the centre.
+// TestWhatEndedHereIsNotWaitedForThere forwards a job that runs after a local job. The local job has ended here and is
+// unknown at the centre.
 func TestWhatEndedHereIsNotWaitedForThere(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -271,7 +272,8 @@ func TestWhatTheCentreRefusesIsADeadLetterAlone(t *testing.T) {
 	})
 }
 
-// TestQueueThatTheCentreRefusesWaitsHere: the jobs are sent when somebody has declared it there.
+// TestQueueThatTheCentreRefusesWaitsHere checks that the forwarder sends the jobs once somebody has declared the queue
+// at the centre.
 func TestQueueThatTheCentreRefusesWaitsHere(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -295,7 +297,8 @@ func TestQueueThatTheCentreRefusesWaitsHere(t *testing.T) {
 	})
 }
 
-// TestOutageCostsNothing: while the centre cannot be reached nothing is claimed, and no attempt is counted.
+// TestOutageCostsNothing makes the centre unavailable. Meanwhile the forwarder must claim nothing, and no attempt may
+// be counted.
 func TestOutageCostsNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -324,8 +327,8 @@ func TestOutageCostsNothing(t *testing.T) {
 	})
 }
 
-// TestForwarderThatDiesOnTheWay: its successor sends the jobs again, whether they had arrived or not, and they are there
-// once. However often that happens, no recovery is counted.
+// TestForwarderThatDiesOnTheWay kills a forwarder before or after its jobs arrive. The next forwarder sends them again,
+// the centre stores each once, and no recovery is counted.
 func TestForwarderThatDiesOnTheWay(t *testing.T) {
 	t.Parallel()
 	for step, fault := range map[string]func(s *sea){
@@ -364,7 +367,8 @@ func TestForwarderThatDiesOnTheWay(t *testing.T) {
 	}
 }
 
-// TestNothingIsSentTwiceHoweverLate: the job has arrived, has run there and is forgotten there, and nobody here knows.
+// TestNothingIsSentTwiceHoweverLate covers a job whose arrival nobody here knows. At the centre the job has ended and
+// is deleted by now.
 func TestNothingIsSentTwiceHoweverLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -418,7 +422,7 @@ func TestWhatIsOnItsWayGoesNowhereElse(t *testing.T) {
 	})
 }
 
-// TestCancelledOnTheWay: a person cancels a job here that has arrived meanwhile; it is cancelled there, too.
+// TestCancelledOnTheWay cancels a job here after it arrived at the centre. The forwarder must cancel it there, too.
 func TestCancelledOnTheWay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

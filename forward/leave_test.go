@@ -14,7 +14,8 @@ import (
 // processes has a name of its own, because two embedded ports are named Store.
 type processes = presence.Store
 
-// slowHeart is a store whose heartbeats are written late: once the holder has left, unless it gives them up.
+// slowHeart is a store that writes a heartbeat only after the holder has deregistered, unless the holder cancels the
+// heartbeat.
 type slowHeart struct {
 	*line
 	processes
@@ -34,7 +35,7 @@ func (s *slowHeart) Heartbeat(ctx context.Context, holder presence.Holder) (pres
 func (s *slowHeart) Deregister(ctx context.Context, holderID string) error {
 	err := s.processes.Deregister(ctx, holderID)
 	close(s.left)
-	time.Sleep(time.Second) // the heartbeat on its way comes in
+	time.Sleep(time.Second) // meanwhile the late heartbeat would be written
 	return err
 }
 

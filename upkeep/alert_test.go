@@ -21,7 +21,7 @@ import (
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
-// phone is a receiver that may be down.
+// phone is an alert receiver. It fails while down is set.
 type phone struct {
 	mu    sync.Mutex
 	down  bool
@@ -42,7 +42,7 @@ func (p *phone) Notify(_ context.Context, m alert.Message) error {
 	return nil
 }
 
-// told is what the phone has heard, and how often it was called.
+// told returns the messages that the phone took, and the number of calls.
 func (p *phone) told() (heard string, tries int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,7 +55,7 @@ func (p *phone) set(down bool) {
 	p.down = down
 }
 
-// with lets upkeep with receivers run, and gives what ends it.
+// with runs upkeep with alert receivers, until the test calls stop.
 func (f *farm) with(receivers ...alert.Receiver) (stop func()) {
 	return f.every(time.Second, receivers...)
 }
@@ -75,7 +75,7 @@ func (f *farm) every(interval time.Duration, receivers ...alert.Receiver) (stop 
 	}
 }
 
-// dead makes dead letters.
+// dead adds dead letters.
 func (f *farm) dead(jobs int) (ids []sluice.ID) {
 	f.Helper()
 	for range jobs {
@@ -105,7 +105,7 @@ const (
 func TestAlertIsToldOnceWhenItFiresAndWhenItIsOver(t *testing.T) {
 	inFarm(t, func(f *farm) {
 		p := &phone{}
-		for range 2 { // of whom both lead, on a store in memory
+		for range 2 { // one leads, and the other stands by
 			defer f.every(5*time.Second, p)()
 		}
 		ids := f.dead(11)
@@ -169,7 +169,7 @@ func TestReceiverThatIsDownIsToldOnceItIsBackAndHoldsNothingUp(t *testing.T) {
 		}
 		stop()
 		p.set(false)
-		defer f.with(p)() // another process, which finds in the store what was not told
+		defer f.with(p)() // another process finds in the store the messages that were not sent
 		pass(6 * time.Minute)
 		if heard, _ := p.told(); heard != fires+", "+over {
 			f.Errorf("once it was back it heard %q", heard)
@@ -191,7 +191,7 @@ func TestWhatCannotBeToldForAWeekIsGivenUpAndAudited(t *testing.T) {
 		stop := f.every(20*time.Minute, p)
 		f.dead(11)
 		pass(24 * time.Hour)
-		stop() // a week of looks each second is for one test; see notification_test.go
+		stop() // upkeep would run each second for a week; see notification_test.go
 		pass(alert.NotificationKept - 24*time.Hour)
 		defer f.every(20*time.Minute, p)()
 		pass(3 * time.Hour)
@@ -256,7 +256,7 @@ func TestRuleThatIsDisabledWhileItFiresIsOver(t *testing.T) {
 	})
 }
 
-// leaky is a receiver that quotes an address where the audit cuts an error.
+// leaky is a receiver whose error has an address at the place where the audit cuts the error.
 type leaky struct{}
 
 func (leaky) Name() string { return "leaky" }
@@ -290,7 +290,7 @@ func TestReceiverThatIsGivenUpLeavesNoPartOfASecret(t *testing.T) {
 	})
 }
 
-// hook is a webhook's other end, which may be down.
+// hook is the server of a webhook. It refuses requests while down is set.
 type hook struct {
 	phone
 	*testing.T
@@ -312,7 +312,7 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.events <- string(m.Event) + " " + m.Rule + "/" + m.Queue
 }
 
-// TestAlertsReachWebhooksForReal is a run on SQLite by the real clock: of two webhooks one is down at first.
+// TestAlertsReachWebhooksForReal runs on SQLite and the real clock. One of two webhooks is down at first.
 func TestAlertsReachWebhooksForReal(t *testing.T) {
 	t.Parallel()
 	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "jobs.db"), sqlite.Options{Migrate: true})
@@ -357,7 +357,7 @@ func TestAlertsReachWebhooksForReal(t *testing.T) {
 	}
 }
 
-// hears waits for what a webhook gets. That it refuses again what it has refused before is no matter.
+// hears waits until the webhook gets a message. The webhook may refuse the same message several times.
 func hears(t *testing.T, h *hook, want string) {
 	t.Helper()
 	for end := time.After(10 * time.Minute); ; {

@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
-// phoneQueue is the queue of the phone.
+// phoneQueue is the internal queue of messages to the phone.
 const phoneQueue = "sluice.notify.phone"
 
 func TestMessageThatIsGivenUpIsADeadLetterWithoutAnAlertOfItsOwn(t *testing.T) {
@@ -100,7 +100,7 @@ func TestProcessThatDiesBeforeItRecordsADeliveryDeliversAgain(t *testing.T) {
 	})
 }
 
-// ids is a phone that keeps the ids of messages.
+// ids is a phone that remembers the IDs of messages.
 type ids struct {
 	*phone
 	mu   sync.Mutex

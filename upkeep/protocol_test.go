@@ -21,7 +21,7 @@ func TestProcessesOfAnotherProtocolAreLoggedOnce(t *testing.T) {
 		go func() { ended <- u.Run(ctx) }()
 		for range 30 {
 			newer := presence.Holder{ID: "new:1:x", Role: presence.RoleWorker, Protocol: presence.Protocol + 1}
-			silent := presence.Holder{ID: "sql:1:x", Role: presence.RoleWorker} // it does not say
+			silent := presence.Holder{ID: "sql:1:x", Role: presence.RoleWorker} // a holder without a protocol version
 			for _, h := range []presence.Holder{newer, silent} {
 				if _, err := presence.Given(f.store).Heartbeat(ctx, h); err != nil {
 					t.Fatal(err)

@@ -10,8 +10,8 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// slowPrune is a store whose deletions take a while. It notes how long they took in all, and how often leases were
-// looked at meanwhile.
+// slowPrune is a store whose deletions take a while. It records how long they took in all, and how often upkeep looked
+// for expired leases meanwhile.
 type slowPrune struct {
 	sluice.Store
 	takes time.Duration

@@ -89,7 +89,7 @@ func TestTwoUpkeepsFireEachInstantOnceThroughAFailover(t *testing.T) {
 		go func() { _ = upkeep.New(store, upkeep.Options{}).Run(second) }()
 		time.Sleep(30 * time.Second)
 		cancel()
-		time.Sleep(30700 * time.Millisecond) // no instant is at the end of the test
+		time.Sleep(30700 * time.Millisecond) // so that no fire falls on the end of the test
 		seen := make(map[string]int)
 		for _, job := range jobsOf(t, store, "q") {
 			seen[job.ID.String()]++
@@ -142,7 +142,7 @@ func TestAQuiescedUpkeepFiresNoSchedules(t *testing.T) {
 	})
 }
 
-// The clock of upkeep's machine may be off, or be set: only the store's clock counts.
+// Only the store's clock counts. The clock of upkeep's machine may be wrong, or be set.
 func TestSchedulesFireByTheStoresClock(t *testing.T) {
 	t.Parallel()
 	for name, apart := range map[string]time.Duration{"store ahead": 10 * time.Minute, "store behind": -10 * time.Minute} {
@@ -157,7 +157,7 @@ func TestSchedulesFireByTheStoresClock(t *testing.T) {
 				defer cancel()
 				go func() { _ = upkeep.New(store, upkeep.Options{}).Run(ctx) }()
 				time.Sleep(time.Minute + 500*time.Millisecond)
-				off.Store(int64(apart)) // a step between the clocks, while upkeep runs
+				off.Store(int64(apart)) // sets one of the clocks while upkeep runs
 				time.Sleep(15 * time.Minute)
 				instants, late := make(map[int64]bool), 0
 				for _, job := range jobsOf(t, store, "q") {
@@ -184,7 +184,8 @@ func TestSchedulesFireByTheStoresClock(t *testing.T) {
 	}
 }
 
-// firstJobs takes a moment to fire schedules. It notes how many each transaction fires, and how many are open at once.
+// firstJobs is a store that takes a moment to fire schedules. It records how many fires each transaction has, and how
+// many transactions are open at once.
 type firstJobs struct {
 	*memory.Store
 	now, most atomic.Int64

@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
-// storePlans puts plans into the queue as they are, as an upkeep finds those that were made where more is known.
+// storePlans stores scheduled changes without checks, as another program may that knows more time zones.
 func (f *farm) storePlans(plans ...changes.Change) {
 	f.Helper()
 	q := f.queue()
@@ -33,7 +33,7 @@ func (f *farm) storePlans(plans ...changes.Change) {
 	}
 }
 
-// onMars gives a window whose time zone nobody knows.
+// onMars returns a change whose time zone does not exist.
 func onMars(zone string) changes.Change {
 	return changes.Change{Window: &changes.Window{From: "00:00", To: "24:00", Zone: zone}, Set: map[string]string{"max_attempts": "9"}, MadeBy: "ada"}
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
-// TestUpkeepSealsAndTellsTheHeadOutsideOfTheStore has a webhook and a log, and makes sure that what they were told is in
-// the chain, and told once.
+// TestUpkeepSealsAndTellsTheHeadOutsideOfTheStore sends the head of the audit's chain to a webhook and to the log. It
+// checks that the chain has the head, and that each was sent once.
 func TestUpkeepSealsAndTellsTheHeadOutsideOfTheStore(t *testing.T) {
 	t.Parallel()
 	bodies := make(chan []byte, 10)
@@ -46,7 +46,7 @@ func TestUpkeepSealsAndTellsTheHeadOutsideOfTheStore(t *testing.T) {
 	}
 	var log bytes.Buffer
 	options := upkeep.Options{Receivers: []alert.Receiver{hook}, Logger: slog.New(slog.NewTextHandler(&log, nil))}
-	for range 3 { // a receiver is known when it has asked once; the head is told once in a day
+	for range 3 { // upkeep knows a receiver after its first round, and sends the head once a day
 		if _, err := upkeep.New(store, options).Once(t.Context(), true); err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-	_ "time/tzdata" // the zones that the tests speak of
+	_ "time/tzdata" // the time zones of the tests
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/audit"
@@ -18,7 +18,7 @@ import (
 
 var ada = sluice.Act{By: "ada", Reason: "month's end"}
 
-// inFarmOn is inFarm at an instant. Its queue has four attempts.
+// inFarmOn runs a test from an instant of the store's clock on. The farm's queue has max_attempts 4.
 func inFarmOn(t *testing.T, instant string, test func(f *farm)) {
 	t.Parallel()
 	t.Helper()
@@ -27,7 +27,7 @@ func inFarmOn(t *testing.T, instant string, test func(f *farm)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		skew := time.Until(begin) // the store's clock is another than the processes'
+		skew := time.Until(begin) // the store's clock differs from the processes'
 		store := memory.New(memory.Options{Now: func() time.Time { return time.Now().Add(skew).UTC() }})
 		f := &farm{t, store, sluice.NewClient(store, sluice.ClientOptions{Logger: quiet})}
 		settings := sluice.DefaultSettings()
@@ -39,7 +39,7 @@ func inFarmOn(t *testing.T, instant string, test func(f *farm)) {
 	})
 }
 
-// attempts makes sure of max_attempts, the setting that these tests change.
+// attempts checks max_attempts, the setting that these tests change.
 func (f *farm) attempts(when string, want int) {
 	f.Helper()
 	if q := f.queue(); q.Settings.MaxAttempts != want {
@@ -71,7 +71,7 @@ func (f *farm) set(attempts int, while time.Duration) {
 	}
 }
 
-// plans gives the plans of a queue.
+// plans lists the scheduled changes of a queue.
 func (f *farm) plans(q sluice.Queue) []changes.Change {
 	f.Helper()
 	plans, err := changes.List(q)
@@ -81,7 +81,7 @@ func (f *farm) plans(q sluice.Queue) []changes.Change {
 	return plans
 }
 
-// schedule lets max_attempts count during a window.
+// schedule changes max_attempts during a window.
 func (f *farm) schedule(attempts string, window changes.Window) changes.Change {
 	f.Helper()
 	q, err := changes.Schedule(f.Context(), f.client, "payments", window, map[string]string{"max_attempts": attempts}, ada)
@@ -91,7 +91,7 @@ func (f *farm) schedule(attempts string, window changes.Window) changes.Change {
 	return f.plans(q)[len(f.plans(q))-1]
 }
 
-// runEachMinute lets an upkeep run that looks once a minute: in these tests days pass.
+// runEachMinute runs upkeep once a minute instead of each second, because in these tests days pass.
 func (f *farm) runEachMinute() (stop func()) {
 	ctx, cancel := context.WithCancel(f.Context())
 	ended := make(chan error, 1)
@@ -111,7 +111,7 @@ func pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// last gives the audit's last line of the queue.
+// last returns the newest audit entry of the queue.
 func (f *farm) last() sluice.AuditEntry {
 	f.Helper()
 	entries, err := f.client.Audit(f.Context(), sluice.AuditFilter{Object: audit.ObjectQueue, Name: "payments", Limit: 1})
@@ -182,7 +182,7 @@ func TestPromisesOnTopOfEachOtherLeadBackToTheBeginning(t *testing.T) {
 }
 
 func TestWindowCountsEachDayOverTheChangeOfClocks(t *testing.T) {
-	// In the night of the second day the clocks of Berlin go ahead.
+	// In the night of the second day, the clocks of Berlin are set ahead.
 	inFarmOn(t, "2026-03-28T12:00:30Z", func(f *farm) {
 		stop := f.runEachMinute()
 		f.schedule("9", changes.Window{From: "16:00", To: "18:00", Zone: "Europe/Berlin"})
@@ -212,7 +212,7 @@ func TestWindowsThatOverlapLeadBackToTheBeginning(t *testing.T) {
 				f.attempts(time.Duration(24*day+i).String(), want)
 				pass(time.Hour)
 			}
-			stop() // a night of looks each second tells nothing
+			stop() // so that upkeep need not run each second all night
 			pass(18 * time.Hour)
 			stop = f.runEachMinute()
 			synctest.Wait()
@@ -273,14 +273,14 @@ func TestWhatUpkeepDoesCanBeUndone(t *testing.T) {
 			f.attempts("undone", want)
 		}
 		pass(90 * time.Minute)
-		undo(4) // the window's opening; it does not open again today
-		undo(9) // the undo
+		undo(4) // undoes the window's opening; the window does not open again today
+		undo(9) // undoes the undo
 		pass(time.Hour)
 		f.attempts("the window is over", 4)
 		pass(23 * time.Hour)
 		f.attempts("on the next day", 9)
 		f.set(3, time.Hour)
-		undo(9) // the promise goes with its change
+		undo(9) // the undo removes the scheduled end of the change, too
 		if plans := f.plans(f.queue()); len(plans) != 1 {
 			f.Errorf("plans %v, want the window alone", plans)
 		}
@@ -314,7 +314,7 @@ func TestWindowThatWouldBreakARuleSetsNothing(t *testing.T) {
 	})
 }
 
-// behindBack is a store in which somebody has changed max_attempts by plain SQL.
+// behindBack is a store in which plain SQL has changed max_attempts.
 type behindBack struct {
 	sluice.Store
 	attempts atomic.Int64
@@ -338,7 +338,7 @@ func TestPlainSQLIsToldWithinASecondAndCanBeUndone(t *testing.T) {
 		pass(5 * time.Second)
 		behind.attempts.Store(7)
 		pass(time.Second)
-		behind.attempts.Store(0) // as told, it is stored
+		behind.attempts.Store(0) // from now on, the store shows its own value again
 		if e := f.last(); e.Actor != "sql" || e.Reason != "changed by plain SQL" {
 			f.Errorf("the audit tells %q by %s", e.Reason, e.Actor)
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
-// count adds what a process counted in a slot.
+// count adds the statistics of a process for one bucket.
 func (f *farm) count(at time.Time) {
 	f.Helper()
 	s := stat.Stat{Queue: "payments", At: at.Truncate(stat.Fine), Every: stat.Fine, Counts: stat.Counts{Enqueued: 1}}
@@ -18,7 +18,7 @@ func (f *farm) count(at time.Time) {
 	}
 }
 
-// slots counts slots of a kind, and what was enqueued in them.
+// slots returns the number of buckets of one length, and how many jobs were enqueued in them.
 func (f *farm) slots(every time.Duration) (slots int, enqueued int64) {
 	f.Helper()
 	stats, err := stat.Given(f.store).Stats(f.Context(), stat.Filter{Every: every, To: time.Now().Add(time.Hour), Limit: 10_000})

@@ -62,7 +62,7 @@ func (f *farm) job(id sluice.ID) sluice.Job {
 	return job
 }
 
-// run lets upkeep run, and gives what ends it.
+// run runs upkeep until the test calls stop.
 func (f *farm) run(store sluice.Store) (stop func()) {
 	ctx, cancel := context.WithCancel(f.Context())
 	ended := make(chan error, 1)
@@ -109,7 +109,7 @@ func TestRecoverIntervalAndBatchAreLive(t *testing.T) {
 			t.Fatal(err)
 		}
 		stop := f.run(f.store)
-		time.Sleep(130 * time.Second) // looks at 0, 60 and 120 s; leases end at 60 s
+		time.Sleep(130 * time.Second) // upkeep runs at 0, 60 and 120 s, and the leases end at 60 s
 		synctest.Wait()
 		depth, err := f.client.Depth(t.Context(), "payments")
 		if err != nil || depth.Ready != 2 || depth.Claimed != 3 {
@@ -173,7 +173,8 @@ type processes = presence.Store
 
 func newSeat(store sluice.Store) *seat { return &seat{Store: store, processes: presence.Given(store)} }
 
-// seat is one process's way to a store that several share. It can be cut off, and counts what is recovered through it.
+// seat is one process's connection to a shared store. Tests can cut it off, and it counts the jobs that were recovered
+// through it.
 type seat struct {
 	sluice.Store
 	processes
@@ -230,7 +231,7 @@ func TestOneOfManyWorksAndAnotherTakesOverWithinTheLease(t *testing.T) {
 		first := slices.IndexFunc(seats, (*seat).leadsUpkeep)
 		seats[first].cut.Store(true)
 		seats[first].leads.Store(nil)
-		time.Sleep(12 * time.Second) // the lease is ten seconds
+		time.Sleep(12 * time.Second) // the lease is 10 s
 		synctest.Wait()
 		if !slices.ContainsFunc(seats, (*seat).leadsUpkeep) {
 			t.Error("nobody has taken over when the lease has passed")

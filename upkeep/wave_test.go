@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
-// slowToCount is a store whose counts take a while.
+// slowToCount is a store whose counts of waves take a while.
 type slowToCount struct {
 	sluice.Store
 	takes  time.Duration
@@ -34,7 +34,7 @@ func (s *slowToCount) CountWaves(ctx context.Context) (forecast.Count, error) {
 	return count, err
 }
 
-// Waves tells how long counting took.
+// Waves returns how long counting took.
 func (s *slowToCount) Waves(ctx context.Context, filter forecast.Filter) (forecast.Counts, error) {
 	found, err := forecast.Given(s.Store).Waves(ctx, filter)
 	for i := range found.Queues {

@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// TestHundredsOfDrainsAndLateTimersCostNoAttempt ends the worker again and again, in the middle of handlers and of waits for
-// an instant within a jitter. Each job may fail once only.
+// TestHundredsOfDrainsAndLateTimersCostNoAttempt ends the worker again and again. Handlers run at that moment, or jobs
+// wait for an instant within the jitter. A job dies at its first failed attempt.
 func TestHundredsOfDrainsAndLateTimersCostNoAttempt(t *testing.T) {
 	inShop(t, func(s *shop) {
 		const drains = 300
@@ -31,7 +31,7 @@ func TestHundredsOfDrainsAndLateTimersCostNoAttempt(t *testing.T) {
 				}
 			})
 			time.Sleep(time.Duration(300+i*37%2000) * time.Millisecond)
-			_ = s.end() // handlers were still running, or not
+			_ = s.end() // the result depends on whether handlers were still running
 		}
 		s.run(worker.Options{Slots: 20}, func(context.Context, *worker.Job[payment]) error { return nil })
 		released := 0

@@ -23,7 +23,7 @@ func mailsFor(people ...string) (sluice.Store, *sluice.Client) {
 	return store, client
 }
 
-// One call sends many mails. A mail without an address ends for itself.
+// One call sends many mails. A mail without an address is buried alone.
 func ExampleHandleMany() {
 	store, client := mailsFor("ada", "", "bob")
 	w := worker.New(store, worker.Options{Logger: slog.New(slog.DiscardHandler)})

@@ -19,7 +19,7 @@ type Mail struct {
 
 var Mails = sluice.QueueOf[Mail]("mail")
 
-// runOne enqueues a mail, runs a worker until the mail's job has ended, and prints how.
+// runOne enqueues a mail, runs a worker until the mail's job has ended, and prints how the job ended.
 func runOne(handler worker.Handler[Mail]) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -100,7 +100,7 @@ func ExampleRetryAfter() {
 	// Output: completed, failed attempts 1, releases 0, result
 }
 
-// A checkpoint keeps a later attempt from doing again what is done.
+// With a checkpoint, a later attempt does not repeat finished work.
 func ExampleJob_SaveCheckpoint() {
 	type progress struct{ Uploaded bool }
 	runOne(func(ctx context.Context, job *worker.Job[Mail]) error {

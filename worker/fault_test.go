@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// failing is a store that can be cut off, verb by verb.
+// failing is a store whose claims, renewals and settlements can be made to fail.
 type failing struct {
 	sluice.Store
 	claim, renew, settle atomic.Bool
@@ -108,7 +108,7 @@ func TestCompletionInATransactionThatWasNotCommittedIsAFailedAttempt(t *testing.
 		s.settings(noJitter)
 		s.run(worker.Options{}, func(_ context.Context, job *worker.Job[payment]) error {
 			if job.Attempt() == 1 {
-				job.MarkSettledInTx() // as CompleteTx does; the transaction is then forgotten
+				job.MarkSettledInTx() // as CompleteTx does; the transaction never commits
 			}
 			return nil
 		})
@@ -133,7 +133,7 @@ func TestJobsClaimedAheadOfASlowHandlerAreHandedBack(t *testing.T) {
 			time.Sleep(10 * time.Microsecond)
 			return nil
 		})
-		for range 200 { // so quick that many are claimed ahead
+		for range 200 { // so quick that the worker claims many jobs ahead
 			s.add(sluice.EnqueueOptions{})
 		}
 		time.Sleep(time.Second)

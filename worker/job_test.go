@@ -30,7 +30,7 @@ func TestAHandlerIsTestedWithAJobMadeByHand(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, want := range []string{`{"Uploaded":1}`, `{"Uploaded":2}`} { // the second call finds the first's checkpoint
+			for _, want := range []string{`{"Uploaded":1}`, `{"Uploaded":2}`} { // the second call finds the checkpoint of the first
 				if err := handler(t.Context(), job); err != nil {
 					t.Fatal(err)
 				}
@@ -42,7 +42,7 @@ func TestAHandlerIsTestedWithAJobMadeByHand(t *testing.T) {
 	}
 }
 
-// TestAJobMadeByHandRefusesWhatAStoreRefuses gives values that no store takes.
+// TestAJobMadeByHandRefusesWhatAStoreRefuses passes values that no store takes.
 func TestAJobMadeByHandRefusesWhatAStoreRefuses(t *testing.T) {
 	t.Parallel()
 	var job worker.Job[payment]

@@ -101,7 +101,8 @@ func TestFullQueueGoesOnAsSoonAsAJobHasEnded(t *testing.T) {
 	})
 }
 
-// TestFullQueueGoesOnWhenItsJobIsCancelled lets nothing but the cancel tell of the room.
+// TestFullQueueGoesOnWhenItsJobIsCancelled polls once an hour, so only the signal of the cancel can show the free
+// place.
 func TestFullQueueGoesOnWhenItsJobIsCancelled(t *testing.T) {
 	inShop(t, func(s *shop) {
 		s.settings(func(q *sluice.Settings) { q.Concurrency = 1 })
@@ -141,8 +142,8 @@ func (c *claimCounter) Claim(ctx context.Context, request sluice.ClaimRequest) (
 	return c.Store.Claim(ctx, request)
 }
 
-// TestQueueThatIsHeldBackIsNotAskedInVain enqueues into it and works off another queue meanwhile: neither
-// makes room in it.
+// TestQueueThatIsHeldBackIsNotAskedInVain enqueues into a queue at its limit, and works off another queue. The worker
+// must not claim from the queue meanwhile, because neither makes a free place.
 func TestQueueThatIsHeldBackIsNotAskedInVain(t *testing.T) {
 	for name, limit := range map[string]func(*sluice.Settings){
 		"by its rate":              func(q *sluice.Settings) { q.Rate, q.Burst = sluice.RatePerSecond(0.1), 1 },
@@ -161,7 +162,7 @@ func TestQueueThatIsHeldBackIsNotAskedInVain(t *testing.T) {
 				}, worker.QueueOptions{})
 				worker.Handle(s.worker, other, func(context.Context, *worker.Job[payment]) error { return nil }, worker.QueueOptions{})
 				s.begin()
-				for range 1000 { // for ten seconds
+				for range 1000 { // for 10 s
 					s.add(sluice.EnqueueOptions{})
 					if _, err := other.Enqueue(s.Context(), s.client, payment{}, sluice.EnqueueOptions{}); err != nil {
 						s.Fatal(err)
@@ -180,8 +181,7 @@ func TestQueueThatIsHeldBackIsNotAskedInVain(t *testing.T) {
 	}
 }
 
-// TestLowPriorityIsServedUnderConstantLoad keeps more jobs of priority 1 waiting than can be worked off
-// (I-14).
+// TestLowPriorityIsServedUnderConstantLoad keeps more jobs of priority 1 waiting than the worker can work off.
 func TestLowPriorityIsServedUnderConstantLoad(t *testing.T) {
 	inShop(t, func(s *shop) {
 		s.settings(func(q *sluice.Settings) { q.Ageing = 0.2 })
@@ -205,7 +205,7 @@ func TestLowPriorityIsServedUnderConstantLoad(t *testing.T) {
 	})
 }
 
-// A look at a payload may take long, and differently long. The rate counts from when the handler is called.
+// Checking a payload may take long, and each time differently. The rate counts from the call of the handler.
 func TestRateCountsFromTheCallOfTheHandler(t *testing.T) {
 	inShop(t, func(s *shop) {
 		const jobs = 200
@@ -232,7 +232,7 @@ func TestRateCountsFromTheCallOfTheHandler(t *testing.T) {
 	})
 }
 
-// slowChecker takes its time, sometimes more and sometimes less.
+// slowChecker is a payload checker that takes a varying time.
 type slowChecker struct {
 	most time.Duration
 	n    atomic.Int64

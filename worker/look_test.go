@@ -13,11 +13,11 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// mute is a store that passes on nothing but what it hears, as if every signal of a job was lost, and counts what a worker
-// asks.
+// mute is a store that loses every signal of a job, and only passes on whether it hears signals. It counts the calls of
+// a worker.
 type mute struct {
 	sluice.Store
-	deaf                  bool // it does not say that it hears either
+	deaf                  bool // the store does not even say that it hears signals
 	say                   atomic.Pointer[func(sluice.Signal)]
 	claims, looks, queues atomic.Int64
 	settings              atomic.Int64
@@ -51,7 +51,7 @@ func (m *mute) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.
 	return m.Store.Queues(ctx, filter)
 }
 
-// serveMute runs a worker of many queues, and tells which job of which queue started, and when.
+// serveMute runs a worker of many queues. The channel gets the time of each start.
 func serveMute(t *testing.T, m *mute, queues int) <-chan time.Time {
 	t.Helper()
 	started := make(chan time.Time, 100)
@@ -76,14 +76,14 @@ func serveMute(t *testing.T, m *mute, queues int) <-chan time.Time {
 
 func muteQueue(n int) string { return fmt.Sprintf("queue-%d", n) }
 
-// TestAnIdleWorkerAsksLittle counts what a worker of ten queues asks of a store within a minute in which nothing happens: one
-// look at all queues now and then, more seldom if the store hears all signals, and twice the settings.
+// TestAnIdleWorkerAsksLittle counts the calls of an idle worker of ten queues within 1 min. It claims from all queues
+// together now and then, less often if the store hears signals. It reads the settings twice.
 func TestAnIdleWorkerAsksLittle(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
 		deaf bool
-		want int64 // looks within a minute
+		want int64 // claims within 1 min
 	}{{"hearing", false, 7}, {"deaf", true, 60}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -111,11 +111,11 @@ func TestAnIdleWorkerAsksLittle(t *testing.T) {
 	}
 }
 
-// TestWhatNobodySignalsIsFound has every signal of a job lost: jobs that are due, that fall due later, whose pause ends, and
-// that are due because the limits of their queue let them through.
+// TestWhatNobodySignalsIsFound loses every signal of a job. The worker must find jobs that are due at once or later,
+// after a pause, or by a limit.
 func TestWhatNobodySignalsIsFound(t *testing.T) {
 	t.Parallel()
-	const look = 6 * time.Second // six times the default of Options.Poll
+	const look = 6 * time.Second // 6 times the default of Options.Poll
 	for _, c := range []struct {
 		name     string
 		settings func(*sluice.Settings, time.Time)
@@ -159,7 +159,8 @@ func TestWhatNobodySignalsIsFound(t *testing.T) {
 	}
 }
 
-// TestAStoreThatHearsNoMoreIsLookedAtMoreOften counts looks while the store says that it hears, and that it does not.
+// TestAStoreThatHearsNoMoreIsLookedAtMoreOften counts claims while the store says that it hears signals, and while it
+// says that it does not.
 func TestAStoreThatHearsNoMoreIsLookedAtMoreOften(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -184,8 +185,8 @@ func TestAStoreThatHearsNoMoreIsLookedAtMoreOften(t *testing.T) {
 	})
 }
 
-// TestHungryQueuesAreClaimedFromTogether stores jobs of many queues at once, and counts the claims that it takes: few, each of
-// many queues. Of queues with limits each is claimed from alone.
+// TestHungryQueuesAreClaimedFromTogether stores jobs in many queues at once, and counts the claims. A few claims must
+// take jobs of many queues each. A queue with limits needs claims of its own.
 func TestHungryQueuesAreClaimedFromTogether(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

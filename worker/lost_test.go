@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// frozen is a store of a worker that does not hear what became of its claims until it thaws.
+// frozen is a store whose worker learns nothing about its claims until the store thaws.
 type frozen struct {
 	deaf
 	thawed, mute atomic.Bool
@@ -33,8 +33,8 @@ func (f *frozen) Job(ctx context.Context, id sluice.ID) (sluice.Job, error) {
 	return f.Store.Job(ctx, id)
 }
 
-// TestAHandlerIsToldWhetherItsJobWasCancelledOrLost does to a claimed job what ends its claim, and looks at the cause of its
-// handler's context: only with ErrCancelled may it clean up, because nobody else has the job.
+// TestAHandlerIsToldWhetherItsJobWasCancelledOrLost ends the claim of a running job in several ways, and checks the
+// cause of the handler's context. Only with ErrCancelled may a handler clean up, because then nobody else has the job.
 func TestAHandlerIsToldWhetherItsJobWasCancelledOrLost(t *testing.T) {
 	cancel := func(s *shop, id sluice.ID) error {
 		return s.client.Cancel(s.Context(), []sluice.ID{id}, sluice.Act{By: "ada"})
@@ -106,7 +106,7 @@ func TestAHandlerIsToldWhetherItsJobWasCancelledOrLost(t *testing.T) {
 	}
 }
 
-// lateAnswer is a store whose first claim of a job is answered after its lease.
+// lateAnswer is a store that answers the first claim of a job only after the job's lease.
 type lateAnswer struct {
 	sluice.Store
 	late time.Duration
@@ -124,7 +124,7 @@ func (l *lateAnswer) Claim(ctx context.Context, request sluice.ClaimRequest) (sl
 	return claimed, err
 }
 
-// Another may have the job by then, and the rate of its queue does not count that it begins any more.
+// Another worker may have the job by then, and the queue's rate no longer counts its start.
 func TestJobWhoseClaimIsAnsweredAfterItsLeaseGoesBackAndDoesNotBegin(t *testing.T) {
 	for name, c := range map[string]struct{ late, releases int }{
 		"before the lease ends": {late: 59},

@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// runMany starts a worker that handles payments several at a time.
+// runMany starts a worker that handles several payments per call.
 func (s *shop) runMany(options worker.Options, handler worker.ManyHandler[payment], many worker.ManyOptions) {
 	s.Helper()
 	options.Logger = quiet
@@ -162,7 +162,7 @@ func TestCallThatBreaksFailsTheJobsThatItLeft(t *testing.T) {
 				if job := s.becomes(ids[1], sluice.StateDead); job.Error != c.says {
 					t.Errorf("the error is %q", job.Error)
 				}
-				s.becomes(s.addMany(1)[0], sluice.StateCompleted) // the worker goes on
+				s.becomes(s.addMany(1)[0], sluice.StateCompleted) // the worker still works
 				if err := s.end(); err != nil {
 					t.Error(err)
 				}
@@ -196,7 +196,7 @@ func TestCallTimesOutAndDrains(t *testing.T) {
 				<-ctx.Done()
 				return context.Cause(ctx)
 			}, worker.ManyOptions{Size: 2})
-			ids := s.addMany(5) // two run, two wait for the call, one waits
+			ids := s.addMany(5) // two jobs run, two wait for the next call, and one waits in the queue
 			time.Sleep(time.Minute)
 			if err := s.end(); !errors.Is(err, worker.ErrDrainTimeout) {
 				t.Errorf("Run says %v", err)

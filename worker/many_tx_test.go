@@ -12,8 +12,8 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// TestCallCompletesItsJobsInOneTransaction writes the effect of several jobs and their ends together, and rolls the first
-// try back.
+// TestCallCompletesItsJobsInOneTransaction writes the effect of several jobs and their completion in one transaction.
+// The first attempt is rolled back.
 func TestCallCompletesItsJobsInOneTransaction(t *testing.T) {
 	t.Parallel()
 	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "jobs.db"), sqlite.Options{Migrate: true})

@@ -65,7 +65,7 @@ func TestPayloadThatDoesNotDecodeIsTriedAgain(t *testing.T) {
 		if job := s.job(id); job.State != sluice.StateQueued || job.Attempts != 1 {
 			t.Errorf("the job is %s after %d attempts", job.State, job.Attempts)
 		}
-		s.run(worker.Options{}, nothing) // a worker that knows the type
+		s.run(worker.Options{}, nothing) // this worker knows the type
 		s.becomes(id, sluice.StateCompleted)
 		_ = s.end()
 	})

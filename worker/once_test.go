@@ -16,7 +16,7 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// desk is a store with a clock that only the test moves, and a worker of it.
+// desk is a store whose clock only the test moves, and a worker on it.
 type desk struct {
 	*testing.T
 	now    time.Time
@@ -115,7 +115,7 @@ func TestOnceSettlesEveryOutcome(t *testing.T) {
 func TestOnceKeepsToTheRate(t *testing.T) {
 	d := newDesk(t)
 	settings := sluice.DefaultSettings()
-	settings.Rate = sluice.Rate{Jobs: 2, Per: time.Hour} // one in half an hour
+	settings.Rate = sluice.Rate{Jobs: 2, Per: time.Hour} // one start each 30 min
 	if _, err := d.client.EnsureQueue(t.Context(), "q", settings, sluice.Act{By: "test"}); err != nil {
 		t.Fatal(err)
 	}

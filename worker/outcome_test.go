@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// nilError is an error whose text cannot be had of a nil pointer.
+// nilError is an error whose Error panics on a nil pointer.
 type nilError struct{ text string }
 
 func (e *nilError) Error() string { return e.text }
@@ -58,7 +58,7 @@ func TestWhatAHandlerReturnsDecidesAlsoAfterACompletionThatCameToNothing(t *test
 		t.Run(name, func(t *testing.T) {
 			inShop(t, func(s *shop) {
 				s.run(worker.Options{}, func(_ context.Context, job *worker.Job[payment]) error {
-					job.MarkSettledInTx() // as CompleteTx does; the transaction is then rolled back
+					job.MarkSettledInTx() // as CompleteTx does; then the transaction is rolled back
 					return c.returns
 				})
 				id := s.add(sluice.EnqueueOptions{})
@@ -105,7 +105,7 @@ func TestLeaseIsRenewedInTimeHoweverRarelyTheWorkerPolls(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inShop(t, func(s *shop) {
 				s.settings(func(set *sluice.Settings) { set.Lease, set.RecoverInterval = c.lease, 100*time.Millisecond })
-				// The run takes many leases and two polls, and upkeep looks for expired leases 10 times a lease.
+				// The run takes many leases and at least two polls. Upkeep looks for expired leases 10 times per lease.
 				takes := max(2*c.poll, 10*c.lease)
 				tending, stop := context.WithCancel(s.Context())
 				tended := make(chan struct{})
@@ -119,7 +119,7 @@ func TestLeaseIsRenewedInTimeHoweverRarelyTheWorkerPolls(t *testing.T) {
 					time.Sleep(takes)
 					return nil
 				})
-				time.Sleep(300 * time.Millisecond) // the worker has looked, and sleeps
+				time.Sleep(300 * time.Millisecond) // the worker has claimed once, and sleeps
 				if job := s.becomes(s.add(sluice.EnqueueOptions{}), sluice.StateCompleted); job.Recoveries != 0 || runs.Load() != 1 {
 					t.Errorf("%d recoveries, %d runs", job.Recoveries, runs.Load())
 				}
@@ -138,7 +138,7 @@ func TestWorkerThatGetsItsOwnJobAgainKeepsTheNewClaim(t *testing.T) {
 		var again atomic.Bool
 		s.run(worker.Options{Slots: 2}, func(ctx context.Context, job *worker.Job[payment]) error {
 			if !again.Swap(true) {
-				time.Sleep(10 * time.Minute) // it ignores its context
+				time.Sleep(10 * time.Minute) // the handler ignores its context
 				return errors.New("much too late")
 			}
 			time.Sleep(5 * time.Second)
@@ -169,7 +169,7 @@ func TestJobThatIsCancelledBeforeItsSlotIsFreeDoesNotBegin(t *testing.T) {
 			if slow.Load() {
 				time.Sleep(500 * time.Millisecond)
 			}
-			time.Sleep(10 * time.Microsecond) // so quick that jobs are claimed ahead
+			time.Sleep(10 * time.Microsecond) // so quick that the worker claims jobs ahead
 			return nil
 		})
 		for range 200 {

@@ -10,7 +10,8 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// TestJobThatWasClaimedAheadDoesNotBeginAfterAPause pauses while jobs wait for their share of the jitter.
+// TestJobThatWasClaimedAheadDoesNotBeginAfterAPause pauses the queue while claimed jobs wait for their instant within
+// the jitter.
 func TestJobThatWasClaimedAheadDoesNotBeginAfterAPause(t *testing.T) {
 	inShop(t, func(s *shop) {
 		s.settings(func(q *sluice.Settings) { q.Jitter = 30 * time.Second })

@@ -17,7 +17,7 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// reported counts the statements that store reports, and refuses some.
+// reported counts the calls that store reports. It refuses reports while refuse is set.
 type reported struct {
 	sluice.Store
 	mu      sync.Mutex
@@ -43,7 +43,7 @@ func (r *reported) Progress(ctx context.Context, ids []sluice.ID) ([]progress.Re
 	return progress.Given(r.Store).Progress(ctx, ids)
 }
 
-// TestOneStatementASecondStoresTheReportsOfAllJobs lets 200 jobs report 100 times a second each.
+// TestOneStatementASecondStoresTheReportsOfAllJobs runs 200 jobs that report 100 times a second each.
 func TestOneStatementASecondStoresTheReportsOfAllJobs(t *testing.T) {
 	inShop(t, func(s *shop) {
 		store := &reported{Store: s.store}
@@ -120,8 +120,8 @@ func TestReportThatCouldNotBeStoredIsStoredLater(t *testing.T) {
 	})
 }
 
-// TestAReportIsSeenWithinASecond lets a job report at odd times, also right after a report was stored. Its worker is woken for other
-// reasons meanwhile.
+// TestAReportIsSeenWithinASecond makes a job report at odd times, also right after a report was stored. Other events
+// wake the job's worker meanwhile.
 func TestAReportIsSeenWithinASecond(t *testing.T) {
 	inShop(t, func(s *shop) {
 		store := &reported{Store: s.store}
@@ -137,7 +137,7 @@ func TestAReportIsSeenWithinASecond(t *testing.T) {
 			return nil
 		})
 		id := s.add(sluice.EnqueueOptions{})
-		time.Sleep(300 * time.Millisecond) // callers look between the rounds of the worker
+		time.Sleep(300 * time.Millisecond) // so that callers read between the rounds of the worker
 		var late time.Duration
 		var last string
 		_, err := await.New(s.store).Follow(context.Background(), id, func(r progress.Report) {

@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// refused lets a handler answer the first call with a rate limit of 10 minutes. It returns when each call began.
+// refused runs a handler whose first call returns a rate limit of 10 min. It returns when each call began.
 func refused(s *shop, queue func(*sluice.Settings), jobs ...sluice.EnqueueOptions) (starts []time.Time) {
 	s.Helper()
 	s.settings(queue)

@@ -28,7 +28,7 @@ func TestJobThatWaitsAgainStartsWhenItIsDue(t *testing.T) {
 					ended = time.Now()
 					return again
 				})
-				time.Sleep(time.Minute) // idle for a while
+				time.Sleep(time.Minute) // the worker is idle for a while
 				s.becomes(s.add(sluice.EnqueueOptions{}), sluice.StateCompleted)
 				if err := s.end(); err != nil {
 					t.Error(err)

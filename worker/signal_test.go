@@ -16,7 +16,7 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// counting counts how often the store is asked about claims.
+// counting counts the store's claims and renewals.
 type counting struct {
 	sluice.Store
 	renews, claims atomic.Int64
@@ -35,7 +35,7 @@ func (c *counting) Claim(ctx context.Context, request sluice.ClaimRequest) (slui
 	return c.Store.Claim(ctx, request)
 }
 
-// outsider connects as a role that may connect, and nothing else.
+// outsider connects with a role that may only connect.
 func outsider(t *testing.T, at string) *pgx.Conn {
 	t.Helper()
 	owner, err := pgx.Connect(t.Context(), at)
@@ -64,8 +64,9 @@ func outsider(t *testing.T, at string) *pgx.Conn {
 	return conn
 }
 
-// TestASignalOnlyMakesTheWorkerLook has a role without any right say by NOTIFY, thousands of times, that a job was
-// cancelled. Its handler goes on, and the store is not asked as often as it was said. A job that is cancelled ends.
+// TestASignalOnlyMakesTheWorkerLook sends thousands of forged signals that a job was cancelled, from a role without any
+// right. The handler must go on, and the worker must ask the store less often than that. The handler of a cancelled job
+// ends.
 func TestASignalOnlyMakesTheWorkerLook(t *testing.T) {
 	t.Parallel()
 	at := pgtest.NewDatabase(t)
@@ -113,7 +114,7 @@ func TestASignalOnlyMakesTheWorkerLook(t *testing.T) {
 	if err := client.Cancel(t.Context(), []sluice.ID{cancelled}, sluice.Act{By: "test", Reason: "test"}); err != nil {
 		t.Fatal(err)
 	}
-	if id := <-lost; id != cancelled { // signals come in order
+	if id := <-lost; id != cancelled { // signals arrive in order
 		t.Errorf("the handler of job %s ended, want that of %s", id, cancelled)
 	}
 	took := time.Since(flooded)

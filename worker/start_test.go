@@ -13,11 +13,11 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// otherClock is a store whose clock is another than the processes', and whose answers take a while.
+// otherClock is a store whose clock differs from the processes' clock, and whose answers take a while.
 type otherClock struct {
 	sluice.Store
 	skew        atomic.Int64
-	there, back time.Duration // how long a call takes until the store looks at its clock, and from then on
+	there, back time.Duration // how long a call takes before and after the store reads its clock
 }
 
 // Unwrap returns the decorated store.
@@ -46,7 +46,7 @@ func (o *otherClock) Queues(ctx context.Context, filter sluice.QueueFilter) ([]s
 	return o.Store.Queues(ctx, filter)
 }
 
-// use makes the shop work with another store.
+// use makes the shop use another store.
 func (s *shop) use(store sluice.Store) {
 	s.store, s.client = store, sluice.NewClient(store, sluice.ClientOptions{Logger: quiet})
 }
@@ -154,7 +154,7 @@ func TestJobThatIsClaimedAheadCanBeCancelledAndIsReleasedAtTheEnd(t *testing.T) 
 		if err := s.client.Cancel(s.Context(), []sluice.ID{first}, sluice.Act{By: "ada"}); err != nil {
 			t.Fatal(err)
 		}
-		s.becomes(third, sluice.StateClaimed) // it gets the place of the first
+		s.becomes(third, sluice.StateClaimed) // it takes the place of the first job
 		due, begun := s.job(second).DueAt, time.Now()
 		if err := s.end(); err != nil || time.Since(begun) > time.Second {
 			t.Errorf("it took %s to end, %v", time.Since(begun), err)
@@ -229,7 +229,7 @@ func TestJitterSpreadsStarts(t *testing.T) {
 	}
 }
 
-// claimLog notes the claims of a queue.
+// claimLog records the claims of a queue.
 type claimLog struct {
 	sluice.Store
 	mu     sync.Mutex
@@ -255,7 +255,7 @@ func TestBatchBoundsAClaimAndIntervalSpacesThem(t *testing.T) {
 		s.enqueueMany(70)
 		s.run(worker.Options{Slots: 50}, func(context.Context, *worker.Job[payment]) error { return nil })
 		for range 60 {
-			s.add(sluice.EnqueueOptions{Delay: time.Hour}) // signals that there is something
+			s.add(sluice.EnqueueOptions{Delay: time.Hour}) // the enqueue signals a job
 			time.Sleep(500 * time.Millisecond)
 		}
 		synctest.Wait()
@@ -273,7 +273,7 @@ func TestBatchBoundsAClaimAndIntervalSpacesThem(t *testing.T) {
 		if err != nil || depth.Ready != 0 {
 			t.Errorf("%d jobs are left, %v", depth.Ready, err)
 		}
-		// Both are live.
+		// The worker uses a change of both settings without a restart.
 		s.settings(func(q *sluice.Settings) { q.Batch, q.Interval = 0, 0 })
 		time.Sleep(5 * time.Second)
 		s.becomes(s.add(sluice.EnqueueOptions{}), sluice.StateCompleted)
@@ -292,7 +292,7 @@ func TestJobsWhoseLookIsLateStartInsteadOfGoingBack(t *testing.T) {
 		}
 		s.run(worker.Options{Slots: 20, Poll: 100 * time.Millisecond}, func(context.Context, *worker.Job[payment]) error { return nil })
 		time.Sleep(time.Second)
-		store.skew.Add(int64(time.Hour)) // all are long due at once, and the looks at them come late
+		store.skew.Add(int64(time.Hour)) // all jobs become due long ago at once, and the worker notices late
 		for _, id := range ids {
 			s.becomes(id, sluice.StateCompleted)
 			if releases := s.job(id).Releases; releases > 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// TestTimeoutOfAJobOverridesThatOfItsHandlerAndQueue lets jobs with shorter and longer timeouts run, by a timer and by the
-// look once a second.
+// TestTimeoutOfAJobOverridesThatOfItsHandlerAndQueue runs jobs with timeouts below and above those of handler and
+// queue. The worker ends them by a timer or in its rounds.
 func TestTimeoutOfAJobOverridesThatOfItsHandlerAndQueue(t *testing.T) {
 	for _, c := range []struct {
 		job, handler time.Duration

@@ -36,7 +36,7 @@ type shop struct {
 	stop   context.CancelFunc
 }
 
-// inShop runs a test in fake time: what would take hours takes none.
+// inShop runs a test in fake time, so that waiting for hours takes no time.
 func inShop(t *testing.T, test func(s *shop)) {
 	t.Parallel()
 	t.Helper()
@@ -63,7 +63,7 @@ func (s *shop) begin() {
 	synctest.Wait()
 }
 
-// end tells the worker to drain and gives what Run returned.
+// end makes the worker drain, and returns the error of Run.
 func (s *shop) end() error {
 	s.Helper()
 	s.stop()
@@ -80,7 +80,7 @@ func (s *shop) add(options sluice.EnqueueOptions) sluice.ID {
 	return receipt.ID
 }
 
-// settings changes those of the queue.
+// settings changes the settings of the queue.
 func (s *shop) settings(change func(*sluice.Settings)) {
 	s.Helper()
 	act := sluice.Act{By: "test"}
@@ -95,7 +95,7 @@ func (s *shop) settings(change func(*sluice.Settings)) {
 	}
 }
 
-// noJitter makes waits exact.
+// noJitter turns the jitter of the backoff off.
 func noJitter(s *sluice.Settings) { s.Backoff.Jitter = 0 }
 
 // becomes waits, in fake time, until a job is in a state.
@@ -395,7 +395,7 @@ func TestHandlerThatIgnoresItsTimeoutIsAbandoned(t *testing.T) {
 		returned := make(chan struct{})
 		s.run(worker.Options{Slots: 2}, func(_ context.Context, _ *worker.Job[payment]) error {
 			if starts.Add(1) == 1 {
-				<-returned // whatever its context says
+				<-returned // the handler ignores its context
 				return errors.New("too late to say anything")
 			}
 			return nil
@@ -424,7 +424,7 @@ func TestCancelReachesTheRunningHandler(t *testing.T) {
 				s.run(worker.Options{}, func(ctx context.Context, _ *worker.Job[payment]) error {
 					<-ctx.Done()
 					causes <- context.Cause(ctx)
-					return nil // what it says no longer counts
+					return nil // the worker ignores the handler's result now
 				})
 				id := s.add(sluice.EnqueueOptions{})
 				s.becomes(id, sluice.StateClaimed)

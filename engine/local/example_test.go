@@ -31,7 +31,7 @@ func Example() {
 
 	target := engine.Target{Queue: "parcels", Type: "ship", Results: true}
 	run := engine.Run{Ref: "parcels-1", Job: sluice.NewID(), Generation: 1, Attempt: 1, Payload: []byte(`{"to":"ada"}`)}
-	for range 2 { // the second finds the first
+	for range 2 { // the second start finds the run of the first
 		if err := e.Start(ctx, target, []engine.Run{run})[0]; err != nil {
 			fmt.Println(err)
 		}
@@ -41,7 +41,7 @@ func Example() {
 		time.Sleep(time.Millisecond)
 		outcomes, _ = e.Outcomes(ctx, target, []string{"parcels-1"})
 	}
-	stop() // drains
+	stop() // drains the engine
 	if err := <-ended; err != nil {
 		fmt.Println(err)
 	}

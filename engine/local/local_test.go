@@ -21,7 +21,7 @@ import (
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// payloadLimit is that of the runs' queue; what Sluice keeps beside a payload needs some of it.
+// payloadLimit is the payload_limit of the queue that holds the runs. Sluice uses some of it for data of its own.
 const payloadLimit = 256 << 10
 
 func settings() sluice.Settings {
@@ -64,7 +64,7 @@ func inFile(t *testing.T) sluice.Store {
 	return store
 }
 
-// open makes an engine that dispatches and another that executes, as two processes would.
+// open makes two engines on one store, as two processes would: one for dispatchers, and one that executes runs.
 func open(t *testing.T, store, gone sluice.Store) enginetest.Bench {
 	t.Helper()
 	diary := new(enginetest.Diary)
@@ -82,7 +82,7 @@ func open(t *testing.T, store, gone sluice.Store) enginetest.Bench {
 
 var target = engine.Target{Queue: "rules", Type: "obey"}
 
-// execute lets another engine on the store execute runs until the test has ended, or stop is called.
+// execute makes another engine on the store execute runs until the test ends or calls stop.
 func execute[T any](t *testing.T, store sluice.Store, do local.Func[T]) (stop func()) {
 	t.Helper()
 	engine := local.New(store, local.Options{
@@ -94,7 +94,7 @@ func execute[T any](t *testing.T, store sluice.Store, do local.Func[T]) (stop fu
 	go func() { ended <- engine.Run(ctx) }()
 	stop = sync.OnceFunc(func() {
 		end()
-		if err := <-ended; err != nil && !errors.Is(err, worker.ErrDrainTimeout) { // runs that wait are cut off
+		if err := <-ended; err != nil && !errors.Is(err, worker.ErrDrainTimeout) { // Run cuts off runs that wait
 			t.Errorf("the engine ended with %v", err)
 		}
 	})

@@ -53,7 +53,7 @@ func (s *shop) started(run engine.Run) {
 	}
 }
 
-// is makes sure of how a run is, once nothing happens any more.
+// is checks the state of a run, once all goroutines wait.
 func (s *shop) is(ref string, want engine.State) engine.Outcome {
 	s.Helper()
 	synctest.Wait()
@@ -64,7 +64,7 @@ func (s *shop) is(ref string, want engine.State) engine.Outcome {
 	return out[0]
 }
 
-// tend lets upkeep look once, after a while.
+// tend lets some time pass and then runs upkeep once.
 func (s *shop) tend(after time.Duration) {
 	s.Helper()
 	time.Sleep(after)
@@ -220,7 +220,7 @@ func TestJobThatSomebodyPutThereIsForeign(t *testing.T) {
 	})
 }
 
-// crowd lets the audit tell of much else.
+// crowd adds many entries of another queue to the audit.
 func (s *shop) crowd(moves int) {
 	s.Helper()
 	client := sluice.NewClient(s.store, sluice.ClientOptions{})
