@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/event"
 )
 
-// alertPresetsTable lists the presets: what holds for how long, how much it matters and where.
+// alertPresetsTable lists the presets: the condition, how long it must hold, its severity and the place that shows it.
 func alertPresetsTable() string {
 	var text strings.Builder
 	text.WriteString("| rule | fires when | for | severity | looked at in | needs |\n| --- | --- | --- | --- | --- | --- |\n")
@@ -51,10 +51,10 @@ func unitOf(metric alert.Metric) string {
 	return map[string]string{"seconds": " s", "per second": " a second", "bytes": " bytes"}[metric.Unit]
 }
 
-// command is one of ours in a runbook, which stands at the end of its line.
+// command finds a command at the end of a runbook's line.
 var command = regexp.MustCompile(`(?m)(: )((?:sluice|select|alter|vacuum|sqlite3|timedatectl) .*)$`)
 
-// alertRunbooks tells of each preset what it means and what to do.
+// alertRunbooks lists each preset with its meaning and the steps of its runbook.
 func alertRunbooks() string {
 	var text strings.Builder
 	for _, r := range alert.Presets() {
@@ -79,8 +79,8 @@ func pagedRules() string {
 	return text.String()
 }
 
-// TestGuidesPageOnAlertsAndNotOnALevel looks for advice to page on ERROR, where attempts that are tried again are, and at the lines
-// that the guide names instead.
+// TestGuidesPageOnAlertsAndNotOnALevel refuses advice to page on the level ERROR, which attempts that are retried also
+// use. It also checks the log lines that the guide names instead.
 func TestGuidesPageOnAlertsAndNotOnALevel(t *testing.T) {
 	t.Parallel()
 	advice := regexp.MustCompile(`(?i)\b(alert|alerts? belongs?|page) on (the level )?ERROR`)

@@ -327,7 +327,7 @@ func TestInternalQueuesAreSluicesOwn(t *testing.T) {
 	}
 }
 
-// pedant checks payloads as a test wants it.
+// pedant is a payload checker that returns the errors that a test sets.
 type pedant struct{ compile, check error }
 
 func (p pedant) Compile(string) error       { return p.compile }
@@ -459,7 +459,7 @@ func FuzzEnqueuePayload(f *testing.F) {
 	})
 }
 
-// deaf stores what it is given, and then cannot be reached.
+// deaf stores the first jobs, but answers that the store is unavailable. Later calls work.
 type deaf struct {
 	sluice.Store
 	heard bool

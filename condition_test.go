@@ -49,7 +49,7 @@ func TestTheKindOfAnEngineConditionIsThatOfItsError(t *testing.T) {
 	}
 }
 
-// TestALongErrorKeepsItsCause: the cause is at the end.
+// TestALongErrorKeepsItsCause cuts a long error, and checks that the cause at its end stays.
 func TestALongErrorKeepsItsCause(t *testing.T) {
 	t.Parallel()
 	err := errors.New("start run: " + strings.Repeat("and so on ", 100) + "dial tcp: connection refused")

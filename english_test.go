@@ -2,6 +2,8 @@ package sluice_test
 
 import (
 	"fmt"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -129,7 +131,7 @@ func TestLogEventsAreInPlainEnglish(t *testing.T) {
 	}
 }
 
-// typedValue is an example or a default of a value that a user types, such as 10%, in a help text that has no backticks.
+// typedValue is an example or a default of a value that a user types, such as `10%`, in a help text that has no backticks.
 var typedValue = regexp.MustCompile(`(such as|:|every|or) \d+[a-z%]+|(?:^|\s)0s\b`)
 
 // TestHelpIsInPlainEnglish checks the help of the commands on the page that is made of it.
@@ -232,3 +234,36 @@ func faultsOf(paragraph string) (faults []string) {
 	}
 	return faults
 }
+
+// TestCommentsOfTestsAreInPlainEnglish checks the comments of all tests and helpers of the library.
+func TestCommentsOfTestsAreInPlainEnglish(t *testing.T) {
+	t.Parallel()
+	checked := 0
+	for _, path := range sourceFiles(t, "_test.go") {
+		if strings.HasPrefix(path, "cmd/") || strings.HasPrefix(path, "engine/temporal/") {
+			continue // modules of their own
+		}
+		files := token.NewFileSet()
+		parsed, err := parser.ParseFile(files, path, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, comment := range parsed.Comments {
+			if isOutput.MatchString(comment.Text()) {
+				continue
+			}
+			for _, paragraph := range prose(comment.Text()) {
+				checked++
+				for _, fault := range faultsOf(paragraph) {
+					t.Errorf("%s: %s", files.Position(comment.Pos()), fault)
+				}
+			}
+		}
+	}
+	if checked < 1000 {
+		t.Errorf("checked %d paragraphs of comments, want at least 1,000", checked)
+	}
+}
+
+// isOutput finds the comment of an example that has the output of the example, which is no prose.
+var isOutput = regexp.MustCompile(`(?i)^(unordered )?output:`)

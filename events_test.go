@@ -38,8 +38,8 @@ func fieldsTable() string {
 	return text.String()
 }
 
-// TestEventsAreWellMade checks the table: each name is there once, each field has a meaning, each event is logged
-// somewhere.
+// TestEventsAreWellMade checks the table of events. Each name must occur once, each field must have a meaning, and the
+// code must log each event.
 func TestEventsAreWellMade(t *testing.T) {
 	t.Parallel()
 	var names, known []string
@@ -66,7 +66,7 @@ func TestEventsAreWellMade(t *testing.T) {
 	}
 }
 
-// TestNothingElseIsLogged looks for lines that are logged past the table, and for events that nobody logs.
+// TestNothingElseIsLogged finds log calls that bypass the table, and events that no code logs.
 func TestNothingElseIsLogged(t *testing.T) {
 	t.Parallel()
 	line := regexp.MustCompile(`(?i)\b(log|logger|slog)\.(Debug|Info|Warn|Error|Log|LogAttrs|Print|Printf|Println)(Context)?\(`)
@@ -113,7 +113,7 @@ func TestNothingElseIsLogged(t *testing.T) {
 	}
 }
 
-// eventVariables are the names that the table has in Go.
+// eventVariables returns the Go names of the events in the table.
 func eventVariables(t *testing.T) (names []string) {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join("internal", "event", "table.go"), nil, 0)

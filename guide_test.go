@@ -78,7 +78,7 @@ func TestFirstProgramOfTheGuideRuns(t *testing.T) {
 		}
 	}
 	build := exec.Command("go", "build", "-o", "shop", ".")
-	build.Dir, build.Env = folder, append(os.Environ(), "CGO_ENABLED=0") // as all that is not for the race detector
+	build.Dir, build.Env = folder, append(os.Environ(), "CGO_ENABLED=0") // only the race detector needs cgo
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-queue/sluice/health"
 )
 
-// healthTable is the docs' table of what the stores look at.
+// healthTable is the docs' table of the health checks of the stores.
 func healthTable() string {
 	var text strings.Builder
 	text.WriteString("| store | check | looks at | figure | note | warning | error | besides |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n")

@@ -14,13 +14,13 @@ var (
 	dropped = regexp.MustCompile(`[^\p{L}\p{N}\- _]`)
 )
 
-// slug is the anchor that a page gives to a heading.
+// slug returns the anchor of a heading.
 func slug(title string) string {
 	title = link.ReplaceAllString(strings.ReplaceAll(title, "`", ""), "$1")
 	return strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(title), ""), " ", "-")
 }
 
-// anchors are those of a page, by its path.
+// anchors returns the anchors of a page.
 func anchors(t *testing.T, path string) map[string]bool {
 	t.Helper()
 	text, err := os.ReadFile(path)

@@ -18,7 +18,7 @@ import (
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
-// unreadable is a store whose settings cannot be read for a while, or only slowly.
+// unreadable is a store that fails to read settings while fail is set, or reads them slowly.
 type unreadable struct {
 	*memory.Store
 	fail  bool
@@ -56,7 +56,7 @@ func TestSettingsThatWereNeverReadAreAnErrorAndNotTheDefaults(t *testing.T) {
 		store := newUnreadable(t, 1)
 		store.fail = true
 		live := sluice.NewLiveSettings(store, sluice.LiveOptions{})
-		for range 2 { // at once, within the interval
+		for range 2 { // the second call comes within the interval
 			if _, err := live.Queue(t.Context(), "payments"); !errors.Is(err, errDown) {
 				t.Errorf("error %v, want %v", err, errDown)
 			}
@@ -107,7 +107,7 @@ func TestOneCallerWaitsForASlowStoreAndTheOthersGoOn(t *testing.T) {
 	})
 }
 
-// edited is a store in which somebody has changed the payload_schema by plain SQL.
+// edited is a store in which plain SQL has changed a payload_schema.
 type edited struct {
 	*memory.Store
 	schema string
@@ -163,7 +163,7 @@ func TestStoredNonsenseIsLoggedOnceAndTheLastGoodValueCounts(t *testing.T) {
 	})
 }
 
-// manyQueues is a store that keeps which queues were read.
+// manyQueues is a store that remembers which queues were read.
 type manyQueues struct {
 	*memory.Store
 	mu    sync.Mutex
@@ -226,7 +226,7 @@ func TestAQueueThatIsAskedForSeldomIsReadWithoutThoseThatAreKnown(t *testing.T) 
 			}
 		}
 		ask("seldom", "often", "too")
-		for range 6 { // by then nobody has asked for it lately
+		for range 6 { // after these rounds, nobody has asked for the queue `seldom` lately
 			time.Sleep(sluice.SettingsInterval)
 			ask("often", "too")
 		}

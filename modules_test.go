@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestLibraryLeavesTheVersionsOfAProgramAlone makes a program that works with both SQL stores and has a gRPC of its own.
+// TestLibraryLeavesTheVersionsOfAProgramAlone builds a program with both SQL stores and a gRPC version of its own.
 func TestLibraryLeavesTheVersionsOfAProgramAlone(t *testing.T) {
 	t.Parallel()
 	here, err := os.Getwd()
@@ -57,11 +57,11 @@ import (
 	}
 }
 
-// goIn runs the go command in a module of its own.
+// goIn runs the go command in a folder with a module of its own.
 func goIn(t *testing.T, folder string, args ...string) string {
 	t.Helper()
 	command := exec.Command("go", args...)
-	command.Dir, command.Env = folder, append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod", "GOSUMDB=off") // the sums of the tree hold for these modules
+	command.Dir, command.Env = folder, append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod", "GOSUMDB=off") // GOSUMDB: the go.sum of this tree holds for these modules
 	out, err := command.Output()
 	if err != nil {
 		var exit *exec.ExitError

@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
-// step is a job of a batch: it runs after the jobs with these numbers.
+// step is a job of a batch. It runs after the jobs at the indexes in after.
 type step struct {
 	after []int
 	order string
@@ -21,7 +21,7 @@ func TestBatchesMayBeInAnyOrderButNotInACircle(t *testing.T) {
 	for name, test := range map[string]struct {
 		steps   []step
 		circle  []int // the jobs that are refused because they wait for each other
-		missing []int // those that are refused because one before them was
+		missing []int // the jobs that are refused because a job before them was refused
 	}{
 		"the last first":             {steps: []step{{after: []int{1}}, {after: []int{2}}, {}}},
 		"a diamond":                  {steps: []step{{after: []int{1, 2}}, {after: []int{3}}, {after: []int{3}}, {}}},

@@ -13,12 +13,12 @@ import (
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
-// door is a store that counts the calls of Admit, and holds the first until somebody opens it.
+// door is a store that counts the calls of Admit. The first call waits until the test opens the door.
 type door struct {
 	sluice.Store
 	admits atomic.Int32
 	open   chan struct{}
-	fails  error // of the first call
+	fails  error // the error of the first call
 }
 
 func (d *door) Admit(ctx context.Context, queues []string, act sluice.Act) ([]error, error) {
@@ -32,7 +32,8 @@ func (d *door) Admit(ctx context.Context, queues []string, act sluice.Act) ([]er
 	return d.Store.Admit(ctx, queues, act)
 }
 
-// firstJobs lets 64 callers store the first jobs of a queue while one of them makes it, and gives their errors.
+// firstJobs makes 64 callers enqueue the first jobs of a queue, which one of them creates. It returns the callers'
+// errors.
 func firstJobs(t *testing.T, store *door) (errs [64]error) {
 	store.Store, store.open = memory.New(memory.Options{}), make(chan struct{})
 	client := sluice.NewClient(store, sluice.ClientOptions{})

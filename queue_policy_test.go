@@ -14,7 +14,7 @@ import (
 // verbs counts the calls of a store that make or read queues.
 type verbs struct {
 	sluice.Store
-	slow                            time.Duration // that admitting queues takes
+	slow                            time.Duration // how long admitting queues takes
 	queues, admits, saves, enqueues int
 }
 

@@ -30,7 +30,8 @@ func TestRatesAreReadAsPeopleWriteThem(t *testing.T) {
 	}
 }
 
-// TestEveryRateIsReadAsItIsWritten looks at texts, at JSON, at what stores keep, and at settings.
+// TestEveryRateIsReadAsItIsWritten writes and reads random rates as text, as JSON, as columns of stores and as
+// settings.
 func TestEveryRateIsReadAsItIsWritten(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -56,7 +57,8 @@ func TestEveryRateIsReadAsItIsWritten(t *testing.T) {
 	})
 }
 
-// TestRatesOfOlderProgramsAreRead has a rate as a number of jobs per second, in JSON and in a column without a window.
+// TestRatesOfOlderProgramsAreRead reads a rate as older programs wrote it: as jobs per second in JSON, and as a column
+// without a window.
 func TestRatesOfOlderProgramsAreRead(t *testing.T) {
 	t.Parallel()
 	var operation operation.Operation

@@ -40,7 +40,7 @@ var retired = map[string]string{
 
 func TestRetiredNamesStayAway(t *testing.T) {
 	t.Parallel()
-	// These read or check texts with guillemets.
+	// These files write or check guillemets.
 	quoting := map[string]bool{"cmd/cli/docs_inline_test.go": true, "cmd/cli/docs_test.go": true, "english_test.go": true, "move/world_test.go": true}
 	for _, suffix := range []string{".go", ".sql", ".md", ".txt"} {
 		for _, path := range sourceFiles(t, suffix) {

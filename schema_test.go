@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestStoresCountTheSameSchemaSteps keeps jobs movable between stores: a move needs the same step on both sides.
+// TestStoresCountTheSameSchemaSteps checks that jobs can move between the stores, because a move needs the same step on
+// both sides.
 func TestStoresCountTheSameSchemaSteps(t *testing.T) {
 	t.Parallel()
 	steps := func(store string) []string {

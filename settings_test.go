@@ -161,7 +161,7 @@ func FuzzParseSetting(f *testing.F) {
 	})
 }
 
-// panicking is a decorator of a caller's that panics.
+// panicking is a decorator whose Queues panics.
 type panicking struct{ sluice.Store }
 
 func (panicking) Queues(context.Context, sluice.QueueFilter) ([]sluice.Queue, error) {

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// The root is what a user learns in an hour. A feature belongs into a package of its own, with its own port.
+// A user must be able to learn the root package in an hour. A feature belongs in a package of its own, with a port of
+// its own.
 const (
 	mostRootNames     = 170
 	mostRootFiles     = 28
@@ -41,7 +42,7 @@ func TestTheRootStaysSmall(t *testing.T) {
 	}
 }
 
-// surface is what package sluice exports.
+// surface is the part of package sluice that users see.
 type surface struct {
 	names         []string
 	files, lines  int

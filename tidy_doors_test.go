@@ -1,6 +1,6 @@
 package sluice_test
 
-// doors says which of our packages each package may import. Another arrow is a mistake, or a decision to be made.
+// doors lists the packages of Sluice that each package may import. Any other import is a mistake, or needs a decision.
 var doors = map[string][]string{
 	"":                     {"internal/graph", "internal/jsonscan"},
 	"internal/graph":       {},

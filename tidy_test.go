@@ -248,7 +248,7 @@ func settingColumns() []string {
 	return columns
 }
 
-// assignments begins as the update statement of the queue table does.
+// assignments returns the begin of the statement that updates the queue table.
 func assignments(columns []string) string {
 	return fmt.Sprintf("%s = $4::boolean, %s = $5::bigint", columns[0], columns[1])
 }
@@ -262,7 +262,7 @@ func TestModuleFileIsFitForRelease(t *testing.T) {
 	if regexp.MustCompile(`(?m)^replace`).Match(text) {
 		t.Error("go.mod has a replace: `go install …@latest` would refuse it")
 	}
-	// SQLite in Go only works with the very libc that it was made with.
+	// SQLite in Go only works with the version of libc that it was made with.
 	pinned := regexp.MustCompile(`modernc\.org/libc (v\S+)`)
 	ours := pinned.FindSubmatch(text)
 	folder, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "modernc.org/sqlite").Output()
@@ -278,7 +278,7 @@ func TestModuleFileIsFitForRelease(t *testing.T) {
 	}
 }
 
-// TestDocsAreMadeFromTheCode compares the generated parts of the docs with what the code says.
+// TestDocsAreMadeFromTheCode compares the generated parts of the docs with the code.
 func TestDocsAreMadeFromTheCode(t *testing.T) {
 	docpart.Check(t, *update,
 		docpart.Part{Path: "docs/states.md", Name: "moves", Text: movesTable()},
@@ -332,7 +332,7 @@ func movesDrawing() string {
 	return text.String() + "```\n"
 }
 
-// rulesHead begins the tables of rules.
+// rulesHead is the head of the tables of rules.
 const rulesHead = "| rule | says | because |\n| --- | --- | --- |\n"
 
 func storeRules() string {
@@ -351,7 +351,7 @@ func engineRules() string {
 	return text
 }
 
-// functionsList shows the functions for other languages as they are written.
+// functionsList lists the declarations of the functions for other languages.
 func functionsList(t *testing.T) string {
 	functions, err := postgres.Functions()
 	if err != nil {

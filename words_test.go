@@ -18,7 +18,7 @@ import (
 // plainWordsFile lists the words of exported names that need no explanation: plain English, Go's terms and product names.
 const plainWordsFile = "testdata/plain_words.txt"
 
-// TestWordsOfExportedNamesAreKnown makes whoever exports a new noun of ours explain it in docs/words.md.
+// TestWordsOfExportedNamesAreKnown fails if an exported name has a word that docs/words.md does not explain.
 func TestWordsOfExportedNamesAreKnown(t *testing.T) {
 	t.Parallel()
 	known := make(map[string]bool)
@@ -50,7 +50,7 @@ func TestWordsOfExportedNamesAreKnown(t *testing.T) {
 	}
 }
 
-// TestTermsAreUsed refuses a term that a user never meets.
+// TestTermsAreUsed refuses terms in docs/words.md that no user meets.
 func TestTermsAreUsed(t *testing.T) {
 	t.Parallel()
 	met := make(map[string]bool)
@@ -183,7 +183,7 @@ func exportedNames(t *testing.T) map[string]string {
 	return names
 }
 
-// isPublic reports whether programs of others can import the package of a file, and are meant to.
+// isPublic reports whether other programs can and may import the package of a file.
 func isPublic(path string) bool {
 	if strings.HasSuffix(path, "_test.go") || strings.Contains(path, "internal/") {
 		return false

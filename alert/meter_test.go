@@ -51,7 +51,7 @@ func (y *yard) add(jobs int) {
 	}
 }
 
-// ends claims jobs and settles them all by an event.
+// ends claims n jobs and settles each with the event. With the event "" the jobs stay claimed.
 func (y *yard) ends(jobs int, event sluice.Event) {
 	y.Helper()
 	claimed, err := y.store.Claim(y.Context(), sluice.ClaimRequest{Queue: "mail", Limit: jobs, Holder: "h:1:x", Lease: time.Hour, Token: sluice.NewToken()})
@@ -87,7 +87,7 @@ func broken(queue string) presence.Condition {
 
 var unsafe = presence.NewCondition(presence.ConditionUnsafe, "mail", "eu", time.Time{}, "runs could not be followed")
 
-// counts adds to the statistics of the last slot that is over.
+// counts adds counts to the statistics of the last bucket that has ended.
 func (y *yard) counts(counts stat.Counts, runs ...time.Duration) {
 	y.Helper()
 	counted := stat.Stat{Queue: "mail", At: time.Now().Add(-20 * time.Second).Truncate(stat.Fine), Every: stat.Fine, Counts: counts}
@@ -97,7 +97,7 @@ func (y *yard) counts(counts stat.Counts, runs ...time.Duration) {
 	y.ok(stat.Given(y.store).AddStats(y.Context(), presence.NewID(), []stat.Stat{counted}))
 }
 
-// TestFiguresAreReadAsTheirMetricsSay makes a queue of each kind and reads one figure of it.
+// TestFiguresAreReadAsTheirMetricsSay prepares one queue per case and reads one metric of the queue.
 func TestFiguresAreReadAsTheirMetricsSay(t *testing.T) {
 	rate := func(s *sluice.Settings) { s.Rate = sluice.RatePerSecond(2) }
 	pause := func(s *sluice.Settings) { s.Paused = true }
@@ -183,7 +183,7 @@ func TestFiguresAreReadAsTheirMetricsSay(t *testing.T) {
 	}
 }
 
-// TestMetricsThatNeedStatisticsAreThoseThatSaySo reads every metric of a queue in which no process counts.
+// TestMetricsThatNeedStatisticsAreThoseThatSaySo reads every metric of a queue in a store without statistics.
 func TestMetricsThatNeedStatisticsAreThoseThatSaySo(t *testing.T) {
 	t.Parallel()
 	for _, metric := range alert.Metrics() {
@@ -213,7 +213,6 @@ func near(got, want string) bool {
 	return err == nil && a > 0.8*b && a < 1.2*b
 }
 
-// takes makes the store take so many queues.
 // holds limits the waiting jobs of the queue.
 func (y *yard) holds(n int) {
 	y.Helper()
@@ -224,6 +223,7 @@ func (y *yard) holds(n int) {
 	y.ok(err)
 }
 
+// takes limits how many queues the store takes.
 func (y *yard) takes(n int) {
 	y.Helper()
 	_, err := admission.Save(y.Context(), y.store, admission.Policy{MaxQueues: n}, sluice.Act{By: "ada", Reason: "test"})
@@ -242,7 +242,7 @@ func (y *yard) pauseFor(d time.Duration) {
 	y.ok(err)
 }
 
-// figure reads a metric by a rule of its own, over an hour; ? is unknown.
+// figure reads a metric by a rule with a window of 1 h. The result is ? if the metric is unknown.
 func (y *yard) figure(metric string) string {
 	y.Helper()
 	_, _, err := alert.SetRule(y.Context(), y.store, "mine", "", ada, func(r *alert.Rule) error {
@@ -250,7 +250,7 @@ func (y *yard) figure(metric string) string {
 		return nil
 	})
 	y.ok(err)
-	for _, preset := range alert.Presets() { // so that counting stops by the rule alone
+	for _, preset := range alert.Presets() { // so that only the rule above limits how far jobs are counted
 		_, _, err := alert.SetRule(y.Context(), y.store, preset.Name, "", ada, func(r *alert.Rule) error { r.Disabled = true; return nil })
 		y.ok(err)
 	}

@@ -10,9 +10,12 @@ import (
 	"github.com/sluice-queue/sluice/alert"
 )
 
-// TestAlertGoesThroughItsStates lets looks pass every 15 s on a virtual clock. Each step is a figure (x: breaks, .: does not,
-// ?: unknown, X and _: the same while silenced, >: an hour and more without a look, before a figure that breaks) and gives
-// the state (i, p, f, s) and what is told: F fires, R is over, H silenced, r over and no receiver hears of it.
+// TestAlertGoesThroughItsStates evaluates a rule every 15 s on a virtual clock. Each letter of looks is one evaluation.
+// x breaks the threshold, . does not, and ? is unknown. X and _ are x and . during a silence. > breaks the threshold
+// after more than 1 h without an evaluation.
+//
+// Each word of want is a state (i, p, f or s) and the change that the evaluation makes. F means that the alert fires, R
+// that it is over, and H that a silence hides it. With r the alert is over, and no receiver is notified.
 func TestAlertGoesThroughItsStates(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -43,7 +46,7 @@ func TestAlertGoesThroughItsStates(t *testing.T) {
 	}
 }
 
-// play lets looks pass, and gives the states and changes.
+// play evaluates a rule once for each letter of looks, and returns the states and the changes.
 func play(holds time.Duration, looks string) string {
 	rule := alert.Rule{Name: "dead-letters", Metric: alert.MetricDead, Op: ">", Threshold: 10, For: holds}
 	one := alert.Alert{Rule: rule.Name, Queue: "payments"}
@@ -101,7 +104,8 @@ func TestPresetsKeepTheRulesAndCoverTheSources(t *testing.T) {
 	}
 }
 
-// TestRulesCoverTheQueuesTheyAreMeantFor is where a threshold for all would contradict a queue's own budget.
+// TestRulesCoverTheQueuesTheyAreMeantFor covers queues with a budget of their own, which a threshold for all queues
+// would contradict.
 func TestRulesCoverTheQueuesTheyAreMeantFor(t *testing.T) {
 	t.Parallel()
 	queue := func(name string, change func(*sluice.Queue)) sluice.Queue {

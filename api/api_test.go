@@ -18,8 +18,7 @@ import (
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// answer asks a handler.
-// answer asks a handler; what it answers is in memory, and needs no closing.
+// answer sends a request to a handler. The response is in memory, so nobody needs to close its body.
 func answer(handler http.Handler, method, target string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, nil)
 	for i := 0; i < len(headers); i += 2 {
@@ -138,7 +137,8 @@ func TestBodiesAreBounded(t *testing.T) {
 	}
 }
 
-// serve serves a handler for the time of the test, and gives its address, what ends it, and how it ended.
+// serve runs a handler until the test ends. It returns the address, a function that stops the server, and the channel
+// with the server's error.
 func serve(t *testing.T, handler http.Handler) (address string, stop func(), ended chan error) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -170,7 +170,7 @@ func TestClientsThatAreSlowOrSayTooMuchAreSentAway(t *testing.T) {
 			if _, err := io.WriteString(conn, c.says); err != nil {
 				t.Fatal(err)
 			}
-			line, err := bufio.NewReader(conn).ReadString('\n') // returns, because the server does not wait for ever
+			line, err := bufio.NewReader(conn).ReadString('\n') // returns, because the server ends a connection that sends nothing
 			if !strings.Contains(line, c.gets) || (c.gets == "") != (line == "") {
 				t.Errorf("it gets %q, %v", line, err)
 			}

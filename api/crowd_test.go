@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-queue/sluice/api"
 )
 
-// TestManySlowCallersKeepNobodyFromHealth holds more connections open than a server keeps, and asks it how it does.
+// TestManySlowCallersKeepNobodyFromHealth opens more connections than a server keeps, and then asks for /healthz.
 func TestManySlowCallersKeepNobodyFromHealth(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -35,7 +35,7 @@ func TestManySlowCallersKeepNobodyFromHealth(t *testing.T) {
 			t.Fatal(err)
 		}
 		go func() {
-			_ = conn.SetReadDeadline(time.Now().Add(2 * time.Second)) // before the server gives up on who asks nothing
+			_ = conn.SetReadDeadline(time.Now().Add(2 * time.Second)) // before the server gives up on silent callers
 			_, err := conn.Read(make([]byte, 1))
 			closed <- !errors.Is(err, os.ErrDeadlineExceeded)
 		}()

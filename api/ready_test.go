@@ -88,7 +88,7 @@ func TestChecksLookOnceASecondHoweverOftenAsked(t *testing.T) {
 			api.Check{Name: "often", Examine: func(context.Context) (string, error) { often++; return "", nil }},
 			api.Check{Name: "seldom", Every: 10 * time.Second, Examine: func(context.Context) (string, error) { seldom++; return "", nil }},
 		)
-		for range 2000 { // twenty seconds
+		for range 2000 { // 20 s
 			readiness.Report()
 			time.Sleep(10 * time.Millisecond)
 		}
@@ -238,7 +238,7 @@ func TestEnginesAreAskedOnceForAllTheirQueues(t *testing.T) {
 	}
 }
 
-// hanging is an engine that answers when it is given up.
+// hanging is an engine whose Check returns only once its context ends.
 type hanging struct{ engine.Engine }
 
 func (hanging) Check(ctx context.Context, _ engine.Target) (engine.Report, error) {
@@ -246,14 +246,14 @@ func (hanging) Check(ctx context.Context, _ engine.Target) (engine.Report, error
 	return engine.Report{}, engine.ErrUnavailable
 }
 
-// answering is an engine that answers, unless the time is up.
+// answering is an engine that answers at once, unless its context has ended.
 type answering struct{ engine.Engine }
 
 func (answering) Check(ctx context.Context, _ engine.Target) (engine.Report, error) {
 	return engine.Report{}, ctx.Err()
 }
 
-// panicking is an engine of somebody's own.
+// panicking is an engine whose Check panics, as an engine that a user wrote may do.
 type panicking struct{ engine.Engine }
 
 func (panicking) Check(context.Context, engine.Target) (engine.Report, error) {
@@ -262,7 +262,7 @@ func (panicking) Check(context.Context, engine.Target) (engine.Report, error) {
 
 func TestOnlyTheEngineThatIsAwayIsSaidToBe(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { // the time is up when the others have answered
+	synctest.Test(t, func(t *testing.T) { // the time-out of hanging ends after the other engines have answered
 		store := memory.New(memory.Options{})
 		engines := map[string]engine.Engine{"a": hanging{}, "b": answering{}, "c": panicking{}}
 		for name := range engines {

@@ -48,7 +48,8 @@ func sealed(t *testing.T, seals, entries int) *counted {
 	return &counted{Store: chain}
 }
 
-// TestVerifyReadsManyShortSealsAtOnce is about a year of a calm store: a read for each seal would be half a million requests over HTTP.
+// TestVerifyReadsManyShortSealsAtOnce counts the reads of Verify. A calm store makes half a million short seals a year:
+// with a read for each seal, Verify would send as many HTTP requests.
 func TestVerifyReadsManyShortSealsAtOnce(t *testing.T) {
 	t.Parallel()
 	chain := sealed(t, 500, 2)
@@ -61,7 +62,7 @@ func TestVerifyReadsManyShortSealsAtOnce(t *testing.T) {
 	}
 }
 
-// TestVerifyKnowsWhatRetentionDeletesMeanwhile deletes all that was sealed while Verify has read a part of it ahead.
+// TestVerifyKnowsWhatRetentionDeletesMeanwhile deletes all sealed entries while Verify has read a part of them ahead.
 func TestVerifyKnowsWhatRetentionDeletesMeanwhile(t *testing.T) {
 	t.Parallel()
 	chain := sealed(t, 200, 60)
@@ -69,7 +70,7 @@ func TestVerifyKnowsWhatRetentionDeletesMeanwhile(t *testing.T) {
 		if _, err := audit.Keep(t.Context(), chain.Store, map[audit.Level]time.Duration{audit.Notable: time.Millisecond}, sluice.Act{By: "ada"}); err != nil {
 			t.Error(err)
 		}
-		time.Sleep(2 * time.Millisecond) // the retention
+		time.Sleep(2 * time.Millisecond) // longer than the retention of 1 ms
 		if pruned, err := audit.Prune(t.Context(), chain.Store, "upkeep"); err != nil || pruned.Entries[audit.Notable] < 12_000 {
 			t.Errorf("%+v, %v", pruned, err)
 		}

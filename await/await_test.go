@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
-// bench is a store whose jobs a test ends itself.
+// bench is a store in memory without a worker. Tests end its jobs.
 type bench struct {
 	*testing.T
 	store  sluice.Store
@@ -37,7 +37,7 @@ func (b bench) enqueue() sluice.ID {
 	return receipt.ID
 }
 
-// end claims all jobs and ends them by an event.
+// end claims all jobs and settles each with the event.
 func (b bench) end(event sluice.Event, result string) {
 	b.Helper()
 	claimed, err := b.store.Claim(b.Context(), sluice.ClaimRequest{Queue: "q", Limit: 1000, Holder: "h:1:x", Lease: time.Minute, Token: sluice.NewToken()})
@@ -144,7 +144,7 @@ func TestAStoreThatCannotWaitSaysSo(t *testing.T) {
 	}
 }
 
-// down fails each look.
+// down is a store that fails each read of ended jobs.
 type down struct{ sluice.Store }
 
 var errDown = errors.New("the database is down")
@@ -164,7 +164,7 @@ func TestACallerWhoLeavesLearnsThatTheStoreCouldNotBeRead(t *testing.T) {
 	}
 }
 
-// Callers come and go while the watch begins and ends.
+// Callers come and go while the watch begins and ends, and each caller must get its answer.
 func TestNoCallerIsForgottenWhenTheWatchEndsAndBegins(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -89,8 +89,8 @@ func TestWindowThatMakesNoSenseIsRefused(t *testing.T) {
 	}
 }
 
-// TestScheduledChangeThatIsLateTellsSinceWhen looks at windows that nobody has opened or closed, and at one that was made while it
-// was open.
+// TestScheduledChangeThatIsLateTellsSinceWhen covers windows that upkeep has not opened or closed yet, and a window
+// that was made while it was open.
 func TestScheduledChangeThatIsLateTellsSinceWhen(t *testing.T) {
 	t.Parallel()
 	weekly := &changes.Window{From: "16:00", To: "18:00", Zone: "Europe/Berlin", Days: []string{"mon"}}

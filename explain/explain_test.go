@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
-// ada is who acts in these tests.
+// ada is the actor in these tests.
 var ada = sluice.Act{By: "ada", Reason: "test"}
 
 func newClient(t *testing.T) (*sluice.Client, sluice.Store) {
@@ -23,7 +23,7 @@ func newClient(t *testing.T) (*sluice.Client, sluice.Store) {
 	return sluice.NewClient(store, sluice.ClientOptions{}), store
 }
 
-// explained is a job in a queue of its own, in fake time, and what is said of it.
+// explained is a job in a queue of its own, in fake time. Its methods check the explanation of the job.
 type explained struct {
 	*testing.T
 	client *sluice.Client
@@ -31,7 +31,7 @@ type explained struct {
 	id     sluice.ID
 }
 
-// closed makes sure which reasons are closed, and gives the explanation.
+// closed checks which reasons keep the job from starting, and returns the explanation.
 func (e *explained) closed(want ...string) explain.Explanation {
 	e.Helper()
 	why, err := explain.Job(e.Context(), e.store, e.id)
@@ -79,7 +79,7 @@ func (e *explained) settle(c *sluice.Claim, event sluice.Event) {
 	}
 }
 
-// inQueue runs a test with one job that a worker could take at once.
+// inQueue runs a test with one job that a worker could claim at once.
 func inQueue(t *testing.T, options sluice.EnqueueOptions, test func(e *explained)) {
 	t.Parallel()
 	t.Helper()
@@ -247,7 +247,8 @@ func TestPauseForOpensByItself(t *testing.T) {
 	})
 }
 
-// TestDispatchersThatLeaveTheQueueAloneAreNamed: an engine that is away is told with its name.
+// TestDispatchersThatLeaveTheQueueAloneAreNamed checks that the explanation names dispatchers whose engine does not
+// answer, and the engine.
 func TestDispatchersThatLeaveTheQueueAloneAreNamed(t *testing.T) {
 	inQueue(t, sluice.EnqueueOptions{}, func(e *explained) {
 		e.settings(func(s *sluice.Settings) { s.Engine = "eu" })
@@ -279,14 +280,15 @@ func TestDispatchersThatLeaveTheQueueAloneAreNamed(t *testing.T) {
 	})
 }
 
-// away is the condition of a dispatcher whose engine does not answer, and awaySays how it is told of a queue.
+// away is the condition of a dispatcher whose engine does not answer. awaySays is its text for a queue.
 func away(queue string) presence.Condition {
 	return presence.EngineCondition(queue, "eu", time.Unix(1_800_000_000, 0), "the breaker is open", errors.New("no route"))
 }
 
 const awaySays = "the breaker is open: engine eu: no route (since 2027-01-15T08:00:00Z)"
 
-// TestClaimedJobOfAnEngineThatIsAwaySaysSo: it was claimed before its dispatcher knew.
+// TestClaimedJobOfAnEngineThatIsAwaySaysSo covers a job that was claimed before its dispatcher knew that the engine is
+// away.
 func TestClaimedJobOfAnEngineThatIsAwaySaysSo(t *testing.T) {
 	inQueue(t, sluice.EnqueueOptions{}, func(e *explained) {
 		e.settings(func(s *sluice.Settings) { s.Engine = "eu" })
@@ -308,7 +310,8 @@ func TestClaimedJobOfAnEngineThatIsAwaySaysSo(t *testing.T) {
 	})
 }
 
-// TestRunsThatNobodyTakesAreTheCauseOfAFullQueue: a job that waits behind runs that never begin is told so.
+// TestRunsThatNobodyTakesAreTheCauseOfAFullQueue covers a job that waits behind runs for which the engine has no
+// workers.
 func TestRunsThatNobodyTakesAreTheCauseOfAFullQueue(t *testing.T) {
 	inQueue(t, sluice.EnqueueOptions{}, func(e *explained) {
 		e.settings(func(s *sluice.Settings) { s.Engine, s.Concurrency = "eu", 1 })
@@ -356,7 +359,7 @@ func TestWhySaysThatUpkeepWorksOnInternalQueues(t *testing.T) {
 	})
 }
 
-// TestAProgramThatIsTooOldForTheSchemaServesNothing, although its heartbeats may still be stored.
+// TestAProgramThatIsTooOldForTheSchemaServesNothing covers a program whose heartbeats the store may still take.
 func TestAProgramThatIsTooOldForTheSchemaServesNothing(t *testing.T) {
 	inQueue(t, sluice.EnqueueOptions{}, func(e *explained) {
 		old := presence.Holder{ID: "h", Role: presence.RoleWorker, Queues: []string{"q"}, Slots: 2, Conditions: []presence.Condition{presence.TooOld(26)}}
@@ -380,7 +383,8 @@ func TestAProgramThatIsTooOldForTheSchemaServesNothing(t *testing.T) {
 	})
 }
 
-// TestAKilledWorkerIsToldByItsJobAndByTheHolders: since when it is silent, and when its lease ends.
+// TestAKilledWorkerIsToldByItsJobAndByTheHolders checks that both name since when the worker is silent, and when its
+// lease ends.
 func TestAKilledWorkerIsToldByItsJobAndByTheHolders(t *testing.T) {
 	inQueue(t, sluice.EnqueueOptions{}, func(e *explained) {
 		for _, id := range []string{"h", "idle"} {

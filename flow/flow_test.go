@@ -28,7 +28,7 @@ func TestAFlowThatBreaksARuleNamesTheNodeAndStoresNothing(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		flow flow.Flow
-		node string // that the error names
+		node string // the node that the error names
 		says string
 	}{
 		"no name":          {flow.Flow{Nodes: []flow.Node{node("a")}}, "", "name"},
@@ -90,7 +90,7 @@ func TestJobsOfAFlowHaveIDsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// The critical path is the longest of all paths, which a walk over each of them finds too.
+// TestTheCriticalPathIsTheLongest compares the critical path with the longest path that a walk over all paths finds.
 func TestTheCriticalPathIsTheLongest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -8,8 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestDrainAgreesWithSmallSteps compares the arithmetic with a walk in small steps, which is plain but
-// slow.
+// TestDrainAgreesWithSmallSteps compares the arithmetic with a simulation in small steps, which is simple but slow.
 func TestDrainAgreesWithSmallSteps(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -30,7 +29,7 @@ func TestDrainAgreesWithSmallSteps(t *testing.T) {
 		if len(got.last) != len(lines) || len(got.by) != len(marks) {
 			t.Fatalf("%d of %d lines, %d of %d marks", len(got.last), len(lines), len(got.by), len(marks))
 		}
-		// The steps share what there is at an instant a little later, and so round parts of a job.
+		// The simulation shares tokens up to one step late, so it may be off by a part of a job.
 		tolerated := 0.2 + 0.2/slowestOf(limits, lines)
 		for n, line := range lines {
 			if len(got.last[n]) != len(line.arrivals) {
@@ -50,7 +49,7 @@ func TestDrainAgreesWithSmallSteps(t *testing.T) {
 	})
 }
 
-// slowestOf is the least rate of all limits.
+// slowestOf returns the lowest rate of all limits.
 func slowestOf(limits []flowLimit, lines []flowLine) float64 {
 	rate := math.Inf(1)
 	for _, l := range lines {
@@ -84,7 +83,7 @@ func drawArrivals(t *rapid.T) []arrival {
 	return arrivals
 }
 
-// copyLines copies what draining changes.
+// copyLines copies the slices that drain changes.
 func copyLines(lines []flowLine) []flowLine {
 	out := slices.Clone(lines)
 	for i := range out {
@@ -93,10 +92,10 @@ func copyLines(lines []flowLine) []flowLine {
 	return out
 }
 
-// step is how long one is, in seconds.
+// step is the length of a step in seconds.
 const step = 0.01
 
-// walk is a line in the walk in small steps.
+// walk is the state of one line in the simulation.
 type walk struct {
 	flowLine
 	waiting, started float64
@@ -144,13 +143,14 @@ func (w *walk) arrive(now float64) {
 	}
 }
 
-// sharing holds what each step computes anew.
+// sharing keeps the slices that each step computes anew.
 type sharing struct {
 	jobs, wants []float64
 	order       []int
 }
 
-// of is what lines start in a step: the one that has the least for its weight gets more first.
+// of returns how many jobs each line starts in a step. The line that wants the fewest jobs for its weight comes first,
+// and leaves the rest of its share to the others.
 func (s sharing) of(walks []walk, left, now float64) []float64 {
 	got, wants, order, any := s.jobs, s.wants, s.order, false
 	for i := range walks {
@@ -186,13 +186,14 @@ func pass(limits []flowLimit, jobs float64) {
 	}
 }
 
-// TestLineThatOpensAsJobsArriveSharesWithThem has a line open at the instant at which jobs of another arrive, and at a mark.
+// TestLineThatOpensAsJobsArriveSharesWithThem opens a line at the instant at which jobs of another line arrive. The
+// instant is also a mark.
 func TestLineThatOpensAsJobsArriveSharesWithThem(t *testing.T) {
 	t.Parallel()
 	lines := []flowLine{
 		{arrivals: []arrival{{at: 0, jobs: 10}}, weight: 1, opens: 45},
 		{arrivals: []arrival{{at: 45, jobs: 10}}, weight: 1},
-		{arrivals: []arrival{{at: 0, jobs: 100}}, weight: 1, limits: []flowLimit{{burst: 1, rate: 0.1}}}, // goes on all the time
+		{arrivals: []arrival{{at: 0, jobs: 100}}, weight: 1, limits: []flowLimit{{burst: 1, rate: 0.1}}}, // always waits
 	}
 	got := drain(lines, []flowLimit{{tokens: 10, burst: 10, rate: 0.5}}, []float64{45, 60})
 	for n, last := range got.last[:2] {

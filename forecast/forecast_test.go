@@ -35,7 +35,7 @@ func newAhead(t *testing.T, change func(*sluice.Settings)) *ahead {
 	return a
 }
 
-// due enqueues jobs that are due so long from now.
+// due enqueues jobs that are due after wait.
 func (a *ahead) due(wait time.Duration, jobs int) {
 	a.Helper()
 	many := make([]sluice.NewJob, jobs)
@@ -59,7 +59,7 @@ func (a *ahead) forecast(request forecast.Request) forecast.Queue {
 	return f.Queues[0]
 }
 
-// at finds the bucket that begins so long from now.
+// at finds the bucket that begins after wait.
 func (a *ahead) at(q forecast.Queue, wait time.Duration) forecast.Bucket {
 	a.Helper()
 	for _, w := range q.Waves {
@@ -93,7 +93,8 @@ func TestForecastOfAWaveAtARate(t *testing.T) {
 	a.due(10*time.Minute, 1000)
 	a.due(12*time.Minute, 50)
 	q := a.forecast(forecast.Request{Bucket: time.Minute, WhatIf: forecast.WhatIf{RunTime: 30 * time.Second}})
-	// Ten at once, then two a second: the last of 1,000 starts after 495 s, the 50 behind them 25 s later.
+	// 10 start at once, then 2 a second. The last of 1,000 starts after 495 s, and the last of the 50 behind them 25 s
+	// later.
 	wave := a.at(q, 10*time.Minute)
 	a.counts("the wave", wave, 1000, 130, 870)
 	a.times("the wave", wave, 10*time.Minute+495*time.Second, 10*time.Minute+525*time.Second, 495*time.Second)
@@ -132,16 +133,16 @@ func TestForecastOfWhatIsInFlightAtOnce(t *testing.T) {
 	t.Parallel()
 	a := newAhead(t, func(s *sluice.Settings) { s.Concurrency = 10 })
 	a.due(10*time.Minute, 100)
-	// Ten at once, each 20 s: half a job a second.
+	// 10 run at once for 20 s each, so half a job starts each second.
 	q := a.forecast(forecast.Request{Bucket: time.Minute, WhatIf: forecast.WhatIf{RunTime: 20 * time.Second}})
 	a.counts("the wave", a.at(q, 10*time.Minute), 100, 40, 60)
 	a.times("the wave", a.at(q, 10*time.Minute), 13*time.Minute, 13*time.Minute+20*time.Second, 3*time.Minute)
-	// Unknown run time: it cannot be told.
+	// Without a run time, the forecast cannot apply the concurrency.
 	q = a.forecast(forecast.Request{Bucket: time.Minute})
 	if len(q.Limits) != 0 || !strings.Contains(strings.Join(q.Notes, "\n"), "leaves concurrency 10 out") {
 		t.Errorf("limits %+v, notes %q", q.Limits, q.Notes)
 	}
-	// The slots of workers are a limit, too, and a concurrency that is supposed is the only one.
+	// The slots of workers are a limit, too. A concurrency of WhatIf replaces both other limits.
 	_, err := presence.Given(a.store).Heartbeat(t.Context(), presence.Holder{ID: "h:1:x", Role: "worker", Queues: []string{"q"}, Slots: 5})
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
-// dueOf enqueues jobs of a tenant that are due so long from now.
+// dueOf enqueues jobs of a tenant that are due after wait.
 func (a *ahead) dueOf(tenant string, wait time.Duration, jobs int) {
 	a.Helper()
 	many := make([]sluice.NewJob, jobs)
@@ -49,7 +49,7 @@ func (a *ahead) tier(limits tenancy.Limits, tenant string) {
 	}
 }
 
-// tenantTimes finds those of a tenant in a bucket.
+// tenantTimes finds the times of a tenant in a bucket.
 func (a *ahead) tenantTimes(w forecast.Bucket, tenant string) forecast.TenantTimes {
 	a.Helper()
 	for _, t := range w.ByTenant {
@@ -61,7 +61,7 @@ func (a *ahead) tenantTimes(w forecast.Bucket, tenant string) forecast.TenantTim
 	return forecast.TenantTimes{}
 }
 
-// starts compares when the last job of a tenant starts, after now.
+// starts checks when the last job of a tenant starts, as a time after now.
 func (a *ahead) starts(w forecast.Bucket, tenant string, want time.Duration) {
 	a.Helper()
 	got := a.tenantTimes(w, tenant).LastStart.Sub(a.now)
@@ -83,7 +83,7 @@ func TestForecastOfATenantWithACapacityBesideOthers(t *testing.T) {
 	a.dueOf("many", 20*time.Minute, 10)
 	q := a.forecast(minutes(time.Minute))
 	wave := a.at(q, 10*time.Minute)
-	// One job of it a minute, for 999 minutes; the others have the rest of 1/s.
+	// One job of the tenant `one` starts each minute, for 999 minutes. The others get the rest of 1/s.
 	a.starts(wave, "one", 10*time.Minute+999*time.Minute)
 	a.times("the wave", wave, 1009*time.Minute, 1010*time.Minute, 999*time.Minute)
 	if others := a.tenantTimes(wave, "many").LastStart.Sub(a.now); others < 11*time.Minute || others > 12*time.Minute {
@@ -100,7 +100,7 @@ func TestForecastOfATenantWithACapacityBesideOthers(t *testing.T) {
 	if len(q.HeldTenants) != 1 || q.HeldTenants[0].PerSecond != 1.0/60 || len(q.Notes) != 1 {
 		a.Errorf("held %+v, notes %q", q.HeldTenants, q.Notes)
 	}
-	// Who does not ask for tenants gets the same times without their names.
+	// A request without tenants gets the same times, but no names of tenants.
 	request := minutes(time.Minute)
 	request.Tenants = false
 	plain := a.at(a.forecast(request), 10*time.Minute)
@@ -116,8 +116,8 @@ func TestForecastByTheLimitsOfTenants(t *testing.T) {
 		queue  func(*sluice.Settings)
 		limits func(*ahead)
 		what   forecast.WhatIf
-		acme   time.Duration // when the last of its 121 jobs starts after it is due
-		other  time.Duration // and the last of the other's 11
+		acme   time.Duration // from the due time to the start of the last of acme's 121 jobs
+		other  time.Duration // the same for the last of the other tenant's 11 jobs
 		says   string
 	}{
 		"no limits, in turns": {
@@ -132,7 +132,7 @@ func TestForecastByTheLimitsOfTenants(t *testing.T) {
 		},
 		"the tier's concurrency": {
 			limits: func(a *ahead) { a.tier(tenancy.Limits{Tier: "PRO", Concurrency: new(5)}, "acme") },
-			acme:   232 * second, // five at once, each 10 s
+			acme:   232 * second, // 5 at once, 10 s each
 			says:   `tenant "acme": concurrency 5, each job 10s`,
 		},
 		"the tier's, but its own in this queue": {
@@ -146,7 +146,7 @@ func TestForecastByTheLimitsOfTenants(t *testing.T) {
 		},
 		"a tenant's rate": {
 			limits: func(a *ahead) { a.limit(tenancy.Limits{Tenant: "acme", Rate: new(sluice.RatePerSecond(2))}) },
-			acme:   60 * time.Second, // one, then two a second
+			acme:   60 * time.Second, // 1 at once, then 2 a second
 			says:   `tenant "acme": rate 2/s`,
 		},
 		"a rate with a burst, and a concurrency": {
@@ -260,7 +260,7 @@ func TestForecastCountsWhatATenantHasInFlight(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := a.forecast(minutes(10 * time.Second))
-	// Two run, ten wait: the first can start when the first has run.
+	// 2 jobs run and 10 wait: the first waiting job can start when the first running job ends.
 	if q.InFlight.Jobs != 2 || q.Due.Jobs != 10 {
 		t.Fatalf("%d in flight, %d due", q.InFlight.Jobs, q.Due.Jobs)
 	}
@@ -305,7 +305,7 @@ func TestForecastSaysWhatItSupposesOfTenants(t *testing.T) {
 	}
 }
 
-// reads counts the calls of a forecast.
+// reads counts the store calls of a forecast.
 type reads struct {
 	*memory.Store
 	calls []string

@@ -8,10 +8,10 @@ import (
 	"github.com/sluice-queue/sluice/health"
 )
 
-// decorated is a store around another one.
-// silent is a store that does not tell of its health.
+// silent is a store without a health report.
 type silent struct{ sluice.Store }
 
+// decorated is a store around another store.
 type decorated struct {
 	sluice.Store
 	inner sluice.Store
@@ -19,7 +19,7 @@ type decorated struct {
 
 func (d decorated) Unwrap() sluice.Store { return d.inner }
 
-// telling is a store that tells of its health.
+// telling is a store with a health report.
 type telling struct{ sluice.Store }
 
 func (telling) Health(_ context.Context, options health.Options) (health.Report, error) {

@@ -10,8 +10,8 @@ import (
 	"github.com/sluice-queue/sluice/internal/pgtest"
 )
 
-// TestChainGoesOnFromTheHeadOfTheSource moves a sealed audit to each kind of store and back. Entries are kept as long as
-// before, and each new chain names the head of the store that it came from.
+// TestChainGoesOnFromTheHeadOfTheSource moves a sealed audit to each kind of store and back. The retention of entries
+// stays, and each new chain names the head of the chain in the store before.
 func TestChainGoesOnFromTheHeadOfTheSource(t *testing.T) {
 	t.Parallel()
 	ways := []string{newFile(t), pgtest.NewDatabase(t), pgtest.NewDatabase(t), newFile(t)}
@@ -54,7 +54,7 @@ func TestChainGoesOnFromTheHeadOfTheSource(t *testing.T) {
 	}
 }
 
-// sealAll seals and verifies all entries, and gives the last seal.
+// sealAll seals and verifies all entries, and returns the last seal.
 func sealAll(t *testing.T, chain audit.Store) audit.Seal {
 	t.Helper()
 	for {

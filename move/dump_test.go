@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// dump reads every table of a file as it is, without the plan of a move: a job's number is told as its id, and what the
-// move says is made anew is left out.
+// dump reads every table of a file without the plan of a move. A job's number becomes its ID, and dump leaves out the
+// columns that a move makes anew.
 func dump(t *testing.T, address string) map[string][]string {
 	t.Helper()
 	s, err := openLite(t.Context(), strings.TrimPrefix(address, "sqlite:"))
@@ -29,7 +29,7 @@ func dump(t *testing.T, address string) map[string][]string {
 			continue
 		}
 		text := "select " + strings.Join(expressions, ", ") + " from " + table + " t"
-		if table == "sluice_tenant_queue" { // of the others nothing is left but a place
+		if table == "sluice_tenant_queue" { // other rows have nothing but a place, which a move makes anew
 			text += " where t.filled_at is not null"
 		}
 		rows, err := s.db.Query(text)
@@ -74,7 +74,7 @@ func dumped(table string, columns []string) (expressions []string) {
 	return expressions
 }
 
-// told writes a row so that two can be compared.
+// told writes a row as text, so that two rows can be compared.
 func told(names []string, cells []any) string {
 	var text strings.Builder
 	for i, cell := range cells {
@@ -84,7 +84,7 @@ func told(names []string, cells []any) string {
 		if said, isText := cell.(string); isText && (strings.HasPrefix(said, "{") || strings.HasPrefix(said, "[")) {
 			var value any
 			if json.Unmarshal([]byte(said), &value) == nil {
-				plain, _ := json.Marshal(value) // it was read from JSON
+				plain, _ := json.Marshal(value) // Marshal cannot fail: the value was read from JSON
 				cell = string(plain)
 			}
 		}

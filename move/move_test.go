@@ -22,14 +22,14 @@ import (
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
-// The environment of a process that moves, which is this test program started again.
+// The environment variables of a process that moves. The process is this test program, started again.
 const (
 	envFrom = "SLUICE_MOVETEST_FROM"
 	envTo   = "SLUICE_MOVETEST_TO"
 )
 
 func TestMain(m *testing.M) {
-	batchRows = 37 // so that there are many batches
+	batchRows = 37 // small batches, so that there are many
 	if from := os.Getenv(envFrom); from != "" {
 		_, err := Run(context.Background(), from, os.Getenv(envTo), Options{Progress: func(Progress) { fmt.Println("on") }})
 		if err != nil {
@@ -70,7 +70,7 @@ func mustMove(t *testing.T, from, to string) Report {
 	return report
 }
 
-// TestEveryColumnIsMovedOrStaysForAReason: a new schema step must be told to the plan of a move.
+// TestEveryColumnIsMovedOrStaysForAReason fails if a schema step adds a column that the plan of a move does not know.
 func TestEveryColumnIsMovedOrStaysForAReason(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{newFile(t), pgtest.NewDatabase(t)} {
@@ -96,8 +96,8 @@ func TestEveryColumnIsMovedOrStaysForAReason(t *testing.T) {
 	}
 }
 
-// TestMovedThereAndBackIsTheSame takes a random system from SQLite to PostgreSQL, to another PostgreSQL and back, and
-// compares what SQLite has in its tables before and after.
+// TestMovedThereAndBackIsTheSame moves a random system from SQLite to PostgreSQL, to another PostgreSQL and back. It
+// compares the tables of SQLite before and after.
 func TestMovedThereAndBackIsTheSame(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -106,8 +106,8 @@ func TestMovedThereAndBackIsTheSame(t *testing.T) {
 	store := open(t, first)
 	populate(t, store, rand.New(rand.NewPCG(seed, 0)))
 	before, twin := dump(t, first), copyOf(t, store)
-	// The chain over the audit begins anew where a store is moved to, permits are there only while jobs are about to start, and
-	// followers and cursors of results stay.
+	// These tables may be empty. The audit's chain begins anew in the new store. Permits exist only while jobs are about
+	// to start. Followers and cursors of results stay in the old store.
 	empty := []string{"sluice_move", "sluice_moved", "sluice_audit_seal", "sluice_audit_batch", "sluice_permit", "sluice_follower", "sluice_result_cursor"}
 	for name, rows := range before {
 		if len(rows) == 0 && !slices.Contains(empty, name) {
@@ -124,13 +124,13 @@ func TestMovedThereAndBackIsTheSame(t *testing.T) {
 	goesOnAs(t, open(t, last), twin)
 }
 
-// TestMovedJobRunsAfterAllOthers: the store that a job comes to reads on where the other stopped.
+// TestMovedJobRunsAfterAllOthers checks that the new store numbers jobs after the highest number of the old one.
 func TestMovedJobRunsAfterAllOthers(t *testing.T) {
 	t.Parallel()
 	for _, way := range [][2]string{{newFile(t), pgtest.NewDatabase(t)}, {pgtest.NewDatabase(t), newFile(t)}} {
 		store := open(t, way[0])
 		w := &world{T: t, store: store, client: sluice.NewClient(store, sluice.ClientOptions{}), random: rand.New(rand.NewPCG(1, 0))}
-		// The ids are in the opposite order to that in which the store numbers the jobs.
+		// The order of the IDs is the opposite of the order in which the store numbers the jobs.
 		low, high := sluice.NewID(), sluice.NewID()
 		w.add("plain", sluice.EnqueueOptions{ID: high})
 		w.add("plain", sluice.EnqueueOptions{ID: low, Priority: 1})
@@ -144,7 +144,7 @@ func TestMovedJobRunsAfterAllOthers(t *testing.T) {
 	}
 }
 
-// TestARemovedResultIsMovedAsOne: the target, too, tells that there was a result.
+// TestARemovedResultIsMovedAsOne checks that the new store also says that there was a result.
 func TestARemovedResultIsMovedAsOne(t *testing.T) {
 	t.Parallel()
 	way := []string{newFile(t), pgtest.NewDatabase(t), newFile(t)}
@@ -172,7 +172,7 @@ func TestARemovedResultIsMovedAsOne(t *testing.T) {
 	}
 }
 
-// TestMovedSystemGoesOn drains a system that came to PostgreSQL, and a copy of it that stayed: the same jobs end, in the
+// TestMovedSystemGoesOn drains a system that moved to PostgreSQL, and a copy that stayed. The same jobs must end in the
 // same orders.
 func TestMovedSystemGoesOn(t *testing.T) {
 	t.Parallel()
@@ -186,7 +186,7 @@ func TestMovedSystemGoesOn(t *testing.T) {
 	goesOnAs(t, open(t, to), twin)
 }
 
-// TestKilledMoveGoesOn kills the process that moves, again and again, at random.
+// TestKilledMoveGoesOn kills the moving process again and again, at random moments.
 func TestKilledMoveGoesOn(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -210,8 +210,8 @@ func TestKilledMoveGoesOn(t *testing.T) {
 	sameDump(t, before, dump(t, last))
 }
 
-// moveUntil starts a process that moves, and kills it when it has told so often how far it is. It reports whether the
-// move ended before that.
+// moveUntil starts a process that moves, and kills it after a number of progress lines. It reports whether the move
+// ended before the kill.
 func moveUntil(t *testing.T, from, to string, steps int) bool {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
@@ -238,7 +238,8 @@ func moveUntil(t *testing.T, from, to string, steps int) bool {
 	return err == nil
 }
 
-// TestMovedStoreRefusesToChange: whoever goes on with it is told where it went; it can still be looked at.
+// TestMovedStoreRefusesToChange checks that changes of the old store fail with the address of the new one. Reading the
+// old store still works.
 func TestMovedStoreRefusesToChange(t *testing.T) {
 	t.Parallel()
 	for _, way := range [][2]string{{newFile(t), pgtest.NewDatabase(t)}, {pgtest.NewDatabase(t), newFile(t)}} {
@@ -276,7 +277,8 @@ func TestMovedStoreRefusesToChange(t *testing.T) {
 	}
 }
 
-// TestClaimedJobsAreWaitedFor: a job in somebody's hands keeps a system where it is, until that settles it.
+// TestClaimedJobsAreWaitedFor checks that a move fails while a job is claimed. With the option Wait, the move waits
+// until the job is settled.
 func TestClaimedJobsAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	for _, way := range [][2]string{{newFile(t), pgtest.NewDatabase(t)}, {pgtest.NewDatabase(t), newFile(t)}} {
@@ -295,7 +297,7 @@ func TestClaimedJobsAreWaitedFor(t *testing.T) {
 		if _, err := Run(t.Context(), way[0], way[1], Options{}); !errors.As(err, &busy) || busy.Claimed != 1 || busy.Holders[0] != "h:1:x" {
 			t.Fatalf("move: %v", err)
 		}
-		if _, err := client.Enqueue(t.Context(), job); err != nil { // it is open again
+		if _, err := client.Enqueue(t.Context(), job); err != nil { // after the refusal, the store is open again
 			t.Fatal(err)
 		}
 		var once bool
@@ -337,7 +339,7 @@ func TestMovesThatWouldLoseSomethingAreRefused(t *testing.T) {
 	}
 	odd := newFile(t)
 	open(t, odd)
-	db, err := sql.Open("sqlite", strings.TrimPrefix(odd, "sqlite:")) // the store would refuse it
+	db, err := sql.Open("sqlite", strings.TrimPrefix(odd, "sqlite:")) // a Store would refuse this statement
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,7 +369,8 @@ func TestMovesThatWouldLoseSomethingAreRefused(t *testing.T) {
 	}
 }
 
-// TestMoveThatIsGivenUp: the source goes on as before, and the target, which has a part, is of no use.
+// TestMoveThatIsGivenUp ends a move in the middle. The old store works as before, and the new store, which has a part
+// of the data, refuses to work.
 func TestMoveThatIsGivenUp(t *testing.T) {
 	t.Parallel()
 	from, to := newFile(t), newFile(t)
@@ -399,7 +402,7 @@ func TestMoveThatIsGivenUp(t *testing.T) {
 	mustMove(t, from, newFile(t))
 }
 
-// TestCorruptionIsSeen: what the target got wrong is found by the check at the end.
+// TestCorruptionIsSeen changes data in the target. The check at the end of the move must find the change.
 func TestCorruptionIsSeen(t *testing.T) {
 	t.Parallel()
 	from, to := newFile(t), newFile(t)

@@ -30,7 +30,7 @@ import (
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
-// world is a system with something of everything in it.
+// world is a system with rows in every table.
 type world struct {
 	*testing.T
 	store  sluice.Store
@@ -41,7 +41,7 @@ type world struct {
 
 var queues = []string{"plain", "limited", "by-tenant", "audited"}
 
-// populate fills a store by its verbs, at random.
+// populate fills a store with random calls of its verbs.
 func populate(t *testing.T, store sluice.Store, random *rand.Rand) {
 	t.Helper()
 	w := &world{T: t, store: store, client: sluice.NewClient(store, sluice.ClientOptions{}), random: random}
@@ -57,7 +57,7 @@ func populate(t *testing.T, store sluice.Store, random *rand.Rand) {
 		w.acts()
 	}
 	w.add("plain", sluice.EnqueueOptions{Hold: "after the last act, so that it stays"})
-	// What is dispatched, uncertain or held by a process that died stays so.
+	// Jobs that are dispatched, uncertain or held by a process that died stay in their state.
 	_, err := forecast.Recount(t.Context(), store)
 	w.ok(err)
 	_, err = presence.Given(store).Heartbeat(t.Context(), presence.Holder{ID: "h:1:x", Role: presence.RoleWorker, Queues: queues})
@@ -70,7 +70,7 @@ func populate(t *testing.T, store sluice.Store, random *rand.Rand) {
 	w.count(time.Now())
 }
 
-// batches makes a batch in another one, with jobs that the rest of the world ends, and pauses them.
+// batches makes a batch within another one, with jobs that the rest of the world ends. Then it pauses both batches.
 func (w *world) batches() {
 	w.Helper()
 	ctx := w.Context()
@@ -87,7 +87,7 @@ func (w *world) batches() {
 	w.ok(batch.Given(w.store).PauseBatch(ctx, outer.ID, "for the move", by("batch")))
 }
 
-// count adds what happened in a slot.
+// count adds statistics of one bucket.
 func (w *world) count(at time.Time) {
 	w.Helper()
 	s := stat.Stat{Queue: queues[0], At: at.Truncate(stat.Fine), Every: stat.Fine, Counts: stat.Counts{Enqueued: 3, StartFailed: 1}}
@@ -160,7 +160,7 @@ func (w *world) settings() {
 	w.ok(err)
 }
 
-// alerts makes a rule, an alert that fires, a silence, and a receiver that was not told.
+// alerts makes a rule, an alert that fires, a silence, and a receiver that was not notified.
 func (w *world) alerts() {
 	ctx := w.Context()
 	_, rule, err := alert.SetRule(ctx, w.store, "dead-letters", "plain", by("fewer"), func(r *alert.Rule) error {
@@ -183,7 +183,7 @@ func (w *world) alerts() {
 	}))
 }
 
-// mustHave makes what chance may leave out.
+// mustHave makes the rows that the random calls may miss.
 func (w *world) mustHave() {
 	ctx := w.Context()
 	w.add("plain", sluice.EnqueueOptions{Key: "window", KeyScope: sluice.ForWindow, KeyWindow: time.Hour, Priority: 1})
@@ -196,7 +196,7 @@ func (w *world) mustHave() {
 	_, err := engine.Given(w.store).RecordIntent(ctx, ref(c))
 	w.ok(err)
 	w.settle(c, sluice.EventDispatch)
-	w.add("audited", sluice.EnqueueOptions{Key: "k", OnDuplicate: sluice.Coalesce, Hold: "check it"}) // held behind its twin, which runs
+	w.add("audited", sluice.EnqueueOptions{Key: "k", OnDuplicate: sluice.Coalesce, Hold: "check it"}) // the job is held behind its twin, which runs
 	w.add("plain", sluice.EnqueueOptions{Hold: "on probation"})
 	stray := w.add("audited", sluice.EnqueueOptions{Priority: 1})
 	c = w.claim("audited", 1)[0]
@@ -206,7 +206,7 @@ func (w *world) mustHave() {
 	_, err = engine.Given(w.store).RecordIntent(ctx, ref(c))
 	w.ok(err)
 	w.ok(w.client.Cancel(ctx, []sluice.ID{stray}, by("never mind")))
-	w.ok(w.client.Requeue(ctx, []sluice.ID{stray}, by("after all"))) // waits for its run
+	w.ok(w.client.Requeue(ctx, []sluice.ID{stray}, by("after all"))) // the job waits for its run
 	w.ok(w.client.Terminate(ctx, []sluice.ID{stray}, by("it hangs")))
 	_, err = operation.Start(ctx, w.store, operation.Operation{Kind: operation.KindRequeue, Query: search.Query{Queue: "plain"}, Rate: sluice.RatePerSecond(20)}, by("redrive"))
 	w.ok(err)
@@ -307,7 +307,7 @@ func (w *world) work(queue string) {
 	for _, c := range w.claim(queue, 8) {
 		event := events[w.random.IntN(len(events))]
 		switch {
-		case event == "": // its holder died
+		case event == "": // the holder died
 			time.Sleep(time.Millisecond)
 			continue
 		case event == sluice.EventDispatch && queue != "audited", event == sluice.EventDoubt && w.random.IntN(3) > 0:
@@ -320,7 +320,7 @@ func (w *world) work(queue string) {
 	}
 }
 
-// acts lets persons and upkeep do something. What the state of a job does not allow is refused, which is right.
+// acts makes persons and upkeep act on random jobs. The store may refuse an act that a job's state does not allow.
 func (w *world) acts() {
 	ctx := w.Context()
 	some := func(n int) []sluice.ID {
@@ -341,7 +341,7 @@ func (w *world) acts() {
 	w.ok(err)
 }
 
-// copyOf makes a copy of a file, to see how it would have gone on there.
+// copyOf copies a file, to see how the system would have gone on there.
 func copyOf(t *testing.T, store sluice.Store) sluice.Store {
 	t.Helper()
 	address := newFile(t)
@@ -349,7 +349,7 @@ func copyOf(t *testing.T, store sluice.Store) sluice.Store {
 	if err := store.(*sqlite.Store).DB().QueryRow("select file from pragma_database_list where name = 'main'").Scan(&from); err != nil {
 		t.Fatal(err)
 	}
-	db, err := sql.Open("sqlite", from) // the store would refuse it
+	db, err := sql.Open("sqlite", from) // a Store would refuse this statement
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,7 +360,8 @@ func copyOf(t *testing.T, store sluice.Store) sluice.Store {
 	return open(t, address)
 }
 
-// goesOnAs makes sure that two stores go on in the same way: the same jobs are done, those of an order in the same order.
+// goesOnAs checks that two stores go on in the same way. The same jobs must end, and the jobs of an order in the same
+// order.
 func goesOnAs(t *testing.T, moved, before sluice.Store) {
 	t.Helper()
 	want, got := goesOn(t, before), goesOn(t, moved)
@@ -374,15 +375,15 @@ func goesOnAs(t *testing.T, moved, before sluice.Store) {
 	}
 }
 
-// goesOn settles everything that can be settled, and lists what was done: by order key in order, the others as they are
-// sorted.
+// goesOn ends everything that can end, and lists the jobs. Jobs with an order key are listed in order, and the other
+// jobs are sorted.
 func goesOn(t *testing.T, store sluice.Store) map[string][]sluice.ID {
 	t.Helper()
 	w := &world{T: t, store: store, client: sluice.NewClient(store, sluice.ClientOptions{}), random: rand.New(rand.NewPCG(0, 0))}
 	ctx := t.Context()
 	w.ok(tenancy.Resume(ctx, w.store, "plain", "sleepy", by("on")))
 	w.ok(limit.OpenKey(ctx, w.store, "host", "closed.example", by("it answers")))
-	_, err := store.Repair(ctx, "upkeep") // lets in the jobs that waited for a key when they were moved
+	_, err := store.Repair(ctx, "upkeep") // lets in the jobs that waited for their limit key during the move
 	w.ok(err)
 	for _, queue := range queues {
 		away, err := engine.Given(store).Dispatches(ctx, engine.DispatchFilter{Queue: queue})
@@ -417,12 +418,12 @@ func goesOn(t *testing.T, store sluice.Store) map[string][]sluice.ID {
 	return done
 }
 
-// drain claims and completes until nothing is left that can be, and lists what was completed by queue and order key.
+// drain claims and completes jobs until none is left to claim. It lists the completed jobs by queue and order key.
 func (w *world) drain() map[string][]sluice.ID {
 	w.Helper()
 	ended := make(map[string][]sluice.ID)
 	seen := make(map[sluice.ID]bool)
-	// On a busy machine what is behind a claim's marks is found by a later one.
+	// On a busy machine, a job before the low-water mark is found by a later claim only.
 	for deadline, idle := time.Now().Add(10*time.Minute), 0; idle < 3 || w.ready() && time.Now().Before(deadline); {
 		got := 0
 		for _, queue := range queues {
@@ -460,14 +461,14 @@ func (w *world) drain() map[string][]sluice.ID {
 	for _, queue := range queues {
 		depth, err := w.store.Depth(w.Context(), queue, sluice.DepthLimit)
 		w.ok(err)
-		if depth.Ready > 0 || depth.Claimed > 0 || depth.Scheduled > 1 { // the one of the year 9999
+		if depth.Ready > 0 || depth.Claimed > 0 || depth.Scheduled > 1 { // the job of the year 9999
 			w.Errorf("left in %s: %+v", queue, depth)
 		}
 	}
 	return ended
 }
 
-// ready says whether there is something left to claim.
+// ready reports whether a job is left to claim.
 func (w *world) ready() bool {
 	w.Helper()
 	for _, queue := range queues {

@@ -18,7 +18,7 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// witness keeps what it is told.
+// witness is an observer that remembers all calls and moves.
 type witness struct {
 	mu    sync.Mutex
 	begun []string
@@ -60,7 +60,7 @@ func (w *witness) seen(event sluice.Event) []observe.Move {
 	return out
 }
 
-// until waits for the witness to have seen an event so often.
+// until waits until the witness has seen an event count times.
 func (w *witness) until(t *testing.T, event sluice.Event, count int) []observe.Move {
 	t.Helper()
 	for {
@@ -104,7 +104,7 @@ func TestEveryMethodOfAnEngineIsObserved(t *testing.T) {
 	}
 }
 
-// absent is a store that is not there.
+// absent is a decorator without a store.
 type absent struct{ sluice.Store }
 
 type byForce struct {
@@ -112,8 +112,8 @@ type byForce struct {
 	engine.Terminator
 }
 
-// callWithNothing calls a method with zero values. What is decorated is not there, so that the call panics behind the
-// observers.
+// callWithNothing calls a method with zero values. No store is behind the observers, so the call panics there, and
+// callWithNothing recovers.
 func callWithNothing(port any, name string) {
 	defer func() { _ = recover() }()
 	method := reflect.ValueOf(port).MethodByName(name)
@@ -211,7 +211,7 @@ func TestARefusedCallMovesNothing(t *testing.T) {
 	}
 }
 
-// thin is a decorator that knows nothing of steps.
+// thin is a decorator that does not pass on steps.
 type thin struct{ sluice.Store }
 
 func (t thin) Unwrap() sluice.Store { return t.Store }

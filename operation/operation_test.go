@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
-// redrive is a store in memory, in a bubble of fake time, with dead letters and a worker of the test's own.
+// redrive is a store in memory with dead letters, in a bubble of fake time. The test itself works the jobs.
 type redrive struct {
 	*testing.T
 	store  sluice.Store
@@ -82,7 +82,8 @@ func (r *redrive) start(op operation.Operation) operation.Operation {
 	return begun
 }
 
-// carry takes steps until the operation waits or has ended, reading it anew each time, as another process would.
+// carry carries the operation out until it must wait or has ended. It reads the operation before each step, as another
+// process would.
 func (r *redrive) carry(id sluice.ID) operation.Operation {
 	r.Helper()
 	for range 1000 {
@@ -107,7 +108,7 @@ func TestRedriveKeepsItsPaceAndHasNoBurstAfterARest(t *testing.T) {
 				t.Errorf("%d done after %s at 20/s", op.Done, time.Duration(n)*500*time.Millisecond)
 			}
 		}
-		time.Sleep(time.Hour) // nobody does upkeep
+		time.Sleep(time.Hour) // no upkeep runs meanwhile
 		if op := r.carry(begun.ID); op.Done > 61 {
 			t.Errorf("a rest was followed by a burst of %d", op.Done-41)
 		}
@@ -125,7 +126,7 @@ func TestCanaryThatFailsStopsTheRedriveAndSaysWhy(t *testing.T) {
 		if op := r.carry(begun.ID); op.Done != 10 || op.Watching != 10 || !op.OnProbation() {
 			t.Fatalf("%+v", op)
 		}
-		r.work(5, func(i int) bool { return i != 0 }) // one of ten may fail
+		r.work(5, func(i int) bool { return i != 0 }) // 1 of 10 may fail
 		time.Sleep(time.Second)
 		if op := r.carry(begun.ID); op.State != operation.StateRunning || op.Done != 10 || op.WatchedEnded != 5 {
 			t.Fatalf("%+v", op)
@@ -159,7 +160,7 @@ func TestRedriveStopsWhenTooManyFailAgainLater(t *testing.T) {
 		for n := 0; n < 40 && !op.State.Ended(); n++ {
 			time.Sleep(500 * time.Millisecond)
 			op = r.carry(begun.ID)
-			r.work(100, func(int) bool { return n < 6 }) // then the bank goes down
+			r.work(100, func(int) bool { return n < 6 }) // after 6 rounds, every job fails
 		}
 		if op.State != operation.StateStopped || op.Done < 80 || op.Done > 160 || !strings.Contains(op.Why, "that were watched failed again, more than 30 %") {
 			t.Errorf("%+v", op)
@@ -170,7 +171,7 @@ func TestRedriveStopsWhenTooManyFailAgainLater(t *testing.T) {
 func TestOperationRestsWhilePausedAndKeepsExactCounts(t *testing.T) {
 	for name, c := range map[string]struct {
 		acts bool
-		done int // what is known to be done while it rests
+		done int // jobs that count as done while the operation is paused
 	}{"killed before it acted": {false, 0}, "killed before it stored the counts": {true, 10}} {
 		t.Run(name, func(t *testing.T) {
 			inRedrive(t, 30, func(r *redrive) { r.pauseKilled(c.acts, c.done) })
@@ -178,7 +179,7 @@ func TestOperationRestsWhilePausedAndKeepsExactCounts(t *testing.T) {
 	}
 }
 
-// pauseKilled has the carrier of a batch killed, the operation paused by somebody who cannot know of that, and resumed.
+// pauseKilled kills the carrier of a batch, pauses the operation without knowing of the kill, and resumes it.
 func (r *redrive) pauseKilled(acts bool, done int) {
 	r.Helper()
 	begun := r.start(operation.Operation{Rate: sluice.RatePerSecond(10), Limit: 30})
@@ -218,7 +219,7 @@ func (r *redrive) pauseKilled(acts bool, done int) {
 // operations keeps the embedded ports apart.
 type operations = operation.Store
 
-// killed is a store of a process that ends when it is to act on a batch, or right after.
+// killed is the store of a process that dies when it acts on a batch, before or after the act.
 type killed struct {
 	sluice.Store
 	operations
@@ -279,7 +280,7 @@ func TestOperationsOfEachKindCountWhatTheyDidAndDidNot(t *testing.T) {
 		if op := run(operation.Operation{Kind: operation.KindDelete, Query: search.Query{Error: "closed", Fingerprint: deadletter.Fingerprint("payments", "account closed")}}); op.Done != 6 {
 			t.Errorf("pruned: %+v", op)
 		}
-		// One key, two cancelled jobs: the second finds it held.
+		// Both cancelled jobs have one key, so the requeue of the second job finds the key taken.
 		for range 2 {
 			receipt, err := r.client.Enqueue(t.Context(), sluice.NewJob{Queue: "payments", Payload: []byte(`{}`), EnqueueOptions: sluice.EnqueueOptions{Key: "k", Delay: time.Hour}})
 			r.ok(err)

@@ -37,7 +37,8 @@ func TestPlainLogStaysAsItIs(t *testing.T) {
 	}
 }
 
-// BenchmarkScrub takes a plain log, 12 KB of prose, of code with secrets in it, and the worst text: one that has every word of every rule.
+// BenchmarkScrub scrubs a plain log, 12 KB of prose, and code with secrets. It also scrubs the worst text, which has
+// every word of every rule.
 func BenchmarkScrub(b *testing.B) {
 	prose := strings.Repeat("The server answered late, so we made the pool larger and looked at the figures again. ", 150)[:12<<10]
 	var secrets strings.Builder

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// harmlessForm makes texts in which there is nothing to remove.
+// harmlessForm makes texts without secrets.
 type harmlessForm struct {
 	family   string
 	draws    int
 	make     func(r *rand.Rand) string
-	patterns []string // what make goes through, if it does
+	patterns []string // the patterns that make takes in turn, if it has patterns
 }
 
-// pattern names what the text of a draw was made of.
+// pattern names the pattern of a draw.
 func (f harmlessForm) pattern(draw int) string {
 	if len(f.patterns) == 0 {
 		return strconv.Itoa(draw)
@@ -24,7 +24,8 @@ func (f harmlessForm) pattern(draw int) string {
 	return f.patterns[draw%len(f.patterns)]
 }
 
-// oneOf takes each of some patterns. In them {n} stands for a number, {h} for hexadecimal digits, {w} for a word, {u} for a UUID.
+// oneOf makes a form that takes each of some patterns in turn. In a pattern, {n} stands for a number, {h} for
+// hexadecimal digits, {w} for a word and {u} for a UUID.
 func oneOf(family string, patterns ...string) harmlessForm {
 	next := 0
 	return harmlessForm{family, 2 * len(patterns), func(r *rand.Rand) string {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// secretForm is one way in which secrets are written: {} stands for the value.
+// secretForm is a text around a secret. In the pattern, {} stands for the secret.
 type secretForm struct {
 	family  string
 	pattern string
@@ -36,7 +36,7 @@ func drawn(r *rand.Rand, letters string, n int) string {
 	return string(text)
 }
 
-// key makes one with some of each.
+// key makes a key with letters of both cases and digits.
 func key(r *rand.Rand, n int) string {
 	return drawn(r, lower, 1) + drawn(r, alnum, n-4) + drawn(r, digit, 2) + drawn(r, upper, 1)
 }
@@ -224,7 +224,7 @@ func personalForms(add adder) {
 	add("home", []value{{"name", func(r *rand.Rand) string { return drawn(r, lower, 6) }}}, "open /home/{}/app/config: permission denied", "/Users/{}/Library/x", `C:\Users\{}\AppData`, "file:///home/{}/x", "cd /home/{}")
 }
 
-// luhn makes the number of a card.
+// luhn makes a card number.
 func luhn(r *rand.Rand) string {
 	for {
 		number := "4" + fmt.Sprintf("%015d", r.Int64N(1e15))
@@ -244,7 +244,7 @@ func luhn(r *rand.Rand) string {
 	}
 }
 
-// iban makes one of Germany, with its check digits.
+// iban makes a German IBAN with its check digits.
 func iban(r *rand.Rand) string {
 	account := fmt.Sprintf("%018d", r.Int64N(1e18))
 	rest := 0

@@ -13,18 +13,18 @@ import (
 	"github.com/sluice-queue/sluice/scrub"
 )
 
-// A corpus is made of forms, in which secrets are written, of values, and of places in which a form stands. Half of the
-// forms, by a hash, are for tuning the rules; what becomes of the others is not shown, and tells how the rules do with new texts.
+// A corpus combines values, forms that contain a value, and places that contain a form. A hash chooses half of the
+// forms to tune the rules with. The failures of the other half are not shown, so they measure the rules on new texts.
 const (
 	wantedRecall    = 0.95
 	wantedPrecision = 0.99
-	// wantedOfFamily and wantedOfForm hold for each family and each form, recall and precision alike: a small family can break
-	// and leave the share of all texts nearly as it was. The lowest today are 98.5 % and 95.5 %.
+	// wantedOfFamily and wantedOfForm hold for each family and each form, for recall and precision. A broken small
+	// family would hardly change the share of all texts. The lowest shares today are 98.5 % and 95.5 %.
 	wantedOfFamily = 0.95
 	wantedOfForm   = 0.80
 )
 
-// place is where a text stands in a longer one.
+// place puts a text into a longer text.
 type place struct {
 	name string
 	put  func(text string) string
@@ -39,7 +39,7 @@ func quoted(text string) string {
 	return string(line)
 }
 
-// places are all but the first around the text.
+// places are the places of a text. All but the first add something around it.
 var places = []place{
 	{"alone", format("{}")},
 	{"before the cause", format("open store: {}: no such host")},
@@ -64,12 +64,12 @@ var places = []place{
 	{"stack", format("panic: {}\n\ngoroutine 1 [running]:\nmain.main()\n\t/app/main.go:12 +0x1d\n")},
 }
 
-// tally counts one half of a corpus.
+// tally counts the texts of one half of a corpus, of a family or of a form.
 type tally struct {
 	all, good int
 	bad       []string
-	families  map[string]*tally // of the half alone
-	forms     map[string]*tally // of a family alone
+	families  map[string]*tally // only of a half
+	forms     map[string]*tally // only of a family
 }
 
 func (c *tally) add(good bool, bad string) {
@@ -81,7 +81,7 @@ func (c *tally) add(good bool, bad string) {
 	}
 }
 
-// part gives the tally of a part, which is new at first.
+// part returns the tally of a part, and makes it at the first call.
 func part(parts *map[string]*tally, name string) *tally {
 	if *parts == nil {
 		*parts = make(map[string]*tally)
@@ -94,7 +94,7 @@ func part(parts *map[string]*tally, name string) *tally {
 
 func (c *tally) share() float64 { return float64(c.good) / float64(max(c.all, 1)) }
 
-// halves are the part that the rules were tuned on, and the part that was held out.
+// halves are the half that the rules were tuned with, and the half that was held out.
 type halves [2]tally
 
 func (h *halves) add(family, form string, good bool, text, clean string) {
@@ -118,7 +118,7 @@ func (h *halves) report(t *testing.T, what string, wanted float64) {
 			c.reportParts(t, what+", "+name+", "+family, i == 0)
 		}
 	}
-	if testing.Verbose() { // of the other half no text is shown, or it would be tuned on too
+	if testing.Verbose() { // no text of the other half is shown, because people would tune the rules with it
 		for family, c := range h[0].families {
 			if c.good < c.all {
 				t.Logf("%s: %d of %d", family, c.good, c.all)
@@ -132,7 +132,7 @@ func (h *halves) report(t *testing.T, what string, wanted float64) {
 	}
 }
 
-// reportParts demands enough of a family, and of each of its forms.
+// reportParts checks the shares of a family and of its forms.
 func (c *tally) reportParts(t *testing.T, what string, show bool) {
 	t.Helper()
 	if c.share() < wantedOfFamily {
@@ -168,7 +168,7 @@ func TestRecallOnACorpus(t *testing.T) {
 
 var marks = regexp.MustCompile(`\[redacted:[a-z_]+\]`)
 
-// isGone reports whether no part of a value is left, of those that are long enough to be told from other text.
+// isGone reports whether no part of a value is left. Short parts do not count, because they also occur in other text.
 func isGone(clean, value string) bool {
 	clean = marks.ReplaceAllString(clean, "\n")
 	parts := strings.FieldsFunc(value, func(c rune) bool { return (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') })

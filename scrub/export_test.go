@@ -1,6 +1,6 @@
 package scrub
 
-// Words gives the words of all rules.
+// Words returns the words of all rules.
 func Words() []string {
 	var all []string
 	for _, r := range theIndex().rules {
@@ -9,7 +9,7 @@ func Words() []string {
 	return all
 }
 
-// Work gives how many bytes the rules read of a text.
+// Work returns how many bytes the rules read of a text.
 func Work(text string) int {
 	c := cleaner{scrubber: everything}
 	c.scrub(text)

@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-queue/sluice/scrub"
 )
 
-// broken is an error whose text cannot be had.
+// broken is an error whose Error panics on a nil pointer.
 type broken struct{ text string }
 
 func (b *broken) Error() string { return b.text }
@@ -64,7 +64,7 @@ func TestHandlerKeepsTheRulesOfHandlers(t *testing.T) {
 	}
 }
 
-// parsed reads lines of text as slogtest wants them.
+// parsed reads lines of text into the maps that slogtest wants.
 func parsed(text string) (all []map[string]any) {
 	for line := range strings.Lines(text) {
 		one := make(map[string]any)

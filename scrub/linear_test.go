@@ -7,7 +7,7 @@ import (
 	"github.com/sluice-queue/sluice/scrub"
 )
 
-// hostile are texts that make rules begin again and again when they are repeated.
+// hostile are texts that make rules begin again and again if the text is repeated.
 func hostile() []string {
 	all := []string{
 		"fe80::1 ", "fe80::1", "password=", "password = ", "a:a:a:", "1:1:1:", "<password>", `"`, "'", `\`, "`", `\"`, `password="`, `password='`, `password=\"`, `token="password='`,
@@ -19,8 +19,8 @@ func hostile() []string {
 	return append(all, strings.Join(scrub.Words(), " ")+" ", strings.Join(scrub.Words(), "="), strings.Join(all, ""))
 }
 
-// TestWorkGrowsWithTheText counts the bytes that rules read. A text eight times as long may be no more than about eight
-// times the work: how often it is looked through depends on how it ends.
+// TestWorkGrowsWithTheText counts the bytes that rules read. A text 8 times as long may cost about 8 times the work.
+// The exact factor depends on the end of the text.
 func TestWorkGrowsWithTheText(t *testing.T) {
 	t.Parallel()
 	const size, times = 16 << 10, 8
@@ -36,8 +36,8 @@ func TestWorkGrowsWithTheText(t *testing.T) {
 	}
 }
 
-// TestPlainLogIsReadOnce counts the same on a plain log: one pass looks for the words of rules, and the rules read next to
-// nothing beside it, 0.2 % of the log today. At 10 % a common word would lead to a rule, or rules would read on for long.
+// TestPlainLogIsReadOnce counts the bytes that rules read of a plain log. One pass looks for the words of rules. Beyond
+// the pass, rules read 0.2 % of the log today. At 10 %, a common word leads to a rule, or rules read on for long.
 func TestPlainLogIsReadOnce(t *testing.T) {
 	t.Parallel()
 	log := plainLog()

@@ -15,7 +15,7 @@ import (
 
 var plantSeed = flag.Uint64("plant-seed", 0, "the seed of the planted secrets; 0: another one each time")
 
-// planted makes one secret of each kind, as they are given out.
+// planted makes one secret of each kind, in the form in which vendors issue them.
 func planted(r *rand.Rand) map[string]string {
 	const lower, upper, digits = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789"
 	of := func(letters string, n int) string {
@@ -26,8 +26,8 @@ func planted(r *rand.Rand) map[string]string {
 		return string(text)
 	}
 	all := lower + upper + digits
-	key := func(n int) string { return of(all, n-4) + of(digits, 2) + of(upper, 2) } // keys have some of each
-	top := "q" + of(lower, 1+r.IntN(3))                                              // no file name ends so: `client@v2.ts` is no address
+	key := func(n int) string { return of(all, n-4) + of(digits, 2) + of(upper, 2) } // keys have letters of both cases and digits
+	top := "q" + of(lower, 1+r.IntN(3))                                              // no file name ends like this: `client@v2.ts` is not an address
 	return map[string]string{
 		"email":       of(lower, 1) + of(lower+digits+"._-", r.IntN(12)) + of(lower, 1) + "@" + of(lower, 3+r.IntN(9)) + "." + top,
 		"phone":       fmt.Sprintf("+%d %d %d", 1+r.IntN(98), 100+r.IntN(899), 100000+r.IntN(8999999)),
@@ -53,7 +53,7 @@ func planted(r *rand.Rand) map[string]string {
 	}
 }
 
-// card makes a number that Luhn's check accepts.
+// card makes a card number that Luhn's check accepts.
 func card(r *rand.Rand) string {
 	number := []byte("4" + fmt.Sprintf("%014d", r.Int64N(1e14)))
 	sum := 0
@@ -73,7 +73,7 @@ func card(r *rand.Rand) string {
 	return fmt.Sprintf("%s %s %s %s", number[:4], number[4:8], number[8:12], number[12:])
 }
 
-// core is the part of a planted secret that must not be seen again.
+// core returns the part of a planted secret that must not be left.
 func core(secret string) string {
 	for _, prefix := range []string{"/home/", "aws_secret_access_key=", "password: ", "postgres://app:", "Authorization: Bearer "} {
 		secret = strings.TrimPrefix(secret, prefix)
@@ -82,7 +82,7 @@ func core(secret string) string {
 	return strings.TrimSuffix(secret, "x/file")
 }
 
-// mustNotSurvive plants one secret, of a kind by the seed, between two texts.
+// mustNotSurvive puts one secret between two texts. The seed chooses the kind of the secret.
 func mustNotSurvive(t *testing.T, before, after string, seed uint64) {
 	t.Helper()
 	all := planted(rand.New(rand.NewPCG(seed, 5)))
@@ -90,7 +90,7 @@ func mustNotSurvive(t *testing.T, before, after string, seed uint64) {
 	kind := kinds[seed%uint64(len(kinds))]
 	hidden := core(all[kind])
 	if strings.Contains(before, hidden) || strings.Contains(after, hidden) {
-		return // there by chance, and perhaps in a form that means something else
+		return // the texts contain the secret by chance, perhaps in a form that means something else
 	}
 	clean := scrub.Text(before + "\n" + all[kind] + "\n" + after)
 	if strings.Contains(clean, hidden) {

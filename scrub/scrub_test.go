@@ -7,7 +7,8 @@ import (
 	"github.com/sluice-queue/sluice/scrub"
 )
 
-// gone are texts with what must not be left of them; stays are texts that must stay as they are.
+// cases has texts for each family. gone pairs a text with the part that must not be left; texts in stays must not
+// change.
 var cases = map[scrub.Family]struct {
 	gone  [][2]string
 	stays []string
@@ -152,7 +153,7 @@ var cases = map[scrub.Family]struct {
 	},
 }
 
-// random gives letters and digits that look like a key's, the same for the same seed.
+// random returns letters and digits that look like a key. The same seed gives the same text.
 func random(length, seed int) string {
 	const letters = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 	text, state := make([]byte, length), uint32(seed)*2654435761+12345

@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
-// buried is a store with dead letters of two queues: their errors end with their numbers.
+// buried returns a store with dead letters of two queues. The errors end with the job's number.
 func buried(t *testing.T, each int) sluice.Store {
 	t.Helper()
 	store := memory.New(memory.Options{})

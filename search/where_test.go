@@ -12,10 +12,10 @@ import (
 	"github.com/sluice-queue/sluice/search"
 )
 
-// noon is when the filters of these tests are read.
+// noon is the current time of the filters in these tests.
 var noon = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 
-// retrying is a job that matches or not.
+// retrying is a job to match with filters.
 func retrying() sluice.Job {
 	j := sluice.Job{ID: sluice.NewID(), State: sluice.StateQueued, Attempts: 3, Generation: 1, DueAt: noon.Add(5 * time.Minute), Error: "time out at bank 7", CreatedAt: noon.Add(-time.Hour)}
 	j.Queue, j.Tenant, j.Key, j.Priority, j.Labels = "mail.welcome", "acme", "order-42", 2, map[string]string{"region": "eu west"}
@@ -154,7 +154,7 @@ func TestAListGoesOnAtItsCursor(t *testing.T) {
 	}
 }
 
-// listed7 lists all jobs of a query, in parts of seven.
+// listed7 lists all jobs of a query in pages of 7.
 func listed7(t *testing.T, store sluice.Store, q search.Query, oldestFirst bool) (jobs []sluice.Job) {
 	t.Helper()
 	cursor, err := q.From(sluice.ID{}, oldestFirst)

@@ -47,7 +47,7 @@ func TestQuantilesAreThoseOfASortedListWithinTheStatedError(t *testing.T) {
 		}
 		slices.Sort(times)
 		for _, p := range []float64{0, 0.01, 0.5, 0.95, 0.99, 1} {
-			want := times[max(int(math.Ceil(float64(len(times))*p))-1, 0)] // C-68
+			want := times[max(int(math.Ceil(float64(len(times))*p))-1, 0)] // the smallest time that a share p of all times does not exceed
 			if off := math.Abs(float64(h.Quantile(p)-want)) / float64(want); off > stat.HistogramError {
 				t.Fatalf("p%v of %d is %s, want %s: %.1f %% off", p*100, len(times), h.Quantile(p), want, off*100)
 			}
@@ -65,7 +65,7 @@ func TestQuantilesAtTheEdges(t *testing.T) {
 		h.Add(-time.Second)
 	}
 	h.Add(100 * 365 * 24 * time.Hour)
-	if got := h.Quantile(0.95); got != stat.HistogramFirst { // the 19th of 20
+	if got := h.Quantile(0.95); got != stat.HistogramFirst { // the 19th of 20 times
 		t.Errorf("p95 is %s", got)
 	}
 	if got := h.Quantile(0.951); got != stat.HistogramBound(stat.HistogramLast) {

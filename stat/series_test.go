@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
-// TestOverSumsMoreSlotsThanAPage has 60 queues with 200 slots each: more than one page of the store.
+// TestOverSumsMoreSlotsThanAPage adds up 60 queues with 200 buckets each, which are more rows than a page of the store.
 func TestOverSumsMoreSlotsThanAPage(t *testing.T) {
 	t.Parallel()
 	store := memory.New(memory.Options{})

@@ -15,10 +15,10 @@ import (
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
-// inBucket lets time be faked, from the beginning of a slot on.
+// inBucket runs a test in fake time that starts at the begin of a bucket.
 func inBucket(t *testing.T, test func(t *testing.T, began time.Time)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { test(t, time.Now().UTC()) }) // it begins at midnight
+	synctest.Test(t, func(t *testing.T) { test(t, time.Now().UTC()) }) // fake time begins at midnight
 }
 
 func TestCounterGivesSlotsThatAreOver(t *testing.T) {
@@ -49,7 +49,7 @@ func TestCounterGivesSlotsThatAreOver(t *testing.T) {
 	})
 }
 
-// took makes sure of what a counter gave.
+// took compares the statistics that a counter returned.
 func took(t *testing.T, got []stat.Stat, want ...stat.Stat) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -141,7 +141,7 @@ func TestSlotsGoByTheClockOfTheStore(t *testing.T) {
 			if len(got) != 1 || !got[0].At.Equal(at.Add(stat.Fine)) {
 				t.Errorf("skew %s: took %+v, want the next slot", skew, got)
 			}
-			// The clock that is told goes back: no slot comes twice.
+			// The clock goes back, and the counter must not return a bucket twice.
 			c.Moved("q", "", sluice.EventEnqueue, 1, stat.Unknown, stat.Unknown, stat.Unknown)
 			if got = c.Take(time.Now().Add(skew - 15*time.Second)); len(got) != 0 {
 				t.Errorf("skew %s: took %+v", skew, got)
@@ -249,7 +249,7 @@ func TestLeasesOfClaimsBeforeTheWindowRunOutInIt(t *testing.T) {
 	}
 }
 
-// summaryIs makes sure of the figures one by one.
+// summaryIs compares the values of a summary one by one.
 func summaryIs(t *testing.T, got stat.Summary, began time.Time) {
 	t.Helper()
 	if got.Depth.Ready != 1 || got.InFlight != 1 || got.OldestAge != time.Minute {
@@ -341,7 +341,8 @@ func TestStatisticsAreKnownWhereSomebodyCounts(t *testing.T) {
 	}
 }
 
-// TestSummariesAreOfTheQueuesThatAreChosen has more queues in one slot than are read at once, most of which are gone since.
+// TestSummariesAreOfTheQueuesThatAreChosen has more queues in one bucket than are read at once. Most of the queues are
+// deleted.
 func TestSummariesAreOfTheQueuesThatAreChosen(t *testing.T) {
 	inBucket(t, func(t *testing.T, began time.Time) {
 		store := memory.New(memory.Options{NoStatistics: true})

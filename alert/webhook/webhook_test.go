@@ -17,7 +17,7 @@ import (
 
 var secret = []byte("hush")
 
-// hook makes a webhook of a server that answers as it is told.
+// hook returns a webhook to a server with the given handler.
 func hook(t *testing.T, answer http.HandlerFunc) *webhook.Webhook {
 	t.Helper()
 	server := httptest.NewServer(answer)

@@ -20,7 +20,7 @@ var (
 	many = flag.Int("cron-many", 200, "how many expressions to compare with the oracle")
 )
 
-// expression is a cron expression as sets that no parser has read.
+// expression is a cron expression as sets of numbers, which no parser has read.
 type expression struct {
 	text                             string
 	minutes, hours, days, months     []int
@@ -63,7 +63,7 @@ func every(from, to, step int) (out []int) {
 	return out
 }
 
-// shows reports whether the expression names what a local clock shows.
+// shows reports whether the expression matches a time of a local clock.
 func (e expression) shows(year int, month time.Month, day, hour, minute int) bool {
 	onDay := slices.Contains(e.days, day)
 	onWeekday := slices.Contains(e.weekdays, int(time.Date(year, month, day, 12, 0, 0, 0, time.UTC).Weekday()))
@@ -74,11 +74,11 @@ func (e expression) shows(year int, month time.Month, day, hour, minute int) boo
 	return fits && slices.Contains(e.months, int(month)) && slices.Contains(e.hours, hour) && slices.Contains(e.minutes, minute)
 }
 
-// fires walks through each minute of real time, and returns those in which the expression fires.
+// fires goes through each minute of real time, and returns the minutes in which the expression fires.
 func (e expression) fires(from, to time.Time, zone *time.Location) (at []time.Time) {
 	shown := make(map[string]bool)
 	const clock = "2006-01-02 15:04"
-	var before time.Time // what the clock showed a minute before, as if in UTC
+	var before time.Time // the local time a minute before, as if in UTC
 	for t := from.Add(-26 * time.Hour); t.Before(to); t = t.Add(time.Minute) {
 		local := t.In(zone)
 		text := local.Format(clock)
@@ -101,7 +101,7 @@ func (e expression) fires(from, to time.Time, zone *time.Location) (at []time.Ti
 	return at
 }
 
-// zones lists all zones that Go knows.
+// zones lists all time zones that Go knows.
 func zones(t *testing.T) (names []string) {
 	t.Helper()
 	root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
@@ -121,7 +121,7 @@ func zones(t *testing.T) (names []string) {
 	return names
 }
 
-// changes lists the changes of a zone's clock in 30 years.
+// changes lists the clock changes of a time zone in 30 years.
 func changes(zone *time.Location) (at []time.Time) {
 	end := time.Date(2035, 1, 1, 0, 0, 0, 0, time.UTC)
 	for t := time.Date(2005, 1, 1, 0, 0, 0, 0, time.UTC).In(zone); ; {
