@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-queue/sluice/bench/stat"
 )
 
-// TestMain lets this program be that of the cells too, as main does.
+// TestMain makes the test program a cell of a benchmark, if the environment asks for it, as main does.
 func TestMain(m *testing.M) {
 	if os.Getenv(cell.Env) == "" {
 		os.Exit(m.Run())
@@ -126,8 +126,7 @@ func TestEveryScenarioIsWhole(t *testing.T) {
 		if s.name != p.name || s.title == "" || s.method == "" || s.ratio == "" || len(s.goals) == 0 || len(s.headline) == 0 {
 			t.Errorf("%s lacks something: %+v", p.name, s)
 		}
-		// Each figure is 1 in every round, so each ratio must be 1 too: a name that is not an
-		// entrant's would give none.
+		// Each figure is 1 in every round, so each ratio must be 1 too. A wrong name of an entrant would give no ratio.
 		m := make(measured)
 		for _, e := range s.entrants {
 			result := make(cell.Result)
@@ -175,7 +174,7 @@ func TestCellEndsWithWhoStartedIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A cell whose standard input is closed from the start.
+	// The standard input of this cell is closed from the start.
 	cmd := exec.Command(program)
 	cmd.Env = append(os.Environ(), cell.Env+`={"Kind":"callers","System":"sluice","Store":"sqlite","Place":"`+t.TempDir()+`/q.db","Seconds":60,"Callers":1}`)
 	if err := cmd.Run(); err == nil || cmd.ProcessState.ExitCode() != 3 {

@@ -15,14 +15,14 @@ import (
 	"github.com/sluice-queue/sluice/internal/pgtest"
 )
 
-// freeze lets nobody read or write the store, as a process does that stops in the middle of an exclusive lock.
+// freeze keeps everybody from reading or writing the store, like a process that stops while it holds an exclusive lock.
 func (s *server) freeze(t *testing.T) (thaw func()) {
 	t.Helper()
 	file, err := os.OpenFile(filepath.Join(s.Dir, "jobs.db-shm"), os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = file.Close() }) // ends the lock, too
+	t.Cleanup(func() { _ = file.Close() }) // closing the file ends the lock, too
 	all := syscall.Flock_t{Type: syscall.F_WRLCK, Start: 120, Len: 8}
 	if err := syscall.FcntlFlock(file.Fd(), syscall.F_SETLKW, &all); err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func TestTheLastPictureStaysWhileSQLiteIsFrozen(t *testing.T) {
 	keepsItsPicture(t, s, func() func() { return s.freeze(t) })
 }
 
-// TestTheLastPictureStaysWhilePostgreSQLIsFrozen stops all processes of a server of its own.
+// TestTheLastPictureStaysWhilePostgreSQLIsFrozen stops all processes of a PostgreSQL server that no other test uses.
 func TestTheLastPictureStaysWhilePostgreSQLIsFrozen(t *testing.T) {
 	t.Parallel()
 	if err := pgtest.Install(); err != nil {
@@ -55,17 +55,17 @@ func TestTheLastPictureStaysWhilePostgreSQLIsFrozen(t *testing.T) {
 	keepsItsPicture(t, storedAt(t, t.TempDir(), cluster.URL).serve(t), func() func() { return stopAll(t, cluster.PID) })
 }
 
-// stopAll stops a process and its children, so that nothing of it answers, until they are let go on.
+// stopAll stops a process and its children until goOn is called.
 func stopAll(t *testing.T, pid int) (goOn func()) {
 	t.Helper()
 	var stopped []int
 	goOn = sync.OnceFunc(func() {
 		for _, one := range stopped {
-			_ = syscall.Kill(one, syscall.SIGCONT) // a child may be gone
+			_ = syscall.Kill(one, syscall.SIGCONT) // a child may have ended
 		}
 	})
 	t.Cleanup(goOn)
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil { // first: it makes no more children
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil { // the parent first, so that it starts no more children
 		t.Fatal(err)
 	}
 	stopped = append(stopped, pid)
@@ -76,7 +76,7 @@ func stopAll(t *testing.T, pid int) (goOn func()) {
 	for _, path := range stats {
 		var child, parent int
 		var state string
-		text, _ := os.ReadFile(path) // the process may be gone
+		text, _ := os.ReadFile(path) // the process may have ended
 		_, rest, _ := strings.Cut(string(text), ") ")
 		if n, _ := fmt.Sscan(rest, &state, &parent); n != 2 || parent != pid {
 			continue
@@ -94,10 +94,10 @@ func stopAll(t *testing.T, pid int) (goOn func()) {
 	return goOn
 }
 
-// tops are where the parts of a page are that people read and click.
+// tops returns the positions of the parts of a page that people read and click.
 const tops = `[...document.querySelectorAll("h1, #live, #live tr, .top, footer")].map((e) => Math.round(e.getBoundingClientRect().top)).join()`
 
-// keepsItsPicture checks what people see and can do while a store is frozen and after that.
+// keepsItsPicture checks what people see and can do while a store is frozen, and afterwards.
 func keepsItsPicture(t *testing.T, s *server, freeze func() (thaw func())) {
 	t.Helper()
 	s.sluice(t, "enqueue", "mail", "{}", "--delay", "1h")
@@ -137,7 +137,7 @@ func keepsItsPicture(t *testing.T, s *server, freeze func() (thaw func())) {
 	p.until(`document.querySelector('` + row("mail") + ` [data-act="resume-queue"]')`)
 }
 
-// TestAnAlertThatFiresMovesNothing: the strip of an alert, and badges in the side bar, appear on an open page.
+// TestAnAlertThatFiresMovesNothing: the strip of an alert and badges in the side bar appear without moving the page.
 func TestAnAlertThatFiresMovesNothing(t *testing.T) {
 	t.Parallel()
 	s := serving(t)

@@ -32,7 +32,7 @@ func TestFocusAndRowsStayWhileRowsChange(t *testing.T) {
 	s.sluice(t, "enqueue", "mail", "{}", "--delay", "1h")
 	p := open(t, s, "/queues")
 	p.js(`(window.link = document.querySelector('` + row("mail") + ` a'), window.link.focus(), 1)`)
-	s.sluice(t, "enqueue", "a-first", "{}", "--delay", "1h") // comes before it
+	s.sluice(t, "enqueue", "a-first", "{}", "--delay", "1h") // the new row comes before the focused one
 	p.until(`document.querySelector('` + row("a-first") + `')`)
 	if !p.is(`document.activeElement === window.link && window.link.isConnected && window.link.closest("tr").dataset.row === "mail"`) {
 		t.Error("the focus has left its row: " + p.text(`document.activeElement.outerHTML`))
@@ -61,7 +61,7 @@ func TestTwoPeopleSeeTheActsOfEachOther(t *testing.T) {
 	}
 }
 
-// TestAnOpenPageComesBackAfterARestart: the server ends, and another one answers at its address.
+// TestAnOpenPageComesBackAfterARestart ends the server, and starts another one at its address.
 func TestAnOpenPageComesBackAfterARestart(t *testing.T) {
 	t.Parallel()
 	s := serving(t)
@@ -83,7 +83,7 @@ func TestAnOpenPageComesBackAfterARestart(t *testing.T) {
 	p.until(`document.body.dataset.connection === "live" && document.querySelector('` + row("parcels") + `')`)
 }
 
-// point moves the mouse onto the middle of an element, and returns where that is.
+// point moves the mouse to the middle of an element, and returns the position.
 func (p *tab) point(selector string) (x, y float64) {
 	p.Helper()
 	var at [2]float64
@@ -95,7 +95,7 @@ func (p *tab) point(selector string) (x, y float64) {
 	return at[0], at[1]
 }
 
-// TestAClickHitsTheRowThatWasAimedAt: rows come above it between the move of the mouse and the click.
+// TestAClickHitsTheRowThatWasAimedAt adds rows above the row between the move of the mouse and the click.
 func TestAClickHitsTheRowThatWasAimedAt(t *testing.T) {
 	t.Parallel()
 	s := serving(t)
@@ -113,7 +113,7 @@ func TestAClickHitsTheRowThatWasAimedAt(t *testing.T) {
 	p.until(order + ` === "a-first,mail,z-last"`)
 }
 
-// window minimizes the window of a page, or shows it again.
+// window minimizes the window of a page, or restores it.
 func (p *tab) window(state window.WindowState) {
 	p.Helper()
 	p.does(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
@@ -144,7 +144,8 @@ func TestAHiddenTabEndsItsStreamAndComesBack(t *testing.T) {
 	p.untilStreams(1)
 }
 
-// TestASessionThatEndsUnderAnOpenPage: its acts are refused at once, the page asks to sign in, and comes back.
+// TestASessionThatEndsUnderAnOpenPage: acts are refused at once, and the page asks to sign in. Afterwards the page
+// comes back.
 func TestASessionThatEndsUnderAnOpenPage(t *testing.T) {
 	t.Parallel()
 	s := stored(t)
@@ -164,19 +165,19 @@ func TestASessionThatEndsUnderAnOpenPage(t *testing.T) {
 	p.click(row("mail") + ` [data-act="pause-queue"]`)
 	p.until(`document.querySelector("#dialog[open] button[type=submit]")`)
 	p.forgives("401")
-	s.sluice(t, "tokens", "revoke", "ada") // within 5 s
+	s.sluice(t, "tokens", "revoke", "ada") // takes effect within 5 s
 	for string(p.js(`fetch("/api/v1/whoami").then((r) => r.status)`)) != "401" {
 		time.Sleep(50 * time.Millisecond)
 	}
 	p.js(`document.querySelector("#dialog button[type=submit]")?.click()`)
-	p.until(`document.querySelector("#dialog[open] [role=alert]") || location.pathname === "/login"`) // the page has seen it first
+	p.until(`document.querySelector("#dialog[open] [role=alert]") || location.pathname === "/login"`) // the page may have noticed it before the click
 	signIn(second)
 	if !p.is(`document.querySelector('` + row("mail") + ` [data-act="pause-queue"]')`) {
 		t.Error("somebody without a session has paused the queue")
 	}
 }
 
-// TestTwoPeopleEditOneJob: the second one is told that the job has changed, and keeps what he wrote.
+// TestTwoPeopleEditOneJob: the second person learns that the job has changed, and keeps the text that they typed.
 func TestTwoPeopleEditOneJob(t *testing.T) {
 	t.Parallel()
 	const id = "01a1fb72-1dea-7abc-8fc6-99e4817522bb"

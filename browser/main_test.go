@@ -21,12 +21,12 @@ import (
 	"github.com/sluice-queue/sluice/internal/testcache"
 )
 
-// These are the same for all tests.
+// All tests share these.
 var (
-	program string          // `sluice`, built from the tree around
-	browser context.Context // of the one browser
+	program string          // `sluice`, built from this tree
+	browser context.Context // the context of the one browser
 	axe     string          // the script of axe-core
-	shop    *server         // with sample data, for tests that only look, or that act on what no other test needs
+	shop    *server         // has sample data, for tests that only look, or that act on things that no other test needs
 )
 
 func TestMain(m *testing.M) {
@@ -72,7 +72,7 @@ func prepareAndRun(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// installed returns where a program is, and installs it if it is missing.
+// installed returns the path of a program, and installs the program if it is missing.
 func installed(name, packaged string) (string, error) {
 	if path, err := exec.LookPath(name); err == nil {
 		return path, nil
@@ -83,7 +83,8 @@ func installed(name, packaged string) (string, error) {
 	return exec.LookPath(name)
 }
 
-// accessibility returns the script of axe-core, in the version of axe/package-lock.json. It is kept outside the tree.
+// accessibility returns the script of axe-core, in the version of axe/package-lock.json. A cache outside the tree keeps
+// it.
 func accessibility() (string, error) {
 	cache, err := testcache.Folder()
 	if err != nil {
@@ -130,11 +131,11 @@ type server struct {
 	db  string // the address of its store
 }
 
-// start starts `sluice dev` or `sluice serve`, and waits until it says where it answers.
+// start starts `sluice dev` or `sluice serve`, and waits until it prints its address.
 func start(folder string, args ...string) (*server, error) {
 	s := &server{Cmd: exec.Command(program, args...)}
 	s.Dir, s.Env = folder, append(os.Environ(), "SLUICE_DB=")
-	s.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // a test that times out ends without its cleanup
+	s.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // a test that times out runs no cleanup
 	out, in, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -143,7 +144,7 @@ func start(folder string, args ...string) (*server, error) {
 	if err := s.Start(); err != nil {
 		return nil, err
 	}
-	_ = in.Close() // the process has its own
+	_ = in.Close() // the process has a copy
 	said := bufio.NewReader(out)
 	for all := ""; ; {
 		line, err := said.ReadString('\n')
@@ -162,7 +163,7 @@ func start(folder string, args ...string) (*server, error) {
 		}
 	}
 	go func() { _, _ = io.Copy(io.Discard, said) }() // ends with the process
-	for {                                            // the store opens after the door
+	for {                                            // the server listens before the store is open
 		answer, err := http.Get(s.url + "readyz")
 		if err != nil {
 			return nil, err
@@ -177,10 +178,10 @@ func start(folder string, args ...string) (*server, error) {
 
 func (s *server) stop() {
 	_ = s.Process.Signal(syscall.SIGTERM)
-	_ = s.Wait() // ends by the signal
+	_ = s.Wait() // the signal ends it
 }
 
-// port is where the server listens.
+// port returns the server's port.
 func (s *server) port() string { return s.url[strings.LastIndex(s.url, ":")+1 : len(s.url)-1] }
 
 // serving starts `sluice serve` on a store of its own.
@@ -189,14 +190,14 @@ func serving(t *testing.T, args ...string) *server {
 	return stored(t).serve(t, args...)
 }
 
-// stored makes a store. Its server does not run yet.
+// stored makes a store. No server runs on it yet.
 func stored(t *testing.T) *server {
 	t.Helper()
 	folder := t.TempDir()
 	return storedAt(t, folder, "sqlite:"+filepath.Join(folder, "jobs.db"))
 }
 
-// storedAt makes a store at an address. Its server does not run yet.
+// storedAt makes a store at an address. No server runs on it yet.
 func storedAt(t *testing.T, folder, db string) *server {
 	t.Helper()
 	s := &server{Cmd: &exec.Cmd{Dir: folder}, db: db}
@@ -204,7 +205,7 @@ func storedAt(t *testing.T, folder, db string) *server {
 	return s
 }
 
-// serve starts `sluice serve` on the store of another server, which does not run.
+// serve starts `sluice serve` on the store of a server that does not run.
 func (s *server) serve(t *testing.T, args ...string) *server {
 	t.Helper()
 	started, err := start(s.Dir, append([]string{"serve", "--db", s.db, "--listen", "127.0.0.1:0"}, args...)...)
@@ -216,13 +217,13 @@ func (s *server) serve(t *testing.T, args ...string) *server {
 	return started
 }
 
-// sluice runs a command on the server's store, and returns what it prints.
+// sluice runs a command on the server's store, and returns the output.
 func (s *server) sluice(t *testing.T, args ...string) string {
 	t.Helper()
 	return s.sluiceExits(t, 0, args...)
 }
 
-// sluiceExits runs a command that ends with an exit code.
+// sluiceExits runs a command that must end with an exit code.
 func (s *server) sluiceExits(t *testing.T, want int, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, args...)

@@ -33,10 +33,11 @@ func call[P, R any](t testing.TB, ctx context.Context, command cdp.Command[P, R]
 	return out
 }
 
-// held is what a tab holds after its garbage is collected.
+// held is the memory of a tab after a garbage collection.
 type held struct{ heapMB, nodes, listeners float64 }
 
-// holds collects the garbage of a tab, and says what it holds. One collection leaves what others point to that are garbage too.
+// holds collects the garbage of a tab, and returns what is left. It collects several times, because garbage that other
+// garbage refers to survives one collection.
 func (p *tab) holds() held {
 	p.Helper()
 	least := held{heapMB: math.Inf(1)}
@@ -49,7 +50,7 @@ func (p *tab) holds() held {
 	return least
 }
 
-// TestATabThatStaysOpenHoldsNoMore sends updates as fast as a tab takes them. Each has other rows than the one before.
+// TestATabThatStaysOpenHoldsNoMore sends updates as fast as the tab takes them. Each update has new rows.
 func TestATabThatStaysOpenHoldsNoMore(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/", "/jobs", "/dead", "/audit", "/queues/mails"} {
@@ -90,12 +91,12 @@ func TestAPointerThatRestsKeepsFewRows(t *testing.T) {
 	}
 }
 
-// updates is a server whose pages are those of the shop. Its streams repeat the first update of the shop's when asked.
+// updates is a server that shows the pages of the shop. Its streams repeat the shop's first update on demand.
 type updates struct {
 	server *server
-	asked  chan int // how many to send
+	asked  chan int // the number of updates to send
 	sent   int
-	// keepsRows lets all rows but the first of an update stay.
+	// keepsRows keeps all rows of an update but the first unchanged.
 	keepsRows bool
 }
 
@@ -106,7 +107,8 @@ func newUpdates(t *testing.T) *updates {
 		t.Fatal(err)
 	}
 	u := &updates{asked: make(chan int)}
-	// A Rewrite adds no X-Forwarded-For, with which the shop would refuse the request: it asks nobody for a token.
+	// Rewrite adds no X-Forwarded-For header. With this header the shop would refuse the request, because it asks
+	// nobody for a token.
 	pages := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Has("live") {
@@ -120,8 +122,8 @@ func newUpdates(t *testing.T) *updates {
 	return u
 }
 
-// heldAfter says what a tab holds after more updates. The last one comes alone: its text is a part of the text of all that came
-// with it, which the tab holds until the next one.
+// heldAfter returns the memory of a tab after more updates. The last one comes alone. A tab holds the text of all
+// updates that arrived together until the next one arrives.
 func (u *updates) heldAfter(p *tab, more int) held {
 	p.Helper()
 	u.take(p, more-1)
@@ -142,12 +144,12 @@ func (u *updates) take(p *tab, count int) {
 }
 
 var (
-	// stripOf is the part of an update with the strip, and rowOf the ID of a row.
+	// stripOf matches the part of an update with the strip, and rowOf matches the ID of a row.
 	stripOf = regexp.MustCompile(`(<hx-partial hx-target="#strip"[^>]*>).*(</hx-partial>)`)
 	rowOf   = regexp.MustCompile(`(<tr id="[^"]*)(" data-row)`)
 )
 
-// stream repeats an update, with rows that are new in each.
+// stream repeats an update, with new rows each time.
 func (u *updates) stream(w http.ResponseWriter, r *http.Request) {
 	first, err := firstOf(r)
 	if err != nil {
@@ -165,7 +167,7 @@ func (u *updates) stream(w http.ResponseWriter, r *http.Request) {
 			for range count {
 				n++
 				update := u.withNewRows(first, n)
-				_, _ = w.Write(stripOf.ReplaceAll(update, fmt.Appendf(nil, "${1}<p>update %d.</p>$2", n))) // the tab may be gone
+				_, _ = w.Write(stripOf.ReplaceAll(update, fmt.Appendf(nil, "${1}<p>update %d.</p>$2", n))) // the tab may have closed
 			}
 		case <-r.Context().Done():
 			return
@@ -173,7 +175,7 @@ func (u *updates) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// withNewRows gives rows of an update other IDs.
+// withNewRows gives new IDs to the rows of an update.
 func (u *updates) withNewRows(update []byte, n int) []byte {
 	changed := len(update)
 	if at := rowOf.FindIndex(update); u.keepsRows && at != nil {
@@ -203,13 +205,14 @@ func firstOf(r *http.Request) ([]byte, error) {
 			}
 			update = append(update, line...)
 		}
-		if bytes.HasPrefix(update, []byte("data:")) { // else a heartbeat, or an event without a picture
+		if bytes.HasPrefix(update, []byte("data:")) { // other lines are heartbeats, or events without a picture
 			return update, nil
 		}
 	}
 }
 
-// BenchmarkFirstPaint measures when a browser without a cache, on a processor of a quarter of the speed, paints a page.
+// BenchmarkFirstPaint measures the time to the first paint, in a browser without a cache on a processor with a quarter
+// of its speed.
 func BenchmarkFirstPaint(b *testing.B) {
 	for _, path := range []string{"", "jobs", "dead", "queues/mails", "waves"} {
 		b.Run("/"+path, func(b *testing.B) {
@@ -222,7 +225,7 @@ func BenchmarkFirstPaint(b *testing.B) {
 	}
 }
 
-// firstPaint opens a page in a tab without a cache, and returns after how many milliseconds it was painted.
+// firstPaint opens a page in a tab without a cache, and returns the milliseconds until the first paint.
 func firstPaint(b *testing.B, path string) float64 {
 	b.Helper()
 	ctx, leave := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())

@@ -10,10 +10,10 @@ import (
 
 const (
 	modules  = "../cmd/console/static/js"
-	maxLines = 1500 // of all modules
+	maxLines = 1500 // for all modules together
 )
 
-// moduleTests run functions of the console's own modules in the browser. M is the module; the result is a text.
+// moduleTests run functions of the console's own modules in the browser. M stands for the module; the result is a text.
 var moduleTests = map[string][][2]string{
 	"times.js": {
 		{`[0, 1, 59, 60, 61, 600, 3600, 3660, 86400, 90000, -5].map(M.span).join("|")`, "0 s|1 s|59 s|1 min|1 min 1 s|10 min|1 h|1 h 1 min|1 d|1 d 1 h|5 s"},
@@ -81,7 +81,7 @@ func TestModulesOfTheConsole(t *testing.T) {
 	}
 }
 
-// TestAButtonCopiesWhatItNames clicks, since the browser lets nothing else write to the clipboard.
+// TestAButtonCopiesWhatItNames clicks the button, because a browser lets only a click write to the clipboard.
 func TestAButtonCopiesWhatItNames(t *testing.T) {
 	t.Parallel()
 	p := open(t, shop, "/")
@@ -91,10 +91,10 @@ func TestAButtonCopiesWhatItNames(t *testing.T) {
 	p.until(`document.querySelector("footer.same [data-copy]").textContent === "Copy as CLI"`)
 }
 
-// testedElsewhere are the module that starts the others, and those with a test of their own.
+// testedElsewhere lists the module that starts the others, and the modules with tests of their own.
 var testedElsewhere = []string{"main.js", "copy.js", "views.js"}
 
-// TestOwnScriptsStaySmall: a Go engineer can read all of them, and each has a test.
+// TestOwnScriptsStaySmall: a Go engineer must be able to read all scripts. Each script must have a test.
 func TestOwnScriptsStaySmall(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join(modules, "*.js"))

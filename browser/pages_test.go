@@ -10,11 +10,11 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// paths finds the pages: those of the side bar, and of each the first of the pages that it links to.
+// paths returns the pages of the side bar, and the first page of each kind that they link to.
 func paths(t *testing.T) (all []string) {
 	t.Helper()
 	p := open(t, shop, "/")
-	p.forgives("404") // of what ended meanwhile
+	p.forgives("404") // some things end meanwhile
 	var places []string
 	decode(t, p.js(`[...document.querySelectorAll("#places a")].map((a) => new URL(a.href).pathname)`), &places)
 	all = slices.Clone(places)
@@ -39,7 +39,7 @@ func paths(t *testing.T) (all []string) {
 	return unique(all)
 }
 
-// unique keeps one page of each kind, such as of each queue.
+// unique keeps one page of each kind, such as one page of a queue.
 func unique(paths []string) (kept []string) {
 	seen := map[string]bool{}
 	for _, path := range paths {
@@ -62,7 +62,7 @@ func decode(t *testing.T, text json.RawMessage, into any) {
 	}
 }
 
-// choose chooses in a select box of the top bar.
+// choose selects a value in a select box of the top bar.
 func (p *tab) choose(box, value string) {
 	p.Helper()
 	p.js(`(() => { const box = document.getElementById(` + quote(box) + `); box.value = ` + quote(value) + `; box.dispatchEvent(new Event("change", { bubbles: true })); return 1 })()`)
@@ -108,12 +108,12 @@ func (p *tab) accessible(theme string) {
 	}
 }
 
-// TestAJobIsAccessibleAndFitsASmallScreenInEachState: what stops a job says more than any other page does,
-// and a job that failed has parts that others lack.
+// TestAJobIsAccessibleAndFitsASmallScreenInEachState: the reasons of a waiting job are the longest text of all pages. A
+// failed job has parts that no other job has.
 func TestAJobIsAccessibleAndFitsASmallScreenInEachState(t *testing.T) {
 	t.Parallel()
 	p := open(t, shop, "/jobs")
-	p.forgives("404") // of what ended meanwhile
+	p.forgives("404") // some jobs end meanwhile
 	seen := 0
 	for _, state := range []string{"scheduled", "ready", "retrying", "blocked", "held", "claimed", "dispatched", "completed", "dead", "cancelled"} {
 		p.goTo("/jobs?q=state:" + state)
@@ -127,7 +127,7 @@ func TestAJobIsAccessibleAndFitsASmallScreenInEachState(t *testing.T) {
 	if seen < 5 {
 		t.Errorf("the shop has jobs in %d states only", seen)
 	}
-	p.goTo("/jobs?sort=oldest&q=state:ready+queue:payments+tenant:acme") // more of them wait than the tenant may have at once
+	p.goTo("/jobs?sort=oldest&q=state:ready+queue:payments+tenant:acme") // the tenant's limit holds some of these jobs back
 	p.goTo(p.text(`new URL(document.querySelector("#live tbody a").href).pathname`))
 	p.fits(1440)
 	p.choose("zone", "ago")
@@ -135,7 +135,7 @@ func TestAJobIsAccessibleAndFitsASmallScreenInEachState(t *testing.T) {
 	p.keep("/waiting", "dark")
 }
 
-// fits checks that nothing is beside a window of a width, with the longest times.
+// fits checks that no part of a page is wider than the window, with the longest format of times.
 func (p *tab) fits(width int64) {
 	p.Helper()
 	p.does(chromedp.EmulateViewport(width, 900))
@@ -145,7 +145,7 @@ func (p *tab) fits(width int64) {
 	}
 }
 
-// tooWide names the elements that make a page wider than the window, by what no box between cuts off. Empty: none.
+// tooWide names the elements that reach beyond the window, unless a box around them cuts them off. Empty: none.
 const tooWide = `(() => {
   const root = document.documentElement;
   if (root.scrollWidth <= root.clientWidth) return "";

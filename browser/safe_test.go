@@ -13,8 +13,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// hostile are texts that do harm if a page takes them for HTML, an attribute, a script or an address. Each sets the same
-// variable, which the test reads.
+// hostile are texts that do harm if a page takes them for HTML, an attribute, a script or an address. Each sets the
+// same variable, which the tests read.
 var hostile = []string{
 	`<script>window.harmed=1</script>`, `"><script>window.harmed=1</script>`, `'><script>window.harmed=1</script>`,
 	`</td><script>window.harmed=1</script>`, `</title><script>window.harmed=1</script>`, `</textarea><script>window.harmed=1</script>`,
@@ -73,7 +73,8 @@ func TestHostileTextsAreInertOnEveryPage(t *testing.T) {
 	}
 }
 
-// TestForgedRequestsAreRefused sends what other sites could make a browser send, and what is no request of a page.
+// TestForgedRequestsAreRefused sends requests that other sites could make a browser send, and requests that no page
+// sends.
 func TestForgedRequestsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := serving(t)
@@ -138,7 +139,7 @@ func TestForgedRequestsAreRefused(t *testing.T) {
 		}
 	}
 	kept := url.Values{"queue": {"mail"}, "reason": {"x"}, "act_id": {strings.TrimSpace(s.sluice(t, "enqueue", "mail", "{}", "--delay", "1h"))}}
-	for range 2 { // the second time somebody sends again what he has kept
+	for range 2 { // the second time, somebody repeats a request that they kept
 		answer, err := http.PostForm(s.url+"do/pause-queue", kept)
 		if err != nil {
 			t.Fatal(err)
@@ -151,12 +152,12 @@ func TestForgedRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// TestNoOtherSiteCanShowTheConsoleInAFrame: so nobody can be made to click on what he does not see.
+// TestNoOtherSiteCanShowTheConsoleInAFrame: otherwise a site could make people click on things that they do not see.
 func TestNoOtherSiteCanShowTheConsoleInAFrame(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
-		_, _ = fmt.Fprintf(w, `<iframe src="%squeues" onload="document.title='loaded'"></iframe>`, shop.url) // the client may be gone
+		_, _ = fmt.Fprintf(w, `<iframe src="%squeues" onload="document.title='loaded'"></iframe>`, shop.url) // the client may have gone
 	}))
 	t.Cleanup(other.Close)
 	ctx, leave := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
@@ -166,7 +167,7 @@ func TestNoOtherSiteCanShowTheConsoleInAFrame(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.does(chromedp.Navigate(other.URL))
-	p.until(`document.title === "loaded"`) // with the browser's own page about the refusal
+	p.until(`document.title === "loaded"`) // the frame then shows the browser's own page about the refusal
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !strings.Contains(strings.Join(p.wrong, "\n"), "frame-ancestors") {

@@ -9,10 +9,10 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// shots is the folder for pictures of all pages: `make screenshots` gives it.
+// shots is the folder for pictures of all pages, which `make screenshots` sets.
 var shots = flag.String("shots", "", "write pictures of all pages into this folder")
 
-// keep takes a picture of a page, if somebody asked for pictures.
+// keep takes a picture of a page, if shots is set.
 func (p *tab) keep(path, theme string) {
 	p.Helper()
 	if *shots == "" || theme == "contrast" {
@@ -27,7 +27,7 @@ func (p *tab) keep(path, theme string) {
 	}
 }
 
-// nameOf names a page: by its place, and whether it is one of many.
+// nameOf names a picture by the page's place in the menu, and by whether the page is one of many.
 func nameOf(path string) string {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch {

@@ -19,19 +19,19 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// patience is how long something that never comes is waited for.
+// patience is how long tests wait for an event before they fail.
 const patience = 2 * time.Minute
 
-// tab is a page that somebody looks at. It fails its test at errors and at requests to elsewhere.
+// tab is a page that somebody looks at. It fails the test after errors, and after requests to other servers.
 type tab struct {
 	*testing.T
 	ctx context.Context
-	url string // of the server
+	url string // the server's URL
 
 	mu      sync.Mutex
-	live    map[network.RequestID]bool // streams
+	live    map[network.RequestID]bool // the open streams
 	wrong   []string
-	forgive []string // parts of texts that are no errors here
+	forgive []string // texts of errors that this test allows
 }
 
 // open opens a page in a tab of its own, with its own cookies and choices.
@@ -57,13 +57,13 @@ func open(t *testing.T, s *server, path string) *tab {
 	return p
 }
 
-// seen makes a tab one that a person looks at: the browser hides all but one.
+// seen makes a page believe that a person looks at it. The browser shows only one tab at a time.
 func seen(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 	_, err := cdp.Call(ctx, t, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 	return chromedp.Void{}, err
 }
 
-// note keeps what is wrong. It is called for each event of the tab.
+// note records errors. The browser calls it for each event of the tab.
 func (p *tab) note(event any) {
 	text := ""
 	switch e := event.(type) {
@@ -74,7 +74,7 @@ func (p *tab) note(event any) {
 	case *runtime.EventExceptionThrown:
 		text = "a script failed: " + fmt.Sprint(e.ExceptionDetails)
 	case *log.EventEntryAdded:
-		if e.Entry.Level == log.EntryLevelVerbose { // an advice
+		if e.Entry.Level == log.EntryLevelVerbose { // only advice
 			return
 		}
 		text = fmt.Sprintf("the console of the browser says: %v %s (%s)", e.Entry.Level, e.Entry.Text, e.Entry.URL)
@@ -99,7 +99,7 @@ func (p *tab) note(event any) {
 	p.wrong = append(p.wrong, text)
 }
 
-// stream keeps that a stream has begun, or a request ended.
+// stream records that a stream has begun, or that a request has ended.
 func (p *tab) stream(id network.RequestID, is bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -126,7 +126,7 @@ func (p *tab) untilStreams(want int) {
 	}
 }
 
-// forgives lets errors with a part pass, such as of a server that the test ends.
+// forgives allows errors that contain a text, such as those after the test has ended the server.
 func (p *tab) forgives(part string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -172,7 +172,7 @@ func (p *tab) is(expression string) bool {
 	return string(p.js("!!("+expression+")")) == "true"
 }
 
-// until waits until an expression is true, over as many pages as that takes.
+// until waits until an expression is true, even if pages change meanwhile.
 func (p *tab) until(expression string) {
 	p.Helper()
 	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
@@ -180,14 +180,14 @@ func (p *tab) until(expression string) {
 		if err == nil && is {
 			return
 		}
-		if err != nil && !strings.Contains(err.Error(), "context") && !strings.Contains(err.Error(), "navigated") { // another page comes
+		if err != nil && !strings.Contains(err.Error(), "context") && !strings.Contains(err.Error(), "navigated") { // the page is changing
 			p.Fatalf("%s: %v", expression, err)
 		}
 	}
 	p.Fatalf("never became so: %s\nThe page says:\n%s", expression, p.now())
 }
 
-// now is what the page says.
+// now returns the text of the page.
 func (p *tab) now() string {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(p.ctx), 10*time.Second)
 	defer stop()
@@ -195,13 +195,13 @@ func (p *tab) now() string {
 	return text
 }
 
-// click clicks on the first element of a selector.
+// click clicks the first element that a selector matches.
 func (p *tab) click(selector string) {
 	p.Helper()
 	p.does(chromedp.Click(chromedp.CSS(selector)))
 }
 
-// keys presses keys, one after the other, and types longer texts.
+// keys presses keys one after the other, and types longer texts.
 func (p *tab) keys(keys ...string) {
 	p.Helper()
 	for _, key := range keys {
@@ -209,7 +209,7 @@ func (p *tab) keys(keys ...string) {
 			p.does(chromedp.KeyEvent(key))
 			continue
 		}
-		// One event for key and letter, as from a keyboard: a page that takes the key gets no letter.
+		// One event carries key and letter, as from a keyboard. A page that handles the key gets no letter.
 		p.does(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 			for _, kind := range []input.DispatchKeyEventType{input.DispatchKeyEventTypeKeyDown, input.DispatchKeyEventTypeKeyUp} {
 				if _, err := cdp.Call(ctx, t, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: kind, Key: key, Text: key}); err != nil {
@@ -221,11 +221,11 @@ func (p *tab) keys(keys ...string) {
 	}
 }
 
-// row is the selector of a table's row.
+// row returns the selector of a table row.
 func row(id string) string { return fmt.Sprintf(`#live tr[data-row=%q]`, id) }
 
 // quote writes a text as JavaScript.
 func quote(text string) string {
-	quoted, _ := json.Marshal(text) // a text
+	quoted, _ := json.Marshal(text) // a string always encodes
 	return string(quoted)
 }

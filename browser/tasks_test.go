@@ -19,7 +19,7 @@ func TestAQueueIsPausedAndResumedByMouse(t *testing.T) {
 	p.until(`document.querySelector("#dialog[open] #field-reason")`)
 	p.js(`document.getElementById("field-reason").value = "the server moves"`)
 	p.click(`#dialog button[type=submit]`)
-	p.until(`document.querySelector('` + row("mail") + ` [data-act="resume-queue"]')`) // without a reload
+	p.until(`document.querySelector('` + row("mail") + ` [data-act="resume-queue"]')`) // the page shows it without a reload
 	p.until(`document.querySelector(".toast button")`)
 	p.click(`.toast button`)
 	p.until(`document.querySelector("#dialog[open]")?.innerText.includes("Resume mail")`)
@@ -45,14 +45,14 @@ func TestAQueueIsPausedByKeyboardAlone(t *testing.T) {
 	p.until(`!document.querySelector("#dialog[open]")`)
 }
 
-// TestAJobIsFoundInThreeKeys: Ctrl K, the pasted ID, Enter.
+// TestAJobIsFoundInThreeKeys presses Ctrl K, pastes an ID, and presses Enter.
 func TestAJobIsFoundInThreeKeys(t *testing.T) {
 	t.Parallel()
 	const id = "01a1fb72-1dea-7abc-8fc6-99e4817522bb"
 	s := serving(t)
 	s.sluice(t, "enqueue", "mail", "{}", "--id", id)
 	p := open(t, s, "/")
-	p.forgives("404") // the page of a job may not be there yet
+	p.forgives("404") // the page of the job may not exist yet
 	p.does(chromedp.KeyEvent("k", chromedp.KeyModifiers(chromedp.ModifierCtrl)))
 	p.until(`document.querySelector("#palette[open]") && document.activeElement.id === "palette-text"`)
 	p.keys(id, kb.Enter)
@@ -72,7 +72,7 @@ func TestAJobIsFoundByItsKey(t *testing.T) {
 	p.until(`location.search.includes("order-42") && document.querySelectorAll("#live tbody tr[data-row]").length === 1`)
 }
 
-// TestTasksByMouseAndByKeyboardAlone does what people do on call, once with each hand.
+// TestTasksByMouseAndByKeyboardAlone does tasks of people on call, once with the mouse and once with the keyboard.
 func TestTasksByMouseAndByKeyboardAlone(t *testing.T) {
 	t.Parallel()
 	s := serving(t)
@@ -112,7 +112,7 @@ func (h hand) press(selector string) {
 	h.keys(kb.Enter)
 }
 
-// reach goes to an element by Tab, from the content of the page on.
+// reach moves the focus to an element by Tab, beginning at the content of the page.
 func (h hand) reach(selector string) {
 	h.Helper()
 	if h.is(`document.activeElement === document.body`) {
@@ -148,7 +148,7 @@ func (h hand) fill(field, text string) {
 	}
 }
 
-// act does an act in its dialog. The fields are pairs of names and texts.
+// act does an act in its dialog. The fields alternate between names and values.
 func (h hand) act(button string, fields ...string) {
 	h.Helper()
 	h.press(button)
@@ -159,7 +159,7 @@ func (h hand) act(button string, fields ...string) {
 	h.press(`#dialog button[type=submit]`)
 }
 
-// acts is act, and waits until the dialog has gone.
+// acts does an act, and waits until the dialog has closed.
 func (h hand) acts(button string, fields ...string) {
 	h.Helper()
 	h.act(button, fields...)
@@ -181,7 +181,7 @@ func raiseARate(h hand) {
 	h.until(rate + ` !== "7/s"`)
 }
 
-// redrive starts so slowly that the second job would take a minute, and goes on faster.
+// redrive starts at a rate of one job a minute, and then changes the rate.
 func redrive(h hand) {
 	queue := "dead-" + h.with
 	for range 3 {
@@ -207,7 +207,7 @@ func cancelMany(h hand) {
 		h.click(`#all-matching > summary`)
 	} else {
 		for tries := 0; tries < 20 && !h.is(`document.querySelector("#all-matching").open`); tries++ {
-			h.keys("*") // a busy machine may lose the key of a page that has just come
+			h.keys("*") // a busy machine may lose a key on a new page
 		}
 	}
 	h.act(`[data-act="all-cancel"]`, "confirm", "1000")

@@ -10,7 +10,8 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// clients prepare the tests of each client, which then run in an environment that leads to a server.
+// clients maps each client to a function that prepares its tests. The tests then run in an environment that names a
+// server.
 var clients = map[string]func(t *testing.T) func(t *testing.T, env []string){"python": preparePython, "typescript": prepareTypeScript}
 
 // TestClients runs the tests of each client against a server on SQLite, and against one on PostgreSQL.

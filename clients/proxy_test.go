@@ -30,7 +30,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/debian"
 )
 
-// proxies are those of the guide, and how each is started with a file of settings.
+// proxies are the proxies of the guide, and how to start each with a file of settings.
 var proxies = map[string]struct {
 	program, packaged string
 	settings          func(guide, folder string) string
@@ -86,7 +86,7 @@ func TestProxiesOfTheGuide(t *testing.T) {
 	}
 }
 
-// signsIn is a person with a browser, which tells the server the page that sends a form.
+// signsIn signs in as a person with a browser, which sends the Origin of the page with each form.
 func (c *caller) signsIn(port string) {
 	c.Helper()
 	jar, err := cookiejar.New(nil)
@@ -128,7 +128,7 @@ func (c *caller) signsIn(port string) {
 	}
 }
 
-// fromGuide returns the settings of the guide with the names of the test.
+// fromGuide returns a proxy's settings from the guide, with the test's names in them.
 func fromGuide(t *testing.T, proxy, folder, port, server string) string {
 	t.Helper()
 	guide, err := os.ReadFile("../docs/guide/proxy.md")
@@ -166,12 +166,12 @@ func (c *caller) do(ctx context.Context, method, path string, header http.Header
 	return c.client.Do(request)
 }
 
-// of returns the headers of a body, with the token.
+// of returns the headers of a request with a body: its type and the token.
 func (c *caller) of(kind string) http.Header {
 	return http.Header{"Authorization": {"Bearer " + c.token}, "Content-Type": {kind}}
 }
 
-// send sends a request that the server answers.
+// send sends a request that must get an answer.
 func (c *caller) send(ctx context.Context, method, path, kind string, body io.Reader) (status int, answer io.Reader) {
 	c.Helper()
 	response, err := c.do(ctx, method, path, c.of(kind), body)
@@ -182,7 +182,7 @@ func (c *caller) send(ctx context.Context, method, path, kind string, body io.Re
 	return response.StatusCode, response.Body
 }
 
-// reaches waits until the proxy answers for the server, and sees that the server asks for tokens.
+// reaches waits until the proxy forwards requests, and checks that the server asks for a token.
 func (c *caller) reaches() {
 	c.Helper()
 	for ended := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
@@ -202,7 +202,7 @@ func (c *caller) reaches() {
 
 const claim = `{"worker":"w","queues":["waited"],"wait":"50s"}`
 
-// leaves lets a claim wait, and leaves. The next job is then for the next claim.
+// leaves sends a claim that waits, and disconnects. The next claim must then get the next job.
 func (c *caller) leaves() {
 	c.Helper()
 	ctx, leave := context.WithTimeout(c.Context(), time.Second)
@@ -214,7 +214,7 @@ func (c *caller) leaves() {
 	}
 }
 
-// waits lets a claim wait until a job comes.
+// waits sends a claim that waits until a job comes.
 func (c *caller) waits() {
 	c.Helper()
 	answer := make(chan string, 1)
@@ -232,7 +232,7 @@ func (c *caller) waits() {
 	}
 }
 
-// streams reads the events of the server while they happen.
+// streams reads the server's events as they happen.
 func (c *caller) streams() {
 	c.Helper()
 	ctx, stop := context.WithTimeout(c.Context(), 30*time.Second)
@@ -247,7 +247,7 @@ func (c *caller) streams() {
 	c.Fatalf("no event came through the proxy: %v", lines.Err())
 }
 
-// sendsMuch sends a stream that is longer than a proxy keeps.
+// sendsMuch sends a stream that is longer than a proxy's buffer.
 func (c *caller) sendsMuch() {
 	c.Helper()
 	line := `{"queue":"stream","payload":"` + strings.Repeat("x", 1000) + "\"}\n"
@@ -258,7 +258,7 @@ func (c *caller) sendsMuch() {
 	}
 }
 
-// repeated is one line again and again.
+// repeated reads the same line again and again.
 type repeated struct {
 	line string
 	at   int
@@ -272,7 +272,7 @@ func (r *repeated) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// certify writes a certificate of jobs.example.com and its key, and returns the certificates to trust.
+// certify writes a certificate of jobs.example.com and its key, and returns a pool that trusts the certificate.
 func certify(t *testing.T, folder string) *x509.CertPool {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

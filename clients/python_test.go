@@ -31,7 +31,7 @@ func preparePython(t *testing.T) func(t *testing.T, env []string) {
 	}
 }
 
-// TestPythonPackageIsBuilt builds the wheel as pip would, without what pip fetches, and imports it.
+// TestPythonPackageIsBuilt builds the wheel as pip would, but without downloads, and imports it.
 func TestPythonPackageIsBuilt(t *testing.T) {
 	t.Parallel()
 	interpreter := clienttest.Python(t, "setuptools, wheel", "python3", "python3-setuptools", "python3-wheel")
@@ -47,7 +47,7 @@ func TestPythonPackageIsBuilt(t *testing.T) {
 	clienttest.Run(t, folder, env, interpreter, "-c", "import sluice_client, sluice_client.testing; assert '.whl' in sluice_client.__file__")
 }
 
-// TestPythonIsOfItsOldestVersion reads the source by the grammar of Python 3.9.
+// TestPythonIsOfItsOldestVersion parses the source with the grammar of Python 3.9.
 func TestPythonIsOfItsOldestVersion(t *testing.T) {
 	t.Parallel()
 	sources, err := filepath.Glob("python/src/*/*.py")

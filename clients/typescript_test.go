@@ -9,17 +9,17 @@ import (
 	"github.com/sluice-queue/sluice/internal/clienttest"
 )
 
-// prepareTypeScript builds the package and the test that runs its tests.
+// prepareTypeScript builds the package and its tests, and returns the function that runs the tests.
 func prepareTypeScript(t *testing.T) func(t *testing.T, env []string) {
 	t.Helper()
 	path := clienttest.Node(t)
 	folder := clienttest.TypeScript(t, path)
 	clienttest.Run(t, folder, append(os.Environ(), "PATH="+path), "npx", "tsc", "-p", "test")
-	if err := os.RemoveAll(filepath.Join(folder, "node_modules")); err != nil { // nothing is needed to run it
+	if err := os.RemoveAll(filepath.Join(folder, "node_modules")); err != nil { // the package needs no modules to run
 		t.Fatal(err)
 	}
 	return func(t *testing.T, env []string) {
-		own := t.TempDir() // tests write files beside the package
+		own := t.TempDir() // the tests write files beside the package
 		if err := os.CopyFS(own, os.DirFS(folder)); err != nil {
 			t.Fatal(err)
 		}
@@ -27,7 +27,7 @@ func prepareTypeScript(t *testing.T) func(t *testing.T, env []string) {
 		if err != nil || len(tests) < 5 {
 			t.Fatalf("%d tests, %v", len(tests), err)
 		}
-		env = append(slices.Clone(env), "PATH="+path) // the last one holds
+		env = append(slices.Clone(env), "PATH="+path) // the last PATH counts
 		clienttest.Run(t, own, env, "node", append([]string{"--test", "--test-concurrency=3"}, tests...)...)
 	}
 }

@@ -35,7 +35,7 @@ func mattnDB(t *testing.T, path string) *sql.DB {
 	return db
 }
 
-// own is a store on a database of the program's own.
+// own opens a store on a database handle of the program.
 func own(t *testing.T, db *sql.DB) (*sqlite.Store, *sluice.Client) {
 	t.Helper()
 	store, err := sqlite.New(t.Context(), db, sqlite.Options{Migrate: true})
@@ -72,7 +72,7 @@ func count(t *testing.T, db *sql.DB, text string) (n int) {
 	return n
 }
 
-// TestMain runs one test in a process of its own, in which no file was locked before, if told to.
+// TestMain can run one test in a process of its own, in which no file was locked before.
 func TestMain(m *testing.M) {
 	if path := os.Getenv("SLUICE_TEST_OPEN"); path != "" {
 		os.Exit(openBeside(path))
@@ -80,7 +80,7 @@ func TestMain(m *testing.M) {
 	pgtest.Main(m)
 }
 
-// openBeside opens a store on a file that another library keeps open and has not yet made a log for.
+// openBeside opens a store on a file that another library keeps open, and for which that library has made no log yet.
 func openBeside(path string) int {
 	ctx := context.Background()
 	db, err := sql.Open("sqlite3", path)
@@ -132,7 +132,7 @@ func TestOpenRefusesAFileThatAnotherLibraryHasOpen(t *testing.T) {
 	})
 }
 
-// TestStoreRefusesOnceAnotherLibraryOpensItsFile loses none of the jobs that were acknowledged.
+// TestStoreRefusesOnceAnotherLibraryOpensItsFile checks that no acknowledged job is lost.
 func TestStoreRefusesOnceAnotherLibraryOpensItsFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jobs.db")
 	store, client := opened(t, path)
@@ -192,7 +192,7 @@ func TestTransactionOfAnotherDriverIsRefusedByName(t *testing.T) {
 	}
 }
 
-// refuses reports whether an error names what is wrong: the driver, the file, or that two have it open.
+// refuses reports whether an error names the cause: the driver, the file, or two libraries on one file.
 func refuses(err error, name string) bool {
 	if name == "app.db" {
 		return errors.Is(err, sluice.ErrForeignTx) && strings.Contains(err.Error(), "app.db")
@@ -200,7 +200,7 @@ func refuses(err error, name string) bool {
 	return errors.Is(err, sluice.ErrForeignTx) && strings.Contains(err.Error(), "github.com/mattn/go-sqlite3") || errors.Is(err, sqlite.ErrTwoLibraries)
 }
 
-// TestStoreOnAnotherDriverDoesAllThatAStoreDoes works beside statements of the program's own.
+// TestStoreOnAnotherDriverDoesAllThatAStoreDoes runs a store beside statements of the program.
 func TestStoreOnAnotherDriverDoesAllThatAStoreDoes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.db")
 	db := mattnDB(t, path)

@@ -18,16 +18,17 @@ var (
 	cronMany = flag.Int("cron-many", 1000, "how many cron expressions to compare")
 )
 
-// cronZones have a clock that changes by an hour, by half an hour, at midnight, seldom, or never. Pacific/Apia is not among
-// them: it left out the 30th of December 2011, and robfig/cron, which looks for that day's midnight, never returns.
+// cronZones change their clocks by an hour, by half an hour, at midnight, seldom, or never. Pacific/Apia is missing. It
+// left out the 30th of December 2011, and robfig/cron searches that day's midnight for ever.
 var cronZones = []string{
 	"UTC", "Europe/Berlin", "Europe/Dublin", "America/New_York", "America/St_Johns", "America/Sao_Paulo", "America/Santiago", "Africa/Cairo",
 	"Africa/Casablanca", "Asia/Tehran", "Asia/Kathmandu", "Asia/Kolkata", "Asia/Gaza", "Australia/Lord_Howe", "Pacific/Chatham",
 	"Antarctica/Troll",
 }
 
-// drawCron makes a random expression of 5 or 6 fields that both libraries read alike. They differ in one rule, so it has
-// no step in the day of the month beside a day of the week: for us `*/2` restricts no day by itself, as in Vixie's cron.
+// drawCron makes a random expression of 5 or 6 fields that both libraries read alike. They differ in one rule: for us,
+// `*/2` does not restrict the day, as in Vixie's cron. So an expression never combines such a step in the day of the
+// month with a day of the week.
 func drawCron(r *rand.Rand) (text string, seconds bool) {
 	value := func(low, high int) int { return low + r.IntN(high-low+1) }
 	part := func(low, high int) string {
@@ -72,9 +73,10 @@ func drawCron(r *rand.Rand) (text string, seconds bool) {
 	return strings.Join(fields, " "), seconds
 }
 
-// steadyTime returns the longest time from an instant on, at most 40 days, that is a month and more after a change of the
-// clock and a day and more before the next. The month is for robfig/cron: it counts from the first midnight of the month
-// it begins in, and where that midnight was left out it passes over the first hour of the months that follow.
+// steadyTime returns the longest time from an instant on, at most 40 days, in which both libraries must agree. It
+// begins at least a month after a change of the clock, and ends at least a day before the next one. The month is for
+// robfig/cron, which counts from the first midnight of the month. If the clock skipped that midnight, robfig/cron
+// misses the first hour of later months.
 func steadyTime(from time.Time, zone *time.Location) (begin, end time.Time) {
 	const (
 		day   = 24 * time.Hour
@@ -97,7 +99,7 @@ func steadyTime(from time.Time, zone *time.Location) (begin, end time.Time) {
 	}
 }
 
-// nth returns the instant of a fire, and the zero time where there is no such fire.
+// nth returns the instant of a fire, or the zero time if there is no such fire.
 func nth(fires []time.Time, i int) time.Time {
 	if i >= len(fires) {
 		return time.Time{}
@@ -105,8 +107,8 @@ func nth(fires []time.Time, i int) time.Time {
 	return fires[i]
 }
 
-// robfig/cron is the usual library, so people carry its expressions over. On days without a change of clocks, both must
-// fire at the same instants; the rules for the others are in package schedule/cron.
+// People bring expressions for robfig/cron, the usual library. On days without a change of clocks, both libraries must
+// fire at the same instants. Package schedule/cron has the rules for other days.
 func TestCronFiresAtTheInstantsOfRobfigCronWhileNoClockChanges(t *testing.T) {
 	t.Parallel()
 	start := *cronSeed

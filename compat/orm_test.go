@@ -24,7 +24,7 @@ import (
 
 var errUndo = errors.New("undo")
 
-// within runs work in a transaction of an ORM, which inserts an order, and hands over what it has of the transaction.
+// within inserts an order in a transaction of an ORM, and calls do with the ORM's handle of that transaction.
 type within func(ctx context.Context, id int, do func(tx sqlite.Tx) error) error
 
 func ofGORM(t *testing.T, db *sql.DB, prepare bool) within {
@@ -73,8 +73,8 @@ func ofBun(db *sql.DB) within {
 	}
 }
 
-// ofEnt uses ent's driver, on which what it generates is built: its Tx has ExecContext where the feature sql/execquery is
-// on.
+// ofEnt uses ent's driver, on which ent's generated code is built. Its Tx has ExecContext if the feature sql/execquery
+// is on.
 func ofEnt(db *sql.DB) within {
 	driver := entsql.OpenDB(dialect.SQLite, db)
 	return func(ctx context.Context, id int, do func(tx sqlite.Tx) error) error {
@@ -94,8 +94,8 @@ func ofEnt(db *sql.DB) within {
 	}
 }
 
-// TestORMsEnqueueAndCompleteInTheirTransactions does it in both ways: the store on the program's database, and the ORM on
-// the store's.
+// TestORMsEnqueueAndCompleteInTheirTransactions tests both ways: a store on the program's database, and an ORM on the
+// store's database.
 func TestORMsEnqueueAndCompleteInTheirTransactions(t *testing.T) {
 	for name, on := range map[string]func(t *testing.T, path string) (*sqlite.Store, *sluice.Client, *sql.DB){
 		"on mattn": func(t *testing.T, path string) (*sqlite.Store, *sluice.Client, *sql.DB) {
@@ -165,7 +165,7 @@ func standOrFall(t *testing.T, store *sqlite.Store, client *sluice.Client, db *s
 	}
 }
 
-// TestORMBesideAStoreOfItsOwnLibraryIsRefused is GORM with its default driver on the file of a store that was opened.
+// TestORMBesideAStoreOfItsOwnLibraryIsRefused opens GORM with its default driver on the file of an open store.
 func TestORMBesideAStoreOfItsOwnLibraryIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.db")
 	store, client := opened(t, path)

@@ -21,7 +21,7 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// report sends a failed attempt to Sentry: the error with its stack, and which job of which queue it was.
+// report sends a failed attempt to Sentry: the error with its stack, and the job with its queue.
 func report(client *sentry.Client) func(context.Context, worker.Failure) {
 	return func(_ context.Context, f worker.Failure) {
 		scope := sentry.NewScope()
@@ -35,7 +35,7 @@ func report(client *sentry.Client) func(context.Context, worker.Failure) {
 	}
 }
 
-// TestFailuresReachSentry runs Sentry's own client against a server that keeps what it gets.
+// TestFailuresReachSentry runs Sentry's own client against a server that keeps the events.
 func TestFailuresReachSentry(t *testing.T) {
 	t.Parallel()
 	got := make(chan string, 10)
@@ -73,7 +73,7 @@ func TestFailuresReachSentry(t *testing.T) {
 	if !client.Flush(10 * time.Second) {
 		t.Fatal("the client did not send what it had")
 	}
-	events := []string{compact(t, <-got), compact(t, <-got)} // they are sent beside each other
+	events := []string{compact(t, <-got), compact(t, <-got)} // the events arrive in any order
 	for _, want := range [][]string{
 		{`"no such mailbox"`, `"queue":"mail"`, `"tenant":"acme"`, `"dead":"true"`, `"attempt":1`},
 		{`"panic: nil map"`, `"dead":"false"`, "sentry_test.go", `"level":"fatal"`},
@@ -90,7 +90,7 @@ func TestFailuresReachSentry(t *testing.T) {
 	}
 }
 
-// compact removes the spaces of the event, the last line of Sentry's envelope.
+// compact returns the event, which is the last line of Sentry's envelope, without blanks.
 func compact(t *testing.T, envelope string) string {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(envelope), "\n")

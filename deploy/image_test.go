@@ -20,10 +20,10 @@ import (
 	"github.com/sluice-queue/sluice/internal/debian"
 )
 
-// repository is the folder that the image is built in.
+// repository is the folder in which the image is built.
 const repository = ".."
 
-// stages are those of the Dockerfile.
+// stages parses the stages of the Dockerfile.
 func stages() ([]instructions.Stage, error) {
 	file, err := os.Open("Dockerfile")
 	if err != nil {
@@ -41,7 +41,7 @@ func stages() ([]instructions.Stage, error) {
 	return all, err
 }
 
-// command finds the last instruction of a kind.
+// command returns the last instruction of a kind in a stage.
 func command[T instructions.Command](t *testing.T, stage instructions.Stage) (found T) {
 	t.Helper()
 	for _, c := range slices.Backward(stage.Commands) {
@@ -53,17 +53,17 @@ func command[T instructions.Command](t *testing.T, stage instructions.Stage) (fo
 	return found
 }
 
-// image is the content of the image, and what it starts.
+// image has the files of the image, and its settings.
 type image struct {
 	root       string
 	entrypoint []string
 	command    []string
-	check      []string // its health check
+	check      []string // the health check
 	user       string
 }
 
-// built does once what the Dockerfile says, without Docker: the commands of its first stage, in the repository, and gives
-// the folder that its second stage copies.
+// built runs the Dockerfile once without Docker. It runs the commands of the first stage in the repository, and returns
+// the folder that the second stage copies.
 var built = sync.OnceValues(func() (string, error) {
 	all, err := stages()
 	if err != nil {
@@ -87,7 +87,7 @@ var built = sync.OnceValues(func() (string, error) {
 			}
 		case *instructions.RunCommand:
 			line := strings.Join(c.CmdLine, " ")
-			if line == "go mod download" { // they are in the cache
+			if line == "go mod download" { // the modules are in the cache
 				continue
 			}
 			cmd := exec.Command("sh", "-e", "-c", strings.ReplaceAll(line, "/image", root))
@@ -110,8 +110,7 @@ func openFolders(root string) error {
 	})
 }
 
-// TestContextHasWhatIsBuilt looks whether .dockerignore lets in what the program is made of, and nothing that nobody means
-// to give away.
+// TestContextHasWhatIsBuilt checks that .dockerignore lets in all files that the program needs, and no private files.
 func TestContextHasWhatIsBuilt(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open(filepath.Join(repository, ".dockerignore"))
@@ -161,7 +160,7 @@ func TestContextHasWhatIsBuilt(t *testing.T) {
 	}
 }
 
-// theImage gives the image that the Dockerfile makes.
+// theImage returns the image that the Dockerfile makes.
 func theImage(t *testing.T) image {
 	t.Helper()
 	root, err := built()

@@ -14,12 +14,12 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// TestProgramIsInstalledByItsPath makes a release of the tree as tools/release.sh does, serves it as a module proxy does, and
+// TestProgramIsInstalledByItsPath makes a release of the tree with tools/release.sh, serves it as a module proxy, and
 // installs the program from it.
 func TestProgramIsInstalledByItsPath(t *testing.T) {
 	t.Parallel()
 	const root = "github.com/sluice-queue/sluice"
-	version := fmt.Sprintf("v0.0.1-test.%d", time.Now().UnixNano()) // Go's module cache is shared and never asks again
+	version := fmt.Sprintf("v0.0.1-test.%d", time.Now().UnixNano()) // each run needs a new version, because Go's shared module cache never asks for a known one again
 	tree := copyOfTree(t)
 	if out, err := shell(tree, nil, "tools/release.sh", version); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -33,8 +33,8 @@ func TestProgramIsInstalledByItsPath(t *testing.T) {
 
 	bin := t.TempDir()
 	env := []string{
-		"GOBIN=" + bin, "GOWORK=", "GOFLAGS=-ldflags=-w", "CGO_ENABLED=0", "GOSUMDB=off", // its sums are those of the tree
-		"GOPROXY=file://" + proxy + ",file://" + filepath.Join(cache, "cache", "download"), // all others are there since the program was built
+		"GOBIN=" + bin, "GOWORK=", "GOFLAGS=-ldflags=-w", "CGO_ENABLED=0", "GOSUMDB=off", // no public database has the sums of these modules
+		"GOPROXY=file://" + proxy + ",file://" + filepath.Join(cache, "cache", "download"), // the cache has all other modules since the program was built
 	}
 	run(t, tree, []string{"GOWORK="}, "go", "mod", "download")
 	run(t, t.TempDir(), env, "go", "install", root+"/cmd/sluice@"+version)
@@ -58,14 +58,14 @@ func TestReleaseRefusesATreeWithChanges(t *testing.T) {
 	}
 }
 
-// copyOfTree is a repository of its own with the files of this one, as they are now.
+// copyOfTree returns a new repository with the files of this one, including changes that are not committed.
 func copyOfTree(t *testing.T) string {
 	t.Helper()
 	tree := t.TempDir()
 	files := strings.Split(run(t, repository, nil, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"), "\x00")
 	for _, name := range files {
 		text, err := os.ReadFile(filepath.Join(repository, name))
-		if name == "" || err != nil { // deleted, and not committed yet
+		if name == "" || err != nil { // the file is deleted, but not committed yet
 			continue
 		}
 		info, err := os.Stat(filepath.Join(repository, name))
@@ -92,7 +92,7 @@ func copyOfTree(t *testing.T) string {
 	return tree
 }
 
-// publish writes one version of a module in the form of a proxy's files.
+// publish writes one version of a module in the file format of a module proxy.
 func publish(t *testing.T, proxy, tree string, version module.Version, folder string) {
 	t.Helper()
 	at := filepath.Join(proxy, filepath.FromSlash(version.Path), "@v")
@@ -122,7 +122,7 @@ func publish(t *testing.T, proxy, tree string, version module.Version, folder st
 	}
 }
 
-// forget removes a version of ours from Go's module cache, whose files nobody may write.
+// forget removes a version of our modules from Go's module cache, whose files are read-only.
 func forget(t *testing.T, cache, version string) {
 	t.Helper()
 	for _, pattern := range []string{

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// manifests are what `kubectl apply -k` would send, each as the type that Kubernetes reads it as. An unknown field is an
-// error.
+// manifests are the objects that `kubectl apply -k` would send, decoded into the types of Kubernetes. An unknown field
+// is an error.
 type manifests struct {
 	namespace  corev1.Namespace
 	account    corev1.ServiceAccount
@@ -174,7 +174,7 @@ func TestManifestsFitTogether(t *testing.T) {
 		t.Errorf("the network policy lets through %s", p)
 	}
 	for name, probe := range map[string]*corev1.Probe{"live": c.LivenessProbe, "ready": c.ReadinessProbe} {
-		// A check may take 2 s, and a half to be told of.
+		// A check may take 2 s, and its answer another half second.
 		if probe.HTTPGet.Port.StrVal != port.Name || probe.TimeoutSeconds < 3 {
 			t.Errorf("%s: %+v", name, probe)
 		}
@@ -182,7 +182,8 @@ func TestManifestsFitTogether(t *testing.T) {
 	fitsTheGrace(t, pod.Spec)
 }
 
-// TestExampleOfWorkersFitsTogether holds the example to the rest: nothing takes its pods for servers.
+// TestExampleOfWorkersFitsTogether checks the example against the other manifests: nothing may take its pods for
+// servers.
 func TestExampleOfWorkersFitsTogether(t *testing.T) {
 	t.Parallel()
 	all, worker := readManifests(t), exampleWorker(t)
@@ -199,7 +200,7 @@ func TestExampleOfWorkersFitsTogether(t *testing.T) {
 	if port := fmt.Sprint(c.Ports[0].ContainerPort); !slices.Contains(c.Args, "--metrics=0.0.0.0:"+port) || pod.Annotations["prometheus.io/port"] != port {
 		t.Errorf("its metrics are to be at %s: %v, %v", port, c.Args, pod.Annotations)
 	}
-	for key, value := range all.network.Spec.PodSelector.MatchLabels { // so that Prometheus alone comes near
+	for key, value := range all.network.Spec.PodSelector.MatchLabels { // the network policy lets only Prometheus reach these pods
 		if labels[key] != value {
 			t.Errorf("the network policy leaves it out: %v", labels)
 		}
@@ -207,7 +208,7 @@ func TestExampleOfWorkersFitsTogether(t *testing.T) {
 	fitsTheGrace(t, pod.Spec)
 }
 
-// fitsTheGrace wants a pod to have more time for its end than its program takes.
+// fitsTheGrace checks that Kubernetes gives a pod more time to end than its program takes.
 func fitsTheGrace(t *testing.T, pod corev1.PodSpec) {
 	t.Helper()
 	has := false
@@ -225,7 +226,7 @@ func fitsTheGrace(t *testing.T, pod corev1.PodSpec) {
 	}
 }
 
-// variables are the environment of a container, with $KEY for what comes from a secret.
+// variables returns the environment of a container. A value from a secret becomes $KEY.
 func variables(t *testing.T, of []corev1.EnvVar) (env []string) {
 	t.Helper()
 	for _, v := range of {

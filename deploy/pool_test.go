@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestExamplesAskForAPool looks for the pool of 5 to 20 connections in every address of PostgreSQL that examples and guides give to
-// programs that go on: those of the role sluice_app. The role sluice_owner migrates and dumps, and needs no pool.
+// TestExamplesAskForAPool checks addresses of PostgreSQL in examples and guides. Long-running programs, with the role
+// sluice_app, must ask for a pool of 5 to 20 connections. The role sluice_owner migrates and dumps, and needs no pool.
 func TestExamplesAskForAPool(t *testing.T) {
 	t.Parallel()
 	address, pool := regexp.MustCompile("(postgres://|…)[^\\s'\"`]*/jobs\\b[^\\s'\"`]*"), regexp.MustCompile(`[?&]pool_min_conns=5&pool_max_conns=20(&|$)`)

@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// asUser makes a command run as the user of the image; with a root, in that folder as in a container: it sees nothing
-// else. Whoever is not root does it in a user namespace of his own.
+// asUser makes a command run as the user of the image. With a root, it runs in that folder and sees nothing else, as in
+// a container. A user other than root does this in a new user namespace.
 func asUser(cmd *exec.Cmd, root string) {
 	const user = 65532
 	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: user, Gid: user, NoSetGroups: os.Geteuid() != 0}}
@@ -43,7 +43,7 @@ func asUser(cmd *exec.Cmd, root string) {
 	}
 }
 
-// start makes a command of the image's program, as a container runtime would.
+// start prepares a command of the image's program, as a container runtime would.
 func (i image) start(t *testing.T, env []string, args ...string) *exec.Cmd {
 	t.Helper()
 	line := append(append([]string{}, i.entrypoint...), args...)
@@ -53,14 +53,14 @@ func (i image) start(t *testing.T, env []string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// world is a PostgreSQL whose owner and application are two roles with passwords, as the documents make them.
+// world is a PostgreSQL server with two roles that have passwords, owner and application, made as the documents say.
 type world struct{ owner, app *url.URL }
 
 const password = "p/w d"
 
 func newWorld(t *testing.T) world {
 	t.Helper()
-	rules, err := os.CreateTemp("", "sluice-hba-") // where whoever runs PostgreSQL may read
+	rules, err := os.CreateTemp("", "sluice-hba-") // the user that runs PostgreSQL must be able to read it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func newWorld(t *testing.T) world {
 	return world{as("sluice_owner"), as("sluice_app")}
 }
 
-// documented finds the SQL in docs/operate.md that begins with something.
+// documented returns the SQL in docs/operate.md that begins with a text.
 func documented(t *testing.T, begins string) string {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(repository, "docs/operate.md"))
@@ -123,13 +123,13 @@ func succeeds(t *testing.T, cmd *exec.Cmd) string {
 	return string(out)
 }
 
-// server is a command that serves.
+// server is a running command that serves.
 type server struct {
 	*exec.Cmd
 	stderr *bufio.Reader
 }
 
-// serves starts a command that serves, on free ports of loopback: those of its own command line may be taken here.
+// serves starts a command that serves, on free ports of loopback, because the ports in its command line may be taken.
 func serves(t *testing.T, cmd *exec.Cmd) *server {
 	t.Helper()
 	cmd.Args = append(cmd.Args, "--listen=127.0.0.1:0", "--monitor=127.0.0.1:0")
@@ -143,7 +143,7 @@ func serves(t *testing.T, cmd *exec.Cmd) *server {
 	return &server{cmd, bufio.NewReader(stderr)}
 }
 
-// address reads where it answers.
+// address reads the address from the log.
 func (s *server) address(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
@@ -159,7 +159,7 @@ func (s *server) address(t *testing.T) string {
 	}
 }
 
-// answers asks until it gets 200.
+// answers asks a URL until the status is 200.
 func answers(t *testing.T, at string) {
 	t.Helper()
 	said := ""
@@ -180,7 +180,7 @@ func answers(t *testing.T, at string) {
 	t.Fatalf("%s says\n%s", at, said)
 }
 
-// ends terminates it, and wants it to end well.
+// ends terminates the command, which must exit without an error.
 func (s *server) ends(t *testing.T) {
 	t.Helper()
 	if err := s.Process.Signal(syscall.SIGTERM); err != nil {
@@ -192,12 +192,12 @@ func (s *server) ends(t *testing.T) {
 	}
 }
 
-// TestWhatIsShippedRuns walks through an installation: the roles of the documents, the job that migrates, two servers as
-// the manifest starts them and the service of the unit, all at once on one store.
+// TestWhatIsShippedRuns walks through an installation. It makes the roles of the documents and runs the job that
+// migrates. Then two servers of the manifest and the service of the unit run on one store.
 func TestWhatIsShippedRuns(t *testing.T) {
 	t.Parallel()
 	shipped, all, w := theImage(t), readManifests(t), newWorld(t)
-	// A secret that was made from a file ends with a line end.
+	// A secret made from a file ends with a line end.
 	environment := func(env []string) []string {
 		for i, pair := range env {
 			env[i] = strings.NewReplacer("$owner", w.owner.String()+"\n", "$app", w.app.String()+"\n").Replace(pair)
@@ -226,7 +226,7 @@ func TestWhatIsShippedRuns(t *testing.T) {
 	unit := serves(t, cmd)
 	answers(t, unit.address(t)+"/readyz")
 
-	// The roles do all that work needs, and not more.
+	// The application's role can do all work, and no more.
 	succeeds(t, shipped.start(t, env, "enqueue", "mail", "{}"))
 	succeeds(t, shipped.start(t, env, "settings", "schedule", "mail", "rate=10/s", "--from", "16:00", "--to", "18:00", "--tz", "Europe/Berlin"))
 	if out, err := exec.CommandContext(t.Context(), "psql", "-X", "-c", "drop table sluice.live", w.app.String()).CombinedOutput(); err == nil {
@@ -242,13 +242,13 @@ func TestWhatIsShippedRuns(t *testing.T) {
 	works(t, shipped, w)
 }
 
-// works starts the example of workers with a program that is there, until the job that waits is done.
+// works runs the example of workers with another program, until the waiting job is done.
 func works(t *testing.T, shipped image, w world) {
 	t.Helper()
 	c := exampleWorker(t).Spec.Template.Spec.Containers[0]
 	args := c.Args[:slices.Index(c.Args, "--")]
 	for i, arg := range args {
-		if strings.HasPrefix(arg, "--metrics=") { // that port may be taken here
+		if strings.HasPrefix(arg, "--metrics=") { // the port may be taken
 			args[i] = "--metrics=127.0.0.1:0"
 		}
 	}
@@ -265,7 +265,7 @@ func works(t *testing.T, shipped image, w world) {
 	}
 }
 
-// TestImageDoesWhatItsCommandSays starts the image as Docker would, without a store to go to.
+// TestImageDoesWhatItsCommandSays starts the image as Docker would, without the address of a store.
 func TestImageRefusesToStartWithoutAStore(t *testing.T) {
 	t.Parallel()
 	shipped := theImage(t)

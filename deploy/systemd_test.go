@@ -24,7 +24,7 @@ func readUnit(t *testing.T) unit {
 	return unit(text)
 }
 
-// is gives what the unit says of something.
+// is returns the value of a directive, which the unit must have once.
 func (u unit) is(t *testing.T, name string) string {
 	t.Helper()
 	found := regexp.MustCompile(`(?m)^`+name+`=(.*)$`).FindAllStringSubmatch(string(u), -1)
@@ -34,13 +34,13 @@ func (u unit) is(t *testing.T, name string) string {
 	return found[0][1]
 }
 
-// command is the line that it starts.
+// command returns the command line that the unit starts.
 func (u unit) command(t *testing.T) []string {
 	t.Helper()
 	return strings.Fields(u.is(t, "ExecStart"))
 }
 
-// environment is what systemd gives the service: the example file with the address of a store, and the credential.
+// environment returns the environment of the service: the example file with the address of a store, and the credential.
 func (u unit) environment(t *testing.T, store *url.URL) []string {
 	t.Helper()
 	text, err := os.ReadFile("systemd/sluice.env.example")
@@ -85,7 +85,7 @@ func (u unit) environment(t *testing.T, store *url.URL) []string {
 	return env
 }
 
-// TestUnitIsWhatSystemdTakes has systemd read the unit, with the program where it is here, and say how exposed it is.
+// TestUnitIsWhatSystemdTakes has systemd verify the unit, with the path of the built program, and rate its exposure.
 func TestUnitIsWhatSystemdTakes(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {

@@ -13,18 +13,19 @@ import (
 	"github.com/sluice-queue/sluice/apps/conversations/hook"
 )
 
-// asProgram lets the tests' program be the application's, for processes of its own.
+// asProgram names the variable that makes the test program the application itself.
 const asProgram = "CONVERSATIONS_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		main()
 	}
-	_ = os.Setenv(asProgram, "yes") // for those that are started
+	_ = os.Setenv(asProgram, "yes") // for the processes that the tests start
 	os.Exit(m.Run())
 }
 
-// TestDemoHolds runs a small demo for real: processes of the hook, a worker that is killed, an IPFS node and a chain.
+// TestDemoHolds runs a small demo with real parts: processes of the hook, a worker that is killed, an IPFS node and a
+// chain.
 func TestDemoHolds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it needs an IPFS node")

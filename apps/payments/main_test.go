@@ -54,8 +54,8 @@ func get(t *testing.T, url string) string {
 	return string(text)
 }
 
-// TestServeTakesPaymentsInFromKafka runs phase A on a Temporal server, also for a payment that spoils it for all in its
-// workflow.
+// TestServeTakesPaymentsInFromKafka runs phase A on a Temporal server. One payment makes the workflow of its whole
+// batch fail.
 func TestServeTakesPaymentsInFromKafka(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it needs a Temporal server")

@@ -49,7 +49,7 @@ work      twice as fast  at least 2.0×     2.00×  1.50 to 2.50  yes
 wait      soon           at most 5.0 ms   7.12 ms  7.12 to 7.12  **no**
 `
 	got := example().Text()
-	// The widths of the last table follow its longest cells; blanks are not what is tested here.
+	// The widths of the last table depend on its longest cells, so the test ignores blanks.
 	if squeezed(got) != squeezed(want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -104,7 +104,7 @@ func TestRatios(t *testing.T) {
 
 func TestRatiosBeatRatioOfMedians(t *testing.T) {
 	t.Parallel()
-	// The machine is half as fast in the second round; each round by itself says 2.
+	// The machine is half as fast in the second round. Within each round the ratio is 2.
 	over, under := []float64{200, 100, 198}, []float64{100, 50, 99}
 	if got := stat.Median(stat.Ratios(over, under)); got != 2 {
 		t.Errorf("got %v, want 2", got)

@@ -75,12 +75,13 @@ func TestEventOfClaudeCodeIsUnderstood(t *testing.T) {
 	}
 }
 
-// TestMessageAndJobAreStoredTogether is the first part of C-94, C-88 and C-11.
+// TestMessageAndJobAreStoredTogether stores an event twice. The store then has one message, without secrets, and one
+// job.
 func TestMessageAndJobAreStoredTogether(t *testing.T) {
 	t.Parallel()
 	db, began := open(t), time.Now()
 	e := read(t, `{"event":"UserPromptSubmit","conversation_id":"`+conversation+`","id":"01ARZ3NDEKTSV4RRFFQ69G5FAW","content":"mail john@example.com, key sk_live_a1B2c3D4e5F6g7H8i9J0"}`)
-	for i := range 2 { // the same event may come twice
+	for i := range 2 { // the second event is a repetition
 		taken, err := hook.Store(t.Context(), db, e, []byte("key"))
 		if err != nil || taken.Duplicate != (i == 1) || taken.Removed["email"] != 1 || taken.Removed["vendor_key"] != 1 {
 			t.Fatalf("took %+v, %v", taken, err)

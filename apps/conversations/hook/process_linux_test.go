@@ -11,14 +11,14 @@ import (
 	"github.com/sluice-queue/sluice/internal/smalldisk"
 )
 
-// nobody is the user of that name.
+// nobody is the id of the user of that name.
 const nobody = 65534
 
 func TestHookInAFolderThatIsReadOnly(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	folder := filepath.Dir(p.file)
-	if os.Getuid() == 0 { // modes mean nothing to root
+	if os.Getuid() == 0 { // permissions do not bind root
 		p.program = copyOf(t, p.program, filepath.Join(p.caches, "program"))
 		p.as = func(cmd *exec.Cmd) {
 			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}

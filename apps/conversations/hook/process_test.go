@@ -24,7 +24,7 @@ import (
 	"github.com/sluice-queue/sluice/schema"
 )
 
-// asProcess lets the tests' program be a hook, a process that locks a file, or one that takes events in.
+// asProcess names the variable that makes the test program a hook, a locker of the file, or a taker of spooled events.
 const asProcess = "CONVERSATIONS_TEST_PROCESS"
 
 func TestMain(m *testing.M) {
@@ -48,7 +48,7 @@ func exit(err error) {
 	os.Exit(1)
 }
 
-// lock holds the file until its input ends.
+// lock locks the file until its input ends.
 func lock(ctx context.Context, file, how string) error {
 	db, err := sql.Open("sqlite", file)
 	if err != nil {
@@ -73,14 +73,14 @@ func takeIn(ctx context.Context, file string) error {
 	return errors.Join(hook.SpoolOf(file).TakeIn(ctx, db, logs.New(os.Stderr), nil), db.Close())
 }
 
-// patience is far more than a hook takes on a busy machine, and far less than it took when it waited for the store.
+// patience is far longer than a hook takes on a busy machine, and far shorter than a wait for the store.
 const patience = 3 * time.Second
 
-// place is a prepared file with processes around it.
+// place is a prepared file, and starts processes on it.
 type place struct {
 	*testing.T
 	program, file, caches string
-	// as changes a process before it starts.
+	// as changes a process before its start.
 	as func(cmd *exec.Cmd)
 	n  int
 }
@@ -110,10 +110,10 @@ func (p *place) process(role string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// secret is in every event, and must be nowhere.
+// secret is in every event, and no file may contain it.
 const secret = "ann.secret@example.com"
 
-// say lets the next event through a hook, as its caller does, and reports what the hook printed.
+// say sends the next event to a hook process, as its caller does, and returns the output.
 func (p *place) say() string {
 	p.Helper()
 	p.n++
@@ -143,7 +143,7 @@ func (p *place) sayNumber(n int) (string, error) {
 func TestHookPrintsNothingForItsCaller(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	for n := range 3 { // all but the first meet the job of the first
+	for n := range 3 { // the first event makes the job, and the others find it
 		cmd := p.process("hook", "-db", p.file)
 		cmd.Stdin = strings.NewReader(fmt.Sprintf(`{"event":"Stop","conversation_id":%q,"content":"number %d"}`, conversation, n))
 		if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
@@ -152,7 +152,7 @@ func TestHookPrintsNothingForItsCaller(t *testing.T) {
 	}
 }
 
-// locked runs do while another process holds the file.
+// locked runs do while another process locks the file.
 func (p *place) locked(how string, do func()) {
 	p.Helper()
 	cmd := p.process("lock", p.file, how)
@@ -184,7 +184,7 @@ func (p *place) takeIn() {
 	}
 }
 
-// isWhole says whether each event is in the store once, in the order of the callers, and with one job for all.
+// isWhole checks that each event is in the store once, in the order of the callers, and that all share one job.
 func (p *place) isWhole() {
 	p.Helper()
 	db, err := records.Open(p.Context(), p.file, schema.New())
@@ -210,7 +210,7 @@ func (p *place) isWhole() {
 	}
 }
 
-// spooled lists the events that wait, wherever they lie, and looks for what must not be in them.
+// spooled lists the spooled events in all folders, and checks that none contains the secret.
 func (p *place) spooled() (files []string) {
 	p.Helper()
 	for _, pattern := range []string{p.file + ".spool/*.json", p.caches + "/*/*.json"} {
@@ -220,7 +220,7 @@ func (p *place) spooled() (files []string) {
 		}
 		for _, file := range found {
 			text, err := os.ReadFile(file)
-			if errors.Is(err, os.ErrNotExist) { // it was taken in just now
+			if errors.Is(err, os.ErrNotExist) { // another process has just taken it in
 				continue
 			}
 			if err != nil || bytes.Contains(text, []byte(secret)) {
@@ -242,7 +242,7 @@ func TestHookDoesNotWaitForALockedFile(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
 			p.say()
-			before := len(p.spooled()) // on a busy machine that hook's time was over, too
+			before := len(p.spooled()) // on a busy machine the first hook may have run out of time and spooled its event, too
 			p.locked(how, func() {
 				for range 5 {
 					if out := p.say(); !strings.Contains(out, `"spooled":true`) {
@@ -258,12 +258,12 @@ func TestHookDoesNotWaitForALockedFile(t *testing.T) {
 				return slices.ContainsFunc(p.spooled(), func(file string) bool { return slices.Contains(waited, file) })
 			}
 			for end := time.Now().Add(time.Minute); left() && time.Now().Before(end); {
-				p.say() // a hook takes in what it can in its time, the oldest first; on a busy machine that may be little
+				p.say() // a hook takes in spooled events until its time is over, the oldest first; on a busy machine these may be few
 			}
 			if left() {
 				t.Errorf("hooks left what waited while the file was locked: %q", p.spooled())
 			}
-			p.takeIn() // what came last
+			p.takeIn() // takes in the last events
 			p.isWhole()
 		})
 	}
@@ -316,8 +316,8 @@ func TestManyHooksAtOnce(t *testing.T) {
 	p.isWholeInAnyOrder()
 }
 
-// While the file is locked, hooks that come in waves of 20 at once leave their events in the spool. These are taken in by the
-// order of the files' names, and each event of a wave comes before those of the next.
+// While the file is locked, 20 hooks at once spool their events, twice. The events are taken in by the order of the
+// files' names. Each event of the first wave comes before those of the second.
 func TestManyHooksAtOnceDoNotWaitForALockedFile(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -354,7 +354,7 @@ func TestManyHooksAtOnceDoNotWaitForALockedFile(t *testing.T) {
 	}
 }
 
-// sayAtOnce lets the next events through as many hooks, which begin in one moment, and gives what they printed.
+// sayAtOnce sends the next events to as many hooks, which start together, and returns their outputs.
 func (p *place) sayAtOnce(hooks int) []string {
 	p.Helper()
 	type said struct {
@@ -381,7 +381,7 @@ func (p *place) sayAtOnce(hooks int) []string {
 	return outs
 }
 
-// isWholeInAnyOrder says whether each event is in the store once, and gives the messages in the order of the store.
+// isWholeInAnyOrder checks that each event is in the store once, and returns the messages in the order of the store.
 func (p *place) isWholeInAnyOrder() []records.Message {
 	p.Helper()
 	db, err := records.Open(p.Context(), p.file, schema.New())
@@ -400,7 +400,7 @@ func (p *place) isWholeInAnyOrder() []records.Message {
 	return messages
 }
 
-// event reads an event that waits.
+// event reads a spooled event.
 func (p *place) event(file string) (event struct{ Content string }) {
 	p.Helper()
 	text, err := os.ReadFile(file)
@@ -413,7 +413,7 @@ func (p *place) event(file string) (event struct{ Content string }) {
 	return event
 }
 
-// TestTakersThatAreKilledLoseNothing kills processes while they take events in, until none waits.
+// TestTakersThatAreKilledLoseNothing kills processes that take in spooled events, until no event is left.
 func TestTakersThatAreKilledLoseNothing(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-queue/sluice/apps/conversations/stages"
 )
 
-// lay lays an event into the spool of a file, as a hook does that finds no store, and gives its file.
+// lay spools an event, as a hook does that cannot reach the store, and returns the event's file.
 func lay(t *testing.T, spool, content string) string {
 	t.Helper()
 	event := `{"event":"Stop","conversation_id":"` + conversation + `","content":"` + content + `"}`
@@ -43,7 +43,8 @@ func TestEventThatIsTakenInTwiceIsStoredOnce(t *testing.T) {
 		if len(jobs) != 1 {
 			t.Fatalf("time %d: jobs %+v", i, jobs)
 		}
-		// The taker died before it removed the file; meanwhile the job was cancelled, so that no other meets it.
+		// The taker died before it removed the file. Meanwhile the job was cancelled, so a new job cannot be its
+		// duplicate.
 		if err := db.Client.Cancel(t.Context(), []sluice.ID{jobs[0].ID}, sluice.Act{By: "test", Reason: "over"}); i == 0 && err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +96,7 @@ func TestClockThatWasSetBackKeepsTheOrder(t *testing.T) {
 	db, spool := open(t), filepath.Join(t.TempDir(), "later.db.spool")
 	first := lay(t, spool, "first")
 	_, id, _ := strings.Cut(filepath.Base(first), "-")
-	if err := os.Rename(first, filepath.Join(spool, "09000000000000000000-"+id)); err != nil { // the clock was in the year 2255
+	if err := os.Rename(first, filepath.Join(spool, "09000000000000000000-"+id)); err != nil { // as if the clock had been in the year 2255
 		t.Fatal(err)
 	}
 	lay(t, spool, "second")

@@ -41,7 +41,7 @@ func TestRulesFindLearningsInTheCategoriesWanted(t *testing.T) {
 	}
 }
 
-// answering is a server that speaks the API's protocol: it keeps the request and gives an answer.
+// answering serves the API with one answer. It returns a client, and the last request.
 func answering(t *testing.T, status int, text string) (claude *mind.Claude, asked *string) {
 	t.Helper()
 	asked = new(string)

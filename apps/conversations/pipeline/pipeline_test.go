@@ -24,7 +24,7 @@ import (
 
 const conversation = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
-// house is a prepared file whose queues try again at once.
+// house is a prepared file whose queues try failed jobs again at once.
 type house struct {
 	*testing.T
 	db      *records.Database
@@ -67,7 +67,7 @@ func TestWorkIsWatched(t *testing.T) {
 	}
 }
 
-// say lets a message through the hook.
+// say stores a message through the hook.
 func (h *house) say(content string) {
 	h.Helper()
 	event := fmt.Sprintf(`{"event":"UserPromptSubmit","conversation_id":%q,"content":%q}`, conversation, content)
@@ -80,7 +80,7 @@ func (h *house) say(content string) {
 	}
 }
 
-// work lets the stages work until the newest job of a queue is in a state.
+// work runs the stages until the newest job of a queue is in a state.
 func (h *house) work(queue string, state sluice.State) sluice.Job {
 	h.Helper()
 	ctx, cancel := context.WithTimeout(h.Context(), 10*time.Minute)
@@ -129,7 +129,7 @@ func (h *house) jobs(queue string) []sluice.Job {
 
 const lesson = "The fix was to share one pool of connections between all handlers."
 
-// TestEachStageEnqueuesTheNext is C-94 up to the upload, and C-92.
+// TestEachStageEnqueuesTheNext follows a message through validation and extraction, up to the job of its upload.
 func TestEachStageEnqueuesTheNext(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -161,7 +161,7 @@ func TestEachStageEnqueuesTheNext(t *testing.T) {
 func TestWorkerTakesInTheSpool(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	later := filepath.Join(t.TempDir(), "later.db") // it is not there yet, so that the event waits
+	later := filepath.Join(t.TempDir(), "later.db") // this file does not exist, so the hook spools the event
 	event := fmt.Sprintf(`{"event":"UserPromptSubmit","conversation_id":%q,"content":%q}`, conversation, lesson)
 	taken, err := hook.Take(t.Context(), strings.NewReader(event), hook.Options{DB: later})
 	if err != nil || !taken.Spooled {
@@ -176,7 +176,7 @@ func TestWorkerTakesInTheSpool(t *testing.T) {
 	}
 }
 
-// TestWorkThatIsDoneIsSkipped is C-46, C-47 and C-49.
+// TestWorkThatIsDoneIsSkipped enqueues jobs for work that is done already.
 func TestWorkThatIsDoneIsSkipped(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -199,14 +199,14 @@ func TestWorkThatIsDoneIsSkipped(t *testing.T) {
 	if job := h.work(stages.Extraction.Name(), sluice.StateCompleted); string(job.Result) != `{"skipped":true,"reason":"already-extracted"}` {
 		t.Errorf("extraction: %s", job.Result)
 	}
-	h.say(lesson) // the same again, in another message
+	h.say(lesson) // the same text in another message
 	h.work(stages.Validation.Name(), sluice.StateCompleted)
 	if job := h.work(stages.Extraction.Name(), sluice.StateCompleted); string(job.Result) != `{"learnings":0,"duplicates":2,"unsure":0}` {
 		t.Errorf("extraction of a known one: %s", job.Result)
 	}
 }
 
-// faulty is a Mind that fails so many times.
+// faulty is a Mind that fails a given number of times.
 type faulty struct {
 	mind.Local
 	fails atomic.Int32
@@ -223,7 +223,8 @@ func (f *faulty) Validate(ctx context.Context, messages []records.Message) ([]mi
 	return f.Local.Validate(ctx, messages)
 }
 
-// TestFailuresAreTriedAgainAndThenBuried is C-90, C-91 and C-93; and C-99, S-4: their texts are scrubbed.
+// TestFailuresAreTriedAgainAndThenBuried counts the attempts of failing jobs, and checks that the texts of their errors
+// are scrubbed.
 func TestFailuresAreTriedAgainAndThenBuried(t *testing.T) {
 	t.Parallel()
 	leaky := errors.New("the API said: no such user ann@example.com, key sk_live_a1B2c3D4e5F6g7H8i9J0, host 203.0.113.7")

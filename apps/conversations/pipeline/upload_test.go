@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-queue/sluice/apps/conversations/upload"
 )
 
-// nodes are real ones.
+// nodes starts a real IPFS node and a real chain.
 func nodes(t *testing.T) (stages.Upload, upload.Approved) {
 	t.Helper()
 	if testing.Short() {
@@ -37,7 +37,8 @@ func nodes(t *testing.T) (stages.Upload, upload.Approved) {
 	return stages.Upload{IPFSEndpoint: ipfs.URL, Chain: stages.Chain{RPCURL: chain.URL, Contract: chain.Contract, PrivateKeyRef: chain.KeyRef}}, approved
 }
 
-// TestUploadGoesOnFromWhereItIs is C-50: from each point at which a worker can have died, the learning is recorded once.
+// TestUploadGoesOnFromWhereItIs goes on from each point at which a worker can have died. The chain has the learning
+// once.
 func TestUploadGoesOnFromWhereItIs(t *testing.T) {
 	t.Parallel()
 	to, approved := nodes(t)
@@ -67,7 +68,7 @@ func TestUploadGoesOnFromWhereItIs(t *testing.T) {
 	}
 }
 
-// learn lets a learning be found while nothing is uploaded.
+// learn stores a message, lets the stages find a learning in it, and pauses uploads meanwhile.
 func (h *house) learn(text string) (id string) {
 	h.Helper()
 	act := sluice.Act{By: "test", Reason: "not yet"}
@@ -86,7 +87,7 @@ func (h *house) learn(text string) (id string) {
 	return found[0].ID
 }
 
-// leaveAt does of an upload what a worker had done that died at a point.
+// leaveAt does the part of an upload that a worker had done when it died at a point.
 func (h *house) leaveAt(point, learning string, chain *upload.Chain) (u records.Upload) {
 	h.Helper()
 	if point == "before anything" {
@@ -141,7 +142,8 @@ func (h *house) leaveAt(point, learning string, chain *upload.Chain) (u records.
 	return u
 }
 
-// neverSent leaves the signed transaction of another learning behind, whose worker died before it sent it.
+// neverSent stores the signed transaction of another learning, as if its worker had died before it sent the
+// transaction.
 func (h *house) neverSent(chain *upload.Chain, fees upload.Fees) {
 	h.Helper()
 	id, err := upload.CIDOf([]byte("never sent"))
@@ -168,7 +170,7 @@ func (h *house) store(do func(tx records.Tx) error) {
 	}
 }
 
-// TestUploadWaitsForANodeThatIsAway is C-7: that costs no attempt. A node that is not approved is never asked.
+// TestUploadWaitsForANodeThatIsAway: waiting for a node costs no attempt. A node that is not approved is never asked.
 func TestUploadWaitsForANodeThatIsAway(t *testing.T) {
 	t.Parallel()
 	away := "http://127.0.0.1:1"

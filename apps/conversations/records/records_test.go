@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-queue/sluice/schema"
 )
 
-// TestNoStatementButTheSchemaChangesTables is C-97: SQLite has no roles, so that who is given a prepared file must do without.
+// TestNoStatementButTheSchemaChangesTables checks the SQL files. SQLite has no roles that could forbid such statements.
 func TestNoStatementButTheSchemaChangesTables(t *testing.T) {
 	t.Parallel()
 	changes := regexp.MustCompile(`(?i)\b(create|alter|drop|attach|vacuum|pragma|reindex)\b`)

@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
-// TestJobsOfAStageInMemory is C-87, C-88 and C-89: what needs no file needs none in tests either.
+// TestJobsOfAStageInMemory enqueues and claims a job of a stage on a store in memory.
 func TestJobsOfAStageInMemory(t *testing.T) {
 	t.Parallel()
 	store := memory.New(memory.Options{})

@@ -52,7 +52,7 @@ func TestIDsAreULIDsAndUUIDs(t *testing.T) {
 	}
 }
 
-// TestPayloadsAreCheckedByTheirSchemas is C-95, C-96 and C-36.
+// TestPayloadsAreCheckedByTheirSchemas enqueues good and bad payloads in each stage.
 func TestPayloadsAreCheckedByTheirSchemas(t *testing.T) {
 	t.Parallel()
 	db, err := records.Prepare(t.Context(), filepath.Join(t.TempDir(), "c.db"), schema.New())

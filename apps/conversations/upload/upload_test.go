@@ -23,7 +23,7 @@ func TestKeyThatIsNoneIsNotQuoted(t *testing.T) {
 	}
 }
 
-// TestOnlyApprovedHostsAreDialed is the network's part of C-97, and S-9.
+// TestOnlyApprovedHostsAreDialed checks endpoints against a list of approved ones.
 func TestOnlyApprovedHostsAreDialed(t *testing.T) {
 	t.Parallel()
 	approved, err := upload.Approve("http://127.0.0.1:5001", "https://rpc.example")
@@ -75,7 +75,7 @@ func TestRegistryRecordsADigestOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 3 { // a transaction may be sent again
+	for range 3 { // a worker may send a transaction again
 		if err := chain.Send(t.Context(), raw); err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/pgtest"
 )
 
-// TestMain is the matcher in Go, too, which the demo starts as a process of its own.
+// TestMain makes the test program the matcher in Go, too, which the demo starts as processes.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "match" {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	pgtest.Main(m)
 }
 
-// TestDemoHolds runs a small one for real, in all languages.
+// TestDemoHolds runs a small demo with real matchers in all languages.
 func TestDemoHolds(t *testing.T) {
 	t.Parallel()
 	if err := pgtest.Install(); err != nil {

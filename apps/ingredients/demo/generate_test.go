@@ -7,7 +7,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/pgtest"
 )
 
-// TestGeneratedNamesAreWhatTheyAreFor asks the resolution itself: a demo whose doubtful names are not doubtful would
+// TestGeneratedNamesAreWhatTheyAreFor resolves the generated names. A demo whose doubtful names are not doubtful would
 // prove nothing.
 func TestGeneratedNamesAreWhatTheyAreFor(t *testing.T) {
 	t.Parallel()

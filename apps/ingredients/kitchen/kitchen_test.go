@@ -71,7 +71,7 @@ func TestNamesAreResolvedOrHeldWithAReason(t *testing.T) {
 	}
 }
 
-// take takes mentions in and gives their numbers and jobs, in order.
+// take stores mentions, and returns their numbers and jobs, in order.
 func take(t *testing.T, k *kitchen.Kitchen, mentions ...kitchen.Mention) (ids []int64, jobs []string) {
 	t.Helper()
 	if err := k.Take(t.Context(), mentions); err != nil {
@@ -83,8 +83,8 @@ func take(t *testing.T, k *kitchen.Kitchen, mentions ...kitchen.Mention) (ids []
 	return ids, jobs
 }
 
-// TestSecondSourceConfirmsADoubtfulNameAtTheSameInstant has the second source come while the first is not committed:
-// neither sees the other's row, and yet none may be left on hold.
+// TestSecondSourceConfirmsADoubtfulNameAtTheSameInstant matches mentions of two sources in two open transactions.
+// Neither transaction sees the other's row, and yet none may stay on hold.
 func TestSecondSourceConfirmsADoubtfulNameAtTheSameInstant(t *testing.T) {
 	t.Parallel()
 	ctx, k := t.Context(), open(t)
@@ -112,7 +112,7 @@ func TestSecondSourceConfirmsADoubtfulNameAtTheSameInstant(t *testing.T) {
 	if err := errors.Join(first.Commit(ctx), <-second); err != nil {
 		t.Fatal(err)
 	}
-	for i := 2; i < len(ids); i++ { // one that is sure by now, and two of one source, which do not agree by themselves
+	for i := 2; i < len(ids); i++ { // the third name is sure by now; the last two come from one source, which cannot confirm itself
 		if _, err := k.Pool().Exec(ctx, match, ids[i], jobs[i]); err != nil {
 			t.Fatal(err)
 		}

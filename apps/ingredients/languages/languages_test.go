@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// TestMatchersWakeBySignals enqueues while a matcher waits that would poll after an hour only.
+// TestMatchersWakeBySignals enqueues a job while a matcher waits that polls once an hour.
 func TestMatchersWakeBySignals(t *testing.T) {
 	t.Parallel()
 	if err := pgtest.Install(); err != nil {
@@ -55,7 +55,7 @@ func done(t *testing.T, k *kitchen.Kitchen) {
 	}
 }
 
-// match starts a matcher, and ends it with the test: it must end at once, though it waits.
+// match starts a matcher, and ends it with the test. It must end at once, even while it waits.
 func match(t *testing.T, language, url string) {
 	t.Helper()
 	program, err := languages.Find(t.Context(), language, t.TempDir())
@@ -75,7 +75,7 @@ func match(t *testing.T, language, url string) {
 	})
 }
 
-// waits waits until the matcher has found nothing, and waits itself.
+// waits waits until the matcher is idle and listens for a signal.
 func waits(t *testing.T, k *kitchen.Kitchen) {
 	t.Helper()
 	for idle := 0; idle < 20; time.Sleep(50 * time.Millisecond) {

@@ -30,21 +30,22 @@ type mention struct {
 	Faults int    `json:"faults,omitempty"`
 }
 
-// heard are the mentions that each language takes in for its source. "brokoli" is doubtful alone, and confirmed by the other source.
+// heard has the mentions that each language takes in for its source. "brokoli" alone is doubtful, and the other source
+// confirms it.
 var heard = map[string][]mention{
 	"recipe":  {{Raw: "tomato paste (3 tbsp)"}, {Raw: "200 g Brokoli"}, {Raw: "basil leaves", Faults: 2}, {Raw: "???"}, {Raw: "durian"}, {Raw: "Heinz CARROTS, 500g"}},
 	"scraper": {{Raw: "Dish Soap Lemon 500ml"}, {Raw: "brokoli 1kg"}, {Raw: "Tesco cucumber", Faults: 1}, {Raw: "carrot", Faults: 9}, {Raw: "2 x eggs"}, {Raw: "500 g"}},
 }
 
-// become says what becomes of each mention, and how many attempts fail.
+// become maps each mention to its outcome, and to the number of its failed attempts.
 var become = map[string]string{
 	"tomato paste (3 tbsp)": "matched tomato puree 0", "200 g Brokoli": "matched broccoli 0", "basil leaves": "matched basil 2", "???": "failed  1",
 	"durian": "on hold  0", "Heinz CARROTS, 500g": "matched carrot 0", "Dish Soap Lemon 500ml": "not food  0", "brokoli 1kg": "matched broccoli 0",
 	"Tesco cucumber": "matched cucumber 1", "carrot": "failed  5", "2 x eggs": "matched egg 0", "500 g": "failed  1",
 }
 
-// TestMatchersWorkOverHTTP lets both languages take in mentions and match them through a server. A process of each is killed
-// after it wrote into the kitchen and before the server knew.
+// TestMatchersWorkOverHTTP has matchers in both languages take in and match mentions through a server. One process of
+// each is killed after it has written to the kitchen, before the server knows.
 func TestMatchersWorkOverHTTP(t *testing.T) {
 	t.Parallel()
 	if err := pgtest.Install(); err != nil {
@@ -74,13 +75,13 @@ func TestMatchersWorkOverHTTP(t *testing.T) {
 	}
 }
 
-// command is how a program begins, and its environment.
+// command is the beginning of a command line, and its environment.
 type command struct{ words, env []string }
 
-// prepare gets the programs in both languages, and what they need.
+// prepare installs the programs in both languages, and their packages.
 func prepare(t *testing.T) map[string]command {
 	t.Helper()
-	if _, err := languages.Find(t.Context(), "python", t.TempDir()); err != nil { // which gets psycopg
+	if _, err := languages.Find(t.Context(), "python", t.TempDir()); err != nil { // installs psycopg
 		t.Fatal(err)
 	}
 	python := clienttest.Python(t, "psycopg", "python3", "python3-psycopg")
@@ -105,11 +106,11 @@ func prepare(t *testing.T) map[string]command {
 	}
 }
 
-// works is a kitchen, a server, and programs that use both.
+// works is a kitchen, a server, and the programs that use both.
 type works struct {
 	*testing.T
 	kitchen  *kitchen.Kitchen
-	client   *sluice.Client // of the server
+	client   *sluice.Client // reads the server's store
 	env      []string
 	programs map[string]command
 }
@@ -144,7 +145,7 @@ func open(t *testing.T, db string, env []string, programs map[string]command) *w
 	return w
 }
 
-// queue makes a queue where it is missing, and returns its name.
+// queue makes a queue if it is missing, and returns its name.
 func (w *works) queue(name string) string {
 	w.Helper()
 	if _, err := w.client.EnsureQueue(w.Context(), name, sluice.DefaultSettings(), sluice.Act{By: "test", Reason: "preset"}); err != nil {
@@ -161,7 +162,7 @@ func (w *works) command(language string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// takeAll lets each language take the mentions of a source in.
+// takeAll has each language take in the mentions of its source.
 func (w *works) takeAll() {
 	w.Helper()
 	for language, source := range map[string]string{"python": "recipe", "node": "scraper"} {
@@ -180,7 +181,7 @@ func (w *works) takeAll() {
 	}
 }
 
-// start starts a matcher until the end of the test, which it must drain before.
+// start starts a matcher, and terminates it at the end of the test. It must exit with 0.
 func (w *works) start(language string, args ...string) {
 	w.Helper()
 	cmd := w.command(language, append([]string{"work"}, args...)...)
@@ -195,7 +196,8 @@ func (w *works) start(language string, args ...string) {
 	})
 }
 
-// kill starts a matcher per language that stays for ever with its jobs, and kills it when two of them are decided.
+// kill starts one matcher per language that never settles its jobs. It kills the matcher after two of the jobs are
+// decided.
 func (w *works) kill(sources map[string]string) {
 	w.Helper()
 	for language, source := range sources {
@@ -212,7 +214,7 @@ func (w *works) kill(sources map[string]string) {
 		if err := cmd.Process.Kill(); err != nil {
 			w.Fatal(err)
 		}
-		_ = cmd.Wait() // it was killed
+		_ = cmd.Wait() // ends by SIGKILL
 	}
 }
 
@@ -226,7 +228,8 @@ func (w *works) jobs() []sluice.Job {
 	return page.Jobs
 }
 
-// endsAs waits for the end of all jobs, and compares the mentions with what is wanted. Each was decided once, whatever was killed.
+// endsAs waits for the end of all jobs, and compares the mentions with want. Each mention was decided once, despite the
+// kills.
 func (w *works) endsAs(want map[string]string) {
 	w.Helper()
 	for unfinished := true; unfinished; time.Sleep(20 * time.Millisecond) {
@@ -255,7 +258,7 @@ func (w *works) endsAs(want map[string]string) {
 	}
 }
 
-// remembers compares the jobs with the mentions: a job that was killed came again, and has the verdict that was written before.
+// remembers compares the jobs with the mentions. The jobs of a killed matcher ran again, and kept the first verdict.
 func (w *works) remembers() {
 	w.Helper()
 	again := 0
@@ -278,7 +281,7 @@ func (w *works) remembers() {
 		if err := json.Unmarshal(full.Result, &result); err != nil || result.Verdict == "" {
 			w.Errorf("the result of a mention that is %s is %s, %v", state, full.Result, err)
 		}
-		if result.Verdict != state && (result.Verdict != "on hold" || state != "matched") { // a doubtful one is confirmed later
+		if result.Verdict != state && (result.Verdict != "on hold" || state != "matched") { // the other source has confirmed the doubtful name later
 			w.Errorf("the result is %s, and the mention %s", result.Verdict, state)
 		}
 	}

@@ -46,7 +46,7 @@ func setUp(t *testing.T, mentions ...kitchen.Mention) *bench {
 	return b
 }
 
-// night runs once, and gives what was said.
+// night runs the nightly command once, and returns its output.
 func (b *bench) night(args ...string) string {
 	b.Helper()
 	var out bytes.Buffer
@@ -56,7 +56,7 @@ func (b *bench) night(args ...string) string {
 	return out.String()
 }
 
-// has compares what a query gives, text by text.
+// has compares the texts that a query returns.
 func (b *bench) has(query string, want ...string) {
 	b.Helper()
 	rows, err := b.kitchen.Pool().Query(b.Context(), query)
@@ -71,8 +71,8 @@ func (b *bench) has(query string, want ...string) {
 
 const states = "select state || coalesce(': ' || ingredient, '') from ingredients.mention order by id"
 
-// TestMatchersFinishEachJobOnItsOwn gives a matcher jobs that are none of its own among others: whatever one is like,
-// the others are done.
+// TestMatchersFinishEachJobOnItsOwn gives a matcher some jobs that are not its own. Whatever happens to these, the
+// others are done.
 func TestMatchersFinishEachJobOnItsOwn(t *testing.T) {
 	t.Parallel()
 	for _, language := range []string{"python", "node"} {
@@ -95,13 +95,13 @@ func TestMatchersFinishEachJobOnItsOwn(t *testing.T) {
 			b.has("select what || ' ' || coalesce(reason, '') from ingredients.trail order by mention", "failed there is no name in '???'",
 				"matched it is called so", "tried the kitchen is closed for a moment", "not food napkins is no food")
 			b.has("select distinct split_part(resolved_by, ' ', 1) from ingredients.trail", language)
-			b.has("select state || ' ' || attempts from sluice.live", "queued 1") // tried again in an hour
+			b.has("select state || ' ' || attempts from sluice.live", "queued 1") // the next attempt is in an hour
 		})
 	}
 }
 
-// TestMatchersRenewWhatTheyHold has a job whose lease runs out before its end, beside somebody who would take it. The
-// lease is long, so that a busy machine renews it in time.
+// TestMatchersRenewWhatTheyHold has a job that takes longer than its lease, while another process requeues expired
+// jobs. The lease is long enough for a renewal on a busy machine.
 func TestMatchersRenewWhatTheyHold(t *testing.T) {
 	t.Parallel()
 	for _, language := range []string{"python", "node"} {
@@ -111,7 +111,7 @@ func TestMatchersRenewWhatTheyHold(t *testing.T) {
 			slow := nightly.Options{Queues: []string{"recipe"}, Limit: 2, Language: language, Out: t.Output(), Flags: []string{"--lease", "9", "--work", "5"}}
 			done := make(chan error, 1)
 			go func() { done <- nightly.Run(t.Context(), b.url, b.kitchen, slow) }()
-			for len(done) == 0 { // takes back whatever has no lease, as claims of others do
+			for len(done) == 0 { // requeues jobs whose lease has expired, as claims of others do
 				if _, err := b.kitchen.Pool().Exec(t.Context(), "select sluice.requeue_expired(queue => 'recipe'), pg_sleep(0.2)"); err != nil {
 					t.Fatal(err)
 				}
@@ -138,7 +138,7 @@ func TestNightlyRunIsBoundedAndRetriesOnlyWhenAsked(t *testing.T) {
 	b.night("-limit", "10")
 	b.has(states, "failed", "failed", "matched: basil", "matched: lemon", "on hold: broccoli")
 
-	// The next night does nothing for what is dead.
+	// The next night does nothing about dead jobs.
 	b.night()
 	b.has("select count(*)::text from sluice.live", "0")
 	if _, err := b.kitchen.Pool().Exec(t.Context(), "update ingredients.mention set raw = 'ginger' where state = 'failed'"); err != nil {
@@ -158,7 +158,7 @@ func TestNightlyRunIsBoundedAndRetriesOnlyWhenAsked(t *testing.T) {
 	b.has("select reason from sluice.audit where event = 'requeue'", "the scraper was mended")
 }
 
-// TestEnvironmentAsksForARetry is not parallel: it sets a variable.
+// TestEnvironmentAsksForARetry sets a variable, so it cannot run in parallel.
 func TestEnvironmentAsksForARetry(t *testing.T) {
 	b := setUp(t, kitchen.Mention{Source: "scraper", Raw: "???"})
 	b.night()

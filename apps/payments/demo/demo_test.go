@@ -10,8 +10,8 @@ import (
 	"github.com/sluice-queue/sluice/internal/temporaltest"
 )
 
-// TestDemoHolds runs a small wave for real. At ten per second and fifty at once, half of the payments are started
-// when the server is killed, and the dispatcher meets the outage with the other half.
+// TestDemoHolds runs a small wave with a real server. At 10 per second, half of the payments have started when the
+// server is killed. The dispatcher meets the outage with the other half.
 func TestDemoHolds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it needs a Temporal server")

@@ -31,7 +31,7 @@ func TestEachMessageBecomesOneJob(t *testing.T) {
 		s.produce(2, strings.Replace(request("x"), `"x"`, "null", 1), request("b"), request("b"))
 		m := s.join(nil)
 		s.committed(256)
-		s.holds(250 + 2 + 1 + 1) // each of two equal messages without an id is a payment; a-0 and b came twice
+		s.holds(250 + 2 + 1 + 1) // two equal messages without an id are two payments; a-0 and b came twice, and are one payment each
 		for _, id := range []string{"payments:1:0", "payments:1:1", "payments:2:0"} {
 			if standing, err := s.domain.Status(s.Context(), id); err != nil || standing.Status != "SCHEDULED" {
 				s.Errorf("%s: %q, %v", id, standing.Status, err)
@@ -52,7 +52,7 @@ func TestEachMessageBecomesOneJob(t *testing.T) {
 	})
 }
 
-// child takes messages in, says when their jobs are stored, and never comes to the commit.
+// child takes in messages, reports that their jobs are stored, and never commits.
 func child() {
 	_, d := prepare(context.Background(), os.Getenv(childDB))
 	stored := phaseA(d)
@@ -88,7 +88,7 @@ func TestAProcessKilledBeforeTheCommitLosesAndDoublesNothing(t *testing.T) {
 	if err := command.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = command.Wait() // it was killed
+	_ = command.Wait() // ends by SIGKILL
 	if done := sum(s.cluster.GroupInfo(group)); done != 0 {
 		t.Fatalf("%d offsets are committed", done)
 	}
@@ -161,7 +161,7 @@ func TestAMemberInAnOutageLetsPartitionsGo(t *testing.T) {
 		t.Fatal("the second member gets no partition: ", err)
 	}
 	away.over.Store(true)
-	s.committed(60) // nor does the first take back what the second has committed
+	s.committed(60) // the first member does not take back the offsets that the second has committed
 	s.holds(60)
 }
 
@@ -205,7 +205,7 @@ func TestAMemberStopsWhileKafkaIsAway(t *testing.T) {
 func TestOtherMessagesAreDeadLettersBeforeTheirOffsetsAreCommitted(t *testing.T) {
 	s := onSQLite(t)
 	fault := s.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: topic + ".dead-letter", Err: kerr.InvalidTopicException, Count: -1})
-	tenant := strings.Replace(request("long"), "ada", strings.Repeat("x", 200), 1) // phase A takes it, and the queue does not
+	tenant := strings.Replace(request("long"), "ada", strings.Repeat("x", 200), 1) // phase A accepts the tenant, but the queue refuses it
 	huge := `{"id":"` + strings.Repeat("x", 100_000) + `"}`
 	bad := []string{"nonsense", "", "null", "[1]", huge, `{"id":7}`, request("b-b d"), tenant, strings.Replace(request("good-0"), "1200", "1", 1)}
 	s.produce(1, append(paying("good", 5), bad...)...)
@@ -265,7 +265,7 @@ func TestAPaymentOfAnAbortedTransactionIsNone(t *testing.T) {
 	}
 	s.produce(0, request("last"))
 	s.join(nil)
-	s.committed(5) // with two marks of transactions
+	s.committed(5) // two of the offsets are marks of transactions
 	s.holds(2)
 	if _, err := s.domain.Status(t.Context(), "aborted"); err == nil {
 		t.Error("the aborted payment is stored")
@@ -286,7 +286,7 @@ func TestTheTopicIsPausedWhileTooManyJobsWait(t *testing.T) {
 	}
 	fetches := s.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Observe: true, Count: -1})
 	looks.await(t, 100)
-	if n := fetches.Hits(); n > 2 { // those that were under way
+	if n := fetches.Hits(); n > 2 { // two fetches were under way before the pause
 		t.Errorf("%d fetches while the topic is paused", n)
 	}
 	s.produce(1, paying("second", 5)...)

@@ -33,7 +33,7 @@ const (
 	group = "intake"
 )
 
-// childDB and childBroker tell a process of this test that it is the one to be killed.
+// childDB and childBroker are the variables that make the test program the process to be killed.
 const (
 	childDB     = "PAYMENTS_TEST_KAFKA_DB"
 	childBroker = "PAYMENTS_TEST_KAFKA_BROKER"
@@ -72,7 +72,7 @@ func newSite(t *testing.T, db string) *site {
 	return s
 }
 
-// prepare opens a database with the queue of payments. It panics on an error, because the child uses it too.
+// prepare opens a database with the queue of payments. It panics on an error, because the child has no test to fail.
 func prepare(ctx context.Context, db string) (*books.Books, domain.Domain) {
 	b, err := books.Open(ctx, db)
 	if err != nil {
@@ -123,7 +123,7 @@ func (s *site) produce(partition int32, values ...string) {
 	}
 }
 
-// paying is n payments whose ids begin with a name.
+// paying returns n payments whose ids begin with a name.
 func paying(name string, n int) (values []string) {
 	for i := range n {
 		values = append(values, request(fmt.Sprintf("%s-%d", name, i)))
@@ -138,7 +138,7 @@ func request(id string) string {
 	return string(text)
 }
 
-// phaseA runs phase A with Temporal's test suite in place of a server.
+// phaseA runs phase A in Temporal's test suite, without a server.
 func phaseA(d domain.Domain) kafka.Submit {
 	return func(_ context.Context, items []json.RawMessage) (result domain.Result, err error) {
 		var suite testsuite.WorkflowTestSuite
@@ -163,14 +163,14 @@ func options(broker ...string) kafka.Options {
 	}
 }
 
-// member is a consumer at work.
+// member is a running consumer of the group.
 type member struct {
 	*kafka.Consumer
 	*testing.T
 	stop func()
 }
 
-// join starts a member of the group with phase A and a store as they are, or as change makes them.
+// join starts a consumer with phase A and the store. The function change may replace them.
 func (s *site) join(change func(o *kafka.Options, submit *kafka.Submit, depths *kafka.Depths)) member {
 	s.Helper()
 	o, submit, depths := options(s.cluster.ListenAddrs()...), phaseA(s.domain), kafka.Depths(s.books.Store)
@@ -196,7 +196,7 @@ func (s *site) join(change func(o *kafka.Options, submit *kafka.Submit, depths *
 	return member{c, s.T, stop}
 }
 
-// metric is the value of a metric, -1 if it is not there.
+// metric returns the value of a metric, or -1 if it is missing.
 func (m member) metric(name string, labels ...string) float64 {
 	m.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -219,7 +219,7 @@ func (m member) metric(name string, labels ...string) float64 {
 	return -1
 }
 
-// committed waits until the group has committed so many offsets in all partitions together.
+// committed waits until the group has committed a number of offsets, over all partitions.
 func (s *site) committed(want int64) {
 	s.Helper()
 	s.group(group, want)
@@ -245,7 +245,7 @@ func sum(g *kfake.GroupInfo) (n int64) {
 	return n
 }
 
-// holds checks that so many payments are stored, each with one job.
+// holds checks the number of stored payments, each of which has one job.
 func (s *site) holds(want int) {
 	s.Helper()
 	var payments int
@@ -258,7 +258,7 @@ func (s *site) holds(want int) {
 	}
 }
 
-// letters reads so many dead letters.
+// letters reads a number of dead letters.
 func (s *site) letters(n int) (letters []*kgo.Record) {
 	s.Helper()
 	reader := s.client(kgo.ConsumeTopics(topic+".dead-letter"), kgo.FetchMaxWait(100*time.Millisecond))
@@ -283,7 +283,7 @@ func header(r *kgo.Record, name string) string {
 	return ""
 }
 
-// outage makes calls fail until it is over, and tells of each.
+// outage makes calls fail until it is over, and reports each call.
 type outage struct {
 	over  atomic.Bool
 	calls chan struct{}
@@ -302,7 +302,7 @@ func (o *outage) err() error {
 	return errors.New("the store is away")
 }
 
-// await waits for more calls.
+// await waits for n calls.
 func (o *outage) await(t *testing.T, n int) {
 	t.Helper()
 	for range n {
@@ -314,7 +314,7 @@ func (o *outage) await(t *testing.T, n int) {
 	}
 }
 
-// before makes phase A fail while there is an outage.
+// before makes phase A fail during an outage.
 func (o *outage) before(submit kafka.Submit) kafka.Submit {
 	return func(ctx context.Context, items []json.RawMessage) (domain.Result, error) {
 		if err := o.err(); err != nil {
@@ -324,7 +324,7 @@ func (o *outage) before(submit kafka.Submit) kafka.Submit {
 	}
 }
 
-// depths counts what a test wants to be known of, and fails while there is an outage.
+// depths reports calls for depths, and fails during an outage.
 type depths struct {
 	kafka.Depths
 	*outage
@@ -337,7 +337,7 @@ func (d depths) Depth(ctx context.Context, queue string, limit int) (sluice.Dept
 	return d.Depths.Depth(ctx, queue, limit)
 }
 
-// lines gets what is logged; what nobody reads is lost.
+// lines receives log lines; a line is lost if no one reads it.
 type lines chan string
 
 func (l lines) Write(line []byte) (int, error) {

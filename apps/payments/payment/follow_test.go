@@ -14,14 +14,14 @@ import (
 	"github.com/sluice-queue/sluice/audit"
 )
 
-// Whoever moves the jobs, and whenever a process is killed, no payment and no invoice says something else than its job.
+// No payment and no invoice may contradict its job, whoever moves the jobs, and whenever a process is killed.
 func TestPaymentsNeverDisagreeWithTheirJobs(t *testing.T) {
 	onBoth(t, func(d *desk) {
 		invoices := invoice.New(d.books)
 		d.prepare(invoices)
 		for _, queue := range []string{payment.Queue, invoice.Queue} {
 			_, err := d.books.Client.ChangeSettings(d.Context(), queue, sluice.Act{By: "test"}, func(s *sluice.Settings) error {
-				s.Rate, s.Burst, s.ClaimAhead, s.Jitter = sluice.Rate{}, 0, 0, 0 // moves are to be many
+				s.Rate, s.Burst, s.ClaimAhead, s.Jitter = sluice.Rate{}, 0, 0, 0 // no setting slows the moves
 				s.Batch, s.Lease = 3, time.Second
 				return nil
 			})
@@ -51,7 +51,7 @@ func TestPaymentsNeverDisagreeWithTheirJobs(t *testing.T) {
 	})
 }
 
-// fill takes in payments and invoices that are due.
+// fill stores payments and invoices that are due.
 func (d *desk) fill(round int, invoices domain.Domain) {
 	d.Helper()
 	var payments, bills []any
@@ -65,7 +65,7 @@ func (d *desk) fill(round int, invoices domain.Domain) {
 	d.submit(invoices.Init, bills...)
 }
 
-// agree looks for items that do not say what became of their jobs.
+// agree checks that each item has the status of its job.
 func (d *desk) agree(m *mover) {
 	d.Helper()
 	for _, domain := range m.domains {
@@ -76,7 +76,7 @@ func (d *desk) agree(m *mover) {
 	}
 }
 
-// missing names what the test needs and has not had yet: each kind of move, and items of each status.
+// missing names the moves and the statuses that the test has not seen yet.
 func (d *desk) missing() string {
 	d.Helper()
 	var missing []string
@@ -104,7 +104,7 @@ func (d *desk) missing() string {
 	return strings.Join(missing, ", ")
 }
 
-// A run that is on its way when its job is cancelled moves no money, and the requeued payment is executed once.
+// A run that begins after its job was cancelled moves no money. The requeued payment is executed once.
 func TestACancelledPaymentIsNotExecuted(t *testing.T) {
 	onBoth(t, func(d *desk) {
 		d.init(request("p1"))

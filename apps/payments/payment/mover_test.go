@@ -22,8 +22,8 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// mover makes moves of every kind, as dispatchers, upkeep and persons do. Its runs are real ones of the local engine, which
-// keeps them in the same database, so that they outlive a process that is killed.
+// mover makes moves of every kind, as dispatchers, upkeep and people do. The local engine keeps its runs in the same
+// database, so they outlive a killed process.
 type mover struct {
 	books      *books.Books
 	ctx        context.Context
@@ -36,7 +36,7 @@ type mover struct {
 func newMover(ctx context.Context, b *books.Books) *mover {
 	quiet := slog.New(slog.DiscardHandler)
 	settings := local.DefaultSettings()
-	settings.Lease = time.Second // runs of a process that is killed go on soon
+	settings.Lease = time.Second // soon, another process takes over the runs of a killed one
 	m := &mover{books: b, ctx: ctx, domains: []domain.Domain{payment.New(b), invoice.New(b)}}
 	m.engine = local.New(b.Store, local.Options{Settings: settings, Worker: worker.Options{Logger: quiet}})
 	for _, d := range m.domains {
@@ -50,7 +50,7 @@ func newMover(ctx context.Context, b *books.Books) *mover {
 	return m
 }
 
-// execute is a run: phase B to its end, a failure before or after it, or one that goes on until it is ended.
+// execute is a run. At random it completes phase B, fails before or after it, or goes on until it is ended.
 func execute(ctx context.Context, d domain.Domain, payload json.RawMessage) error {
 	way := rand.IntN(6)
 	switch way {
@@ -72,7 +72,7 @@ func execute(ctx context.Context, d domain.Domain, payload json.RawMessage) erro
 	return errors.New("no word from the bank")
 }
 
-// run executes runs until the test ends; the cleanup that it gives waits for the last.
+// run executes runs until cleanup is called, which waits for the last run.
 func (m *mover) run(t testing.TB) (cleanup func()) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(m.ctx))
 	ended := make(chan error, 1)
@@ -85,7 +85,7 @@ func (m *mover) run(t testing.TB) (cleanup func()) {
 	}
 }
 
-// openMover opens the books in another process, for moves until it is killed.
+// openMover opens the books in another process, which moves jobs until it is killed.
 func openMover(address string) (move func() error, err error) {
 	b, err := books.Open(context.Background(), address)
 	if err != nil {
@@ -141,7 +141,7 @@ func (m *mover) move() error {
 	return err
 }
 
-// giveUp is a dispatcher that claims and starts no run: it settles its claims, or dies.
+// giveUp claims jobs as a dispatcher that starts no run. It settles its claims, or lets their leases expire.
 func (m *mover) giveUp(queue string) error {
 	claimed, err := m.books.Store.Claim(m.ctx, sluice.ClaimRequest{
 		Queue: queue, Limit: 1 + rand.IntN(3), Holder: "test", Lease: 300 * time.Millisecond, Token: sluice.NewToken(), Engine: "temporal",
@@ -158,9 +158,9 @@ func (m *mover) giveUp(queue string) error {
 		case 3, 4:
 			s.Event = sluice.EventDoubt
 		default:
-			continue // its lease runs out
+			continue // the lease expires
 		}
-		_, settleErr := m.books.Store.Settle(m.ctx, []sluice.Settlement{s}) // the claim may be lost
+		_, settleErr := m.books.Store.Settle(m.ctx, []sluice.Settlement{s}) // the claim may be lost, so errors of single settlements do not matter
 		err = errors.Join(err, settleErr)
 	}
 	return err

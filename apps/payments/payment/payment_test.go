@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	pgtest.Main(m)
 }
 
-// desk is the domain on a database of its own, and Temporal's test suite in place of a server.
+// desk is the domain on a database of its own. Temporal's test suite stands for a server.
 type desk struct {
 	*testing.T
 	books   *books.Books
@@ -91,13 +91,13 @@ func (d *desk) run(work domain.Work, argument any) *testsuite.TestWorkflowEnviro
 	return env
 }
 
-// init runs phase A of payments.
+// init runs phase A on payments.
 func (d *desk) init(payments ...any) domain.Result {
 	d.Helper()
 	return d.submit(d.domain.Init, payments...)
 }
 
-// submit runs phase A of a domain.
+// submit runs phase A of a domain on items.
 func (d *desk) submit(phaseA domain.Work, all ...any) domain.Result {
 	d.Helper()
 	var items []json.RawMessage
@@ -132,7 +132,7 @@ func (d *desk) status(id string) string {
 	return standing.Status
 }
 
-// job is the job of a payment, nil if there is none.
+// job returns the job of a payment, or nil.
 func (d *desk) job(id string) *sluice.Job {
 	d.Helper()
 	page, err := d.books.Client.Jobs(d.Context(), sluice.JobFilter{Queue: payment.Queue, Key: id})
@@ -142,7 +142,7 @@ func (d *desk) job(id string) *sluice.Job {
 	if len(page.Jobs) == 0 {
 		return nil
 	}
-	job, err := d.books.Client.Job(d.Context(), page.Jobs[0].ID) // with its payload
+	job, err := d.books.Client.Job(d.Context(), page.Jobs[0].ID) // a list has no payloads, so read the job itself
 	if err != nil {
 		d.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// The queue has what the source asks for when the service begins.
+// When the service begins, the queue has the settings that the source asks for.
 func TestThePresetIsThatOfTheSource(t *testing.T) {
 	onBoth(t, func(d *desk) {
 		q, err := d.books.Client.Queue(d.Context(), payment.Queue)
@@ -36,7 +36,7 @@ func TestThePresetIsThatOfTheSource(t *testing.T) {
 	})
 }
 
-// started is an engine that notes how long each run was to wait.
+// started is an engine that notes the delay of each run.
 type started struct {
 	*local.Engine
 	mu     sync.Mutex
@@ -52,7 +52,7 @@ func (s *started) Start(ctx context.Context, target engine.Target, runs []engine
 	return s.Engine.Start(ctx, target, runs)
 }
 
-// The runs of a wave begin spread over the jitter.
+// The runs of a wave begin at random times within the jitter.
 func TestRunsOfAWaveAreSpreadOverTheJitter(t *testing.T) {
 	onBoth(t, func(d *desk) {
 		const payments = 100

@@ -21,8 +21,8 @@ import (
 	"github.com/sluice-queue/sluice/internal/temporaltest"
 )
 
-// temporal is the address of a Temporal server for a test: one of its own, because services that share one take each
-// other's tasks. Only where none can be built it is the one that SLUICE_TEST_TEMPORAL names.
+// temporal returns the address of a Temporal server for one test alone, because services that share a server take each
+// other's tasks. If no server can be built, it returns the one that SLUICE_TEST_TEMPORAL names.
 func temporal(t *testing.T) string {
 	t.Helper()
 	server, err := temporaltest.Start(t.Context(), temporaltest.Options{})
@@ -66,7 +66,7 @@ func open(t *testing.T, bySchedule bool) *site {
 	return &site{t, web.URL}
 }
 
-// ask sends a request and reads the answer, which must have the code.
+// ask sends a request, whose answer must have the status code, and decodes the answer.
 func (s *site) ask(method, path, body string, code int, into any) {
 	s.Helper()
 	request, err := http.NewRequestWithContext(s.Context(), method, s.url+path, strings.NewReader(body))

@@ -25,7 +25,7 @@ import (
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
-// provider is what a process makes its spans with, and where they are.
+// provider returns a provider of spans for one process, and the place where the spans go.
 func provider() (*sdktrace.TracerProvider, *tracetest.InMemoryExporter) {
 	spans := tracetest.NewInMemoryExporter()
 	return sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)), spans
@@ -42,7 +42,7 @@ func named(t *testing.T, spans *tracetest.InMemoryExporter, name string) tracete
 	return tracetest.SpanStub{}
 }
 
-// onTemporal runs a workflow worker, with the interceptor that Temporal has for OpenTelemetry, and gives an engine.
+// onTemporal runs a workflow worker with Temporal's interceptor for OpenTelemetry, and returns an engine.
 func onTemporal(t *testing.T, by *sdktrace.TracerProvider) *adapter.Engine {
 	t.Helper()
 	tracing, err := opentelemetry.NewTracingInterceptor(opentelemetry.TracerOptions{Tracer: by.Tracer("workflows")})
@@ -108,7 +108,7 @@ func TestAWorkflowsSpansAreInTheTraceOfWhoEnqueuedItsJob(t *testing.T) {
 	}
 }
 
-// untilCompleted lets upkeep follow until a job has completed.
+// untilCompleted runs upkeep until a job has completed.
 func untilCompleted(t *testing.T, client *sluice.Client, tends *upkeep.Upkeep, id sluice.ID) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute) // the machine may be busy

@@ -17,7 +17,7 @@ import (
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
-// serve gives what calls the API of a new database.
+// serve returns a new database, and a function that calls its API.
 func serve(t *testing.T) (*records.Database, func(method, path, body string) (int, map[string]any)) {
 	t.Helper()
 	d, err := records.Open(t.Context(), filepath.Join(t.TempDir(), "workflows.db"))
@@ -37,7 +37,7 @@ func serve(t *testing.T) (*records.Database, func(method, path, body string) (in
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
 		var answer map[string]any
-		_ = json.Unmarshal(w.Body.Bytes(), &answer) // lists and nothing are no maps
+		_ = json.Unmarshal(w.Body.Bytes(), &answer) // fails for lists and for empty answers, which the tests do not read
 		return w.Code, answer
 	}
 }

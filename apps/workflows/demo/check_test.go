@@ -8,12 +8,12 @@ import (
 	"github.com/sluice-queue/sluice/apps/workflows/records"
 )
 
-// The check must find what it is there for: here an audit that nobody has written shows it.
+// The check must find faults, so it gets made-up audits that contain some.
 func TestTheReplayFindsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	begun := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
-		noisy, quiet           int // claims, in this order
+		noisy, quiet           int // the numbers of claims, in this order
 		over, passed           int
 		quietEndsBeforeTheNext bool
 	}{

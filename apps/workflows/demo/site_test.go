@@ -17,7 +17,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/temporaltest"
 )
 
-// site is the whole service at work for one workspace, acme, with a Temporal server.
+// site is the whole service for one workspace, acme, with a Temporal server.
 type site struct {
 	*testing.T
 	db       *records.Database
@@ -26,8 +26,8 @@ type site struct {
 	stop func()
 }
 
-// newSite runs the service. Watch, which may be nil, gives what watches the database. The workspace has the definition wait,
-// whose executions wait for so long.
+// newSite runs the service. watch, which may be nil, returns a monitor of the database. The workspace has the
+// definition wait, whose executions wait for the given time.
 func newSite(t *testing.T, wait string, watch func(d *records.Database) *monitor.Monitor) *site {
 	t.Helper()
 	d, err := records.Open(t.Context(), filepath.Join(t.TempDir(), "workflows.db"))

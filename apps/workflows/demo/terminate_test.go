@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-queue/sluice/apps/workflows/records"
 )
 
-// A run that somebody ends in Temporal is told by the list, and a requeue begins it anew.
+// The list shows a run that somebody has terminated in Temporal, and a requeue starts it again.
 func TestTerminatedExecutionIsFailedInTheList(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a Temporal server")

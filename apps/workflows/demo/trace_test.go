@@ -18,10 +18,10 @@ import (
 	"github.com/sluice-queue/sluice/cmd/monitor/otlp"
 )
 
-// receiver is a server that takes spans as OpenTelemetry sends them.
+// receiver is a server that accepts spans of OpenTelemetry.
 type receiver struct {
 	mu sync.Mutex
-	// spans are the names of the spans of each trace.
+	// spans maps each trace to the names of its spans.
 	spans map[string][]string
 }
 
@@ -46,8 +46,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	}
 }
 
-// The service sends the spans of an execution from its enqueue to the end of its run, in one trace, and those of the cycle
-// that dispatched it.
+// The service sends the spans of an execution in one trace: of its enqueue, its dispatch and its run.
 func TestSpansOfAnExecutionAreSent(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a Temporal server")
@@ -77,7 +76,7 @@ func TestSpansOfAnExecutionAreSent(t *testing.T) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	s.stop() // sends the last spans
+	s.stop() // stop sends the last spans
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var all []string

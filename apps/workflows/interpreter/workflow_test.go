@@ -22,13 +22,13 @@ import (
 	"github.com/sluice-queue/sluice/apps/workflows/interpreter"
 )
 
-// book is Records in memory.
+// book implements Records in memory.
 type book struct {
 	mu     sync.Mutex
 	work   graph.Work
 	gone   error
 	begins int
-	// workspace is whose execution was begun last.
+	// workspace is the workspace of the execution that began last.
 	workspace string
 	steps     []graph.Step
 	ends      []string
@@ -55,7 +55,7 @@ func (b *book) End(_ context.Context, _, _, failure string) error {
 	return nil
 }
 
-// told lists the nodes that were gone through, and what each gave.
+// told lists the nodes that the execution went through, with their results.
 func (b *book) told() string {
 	var parts []string
 	for _, s := range b.steps {
@@ -64,7 +64,7 @@ func (b *book) told() string {
 	return strings.Join(parts, ", ")
 }
 
-// execute runs the workflow in the SDK's test environment, in which time passes at once.
+// execute runs the workflow in the SDK's test environment, in which waits take no time.
 func execute(t *testing.T, b *book, hosts []string, prepare func(*testsuite.TestWorkflowEnvironment)) (interpreter.Result, error) {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
@@ -106,7 +106,7 @@ func TestEachKindOfNodeIsWalked(t *testing.T) {
 		defer mu.Unlock()
 		keys = append(keys, r.Header.Get("Idempotency-Key"))
 		if len(keys) == 1 {
-			w.WriteHeader(http.StatusServiceUnavailable) // it is tried again
+			w.WriteHeader(http.StatusServiceUnavailable) // the interpreter tries again
 			return
 		}
 		text, _ := json.Marshal(r.Header.Get("Content-Type"))

@@ -17,7 +17,7 @@ import (
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-// Whoever moves the jobs, and whenever a process is killed, no record says something else than its job.
+// No record may contradict its job, whoever moves the jobs, and whenever a process is killed.
 func TestRecordsNeverDisagreeWithTheirJobs(t *testing.T) {
 	onEach(t, func(t *testing.T, d *records.Database) {
 		seed := uint64(time.Now().UnixNano())
@@ -57,7 +57,7 @@ func TestRecordsNeverDisagreeWithTheirJobs(t *testing.T) {
 	})
 }
 
-// events are the moves that the test must have seen.
+// events lists the moves that the test must see.
 var events = []sluice.Event{
 	sluice.EventDispatch, sluice.EventComplete, sluice.EventRetry, sluice.EventRelease, sluice.EventRecover, sluice.EventBury, sluice.EventCancel,
 	sluice.EventRequeue, sluice.EventUndo, audit.EventBeside, audit.EventTerminate, audit.EventDelete,
@@ -72,7 +72,7 @@ func agree(t *testing.T, d *records.Database) {
 	}
 }
 
-// openMover opens the records in another process, for moves until it is killed.
+// openMover opens the records in another process, which moves jobs until it is killed.
 func openMover(address string) (move func() error, err error) {
 	d, err := records.Open(context.Background(), address)
 	if err != nil {
@@ -85,18 +85,18 @@ func openMover(address string) (move func() error, err error) {
 	return m.move, nil
 }
 
-// mover makes moves of every kind, as dispatchers, upkeep, runs, persons and programs in other languages do.
+// mover makes moves of every kind, as dispatchers, upkeep, runs, people and programs in other languages do.
 type mover struct {
 	d      *records.Database
 	random *rand.Rand
 	ctx    context.Context
 	moves  int
-	// plain is the database without Sluice, and functions are the calls that have moved no job yet; SQLite has none.
+	// plain is a connection without Sluice, and functions are the calls that have moved no job yet. SQLite has neither.
 	plain     *sql.DB
 	functions []string
 }
 
-// calls move jobs by Sluice's SQL functions.
+// calls are statements that move jobs by Sluice's SQL functions.
 var calls = []string{
 	"select sluice.complete(id => c.id, token => c.token) from sluice.claim(queues => '{executions}', holder => 'psql', batch => 2) c",
 	"select sluice.fail(id => c.id, token => c.token, error => 'no route') from sluice.claim(queues => '{executions}', holder => 'psql', batch => 2) c",
@@ -110,7 +110,7 @@ func newMover(ctx context.Context, d *records.Database, seed uint64) (*mover, er
 	if !strings.HasPrefix(d.Address(), "postgres") {
 		return m, nil
 	}
-	if _, err := postgres.Migrate(ctx, d.Address()); err != nil { // makes the functions
+	if _, err := postgres.Migrate(ctx, d.Address()); err != nil { // adds the SQL functions
 		return nil, err
 	}
 	var err error
@@ -181,7 +181,7 @@ func (m *mover) call() error {
 	return err
 }
 
-// work claims jobs and starts their runs, each of which gets as far as it happens to.
+// work claims jobs and starts their runs. Chance decides how far each run gets.
 func (m *mover) work() error {
 	claimed, err := m.d.Store.Claim(m.ctx, claimOf(4))
 	if err != nil {
@@ -202,13 +202,13 @@ func (m *mover) run(c *sluice.Claim) error {
 	ref := "execution-" + c.ID.String()
 	far := m.random.IntN(6)
 	if far == 0 {
-		return nil // its lease runs out
+		return nil // the lease expires
 	}
 	if far == 1 {
 		return m.settle(by([]sluice.Event{sluice.EventRetry, sluice.EventRelease}[m.random.IntN(2)]))
 	}
 	if errs, err := engine.Given(m.d.Store).RecordIntent(m.ctx, []engine.Intent{{ID: c.ID, Token: c.Token, Engine: "temporal", Ref: ref, Lease: time.Minute}}); err != nil || errs[0] != nil {
-		return err // somebody was faster
+		return err // another process has moved the job
 	}
 	run := sluice.NewID().String()
 	if _, err := m.d.Begin(m.ctx, "acme", c.ID.String(), run); err != nil {
@@ -230,7 +230,7 @@ func (m *mover) run(c *sluice.Claim) error {
 	return m.settle(end)
 }
 
-// settle writes what became of a claim that may be lost.
+// settle settles a claim. The claim may be lost, so only an error of the whole call counts.
 func (m *mover) settle(s sluice.Settlement) error {
 	_, err := m.d.Store.Settle(m.ctx, []sluice.Settlement{s})
 	return err

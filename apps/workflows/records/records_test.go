@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 
 const simple = `{"start":"a","nodes":[{"id":"a","kind":"set","variable":"x","value":1}]}`
 
-// onEach tries the same on both kinds of database.
+// onEach runs a test on both kinds of database.
 func onEach(t *testing.T, try func(t *testing.T, d *records.Database)) {
 	t.Parallel()
 	addresses := map[string]func(t *testing.T) string{
@@ -191,7 +191,7 @@ func TestARunBeginsAndEndsOnce(t *testing.T) {
 		id, _, err := d.Enqueue(ctx, "acme", records.NewExecution{Definition: "order", Version: 1})
 		check(t, err)
 		step := graph.Step{Number: 1, Node: "a", Kind: graph.Set, Result: []byte(`1`), EndedAt: time.Now()}
-		for range 2 { // whatever is tried again changes nothing
+		for range 2 { // a repetition changes nothing
 			work, err := d.Begin(ctx, "acme", id.String(), "run-1")
 			check(t, err)
 			if work.Graph.Start != "a" {

@@ -11,7 +11,8 @@ import (
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
-// The queue and the capacities of the tiers are those that the source asks for. What an operator changed stays when the service begins again.
+// The queue and the concurrency of the tiers are those that the source asks for. Changes of an operator survive a
+// restart of the service.
 func TestTheQueueAndTheTiersAreThoseOfTheSource(t *testing.T) {
 	t.Parallel()
 	d, err := records.Open(t.Context(), filepath.Join(t.TempDir(), "workflows.db"))

@@ -28,18 +28,18 @@ class Observed {
     }
   };
 
-  /** quiet waits for the ends of the claim that waits, and of the one that hands back its jobs. */
+  /** quiet waits until two claims have ended: the one that waits, and the one whose jobs the worker hands back. */
   quiet(): Promise<void> {
     return this.#claimed.promise;
   }
 
-  /** told waits for a heartbeat whose answer wants something. */
+  /** told waits for a heartbeat that is answered with an instruction. */
   async told(wanted: string): Promise<void> {
     while ((await this.#answered.promise) !== wanted) {}
   }
 }
 
-/** instruct tells all processes of a version what people want. */
+/** instruct gives all processes of a version an instruction. */
 async function instruct(version: string, wanted: string): Promise<void> {
   await api("POST", "/holders/instructions", { target: { version }, wanted, reason: "test" });
 }

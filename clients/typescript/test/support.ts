@@ -21,7 +21,7 @@ export function serverUrl(): string {
 const answer = await fetch(`${serverUrl()}/healthz`).catch((error: Error) => error);
 assert.ok(answer instanceof Response && answer.ok, `no server answers at SLUICE_URL=${serverUrl()}: ${inspect(answer)}`);
 
-/** client returns a client of the server under test, which another address may stand in for. */
+/** client returns a client of the server under test. The options may name another address. */
 export function client(options: ClientOptions = {}): Client {
   return new Client({ url: serverUrl(), ...options });
 }
@@ -66,7 +66,7 @@ export async function stored(queue: string): Promise<string[]> {
   }
 }
 
-/** Deferred is a promise with its ends. */
+/** Deferred is a promise with the function that fulfils it. */
 export interface Deferred<T> {
   promise: Promise<T>;
   resolve: (value: T) => void;
