@@ -96,7 +96,7 @@ func get[T any](s *served, method, path, body string, headers ...string) (out T)
 	s.Helper()
 	r := s.ask(method, path, body, headers...)
 	if r.status >= 300 {
-		s.Fatalf("%s %s: %d %s", method, path, r.status, r.text)
+		s.Fatalf("%s %s: got %d, want success: %s", method, path, r.status, r.text)
 	}
 	if err := json.Unmarshal([]byte(r.text), &out); err != nil {
 		s.Fatalf("%s %s: %s: %v", method, path, r.text, err)
@@ -241,7 +241,7 @@ func TestTheAuditNamesTheTokenAndThePerson(t *testing.T) {
 	}
 	entries, err := s.client.Audit(t.Context(), sluice.AuditFilter{JobID: id})
 	if err != nil || len(entries) != 1 || entries[0].Actor != "ada by token ci" || entries[0].Reason != "not needed" {
-		t.Errorf("%+v, %v", entries, err)
+		t.Errorf("the audit has %+v, %v, want 1 entry by ada by token ci", entries, err)
 	}
 	s.problem(s.ask("POST", "/jobs/cancel", body, "Authorization", "Bearer token ci", "Idempotency-Key", "x"), 422, "invalid")
 	s.problem(s.ask("POST", "/jobs/cancel", body, "Authorization", "Bearer token ci", "Sluice-By", strings.Repeat("a", 200)), 422, "invalid")

@@ -64,7 +64,7 @@ func TestASlowWriterIsCut(t *testing.T) {
 		_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
 		text, err := io.ReadAll(conn) // reads until the server closes the connection
 		if err != nil || !strings.Contains(string(text), "too_slow") {
-			t.Errorf("%s: %v, %s", path, err, text)
+			t.Errorf("%s: the server ended with %v, %s, want the problem too_slow", path, err, text)
 		}
 	}
 }

@@ -58,7 +58,7 @@ func TestManyHoldsAreListedOverHTTP(t *testing.T) {
 			var got []sluice.ID
 			for _, held := range must(hold.List(ctx, store, l.filter)) {
 				if got = append(got, held.JobID); held.Reason != "a look" {
-					t.Errorf("%+v", held)
+					t.Errorf("the hold is %+v, want the reason a look", held)
 				}
 			}
 			if !slices.Equal(got, l.want) {

@@ -23,7 +23,7 @@ func (s *served) answers(from io.Reader) (all []result) {
 	for lines := bufio.NewScanner(from); lines.Scan(); {
 		var got result
 		if err := json.Unmarshal(lines.Bytes(), &got); err != nil {
-			s.Fatalf("%q: %v", lines.Text(), err)
+			s.Fatalf("the answer %q is not JSON: %v", lines.Text(), err)
 		}
 		all = append(all, got)
 	}
@@ -53,7 +53,7 @@ func TestALineOfWhichOnlyAPartCameHasNoAnswer(t *testing.T) {
 	send(aLine[10:20]) // the rest of the line never arrives
 	got := append(s.answers(strings.NewReader(first)), s.answers(lines)...)
 	if len(got) != 2 || got[0].Line != 1 || got[0].ID == "" || got[1].Line != 1 || got[1].Error == nil || got[1].Error.Code != "too_slow" {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want a stored job of line 1, then too_slow after line 1", got)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestAServerThatEndsDoesNotWaitForAStream(t *testing.T) {
 	api.Drain()
 	got := append(s.answers(strings.NewReader(first)), s.answers(lines)...)
 	if len(got) != 2 || got[0].ID == "" || got[1].Line != 1 || got[1].Error == nil || got[1].Error.Code != "draining" {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want a stored job of line 1, then draining after line 1", got)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestAKeyGoesToTheFirstLineThatHasIt(t *testing.T) {
 	}
 	for i, result := range got[:jobs] {
 		if result.Line != i+1 || result.ID != got[i%keys].ID || result.Duplicate != (i >= keys) {
-			t.Fatalf("%+v", result)
+			t.Fatalf("got %+v, want the job of the first line with the key", result)
 		}
 	}
 }

@@ -37,12 +37,12 @@ func TestAJobIsEnqueuedOnce(t *testing.T) {
 		r := s.ask("POST", "/jobs", body)
 		var got result
 		if err := json.Unmarshal([]byte(r.text), &got); err != nil || r.status != want || got.ID != id || got.Duplicate != (i == 1) {
-			t.Errorf("%d %s, %v", r.status, r.text, err)
+			t.Errorf("enqueue %d got %d %s, %v; want %d with the id %s", i+1, r.status, r.text, err, want, id)
 		}
 	}
 	job := get[map[string]any](s, "GET", "/jobs/"+id, "")
 	if fmt.Sprintln(job["payload"], job["label"], job["tenant"], job["priority"]) != "map[to:ada] scheduled acme 2\n" || job["version"] == "" {
-		t.Errorf("%v", job)
+		t.Errorf("the stored job is %v, want payload, tenant and priority as enqueued", job)
 	}
 }
 
@@ -54,10 +54,10 @@ func TestAListHasAResultForEachJob(t *testing.T) {
 		httpapi.Tally
 	}](s, "POST", "/jobs", `[{"queue":"mail","payload":1,"key":"k"},{"queue":"mail","payload":2,"key":"k"},{"queue":"mail"},{"queue":"mail","payload":3,"priority":11}]`)
 	if len(got.Results) != 4 || got.Tally != (httpapi.Tally{Stored: 1, Duplicates: 1, Refused: 2}) {
-		t.Fatalf("%+v", got)
+		t.Fatalf("got %+v, want 1 stored, 1 duplicate and 2 refused", got)
 	}
 	if !got.Results[1].Duplicate || got.Results[1].ID != got.Results[0].ID || got.Results[2].Error.Code != "invalid" || !strings.Contains(got.Results[3].Error.Why, "priority") {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want a duplicate, an invalid job and a wrong priority", got)
 	}
 }
 
@@ -91,7 +91,7 @@ func TestAStreamIsAnsweredLineByLineWhileItIsSent(t *testing.T) {
 		return got
 	}
 	if first := read(); first.Line != 1 || first.ID == "" {
-		t.Errorf("%+v", first)
+		t.Errorf("the first answer is %+v, want a stored job of line 1", first)
 	}
 	const jobs = 5000
 	go func() {
@@ -105,17 +105,17 @@ func TestAStreamIsAnsweredLineByLineWhileItIsSent(t *testing.T) {
 	}()
 	for i := range jobs {
 		if got := read(); got.Line != i+2 || got.Error != nil {
-			t.Fatalf("%+v", got)
+			t.Fatalf("got %+v, want the stored job of the next line", got)
 		}
 	}
 	if wrong := read(); wrong.Line != jobs+3 || wrong.Error.Code != "invalid" {
-		t.Errorf("%+v", wrong)
+		t.Errorf("got %+v, want invalid for the line without a payload", wrong)
 	}
 	if last := read(); last.Line != jobs+4 || last.ID == "" {
-		t.Errorf("%+v", last)
+		t.Errorf("got %+v, want the stored job of the last line", last)
 	}
 	if done := read(); done.Line != jobs+4 || *done.Done != (httpapi.Tally{Stored: jobs + 2, Refused: 1}) {
-		t.Errorf("%+v", done)
+		t.Errorf("the stream ends with %+v, want all but 1 stored", done)
 	}
 	for range 2 {
 		if err := <-sent; err != nil {
@@ -129,7 +129,7 @@ func TestAStreamCanAnswerOnlyWhatIsRefused(t *testing.T) {
 	s := serve(t, httpapi.Options{})
 	r := s.ask("POST", "/jobs?answers=refused", "{\"queue\":\"mail\",\"payload\":1}\nnothing\n", "Content-Type", "application/x-ndjson")
 	if lines := strings.Split(strings.TrimSpace(r.text), "\n"); len(lines) != 2 || !strings.Contains(lines[0], `"line":2,"error"`) || !strings.Contains(lines[1], `"stored":1`) {
-		t.Errorf("%s", r.text)
+		t.Errorf("want an error of line 2 and 1 stored job, got %s", r.text)
 	}
 	s.problem(s.ask("POST", "/jobs?answers=some", "", "Content-Type", "application/x-ndjson"), 422, "invalid")
 	s.problem(s.ask("POST", "/jobs", "x", "Content-Type", "text/plain"), 415, "media_type")
@@ -150,7 +150,7 @@ func TestJobsAreListedByAFilterPartByPart(t *testing.T) {
 		}](s, "GET", "/jobs?limit=2&where=queue:mail+tenant:acme&cursor="+next, "")
 		for _, j := range list.Jobs {
 			if seen[j.ID] || j.Queue != "mail" {
-				t.Errorf("%+v", j)
+				t.Errorf("the job %+v is listed twice, or is not of mail", j)
 			}
 			seen[j.ID] = true
 		}
@@ -190,7 +190,7 @@ func TestEachActReportsEachJob(t *testing.T) {
 		body := fmt.Sprintf(`{"ids":["%s","%s"],"reason":"a test"%s}`, id, missing, c.more)
 		got := get[report](s, "POST", "/jobs/"+c.verb, body)
 		if got.Done != 1 || len(got.Failed) != 1 || got.Failed[0].ID != missing || got.Failed[0].Error.Code != "not_found" {
-			t.Errorf("%s%s: %+v", c.verb, c.more, got)
+			t.Errorf("%s%s: got %+v, want 1 done, and not_found for the missing job", c.verb, c.more, got)
 		}
 		if c.state == "" {
 			s.problem(s.ask("GET", "/jobs/"+id, ""), 404, "not_found")
@@ -209,7 +209,7 @@ func TestAWaitingJobIsEditedUnlessItHasChanged(t *testing.T) {
 	s.ask("PATCH", "/jobs/"+id, edit)
 	after := s.ask("GET", "/jobs/"+id, "")
 	if !strings.Contains(after.text, `12345678901234567890`) || !strings.Contains(after.text, `"tenant":"acme"`) || !strings.Contains(after.text, `"priority":1`) {
-		t.Errorf("%s", after.text)
+		t.Errorf("the edited job is %s, want the edited payload, tenant and priority", after.text)
 	}
 	s.problem(s.ask("PATCH", "/jobs/"+id, edit), 409, "conflict")
 	s.problem(s.ask("PATCH", "/jobs/"+id, `{}`), 422, "invalid")
@@ -284,10 +284,10 @@ func TestABoundedCallerActsOnItsOwnJobsAlone(t *testing.T) {
 	const everything = `{"operation":{"kind":"hold","query":{"created_from":"2020-01-01T00:00:00Z"}},"reason":"audit"}`
 	saved := s.ask("PUT", path, everything, as...)
 	if started := s.ask("POST", "/operations", `{"kind":"hold","where":"attempts:<5","reason":"audit"}`, as...); saved.status != 200 || started.status != 200 {
-		t.Fatalf("%+v, %+v", saved, started)
+		t.Fatalf("the operations got %+v and %+v, want 200", saved, started)
 	}
 	if r := s.ask("PUT", of, everything, "Authorization", "Bearer all"); r.status != 200 {
-		t.Fatalf("%+v", r)
+		t.Fatalf("the unbounded operation got %+v, want 200", r)
 	}
 	s.problem(s.ask("GET", of, "", as...), 404, "not_found")
 	s.problem(s.ask("PUT", of, `{"operation":{"version":1,"state":"stopped"}}`, as...), 404, "not_found")
@@ -310,11 +310,11 @@ func TestABoundedCallerActsOnItsOwnJobsAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if list := s.ask("GET", "/holds", "", as...); strings.Count(list.text, "job_id") != 1 {
-		t.Errorf("%s", list.text)
+		t.Errorf("want 1 hold in the list, got %s", list.text)
 	}
 	for id, want := range map[sluice.ID]int{ours: 1, theirs: 0} {
 		if list := s.ask("GET", "/holds?job="+id.String(), "", as...); strings.Count(list.text, "job_id") != want {
-			t.Errorf("%s: %s", id, list.text)
+			t.Errorf("the holds of job %s are %s, want %d", id, list.text, want)
 		}
 	}
 }
@@ -324,13 +324,13 @@ func TestTheEndOfAJobIsAwaited(t *testing.T) {
 	s := serve(t, httpapi.Options{})
 	id := s.enqueue("mail", "").String()
 	if end := get[map[string]any](s, "GET", "/jobs/"+id+"/end", ""); end["ended"] != false || end["state"] != "queued" {
-		t.Errorf("%v", end)
+		t.Errorf("the end of a waiting job is %v, want queued and not ended", end)
 	}
 	ended := make(chan map[string]any, 1)
 	go func() { ended <- get[map[string]any](s, "GET", "/jobs/"+id+"/end?wait=60s", "") }()
 	s.end("mail", sluice.EventComplete)
 	if end := <-ended; end["ended"] != true || fmt.Sprint(end["result"]) != "map[sent:true]" {
-		t.Errorf("%v", end)
+		t.Errorf("the end of the job is %v, want its result", end)
 	}
 }
 
@@ -344,7 +344,7 @@ func TestViewersSeeNoPayloads(t *testing.T) {
 	for _, path := range []string{"/jobs", "/schedules", "/schedules/nightly", "/batches", "/audit", "/jobs/" + id, "/jobs/" + id + "/why", "/jobs/" + id + "/attempts"} {
 		r := s.ask("GET", path, "", "Authorization", "Bearer viewer")
 		if r.status != 200 || strings.Contains(r.text, "secret") || strings.Contains(r.text, "sent") {
-			t.Errorf("%s: %d %s", path, r.status, r.text)
+			t.Errorf("%s must not show payload or result: %d %s", path, r.status, r.text)
 		}
 	}
 }
@@ -356,7 +356,7 @@ func TestJobsBeyondTheBoundsAreNotThere(t *testing.T) {
 	ours, theirs, elsewhere := s.enqueue("mail.a", "acme").String(), s.enqueue("mail.a", "beta").String(), s.enqueue("sms", "acme").String()
 	unknown := sluice.NewID().String()
 	if list := s.ask("GET", "/jobs", "", as...); !strings.Contains(list.text, ours) || strings.Contains(list.text, theirs) || strings.Contains(list.text, elsewhere) {
-		t.Errorf("%s", list.text)
+		t.Errorf("want the caller's own job alone, got %s", list.text)
 	}
 	for _, path := range []string{"/jobs/ID", "/jobs/ID/why", "/jobs/ID/attempts", "/jobs/ID/end"} {
 		missing := s.problem(s.ask("GET", strings.Replace(path, "ID", unknown, 1), "", as...), 404, "not_found")
@@ -368,11 +368,11 @@ func TestJobsBeyondTheBoundsAreNotThere(t *testing.T) {
 	}
 	got := s.ask("POST", "/jobs/cancel", fmt.Sprintf(`{"ids":["%s","%s","%s","%s"]}`, unknown, theirs, ours, elsewhere), as...)
 	if !strings.Contains(got.text, `"done":1`) || strings.Count(got.text, `"why":"there is no such job"`) != 3 {
-		t.Errorf("%s", got.text)
+		t.Errorf("want 1 done and 3 unknown jobs, got %s", got.text)
 	}
 	for _, id := range []string{theirs, elsewhere} {
 		if job, err := s.client.Job(t.Context(), must(sluice.ParseID(id))); err != nil || job.State != sluice.StateQueued {
-			t.Errorf("%+v, %v", job, err)
+			t.Errorf("a job out of bounds is %+v, %v, want it queued", job, err)
 		}
 	}
 	for body, status := range map[string]int{
@@ -380,7 +380,7 @@ func TestJobsBeyondTheBoundsAreNotThere(t *testing.T) {
 		`{"queue":"mail.b","tenant":"acme","payload":1,"after":["` + theirs + `"]}`: 404, `{"queue":"mail.b","tenant":"acme","payload":1,"after":["` + unknown + `"]}`: 404,
 	} {
 		if r := s.ask("POST", "/jobs", body, as...); r.status != status {
-			t.Errorf("%s: %d %s", body, r.status, r.text)
+			t.Errorf("the enqueue of %s got %d %s, want %d", body, r.status, r.text, status)
 		}
 	}
 	s.problem(s.ask("PATCH", "/jobs/"+s.enqueue("mail.a", "acme").String(), `{"tenant":"beta"}`, as...), 403, "out_of_bounds")

@@ -46,7 +46,7 @@ func (s *served) follow(topics, after string, headers ...string) *follower {
 	}
 	s.Cleanup(func() { leave(); _ = response.Body.Close() })
 	if response.StatusCode != 200 || response.Header.Get("Content-Type") != "text/event-stream" {
-		s.Fatalf("%d %v", response.StatusCode, response.Header)
+		s.Fatalf("the stream begins with %d %v, want 200 and text/event-stream", response.StatusCode, response.Header)
 	}
 	lines := bufio.NewScanner(response.Body)
 	lines.Buffer(nil, 10<<20)
@@ -99,7 +99,7 @@ func TestAStreamTellsOfEachTopicAsItChanges(t *testing.T) {
 		for len(first) < 6 {
 			e := f.next()
 			if first[e.topic] = true; !json.Valid([]byte(e.data)) || e.id == "" {
-				s.Fatalf("%+v", e)
+				s.Fatalf("the event %+v has no JSON or no id", e)
 			}
 		}
 		s.claimOne(ofMail)
@@ -221,7 +221,7 @@ func TestStreamsAreToldThatTheServerEnds(t *testing.T) {
 	f.next()
 	api.Drain()
 	if e := f.next(); e.topic != "end" {
-		t.Errorf("%+v", e)
+		t.Errorf("after Drain came %+v, want the event end", e)
 	}
 	if f.lines.Scan() && f.lines.Text() != "" {
 		t.Errorf("the stream goes on: %s", f.lines.Text())

@@ -98,21 +98,21 @@ func TestWorkerOverHTTPNeedsAWorkersTokenAlone(t *testing.T) {
 	defer ended.Wait()
 	defer stop()
 	if end, err := await.New(store).Wait(t.Context(), ids["done"]); err != nil || string(end.Result) != `"sent"` {
-		t.Errorf("%+v, %v", end, err)
+		t.Errorf("the job ended with %+v, %v, want the result \"sent\"", end, err)
 	}
 	var failed *await.FailedError // at the handler's own limit of attempts, which is lower than the queue's
 	if _, err := await.New(store).Wait(t.Context(), ids["fails"]); !errors.As(err, &failed) {
-		t.Errorf("%v", err)
+		t.Errorf("the failing job ended with %v, want a FailedError", err)
 	}
 	<-waits
 	if holders, err := presence.Holders(t.Context(), behind); err != nil || len(holders) != 1 {
-		t.Errorf("%+v, %v", holders, err)
+		t.Errorf("the store knows the processes %+v, %v, want the worker alone", holders, err)
 	}
 	if err := client.Cancel(t.Context(), []sluice.ID{ids["waits"]}, sluice.Act{By: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	if cause := <-cancelled; !errors.Is(cause, sluice.ErrCancelled) {
-		t.Errorf("%v", cause)
+		t.Errorf("the handler was stopped by %v, want ErrCancelled", cause)
 	}
 	until(t, "the limit is closed", func() bool {
 		found, err := limit.Given(behind).Limits(t.Context(), []string{"bank"})
@@ -147,7 +147,7 @@ func TestErrorsOverHTTPAreThoseOfTheLibrary(t *testing.T) {
 	}
 	var full *pressure.FullError
 	if _, err := client.Enqueue(t.Context(), job); !errors.As(err, &full) || full.Queue != "mail" || full.Limit != 1 || full.RetryAfter <= 0 {
-		t.Errorf("%v", err)
+		t.Errorf("the enqueue got %v, want a FullError of mail with limit 1", err)
 	}
 	other := job
 	other.Queue = "sms"
@@ -173,9 +173,9 @@ func TestErrorsOverHTTPAreThoseOfTheLibrary(t *testing.T) {
 		t.Errorf("delete a queue with a job: %v", err)
 	}
 	if why, err := explain.Job(t.Context(), operator, receipt.ID); err != nil || len(why.Reasons) == 0 {
-		t.Errorf("%+v, %v", why, err)
+		t.Errorf("the explanation is %+v, %v, want some reasons", why, err)
 	}
 	if reports, err := progress.Of(t.Context(), operator, receipt.ID); err != nil || len(reports) > 0 {
-		t.Errorf("%+v, %v", reports, err)
+		t.Errorf("the progress is %+v, %v, want none", reports, err)
 	}
 }

@@ -133,11 +133,11 @@ func TestTokensAreMadeAndEndOverHTTP(t *testing.T) {
 	type made struct{ Secret string }
 	first := get[made](s, "POST", "/tokens", `{"name":"shop","role":"producer","queues":["mail.*"],"reason":"the shop"}`).Secret
 	if list := s.ask("GET", "/tokens", ""); !strings.Contains(list.text, `"name":"shop"`) || strings.Contains(list.text, first) || strings.Contains(list.text, "hash") {
-		t.Errorf("%s", list.text)
+		t.Errorf("the list must show the token shop without its secret and hash: %s", list.text)
 	}
 	gate := access.NewGate(s.store)
 	if caller, err := gate.Caller(t.Context(), first); err != nil || caller.Name != "token shop" || !caller.Queue("mail.a") || caller.Queue("sms") {
-		t.Errorf("%+v, %v", caller, err)
+		t.Errorf("the caller is %+v, %v, want token shop with the queue mail.a", caller, err)
 	}
 	second := get[made](s, "POST", "/tokens/shop/rotate", `{"overlap":"1h"}`).Secret
 	for _, secret := range []string{first, second} {
@@ -182,7 +182,7 @@ func TestNoRequestFailsTheServer(t *testing.T) {
 				}
 				r := s.ask(strings.ToUpper(method), target, body, "Content-Type", kind)
 				if r.status >= 500 || r.status < 200 {
-					t.Errorf("%s %s %.300s: %d %s", method, target, body, r.status, r.text)
+					t.Errorf("%s %s %.300s fails the server: %d %s", method, target, body, r.status, r.text)
 				}
 				if !validAnswer(r.text) {
 					t.Errorf("%s %s: no JSON: %.200s", method, target, r.text)

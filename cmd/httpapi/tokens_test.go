@@ -64,7 +64,7 @@ func TestNobodyGetsMoreRightsByATokenMadeOverHTTP(t *testing.T) {
 		own, err := remote.Open(ctx, server.URL, remote.Options{Token: secret})
 		if name == "expired" || name == "rotated" || name == "revoked" {
 			if !errors.Is(err, remote.ErrRefused) {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%s: got %v, want ErrRefused", name, err)
 			}
 			continue
 		}
@@ -92,7 +92,7 @@ func TestNobodyGetsMoreRightsByATokenMadeOverHTTP(t *testing.T) {
 	}
 	told := must(store.Audit(ctx, sluice.AuditFilter{Object: audit.ObjectToken, Name: "new-boss", Limit: 10}))
 	if len(told) != 1 || told[0].Actor != "test by token boss" {
-		t.Errorf("%+v", told)
+		t.Errorf("the audit has %+v, want 1 entry by token boss", told)
 	}
 	_ = own.Close()
 }
@@ -147,11 +147,11 @@ func TestAServerCannotJustSayThatTheAuditIsWhole(t *testing.T) {
 		switch {
 		case c.fault == "error":
 			if !errors.Is(err, sluice.ErrInvalid) {
-				t.Errorf("%s: %+v, %v", name, report, err)
+				t.Errorf("%s: got %+v, %v, want ErrInvalid", name, report, err)
 			}
 		case c.fault == "":
 			if err != nil || report.Fault != nil || report.Entries != 4 {
-				t.Errorf("%s: %+v, %v", name, report, err)
+				t.Errorf("%s: got %+v, %v, want 4 entries without a fault", name, report, err)
 			}
 		case err != nil || report.Fault == nil || report.Fault.Kind != c.fault || report.Fault.Seq != c.seq:
 			t.Errorf("%s: %+v, %+v, %v", name, report, report.Fault, err)

@@ -51,7 +51,7 @@ func TestManyWaitingClaimsCostTheStoreAsMuchAsOne(t *testing.T) {
 		for range clients {
 			all.Go(func() {
 				if jobs := s.claim(ofMail + `,"wait":"8s"`); len(jobs) > 0 {
-					t.Errorf("%+v", jobs)
+					t.Errorf("a claim of an empty queue got jobs: %+v", jobs)
 				}
 			})
 		}
@@ -119,7 +119,7 @@ func TestAClientThatLeavesKeepsNoJob(t *testing.T) {
 	}
 	s.enqueue("mail", "")
 	if job := s.claimOne(ofMail + `,"wait":"60s"`); job.Queue != "mail" {
-		t.Errorf("%+v", job)
+		t.Errorf("the claim got %+v, want a job of mail", job)
 	}
 }
 
@@ -143,7 +143,7 @@ func TestWaitingClaimsAreAnsweredWhenTheServerEnds(t *testing.T) {
 	select {
 	case jobs := <-answered:
 		if len(jobs) != 0 {
-			t.Errorf("%+v", jobs)
+			t.Errorf("a claim that Drain ended got jobs: %+v", jobs)
 		}
 	case <-time.After(30 * time.Second):
 		t.Fatal("the claim still waits")
@@ -151,7 +151,7 @@ func TestWaitingClaimsAreAnsweredWhenTheServerEnds(t *testing.T) {
 	select {
 	case r := <-end:
 		if r.status != 200 || !strings.Contains(r.text, `"ended":false`) {
-			t.Errorf("%d %s", r.status, r.text)
+			t.Errorf("a wait that Drain ended got %d %s, want 200 and ended false", r.status, r.text)
 		}
 	case <-time.After(30 * time.Second):
 		t.Fatal("the request for the end of a job still waits")

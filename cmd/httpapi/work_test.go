@@ -102,7 +102,7 @@ func (s *served) settle(h held, more string) string {
 		return got.Failed[0].Error.Code
 	}
 	if got.Done != 1 || len(got.Failed) > 0 {
-		s.Fatalf("%+v", got)
+		s.Fatalf("the settlement got %+v, want 1 done and none failed", got)
 	}
 	return ""
 }
@@ -131,7 +131,7 @@ func TestAWorkerEndsJobsInEachWay(t *testing.T) {
 		}
 		jobs := s.claim(ofMail + `,"limit":6`)
 		if len(jobs) != 6 || jobs[0].LeaseSeconds != 40 || string(jobs[0].Payload) != `{"secret":7}` || jobs[0].Timeout != 900 {
-			s.Fatalf("%+v", jobs)
+			s.Fatalf("claimed %+v, want 6 jobs with a lease of 40 s and a timeout of 900 s", jobs)
 		}
 		if more := s.claim(ofMail); len(more) != 0 {
 			s.Errorf("jobs were claimed twice: %+v", more)
@@ -146,7 +146,7 @@ func TestAWorkerEndsJobsInEachWay(t *testing.T) {
 		} {
 			for range 2 { // the worker repeats the request because the answer was lost
 				if code := s.settle(jobs[i], c.more); code != "" {
-					s.Errorf("%s: %s", c.more, code)
+					s.Errorf("%s: refused with %s", c.more, code)
 				}
 			}
 			s.is(jobs[i].ID, c.label)
@@ -156,7 +156,7 @@ func TestAWorkerEndsJobsInEachWay(t *testing.T) {
 		}
 		again := s.claimOne(ofMail)
 		if again.ID != jobs[5].ID || again.Token == jobs[5].Token {
-			s.Errorf("%+v", again)
+			s.Errorf("claimed %+v, want the released job with a new token", again)
 		}
 		s.settle(again, `"outcome":"fail","error":"1"`)
 		if err := s.client.RunNow(s.Context(), []sluice.ID{must(sluice.ParseID(again.ID))}, sluice.Act{By: "test"}); err != nil {
@@ -164,7 +164,7 @@ func TestAWorkerEndsJobsInEachWay(t *testing.T) {
 		}
 		last := s.claimOne(ofMail)
 		if last.Attempts != 1 || s.settle(last, `"outcome":"fail","error":"2"`) != "" {
-			s.Errorf("%+v", last)
+			s.Errorf("claimed %+v, want 1 attempt, and its last failure stored", last)
 		}
 		s.is(last.ID, "dead")
 		for _, body := range []string{`"outcome":"complete","error":"x"`, `"outcome":"fail","result":1`, `"outcome":"complete","delay":"1h"`, `"outcome":"release","delay":"soon"`} {
@@ -183,12 +183,12 @@ func TestAKilledWorkersJobRunsAgainFromItsCheckpoint(t *testing.T) {
 		get[any](s, "POST", "/work/checkpoint", `{`+first.named()+`,"checkpoint":{"page":3}}`)
 		get[any](s, "POST", "/work/progress", `{"reports":[{`+first.named()+`,"fraction":0.4,"message":"page 3 of 8"}]}`)
 		if job := s.is(id, "claimed"); job["progress"] == nil || job["holder"] != "h:1:a" {
-			s.Errorf("%v", job)
+			s.Errorf("the job is %v, want its progress and its holder", job)
 		}
 		s.recover("mail") // upkeep thinks that the worker is dead
 		second := s.claimOne(ofMail + `,"lease":"1m"`)
 		if second.ID != id || string(second.Checkpoint) != `{"page":3}` && string(second.Checkpoint) != `{"page": 3}` || second.Recoveries != 1 {
-			s.Errorf("%+v", second)
+			s.Errorf("claimed %+v, want the recovered job with its checkpoint", second)
 		}
 		// The first worker was only frozen.
 		s.problem(s.ask("POST", "/work/checkpoint", `{`+first.named()+`,"checkpoint":1}`), 409, "lost")
@@ -198,10 +198,10 @@ func TestAKilledWorkersJobRunsAgainFromItsCheckpoint(t *testing.T) {
 		lost := get[struct{ Lost []map[string]any }](s, "POST", "/work/renew", `{"lease":"1m","jobs":[{`+first.named()+`}]}`).Lost
 		kept := get[struct{ Lost []map[string]any }](s, "POST", "/work/renew", `{"lease":"1m","jobs":[{`+second.named()+`}]}`).Lost
 		if len(lost) != 1 || lost[0]["id"] != id || lost[0]["cancelled"] != false || len(kept) > 0 {
-			s.Errorf("%v, %v", lost, kept)
+			s.Errorf("the first worker lost %v, and the second %v, want the job and none", lost, kept)
 		}
 		if code := s.settle(second, `"outcome":"complete"`); code != "" {
-			s.Errorf("%q", code)
+			s.Errorf("the second worker cannot complete the job: %q", code)
 		}
 	})
 }
@@ -237,7 +237,7 @@ func TestARateLimitedJobStopsThoseThatShareItsLimit(t *testing.T) {
 		}
 		for range 2 { // the worker repeats the request because the answer was lost
 			if code := s.settle(job, `"outcome":"rate_limited","delay":"1h"`); code != "" {
-				s.Errorf("%q", code)
+				s.Errorf("the outcome rate_limited is refused: %q", code)
 			}
 		}
 		s.steps([]step{{"GET", "/limits/bank", "", 200, []string{`"closed":true`, "was rate limited for 1h"}}})
@@ -245,7 +245,7 @@ func TestARateLimitedJobStopsThoseThatShareItsLimit(t *testing.T) {
 			s.Errorf("a job that shares the limit was claimed: %+v", jobs)
 		}
 		if code := s.settle(s.claimOne(`"queues":["fax"]`), `"outcome":"rate_limited","delay":"1h"`); code != "" {
-			s.Errorf("%q", code)
+			s.Errorf("the outcome rate_limited of a queue without a limit is refused: %q", code)
 		}
 		s.steps([]step{{"GET", "/tenants", "", 200, []string{`"queue":"fax"`, `"paused":true`}}})
 	})
@@ -261,7 +261,7 @@ func TestARenewalTellsOfACancel(t *testing.T) {
 		}
 		lost := get[struct{ Lost []map[string]any }](s, "POST", "/work/renew", `{"lease":"1m","jobs":[{`+job.named()+`}]}`).Lost
 		if len(lost) != 1 || lost[0]["cancelled"] != true {
-			s.Errorf("%v", lost)
+			s.Errorf("the renewal lost %v, want the cancelled job", lost)
 		}
 	})
 }
@@ -315,15 +315,15 @@ func TestAWaitingClaimGetsAJobAsSoonAsItIsThere(t *testing.T) {
 		for range 2 {
 			s.enqueue("mail", "")
 			if jobs := <-got; len(jobs) != 1 || jobs[0].Queue != "mail" {
-				s.Errorf("%+v", jobs)
+				s.Errorf("the waiting claim got %+v, want a job of mail", jobs)
 			}
 		}
 		if none := s.claim(`"queues":["mail"],"wait":"1s"`); len(none) != 0 {
-			s.Errorf("%+v", none)
+			s.Errorf("the claim of an empty queue got %+v", none)
 		}
 		soon := must(s.client.Enqueue(s.Context(), sluice.NewJob{Queue: "mail", Payload: []byte(`1`), EnqueueOptions: sluice.EnqueueOptions{Delay: 300 * time.Millisecond}}))
 		if jobs := s.claim(`"queues":["mail"],"wait":"60s"`); len(jobs) != 1 || jobs[0].ID != soon.ID.String() {
-			s.Errorf("%+v", jobs)
+			s.Errorf("the claim got %+v, want the job that falls due", jobs)
 		}
 	})
 }
@@ -360,18 +360,18 @@ func TestAWorkerIsListedAndTold(t *testing.T) {
 	eachStore(t, func(s *served) {
 		const beat = `{"worker":"h:1:a","queues":["mail"],"slots":4,"busy":1,"version":"v2"}`
 		if got := get[map[string]any](s, "POST", "/work/heartbeat", beat); got["wanted"] != "work" {
-			s.Errorf("%v", got)
+			s.Errorf("the heartbeat got %v, want work", got)
 		}
 		if r := s.ask("GET", "/holders", ""); !strings.Contains(r.text, `"h:1:a"`) || !strings.Contains(r.text, `"version":"v2"`) {
-			s.Errorf("%s", r.text)
+			s.Errorf("the list of holders lacks h:1:a of version v2: %s", r.text)
 		}
 		get[any](s, "POST", "/holders/instructions", `{"target":{"version":"v2"},"wanted":"quiesce","reason":"a bug"}`)
 		if got := get[map[string]any](s, "POST", "/work/heartbeat", beat); got["wanted"] != "quiesce" || got["reason"] != "a bug" {
-			s.Errorf("%v", got)
+			s.Errorf("the heartbeat got %v, want quiesce because of a bug", got)
 		}
 		get[any](s, "POST", "/work/heartbeat", `{"worker":"h:1:a","leaving":true}`)
 		if holders := must(presence.Holders(s.Context(), s.store)); len(holders) != 0 {
-			s.Errorf("%+v", holders)
+			s.Errorf("the worker has left, and the store knows %+v", holders)
 		}
 	})
 }
@@ -385,10 +385,10 @@ func TestABoundedWorkerClaimsFromItsQueuesAlone(t *testing.T) {
 	for queues, status := range map[string]int{`["sms"]`: 403, `["mail","sms"]`: 403, `["sluice.notify.x"]`: 422, `["mail.*"]`: 422, `["mail","mail"]`: 200} {
 		r := s.ask("POST", "/work/claim", `{"worker":"h:1:a","queues":`+queues+`}`, "Authorization", "Bearer w")
 		if r.status != status {
-			t.Errorf("%s: %d %s", queues, r.status, r.text)
+			t.Errorf("a claim of %s got %d %s, want %d", queues, r.status, r.text, status)
 		}
 		if status == 200 && !strings.Contains(r.text, `"holder":"h:1:a by w"`) {
-			t.Errorf("%s", r.text)
+			t.Errorf("the holder is not h:1:a by w: %s", r.text)
 		}
 	}
 	s.problem(s.ask("POST", "/work/claim", `{"worker":"h:1:a","queues":["mail"]}`, "Authorization", "Bearer t"), 403, "out_of_bounds")

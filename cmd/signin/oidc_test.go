@@ -193,12 +193,12 @@ func TestSealsAreForOnePurpose(t *testing.T) {
 	away := b.ask("GET", s.url+"/login/oidc", nil)
 	flow, value, _ := strings.Cut(strings.Split(away.header.Get("Set-Cookie"), ";")[0], "=")
 	if got := newBrowser(t).whoami(s, "Cookie", strings.Replace(flow, "flow", "session", 1)+"="+value); got.Status != http.StatusUnauthorized || !strings.Contains(got.Why, "the session has ended") {
-		t.Errorf("%+v", got)
+		t.Errorf("the cookie of a sign-in as a session: got %+v, want 401", got)
 	}
 	b.ask("GET", b.loginAt(p, s, "ada", ""), nil)
 	_, session := b.sessionOf(s)
 	if got := newBrowser(t).ask("GET", s.url+"/login/callback?state=", nil, "Cookie", flow+"="+session); got.status != http.StatusBadRequest {
-		t.Errorf("%d %s", got.status, got.text)
+		t.Errorf("a session as the cookie of a sign-in: got %d, want 400: %s", got.status, got.text)
 	}
 }
 
@@ -237,7 +237,7 @@ func TestChangedRolesChangeSessions(t *testing.T) {
 	late := newBrowser(t)
 	late.ask("GET", late.loginAt(p, short, "ada", ""), nil)
 	if got := late.whoami(short); got.Status != http.StatusUnauthorized || !strings.Contains(got.Why, "the session has ended") {
-		t.Errorf("%+v", got)
+		t.Errorf("after its lifetime the session gets %+v, want 401", got)
 	}
 }
 
@@ -251,12 +251,12 @@ func TestProviderIsDown(t *testing.T) {
 	back := b.loginAt(p, before, "ada", "")
 	p.Stop()
 	if got := b.ask("GET", back, nil); got.status != http.StatusBadGateway || !strings.Contains(got.text, "The provider does not exchange the code") {
-		t.Errorf("%d %s", got.status, got.text)
+		t.Errorf("the answer of a dead provider: got %d, want 502: %s", got.status, got.text)
 	}
 	s := serve(t, memory.New(memory.Options{}), signin.Options{Provider: &config})
 	for range 2 {
 		if got := b.ask("GET", s.url+"/login/oidc", nil); got.status != http.StatusBadGateway || !strings.Contains(got.text, "The provider "+p.Issuer+" does not answer as one") {
-			t.Errorf("%d %s", got.status, got.text)
+			t.Errorf("a sign-in without a provider: got %d, want 502: %s", got.status, got.text)
 		}
 	}
 	if log := s.log.String(); !strings.Contains(log, "connection refused") {
@@ -268,7 +268,7 @@ func TestProviderIsDown(t *testing.T) {
 	without := serve(t, memory.New(memory.Options{}), signin.Options{})
 	for _, path := range []string{"/login/oidc", "/login/callback?state=x&code=y"} {
 		if got := b.ask("GET", without.url+path, nil); got.status != http.StatusNotFound || !strings.Contains(got.text, "knows no provider") {
-			t.Errorf("%s: %d %s", path, got.status, got.text)
+			t.Errorf("%s without a configured provider: got %d, want 404: %s", path, got.status, got.text)
 		}
 	}
 }
@@ -280,7 +280,7 @@ func TestWrongSecretOfTheClientIsSaid(t *testing.T) {
 	s := serve(t, memory.New(memory.Options{}), signin.Options{Provider: &config})
 	b := newBrowser(t)
 	if got := b.ask("GET", b.loginAt(p, s, "ada", ""), nil); got.status != http.StatusForbidden || !strings.Contains(got.text, "check client_id and client_secret_file") {
-		t.Errorf("%d %s", got.status, got.text)
+		t.Errorf("a wrong client secret: got %d, want 403: %s", got.status, got.text)
 	}
 }
 
@@ -298,7 +298,7 @@ func TestProviderIsReadFromAFile(t *testing.T) {
 	const whole = "issuer: https://id.example.com\nclient_id: sluice\n"
 	got, err := signin.ReadProvider(write("oidc.yaml", whole+"client_secret_file: secret\nname: ID\nscopes: [roles]\ngroups_claim: roles\nroles:\n  - {group: admins, role: admin}\n  - email: '*@example.com'\n    role: viewer\n    queues: [mail.*]\n    tenants: [acme]\n"))
 	if err != nil || got.ClientSecret != "hunter2" || got.GroupsClaim != "roles" || len(got.Scopes) != 1 || len(got.Roles) != 2 || got.Roles[1].Queues[0] != "mail.*" || got.Roles[1].Tenants[0] != "acme" {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("the file reads as %+v, %v", got, err)
 	}
 	const role = "roles: [{group: a, role: admin}]\n"
 	for text, says := range map[string]string{

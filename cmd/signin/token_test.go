@@ -98,7 +98,7 @@ func TestWrongTokenIsRefusedAndGuessesAreBounded(t *testing.T) {
 	for _, secret := range []string{"", "wrong", "sluice_" + strings.Repeat("x", 43), strings.Repeat("x", 1000)} {
 		got := b.loginByToken(s, secret, "/queues")
 		if got.status != http.StatusUnauthorized || !strings.Contains(got.text, `role="alert">The token is not known, or it has ended.`) || len(got.header["Set-Cookie"]) > 0 {
-			t.Errorf("%.20q: %d %s %s", secret, got.status, got.header["Set-Cookie"], got.text)
+			t.Errorf("the secret %.20q got %d %s %s, want 401 and no cookie", secret, got.status, got.header["Set-Cookie"], got.text)
 		}
 	}
 	if log := s.log.String(); !strings.Contains(log, `msg="sign-in failed"`) {
@@ -164,7 +164,7 @@ func TestSessionEnds(t *testing.T) {
 					r.AddCookie(cookie)
 				}
 				if caller, err := h.Identify(r); err != nil || caller.Name != "token ada" {
-					t.Fatalf("%+v, %v", caller, err)
+					t.Fatalf("before its end the session is of %+v, %v, want token ada", caller, err)
 				}
 				time.Sleep(59 * time.Minute)
 				if _, err := h.Identify(r); err != nil {
@@ -192,7 +192,7 @@ func TestForgedCookiesAreRefused(t *testing.T) {
 	} {
 		other := newBrowser(t)
 		if got := other.whoami(s, "Cookie", name+"="+forged); got.Status != http.StatusUnauthorized || got.Name != "" {
-			t.Errorf("%s: %+v", what, got)
+			t.Errorf("%s: got %+v, want 401", what, got)
 		}
 	}
 	if got := newBrowser(t).whoami(s, "Cookie", name+"="+value); got.Status != http.StatusOK {
@@ -239,7 +239,7 @@ func TestServersShareSessionsByTheirKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := signin.ReadKeys(path); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("keys of %q: got the error %v, want %q", text, err, says)
 		}
 	}
 	if _, err := signin.ReadKeys(filepath.Join(t.TempDir(), "none")); err == nil {
@@ -331,7 +331,7 @@ func lastBy(t *testing.T, store sluice.Store) string {
 	t.Helper()
 	entries, err := store.Audit(t.Context(), sluice.AuditFilter{Limit: 1})
 	if err != nil || len(entries) == 0 {
-		t.Fatalf("%v, %v", entries, err)
+		t.Fatalf("the audit has the entries %v, %v, want the last one", entries, err)
 	}
 	return entries[0].Actor
 }

@@ -66,7 +66,7 @@ func TestShippedScenariosAreRight(t *testing.T) {
 	}
 	for _, name := range sim.Shipped() {
 		if s := parse(t, shipped(t, name)); s.Name != name || s.About == "" || len(s.Expect) == 0 {
-			t.Errorf("%s: %+v", name, s)
+			t.Errorf("%s: got %+v, want its name, a text about it and expectations", name, s)
 		}
 	}
 }
@@ -77,7 +77,7 @@ func TestPaymentsAt16(t *testing.T) {
 	report := run(t, strings.Replace(shipped(t, "payments-16h"), "500_000", "25_000", 1))
 	q := report.Queues[0]
 	if !report.Holds || q.Completed != 25_000 || q.Unfinished != 0 || q.Failed == 0 {
-		t.Errorf("%+v", report.Checks)
+		t.Errorf("want all 25,000 payments completed, some after failures, and all checks kept: %+v", report.Checks)
 	}
 	// All jobs and their retries go at 100/s, and the last retries wait some seconds longer.
 	if want := float64(25_000-5+q.Failed) / 100; *q.Drain < want || *q.Drain > want+90 {
@@ -85,11 +85,11 @@ func TestPaymentsAt16(t *testing.T) {
 	}
 	for _, w := range q.Windows {
 		if float64(w.Most) > w.Allowed || w.Most == 0 {
-			t.Errorf("%+v", w)
+			t.Errorf("want starts, and no more than allowed: %+v", w)
 		}
 	}
 	if *q.RateUsed < 0.98 || *q.Fairness < 0.99 || len(report.Tenants) != 2000 {
-		t.Errorf("%+v", q)
+		t.Errorf("want the rate used and fair shares for 2,000 tenants: %+v", q)
 	}
 }
 
@@ -103,10 +103,10 @@ func TestScenariosOfTenants(t *testing.T) {
 		}
 		report := run(t, text)
 		if !report.Holds {
-			t.Errorf("%s: %+v", name, report.Checks)
+			t.Errorf("%s: a check fails: %+v", name, report.Checks)
 		}
 		if q := report.Queues[0]; q.Unfinished > 0 || jobs > 0 && q.Completed != jobs {
-			t.Errorf("%s: %+v", name, q)
+			t.Errorf("%s: want all jobs completed: %+v", name, q)
 		}
 	}
 }
@@ -237,7 +237,7 @@ arrivals: [{jobs: 50}]
 workers: [{slots: 50, duration: 1s, failures: 1}]
 `).Queues[0]
 	if q.Dead != 50 || q.Completed != 0 || q.Failed != 150 || q.Wait.Max > 1 {
-		t.Errorf("%+v", q)
+		t.Errorf("want 50 dead jobs after 150 failures: %+v", q)
 	}
 	if !near(*q.Drain, 3+60+120, 0.01) {
 		t.Errorf("three attempts and two waits took %.1fs", *q.Drain)
