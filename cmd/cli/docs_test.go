@@ -269,7 +269,7 @@ func TestCommandLinesThatAreNotThereAreSeen(t *testing.T) {
 		"sluice enqueue mail '{\"a\": 1}' --delay soon": true, // the command checks the delay when it runs
 	} {
 		if err := parses(line); (err == nil) != right {
-			t.Errorf("%s: %v", line, err)
+			t.Errorf("%s: got the error %v, want it right: %t", line, err, right)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func TestEnginesAreReadFromTheFlags(t *testing.T) {
 	} {
 		got, err := cli.Engines(c.optional, c.args...)
 		if err != nil || !slices.Equal(got, c.want) {
-			t.Errorf("%s: %q, %v", name, got, err)
+			t.Errorf("%s: got %q, %v, want %q", name, got, err, c.want)
 		}
 	}
 }
@@ -109,7 +109,7 @@ func TestWrongEnginesAreRefused(t *testing.T) {
 	} {
 		got, err := cli.Engines(true, strings.Fields(args)...)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "s3cret") {
-			t.Errorf("%s: %q, %v", args, got, err)
+			t.Errorf("%s: got %q, %v, want the error %q without a secret", args, got, err, want)
 		}
 	}
 }
@@ -125,7 +125,7 @@ func TestAPIKeyIsOneLineOfItsFile(t *testing.T) {
 		}
 		err := cli.OpenEngines("--engine", "eu=temporal://127.0.0.1:1/n?api-key-file="+file)
 		if (err == nil) != right || err != nil && (!strings.Contains(err.Error(), `engine "eu": read the API key: the file `+file) || strings.Contains(err.Error(), "s3cr")) {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("an API key of %q: got the error %v, want it right: %t", text, err, right)
 		}
 	}
 	if err := cli.OpenEngines("--engine", "eu=temporal://127.0.0.1:1/n?api-key-file=/absent"); err == nil || !strings.Contains(err.Error(), `engine "eu": read the API key: open /absent`) {

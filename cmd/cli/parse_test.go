@@ -59,7 +59,7 @@ func FuzzParseJobLine(f *testing.F) {
 		case err == nil:
 			return
 		case !errors.As(err, &invalid):
-			t.Fatalf("%q: %v", line, err)
+			t.Fatalf("%q: got the error %v, want an InvalidError", line, err)
 		}
 		fields := ", " + cli.JobFieldNames() + ", line, "
 		if !strings.Contains(fields, ", "+invalid.Field+", ") && !strings.HasPrefix(invalid.Field, `"`) {
@@ -178,7 +178,7 @@ func FuzzOptions(f *testing.F) {
 				t.Errorf("%q is %s", text, d)
 			}
 		} else if err.Error() == "" || strings.Contains(err.Error(), "time:") {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("%q: got the error %q, want one of our own", text, err)
 		}
 		if at, err := cli.ParseInstant(text); err == nil {
 			if again, err := cli.ParseInstant(at.Format(time.RFC3339Nano)); err != nil || !again.Equal(at) {

@@ -36,7 +36,7 @@ func TestDoctorNoticesAWindowThatNobodyCarriesOut(t *testing.T) {
 		found := cli.ExamineScheduled(sluice.Queue{Name: "payments", Now: c.now, Scheduled: scheduledText(t, change)}, c.tended)
 		if c.what == "" {
 			if len(found) != 0 {
-				t.Errorf("%s: %v", name, found)
+				t.Errorf("%s: found %v, want nothing", name, found)
 			}
 			continue
 		}

@@ -87,7 +87,7 @@ func TestServeLetsPeopleSignIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status, to, text := get(back); status != http.StatusSeeOther || to != "/sluice/jobs?q=state:dead" {
-		t.Fatalf("%d %s %s", status, to, text)
+		t.Fatalf("the sign-in got %d to %q, want %d to /sluice/jobs?q=state:dead: %s", status, to, http.StatusSeeOther, text)
 	}
 	if _, _, text := get(url + "/api/v1/whoami"); !strings.Contains(text, `"name":"ada@example.com","by":"ada@example.com","role":"operator","queues":["shop.*"]`) {
 		t.Errorf("the API says %s", text)
@@ -142,7 +142,7 @@ func TestServeRefusesSignInsThatCannotWork(t *testing.T) {
 	s.says(t, "sessions end with the process")
 	s.says(t, "server started")
 	if status, text := ask(t, url+"/login"); status != http.StatusOK || !strings.Contains(text, "API token") || strings.Contains(text, "oidc") {
-		t.Errorf("%d %s", status, text)
+		t.Errorf("the login page is %d %s, want 200 with an API token alone", status, text)
 	}
 	s.interrupt(t)
 	s.ends(t, 0)

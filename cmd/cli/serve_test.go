@@ -297,7 +297,7 @@ func TestServeSaysWhoCanReadWhat(t *testing.T) {
 		listen + "/sluice/healthz": 200, listen + "/sluice/metrics": 404, listen + "/healthz": 404, listen + "/sluice/api/v1/jobs": 401, monitor + "/api/v1/jobs": 404, monitor + "/healthz": 200, monitor + "/metrics": 200, monitor + "/sluice/healthz": 404,
 	} {
 		if status, text := ask(t, "http://127.0.0.1:"+url); status != want {
-			t.Errorf("%s: %d %s", url, status, text)
+			t.Errorf("%s: got %d %s, want %d", url, status, text, want)
 		}
 	}
 	s.interrupt(t)

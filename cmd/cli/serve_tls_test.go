@@ -169,7 +169,7 @@ func TestServeKnowsProgramsByTheirCertificates(t *testing.T) {
 				return
 			}
 			if time.Now().After(until) {
-				t.Fatalf("%s: %d %s", why, status, text)
+				t.Fatalf("%s: got %d, want %d: %s", why, status, want, text)
 			}
 		}
 	}

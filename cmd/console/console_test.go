@@ -177,7 +177,7 @@ func TestEveryPlaceHasItsPage(t *testing.T) {
 	for _, path := range places {
 		text, status := s.page(path)
 		if status != http.StatusOK || strings.Contains(text, `class="problem"`) {
-			t.Errorf("%s: %d", path, status)
+			t.Errorf("%s: got %d or a problem, want 200", path, status)
 		}
 		for _, want := range []string{"<h1>", "staging", "SQLite jobs.db", "ann (admin)", `aria-current="page"`, "Copy as CLI", "Copy as API call"} {
 			if !strings.Contains(text, want) {
@@ -310,7 +310,7 @@ func TestFilesAreKeptByBrowsersUntilTheyChange(t *testing.T) {
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK || !strings.Contains(response.Header.Get("Cache-Control"), "immutable") {
-		t.Errorf("%s: %d %s", name, response.StatusCode, response.Header.Get("Cache-Control"))
+		t.Errorf("%s: got %d and Cache-Control %q, want 200 and immutable", name, response.StatusCode, response.Header.Get("Cache-Control"))
 	}
 	if _, status := s.page("/static/old/" + name); status != http.StatusNotFound {
 		t.Errorf("an unknown file: %d", status)

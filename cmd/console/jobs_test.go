@@ -20,7 +20,7 @@ func (s *site) contains(path string, wants ...string) {
 	s.t.Helper()
 	text, status := s.page(path)
 	if status != http.StatusOK {
-		s.t.Fatalf("%s: %d %s", path, status, text)
+		s.t.Fatalf("%s: got %d, want 200: %s", path, status, text)
 	}
 	for _, want := range wants {
 		if absent, not := strings.CutPrefix(want, "!"); not == strings.Contains(text, strings.TrimPrefix(want, "!")) {

@@ -30,12 +30,12 @@ func TestSharedLimitsAreShownAndChanged(t *testing.T) {
 		{"delete-limit", url.Values{"limit": {"host"}}, []string{`-id="limit-host"`}},
 	} {
 		if answer, status := s.do(one.act, one.values, nil); status != http.StatusNoContent {
-			t.Fatalf("%s: %d %s", one.act, status, answer)
+			t.Fatalf("%s: got %d %s, want 204", one.act, status, answer)
 		}
 		s.has("/limits", one.says...)
 	}
 	if answer, status := s.do("set-setting", url.Values{"queue": {"payments"}, "setting": {"limits"}, "value": {"bank"}}, nil); status != http.StatusNoContent {
-		t.Fatalf("%d %s", status, answer)
+		t.Fatalf("set-setting: got %d %s, want 204", status, answer)
 	}
 	s.has("/limits", `href="/queues/payments"`, "-/do/delete-limit")
 	if answer, _ := s.do("close-limit", url.Values{"limit": {"bank"}}, nil); !strings.Contains(answer, "reason must be given") {

@@ -19,7 +19,7 @@ func (s *site) has(path string, texts ...string) string {
 	s.t.Helper()
 	page, status := s.page(path)
 	if status != 200 {
-		s.t.Errorf("%s: %d", path, status)
+		s.t.Errorf("%s: got %d, want 200", path, status)
 	}
 	for _, text := range texts {
 		unwanted, isUnwanted := strings.CutPrefix(text, "-")
@@ -149,7 +149,7 @@ func TestBoundedViewersSeeTheirsAlone(t *testing.T) {
 	queue.has("/waves", "-secret")
 	for _, path := range []string{"/queues/secret", "/waves?queue=secret"} {
 		if text, status := queue.page(path); status != 404 || strings.Contains(text, "ready") {
-			t.Errorf("%s: %d", path, status)
+			t.Errorf("%s: got %d, want 404 without a word about the queue", path, status)
 		}
 	}
 	tenant.has("/", `href="/tenants/acme"`, "those that match eu.*", "-secret")

@@ -39,7 +39,7 @@ func TestASettingIsChangedForAWhileAndUndone(t *testing.T) {
 	}
 	answer, status := s.do("set-setting", values, nil)
 	if status != http.StatusNoContent || !strings.Contains(answer, "/do/undo-settings") {
-		t.Fatalf("%d %s", status, answer)
+		t.Fatalf("the setting got %d %s, want 204 and an undo", status, answer)
 	}
 	values.Set("value", "9/s")
 	values.Set("for", "30m")

@@ -31,7 +31,7 @@ func TestASchedulesLifeInTheConsole(t *testing.T) {
 		{"undo-schedule", url.Values{"schedule": {"nightly"}}, "/schedules/nightly", []string{"each day at 02:30", "<dt>Spread</dt><dd>2m"}},
 	} {
 		if answer, status := s.do(one.act, one.values, nil); status != http.StatusNoContent {
-			t.Fatalf("%s: %d %s", one.act, status, answer)
+			t.Fatalf("%s: got %d %s, want 204", one.act, status, answer)
 		}
 		s.has(one.path, one.says...)
 	}
@@ -56,7 +56,7 @@ func TestOverridesOfDeclaredSchedulesAreShown(t *testing.T) {
 	}
 	s.has("/schedules/poll", "every 5 minutes", "<del>@hourly</del> → <ins>*/5 * * * *</ins>", "Lift the override")
 	if answer, status := s.do("lift-schedule", url.Values{"schedule": {"poll"}}, nil); status != http.StatusNoContent {
-		t.Fatalf("%d %s", status, answer)
+		t.Fatalf("lift-schedule: got %d %s, want 204", status, answer)
 	}
 	s.has("/schedules/poll", "each hour at minute 0", "-Lift the override")
 }

@@ -34,7 +34,7 @@ func TestTenantsAndTiersAreShownAndChanged(t *testing.T) {
 		{"delete-tenant", url.Values{"tenant": {"acme"}}, "/tenants", []string{"-href=\"/tenants/acme\""}},
 	} {
 		if answer, status := s.do(one.act, one.values, nil); status != http.StatusNoContent {
-			t.Fatalf("%s: %d %s", one.act, status, answer)
+			t.Fatalf("%s: got %d %s, want 204", one.act, status, answer)
 		}
 		s.has(one.path, one.says...)
 	}

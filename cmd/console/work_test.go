@@ -80,7 +80,7 @@ func (s *site) noted(fp string) {
 	} {
 		one.values.Set("fingerprint", fp)
 		if answer, status := s.do(one.act, one.values, nil); status != http.StatusNoContent {
-			s.t.Fatalf("%s: %d %s", one.act, status, answer)
+			s.t.Fatalf("%s: got %d %s, want 204", one.act, status, answer)
 		}
 		s.contains("/dead", one.says...)
 	}
