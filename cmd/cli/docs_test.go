@@ -248,7 +248,7 @@ func parses(line string) error {
 	}
 	args := command.Flags().Args()
 	if len(args) == 0 && len(rest) == 0 {
-		return nil // the text only names the command, as in «sluice work»
+		return nil // the text only names the command, as in `sluice work`
 	}
 	return command.ValidateArgs(args)
 }
