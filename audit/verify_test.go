@@ -55,7 +55,7 @@ func TestVerifyReadsManyShortSealsAtOnce(t *testing.T) {
 	chain := sealed(t, 500, 2)
 	report, err := audit.Verify(t.Context(), chain, audit.VerifyOptions{})
 	if err != nil || report.Fault != nil || report.Entries != 1000 || report.Seals != 500 {
-		t.Errorf("%+v, %v", report, err)
+		t.Errorf("verified %+v, %v, want 1,000 entries in 500 seals and no fault", report, err)
 	}
 	if chain.reads > 4 {
 		t.Errorf("%d reads of entries, want one for 200 seals, and one for those that wait for a seal", chain.reads)
@@ -72,11 +72,11 @@ func TestVerifyKnowsWhatRetentionDeletesMeanwhile(t *testing.T) {
 		}
 		time.Sleep(2 * time.Millisecond) // longer than the retention of 1 ms
 		if pruned, err := audit.Prune(t.Context(), chain.Store, "upkeep"); err != nil || pruned.Entries[audit.Notable] < 12_000 {
-			t.Errorf("%+v, %v", pruned, err)
+			t.Errorf("pruned %+v, %v, want at least 12,000 entries", pruned, err)
 		}
 	}
 	report, err := audit.Verify(t.Context(), chain, audit.VerifyOptions{})
 	if err != nil || report.Fault != nil || report.Gone[audit.Notable] == 0 || report.Entries < 10_000-60 {
-		t.Errorf("%+v, %v", report, err)
+		t.Errorf("verified %+v, %v, want deleted entries and no fault", report, err)
 	}
 }

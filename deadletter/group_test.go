@@ -39,7 +39,7 @@ func TestDeadLettersOfOneCauseAreAGroupOfTheirQueue(t *testing.T) {
 	bury(t, store, "payments", "no answer after 3s")
 	found, err := deadletter.Read(t.Context(), store, nil, 0)
 	if err != nil || found.Compared != 5 || found.More || len(found.Groups) != 3 {
-		t.Fatalf("%+v, %v", found, err)
+		t.Fatalf("found %+v, %v, want 3 groups of 5 dead letters, and no more", found, err)
 	}
 	first := found.Groups[0]
 	if first.Queue != "mail" || first.Count != 3 || first.Tenants != 2 || first.SampleError != "no answer after 7s" ||

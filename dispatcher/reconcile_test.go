@@ -127,7 +127,7 @@ func TestRunsThatAnEngineForgetsTooSoonCannotBeFollowed(t *testing.T) {
 			settings.FollowInterval = c.interval
 			err := engine.CheckFollowing(settings, engine.Report{Retention: c.retention})
 			if c.safe != (err == nil) || !c.safe && !errors.Is(err, sluice.ErrInvalid) {
-				t.Errorf("%v", err)
+				t.Errorf("checked with the error %v, want it safe: %t", err, c.safe)
 			}
 		})
 	}

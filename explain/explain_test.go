@@ -373,7 +373,7 @@ func TestAProgramThatIsTooOldForTheSchemaServesNothing(t *testing.T) {
 			}
 			holders, err := presence.Holders(e.Context(), e.store)
 			if err != nil || len(holders) != 1 || len(holders[0].Conditions) != 1 {
-				e.Fatalf("%+v, %v", holders, err)
+				e.Fatalf("the holders are %+v, %v, want one with one condition", holders, err)
 			}
 			if c := holders[0].Conditions[0]; c.Kind != kind || !strings.Contains(c.Text, "too old") || !strings.Contains(c.Repair, "deploy the newer program") {
 				e.Errorf("it is told as %+v", c)

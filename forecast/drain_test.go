@@ -213,7 +213,7 @@ func TestDrainThatNeverOpens(t *testing.T) {
 		open := flowLine{arrivals: []arrival{{at: 2, jobs: 1}}, weight: 1}
 		got := drain([]flowLine{shut, open}, limits, []float64{10})
 		if !math.IsInf(got.last[0][0], 1) || got.last[1][0] != 2 || got.by[0] != 1 {
-			t.Errorf("%+v", got)
+			t.Errorf("drained %+v, want the shut line never to start, the open one at 2 s, and 1 start by 10 s", got)
 		}
 	}
 }

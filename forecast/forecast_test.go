@@ -122,7 +122,7 @@ func TestForecastWithoutLimits(t *testing.T) {
 	a.counts("the wave", a.at(q, 10*time.Minute), 100, 100, 0)
 	a.times("the wave", a.at(q, 10*time.Minute), 10*time.Minute, 0, 0)
 	if len(q.Limits) != 0 || !strings.HasPrefix(q.Held(), "nothing limits it") || !a.at(q, 10*time.Minute).Finished.IsZero() {
-		t.Errorf("%+v", q)
+		t.Errorf("the forecast is %+v, want no limits and no end", q)
 	}
 	if !strings.Contains(strings.Join(q.Notes, "\n"), "how long one runs is not known") {
 		t.Errorf("notes: %q", q.Notes)
@@ -186,7 +186,7 @@ func TestForecastOfAPausedQueue(t *testing.T) {
 	}
 	q := a.forecast(forecast.Request{Bucket: time.Minute})
 	if w := a.at(q, time.Minute); !w.Never() || w.Backlog != 60 || w.Late != 0 {
-		t.Errorf("%+v", w)
+		t.Errorf("the wave is %+v, want one that never starts, with 60 waiting", w)
 	}
 	until := a.now.Add(10 * time.Minute)
 	if _, err := a.client.ChangeSettings(t.Context(), "q", act, func(s *sluice.Settings) error { s.PausedUntil = until; return nil }); err != nil {

@@ -233,7 +233,7 @@ func TestForecastOfAPausedTenant(t *testing.T) {
 	a.counts("both", wave, 35, 5, 30)
 	a.times("the open ones", wave, 10*time.Minute, 11*time.Minute, 0)
 	if wave.NeverJobs != 30 || wave.Never() || a.tenantTimes(wave, "shut").NeverJobs != 30 {
-		a.Errorf("%+v", wave)
+		a.Errorf("the wave is %+v, want 30 jobs of the shut tenant that never start", wave)
 	}
 	if alone := a.at(q, 20*time.Minute); !alone.Never() || alone.NeverJobs != 1 || alone.Backlog != 31 {
 		a.Errorf("the paused one alone: %+v", alone)
@@ -359,6 +359,6 @@ func TestForecastReadsTheLimitsOfTenantsAtOnce(t *testing.T) {
 		t.Errorf("reads %q, want %q", counted.calls, want)
 	}
 	if w := f.Queues[0].Waves[10]; w.Jobs != 100 || w.Starts != 100 {
-		t.Errorf("%+v", w)
+		t.Errorf("the wave is %+v, want 100 jobs and 100 starts", w)
 	}
 }

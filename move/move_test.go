@@ -382,7 +382,7 @@ func TestMoveThatIsGivenUp(t *testing.T) {
 			stop()
 		}
 	}}); err == nil {
-		t.Fatal("it was moved")
+		t.Fatal("the move ended well, want an error after its context ended")
 	}
 	if _, err := tryOpen(t, to); !errors.Is(err, sluice.ErrUnavailable) || !strings.Contains(err.Error(), "sluice move") {
 		t.Errorf("the half full target: %v", err)

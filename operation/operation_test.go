@@ -124,17 +124,17 @@ func TestCanaryThatFailsStopsTheRedriveAndSaysWhy(t *testing.T) {
 	inRedrive(t, 100, func(r *redrive) {
 		begun := r.start(operation.Operation{Canary: 10})
 		if op := r.carry(begun.ID); op.Done != 10 || op.Watching != 10 || !op.OnProbation() {
-			t.Fatalf("%+v", op)
+			t.Fatalf("the operation is %+v, want 10 done and watched, on probation", op)
 		}
 		r.work(5, func(i int) bool { return i != 0 }) // 1 of 10 may fail
 		time.Sleep(time.Second)
 		if op := r.carry(begun.ID); op.State != operation.StateRunning || op.Done != 10 || op.WatchedEnded != 5 {
-			t.Fatalf("%+v", op)
+			t.Fatalf("the operation is %+v, want it running, 10 done, 5 watched ended", op)
 		}
 		r.work(1, func(int) bool { return false })
 		op := r.carry(begun.ID)
 		if op.State != operation.StateStopped || op.Done != 10 || op.Why != "2 of the 10 of the canary failed again, more than 10 %" || op.ChangedBy != "upkeep" {
-			t.Errorf("%+v", op)
+			t.Errorf("the operation is %+v, want it stopped by upkeep after 2 of 10 failed", op)
 		}
 		if _, err := operation.Resume(r.Context(), r.store, begun.ID, sluice.Act{By: "ada"}); !errors.Is(err, sluice.ErrNotAllowed) {
 			t.Errorf("one that was stopped goes on: %v", err)
@@ -148,7 +148,7 @@ func TestCanaryThatIsWellLetsTheOthersGo(t *testing.T) {
 		r.carry(begun.ID)
 		r.work(10, func(i int) bool { return i > 1 })
 		if op := r.carry(begun.ID); op.State != operation.StateDone || op.Done != 90 || op.WatchedEnded != 10 || op.WatchedFailed != 2 {
-			t.Errorf("%+v", op)
+			t.Errorf("the operation is %+v, want 90 done, 10 watched ended, 2 failed", op)
 		}
 	})
 }
@@ -163,7 +163,7 @@ func TestRedriveStopsWhenTooManyFailAgainLater(t *testing.T) {
 			r.work(100, func(int) bool { return n < 6 }) // after 6 rounds, every job fails
 		}
 		if op.State != operation.StateStopped || op.Done < 80 || op.Done > 160 || !strings.Contains(op.Why, "that were watched failed again, more than 30 %") {
-			t.Errorf("%+v", op)
+			t.Errorf("the operation is %+v, want it stopped after 80 to 160 jobs", op)
 		}
 	})
 }
@@ -252,7 +252,7 @@ func TestOperationLeavesWhatCameAfterItsBeginning(t *testing.T) {
 		r.ok(r.client.Requeue(r.Context(), r.jobs[:1], sluice.Act{By: "bob", Reason: "by hand"}))
 		r.work(1, func(int) bool { return false })
 		if op := r.carry(begun.ID); op.State != operation.StateDone || op.Done != 4 {
-			t.Errorf("%+v", op)
+			t.Errorf("the operation is %+v, want it done with 4 jobs", op)
 		}
 	})
 }
@@ -326,17 +326,17 @@ func TestDeadLettersAreGroupedAndSearchedWithinBounds(t *testing.T) {
 		found, err := deadletter.Read(t.Context(), r.store, nil, 0)
 		r.ok(err)
 		if len(found.Groups) != 1 || found.More || found.Groups[0].Count != 30 || found.Groups[0].Message != "account closed" || found.Groups[0].Tenants != 1 {
-			t.Errorf("%+v", found)
+			t.Errorf("found %+v, want one group of 30 dead letters of one tenant", found)
 		}
 		if found, err = deadletter.Read(t.Context(), r.store, []string{"payments"}, 10); err != nil || !found.More || found.Compared != 10 {
-			t.Errorf("%+v, %v", found, err)
+			t.Errorf("found %+v, %v, want 10 compared, and more", found, err)
 		}
 		query := search.Query{Fingerprint: deadletter.Fingerprint("payments", "account closed")}
 		if jobs, err := search.Jobs(t.Context(), r.store, query, 7); err != nil || len(jobs.Jobs) != 7 || !jobs.More {
-			t.Errorf("%+v, %v", jobs, err)
+			t.Errorf("found %+v, %v, want 7 jobs, and more", jobs, err)
 		}
 		if all, err := search.Preview(t.Context(), r.store, query, 3); err != nil || all.Matched != 30 || len(all.Jobs) != 3 || all.More {
-			t.Errorf("%+v, %v", all, err)
+			t.Errorf("previewed %+v, %v, want 30 matched, 3 jobs, and no more", all, err)
 		}
 		if _, err := search.Jobs(t.Context(), r.store, search.Query{States: []sluice.State{"odd"}}, 7); !errors.Is(err, sluice.ErrInvalid) {
 			t.Error(err)

@@ -77,7 +77,7 @@ func TestEachMoveIsCountedAsWhatItIs(t *testing.T) {
 			continue
 		}
 		if len(got) != 2 || got[0].Counts != want || got[0].Tenant != "" || got[1].Counts != want || got[1].Tenant != "acme" {
-			t.Errorf("%s: %+v", event, got)
+			t.Errorf("%s: took %+v, want %+v for the queue and for acme", event, got, want)
 		}
 	}
 	var c stat.Counter
@@ -94,7 +94,7 @@ func TestEveryMoveOfTheStateMachineIsCounted(t *testing.T) {
 		var c stat.Counter
 		c.Moved("q", "", move.Event, 1, stat.Unknown, stat.Unknown, stat.Unknown)
 		if got := c.TakeAll(time.Now()); len(got) != 1 || got[0].Counts.Sum() != 1 {
-			t.Errorf("%s: %+v", move.Event, got)
+			t.Errorf("%s: took %+v, want one bucket with one count", move.Event, got)
 		}
 	}
 }

@@ -253,13 +253,13 @@ func TestUpkeepThatEndsLetsAnotherLeadAtOnce(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if !first.leadsUpkeep() || second.leadsUpkeep() {
-			t.Fatal("the first does not lead")
+			t.Fatalf("the first leads: %t, the second: %t, want only the first", first.leadsUpkeep(), second.leadsUpkeep())
 		}
 		stop()
 		time.Sleep(time.Second + time.Millisecond)
 		synctest.Wait()
 		if !second.leadsUpkeep() {
-			t.Error("nobody leads a second after the first has left")
+			t.Error("nobody leads 1 s after the first has left, want the second")
 		}
 	})
 }

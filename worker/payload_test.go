@@ -33,7 +33,7 @@ func TestPayloadIsCheckedAgainstTheSchemaBeforeItRuns(t *testing.T) {
 		s.settings(func(set *sluice.Settings) { set.PayloadSchema = `{"maximum":1}` })
 		s.worker = worker.New(s.store, worker.Options{PayloadChecker: refusing{}, Logger: quiet})
 		worker.Handle(s.worker, payments, func(context.Context, *worker.Job[payment]) error {
-			t.Error("it must not run")
+			t.Error("the handler ran, want the payload refused before")
 			return nil
 		}, worker.QueueOptions{})
 		s.begin()

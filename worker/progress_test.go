@@ -110,7 +110,7 @@ func TestReportThatCouldNotBeStoredIsStoredLater(t *testing.T) {
 		store.mu.Unlock()
 		time.Sleep(3 * time.Second)
 		if found, err := progress.Of(t.Context(), s.store, id); err != nil || found[id].String() != "100 %, all" {
-			t.Errorf("%+v, %v", found, err)
+			t.Errorf("the progress is %+v, %v, want `100 %%, all`", found, err)
 		}
 		s.becomes(id, sluice.StateCompleted)
 		_ = s.end()

@@ -287,7 +287,7 @@ func TestNothingIsCountedWithoutATally(t *testing.T) {
 	none.StartFailed("payments", "")
 	none.Close()
 	if none.Take(time.Now()) != nil {
-		t.Error("it counted")
+		t.Error("a tally that is nil counted, want nothing")
 	}
 }
 

@@ -96,7 +96,7 @@ func TestRedriveWhoseUpkeepIsKilledRequeuesEachJobOnce(t *testing.T) {
 			}
 			t.Logf("upkeep was killed %d times; %d watched, %d failed again", killed, op.WatchedEnded, op.WatchedFailed)
 			if op.State != operation.StateDone || op.Done != redriven || op.Skipped != 0 || op.Failed != 0 || op.AtLeast || killed < 2 {
-				t.Errorf("%+v", op)
+				t.Errorf("the operation is %+v after %d kills, want %d done after at least 2 kills", op, killed, redriven)
 			}
 			b.requeuedOnceEach(op)
 		})

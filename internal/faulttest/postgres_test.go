@@ -168,7 +168,7 @@ func claimOne(t *testing.T, store sluice.Store) *sluice.Claim {
 			return claimed.Jobs[0]
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("there is no job to claim")
+			t.Fatal("claimed no job for 10 min, want 1")
 		}
 	}
 }

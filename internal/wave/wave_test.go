@@ -25,7 +25,7 @@ func TestTheLargestTenantsComeToTheTopHoweverManyThereAre(t *testing.T) {
 	c.Rank(Tenant{"other", "only"}, 1)
 	largest := c.Largest()
 	if len(largest) != forecast.MaxTenants+1 || largest[0] != (Tenant{"other", "only"}) {
-		t.Fatalf("%d: %v", len(largest), largest)
+		t.Fatalf("the %d largest are %v, want %d with the only tenant of `other` first", len(largest), largest, forecast.MaxTenants+1)
 	}
 	for _, of := range largest[1:] {
 		if of.Name[:5] != "large" {
@@ -52,7 +52,7 @@ func TestJobsThatComeInBetweenAreNotMissing(t *testing.T) {
 	c.Add("q", Due, 1)
 	c.AddTenant(Tenant{"q", "acme"}, Due, 2)
 	if rows := c.Rows("q"); len(rows) != 1 || rows[0].Jobs != 2 {
-		t.Errorf("%v", rows)
+		t.Errorf("the rows are %v, want one with 2 jobs", rows)
 	}
 }
 

@@ -91,10 +91,10 @@ func TestOperatorsListPauseAndTriggerTheSchedulesOfTheirQueues(t *testing.T) {
 		t.Errorf("the operator of one queue sees %q", got)
 	}
 	if !value[bool](r, operator, "select sluice.pause_schedule(name => 'nightly-scraper', reason => 'the site is down')") {
-		t.Error("it was not paused")
+		t.Error("pause_schedule returned false, want true for the first call")
 	}
 	if value[bool](r, operator, "select sluice.pause_schedule(name => 'nightly-scraper', reason => 'again')") {
-		t.Error("it was paused twice")
+		t.Error("pause_schedule returned true, want false for a paused schedule")
 	}
 	paused, err := schedule.Read(t.Context(), r.owner, "nightly-scraper")
 	if err != nil || !paused.Paused || paused.Note != "the site is down" || !paused.NextAt.IsZero() || paused.Version != 2 {

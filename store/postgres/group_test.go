@@ -370,7 +370,7 @@ func TestCloseWaitsForEnqueuesThatAreUnderWay(t *testing.T) {
 	}
 	select {
 	case <-closed:
-		t.Error("it was closed while calls were under way")
+		t.Error("Close returned while calls were under way, want it to wait for them")
 	default:
 	}
 	c.release()

@@ -112,7 +112,7 @@ func TestPreparedInsertsAreMadeAnewNowAndThen(t *testing.T) {
 	}
 	first := made()
 	if again := made(); !again.Equal(first) {
-		t.Error("it was prepared twice")
+		t.Error("the statement was prepared again, want the prepared one")
 	}
 	postgres.AgePlans(conn, time.Hour)
 	if again := made(); again.Equal(first) {

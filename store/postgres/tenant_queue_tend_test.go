@@ -107,12 +107,12 @@ func TestTenantQueueAheadOfTheOthersIsKept(t *testing.T) {
 	run(t, store, "update sluice.tenant_queue set virtual_start = virtual_start + 50, version = version + 1")
 	prune(t, store, 100)
 	if n := count(t, store, "tenant_queue"); n != 1 {
-		t.Fatal("it was forgotten")
+		t.Fatalf("%d tenant queues are left, want the one ahead of the others", n)
 	}
 	run(t, store, "update sluice.flow set virtual_start = virtual_start + 50")
 	prune(t, store, 100)
 	if n := count(t, store, "tenant_queue"); n != 0 {
-		t.Error("it stays although the others have caught up")
+		t.Errorf("%d tenant queues are left once the others have caught up, want none", n)
 	}
 }
 
@@ -163,7 +163,7 @@ func TestTenantQueueThatIsMadeAnewIsTheNewestOfItsTenant(t *testing.T) {
 	before := version()
 	prune(t, store, 100)
 	if n := count(t, store, "tenant_queue"); n != 0 {
-		t.Fatal("it was not forgotten")
+		t.Fatalf("%d tenant queues are left after a prune, want none", n)
 	}
 	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "a")
 	claimed(t, store, 1)

@@ -245,7 +245,7 @@ func TestCompletionInATransactionLetsTheLaterRunGo(t *testing.T) {
 	coalesced.OnDuplicate = sluice.Coalesce
 	later, err := client.Enqueue(t.Context(), coalesced)
 	if err != nil || later.Duplicate {
-		t.Fatalf("%+v, %v", later, err)
+		t.Fatalf("enqueued %+v, %v, want a new job", later, err)
 	}
 	if err := pgx.BeginFunc(t.Context(), store.Pool(), func(tx pgx.Tx) error {
 		return postgres.CompleteTx(t.Context(), tx, claim, nil)

@@ -189,7 +189,7 @@ func TestViolationThatShowsAtTheCommitIsFeltByItsCallerAlone(t *testing.T) {
 				return err
 			})
 			if err == nil {
-				t.Error("no error")
+				t.Error("a child without a parent was committed, want an error")
 			}
 		}
 	})

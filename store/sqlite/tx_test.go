@@ -142,7 +142,7 @@ func TestEnqueueInATransactionWakesWorkersWhenItCommits(t *testing.T) {
 	select {
 	case <-woken:
 	case <-time.After(10 * time.Minute):
-		t.Error("nobody was woken")
+		t.Error("no signal came within 10 min, want one after the commit")
 	}
 }
 
