@@ -53,11 +53,11 @@ var moduleTests = map[string][][2]string{
 		const opened = new Promise((done) => box.addEventListener("toggle", done, { once: true }));
 		box.showModal();
 		await opened;
-		text.value = "01a1fb72-1dea-7abc-8fc6-99e4817522bb";
-		text.dispatchEvent(new Event("input"));
+		const type = (words) => { text.value = words; text.dispatchEvent(new Event("input")); return [...box.querySelectorAll("li")].map((li) => li.textContent).join(); };
+		const all = [type("01a1fb72-1dea-7abc-8fc6-99e4817522bb"), type("state:dead queue:zz"), type("zz")];
 		text.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowDown" }));
-		return [...box.querySelectorAll("li")].map((li) => li.textContent.slice(0, 15) + li.ariaSelected).join() + text.getAttribute("aria-activedescendant");
-	})()`, "Job 01a1fb72-1dfalse,Jobs that matchtruepalette-1"}},
+		return [...all, [...box.querySelectorAll("li")].map((li) => li.ariaSelected), text.getAttribute("aria-activedescendant")].join("|");
+	})()`, "Job 01a1fb72-1dea-7abc-8fc6-99e4817522bb|Jobs that match state:dead queue:zz|Job with the key zz,The queue zz,The tenant zz|false,true,false|palette-1"}},
 	"ranges.js": {{`(() => {
 		const form = document.createElement("form");
 		form.innerHTML = '<input type="range" id="rate" max="9"><output for="rate"></output>';

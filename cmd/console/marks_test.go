@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,23 @@ func TestTheStripNamesFewAlerts(t *testing.T) {
 			t.Errorf("of %d alerts, the strip shows %d", firing, shown)
 		}
 	}
+}
+
+func TestTheStripNamesWhatPeopleStopped(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleOperator, console.Options{})
+	for _, queue := range []string{"mail", "reports"} {
+		s.enqueue(sluice.NewJob{Queue: queue})
+	}
+	s.has("/jobs", "-see the queue")
+	s.do("pause-queue", url.Values{"queue": {"mail"}, "reason": {"the provider is down"}}, nil)
+	s.has("/jobs", "The queue mail is paused", `<a href="/queues/mail">see the queue<`)
+	s.do("pause-queue", url.Values{"queue": {"reports"}, "reason": {"as mail"}}, nil)
+	s.do("new-limit", url.Values{"limit": {"bank"}, "rate": {"5/s"}, "reason": {"their rule"}}, nil)
+	s.do("close-limit", url.Values{"limit": {"bank"}, "reason": {"they asked"}}, nil)
+	s.has("/jobs", "2 queues are paused: mail, reports", `<a href="/queues">see the queues<`, "The limit bank is closed", `<a href="/limits">see the limit<`)
+	s.do("open-limit", url.Values{"limit": {"bank"}}, nil)
+	s.has("/jobs", "-see the limit")
 }
 
 func TestAlertsThatFireComeFirst(t *testing.T) {

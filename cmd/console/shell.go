@@ -4,9 +4,11 @@ import (
 	"context"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/internal/wire"
 	"github.com/sluice-queue/sluice/operation"
 )
 
@@ -31,7 +33,7 @@ type warning struct {
 	Text, Path, Link string
 }
 
-// stripOf is the strip of the alerts that fire: one line for all, so that the page below never moves, with their number first,
+// stripOf is the strip of the alerts that fire: one entry for all, so that the page below never moves, with their number first,
 // which a narrow window does not cut off.
 func stripOf(firing []alert.Alert) []warning {
 	switch len(firing) {
@@ -45,6 +47,41 @@ func stripOf(firing []alert.Alert) []warning {
 		names = append(names, a.Name())
 	}
 	return []warning{{Text: plural(len(firing), "alert") + ": " + strings.Join(names, ", "), Path: "/alerts", Link: "see the alerts"}}
+}
+
+// stopped warns of what people stopped: it stays so until somebody lets it go on, and is easily forgotten.
+func (v *visit) stopped(ctx context.Context) []warning {
+	var queues queueList
+	var limits wire.LimitList
+	_ = v.readFor(ctx, seriesFor, "/queues", url.Values{"limit": {strconv.Itoa(mostQueues)}, "counts": {"false"}}, &queues)
+	_ = v.readFor(ctx, seriesFor, "/limits", nil, &limits)
+	var paused, closed []string
+	for _, q := range queues.Queues {
+		if q.Paused() {
+			paused = append(paused, q.Name)
+		}
+	}
+	for _, l := range limits.Limits {
+		if l.Closed {
+			closed = append(closed, l.Name)
+		}
+	}
+	return append(stoppedOf("queue", "paused", paused), stoppedOf("limit", "closed", closed)...)
+}
+
+// stoppedOf warns of things of one kind by name.
+func stoppedOf(noun, how string, names []string) []warning {
+	switch len(names) {
+	case 0:
+		return nil
+	case 1:
+		path := "/" + noun + "s"
+		if noun == "queue" { // a limit has no page of its own
+			path += "/" + names[0]
+		}
+		return []warning{{Text: "The " + noun + " " + names[0] + " is " + how, Path: path, Link: "see the " + noun}}
+	}
+	return []warning{{Text: plural(len(names), noun) + " are " + how + ": " + strings.Join(names, ", "), Path: "/" + noun + "s", Link: "see the " + noun + "s"}}
 }
 
 // shell reads what is around a page. What cannot be read is left out: the page itself says so.
@@ -62,6 +99,9 @@ func (v *visit) shell(ctx context.Context) shell {
 	}
 	firing := slices.DeleteFunc(alerts.Alerts, func(a alert.Alert) bool { return a.State != alert.Firing })
 	s.Strip = stripOf(firing)
+	if !v.viewer.bounded() {
+		s.Strip = append(s.Strip, v.stopped(ctx)...)
+	}
 	badges := map[string]int{"alerts": len(firing), "operations": len(open.Operations)}
 	for _, p := range v.console.pages {
 		if p.letter != "" {

@@ -1,4 +1,4 @@
-// The palette: pages, acts of this page, and an ID that opens its job.
+// The palette: pages, acts of this page, queues and tenants by their names, a filter of jobs, and an ID that opens its job.
 const palette = document.getElementById("palette");
 const input = document.getElementById("palette-text");
 const list = document.getElementById("palette-list");
@@ -10,11 +10,13 @@ const id = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 function entries(text) {
   const found = [];
   const words = text.trim();
+  const plain = /^[^\s:"/]+$/.test(words) && !id.test(words);
   if (id.test(words)) found.push({ name: `Job ${words}`, run: () => (location.href = `${base}/jobs/${words}`) });
   for (const link of document.querySelectorAll(".side a, #live th a")) found.push({ name: link.textContent.trim(), run: () => (location.href = link.href) });
   for (const button of document.querySelectorAll("#main [data-act]")) found.push({ name: `${button.textContent} (${button.dataset.act})`, run: () => (palette.close(), button.click()) });
-  if (words && !id.test(words) && !/[\s:"]/.test(words)) found.push({ name: `Job with the key ${words}`, run: () => (location.href = `${base}/jobs?q=${encodeURIComponent(`key:${words}`)}&one=1`) });
-  if (words) found.push({ name: `Jobs that match ${words}`, run: () => (location.href = `${base}/jobs?q=${encodeURIComponent(words)}`) });
+  if (plain) found.push({ name: `Job with the key ${words}`, run: () => (location.href = `${base}/jobs?q=${encodeURIComponent(`key:${words}`)}&one=1`) });
+  if (plain) for (const kind of ["queue", "tenant"]) found.push({ name: `The ${kind} ${words}`, run: () => (location.href = `${base}/${kind}s/${encodeURIComponent(words)}`) });
+  if (words.includes(":")) found.push({ name: `Jobs that match ${words}`, run: () => (location.href = `${base}/jobs?q=${encodeURIComponent(words)}`) });
   const lower = words.toLowerCase();
   return found.filter((entry) => entry.name.toLowerCase().includes(lower)).slice(0, 12);
 }
