@@ -51,13 +51,25 @@ var moduleTests = map[string][][2]string{
 	"palette.js": {{`(async () => {
 		const box = document.getElementById("palette"), text = document.getElementById("palette-text");
 		const opened = new Promise((done) => box.addEventListener("toggle", done, { once: true }));
-		box.showModal();
-		await opened;
 		const type = (words) => { text.value = words; text.dispatchEvent(new Event("input")); return [...box.querySelectorAll("li")].map((li) => li.textContent).join(); };
-		const all = [type("01a1fb72-1dea-7abc-8fc6-99e4817522bb"), type("state:dead queue:zz"), type("zz")];
+		box.showModal();
+		type("early");
+		await opened;
+		const all = [text.value, type("01a1fb72-1dea-7abc-8fc6-99e4817522bb"), type("state:dead queue:zz"), type("zz")];
 		text.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowDown" }));
-		return [...all, [...box.querySelectorAll("li")].map((li) => li.ariaSelected), text.getAttribute("aria-activedescendant")].join("|");
-	})()`, "Job 01a1fb72-1dea-7abc-8fc6-99e4817522bb|Jobs that match state:dead queue:zz|Job with the key zz,The queue zz,The tenant zz|false,true,false|palette-1"}},
+		box.close();
+		await new Promise((done) => box.addEventListener("close", done, { once: true }));
+		return [...all, text.value, [...box.querySelectorAll("li")].map((li) => li.ariaSelected), text.getAttribute("aria-activedescendant")].join("|");
+	})()`, "early|Job 01a1fb72-1dea-7abc-8fc6-99e4817522bb|Jobs that match state:dead queue:zz|Job with the key zz,The queue zz,The tenant zz||false,true,false|palette-1"}},
+	"spoken.js": {{`(() => {
+		const live = document.getElementById("live"), spoken = document.getElementById("spoken");
+		live.innerHTML = '<p data-spoken="ready 12"></p><p data-spoken="dead 3"></p><p>44</p>';
+		M.speak();
+		const first = spoken.textContent;
+		live.firstChild.dataset.spoken = "ready 13";
+		M.speak();
+		return first + "|" + spoken.textContent;
+	})()`, "ready 12, dead 3|ready 13, dead 3"}},
 	"ranges.js": {{`(() => {
 		const form = document.createElement("form");
 		form.innerHTML = '<input type="range" id="rate" max="9"><output for="rate"></output>';

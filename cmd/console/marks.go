@@ -31,13 +31,11 @@ func (m mark) Time() time.Time { return time.Unix(m.At, 0) }
 func (v *visit) marks(ctx context.Context, queue string, changes []auditEntry) ([]mark, error) {
 	all := v.settingMarks(changes)
 	if !v.viewer.bounded() {
-		var holders struct {
-			Holders []holderFacts `json:"holders"`
-		}
-		if err := v.get(ctx, "/holders", nil, &holders); err != nil {
+		holders, err := v.holders(ctx)
+		if err != nil {
 			return nil, err
 		}
-		all = append(all, v.deployMarks(queue, holders.Holders)...)
+		all = append(all, v.deployMarks(queue, holders)...)
 		var alerts struct {
 			Entries []auditEntry `json:"entries"`
 		}

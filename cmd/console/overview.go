@@ -41,6 +41,8 @@ type tile struct {
 	Name, Figure, Note string
 	Link               string
 	Spark              spark
+	// Spoken is told to screen readers when it changes. Empty: nothing, as it changes all the time.
+	Spoken string
 }
 
 // queueLine is a queue in a table.
@@ -159,18 +161,24 @@ func (v *visit) readOverview(ctx context.Context) (f overviewFacts, err error) {
 	if f.changes, err = v.changesOf(ctx, f.queues, f.shown.From); err != nil || v.viewer.bounded() {
 		return f, err
 	}
-	var holders struct {
-		Holders []holderFacts `json:"holders"`
-	}
-	if err = v.get(ctx, "/holders", nil, &holders); err != nil {
+	if f.holders, err = v.holders(ctx); err != nil {
 		return f, err
 	}
 	var all struct {
 		Entries []auditEntry `json:"entries"`
 	}
 	err = v.get(ctx, "/audit", url.Values{"limit": {"100"}}, &all)
-	f.holders, f.acts = holders.Holders, lastActs(f.changes, all.Entries)
+	f.acts = lastActs(f.changes, all.Entries)
 	return f, err
+}
+
+// holders reads the processes of the store.
+func (v *visit) holders(ctx context.Context) ([]holderFacts, error) {
+	var read struct {
+		Holders []holderFacts `json:"holders"`
+	}
+	err := v.get(ctx, "/holders", nil, &read)
+	return read.Holders, err
 }
 
 // markedQueues is of how many queues the overview marks the changes.
@@ -235,7 +243,7 @@ func loadOverview(ctx context.Context, v *visit) (any, error) {
 	view.Tenants = f.tenants()
 	view.Entries = f.acts
 	for _, q := range view.Queues {
-		if !v.viewer.bounded() && !q.Paused() && q.Depth.Ready > 0 && q.Settings["engine"] == "" && !f.served(q.Name) {
+		if !v.viewer.bounded() && q.wants() && !served(f.holders, q.Name) {
 			view.Notes = append(view.Notes, unserved(q.Name))
 		}
 	}
@@ -250,10 +258,15 @@ func unserved(queue string) string {
 	return "No worker serves " + queue + ", which has jobs that are due. Start one: sluice work " + queue + " -- PROGRAM"
 }
 
+// wants reports whether the queue has jobs that a worker could take now.
+func (q queueRow) wants() bool {
+	return !q.Paused() && q.Depth.Ready > 0 && q.Settings["engine"] == ""
+}
+
 // served reports whether a process takes jobs of a queue. Upkeep takes those of Sluice's own.
-func (f overviewFacts) served(queue string) bool {
+func served(holders []holderFacts, queue string) bool {
 	own := sluice.IsInternalQueue(queue)
-	return slices.ContainsFunc(f.holders, func(h holderFacts) bool {
+	return slices.ContainsFunc(holders, func(h holderFacts) bool {
 		return slices.Contains(h.Queues, queue) || own && h.Role == presence.RoleUpkeep
 	})
 }
@@ -299,6 +312,7 @@ func (f overviewFacts) tiles(v *visit) []tile {
 	flight.Spark = f.hour.spark("completed per second, in the last hour", 0, f.hour.perSecond(func(c stat.Counts) int64 { return c.Completed }))
 	dead := tile{Name: "Dead", Figure: draw.Count(all.Dead), Note: "wait for a person", Link: v.console.url("/dead")}
 	dead.Spark = f.hour.spark("deaths, in the last hour", 0, func(s *slot) *float64 { return rounded(float64(s.Counts.Dead)) })
+	ready.Spoken, dead.Spoken = "ready "+ready.Figure, "dead "+dead.Figure
 	return []tile{ready, oldest, f.startTile(), flight, f.successTile(), dead}
 }
 

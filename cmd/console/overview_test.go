@@ -82,7 +82,10 @@ func TestTheOverviewShowsFiguresOfAllQueues(t *testing.T) {
 	s.count("mail", 3*time.Minute, stat.Counts{Enqueued: 60, Claimed: 30, Completed: 9, Dead: 1, Failed: 5})
 	s.counted()
 	s.has("/", "Ready", "Oldest ready", "of 4/s", "90.0 %", "60 came in, 9 completed and 1 died", "5 attempts failed", `class="spark-limit"`, `class="heat-4"`,
-		"No worker serves mail", `href="/tenants/acme"`, "1 mark in it: settings, deploys and alerts", "setting: <a href=\"/audit?name=mail&amp;object=queue\">mail: change, rate 0 → 4/s (bob)</a>", "-no limit of all queues")
+		"No worker serves mail", `href="/tenants/acme"`, "1 mark in it: settings, deploys and alerts", "setting: <a href=\"/audit?name=mail&amp;object=queue\">mail: change, rate 0 → 4/s (bob)</a>", "-no limit of all queues",
+		`data-spoken="ready 3"`, `data-spoken="dead 0"`, `<span class="hint">started per second, in the last hour, with the limit</span>`)
+	s.has("/queues/mail", "No worker serves mail, which has jobs that are due. Start one: sluice work mail -- PROGRAM")
+	s.has("/tenants/acme", `href="/jobs?q=tenant%3Aacme&amp;sort=oldest&amp;state=ready"`, `href="/jobs?q=tenant%3Aacme&amp;state=dead"`)
 	for _, window := range []string{"15m", "6h", "24h", "7d"} {
 		s.has("/?window="+window, "60 came in", window+`" aria-current="true"`)
 	}

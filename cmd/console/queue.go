@@ -30,6 +30,8 @@ type queuePage struct {
 	Done            time.Time
 	Retries         []retry
 	Stats           statsView
+	// Unserved says that no worker takes its jobs. Empty: one does, or nothing waits.
+	Unserved string
 }
 
 func (q queuePage) charts() []chart { return q.Charts }
@@ -119,6 +121,15 @@ func (v *visit) readQueue(ctx context.Context, path string, view *queuePage) err
 		return err
 	}
 	view.Use = uses[view.Name]
+	if view.wants() && !v.viewer.bounded() {
+		holders, err := v.holders(ctx)
+		if err != nil {
+			return err
+		}
+		if !served(holders, view.Name) {
+			view.Unserved = unserved(view.Name)
+		}
+	}
 	var ahead forecastView
 	if err := v.getFor(ctx, seriesFor, path+"/forecast", nil, &ahead); err != nil {
 		return err

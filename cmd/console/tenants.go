@@ -253,7 +253,6 @@ func loadTenants(ctx context.Context, v *visit) (any, error) {
 type tenantPage struct {
 	tenantRow
 	Jobs    []heldJob
-	Oldest  *heldJob
 	Windows []choice
 	Charts  []chart
 	Entries []auditEntry
@@ -262,7 +261,7 @@ type tenantPage struct {
 
 func (t tenantPage) charts() []chart { return t.Charts }
 
-// heldJob is a job that has a slot, or waits for one.
+// heldJob is a job that has a slot.
 type heldJob struct {
 	ID        string    `json:"id"`
 	Queue     string    `json:"queue"`

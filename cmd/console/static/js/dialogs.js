@@ -14,7 +14,7 @@ document.addEventListener("click", (event) => {
   if (event.target.closest("[data-close]")) event.target.closest("dialog").close();
 });
 
-dialog.addEventListener("close", () => dialog.replaceChildren());
+dialog.addEventListener("close", () => dialog.open || dialog.replaceChildren()); // it may be open again
 
 // toast shows a text for 10 s, or until somebody has read it, with a button that takes the act back.
 export function toast(words, undo, stays) {

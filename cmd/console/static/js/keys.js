@@ -105,6 +105,7 @@ document.addEventListener("keydown", (event) => {
     return go(event.key);
   }
   if (event.key === "g") return void (going = true);
+  if (/^[1-5]$/.test(event.key)) return document.querySelector(`#live nav.choices a:nth-of-type(${event.key})`)?.click();
   const known = keys[event.key];
   if (!known) return;
   event.preventDefault();
@@ -112,7 +113,7 @@ document.addEventListener("keydown", (event) => {
 });
 
 const list = document.createElement("dl");
-for (const [key, [what]] of [["g …", ["go to a page by its letter"]], ...Object.entries(keys)]) {
+for (const [key, [what]] of [["g …", ["go to a page by its letter"]], ["1 … 5", ["choose a length of time, the shortest first"]], ...Object.entries(keys)]) {
   const term = document.createElement("dt");
   const kbd = document.createElement("kbd");
   kbd.textContent = key;

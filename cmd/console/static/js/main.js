@@ -9,6 +9,7 @@ import { refreshCharts } from "./charts.js";
 import "./keys.js";
 import "./palette.js";
 import "./ranges.js";
+import "./spoken.js";
 import "./views.js";
 
 function refresh() {

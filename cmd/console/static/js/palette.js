@@ -37,10 +37,12 @@ function show() {
   input.setAttribute("aria-activedescendant", shown.length ? `palette-${chosen}` : "");
 }
 
-palette.addEventListener("toggle", () => {
+// The event of the opening comes after the first keys, if the machine is slow: it must not forget them.
+palette.addEventListener("toggle", show);
+palette.addEventListener("close", () => {
+  if (palette.open) return; // again
   input.value = "";
   chosen = 0;
-  show();
 });
 input.addEventListener("input", () => {
   chosen = 0;
