@@ -169,7 +169,7 @@ SHOTS = /tmp/sluice-screenshots
 SHOWN = jobs-light waiting-dark alerts-light
 .PHONY: screenshots
 screenshots: ## Take pictures of all pages of the console, into SHOTS, and those of the documents
-	mkdir -p $(SHOTS) && cd browser && go test -vet=off -count=1 -run='TestEachPage|TestAJobFits' -shots=$(abspath $(SHOTS)) .
+	mkdir -p $(SHOTS) && cd browser && go test -vet=off -count=1 -run='TestEachPage|TestAJobIs' -shots=$(abspath $(SHOTS)) .
 	cp $(SHOWN:%=$(SHOTS)/console-%.png) docs/images
 
 .PHONY: vendor
