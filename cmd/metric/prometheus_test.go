@@ -56,7 +56,7 @@ func TestPrometheusReadsIt(t *testing.T) {
 			continue
 		}
 		if got := asked(server, of.Query); got != "1" {
-			t.Errorf("the success rate where nothing ended is %q, want 1 (C-66)", got)
+			t.Errorf("the success rate where nothing ended is %q, want 1", got)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Budget is what something took, each time, and what 95 of 100 may take (C-86), or another Share.
+// Budget is what something took, each time, and what 95 of 100 may take, or another Share.
 type Budget struct {
 	Name  string
 	Limit time.Duration
@@ -25,7 +25,7 @@ func (b Budget) share() float64 {
 	return b.Share
 }
 
-// Percentile gives the value that a share of all does not exceed, at ceil(n·p)−1 in order (C-68); 0 of none.
+// Percentile gives the value that a share of all does not exceed, at ceil(n·p)−1 in order; 0 of none.
 func (b Budget) Percentile(share float64) time.Duration {
 	if len(b.Took) == 0 {
 		return 0

@@ -21,7 +21,7 @@ type Validated struct {
 }
 
 // validate looks once more at the messages of a conversation that nobody has looked at, removes what is found, and lets
-// learnings be extracted. It sees sanitized text alone (C-32).
+// learnings be extracted. It sees sanitized text alone.
 func (p *Pipeline) validate(ctx context.Context, job *worker.Job[stages.Validate]) error {
 	conversation := job.Payload.ConversationID
 	messages, err := p.db.ToValidate(ctx, conversation)

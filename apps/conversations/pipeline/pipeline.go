@@ -38,7 +38,7 @@ type Options struct {
 	HashKey []byte
 	// Slots is how many jobs run at once, UploadSlots how many of them upload. Defaults 4 and 2.
 	Slots, UploadSlots int
-	// Offline is how long an upload waits while a node cannot be reached; that costs no attempt (C-7). Default 15 s.
+	// Offline is how long an upload waits while a node cannot be reached; that costs no attempt. Default 15 s.
 	Offline time.Duration
 	// Logger gets one line per event, scrubbed. Default: slog.Default.
 	Logger *slog.Logger
@@ -166,7 +166,7 @@ func (p *Pipeline) takeIn(ctx context.Context) {
 	}
 }
 
-// Skipped is the result of a job whose effect was there (C-47).
+// Skipped is the result of a job whose effect was there.
 type Skipped struct {
 	Skipped bool   `json:"skipped"`
 	Reason  string `json:"reason"`

@@ -25,7 +25,7 @@ type Uploaded struct {
 }
 
 // upload brings a learning to IPFS and to the chain. How far it is, is stored after each step, and the signed transaction
-// before it is sent; so a worker that dies anywhere leaves what the next one goes on from (C-50).
+// before it is sent; so a worker that dies anywhere leaves what the next one goes on from.
 func (p *Pipeline) upload(ctx context.Context, job *worker.Job[stages.Upload]) error {
 	to := job.Payload
 	for _, endpoint := range []string{to.IPFSEndpoint, to.Chain.RPCURL} {

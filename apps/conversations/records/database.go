@@ -43,7 +43,7 @@ func OpenBriefly(ctx context.Context, path string, checker sluice.PayloadChecker
 }
 
 // Prepare makes the file and its tables where they are missing, and opens it. It is the only one that changes tables;
-// workers and hooks are given a file that is prepared (C-97).
+// workers and hooks are given a file that is prepared.
 func Prepare(ctx context.Context, path string, checker sluice.PayloadChecker) (*Database, error) {
 	d, err := open(ctx, path, sluice.ClientOptions{PayloadChecker: checker}, sqlite.Options{Migrate: true}, true)
 	if err != nil {

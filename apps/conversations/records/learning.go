@@ -41,7 +41,7 @@ type Learning struct {
 	Sources []string `json:"-"`
 }
 
-// Hash is the same for learnings that say the same (C-49).
+// Hash is the same for learnings that say the same.
 func (l Learning) Hash() string {
 	sum := sha256.Sum256([]byte(l.Category + ":" + l.Content))
 	return hex.EncodeToString(sum[:])

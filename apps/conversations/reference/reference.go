@@ -9,7 +9,7 @@ import (
 )
 
 // Secret reads a secret by its reference: env:NAME or file:PATH. The reference may be stored and logged; the secret may not,
-// and no error tells any of it (C-36).
+// and no error tells any of it.
 func Secret(ref string) (string, error) {
 	kind, place, _ := strings.Cut(ref, ":")
 	var text string

@@ -11,14 +11,14 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Validate is the work of looking at the sanitized messages of a conversation once more (C-33). Which messages those are
+// Validate is the work of looking at the sanitized messages of a conversation once more. Which messages those are
 // is found when it is done, so that messages that come while it waits are in it.
 type Validate struct {
 	ConversationID      string `json:"conversation_id"`
 	SanitizationVersion string `json:"sanitization_version"`
 }
 
-// Extract is the work of finding what was learnt in a conversation (C-34).
+// Extract is the work of finding what was learnt in a conversation.
 type Extract struct {
 	ConversationID string `json:"conversation_id"`
 	// MinConfidence is from 0 to 1; learnings of less are left out.
@@ -27,7 +27,7 @@ type Extract struct {
 	Categories []string `json:"categories"`
 }
 
-// Upload is the work of bringing a learning to IPFS and to a chain (C-35).
+// Upload is the work of bringing a learning to IPFS and to a chain.
 type Upload struct {
 	LearningID   string `json:"learning_id"`
 	IPFSEndpoint string `json:"ipfs_endpoint"`
@@ -38,11 +38,11 @@ type Upload struct {
 type Chain struct {
 	RPCURL   string `json:"rpc_url"`
 	Contract string `json:"contract_address"`
-	// PrivateKeyRef says where the key is, env:NAME or file:PATH. The key itself is nowhere in the queue (C-36).
+	// PrivateKeyRef says where the key is, env:NAME or file:PATH. The key itself is nowhere in the queue.
 	PrivateKeyRef string `json:"private_key_ref"`
 }
 
-// The queues (C-13).
+// The queues.
 var (
 	Validation = sluice.QueueOf[Validate]("sanitize_ai_validation")
 	Extraction = sluice.QueueOf[Extract]("extract_learning")
@@ -98,7 +98,7 @@ const (
 	objectSchema = `{"type":"object","additionalProperties":false,`
 )
 
-// schemas are those of the payloads. They are checked at enqueue, and again before a handler sees them (C-95).
+// schemas are those of the payloads. They are checked at enqueue, and again before a handler sees them.
 var schemas = map[string]string{
 	Validation.Name(): objectSchema + `"required":["conversation_id","sanitization_version"],"properties":{
 		"conversation_id":` + idSchema + `,"sanitization_version":{"type":"string","pattern":"^[0-9a-z.]{1,20}$"}}}`,

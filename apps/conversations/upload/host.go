@@ -14,7 +14,7 @@ import (
 // ErrNotApproved says that a job names a node that this worker may not speak to.
 var ErrNotApproved = errors.New("the endpoint is not approved")
 
-// Approved are the hosts, with their ports, that a worker may speak to (C-97).
+// Approved are the hosts, with their ports, that a worker may speak to.
 type Approved []string
 
 // Approve makes the list from URLs.
