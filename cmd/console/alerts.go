@@ -24,6 +24,7 @@ type alertsView struct {
 	Silences  []alert.Silence
 	Receivers []receiver
 	Rules     []rule
+	History   []auditEntry
 	// Stale says that nobody seems to evaluate the rules.
 	Stale bool
 }
@@ -90,7 +91,14 @@ func loadAlerts(ctx context.Context, v *visit) (any, error) {
 	if err := v.get(ctx, "/alerts/rules", nil, &rules); err != nil {
 		return nil, err
 	}
-	view := alertsView{Alerts: read.Alerts, Silences: read.Silences, Receivers: read.Receivers, Rules: rules.Rules}
+	var history struct {
+		Entries []auditEntry `json:"entries"`
+	}
+	v.cli("sluice alerts history")
+	if err := v.get(ctx, "/alerts/history", url.Values{"limit": {"20"}}, &history); err != nil {
+		return nil, err
+	}
+	view := alertsView{History: history.Entries, Alerts: read.Alerts, Silences: read.Silences, Receivers: read.Receivers, Rules: rules.Rules}
 	var newest time.Time
 	for _, a := range read.Alerts {
 		if a.At.After(newest) {
@@ -179,6 +187,21 @@ func alertActs() []act {
 			body: ruleBody,
 		},
 		{
+			name: "new-rule", label: "New rule", route: "set-rule", needsReason: true,
+			command:  "sluice alerts set {rule} metric={metric} op={op} threshold={threshold} for={hold} severity={severity} summary={summary} --queue={queue} --reason={reason}",
+			sentence: "Add a rule. Upkeep evaluates it from its next round on.",
+			fields: append([]field{
+				{name: "rule", label: "Name", hint: "such as many-retries", required: true},
+				{name: "metric", label: "Metric", kind: "select", options: metricNames(), required: true},
+				{name: "op", label: "Fires when it is", kind: "select", options: []string{">", "<"}},
+				{name: "threshold", label: "Threshold", kind: "number", required: true},
+				{name: "hold", label: "For", hint: "how long the condition must hold, such as 5m; empty: at once"},
+				{name: "severity", label: "Severity", kind: "select", options: []string{"warning", "error", "critical"}},
+				{name: "summary", label: "What it means", hint: "people read it in the alert"},
+			}, one...),
+			body: ruleBody,
+		},
+		{
 			name: "disable-rule", label: "Disable", route: "disable-rule", undo: "enable-rule", command: "sluice alerts disable {rule} --queue={queue} --reason={reason}",
 			sentence: "The rule {rule} is not evaluated any more, and its alerts end.", fields: one,
 		},
@@ -197,10 +220,18 @@ func alertActs() []act {
 	}
 }
 
+// metricNames are what rules can be about.
+func metricNames() (names []string) {
+	for _, m := range alert.Metrics() {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
 // ruleBody has the fields of a rule that somebody filled in.
 func ruleBody(values url.Values) (map[string]any, error) {
 	set := map[string]string{}
-	for field, name := range map[string]string{"threshold": "threshold", "hold": "for", "severity": "severity"} {
+	for field, name := range map[string]string{"metric": "metric", "op": "op", "threshold": "threshold", "hold": "for", "severity": "severity", "summary": "summary"} {
 		if text := strings.TrimSpace(values.Get(field)); text != "" {
 			set[name] = text
 		}

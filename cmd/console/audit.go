@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"encoding/json"
 	"net/url"
 	"strconv"
 	"time"
@@ -18,8 +19,10 @@ type auditView struct {
 	Entries []auditEntry
 	// Next is the seq after which older entries follow. 0: these are the last.
 	Next int64
-	Head *auditHead
-	Keep *auditKeep
+	// Exports are the addresses of the entries of the page as files, by their kinds.
+	Exports map[string]string
+	Head    *auditHead
+	Keep    *auditKeep
 }
 
 // auditEntry is a line of the audit.
@@ -65,7 +68,7 @@ func loadAudit(ctx context.Context, v *visit) (any, error) {
 	if err := v.get(ctx, "/audit", query, &read); err != nil {
 		return nil, err
 	}
-	view := auditView{Entries: read.Entries}
+	view := auditView{Entries: read.Entries, Exports: v.exports()}
 	if n := len(read.Entries); n == auditPage {
 		view.Next = read.Entries[n-1].Seq
 	}
@@ -80,6 +83,24 @@ func loadAudit(ctx context.Context, v *visit) (any, error) {
 		view.Keep = nil
 	}
 	return view, nil
+}
+
+// file are the entries of the page.
+func (a auditView) file() file {
+	f := file{name: "audit", columns: []string{"seq", "at", "actor", "event", "object", "name", "job_id", "from", "to", "reason", "before", "after"}}
+	for _, e := range a.Entries {
+		line, _ := json.Marshal(e.AuditEntry) // it was read
+		job := ""
+		if !e.JobID.IsZero() {
+			job = e.JobID.String()
+		}
+		f.lines = append(f.lines, line)
+		f.rows = append(f.rows, []string{
+			strconv.FormatInt(e.Seq, 10), e.At.UTC().Format(time.RFC3339Nano), e.Actor, string(e.Event), string(e.Object), e.Name, job,
+			string(e.From), string(e.To), e.Reason, string(e.Before), string(e.After),
+		})
+	}
+	return f
 }
 
 func auditActs() []act {

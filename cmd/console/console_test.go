@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -17,8 +18,11 @@ import (
 	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/cmd/console"
 	"github.com/sluice-queue/sluice/cmd/httpapi"
+	"github.com/sluice-queue/sluice/engine"
+	"github.com/sluice-queue/sluice/engine/local"
 	"github.com/sluice-queue/sluice/scrub"
 	"github.com/sluice-queue/sluice/store/memory"
+	"github.com/sluice-queue/sluice/worker"
 )
 
 // site is a running console, with the store behind it.
@@ -27,6 +31,8 @@ type site struct {
 	t      *testing.T
 	store  sluice.Store
 	client *sluice.Client
+	// runs is the store of the engine named local.
+	runs sluice.Store
 	// reads counts the requests to the API, except those to /whoami.
 	reads atomic.Int64
 }
@@ -42,7 +48,9 @@ func openAs(t *testing.T, caller access.Caller, options console.Options) *site {
 	t.Helper()
 	s := &site{t: t, store: memory.New(memory.Options{})}
 	s.client = sluice.NewClient(s.store, sluice.ClientOptions{})
-	api := httpapi.New(s.store, httpapi.Options{Clean: scrub.Text, Identify: func(*http.Request) (access.Caller, error) {
+	s.runs = memory.New(memory.Options{})
+	engines := map[string]engine.Engine{"local": local.New(s.runs, local.Options{Worker: worker.Options{Logger: slog.New(slog.DiscardHandler)}})}
+	api := httpapi.New(s.store, httpapi.Options{Clean: scrub.Text, Engines: engines, Identify: func(*http.Request) (access.Caller, error) {
 		return caller, nil
 	}})
 	options.API = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

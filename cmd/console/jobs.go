@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -339,45 +338,20 @@ func (l *jobList) links(v *visit) {
 	if l.Next != "" {
 		l.Following = v.with("after", l.Next)
 	}
-	l.Exports = map[string]string{"JSONL": v.with("export", "jsonl"), "CSV": v.with("export", "csv")}
+	l.Exports = v.exports()
 }
 
-// export sends the jobs of the page as a file.
-func (l jobList) export(w http.ResponseWriter, kind string) {
-	var out bytes.Buffer
-	switch kind {
-	case "jsonl":
-		w.Header().Set("Content-Type", "application/x-ndjson; charset=utf-8")
-		for _, job := range l.Jobs {
-			_ = json.Compact(&out, job.raw) // it was read
-			out.WriteByte('\n')
+// file are the jobs of the page.
+func (l jobList) file() file {
+	f := file{name: "jobs", columns: append([]string{"id"}, l.Columns...)}
+	for _, job := range l.Jobs {
+		row := []string{job.ID.String()}
+		for _, column := range l.Columns {
+			row = append(row, job.text(column))
 		}
-	case "csv":
-		w.Header().Set("Content-Type", "text/csv; charset=utf-8")
-		table := csv.NewWriter(&out)
-		_ = table.Write(append([]string{"id"}, l.Columns...))
-		for _, job := range l.Jobs {
-			row := []string{job.ID.String()}
-			for _, column := range l.Columns {
-				row = append(row, forSpreadsheet(job.text(column)))
-			}
-			_ = table.Write(row)
-		}
-		table.Flush()
-	default:
-		http.Error(w, "export must be jsonl or csv", http.StatusBadRequest)
-		return
+		f.rows, f.lines = append(f.rows, row), append(f.lines, job.raw)
 	}
-	w.Header().Set("Content-Disposition", `attachment; filename="jobs.`+kind+`"`)
-	_, _ = w.Write(out.Bytes()) // the client may be gone
-}
-
-// forSpreadsheet keeps a spreadsheet from taking a text as a formula.
-func forSpreadsheet(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
-		return "'" + text
-	}
-	return text
+	return f
 }
 
 // text is the value of a column.

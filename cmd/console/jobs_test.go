@@ -101,6 +101,15 @@ func TestJobsAreSavedAsFiles(t *testing.T) {
 	s.contains("/jobs?export=jsonl", `{"id":"`+id.String()+`"`)
 }
 
+func TestTheAuditIsSavedAsAFile(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleOperator, console.Options{})
+	s.set("mail", "=the contract", func(q *sluice.Settings) { q.MaxAttempts = 5 })
+	s.contains("/audit", "CSV of this page")
+	s.contains("/audit?export=csv&object=queue", "seq,at,actor,event,object,name,job_id,from,to,reason,before,after\n", ",bob,change,queue,mail,,,,'=the contract,")
+	s.contains("/audit?export=jsonl", `"reason":"=the contract"`)
+}
+
 func TestAPeekShowsThePayloadToReadersAlone(t *testing.T) {
 	t.Parallel()
 	for role, wants := range map[access.Role][]string{access.RoleReader: {"&#34;to&#34;: &#34;Lovelace&#34;"}, access.RoleViewer: {"Your role does not read payloads", "!Lovelace"}} {

@@ -47,6 +47,18 @@ func TestTheStripNamesFewAlerts(t *testing.T) {
 	}
 }
 
+func TestARuleIsAddedAndIsInTheHistory(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleOperator, console.Options{})
+	s.has("/alerts", "New rule", "sluice export prometheus", "-Last of all rules")
+	s.has("/do/new-rule", "<option>oldest_age</option>")
+	values := url.Values{"rule": {"old-mails"}, "metric": {"oldest_age"}, "op": {">"}, "threshold": {"300"}, "hold": {"5m"}, "severity": {"error"}, "queue": {"mail"}, "reason": {"the contract"}}
+	if text, status := s.do("new-rule", values, nil); status != 204 {
+		t.Fatalf("the new rule: %d %s", status, text)
+	}
+	s.has("/alerts", "old-mails", "oldest_age &gt; 300 for 5m", "Last of all rules", "the contract")
+}
+
 func TestTheStripNamesWhatPeopleStopped(t *testing.T) {
 	t.Parallel()
 	s := open(t, access.RoleOperator, console.Options{})

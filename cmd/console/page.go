@@ -207,7 +207,7 @@ func (c *Console) show(p page) http.Handler {
 			return
 		}
 		if view, is := s.View.(exported); is && v.query.Has("export") {
-			view.export(w, v.query.Get("export"))
+			view.file().send(w, v.query.Get("export"))
 			return
 		}
 		c.write(w, s, cmp.Or(p.part, "page"))
@@ -217,10 +217,8 @@ func (c *Console) show(p page) http.Handler {
 // moved is a view that another page shows better. An empty path: this one shows it.
 type moved interface{ movedTo() string }
 
-// exported is a view that can be saved as a file of a kind, such as csv.
-type exported interface {
-	export(w http.ResponseWriter, kind string)
-}
+// exported is a view that can be saved as a file.
+type exported interface{ file() file }
 
 // refuse answers somebody whom the API does not know: with the way to sign in, if there is one.
 func (c *Console) refuse(w http.ResponseWriter, r *http.Request, v *visit, err error) {

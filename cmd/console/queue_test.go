@@ -76,6 +76,24 @@ func TestViewersOfAQueueMayNotChangeIt(t *testing.T) {
 	s.has("/queues/mail", `disabled title="the role viewer may not do this">Change`, "-/do/set-setting")
 }
 
+func TestAnEngineIsTriedAndAskedForItsRuns(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleOperator, console.Options{})
+	s.set("orders", "", func(q *sluice.Settings) { q.Engine = "local" })
+	s.has("/queues/orders", "Check the engine", "Start a run to try it", "Reconcile with the engine")
+	text, _ := s.do("try-engine", url.Values{"queue": {"orders"}}, nil)
+	if !strings.Contains(text, "no worker waits at the task queue") {
+		t.Errorf("the trial says %q, want that nobody would run it", text)
+	}
+	runs, err := sluice.NewClient(s.runs, sluice.ClientOptions{}).Queues(t.Context(), sluice.QueueFilter{})
+	if err != nil || len(runs) == 0 {
+		t.Errorf("the engine has %d queues of runs (%v), want that of the trial", len(runs), err)
+	}
+	if text, _ = s.do("reconcile-engine", url.Values{"queue": {"orders"}}, nil); !strings.Contains(text, "The engine was asked about 0 jobs.") {
+		t.Errorf("the reconciliation says %q", text)
+	}
+}
+
 func TestManyQueuesHavePages(t *testing.T) {
 	t.Parallel()
 	s := open(t, access.RoleViewer, console.Options{})
