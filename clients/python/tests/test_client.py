@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import unittest
+import unittest.mock
 from datetime import datetime, timedelta, timezone
 
 from cutter import Cutter
@@ -193,6 +194,35 @@ class Works(ClientTest):
             with self.assertRaisesRegex(JobFailed, "cancelled"):
                 self.client.result(id, timeout=30)
 
+    def test_a_handler_is_told_of_its_timeout(self):
+        receipt = self.client.enqueue(self.queue, 1, timeout=0.05, max_attempts=1)
+        with self.working(lambda job: job.wait(60)):
+            with self.assertRaisesRegex(JobFailed, "exceeded its timeout of 0.05 s$"):
+                self.client.result(receipt.id, timeout=30)
+
+    def test_what_a_handler_returns_after_its_timeout_counts(self):
+        receipt = self.client.enqueue(self.queue, 1, timeout=0.05, max_attempts=1)
+        with self.working(lambda job: job.ended.wait(60) and "late"):
+            self.assertEqual(self.client.result(receipt.id, timeout=30), "late")
+
+    def test_a_handler_that_ignores_its_timeout_fails_and_keeps_its_slot(self):
+        go_on, ran = threading.Event(), queue.Queue()
+
+        def handler(job):
+            ran.put(job.id)
+            if job.payload == "stuck":
+                go_on.wait(60)
+
+        stuck = self.client.enqueue(self.queue, "stuck", timeout=0.05, max_attempts=1)
+        with unittest.mock.patch("sluice_client._engine._GRACE", 0.05), self.working(handler, concurrency=1):
+            with self.assertRaisesRegex(JobFailed, "exceeded its timeout of 0.05 s, and the handler ignored it$"):
+                self.client.result(stuck.id, timeout=30)
+            next_one = self.client.enqueue(self.queue, "next")
+            self.assertEqual((ran.get(timeout=30), ran.empty()), (stuck.id, True))
+            go_on.set()
+            self.client.result(next_one.id, timeout=30)
+        self.assertEqual(self.client.job(stuck.id).state, "dead")
+
     def test_a_lease_is_renewed_while_the_handler_runs(self):
         with self.working(lambda job: job.wait(3), lease=1):
             id = self.client.enqueue(self.queue, 1).id
@@ -316,6 +346,17 @@ class Async(unittest.IsolatedAsyncioTestCase):
             worker.cancel()
             with self.assertRaises(asyncio.CancelledError):
                 await worker
+
+    async def test_a_task_is_cancelled_at_its_timeout(self):
+        async with AsyncClient() as client:
+            name = "py-" + new_id()[-12:]
+            receipt = await client.enqueue(name, 1, timeout=0.05, max_attempts=1)
+            work = asyncio.ensure_future(client.work(name, lambda job: asyncio.sleep(60)))
+            with self.assertRaisesRegex(JobFailed, "exceeded its timeout of 0.05 s$"):
+                await client.result(receipt.id, timeout=30)
+            work.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await work
 
     async def test_cancelling_work_gives_jobs_back(self):
         name = "py-" + new_id()[-12:]

@@ -17,6 +17,7 @@ from .errors import (
     RetryError,
     SluiceError,
     SnoozeError,
+    TimedOutError,
 )
 
 __all__ = [
@@ -36,5 +37,6 @@ __all__ = [
     "RetryError",
     "SluiceError",
     "SnoozeError",
+    "TimedOutError",
     "new_id",
 ]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 import queue as queues_
 import secrets
@@ -18,7 +19,7 @@ from typing import Any, Callable, Dict, List, Optional
 from ._held import Draining, Held
 from ._jobs import duration
 from ._transport import _BROKEN, _PASSES, Abort, Aborted, Transport
-from .errors import ApiError, CancelledError, ConnectionFailed, LostError
+from .errors import ApiError, CancelledError, ConnectionFailed, LostError, TimedOutError
 
 log = logging.getLogger("sluice_client")
 
@@ -26,6 +27,7 @@ _WAIT = 30.0  # how long the server keeps a claim
 _SLACK = 10.0
 _MOST, _BYTES = 500, 4 << 20  # jobs and bytes of one request
 _HEARTBEAT = 10.0
+_GRACE = 10.0  # how long a handler may go on after its timeout
 _SOON = 1.0
 
 
@@ -95,6 +97,9 @@ class Engine:
         outcome = held.outcome(result, error)
         with self._changed:
             self._busy -= 1
+            if held.settling:  # it ignored its timeout
+                self._changed.notify_all()
+                return
             held.settling = outcome is not None
             if outcome is None:
                 self._held.pop(held.job.id, None)
@@ -172,11 +177,14 @@ class Engine:
             for h in held:
                 if now >= h.until and h.reason is None and not h.settling:
                     self._lose(h, LostError(f"the lease of job {h.job.id} ended before it was renewed"))
+                elif now >= h.times_out and not h.settling:
+                    self._time_out(h, now)
             for lease in sorted({h.lease for h in held}):
-                late = [h for h in held if h.lease == lease and (h.reason is None or isinstance(h.reason, Draining)) and h.until - now < lease * 2 / 3 + 0.01]
+                late = [h for h in held if h.lease == lease and (h.reason is None or isinstance(h.reason, (Draining, TimedOutError))) and h.until - now < lease * 2 / 3 + 0.01]
                 for i in range(0, len(late), _MOST):
                     self._renew(late[i : i + _MOST], lease)
-            rest = min((h.until - h.lease * 2 / 3 for h in held), default=now + _SOON) - time.monotonic()
+            looks = [min(h.until - h.lease * 2 / 3, h.times_out if h.reason is None else math.inf) for h in held]
+            rest = min(looks, default=now + _SOON) - time.monotonic()
             self._end.wait(min(max(rest, 0.02), 0.5))
 
     def _renew(self, held: List[Held], lease: float) -> None:
@@ -196,6 +204,19 @@ class Engine:
             elif not h.settling:  # otherwise its outcome is stored
                 reason = CancelledError if entry["cancelled"] else LostError
                 self._lose(h, reason(f"job {h.job.id} was " + ("cancelled" if entry["cancelled"] else "lost: its lease ended")))
+
+    def _time_out(self, held: Held, now: float) -> None:
+        """Tells a handler that its timeout is over. If it ignores that, its attempt fails; it keeps its slot."""
+        if held.reason is None:
+            held.end(TimedOutError(f"the attempt exceeded its timeout of {held.timeout:g} s"))
+        if not isinstance(held.reason, TimedOutError) or now < held.times_out + _GRACE:
+            return
+        with self._changed:
+            if held.settling or held.job.id not in self._held:  # it has just ended
+                return
+            held.settling = True
+        log.warning("job %s: %s, and the handler ignored it", held.job.id, held.reason)
+        self._outcomes.put((held, {**held.named(), "outcome": "fail", "error": f"{held.reason}, and the handler ignored it"}))
 
     def _lose(self, held: Held, reason: Exception) -> None:
         log.info("%s", reason)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import math
 import threading
 import traceback
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Mapping, Optional
 
 from ._jobs import Job, duration
-from .errors import CancelledError, LostError, PermanentError, RetryError, SnoozeError
+from .errors import CancelledError, LostError, PermanentError, RetryError, SnoozeError, TimedOutError
 
 _LONGEST_TEXT = 50_000
 _SHORTEST = 0.001  # the server refuses a delay of 0
@@ -21,7 +23,7 @@ class ClaimedJob(Job):
 
     #: the number of this attempt, from 1
     attempt: int = 1
-    #: set when the job was cancelled or lost, or the worker has to end: end the work then
+    #: set when the job was cancelled or lost, its timeout is over, or the worker has to end: end the work then
     ended: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
     _sink: Any = field(default=None, repr=False, compare=False)
 
@@ -36,13 +38,13 @@ class ClaimedJob(Job):
         self._sink.save_checkpoint(value)
 
     def check(self) -> None:
-        """Raises CancelledError or LostError if this worker no longer has the job."""
+        """Raises CancelledError or LostError if this worker no longer has the job, and TimedOutError after its timeout."""
         reason = self._sink.reason
         if reason is not None:
             raise reason
 
     def wait(self, seconds: float) -> None:
-        """Waits. It raises CancelledError or LostError as soon as this worker no longer has the job."""
+        """Waits. It raises what ``check`` raises, as soon as it would."""
         self.ended.wait(seconds)
         self.check()
 
@@ -61,6 +63,8 @@ class Held:
         self.token: str = raw["token"]
         self.lease: float = raw["lease_seconds"]
         self.until = arrived + self.lease
+        self.timeout: float = raw.get("timeout_seconds") or 0
+        self.times_out = arrived + self.timeout if self.timeout > 0 else math.inf
         self.reason: Optional[Exception] = None  # why the handler is to end
         self.report: Optional[tuple[float, str]] = None  # to be sent
         self.settling = False
@@ -90,6 +94,10 @@ class Held:
 
     def outcome(self, result: Any, error: Optional[BaseException]) -> Optional[Dict[str, Any]]:
         """Returns what to tell the server after the handler. None: nothing, because the job is no longer here."""
+        if isinstance(self.reason, TimedOutError):
+            if isinstance(error, asyncio.CancelledError):
+                error = self.reason
+            return {**self.named(), **outcome(result, error)}
         if self.reason is not None and not isinstance(self.reason, Draining):
             return None
         if self.reason is not None and error is not None:
@@ -118,7 +126,7 @@ def outcome(result: Any, error: Optional[BaseException]) -> Dict[str, Any]:
 
 
 def _text(error: BaseException) -> str:
-    if isinstance(error, (PermanentError, RetryError, CancelledError)):
+    if isinstance(error, (PermanentError, RetryError, CancelledError, TimedOutError)):
         return (str(error) or type(error).__name__)[:_LONGEST_TEXT]
     return f"{type(error).__name__}: {error}"[:_LONGEST_TEXT]
 

@@ -14,6 +14,7 @@ __all__ = [
     "RetryError",
     "SluiceError",
     "SnoozeError",
+    "TimedOutError",
 ]
 
 
@@ -77,6 +78,10 @@ class SnoozeError(SluiceError):
 
 class CancelledError(SluiceError):
     """Somebody cancelled the job. Whatever its handler does now is not stored."""
+
+
+class TimedOutError(SluiceError):
+    """The attempt took longer than its timeout: it fails, unless the handler still returns."""
 
 
 class LostError(SluiceError):
