@@ -55,12 +55,12 @@ var moduleTests = map[string][][2]string{
 		box.showModal();
 		type("early");
 		await opened;
-		const all = [text.value, type("01a1fb72-1dea-7abc-8fc6-99e4817522bb"), type("state:dead queue:zz"), type("zz")];
+		const all = [text.value, type("01a1fb72-1dea-7abc-8fc6-99e4817522bb"), type("state:dead queue:zz"), type("zz/1"), type("zz")];
 		text.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowDown" }));
 		box.close();
 		await new Promise((done) => box.addEventListener("close", done, { once: true }));
 		return [...all, text.value, [...box.querySelectorAll("li")].map((li) => li.ariaSelected), text.getAttribute("aria-activedescendant")].join("|");
-	})()`, "early|Job 01a1fb72-1dea-7abc-8fc6-99e4817522bb|Jobs that match state:dead queue:zz|Job with the key zz,The queue zz,The tenant zz||false,true,false|palette-1"}},
+	})()`, "early|Job 01a1fb72-1dea-7abc-8fc6-99e4817522bb|Jobs that match state:dead queue:zz|Job with the key zz/1,The queue zz/1,The tenant zz/1|Job with the key zz,The queue zz,The tenant zz||false,true,false|palette-1"}},
 	"spoken.js": {{`(() => {
 		const live = document.getElementById("live"), spoken = document.getElementById("spoken");
 		live.innerHTML = '<p data-spoken="ready 12"></p><p data-spoken="dead 3"></p><p>44</p>';

@@ -10,7 +10,7 @@ const id = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 function entries(text) {
   const found = [];
   const words = text.trim();
-  const plain = /^[^\s:"/]+$/.test(words) && !id.test(words);
+  const plain = /^[^\s:"]+$/.test(words) && !id.test(words);
   if (id.test(words)) found.push({ name: `Job ${words}`, run: () => (location.href = `${base}/jobs/${words}`) });
   for (const link of document.querySelectorAll(".side a, #live th a")) found.push({ name: link.textContent.trim(), run: () => (location.href = link.href) });
   for (const button of document.querySelectorAll("#main [data-act]")) found.push({ name: `${button.textContent} (${button.dataset.act})`, run: () => (palette.close(), button.click()) });
