@@ -30,7 +30,7 @@ ONE_BY_ONE_IN = ./cmd/httpapi ./store/postgres ./store/sqlite ./scrub
 # Tests that step cover runs without the race detector anyway, which would see nothing in them: they read the files of the
 # project, or let simulated weeks pass in packages whose other tests are raced.
 COVERED_ALONE = ^Test(NoJunkDrawersAndNothingLeftOpen|NothingElseIsLogged|RetiredNamesStayAway|EveryExportedNameIsDocumented$(strip \
-	)|FilesAndFunctionsStaySmall|WordsOfExportedNamesAreKnown|TermsAreUsed|PagesAreInPlainEnglish$(strip \
+	)|FilesAndFunctionsStaySmall|WordsOfExportedNamesAreKnown|TermsAreUsed|(Pages|SQLComments|CommentsOfTests)AreInPlainEnglish$(strip \
 	)|MessageThatIsGivenUpIsADeadLetterWithoutAnAlertOfItsOwn|WindowCountsEachDayOverTheChangeOfClocks)$$
 # Those whose tests take longest begin first.
 LONGEST = ./store/postgres ./cmd/httpapi ./engine/temporal ./store/sqlite ./move ./upkeep ./dispatcher
