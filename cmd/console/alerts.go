@@ -91,14 +91,12 @@ func loadAlerts(ctx context.Context, v *visit) (any, error) {
 	if err := v.get(ctx, "/alerts/rules", nil, &rules); err != nil {
 		return nil, err
 	}
-	var history struct {
-		Entries []auditEntry `json:"entries"`
-	}
 	v.cli("sluice alerts history")
-	if err := v.get(ctx, "/alerts/history", url.Values{"limit": {"20"}}, &history); err != nil {
+	history, err := v.entries(ctx, cacheFor, "/alerts/history", url.Values{"limit": {"20"}})
+	if err != nil {
 		return nil, err
 	}
-	view := alertsView{History: history.Entries, Alerts: read.Alerts, Silences: read.Silences, Receivers: read.Receivers, Rules: rules.Rules}
+	view := alertsView{History: history, Alerts: read.Alerts, Silences: read.Silences, Receivers: read.Receivers, Rules: rules.Rules}
 	var newest time.Time
 	for _, a := range read.Alerts {
 		if a.At.After(newest) {
@@ -149,19 +147,14 @@ func loadRule(ctx context.Context, v *visit) (any, error) {
 			view.Alerts = append(view.Alerts, a)
 		}
 	}
-	var history struct {
-		Entries []auditEntry `json:"entries"`
-	}
 	query := url.Values{"rule": {name}, "limit": {"50"}}
 	if queue != "" {
 		query.Set("queue", queue)
 	}
 	v.cli("sluice alerts history " + quoted(name))
-	if err := v.get(ctx, "/alerts/history", query, &history); err != nil {
-		return nil, err
-	}
-	view.History = history.Entries
-	return view, nil
+	var err error
+	view.History, err = v.entries(ctx, cacheFor, "/alerts/history", query)
+	return view, err
 }
 
 func alertActs() []act {

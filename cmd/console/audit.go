@@ -49,13 +49,19 @@ type auditKeep struct {
 	Full    string `json:"full"`
 }
 
+// entries reads entries of the audit, which people share for a while. Path is below the API's root.
+func (v *visit) entries(ctx context.Context, keep time.Duration, path string, query url.Values) ([]auditEntry, error) {
+	var read struct {
+		Entries []auditEntry `json:"entries"`
+	}
+	err := v.getFor(ctx, keep, path, query, &read)
+	return read.Entries, err
+}
+
 // auditPage is how many entries a page has.
 const auditPage = 100
 
 func loadAudit(ctx context.Context, v *visit) (any, error) {
-	var read struct {
-		Entries []auditEntry `json:"entries"`
-	}
 	query := url.Values{"limit": {strconv.Itoa(auditPage)}}
 	command := "sluice audit"
 	for _, name := range []string{"object", "name", "job", "before"} {
@@ -65,12 +71,13 @@ func loadAudit(ctx context.Context, v *visit) (any, error) {
 		}
 	}
 	v.cli(command)
-	if err := v.get(ctx, "/audit", query, &read); err != nil {
+	entries, err := v.entries(ctx, cacheFor, "/audit", query)
+	if err != nil {
 		return nil, err
 	}
-	view := auditView{Entries: read.Entries, Exports: v.exports()}
-	if n := len(read.Entries); n == auditPage {
-		view.Next = read.Entries[n-1].Seq
+	view := auditView{Entries: entries, Exports: v.exports()}
+	if n := len(entries); n == auditPage {
+		view.Next = entries[n-1].Seq
 	}
 	if v.viewer.bounded() {
 		return view, nil

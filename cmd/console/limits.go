@@ -41,11 +41,8 @@ func loadLimits(ctx context.Context, v *visit) (any, error) {
 		}
 	}
 	view := limitList{Limits: read.Limits}
-	var audit struct {
-		Entries []auditEntry `json:"entries"`
-	}
-	err := v.get(ctx, "/audit", url.Values{"object": {"limit"}, "limit": {"20"}}, &audit)
-	view.Entries = audit.Entries
+	var err error
+	view.Entries, err = v.entries(ctx, cacheFor, "/audit", url.Values{"object": {"limit"}, "limit": {"20"}})
 	return view, err
 }
 

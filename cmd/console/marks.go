@@ -36,13 +36,11 @@ func (v *visit) marks(ctx context.Context, queue string, changes []auditEntry) (
 			return nil, err
 		}
 		all = append(all, v.deployMarks(queue, holders)...)
-		var alerts struct {
-			Entries []auditEntry `json:"entries"`
-		}
-		if err := v.getFor(ctx, seriesFor, "/audit", url.Values{"object": {"alert"}, "limit": {"100"}}, &alerts); err != nil {
+		alerts, err := v.entries(ctx, seriesFor, "/audit", url.Values{"object": {"alert"}, "limit": {"100"}})
+		if err != nil {
 			return nil, err
 		}
-		all = append(all, v.alertMarks(queue, alerts.Entries)...)
+		all = append(all, v.alertMarks(queue, alerts)...)
 	}
 	slices.SortStableFunc(all, func(a, b mark) int { return cmp.Compare(a.At, b.At) })
 	return all, nil

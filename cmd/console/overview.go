@@ -164,11 +164,8 @@ func (v *visit) readOverview(ctx context.Context) (f overviewFacts, err error) {
 	if f.holders, err = v.holders(ctx); err != nil {
 		return f, err
 	}
-	var all struct {
-		Entries []auditEntry `json:"entries"`
-	}
-	err = v.get(ctx, "/audit", url.Values{"limit": {"100"}}, &all)
-	f.acts = lastActs(f.changes, all.Entries)
+	all, err := v.entries(ctx, cacheFor, "/audit", url.Values{"limit": {"100"}})
+	f.acts = lastActs(f.changes, all)
 	return f, err
 }
 
@@ -189,13 +186,11 @@ func (v *visit) changesOf(ctx context.Context, queues []queueRow, after time.Tim
 	queues = slices.DeleteFunc(slices.Clone(queues), func(q queueRow) bool { return q.ChangedAt.Before(after) })
 	slices.SortFunc(queues, func(a, b queueRow) int { return b.ChangedAt.Compare(a.ChangedAt) })
 	for _, q := range queues[:min(len(queues), markedQueues)] {
-		var history struct {
-			Entries []auditEntry `json:"entries"`
-		}
-		if err := v.getFor(ctx, seriesFor, "/queues/"+url.PathEscape(q.Name)+"/settings/history", nil, &history); err != nil {
+		history, err := v.entries(ctx, seriesFor, "/queues/"+url.PathEscape(q.Name)+"/settings/history", nil)
+		if err != nil {
 			return nil, err
 		}
-		found = append(found, history.Entries...)
+		found = append(found, history...)
 	}
 	slices.SortFunc(found, func(a, b auditEntry) int { return cmp.Compare(b.Seq, a.Seq) })
 	return found, nil

@@ -73,13 +73,11 @@ func loadQueue(ctx context.Context, v *visit) (any, error) {
 	if err := v.get(ctx, path, nil, &view); err != nil {
 		return nil, err
 	}
-	var history struct {
-		Entries []auditEntry `json:"entries"`
-	}
-	if err := v.get(ctx, path+"/settings/history", nil, &history); err != nil {
+	history, err := v.entries(ctx, cacheFor, path+"/settings/history", nil)
+	if err != nil {
 		return nil, err
 	}
-	view.History = history.Entries
+	view.History = history
 	if !view.Group {
 		if err := v.readQueue(ctx, path, &view); err != nil {
 			return nil, err

@@ -169,11 +169,8 @@ func loadSchedule(ctx context.Context, v *visit) (any, error) {
 	if v.viewer.bounded() {
 		return view, nil
 	}
-	var audit struct {
-		Entries []auditEntry `json:"entries"`
-	}
-	err := v.get(ctx, "/audit", url.Values{"object": {"schedule"}, "name": {name}, "limit": {"20"}}, &audit)
-	view.Entries = audit.Entries
+	var err error
+	view.Entries, err = v.entries(ctx, cacheFor, "/audit", url.Values{"object": {"schedule"}, "name": {name}, "limit": {"20"}})
 	return view, err
 }
 

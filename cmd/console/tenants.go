@@ -308,11 +308,7 @@ func loadTenant(ctx context.Context, v *visit) (any, error) {
 		view.Due, view.Rows = known.Due, known.Rows
 	}
 	view.Noisy = noisy(view.Flight(), all)
-	var audit struct {
-		Entries []auditEntry `json:"entries"`
-	}
-	err = v.get(ctx, "/audit", url.Values{"object": {"tenant"}, "name": {name}, "limit": {"20"}}, &audit)
-	view.Entries = audit.Entries
+	view.Entries, err = v.entries(ctx, cacheFor, "/audit", url.Values{"object": {"tenant"}, "name": {name}, "limit": {"20"}})
 	return view, err
 }
 
