@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"slices"
+
 	"pgregory.net/rapid"
 
 	"github.com/sluice-queue/sluice"
@@ -19,6 +21,7 @@ func (m *machine) agree(*rapid.T) {
 		}
 		if got.State == sluice.StateQueued && got.BlockedBy != want.blockedBy {
 			m.look(id) // a store may look again when it likes, and then tell of another of those that the job waits for
+			m.waitAgain(want, got.BlockedBy)
 		}
 		if got.State != want.state || got.Attempts != want.attempts || got.Releases != want.releases || got.Recoveries != want.recoveries ||
 			got.Generation != want.generation || got.BlockedBy != want.blockedBy || got.LimitKey != want.limitKey || got.Cost != want.cost || got.Ref != want.ref || !got.State.Finished() && got.Engine != want.engine {
@@ -36,6 +39,15 @@ func (m *machine) agree(*rapid.T) {
 			m.Fatalf("rows that do not agree with their jobs: %s", astray)
 		}
 	}
+}
+
+// waitAgain lets a queued job wait again for a job that it had passed: a store may look at all of them anew, and that one has
+// been requeued since.
+func (m *machine) waitAgain(job *modelJob, other sluice.ID) {
+	if !slices.Contains(job.after, other) || slices.Contains(job.rest, other) || !m.lives(other) || m.jobs[other].generation < 2 {
+		return
+	}
+	job.rest, job.blockedBy = append(job.rest, other), other
 }
 
 // agreeOnWaits makes sure that no jobs wait for each other in a circle.
