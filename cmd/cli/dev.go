@@ -99,7 +99,7 @@ func (a *app) dev(ctx context.Context, f devFlags) (err error) {
 
 // openShop adds the shop to what the server does.
 func (s *server) openShop(ctx context.Context, store sluice.Store) error {
-	runs := local.New(store, local.Options{Worker: worker.Options{Drain: time.Second, Logger: s.app.logger()}})
+	runs := local.New(store, local.Options{Worker: worker.Options{Slots: 24, Drain: time.Second, Logger: s.app.logger()}})
 	shop := sample.New(store, sample.Options{Engine: runs, Logger: s.app.logger()})
 	if err := shop.Prepare(ctx); err != nil {
 		return err

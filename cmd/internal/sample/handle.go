@@ -150,7 +150,7 @@ func ship(ctx context.Context, run *local.Run[body]) (any, error) {
 	if err := pause(ctx, time.Duration(4+n/5)*time.Second); err != nil {
 		return nil, err
 	}
-	if n < 5 {
+	if n < 3 {
 		return nil, errors.New("the warehouse has no " + run.Input.Items[0])
 	}
 	return map[string]any{"parcel": run.Ref, "items": len(run.Input.Items)}, nil

@@ -22,6 +22,7 @@ type happening struct {
 func (s *Shop) traffic(ctx context.Context) error {
 	all := []happening{
 		{1, 1, s.trickle},
+		{5, 60, s.sale},
 		{20, 45, s.noise},
 		{30, 240, s.redrive},
 		{100, 180, s.makeBatch},
@@ -64,6 +65,11 @@ func crawlOf(n int) sluice.NewJob {
 	return sluice.NewJob{Queue: crawls, Payload: payload(body{URL: fmt.Sprintf("https://%s/page/%d", host, n)}), EnqueueOptions: sluice.EnqueueOptions{LimitKey: host}}
 }
 
+func order(tenant string, n int) sluice.NewJob {
+	items := []string{"lamp", "chair", "table"}
+	return sluice.NewJob{Queue: orders, Payload: payload(body{Items: items[n%3:]}), EnqueueOptions: sluice.EnqueueOptions{Key: fmt.Sprintf("order-%s-%d", tenant, n), Tenant: tenant}}
+}
+
 // wave is many renewals that fall due at the same instant.
 func wave(jobs int, in time.Duration) (all []sluice.NewJob) {
 	due := time.Now().Add(in).Truncate(time.Minute).Add(time.Minute)
@@ -81,8 +87,7 @@ func (s *Shop) trickle(ctx context.Context) error {
 		jobs = append(jobs, mail(n))
 	}
 	if n%5 == 0 {
-		items := []string{"lamp", "chair", "table"}
-		jobs = append(jobs, sluice.NewJob{Queue: orders, Payload: payload(body{Items: items[n%3:]}), EnqueueOptions: sluice.EnqueueOptions{Key: fmt.Sprintf("order-%d", n), Tenant: tenants[n%5]}})
+		jobs = append(jobs, order(tenants[n%6], n))
 	}
 	if n%6 == 0 {
 		jobs = append(jobs, crawlOf(n/6))
@@ -91,6 +96,16 @@ func (s *Shop) trickle(ctx context.Context) error {
 		refund := payment(tenants[1+n%4], n)
 		refund.Queue, refund.OrderKey = refunds, refund.Tenant
 		jobs = append(jobs, refund)
+	}
+	_, err := s.client.EnqueueMany(ctx, jobs)
+	return err
+}
+
+// sale lets the noisy tenant order so much that it has most of the jobs in flight, for most of a minute.
+func (s *Shop) sale(ctx context.Context) error {
+	var jobs []sluice.NewJob
+	for n := range 90 {
+		jobs = append(jobs, order(tenants[0], 10_000+100*s.round+n))
 	}
 	_, err := s.client.EnqueueMany(ctx, jobs)
 	return err
