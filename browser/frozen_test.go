@@ -160,3 +160,23 @@ func TestAnAlertThatFiresMovesNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestANarrowWindowTellsOfAllThatIsOff(t *testing.T) {
+	t.Parallel()
+	s := serving(t)
+	for _, queue := range []string{"mail", "reports"} {
+		s.sluice(t, "enqueue", queue, "{}", "--delay", "1h")
+	}
+	s.sluice(t, "pause", "mail", "--reason", "a look")
+	s.sluice(t, "limits", "set", "bank", "concurrency=5")
+	s.sluice(t, "limits", "close", "bank", "--reason", "bank is down")
+	p := open(t, s, "/queues")
+	p.does(chromedp.EmulateViewport(320, 700))
+	p.until(`document.querySelector("#strip .more")?.checkVisibility() && document.querySelector("#strip .more").innerText === "and 1 more"`)
+	p.click(`#strip .more`)
+	p.until(`document.querySelector("#more-strip").checkVisibility() && document.querySelector("#more-strip").innerText.includes("The limit bank is closed")`)
+	p.accessible("light")
+	p.fits(320)
+	p.does(chromedp.EmulateViewport(1440, 700))
+	p.until(`!document.querySelector("#strip .more").checkVisibility() && document.querySelectorAll("#strip > p").length === 2`)
+}

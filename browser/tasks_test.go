@@ -10,41 +10,6 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-func TestAQueueIsPausedAndResumedByMouse(t *testing.T) {
-	t.Parallel()
-	s := serving(t)
-	s.sluice(t, "enqueue", "mail", "{}", "--delay", "1h")
-	p := open(t, s, "/queues")
-	p.click(row("mail") + ` [data-act="pause-queue"]`)
-	p.until(`document.querySelector("#dialog[open] #field-reason")`)
-	p.js(`document.getElementById("field-reason").value = "the server moves"`)
-	p.click(`#dialog button[type=submit]`)
-	p.until(`document.querySelector('` + row("mail") + ` [data-act="resume-queue"]')`) // the page shows it without a reload
-	p.until(`document.querySelector(".toast button")`)
-	p.click(`.toast button`)
-	p.until(`document.querySelector("#dialog[open]")?.innerText.includes("Resume mail")`)
-	p.click(`#dialog button[type=submit]`)
-	p.until(`document.querySelector('` + row("mail") + ` [data-act="pause-queue"]')`)
-}
-
-func TestAQueueIsPausedByKeyboardAlone(t *testing.T) {
-	t.Parallel()
-	s := serving(t)
-	s.sluice(t, "enqueue", "mail", "{}", "--delay", "1h")
-	p := open(t, s, "/")
-	p.keys("g", "k")
-	p.until(`location.pathname === "/queues" && document.body.dataset.connection === "live"`)
-	p.keys("j", "p")
-	p.until(`document.querySelector("#dialog[open]")`)
-	p.until(`document.getElementById("dialog").contains(document.activeElement)`)
-	for !p.is(`document.activeElement.matches("#dialog button[type=submit]")`) {
-		p.keys(kb.Tab)
-	}
-	p.keys(kb.Enter)
-	p.until(`document.querySelector('` + row("mail") + ` [data-act="resume-queue"]')`)
-	p.until(`!document.querySelector("#dialog[open]")`)
-}
-
 // TestAJobIsFoundInThreeKeys presses Ctrl K, pastes an ID, and presses Enter.
 func TestAJobIsFoundInThreeKeys(t *testing.T) {
 	t.Parallel()
@@ -59,24 +24,27 @@ func TestAJobIsFoundInThreeKeys(t *testing.T) {
 	p.until(`location.pathname === "/jobs/` + id + `"`)
 }
 
-func TestAJobIsFoundByItsKey(t *testing.T) {
+func TestKeysGoToTheTimeBeforeAndAfter(t *testing.T) {
 	t.Parallel()
-	s := serving(t)
-	s.sluice(t, "enqueue", "mail", "{}", "--key", "order-42")
-	s.sluice(t, "enqueue", "mail", "{}", "--key", "order-43")
-	p := open(t, s, "/jobs")
-	p.until(`document.querySelectorAll("#live tbody tr[data-row]").length === 2`)
-	p.keys("/")
-	p.until(`document.activeElement.matches("input[type=search][name]")`)
-	p.keys("key:order-42", kb.Enter)
-	p.until(`location.search.includes("order-42") && document.querySelectorAll("#live tbody tr[data-row]").length === 1`)
+	p := open(t, shop, "/?window=1h")
+	p.keys("[")
+	p.until(`location.search.includes("from=") && document.body.dataset.connection === "live"`)
+	from := p.text(`new URL(location).searchParams.get("from")`)
+	p.keys("[")
+	p.until(`new URL(location).searchParams.get("to") === ` + quote(from) + ` && document.body.dataset.connection === "live"`)
+	p.keys("]")
+	p.until(`new URL(location).searchParams.get("from") === ` + quote(from))
 }
 
-// TestTasksByMouseAndByKeyboardAlone does tasks of people on call, once with the mouse and once with the keyboard.
+// TestTasksByMouseAndByKeyboardAlone does the ten main tasks of people on call, once with the mouse and once with the keyboard.
 func TestTasksByMouseAndByKeyboardAlone(t *testing.T) {
 	t.Parallel()
 	s := serving(t)
 	for name, task := range map[string]func(hand){
+		"a job is found by its key":                   findAJob,
+		"a person sees why a job does not run":        seeWhy,
+		"a queue is paused, and opened by undo":       pauseAQueue,
+		"a rate is tried ahead and then set":          tryARate,
 		"a rate is raised and taken back":             raiseARate,
 		"dead letters are redriven at a pace":         redrive,
 		"a number is typed to cancel many":            cancelMany,
@@ -129,10 +97,26 @@ func (h hand) reach(selector string) {
 	h.Fatalf("Tab does not reach %s; it is at %s\n%s", selector, h.text(`document.activeElement.outerHTML.slice(0, 200)`), h.now())
 }
 
+// goes opens a page of the side bar: by its link, or by its letter.
+func (h hand) goes(path, letter string) {
+	h.Helper()
+	if h.with == "mouse" {
+		h.click(`#places a[href="` + path + `"]`)
+	} else {
+		h.keys("g", letter)
+	}
+	h.until(`location.pathname === ` + quote(path) + ` && document.body.dataset.connection === "live"`)
+}
+
 // fill replaces the text of a field of a dialog.
 func (h hand) fill(field, text string) {
 	h.Helper()
-	selector := `#dialog [name="` + field + `"]`
+	h.types(`#dialog [name="`+field+`"]`, text)
+}
+
+// types replaces the text of a field.
+func (h hand) types(selector, text string) {
+	h.Helper()
 	if h.with == "mouse" {
 		h.click(selector)
 	} else {
@@ -144,7 +128,7 @@ func (h hand) fill(field, text string) {
 		h.keys(string(letter))
 	}
 	if got := h.text(`document.querySelector(` + quote(selector) + `).value`); got != text {
-		h.Fatalf("the field %s has %q, want %q", field, got, text)
+		h.Fatalf("the field %s has %q, want %q", selector, got, text)
 	}
 }
 
@@ -166,6 +150,98 @@ func (h hand) acts(button string, fields ...string) {
 	h.until(`!document.querySelector("#dialog[open]")`)
 }
 
+func findAJob(h hand) {
+	key := "order-" + h.with
+	h.sluice(h.T, "enqueue", "found", "{}", "--key", key)
+	h.sluice(h.T, "enqueue", "found", "{}", "--key", key+"-2")
+	h.goes("/jobs", "i")
+	const filter = `input[type=search][name=q]`
+	if h.with == "keyboard" {
+		h.keys("/")
+		h.until(`document.activeElement.matches("` + filter + `")`)
+	}
+	h.types(filter, "key:"+key)
+	if h.with == "mouse" {
+		h.click(`form.filters button`)
+	} else {
+		h.keys(kb.Enter)
+	}
+	h.until(`location.search.includes("` + key + `") && document.querySelectorAll("#live tbody tr[data-row]").length === 1`)
+	if h.with == "mouse" {
+		h.click(`#live tbody th a`)
+	} else {
+		h.keys("j", kb.Enter)
+	}
+	h.until(`location.pathname.startsWith("/jobs/") && document.querySelector("#relations")?.parentElement.innerText.includes("` + key + `")`)
+}
+
+// seeWhy goes from the list to the job, and from its reason to the job that it waits for.
+func seeWhy(h hand) {
+	queue := "why-" + h.with
+	h.sluice(h.T, "enqueue", queue, "{}", "--order-key", "account", "--delay", "1h")
+	h.sluice(h.T, "enqueue", queue, "{}", "--order-key", "account")
+	h.goTo("/jobs?q=queue:" + queue)
+	h.press(`#live tbody tr:first-child th a`)
+	h.until(`document.querySelector("#why")`)
+	h.press(`.gates .stopped a`)
+	h.until(`location.pathname.startsWith("/jobs/") && document.querySelector(".lead .state-scheduled")`)
+}
+
+func pauseAQueue(h hand) {
+	queue := "pause-" + h.with
+	h.sluice(h.T, "enqueue", queue, "{}", "--delay", "1h")
+	h.goes("/queues", "k")
+	button := func(verb string) string { return row(queue) + ` [data-act="` + verb + `-queue"]` }
+	if h.with == "mouse" {
+		h.click(button("pause"))
+	} else {
+		for !h.is(`document.activeElement.closest("tr")?.dataset.row === "` + queue + `"`) {
+			h.keys("j")
+		}
+		h.keys("p")
+	}
+	h.until(`document.querySelector("#dialog[open] #field-reason")`)
+	h.fill("reason", "the server moves")
+	h.press(`#dialog button[type=submit]`)
+	h.until(`document.querySelector('` + button("resume") + `') && document.querySelector(".toast button")`) // without a reload
+	h.undo()
+	h.until(`document.querySelector('` + button("pause") + `') && !document.querySelector("#dialog[open]")`)
+	if told := h.sluice(h.T, "settings", "history", queue); !strings.Contains(told, "undo: the server moves") {
+		h.Errorf("the history is %s, want the reason of the undo", told)
+	}
+}
+
+// undo takes back what was done last.
+func (h hand) undo() {
+	h.Helper()
+	if h.with == "mouse" {
+		h.click(`.toast button`)
+		return
+	}
+	h.keys("u")
+}
+
+// tryARate moves the slider of the rate, sees the end of the wave, and sets the rate.
+func tryARate(h hand) {
+	queue := "wave-" + h.with
+	h.sluice(h.T, "enqueue", queue, "{}", "--delay", "10m")
+	h.sluice(h.T, "forecast", "--count")
+	h.goTo("/waves?queue=" + queue)
+	const slider = `#what-rate`
+	if h.with == "mouse" {
+		h.click(slider) // in its middle
+	} else {
+		h.reach(slider)
+		h.keys(kb.ArrowRight)
+	}
+	h.until(`location.search.includes("rate=") && document.body.dataset.connection === "live" && [...document.querySelectorAll(".whatif + dl dt")].some((dt) => dt.textContent === "Done by these")`)
+	h.acts(`.panel [data-act="set-setting"]`, "reason", "as tried")
+	rate := h.text(`document.querySelector("#what-rate").value`) + "/s"
+	if got := h.sluice(h.T, "settings", "get", queue); !strings.Contains(got, rate) {
+		h.Errorf("the settings are %s, want a rate of %s", got, rate)
+	}
+}
+
 func raiseARate(h hand) {
 	queue := "rate-" + h.with
 	h.sluice(h.T, "enqueue", queue, "{}", "--delay", "1h")
@@ -173,11 +249,7 @@ func raiseARate(h hand) {
 	h.acts(`#live .acts [data-act="set-setting"]`, "value", "7/s", "reason", "the wave of four")
 	const rate = `document.querySelector("#setting-rate strong")?.textContent`
 	h.until(rate + ` === "7/s" && document.querySelector("#live").innerText.includes("the wave of four")`)
-	if h.with == "mouse" {
-		h.acts(`.toast button`)
-	} else {
-		h.acts(`#live .acts [data-act="undo-settings"]`)
-	}
+	h.acts(`#live .acts [data-act="undo-settings"]`)
 	h.until(rate + ` !== "7/s"`)
 }
 

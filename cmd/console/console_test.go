@@ -228,7 +228,7 @@ func TestAnActIsDoneByTheAPIAndCanBeTakenBack(t *testing.T) {
 		}
 	}
 	answer, status := s.do("pause-queue", url.Values{"queue": {"mail"}, "reason": {"a look"}}, nil)
-	if status != http.StatusNoContent || !strings.Contains(answer, "/do/resume-queue?queue=mail") {
+	if status != http.StatusNoContent || !strings.Contains(answer, "/do/resume-queue?act_id=") {
 		t.Fatalf("got %d %s, want an undo", status, answer)
 	}
 	queue, err := s.client.Queue(t.Context(), "mail")

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -141,7 +142,7 @@ func (c *Console) doAct(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the form cannot be read: "+err.Error(), http.StatusBadRequest)
 		return
 	}
-	v, d, ok := c.dialogOf(w, r, r.PostForm)
+	v, d, ok := c.dialogOf(w, r, r.Form) // an undo has its values in the address
 	if !ok {
 		return
 	}
@@ -199,12 +200,10 @@ func (c *Console) outcomeOf(d *dialog, answer answered) outcome {
 		done.Go = c.options.Base + fillIn(d.Act.then, answer.values(), url.PathEscape)
 	}
 	if d.Act.undo != "" && len(done.Failed) == 0 {
-		undo := url.Values{}
-		for name, values := range d.Values {
-			if name != "act_id" && name != "confirm" {
-				undo[name] = values
-			}
-		}
+		undo := maps.Clone(d.Values)
+		undo.Del("confirm")
+		undo.Set("act_id", sluice.NewID().String())
+		undo.Set("reason", strings.TrimSuffix("undo: "+d.Reason(), ": "))
 		done.Undo = c.options.Base + "/do/" + d.Act.undo + "?" + undo.Encode()
 	}
 	return done
@@ -214,7 +213,8 @@ func (c *Console) outcomeOf(d *dialog, answer answered) outcome {
 type outcome struct {
 	Text   string   `json:"text"`
 	Failed []string `json:"failed,omitempty"`
-	Undo   string   `json:"undo,omitempty"`
+	// Undo is the address that takes the act back at once.
+	Undo string `json:"undo,omitempty"`
 	// Stays keeps the text on the page until somebody has read it.
 	Stays bool   `json:"stays,omitempty"`
 	Go    string `json:"go,omitempty"`

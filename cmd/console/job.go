@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"html/template"
+	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
@@ -51,7 +52,7 @@ func loadJob(ctx context.Context, v *visit) (any, error) {
 	var raw json.RawMessage
 	v.cli("sluice job " + quoted(id))
 	if err := v.get(ctx, at, nil, &raw); err != nil {
-		return nil, err
+		return nil, v.gone(ctx, id, err)
 	}
 	var view jobView
 	more := struct {
@@ -89,6 +90,30 @@ func loadJob(ctx context.Context, v *visit) (any, error) {
 		}
 	}
 	return view, nil
+}
+
+// gone says of a job that is not there what is known all the same: when it was made, and what the audit last tells of it.
+func (v *visit) gone(ctx context.Context, id string, err error) error {
+	known, bad := sluice.ParseID(id)
+	if bad != nil || statusOf(err) != http.StatusNotFound {
+		return err
+	}
+	told := *problemOf(err)
+	told.Why = "there is no job " + id
+	if known[6]>>4 == 7 { // the ID begins with a time
+		told.Why += "; its ID was made at " + known.Time().UTC().Format("2006-01-02 15:04:05") + " UTC"
+	}
+	told.Do = "compare the ID; if it is right, the job was deleted, or had ended and was pruned: keep_completed, keep_cancelled and keep_dead of its queue say after how long"
+	var read struct {
+		Entries []sluice.AuditEntry `json:"entries"`
+	}
+	if v.may("list-audit") && !v.viewer.bounded() {
+		_ = v.read(ctx, "/audit", url.Values{"job": {id}, "limit": {"1"}}, &read)
+	}
+	for _, e := range read.Entries {
+		told.Why += "; the audit last tells of it: " + string(e.Event) + " by " + e.Actor + " at " + e.At.UTC().Format("2006-01-02 15:04:05") + " UTC"
+	}
+	return &told
 }
 
 // causes reads who did what with the job, and what is noted that can have held it: pauses of its queue and its tenant, open

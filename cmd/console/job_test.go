@@ -45,8 +45,17 @@ func TestAJobSaysWhyItDoesNotRun(t *testing.T) {
 		t.Fatalf("got %d %s", status, answer)
 	}
 	s.contains(at, "held by ann since", "check the amount", "waits for a release: it is held", `data-act="release-jobs"`, "!hold-jobs")
-	if text, status := s.page("/jobs/" + sluice.NewID().String()); status != http.StatusNotFound {
+	unknown := sluice.NewID()
+	if text, status := s.page("/jobs/" + unknown.String()); status != http.StatusNotFound || !strings.Contains(text, "made at "+unknown.Time().UTC().Format(time.DateTime)) || !strings.Contains(text, "keep_completed") || strings.Contains(text, "the audit last tells") {
 		t.Errorf("an unknown job: %d %s", status, text)
+	}
+	for _, act := range []string{"cancel-jobs", "delete-jobs"} {
+		if answer, status := s.do(act, url.Values{"ids": {id.String()}}, nil); status != http.StatusNoContent {
+			t.Fatalf("%s: %d %s", act, status, answer)
+		}
+	}
+	if text, status := s.page(at); status != http.StatusNotFound || !strings.Contains(text, "the audit last tells of it: delete by ann") {
+		t.Errorf("a deleted job: %d %s", status, text)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/cmd/internal/draw"
 	"github.com/sluice-queue/sluice/stat"
 )
@@ -81,21 +82,58 @@ func (v *visit) windowName() string {
 type choice struct {
 	Text, URL string
 	Here      bool
+	// Rel says where the link goes from here: prev is earlier, next is later. Empty: it is another length.
+	Rel string
 }
 
-// windowChoices are links to the page with other windows.
+// windowChoices are links to the page with other windows: of other lengths, and the ones before and after.
 func (v *visit) windowChoices() (all []choice) {
 	for _, name := range windows {
-		query := url.Values{}
-		for key, values := range v.query {
-			if key != "from" && key != "to" && key != "csv" {
-				query[key] = values
-			}
-		}
-		query.Set("window", name)
-		all = append(all, choice{name, v.console.options.Base + escaped(v.path) + "?" + query.Encode(), name == v.windowName() && !v.query.Has("from")})
+		all = append(all, choice{Text: name, URL: v.windowURL("window", name), Here: name == v.windowName() && !v.query.Has("from")})
+	}
+	from, to := v.windowEnds()
+	beside := func(text, rel string, by time.Duration) {
+		at := v.windowURL("from", from.Add(by).Format(time.RFC3339), "to", to.Add(by).Format(time.RFC3339))
+		all = append(all, choice{Text: text, URL: at, Rel: rel})
+	}
+	length := to.Sub(from)
+	if length <= 0 {
+		return all
+	}
+	beside("Earlier", "prev", -length)
+	if to.Add(length / 2).Before(time.Now()) {
+		beside("Later", "next", length)
 	}
 	return all
+}
+
+// windowEnds are the ends of the shown part of time. Equal ones: the URL does not say them.
+func (v *visit) windowEnds() (from, to time.Time) {
+	if v.query.Has("from") || v.query.Has("to") {
+		from, _ = time.Parse(time.RFC3339, v.query.Get("from"))
+		to, _ = time.Parse(time.RFC3339, v.query.Get("to"))
+		if from.IsZero() {
+			return to, to
+		}
+		return from.UTC(), to.UTC()
+	}
+	length, _ := sluice.ParseDuration(v.windowName()) // one of the windows
+	to = time.Now().UTC()
+	return to.Add(-length), to
+}
+
+// windowURL is the address of the page with another window.
+func (v *visit) windowURL(pairs ...string) string {
+	query := url.Values{}
+	for key, values := range v.query {
+		if !slices.Contains([]string{"from", "to", "csv", "window"}, key) {
+			query[key] = values
+		}
+	}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		query.Set(pairs[i], pairs[i+1])
+	}
+	return v.console.options.Base + escaped(v.path) + "?" + query.Encode()
 }
 
 // escaped writes a path for a URL.

@@ -18,6 +18,9 @@ type shell struct {
 	Strip  []warning
 }
 
+// More are the warnings after the first, which a narrow window shows only when it is asked.
+func (s shell) More() []warning { return s.Strip[min(1, len(s.Strip)):] }
+
 // place is a page in the side bar.
 type place struct {
 	Title, Path, Letter string

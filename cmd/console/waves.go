@@ -147,7 +147,7 @@ func loadWaves(ctx context.Context, v *visit) (any, error) {
 		}
 	}
 	for _, name := range aheads {
-		view.Choices = append(view.Choices, choice{name, v.console.url("/waves", "queue", view.Queue, "ahead", name), name == view.Ahead})
+		view.Choices = append(view.Choices, choice{Text: name, URL: v.console.url("/waves", "queue", view.Queue, "ahead", name), Here: name == view.Ahead})
 	}
 	queues, err := v.firstQueues(ctx)
 	if err != nil {

@@ -16,7 +16,8 @@ document.addEventListener("click", (event) => {
 
 dialog.addEventListener("close", () => dialog.open || dialog.replaceChildren()); // it may be open again
 
-// toast shows a text for 10 s, or until somebody has read it, with a button that takes the act back.
+// toast shows a text for 10 s, or until somebody has read it, with a button that takes the act back at once. An act that needs
+// more than that answers with its dialog.
 export function toast(words, undo, stays) {
   const item = document.createElement("p");
   item.className = "toast";
@@ -24,9 +25,11 @@ export function toast(words, undo, stays) {
   if (undo) {
     const button = document.createElement("button");
     button.textContent = "Undo";
+    button.dataset.undo = "";
     button.addEventListener("click", () => {
-      htmx.ajax("GET", undo, { target: "#dialog", swap: "innerHTML" });
+      htmx.ajax("POST", undo, { target: "#dialog", swap: "innerHTML" });
       item.remove();
+      document.getElementById("main").focus();
     });
     item.append(" ", button);
   }

@@ -64,6 +64,11 @@ function allThatMatch() {
   all.querySelector("button:not(:disabled)")?.focus();
 }
 
+// follow goes to a page beside this one.
+function follow(...kinds) {
+  kinds.map((kind) => document.querySelector(`#live a[rel=${kind}]`)).find(Boolean)?.click();
+}
+
 const themes = ["system", "light", "dark", "contrast"];
 export const keys = {
   "/": ["search", () => (document.querySelector("input[type=search][name]") || document.querySelector("[data-open=palette]")).focus()],
@@ -80,6 +85,9 @@ export const keys = {
   C: ["cancel (Shift)", () => act("cancel")],
   D: ["delete (Shift)", () => act("delete")],
   K: ["pause the queue (Shift)", () => act("pause-queue")],
+  "[": ["an earlier time, or the first page", () => follow("prev", "first")],
+  "]": ["a later time, or the next page", () => follow("next")],
+  u: ["undo what was done last", () => [...document.querySelectorAll(".toast button[data-undo]")].at(-1)?.click()],
   l: ["live on or off", togglePause],
   t: ["next theme", () => setTheme(themes[(themes.indexOf(document.documentElement.dataset.theme) + 1) % themes.length])],
   "?": ["these keys", () => help.showModal()],
