@@ -70,6 +70,10 @@ var moduleTests = map[string][][2]string{
 		M.speak();
 		return first + "|" + spoken.textContent;
 	})()`, "ready 12, dead 3|ready 13, dead 3"}},
+	"suggest.js": {{`(() => {
+		const words = ["state:ready", "state:dead", "queue:mail", 'tenant:"A B"', "queue:", "label."];
+		return ["", "st", "queue:mail STATE:d", "-state:ready,", "state:dead,re", 'x tenant:"a', "lab", "zz"].map((text) => M.suggest(text, words).join("/")).join("|");
+	})()`, `state:ready/state:dead/queue:mail/tenant:"A B"/queue:/label.|state:ready/state:dead|queue:mail state:dead|-state:ready,dead|state:dead,ready|x tenant:"A B"|label.|`}},
 	"ranges.js": {{`(() => {
 		const form = document.createElement("form");
 		form.innerHTML = '<input type="range" id="rate" max="9"><output for="rate"></output>';

@@ -18,3 +18,18 @@ func TestAViewOfTheJobsIsSavedAndOpenedAgain(t *testing.T) {
 	p.click(`#views button`)
 	p.until(`document.getElementById("views").hidden && document.activeElement.id === "main"`)
 }
+
+func TestAFilterSuggestsTheNextTerm(t *testing.T) {
+	t.Parallel()
+	s := serving(t)
+	s.sluice(t, "enqueue", "mail", "{}", "--tenant", "acme", "--label", "region=eu")
+	s.sluice(t, "enqueue", "mail-bulk", "{}")
+	p := open(t, s, "/jobs")
+	p.keys("/")
+	p.keys("queue:mail-bulk")
+	offered := `[...document.getElementById("words").options].map((o) => o.value).join("|")`
+	p.until(offered + ` === "queue:mail-bulk"`)
+	p.keys(" ", "l", "a")
+	p.until(offered + ` === "queue:mail-bulk label.region:eu|queue:mail-bulk label."`)
+	p.accessible("light")
+}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -256,17 +257,69 @@ func (s *screen) Shows(column string) bool {
 	return slices.Contains(chosen, column) || len(chosen) == 0 && slices.Contains(usualColumns, column)
 }
 
-// Words are the suggestions for a filter: each state, and the other fields with an example.
+// Words are the suggestions for a filter: names of fields, states, queues, tenants, and the labels on the page. Of many queues
+// and tenants, the first are offered.
 func (s *screen) Words() (words []string) {
-	for _, state := range tabNames[1:] {
-		words = append(words, "state:"+state)
-	}
-	for _, f := range s.Fields() {
-		if f.Name != "state" {
-			words = append(words, f.Example)
+	seen := make(map[string]bool)
+	offer := func(field, value string) {
+		if strings.ContainsAny(value, `"`) || field != "" && value == "" { // no filter can say it
+			return
+		}
+		if strings.ContainsAny(value, " \t,~*") {
+			value = `"` + value + `"`
+		}
+		if word := field + value; !seen[word] {
+			seen[word] = true
+			words = append(words, word)
 		}
 	}
+	for _, state := range tabNames[1:] {
+		offer("state:", state)
+	}
+	queues, tenants := s.visit.names(context.Background())
+	for _, name := range queues {
+		offer("queue:", name)
+	}
+	for _, name := range tenants {
+		offer("tenant:", name)
+	}
+	list, _ := s.View.(jobList)
+	for _, job := range list.Jobs {
+		offer("queue:", job.Queue)
+		offer("tenant:", job.Tenant)
+		for _, name := range slices.Sorted(maps.Keys(job.Labels)) {
+			if !strings.ContainsAny(name, " \t,:\"") {
+				offer("label."+name+":", job.Labels[name])
+			}
+		}
+	}
+	for _, f := range s.Fields() {
+		offer("", strings.TrimSuffix(f.Name, "NAME")+map[bool]string{false: ":"}[strings.HasSuffix(f.Name, "NAME")])
+	}
 	return words
+}
+
+// namesFor is how long the names of tenants are shared.
+const namesFor = 5 * time.Minute
+
+// names are the first queues and tenants by name.
+func (v *visit) names(ctx context.Context) (queues, tenants []string) {
+	type named struct {
+		Name string `json:"name"`
+	}
+	var read struct {
+		Queues  []named `json:"queues"`
+		Tenants []named `json:"tenants"`
+	}
+	_ = v.readFor(ctx, seriesFor, "/queues", url.Values{"limit": {strconv.Itoa(mostQueues)}, "counts": {"false"}}, &read) // they only help; the strip asks the same
+	_ = v.readFor(ctx, namesFor, "/tenants", url.Values{"limit": {strconv.Itoa(mostQueues)}}, &read)
+	for _, q := range read.Queues {
+		queues = append(queues, q.Name)
+	}
+	for _, t := range read.Tenants {
+		tenants = append(tenants, t.Name)
+	}
+	return queues, tenants
 }
 
 // tabNames are the states of the tabs. The first one is all of them.

@@ -10,6 +10,7 @@ import "./keys.js";
 import "./palette.js";
 import "./ranges.js";
 import "./spoken.js";
+import "./suggest.js";
 import "./views.js";
 
 function refresh() {
