@@ -255,6 +255,22 @@ func schedulesPause(q sluice.Queue) bool {
 	return false
 }
 
+// due returns how many jobs of a queue are due, as a forecast counted them lately.
+func (f *meter) due(ctx context.Context, queue string) (jobs int, known bool, err error) {
+	if f.waves == nil {
+		waves, err := forecast.Given(f.store).Waves(ctx, forecast.Filter{Ahead: time.Microsecond})
+		if err != nil {
+			return 0, false, err
+		}
+		f.waves = make(map[string]forecast.QueueCounts, len(waves.Queues))
+		for _, w := range waves.Queues {
+			f.waves[w.Queue] = w
+		}
+	}
+	w, known := f.waves[queue]
+	return w.Due.Jobs, known && !w.Stale(f.book.Now), nil
+}
+
 // drainTime returns how long the rate takes for the ready jobs. The depth stops counting early; the count of a
 // forecast does not.
 func (f *meter) drainTime(ctx context.Context, q sluice.Queue) (Reading, error) {
@@ -265,18 +281,9 @@ func (f *meter) drainTime(ctx context.Context, q sluice.Queue) (Reading, error) 
 	if f.paused(q) {
 		return Reading{}, nil
 	}
-	if f.waves == nil {
-		waves, err := forecast.Given(f.store).Waves(ctx, forecast.Filter{Ahead: time.Microsecond})
-		if err != nil {
-			return Reading{}, err
-		}
-		f.waves = make(map[string]forecast.QueueCounts, len(waves.Queues))
-		for _, w := range waves.Queues {
-			f.waves[w.Queue] = w
-		}
-	}
-	if w, known := f.waves[q.Name]; known && !w.Stale(f.book.Now) {
-		return Reading{Value: float64(w.Due.Jobs) / rate}, nil
+	due, known, err := f.due(ctx, q.Name)
+	if err != nil || known {
+		return Reading{Value: float64(due) / rate}, err
 	}
 	d, err := f.depth(ctx, q.Name)
 	return Reading{Value: float64(d.Ready) / rate, Unknown: d.Ready >= f.limit}, err

@@ -184,6 +184,52 @@ func TestFiguresAreReadAsTheirMetricsSay(t *testing.T) {
 }
 
 // TestMetricsThatNeedStatisticsAreThoseThatSaySo reads every metric of a queue in a store without statistics.
+// TestLevelsAreKeptEachMinuteWhileJobsAreReady looks three times: the look at which nothing waits any more says so once.
+func TestLevelsAreKeptEachMinuteWhileJobsAreReady(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New(memory.Options{})
+		y := &yard{t, store, sluice.NewClient(store, sluice.ClientOptions{Logger: quiet})}
+		defer func() { y.ok(store.Close()) }()
+		watcher := alert.New(store, alert.Options{Logger: quiet})
+		looks := func() (levels []stat.Level) {
+			_, err := watcher.Evaluate(t.Context())
+			y.ok(err)
+			found, err := stat.Read(t.Context(), store, stat.Filter{Levels: true, Every: stat.Fine, From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Second)})
+			y.ok(err)
+			for _, s := range found {
+				if s.Level != nil {
+					levels = append(levels, *s.Level)
+				}
+			}
+			return levels
+		}
+		y.add(1200)
+		time.Sleep(30 * time.Second)
+		first := stat.Level{Ready: 1000, OldestSeconds: 30}
+		if got := looks(); len(got) != 1 || got[0].OldestSeconds != 30 || got[0].Ready < 1000 {
+			t.Fatalf("levels %v, want %v", got, first)
+		}
+		time.Sleep(15 * time.Second)
+		if got := looks(); len(got) != 1 {
+			t.Errorf("levels %v, want none of a second look in the minute", got)
+		}
+		_, err := forecast.Recount(t.Context(), store)
+		y.ok(err)
+		time.Sleep(45 * time.Second)
+		if got := looks(); len(got) != 2 || got[1] != (stat.Level{Ready: 1200, OldestSeconds: 90}) {
+			t.Errorf("levels %v, want 1,200 ready jobs, as the forecast counts them", got)
+		}
+		y.ends(1200, sluice.EventComplete)
+		for range 3 {
+			time.Sleep(time.Minute)
+			if got := looks(); len(got) != 3 || got[2] != (stat.Level{}) {
+				t.Errorf("levels %v, want one of nothing at the end", got)
+			}
+		}
+	})
+}
+
 func TestMetricsThatNeedStatisticsAreThoseThatSaySo(t *testing.T) {
 	t.Parallel()
 	for _, metric := range alert.Metrics() {

@@ -59,6 +59,7 @@ type Watcher struct {
 	log     *event.Log
 
 	known  bool // the store has the receivers
+	levels levels
 	health healthCache
 }
 
@@ -106,11 +107,12 @@ func (w *Watcher) Read(ctx context.Context) ([]Finding, error) {
 	return read.found, err
 }
 
-// readings are the rules, alerts and queues of a store, and the findings about them.
+// readings are the rules, alerts and queues of a store, the findings about them, and how many jobs the queues have.
 type readings struct {
 	book   Book
 	queues []sluice.Queue
 	found  []Finding
+	meter  *meter
 }
 
 func (w *Watcher) read(ctx context.Context) (readings, error) {
@@ -135,7 +137,7 @@ func (w *Watcher) read(ctx context.Context) (readings, error) {
 		f.Alert, f.Change = f.Before.Next(target.Rule, target.Threshold, f.Reading, hidden, book.Now)
 		found = append(found, f)
 	}
-	return readings{book, queues, found}, ctx.Err()
+	return readings{book, queues, found, meter}, ctx.Err()
 }
 
 // stored returns the stored alert, or a new one.
@@ -189,6 +191,9 @@ func (w *Watcher) Evaluate(ctx context.Context) (changes int, err error) {
 		}
 	}
 	w.logChange(found)
+	if err := w.levels.keep(ctx, w.options.Holder, read.meter); err != nil {
+		failed = append(failed, fmt.Errorf("keep how much waits: %w", err))
+	}
 	if err := w.forgetReceivers(ctx, read.queues, book.Receivers); err != nil {
 		failed = append(failed, err)
 	}

@@ -22,7 +22,8 @@ type Series struct {
 	// Since is from when they are known: the first slot of the window, or the start of the first living process that serves the
 	// queues and counts. A slot before it was counted by nobody. Zero: they are not known.
 	Since time.Time
-	// Slots are the slots, the oldest first, with the sums over the queues. A slot without any move is missing.
+	// Slots are the slots, the oldest first, with the sums over the queues. A slot without any move is missing, unless it has a
+	// level.
 	Slots []Stat
 }
 
@@ -39,7 +40,7 @@ func Over(ctx context.Context, store sluice.Store, filter Filter) (Series, error
 	if err != nil {
 		return Series{}, err
 	}
-	filter.Tenants, filter.Limit = false, maxBuckets
+	filter.Tenants, filter.Levels, filter.Limit = false, filter.Tenant == "", maxBuckets
 	if filter = filter.until(now); filter.To.After(now) {
 		filter.To = now
 	}
@@ -61,17 +62,20 @@ func Over(ctx context.Context, store sluice.Store, filter Filter) (Series, error
 		return Series{}, err
 	}
 	holders, err := presence.Given(store).Holders(ctx)
-	if out.Counted = knownOf(filter.Queues, len(out.Slots) > 0, holders, now); out.Counted {
+	if out.Counted = knownOf(filter.Queues, slices.ContainsFunc(out.Slots, moved), holders, now); out.Counted {
 		out.Since = out.since(filter.Queues, holders, now)
 	}
 	return out, err
 }
 
+// moved reports whether a job moved in a slot.
+func moved(s Stat) bool { return s.Counts != (Counts{}) }
+
 // since is the first instant of the window at which somebody counted.
 func (s Series) since(queues []string, holders []presence.Holder, now time.Time) time.Time {
 	first := s.To
-	if len(s.Slots) > 0 {
-		first = s.Slots[0].At
+	if i := slices.IndexFunc(s.Slots, moved); i >= 0 {
+		first = s.Slots[i].At
 	}
 	for _, h := range holders {
 		if serves(h, queues, now) && h.Counts && h.Started.Before(first) {
@@ -121,7 +125,10 @@ func sums(ctx context.Context, store sluice.Store, filter Filter) (out []Stat, e
 			if n := len(out); n == 0 || !out[n-1].At.Equal(s.At) {
 				out = append(out, Stat{At: s.At, Every: s.Every, Tenant: filter.Tenant})
 			}
-			out[len(out)-1].Merge(s)
+			sum := &out[len(out)-1]
+			level := sum.Level.beside(s.Level)
+			sum.Merge(s)
+			sum.Level = level
 		}
 		switch {
 		case len(page) < filter.Limit:

@@ -1,6 +1,7 @@
 package stat
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -98,6 +99,34 @@ type Stat struct {
 	Wait  Histogram `json:"wait"`
 	Run   Histogram `json:"run"`
 	Total Histogram `json:"total"`
+	// Level is how much of the queue waited when upkeep looked, at the worst look of the slot. Nil: it did not look, or
+	// nothing waited.
+	Level *Level `json:"level,omitempty"`
+}
+
+// Level is how much of a queue waits.
+type Level struct {
+	// Ready is how many jobs are ready. Upkeep may stop counting at 1,000 if no forecast has counted them.
+	Ready int64 `json:"ready"`
+	// OldestSeconds is how long the oldest ready job has been due.
+	OldestSeconds float64 `json:"oldest_seconds"`
+}
+
+// worse returns the higher of each figure.
+func (l *Level) worse(other *Level) *Level {
+	if l == nil || other == nil {
+		return cmp.Or(l, other)
+	}
+	return &Level{max(l.Ready, other.Ready), max(l.OldestSeconds, other.OldestSeconds)}
+}
+
+// beside returns the level of two queues together.
+func (l *Level) beside(other *Level) *Level {
+	both := l.worse(other)
+	if l != nil && other != nil {
+		both.Ready = l.Ready + other.Ready
+	}
+	return both
 }
 
 // Merge adds the counts and times of another holder or slot. Queue, tenant and slot stay.
@@ -106,6 +135,7 @@ func (s *Stat) Merge(other Stat) {
 	s.Wait.Merge(other.Wait)
 	s.Run.Merge(other.Run)
 	s.Total.Merge(other.Total)
+	s.Level = s.Level.worse(other.Level)
 }
 
 // Moved counts jobs that made a move; see [Counter.Moved].
@@ -118,7 +148,8 @@ func (s *Stat) Moved(event sluice.Event, jobs int, wait, run, total time.Duratio
 // Equal reports whether both have the same values.
 func (s Stat) Equal(other Stat) bool {
 	return s.Queue == other.Queue && s.Tenant == other.Tenant && s.At.Equal(other.At) && s.Every == other.Every && s.Counts == other.Counts &&
-		s.Wait.Equal(other.Wait) && s.Run.Equal(other.Run) && s.Total.Equal(other.Total)
+		s.Wait.Equal(other.Wait) && s.Run.Equal(other.Run) && s.Total.Equal(other.Total) &&
+		(s.Level == nil) == (other.Level == nil) && (s.Level == nil || *s.Level == *other.Level)
 }
 
 // CheckNew returns why a store cannot add the slot, as a [sluice.ErrInvalid]. The slot must be a Fine slot at a
@@ -138,6 +169,9 @@ func (s Stat) CheckNew() error {
 			return feature.Invalid("counts", fmt.Sprintf("%d of queue %q is below 0", *n, s.Queue))
 		}
 	}
+	if s.Level != nil && (s.Level.Ready < 0 || s.Level.OldestSeconds < 0) {
+		return feature.Invalid("level", fmt.Sprintf("%+v of queue %q is below 0", *s.Level, s.Queue))
+	}
 	return nil
 }
 
@@ -149,6 +183,8 @@ type Filter struct {
 	// to the slots of whole queues.
 	Tenant  string
 	Tenants bool
+	// Levels adds slots in which no job moved, but upkeep saw ready jobs. Other slots have their level anyway.
+	Levels bool
 	// Every is Fine, Minute or Hour. Default: the longest with at least 60 slots from From to To, if stores keep
 	// such slots long enough.
 	Every time.Duration

@@ -25,7 +25,8 @@ type Store interface {
 	// recognise a repetition. A slot that fails CheckNew is an ErrInvalid.
 	AddStats(ctx context.Context, holder string, stats []Stat) error
 	// Stats lists slots, merged over all holders, by begin, then by queue and tenant. It includes slots that
-	// FoldStats has not folded yet. A slot without any move is missing.
+	// FoldStats has not folded yet. A slot without any move is missing, unless
+	// Levels of the filter asks for slots with a level alone.
 	Stats(ctx context.Context, filter Filter) ([]Stat, error)
 	// FoldStats merges the holders' slots of past minutes. It keeps them by slot, minute and hour, each with its
 	// MaxTenants largest tenants, and deletes slots that were kept long enough.

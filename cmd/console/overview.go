@@ -224,7 +224,7 @@ func loadOverview(ctx context.Context, v *visit) (any, error) {
 		return view, nil
 	}
 	view.Tiles = f.tiles(v)
-	view.Charts = append([]chart{f.shown.flow(f.limit())}, f.shown.times()...)
+	view.Charts = slices.Concat([]chart{f.shown.flow(f.limit())}, f.shown.levels(), f.shown.times())
 	failures := f.shown.failures()
 	view.Strip = heatOf(failures)
 	marks, err := v.marks(ctx, "", f.changes)
@@ -294,12 +294,13 @@ func (f overviewFacts) tiles(v *visit) []tile {
 		slots += h.Slots
 	}
 	ready := tile{Name: "Ready", Figure: draw.Count(all.Ready), Note: "jobs that are due", Link: v.console.url("/jobs", "q", "state:ready")}
-	ready.Spark = f.hour.spark("enqueued per second, in the last hour", 0, f.hour.perSecond(func(c stat.Counts) int64 { return c.Enqueued }))
+	levels := f.hour.levels()
+	ready.Spark = sparkOf(levels[0], "ready jobs, in the last hour", 0)
 	oldest := tile{Name: "Oldest ready", Figure: "—", Note: "nothing waits"}
 	if !all.OldestDue.IsZero() {
 		oldest.Figure, oldest.Note = seconds(max(0, time.Since(all.OldestDue).Round(time.Second))), "since it was due"
 	}
-	oldest.Spark = f.hour.spark("p95 of waits, in the last hour", 0, quantileLines(func(s *slot) *quantiles { return s.Wait })[1].value)
+	oldest.Spark = sparkOf(levels[1], "its age, in the last hour", 0)
 	flight := tile{Name: "In flight", Figure: draw.Count(all.Claimed), Note: "no worker says how many slots it has", Link: v.console.url("/jobs", "q", "state:claimed,dispatched")}
 	if slots > 0 {
 		flight.Note = "of " + plural(slots, "slot") + " of workers"

@@ -42,6 +42,15 @@ func (s *site) count(queue string, ago time.Duration, counts stat.Counts) {
 	}
 }
 
+// level stores what upkeep saw of a queue in the past.
+func (s *site) level(queue string, ago time.Duration, level stat.Level) {
+	s.t.Helper()
+	one := stat.Stat{Queue: queue, At: time.Now().UTC().Add(-ago).Truncate(stat.Fine), Every: stat.Fine, Level: &level}
+	if err := stat.Given(s.store).AddStats(s.t.Context(), "upkeep of "+queue, []stat.Stat{one}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
 // counted makes upkeep's count of the jobs that fall due.
 func (s *site) counted() {
 	s.t.Helper()
@@ -80,7 +89,13 @@ func TestTheOverviewShowsFiguresOfAllQueues(t *testing.T) {
 		s.enqueue(sluice.NewJob{Queue: "mail", EnqueueOptions: sluice.EnqueueOptions{Tenant: "acme"}})
 	}
 	s.count("mail", 3*time.Minute, stat.Counts{Enqueued: 60, Claimed: 30, Completed: 9, Dead: 1, Failed: 5})
+	s.level("mail", 4*time.Minute, stat.Level{Ready: 1234, OldestSeconds: 75})
 	s.counted()
+	for _, path := range []string{"/", "/queues/mail"} {
+		s.has(path, "At most 1 234 jobs were ready", "the oldest had been due for 1m15s", "Ready jobs, the most in each slot, as a table")
+		s.has(path+"?csv=ready", ",1234\n")
+		s.has(path+"?csv=oldest", ",75\n")
+	}
 	s.has("/", "Ready", "Oldest ready", "of 4/s", "90.0 %", "60 came in, 9 completed and 1 died", "5 attempts failed", `class="spark-limit"`, `class="heat-4"`,
 		"No worker serves mail", `href="/tenants/acme"`, "1 mark in it: settings, deploys and alerts", "setting: <a href=\"/audit?name=mail&amp;object=queue\">mail: change, rate 0 → 4/s (bob)</a>", "-no limit of all queues",
 		`data-spoken="ready 3"`, `data-spoken="dead 0"`, `<span class="hint">started per second, in the last hour, with the limit</span>`)

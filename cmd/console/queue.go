@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -105,7 +106,7 @@ func (v *visit) readQueue(ctx context.Context, path string, view *queuePage) err
 	if err != nil {
 		return err
 	}
-	view.Charts = append([]chart{shown.flow(view.perSecond())}, shown.times()...)
+	view.Charts = slices.Concat([]chart{shown.flow(view.perSecond())}, shown.levels(), shown.times())
 	marks, err := v.marks(ctx, view.Name, view.History)
 	if err != nil {
 		return err

@@ -32,7 +32,11 @@ type slot struct {
 	Counts stat.Counts `json:"counts"`
 	Wait   *quantiles  `json:"wait_seconds"`
 	Run    *quantiles  `json:"run_seconds"`
+	Level  *stat.Level `json:"level"`
 }
+
+// moved reports whether a job moved in the slot.
+func (s *slot) moved() bool { return s.Counts != (stat.Counts{}) }
 
 // quantiles are times in seconds.
 type quantiles struct {
@@ -169,8 +173,11 @@ func (s series) chart(name, title, unit string, lines ...lineOf) chart {
 			here = &s.Slots[next]
 			next++
 		}
-		if here == nil && s.Counted && at.Add(every).After(s.Since) {
+		switch counted := s.Counted && at.Add(every).After(s.Since); {
+		case here == nil && counted:
 			here = &slot{}
+		case here != nil && !here.moved() && !counted: // upkeep looked, but nobody counted
+			here = nil
 		}
 		c.Times = append(c.Times, at.Unix())
 		for i, l := range lines {
@@ -258,6 +265,41 @@ func (s series) times() []chart {
 	return []chart{wait, run}
 }
 
+// levelFor is how long a look of upkeep holds: it looks each minute.
+const levelFor = 90 * time.Second
+
+// levels draws how many jobs waited, and how long the oldest. A gap: nothing waited when upkeep looked, or it did not look.
+func (s series) levels() []chart {
+	ready := chart{Name: "ready", Title: "Ready jobs, the most in each slot", Unit: "jobs", Kind: "area", Sentence: "Upkeep saw no ready job in this window."}
+	oldest := chart{Name: "oldest", Title: "Oldest ready job, the longest in each slot", Unit: "s", Kind: "area", Sentence: ready.Sentence}
+	ready.Lines, oldest.Lines = []line{{Name: "ready"}}, []line{{Name: "since it was due"}}
+	var last, most *slot
+	next, every := 0, time.Duration(s.Every*float64(time.Second))
+	for at := s.From; every > 0 && at.Before(s.To); at = at.Add(every) {
+		for ; next < len(s.Slots) && s.Slots[next].At.Before(at.Add(every)); next++ {
+			if here := &s.Slots[next]; here.Level != nil {
+				last = here
+			}
+		}
+		var jobs, age *float64
+		if last != nil && (at.Sub(last.At) < every || at.Sub(last.At) < levelFor) {
+			jobs, age = rounded(float64(last.Level.Ready)), rounded(last.Level.OldestSeconds)
+			if most == nil || last.Level.Ready > most.Level.Ready {
+				most = last
+			}
+		}
+		for c, value := range map[*chart]*float64{&ready: jobs, &oldest: age} {
+			c.Times = append(c.Times, at.Unix())
+			c.Lines[0].Values = append(c.Lines[0].Values, value)
+		}
+	}
+	if most != nil {
+		ready.Sentence = fmt.Sprintf("At most %s were ready, at %s UTC. Upkeep looks each minute; a gap has no look with a ready job.", plural(int(most.Level.Ready), "job"), most.At.UTC().Format("15:04"))
+		oldest.Sentence = fmt.Sprintf("At the last look with jobs, the oldest had been due for %s. Upkeep looks each minute; a gap has no look with a ready job.", seconds(last.Level.OldestSeconds))
+	}
+	return []chart{ready, oldest}
+}
+
 // failures counts dead jobs and failed attempts, for the strip.
 func (s series) failures() chart {
 	c := s.chart("failures", "Failed attempts", "attempts", lineOf{"failed", func(one *slot) *float64 { return rounded(float64(one.Counts.Failed)) }})
@@ -340,7 +382,11 @@ type spark struct {
 
 // spark draws a figure, with a limit of 0 or more.
 func (s series) spark(text string, limit float64, value figureOf) spark {
-	c := s.chart("", "", "", lineOf{"", value})
+	return sparkOf(s.chart("", "", "", lineOf{"", value}), text, limit)
+}
+
+// sparkOf draws the first line of a chart, with a limit of 0 or more.
+func sparkOf(c chart, text string, limit float64) spark {
 	values, most := c.Lines[0].Values, limit
 	for _, v := range values {
 		if v != nil {

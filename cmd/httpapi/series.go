@@ -57,7 +57,7 @@ func (a *API) counts() {
 			return wire.StatList{}, err
 		}
 		found, err := stat.Read(ctx, c.api.store, stat.Filter{
-			Queues: in.Queues, Tenant: in.Tenant, Tenants: in.Tenants, Every: every, From: in.From, To: in.To, Limit: in.Limit,
+			Queues: in.Queues, Tenant: in.Tenant, Tenants: in.Tenants, Levels: in.Levels, Every: every, From: in.From, To: in.To, Limit: in.Limit,
 		})
 		out := wire.StatList{Slots: make([]wire.StatView, len(found))}
 		for i, s := range found {
@@ -83,6 +83,7 @@ type slotsInput struct {
 	Queues  []string  `query:"queue,explode" doc:"only these queues" maxItems:"1000"`
 	Tenant  string    `query:"tenant" doc:"only this tenant" maxLength:"255"`
 	Tenants bool      `query:"tenants" doc:"also the largest tenants"`
+	Levels  bool      `query:"levels" doc:"also slots in which no job moved, but jobs were ready"`
 	Every   string    `query:"every" doc:"the length of slots: 10s, 1m or 1h; default: for at least 60 slots" maxLength:"20"`
 	From    time.Time `query:"from" doc:"where the window begins; default: 1 h before to"`
 	To      time.Time `query:"to" doc:"where it ends; default: now"`
@@ -233,6 +234,8 @@ type slotView struct {
 	// Wait is from due to claim, of the jobs claimed in the slot. Run is from claim to end, of those completed. Missing: none.
 	Wait *quantiles `json:"wait_seconds,omitempty"`
 	Run  *quantiles `json:"run_seconds,omitempty"`
+	// Level is how much waited at the worst look of upkeep, which looks each minute. Missing: nothing did, or it did not look.
+	Level *stat.Level `json:"level,omitempty"`
 }
 
 // merged merges slots until there are few.
@@ -272,7 +275,7 @@ func (c *call) series(ctx context.Context, filter stat.Filter, in *SeriesInput) 
 	every, slots := merged(found, in.Slots)
 	out.From, out.EverySeconds = found.From.Truncate(every), every.Seconds()
 	for _, s := range slots {
-		view := slotView{At: s.At, Counts: s.Counts}
+		view := slotView{At: s.At, Counts: s.Counts, Level: s.Level}
 		if s.Wait.Count() > 0 {
 			view.Wait = quantilesOf(s.Wait.Quantiles())
 		}

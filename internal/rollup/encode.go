@@ -15,12 +15,13 @@ type figures struct {
 	Wait   stat.Histogram `json:"wait"`
 	Run    stat.Histogram `json:"run"`
 	Total  stat.Histogram `json:"total"`
+	Level  *stat.Level    `json:"level,omitempty"`
 }
 
-func countsOf(s stat.Stat) figures { return figures{s.Counts, s.Wait, s.Run, s.Total} }
+func countsOf(s stat.Stat) figures { return figures{s.Counts, s.Wait, s.Run, s.Total, s.Level} }
 
 func (f figures) stat(queue, tenant string, at time.Time, every time.Duration) stat.Stat {
-	return stat.Stat{Queue: queue, Tenant: tenant, At: at, Every: every, Counts: f.Counts, Wait: f.Wait, Run: f.Run, Total: f.Total}
+	return stat.Stat{Queue: queue, Tenant: tenant, At: at, Every: every, Counts: f.Counts, Wait: f.Wait, Run: f.Run, Total: f.Total, Level: f.Level}
 }
 
 // Body is a part as SQL stores keep it until it is merged: a JSON object. Its keys are the names of
@@ -58,6 +59,7 @@ type Stored struct {
 	Key
 	Counts           stat.Counts
 	Wait, Run, Total string
+	Level            string // null as JSON: nobody looked
 	Tenants          string
 }
 
@@ -71,7 +73,7 @@ func (r *Row) Stored() (Stored, error) {
 	for _, column := range []struct {
 		text *string
 		of   any
-	}{{&out.Wait, r.Whole.Wait}, {&out.Run, r.Whole.Run}, {&out.Total, r.Whole.Total}, {&out.Tenants, tenants}} {
+	}{{&out.Wait, r.Whole.Wait}, {&out.Run, r.Whole.Run}, {&out.Total, r.Whole.Total}, {&out.Level, r.Whole.Level}, {&out.Tenants, tenants}} {
 		text, err := json.Marshal(column.of)
 		if err != nil {
 			return out, err
@@ -89,7 +91,7 @@ func (s Stored) Row() (*Row, error) {
 	for _, column := range []struct {
 		text string
 		to   any
-	}{{s.Wait, &row.Whole.Wait}, {s.Run, &row.Whole.Run}, {s.Total, &row.Whole.Total}, {s.Tenants, &tenants}} {
+	}{{s.Wait, &row.Whole.Wait}, {s.Run, &row.Whole.Run}, {s.Total, &row.Whole.Total}, {s.Level, &row.Whole.Level}, {s.Tenants, &tenants}} {
 		if column.text == "" {
 			continue // the caller did not ask for it
 		}

@@ -189,6 +189,9 @@ func (rows Rows) List(filter stat.Filter) []stat.Stat {
 			}
 			continue
 		}
+		if r.Whole.Counts == (stat.Counts{}) && !filter.Levels {
+			continue
+		}
 		out = append(out, r.Whole)
 		if filter.Tenants {
 			for _, t := range r.Tenants {

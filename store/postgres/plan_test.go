@@ -121,7 +121,7 @@ const backlogSQL = `
 		from generate_series(8001, 12000) n;
 	insert into sluice.audit (actor, object, event, job_id) select 'x', 'job', 'bury', md5(n::text)::uuid from generate_series(1, 8000) n;
 	insert into sluice.attempt (job_id, generation, attempt, error) select md5(n::text)::uuid, 1, 1, 'x' from generate_series(1, 8000) n;
-	insert into sluice.stat select k.every_s, date_trunc('hour', now()) - n * k.every_s * interval '1 second', 'q' || q, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '{}', '{}', '{}', '{}'
+	insert into sluice.stat select k.every_s, date_trunc('hour', now()) - n * k.every_s * interval '1 second', 'q' || q, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '{}', '{}', '{}', 'null', '{}'
 		from (values (10), (60), (3600)) k(every_s), generate_series(1, 2000) n, generate_series(1, 5) q;
 	insert into sluice.stat_part select now() - n * interval '10 seconds', 'q' || q, 'h', '{}' from generate_series(1, 2000) n, generate_series(1, 5) q;
 	insert into sluice.job_key (queue, key, job_id) select 'q' || n % 5, 'k' || n, md5(n::text)::uuid from generate_series(1, 8000) n;

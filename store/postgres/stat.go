@@ -89,7 +89,7 @@ func (s *Store) Stats(ctx context.Context, filter stat.Filter) ([]stat.Stat, err
 	}
 	err := s.call(ctx, "look at statistics", func(ctx context.Context, _ bool) error {
 		found, err := list(ctx, s.pool, scanStat, statsSQL, int(filter.Every.Seconds()), from, filter.To, unlessNone(filter.Queues), filter.Tenant,
-			filter.Tenants, limit, partsTo)
+			filter.Tenants, limit, partsTo, filter.Levels)
 		if err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func scanStat(row pgx.CollectableRow) (s rollup.Stored, err error) {
 	for _, figure := range s.Counts.Values() {
 		columns = append(columns, figure)
 	}
-	err = row.Scan(append(columns, &s.Wait, &s.Run, &s.Total, &tenants)...)
+	err = row.Scan(append(columns, &s.Wait, &s.Run, &s.Total, &s.Level, &tenants)...)
 	s.At, s.Every, s.Tenants = s.At.UTC(), time.Duration(orZero(every))*time.Second, orZero(tenants)
 	return s, err
 }
@@ -188,7 +188,7 @@ func statColumns(r rollup.Stored) []any {
 	for _, figure := range r.Counts.Values() {
 		columns = append(columns, *figure)
 	}
-	return append(columns, r.Wait, r.Run, r.Total, r.Tenants)
+	return append(columns, r.Wait, r.Run, r.Total, r.Level, r.Tenants)
 }
 
 func forgetStats(ctx context.Context, tx pgx.Tx, limit int) (int, error) {

@@ -29,6 +29,9 @@ func (s *Store) Stats(ctx context.Context, filter stat.Filter) (all []stat.Stat,
 	if filter.Tenants {
 		q.text("tenants", "true")
 	}
+	if filter.Levels {
+		q.text("levels", "true")
+	}
 	if filter.Every > 0 {
 		q.text("every", filter.Every.String())
 		if within := filter.From.Truncate(filter.Every); within.Before(filter.From) {

@@ -96,7 +96,7 @@ func (s *Store) Stats(ctx context.Context, filter stat.Filter) ([]stat.Stat, err
 	}
 	err = s.read(ctx, "look at statistics", func(tx runner) error {
 		found, err := list(tx, scanStat, statsSQL, int(filter.Every.Seconds()), from.UnixMicro(), filter.To.UnixMicro(), queues,
-			filter.Tenant, filter.Tenants, limit, partsTo.UnixMicro())
+			filter.Tenant, filter.Tenants, limit, partsTo.UnixMicro(), filter.Levels)
 		if err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func scanStat(row *sql.Rows) (s rollup.Stored, err error) {
 	for _, figure := range s.Counts.Values() {
 		columns = append(columns, figure)
 	}
-	err = row.Scan(append(columns, &s.Wait, &s.Run, &s.Total, &tenants)...)
+	err = row.Scan(append(columns, &s.Wait, &s.Run, &s.Total, &s.Level, &tenants)...)
 	s.At, s.Every, s.Tenants = time.UnixMicro(at).UTC(), time.Duration(orZero(every))*time.Second, orZero(tenants)
 	return s, err
 }
@@ -220,7 +220,7 @@ func putParts(tx runner, parts []rollup.Part) error {
 		for _, figure := range r.Counts.Values() {
 			columns = append(columns, *figure)
 		}
-		if _, err := tx.exec(statPutSQL, append(columns, r.Wait, r.Run, r.Total, r.Tenants)...); err != nil {
+		if _, err := tx.exec(statPutSQL, append(columns, r.Wait, r.Run, r.Total, r.Level, r.Tenants)...); err != nil {
 			return err
 		}
 	}

@@ -222,6 +222,27 @@ func statRules() []Rule {
 			w.Advance(time.Hour)
 			equal(w, "folded when it is over", w.foldOnce(w.Other, 100), 1)
 		}},
+		{"R-409", "Of the levels of a slot the worst stays. A slot with a level and no move is listed only to who asks for it, before it is folded and after.", "C-65", func(w *world) {
+			base := w.base()
+			level := func(holder string, at time.Time, queue string, ready int64, oldest float64) {
+				w.ok(stat.Given(w.Store).AddStats(w.ctx, holder, []stat.Stat{{Queue: queue, At: at, Every: stat.Fine, Level: &stat.Level{Ready: ready, OldestSeconds: oldest}}}))
+			}
+			level("a", base, "mail", 7, 30)
+			level("b", base, "mail", 3, 90.5)
+			level("a", base.Add(stat.Fine), "mail", 5, 0)
+			level("a", base.Add(stat.Minute), queue, 1, 1)
+			moved := stat.Stat{Queue: queue, At: base.Add(stat.Minute), Every: stat.Fine, Counts: stat.Counts{Claimed: 1}}
+			w.ok(stat.Given(w.Other).AddStats(w.ctx, "c", []stat.Stat{moved}))
+			moved.Every, moved.Level = stat.Minute, &stat.Level{Ready: 1, OldestSeconds: 1}
+			still := stat.Stat{Queue: "mail", At: base, Every: stat.Minute, Level: &stat.Level{Ready: 7, OldestSeconds: 90.5}}
+			for _, when := range []string{"before", "after"} {
+				w.lists(when, stat.Filter{Every: stat.Minute, Limit: 1}, moved)
+				w.lists(when+", with levels", stat.Filter{Every: stat.Minute, Levels: true}, still, moved)
+				w.fold()
+			}
+			wrong := stat.Stat{Queue: queue, At: base, Every: stat.Fine, Level: &stat.Level{Ready: -1}}
+			w.is(stat.Given(w.Store).AddStats(w.ctx, holder(1), []stat.Stat{wrong}), sluice.ErrInvalid)
+		}},
 	}
 }
 
@@ -238,6 +259,7 @@ func (w *world) figures(at time.Time, queue string, n int64) stat.Stat {
 	s.Run.Add(time.Duration(n) * time.Second)
 	s.Total.Add(time.Duration(n) * time.Minute)
 	s.Total.Add(time.Hour)
+	s.Level = &stat.Level{Ready: 1000 / n, OldestSeconds: float64(n) / 4}
 	return s
 }
 

@@ -876,6 +876,7 @@ create table sluice.stat (
     wait         text        not null,
     run          text        not null,
     total        text        not null,
+    level        text        not null,
     tenants      text        not null,
     primary key (every_s, at, queue)
 ) with (fillfactor = 70);
@@ -898,6 +899,7 @@ comment on column sluice.stat.start_failed is 'runs that an engine did not start
 comment on column sluice.stat.wait is 'histogram of the time from due to claim, as a JSON object with the count of each bucket';
 comment on column sluice.stat.run is 'histogram of the time from claim to end, of completed jobs';
 comment on column sluice.stat.total is 'histogram of the time from due to end, of completed jobs';
+comment on column sluice.stat.level is 'the worst look of upkeep at its ready jobs, as a JSON object; null as JSON: none';
 comment on column sluice.stat.tenants is 'the same figures of the largest tenants, as a JSON object by name';
 
 create table sluice.stat_part (

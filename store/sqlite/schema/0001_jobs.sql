@@ -531,6 +531,7 @@ create table sluice_stat (
     wait         text    not null,                                   -- histogram of the time from due to claim, as a JSON object with the count of each bucket
     run          text    not null,                                   -- histogram of the time from claim to end, of completed jobs
     total        text    not null,                                   -- histogram of the time from due to end, of completed jobs
+    level        text    not null,                                   -- the worst look of upkeep at its ready jobs, as a JSON object; null as JSON: none
     tenants      text    not null,                                   -- the same figures of the largest tenants, as a JSON object by name
     primary key (every_s, at, queue)
 );
