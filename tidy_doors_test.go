@@ -36,7 +36,7 @@ var doors = map[string][]string{
 	"edit":                 {"", "internal/feature"},
 	"hold":                 {"", "internal/feature"},
 	"search":               {"", "deadletter", "hold", "internal/feature"},
-	"operation":            {"", "hold", "schedule", "search", "internal/feature", "audit"},
+	"operation":            {"", "edit", "hold", "schedule", "search", "internal/feature", "audit"},
 	"flow":                 {"", "await", "internal/feature", "internal/graph"},
 	"limit":                {"", "internal/feature", "audit"},
 	"schedule":             {"", "pressure", "schedule/cron", "internal/feature", "audit"},

@@ -15,7 +15,7 @@ import (
 // Start stores an operation, which the leader of upkeep then carries out. By and Reason of the operation are the
 // act's. A requeue needs a reason.
 //
-// Start uses Kind, Query, Backfill, DueAt, Limit, Rate, Canary, StopIfFailed, Expected and ExpectedMore of the argument.
+// Start uses Kind, Query, Backfill, DueAt, Edit, Limit, Rate, Canary, StopIfFailed, Expected and ExpectedMore of the argument.
 // [Preview] counts the expected jobs; Start counts those of a backfill. Default of ID: that of the act, so that an act that is sent again starts
 // nothing.
 func Start(ctx context.Context, store sluice.Store, operation Operation, act sluice.Act) (Operation, error) {
@@ -23,7 +23,7 @@ func Start(ctx context.Context, store sluice.Store, operation Operation, act slu
 		return Operation{}, err
 	}
 	begun := Operation{
-		ID: operation.ID, Kind: operation.Kind, Query: operation.Query, DueAt: feature.Instant(operation.DueAt), Limit: operation.Limit,
+		ID: operation.ID, Kind: operation.Kind, Query: operation.Query, DueAt: feature.Instant(operation.DueAt), Edit: operation.Edit, Limit: operation.Limit,
 		Rate: operation.Rate, Canary: operation.Canary, StopIfFailed: operation.StopIfFailed,
 		Expected: operation.Expected, ExpectedMore: operation.ExpectedMore, Backfill: operation.Backfill,
 	}

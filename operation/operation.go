@@ -1,4 +1,4 @@
-// Package operation acts on all jobs that match a query. Upkeep requeues, cancels, reschedules, deletes, holds or
+// Package operation acts on all jobs that match a query. Upkeep requeues, cancels, reschedules, edits, deletes, holds or
 // releases them in batches, at a rate, and stops by itself if too many fail again. A backfill makes the jobs of a
 // schedule's past fires in the same way.
 //
@@ -37,6 +37,8 @@ const (
 	// KindHold holds queued jobs, and KindRelease releases held jobs, as [hold.Hold] and [hold.Release] do.
 	KindHold    Kind = "hold"
 	KindRelease Kind = "release"
+	// KindEdit changes the priority or the due time of queued jobs, of each by itself; see [Edit].
+	KindEdit Kind = "edit"
 	// KindBackfill makes the jobs of a schedule's fires in a range of time. It has no query.
 	KindBackfill Kind = "backfill"
 )
@@ -86,6 +88,8 @@ type Operation struct {
 	Backfill *Backfill `json:"backfill,omitempty"`
 	// DueAt is the new due time of rescheduled jobs. Default: when the operation began.
 	DueAt time.Time `json:"due_at,omitzero"`
+	// Edit is what an edit changes. Nil for other kinds.
+	Edit *Edit `json:"edit,omitempty"`
 	// Limit is the most jobs to act on. 0: all.
 	Limit int `json:"limit,omitempty"`
 	// Rate is how many jobs to act on per time, by the store's clock. 0: as fast as upkeep can. After a time
@@ -220,6 +224,7 @@ var kinds = map[Kind]struct {
 	KindDelete:     {[]sluice.State{sluice.StateDead, sluice.StateCancelled}, 1},
 	KindHold:       {[]sluice.State{sluice.StateQueued}, 1},
 	KindRelease:    {[]sluice.State{sluice.StateQueued}, 1},
+	KindEdit:       {[]sluice.State{sluice.StateQueued}, 1},
 	KindBackfill:   {},
 }
 
@@ -246,7 +251,7 @@ func (o *Operation) begin(act sluice.Act) error {
 func (o *Operation) choose() error {
 	kind, known := kinds[o.Kind]
 	if !known {
-		return feature.Invalid("kind", fmt.Sprintf("%.40q must be requeue, cancel, reschedule, delete, hold, release or backfill", o.Kind))
+		return feature.Invalid("kind", fmt.Sprintf("%.40q must be requeue, cancel, reschedule, edit, delete, hold, release or backfill", o.Kind))
 	}
 	if err := o.Query.Check(); err != nil {
 		return err
@@ -283,6 +288,10 @@ func (o *Operation) checkTerms() error {
 		return feature.Invalid("due_at", "it is for operations that reschedule")
 	case (o.Kind == KindBackfill) != (o.Backfill != nil):
 		return feature.Invalid("backfill", "a backfill, and no other kind, must have a schedule and a range")
+	case (o.Kind == KindEdit) != (o.Edit != nil):
+		return feature.Invalid("edit", "an edit, and no other kind, must say what to change")
+	case o.Edit != nil:
+		return o.Edit.check()
 	}
 	return nil
 }

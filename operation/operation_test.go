@@ -362,3 +362,70 @@ func TestOperationsAreListedAndSayHowMuchIsLeft(t *testing.T) {
 		}
 	})
 }
+
+// TestAnEditSpreadsJobsThatAreDueAtOnce postpones jobs of which some were due before, and some expire too early for it.
+func TestAnEditSpreadsJobsThatAreDueAtOnce(t *testing.T) {
+	inRedrive(t, 0, func(r *redrive) {
+		at := time.Now().Add(time.Hour)
+		enqueue := func(options sluice.EnqueueOptions) sluice.ID {
+			receipt, err := r.client.Enqueue(r.Context(), sluice.NewJob{Queue: "payments", Payload: []byte(`{}`), EnqueueOptions: options})
+			r.ok(err)
+			return receipt.ID
+		}
+		var wave []sluice.ID
+		for range 1200 {
+			wave = append(wave, enqueue(sluice.EnqueueOptions{DueAt: at}))
+		}
+		past := enqueue(sluice.EnqueueOptions{})
+		expires := enqueue(sluice.EnqueueOptions{DueAt: at, ExpiresAt: at.Add(time.Minute)})
+		time.Sleep(time.Minute)
+		began := time.Now()
+		begun, err := operation.Start(r.Context(), r.store, operation.Operation{
+			Kind: operation.KindEdit, Query: search.Query{Queue: "payments"}, Edit: &operation.Edit{Priority: 9, Postpone: 10 * time.Minute, Spread: 40 * time.Minute},
+		}, sluice.Act{By: "ada", Reason: "too many at once"})
+		r.ok(err)
+		if op := r.carry(begun.ID); op.State != operation.StateDone || op.Done != 1201 || op.Failed != 1 || op.Skipped != 0 {
+			t.Fatalf("the operation is %+v, want 1,201 edited jobs and one refused", op)
+		}
+		quarters, instants := make(map[int]int), make(map[time.Time]bool)
+		for _, id := range wave {
+			job, err := r.store.Job(r.Context(), id)
+			r.ok(err)
+			later := job.DueAt.Sub(at)
+			if job.Priority != 9 || later < 10*time.Minute || later > 50*time.Minute {
+				t.Fatalf("a job has priority %d and is due %s later", job.Priority, later)
+			}
+			quarters[int((later-10*time.Minute)/(10*time.Minute+1))]++
+			instants[job.DueAt] = true
+		}
+		for q := range 4 {
+			if quarters[q] < 200 || quarters[q] > 400 {
+				t.Errorf("the quarters have %v jobs, want about 300 each", quarters)
+			}
+		}
+		if len(instants) < 1100 {
+			t.Errorf("the jobs are due at %d instants", len(instants))
+		}
+		if job, err := r.store.Job(r.Context(), past); err != nil || job.DueAt.Before(began.Add(10*time.Minute)) {
+			t.Errorf("the job that was due is %+v, %v, want it due 10 minutes after the beginning at the earliest", job, err)
+		}
+		if job, err := r.store.Job(r.Context(), expires); err != nil || !job.DueAt.Equal(at) || job.Priority != 5 {
+			t.Errorf("the job that expires is %+v, %v, want no change", job, err)
+		}
+	})
+}
+
+func TestAnEditMustChangeSomething(t *testing.T) {
+	inRedrive(t, 0, func(r *redrive) {
+		for name, op := range map[string]operation.Operation{
+			"no edit": {Kind: operation.KindEdit}, "empty": {Kind: operation.KindEdit, Edit: &operation.Edit{}}, "another kind": {Kind: operation.KindCancel, Edit: &operation.Edit{Priority: 1}},
+			"priority": {Kind: operation.KindEdit, Edit: &operation.Edit{Priority: 11}}, "postpone": {Kind: operation.KindEdit, Edit: &operation.Edit{Postpone: -1}},
+			"spread": {Kind: operation.KindEdit, Edit: &operation.Edit{Spread: operation.MaxPostpone + 1}},
+		} {
+			op.Query.Queue = "payments"
+			if _, err := operation.Start(r.Context(), r.store, op, sluice.Act{By: "ada"}); !errors.Is(err, sluice.ErrInvalid) {
+				t.Errorf("%s: got %v, want a refusal", name, err)
+			}
+		}
+	})
+}

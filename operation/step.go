@@ -224,6 +224,8 @@ func actOnBatch(ctx context.Context, store sluice.Store, o Operation) ([]error, 
 			return hold.Given(store).Hold(ctx, o.course.Under, act)
 		case KindRelease:
 			return hold.Given(store).Release(ctx, o.course.Under, act)
+		case KindEdit:
+			return editBatch(ctx, store, o, act)
 		}
 		return nil, feature.Invalid("kind", fmt.Sprintf("%.40q is not known to this program; let a newer one do upkeep", o.Kind))
 	}

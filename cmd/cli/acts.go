@@ -30,6 +30,7 @@ type selection struct {
 	anyState bool           // adds --state to the filter
 	kind     operation.Kind // of the equivalent operation; empty: none
 	due      time.Time      // of a reschedule
+	edit     *operation.Edit
 }
 
 // filterNames are the flags that filter the jobs of --all.

@@ -22,6 +22,7 @@ var actsOnAll = []struct {
 	{"hold", sluice.StateQueued, ""},
 	{"release", sluice.StateQueued, "hold"},
 	{"reschedule --delay 2h", sluice.StateQueued, ""},
+	{"edit --priority 2", sluice.StateQueued, ""},
 	{"run-now", sluice.StateQueued, "reschedule --delay 3h"},
 	{"cancel", sluice.StateQueued, ""},
 	{"requeue --state cancelled", sluice.StateQueued, "cancel"},

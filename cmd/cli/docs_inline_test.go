@@ -38,10 +38,11 @@ var inlineWords = []struct {
 // inlineExits maps commands that the documents only mention to their exit codes.
 var inlineExits = map[string]int{
 	"sluice jobs --state ready":        2, // the changelog tells the reader about this error
-	"sluice requeue --undo":            2, // the documents only name the flags of these four
+	"sluice requeue --undo":            2, // the documents only name the flags of these five
 	"sluice requeue --beside-open-run": 2,
 	"sluice reschedule --undo":         2,
 	"sluice dead delete --all":         2,
+	"sluice edit --all":                2,
 	"sluice resume mail --tenant acme": 3, // nobody has paused the tenant
 }
 

@@ -284,7 +284,7 @@ func (r *docRun) given(line string) (text string, ended func()) {
 }
 
 // waiting matches commands that wait for upkeep or for a worker.
-var waiting = regexp.MustCompile(`^sluice (dead|requeue|cancel|reschedule|hold|release) .*--(rate|canary)|^sluice dead redrive`)
+var waiting = regexp.MustCompile(`^sluice (dead|requeue|cancel|reschedule|hold|release) .*--(rate|canary)|^sluice (dead redrive|edit --all)`)
 
 // serve runs upkeep and a worker, and returns the function that ends both.
 func (r *docRun) serve() (end func()) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/edit"
+	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/schema"
 )
 
@@ -23,20 +24,44 @@ type editFlags struct {
 	limitKey                       string
 	cost                           int
 	noLabels                       bool
+
+	// These are for many jobs.
+	all              bool
+	postpone, spread time.Duration
+	selection        selection
 }
+
+// editFlagsOfAll are the flags that go only with --all, and editFlagsOfOne those that go only with one job.
+var (
+	editFlagsOfAll = []string{"where", "postpone", "spread", "limit", "dry-run", "rate", "detach"}
+	editFlagsOfOne = []string{"due", "timeout", "payload-file", "tenant", "limit-key", "cost", "label", "no-labels", "expect"}
+)
 
 func (a *app) editCommand() *cobra.Command {
 	var f editFlags
 	command := &cobra.Command{
-		Use:   "edit ID",
+		Use:   "edit ID|--all --where FILTER",
 		Short: "Change a waiting job: payload, priority, due time, timeout, labels, tenant, limit key, cost",
 		Long: `Changes a waiting job; fields that no flag names stay. The new payload must pass the checks of an
 enqueue. With --expect, the edit is refused if somebody changed or ran the job since "sluice job"
-showed that version. The audit has the changed fields before and after, and of a payload the size.`,
+showed that version. The audit has the changed fields before and after, and of a payload the size.
+
+With --all, upkeep changes the priority or the due time of all waiting jobs that match. --postpone
+and --spread count from the due time of each job, or from now if that is past. --spread adds a part
+of it by chance, so that jobs that are due at once are not any longer.`,
 		Example: `  sluice edit 01a1fb72-1dea-7abc-8fc6-99e4817522bb --priority 1 --due 2026-12-01T16:00:00Z --reason "urgent"
-  sluice edit 01a1fb72-1dea-7abc-8fc6-99e4817522bb --payload-file report.json --label kind=report`,
-		Args: arguments(1, 1),
+  sluice edit 01a1fb72-1dea-7abc-8fc6-99e4817522bb --payload-file report.json --label kind=report
+  sluice edit --all --where "queue:mail due:<1h" --priority 9 --spread 30m --dry-run
+  sluice edit --all --where queue:mail --postpone 2h --rate 500/s --reason "the server moves"`,
+		Args: arguments(0, 1),
 		RunE: func(command *cobra.Command, args []string) error {
+			if err := f.check(command, args); err != nil {
+				return err
+			}
+			if f.all {
+				f.selection.edit = &operation.Edit{Priority: f.priority, Postpone: f.postpone, Spread: f.spread}
+				return a.operate(command.Context(), &f.selection, sluice.JobFilter{}, "edited")
+			}
 			change, err := a.changeOf(command, f)
 			if err != nil {
 				return err
@@ -57,7 +82,37 @@ showed that version. The audit has the changed fields before and after, and of a
 	flags.StringArrayVar(&f.labels, "label", nil, "label as NAME=VALUE, instead of all labels; repeatable")
 	flags.BoolVar(&f.noLabels, "no-labels", false, "remove all labels")
 	flags.StringVar(&f.expected, "expect", "", "version that \"sluice job\" showed (default: the present one)")
+	f.selection.kind = operation.KindEdit
+	flags.BoolVar(&f.all, "all", false, "edit all jobs that match --where")
+	flags.StringVar(&f.selection.query.where, "where", "", "with --all: "+whereHelp)
+	flags.Var(duration{&f.postpone}, "postpone", "with --all: by how much later each job is due, such as 2h")
+	flags.Var(duration{&f.spread}, "spread", "with --all: over how much time more to spread the jobs, such as 30m")
+	flags.IntVar(&f.selection.filter.limit, "limit", 0, "with --all: most jobs; 0: all")
+	flags.BoolVar(&f.selection.dryRun, "dry-run", false, "with --all: count only, edit none")
+	f.selection.pace.add(command, operation.KindEdit)
 	return command
+}
+
+// check refuses flags that would have no effect.
+func (f *editFlags) check(command *cobra.Command, args []string) error {
+	wrong, where := editFlagsOfAll, "only goes with --all"
+	if f.all {
+		wrong, where = editFlagsOfOne, "goes with one job, not with --all"
+	}
+	for _, name := range wrong {
+		if command.Flags().Changed(name) {
+			return usagef("--%s %s", name, where)
+		}
+	}
+	switch {
+	case f.all && len(args) > 0, !f.all && len(args) == 0:
+		return usagef("give either the id of a job or --all")
+	case f.all && f.selection.query.where == "":
+		return usagef("--all without a filter would edit every waiting job of the store; say which with --where")
+	case f.all && !changed(command, "priority", "postpone", "spread"):
+		return usagef("name what to change: --priority, --postpone or --spread")
+	}
+	return nil
 }
 
 // changeOf turns the flags into a change.

@@ -44,7 +44,7 @@ func (a *app) operate(ctx context.Context, s *selection, filter sluice.JobFilter
 		return err
 	}
 	op := operation.Operation{
-		Kind: s.kind, Query: query, DueAt: s.due, Limit: s.filter.limit, Rate: s.pace.rate, Canary: s.pace.canary, StopIfFailed: float64(s.pace.stop),
+		Kind: s.kind, Query: query, DueAt: s.due, Edit: s.edit, Limit: s.filter.limit, Rate: s.pace.rate, Canary: s.pace.canary, StopIfFailed: float64(s.pace.stop),
 	}
 	store, err := a.open(ctx)
 	if err != nil {
@@ -162,7 +162,7 @@ func (a *app) lookAtOperation(ctx context.Context, store sluice.Store, id sluice
 // doneWords name what operations did to jobs.
 var doneWords = map[operation.Kind]string{
 	operation.KindRequeue: "requeued", operation.KindCancel: "cancelled", operation.KindReschedule: "rescheduled", operation.KindDelete: "deleted",
-	operation.KindHold: "held", operation.KindRelease: "released", operation.KindBackfill: "backfilled",
+	operation.KindHold: "held", operation.KindRelease: "released", operation.KindBackfill: "backfilled", operation.KindEdit: "edited",
 }
 
 func doneWord(kind operation.Kind) string {

@@ -138,6 +138,9 @@ func (a *app) printOperation(op operation.Operation, told []sluice.AuditEntry) e
 		line("stops if", fmt.Sprintf("more than %s fail again  (watched %s, of which %s failed; %s are not over)",
 			percentage(op.StopIfFailed), draw.Count(op.WatchedEnded), draw.Count(op.WatchedFailed), draw.Count(op.Watching)))
 	}
+	if op.Edit != nil {
+		line("changes", op.Edit.String())
+	}
 	if op.Canary > 0 {
 		line("canary", draw.Count(op.Canary))
 	}

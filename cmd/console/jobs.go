@@ -116,7 +116,7 @@ func (l jobList) Show(column string) bool { return slices.Contains(l.Columns, co
 
 // Kinds are the acts on all that match.
 func (l jobList) Kinds() []string {
-	return []string{"all-requeue", "all-run-now", "all-reschedule", "all-hold", "all-release", "all-cancel", "all-delete"}
+	return []string{"all-requeue", "all-run-now", "all-reschedule", "all-edit", "all-hold", "all-release", "all-cancel", "all-delete"}
 }
 
 // chip is a term of a filter, with the address of the list without it.

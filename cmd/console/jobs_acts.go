@@ -162,6 +162,15 @@ func allActs() []act {
 			sentence: "All waiting jobs that match {where} start at another time at the earliest.",
 			fields:   []field{{name: "due_at", label: "At", hint: "such as 2026-12-01T16:00:00Z", kind: "text", required: true}},
 		}),
+		onAll("edit", act{
+			name: "all-edit", label: "Edit all", command: "sluice edit",
+			sentence: "Change the priority or the due time of all waiting jobs that match {where}.",
+			fields: []field{
+				{name: "priority", label: "Priority", hint: "from 1 (first) to 10 (last); empty: as it is", kind: "number"},
+				{name: "postpone", label: "Later by", hint: "such as 10m: from when each job is due, or from now if that is past", kind: "duration"},
+				{name: "spread", label: "Spread over", hint: "such as 30m: each job is later by a part of it, by chance", kind: "duration"},
+			},
+		}),
 		onAll("hold", act{name: "all-hold", label: "Hold all", command: "sluice hold", needsReason: true, sentence: "No waiting job that matches {where} starts until somebody releases it."}),
 		onAll("release", act{name: "all-release", label: "Release all", command: "sluice release", sentence: "All held jobs that match {where} are released."}),
 		onAll("cancel", act{name: "all-cancel", label: "Cancel all", command: "sluice cancel", danger: true, sentence: "Cancel all unfinished jobs that match {where}."}),
@@ -170,7 +179,7 @@ func allActs() []act {
 }
 
 // usualStates are the states on which an operation acts if the filter names none.
-var usualStates = map[string]string{"requeue": "dead", "reschedule": "queued", "hold": "queued", "release": "queued", "cancel": "queued,claimed,dispatched", "delete": "dead"}
+var usualStates = map[string]string{"requeue": "dead", "reschedule": "queued", "edit": "queued", "hold": "queued", "release": "queued", "cancel": "queued,claimed,dispatched", "delete": "dead"}
 
 // whereOf is the filter of an operation, with the states on which it acts.
 func whereOf(kind string, values url.Values) string {
@@ -224,12 +233,12 @@ func onAll(kind string, a act) act {
 // operationBody is the body of a request that starts an operation.
 func operationBody(kind string, values url.Values) (map[string]any, error) {
 	body := map[string]any{"kind": kind, "where": values.Get("where")}
-	for _, name := range []string{"rate", "due_at"} {
+	for _, name := range []string{"rate", "due_at", "postpone", "spread"} {
 		if text := strings.TrimSpace(values.Get(name)); text != "" {
 			body[name] = text
 		}
 	}
-	for _, name := range []string{"canary", "limit", "stop_if_failed"} {
+	for _, name := range []string{"canary", "limit", "stop_if_failed", "priority"} {
 		text := strings.TrimSpace(values.Get(name))
 		if text == "" {
 			continue

@@ -208,6 +208,17 @@ func TestAllThatMatchBecomesAnOperation(t *testing.T) {
 	if answer, status := s.do("all-cancel", values, nil); status != http.StatusNoContent || !strings.Contains(answer, `"go":"/operations/`) {
 		t.Errorf("got %d %s, want the page of the operation", status, answer)
 	}
+	edit := url.Values{"where": {"queue:reports"}, "priority": {"9"}, "postpone": {"1h"}, "spread": {"30m"}, "reason": {"not now"}, "limit": {""}}
+	if dialog, _ := s.page("/do/all-edit?" + edit.Encode()); !strings.Contains(dialog, "sluice edit --all --where=&#39;queue:reports state:queued&#39; --detach --reason=&#39;not now&#39; --priority=9 --postpone=1h --spread=30m") {
+		t.Errorf("the dialog lacks the command: %s", dialog)
+	}
+	answer, status := s.do("all-edit", edit, nil)
+	if status != http.StatusNoContent {
+		t.Fatalf("got %d %s, want an edit", status, answer)
+	}
+	_, at, _ := strings.Cut(answer, `"go":"`)
+	at, _, _ = strings.Cut(at, `"`)
+	s.contains(at, "priority 9, later by 1h, spread over 30m", "queue:reports")
 	if text, _ := s.page("/do/all-cancel?where=queue:none"); !strings.Contains(text, "no job matches") {
 		t.Errorf("got %s, want to hear that nothing matches", text)
 	}

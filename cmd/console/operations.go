@@ -199,7 +199,7 @@ func operationActs() []act {
 // did is the past tense of an operation's kind.
 var did = map[operation.Kind]string{
 	operation.KindRequeue: "requeued", operation.KindCancel: "cancelled", operation.KindReschedule: "rescheduled", operation.KindDelete: "deleted",
-	operation.KindHold: "held", operation.KindRelease: "released", operation.KindBackfill: "made",
+	operation.KindHold: "held", operation.KindRelease: "released", operation.KindBackfill: "made", operation.KindEdit: "edited",
 }
 
 // Did says in a word what it does to a job.

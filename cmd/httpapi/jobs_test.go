@@ -221,7 +221,7 @@ func TestADryRunCountsTheJobsOnWhichTheKindActs(t *testing.T) {
 	s.enqueue("mail", "")
 	s.end("mail", sluice.EventComplete)
 	waiting := s.enqueue("mail", "").String()
-	for kind, want := range map[string]int{"cancel": 1, "reschedule": 1, "hold": 1, "requeue": 0, "delete": 0, "release": 0} {
+	for kind, want := range map[string]int{"cancel": 1, "reschedule": 1, "hold": 1, "edit": 1, "requeue": 0, "delete": 0, "release": 0} {
 		found := get[struct {
 			Matched int
 			Samples []struct{ ID string }
@@ -231,6 +231,24 @@ func TestADryRunCountsTheJobsOnWhichTheKindActs(t *testing.T) {
 		}
 	}
 	s.problem(s.ask("POST", "/operations", `{"kind":"cancel","where":"queue:mail state:completed","dry_run":true}`), 422, "invalid")
+}
+
+func TestAnEditOfAllThatMatchSaysWhatItChanges(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{})
+	s.enqueue("mail", "")
+	type edit struct {
+		Priority int
+		Postpone time.Duration `json:"postpone_ns"`
+		Spread   time.Duration `json:"spread_ns"`
+	}
+	begun := get[struct{ Operation struct{ Edit edit } }](s, "POST", "/operations", `{"kind":"edit","where":"queue:mail","priority":2,"postpone":"10m","spread":"1h"}`)
+	if want := (edit{2, 10 * time.Minute, time.Hour}); begun.Operation.Edit != want {
+		t.Errorf("got %+v, want %+v", begun, want)
+	}
+	for _, wrong := range []string{`"kind":"edit"`, `"kind":"edit","postpone":"soon"`, `"kind":"edit","spread":"-1h"`, `"kind":"hold","priority":2`} {
+		s.problem(s.ask("POST", "/operations", `{`+wrong+`,"where":"queue:mail","reason":"why"}`), 422, "invalid")
+	}
 }
 
 func TestAProgramStoresAnOperationAndWhatItWantsOfIt(t *testing.T) {

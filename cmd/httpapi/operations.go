@@ -150,12 +150,18 @@ type operationInput struct{ Body operationBody }
 
 // operationBody is an act on all jobs that match.
 type operationBody struct {
-	// Kind is the act: requeue, cancel, reschedule, delete, hold or release.
-	Kind operation.Kind `json:"kind" enum:"requeue,cancel,reschedule,delete,hold,release"`
+	// Kind is the act: requeue, cancel, reschedule, edit, delete, hold or release.
+	Kind operation.Kind `json:"kind" enum:"requeue,cancel,reschedule,edit,delete,hold,release"`
 	// Where chooses the jobs, such as state:dead queue:mail.*.
 	Where string `json:"where" minLength:"1" maxLength:"8192"`
 	// DueAt is the new due time of a reschedule.
 	DueAt time.Time `json:"due_at,omitzero"`
+	// Priority is the new priority of an edit, from 1 (first) to 10 (last). Default: no change.
+	Priority int `json:"priority,omitempty" minimum:"0" maximum:"10"`
+	// Postpone is by how much later an edit makes each job due, such as 10m. Default: not at all.
+	Postpone string `json:"postpone,omitempty" maxLength:"20"`
+	// Spread is by how much more an edit makes jobs due, each by a share of it by chance, such as 30m. Default: not at all.
+	Spread string `json:"spread,omitempty" maxLength:"20"`
 	// Limit is the most jobs. 0: all.
 	Limit int `json:"limit,omitempty" minimum:"0"`
 	PaceBody
@@ -166,6 +172,22 @@ type operationBody struct {
 	// DryRun counts the jobs and shows some, and changes nothing.
 	DryRun bool `json:"dry_run,omitempty"`
 	wire.ReasonBody
+}
+
+// edit is what an edit changes. Nil: the body names none of it.
+func (b operationBody) edit() (*operation.Edit, error) {
+	e := operation.Edit{Priority: b.Priority}
+	var err error
+	if b.Postpone != "" {
+		e.Postpone, err = positive("postpone", b.Postpone)
+	}
+	if b.Spread != "" && err == nil {
+		e.Spread, err = positive("spread", b.Spread)
+	}
+	if err != nil || e == (operation.Edit{}) {
+		return nil, err
+	}
+	return &e, nil
 }
 
 // started is an operation that began, or the preview of one.
@@ -199,6 +221,9 @@ func startOperation(ctx context.Context, c *call, in *operationInput) (started, 
 	q = c.within(q)
 	op := operation.Operation{Kind: b.Kind, Query: q, DueAt: b.DueAt, Limit: b.Limit, Canary: b.Canary, StopIfFailed: b.StopIfFailed}
 	if op.Rate, err = b.rate(); err != nil {
+		return started{}, err
+	}
+	if op.Edit, err = b.edit(); err != nil {
 		return started{}, err
 	}
 	found, err := operation.Preview(ctx, c.api.store, op, samples)

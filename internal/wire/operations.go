@@ -48,6 +48,8 @@ type OperationTerms struct {
 	Backfill *operation.Backfill `json:"backfill,omitempty"`
 	// DueAt is the new due time of a reschedule.
 	DueAt time.Time `json:"due_at,omitzero"`
+	// Edit is what an edit changes.
+	Edit *operation.Edit `json:"edit,omitempty"`
 	// Limit is the most jobs. 0: all.
 	Limit int `json:"limit,omitempty" minimum:"0"`
 	// Rate is how many jobs per time. 0: as fast as upkeep can.
@@ -66,13 +68,13 @@ type OperationTerms struct {
 
 // OperationTermsOf returns what a caller wants of an operation.
 func OperationTermsOf(o operation.Operation) OperationTerms {
-	return OperationTerms{o.Version, o.Kind, o.Query, o.Backfill, o.DueAt, o.Limit, o.Rate, o.Canary, o.StopIfFailed, o.Expected, o.ExpectedMore, o.State, o.Why}
+	return OperationTerms{o.Version, o.Kind, o.Query, o.Backfill, o.DueAt, o.Edit, o.Limit, o.Rate, o.Canary, o.StopIfFailed, o.Expected, o.ExpectedMore, o.State, o.Why}
 }
 
 // Read returns the operation of a name with these terms.
 func (t OperationTerms) Read(id sluice.ID) operation.Operation {
 	return operation.Operation{
-		ID: id, Version: t.Version, Kind: t.Kind, Query: t.Query, Backfill: t.Backfill, DueAt: t.DueAt, Limit: t.Limit, Rate: t.Rate, Canary: t.Canary,
+		ID: id, Version: t.Version, Kind: t.Kind, Query: t.Query, Backfill: t.Backfill, DueAt: t.DueAt, Edit: t.Edit, Limit: t.Limit, Rate: t.Rate, Canary: t.Canary,
 		StopIfFailed: t.StopIfFailed, Expected: t.Expected, ExpectedMore: t.ExpectedMore, State: t.State, Why: t.Why,
 	}
 }

@@ -164,7 +164,7 @@ func operationRules() []Rule {
 			w.ok(w.only(w.Store.Cancel(w.ctx, ids[5:], person("test"))))
 			w.ok(hold.Hold(w.ctx, w.Store, ids[4:5], person("a look")))
 			for kind, want := range map[operation.Kind]int{
-				operation.KindRequeue: 1, operation.KindCancel: 3, operation.KindReschedule: 2, operation.KindDelete: 1, operation.KindHold: 1, operation.KindRelease: 1,
+				operation.KindRequeue: 1, operation.KindCancel: 3, operation.KindReschedule: 2, operation.KindDelete: 1, operation.KindHold: 1, operation.KindRelease: 1, operation.KindEdit: 2,
 			} {
 				found, err := operation.Preview(w.ctx, w.Other, operation.Operation{Kind: kind, Query: search.Query{Queue: queue}}, 1)
 				w.ok(err)
@@ -174,6 +174,32 @@ func operationRules() []Rule {
 			done := search.Query{Queue: queue, States: []sluice.State{sluice.StateCompleted}}
 			_, err := operation.Preview(w.ctx, w.Store, operation.Operation{Kind: operation.KindCancel, Query: done}, 1)
 			w.is(err, sluice.ErrInvalid)
+		}},
+		{"R-1041", "An operation edits each waiting job that matches once: a batch that is repeated after its counts were lost puts no job off twice, and counts those that ended since.", "I-4, I-6", func(w *world) {
+			var ids []sluice.ID
+			for range 20 {
+				ids = append(ids, w.add(sluice.EnqueueOptions{Delay: time.Hour}))
+			}
+			due := w.job(ids[0]).DueAt
+			began := w.begin(operation.Operation{Kind: operation.KindEdit, Query: search.Query{Queue: queue}, Edit: &operation.Edit{Priority: 2, Postpone: time.Hour}})
+			_, _, err := operation.CarryOut(w.ctx, lostSave{w.Store, operation.Given(w.Store)}, began, "upkeep")
+			w.is(err, sluice.ErrUnavailable)
+			w.cancel(person("enough"), ids[1])
+			w.ok(w.only(w.Store.Reschedule(w.ctx, ids[2:3], due, person("sooner"))))
+			under, err := operation.Given(w.Other).Operation(w.ctx, began.ID)
+			w.ok(err)
+			op, _, err := operation.CarryOut(w.ctx, w.Other, under, "upkeep")
+			w.ok(err)
+			equal(w, "done", op.Done, 20)
+			equal(w, "skipped", op.Skipped, 0)
+			for i, id := range ids {
+				job := w.job(id)
+				equal(w, "priority", job.Priority, 2)
+				if later := job.DueAt.Sub(due); i > 2 && (later < time.Hour || later > time.Hour+time.Minute) {
+					w.Fatalf("a job is due %s later, want an hour", later)
+				}
+			}
+			equal(w, "due again", w.job(ids[2]).DueAt, due)
 		}},
 		{"R-365", "An operation acts on each job that matched when it began exactly once, whoever takes its steps, and tells the audit of each under the operation's name.", "I-4, I-6", func(w *world) {
 			began := w.redrive(30)
@@ -231,6 +257,9 @@ type lostSave struct {
 	sluice.Store
 	operations
 }
+
+// Unwrap returns the store, which has the other ports.
+func (s lostSave) Unwrap() sluice.Store { return s.Store }
 
 // operations keeps the embedded ports apart.
 type operations = operation.Store
