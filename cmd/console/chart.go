@@ -16,8 +16,10 @@ type chart struct {
 	Sentence string `json:"-"`
 	// Times are the instants, in seconds since 1970; Lines have a value for each. A nil value is a gap: nobody counted.
 	Times []int64 `json:"times"`
-	Lines []line  `json:"lines"`
-	Marks []mark  `json:"marks,omitempty"`
+	// Names stand for times in a chart that compares tenants.
+	Names []string `json:"-"`
+	Lines []line   `json:"lines"`
+	Marks []mark   `json:"marks,omitempty"`
 	// CSV is the address of the figures. Empty: of the page without filters.
 	CSV string `json:"-"`
 }
@@ -32,13 +34,20 @@ type line struct {
 
 // rows are the figures as a table, with a heading.
 func (c chart) rows() [][]string {
-	head := []string{"time"}
+	heads := c.Names
+	head := []string{"tenant"}
+	if heads == nil {
+		head[0] = "time"
+		for _, at := range c.Times {
+			heads = append(heads, time.Unix(at, 0).UTC().Format(time.RFC3339))
+		}
+	}
 	for _, l := range c.Lines {
 		head = append(head, l.Name+" ("+c.Unit+")")
 	}
 	rows := [][]string{head}
-	for i, at := range c.Times {
-		row := []string{time.Unix(at, 0).UTC().Format(time.RFC3339)}
+	for i, name := range heads {
+		row := []string{name}
 		for _, l := range c.Lines {
 			text := ""
 			if i < len(l.Values) && l.Values[i] != nil {

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"context"
 	"net/url"
 	"slices"
@@ -38,6 +37,10 @@ type tenantRow struct {
 
 	Due   int
 	Noisy bool
+	// Share is how much of all jobs in flight it has, and Granted how much its weights grant it now, from 0 to 1.
+	Share, Granted float64
+	// Waited is how long 95 % of its jobs waited at most that started of late. 0: none started.
+	Waited time.Duration
 	// Rows are its jobs by queue.
 	Rows []tenantUse
 }
@@ -45,6 +48,7 @@ type tenantRow struct {
 // tenantUse is a tenant's jobs in a queue.
 type tenantUse struct {
 	Queue string
+	Due   int
 	sluice.TenantFlow
 }
 
@@ -165,6 +169,16 @@ type tenantList struct {
 	Tenants []tenantRow
 	Tiers   []tierRow
 	Next    string
+	Orders  []choice
+	// Shares is nil without jobs in flight.
+	Shares *shares
+}
+
+func (l tenantList) charts() []chart {
+	if l.Shares == nil {
+		return nil
+	}
+	return []chart{l.Shares.Chart}
 }
 
 // tenantLoads reads the jobs of tenants in flight and due.
@@ -185,7 +199,7 @@ func (v *visit) tenantLoads(ctx context.Context) (map[string]*tenantRow, int, er
 	for _, u := range read.Queues {
 		for _, t := range u.Tenants {
 			*of(t.Tenant).InFlight += t.InFlight
-			of(t.Tenant).Rows = append(of(t.Tenant).Rows, tenantUse{u.Queue, t})
+			of(t.Tenant).Rows = append(of(t.Tenant).Rows, tenantUse{Queue: u.Queue, TenantFlow: t})
 			all += t.InFlight
 		}
 	}
@@ -195,7 +209,13 @@ func (v *visit) tenantLoads(ctx context.Context) (map[string]*tenantRow, int, er
 	}
 	for _, q := range ahead.Queues {
 		for name, jobs := range q.Due.Tenants {
-			of(name).Due += jobs
+			t := of(name)
+			t.Due += jobs
+			i := slices.IndexFunc(t.Rows, func(r tenantUse) bool { return r.Queue == q.Queue })
+			if i < 0 {
+				i, t.Rows = len(t.Rows), append(t.Rows, tenantUse{Queue: q.Queue})
+			}
+			t.Rows[i].Due = jobs
 		}
 	}
 	delete(by, "")
@@ -243,9 +263,16 @@ func loadTenants(ctx context.Context, v *visit) (any, error) {
 			view.Tenants = append(view.Tenants, *t)
 		}
 	}
-	slices.SortStableFunc(view.Tenants, func(a, b tenantRow) int {
-		return cmp.Or(cmp.Compare(b.Flight()+b.Due, a.Flight()+a.Due), cmp.Compare(a.Name, b.Name))
-	})
+	shareOut(view.Tenants)
+	if all > 0 {
+		drawn := sharesOf(view.Tenants)
+		view.Shares = &drawn
+	}
+	if err := v.addWaits(ctx, view.Tenants); err != nil {
+		return nil, err
+	}
+	order(view.Tenants, v.query.Get("sort"))
+	view.Orders = v.orders()
 	return view, nil
 }
 

@@ -3,12 +3,15 @@ package console_test
 import (
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/cmd/console"
+	"github.com/sluice-queue/sluice/cmd/internal/draw"
+	"github.com/sluice-queue/sluice/stat"
 )
 
 func TestTenantsAndTiersAreShownAndChanged(t *testing.T) {
@@ -56,4 +59,39 @@ func TestATenantShowsWhoHasItsSlots(t *testing.T) {
 	s.has("/tenants/acme", "host:1:a", `href="/jobs/`, "noisy", "5 due", `disabled title="the role viewer may not do this">Pause`)
 	s.has("/tenants/globex", "None of its jobs is in flight", "-noisy")
 	s.has("/tenants/nobody%3A1", "None of its jobs is in flight")
+}
+
+func TestTenantsShareTheSlotsByTheirWeight(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleAdmin, console.Options{})
+	s.set("mail", "", func(q *sluice.Settings) { q.Fair = true })
+	for tenant, values := range map[string]url.Values{"acme": {"concurrency": {"9"}}, "globex": {"weight": {"3"}}, "hooli": {"weight": {"4"}}} {
+		values.Set("tenant", tenant)
+		if answer, status := s.do("set-tenant", values, nil); status != http.StatusNoContent {
+			t.Fatalf("set-tenant: got %d %s, want 204", status, answer)
+		}
+	}
+	if answer, status := s.do("pause-tenant", url.Values{"tenant": {"hooli"}}, nil); status != http.StatusNoContent {
+		t.Fatalf("pause-tenant: got %d %s, want 204", status, answer)
+	}
+	for range 8 {
+		s.enqueue(sluice.NewJob{Queue: "mail", EnqueueOptions: sluice.EnqueueOptions{Tenant: "acme"}})
+	}
+	s.claim("mail")
+	for _, tenant := range []string{"globex", "hooli"} {
+		s.enqueue(sluice.NewJob{Queue: "mail", EnqueueOptions: sluice.EnqueueOptions{Tenant: tenant}})
+	}
+	s.counted()
+	one := stat.Stat{Queue: "mail", Tenant: "acme", At: time.Now().UTC().Truncate(stat.Fine), Every: stat.Fine, Counts: stat.Counts{Claimed: 1}}
+	one.Wait.Add(3 * time.Minute)
+	if err := stat.Given(s.store).AddStats(t.Context(), "test", []stat.Stat{one}); err != nil {
+		t.Fatal(err)
+	}
+	// The paused tenant has no claim on slots.
+	s.has("/tenants", "acme has 100.0 % of the jobs in flight; by its weight among those who want slots it would have 25.0 %.", draw.Duration(one.Wait.Quantile(0.95)), "none started", "<title>globex by weight 75.0 %</title>", "-hooli by weight")
+	s.has("/tenants?csv=shares", "tenant,has (%),by weight (%)\nacme,100,25\nglobex,0,75\n")
+	page := s.has("/tenants?sort=wait", `aria-current="true">longest wait first`)
+	if first, second := strings.Index(page, `id="tenant-globex"`), strings.Index(page, `id="tenant-acme"`); first < 0 || first > second {
+		t.Errorf("globex, of which no job started, is at %d and acme at %d, want globex first", first, second)
+	}
 }

@@ -189,10 +189,9 @@ func (rows Rows) List(filter stat.Filter) []stat.Stat {
 			}
 			continue
 		}
-		if r.Whole.Counts == (stat.Counts{}) && !filter.Levels {
-			continue
+		if r.Whole.Counts != (stat.Counts{}) || filter.Levels {
+			out = append(out, r.Whole)
 		}
-		out = append(out, r.Whole)
 		if filter.Tenants {
 			for _, t := range r.Tenants {
 				out = append(out, *t)
