@@ -34,7 +34,11 @@ type deadList struct {
 }
 
 // deadGroup is a group of dead letters whose errors are alike.
-type deadGroup struct{ deadletter.Group }
+type deadGroup struct {
+	deadletter.Group
+	// NewSince is the version since which the group is new. Empty: it is older, or that is not known.
+	NewSince string `json:"-"`
+}
 
 // Where is the filter of the jobs of a group.
 func (g deadGroup) Where() string {
@@ -79,7 +83,10 @@ func loadDead(ctx context.Context, v *visit) (any, error) {
 		command += " " + quoted(queue)
 	}
 	v.cli(command)
-	if err := v.get(ctx, "/dead/groups", query, &view); err != nil || query.Has("queue") {
+	if err := v.get(ctx, "/dead/groups", query, &view); err != nil {
+		return view, err
+	}
+	if err := v.markNew(ctx, &view); err != nil || query.Has("queue") {
 		return view, err
 	}
 	notes, err := v.deadNotes(ctx, nil)
@@ -91,9 +98,19 @@ func loadDead(ctx context.Context, v *visit) (any, error) {
 	return view, err
 }
 
+// markNew says which groups are new.
+func (v *visit) markNew(ctx context.Context, list *deadList) error {
+	if v.viewer.bounded() || len(list.Groups) == 0 {
+		return nil
+	}
+	holders, err := v.holders(ctx)
+	list.markNew(holders)
+	return err
+}
+
 // groupOf is the group of a note, without what its dead letters say.
 func groupOf(note deadletter.Note) deadGroup {
-	return deadGroup{deadletter.Group{Fingerprint: note.Fingerprint, Note: &note}}
+	return deadGroup{Group: deadletter.Group{Fingerprint: note.Fingerprint, Note: &note}}
 }
 
 // deadNotes reads notes on groups: that of a fingerprint, or all.
@@ -113,16 +130,21 @@ type deadGroupView struct {
 	Known bool
 	Jobs  []jobRow
 	Older string
+	// Common is what the jobs on the page have in common.
+	Common []sharedFact
 }
 
 // Any reports whether the group may have jobs.
 func (g deadGroupView) Any() bool { return g.Known || len(g.Jobs) > 0 || g.Older != "" }
 
 func loadDeadGroup(ctx context.Context, v *visit) (any, error) {
-	view := deadGroupView{Group: deadGroup{deadletter.Group{Fingerprint: v.pathOf("fp")}}}
+	view := deadGroupView{Group: deadGroup{Group: deadletter.Group{Fingerprint: v.pathOf("fp")}}}
 	if !v.viewer.bounded() {
 		var all deadList
 		if err := v.get(ctx, "/dead/groups", nil, &all); err != nil {
+			return nil, err
+		}
+		if err := v.markNew(ctx, &all); err != nil {
 			return nil, err
 		}
 		for _, g := range all.Groups {
@@ -150,7 +172,9 @@ func loadDeadGroup(ctx context.Context, v *visit) (any, error) {
 	if len(view.Jobs) == 0 && !view.Known && list.Next == "" {
 		return v.withoutJobs(ctx, view)
 	}
-	return view, nil
+	var err error
+	view.Common, err = v.common(ctx, view.Jobs)
+	return view, err
 }
 
 // withoutJobs is the page of a group that has no dead letters now, but a note.

@@ -311,7 +311,7 @@ func (v *visit) names(ctx context.Context) (queues, tenants []string) {
 		Queues  []named `json:"queues"`
 		Tenants []named `json:"tenants"`
 	}
-	_ = v.readFor(ctx, seriesFor, "/queues", url.Values{"limit": {strconv.Itoa(mostQueues)}, "counts": {"false"}}, &read) // they only help; the strip asks the same
+	_ = v.readFor(ctx, seriesFor, "/queues", firstNames(), &read) // they only help; the strip asks the same
 	_ = v.readFor(ctx, namesFor, "/tenants", url.Values{"limit": {strconv.Itoa(mostQueues)}}, &read)
 	for _, q := range read.Queues {
 		queues = append(queues, q.Name)

@@ -64,10 +64,20 @@ func (v *visit) settingMarks(entries []auditEntry) (marks []mark) {
 // deployMarks are the starts of versions: of each, the first start among the processes that live. A process that has ended
 // leaves no version behind, so an older deploy has no mark.
 func (v *visit) deployMarks(queue string, holders []holderFacts) (marks []mark) {
-	type deploy struct {
-		at        time.Time
-		processes int
+	for version, d := range deploysOf(queue, holders) {
+		marks = append(marks, mark{d.at.Unix(), "deploy", fmt.Sprintf("version %s started first here, and %s of its processes work now", version, strconv.Itoa(d.processes)), v.console.url("/workers")})
 	}
+	return marks
+}
+
+// deploy is a version among the processes that live: when the first of them began, and how many they are.
+type deploy struct {
+	at        time.Time
+	processes int
+}
+
+// deploysOf are the versions that serve a queue, or any queue if it is empty.
+func deploysOf(queue string, holders []holderFacts) map[string]deploy {
 	first := make(map[string]deploy)
 	for _, h := range holders {
 		if h.Version == "" || len(h.Queues) == 0 || queue != "" && !slices.Contains(h.Queues, queue) {
@@ -79,10 +89,7 @@ func (v *visit) deployMarks(queue string, holders []holderFacts) (marks []mark) 
 		}
 		first[h.Version] = d
 	}
-	for version, d := range first {
-		marks = append(marks, mark{d.at.Unix(), "deploy", fmt.Sprintf("version %s started first here, and %s of its processes work now", version, strconv.Itoa(d.processes)), v.console.url("/workers")})
-	}
-	return marks
+	return first
 }
 
 // alertMarks are alerts that fired, or were over.

@@ -116,6 +116,7 @@ type tenantLoad struct {
 
 // holderFacts is what the overview needs of processes.
 type holderFacts struct {
+	ID         string    `json:"id"`
 	Role       string    `json:"role"`
 	Queues     []string  `json:"queues"`
 	Slots      int       `json:"slots"`

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/internal/wire"
@@ -56,7 +57,7 @@ func stripOf(firing []alert.Alert) []warning {
 func (v *visit) stopped(ctx context.Context) []warning {
 	var queues queueList
 	var limits wire.LimitList
-	_ = v.readFor(ctx, seriesFor, "/queues", url.Values{"limit": {strconv.Itoa(mostQueues)}, "counts": {"false"}}, &queues)
+	_ = v.readFor(ctx, seriesFor, "/queues", firstNames(), &queues)
 	_ = v.readFor(ctx, seriesFor, "/limits", nil, &limits)
 	var paused, closed []string
 	for _, q := range queues.Queues {
@@ -87,6 +88,34 @@ func stoppedOf(noun, how string, names []string) []warning {
 	return []warning{{Text: plural(len(names), noun) + " are " + how + ": " + strings.Join(names, ", "), Path: "/" + noun + "s", Link: "see the " + noun + "s"}}
 }
 
+const (
+	// badgeFor is how long the number of groups of dead letters is shared, and badgeLetters how many dead letters are compared
+	// for it.
+	badgeFor, badgeLetters = 15 * time.Second, "1000"
+)
+
+// openGroups counts the groups of the newest dead letters that nobody has resolved. To group reads each queue, so a store with
+// more queues than a page lists has no count.
+func (v *visit) openGroups(ctx context.Context) (open int) {
+	var queues queueList
+	if v.viewer.bounded() || v.readFor(ctx, seriesFor, "/queues", firstNames(), &queues) != nil || len(queues.Queues) == mostQueues {
+		return 0
+	}
+	var found deadList
+	_ = v.readFor(ctx, badgeFor, "/dead/groups", url.Values{"limit": {badgeLetters}}, &found)
+	for _, g := range found.Groups {
+		if g.State() != "resolved" {
+			open++
+		}
+	}
+	return open
+}
+
+// firstNames asks for the first queues without their counts.
+func firstNames() url.Values {
+	return url.Values{"limit": {strconv.Itoa(mostQueues)}, "counts": {"false"}}
+}
+
 // shell reads what is around a page. What cannot be read is left out: the page itself says so.
 func (v *visit) shell(ctx context.Context) shell {
 	var s shell
@@ -105,7 +134,7 @@ func (v *visit) shell(ctx context.Context) shell {
 	if !v.viewer.bounded() {
 		s.Strip = append(s.Strip, v.stopped(ctx)...)
 	}
-	badges := map[string]int{"alerts": len(firing), "operations": len(open.Operations)}
+	badges := map[string]int{"dead": v.openGroups(ctx), "alerts": len(firing), "operations": len(open.Operations)}
 	for _, p := range v.console.pages {
 		if p.letter != "" {
 			here := p.path == v.path || p.path != "/" && strings.HasPrefix(v.path, strings.TrimSuffix(p.path, "{$}")+"/")

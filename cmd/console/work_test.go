@@ -3,8 +3,10 @@ package console_test
 import (
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
@@ -12,6 +14,7 @@ import (
 	"github.com/sluice-queue/sluice/cmd/console"
 	"github.com/sluice-queue/sluice/flow"
 	"github.com/sluice-queue/sluice/operation"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/search"
 )
 
@@ -63,6 +66,28 @@ func TestDeadLettersAreGroupedAndRedriven(t *testing.T) {
 	if text, status := s.page("/dead/00000000"); status != http.StatusNotFound || !strings.Contains(text, "no dead letter has the fingerprint") {
 		t.Errorf("an unknown group: %d", status)
 	}
+}
+
+func TestAGroupSaysWhatItsJobsHaveInCommonAndWhetherItIsNew(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleOperator, console.Options{})
+	s.die("mail", "no mailbox")
+	if _, err := presence.Given(s.store).Heartbeat(t.Context(), presence.Holder{ID: "host:1:x", Role: presence.RoleWorker, Queues: []string{"mail"}, Version: "v1.3.0", Started: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	for _, account := range []string{"1", "2"} {
+		id := s.enqueue(sluice.NewJob{Queue: "mail", Payload: []byte(`{"to":{"country":` + strconv.Quote("DE "+hostile) + `},"account":` + account + `}`), EnqueueOptions: sluice.EnqueueOptions{
+			Tenant: "acme", Labels: map[string]string{"region": "eu", "account": account},
+		}})
+		s.settle(sluice.Settlement{ID: id, Token: s.claim("mail")[0].Token, Event: sluice.EventBury, Error: "TimeoutError: no answer"})
+	}
+	page, _ := s.page("/dead")
+	fp := fingerprint(page) // the largest group comes first
+	if n := strings.Count(page, ">new since v1.3.0<"); n != 1 {
+		t.Errorf("%d groups are new since v1.3.0, want that of the two jobs", n)
+	}
+	s.contains("/dead", `Dead letters <span class="badge">2</span>`)
+	s.contains("/dead/"+fp, "In common", "new since v1.3.0", "tenant</dt><dd>acme", "label region</dt><dd>eu", "payload.to.country</dt><dd>DE ", "!label account", "!payload.account", "!<img")
 }
 
 // noted writes a note on a group, resolves and opens the group, and checks the page after each act.
