@@ -49,7 +49,7 @@ func exitCodes() []exitCode {
 		{exitUnreachable, "store unreachable", "The store cannot be reached, opened, read or written; for probe, the server cannot be reached."},
 		{exitPartly, "partly done", "Some jobs or lines were refused (see standard error), the others are done. An operation was stopped, or had jobs refused. `work --until-empty` found the queues empty, but jobs died or are held."},
 		{exitCheckFailed, "a check failed", "Doctor found a problem, the audit was tampered with, a server is not ready, the demo's proof failed, or a simulation differs from its scenario."},
-		{exitTimeout, "timed out", "--timeout passed, a drain took longer than --grace, or `holders drain` took longer than --wait."},
+		{exitTimeout, "timed out", "--timeout passed, a drain took longer than --grace, or `holders drain` or `pause` took longer than --wait."},
 		{exitInterrupted, "interrupted", "An interrupt ended the command early, or a second one ended a drain. An operation goes on."},
 	}
 }

@@ -267,29 +267,75 @@ func bounded(n int) string {
 }
 
 func (a *app) pauseCommand() *cobra.Command {
-	var during time.Duration
+	var during, wait time.Duration
 	var tenant string
 	command := &cobra.Command{
-		Use:     "pause [QUEUE]",
-		Short:   "Stop claims of a queue, of a group's queues, or of a tenant",
-		Long:    "Running jobs go on. A group such as 'mail.*' stands for the queues that it has now.",
-		Example: "  sluice pause payments --reason \"bank is down\"\n  sluice pause payments --for 30m --reason \"bank moves\"\n  sluice pause payments --tenant acme\n  sluice pause 'mail.*' --reason \"mail server is down\"\n  sluice pause --tenant acme --for 1h",
+		Use:   "pause [QUEUE]",
+		Short: "Stop claims of a queue, of a group's queues, or of a tenant",
+		Long: `Running jobs go on. A group such as 'mail.*' stands for the queues that it has now. --wait waits until
+the running jobs of the queue have ended too: exit code 0, nothing of it runs; 124, --wait passed and
+the queue stays paused.`,
+		Example: "  sluice pause payments --reason \"bank is down\"\n  sluice pause payments --for 30m --reason \"bank moves\"\n  sluice pause payments --wait 10m --reason \"bank moves\"\n  sluice pause payments --tenant acme\n  sluice pause 'mail.*' --reason \"mail server is down\"\n  sluice pause --tenant acme --for 1h",
 		Args:    arguments(0, 1),
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := queueOrTenant(args, tenant); err != nil {
 				return err
 			}
-			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, client *sluice.Client) error {
+			if wait > 0 && (tenant != "" || sluice.IsGroup(args[0])) {
+				return usagef("--wait goes with one queue")
+			}
+			err := a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, client *sluice.Client) error {
 				if tenant != "" {
 					return a.pauseTenant(ctx, store, args, tenant, during)
 				}
 				return a.eachQueue(ctx, client, args[0], func(queue string) error { return a.pauseQueue(ctx, client, queue, during) })
 			})
+			if err != nil || wait == 0 {
+				return err
+			}
+			return a.awaitNothingRuns(command.Context(), args[0], wait)
 		},
 	}
 	command.Flags().Var(duration{&during}, "for", "resume after this time, such as 30m")
 	command.Flags().StringVar(&tenant, "tenant", "", "only this tenant, in the queue or in every queue")
+	command.Flags().Var(duration{&wait}, "wait", "wait until no job of the queue runs, at most this long")
 	return command
+}
+
+// awaitNothingRuns waits until no job of a queue is in flight.
+func (a *app) awaitNothingRuns(ctx context.Context, queue string, wait time.Duration) error {
+	store, err := a.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer a.close(store)
+	look := func() (int, error) {
+		ctx, cancel := context.WithTimeout(ctx, a.timeout)
+		defer cancel()
+		depth, err := store.Depth(ctx, queue, sluice.DepthLimit)
+		return depth.InFlight(), err
+	}
+	for begun, said := time.Now(), -1; ; {
+		left, err := look()
+		switch {
+		case err != nil:
+			a.note("not looked at: %v", err) // the store may come back in time
+		case left == 0:
+			a.note("nothing of %s runs", queue)
+			return nil
+		case left != said:
+			said = left
+			a.note("%s of %s in flight", jobs(left), queue)
+		}
+		if time.Since(begun) >= wait {
+			return codedError{fmt.Errorf("after %s, %s of %s in flight", wait, jobs(max(left, said)), queue), exitTimeout, "run it again to wait longer; the queue stays paused, and `sluice holders --jobs` shows who runs them"}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(min(drainPause, max(wait-time.Since(begun), time.Millisecond))):
+		}
+	}
 }
 
 // pauseQueue pauses a queue, for a while if during is not 0.

@@ -28,6 +28,7 @@ type serveFlags struct {
 	base        string
 	environment string
 	runPage     string
+	tracePage   string
 	grace       time.Duration
 	noUpkeep    bool
 	noDispatch  bool
@@ -74,6 +75,7 @@ start within --grace. Health and metrics answer until then. Under systemd it rep
 	flags.StringVar(&f.monitor, "monitor", "", "another address, for health and metrics only, such as 0.0.0.0:7401")
 	flags.StringVar(&f.environment, "environment", "", "name of the installation, which the console shows; one that begins with prod is marked, and asks for reasons")
 	flags.StringVar(&f.runPage, "run-page", "", "page of a run in the engine's own console, which the console links, such as 'https://temporal.example.com/namespaces/{namespace}/workflows/{ref}'")
+	flags.StringVar(&f.tracePage, "trace-page", "", "page of a trace, which the console links, such as 'https://grafana.example.com/trace/{trace_id}'")
 	flags.StringVar(&f.base, "base", "", "path below which --listen answers, such as /sluice behind a proxy")
 	flags.Var(newDuration(&f.grace, 30*time.Second), "grace", "time for claimed jobs after the first interrupt")
 	flags.BoolVar(&f.noUpkeep, "no-upkeep", false, "leave following, recovering and pruning to others")

@@ -33,6 +33,9 @@ type Options struct {
 	// https://temporal.example.com/namespaces/{namespace}/workflows/{ref}. The names in braces, and {engine}, stand for those
 	// of the run; a run without a namespace is in default. Default: no link.
 	RunPage string
+	// TracePage is the page of a trace, such as https://grafana.example.com/trace/{trace_id}, for jobs that were enqueued within
+	// one. The names in braces are trace_id and span_id. Default: no link.
+	TracePage string
 	// SignIn is the path to which people without a session are sent, below the base. Default: they get the API's refusal.
 	SignIn string
 }
@@ -47,6 +50,7 @@ type Console struct {
 	api       *description
 	shared    *cache
 	live      *hub
+	mostSaved int // jobs in a file
 
 	drain    sync.Once
 	draining chan struct{} // closed when streams must end
@@ -55,10 +59,12 @@ type Console struct {
 // New makes the console of an API.
 func New(options Options) (*Console, error) {
 	options.Base = strings.TrimSuffix(options.Base, "/")
-	c := &Console{options: options, mux: http.NewServeMux(), pages: pages(), shared: newCache(), draining: make(chan struct{})}
+	c := &Console{options: options, mux: http.NewServeMux(), pages: pages(), shared: newCache(), mostSaved: mostSaved, draining: make(chan struct{})}
 	c.live = newHub(c)
-	if at := options.RunPage; at != "" && !strings.HasPrefix(at, "https://") && !strings.HasPrefix(at, "http://") {
-		return nil, fmt.Errorf("the address of runs: %q must begin with https:// or http://", at)
+	for name, at := range map[string]string{"runs": options.RunPage, "traces": options.TracePage} {
+		if at != "" && !strings.HasPrefix(at, "https://") && !strings.HasPrefix(at, "http://") {
+			return nil, fmt.Errorf("the address of %s: %q must begin with https:// or http://", name, at)
+		}
 	}
 	api, err := describe()
 	if err != nil {

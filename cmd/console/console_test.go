@@ -28,9 +28,10 @@ import (
 // site is a running console, with the store behind it.
 type site struct {
 	*httptest.Server
-	t      *testing.T
-	store  sluice.Store
-	client *sluice.Client
+	t       *testing.T
+	console *console.Console
+	store   sluice.Store
+	client  *sluice.Client
 	// runs is the store of the engine named local.
 	runs sluice.Store
 	// reads counts the requests to the API, except those to /whoami.
@@ -63,6 +64,7 @@ func openAs(t *testing.T, caller access.Caller, options console.Options) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.console = c
 	s.Server = httptest.NewServer(http.StripPrefix(options.Base, c))
 	t.Cleanup(func() {
 		c.Drain()

@@ -23,31 +23,51 @@ func (v *visit) exports() map[string]string {
 
 // send sends the file as jsonl or csv.
 func (f file) send(w http.ResponseWriter, kind string) {
+	if !f.begin(w, kind) {
+		return
+	}
 	var out bytes.Buffer
+	if kind == "csv" {
+		f.write(&out, kind, f.columns)
+	} else {
+		f.write(&out, kind)
+	}
+	_, _ = w.Write(out.Bytes()) // the client may be gone
+}
+
+// begin sends the head of an answer with a file, or refuses the kind.
+func (f file) begin(w http.ResponseWriter, kind string) bool {
 	switch kind {
 	case "jsonl":
 		w.Header().Set("Content-Type", "application/x-ndjson; charset=utf-8")
-		for _, line := range f.lines {
-			_ = json.Compact(&out, line) // it was read
-			out.WriteByte('\n')
-		}
 	case "csv":
 		w.Header().Set("Content-Type", "text/csv; charset=utf-8")
-		table := csv.NewWriter(&out)
-		_ = table.Write(f.columns)
-		for _, row := range f.rows {
-			for i := range row {
-				row[i] = forSpreadsheet(row[i])
-			}
-			_ = table.Write(row)
-		}
-		table.Flush()
 	default:
 		http.Error(w, "export must be jsonl or csv", http.StatusBadRequest)
-		return
+		return false
 	}
 	w.Header().Set("Content-Disposition", `attachment; filename="`+f.name+"."+kind+`"`)
-	_, _ = w.Write(out.Bytes()) // the client may be gone
+	return true
+}
+
+// write writes the rows of a file, of CSV after a head.
+func (f file) write(out *bytes.Buffer, kind string, head ...[]string) {
+	if kind == "jsonl" {
+		for _, line := range f.lines {
+			_ = json.Compact(out, line) // it was read
+			out.WriteByte('\n')
+		}
+		return
+	}
+	table := csv.NewWriter(out)
+	_ = table.WriteAll(head) // into memory
+	for _, row := range f.rows {
+		for i := range row {
+			row[i] = forSpreadsheet(row[i])
+		}
+		_ = table.Write(row)
+	}
+	table.Flush()
 }
 
 // forSpreadsheet keeps a spreadsheet from taking a text as a formula.

@@ -200,6 +200,9 @@ func (j jobRow) relations(v *visit) (all []relation) {
 	if id, err := sluice.ParseID(j.Labels["flow"]); err == nil {
 		add("Flow", id.String(), v.console.url("/flows/"+id.String()))
 	}
+	if trace, span := j.trace(); trace != "" {
+		add("Trace", trace, fillIn(v.console.options.TracePage, url.Values{"trace_id": {trace}, "span_id": {span}}, url.PathEscape))
+	}
 	add("Key", j.Key, jobs("key", j.Key))
 	add("Order key", j.OrderKey, jobs("order_key", j.OrderKey))
 	add("Limit key", j.LimitKey, jobs("limit_key", j.LimitKey))
@@ -207,6 +210,16 @@ func (j jobRow) relations(v *visit) (all []relation) {
 		add("Alike failures", deadletter.Fingerprint(j.Queue, j.Error), v.console.url("/dead/"+deadletter.Fingerprint(j.Queue, j.Error)))
 	}
 	return all
+}
+
+var traceparent = regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}`)
+
+// trace is the trace within which the job was enqueued, by its label of the W3C. Empty: none is known.
+func (j jobRow) trace() (trace, span string) {
+	if found := traceparent.FindStringSubmatch(j.Labels["traceparent"]); found != nil {
+		return found[1], found[2]
+	}
+	return "", ""
 }
 
 var idInText = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)

@@ -130,3 +130,14 @@ func TestAJobIsClonedOnce(t *testing.T) {
 		t.Errorf("got %d jobs, %v, want 2", len(page.Jobs), err)
 	}
 }
+
+func TestAJobLinksToItsTrace(t *testing.T) {
+	t.Parallel()
+	labels := map[string]string{"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
+	s := open(t, access.RoleViewer, console.Options{TracePage: "https://grafana.example.com/trace/{trace_id}?span={span_id}"})
+	id := s.enqueue(sluice.NewJob{Queue: "mail", EnqueueOptions: sluice.EnqueueOptions{Labels: labels}})
+	s.contains("/jobs/"+id.String(), `<a href="https://grafana.example.com/trace/4bf92f3577b34da6a3ce929d0e0e4736?span=00f067aa0ba902b7">4bf92f3577b34da6a3ce929d0e0e4736</a>`)
+	labels["traceparent"] = "javascript:alert(1)"
+	id = s.enqueue(sluice.NewJob{Queue: "mail", EnqueueOptions: sluice.EnqueueOptions{Labels: labels}})
+	s.contains("/jobs/"+id.String(), "!<dt>Trace</dt>")
+}

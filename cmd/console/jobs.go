@@ -99,6 +99,8 @@ type jobList struct {
 	// First is the address of the first page, and Following that of the next. Empty: there is none.
 	First, Following string
 	Exports          map[string]string
+	// Whole are the addresses of all that match as files, from this page on.
+	Whole map[string]string
 	// One asks for the page of the job if the list has only one.
 	One bool
 }
@@ -156,20 +158,11 @@ func terms(filter string) (all []string) {
 }
 
 func loadJobs(ctx context.Context, v *visit) (any, error) {
-	view := jobList{Size: v.query.Get("size"), Columns: v.query["cols"], One: v.query.Has("one"), OldestFirst: v.query.Get("sort") == "oldest"}
+	view := jobList{Size: v.query.Get("size"), Columns: v.columns(), Where: v.where(), One: v.query.Has("one"), OldestFirst: v.query.Get("sort") == "oldest"}
 	if !slices.Contains(sizes, view.Size) {
 		view.Size = sizes[0]
 	}
-	if len(view.Columns) == 0 {
-		view.Columns = usualColumns
-	}
-	view.Columns = slices.DeleteFunc(slices.Clone(columns), func(c string) bool { return !slices.Contains(view.Columns, c) })
-	all := terms(v.query.Get("q"))
-	view.chips(ctx, v, all)
-	if state := v.query.Get("state"); state != "" {
-		all = append(slices.Clone(all), "state:"+state)
-	}
-	view.Where = strings.Join(all, " ")
+	view.chips(ctx, v, terms(v.query.Get("q")))
 	command := "sluice jobs --where=" + quoted(view.Where) + " --limit=" + view.Size
 	query := url.Values{"limit": {view.Size}}
 	if view.OldestFirst {
@@ -189,6 +182,24 @@ func loadJobs(ctx context.Context, v *visit) (any, error) {
 	view.tabs(ctx, v)
 	view.links(v)
 	return view, err
+}
+
+// columns are the chosen columns, in their usual order.
+func (v *visit) columns() []string {
+	chosen := v.query["cols"]
+	if len(chosen) == 0 {
+		chosen = usualColumns
+	}
+	return slices.DeleteFunc(slices.Clone(columns), func(c string) bool { return !slices.Contains(chosen, c) })
+}
+
+// where is the whole filter of the list: its terms, and the chosen state.
+func (v *visit) where() string {
+	all := terms(v.query.Get("q"))
+	if state := v.query.Get("state"); state != "" {
+		all = append(all, "state:"+state)
+	}
+	return strings.Join(all, " ")
 }
 
 // with is the address of the page with other values. An empty value removes one.
@@ -391,7 +402,7 @@ func (l *jobList) links(v *visit) {
 	if l.Next != "" {
 		l.Following = v.with("after", l.Next)
 	}
-	l.Exports = v.exports()
+	l.Exports, l.Whole = v.exports(), map[string]string{"JSONL": v.with("save", "jsonl"), "CSV": v.with("save", "csv")}
 }
 
 // file are the jobs of the page.

@@ -3,6 +3,7 @@ package console_test
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -110,6 +111,63 @@ func TestJobsAreSavedAsFiles(t *testing.T) {
 	id := s.enqueue(sluice.NewJob{Queue: "mail", EnqueueOptions: sluice.EnqueueOptions{Key: "=1+1"}})
 	s.contains("/jobs?export=csv&cols=key&cols=queue", "id,queue,key\n"+id.String()+",mail,'=1+1\n")
 	s.contains("/jobs?export=jsonl", `{"id":"`+id.String()+`"`)
+}
+
+// TestAllJobsThatMatchAreSavedAsAFile saves more jobs than a part has, and then from the place where a full file ends.
+func TestAllJobsThatMatchAreSavedAsAFile(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleReader, console.Options{})
+	jobs := make([]sluice.NewJob, 0, 460)
+	for n := range 460 {
+		jobs = append(jobs, sluice.NewJob{Queue: []string{"mail", "reports"}[n%10/9], Payload: []byte("{}")})
+	}
+	if _, err := s.client.EnqueueMany(t.Context(), jobs); err != nil {
+		t.Fatal(err)
+	}
+	s.contains("/jobs?q=queue:mail", `<a href="/jobs?q=queue%3Amail&amp;save=csv" download>CSV of all</a>`)
+	saved := func(path string) (ids []string, rest string) {
+		t.Helper()
+		text, status := s.page(path)
+		if status != http.StatusOK {
+			t.Fatalf("%s: %d %s", path, status, text)
+		}
+		for line := range strings.Lines(text) {
+			if id, row, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), `{"id":"`), ","); len(strings.Trim(id, `"`)) == 36 {
+				ids = append(ids, strings.Trim(id, `"`))
+			} else {
+				rest += id + " " + row + "\n"
+			}
+		}
+		slices.Sort(ids)
+		if n := len(ids); len(slices.Compact(ids)) != n {
+			t.Errorf("%s: of %d jobs some are there twice", path, n)
+		}
+		return ids, rest
+	}
+	if ids, rest := saved("/jobs?q=queue:mail&state=ready&save=csv&cols=queue"); len(ids) != 414 || rest != "id queue\n" {
+		t.Errorf("the CSV has %d jobs and %q", len(ids), rest)
+	}
+	all, rest := saved("/jobs?q=queue:mail&save=jsonl")
+	if len(all) != 414 || rest != "" {
+		t.Errorf("the file has %d jobs and %q", len(all), rest)
+	}
+	s.console.SaveAtMost(300)
+	first, rest := saved("/jobs?q=queue:mail&save=csv&sort=oldest")
+	_, cursor, more := strings.Cut(strings.TrimSpace(rest), "\nmore ")
+	if len(first) != 400 || !more {
+		t.Fatalf("a full file has %d jobs and %q", len(first), rest)
+	}
+	last, rest := saved("/jobs?q=queue:mail&save=jsonl&sort=oldest&after=" + url.QueryEscape(cursor))
+	both := slices.Sorted(slices.Values(slices.Concat(first, last)))
+	if !slices.Equal(both, all) || rest != "" {
+		t.Errorf("both files have %d jobs and %q, want %d", len(both), rest, len(all))
+	}
+	if text, status := s.page("/jobs?save=pdf"); status != http.StatusBadRequest {
+		t.Errorf("another kind: %d %s", status, text)
+	}
+	if text, status := s.page("/jobs?save=csv&q=colour:red"); status != http.StatusUnprocessableEntity {
+		t.Errorf("a wrong filter: %d %s", status, text)
+	}
 }
 
 func TestTheAuditIsSavedAsAFile(t *testing.T) {

@@ -197,6 +197,10 @@ func (c *Console) show(p page) http.Handler {
 			c.stream(w, r, v)
 			return
 		}
+		if kind := v.query.Get("save"); kind != "" && p.name == "jobs" {
+			c.saveAll(w, r, v, kind)
+			return
+		}
 		s := v.look(ctx)
 		if name := v.query.Get("csv"); name != "" && s.Problem == nil {
 			s.writeCSV(w, name)

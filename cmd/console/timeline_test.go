@@ -117,6 +117,9 @@ func TestARunHasItsPageAtTheEngine(t *testing.T) {
 			t.Errorf("%+v: got %q, want %q", job, got, want)
 		}
 	}
+	if _, err := New(Options{TracePage: "javascript:alert(1)"}); err == nil {
+		t.Error("a script is taken for the address of traces")
+	}
 	if _, err := New(Options{RunPage: "javascript:alert(1)"}); err == nil {
 		t.Error("an address that is no page is taken")
 	}

@@ -110,6 +110,15 @@ type waveRow struct {
 // Already reports whether the jobs of a row are due already.
 func (w waveRow) Already() bool { return w.Span == "0s" }
 
+// Where is the filter of the jobs of a wave that is not due yet, for acts on all of them.
+func (w waveRow) Where() string {
+	span, err := sluice.ParseDuration(w.Span)
+	if err != nil || w.Already() {
+		return ""
+	}
+	return "queue:" + w.Queue + " due:" + w.At.UTC().Format(time.RFC3339) + ".." + w.At.Add(span-time.Second).UTC().Format(time.RFC3339)
+}
+
 // End is when the jobs are done.
 func (w waveRow) End() time.Time { return w.end() }
 

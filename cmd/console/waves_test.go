@@ -1,6 +1,8 @@
 package console_test
 
 import (
+	"html"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,6 +36,11 @@ func TestWavesShowWhatFallsDue(t *testing.T) {
 	s.has("/waves", "Due in the next 2h: 5 jobs.", `class="fill-1"`, "reports: 5 jobs", "already", "By the present limits they are done at", "sluice forecast --ahead 2h", "-What if")
 	s.has("/waves?csv=due", "reports (jobs)", ",5")
 	s.has("/waves?ahead=24h", "Due in the next 24h")
+	operator := waving(t, access.RoleOperator)
+	page := html.UnescapeString(operator.has("/waves", "/do/all-edit?spread=30m&amp;where=queue%3Areports"))
+	_, where, _ := strings.Cut(page, "/do/all-edit?spread=30m&")
+	where, _, _ = strings.Cut(where, `"`)
+	operator.has("/do/all-edit?"+where, "<strong>5 jobs</strong>")
 }
 
 func TestWhatIfShowsTheNewEndBesideThePresentOne(t *testing.T) {
