@@ -19,8 +19,21 @@ var moduleTests = map[string][][2]string{
 		{`[0, 1, 59, 60, 61, 600, 3600, 3660, 86400, 90000, -5].map(M.span).join("|")`, "0 s|1 s|59 s|1 min|1 min 1 s|10 min|1 h|1 h 1 min|1 d|1 d 1 h|5 s"},
 		{`[0, 90, -90].map(M.ago).join("|")`, "now|1 min 30 s ago|in 1 min 30 s"},
 		{`M.show(new Date("2026-11-25T16:00:00Z"), "utc")`, "2026-11-25 16:00:00 UTC"},
+		{`M.show(new Date("2026-11-25T16:00:00Z"), "Asia/Tokyo")`, "2026-11-26 01:00:00 Asia/Tokyo"},
+		{`["ago", "local", "utc", "Asia/Tokyo"].map(M.placeOf).join("|")`, "||Etc/UTC|Asia/Tokyo"},
+		{`[...document.getElementById("zone").options].some((o) => o.value === "Europe/Berlin") ? "listed" : "missing"`, "listed"},
 	},
-	"look.js": {{`(M.setTheme("dark"), document.documentElement.dataset.theme + localStorage.getItem("sluice-theme"))`, "darkdark"}},
+	"look.js": {{`(M.setTheme("dark"), document.documentElement.dataset.theme + localStorage.getItem("sluice-theme"))`, "darkdark"}, {`(() => {
+		const rows = document.getElementById("rows"), table = document.createElement("table"), cell = table.insertRow().insertCell();
+		document.getElementById("main").append(table);
+		const before = parseFloat(getComputedStyle(cell).paddingTop);
+		rows.value = "dense";
+		rows.dispatchEvent(new Event("change"));
+		const denser = parseFloat(getComputedStyle(cell).paddingTop) < before;
+		rows.value = "roomy";
+		rows.dispatchEvent(new Event("change"));
+		return [denser, document.documentElement.dataset.rows, localStorage.getItem("sluice-rows")].join();
+	})()`, "true,roomy,roomy"}},
 	"theme.js": {{`(() => {
 		localStorage.setItem("sluice-theme", "contrast");
 		const script = document.createElement("script");
@@ -47,7 +60,10 @@ var moduleTests = map[string][][2]string{
 		document.getElementById("zone").value = "utc";
 		const day = Date.UTC(2026, 10, 26, 23) / 1000;
 		return [...M.ticks(null, [day, day + 1800, day + 3600], 0, 0, 1800), ...M.ticks(null, [day], 0, 0, 30), ...M.ticks(null, [day], 0, 0, 86400)].join();
-	})()`, "23:00\n2026-11-26,23:30,00:00\n2026-11-27,23:00:00\n2026-11-26,11-26"}},
+	})()`, "23:00\n2026-11-26,23:30,00:00\n2026-11-27,23:00:00\n2026-11-26,11-26"}, {`(() => {
+		document.getElementById("zone").value = "Asia/Tokyo";
+		return M.ticks(null, [Date.UTC(2026, 10, 26, 23) / 1000], 0, 0, 1800).join();
+	})()`, "08:00\n2026-11-27"}},
 	"palette.js": {{`(async () => {
 		const box = document.getElementById("palette"), text = document.getElementById("palette-text");
 		const opened = new Promise((done) => box.addEventListener("toggle", done, { once: true }));

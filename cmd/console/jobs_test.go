@@ -94,13 +94,16 @@ func TestJobsAreListedPageByPage(t *testing.T) {
 	for at, ends := range map[string][2]sluice.ID{"/jobs": {last, first}, "/jobs?sort=oldest": {first, last}} {
 		text, _ := s.page(at)
 		_, rest, more := strings.Cut(text, `rel="next"`)
+		if !strings.Contains(text, `<table class="jobs" aria-rowcount="-1">`) {
+			t.Error("the list does not say that its length is unknown")
+		}
 		if !more || !strings.Contains(text, ends[0].String()) || strings.Contains(text, ends[1].String()) {
 			t.Fatalf("the first page of %s is not of the first 50 jobs: %s", at, rest)
 		}
 		before := text[:len(text)-len(rest)]
 		_, link, _ := strings.Cut(before[strings.LastIndex(before, "<a href="):], `"`)
 		link, _, _ = strings.Cut(link, `"`)
-		s.contains(strings.ReplaceAll(link, "&amp;", "&"), ends[1].String(), "!"+ends[0].String(), "These are all", ">First page<")
+		s.contains(strings.ReplaceAll(link, "&amp;", "&"), ends[1].String(), "!"+ends[0].String(), "These are all", ">First page<", "!aria-rowcount")
 	}
 	s.contains("/jobs?size=100", first.String(), last.String())
 }

@@ -1,9 +1,7 @@
 package console
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"net/url"
 	"slices"
@@ -12,7 +10,6 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/cmd/internal/draw"
 	"github.com/sluice-queue/sluice/forecast"
 )
 
@@ -55,6 +52,8 @@ type wave struct {
 	Finished  time.Time `json:"finished"`
 	Late      string    `json:"late"`
 	NeverJobs int       `json:"never_start"`
+	// Tenants are the jobs by tenant, if they were asked for.
+	Tenants map[string]int `json:"tenants"`
 }
 
 // end is when the jobs of a wave are done; without a known run time, when the last one starts.
@@ -85,6 +84,11 @@ type wavesPage struct {
 	Queue   string
 	Ahead   string
 	Choices []choice
+	// ByTenant says that the picture has a colour for each tenant, not for each queue.
+	ByTenant bool
+	// Bucket is the chosen length of a bucket. Empty: what fits. Buckets are the lengths that one can choose.
+	Bucket  string
+	Buckets []string
 	Chart   chart
 	Picture histogram
 	Rows    []waveRow
@@ -143,6 +147,8 @@ type whatIf struct {
 	Present, Other                time.Time
 	Asked, PresentNever, NewNever bool
 	Held                          string
+	// From and To are the hours of the waves, from the first one to the end under these limits. Empty: they are no part of a day.
+	From, To string
 }
 
 // aheads are the lengths of the picture.
@@ -155,8 +161,13 @@ func loadWaves(ctx context.Context, v *visit) (any, error) {
 			view.Ahead = name
 		}
 	}
+	view.ByTenant = v.query.Get("by") == "tenant"
+	view.Buckets = bucketsOf(view.Ahead)
+	if bucket := v.query.Get("bucket"); slices.Contains(view.Buckets, bucket) {
+		view.Bucket = bucket
+	}
 	for _, name := range aheads {
-		view.Choices = append(view.Choices, choice{Text: name, URL: v.console.url("/waves", "queue", view.Queue, "ahead", name), Here: name == view.Ahead})
+		view.Choices = append(view.Choices, choice{Text: name, URL: v.with("ahead", name), Here: name == view.Ahead})
 	}
 	queues, err := v.firstQueues(ctx)
 	if err != nil {
@@ -172,7 +183,16 @@ func loadWaves(ctx context.Context, v *visit) (any, error) {
 	if view.Queue != "" {
 		path = "/queues/" + url.PathEscape(view.Queue) + "/forecast"
 	}
-	v.cli(strings.TrimSpace("sluice forecast "+quotedOr(view.Queue)) + " --ahead " + view.Ahead)
+	command := strings.TrimSpace("sluice forecast "+quotedOr(view.Queue)) + " --ahead " + view.Ahead
+	if view.Bucket != "" {
+		query.Set("bucket", view.Bucket)
+		command += " --bucket " + view.Bucket
+	}
+	if view.ByTenant {
+		query.Set("tenants", "true")
+		command += " --by tenant"
+	}
+	v.cli(command)
 	var present forecastView
 	if err := v.getFor(ctx, seriesFor, path, query, &present); err != nil {
 		return nil, err
@@ -182,6 +202,14 @@ func loadWaves(ctx context.Context, v *visit) (any, error) {
 		return view, nil
 	}
 	return view, v.assume(ctx, &view, path, query)
+}
+
+// bucketsOf are the lengths of buckets that one can choose: jobs that fall due later than in a day are counted by the hour.
+func bucketsOf(ahead string) []string {
+	if length, err := sluice.ParseDuration(ahead); err == nil && length > forecast.MinuteHorizon {
+		return []string{"1h"}
+	}
+	return []string{"1m", "5m", "1h"}
 }
 
 func quotedOr(text string) string {
@@ -259,6 +287,23 @@ func (w *wavesPage) compare(other queueForecast) {
 		}
 	}
 	w.WhatIf.Other, w.WhatIf.NewNever = lastEnd(rows)
+	w.WhatIf.From, w.WhatIf.To = hoursOf(w.Rows, w.WhatIf.Other)
+}
+
+// hoursOf are the times of day from the first wave to come until an end, in UTC, in whole minutes. Empty: there is no wave, or
+// they take a day.
+func hoursOf(rows []waveRow, end time.Time) (from, to string) {
+	for _, r := range rows {
+		first, last := r.At.UTC(), end.UTC().Truncate(time.Minute).Add(time.Minute)
+		if r.Already() || r.Jobs == 0 {
+			continue
+		}
+		if last.After(first) && last.Sub(first) < 24*time.Hour {
+			return first.Format("15:04"), last.Format("15:04")
+		}
+		return "", ""
+	}
+	return "", ""
 }
 
 // earlier says how much sooner something is.
@@ -298,171 +343,4 @@ func niceAbove(value float64) float64 {
 		scale *= 10
 	}
 	return scale
-}
-
-// histogram is the picture of the jobs that fall due, as rectangles of an SVG.
-type histogram struct {
-	Bars []bar
-	// Line are the points of the capacity. Empty: nothing limits it, or it is far above. Capacity says it in words.
-	Line     string
-	Capacity string
-	Width    int
-	Most     string
-	Begin    time.Time
-	End      time.Time
-	Legend   []string
-}
-
-// bar is the jobs of a queue in a bucket.
-type bar struct {
-	X, Y, Width, Height float64
-	Colour              int
-	Text                string
-}
-
-// shownQueues is how many queues have a colour of their own; the others are taken together.
-const shownQueues = 7
-
-// fill makes the picture, its figures and the table of a forecast.
-func (w *wavesPage) fill(v *visit, f forecastView) {
-	slices.SortStableFunc(f.Queues, func(a, b queueForecast) int { return cmp.Compare(b.ahead(), a.ahead()) })
-	w.Chart = chart{Name: "due", Title: "Jobs that fall due", Unit: "jobs"}
-	columns := make(map[int64]int)
-	for _, q := range f.Queues {
-		for _, one := range q.Waves {
-			if one.Span != "0s" && columns[one.At.Unix()] == 0 {
-				columns[one.At.Unix()] = 1
-				w.Chart.Times = append(w.Chart.Times, one.At.Unix())
-			}
-		}
-		if q.CountedAt.Before(w.Counted) || w.Counted.IsZero() {
-			w.Counted = q.CountedAt
-		}
-		if q.ahead()+q.Due.Jobs > 0 || w.Queue != "" {
-			w.Facts = append(w.Facts, q)
-		}
-	}
-	slices.Sort(w.Chart.Times)
-	for i, at := range w.Chart.Times {
-		columns[at] = i
-	}
-	capacity, sum := 0.0, 0
-	for i, q := range f.Queues {
-		if q.ahead() > 0 {
-			capacity += q.perSecond()
-		}
-		sum += q.ahead()
-		at := min(i, shownQueues)
-		if at == len(w.Chart.Lines) {
-			name := q.Queue
-			if at == shownQueues {
-				name = "other queues"
-			}
-			w.Chart.Lines = append(w.Chart.Lines, line{Name: name, Values: make([]*float64, len(w.Chart.Times))})
-		}
-		for _, one := range q.Waves {
-			if one.Jobs > 0 {
-				w.Rows = append(w.Rows, waveRow{Queue: q.Queue, wave: one})
-			}
-			if one.Span != "0s" {
-				add(w.Chart.Lines[at].Values, columns[one.At.Unix()], float64(one.Jobs))
-			}
-		}
-	}
-	slices.SortStableFunc(w.Rows, func(a, b waveRow) int {
-		switch {
-		case a.Already() == b.Already():
-			return a.At.Compare(b.At)
-		case a.Already():
-			return -1
-		}
-		return 1
-	})
-	w.addCapacity(f, capacity)
-	w.Chart.Sentence = fmt.Sprintf("Due in the next %s: %s.", w.Ahead, plural(sum, "job"))
-	if last, never := lastEnd(w.Rows); never {
-		w.Chart.Sentence += " Some of them never start by the present limits."
-	} else if !last.IsZero() {
-		w.Chart.Sentence += " By the present limits they are done at " + last.UTC().Format("2006-01-02 15:04") + " UTC."
-	}
-	w.Chart = v.linked([]chart{w.Chart}, nil)[0]
-	w.Picture = histogramOf(w.Chart, f)
-}
-
-// ahead counts the jobs that are not due yet.
-func (q queueForecast) ahead() (sum int) {
-	for _, one := range q.Waves {
-		if one.Span != "0s" {
-			sum += one.Jobs
-		}
-	}
-	return sum
-}
-
-func add(values []*float64, at int, more float64) {
-	if values[at] == nil {
-		values[at] = new(float64)
-	}
-	*values[at] += more
-}
-
-// addCapacity adds the line of how many jobs may start in each bucket.
-func (w *wavesPage) addCapacity(f forecastView, perSecond float64) {
-	bucket, err := sluice.ParseDuration(f.Bucket)
-	if err != nil || perSecond == 0 || math.IsInf(perSecond, 1) {
-		return
-	}
-	flat := line{Name: "capacity by present limits", Dashed: true}
-	for range w.Chart.Times {
-		flat.Values = append(flat.Values, rounded(perSecond*bucket.Seconds()))
-	}
-	w.Chart.Lines = append(w.Chart.Lines, flat)
-}
-
-// histogramOf draws a chart as stacked bars of an SVG that is 100 high and a unit wide for each bucket.
-func histogramOf(c chart, f forecastView) histogram {
-	out := histogram{Width: max(1, len(c.Times)), Begin: f.Now, End: f.Until}
-	most, capacity := 1.0, 0.0
-	for i := range c.Times {
-		sum := 0.0
-		for _, l := range c.Lines {
-			switch value := l.Values[i]; {
-			case value == nil:
-			case l.Dashed:
-				capacity = *value
-			default:
-				sum += *value
-			}
-		}
-		most = max(most, sum)
-	}
-	if capacity > 0 && capacity < 2*most {
-		most = max(most, 1.05*capacity)
-		y := strconv.FormatFloat(100-100*capacity/most, 'f', 2, 64)
-		out.Line = "0," + y + " " + strconv.Itoa(out.Width) + "," + y
-	}
-	if capacity > 0 {
-		out.Capacity = "capacity by present limits: " + draw.Count(int(capacity))
-		if out.Line == "" {
-			out.Capacity += ", above the picture"
-		}
-	}
-	out.Most = draw.Count(int(most))
-	for _, l := range c.Lines {
-		if !l.Dashed {
-			out.Legend = append(out.Legend, l.Name)
-		}
-	}
-	for i, at := range c.Times {
-		below := 0.0
-		for n, l := range c.Lines {
-			if l.Dashed || l.Values[i] == nil || *l.Values[i] == 0 {
-				continue
-			}
-			height := 100 * *l.Values[i] / most
-			below += height
-			out.Bars = append(out.Bars, bar{X: float64(i) + 0.05, Y: 100 - below, Width: 0.9, Height: height, Colour: n + 1, Text: fmt.Sprintf("%s, %s: %s", time.Unix(at, 0).UTC().Format("Jan 2 15:04 UTC"), l.Name, plural(int(*l.Values[i]), "job"))})
-		}
-	}
-	return out
 }

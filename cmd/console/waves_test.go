@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"html"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +42,25 @@ func TestWavesShowWhatFallsDue(t *testing.T) {
 	_, where, _ := strings.Cut(page, "/do/all-edit?spread=30m&")
 	where, _, _ = strings.Cut(where, `"`)
 	operator.has("/do/all-edit?"+where, "<strong>5 jobs</strong>")
+	s.has("/waves?by=tenant&bucket=1h", "no tenant: 5 jobs", "<option selected>1h</option>", "sluice forecast --ahead 2h --bucket 1h --by tenant", "by=tenant")
+	s.has("/waves?ahead=7d&bucket=1m", "-<option selected>", "-<option>1m</option>") // later than in a day, jobs are counted by the hour
+}
+
+func TestWavesAreColouredByTenant(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleOperator, console.Options{})
+	s.set("renewals", "", func(q *sluice.Settings) { q.Rate = sluice.Rate{Jobs: 1, Per: time.Second} })
+	due := time.Now().Add(30 * time.Minute)
+	for tenant, jobs := range map[string]int{"acme": 3, "globex": 2, "": 1} {
+		for range jobs {
+			s.enqueue(sluice.NewJob{Queue: "renewals", EnqueueOptions: sluice.EnqueueOptions{DueAt: due, Tenant: tenant}})
+		}
+	}
+	s.counted()
+	s.has("/waves?by=tenant&queue=renewals", "acme: 3 jobs", "globex: 2 jobs", "no tenant: 1 job", "-renewals: ")
+	s.has("/waves?by=tenant&csv=due", "time,acme (jobs),globex (jobs),no tenant (jobs)")
+	// A rate for the hours of the waves, each day.
+	s.has("/waves?queue=renewals&rate=10", "UTC each day", "schedule-setting", "from="+url.QueryEscape(due.UTC().Format("15:0"))[:4])
 }
 
 func TestWhatIfShowsTheNewEndBesideThePresentOne(t *testing.T) {

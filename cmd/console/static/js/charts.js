@@ -1,4 +1,6 @@
 // Draws the figures of <figure data-chart>. The table below each has the same figures.
+import { placeOf } from "./times.js";
+
 const drawn = new WeakMap();
 
 function colours() {
@@ -40,7 +42,10 @@ function zoom(plot) {
 
 // The clock of the time axis has 24 hours, in the zone that the person chose.
 const zone = document.getElementById("zone");
-const at = (seconds) => (zone.value === "utc" ? uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC") : new Date(seconds * 1000));
+const at = (seconds) => {
+  const place = placeOf(zone.value);
+  return place ? uPlot.tzDate(new Date(seconds * 1000), place) : new Date(seconds * 1000);
+};
 const written = (form, seconds) => uPlot.fmtDate(form)(at(seconds));
 
 // ticks writes the times of the axis, and the date below the first of each day.

@@ -1,4 +1,5 @@
-// Lets a person choose colours. The choice is kept in this browser.
+// Lets a person choose colours, and how dense rows are. The choice is kept in this browser.
+const rows = document.getElementById("rows");
 const theme = document.getElementById("theme");
 
 export function setTheme(name) {
@@ -10,3 +11,9 @@ export function setTheme(name) {
 
 theme.value = document.documentElement.dataset.theme;
 theme.addEventListener("change", () => setTheme(theme.value));
+
+rows.value = document.documentElement.dataset.rows;
+rows.addEventListener("change", () => {
+  localStorage.setItem("sluice-rows", rows.value);
+  document.documentElement.dataset.rows = rows.value;
+});

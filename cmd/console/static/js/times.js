@@ -1,6 +1,14 @@
 // Shows instants as an age, or in a zone. The exact time is in the title.
 const zone = document.getElementById("zone");
+const zones = document.createElement("optgroup");
+zones.label = "in the zone";
+zones.append(...Intl.supportedValuesOf("timeZone").map((name) => new Option(name)));
+zone.append(zones);
 zone.value = localStorage.getItem("sluice-zone") || "ago";
+if (!zone.value) zone.value = "ago"; // the browser knows the zone no more
+
+// placeOf is the zone for a choice, such as that of a tenant. Undefined: the browser's own.
+export const placeOf = (how) => (how === "utc" ? "Etc/UTC" : how === "ago" || how === "local" ? undefined : how);
 
 const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
 
@@ -26,8 +34,9 @@ export function ago(seconds) {
 
 export function show(at, how) {
   if (how === "utc") return at.toISOString().replace("T", " ").slice(0, 19) + " UTC";
-  if (how === "local") return at.toLocaleString(undefined, { dateStyle: "short", timeStyle: "medium" });
-  return ago((Date.now() - at.getTime()) / 1000);
+  if (how === "ago") return ago((Date.now() - at.getTime()) / 1000);
+  const text = at.toLocaleString(how === "local" ? undefined : "sv-SE", { dateStyle: "short", timeStyle: "medium", timeZone: placeOf(how) });
+  return how === "local" ? text : `${text} ${how}`;
 }
 
 export function refreshTimes(root) {
