@@ -61,7 +61,7 @@ func (e Edit) check() error {
 }
 
 // editsAtOnce is how many jobs an operation edits at once: a store takes them one by one, and can write several together.
-const editsAtOnce = 8
+const editsAtOnce = 16
 
 // editBatch changes the jobs of the present batch.
 func editBatch(ctx context.Context, store sluice.Store, o Operation, act sluice.Act) ([]error, error) {
@@ -93,7 +93,7 @@ func (o Operation) editJob(ctx context.Context, store sluice.Store, id sluice.ID
 	for range editTries {
 		job, found := store.Job(ctx, id)
 		if err = found; err == nil {
-			err = edit.Job(ctx, store, job, o.changeOf(job), act, nil)
+			err = o.edit(ctx, store, job, act)
 		}
 		if !errors.Is(err, sluice.ErrConflict) {
 			break
@@ -109,6 +109,15 @@ func (o Operation) editJob(ctx context.Context, store sluice.Store, id sluice.ID
 		return sluice.ErrNotAllowed // somebody else is at it
 	}
 	return err
+}
+
+// edit changes a job as it was read. Of the rules of an enqueue, the change can break one alone.
+func (o Operation) edit(ctx context.Context, store sluice.Store, job sluice.Job, act sluice.Act) error {
+	change := o.changeOf(job)
+	if !job.ExpiresAt.IsZero() && !change.DueAt.Before(job.ExpiresAt) {
+		return feature.Invalid("due_at", "the job would be due after it expires")
+	}
+	return edit.Given(store).EditJob(ctx, edit.Edit{Change: change, JobID: job.ID, Version: edit.VersionOf(job)}, act)
 }
 
 // changeOf is the change of one job.

@@ -29,6 +29,7 @@ type serveFlags struct {
 	environment string
 	runPage     string
 	tracePage   string
+	views       []string
 	grace       time.Duration
 	noUpkeep    bool
 	noDispatch  bool
@@ -76,6 +77,7 @@ start within --grace. Health and metrics answer until then. Under systemd it rep
 	flags.StringVar(&f.environment, "environment", "", "name of the installation, which the console shows; one that begins with prod is marked, and asks for reasons")
 	flags.StringVar(&f.runPage, "run-page", "", "page of a run in the engine's own console, which the console links, such as 'https://temporal.example.com/namespaces/{namespace}/workflows/{ref}'")
 	flags.StringVar(&f.tracePage, "trace-page", "", "page of a trace, which the console links, such as 'https://grafana.example.com/trace/{trace_id}'")
+	flags.StringArrayVar(&f.views, "view", nil, "filter of jobs that the console offers to all, as NAME=FILTER, such as 'Stuck mails=queue:mail state:ready age:>5m'; repeatable")
 	flags.StringVar(&f.base, "base", "", "path below which --listen answers, such as /sluice behind a proxy")
 	flags.Var(newDuration(&f.grace, 30*time.Second), "grace", "time for claimed jobs after the first interrupt")
 	flags.BoolVar(&f.noUpkeep, "no-upkeep", false, "leave following, recovering and pruning to others")

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"strings"
 
 	"github.com/sluice-queue/sluice/cmd/console"
 )
@@ -19,6 +20,10 @@ func consoleNotOpen(w http.ResponseWriter, _ *http.Request) {
 func (s *server) openConsole() error {
 	options := console.Options{
 		API: s.api.handler(), Base: s.doors[0].site.Base(), Environment: s.flags.environment, RunPage: s.flags.runPage, TracePage: s.flags.tracePage, Store: storeName(s.at),
+	}
+	for _, text := range s.flags.views {
+		name, where, _ := strings.Cut(text, "=")
+		options.Views = append(options.Views, console.View{Name: strings.TrimSpace(name), Filter: strings.TrimSpace(where)})
 	}
 	if s.login {
 		options.SignIn = "/login"

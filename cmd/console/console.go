@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/sluice-queue/sluice/search"
 )
 
 // Options adjust a [Console].
@@ -36,8 +38,16 @@ type Options struct {
 	// TracePage is the page of a trace, such as https://grafana.example.com/trace/{trace_id}, for jobs that were enqueued within
 	// one. The names in braces are trace_id and span_id. Default: no link.
 	TracePage string
+	// Views are filters of jobs that the side bar offers to all whose credentials have no bounds. Default: none.
+	Views []View
 	// SignIn is the path to which people without a session are sent, below the base. Default: they get the API's refusal.
 	SignIn string
+}
+
+// View is a filter of jobs under a name.
+type View struct {
+	// Name is what people see, and Filter the jobs, such as state:dead queue:mail.
+	Name, Filter string
 }
 
 // Console answers the pages. It is an http.Handler, and sees paths without the base.
@@ -64,6 +74,11 @@ func New(options Options) (*Console, error) {
 	for name, at := range map[string]string{"runs": options.RunPage, "traces": options.TracePage} {
 		if at != "" && !strings.HasPrefix(at, "https://") && !strings.HasPrefix(at, "http://") {
 			return nil, fmt.Errorf("the address of %s: %q must begin with https:// or http://", name, at)
+		}
+	}
+	for _, view := range options.Views {
+		if _, err := search.Parse(view.Filter, time.Now()); err != nil || view.Name == "" {
+			return nil, fmt.Errorf("the view %q of the jobs %q: it must have a name and a filter: %w", view.Name, view.Filter, err)
 		}
 	}
 	api, err := describe()

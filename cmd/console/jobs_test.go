@@ -55,6 +55,22 @@ func TestJobsAreListedByFilterAndState(t *testing.T) {
 	s.contains("/jobs?size=50&cols=key&cols=labels", "order-42", "!<th scope=\"col\">tenant")
 }
 
+func TestViewsForAllAreInTheSideBar(t *testing.T) {
+	t.Parallel()
+	options := console.Options{Views: []console.View{{Name: "Stuck <b>mails</b>", Filter: "queue:mail state:ready age:>5m"}}}
+	const link = `<a href="/jobs?q=queue%3Amail&#43;state%3Aready&#43;age%3A%3E5m"`
+	s := open(t, access.RoleViewer, options)
+	s.contains("/queues", link+">Stuck &lt;b&gt;mails&lt;/b&gt;</a>")
+	s.contains("/jobs?q=queue%3Amail+state%3Aready+age%3A%3E5m", link+` aria-current="true">`)
+	bounded := openAs(t, access.Caller{Name: "ann", Role: access.RoleViewer, Bounds: access.Bounds{Queues: []string{"reports"}}}, options)
+	bounded.contains("/queues", "!Stuck")
+	for _, wrong := range []console.View{{Name: "", Filter: "queue:mail"}, {Name: "Colours", Filter: "colour:red"}} {
+		if _, err := console.New(console.Options{Views: []console.View{wrong}}); err == nil {
+			t.Errorf("%+v is taken for a view", wrong)
+		}
+	}
+}
+
 func TestAFilterSuggestsNames(t *testing.T) {
 	t.Parallel()
 	s := open(t, access.RoleViewer, console.Options{})

@@ -148,6 +148,14 @@ func (s *screen) Environment() string { return s.visit.console.options.Environme
 func (s *screen) Store() string       { return s.visit.console.options.Store }
 func (s *screen) SignIn() string      { return s.visit.console.options.SignIn }
 
+// Views are the views for all. Somebody with bounds may not know what they name.
+func (s *screen) Views() []View {
+	if s.visit.viewer.Name == "" || s.visit.viewer.bounded() {
+		return nil
+	}
+	return s.visit.console.options.Views
+}
+
 // Query returns a filter of the URL.
 func (s *screen) Query(name string) string { return s.visit.query.Get(name) }
 
