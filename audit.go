@@ -9,8 +9,7 @@ import (
 type Act struct {
 	// By names the person or program. Required. At most [MaxLabelBytes].
 	By string
-	// Reason says why. At most 1,000 bytes. Required by Requeue, Resolve, Terminate and DeleteQueue of [Client].
-	// Default: none.
+	// Reason says why, in at most 1,000 bytes. Requeue, Resolve, Terminate and DeleteQueue of [Client] need one.
 	Reason string
 	// ID names one call. Default: a new ID. A store does not repeat an act that it receives again after a lost
 	// answer, so do not use one ID for two calls.
@@ -69,12 +68,13 @@ func (e AuditEntry) CheckAppended() error {
 
 // AuditFilter chooses audit entries. The zero value chooses all.
 type AuditFilter struct {
-	// Object, Name and JobID choose entries by those fields. Zero: any.
-	Object Object
-	Name   string
-	JobID  ID
-	// Before is the last Seq of the previous page. Default: begin with the newest entry.
-	Before int64
+	// These choose entries by those fields. Zero: any. Actor and Event have no index: see Search of package audit.
+	Object      Object
+	Name, Actor string
+	JobID       ID
+	Event       Event
+	// Before is the last Seq of the previous page; default: begin with the newest. After is a Seq to stop before.
+	Before, After int64
 	// Limit is the size of a page, 1 to 10,000. Default: 100.
 	Limit int
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -18,13 +19,15 @@ import (
 )
 
 func (a *app) auditCommand() *cobra.Command {
-	var object, name, queue, job string
+	var object, name, queue, job, actor, event, since, until string
 	var before int64
 	var limit int
 	command := &cobra.Command{
-		Use:     "audit",
-		Short:   "Show who did what, when and why, newest first",
-		Example: "  sluice audit --job 01a1fb72-1dea-7abc-8fc6-99e4817522bb\n  sluice audit --queue payments\n  sluice audit --object tenant --name acme\n  sluice audit --object operation",
+		Use:   "audit",
+		Short: "Show who did what, when and why, newest first",
+		Long: `Shows entries of the audit. --actor and --event have no index: such a search stops after 1 s with what
+it has found, and says how to go on.`,
+		Example: "  sluice audit --job 01a1fb72-1dea-7abc-8fc6-99e4817522bb\n  sluice audit --queue payments\n  sluice audit --object tenant --name acme\n  sluice audit --object operation\n  sluice audit --actor ada@office --event pause --since 2026-11-26T16:00:00Z",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
 			if object != "" && !slices.Contains(objects, sluice.Object(object)) {
@@ -36,23 +39,20 @@ func (a *app) auditCommand() *cobra.Command {
 				}
 				name = queue
 			}
-			filter := sluice.AuditFilter{Object: sluice.Object(object), Name: name, Before: before, Limit: limit}
+			filter := audit.Filter{AuditFilter: sluice.AuditFilter{
+				Object: sluice.Object(object), Name: name, Actor: actor, Event: sluice.Event(event), Before: before, Limit: limit,
+			}}
+			var failed [3]error
 			if job != "" {
-				var err error
-				if filter.JobID, err = sluice.ParseID(job); err != nil {
-					return err
-				}
+				filter.JobID, failed[0] = sluice.ParseID(job)
 			}
-			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-				entries, err := client.Audit(ctx, filter)
-				if err != nil {
-					return err
-				}
-				if len(entries) == 0 && a.output == "table" {
-					a.note("nothing was done, or nothing that matches")
-					return nil
-				}
-				return printList(a, entries, func(e sluice.AuditEntry) string { return fmt.Sprint(e.Seq) }, auditColumns())
+			filter.From, failed[1] = parseTime("--since", since)
+			filter.To, failed[2] = parseTime("--until", until)
+			if err := errors.Join(failed[:]...); err != nil {
+				return err
+			}
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+				return a.printAudit(ctx, store, filter)
 			})
 		},
 	}
@@ -61,10 +61,31 @@ func (a *app) auditCommand() *cobra.Command {
 	flags.StringVar(&name, "name", "", "only this queue, tenant, tier, alert or operation; for jobs, their queue")
 	flags.StringVar(&queue, "queue", "", "only this queue and its jobs")
 	flags.StringVar(&job, "job", "", "only this job")
+	flags.StringVar(&actor, "actor", "", "only acts of this person or program")
+	flags.StringVar(&event, "event", "", "only this event, such as pause or cancel")
+	flags.StringVar(&since, "since", "", "only entries from this instant on")
+	flags.StringVar(&until, "until", "", "only entries before this instant")
 	flags.Int64Var(&before, "before", 0, "continue after this number")
 	flags.IntVar(&limit, "limit", 100, "most entries")
 	command.AddCommand(a.auditVerifyCommand(), a.auditHeadCommand(), a.auditKeepCommand())
 	return command
+}
+
+// printAudit prints a page of the audit, and says how to go on if the search stopped at its bound.
+func (a *app) printAudit(ctx context.Context, store sluice.Store, filter audit.Filter) error {
+	page, err := audit.Search(ctx, store, filter)
+	if err != nil {
+		return err
+	}
+	if page.Next > 0 && len(page.Entries) < cmp.Or(filter.Limit, 100) {
+		a.note("there may be older entries: continue with --before %d", page.Next)
+	} else if len(page.Entries) == 0 && a.output == "table" {
+		a.note("nothing was done, or nothing that matches")
+	}
+	if len(page.Entries) == 0 && a.output == "table" {
+		return nil
+	}
+	return printList(a, page.Entries, func(e sluice.AuditEntry) string { return fmt.Sprint(e.Seq) }, auditColumns())
 }
 
 // objects are the kinds of things in the audit.

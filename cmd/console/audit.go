@@ -3,8 +3,10 @@ package console
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -16,9 +18,11 @@ func auditPages() []page {
 
 // auditView is the view of /audit.
 type auditView struct {
-	Entries []auditEntry
+	Entries []auditEntry `json:"entries"`
 	// Next is the seq after which older entries follow. 0: these are the last.
-	Next int64
+	Next int64 `json:"next"`
+	// Short says that the search ended at its bound, before the page was full.
+	Short bool
 	// Exports are the addresses of the entries of the page as files, by their kinds.
 	Exports map[string]string
 	Head    *auditHead
@@ -62,23 +66,18 @@ func (v *visit) entries(ctx context.Context, keep time.Duration, path string, qu
 const auditPage = 100
 
 func loadAudit(ctx context.Context, v *visit) (any, error) {
-	query := url.Values{"limit": {strconv.Itoa(auditPage)}}
-	command := "sluice audit"
-	for _, name := range []string{"object", "name", "job", "before"} {
-		if text := v.query.Get(name); text != "" {
-			query.Set(name, text)
-			command += " --" + name + " " + quoted(text)
-		}
-	}
-	v.cli(command)
-	entries, err := v.entries(ctx, cacheFor, "/audit", query)
+	query, err := v.auditQuery()
 	if err != nil {
 		return nil, err
 	}
-	view := auditView{Entries: entries, Exports: v.exports()}
-	if n := len(entries); n == auditPage {
-		view.Next = entries[n-1].Seq
+	view, keep := auditView{Exports: v.exports()}, cacheFor
+	if len(query) > 1 {
+		keep = seriesFor // a search may read much
 	}
+	if err := v.getFor(ctx, keep, "/audit", query, &view); err != nil {
+		return nil, err
+	}
+	view.Short = view.Next > 0 && len(view.Entries) < auditPage
 	if v.viewer.bounded() {
 		return view, nil
 	}
@@ -90,6 +89,49 @@ func loadAudit(ctx context.Context, v *visit) (any, error) {
 		view.Keep = nil
 	}
 	return view, nil
+}
+
+// auditQuery makes the query of the entries from the filters of the URL, and notes the command.
+func (v *visit) auditQuery() (url.Values, error) {
+	query := url.Values{"limit": {strconv.Itoa(auditPage)}}
+	command := "sluice audit"
+	for _, name := range []string{"object", "name", "job", "actor", "event", "before"} {
+		if text := strings.TrimSpace(v.query.Get(name)); text != "" {
+			query.Set(name, text)
+			command += " --" + name + " " + quoted(text)
+		}
+	}
+	for name, flag := range map[string]string{"from": " --since ", "to": " --until "} {
+		at, err := instantOf(v.query.Get(name), time.Now())
+		if err != nil {
+			return nil, invalid(name, err)
+		}
+		if !at.IsZero() {
+			query.Set(name, at.Format(time.RFC3339))
+			command += flag + at.Format(time.RFC3339)
+		}
+	}
+	v.cli(command)
+	return query, nil
+}
+
+// instantOf reads an instant as people write it: with a zone, in UTC without one, or as a duration before now. People
+// share the answers of one minute.
+func instantOf(text string, now time.Time) (time.Time, error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return time.Time{}, nil
+	}
+	for _, form := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly} {
+		if at, err := time.Parse(form, text); err == nil {
+			return at.UTC(), nil
+		}
+	}
+	ago, err := sluice.ParseDuration(text)
+	if err != nil || ago < 0 {
+		return time.Time{}, errors.New("must be an instant such as 2026-12-01 16:00 (UTC), or how long ago, such as 2h")
+	}
+	return now.Add(-ago).UTC().Truncate(time.Minute), nil
 }
 
 // file are the entries of the page.

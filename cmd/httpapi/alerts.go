@@ -31,7 +31,7 @@ func (a *API) alerts() {
 			filter.Name = alert.RuleName(in.Rule, in.Queue)
 		}
 		found, err := c.api.client().Audit(ctx, filter)
-		return auditList{orEmpty(found)}, err
+		return auditList{Entries: orEmpty(found)}, err
 	})
 	add(a, route(Route{
 		Method: "POST", Path: "/alerts/test", Name: "test-alerts", Summary: "evaluate all rules now",

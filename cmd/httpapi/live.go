@@ -36,7 +36,7 @@ var topics = map[string]func(ctx context.Context, a *API) (any, error){
 	"audit": func(ctx context.Context, a *API) (any, error) {
 		found, err := a.client().Audit(ctx, sluice.AuditFilter{Limit: 20})
 		withoutPayloads(found) // viewers follow the topic too
-		return auditList{orEmpty(found)}, err
+		return auditList{Entries: orEmpty(found)}, err
 	},
 	topicCancelled: nil, topicSignals: nil, topicHearing: nil, // they come from signals
 }

@@ -80,7 +80,12 @@ type listAuditInput struct {
 	Object string    `query:"object" doc:"only this kind of thing, such as job or queue" maxLength:"20"`
 	Name   string    `query:"name" doc:"only this thing; for jobs, their queue" maxLength:"200"`
 	Job    sluice.ID `query:"job" doc:"only this job" format:"uuid"`
-	Before int64     `query:"before" doc:"the last seq of the page before" minimum:"0"`
+	Actor  string    `query:"actor" doc:"only acts of this person or program" maxLength:"200"`
+	Event  string    `query:"event" doc:"only this event, such as pause or cancel" maxLength:"40"`
+	From   time.Time `query:"from" doc:"only entries from this instant on"`
+	To     time.Time `query:"to" doc:"only entries before this instant"`
+	Before int64     `query:"before" doc:"next of the page before" minimum:"0"`
+	After  int64     `query:"after" doc:"a seq to stop before" minimum:"0"`
 	Limit  int       `query:"limit" doc:"the most entries" minimum:"1" maximum:"1000" default:"100"`
 }
 
@@ -88,6 +93,9 @@ type listAuditInput struct {
 type auditList struct {
 	// Entries are the entries, the newest first.
 	Entries []sluice.AuditEntry `json:"entries"`
+	// Next is the `before` of the next page. Missing: there are no older entries. A page may have few entries although there is a
+	// next one: the server reads for 1 s at most.
+	Next int64 `json:"next,omitempty"`
 }
 
 func listAudit(ctx context.Context, c *call, in *listAuditInput) (auditList, error) {
@@ -99,11 +107,13 @@ func listAudit(ctx context.Context, c *call, in *listAuditInput) (auditList, err
 			return auditList{}, err
 		}
 	}
-	found, err := c.api.client().Audit(ctx, sluice.AuditFilter{Object: sluice.Object(in.Object), Name: in.Name, JobID: in.Job, Before: in.Before, Limit: in.Limit})
+	found, err := audit.Search(ctx, c.api.store, audit.Filter{AuditFilter: sluice.AuditFilter{
+		Object: sluice.Object(in.Object), Name: in.Name, JobID: in.Job, Actor: in.Actor, Event: sluice.Event(in.Event), Before: in.Before, After: in.After, Limit: in.Limit,
+	}, From: in.From, To: in.To})
 	if !c.reads() {
-		withoutPayloads(found)
+		withoutPayloads(found.Entries)
 	}
-	return auditList{orEmpty(found)}, err
+	return auditList{Entries: orEmpty(found.Entries), Next: found.Next}, err
 }
 
 // withoutPayloads removes what entries show of schedules, which have payloads. Other entries have none.

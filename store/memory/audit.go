@@ -79,6 +79,12 @@ func (s *Store) Audit(ctx context.Context, filter sluice.AuditFilter) ([]sluice.
 	var out []sluice.AuditEntry
 	for i := len(s.audit) - 1; i >= 0 && len(out) < filter.Limit; i-- {
 		e := s.audit[i]
+		if e.Seq <= filter.After {
+			break
+		}
+		if filter.Actor != "" && e.Actor != filter.Actor || filter.Event != "" && e.Event != filter.Event {
+			continue
+		}
 		if filter.Object != "" && e.Object != filter.Object || filter.Name != "" && e.Name != filter.Name ||
 			!filter.JobID.IsZero() && e.JobID != filter.JobID || filter.Before > 0 && e.Seq >= filter.Before {
 			continue

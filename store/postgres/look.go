@@ -192,7 +192,7 @@ func (s *Store) Depth(ctx context.Context, queue string, limit int) (sluice.Dept
 func (s *Store) Audit(ctx context.Context, filter sluice.AuditFilter) ([]sluice.AuditEntry, error) {
 	var out []sluice.AuditEntry
 	err := s.call(ctx, "read audit", func(ctx context.Context, _ bool) (err error) {
-		out, err = list(ctx, s.pool, scanAudit, auditSQL, string(filter.Object), filter.Name, nullUUID(filter.JobID), filter.Before, cmp.Or(filter.Limit, 100))
+		out, err = list(ctx, s.pool, scanAudit, auditSQL, string(filter.Object), filter.Name, nullUUID(filter.JobID), filter.Before, cmp.Or(filter.Limit, 100), filter.Actor, string(filter.Event), filter.After)
 		return err
 	})
 	return out, err

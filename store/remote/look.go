@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/internal/feature"
 )
@@ -140,30 +141,40 @@ func (s *Store) Depth(ctx context.Context, queue string, limit int) (sluice.Dept
 }
 
 // Audit lists audit entries, the newest first.
-func (s *Store) Audit(ctx context.Context, filter sluice.AuditFilter) ([]sluice.AuditEntry, error) {
+func (s *Store) Audit(ctx context.Context, filter sluice.AuditFilter) (all []sluice.AuditEntry, err error) {
 	limit, err := feature.PageSize(filter.Limit)
 	if err != nil {
 		return nil, err
 	}
+	for len(all) < limit {
+		filter.Limit = limit - len(all)
+		page, err := s.SearchAudit(ctx, audit.Filter{AuditFilter: filter})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.Entries...)
+		if filter.Before = page.Next; page.Next == 0 {
+			break
+		}
+	}
+	return all, nil
+}
+
+// SearchAudit lists audit entries by all fields of a filter, the newest first. A page has at most 1,000.
+func (s *Store) SearchAudit(ctx context.Context, f audit.Filter) (page audit.Page, err error) {
 	q := params{}
-	q.text("object", string(filter.Object))
-	q.text("name", filter.Name)
-	q.id("job", filter.JobID)
-	before := filter.Before
-	return pages(limit, func(size int) ([]sluice.AuditEntry, error) {
-		if before > 0 {
-			q["before"] = []string{strconv.FormatInt(before, 10)}
-		}
-		q["limit"] = []string{strconv.Itoa(size)}
-		var answer struct {
-			Entries []sluice.AuditEntry `json:"entries"`
-		}
-		err := s.call(ctx, request{verb: "read the audit", path: "/audit", query: q.values(), out: &answer})
-		if n := len(answer.Entries); n > 0 {
-			before = answer.Entries[n-1].Seq
-		}
-		return answer.Entries, err
-	})
+	q.text("object", string(f.Object))
+	q.text("name", f.Name)
+	q.id("job", f.JobID)
+	q.text("actor", f.Actor)
+	q.text("event", string(f.Event))
+	q.instant("from", f.From)
+	q.instant("to", f.To)
+	q.number("before", int(f.Before))
+	q.number("after", int(f.After))
+	q.number("limit", min(f.Limit, maxPage))
+	err = s.call(ctx, request{verb: "read the audit", path: "/audit", query: q.values(), out: &page})
+	return page, err
 }
 
 // AppendAudit is an [*UnsupportedError]: the server audits what callers do.

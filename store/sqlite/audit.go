@@ -77,7 +77,7 @@ func (s *Store) Audit(ctx context.Context, filter sluice.AuditFilter) ([]sluice.
 	}
 	var out []sluice.AuditEntry
 	err := s.read(ctx, "read audit", func(tx runner) (err error) {
-		out, err = list(tx, scanAudit, text, string(filter.Object), filter.Name, job, filter.Before, cmp.Or(filter.Limit, 100))
+		out, err = list(tx, scanAudit, text, string(filter.Object), filter.Name, job, filter.Before, cmp.Or(filter.Limit, 100), filter.Actor, string(filter.Event), filter.After)
 		return err
 	})
 	return out, err

@@ -194,7 +194,7 @@ func lookRules() []Rule {
 			got.OldestDue = time.Time{}
 			equal(w, "depth", got, sluice.Depth{Queue: queue, Ready: 2, Scheduled: 2, Blocked: 1, Claimed: 2, Dispatched: 1, Uncertain: 1, Dead: 1})
 		}},
-		{"R-105", "The audit is listed the newest first, in pages, and narrowed by object, name and job.", "I-4", func(w *world) {
+		{"R-105", "The audit is listed the newest first, in pages, and narrowed by object, name, job, actor, event and number.", "I-4", func(w *world) {
 			var ids []sluice.ID
 			for range 5 {
 				id := w.add(sluice.EnqueueOptions{})
@@ -210,6 +210,28 @@ func lookRules() []Rule {
 			w.ok(err)
 			equal(w, "the rest", len(rest), 2)
 			equal(w, "the oldest", rest[1].JobID, ids[0])
+			for _, id := range []sluice.ID{ids[1], ids[3]} {
+				act := person("back")
+				act.By = "grace"
+				w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{id}, act)))
+			}
+			for what, one := range map[string]struct {
+				filter sluice.AuditFilter
+				want   int
+			}{
+				"of an actor":           {sluice.AuditFilter{Actor: "grace"}, 2},
+				"of an actor's job":     {sluice.AuditFilter{Actor: "grace", JobID: ids[3]}, 1},
+				"of another actor":      {sluice.AuditFilter{Actor: "grac"}, 0},
+				"of an event":           {sluice.AuditFilter{Event: sluice.EventCancel}, 5},
+				"of an actor and event": {sluice.AuditFilter{Actor: "grace", Event: sluice.EventCancel}, 0},
+				"after a number":        {sluice.AuditFilter{Event: sluice.EventCancel, After: rest[0].Seq}, 3},
+				"between numbers":       {sluice.AuditFilter{Event: sluice.EventCancel, After: rest[0].Seq, Before: jobs[0].Seq}, 2},
+			} {
+				one.filter.Limit = 10
+				found, err := w.Other.Audit(w.ctx, one.filter)
+				w.ok(err)
+				equal(w, what, len(found), one.want)
+			}
 			equal(w, "of one job", len(w.audit(ids[2])), 1)
 			w.near("at", rest[0].At, w.Now())
 		}},

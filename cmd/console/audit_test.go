@@ -1,0 +1,30 @@
+package console_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/cmd/console"
+)
+
+func TestTheAuditIsNarrowedByActorEventAndTime(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleViewer, console.Options{})
+	one, two := s.enqueue(sluice.NewJob{Queue: "mail"}), s.enqueue(sluice.NewJob{Queue: "mail"})
+	for id, who := range map[sluice.ID]string{one: "ada@office", two: "grace"} {
+		if err := s.client.Cancel(t.Context(), []sluice.ID{id}, sluice.Act{By: who}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.set("mail", "", func(q *sluice.Settings) { q.MaxAttempts = 3 })
+	s.has("/audit", one.String(), two.String(), `href="/audit?actor=ada%40office"`, `href="/audit?event=cancel"`)
+	s.has("/audit?actor=ada%40office", one.String(), "-"+two.String(), "sluice audit --actor ada@office", "actor=ada%40office")
+	s.has("/audit?event=cancel", one.String(), two.String(), "-actor=bob")
+	s.has("/audit?event=cancel&from=1h", one.String(), "sluice audit --event cancel --since 20", "from=20")
+	s.has("/audit?to=2020-01-01+16:00", "No entry matches", "sluice audit --until 2020-01-01T16:00:00Z", "-"+one.String())
+	if _, status := s.page("/audit?from=yesterday"); status != http.StatusUnprocessableEntity {
+		t.Errorf("a wrong time: %d, want 422", status)
+	}
+}
