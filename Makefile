@@ -166,10 +166,10 @@ docs: ## Write the parts of the documents that are made from the code
 
 # Pictures of all pages go into SHOTS, and those that documents show into docs/images.
 SHOTS = /tmp/sluice-screenshots
-SHOWN = jobs-light waiting-dark alerts-light
+SHOWN = jobs-light waiting-dark alerts-light waves-by-tenant-light dead-light queue-light
 .PHONY: screenshots
 screenshots: ## Take pictures of all pages of the console, into SHOTS, and those of the documents
-	mkdir -p $(SHOTS) && cd browser && go test -vet=off -count=1 -run='TestEachPage|TestAJobIs' -shots=$(abspath $(SHOTS)) .
+	mkdir -p $(SHOTS) && cd browser && go test -vet=off -count=1 -run='TestEachPage|TestAJobIs|TestPictures' -shots=$(abspath $(SHOTS)) .
 	cp $(SHOWN:%=$(SHOTS)/console-%.png) docs/images
 
 .PHONY: vendor

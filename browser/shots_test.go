@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 )
@@ -37,4 +39,26 @@ func nameOf(path string) string {
 		return parts[0] + "-one"
 	}
 	return parts[0]
+}
+
+// TestPicturesShowWorkOfTheShop: the charts of a queue have lines once the shop has worked for some minutes, and waves have
+// the colours of tenants.
+func TestPicturesShowWorkOfTheShop(t *testing.T) {
+	t.Parallel()
+	begun := time.Now().UTC().Add(-time.Minute).Format(time.RFC3339) // a window takes 10 s at least
+	for name, picture := range map[string][2]string{
+		"queue":           {"/queues/payments?from=" + begun, `[...document.querySelectorAll("figure[data-chart]")].slice(0, 3).every((f) => JSON.parse(f.dataset.chart).lines[0].values.filter((v) => v > 0).length >= 7)`},
+		"waves-by-tenant": {"/waves?by=tenant", `new Set([...document.querySelectorAll(".histogram rect")].map((bar) => bar.className.baseVal)).size >= 5`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := open(t, shop, picture[0])
+			p.choose("theme", "light")
+			p.until(picture[1])
+			if name == "queue" {
+				p.js(`document.querySelector("nav.choices").scrollIntoView()`)
+			}
+			p.keep("/"+name, "light")
+		})
+	}
 }

@@ -33,3 +33,17 @@ func TestAFilterSuggestsTheNextTerm(t *testing.T) {
 	p.until(offered + ` === "queue:mail-bulk label.region:eu|queue:mail-bulk label."`)
 	p.accessible("light")
 }
+
+func TestAScenarioIsSavedAndSimulatedAgain(t *testing.T) {
+	t.Parallel()
+	p := open(t, serving(t), "/simulator?scenario=noisy-tenant")
+	p.js(`document.querySelector("form:has(textarea)").requestSubmit()`)
+	p.until(`document.querySelector("#live .state-well, #live .state-failed")`)
+	p.click(`details.save summary`)
+	p.js(`document.querySelector("#save-view input").value = "Noisy tenant"`)
+	p.click(`#save-view button`)
+	p.until(`document.querySelector("#views a[aria-current]")?.textContent === "Noisy tenant"`)
+	p.goTo("/queues")
+	p.click(`#views a`)
+	p.until(`location.pathname === "/simulator" && document.querySelector("textarea").value.includes("noisy-tenant") && document.querySelector("#live .state-well, #live .state-failed")`)
+}

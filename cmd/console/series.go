@@ -275,7 +275,7 @@ func (s series) levels() []chart {
 	ready.Lines, oldest.Lines = []line{{Name: "ready"}}, []line{{Name: "since it was due"}}
 	var last, most *slot
 	next, every := 0, time.Duration(s.Every*float64(time.Second))
-	for at := s.From; every > 0 && at.Before(s.To); at = at.Add(every) {
+	for at := s.From; every > 0 && !at.Add(every).After(s.To.Add(-min(seriesDelay, every))); at = at.Add(every) {
 		for ; next < len(s.Slots) && s.Slots[next].At.Before(at.Add(every)); next++ {
 			if here := &s.Slots[next]; here.Level != nil {
 				last = here
