@@ -266,7 +266,7 @@ func statTable() table {
 	} {
 		columns = append(columns, is(name, kindInt))
 	}
-	columns = append(columns, is("wait", kindText), is("run", kindText), is("total", kindText), is("tenants", kindText))
+	columns = append(columns, is("wait", kindText), is("run", kindText), is("total", kindText), is("tenants", kindText), is("level", kindText))
 	return table{"statistics", columns, keyed("stat", "every_s", "at", "queue"), keyed("sluice_stat", "every_s", "at", "queue")}
 }
 
