@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -186,6 +187,24 @@ func TestAllJobsThatMatchAreSavedAsAFile(t *testing.T) {
 	}
 	if text, status := s.page("/jobs?save=csv&q=colour:red"); status != http.StatusUnprocessableEntity {
 		t.Errorf("a wrong filter: %d %s", status, text)
+	}
+}
+
+// TestAFileThatCannotBeWholeBreaksOff: the process ends soon, so that the second part of the file never comes.
+func TestAFileThatCannotBeWholeBreaksOff(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleReader, console.Options{})
+	for range 201 {
+		s.enqueue(sluice.NewJob{Queue: "mail"})
+	}
+	s.console.Drain()
+	response, err := s.Client().Get(s.URL + "/jobs?save=csv")
+	if err != nil {
+		return // before the head was read
+	}
+	defer func() { _ = response.Body.Close() }()
+	if text, err := io.ReadAll(response.Body); err == nil {
+		t.Errorf("the answer of %d bytes ends well, want it to break off", len(text))
 	}
 }
 
