@@ -149,8 +149,8 @@ func TestAnAlertThatFiresMovesNothing(t *testing.T) {
 		p.js(`(document.getElementById("strip").innerHTML = "<p><span>Alert dead-letters/mail " + "9 dead letters ".repeat(9) + "</span> <a href='#'>see the alerts</a></p>", 1)`)
 		p.js(`document.getElementById("age").hidden = false`)
 		p.js(`document.querySelectorAll("#places .badge.idle").forEach((badge) => { badge.classList.remove("idle"); badge.textContent = "123"; })`)
-		if n := p.text(`String(document.querySelectorAll("#places .badge").length)`); n != "2" {
-			t.Errorf("%s pages have a place for a badge, want those of alerts and operations", n)
+		if n := p.text(`String(document.querySelectorAll("#places .badge").length)`); n != "3" {
+			t.Errorf("%s pages have a place for a badge, want those of dead letters, operations and alerts", n)
 		}
 		if after := p.text(tops); after != before {
 			t.Errorf("at %d px the strip has moved the page:\n%s before\n%s after", width, before, after)
