@@ -44,6 +44,36 @@ func Undo(ctx context.Context, client *sluice.Client, queue string, act sluice.A
 	})
 }
 
+// UndoTo restores a queue's settings as an audit entry of the queue left them, and so undoes all later changes. Version is
+// the Seq of that entry. UndoTo also removes the scheduled changes that were added since, and restores the windows that
+// were removed since.
+//
+// UndoTo is itself an audited change, which [Undo] undoes. If no change of the queue has that number, the error is a
+// [sluice.ErrInvalid].
+func UndoTo(ctx context.Context, client *sluice.Client, queue string, version int64, act sluice.Act) (sluice.Queue, error) {
+	return edit(ctx, client, queue, act, func(q *sluice.Queue) error {
+		entries, err := client.Audit(ctx, sluice.AuditFilter{Object: audit.ObjectQueue, Name: queue, Before: version + 1, Limit: 1})
+		if err != nil {
+			return err
+		}
+		if len(entries) == 0 || entries[0].Seq != version || entries[0].Event != audit.EventChange || len(entries[0].After) == 0 {
+			return &sluice.InvalidError{Field: "to", Rule: fmt.Sprintf("%d must be the number of a change in the history of the queue", version)}
+		}
+		then, err := InAudit(entries[0].After)
+		if err != nil {
+			return err
+		}
+		now, unreadable := List(*q)
+		if unreadable != nil {
+			now = nil
+		}
+		if err := setScheduled(q, undone(now, then, now)); err != nil {
+			return err
+		}
+		return q.Settings.UnmarshalJSON(entries[0].After)
+	})
+}
+
 // undoHistory is how many audit entries Undo searches for a change.
 const undoHistory = 100
 

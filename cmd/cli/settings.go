@@ -249,6 +249,7 @@ func cutSetting(pair string) (name, value string, err error) {
 
 // historyRow is one change of a queue's settings.
 type historyRow struct {
+	Seq     int64     `json:"seq"`
 	At      time.Time `json:"at"`
 	By      string    `json:"by"`
 	Reason  string    `json:"reason,omitempty"`
@@ -276,9 +277,10 @@ func (a *app) settingsHistoryCommand() *cobra.Command {
 					if err != nil {
 						return err
 					}
-					rows = append(rows, historyRow{e.At, e.Actor, e.Reason, changes})
+					rows = append(rows, historyRow{e.Seq, e.At, e.Actor, e.Reason, changes})
 				}
 				return printList(a, rows, func(r historyRow) string { return r.At.Format(time.RFC3339Nano) }, []column[historyRow]{
+					{"SEQ", func(r historyRow) string { return fmt.Sprint(r.Seq) }, true},
 					{"WHEN", func(r historyRow) string { return r.At.Format(time.RFC3339) }, false},
 					{"BY", func(r historyRow) string { return r.By }, false},
 					{"CHANGE", func(r historyRow) string { return orDash(strings.Join(r.Changes, ", ")) }, false},
@@ -313,10 +315,13 @@ func settingChanges(e sluice.AuditEntry) ([]string, error) {
 }
 
 func (a *app) settingsUndoCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "undo QUEUE",
-		Short:   "Undo the last change of settings, whoever made it",
-		Example: "  sluice settings undo payments --reason \"too slow\"",
+	var to int64
+	command := &cobra.Command{
+		Use:   "undo QUEUE",
+		Short: "Undo the last change of settings, whoever made it, or all changes after one",
+		Long: `Gives the queue the settings that it had before the last change. With --to, the settings become as the
+change with that number left them: "sluice settings history" shows the numbers.`,
+		Example: "  sluice settings undo payments --reason \"too slow\"\n  sluice settings undo payments --to 1",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
@@ -324,7 +329,13 @@ func (a *app) settingsUndoCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				after, err := changes.Undo(ctx, client, args[0], a.act("undo"))
+				undo := changes.Undo
+				if command.Flags().Changed("to") {
+					undo = func(ctx context.Context, client *sluice.Client, queue string, act sluice.Act) (sluice.Queue, error) {
+						return changes.UndoTo(ctx, client, queue, to, act)
+					}
+				}
+				after, err := undo(ctx, client, args[0], a.act("undo"))
 				if err != nil {
 					return err
 				}
@@ -332,4 +343,6 @@ func (a *app) settingsUndoCommand() *cobra.Command {
 			})
 		},
 	}
+	command.Flags().Int64Var(&to, "to", 0, "the number of the change to go back to")
+	return command
 }

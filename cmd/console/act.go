@@ -237,7 +237,7 @@ func sampleOf(a *act, name string) string {
 var samples = map[string]string{
 	"fingerprint": "9ac1f00d", "for": "1h", "hold": "5m", "id": "01a1fb72-1dea-7abc-8fc6-99e4817522bb", "overlap": "1h", "notable": "90d", "full": "30d",
 	"ids": "01a1fb72-1dea-7abc-8fc6-99e4817522bb", "where": "queue:mail", "due_at": "2026-12-01T16:00:00Z", "delay": "10m", "postpone": "10m", "spread": "30m", "rate": "20/s", "payload": "{}", "beside_open_run": "true",
-	"every": "10m", "jitter": "2m", "setting": "rate", "value": "100/s", "zone": "UTC", "change": "7", "from": "16:00", "to": "18:00", "days": "mon,tue",
+	"every": "10m", "jitter": "2m", "setting": "rate", "value": "100/s", "zone": "UTC", "change": "7", "version": "7", "from": "16:00", "to": "18:00", "days": "mon,tue",
 }
 
 // request makes the request of an act.

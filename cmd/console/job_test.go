@@ -10,6 +10,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/cmd/console"
+	"github.com/sluice-queue/sluice/cmd/internal/draw"
 )
 
 // claim takes the due jobs of a queue, as a worker does.
@@ -140,4 +141,21 @@ func TestAJobLinksToItsTrace(t *testing.T) {
 	labels["traceparent"] = "javascript:alert(1)"
 	id = s.enqueue(sluice.NewJob{Queue: "mail", EnqueueOptions: sluice.EnqueueOptions{Labels: labels}})
 	s.contains("/jobs/"+id.String(), "!<dt>Trace</dt>")
+}
+
+func TestAnAttemptSaysHowLongItTook(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleViewer, console.Options{})
+	id := s.enqueue(sluice.NewJob{Queue: "mail"})
+	s.settle(sluice.Settlement{ID: id, Token: s.claim("mail")[0].Token, Event: sluice.EventRetry, Delay: time.Minute, Error: "no answer"})
+	attempts, err := s.client.Attempts(t.Context(), id)
+	if err != nil || len(attempts) != 1 || attempts[0].ClaimedAt.IsZero() {
+		t.Fatalf("got %+v (%v), want an attempt with its claim", attempts, err)
+	}
+	page := s.has("/jobs/"+id.String(), `<th scope="col" class="number">Took</th>`, "no answer")
+	_, row, _ := strings.Cut(page, `id="attempt-1-1"`)
+	row, _, _ = strings.Cut(row, "no answer")
+	if took := draw.Duration(attempts[0].FailedAt.Sub(attempts[0].ClaimedAt)); !strings.Contains(row, `<td class="number">`+took+"</td>") {
+		t.Errorf("the attempt of %s shows %s", took, row)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/changes"
 )
 
@@ -241,6 +242,21 @@ func (q queuePage) Tokens() float64 { return max(0, q.Use.Tokens) }
 // Jobs is the filter of the queue's jobs in some states.
 func (q queuePage) Jobs(states string) string {
 	return strings.TrimSpace("queue:" + q.Name + " " + or(states, ""))
+}
+
+// Back are the changes to whose settings people can go back: not the last one, which is what the queue has.
+func (q queuePage) Back() (back []auditEntry) {
+	changed := false
+	for _, e := range q.History { // the newest comes first
+		if e.Event != audit.EventChange || len(e.After) == 0 {
+			continue
+		}
+		if changed {
+			back = append(back, e)
+		}
+		changed = true
+	}
+	return back
 }
 
 // settingTable is a table of settings, with the page that makes its buttons.

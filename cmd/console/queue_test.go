@@ -58,6 +58,25 @@ func TestASettingIsChangedForAWhileAndUndone(t *testing.T) {
 		t.Fatalf("undo: %d %s", status, answer)
 	}
 	s.has("/queues/mail", "<strong>7/s</strong>")
+	history, err := s.client.Audit(t.Context(), sluice.AuditFilter{Object: "queue", Name: "mail"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := fmt.Sprint(history[len(history)-1].Seq)
+	s.has("/queues/mail", "/do/undo-settings-to?queue=mail&amp;version="+first, "-undo-settings-to?queue=mail&amp;version="+fmt.Sprint(history[0].Seq))
+	back := url.Values{"queue": {"mail"}, "version": {first}}
+	if dialog, _ := s.page("/do/undo-settings-to?" + back.Encode()); !strings.Contains(dialog, "sluice settings undo mail --to="+first) {
+		t.Errorf("the dialog lacks the command: %s", dialog)
+	}
+	if answer, status := s.do("undo-settings-to", back, nil); status != http.StatusNoContent || !strings.Contains(answer, "/do/undo-settings") {
+		t.Fatalf("back to the first version: %d %s", status, answer)
+	}
+	if queue, err = s.client.Queue(t.Context(), "mail"); err != nil || !queue.Settings.Rate.IsZero() {
+		t.Errorf("the rate is %s (%v), want none as at first", queue.Settings.Rate, err)
+	}
+	if text, _ := s.do("undo-settings-to", url.Values{"queue": {"mail"}, "version": {"9999"}}, nil); !strings.Contains(text, "9999 must be the number of a change") {
+		t.Errorf("a version that is not there: %s", text)
+	}
 	values.Set("value", "fast")
 	if text, _ := s.do("set-setting", values, nil); !strings.Contains(text, "is not a rate") {
 		t.Errorf("a wrong value: %s", text)

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"strconv"
 	"strings"
@@ -110,6 +111,11 @@ func queueActs() []act {
 			sentence: "Give {queue} the settings it had before the last change.",
 		},
 		{
+			name: "undo-settings-to", label: "Go back to this", route: "undo-settings", command: "sluice settings undo {queue} --to={version} --reason={reason}",
+			sentence: "Give {queue} the settings that change {version} left. All later changes are undone.",
+			body:     versionBody, undo: "undo-settings",
+		},
+		{
 			name: "check-engine", label: "Check the engine", route: "check-engine", command: "sluice engine check {queue}",
 			sentence: "Ask the engine whether it can run the jobs of {queue}: its address, rights, and workers at the task queue.",
 			body:     func(url.Values) (map[string]any, error) { return map[string]any{}, nil }, done: engineChecked,
@@ -172,4 +178,13 @@ func namesIn(text string) (names []string) {
 		}
 	}
 	return names
+}
+
+// versionBody names the change to whose settings to go back.
+func versionBody(values url.Values) (map[string]any, error) {
+	to, err := strconv.ParseInt(values.Get("version"), 10, 64)
+	if err != nil {
+		return nil, invalid("version", errors.New("must be the number of a change"))
+	}
+	return map[string]any{"to": to}, nil
 }

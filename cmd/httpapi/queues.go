@@ -49,14 +49,9 @@ func (a *API) queues() {
 		return auditList{Entries: orEmpty(found[:min(len(found), shownChanges)])}, err
 	})
 	add(a, queue(Route{
-		Method: "POST", Path: "/queues/{queue}/settings/undo", Name: "undo-settings", Summary: "undo the last change of a queue's settings",
+		Method: "POST", Path: "/queues/{queue}/settings/undo", Name: "undo-settings", Summary: "undo the last change of a queue's settings, or all changes after one",
 		Needs: access.Operate, Commands: []string{"settings undo"},
-	}), func(ctx context.Context, c *call, in *queueActInput) (queueView, error) {
-		if _, err := changes.Undo(ctx, c.api.client(), in.Queue, c.act(in.Body.Reason)); err != nil {
-			return queueView{}, err
-		}
-		return c.queue(ctx, in.Queue)
-	})
+	}), undoSettings)
 	add(a, queue(Route{
 		Method: "DELETE", Path: "/queues/{queue}/scheduled/{change}", Name: "cancel-scheduled-change", Summary: "cancel a scheduled change",
 		Needs: access.Operate, Commands: []string{"settings unschedule"},
@@ -84,6 +79,32 @@ func (a *API) queues() {
 		}
 		return c.queue(ctx, in.Queue)
 	})
+}
+
+// undoInput undoes changes of a queue's settings.
+type undoInput struct {
+	Queue string `path:"queue" doc:"the queue" maxLength:"64"`
+	Body  undoBody
+}
+
+// undoBody says how far back to go.
+type undoBody struct {
+	wire.ReasonBody
+	// To is the `seq` of a change in the history: the settings become as that change left them. Missing: as they were before the last.
+	To int64 `json:"to,omitempty" minimum:"1"`
+}
+
+func undoSettings(ctx context.Context, c *call, in *undoInput) (queueView, error) {
+	var err error
+	if act := c.act(in.Body.Reason); in.Body.To > 0 {
+		_, err = changes.UndoTo(ctx, c.api.client(), in.Queue, in.Body.To, act)
+	} else {
+		_, err = changes.Undo(ctx, c.api.client(), in.Queue, act)
+	}
+	if err != nil {
+		return queueView{}, err
+	}
+	return c.queue(ctx, in.Queue)
 }
 
 // shownChanges is the most changes of settings in an answer.

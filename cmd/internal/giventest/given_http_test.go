@@ -8,6 +8,8 @@ import (
 
 	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/api"
+	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/changes"
 	"github.com/sluice-queue/sluice/cmd/httpapi"
 	"github.com/sluice-queue/sluice/cmd/signin"
 	"github.com/sluice-queue/sluice/search"
@@ -25,6 +27,8 @@ func init() {
 		"api.ServeWith": func(ctx context.Context) error {
 			return api.ServeWith(ctx, nil, http.NotFoundHandler(), api.ServeOptions{})
 		},
+		"changes.UndoTo": func(ctx context.Context) error { _, err := changes.UndoTo(ctx, nil, "x", 1, act); return err },
+		"audit.Search":   func(ctx context.Context) error { _, err := audit.Search(ctx, nil, audit.Filter{}); return err },
 		"search.ReadList": func(ctx context.Context) error {
 			_, err := search.ReadList(ctx, nil, search.Query{}, "", 1)
 			return err
