@@ -32,6 +32,8 @@ type queuePage struct {
 	Done            time.Time
 	Retries         []retry
 	Stats           statsView
+	// Cycles are the last cycles of dispatchers. Empty: the queue has no engine, or none of them is in the audit.
+	Cycles []cycleRow
 	// Unserved says that no worker takes its jobs. Empty: one does, or nothing waits.
 	Unserved string
 }
@@ -115,6 +117,11 @@ func (v *visit) readQueue(ctx context.Context, path string, view *queuePage) err
 	view.Charts = v.linked(view.Charts, marks)
 	if err := v.getFor(ctx, seriesFor, path+"/stats", nil, &view.Stats); err != nil {
 		return err
+	}
+	if view.Settings["engine"] != "" {
+		if view.Cycles, err = v.cycles(ctx, view.Name); err != nil {
+			return err
+		}
 	}
 	uses, err := v.uses(ctx)
 	if err != nil {

@@ -134,3 +134,20 @@ func TestAQueueBehindTheFirst200IsNotForgotten(t *testing.T) {
 	s.has("/jobs", `ready <span class="amount">1&#43;<`)
 	s.has("/waves?queue=queue-200", "now 201/s", "<option selected>queue-200<")
 }
+
+func TestAQueueWithAnEngineShowsItsDispatchCycles(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleViewer, console.Options{})
+	s.set("orders", "", func(q *sluice.Settings) { q.Engine = "local" })
+	s.set("mail", "", func(*sluice.Settings) {})
+	s.has("/queues/orders", "No cycle is known")
+	s.has("/queues/mail", "-Dispatch cycles")
+	other := open(t, access.RoleViewer, console.Options{})
+	other.set("orders", "", func(q *sluice.Settings) { q.Engine = "local" })
+	if err := other.store.AppendAudit(t.Context(), []sluice.AuditEntry{{
+		Actor: "host:7:cc", Object: "queue", Name: "orders", Event: "dispatch batch", After: []byte(`{"claimed":41,"dispatched":37,"buried":1,"released":3,"held":0,"took":250000000}`),
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	other.has("/queues/orders", ">host:7:cc<", `<td class="number">41</td><td class="number">37</td><td class="number">1</td><td class="number">3</td><td class="number">0</td><td class="number">250ms</td>`, "name=orders", "event=dispatch", "sluice audit --object queue --name orders --event &#39;dispatch batch&#39;")
+}
