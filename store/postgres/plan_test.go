@@ -355,7 +355,7 @@ func planArguments() map[string][]any {
 		"wave_ranks.sql":            {id, nil},
 		"wave_tenants.sql":          {time.Now(), time.Now(), id, nil, texts, texts},
 		"wave_runs.sql":             {100},
-		"stats.sql":                 {60, time.Now().Add(-time.Hour), time.Now(), []string{"q1"}, "", false, 100, time.Now()},
+		"stats.sql":                 {60, time.Now().Add(-time.Hour), time.Now(), []string{"q1"}, "", false, 100, time.Now(), false},
 		"stat_take.sql":             {time.Now().Add(-5 * time.Hour), 100},
 		"stat_stored.sql":           {[]int32{10, 60}, []time.Time{time.Now(), time.Now()}, []string{"q1", "q2"}},
 		"stat_forget.sql":           {10, 2 * time.Hour, 100},
