@@ -4,8 +4,10 @@ const toasts = document.getElementById("toasts");
 
 document.addEventListener("htmx:after:swap", () => {
   if (dialog.childElementCount && !dialog.open) dialog.showModal();
-  const problem = dialog.querySelector("[role=alert]");
-  if (problem) problem.focus();
+  const problem = dialog.querySelector("[role=alert]:not([data-told])");
+  if (!problem) return;
+  problem.dataset.told = ""; // a page that changes behind the dialog takes the focus from no field
+  problem.focus();
 });
 
 document.addEventListener("click", (event) => {
