@@ -1,15 +1,16 @@
-"""A worker for the tests that kill or freeze it: it prints each job, and then waits for its end."""
+"""Workers for the tests that kill or freeze them: they print each job, and then wait as many seconds as its payload says."""
 
+import asyncio
 import sys
 
-from sluice_client import Client
+from sluice_client import AsyncClient, Client
 
 
-def main(queue, lease):
+def work(queue, lease):
     def handler(job):
         print("began", job.id, flush=True)
         try:
-            job.wait(2.5 * float(lease) if job.payload == "once" else 600)
+            job.wait(job.payload)
         except Exception as error:
             print("ended", type(error).__name__, flush=True)
             raise
@@ -17,6 +18,28 @@ def main(queue, lease):
         return "by the child"
 
     Client().work(queue, handler, concurrency=1, lease=float(lease))
+
+
+async def work_async(queue, lease):
+    async def handler(job):
+        print("began", job.id, flush=True)
+        try:
+            await asyncio.sleep(job.payload)
+        except asyncio.CancelledError:
+            print("ended", "cancelled", flush=True)
+            raise
+        print("ended", "well", flush=True)
+        return "by the child"
+
+    async with AsyncClient() as client:
+        await asyncio.gather(*(client.work(q, handler, concurrency=1, lease=float(lease)) for q in (queue, queue + "-2")))
+
+
+def main(kind, queue, lease):
+    if kind == "async":
+        asyncio.run(work_async(queue, lease))
+    else:
+        work(queue, lease)
 
 
 if __name__ == "__main__":

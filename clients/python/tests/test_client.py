@@ -14,7 +14,7 @@ from datetime import datetime, timedelta, timezone
 
 from cutter import Cutter
 from sluice_client import (
-    ApiError, AsyncClient, CancelledError, Client, ConnectionFailed, JobFailed, LostError, PermanentError, RetryError, SnoozeError, new_id,
+    ApiError, AsyncClient, CancelledError, Client, ConnectionFailed, EnqueueManyError, JobFailed, PermanentError, RetryError, SnoozeError, new_id,
 )  # fmt: skip
 
 HERE = pathlib.Path(__file__).parent
@@ -54,6 +54,12 @@ class ClientTest(unittest.TestCase):
         self.addCleanup(self.client.close)
         self.queue = "py-" + new_id()[-12:]
 
+    def cutter(self):
+        cutter = Cutter(URL)
+        self.addCleanup(cutter.server_close)
+        self.addCleanup(cutter.shutdown)
+        return cutter
+
     def working(self, handler, **options):
         return Working(self.client, self.queue, handler, **options)
 
@@ -71,9 +77,7 @@ class Enqueues(ClientTest):
         self.assertEqual((again.id, again.duplicate), (receipt.id, True))
 
     def test_a_lost_answer_stores_the_job_once(self):
-        cutter = Cutter(URL)
-        self.addCleanup(cutter.server_close)
-        self.addCleanup(cutter.shutdown)
+        cutter = self.cutter()
         with Client(cutter.url) as client:
             cutter.cut_next(3)
             receipt = client.enqueue(self.queue, "once")
@@ -89,6 +93,39 @@ class Enqueues(ClientTest):
         out = self.client.enqueue_many(jobs)
         self.assertEqual((out.stored, out.duplicates, [r.index for r in out.refused]), (2099, 0, [1500]))
         self.assertEqual(out.refused[0].error.code, "invalid")
+
+    def test_many_jobs_whose_answer_was_lost_are_no_duplicates(self):
+        cutter = self.cutter()
+        with Client(cutter.url) as client:
+            cutter.cut_next(2)
+            out = client.enqueue_many({"queue": self.queue, "payload": i} for i in range(3))
+        self.assertEqual((out.stored, out.duplicates), (3, 0))
+        jobs = [{"queue": self.queue, "payload": i, "id": new_id()} for i in range(3)]
+        self.client.enqueue_many(jobs[:2])
+        out = self.client.enqueue_many(jobs)
+        self.assertEqual((out.stored, out.duplicates), (1, 2))
+
+    def test_many_jobs_that_end_early_say_how_far_they_came(self):
+        cutter = self.cutter()
+
+        def jobs():
+            for i in range(2500):
+                if i == 1000:
+                    cutter.cut_next(1_000_000)
+                yield {"queue": self.queue, "payload": i}
+
+        with Client(cutter.url, timeout=1) as client, self.assertRaisesRegex(EnqueueManyError, "job 1000 and later ones have no answer: POST /jobs") as caught:
+            client.enqueue_many(jobs())
+        error = caught.exception
+        self.assertIsInstance(error.__cause__, ConnectionFailed)
+        self.assertEqual((error.result.stored, error.next, len(error.ids)), (1000, 1000, 1000))
+        again = self.client.enqueue_many({"queue": self.queue, "payload": 1000 + i, "id": id} for i, id in enumerate(error.ids))
+        self.assertEqual((again.stored, again.duplicates), (0, 1000))  # they had reached the server
+        self.assertEqual(self.client.job(error.ids[0]).payload, 1000)
+
+        with self.assertRaisesRegex(EnqueueManyError, "job 0 .* no option 'prio'") as caught:
+            self.client.enqueue_many([{"queue": self.queue, "payload": 1}, {"queue": self.queue, "payload": 1, "prio": 3}])
+        self.assertEqual((caught.exception.result.stored, caught.exception.ids), (0, []))
 
     def test_a_bad_call_says_why(self):
         with self.assertRaisesRegex(TypeError, "no option 'prio'"):
@@ -223,6 +260,28 @@ class Works(ClientTest):
             self.client.result(next_one.id, timeout=30)
         self.assertEqual(self.client.job(stuck.id).state, "dead")
 
+    def test_a_drain_tells_what_becomes_of_jobs_whose_handlers_go_on(self):
+        go_on, ran = threading.Event(), queue.Queue()
+        self.addCleanup(go_on.set)
+
+        def handler(job):
+            ran.put(job.id)
+            go_on.wait(60)
+
+        stuck = self.client.enqueue(self.queue, "stuck", timeout=0.05, max_attempts=1)
+        with unittest.mock.patch.multiple("sluice_client._engine", _GRACE=0.05, _LAST=0.1), self.assertLogs("sluice_client") as logs:
+            with self.working(handler, concurrency=2, drain_timeout=0.1, lease=30):
+                with self.assertRaises(JobFailed):
+                    self.client.result(stuck.id, timeout=30)
+                other = self.client.enqueue(self.queue, "other")
+                while ran.get(timeout=30) != other.id:
+                    pass
+        said = [line for line in logs.output if "handlers" in line]
+        self.assertEqual(len(said), 3, said)
+        self.assertIn("1 handlers still run after 0.1 s; they are told to end", said[0])
+        self.assertIn("1 handlers did not end; their jobs run again when their leases have ended", said[1])
+        self.assertIn("1 handlers did not end, and go on without a job: their attempts had failed or were lost before", said[2])
+
     def test_a_lease_is_renewed_while_the_handler_runs(self):
         with self.working(lambda job: job.wait(3), lease=1):
             id = self.client.enqueue(self.queue, 1).id
@@ -259,9 +318,7 @@ class Works(ClientTest):
         self.assertEqual((job.state, job.attempts), ("queued", 0))
 
     def test_a_lost_answer_of_a_claim_or_an_outcome_is_asked_again(self):
-        cutter = Cutter(URL)
-        self.addCleanup(cutter.server_close)
-        self.addCleanup(cutter.shutdown)
+        cutter = self.cutter()
         ran = []
         with Client(cutter.url) as client:
             ids = [self.client.enqueue(self.queue, i).id for i in range(20)]
@@ -281,8 +338,10 @@ class Works(ClientTest):
 
 
 class Dies(ClientTest):
+    kind = "sync"
+
     def child(self, lease):
-        process = subprocess.Popen([sys.executable, str(HERE / "child.py"), self.queue, str(lease)], stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen([sys.executable, str(HERE / "child.py"), self.kind, self.queue, str(lease)], stdout=subprocess.PIPE, text=True)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
@@ -290,7 +349,7 @@ class Dies(ClientTest):
 
     def test_a_killed_worker_loses_no_job(self):
         child = self.child(1)
-        id = self.client.enqueue(self.queue, "long").id
+        id = self.client.enqueue(self.queue, 600).id
         self.assertEqual(child.stdout.readline().split(), ["began", id])
         child.send_signal(signal.SIGKILL)
         with self.working(lambda job: "by another"):
@@ -298,7 +357,7 @@ class Dies(ClientTest):
 
     def test_a_frozen_worker_writes_nothing_late(self):
         child = self.child(1)
-        id = self.client.enqueue(self.queue, "once").id
+        id = self.client.enqueue(self.queue, 2.5).id
         self.assertEqual(child.stdout.readline().split(), ["began", id])
         child.send_signal(signal.SIGSTOP)
         with self.working(lambda job: "by another"):
@@ -310,12 +369,29 @@ class Dies(ClientTest):
         self.assertEqual(self.client.result(id, timeout=1), "by another")
 
     def test_sigterm_drains(self):
-        child = self.child(5)
-        id = self.client.enqueue(self.queue, "once").id
-        child.stdout.readline()
+        child = self.child(30)
+        first = self.client.enqueue(self.queue, 2).id
+        self.assertEqual(child.stdout.readline().split(), ["began", first])
+        later = self.client.enqueue(self.queue, 600).id
         child.send_signal(signal.SIGTERM)
         self.assertEqual(child.wait(60), 0)
-        self.assertEqual(self.client.result(id, timeout=1), "by the child")
+        self.assertEqual(child.stdout.read().split(), ["ended", "well"])
+        self.assertEqual(self.client.result(first, timeout=1), "by the child")
+        job = self.client.job(later)
+        self.assertEqual((job.state, job.attempts), ("queued", 0))
+
+    def test_a_second_signal_ends_the_program(self):
+        child = self.child(1)
+        self.client.enqueue(self.queue, 600)
+        child.stdout.readline()
+        while child.poll() is None:  # the first may not have come when the second is sent: then they are one
+            child.send_signal(signal.SIGTERM)
+            threading.Event().wait(0.1)
+        self.assertEqual(child.returncode, -signal.SIGTERM)
+
+
+class AsyncDies(Dies):
+    kind = "async"
 
 
 class Async(unittest.IsolatedAsyncioTestCase):
@@ -357,6 +433,37 @@ class Async(unittest.IsolatedAsyncioTestCase):
             work.cancel()
             with self.assertRaises(asyncio.CancelledError):
                 await work
+
+    async def test_many_jobs_are_stored_and_refused_ones_named(self):
+        name = "py-" + new_id()[-12:]
+        async with AsyncClient() as client:
+            out = await client.enqueue_many({"queue": name, "payload": i, "priority": 99 if i == 1100 else 5} for i in range(1200))
+        self.assertEqual((out.stored, out.duplicates, [r.index for r in out.refused]), (1199, 0, [1100]))
+        async with AsyncClient("http://127.0.0.1:1", timeout=0.3) as client:
+            with self.assertRaises(EnqueueManyError) as caught:
+                await client.enqueue_many([{"queue": name, "payload": 1, "id": "mine"}])
+        self.assertEqual((caught.exception.next, caught.exception.ids), (0, ["mine"]))
+
+    async def test_a_program_that_handles_a_signal_keeps_it(self):
+        loop, told, began = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
+        name = "py-" + new_id()[-12:]
+
+        async def handler(job):
+            began.set()
+
+        loop.add_signal_handler(signal.SIGTERM, told.set)
+        try:
+            async with AsyncClient() as client:
+                worker = asyncio.create_task(client.work(name, handler))
+                await client.enqueue(name, 1)
+                await asyncio.wait_for(began.wait(), 30)
+                os.kill(os.getpid(), signal.SIGTERM)
+                await asyncio.wait_for(told.wait(), 30)
+                self.assertFalse(worker.done())
+                await client.close()
+                await worker
+        finally:
+            self.assertTrue(loop.remove_signal_handler(signal.SIGTERM))
 
     async def test_cancelling_work_gives_jobs_back(self):
         name = "py-" + new_id()[-12:]

@@ -5,7 +5,7 @@ import unittest
 from datetime import timedelta
 
 from sluice_client import JobFailed, PermanentError, RetryError, SnoozeError
-from sluice_client.testing import FakeClient
+from sluice_client.testing import FakeAsyncClient, FakeClient
 
 
 class Fake(unittest.TestCase):
@@ -69,6 +69,28 @@ class Fake(unittest.TestCase):
 
         self.assertEqual(self.fake.run(handler), 1)
         self.assertEqual((self.fake.result(second), self.fake.job(first).state), (2, "cancelled"))
+
+
+class FakeAsync(unittest.IsolatedAsyncioTestCase):
+    async def test_it_does_for_coroutines_what_the_other_does(self):
+        async with FakeAsyncClient(max_attempts=2) as fake:
+            began = fake.now
+            good = await fake.enqueue("mail", "good")
+            out = await fake.enqueue_many({"queue": "mail", "payload": "bad", "key": key} for key in ("a", "b", "a"))
+            self.assertEqual((out.stored, out.duplicates, len(fake.jobs)), (2, 1, 3))
+            self.assertEqual(await fake.cancel(fake.jobs[2].id), 1)
+
+            async def handler(job):
+                await asyncio.sleep(0)
+                if job.payload == "bad":
+                    raise RetryError("busy", after=60)
+                return {"said": job.payload}
+
+            self.assertEqual(await fake.run(handler), 3)
+            self.assertEqual(await fake.result(good.id), {"said": "good"})
+            with self.assertRaisesRegex(JobFailed, "busy"):
+                await fake.result(fake.jobs[1].id)
+            self.assertEqual(((await fake.job(fake.jobs[2].id)).state, fake.now - began), ("cancelled", timedelta(seconds=60)))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 from ._held import Draining, Held
 from ._jobs import duration
-from ._transport import _BROKEN, _PASSES, Abort, Aborted, Transport
+from ._transport import BROKEN, PASSES, Abort, Aborted, Transport
 from .errors import ApiError, CancelledError, ConnectionFailed, LostError, TimedOutError
 
 log = logging.getLogger("sluice_client")
@@ -28,6 +28,7 @@ _SLACK = 10.0
 _MOST, _BYTES = 500, 4 << 20  # jobs and bytes of one request
 _HEARTBEAT = 10.0
 _GRACE = 10.0  # how long a handler may go on after its timeout
+_LAST = 5.0  # how long a handler has after it was told to end
 _SOON = 1.0
 
 
@@ -120,10 +121,10 @@ class Engine:
                 answer = self._transport.once("POST", "/work/claim", _bytes(body), timeout=_WAIT + _SLACK, abort=self._abort, resend=False)
                 self._take(answer["jobs"])
                 body, pause = None, 0.1
-            except (ApiError, ConnectionFailed, *_BROKEN) as error:
+            except (ApiError, ConnectionFailed, *BROKEN) as error:
                 if self._stop.is_set():
                     return
-                if isinstance(error, ApiError) and error.status not in _PASSES and error.status < 500:
+                if isinstance(error, ApiError) and error.status not in PASSES and error.status < 500:
                     return self._fail(error)
                 log.warning("claim of %s: %s; it is sent again", self._queues, error)
                 body["again"] = True  # the answer may be lost
@@ -192,7 +193,7 @@ class Engine:
         body = {"lease": duration(lease), "jobs": [h.named() for h in held]}
         try:
             answer = self._transport.once("POST", "/work/renew", _bytes(body), timeout=max(lease / 3, 0.3))
-        except (ApiError, ConnectionFailed, *_BROKEN) as error:
+        except (ApiError, ConnectionFailed, *BROKEN) as error:
             log.warning("renewal of %d leases: %s", len(held), error)
             self._end.wait(min(0.2, lease / 20))
             return
@@ -257,7 +258,7 @@ class Engine:
                 reports.append({**h.named(), "fraction": report[0], "message": report[1]})
         try:
             self._transport.once("POST", "/work/progress", _bytes({"reports": reports}), timeout=_SLACK)
-        except (ApiError, ConnectionFailed, *_BROKEN) as error:
+        except (ApiError, ConnectionFailed, *BROKEN) as error:
             log.warning("progress of %d jobs: %s", len(reports), error)
 
     def _heartbeat(self, more: Dict[str, Any]) -> None:
@@ -266,7 +267,7 @@ class Engine:
         body = {"worker": self._worker, "queues": self._queues, "slots": self._concurrency, "busy": busy, "version": self._version, "mode": mode, **more}
         try:
             wanted = self._transport.once("POST", "/work/heartbeat", _bytes(body), timeout=_SLACK)["wanted"]
-        except (ApiError, ConnectionFailed, *_BROKEN) as error:
+        except (ApiError, ConnectionFailed, *BROKEN) as error:
             log.warning("heartbeat: %s", error)
             return
         if more:
@@ -304,7 +305,7 @@ class Engine:
         try:
             answer = self._transport.request("POST", "/work/settle", {"worker": self._worker, "jobs": [o for _, o in batch]}, timeout=max(left, 1))
             refused = {entry["id"]: ApiError(entry["error"].get("status", 0), entry["error"]) for entry in answer["failed"]}
-        except (ApiError, ConnectionFailed, *_BROKEN) as error:
+        except (ApiError, ConnectionFailed, *BROKEN) as error:
             refused = {h.job.id: error for h, _ in batch}
         with self._changed:
             for h, outcome in batch:
@@ -326,13 +327,22 @@ class Engine:
         claimer.join(_SLACK)  # a claim that was answered may bring jobs
         if self._wait_idle(self._drain_timeout):
             return
-        with self._changed:
-            late = [h for h in self._held.values() if not h.settling]
-        log.warning("%d handlers still run after %s s; they are told to end", len(late), self._drain_timeout)
+        late = self._unsettled()
+        if late:
+            log.warning("%d handlers still run after %s s; they are told to end", len(late), self._drain_timeout)
         for h in late:
             h.end(Draining())
-        if not self._wait_idle(5):
-            log.warning("%d handlers did not end; their jobs run again when their leases have ended", self._busy)
+        if self._wait_idle(_LAST):
+            return
+        late, busy = self._unsettled(), self._busy
+        if late:
+            log.warning("%d handlers did not end; their jobs run again when their leases have ended", len(late))
+        if busy > len(late):
+            log.warning("%d handlers did not end, and go on without a job: their attempts had failed or were lost before", busy - len(late))
+
+    def _unsettled(self) -> List[Held]:
+        with self._changed:
+            return [h for h in self._held.values() if not h.settling]
 
     def _wait_idle(self, seconds: float) -> bool:
         with self._changed:

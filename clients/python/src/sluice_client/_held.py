@@ -68,7 +68,7 @@ class Held:
         self.reason: Optional[Exception] = None  # why the handler is to end
         self.report: Optional[tuple[float, str]] = None  # to be sent
         self.settling = False
-        self.interrupt: Optional[Callable[[], None]] = None
+        self.interrupt: Optional[Callable[[], object]] = None
         self._save = save
         read = Job.of(raw)
         self.job = ClaimedJob(**{**read.__dict__, "attempt": read.attempts + 1, "_sink": self})

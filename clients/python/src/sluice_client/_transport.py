@@ -14,8 +14,8 @@ from typing import Any, Mapping, Optional
 
 from .errors import ApiError, ConnectionFailed
 
-_BROKEN = (OSError, http.client.HTTPException)
-_PASSES = (429, 502, 503, 504)  # such an answer may be another in a moment
+BROKEN = (OSError, http.client.HTTPException)
+PASSES = (429, 502, 503, 504)  # such an answer may be another in a moment
 _KEPT = 20  # idle connections
 ROOT = "/api/v1"
 
@@ -99,11 +99,11 @@ class Transport:
             try:
                 return self.once(method, path, data, timeout=until - time.monotonic() + wait, abort=abort, headers=headers)
             except ApiError as error:
-                if error.status not in _PASSES:
+                if error.status not in PASSES:
                     raise
                 failure: Exception = error
                 rest = error.retry_after if error.retry_after is not None else pause
-            except _BROKEN as error:
+            except BROKEN as error:
                 if abort is not None and abort.is_set:
                     raise Aborted from None
                 failure = ConnectionFailed(f"{method} {path} at {self._host}: {error or type(error).__name__}; is `sluice serve` running there?")
@@ -137,7 +137,7 @@ class Transport:
             connection.request(method, self._root + path, data, {**self._headers, **(headers or {})})
             response = connection.getresponse()
             text = response.read()
-        except _BROKEN:
+        except BROKEN:
             connection.close()
             if resend and not fresh and not (abort is not None and abort.is_set):
                 return self.once(method, path, data, timeout=timeout, abort=abort, headers=headers)

@@ -11,6 +11,7 @@ from typing import Any, Awaitable, Callable, Iterable, Mapping, Optional, Sequen
 from ._engine import Engine
 from ._held import ClaimedJob, Held
 from ._jobs import Enqueued, Job, Receipt, names
+from ._signals import on_signals
 from .client import Client
 
 AsyncHandler = Callable[[ClaimedJob], Awaitable[Any]]
@@ -78,10 +79,13 @@ class AsyncClient:
     ) -> None:
         """Claims jobs, and runs the handler for each as a task, until this coroutine is cancelled.
 
+        In the main thread, SIGTERM and SIGINT end it too: it returns, and a second one ends the program. A signal for
+        which the program, or asyncio.run, has a handler is left to that one, which may cancel this coroutine.
         It then waits drain_timeout seconds for its handlers, and cancels them after that. A handler whose job was
         cancelled or lost is cancelled too: ``job.check()`` says why.
         """
-        loop, tasks = asyncio.get_running_loop(), set()
+        loop = asyncio.get_running_loop()
+        tasks: "set[asyncio.Task[Any]]" = set()
 
         def start(held: Held) -> None:
             loop.call_soon_threadsafe(begin, held)
@@ -104,6 +108,7 @@ class AsyncClient:
             self._client._transport, names(queues), start,
             concurrency=concurrency, lease=lease, worker=worker, version=version, drain_timeout=drain_timeout,
         )  # fmt: skip
+        leave = on_signals(functools.partial(loop.call_soon_threadsafe, engine.stop), always=False)
         running = loop.run_in_executor(self._threads, engine.run)
         self._workers.add((engine, running))
         try:
@@ -113,6 +118,7 @@ class AsyncClient:
             await running
             raise
         finally:
+            leave()
             self._workers.discard((engine, running))
 
     async def _call(self, call: Callable[..., Any], *args: Any, **named: Any) -> Any:

@@ -3,23 +3,47 @@
 from __future__ import annotations
 
 import os
-import signal
 import ssl
 import threading
 import time
 import urllib.parse
-from typing import Any, Callable, Iterable, List, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Union
 
 from ._engine import Engine
 from ._held import ClaimedJob, Held
 from ._jobs import Enqueued, Job, Receipt, Refused, job_body, names, new_id
+from ._signals import on_signals
 from ._transport import Transport
-from .errors import ApiError, JobFailed
+from .errors import ApiError, EnqueueManyError, JobFailed
 
 Handler = Callable[[ClaimedJob], Any]
 
 _CHUNK, _CHUNK_BYTES = 1000, 4 << 20
 _LONG_POLL = 30.0
+
+
+class _Part:
+    """Jobs of enqueue_many that go in one request."""
+
+    def __init__(self, first: int) -> None:
+        self.first = first  # the place of its first job among all
+        self.bodies: List[Dict[str, Any]] = []
+        self.size = 0
+        self.made: Set[str] = set()  # the IDs that the client made
+        self.sent: List[str] = []  # the IDs, once they were sent
+
+    def add(self, job: Mapping[str, Any]) -> None:
+        rest = {name: value for name, value in job.items() if name not in ("queue", "payload", "id")}
+        body = job_body(job["queue"], job.get("payload"), job.get("id"), rest)
+        if not job.get("id"):
+            self.made.add(body["id"])
+        self.bodies.append(body)
+        self.size += len(str(body["payload"]))
+
+
+def _is_duplicate(found: Mapping[str, Any], id: str, *, made: bool) -> bool:
+    """A job that is there under an ID that the client made was stored by an earlier request of its own."""
+    return bool(found.get("duplicate")) and not (made and found["id"] == id)
 
 
 class Client:
@@ -62,35 +86,37 @@ class Client:
         """
         body = job_body(queue, payload, id, options)
         answer = self._transport.request("POST", "/jobs", body, timeout=self._timeout)
-        # A job that is there under its own ID was stored by an earlier request of ours.
-        return Receipt(answer["id"], answer.get("duplicate", False) and (id is not None or answer["id"] != body["id"]), answer.get("replaced"))
+        return Receipt(answer["id"], _is_duplicate(answer, body["id"], made=id is None), answer.get("replaced"))
 
     def enqueue_many(self, jobs: Iterable[Mapping[str, Any]]) -> Enqueued:
         """Stores jobs in parts, with little memory. Each job is a dict of queue, payload and the options of enqueue.
 
-        It says of each refused job why. An error ends it; jobs before it may be stored.
+        It says of each refused job why. If it ends early, it raises EnqueueManyError, which says how far it came.
         """
-        out, part, size, first = Enqueued(), [], 0, 0
-        for job in jobs:
-            rest = {name: value for name, value in job.items() if name not in ("queue", "payload", "id")}
-            body = job_body(job["queue"], job.get("payload"), job.get("id"), rest)
-            part.append(body)
-            size += len(str(body["payload"]))
-            if len(part) >= _CHUNK or size >= _CHUNK_BYTES:
-                self._send_part(part, first, out)
-                first, part, size = first + len(part), [], 0
-        if part:
-            self._send_part(part, first, out)
+        out, part = Enqueued(), _Part(0)
+        try:
+            for job in jobs:
+                part.add(job)
+                if len(part.bodies) >= _CHUNK or part.size >= _CHUNK_BYTES:
+                    self._send_part(part, out)
+                    part = _Part(part.first + len(part.bodies))
+            if part.bodies:
+                self._send_part(part, out)
+        except Exception as error:
+            raise EnqueueManyError(out, part.first, part.sent, error) from error
         return out
 
-    def _send_part(self, part: List[Mapping[str, Any]], first: int, out: Enqueued) -> None:
-        answer = self._transport.request("POST", "/jobs", part, timeout=self._timeout)
-        out.stored += answer["stored"]
-        out.duplicates += answer["duplicates"]
-        for i, result in enumerate(answer["results"]):
-            if "error" in result:
-                error = ApiError(result["error"].get("status", 0), result["error"])
-                out.refused.append(Refused(first + i, part[i]["id"], error))
+    def _send_part(self, part: _Part, out: Enqueued) -> None:
+        part.sent = [body["id"] for body in part.bodies]
+        answer = self._transport.request("POST", "/jobs", part.bodies, timeout=self._timeout)
+        for i, found in enumerate(answer["results"]):
+            id = part.sent[i]
+            if "error" in found:
+                out.refused.append(Refused(part.first + i, id, ApiError(found["error"].get("status", 0), found["error"])))
+            elif _is_duplicate(found, id, made=id in part.made):
+                out.duplicates += 1
+            else:
+                out.stored += 1
 
     def job(self, id: str) -> Job:
         """Returns a job. It raises ApiError with code not_found if there is none."""
@@ -159,29 +185,9 @@ class Client:
         )  # fmt: skip
         watch = threading.Thread(target=lambda: (end.wait(), engine.stop()), name="sluice-stop", daemon=True)
         watch.start()
-        restore = _on_signals(end)
+        leave = on_signals(end.set, always=True)
         try:
             engine.run()
         finally:
-            restore()
+            leave()
             end.set()
-
-
-def _on_signals(stop: threading.Event) -> Callable[[], None]:
-    """Lets the first SIGTERM or SIGINT set stop. The second does what it did before."""
-    if threading.current_thread() is not threading.main_thread():
-        return lambda: None
-    before = {}
-
-    def restore() -> None:
-        for number, action in before.items():
-            signal.signal(number, action)
-        before.clear()
-
-    def first(_number: int, _frame: object) -> None:
-        restore()
-        stop.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        before[number] = signal.signal(number, first)
-    return restore

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Optional
+from typing import TYPE_CHECKING, Any, List, Mapping, Optional
+
+if TYPE_CHECKING:
+    from ._jobs import Enqueued
 
 __all__ = [
     "ApiError",
     "CancelledError",
     "ConnectionFailed",
+    "EnqueueManyError",
     "JobFailed",
     "LostError",
     "PermanentError",
@@ -46,6 +50,19 @@ class ApiError(SluiceError):
         if self.do:
             text += f"; {self.do}"
         super().__init__(f"{text} (status {status}, {self.code}, request {self.request_id or 'unknown'})")
+
+
+class EnqueueManyError(SluiceError):
+    """enqueue_many ended before its last job. Its cause says why."""
+
+    def __init__(self, result: Enqueued, next: int, ids: List[str], cause: Exception) -> None:
+        #: what became of the jobs before next
+        self.result = result
+        #: the place of the first job without an answer, from 0
+        self.next = next
+        #: the IDs of the jobs from next on that were sent, and may be stored; with the same IDs they can be sent again
+        self.ids = ids
+        super().__init__(f"enqueue jobs: job {next} and later ones have no answer: {str(cause) or type(cause).__name__}")
 
 
 class JobFailed(SluiceError):

@@ -1,6 +1,6 @@
-"""A fake for the tests of your program: it keeps jobs in memory, and runs handlers on a clock of its own.
+"""Fakes for the tests of your program: they keep jobs in memory, and run handlers on a clock of their own.
 
-It shows what your code enqueues and what your handlers make of it. It knows no limits, orders or leases.
+They show what your code enqueues and what your handlers make of it. They know no limits, orders or leases.
 """
 
 from __future__ import annotations
@@ -8,15 +8,15 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Union
+from typing import Any, Awaitable, Callable, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
 from ._held import ClaimedJob, outcome
 from ._jobs import Enqueued, Job, Receipt, duration, job_body
 from .errors import ApiError, CancelledError, JobFailed
 
-__all__ = ["FakeClient", "FakeJob"]
+__all__ = ["FakeAsyncClient", "FakeClient", "FakeJob"]
 
 _UNFINISHED = ("queued", "claimed")
 
@@ -48,6 +48,12 @@ class FakeClient:
         #: all jobs, in the order in which they were enqueued
         self.jobs: List[FakeJob] = []
         self._max_attempts, self._backoff = max_attempts, backoff
+
+    def __enter__(self) -> "FakeClient":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         pass
@@ -101,26 +107,35 @@ class FakeClient:
 
         The clock moves on to the next due job, so that two days of retries take no time.
         """
-        for attempts in range(most):
+        attempts = 0
+        for job in self._claims(queue, most):
+            attempts += 1
+            result, failure = None, None
+            try:
+                result = handler(self._claimed(job))
+                if inspect.isawaitable(result):
+                    result = asyncio.run(_await(result))
+            except Exception as error:
+                failure = error
+            self._end(job, result, failure)
+        return attempts
+
+    def _claims(self, queue: Optional[str], most: int) -> Iterator[FakeJob]:
+        """Moves the clock on to each job that is due, and claims it."""
+        for _ in range(most):
             waiting = [job for job in self.jobs if job.state == "queued" and queue in (None, job.queue)]
             if not waiting:
-                return attempts
+                return
             job = min(waiting, key=lambda job: job.due_at)
             self.now = max(self.now, job.due_at)
-            self._attempt(job, handler)
+            job.state = "claimed"
+            yield job
         raise AssertionError(f"jobs are left after {most} attempts")
 
-    def _attempt(self, job: FakeJob, handler: Callable[[ClaimedJob], Any]) -> None:
-        job.state = "claimed"
-        read = replace(self.job(job.id), state="claimed")
-        claimed = ClaimedJob(**{**read.__dict__, "attempt": job.attempts + 1, "_sink": _Sink(job)})
-        result, failure = None, None
-        try:
-            result = handler(claimed)
-            if inspect.isawaitable(result):
-                result = asyncio.run(_await(result))
-        except Exception as error:
-            failure = error
+    def _claimed(self, job: FakeJob) -> ClaimedJob:
+        return ClaimedJob(**{**self.job(job.id).__dict__, "attempt": job.attempts + 1, "_sink": _Sink(job)})
+
+    def _end(self, job: FakeJob, result: Any, failure: Optional[BaseException]) -> None:
         if job.state == "claimed":  # it was not cancelled meanwhile
             self._settle(job, outcome(result, failure))
 
@@ -143,6 +158,61 @@ class FakeClient:
             if job.id == id:
                 return job
         raise ApiError(404, {"code": "not_found", "why": "there is no such job", "do": "list what there is"})
+
+
+class FakeAsyncClient:
+    """Takes the place of an AsyncClient in tests: a FakeClient whose methods are coroutines."""
+
+    def __init__(self, *, now: Optional[datetime] = None, max_attempts: int = 25, backoff: float = 2.0) -> None:
+        self._fake = FakeClient(now=now, max_attempts=max_attempts, backoff=backoff)
+
+    async def __aenter__(self) -> "FakeAsyncClient":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    @property
+    def now(self) -> datetime:
+        """The clock."""
+        return self._fake.now
+
+    @property
+    def jobs(self) -> List[FakeJob]:
+        """All jobs, in the order in which they were enqueued."""
+        return self._fake.jobs
+
+    async def close(self) -> None:
+        pass
+
+    async def enqueue(self, queue: str, payload: Any, *, id: Optional[str] = None, **options: Any) -> Receipt:
+        return self._fake.enqueue(queue, payload, id=id, **options)
+
+    async def enqueue_many(self, jobs: Iterable[Mapping[str, Any]]) -> Enqueued:
+        return self._fake.enqueue_many(jobs)
+
+    async def job(self, id: str) -> Job:
+        return self._fake.job(id)
+
+    async def cancel(self, ids: Union[str, Sequence[str]], reason: str = "", *, by: str = "") -> int:
+        return self._fake.cancel(ids, reason, by=by)
+
+    async def result(self, id: str, *, timeout: Optional[float] = None) -> Any:
+        """Returns the result of a job that run has ended."""
+        return self._fake.result(id, timeout=timeout)
+
+    async def run(self, handler: Callable[[ClaimedJob], Awaitable[Any]], queue: Optional[str] = None, *, most: int = 10_000) -> int:
+        """Runs the handler on all waiting jobs until none is left. See FakeClient.run."""
+        attempts = 0
+        for job in self._fake._claims(queue, most):
+            attempts += 1
+            result, failure = None, None
+            try:
+                result = await handler(self._fake._claimed(job))
+            except Exception as error:
+                failure = error
+            self._fake._end(job, result, failure)
+        return attempts
 
 
 class _Sink:
