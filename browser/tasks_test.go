@@ -88,7 +88,7 @@ func (h hand) reach(selector string) {
 		h.until(`document.activeElement.matches(".skip")`)
 		h.keys(kb.Enter)
 	}
-	for range 200 {
+	for range 400 { // a page of 50 jobs has 200 places
 		if h.is(`document.activeElement.matches(` + quote(selector) + `)`) {
 			return
 		}
@@ -278,7 +278,7 @@ func cancelMany(h hand) {
 	if h.with == "mouse" {
 		h.click(`#all-matching > summary`)
 	} else {
-		for tries := 0; tries < 20 && !h.is(`document.querySelector("#all-matching").open`); tries++ {
+		for tries := 0; tries < 20 && !h.is(`document.querySelector("#all-matching").contains(document.activeElement)`); tries++ {
 			h.keys("*") // a busy machine may lose a key on a new page
 		}
 	}
