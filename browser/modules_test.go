@@ -42,7 +42,7 @@ var moduleTests = map[string][][2]string{
 	})()`, "contrast"}},
 	"keys.js":       {{`Object.keys(M.keys).filter((k) => /cancel|delete/.test(M.keys[k][0])).every((k) => k === k.toUpperCase()) ? "Shift" : "bare"`, "Shift"}},
 	"connection.js": {{`(M.togglePause(), [M.isPaused(), document.body.dataset.connection, document.getElementById("age").hidden, (M.togglePause(), M.isPaused())].join())`, "true,paused,false,false"}},
-	"dialogs.js":    {{`(M.toast("<b>done</b>"), document.querySelector(".toast").textContent)`, "<b>done</b>"}, {`(() => {
+	"dialogs.js": {{`(M.toast("<b>done</b>"), document.querySelector(".toast").textContent)`, "<b>done</b>"}, {`(() => {
 		const dialog = document.getElementById("dialog");
 		const swap = () => { document.dispatchEvent(new CustomEvent("htmx:after:swap")); return document.activeElement.id; };
 		const show = () => { dialog.innerHTML = '<p role="alert" tabindex="-1" id="problem"></p><input id="field">'; return swap(); };
