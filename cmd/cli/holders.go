@@ -286,26 +286,50 @@ func (a *app) drain(ctx context.Context, store sluice.Store, d drainOf) error {
 	if err != nil {
 		return err
 	}
-	said := ""
-	for {
-		if left, err = a.remains(ctx, store, d.target); err != nil {
-			a.note("not looked at: %v", err) // the store may come back in time
-		} else if most = max(most, len(left.Holders)); d.ended(left) {
-			return a.printOne(drained{d.target, most, time.Since(begun)}, func() error {
-				_, err := fmt.Fprintf(a.stdout, "%s: nothing runs; %d processes, %s\nlift: %s\n", d.target, most, time.Since(begun).Round(time.Second), told.Lift())
-				return err
-			})
-		} else if now := remainsText(left); now != said {
-			said = now
-			a.note("%s: %s", d.target, now)
+	said, late, err := a.awaitQuiet(ctx, begun.Add(d.wait), d.target.String()+": ", func() (string, error) {
+		left, err := a.remains(ctx, store, d.target)
+		if err != nil {
+			return "", err
 		}
-		if time.Since(begun) >= d.wait {
-			return codedError{fmt.Errorf("%s: after %s, %s", d.target, d.wait, said), exitTimeout, "run it again to wait longer, or end the processes: their jobs go back when they drain. To lift it: " + told.Lift()}
+		if most = max(most, len(left.Holders)); d.ended(left) {
+			return "", nil
+		}
+		return remainsText(left), nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case late:
+		return codedError{fmt.Errorf("%s: after %s, %s", d.target, d.wait, said), exitTimeout, "run it again to wait longer, or end the processes: their jobs go back when they drain. To lift it: " + told.Lift()}
+	}
+	return a.printOne(drained{d.target, most, time.Since(begun)}, func() error {
+		_, err := fmt.Fprintf(a.stdout, "%s: nothing runs; %d processes, %s\nlift: %s\n", d.target, most, time.Since(begun).Round(time.Second), told.Lift())
+		return err
+	})
+}
+
+// awaitQuiet looks until nothing is left, and tells of each change, after of. Late says that the time was over first; left is then
+// what the last look saw.
+func (a *app) awaitQuiet(ctx context.Context, until time.Time, of string, look func() (left string, err error)) (left string, late bool, err error) {
+	left = "what runs is not known"
+	for {
+		now, err := look()
+		switch {
+		case err != nil:
+			a.note("not looked at: %v", err) // the store may come back in time
+		case now == "":
+			return "", false, nil
+		case now != left:
+			left = now
+			a.note("%s%s", of, now)
+		}
+		if !time.Now().Before(until) {
+			return left, true, nil
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(min(drainPause, max(d.wait-time.Since(begun), time.Millisecond))):
+			return left, false, ctx.Err()
+		case <-time.After(min(drainPause, max(time.Until(until), time.Millisecond))):
 		}
 	}
 }

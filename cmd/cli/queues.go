@@ -309,33 +309,23 @@ func (a *app) awaitNothingRuns(ctx context.Context, queue string, wait time.Dura
 		return err
 	}
 	defer a.close(store)
-	look := func() (int, error) {
+	left, late, err := a.awaitQuiet(ctx, time.Now().Add(wait), "", func() (string, error) {
 		ctx, cancel := context.WithTimeout(ctx, a.timeout)
 		defer cancel()
 		depth, err := store.Depth(ctx, queue, sluice.DepthLimit)
-		return depth.InFlight(), err
+		if err != nil || depth.InFlight() == 0 {
+			return "", err
+		}
+		return fmt.Sprintf("%s of %s in flight", jobs(depth.InFlight()), queue), nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case late:
+		return codedError{fmt.Errorf("after %s, %s", wait, left), exitTimeout, "run it again to wait longer; the queue stays paused, and `sluice holders --jobs` shows who runs them"}
 	}
-	for begun, said := time.Now(), -1; ; {
-		left, err := look()
-		switch {
-		case err != nil:
-			a.note("not looked at: %v", err) // the store may come back in time
-		case left == 0:
-			a.note("nothing of %s runs", queue)
-			return nil
-		case left != said:
-			said = left
-			a.note("%s of %s in flight", jobs(left), queue)
-		}
-		if time.Since(begun) >= wait {
-			return codedError{fmt.Errorf("after %s, %s of %s in flight", wait, jobs(max(left, said)), queue), exitTimeout, "run it again to wait longer; the queue stays paused, and `sluice holders --jobs` shows who runs them"}
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(min(drainPause, max(wait-time.Since(begun), time.Millisecond))):
-		}
-	}
+	a.note("nothing of %s runs", queue)
+	return nil
 }
 
 // pauseQueue pauses a queue, for a while if during is not 0.

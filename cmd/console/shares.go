@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"net/url"
 	"slices"
 	"time"
@@ -143,12 +144,15 @@ func (v *visit) addWaits(ctx context.Context, tenants []tenantRow) error {
 	return nil
 }
 
+// starves reports whether jobs of it are due, and none started of late.
+func (t tenantRow) starves() bool { return t.Waited == 0 && t.Due > 0 }
+
 // WaitWords says how long its jobs waited.
 func (t tenantRow) WaitWords() string {
 	switch {
 	case t.Waited > 0:
 		return draw.Duration(t.Waited)
-	case t.Due > 0:
+	case t.starves():
 		return "none started"
 	}
 	return ""
@@ -161,8 +165,8 @@ func order(tenants []tenantRow, by string) {
 		if by != "wait" {
 			return 0
 		}
-		if t.WaitWords() == "none started" {
-			return time.Duration(1<<63 - 1)
+		if t.starves() {
+			return math.MaxInt64
 		}
 		return t.Waited
 	}

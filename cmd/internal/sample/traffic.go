@@ -102,20 +102,16 @@ func (s *Shop) trickle(ctx context.Context) error {
 }
 
 // sale lets the noisy tenant order so much that it has most of the jobs in flight, for most of a minute.
-func (s *Shop) sale(ctx context.Context) error {
-	var jobs []sluice.NewJob
-	for n := range 90 {
-		jobs = append(jobs, order(tenants[0], 10_000+100*s.round+n))
-	}
-	_, err := s.client.EnqueueMany(ctx, jobs)
-	return err
-}
+func (s *Shop) sale(ctx context.Context) error { return s.flood(ctx, 90, order) }
 
 // noise is a tenant that sends a lot at once.
-func (s *Shop) noise(ctx context.Context) error {
+func (s *Shop) noise(ctx context.Context) error { return s.flood(ctx, 50, payment) }
+
+// flood enqueues many jobs of the noisy tenant at once.
+func (s *Shop) flood(ctx context.Context, count int, of func(tenant string, n int) sluice.NewJob) error {
 	var jobs []sluice.NewJob
-	for n := range 50 {
-		jobs = append(jobs, payment(tenants[0], 10_000+100*s.round+n))
+	for n := range count {
+		jobs = append(jobs, of(tenants[0], 10_000+100*s.round+n))
 	}
 	_, err := s.client.EnqueueMany(ctx, jobs)
 	return err
