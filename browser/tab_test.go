@@ -172,19 +172,18 @@ func (p *tab) is(expression string) bool {
 	return string(p.js("!!("+expression+")")) == "true"
 }
 
-// until waits until an expression is true, even if pages change meanwhile.
+// until waits until an expression is true. While pages change, an expression may fail, as an element is missing.
 func (p *tab) until(expression string) {
 	p.Helper()
+	var failed error
 	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
 		is, err := chromedp.Run(p.ctx, chromedp.Evaluate[bool]("!!document.body && !!("+expression+")"))
 		if err == nil && is {
 			return
 		}
-		if err != nil && !strings.Contains(err.Error(), "context") && !strings.Contains(err.Error(), "navigated") { // the page is changing
-			p.Fatalf("%s: %v", expression, err)
-		}
+		failed = err
 	}
-	p.Fatalf("never became so: %s\nThe page says:\n%s", expression, p.now())
+	p.Fatalf("never became so: %s (%v)\nThe page says:\n%s", expression, failed, p.now())
 }
 
 // now returns the text of the page.

@@ -42,11 +42,11 @@ func (f *failures) lines() []string {
 	return f.last
 }
 
-// names reports whether a line of go test names a failed test, the failed line of a test script, a panic or a
-// race.
+// names reports whether a line names a failed test of Go, Python or Node, the failed line of a test script, a panic
+// or a race.
 func names(line string) bool {
 	line = strings.TrimSpace(line)
-	for _, start := range []string{"--- FAIL: ", "FAIL: ", "panic: ", "WARNING: DATA RACE", "fatal error: "} {
+	for _, start := range []string{"--- FAIL: ", "FAIL: ", "ERROR: ", "not ok ", "panic: ", "WARNING: DATA RACE", "fatal error: "} {
 		if strings.HasPrefix(line, start) {
 			return true
 		}

@@ -35,16 +35,21 @@ func TestFailedTestsAreRepeatedWithWhatTheySay(t *testing.T) {
 	}
 }
 
-func TestAScriptThatFailsIsRepeatedWithItsFailedLine(t *testing.T) {
+func TestWhatATestRanIsRepeatedWithItsFailedLine(t *testing.T) {
 	t.Parallel()
-	lines := []string{"    --- FAIL: TestScripts/pay (0.10s)"}
-	for i := range 20 {
-		lines = append(lines, "            > command "+strconv.Itoa(i))
-	}
-	const failed = "            FAIL: testdata/script/pay.txt:33: no match for `paid` found in stdout"
-	heard := hear(append(lines, failed)...)
-	if want := append(lines[:1+afterFailure:1+afterFailure], failed); !slices.Equal(heard, want) {
-		t.Errorf("repeated:\n%s\nwant:\n%s", strings.Join(heard, "\n"), strings.Join(want, "\n"))
+	for _, failed := range []string{
+		"            FAIL: testdata/script/pay.txt:33: no match for `paid` found in stdout",
+		"        not ok 3 - a job is paid once",                       // Node
+		"        ERROR: test_pays_once (test_pay.Pay.test_pays_once)", // Python
+	} {
+		lines := []string{"    --- FAIL: TestScripts/pay (0.10s)"}
+		for i := range 20 {
+			lines = append(lines, "            > command "+strconv.Itoa(i))
+		}
+		heard := hear(append(lines, failed)...)
+		if want := append(lines[:1+afterFailure:1+afterFailure], failed); !slices.Equal(heard, want) {
+			t.Errorf("repeated:\n%s\nwant:\n%s", strings.Join(heard, "\n"), strings.Join(want, "\n"))
+		}
 	}
 }
 

@@ -114,7 +114,7 @@ class Enqueues(ClientTest):
                     cutter.cut_next(1_000_000)
                 yield {"queue": self.queue, "payload": i}
 
-        with Client(cutter.url, timeout=1) as client, self.assertRaisesRegex(EnqueueManyError, "job 1000 and later ones have no answer: POST /jobs") as caught:
+        with Client(cutter.url, timeout=10) as client, self.assertRaisesRegex(EnqueueManyError, "job 1000 and later ones have no answer: POST /jobs") as caught:
             client.enqueue_many(jobs())
         error = caught.exception
         self.assertIsInstance(error.__cause__, ConnectionFailed)
