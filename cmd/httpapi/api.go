@@ -53,7 +53,8 @@ type Bounds struct {
 	Body int64
 	// Timeout is the most time for an answer, unless a request waits for something. Default: 30 s.
 	Timeout time.Duration
-	// Idle is the most time between two parts of a stream, in both directions. Default: 30 s.
+	// Idle is the most time between two parts of a stream, in both directions, and how long the events of a stream are kept that
+	// was cut. Default: 30 s.
 	Idle time.Duration
 	// Concurrency is how many requests of one caller may be under way; those that only wait for something count in
 	// Waiting. Default: 64 and 10,000.
@@ -152,7 +153,12 @@ var resources = []func(*API){
 func Routes() []Route { return New(nil, Options{}).routes }
 
 // Drain answers the requests that wait for something, because the process ends soon. Later ones are not kept waiting.
-func (a *API) Drain() { a.drain.Do(func() { close(a.draining) }) }
+func (a *API) Drain() {
+	a.drain.Do(func() {
+		close(a.draining)
+		a.collector.end()
+	})
+}
 
 // ServeHTTP answers a request.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {

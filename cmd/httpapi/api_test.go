@@ -23,6 +23,7 @@ type served struct {
 	*testing.T
 	store  sluice.Store
 	client *sluice.Client
+	api    *httpapi.API
 	url    string
 	log    *bytes.Buffer
 }
@@ -47,7 +48,9 @@ func serveStore(t *testing.T, store sluice.Store, options httpapi.Options, calle
 		}
 		return access.Caller{}, &httpapi.Problem{Status: http.StatusUnauthorized, Code: "unauthorized", Why: "the token is not known"}
 	}
-	s.url = serveAPI(t, httpapi.New(store, options)).url
+	s.api = httpapi.New(store, options)
+	s.url = serveAPI(t, s.api).url
+	t.Cleanup(s.api.Drain)
 	return s
 }
 

@@ -94,7 +94,7 @@ func TestNothingGoesOnAfterTheLastClient(t *testing.T) {
 	t.Parallel()
 	const label = "httpapi-clients"
 	pprof.Do(t.Context(), pprof.Labels("of", label), func(context.Context) { // goroutines inherit the label, so the test can find them
-		api := httpapi.New(memory.New(memory.Options{}), httpapi.Options{NoLogin: true})
+		api := httpapi.New(memory.New(memory.Options{}), httpapi.Options{NoLogin: true, Bounds: httpapi.Bounds{Idle: 100 * time.Millisecond}})
 		server := httptest.NewServer(api)
 		ctx, leave := context.WithCancel(t.Context())
 		client := &http.Client{Transport: &http.Transport{}}

@@ -50,13 +50,14 @@ const (
 
 // live adds the route of streams.
 func (a *API) live() {
-	a.collector = newCollector(a.store, a.readTopic)
+	a.collector = newCollector(a.store, a.options.Bounds.Idle, a.readTopic)
 	addRaw(a, Route{
 		Method: "GET", Path: "/stream", Name: "stream", Group: "live", Summary: "follow topics as they change",
 		Text: "Answers server-sent events, by topic: `overview` (the first 100 queues with their counts), `queue:NAME`, `alerts`, `operations`, `holders`, `audit` (the last 20 entries), " +
-			"`cancelled` (claimed jobs that somebody cancelled), `signals` (what makes a worker look: a queue with due jobs, a cancelled claim, an awaited job that has ended; " +
-			"a bounded token gets those of its queues) and `hearing` (all: the server hears every change; less: also look from time to time). Each event has the whole topic as it is now. With `Last-Event-ID` it goes on after that event. " +
-			"The event `behind` says how many events a slow reader has missed; then each topic comes again. The event `end` says that the server ends.",
+			"`cancelled` (claimed jobs that somebody cancelled; a bounded token gets its own), `signals` (what makes a worker look: a queue with due jobs, a cancelled claim, an awaited job that has ended; " +
+			"a bounded token gets those of its queues) and `hearing` (all: the server hears every change; less: also look from time to time). Each event has the whole topic as it is now, but those of `cancelled` and `signals` are changes. " +
+			"With `Last-Event-ID` and the same topics it goes on after that event. If events after it are not kept any more, or the reader is too slow, the event `behind` says so; then each topic comes again. " +
+			"Ids without data come too: they say how far the stream is. The event `end` says that the server ends.",
 		Needs: access.Look | access.Work, scope: ofJobs, noun: "queue", waits: true, endless: true,
 	}, func(op *huma.Operation) {
 		op.Parameters = []*huma.Param{
@@ -85,7 +86,8 @@ func (c *call) topicsOf(ctx context.Context, text string) (names []string, err e
 			if len(c.caller.Tenants) > 0 {
 				return nil, outOfBounds("the token is bounded to some tenants, and signals are of all")
 			}
-		case name != topicCancelled && !c.caller.May(access.Look):
+		case name == topicCancelled: // callers with bounds get their own
+		case !c.caller.May(access.Look):
 			return nil, problemOf(http.StatusForbidden, "forbidden", "the role "+string(c.caller.Role)+" may follow only the topics cancelled, signals and hearing", "use a token with another role, or ask an admin for one")
 		case !ofQueue && !c.caller.None():
 			return nil, outOfBounds("the token is bounded to some queues or tenants")
@@ -138,17 +140,20 @@ func overview(ctx context.Context, a *API) (any, error) {
 // stream sends events until the client leaves or the server ends.
 func (c *call) stream(w http.ResponseWriter, r *http.Request, names []string) error {
 	collector := c.api.collector
+	var bounds *access.Bounds
+	if !c.caller.None() {
+		bounds = &c.caller.Bounds
+	}
+	l := collector.listen(names, r.Header.Get("Last-Event-ID"), bounds)
+	defer collector.leave(l)
+	if l.topics[topicCancelled] || l.topics[topicSignals] {
+		collector.awaitHearing(r.Context())
+	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // of nginx
 	w.WriteHeader(http.StatusOK)
 	_ = c.deadlines.SetReadDeadline(time.Time{})
-	out := bufio.NewWriter(patientWriter{w, c.deadlines, c.api.options.Bounds.Idle})
-	var knows func(string) bool
-	if !c.caller.None() {
-		knows = c.caller.Queue
-	}
-	l := collector.listen(names, r.Header.Get("Last-Event-ID"), knows)
-	defer collector.leave(l)
+	out := eventWriter{Writer: bufio.NewWriter(patientWriter{w, c.deadlines, c.api.options.Bounds.Idle}), at: -1}
 	heartbeat := time.NewTicker(heartbeatEvery)
 	defer heartbeat.Stop()
 	_, _ = fmt.Fprint(out, ": the stream begins\nretry: 1000\n\n")
@@ -157,10 +162,13 @@ func (c *call) stream(w http.ResponseWriter, r *http.Request, names []string) er
 			return nil
 		}
 		select {
-		case e := <-l.events:
-			_, _ = fmt.Fprintf(out, "id: %s\nevent: %s\ndata: %s\n\n", collector.id(e), e.topic, e.data)
+		case <-l.woken:
+			out.write(l, collector.take(l))
 		case <-heartbeat.C:
 			_, _ = fmt.Fprint(out, ": alive\n\n")
+			if at, all := collector.place(l); all {
+				out.place(l, at)
+			}
 		case <-c.api.draining:
 			_, _ = fmt.Fprint(out, "event: end\ndata: {\"reason\":\"the server ends\"}\n\n")
 			_ = out.Flush()
@@ -168,8 +176,31 @@ func (c *call) stream(w http.ResponseWriter, r *http.Request, names []string) er
 		case <-r.Context().Done():
 			return nil
 		}
-		if missed := collector.caughtUp(l); missed > 0 {
-			_, _ = fmt.Fprintf(out, "event: behind\ndata: {\"missed\":%d}\n\n", missed)
-		}
+	}
+}
+
+// eventWriter writes the events of a stream.
+type eventWriter struct {
+	*bufio.Writer
+	at int64 // the place that the client knows
+}
+
+// write writes what a listener gets.
+func (w *eventWriter) write(l *listener, b taken) {
+	if b.behind {
+		_, _ = fmt.Fprint(w, "event: behind\ndata: {\"reason\":\"some events are not kept any more\"}\n\n")
+	}
+	for _, e := range b.events {
+		w.at = e.number
+		_, _ = fmt.Fprintf(w, "id: %s\nevent: %s\ndata: %s\n\n", l.id(e.number), e.topic, e.data)
+	}
+	w.place(l, b.at)
+}
+
+// place tells the client how far it is, so that a stream that was cut goes on there.
+func (w *eventWriter) place(l *listener, at int64) {
+	if w.at != at {
+		w.at = at
+		_, _ = fmt.Fprintf(w, "id: %s\n\n", l.id(at))
 	}
 }

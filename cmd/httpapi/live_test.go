@@ -2,16 +2,15 @@ package httpapi_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -120,7 +119,7 @@ func TestAStreamGoesOnAfterTheLastEvent(t *testing.T) {
 	t.Parallel()
 	s := serve(t, httpapi.Options{})
 	s.enqueue("mail", "")
-	other := s.follow("queue:mail", "") // a second follower makes the server keep the events
+	other := s.follow("queue:mail", "")
 	first := other.next()
 	s.enqueue("mail", "")
 	second := other.until(`"ready":2`)
@@ -130,11 +129,165 @@ func TestAStreamGoesOnAfterTheLastEvent(t *testing.T) {
 	if got := []event{f.next(), f.next()}; got[0] != second || got[1] != third {
 		t.Errorf("%v, want %v and %v", got, second, third)
 	}
-	for _, unknown := range []string{"of-another-process", "x", first.id + "9999"} {
-		if got := s.follow("queue:mail", unknown).next(); got != third {
-			t.Errorf("after %s: %v, want %v", unknown, got, third)
+	for _, unknown := range []string{"of-another-process", "x", first.id + "9999", strings.Replace(first.id, "-", "-x", 1)} {
+		f := s.follow("queue:mail", unknown)
+		if got := []event{f.next(), f.next()}; got[0].topic != "behind" || got[1] != third {
+			t.Errorf("after %s: %v, want behind and %v", unknown, got, third)
 		}
 	}
+	if got := s.follow("queue:mail,holders", first.id).next(); got.topic != "behind" { // it may know nothing of the other topic
+		t.Errorf("with another topic: %v, want behind", got)
+	}
+}
+
+// cancel claims the jobs of a queue, and cancels them.
+func (s *served) cancel(queue string, tenants ...string) (ids []sluice.ID) {
+	s.Helper()
+	for _, tenant := range tenants {
+		ids = append(ids, s.enqueue(queue, tenant))
+	}
+	if _, err := s.store.Claim(s.Context(), sluice.ClaimRequest{Queue: queue, Limit: 1000, Holder: "h", Lease: time.Hour, Token: sluice.NewToken()}); err != nil {
+		s.Fatal(err)
+	}
+	if err := s.client.Cancel(s.Context(), ids, sluice.Act{By: "test"}); err != nil {
+		s.Fatal(err)
+	}
+	return ids
+}
+
+// cancelled is the event of a cancelled job.
+func cancelled(id sluice.ID) string { return fmt.Sprintf(`{"id":"%s"}`, id) }
+
+// place reads how far a stream is, when it has no events yet.
+func (f *follower) place() string {
+	f.Helper()
+	for f.lines.Scan() {
+		if id, is := strings.CutPrefix(f.lines.Text(), "id: "); is {
+			return id
+		}
+	}
+	f.Fatal("the stream ended without an id")
+	return ""
+}
+
+// TestALoneReaderMissesNothing cuts the only stream, and cancels jobs before it comes again: to this server, and to another.
+func TestALoneReaderMissesNothing(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(s *served) {
+		f := s.follow("cancelled", "")
+		id := f.place() // a stream without any event has an id too
+		f.leave()
+		first := s.cancel("mail", "", "")
+		f = s.follow("cancelled", id)
+		got := []event{f.next(), f.next()}
+		for i, e := range got {
+			if e.topic != "cancelled" || e.data != cancelled(first[i]) {
+				s.Errorf("after the cut came %v, want the cancels of %v", got, first)
+			}
+		}
+		f.leave()
+		second := s.cancel("mail", "")
+		f = s.follow("cancelled", got[0].id) // as if the last event was lost on its way
+		if again := []event{f.next(), f.next()}; again[0] != got[1] || again[1].data != cancelled(second[0]) {
+			s.Errorf("after the first event came %v, want %v and the cancel of %v", again, got[1], second)
+		}
+		other := serveStore(s.T, s.store, httpapi.Options{})
+		if e := other.follow("cancelled", got[1].id).next(); e.topic != "behind" {
+			s.Errorf("at another server came %v, want behind", e)
+		}
+	})
+}
+
+// TestAReaderThatComesLateIsToldThatItIsBehind comes again when the server has forgotten its topic: all streams have ended, or
+// another goes on.
+func TestAReaderThatComesLateIsToldThatItIsBehind(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{})
+	for _, others := range []string{"", "holders"} {
+		if others != "" {
+			s.follow(others, "").next()
+		}
+		f := s.follow("cancelled", "")
+		id := f.place()
+		f.leave()
+		for e := (event{}); e.topic != "behind"; f.leave() {
+			s.cancel("mail", "")
+			s.api.ForgetStreams() // it forgets nothing until it has seen the reader leave
+			f = s.follow("cancelled", id)
+			e = f.next()
+		}
+	}
+}
+
+// TestAReaderOfTooManyEventsIsToldThatItIsBehind makes more events than are kept while a reader is away.
+func TestAReaderOfTooManyEventsIsToldThatItIsBehind(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{})
+	f := s.follow("cancelled", "")
+	id := f.place()
+	f.leave()
+	ids := append(s.cancel("mail", make([]string, 600)...), s.cancel("mail", make([]string, 600)...)...)
+	late := s.follow("cancelled", id)
+	if e := late.next(); e.topic != "behind" {
+		t.Errorf("after %d cancels came %v, want behind", len(ids), e)
+	}
+	last := s.cancel("mail", "")
+	for _, f := range []*follower{late, s.follow("cancelled", late.place())} {
+		if e := f.next(); e.data != cancelled(last[0]) {
+			t.Errorf("then came %v, want the cancel of %v", e, last)
+		}
+	}
+}
+
+// TestReadersWithBoundsHearOfTheirCancelsAlone cancels jobs of several queues and tenants.
+func TestReadersWithBoundsHearOfTheirCancelsAlone(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(s *served) {
+		of := func(name string, b access.Bounds) access.Caller {
+			return access.Caller{Name: name, Role: access.RoleWorker, Bounds: b}
+		}
+		mail, acme := of("mail", access.Bounds{Queues: []string{"mail*"}}), of("acme", access.Bounds{Tenants: []string{"acme"}})
+		both := of("both", access.Bounds{Queues: []string{"sms"}, Tenants: []string{"acme"}})
+		s = serveStore(s.T, s.store, httpapi.Options{}, mail, acme, both, access.Caller{Name: "all", Role: access.RoleWorker})
+		follow := func(name, topics, after string) *follower {
+			return s.follow(topics, after, "Authorization", "Bearer "+name)
+		}
+		streams := make(map[string]*follower)
+		for _, name := range []string{"mail", "acme", "both", "all"} {
+			streams[name] = follow(name, "cancelled", "")
+		}
+		streams["signals"] = follow("mail", "signals", "")
+		places := make(map[string]string)
+		for name, f := range streams {
+			places[name] = f.place()
+		}
+		foreign, own := s.cancel("sms", "", "other"), s.cancel("sms", "acme")
+		mails := s.cancel("mail.a", "acme", "other")
+		want := map[string][]sluice.ID{"mail": mails, "acme": {own[0], mails[0]}, "both": own, "all": {foreign[0], foreign[1], own[0], mails[0], mails[1]}, "signals": mails}
+		hear := func(name string, f *follower) {
+			s.Helper()
+			for _, id := range want[name] {
+				e := f.next()
+				for name == "signals" && !strings.Contains(e.data, "cancelled") && strings.Contains(e.data, "mail.a") || e.data == "{}" {
+					e = f.next()
+				}
+				if !strings.Contains(e.data, id.String()) {
+					s.Errorf("%s hears %v, want the cancel of %v", name, e, id)
+				}
+			}
+		}
+		for name, f := range streams {
+			hear(name, f)
+			f.leave()
+		}
+		for name, after := range places { // the same, to those who come again
+			as, topics := name, "cancelled"
+			if name == "signals" {
+				as, topics = "mail", "signals"
+			}
+			hear(name, follow(as, topics, after))
+		}
+	})
 }
 
 func TestAQuietQueueMakesNoEvents(t *testing.T) {
@@ -199,7 +352,7 @@ func TestAStreamIsForThoseWhoMayLook(t *testing.T) {
 		{"worker", "overview", 403},
 		{"worker", "queue:mail", 403},
 		{"mail", "overview", 403},
-		{"mail", "cancelled", 403},
+		{"acme", "signals", 403},
 		{"mail", "queue:sms", 404},
 		{"mail", "queue:none", 404},
 		{"acme", "queue:mail", 404},
@@ -228,57 +381,42 @@ func TestStreamsAreToldThatTheServerEnds(t *testing.T) {
 	}
 }
 
-// TestASlowReaderIsToldThatItIsBehind stalls a reader of large events. The reader misses some events, and gets the last
-// one again.
+// TestASlowReaderIsToldThatItIsBehind stalls a reader until events are dropped that it has not got.
 func TestASlowReaderIsToldThatItIsBehind(t *testing.T) {
 	t.Parallel()
 	s := serve(t, httpapi.Options{})
-	s.enqueue("mail", "")
-	address := strings.TrimPrefix(strings.TrimSuffix(s.url, httpapi.Root), "http://")
+	server := httptest.NewUnstartedServer(s.api)
+	server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		_ = c.(*net.TCPConn).SetWriteBuffer(4096) // so that a reader that stalls soon stalls the writer
+		return ctx
+	}
+	server.Start()
+	defer server.Close()
+	address := server.Listener.Addr().String()
 	slow := must(net.Dial("tcp", address))
 	defer func() { _ = slow.Close() }()
 	_ = slow.(*net.TCPConn).SetReadBuffer(4096)
 	must(fmt.Fprintf(slow, "GET %s/stream?topics=cancelled HTTP/1.1\r\nHost: %s\r\n\r\n", httpapi.Root, address))
-	ready := s.follow("cancelled", "")
-	var all sync.WaitGroup
-	stop := make(chan struct{})
-	var told atomic.Int64
-	all.Go(func() { // makes new events until the slow reader is behind
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			var ids []sluice.ID
-			for range 200 {
-				ids = append(ids, s.enqueue("mail", ""))
-			}
-			if _, err := s.store.Claim(s.Context(), sluice.ClaimRequest{Queue: "mail", Limit: 1000, Holder: "h", Lease: time.Hour, Token: sluice.NewToken()}); err != nil {
-				t.Error(err)
-				return
-			}
-			if err := s.client.Cancel(s.Context(), ids, sluice.Act{By: "test"}); err != nil {
-				t.Error(err)
-				return
-			}
-			told.Add(200)
-		}
-	})
-	for told.Load() < 20_000 { // more bytes than the buffers hold
-		ready.next()
+	lines := bufio.NewReader(slow)
+	for line := ""; !strings.HasPrefix(line, "id: "); line = must(lines.ReadString('\n')) { // then the stream has begun
+		continue
 	}
-	var seen bytes.Buffer
-	part := make([]byte, 64<<10)
-	for !strings.Contains(seen.String(), "event: behind") {
-		n, err := slow.Read(part)
-		if err != nil {
-			t.Fatalf("%v after %.300s", err, seen.String())
-		}
-		if seen.Write(part[:n]); seen.Len() > 200<<20 {
-			t.Fatal("it is never behind")
+	for range 8 {
+		s.cancel("mail", make([]string, 1000)...)
+	}
+	fast := s.follow("cancelled", "")
+	fast.place()
+	last := s.cancel("mail", "")[0]
+	fast.until(last.String()) // so all events have come
+	_ = slow.SetReadDeadline(time.Now().Add(time.Minute))
+	var seen strings.Builder
+	for line := ""; line != "event: behind\n"; seen.WriteString(line) {
+		var err error
+		if line, err = lines.ReadString('\n'); err != nil {
+			t.Fatalf("%v after %d bytes without the event behind: %.300s", err, seen.Len(), &seen)
 		}
 	}
-	close(stop)
-	all.Wait()
+	if strings.Contains(seen.String(), last.String()) {
+		t.Error("the reader got the last event before it was told that it is behind")
+	}
 }
