@@ -10,31 +10,27 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// clients maps each client to a function that prepares its tests. The tests then run in an environment that names a
-// server.
-var clients = map[string]func(t *testing.T) func(t *testing.T, env []string){"python": preparePython, "typescript": prepareTypeScript}
-
-// TestClients runs the tests of each client against a server on SQLite, and against one on PostgreSQL.
+// TestClients runs the tests of each client against a server on SQLite, and against one on PostgreSQL. One of them has an older
+// Python.
 func TestClients(t *testing.T) {
 	t.Parallel()
 	program := clienttest.Build(t)
-	tests := make(map[string]func(t *testing.T, env []string))
-	for client, prepare := range clients {
-		tests[client] = prepare(t)
-	}
-	for store, address := range map[string]func(t *testing.T) string{
-		"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "sluice.db") },
-		"postgres": func(t *testing.T) string { return pgtest.NewDatabase(t) },
+	typescript := prepareTypeScript(t)
+	for store, on := range map[string]struct{ address, python string }{
+		"sqlite":   {"sqlite:" + filepath.Join(t.TempDir(), "sluice.db"), clienttest.OldPython(t)},
+		"postgres": {pgtest.NewDatabase(t), clienttest.Python(t, "unittest", "python3")},
 	} {
 		t.Run(store, func(t *testing.T) {
 			t.Parallel()
-			env := clienttest.Serve(t, program, address(t), "--login")
-			for client, test := range tests {
-				t.Run(client, func(t *testing.T) {
-					t.Parallel()
-					test(t, env)
-				})
-			}
+			env := clienttest.Serve(t, program, on.address, "--login")
+			t.Run("python", func(t *testing.T) {
+				t.Parallel()
+				testPython(t, env, on.python)
+			})
+			t.Run("typescript", func(t *testing.T) {
+				t.Parallel()
+				typescript(t, env)
+			})
 		})
 	}
 }

@@ -22,13 +22,10 @@ func pythonPath(t *testing.T, parts ...string) string {
 	return "PYTHONPATH=" + strings.Join(parts, string(filepath.ListSeparator))
 }
 
-func preparePython(t *testing.T) func(t *testing.T, env []string) {
+func testPython(t *testing.T, env []string, interpreter string) {
 	t.Helper()
-	interpreter := clienttest.Python(t, "unittest", "python3")
-	return func(t *testing.T, env []string) {
-		env = append(slices.Clone(env), pythonPath(t, "python/src", "python/tests"), "PYTHONDONTWRITEBYTECODE=1")
-		clienttest.Run(t, "python", env, interpreter, "-m", "unittest", "discover", "-s", "tests")
-	}
+	env = append(slices.Clone(env), pythonPath(t, "python/src", "python/tests"), "PYTHONDONTWRITEBYTECODE=1")
+	clienttest.Run(t, "python", env, interpreter, "-m", "unittest", "discover", "-s", "tests")
 }
 
 // TestPythonPackageIsBuilt builds the wheel as pip would, but without downloads, and imports it.

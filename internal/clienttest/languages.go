@@ -37,6 +37,21 @@ func Python(t testing.TB, modules string, packages ...string) string {
 	return found
 }
 
+// oldPython is a Debian package with an interpreter of its own, which is behind Debian's python3: it is Python 3.9 in Debian 12.
+const oldPython = "pypy3"
+
+// OldPython finds an older interpreter than python3, or installs it.
+func OldPython(t testing.TB) string {
+	t.Helper()
+	if _, err := exec.LookPath(oldPython); err == nil {
+		return oldPython
+	}
+	if err := debian.Install(oldPython); err != nil {
+		t.Fatalf("there is no %s, which the test needs: %v", oldPython, err)
+	}
+	return oldPython
+}
+
 // oldestNode is the oldest version of Node that the client is for.
 const oldestNode = 20
 
