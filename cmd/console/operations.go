@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/search"
 )
@@ -160,7 +159,11 @@ func loadOperations(ctx context.Context, v *visit) (any, error) {
 // operationView is the view of /operations/{id}.
 type operationView struct {
 	Operation operationRow
-	Audit     []sluice.AuditEntry
+	// Log has what people and upkeep did to the operation, the first entry first, and Samples some of the jobs on which it acted.
+	Log     []auditEntry
+	Samples []auditEntry
+	// Bounded says that the viewer may not read the audit.
+	Bounded bool
 }
 
 func loadOperation(ctx context.Context, v *visit) (any, error) {
@@ -170,11 +173,16 @@ func loadOperation(ctx context.Context, v *visit) (any, error) {
 	if err := v.get(ctx, "/operations/"+url.PathEscape(id), nil, &view.Operation); err != nil {
 		return nil, err
 	}
-	var read struct {
-		Entries []sluice.AuditEntry `json:"entries"`
+	if view.Bounded = v.viewer.bounded(); view.Bounded {
+		return view, nil
 	}
-	_ = v.get(ctx, "/audit", url.Values{"object": {"operation"}, "name": {id}, "limit": {"50"}}, &read) // the rest is known
-	view.Audit = read.Entries
+	v.cli("sluice audit --object operation --name " + quoted(id))
+	log, err := v.entries(ctx, cacheFor, "/audit", url.Values{"object": {"operation"}, "name": {id}, "limit": {"50"}})
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(log)
+	view.Log, view.Samples = log, v.samplesOf(ctx, view.Operation)
 	return view, nil
 }
 
@@ -190,10 +198,10 @@ func operationActs() []act {
 	pace.fields = []field{{name: "rate", label: "Pace", hint: "such as 50/s; 0: as fast as upkeep can", kind: "text", required: true}}
 	stop := on("stop", "Stop", "", "The operation ends after its present batch. It cannot go on later; its acts stay done.")
 	stop.danger = true
-	return []act{
+	return append(undoActs(),
 		on("pause", "Pause", "resume-operation", "The operation pauses after its present batch."),
 		on("resume", "Resume", "pause-operation", "The operation goes on."), pace, stop,
-	}
+	)
 }
 
 // did is the past tense of an operation's kind.
