@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
@@ -85,7 +86,11 @@ func (a *API) batchSaving(route func(Route) Route) {
 		Method: "PUT", Path: "/batches/{id}/pause", Name: "save-batch-pause", Summary: "store whether a batch is paused",
 		Text: "Starts no operation: later jobs are held, and the present ones stay as they are.", Needs: access.Operate, Commands: []string{"batches pause"},
 	}), func(ctx context.Context, c *call, in *savePauseInput) (done, error) {
-		return done{true}, batch.Given(c.api.store).PauseBatch(ctx, in.ID, in.Body.Paused, c.act(in.Body.Reason))
+		act, paused := c.act(in.Body.Reason), c.act(in.Body.Paused)
+		if err := errors.Join(act.Check(), paused.Check()); err != nil {
+			return done{}, err
+		}
+		return done{true}, batch.Given(c.api.store).PauseBatch(ctx, in.ID, in.Body.Paused, act)
 	})
 }
 

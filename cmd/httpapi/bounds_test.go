@@ -92,8 +92,7 @@ func TestASlowReaderIsCut(t *testing.T) {
 // left.
 func TestNothingGoesOnAfterTheLastClient(t *testing.T) {
 	t.Parallel()
-	const label = "httpapi-clients"
-	pprof.Do(t.Context(), pprof.Labels("of", label), func(context.Context) { // goroutines inherit the label, so the test can find them
+	leavesNothing(t, "httpapi-clients", func(t *testing.T) {
 		api := httpapi.New(memory.New(memory.Options{}), httpapi.Options{NoLogin: true, Bounds: httpapi.Bounds{Idle: 100 * time.Millisecond}})
 		server := httptest.NewServer(api)
 		ctx, leave := context.WithCancel(t.Context())
@@ -119,6 +118,13 @@ func TestNothingGoesOnAfterTheLastClient(t *testing.T) {
 		client.CloseIdleConnections()
 		server.Close()
 	})
+}
+
+// leavesNothing runs a test, and fails if one of its goroutines goes on after its end. The label names the goroutines;
+// those that they start inherit it.
+func leavesNothing(t *testing.T, label string, test func(*testing.T)) {
+	t.Helper()
+	pprof.Do(t.Context(), pprof.Labels("of", label), func(context.Context) { t.Run("then nothing goes on", test) })
 	for until := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		var stacks bytes.Buffer
 		if err := pprof.Lookup("goroutine").WriteTo(&stacks, 1); err != nil {

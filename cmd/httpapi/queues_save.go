@@ -158,7 +158,11 @@ func admitQueues(ctx context.Context, c *call, in *admitInput) (admitted, error)
 			return out, &sluice.InvalidError{Field: "queues", Rule: fmt.Sprintf("%.80q must be the name of a queue", queue)}
 		}
 	}
-	errs, err := c.api.store.Admit(ctx, in.Body.Queues, c.act(in.Body.Reason))
+	act := c.act(in.Body.Reason)
+	if err := act.Check(); err != nil {
+		return out, err
+	}
+	errs, err := c.api.store.Admit(ctx, in.Body.Queues, act)
 	if err != nil {
 		return out, err
 	}

@@ -220,7 +220,7 @@ func TestJobsThatAreRefusedFailAlone(t *testing.T) {
 	isGood, isPair, isOld := c.call(t.Context(), good), c.call(t.Context(), pair...), c.call(t.Context(), before)
 	first, second := c.call(t.Context(), twice), c.call(t.Context(), twice)
 	c.release()
-	if isBad.err == nil || !strings.Contains(isBad.err.Error(), "22021") {
+	if !errors.Is(isBad.err, sluice.ErrInvalid) || !strings.Contains(isBad.err.Error(), "22021") {
 		t.Errorf("a job that the server cannot store: %v", isBad.err)
 	}
 	if !errors.Is(isGone.err, sluice.ErrQueueGone) {

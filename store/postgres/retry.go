@@ -154,6 +154,8 @@ func typed(err error) error {
 		return fmt.Errorf("%w to %s; use that one", sluice.ErrMoved, server.Detail)
 	case "42P01", "3F000": // no such table, no such schema
 		return fmt.Errorf("%w: run `sluice migrate`: %w", sluice.ErrNotMigrated, err)
+	case "22021", "22P05": // the character 0, or bytes that are no UTF-8
+		return fmt.Errorf("%w: %w", &sluice.InvalidError{Field: "text", Rule: "must be UTF-8 without the character 0"}, err)
 	case "57014", // statement timeout
 		"25006": // a read-only server, such as a standby
 		return fmt.Errorf("%w: %w", sluice.ErrUnavailable, err)
