@@ -28,7 +28,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "doctor",
 		Short:   "Check the store and the work, and say what to fix",
-		Long:    "Checks that the store answers, is up to date and healthy, and that every job is served.\nWith --temporal or --engine it also checks that these engines have what the queues need, and workers for them.\nEach finding says why it matters and how to fix it. Exit code 7 if something is wrong; notes do not count.",
+		Long:    "Checks that the store answers, is up to date and healthy, and that every job is served.\nWith --temporal or --engine it also checks that these engines have what the queues need, and workers for them.\nThrough a server, notes name what only a look beside it shows.\nEach finding says why it matters and how to fix it. Exit code 7 if something is wrong; notes do not count.",
 		Example: "  sluice doctor\n  sluice doctor --temporal 127.0.0.1:7233\n  sluice doctor --thorough --timeout 10m\n  sluice doctor -o json",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -117,12 +117,25 @@ func (a *app) examine(ctx context.Context, thorough bool, engine engineFlags) ([
 	if err != nil {
 		return append(findings, workFindings...), err
 	}
-	auditFindings, err := examineAudit(ctx, store)
+	auditFindings, err := seen("audit", "whether entries wait long for a seal")(examineAudit(ctx, store))
 	if err != nil || !thorough {
 		return slices.Concat(findings, workFindings, engineFindings, auditFindings), err
 	}
-	batchFindings, err := examineBatches(ctx, store)
+	batchFindings, err := seen("batches", "the count of each batch against its jobs")(examineBatches(ctx, store))
 	return slices.Concat(findings, workFindings, engineFindings, auditFindings, batchFindings), err
+}
+
+// seen passes the findings of a check on. If a server does not show what the check looks at, a note says so.
+func seen(check, what string) func([]finding, error) ([]finding, error) {
+	return func(findings []finding, err error) ([]finding, error) {
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return findings, err
+		}
+		return append(findings, finding{
+			Check: check, Well: true, Severity: health.SeverityNote, What: "not looked at: " + what,
+			Why: "the server does not show it", Repair: "sluice doctor beside the server, with --db sqlite:PATH or --db postgres://USER@HOST/DATABASE",
+		}), nil
+	}
 }
 
 // denied makes a finding of a store that the role may not read.

@@ -28,7 +28,7 @@ func examineBatches(ctx context.Context, store sluice.Store) ([]finding, error) 
 		}
 		for _, b := range page {
 			counted, err := batch.Given(store).RecountBatch(ctx, b.ID)
-			if errors.Is(err, sluice.ErrNotFound) {
+			if errors.Is(err, sluice.ErrNotFound) && !errors.Is(err, errors.ErrUnsupported) {
 				continue // upkeep has forgotten it since
 			}
 			if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/sluice-queue/sluice/cmd/internal/draw"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/presence"
+	"github.com/sluice-queue/sluice/store/remote"
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
@@ -131,11 +132,17 @@ func (a *app) engineReconcileCommand() *cobra.Command {
 		Short: "Ask the engine for all runs of a queue, and settle its jobs",
 		Long: `Asks about every job dispatched or claimed for an engine, and does what upkeep would do in time.
 Jobs of ended runs are completed, retried or buried; claims of dead dispatchers are dispatched or
-handed back. --dry-run only lists them.`,
+handed back. --dry-run only lists them.
+
+Through a server, the server asks its own engines, 100 jobs at a time.`,
 		Example: "  sluice engine reconcile payment --dry-run\n  sluice engine reconcile payment",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
-			return a.reconcile(command.Context(), engine, upkeep.Reconciliation{Queue: args[0], DryRun: dryRun})
+			what := upkeep.Reconciliation{Queue: args[0], DryRun: dryRun}
+			if remote.IsAddress(a.db) {
+				return a.reconcileThere(command.Context(), engine, what)
+			}
+			return a.reconcile(command.Context(), engine, what)
 		},
 	}
 	engine.addTo(command.Flags())
@@ -159,6 +166,41 @@ func (a *app) reconcile(ctx context.Context, engine engineFlags, what upkeep.Rec
 			return err
 		}
 		return a.printJudged(rows)
+	})
+}
+
+// reconciledAtOnce is for how many jobs a server asks its engine in one request.
+const reconciledAtOnce = 100
+
+// reconcileThere makes the server reconcile with its engines. The jobs are listed first, so that each request is short.
+func (a *app) reconcileThere(ctx context.Context, engine engineFlags, what upkeep.Reconciliation) error {
+	if given := engine.given(); given != "" {
+		return usagef("--%s: the server asks its own engines; leave it out", given)
+	}
+	return a.withClient(ctx, func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+		server, _ := sluice.StoreAs[*remote.Store](store)
+		filter := sluice.JobFilter{Queue: what.Queue, States: []sluice.State{sluice.StateClaimed, sluice.StateDispatched}, OldestFirst: true, Limit: reconciledAtOnce}
+		var rows []upkeep.Judged
+		for {
+			page, err := store.Jobs(ctx, filter)
+			if err != nil {
+				return err
+			}
+			byID, ids := make(map[sluice.ID]sluice.Job), make([]sluice.ID, len(page.Jobs))
+			for i, job := range page.Jobs {
+				byID[job.ID], ids[i] = job, job.ID
+			}
+			judged, err := server.Reconcile(ctx, what.Queue, ids, what.DryRun) // without jobs it says whether queue and engine are there
+			if err != nil {
+				return err
+			}
+			for _, j := range judged {
+				rows = append(rows, upkeep.Judged{Job: byID[j.JobID], Run: j.Run, Event: j.Event, Reason: j.Reason})
+			}
+			if filter.Cursor = page.Cursor; filter.Cursor == "" {
+				return a.printJudged(rows)
+			}
+		}
 	})
 }
 

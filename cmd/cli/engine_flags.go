@@ -147,6 +147,16 @@ func (f *engineFlags) withoutServer() error {
 	return usagef("--%s is for the engine of --temporal, which is not given; add --temporal HOST:PORT, or write it as a parameter of --engine", given[0])
 }
 
+// given is the first flag of engines on the command line. Empty: none.
+func (f *engineFlags) given() (first string) {
+	f.flags.Visit(func(flag *pflag.Flag) {
+		if first == "" && (flag.Name == "engine" || strings.HasPrefix(flag.Name, "temporal")) {
+			first = flag.Name
+		}
+	})
+	return first
+}
+
 // besides lists the given flags that belong to --temporal.
 func (f *engineFlags) besides() (given []string) {
 	f.flags.Visit(func(flag *pflag.Flag) {

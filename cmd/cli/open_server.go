@@ -48,7 +48,7 @@ func readToken(given string) (string, error) {
 }
 
 // databaseCommands need the address of the database itself.
-var databaseCommands = []string{"migrate", "serve", "upkeep", "dispatch", "forward", "move", "demo", "demo-worker", "doctor"}
+var databaseCommands = []string{"migrate", "serve", "upkeep", "dispatch", "forward", "move", "demo", "demo-worker"}
 
 // checkAddress refuses a server's address for commands that need the database.
 func (a *app) checkAddress(command *cobra.Command) error {

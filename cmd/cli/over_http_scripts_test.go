@@ -56,7 +56,7 @@ func scriptedOverHTTP(t *testing.T) func(command string) bool {
 // TestScriptsOverHTTP runs the scripts against a server. Commands that need the database run on the database.
 func TestScriptsOverHTTP(t *testing.T) {
 	t.Parallel()
-	names := append(slices.Collect(maps.Keys(notOverHTTP)), "doctor")
+	names := slices.Collect(maps.Keys(notOverHTTP))
 	slices.SortFunc(names, func(a, b string) int { return strings.Compare(b, a) }) // reverse order puts `config show` before `config`
 	names = slices.DeleteFunc(names, func(name string) bool { return name == "work" })
 	direct := regexp.MustCompile(`\bsluice (-q )?(` + strings.Join(names, "|") + `)\b`)

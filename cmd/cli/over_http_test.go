@@ -176,7 +176,7 @@ func TestReadsOverHTTPAreThoseOfTheDatabase(t *testing.T) {
 // elsewhereOverHTTP lists commands that neither a test of this file nor a script tries over HTTP, each with the reason.
 var elsewhereOverHTTP = map[string]string{
 	"top":              "needs a terminal; the tests of package top show the screen through a server",
-	"engine reconcile": "settles jobs by tokens that a server keeps to itself; it does so by POST /queues/{queue}/engine/reconcile",
+	"engine reconcile": "needs an engine at the server; the test in over_http_engine_test.go has one",
 }
 
 // TestCommandsTriedOverHTTPExist checks that each command without subcommands is in one of the lists, and that each

@@ -33,8 +33,8 @@ type act struct {
 	undo string
 	// Needs says that a reason must be given.
 	needsReason bool
-	// Reads acts change nothing, and take no reason.
-	reads bool
+	// NoReason says that its route takes no reason: it changes nothing, adds a job, or does what upkeep would do by itself.
+	noReason bool
 	// Preview says on how many jobs the act is done. Nil: it is not about jobs.
 	preview func(ctx context.Context, v *visit, values url.Values) (preview, error)
 	// Fill sets values when the dialog opens, for example to what the job has now. Nil: those of the button stay.
@@ -95,8 +95,8 @@ func (d *dialog) Sentence() string  { return fillIn(d.Act.sentence, d.Values, pl
 func (d *dialog) Fields() []field   { return d.Act.fields }
 func (d *dialog) NeedsReason() bool { return d.TakesReason() && (d.Act.needsReason || d.Production) }
 
-// TakesReason reports whether the act changes something, for which a reason goes into the audit.
-func (d *dialog) TakesReason() bool { return !d.Act.reads }
+// TakesReason reports whether a reason goes into the audit.
+func (d *dialog) TakesReason() bool { return !d.Act.noReason }
 func (d *dialog) Reason() string    { return d.Values.Get("reason") }
 
 // These are for the template.
@@ -266,7 +266,7 @@ func (a *act) request(d *description, values url.Values) (method, path string, q
 	if err != nil {
 		return "", "", nil, nil, err
 	}
-	if reason := values.Get("reason"); reason != "" && !a.reads {
+	if reason := values.Get("reason"); reason != "" && !a.noReason {
 		if r.method == http.MethodDelete {
 			return r.method, path, url.Values{"reason": {reason}}, nil, nil
 		}

@@ -207,7 +207,7 @@ func alertActs() []act {
 			sentence: "The rule {rule} is as it was at first.", fields: one,
 		},
 		{
-			name: "test-alerts", label: "Evaluate all rules now", route: "test-alerts", command: "sluice alerts test",
+			name: "test-alerts", label: "Evaluate all rules now", route: "test-alerts", noReason: true, command: "sluice alerts test",
 			sentence: "Evaluate all rules now, without telling anybody.", done: evaluated,
 		},
 	}

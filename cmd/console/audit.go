@@ -157,7 +157,7 @@ func auditActs() []act {
 		{
 			name: "verify-audit", label: "Verify the chain", route: "verify-audit", command: "sluice audit verify",
 			sentence: "Read the whole audit, and compare it with its seals. This may take long on a big store.",
-			reads:    true, done: verified,
+			noReason: true, done: verified,
 		},
 		{
 			name: "change-audit-retention", label: "Change how long entries are kept", route: "change-audit-retention",

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/cmd/console"
+	"github.com/sluice-queue/sluice/cmd/httpapi"
 )
 
 // TestARequestThatIsSentAgainDoesNothing sends the request of a dialog again after another change.
@@ -39,4 +41,51 @@ func TestARequestThatIsSentAgainDoesNothing(t *testing.T) {
 		}
 	}
 	s.has("/queues/mail", "<strong>7/s</strong>")
+}
+
+// TestReasonsAreAskedForWhereARouteTakesOne: a route that knows no reason refuses the request, when somebody gives one.
+func TestReasonsAreAskedForWhereARouteTakesOne(t *testing.T) {
+	t.Parallel()
+	var described struct {
+		Paths map[string]map[string]struct {
+			OperationID string `json:"operationId"`
+			Parameters  []struct {
+				Name string `json:"name"`
+			} `json:"parameters"`
+			Body struct {
+				Content map[string]struct {
+					Schema struct {
+						Ref string `json:"$ref"`
+					} `json:"schema"`
+				} `json:"content"`
+			} `json:"requestBody"`
+		} `json:"paths"`
+		Components struct {
+			Schemas map[string]struct {
+				Properties map[string]json.RawMessage `json:"properties"`
+			} `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(httpapi.OpenAPI(), &described); err != nil {
+		t.Fatal(err)
+	}
+	takes := make(map[string]bool)
+	for _, methods := range described.Paths {
+		for _, op := range methods {
+			schema := strings.TrimPrefix(op.Body.Content["application/json"].Schema.Ref, "#/components/schemas/")
+			_, takes[op.OperationID] = described.Components.Schemas[schema].Properties["reason"]
+			for _, parameter := range op.Parameters {
+				takes[op.OperationID] = takes[op.OperationID] || parameter.Name == "reason"
+			}
+		}
+	}
+	acts := console.RoutesOfReasons()
+	if len(acts) < 50 {
+		t.Errorf("only %d acts ask for a reason", len(acts))
+	}
+	for act, route := range acts {
+		if !takes[route] {
+			t.Errorf("the act %s asks for a reason, and its route %s takes none", act, route)
+		}
+	}
 }

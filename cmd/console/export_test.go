@@ -2,3 +2,14 @@ package console
 
 // SaveAtMost bounds the files of all that match.
 func (c *Console) SaveAtMost(jobs int) { c.mostSaved = jobs }
+
+// RoutesOfReasons maps the acts that ask for a reason to the routes that get it.
+func RoutesOfReasons() map[string]string {
+	routes := make(map[string]string)
+	for _, a := range acts() {
+		if !a.noReason {
+			routes[a.name] = a.route
+		}
+	}
+	return routes
+}

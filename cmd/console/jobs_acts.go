@@ -296,7 +296,7 @@ func editAct() act {
 // cloneAct enqueues a new job with the content of another.
 func cloneAct() act {
 	return act{
-		name: "clone-job", label: "Clone as new", route: "enqueue", then: "/jobs/{id}",
+		name: "clone-job", label: "Clone as new", route: "enqueue", noReason: true, then: "/jobs/{id}",
 		command:  "sluice enqueue {queue} {payload} --tenant={tenant} --priority={priority} --delay={delay} --key={key}",
 		sentence: "Enqueue a new job like {id}. It has no key unless you give one.",
 		fields: []field{

@@ -116,17 +116,17 @@ func queueActs() []act {
 			body:     versionBody, undo: "undo-settings",
 		},
 		{
-			name: "check-engine", label: "Check the engine", route: "check-engine", command: "sluice engine check {queue}",
+			name: "check-engine", label: "Check the engine", route: "check-engine", command: "sluice engine check {queue}", noReason: true,
 			sentence: "Ask the engine whether it can run the jobs of {queue}: its address, rights, and workers at the task queue.",
 			body:     func(url.Values) (map[string]any, error) { return map[string]any{}, nil }, done: engineChecked,
 		},
 		{
-			name: "try-engine", label: "Start a run to try it", route: "check-engine", command: "sluice engine check {queue} --start",
+			name: "try-engine", label: "Start a run to try it", route: "check-engine", command: "sluice engine check {queue} --start", noReason: true,
 			sentence: "Start a run of the type of {queue}, due in an hour, and end it at once: it shows whether the engine takes runs.",
 			body:     func(url.Values) (map[string]any, error) { return map[string]any{"start": true}, nil }, done: engineChecked,
 		},
 		{
-			name: "reconcile-engine", label: "Reconcile with the engine", route: "reconcile-engine", command: "sluice engine reconcile {queue}",
+			name: "reconcile-engine", label: "Reconcile with the engine", route: "reconcile-engine", command: "sluice engine reconcile {queue}", noReason: true,
 			sentence: "Ask the engine for the runs of {queue}, and settle its jobs by the answers, as upkeep would do in time: after an outage, or an engine that was restored.",
 			body:     func(url.Values) (map[string]any, error) { return map[string]any{}, nil },
 			done:     func(a answered) string { return "The engine was asked about " + asText(a["count"]) + " jobs." },

@@ -76,7 +76,7 @@ func settingActs() []act {
 			sentence: "Revoke the token {name}: requests with it are refused from now on.", danger: true,
 		},
 		{
-			name: "test-redaction", label: "Test the redaction", route: "scrub-text", reads: true,
+			name: "test-redaction", label: "Test the redaction", route: "scrub-text", noReason: true,
 			sentence: "See which secrets the server would find in an error before it stores and logs it. Nothing of the text is kept.",
 			fields:   []field{{name: "text", label: "Text", kind: "area", required: true}}, done: redacted,
 		},

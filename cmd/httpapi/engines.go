@@ -46,7 +46,7 @@ func (a *API) engineRoutes() {
 	})
 	add(a, queue(Route{
 		Method: "POST", Path: "/queues/{queue}/engine/reconcile", Name: "reconcile-engine", Summary: "ask the engine for the runs of a queue, and settle its jobs",
-		Text: "Does what upkeep would do in time. With dry_run it only lists.", Needs: access.Operate, Commands: []string{"engine reconcile"},
+		Text: "Does what upkeep would do in time. With dry_run it only lists. With jobs it asks for their runs alone: a queue of many is asked for a part at a time.", Needs: access.Operate, Commands: []string{"engine reconcile"},
 	}), reconcile)
 }
 
@@ -139,6 +139,8 @@ type reconcileInput struct {
 
 // reconcileBody says how.
 type reconcileBody struct {
+	// Jobs are the jobs whose runs are asked for. Missing: all of the queue.
+	Jobs []sluice.ID `json:"jobs,omitempty" maxItems:"1000"`
 	// DryRun changes nothing.
 	DryRun bool `json:"dry_run,omitempty"`
 }
@@ -171,7 +173,7 @@ func reconcile(ctx context.Context, c *call, in *reconcileInput) (reconciled, er
 		return out, err
 	}
 	u := upkeep.New(c.api.store, upkeep.Options{Engines: c.api.options.Engines, Logger: c.api.options.Logger})
-	err := u.Reconcile(ctx, upkeep.Reconciliation{Queue: in.Queue, DryRun: in.Body.DryRun}, func(j upkeep.Judged) error {
+	err := u.Reconcile(ctx, upkeep.Reconciliation{Queue: in.Queue, Jobs: in.Body.Jobs, DryRun: in.Body.DryRun}, func(j upkeep.Judged) error {
 		if out.Count++; len(out.Jobs) < maxJudged {
 			out.Jobs = append(out.Jobs, judged{j.Job.ID, j.Job.State, c.runOf(j.Run), j.Event, c.api.options.Clean(j.Reason)})
 		}

@@ -1,8 +1,12 @@
 package remote
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"net/http"
+	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/engine"
@@ -35,9 +39,58 @@ func (s *Store) RecordIntent(context.Context, []engine.Intent) ([]error, error) 
 	return nil, s.runs("To record a run")
 }
 
-// Dispatches is an [*UnsupportedError]: upkeep follows runs by the tokens of their jobs, which the server keeps to itself.
-func (s *Store) Dispatches(context.Context, engine.DispatchFilter) ([]*sluice.Claim, error) {
-	return nil, s.runs("To follow runs")
+// Dispatches lists claimed and dispatched jobs for who only reads: without tokens, and not by ids, leases or pages. Anything
+// else is an [*UnsupportedError]: upkeep follows runs by the tokens of their jobs, which the server keeps to itself.
+func (s *Store) Dispatches(ctx context.Context, filter engine.DispatchFilter) (claims []*sluice.Claim, err error) {
+	if !filter.ReadOnly || len(filter.IDs) > 0 || filter.Overdue || !filter.After.IsZero() {
+		return nil, s.runs("To follow runs")
+	}
+	page, err := s.Jobs(ctx, sluice.JobFilter{
+		Queue: filter.Queue, States: []sluice.State{sluice.StateClaimed, sluice.StateDispatched}, OldestFirst: true, Limit: cmp.Or(filter.Limit, engine.DispatchLimit),
+	})
+	for _, job := range page.Jobs {
+		claims = append(claims, &sluice.Claim{Job: job})
+	}
+	return claims, err
+}
+
+// Reconciled is a job, what the server's engine knows of its run, and the event that follows for the job; none if empty.
+type Reconciled struct {
+	JobID  sluice.ID
+	Run    engine.Outcome
+	Event  sluice.Event
+	Reason string
+}
+
+// Reconcile makes the server ask its engine for the runs of jobs, at most 1,000, and settle the jobs by the answers.
+// Without jobs it does so for all of the queue, and tells of the first 1,000. In a dry run nothing changes.
+func (s *Store) Reconcile(ctx context.Context, queue string, jobs []sluice.ID, dryRun bool) (all []Reconciled, err error) {
+	var answer struct {
+		Jobs []struct {
+			Job sluice.ID `json:"job"`
+			Run struct {
+				Ref       string          `json:"ref"`
+				Job       sluice.ID       `json:"job"`
+				State     engine.State    `json:"state"`
+				Result    json.RawMessage `json:"result"`
+				Error     string          `json:"error"`
+				StartedAt time.Time       `json:"started_at"`
+				EndedAt   time.Time       `json:"ended_at"`
+			} `json:"run"`
+			Event  sluice.Event `json:"event"`
+			Reason string       `json:"reason"`
+		} `json:"jobs"`
+	}
+	body := struct {
+		Jobs   []sluice.ID `json:"jobs,omitempty"`
+		DryRun bool        `json:"dry_run,omitempty"`
+	}{jobs, dryRun}
+	err = s.call(ctx, request{verb: "reconcile with the engine", method: http.MethodPost, path: queuePath(queue, "/engine/reconcile"), body: asJSON(body), out: &answer})
+	for _, j := range answer.Jobs {
+		run := engine.Outcome{Ref: j.Run.Ref, Job: j.Run.Job, State: j.Run.State, Result: j.Run.Result, Error: j.Run.Error, StartedAt: j.Run.StartedAt, EndedAt: j.Run.EndedAt}
+		all = append(all, Reconciled{j.Job, run, j.Event, j.Reason})
+	}
+	return all, err
 }
 
 // ForgetOrphanRuns is an [*UnsupportedError]: upkeep follows runs.
