@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"path"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/sluice-queue/sluice"
@@ -154,28 +155,20 @@ func onlyLook(next http.Handler) http.Handler {
 
 // refuse returns why a request is refused; the zero Problem: it is answered.
 func (s *Site) refuse(r *http.Request) Problem {
-	if !s.knows(r.Host) {
+	if len(s.options.Hosts) > 0 && !MadeTo(r, s.options.Hosts) {
 		return Problem{Status: http.StatusMisdirectedRequest, Detail: "this server is not called by that name; ask it as " + strings.Join(s.options.Hosts, " or ")}
 	}
 	return Problem{}
 }
 
-// knows reports whether requests may be made to a host.
-func (s *Site) knows(host string) bool {
-	if len(s.options.Hosts) == 0 {
-		return true
-	}
-	name := host
-	if bare, _, err := net.SplitHostPort(host); err == nil {
+// MadeTo reports whether a request is made to one of these names, at any port.
+func MadeTo(r *http.Request, hosts []string) bool {
+	name := r.Host
+	if bare, _, err := net.SplitHostPort(name); err == nil {
 		name = bare
 	}
 	name = strings.TrimSuffix(strings.TrimPrefix(name, "["), "]")
-	for _, known := range s.options.Hosts {
-		if strings.EqualFold(known, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(hosts, func(known string) bool { return strings.EqualFold(known, name) })
 }
 
 // answerPanic ends a request whose handler panicked, without details: those are in the log.

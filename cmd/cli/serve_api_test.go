@@ -147,11 +147,23 @@ func TestServeStaysOnLoopbackUnlessSomethingEncrypts(t *testing.T) {
 		}
 	}
 	run(t, db, "tokens", "create", "ci", "--role", "viewer")
-	for flag, want := range map[string]int{"": 200, "--login": 401, "--behind-proxy": 401} {
+	for flag, want := range map[string]struct{ local, rebound int }{"": {200, 421}, "--login": {401, 421}, "--behind-proxy": {401, 401}} {
 		s := serve(t, db, strings.Fields(flag)...)
 		s.becomes(t, 200, "ready")
-		if status, text := ask(t, s.url+"/api/v1/jobs"); status != want {
-			t.Errorf("%q: %d %s, want %d", flag, status, text, want)
+		if status, text := ask(t, s.url+"/api/v1/jobs"); status != want.local {
+			t.Errorf("%q: %d %s, want %d", flag, status, text, want.local)
+		}
+		rebound, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/api/v1/jobs", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rebound.Host = "rebound.example"
+		answer, err := http.DefaultClient.Do(rebound)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _ = answer.Body.Close(); answer.StatusCode != want.rebound {
+			t.Errorf("%q, by a name of a foreign site: %d, want %d", flag, answer.StatusCode, want.rebound)
 		}
 		s.interrupt(t)
 		s.ends(t, 0)

@@ -30,7 +30,8 @@ const Root = "/api/v1"
 
 // Options adjust an [API]. The zero value asks every caller for a token of the store, and answers to every name.
 type Options struct {
-	// NoLogin answers everybody as an admin. Only right for a listener on loopback. Default: callers need a token.
+	// NoLogin answers everybody who calls the server by a name of loopback, such as localhost, as an admin. Only right for a
+	// listener on loopback. Default: callers need a token.
 	NoLogin bool
 	// Identify names the caller of a request; an error is answered as a problem, an access.ErrUnknown as 401. Default:
 	// the token of the header Authorization.

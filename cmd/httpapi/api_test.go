@@ -213,6 +213,40 @@ func TestPagesOfOtherSitesAndProxiesAreRefusedWithoutALogin(t *testing.T) {
 	}
 }
 
+// TestNamesThatOthersLetLeadHereAreRefusedWithoutALogin: the name of a foreign site that leads to this machine makes its pages
+// pages of this server, for a browser.
+func TestNamesThatOthersLetLeadHereAreRefusedWithoutALogin(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{})
+	ask := func(host string) int {
+		request := must(http.NewRequestWithContext(t.Context(), "POST", s.url+"/jobs", strings.NewReader(`{"queue":"mail","payload":1}`)))
+		request.Host = host
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Origin", "http://"+host)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		return response.StatusCode
+	}
+	for host, want := range map[string]int{
+		"localhost": 201, "LOCALHOST:7400": 201, "127.0.0.1:80": 201, "[::1]:7400": 201,
+		"rebound.example": 421, "rebound.example:7400": 421, "localhost.rebound.example": 421, "127.0.0.1.rebound.example": 421, "192.0.2.1": 421,
+	} {
+		if got := ask(host); got != want {
+			t.Errorf("a request to %s: %d, want %d", host, got, want)
+		}
+	}
+	s = serve(t, httpapi.Options{}, access.Caller{Name: "ada", Role: access.RoleAdmin})
+	if r := s.ask("GET", "/jobs", "", "Authorization", "Bearer ada"); r.status != 200 {
+		t.Errorf("with a token: %d", r.status)
+	}
+	if got := ask("jobs.example.com"); got != 401 {
+		t.Errorf("a server with tokens, by any name: %d, want 401", got)
+	}
+}
+
 func TestOneCallerDoesNotStarveOthers(t *testing.T) {
 	t.Parallel()
 	s := serve(t, httpapi.Options{Bounds: httpapi.Bounds{Rate: 1, Burst: 5, Waiting: 1}}, access.Caller{Name: "a", Role: access.RoleReader}, access.Caller{Name: "b", Role: access.RoleReader})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/api"
 )
 
 // local is everybody, on loopback without a login.
@@ -16,7 +17,7 @@ var local = access.Caller{Name: "local", Role: access.RoleAdmin}
 func (a *API) identify(r *http.Request) (access.Caller, error) {
 	switch {
 	case a.options.NoLogin:
-		return local, throughProxy(r)
+		return local, notLocal(r)
 	case a.options.Identify != nil:
 		return known(a.options.Identify(r))
 	}
@@ -38,12 +39,16 @@ func known(caller access.Caller, err error) (access.Caller, error) {
 	return caller, err
 }
 
-// throughProxy refuses a request of somebody else that a proxy on this machine sends on.
-func throughProxy(r *http.Request) error {
+// notLocal refuses what may not come from this machine's people: a request under another name, which a page of a foreign site
+// can send once that site's name leads here, and one that a proxy on this machine sends on.
+func notLocal(r *http.Request) error {
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"} {
 		if r.Header.Get(name) != "" {
 			return problemOf(http.StatusForbidden, "behind_proxy", "the request came through a proxy, and the server asks nobody for a token", "start the server with --behind-proxy")
 		}
+	}
+	if !api.MadeTo(r, api.LoopbackHosts()) {
+		return problemOf(http.StatusMisdirectedRequest, "other_name", "the server asks nobody for a token, and was called by a name that is not of loopback", "call it localhost or 127.0.0.1; to answer others, let it ask for tokens: --login or --behind-proxy")
 	}
 	return nil
 }

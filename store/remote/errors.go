@@ -120,7 +120,7 @@ var sentinels = map[string]error{
 	"not_found": sluice.ErrNotFound, "not_allowed": sluice.ErrNotAllowed, "duplicate": sluice.ErrDuplicate, "conflict": sluice.ErrConflict,
 	"lost": sluice.ErrLost, "queue_gone": sluice.ErrQueueGone, "store_reads_only": sluice.ErrReader, "follower_failed": sluice.ErrFollower,
 	"store_moved": sluice.ErrMoved, "newer_schema": sluice.ErrNewerSchema, "not_migrated": sluice.ErrNotMigrated,
-	"unauthorized": ErrRefused, "forbidden": ErrRefused, "out_of_bounds": ErrRefused, "behind_proxy": ErrRefused, "other_site": ErrRefused,
+	"unauthorized": ErrRefused, "forbidden": ErrRefused, "out_of_bounds": ErrRefused, "behind_proxy": ErrRefused, "other_name": ErrRefused, "other_site": ErrRefused,
 }
 
 // passes are the codes of problems that pass in time. Nothing was stored, or the call can be repeated.
