@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -225,13 +226,7 @@ func (s *server) tellDoor(flag, address string, metrics, loopback bool) {
 	if flag == "--listen" {
 		login := "none: everybody who reaches the address is an admin"
 		if s.login {
-			login = "tokens"
-			if s.flags.api.clientCA != "" {
-				login += ", certificates"
-			}
-			if s.signin.Provider != nil {
-				login += ", " + s.signin.Provider.Issuer
-			}
+			login = strings.Join(s.ways(), ", ")
 		}
 		s.log.Emit(event.ServerAnswers, "", "address", address, "answers", answers+", "+httpapi.Root, "login", login)
 	} else {
@@ -240,6 +235,21 @@ func (s *server) tellDoor(flag, address string, metrics, loopback bool) {
 	if !loopback {
 		s.log.Emit(event.ServerOpen, "", "address", address, "readable", readable)
 	}
+}
+
+// ways are how callers say who they are. Empty: nobody has to.
+func (s *server) ways() (ways []string) {
+	if !s.login {
+		return nil
+	}
+	ways = []string{"tokens"}
+	if s.flags.api.clientCA != "" {
+		ways = append(ways, "certificates")
+	}
+	if s.signin.Provider != nil {
+		ways = append(ways, s.signin.Provider.Issuer)
+	}
+	return ways
 }
 
 // onLoopback reports whether only this machine can reach an address. An address without a host means every interface.

@@ -25,6 +25,7 @@ func (s *server) openConsole() error {
 		name, where, _ := strings.Cut(text, "=")
 		options.Views = append(options.Views, console.View{Name: strings.TrimSpace(name), Filter: strings.TrimSpace(where)})
 	}
+	options.Access = s.accessFacts()
 	if s.login {
 		options.SignIn = "/login"
 	}
@@ -34,6 +35,22 @@ func (s *server) openConsole() error {
 	}
 	s.console.open(opened)
 	return nil
+}
+
+// accessFacts say how people reach the server.
+func (s *server) accessFacts() *console.Access {
+	at := s.doors[0].listener.Addr().String()
+	facts := &console.Access{Ways: s.ways(), Address: at, Reach: "other machines can connect"}
+	switch {
+	case onLoopback(at) && s.flags.api.behindProxy:
+		facts.Reach = "this machine alone can connect, and a proxy on it lets others through"
+	case onLoopback(at):
+		facts.Reach = "this machine alone can connect"
+	}
+	if s.login {
+		facts.SessionEnd = s.signinDoor.handler().SessionEnd
+	}
+	return facts
 }
 
 // storeName says where a store is, without users and passwords.

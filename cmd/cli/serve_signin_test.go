@@ -95,6 +95,15 @@ func TestServeLetsPeopleSignIn(t *testing.T) {
 	if status, _, text := get(url + "/"); status != http.StatusOK || !strings.Contains(text, "ada@example.com") {
 		t.Errorf("the console: %d %s", status, text)
 	}
+	_, _, settings := get(url + "/settings")
+	for _, want := range []string{"<dt>Role</dt><dd>operator</dd>", "<dt>Queues</dt><dd>shop.* </dd>", "a session, which ends at <time", "tokens, " + provider.Issuer, "this machine alone can connect"} {
+		if !strings.Contains(settings, want) {
+			t.Errorf("the page Settings lacks %q", want)
+		}
+	}
+	if strings.Contains(settings, oidctest.Secret) {
+		t.Error("the page Settings shows the secret of the provider")
+	}
 	s.interrupt(t)
 	if rest := s.ends(t, 0); !strings.Contains(rest, `msg="signed in" by=ada@example.com role=operator`) || strings.Contains(rest, "sessions end with the process") {
 		t.Errorf("it says\n%s", rest)

@@ -42,6 +42,18 @@ type Options struct {
 	Views []View
 	// SignIn is the path to which people without a session are sent, below the base. Default: they get the API's refusal.
 	SignIn string
+	// Access says on the page Settings how people reach the server. Default: the page leaves it out.
+	Access *Access
+}
+
+// Access says how people reach a server. It holds no secrets.
+type Access struct {
+	// Ways are how people sign in, such as tokens or the address of a provider. Empty: nobody has to.
+	Ways []string
+	// Address is where the server listens, and Reach who can connect to it.
+	Address, Reach string
+	// SessionEnd returns when the session of a request ends. Zero: the request has no session. Default: there are none.
+	SessionEnd func(*http.Request) time.Time
 }
 
 // View is a filter of jobs under a name.

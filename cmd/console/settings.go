@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -21,6 +22,9 @@ type settingsView struct {
 	Admission *admission
 	// Withheld says that only admins see tokens.
 	Withheld bool
+	Access   *Access
+	// SessionEnd is when the session of the viewer ends. Zero: the viewer has none.
+	SessionEnd time.Time
 }
 
 // admission says which new queues the store takes.
@@ -33,11 +37,17 @@ type admission struct {
 }
 
 func loadSettings(ctx context.Context, v *visit) (any, error) {
-	var view settingsView
-	v.cli("sluice queues policy")
-	view.Admission = &admission{}
-	if err := v.get(ctx, "/admission", nil, view.Admission); err != nil {
-		return nil, err
+	view := settingsView{Access: v.console.options.Access}
+	if view.Access != nil && view.Access.SessionEnd != nil {
+		view.SessionEnd = view.Access.SessionEnd(&http.Request{Header: v.caller.header, Host: v.caller.host, TLS: v.caller.tls})
+	}
+	v.note("/whoami", nil)
+	if !v.viewer.bounded() { // others may not know how many queues there are
+		v.cli("sluice queues policy")
+		view.Admission = &admission{}
+		if err := v.get(ctx, "/admission", nil, view.Admission); err != nil {
+			return nil, err
+		}
 	}
 	if view.Withheld = !v.may("list-tokens"); view.Withheld {
 		return view, nil

@@ -194,6 +194,17 @@ func (h *Handler) callerOf(r *http.Request, sealed string) (access.Caller, error
 	return caller, nil
 }
 
+// SessionEnd returns when the session of a request ends at the latest. It is zero if the request has none that is open. Whether
+// its token or person still has a role, Identify says.
+func (h *Handler) SessionEnd(r *http.Request) time.Time {
+	var s session
+	cookie, err := r.Cookie(h.cookieName(r, "session"))
+	if err != nil || r.Header.Get("Authorization") != "" || !h.sealer.open("session", cookie.Value, &s) || !time.Now().Before(s.Until) {
+		return time.Time{}
+	}
+	return s.Until
+}
+
 // session is what its cookie says, sealed.
 type session struct {
 	// Secret is that of the token by which somebody signed in. The session ends with the token.
