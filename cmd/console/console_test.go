@@ -340,6 +340,7 @@ func TestSimulatorComparesTwoScenarios(t *testing.T) {
 			t.Errorf("the page lacks %s", want)
 		}
 	}
+	s.contains("/simulator", `href="/simulator?scenario=noisy-tenant"`, "!scenario=three-tiers", "three-tiers is too large for this page: it has 285600 jobs, more than 100000; use sluice sim --scenario three-tiers.")
 	if text, _ := s.page("/simulator?queue=mail"); !strings.Contains(text, "jobs: 1}") {
 		t.Error("the live queue is not in its scenario")
 	}

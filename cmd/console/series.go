@@ -294,8 +294,8 @@ func (s series) levels() []chart {
 		}
 	}
 	if most != nil {
-		ready.Sentence = fmt.Sprintf("At most %s were ready, at %s UTC. Upkeep looks each minute; a gap has no look with a ready job.", plural(int(most.Level.Ready), "job"), most.At.UTC().Format("15:04"))
-		oldest.Sentence = fmt.Sprintf("At the last look with jobs, the oldest had been due for %s. Upkeep looks each minute; a gap has no look with a ready job.", seconds(last.Level.OldestSeconds))
+		ready.Sentence = fmt.Sprintf("At most %s were ready, at %s UTC. Upkeep counts each minute. Where the line has a gap, no job was ready, or upkeep did not run.", plural(int(most.Level.Ready), "job"), most.At.UTC().Format("15:04"))
+		oldest.Sentence = fmt.Sprintf("At the last look with jobs, the oldest had been due for %s. Upkeep counts each minute. Where the line has a gap, no job was ready, or upkeep did not run.", seconds(last.Level.OldestSeconds))
 	}
 	return []chart{ready, oldest}
 }

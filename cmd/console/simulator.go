@@ -28,6 +28,8 @@ type simulatorView struct {
 type scenario struct {
 	Name string `json:"name"`
 	Text string `json:"text"`
+	// Refused says why the server does not simulate it. Empty: it does.
+	Refused string `json:"refused"`
 }
 
 // simulated is a scenario and what came of it.

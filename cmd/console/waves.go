@@ -201,7 +201,7 @@ func loadWaves(ctx context.Context, v *visit) (any, error) {
 	if view.Queue == "" {
 		return view, nil
 	}
-	return view, v.assume(ctx, &view, path, query)
+	return view, v.assume(ctx, &view, path, query, command)
 }
 
 // bucketsOf are the lengths of buckets that one can choose: jobs that fall due later than in a day are counted by the hour.
@@ -219,8 +219,8 @@ func quotedOr(text string) string {
 	return quoted(text)
 }
 
-// assume fills in the drawer, and the times under the assumed limits.
-func (v *visit) assume(ctx context.Context, view *wavesPage, path string, query url.Values) error {
+// assume fills in the drawer, and the times under the assumed limits. The command shows the present ones.
+func (v *visit) assume(ctx context.Context, view *wavesPage, path string, query url.Values, command string) error {
 	var queue queueRow
 	if err := v.get(ctx, "/queues/"+url.PathEscape(view.Queue), nil, &queue); err != nil {
 		return err
@@ -259,7 +259,7 @@ func (v *visit) assume(ctx context.Context, view *wavesPage, path string, query 
 			flags += " " + one[1] + " " + quoted(text)
 		}
 	}
-	v.cli("sluice forecast " + quoted(view.Queue) + " --ahead " + view.Ahead + flags)
+	v.cli(command + flags)
 	var other forecastView
 	if err := v.getFor(ctx, seriesFor, path, query, &other); err != nil {
 		return err

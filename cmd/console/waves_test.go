@@ -67,6 +67,7 @@ func TestWhatIfShowsTheNewEndBesideThePresentOne(t *testing.T) {
 	t.Parallel()
 	s := waving(t, access.RoleOperator)
 	s.has("/waves?queue=mail", "What if", "now 1/s", "-Done by these", "-Set this rate")
+	s.has("/waves?queue=mail&rate=10&by=tenant&bucket=5m", "sluice forecast mail --ahead 2h --bucket 5m --by tenant --rate 10/s")
 	s.has("/waves?queue=mail&rate=10", "Done by these", "9m00s sooner", "sluice forecast mail --ahead 2h --rate 10/s", "Set this rate", "value=10%2Fs")
 	s.has("/waves?queue=mail&rate=0&concurrency=0", "-Done by these")
 	if _, status := s.page("/waves?queue=mail&batch=x"); status != 422 {

@@ -27,7 +27,13 @@ func (a *API) simulations() {
 		out := scenarioList{}
 		for _, name := range sim.Shipped() {
 			text, _ := sim.Text(name)
-			out.Scenarios = append(out.Scenarios, scenarioView{name, string(text)})
+			one := scenarioView{Name: name, Text: string(text)}
+			if scenario, err := sim.Parse(text); err == nil {
+				if err := tooLarge(scenario); err != nil {
+					one.Refused = err.Rule + " --scenario " + name
+				}
+			}
+			out.Scenarios = append(out.Scenarios, one)
 		}
 		return out, nil
 	})
@@ -56,8 +62,8 @@ func (a *API) simulations() {
 
 // simulate runs a scenario within the bounds.
 func simulate(ctx context.Context, scenario sim.Scenario) (sim.Report, error) {
-	if n := jobsOf(scenario); n > simulatedJobs {
-		return sim.Report{}, &sluice.InvalidError{Field: "scenario", Rule: fmt.Sprintf("has %.0f jobs, more than %d; use sluice sim", n, simulatedJobs)}
+	if err := tooLarge(scenario); err != nil {
+		return sim.Report{}, err
 	}
 	ctx, stop := context.WithTimeout(ctx, simulateTime)
 	defer stop()
@@ -66,6 +72,14 @@ func simulate(ctx context.Context, scenario sim.Scenario) (sim.Report, error) {
 		return sim.Report{}, &sluice.InvalidError{Field: "scenario", Rule: "takes longer than " + simulateTime.String() + "; use sluice sim"}
 	}
 	return report, err
+}
+
+// tooLarge refuses a scenario with more jobs than a server simulates.
+func tooLarge(scenario sim.Scenario) *sluice.InvalidError {
+	if n := jobsOf(scenario); n > simulatedJobs {
+		return &sluice.InvalidError{Field: "scenario", Rule: fmt.Sprintf("has %.0f jobs, more than %d; use sluice sim", n, simulatedJobs)}
+	}
+	return nil
 }
 
 // jobsOf counts the jobs that come in a scenario. A stream has about as many as its rate says.
@@ -90,6 +104,8 @@ type scenarioView struct {
 	// Name names the scenario, and Text is what it says, in YAML.
 	Name string `json:"name"`
 	Text string `json:"text"`
+	// Refused says why a server does not simulate it. Missing: it does.
+	Refused string `json:"refused,omitempty"`
 }
 
 // simulateInput is a scenario to simulate.

@@ -35,3 +35,19 @@ func TestSimulationsAreBounded(t *testing.T) {
 		}
 	}
 }
+
+func TestScenariosSayWhetherAServerSimulatesThem(t *testing.T) {
+	t.Parallel()
+	s := serveStore(t, memory.New(memory.Options{}), httpapi.Options{})
+	var read struct {
+		Scenarios []struct{ Name, Text, Refused string }
+	}
+	if err := json.Unmarshal([]byte(s.ask(http.MethodGet, "/simulations", "").text), &read); err != nil || len(read.Scenarios) == 0 {
+		t.Fatalf("got %d scenarios, %v", len(read.Scenarios), err)
+	}
+	for _, one := range read.Scenarios {
+		if (one.Name == "three-tiers") != strings.Contains(one.Refused, "has 285600 jobs, more than 100000") {
+			t.Errorf("%s: refused %q, want that three-tiers alone is too large", one.Name, one.Refused)
+		}
+	}
+}
