@@ -169,10 +169,14 @@ func (c *cache) get(ctx context.Context, key string, keep time.Duration, ask fun
 	}
 }
 
-// fill asks for an answer that others may wait for: it goes on if the one who asks leaves. A failure is kept for a moment
-// at most.
+// fill asks for an answer that others may wait for: it goes on if the one who asks leaves, until the time of the asker ends. A
+// failure is kept for a moment at most.
 func (c *cache) fill(ctx context.Context, s *shared, ask func(context.Context) ([]byte, error)) {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	end, has := ctx.Deadline()
+	if !has {
+		end = time.Now().Add(timeout)
+	}
+	ctx, stop := context.WithDeadline(context.WithoutCancel(ctx), end)
 	defer stop()
 	s.err = errors.New("the API gave no answer") // if it panics
 	defer func() {

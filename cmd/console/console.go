@@ -142,5 +142,9 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mux.ServeHTTP(w, r)
 }
 
-// timeout is the longest time for a page.
-const timeout = 10 * time.Second
+const (
+	// timeout is the longest time for a page, a dialog or an act, with all that it asks of the API.
+	timeout = 10 * time.Second
+	// readTimeout is the longest time for one reading of a page. Dialogs count jobs, and may take the whole of timeout for it.
+	readTimeout = 2 * time.Second
+)

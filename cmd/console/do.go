@@ -68,6 +68,7 @@ func (c *Console) dialogOf(w http.ResponseWriter, r *http.Request, values url.Va
 	ctx, stop := context.WithTimeout(r.Context(), timeout)
 	defer stop()
 	v, err := c.visit(r.WithContext(ctx), page{name: "overview"})
+	v.patience = timeout
 	a, is := c.acts[r.PathValue("act")]
 	d := &dialog{Act: &a, Values: values, Production: c.production()}
 	switch {

@@ -124,7 +124,7 @@ func (h *hub) anyOf(p *picture) *visit {
 	defer h.mu.Unlock()
 	for w := range p.watchers {
 		v := *w.visit
-		v.calls, v.command = nil, nil
+		v.calls, v.command, v.late = nil, nil, false
 		return &v
 	}
 	return nil

@@ -49,6 +49,10 @@ type visit struct {
 	pathOf  func(name string) string
 	calls   []string
 	command []string
+	// Patience is the longest time for one reading. Late says that one has taken longer: the others are not tried, or a page
+	// would wait for each.
+	patience time.Duration
+	late     bool
 }
 
 // viewer is who looks.
@@ -72,7 +76,7 @@ func (v viewer) rights() string {
 
 // visit begins a look at a page.
 func (c *Console) visit(r *http.Request, p page) (*visit, error) {
-	v := &visit{console: c, caller: callerOf(c.options.API, r), page: p, path: r.URL.Path, query: r.URL.Query(), pathOf: r.PathValue}
+	v := &visit{console: c, caller: callerOf(c.options.API, r), page: p, path: r.URL.Path, query: r.URL.Query(), pathOf: r.PathValue, patience: readTimeout}
 	v.query.Del(liveParameter)
 	body, err := v.caller.send(r.Context(), http.MethodGet, "/whoami", nil, nil)
 	if err != nil {
@@ -111,13 +115,31 @@ func (v *visit) read(ctx context.Context, path string, query url.Values, out any
 
 // readFor is read for what changes slowly.
 func (v *visit) readFor(ctx context.Context, keep time.Duration, path string, query url.Values, out any) error {
-	body, err := v.console.shared.get(ctx, v.viewer.rights()+path+"?"+query.Encode(), keep, func(ctx context.Context) ([]byte, error) {
-		return v.caller.send(ctx, http.MethodGet, path, query, nil)
+	if v.late {
+		return v.tooSlow()
+	}
+	limited, stop := context.WithTimeout(ctx, v.patience)
+	defer stop()
+	body, err := v.console.shared.get(limited, v.viewer.rights()+path+"?"+query.Encode(), keep, func(ctx context.Context) ([]byte, error) {
+		text, err := v.caller.send(ctx, http.MethodGet, path, query, nil)
+		if err != nil && ctx.Err() != nil {
+			err = ctx.Err() // the API says of an answer that took too long only that the store is not there
+		}
+		return text, err
 	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		v.late = true
+		return v.tooSlow()
+	}
 	if err != nil {
 		return err
 	}
 	return json.Unmarshal(body, out)
+}
+
+// tooSlow says that the store did not answer one reading in its time.
+func (v *visit) tooSlow() error {
+	return &httpapi.Problem{Status: http.StatusGatewayTimeout, Title: "Too slow", Why: "the store did not answer within " + v.patience.String() + ", so the reading was stopped", Do: "narrow the filter, or look at the store's health"}
 }
 
 // cli notes a command of the CLI that shows the same as the page.

@@ -1,0 +1,69 @@
+package console_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/cmd/console"
+	"github.com/sluice-queue/sluice/cmd/httpapi"
+	"github.com/sluice-queue/sluice/store/memory"
+)
+
+// hanging is a store that can stop to answer questions about queues.
+type hanging struct {
+	sluice.Store
+	hangs atomic.Bool
+}
+
+func (h *hanging) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
+	if h.hangs.Load() {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return h.Store.Queues(ctx, filter)
+}
+
+func (h *hanging) Unwrap() sluice.Store { return h.Store }
+
+// TestAPageGivesTheStoreTwoSeconds opens pages while the store hangs. None waits for each of its readings, and a picture that is
+// there says from when it is.
+func TestAPageGivesTheStoreTwoSeconds(t *testing.T) {
+	t.Parallel()
+	store := &hanging{Store: memory.New(memory.Options{})}
+	c, err := console.New(console.Options{API: httpapi.New(store, httpapi.Options{Identify: func(*http.Request) (access.Caller, error) {
+		return access.Caller{Name: "ann", Role: access.RoleOperator}, nil
+	}})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{t: t, console: c, store: store, client: sluice.NewClient(store, sluice.ClientOptions{}), Server: httptest.NewServer(c)}
+	t.Cleanup(func() {
+		c.Drain()
+		s.Close()
+	})
+	s.enqueue(sluice.NewJob{Queue: "mail"})
+	messages := s.watch("/queues?live=1")
+	saying(t, messages, `id="queue-mail"`)
+	store.hangs.Store(true)
+	saying(t, messages, `stale{"at":"`)
+	for _, path := range []string{"/", "/queues", "/waves"} {
+		begun := time.Now()
+		text, status := s.page(path)
+		if took := time.Since(begun); status != http.StatusGatewayTimeout || !strings.Contains(text, "did not answer within 2s, so the reading was stopped") || took > 4*time.Second {
+			t.Errorf("%s: got %d after %v, want a problem after 2 s", path, status, took)
+		}
+	}
+	store.hangs.Store(false)
+	saying(t, messages, `id="queue-mail"`)
+	if text, status := s.do("pause-queue", url.Values{"queue": {"mail"}}, nil); status != http.StatusNoContent {
+		t.Errorf("after it: got %d %s, want the act done", status, text)
+	}
+}
