@@ -106,6 +106,7 @@ var doors = map[string][]string{
 		"internal/demo", "internal/wire", "cmd/internal/draw", "internal/event", "cmd/internal/export", "internal/near", "internal/scrubbed", "cmd/internal/sim", "cmd/internal/systemd", "cmd/internal/top",
 	},
 	"cmd/sluice":            {"cmd/cli"},
+	"internal/certtest":     {},
 	"internal/clienttest":   {"internal/debian", "internal/testcache"},
 	"apps/apptest":          {"", "internal/freeport", "audit"},
 	"cmd/monitor":           {"", "api", "cmd/metric", "observe", "engine"},

@@ -4,15 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
@@ -26,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-queue/sluice/internal/certtest"
 	"github.com/sluice-queue/sluice/internal/clienttest"
 	"github.com/sluice-queue/sluice/internal/debian"
 )
@@ -69,13 +64,14 @@ func TestProxiesOfTheGuide(t *testing.T) {
 			}
 			env := clienttest.Serve(t, program, "sqlite:"+filepath.Join(t.TempDir(), "sluice.db"), "--behind-proxy", "--base", "/sluice")
 			folder := t.TempDir()
-			roots := certify(t, folder)
+			authority := certtest.New(t, filepath.Join(folder, "authority.pem"))
+			certtest.Write(t, filepath.Join(folder, "jobs.pem"), filepath.Join(folder, "jobs.key"), authority.Server(t, "jobs.example.com"))
 			port := freePort(t)
 			settings := filepath.Join(folder, "settings")
 			write(t, settings, proxy.settings(fromGuide(t, name, folder, port, addressOf(env)), folder))
 			start(t, proxy.program, proxy.arguments(settings, folder)...)
 			c := &caller{T: t, url: fmt.Sprintf("https://127.0.0.1:%s/sluice", port), token: clienttest.Value(env, "SLUICE_TOKEN")}
-			c.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "jobs.example.com"}}}
+			c.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Pool(), ServerName: "jobs.example.com"}}}
 			c.reaches()
 			c.leaves()
 			c.waits()
@@ -270,33 +266,6 @@ func (r *repeated) Read(p []byte) (n int, err error) {
 		n, r.at = n+k, (r.at+k)%len(r.line)
 	}
 	return n, nil
-}
-
-// certify writes a certificate of jobs.example.com and its key, and returns a pool that trusts the certificate.
-func certify(t *testing.T, folder string) *x509.CertPool {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"jobs.example.com"},
-		IsCA: true, BasicConstraintsValid: true,
-	}
-	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	public := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})
-	write(t, filepath.Join(folder, "jobs.pem"), string(public))
-	write(t, filepath.Join(folder, "jobs.key"), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})))
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(public)
-	return roots
 }
 
 func write(t *testing.T, path, text string) {

@@ -73,6 +73,7 @@ var docMarks = []docMark{
 	{line: "--tls-cert", file: "serve_api_test.go", test: "--tls-cert", why: "needs a certificate"},
 	{line: "--oidc oidc.yaml", file: "serve_signin_test.go", test: `"--oidc", config`, why: "needs a provider"},
 	{path: "guide/secure.md", line: "curl --cert", file: "serve_tls_test.go", test: `"--cert", "eu-worker.pem"`, why: "the same"},
+	{path: "guide/secure.md", line: "cert=eu-worker.pem", file: "remote_tls_test.go", test: `"cert", "eu-worker.pem"`, why: "the same"},
 	{path: "deploy/", line: "kubectl ", why: "needs a cluster"},
 	{path: "guide/temporal.md", line: "sluice serve --engine", why: "needs a cluster with certificates"},
 	{path: "guide/temporal.md", line: "sluice engine check billing.eu", why: "needs a cluster with TLS"},

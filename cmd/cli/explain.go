@@ -96,7 +96,7 @@ func asExit(err error) (code int, silent bool) {
 func (a *app) explain(command *cobra.Command, err error) int {
 	code, todo := diagnose(command, err)
 	what := command.CommandPath()
-	why := a.why(err)
+	why := strings.TrimSuffix(a.why(err), "; "+todo)
 	if code == exitInterrupted {
 		why = "it was interrupted"
 	}
@@ -128,8 +128,7 @@ func diagnose(command *cobra.Command, err error) (code int, todo string) {
 	var usage usageError
 	var server *pgconn.PgError
 	var config *pgconn.ParseConfigError
-	var unsupported *remote.UnsupportedError
-	var refused *remote.Error
+	code, todo = diagnoseServer(err)
 	switch {
 	case errors.As(err, &coded):
 		return coded.code, coded.todo
@@ -143,10 +142,8 @@ func diagnose(command *cobra.Command, err error) (code int, todo string) {
 		return exitUnreachable, "end what holds connections (select application_name, count(*) from pg_stat_activity group by 1), give each process fewer with pool_max_conns=N in --db (or SLUICE_DB), or allow more: alter role ROLE connection limit N; or alter system set max_connections = N, and a restart"
 	case diskFull(err):
 		return exitUnreachable, "make room on the disk of the database; `sluice doctor` says how much is left"
-	case errors.As(err, &unsupported):
-		return exitRefused, unsupported.Do
-	case errors.Is(err, remote.ErrRefused) && errors.As(err, &refused):
-		return exitRefused, refused.Do
+	case todo != "":
+		return code, todo
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted, "run it again; what was done is done"
 	case errors.Is(err, sluice.ErrNotMigrated):
@@ -189,6 +186,24 @@ func diagnose(command *cobra.Command, err error) (code int, todo string) {
 		return exitUsage, "correct it; " + help
 	}
 	return exitFailed, help
+}
+
+// diagnoseServer is diagnose for what the store behind a server refuses. The text "": it is another error.
+func diagnoseServer(err error) (code int, todo string) {
+	var unsupported *remote.UnsupportedError
+	var refused *remote.Error
+	var certificate *remote.CertificateError
+	switch {
+	case errors.As(err, &unsupported):
+		return exitRefused, unsupported.Do
+	case errors.As(err, &refused) && refused.Code == "unauthorized":
+		return exitRefused, "give the secret of `sluice tokens create` with --token (or SLUICE_TOKEN), or name the files of a certificate in --db (or SLUICE_DB): https://HOST?cert=FILE&key=FILE"
+	case errors.Is(err, remote.ErrRefused) && errors.As(err, &refused):
+		return exitRefused, refused.Do
+	case errors.As(err, &certificate):
+		return exitUnreachable, certificate.Do
+	}
+	return 0, ""
 }
 
 // diskFull reports whether the database's disk is full: by PostgreSQL's code, or the SQLite store's text.

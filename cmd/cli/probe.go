@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sluice-queue/sluice/store/remote"
 )
 
 // maxReport is the most bytes read of a server's answer.
@@ -31,24 +32,31 @@ answer. For health checks of containers without other tools.`,
 			if paths[what] == "" {
 				return usagef("%q is neither live nor ready", what)
 			}
-			return a.probe(command.Context(), strings.TrimSuffix(url, "/")+paths[what])
+			return a.probe(command.Context(), url, paths[what])
 		},
 	}
 	command.Flags().StringVar(&url, "url", "http://"+defaultListen, "address of the server")
 	return command
 }
 
-func (a *app) probe(ctx context.Context, url string) error {
+func (a *app) probe(ctx context.Context, address, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	client, url, err := remote.HTTPClient(address)
+	if err != nil {
+		return usagef("--url: %w", err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+path, nil)
 	if err != nil {
 		return usagef("--url: %w", err)
 	}
 	if a.output != "table" {
 		request.Header.Set("Accept", "application/json")
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := client.Do(request)
+	if certificate := remote.AsCertificateError(err); certificate != nil {
+		return certificate
+	}
 	if err != nil {
 		return codedError{fmt.Errorf("the server does not answer: %w", err), exitUnreachable, "check --url, and that `sluice serve` runs there"}
 	}

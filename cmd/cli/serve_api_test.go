@@ -3,64 +3,29 @@
 package cli_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sluice-queue/sluice/internal/certtest"
 )
 
-// newCertificate writes a certificate for 127.0.0.1 into a folder, and returns it.
-func newCertificate(t *testing.T, folder string) *x509.Certificate {
+// newCertificate writes the certificate of a server on loopback, by an authority of its own, to cert.pem, key.pem and authority.pem.
+func newCertificate(t *testing.T, folder string) certtest.Authority {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
-	if err != nil {
-		t.Fatal(err)
-	}
-	form := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: "server"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, form, form, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: der}, "key.pem": {Type: "PRIVATE KEY", Bytes: private}} {
-		if err := os.WriteFile(filepath.Join(folder, name), pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	made, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return made
+	a := certtest.New(t, filepath.Join(folder, "authority.pem"))
+	certtest.Write(t, filepath.Join(folder, "cert.pem"), filepath.Join(folder, "key.pem"), a.Server(t, "127.0.0.1"))
+	return a
 }
 
-// askTLS returns the status of a server that shows the trusted certificate. 0: it shows another one.
-func askTLS(t *testing.T, url string, trusted *x509.Certificate) int {
+// askTLS returns the status of a server whose certificate is of the authority. 0: it shows another one.
+func askTLS(t *testing.T, url string, trusted certtest.Authority) int {
 	t.Helper()
-	roots := x509.NewCertPool()
-	roots.AddCert(trusted)
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: trusted.Pool(), MinVersion: tls.VersionTLS12}}}
 	response, err := client.Get(url)
 	if err != nil {
 		return 0

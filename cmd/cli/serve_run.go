@@ -41,7 +41,7 @@ func (s *server) answer(ctx context.Context, do func() error) error {
 	defer closeDoors()
 	for _, d := range s.doors {
 		doors.Go(func() {
-			if err := api.ServeWith(answering, d.listener, d.site, d.options); err != nil {
+			if err := api.ServeWith(answering, d.listener, renewing(d.site), d.options); err != nil {
 				s.failed <- err
 			}
 		})

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 	"sync"
@@ -42,6 +43,23 @@ func (f *apiFlags) tlsConfig(log *event.Log) (*tls.Config, error) {
 		return current, nil
 	}
 	return config, nil
+}
+
+// renewal is how long before its certificate ends a connection should. It is longer than a connection may be idle.
+const renewal = 2 * time.Minute
+
+// renewing asks callers to close a connection whose certificate ends soon, and so to come again with a renewed one. A busy
+// caller keeps a connection of HTTP/2 for days, and is not known by it any more when the certificate has ended.
+func renewing(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
+			shown := r.TLS.PeerCertificates[0]
+			if time.Until(shown.NotAfter) < min(renewal, shown.NotAfter.Sub(shown.NotBefore)/10) {
+				w.Header().Set("Connection", "close")
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 func loadCertificate(cert, key string) (*tls.Certificate, error) {

@@ -3,82 +3,20 @@
 package cli_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
 	"io"
-	"math/big"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sluice-queue/sluice/internal/certtest"
 )
-
-// authority is a certificate authority.
-type authority struct {
-	certificate *x509.Certificate
-	key         *ecdsa.PrivateKey
-}
-
-// newAuthority makes a certificate authority, and writes its certificate to a file.
-func newAuthority(t *testing.T, file string) authority {
-	t.Helper()
-	a := authority{}
-	made, key := a.sign(t, &x509.Certificate{Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
-	writePEM(t, file, "CERTIFICATE", made.Raw)
-	return authority{made, key}
-}
-
-// sign signs a certificate. Without an authority, the certificate is self-signed.
-func (a authority) sign(t *testing.T, form *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if form.SerialNumber, err = rand.Int(rand.Reader, big.NewInt(1<<62)); err != nil {
-		t.Fatal(err)
-	}
-	form.NotBefore = time.Now().Add(-2 * time.Hour)
-	if form.NotAfter.IsZero() {
-		form.NotAfter = time.Now().Add(time.Hour)
-	}
-	parent, by := form, key
-	if a.key != nil {
-		parent, by = a.certificate, a.key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, form, parent, &key.PublicKey, by)
-	if err != nil {
-		t.Fatal(err)
-	}
-	made, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return made, key
-}
-
-// client makes the client certificate of a program.
-func (a authority) client(t *testing.T, name string) tls.Certificate {
-	t.Helper()
-	made, key := a.sign(t, &x509.Certificate{Subject: pkix.Name{CommonName: name}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
-	return tls.Certificate{Certificate: [][]byte{made.Raw}, PrivateKey: key}
-}
-
-func writePEM(t *testing.T, file, kind string, der []byte) {
-	t.Helper()
-	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // certified sends a request, with a certificate unless it is nil. 0: the server closed the connection.
 func certified(t *testing.T, method, url string, certificate *tls.Certificate, header ...string) (int, string) {
@@ -118,12 +56,12 @@ func TestServeKnowsProgramsByTheirCertificates(t *testing.T) {
 	secret := regexp.MustCompile(`sluice_\S+`).FindString(run(t, db, "tokens", "create", "eu-worker", "--role", "worker", "--queue", "mail.*"))
 	newCertificate(t, folder)
 	ca := filepath.Join(folder, "workers.pem")
-	authority := newAuthority(t, ca)
+	authority := certtest.New(t, ca)
 	s := start(t, db, "serve", "--listen", "127.0.0.1:0", "--tls-cert", filepath.Join(folder, "cert.pem"), "--tls-key", filepath.Join(folder, "key.pem"), "--tls-client-ca", ca)
 	url := "https://" + s.finds(t, `address=(\S+) answers=.* login="tokens, certificates"`) + "/api/v1"
 	s.says(t, "server started")
 
-	worker := authority.client(t, "eu-worker")
+	worker := authority.Client(t, "eu-worker")
 	if status, text := certified(t, "GET", url+"/whoami", &worker); status != http.StatusOK || !strings.Contains(text, `"name":"token eu-worker","by":"token eu-worker","role":"worker","queues":["mail.*"]`) {
 		t.Errorf("the worker: %d %s", status, text)
 	}
@@ -143,18 +81,18 @@ func TestServeKnowsProgramsByTheirCertificates(t *testing.T) {
 		t.Errorf("with a wrong token too: %d", status)
 	}
 	for _, name := range []string{"unknown", "", "eu-worker ", "EU-WORKER", "*"} {
-		other := authority.client(t, name)
+		other := authority.Client(t, name)
 		if status, text := certified(t, "GET", url+"/whoami", &other); status != http.StatusUnauthorized || !strings.Contains(text, "the common name of the certificate is no token's name") {
 			t.Errorf("the name %q: %d %s", name, status, text)
 		}
 	}
-	foreign := newAuthority(t, filepath.Join(folder, "foreign.pem")).client(t, "eu-worker")
+	foreign := certtest.New(t, filepath.Join(folder, "foreign.pem")).Client(t, "eu-worker")
 	for what, form := range map[string]*x509.Certificate{
 		"expired":      {Subject: pkix.Name{CommonName: "eu-worker"}, NotAfter: time.Now().Add(-time.Hour), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}},
 		"for a server": {Subject: pkix.Name{CommonName: "eu-worker"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}},
 	} {
-		made, key := authority.sign(t, form)
-		if status, text := certified(t, "GET", url+"/whoami", &tls.Certificate{Certificate: [][]byte{made.Raw}, PrivateKey: key}); status != 0 {
+		made := authority.Sign(t, form)
+		if status, text := certified(t, "GET", url+"/whoami", &made); status != 0 {
 			t.Errorf("a certificate that is %s: %d %s", what, status, text)
 		}
 	}
@@ -173,8 +111,8 @@ func TestServeKnowsProgramsByTheirCertificates(t *testing.T) {
 			}
 		}
 	}
-	second := newAuthority(t, ca)
-	newWorker := second.client(t, "eu-worker")
+	second := certtest.New(t, ca)
+	newWorker := second.Client(t, "eu-worker")
 	becomes(http.StatusOK, "the authority changes", &newWorker)
 	becomes(0, "the old authority ends", &worker)
 	run(t, db, "tokens", "revoke", "eu-worker")
@@ -195,18 +133,12 @@ func TestServeTakesTheCertificateOfCurl(t *testing.T) {
 	run(t, db, "migrate")
 	run(t, db, "tokens", "create", "eu-worker", "--role", "worker")
 	newCertificate(t, folder)
-	a := newAuthority(t, filepath.Join(folder, "workers.pem"))
-	worker := a.client(t, "eu-worker")
-	key, err := x509.MarshalPKCS8PrivateKey(worker.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	writePEM(t, filepath.Join(folder, "eu-worker.pem"), "CERTIFICATE", worker.Certificate[0])
-	writePEM(t, filepath.Join(folder, "eu-worker-key.pem"), "PRIVATE KEY", key)
+	a := certtest.New(t, filepath.Join(folder, "workers.pem"))
+	certtest.Write(t, filepath.Join(folder, "eu-worker.pem"), filepath.Join(folder, "eu-worker-key.pem"), a.Client(t, "eu-worker"))
 	s := start(t, db, "serve", "--listen", "127.0.0.1:0", "--tls-cert", filepath.Join(folder, "cert.pem"), "--tls-key", filepath.Join(folder, "key.pem"), "--tls-client-ca", filepath.Join(folder, "workers.pem"))
 	url := "https://" + s.answersAt(t)
 	s.says(t, "server started")
-	cmd := exec.CommandContext(t.Context(), curl, "-sS", "--cacert", "cert.pem", "--cert", "eu-worker.pem", "--key", "eu-worker-key.pem", url+"/api/v1/whoami")
+	cmd := exec.CommandContext(t.Context(), curl, "-sS", "--cacert", "authority.pem", "--cert", "eu-worker.pem", "--key", "eu-worker-key.pem", url+"/api/v1/whoami")
 	cmd.Dir = folder
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), `"name":"token eu-worker"`) {
 		t.Errorf("curl: %v\n%s", err, out)

@@ -132,6 +132,7 @@ func (e unknownError) Is(target error) bool { return target == access.ErrUnknown
 // The reasons why nobody is known.
 const (
 	errNobody  = unknownError("the request has no token and no session")
+	errNoCert  = unknownError("the request has no token and no session, and its connection no certificate")
 	errCert    = unknownError("the common name of the certificate is no token's name, or the token was revoked or has ended")
 	errCertEnd = unknownError("the certificate of the connection has expired")
 	errEnded   = unknownError("the session has ended, or this server cannot read it: sign in again")
@@ -153,10 +154,13 @@ func (h *Handler) Identify(r *http.Request) (access.Caller, error) {
 	if err == nil {
 		return h.callerOf(r, cookie.Value)
 	}
-	if h.options.Certificates && r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
-		return h.certified(r, r.TLS.VerifiedChains[0][0])
+	switch {
+	case !h.options.Certificates:
+		return access.Caller{}, errNobody
+	case r.TLS == nil || len(r.TLS.VerifiedChains) == 0:
+		return access.Caller{}, errNoCert
 	}
-	return access.Caller{}, errNobody
+	return h.certified(r, r.TLS.VerifiedChains[0][0])
 }
 
 // certified returns the caller whom a verified certificate names. A connection may outlive its certificate.

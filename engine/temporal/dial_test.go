@@ -2,19 +2,11 @@ package temporal_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
-	"math/big"
 	"net"
-	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
@@ -24,48 +16,16 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/engine"
 	adapter "github.com/sluice-queue/sluice/engine/temporal"
+	"github.com/sluice-queue/sluice/internal/certtest"
 )
-
-// certificate writes a self-signed certificate and its key.
-func certificate(t *testing.T, name string) (cert, key string, pair tls.Certificate) {
-	t.Helper()
-	secret, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{name}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-	}
-	signed, err := x509.CreateCertificate(rand.Reader, plan, plan, secret.Public(), secret)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, key = filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
-	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: signed}, key: {Type: "PRIVATE KEY", Bytes: der}} {
-		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if pair, err = tls.LoadX509KeyPair(cert, key); err != nil {
-		t.Fatal(err)
-	}
-	return cert, key, pair
-}
 
 func TestDialShowsItsCertificateAndKey(t *testing.T) {
 	t.Parallel()
-	serverCert, _, serverPair := certificate(t, "temporal.example")
-	clientCert, clientKey, _ := certificate(t, "sluice.example")
-	clients := x509.NewCertPool()
-	text, err := os.ReadFile(clientCert)
-	if err != nil || !clients.AppendCertsFromPEM(text) {
-		t.Fatal("no certificate of clients", err)
-	}
+	folder := t.TempDir()
+	file := func(name string) string { return filepath.Join(folder, name) }
+	authority := certtest.New(t, file("authority.pem"))
+	certtest.New(t, file("foreign.pem"))
+	certtest.Write(t, file("cert.pem"), file("key.pem"), authority.Client(t, "sluice.example"))
 	key := make(chan []string, 3)
 	f := &fake{start: func(ctx context.Context, _ *workflowservice.StartWorkflowExecutionRequest) error {
 		given, _ := metadata.FromIncomingContext(ctx)
@@ -77,18 +37,18 @@ func TestDialShowsItsCertificateAndKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := grpc.NewServer(grpc.Creds(credentials.NewTLS(&tls.Config{
-		Certificates: []tls.Certificate{serverPair}, ClientCAs: clients, ClientAuth: tls.RequireAndVerifyClientCert,
+		Certificates: []tls.Certificate{authority.Server(t, "temporal.example")}, ClientCAs: authority.Pool(), ClientAuth: tls.RequireAndVerifyClientCert,
 	})))
 	workflowservice.RegisterWorkflowServiceServer(server, f)
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
 
 	known := adapter.Server{
-		Address: listener.Addr().String(), APIKey: "open sesame", Cert: clientCert, Key: clientKey, CA: serverCert, Name: "temporal.example",
+		Address: listener.Addr().String(), APIKey: "open sesame", Cert: file("cert.pem"), Key: file("key.pem"), CA: file("authority.pem"), Name: "temporal.example",
 	}
 	stranger, mistrusting := known, known
 	stranger.Cert, stranger.Key = "", ""
-	mistrusting.CA = clientCert
+	mistrusting.CA = file("foreign.pem")
 	for _, c := range []struct {
 		server adapter.Server
 		want   error
@@ -111,7 +71,9 @@ func TestDialShowsItsCertificateAndKey(t *testing.T) {
 
 func TestDialRefusesFilesThatItCannotUse(t *testing.T) {
 	t.Parallel()
-	cert, key, _ := certificate(t, "x")
+	folder := t.TempDir()
+	cert, key := filepath.Join(folder, "cert.pem"), filepath.Join(folder, "key.pem")
+	certtest.Write(t, cert, key, certtest.Authority{}.Client(t, "x"))
 	for _, server := range []adapter.Server{
 		{Cert: cert}, {Key: key}, {Cert: "absent", Key: "absent"}, {Cert: key, Key: cert}, {CA: "absent"}, {CA: key},
 	} {

@@ -64,6 +64,8 @@ func (s *Store) call(ctx context.Context, r request) error {
 			return fmt.Errorf("%s: the store is closed: %w", r.verb, sluice.ErrUnavailable)
 		case errors.Is(err, sluice.ErrInvalid):
 			return fmt.Errorf("%s: %w", r.verb, err)
+		case errors.As(err, new(*CertificateError)): // it does not pass within the time of a call
+			return fmt.Errorf("%s: %w: %w", r.verb, sluice.ErrUnavailable, err)
 		case p != nil && !passes[p.Code]:
 			return p.err(r.verb)
 		}
@@ -171,7 +173,10 @@ func (s *Store) message(ctx context.Context, r request, again bool) (*http.Reque
 func withoutURL(err error) error {
 	var of *url.Error
 	if errors.As(err, &of) {
-		return of.Err
+		err = of.Err
+	}
+	if certificate := AsCertificateError(err); certificate != nil {
+		return certificate
 	}
 	return err
 }

@@ -12,10 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/url"
-	"strings"
 	"sync"
 	"time"
 
@@ -27,8 +24,8 @@ import (
 type Options struct {
 	// Token is the secret of `sluice tokens create`. Default: none.
 	Token string
-	// Client sends the requests, such as through a proxy or with a certificate of its own. Its Timeout must be 0.
-	// Default: a client of the store's own.
+	// Client sends the requests, such as through a proxy or with a certificate in memory. Its Timeout must be 0, and the address
+	// then names no files. Default: [HTTPClient] of the address.
 	Client *http.Client
 	// CallTimeout is how long a call tries again while the server or its store is out of reach. Default: 30 s.
 	CallTimeout time.Duration
@@ -49,6 +46,10 @@ const apiRoot = "/api/v1"
 
 // Open opens the store of a server at an address, such as https://jobs.example.com. It asks the server who the token is.
 //
+// Parameters of the address name files, as PEM: https://jobs.example.com?ca=authority.pem trusts the certificates of that
+// authority alone, and cert=FILE&key=FILE shows a certificate to a server that takes it in place of a token. A renewed
+// certificate counts from the next connection on.
+//
 // A server out of reach is a [sluice.ErrUnavailable], and a token that it does not know an [ErrRefused]. Over http, a token
 // goes only to this machine: elsewhere, everybody on the way could read it.
 func Open(ctx context.Context, address string, options Options) (*Store, error) {
@@ -60,9 +61,14 @@ func Open(ctx context.Context, address string, options Options) (*Store, error) 
 		return nil, feature.Invalid("option CallTimeout", fmt.Sprintf("%s must be 0 (the default) or more", options.CallTimeout))
 	}
 	options.CallTimeout = cmp.Or(options.CallTimeout, 30*time.Second)
-	s := &Store{root: at + apiRoot, options: options, client: options.Client}
-	if s.client == nil {
-		s.client = ownClient()
+	s := &Store{root: at.url + apiRoot, options: options, client: options.Client}
+	switch {
+	case s.client == nil:
+		if s.client, err = at.client(); err != nil {
+			return nil, err
+		}
+	case at.encrypts():
+		return nil, feature.Invalid("option Client", "must be nil, or the address must name no files")
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
 	var who struct {
@@ -73,49 +79,6 @@ func Open(ctx context.Context, address string, options Options) (*Store, error) 
 		return nil, err
 	}
 	return s, nil
-}
-
-// ownClient makes a client for many calls at once to one server.
-func ownClient() *http.Client {
-	transport, _ := http.DefaultTransport.(*http.Transport)
-	transport = transport.Clone()
-	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, 64
-	return &http.Client{Transport: transport}
-}
-
-// IsAddress reports whether a text is the address of a server, and not of a database.
-func IsAddress(text string) bool {
-	return strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://")
-}
-
-// parseAddress checks the address of a server.
-func parseAddress(address, token string) (string, error) {
-	at, err := url.Parse(address)
-	switch {
-	case err != nil || !IsAddress(address) || at.Host == "":
-		return "", feature.Invalid("address", fmt.Sprintf("%.80q must be the address of a server, such as https://jobs.example.com", redacted(address)))
-	case at.User != nil || at.RawQuery != "" || at.Fragment != "":
-		return "", feature.Invalid("address", "must have no user, query or fragment; give the token apart")
-	case token != "" && at.Scheme == "http" && !isLoopback(at.Hostname()):
-		return "", feature.Invalid("address", fmt.Sprintf("http://%s would show the token to everybody on the way; use https", at.Host))
-	case strings.ContainsAny(token, " \t\r\n") || strings.ContainsFunc(token, func(r rune) bool { return r < ' ' || r > '~' }):
-		return "", feature.Invalid("option Token", "must be the secret of `sluice tokens create`, without blanks")
-	}
-	return at.Scheme + "://" + at.Host + strings.TrimSuffix(strings.TrimSuffix(at.Path, "/"), apiRoot), nil
-}
-
-// redacted removes what may be a secret from an address.
-func redacted(address string) string {
-	if at, err := url.Parse(address); err == nil {
-		return at.Redacted()
-	}
-	return "an address"
-}
-
-// isLoopback reports whether a host is this machine.
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // Close ends the calls under way with [sluice.ErrUnavailable].
