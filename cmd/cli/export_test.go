@@ -35,6 +35,12 @@ var (
 	TraceExporters = traceExporters
 )
 
+// ParseConfig reads the text of a file of profiles.
+func ParseConfig(text string) (profile string, profiles map[string]map[string]string, err error) {
+	read, err := parseConfig(text)
+	return read.profile, read.profiles, err
+}
+
 // Run runs a command line in this process, and returns its output and exit code.
 func Run(ctx context.Context, args ...string) (printed string, code int) {
 	var out bytes.Buffer

@@ -208,3 +208,32 @@ func TestDurationsTooLongForAnyClock(t *testing.T) {
 		}
 	}
 }
+
+// FuzzParseConfig: a file of profiles has known settings with values, or an error that names a line. No error has a token.
+func FuzzParseConfig(f *testing.F) {
+	const leak = "hunter2pw" // occurs nowhere else, so a match proves a leak
+	for _, seed := range []string{
+		"profile = \"prod\"\n\n[prod]\ndb = \"https://HOST\" # remark\ntoken = \"@~/x\"\n", "[a]\ntoken = \"", "[a]\ntoken = ", "[a]\ntoken \"", "[a]\n token=\"\\", "token = \"", "[a]\n[a]\n",
+		"[a b]\n", "[]\n", "[a]\ncolour = \"red\"\n", "[a]\ndb = \"\"\n", "[a]\ndb = 'x'\n", "[a]\ndb = \"x\" y\n", "profile = \"a\"\nprofile = \"b\"\n", "\x00", "[a]\ndb = \"\\xff\"\n", "[a]\r\ndb = \"x\"\r\ndb = \"y\"\r\n",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, text := range []string{text, text + leak + "\"\n", "[a]\ntoken = \"" + leak + text} {
+			_, profiles, err := cli.ParseConfig(text)
+			if err != nil {
+				if !strings.HasPrefix(err.Error(), "line ") || strings.Contains(err.Error(), leak) {
+					t.Errorf("%q: the error is %v", text, err)
+				}
+				continue
+			}
+			for name, profile := range profiles {
+				for setting, value := range profile {
+					if name == "" || value == "" || !strings.Contains(" db token output by timeout ", " "+setting+" ") {
+						t.Errorf("%q: the profile %q has %s = %q", text, name, setting, value)
+					}
+				}
+			}
+		}
+	})
+}

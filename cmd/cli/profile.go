@@ -125,14 +125,14 @@ func parseConfig(text string) (config, error) {
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		wrong := func(rule string) error { return fmt.Errorf("line %d: %.60q %s", number, line, rule) }
+		wrong := func(rule string) error { return fmt.Errorf("line %d: %s%s", number, shownName(line), rule) }
 		if strings.HasPrefix(line, "[") {
 			name := strings.TrimSuffix(strings.TrimPrefix(line, "["), "]")
 			if !strings.HasSuffix(line, "]") || name == "" || strings.ContainsAny(name, " \t[].\"'") {
 				return out, wrong("must be [NAME]")
 			}
 			if out.profiles[name] != nil {
-				return out, wrong("is there twice")
+				return out, wrong("[" + name + "] is there twice")
 			}
 			profile = make(map[string]string)
 			out.profiles[name] = profile
@@ -156,6 +156,18 @@ func parseConfig(text string) (config, error) {
 	}
 	return out, nil
 }
+
+// shownName returns the name of the setting in a line, for an error. The rest of the line may be a token.
+func shownName(line string) string {
+	name, _, found := strings.Cut(line, "=")
+	if name = strings.TrimSpace(name); !found || name == "" || strings.ContainsFunc(name, func(r rune) bool { return r < 'a' || r > 'z' }) || len(name) > maxSetting {
+		return ""
+	}
+	return name + " "
+}
+
+// maxSetting is the longest name of a setting that an error shows; a token is longer.
+const maxSetting = 20
 
 // readSetting reads a line such as db = "https://HOST" # remark.
 func readSetting(line string) (name, value string, err error) {
