@@ -70,7 +70,7 @@ func (s *Store) call(ctx context.Context, r request) error {
 			return p.err(r.verb)
 		}
 		if p != nil {
-			wait = max(wait, min(time.Duration(p.RetryAfter*float64(time.Second)), mostWait))
+			wait = max(wait, min(seconds(p.RetryAfter), mostWait))
 			err = p.err(r.verb)
 		}
 		select {
@@ -245,5 +245,8 @@ func shortened(text string, n int) string {
 	return text
 }
 
-// seconds reads seconds.
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+// seconds reads seconds. What no duration can be is the longest.
+func seconds(s float64) time.Duration {
+	const most = float64(100 * 365 * 24 * time.Hour)
+	return time.Duration(max(-most, min(s*float64(time.Second), most)))
+}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/admission"
@@ -139,7 +138,7 @@ func (p *problem) err(verb string) error {
 	case p.Code == "full":
 		out.cause = &pressure.FullError{
 			Queue: p.About.Queue, Tenant: p.About.Tenant, Waiting: p.About.Waiting, Limit: p.About.Limit, Jobs: p.About.Jobs,
-			RetryAfter: time.Duration(p.RetryAfter * float64(time.Second)),
+			RetryAfter: max(0, seconds(p.RetryAfter)),
 		}
 	case p.Code == "queue_not_admitted" && p.About.MaxQueues > 0:
 		out.cause = &admission.QueueLimitError{Queue: p.About.Queue, Stored: p.About.Stored, MaxQueues: p.About.MaxQueues}

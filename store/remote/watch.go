@@ -114,6 +114,9 @@ func tell(event, data string, signal func(sluice.Signal)) error {
 		if err := json.Unmarshal([]byte(data), &s); err != nil {
 			return fmt.Errorf("read how far the server hears: %w", err)
 		}
+		if s.Hearing != sluice.HearsAll { // a word of a newer server promises nothing
+			s.Hearing = sluice.HearsLess
+		}
 		signal(sluice.Signal{Hearing: s.Hearing})
 	case "behind": // some signals are lost
 		signal(sluice.Signal{})
