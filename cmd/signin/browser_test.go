@@ -40,7 +40,7 @@ func serve(t testing.TB, store sluice.Store, options signin.Options) *served {
 		t.Fatal(err)
 	}
 	server := httptest.NewUnstartedServer(site)
-	options.Logger = slog.New(slog.NewTextHandler(s.log, nil))
+	options.Logger = slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	s.handler = signin.New(store, options)
 	site.HandleAll("/login", s.handler)
 	site.HandleAll("/login/", s.handler)
