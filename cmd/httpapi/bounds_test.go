@@ -44,6 +44,34 @@ func TestWaitingRequestsOfOneCallerAreBounded(t *testing.T) {
 	}
 }
 
+// TestLongRequestsOfOneCallerAreBounded leaves as many streams of jobs open as a caller may have. Its next request is
+// refused, other callers go on, and the end of a stream makes room.
+func TestLongRequestsOfOneCallerAreBounded(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{Bounds: httpapi.Bounds{Concurrency: 2}}, access.Caller{Name: "a", Role: access.RoleProducer}, access.Caller{Name: "b", Role: access.RoleProducer})
+	var open []net.Conn
+	for range 2 {
+		conn := s.dial()
+		open = append(open, conn)
+		must(fmt.Fprintf(conn, "POST %s/jobs?answers=all HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer a\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", httpapi.Root, len(aLine), aLine))
+		if begun, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(begun, "200 OK") {
+			t.Fatalf("%q, %v", begun, err)
+		}
+	}
+	if r := s.ask("GET", "/whoami", "", "Authorization", "Bearer a"); s.problem(r, 429, "too_many_at_once").Do == "" || r.header.Get("Retry-After") == "" {
+		t.Errorf("the answer says not what to do, and when: %v %s", r.header, r.text)
+	}
+	if r := s.ask("POST", "/jobs", strings.TrimSpace(aLine), "Authorization", "Bearer b"); r.status != 201 {
+		t.Errorf("another caller: %d %s", r.status, r.text)
+	}
+	_ = open[0].Close()
+	for until := time.Now().Add(10 * time.Minute); s.ask("GET", "/whoami", "", "Authorization", "Bearer a").status != 200; {
+		if time.Now().After(until) {
+			t.Fatal("the end of a stream makes no room")
+		}
+	}
+}
+
 // dial opens a connection to the API.
 func (s *served) dial() net.Conn {
 	s.Helper()
