@@ -249,24 +249,33 @@ func TestServeWaitsForAStoreThatIsAwayAndEndsAtOneThatRefuses(t *testing.T) {
 	if err := own.Halt(); err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, own.URL)
+	s := serve(t, own.URL, "--timeout", "5s")
 	s.becomes(t, 503, "✖ store      it is not there yet, and is waited for: ")
 	if status, _ := ask(t, s.url+"/healthz"); status != 200 {
 		t.Errorf("it does not live while it waits: %d", status)
 	}
 	for _, step := range []struct {
-		change func() error
-		status int
-		says   string
+		change       func() error
+		status       int
+		says, health string
 	}{
-		{own.Resume, 200, "✔ upkeep"},
-		{own.Halt, 503, "✖ store      the store does not answer: "},
-		{own.Resume, 200, "✔ store"},
+		{own.Resume, 200, "✔ upkeep", `"kind":"postgres"`},
+		{own.Halt, 503, "✖ store      the store does not answer: ", `"code":"store_unavailable"`},
+		{own.Resume, 200, "✔ store", `"name":"connections"`},
 	} {
 		if err := step.change(); err != nil {
 			t.Fatal(err)
 		}
 		s.becomes(t, step.status, step.says)
+		if status, text := ask(t, s.url+"/api/v1/health"); status != step.status || !strings.Contains(text, step.health) {
+			t.Errorf("the health is %d %s, want %d with %s", status, text, step.status, step.health)
+		}
+		status, text := ask(t, s.url+"/api/v1/metrics") // while the store is away, it has the figures of before, and their age
+		for _, want := range []string{`sluice_gauges_age_seconds{source="queues"}`, `sluice_store_call_seconds_count{call="heartbeat"}`, "sluice_postgres_connections "} {
+			if status != 200 || !strings.Contains(text, want) {
+				t.Errorf("the metrics are %d, want them with %s:\n%s", status, want, text)
+			}
+		}
 	}
 	s.terminate(t)
 	s.ends(t, 0)

@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/cmd/httpapi"
 	"github.com/sluice-queue/sluice/cmd/internal/jobline"
+	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/schedule"
 )
 
@@ -251,6 +252,40 @@ func TestTheServerSaysThatItHasNoEngine(t *testing.T) {
 		{"GET", "/queues/none/orphan-runs", "", 404, []string{"there is no such queue"}},
 		{"GET", "/jobs/" + id + "/run", "", 404, nil},
 		{"GET", "/metrics", "", 404, []string{"no_metrics"}},
+	})
+}
+
+// TestTheHealthOfAStoreIsToldInFull compares the report of each store with what the API says of it, and closes the store.
+func TestTheHealthOfAStoreIsToldInFull(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(s *served) {
+		want, err := health.Of(s.Context(), s.store, health.Options{})
+		if err != nil {
+			s.Fatal(err)
+		}
+		got := get[struct {
+			Kind     string
+			Ill      bool
+			Findings []health.Finding
+			Metrics  []struct{ Name string }
+		}](s, "GET", "/health", "")
+		if got.Kind != want.Kind || got.Ill != want.Ill() || len(got.Findings) != len(want.Findings) || len(got.Metrics) == 0 != (len(want.Metrics) == 0) {
+			s.Errorf("the API says %+v of a store with the health %+v", got, want)
+		}
+		for i, f := range got.Findings {
+			if want := want.Findings[i]; f.Check != want.Check || f.Well != want.Well || f.Severity != want.Severity || f.What == "" || f.Repair != want.Repair {
+				s.Errorf("finding %d is %+v, want %+v", i, f, want)
+			}
+		}
+		if want.Kind == "memory" {
+			return // it needs no server or file for its answer
+		}
+		if err := s.store.Close(); err != nil {
+			s.Fatal(err)
+		}
+		if r := s.ask("GET", "/health", ""); s.problem(r, 503, "store_unavailable").Do == "" || r.header.Get("Retry-After") == "" {
+			s.Errorf("of a store that is closed it says %v %s", r.header, r.text)
+		}
 	})
 }
 
