@@ -22,6 +22,9 @@ const (
 // shownStates are the words that people see for queued jobs.
 var shownStates = []string{"ready", "scheduled", "retrying", "blocked"}
 
+// openRun is the value of a run that is under way.
+const openRun = "open"
+
 // fingerprint returns the fingerprint of a job's error. Empty: the job has no error.
 func fingerprint(j sluice.Job) string {
 	if j.Error == "" {
@@ -39,6 +42,11 @@ func (f Field) stored(v value, now time.Time) (string, error) {
 	case ofState:
 		if !slices.Contains(sluice.States(), sluice.State(v.text)) && !slices.Contains(shownStates, v.text) {
 			return "", fmt.Errorf("%.40q must be one of %s, %s", v.text, strings.Trim(fmt.Sprint(sluice.States()), "[]"), strings.Join(shownStates, ", "))
+		}
+		return v.text, nil
+	case ofRun:
+		if v.text != openRun {
+			return "", fmt.Errorf("%.40q must be %s; jobs that have or had a run match ref:*", v.text, openRun)
 		}
 		return v.text, nil
 	case ofCount:
@@ -164,6 +172,8 @@ func (f Field) match(j sluice.Job, name, value string, at time.Time) bool {
 	switch f.kind {
 	case ofState:
 		return string(j.State) == value || slices.Contains(shownStates, value) && j.Label(at) == value
+	case ofRun:
+		return j.State == sluice.StateDispatched
 	case ofCount:
 		n := f.count(j)
 		return inSpan(value, func(end string) int {

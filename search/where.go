@@ -49,6 +49,7 @@ const (
 	ofInstant             // an instant, a time from now, or a span
 	ofAge                 // a duration until now, or a span
 	ofState               // a state, or the word that people see
+	ofRun                 // the word open
 )
 
 // labelPrefix begins the fields of labels.
@@ -72,6 +73,7 @@ var fields = []Field{
 	{Name: "limit_key", Meaning: "The limit key of the job.", Example: "limit_key:example.com", text: always(func(j sluice.Job) string { return j.LimitKey })},
 	{Name: "holder", Meaning: "The process that has or had the job.", Example: "holder:host-3*", text: always(func(j sluice.Job) string { return j.Holder })},
 	{Name: "engine", Meaning: "The engine of the job's run.", Example: "engine:temporal*", text: always(func(j sluice.Job) string { return j.Engine })},
+	{Name: "run", Meaning: "Whether the job's run is under way, as far as the engine has told.", Example: "run:open", Indexed: true, kind: ofRun},
 	{Name: "ref", Meaning: "The name of the job's run.", Example: "ref:order-42", text: always(func(j sluice.Job) string { return j.Ref })},
 	{Name: "error", Meaning: "The last error of the job.", Example: `error:~"time out"`, text: always(func(j sluice.Job) string { return j.Error })},
 	{Name: "fp", Meaning: "The fingerprint of the job's last error.", Example: "fp:9ac1b2d3", text: always(fingerprint)},
@@ -84,6 +86,14 @@ var fields = []Field{
 	{Name: "created", Meaning: "When the job was enqueued.", Example: "created:2026-11-25T16:00:00Z..2026-11-25T17:00:00Z", kind: ofInstant, at: func(j sluice.Job) time.Time { return j.CreatedAt }},
 	{Name: "finished", Meaning: "When the job ended.", Example: "finished:>-1h", kind: ofInstant, at: func(j sluice.Job) time.Time { return j.FinishedAt }},
 	{Name: "age", Meaning: "How long ago the job was enqueued.", Example: "age:>5m", kind: ofAge, at: func(j sluice.Job) time.Time { return j.CreatedAt }},
+}
+
+// insteadOf says why a filter cannot compare what people look for under a name, and what to use.
+var insteadOf = map[string]string{
+	"reason":  "why a job waits changes without the job, so that no store keeps it; list waiting jobs by state:ready,scheduled,retrying,blocked, and ask `sluice why ID` of one, or `sluice limits` and `sluice tenants` for what is full",
+	"payload": "no index holds payloads; give jobs a label, and write label.NAME:VALUE",
+	"worker":  "write holder:NAME, such as holder:host-3*",
+	"sort":    "no index has another order; lists begin with the newest job, or ask for the oldest first",
 }
 
 // always makes a text of a field that each job has.
@@ -100,6 +110,10 @@ func fieldNamed(name string) (Field, error) {
 		if f.Name == name || f.Name == labelPrefix+"NAME" && len(name) > len(labelPrefix) && strings.HasPrefix(name, labelPrefix) {
 			return f, nil
 		}
+	}
+	first, _, _ := strings.Cut(name, ".")
+	if instead := insteadOf[first]; instead != "" {
+		return Field{}, fmt.Errorf("%.40q is no field: %s", name, instead)
 	}
 	var names []string
 	for _, f := range fields {
@@ -231,7 +245,11 @@ func (q *Query) lookUp() {
 			continue
 		}
 		if term.Field == "state" {
-			q.lookUpStates(term)
+			q.lookUpStates(term.Values)
+			continue
+		}
+		if term.Field == "run" {
+			q.lookUpStates([]string{string(sluice.StateDispatched)})
 			continue
 		}
 		if len(term.Values) != 1 || term.Values[0] == equalTo {
@@ -263,10 +281,10 @@ func (q *Query) lookUp() {
 	}
 }
 
-// lookUpStates narrows the states to those of a term.
-func (q *Query) lookUpStates(term Term) {
+// lookUpStates narrows the states to those of words that people see.
+func (q *Query) lookUpStates(words []string) {
 	var states []sluice.State
-	for _, text := range term.Values {
+	for _, text := range words {
 		state := sluice.State(text)
 		if !slices.Contains(sluice.States(), state) {
 			state = sluice.StateQueued

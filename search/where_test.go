@@ -33,6 +33,9 @@ func TestEachTermOfAFilterChooses(t *testing.T) {
 		"state:ready":                      false,
 		"state:ready,retrying":             true,
 		"-state:completed":                 true,
+		"run:open":                         false,
+		"-run:open":                        true,
+		"ref:*":                            false,
 		"queue:mail.welcome":               true,
 		"queue:mail.*":                     true,
 		"queue:mail":                       false,
@@ -88,7 +91,13 @@ func TestAFilterThatBreaksARuleSaysWhich(t *testing.T) {
 	t.Parallel()
 	for filter, want := range map[string]string{
 		"mail":                        "must be a term such as queue:mail",
-		"colour:red":                  "is no field",
+		"colour:red":                  "is no field; the fields are state",
+		"reason:capacity":             "ask `sluice why ID` of one",
+		"payload.account.id:42":       "write label.NAME:VALUE",
+		"worker:host-3":               "write holder:NAME",
+		"sort:due":                    "ask for the oldest first",
+		"run:ended":                   "must be open; jobs that have or had a run match ref:*",
+		"run:~open":                   "only texts have parts",
 		"state:asleep":                "must be one of queued",
 		"attempts:many":               "must be a whole number",
 		"attempts:..":                 "must have an end",
@@ -214,4 +223,20 @@ func FuzzParse(f *testing.F) {
 		}
 		q.Matches(retrying())
 	})
+}
+
+// TestOpenRunsAreLookedUp: only dispatched jobs are read, and compared.
+func TestOpenRunsAreLookedUp(t *testing.T) {
+	t.Parallel()
+	for filter, want := range map[string][]sluice.State{
+		"run:open": {sluice.StateDispatched}, "-run:open": nil, "run:open state:dispatched,dead": {sluice.StateDispatched}, "state:dispatched run:open": {sluice.StateDispatched},
+	} {
+		q, err := search.Parse(filter, noon)
+		if err != nil || !slices.Equal(q.States, want) {
+			t.Errorf("%s looks up %v (%v), want %v", filter, q.States, err, want)
+		}
+		if got := q.Matches(sluice.Job{State: sluice.StateDispatched}); got != (want != nil) {
+			t.Errorf("%s matches a dispatched job: %t", filter, got)
+		}
+	}
 }

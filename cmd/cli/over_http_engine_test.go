@@ -68,8 +68,21 @@ func TestReconcileOverHTTPSettlesByTheEnginesOfTheServer(t *testing.T) {
 	if judged := reconcile("--dry-run"); len(judged) != runs || settled(judged) != ended || len(under()) != runs {
 		t.Errorf("the dry run tells of %d jobs and settles %d; %d are under way", len(judged), settled(judged), len(under()))
 	}
+	open := func() int {
+		said, code := cli.Run(t.Context(), "jobs", "--where", "run:open", "--limit", "1000", "-o", "ids", "--db", server.URL)
+		if code != 0 {
+			t.Fatal(said)
+		}
+		return strings.Count(said, "\n")
+	}
+	if n := open(); n != runs {
+		t.Errorf("run:open matches %d jobs, want %d", n, runs)
+	}
 	if judged := reconcile(); len(judged) != runs || settled(judged) != ended || len(under()) != runs-ended {
 		t.Errorf("it tells of %d jobs and settles %d; %d are under way", len(judged), settled(judged), len(under()))
+	}
+	if n := open(); n != runs-ended {
+		t.Errorf("afterwards run:open matches %d jobs, want %d", n, runs-ended)
 	}
 	if said, code := cli.Run(t.Context(), "engine", "reconcile", "pay", "--temporal", "127.0.0.1:1", "--db", server.URL); code != 2 || !strings.Contains(said, "--temporal: the server asks its own engines; leave it out") {
 		t.Errorf("with an engine of its own it ends with %d: %s", code, said)

@@ -287,6 +287,7 @@ func (s *screen) Words() (words []string) {
 	for _, state := range tabNames[1:] {
 		offer("state:", state)
 	}
+	offer("run:", "open")
 	queues, tenants := s.visit.names(context.Background())
 	for _, name := range queues {
 		offer("queue:", name)

@@ -76,7 +76,7 @@ func TestAFilterSuggestsNames(t *testing.T) {
 	t.Parallel()
 	s := open(t, access.RoleViewer, console.Options{})
 	s.enqueue(sluice.NewJob{Queue: "mail", EnqueueOptions: sluice.EnqueueOptions{Tenant: "a b", Labels: map[string]string{"region": "eu"}}})
-	s.contains("/jobs", `<option value="state:dead">`, `<option value="queue:mail">`, `<option value="tenant:&#34;a b&#34;">`, `<option value="label.region:eu">`, `<option value="label.">`, `<option value="error:">`)
+	s.contains("/jobs", `<option value="state:dead">`, `<option value="run:open">`, `<option value="queue:mail">`, `<option value="tenant:&#34;a b&#34;">`, `<option value="label.region:eu">`, `<option value="label.">`, `<option value="error:">`)
 	bounded := openAs(t, access.Caller{Name: "ann", Role: access.RoleViewer, Bounds: access.Bounds{Queues: []string{"reports"}}}, console.Options{})
 	bounded.enqueue(sluice.NewJob{Queue: "mail"})
 	bounded.enqueue(sluice.NewJob{Queue: "reports"})
