@@ -29,6 +29,14 @@ const (
 	ObjectAudit sluice.Object = "audit"
 )
 
+// Objects lists the kinds of objects.
+func Objects() []sluice.Object {
+	return []sluice.Object{
+		ObjectJob, ObjectQueue, ObjectTenant, ObjectTier, ObjectAlert, ObjectOperation, ObjectLimit, ObjectToken, ObjectSchedule, ObjectBatch,
+		ObjectHolder, ObjectPolicy, ObjectNote, ObjectAudit,
+	}
+}
+
 // The events that are no moves of the state machine.
 const (
 	// EventLost: the store refused a write because its token is not the job's.

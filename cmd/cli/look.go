@@ -30,8 +30,8 @@ it has found, and says how to go on.`,
 		Example: "  sluice audit --job 01a1fb72-1dea-7abc-8fc6-99e4817522bb\n  sluice audit --queue payments\n  sluice audit --object tenant --name acme\n  sluice audit --object operation\n  sluice audit --actor ada@office --event pause --since 2026-11-26T16:00:00Z",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
-			if object != "" && !slices.Contains(objects, sluice.Object(object)) {
-				return usagef("--object %q must be one of %s", object, strings.Trim(fmt.Sprint(objects), "[]"))
+			if object != "" && !slices.Contains(audit.Objects(), sluice.Object(object)) {
+				return usagef("--object %q must be one of %s", object, kindsOfObjects())
 			}
 			if queue != "" {
 				if name != "" || object != "" {
@@ -57,7 +57,7 @@ it has found, and says how to go on.`,
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&object, "object", "", "only this kind: job, queue, tenant, tier, alert, operation, limit, schedule, holder, token, policy or audit")
+	flags.StringVar(&object, "object", "", "only this kind: one of "+kindsOfObjects())
 	flags.StringVar(&name, "name", "", "only this queue, tenant, tier, alert or operation; for jobs, their queue")
 	flags.StringVar(&queue, "queue", "", "only this queue and its jobs")
 	flags.StringVar(&job, "job", "", "only this job")
@@ -88,8 +88,8 @@ func (a *app) printAudit(ctx context.Context, store sluice.Store, filter audit.F
 	return printList(a, page.Entries, func(e sluice.AuditEntry) string { return fmt.Sprint(e.Seq) }, auditColumns())
 }
 
-// objects are the kinds of things in the audit.
-var objects = []sluice.Object{audit.ObjectJob, audit.ObjectQueue, audit.ObjectTenant, audit.ObjectTier, audit.ObjectAlert, audit.ObjectOperation, audit.ObjectLimit, audit.ObjectSchedule, audit.ObjectHolder, audit.ObjectToken, audit.ObjectPolicy, audit.ObjectNote, audit.ObjectAudit}
+// kindsOfObjects are the kinds of things in the audit, as words.
+func kindsOfObjects() string { return strings.Trim(fmt.Sprint(audit.Objects()), "[]") }
 
 func auditColumns() []column[sluice.AuditEntry] {
 	return []column[sluice.AuditEntry]{

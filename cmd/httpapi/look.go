@@ -90,13 +90,7 @@ type listAuditInput struct {
 }
 
 // auditList lists audit entries.
-type auditList struct {
-	// Entries are the entries, the newest first.
-	Entries []sluice.AuditEntry `json:"entries"`
-	// Next is the `before` of the next page. Missing: there are no older entries. A page may have few entries although there is a
-	// next one: the server reads for 1 s at most.
-	Next int64 `json:"next,omitempty"`
-}
+type auditList = audit.Page
 
 func listAudit(ctx context.Context, c *call, in *listAuditInput) (auditList, error) {
 	if !c.caller.None() {

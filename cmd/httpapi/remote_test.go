@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/cmd/httpapi"
 	"github.com/sluice-queue/sluice/internal/litetest"
 	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/internal/timetest"
+	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/store/postgres"
 	"github.com/sluice-queue/sluice/store/remote"
 	"github.com/sluice-queue/sluice/store/sqlite"
@@ -121,6 +123,22 @@ func TestStoreOverHTTPObeysTheRulesOfJobsWhileConnectionsBreak(t *testing.T) {
 		Rules:   []string{"R-3", "R-120", "R-561"},
 		Because: "After a lost answer, a job that an earlier call has stored looks like one that the call itself has stored.",
 	})...)
+}
+
+// TestNumbersOfTheAuditHave64Bits asks for entries after a number that an int of 32 bits cuts to 0, which is every entry.
+func TestNumbersOfTheAuditHave64Bits(t *testing.T) {
+	t.Parallel()
+	behind := memory.New(memory.Options{})
+	if err := behind.AppendAudit(t.Context(), []sluice.AuditEntry{{Actor: "ada", Object: audit.ObjectQueue, Name: "mail", Event: audit.EventChange}}); err != nil {
+		t.Fatal(err)
+	}
+	store := overHTTP(t, serveHTTP(t, behind), behind)
+	for after, want := range map[int64]int{0: 1, 1 << 32: 0} {
+		page, err := audit.Search(t.Context(), store, audit.Filter{AuditFilter: sluice.AuditFilter{After: after}})
+		if err != nil || len(page.Entries) != want {
+			t.Errorf("after %d there are %d entries (%v), want %d", after, len(page.Entries), err, want)
+		}
+	}
 }
 
 // lacked lists the rules that a store over HTTP cannot obey, with the reasons.

@@ -40,9 +40,11 @@ func (p params) text(name, value string) {
 	}
 }
 
-func (p params) number(name string, value int) {
+func (p params) number(name string, value int) { p.seq(name, int64(value)) }
+
+func (p params) seq(name string, value int64) {
 	if value > 0 {
-		p.text(name, strconv.Itoa(value))
+		p.text(name, strconv.FormatInt(value, 10))
 	}
 }
 
@@ -170,8 +172,8 @@ func (s *Store) SearchAudit(ctx context.Context, f audit.Filter) (page audit.Pag
 	q.text("event", string(f.Event))
 	q.instant("from", f.From)
 	q.instant("to", f.To)
-	q.number("before", int(f.Before))
-	q.number("after", int(f.After))
+	q.seq("before", f.Before)
+	q.seq("after", f.After)
 	q.number("limit", min(f.Limit, maxPage))
 	err = s.call(ctx, request{verb: "read the audit", path: "/audit", query: q.values(), out: &page})
 	return page, err
