@@ -74,7 +74,9 @@ func (w *wavesPage) fill(v *visit, f forecastView) {
 				continue
 			}
 			for name, jobs := range w.parts(q.Queue, one) {
-				add(w.Chart.Lines[lines[name]].Values, columns[one.At.Unix()], float64(jobs))
+				if line, drawn := lines[name]; drawn { // a wave without jobs has no line
+					add(w.Chart.Lines[line].Values, columns[one.At.Unix()], float64(jobs))
+				}
 			}
 		}
 	}
