@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/internal/event"
 	"github.com/sluice-queue/sluice/internal/notify"
 )
@@ -30,6 +31,20 @@ func (w *Watcher) Notify(ctx context.Context) (notified int, err error) {
 		notified += n
 	}
 	return notified, errors.Join(failed...)
+}
+
+// Test sends a receiver a message which says that nothing is wrong, in the name of a person or program. Nothing is stored.
+func Test(ctx context.Context, receiver Receiver, by string) error {
+	if err := sluice.CheckGiven("receiver", receiver); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, NotifyTimeout)
+	defer cancel()
+	now := time.Now().UTC()
+	return receiver.Notify(ctx, Message{
+		ID: sluice.NewID(), Event: Fires, Rule: "test", Metric: "test", Op: ">", Value: 1, Severity: health.SeverityNote,
+		Message: "a test by " + by + ": nothing is wrong", At: now, FiredAt: now,
+	})
 }
 
 // tell delivers the messages of one receiver. It ends if the receiver is unreachable.

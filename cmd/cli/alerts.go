@@ -14,7 +14,6 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/cmd/internal/draw"
-	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/internal/wire"
 	"github.com/sluice-queue/sluice/stat"
 )
@@ -184,13 +183,9 @@ message, as upkeep would.`,
 
 // tryReceivers sends each receiver a test message.
 func (a *app) tryReceivers(ctx context.Context, receivers []alert.Receiver) error {
-	message := alert.Message{
-		ID: sluice.NewID(), Event: alert.Fires, Rule: "test", Metric: "test", Op: ">", Value: 1, Severity: health.SeverityNote,
-		Message: "a test by " + a.by + ": nothing is wrong", At: time.Now().UTC(), FiredAt: time.Now().UTC(),
-	}
 	var failed []error
 	for _, r := range receivers {
-		if err := r.Notify(ctx, message); err != nil {
+		if err := alert.Test(ctx, r, a.by); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", r.Name(), err))
 			continue
 		}

@@ -89,7 +89,7 @@ const maxAPIConnections = 10_000
 // openAPI lets callers reach a store.
 func (s *server) openAPI(store sluice.Store) {
 	s.api.open(httpapi.New(store, httpapi.Options{
-		NoLogin: !s.login, Identify: s.openSignin(store), Engines: s.engines, Metrics: s.app.metrics.handler(), Logger: s.app.logger(),
+		NoLogin: !s.login, Identify: s.openSignin(store), Engines: s.engines, Receivers: s.receivers, Metrics: s.app.metrics.handler(), Logger: s.app.logger(),
 		Clean: func(text string) string { return redact(s.app.log.clean()(text)) },
 	}))
 }

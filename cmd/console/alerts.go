@@ -210,6 +210,12 @@ func alertActs() []act {
 			name: "test-alerts", label: "Evaluate all rules now", route: "test-alerts", noReason: true, command: "sluice alerts test",
 			sentence: "Evaluate all rules now, without telling anybody.", done: evaluated,
 		},
+		{
+			name: "test-receiver", label: "Send a test", route: "test-receiver", noReason: true,
+			sentence: "Send {receiver} a message which says that nothing is wrong. The answer of the receiver shows here.",
+			fields:   []field{{name: "receiver", label: "Receiver", required: true}},
+			done:     func(answered) string { return "The receiver took the test message" },
+		},
 	}
 }
 

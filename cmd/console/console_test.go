@@ -47,13 +47,19 @@ func open(t *testing.T, role access.Role, options console.Options) *site {
 // openAs serves a console to a caller, who may have bounds.
 func openAs(t *testing.T, caller access.Caller, options console.Options) *site {
 	t.Helper()
-	s := &site{t: t, store: memory.New(memory.Options{})}
+	return openOver(t, memory.New(memory.Options{}), caller, options, httpapi.Options{})
+}
+
+// openOver serves a console over a store, by an API with other options.
+func openOver(t *testing.T, store sluice.Store, caller access.Caller, options console.Options, of httpapi.Options) *site {
+	t.Helper()
+	s := &site{t: t, store: store}
 	s.client = sluice.NewClient(s.store, sluice.ClientOptions{})
 	s.runs = memory.New(memory.Options{})
 	engines := map[string]engine.Engine{"local": local.New(s.runs, local.Options{Worker: worker.Options{Logger: slog.New(slog.DiscardHandler)}})}
-	api := httpapi.New(s.store, httpapi.Options{Clean: scrub.Text, Engines: engines, Identify: func(*http.Request) (access.Caller, error) {
-		return caller, nil
-	}})
+	of.Clean, of.Engines = scrub.Text, engines
+	of.Identify = func(*http.Request) (access.Caller, error) { return caller, nil }
+	api := httpapi.New(s.store, of)
 	options.API = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != httpapi.Root+"/whoami" {
 			s.reads.Add(1)

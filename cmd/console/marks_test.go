@@ -2,18 +2,25 @@ package console_test
 
 import (
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/alert/webhook"
 	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/cmd/console"
+	"github.com/sluice-queue/sluice/cmd/httpapi"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/stat"
+	"github.com/sluice-queue/sluice/store/memory"
 )
 
 // fires stores a firing alert about dead letters for each queue.
@@ -128,4 +135,53 @@ func TestChartsBeginWhereSomebodyCounted(t *testing.T) {
 	if n := strings.Count(unknown, "Z,,,,\n"); n < 60 || n != strings.Count(unknown, "\n") || strings.Count(known, "Z,0,0,0,0\n") < 10 || strings.Contains(known, ",,") {
 		t.Errorf("%d slots are not known, want all before the first count, and none after it:\n%s", n, rows)
 	}
+}
+
+// TestAReceiverIsTested sends a test message to a webhook that takes it, to one that refuses it, and to one that is another
+// process's.
+func TestAReceiverIsTested(t *testing.T) {
+	t.Parallel()
+	var status atomic.Int32
+	status.Store(http.StatusNoContent)
+	said := make(chan string, 1)
+	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		said <- string(text)
+		w.WriteHeader(int(status.Load()))
+	}))
+	t.Cleanup(hook.Close)
+	receiver, err := webhook.New(hook.URL+"/a-secret-path", webhook.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := memory.New(memory.Options{})
+	if err := alert.Given(store).SaveReceiver(t.Context(), receiver.Name()); err != nil {
+		t.Fatal(err)
+	}
+	s := openOver(t, store, access.Caller{Name: "ann", Role: access.RoleOperator}, console.Options{Environment: "production"}, httpapi.Options{Receivers: []alert.Receiver{receiver}})
+	s.has("/alerts", receiver.Name(), `data-act="test-receiver"`)
+	test := func(name string) string {
+		text, _ := s.do("test-receiver", url.Values{"receiver": {name}}, nil)
+		return text
+	}
+	if text := test(receiver.Name()); !strings.Contains(text, "The receiver took the test message") {
+		t.Errorf("got %s, want that it was taken", text)
+	}
+	if message := <-said; !strings.Contains(message, "a test by ann: nothing is wrong") {
+		t.Errorf("the receiver got %s", message)
+	}
+	status.Store(http.StatusForbidden)
+	if text := test(receiver.Name()); !strings.Contains(text, "did not take the test message: ") || !strings.Contains(text, "403") || strings.Contains(text, "a-secret-path") {
+		t.Errorf("got %s, want the refusal, without the address", text)
+	}
+	<-said
+	hook.Close()
+	if text := test(receiver.Name()); !strings.Contains(text, "did not take the test message: ") || strings.Contains(text, "a-secret-path") {
+		t.Errorf("got %s, want that it cannot be reached, without the address", text)
+	}
+	if text := test("webhook elsewhere"); !strings.Contains(text, "this server does not have the receiver webhook elsewhere") {
+		t.Errorf("got %s, want where to test it", text)
+	}
+	viewer := openOver(t, store, access.Caller{Name: "vic", Role: access.RoleViewer}, console.Options{}, httpapi.Options{Receivers: []alert.Receiver{receiver}})
+	viewer.has("/alerts", "the role viewer may not do this")
 }

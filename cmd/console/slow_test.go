@@ -3,7 +3,6 @@ package console_test
 import (
 	"context"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -38,17 +37,7 @@ func (h *hanging) Unwrap() sluice.Store { return h.Store }
 func TestAPageGivesTheStoreTwoSeconds(t *testing.T) {
 	t.Parallel()
 	store := &hanging{Store: memory.New(memory.Options{})}
-	c, err := console.New(console.Options{API: httpapi.New(store, httpapi.Options{Identify: func(*http.Request) (access.Caller, error) {
-		return access.Caller{Name: "ann", Role: access.RoleOperator}, nil
-	}})})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &site{t: t, console: c, store: store, client: sluice.NewClient(store, sluice.ClientOptions{}), Server: httptest.NewServer(c)}
-	t.Cleanup(func() {
-		c.Drain()
-		s.Close()
-	})
+	s := openOver(t, store, access.Caller{Name: "ann", Role: access.RoleOperator}, console.Options{}, httpapi.Options{})
 	s.enqueue(sluice.NewJob{Queue: "mail"})
 	messages := s.watch("/queues?live=1")
 	saying(t, messages, `id="queue-mail"`)

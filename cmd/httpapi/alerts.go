@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -37,6 +38,11 @@ func (a *API) alerts() {
 		Method: "POST", Path: "/alerts/test", Name: "test-alerts", Summary: "evaluate all rules now",
 		Text: "Stores nothing, and notifies nobody.", Needs: access.Look, Commands: []string{"alerts test"},
 	}), testAlerts)
+	add(a, Route{
+		Method: "POST", Path: "/alerts/receivers/test", Name: "test-receiver", Group: "alerts", Summary: "send a receiver a test message",
+		Text:  "Answers when the receiver has taken the message; an error says why it has not. The message says that nothing is wrong. Only for receivers that this server has.",
+		Needs: access.Operate, Commands: []string{"alerts test"}, noun: "receiver",
+	}, testReceiver)
 	add(a, route(Route{
 		Method: "GET", Path: "/alerts/rules", Name: "list-rules", Summary: "list the rules of alerts",
 		Needs: access.Look, Commands: []string{"alerts rules"},
@@ -187,6 +193,35 @@ func testAlerts(ctx context.Context, c *call, _ *nothing) (wire.EvaluationList, 
 		out.Rules = append(out.Rules, one)
 	}
 	return out, err
+}
+
+// testReceiverInput names a receiver.
+type testReceiverInput struct{ Body testReceiverBody }
+
+// testReceiverBody names a receiver.
+type testReceiverBody struct {
+	// Receiver is its name, as list-alerts shows it.
+	Receiver string `json:"receiver" minLength:"1" maxLength:"200"`
+}
+
+// testTime is how long a receiver may take for a test message. A person waits for the answer.
+const testTime = 8 * time.Second
+
+func testReceiver(ctx context.Context, c *call, in *testReceiverInput) (done, error) {
+	ctx, stop := context.WithTimeout(ctx, testTime)
+	defer stop()
+	name := in.Body.Receiver
+	for _, r := range c.api.options.Receivers {
+		if r.Name() != name {
+			continue
+		}
+		if err := alert.Test(ctx, r, c.by); err != nil {
+			why := c.api.options.Clean(sluice.Brief(name + " did not take the test message: " + err.Error()))
+			return done{}, problemOf(http.StatusBadGateway, "not_delivered", why, "mend the receiver or its address, and test it again")
+		}
+		return done{true}, nil
+	}
+	return done{}, problemOf(http.StatusNotFound, "no_receiver", "this server does not have the receiver "+name, "on the machine of the upkeep that has it, use sluice alerts test --alert-webhook ADDRESS")
 }
 
 // ruleList lists rules.

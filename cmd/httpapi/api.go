@@ -19,6 +19,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/await"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/internal/event"
@@ -42,6 +43,8 @@ type Options struct {
 	Engines map[string]engine.Engine
 	// Metrics answers with the metrics of the process. Default: none.
 	Metrics http.Handler
+	// Receivers are those of alerts to whom callers may send a test message. Default: none.
+	Receivers []alert.Receiver
 	// Logger gets failures of requests; see docs/events.md. Default: slog.Default.
 	Logger *slog.Logger
 	// Clean removes secrets from the texts of errors. Default: they are shown as they are.

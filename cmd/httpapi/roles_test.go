@@ -28,7 +28,7 @@ var rolesByRoute = map[string]string{
 	"delete-queue": operators, "change-settings": operators, "undo-settings": operators, "cancel-scheduled-change": operators, "pause-queue": operators,
 	"resume-queue": operators, "instruct-holders": operators, "save-instruction": operators, "list-held-jobs": lookers,
 	"list-tenants": lookers, "list-tiers": lookers, "list-limits": lookers, "get-limit": lookers, "get-admission": lookers, "list-flows": lookers,
-	"list-batches": lookers, "list-alerts": lookers, "list-alert-history": lookers, "test-alerts": lookers, "list-rules": lookers, "get-alert-book": lookers,
+	"list-batches": lookers, "list-alerts": lookers, "list-alert-history": lookers, "test-alerts": lookers, "test-receiver": operators, "list-rules": lookers, "get-alert-book": lookers,
 	"list-schedules": lookers, "get-schedule": lookers, "get-audit-head": lookers, "verify-audit": lookers, "list-audit-seals": readers, "list-audit-digests": readers, "get-audit-batch": readers, "get-audit-retention": lookers,
 	"stream": "viewer reader worker operator admin", "ask-engine": lookers, "list-orphan-runs": lookers, "get-metrics": lookers,
 	"get-flow": everybody, "get-batch": everybody, "start-flow": producers, "open-batch": producers, "close-batch": producers,
