@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sluice-queue/sluice/cmd/internal/draw"
 	"github.com/sluice-queue/sluice/health"
@@ -21,6 +22,9 @@ type storeView struct {
 	Ill      bool      `json:"ill"`
 	Findings []finding `json:"findings"`
 	Metrics  []metric  `json:"metrics"`
+	// Statements are the slowest ones, or why they are not known. Nil: the store counts none, or the viewer may not see them.
+	Statements []finding `json:"-"`
+	Unseen     bool      `json:"-"`
 }
 
 // metric is a figure of the store.
@@ -165,9 +169,27 @@ func (s storeView) Name() string {
 	return s.Kind
 }
 
+// statementsFor is how long people share the slowest statements: to find them takes the server a look at all that it counted.
+const statementsFor = time.Minute
+
 func loadStore(ctx context.Context, v *visit) (any, error) {
 	var view storeView
 	v.cli("sluice doctor")
-	err := v.get(ctx, "/health", nil, &view)
-	return view, err
+	if err := v.get(ctx, "/health", nil, &view); err != nil {
+		return view, err
+	}
+	if view.Kind == "sqlite" || view.Kind == "memory" {
+		return view, nil
+	}
+	if view.Unseen = !v.may("list-statements"); view.Unseen {
+		return view, nil
+	}
+	var slow struct {
+		Findings []finding `json:"findings"`
+	}
+	if err := v.getFor(ctx, statementsFor, "/health/statements", nil, &slow); err != nil {
+		slow.Findings = []finding{{health.Finding{Check: "statements", What: "they are not known: " + problemOf(err).Why}}} // the rest is known
+	}
+	view.Statements = slow.Findings
+	return view, nil
 }

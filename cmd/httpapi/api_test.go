@@ -283,3 +283,18 @@ func TestTheAuditNamesTheTokenAndThePerson(t *testing.T) {
 	s.problem(s.ask("POST", "/jobs/cancel", body, "Authorization", "Bearer token ci", "Idempotency-Key", "x"), 422, "invalid")
 	s.problem(s.ask("POST", "/jobs/cancel", body, "Authorization", "Bearer token ci", "Sluice-By", strings.Repeat("a", 200)), 422, "invalid")
 }
+
+// TestStatementsAreListedWhereTheStoreCountsThem asks stores that count no statements. PostgreSQL says what to do.
+func TestStatementsAreListedWhereTheStoreCountsThem(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(s *served) {
+		got := s.ask(http.MethodGet, "/health/statements", "")
+		want := `"findings":[]`
+		if strings.Contains(got.text, `"kind":"postgres"`) {
+			want = `"what":"the extension pg_stat_statements is not there"`
+		}
+		if got.status != http.StatusOK || !strings.Contains(got.text, want) || strings.Contains(got.text, `"check":"schema"`) {
+			s.Errorf("got %d %s, want %s and no other check", got.status, got.text, want)
+		}
+	})
+}

@@ -21,7 +21,7 @@ var rolesByRoute = map[string]string{
 	"get-time": everybody, "read-ends": "reader producer worker operator admin", "get-depth": "viewer reader worker operator admin", "admit-queues": producers, "save-queue": operators,
 	"next-due": workers, "pause-shared": workers, "paused-tenants": workers,
 	"list-stats": lookers, "list-waves": lookers, "list-settings-changes": lookers, "list-audit": lookers, "list-holds": lookers, "list-dead-groups": lookers, "list-dead-notes": lookers, "change-dead-note": operators, "save-dead-note": operators, "get-stats": lookers,
-	"get-forecast": lookers, "list-scenarios": lookers, "simulate": operators, "list-forecasts": lookers, "get-series": lookers, "list-series": lookers, "list-use": lookers, "get-tenant": lookers, "get-health": lookers, "scrub-text": lookers, "list-holders": lookers, "remaining-work": lookers,
+	"get-forecast": lookers, "list-scenarios": lookers, "simulate": operators, "list-forecasts": lookers, "get-series": lookers, "list-series": lookers, "list-use": lookers, "get-tenant": lookers, "get-health": lookers, "list-statements": operators, "scrub-text": lookers, "list-holders": lookers, "remaining-work": lookers,
 	"edit-job": operators, "cancel-jobs": operators, "retry-jobs": operators, "run-now-jobs": operators, "hold-jobs": operators, "release-jobs": operators,
 	"delete-jobs": operators, "terminate-jobs": operators, "requeue-jobs": operators, "resolve-jobs": operators, "reschedule-jobs": operators,
 	"start-operation": operators, "save-operation": operators, "save-batch-pause": operators, "pause-operation": operators, "resume-operation": operators, "stop-operation": operators, "pace-operation": operators,

@@ -63,6 +63,9 @@ func (e extensionRow) repair(extension string) string {
 	return "create extension " + extension
 }
 
+// slowest is how many statements are named.
+const slowest = 10
+
 type statementRow struct {
 	Calls int64
 	Total float64
@@ -88,7 +91,7 @@ func (c *examination) statements(ctx context.Context) error {
 		c.Find(health.SeverityNote, check, "the extension "+extension+" is not there", "it counts which statements are slow", strings.Join(mend, "; "))
 		return nil
 	}
-	rows, err := rowsOf[statementRow](ctx, c.store.pool, strings.ReplaceAll(healthStatementsSQL, "{schema}", name(*found.Schema)), 3)
+	rows, err := rowsOf[statementRow](ctx, c.store.pool, strings.ReplaceAll(healthStatementsSQL, "{schema}", name(*found.Schema)), slowest)
 	if isCode(err, "55000") { // the library must be loaded when the server starts
 		c.Find(health.SeverityNote, check, "the extension "+extension+" is not loaded", "it counts which statements are slow", strings.Join(found.load(extension), "; "))
 		return nil
