@@ -25,10 +25,32 @@ export class ConnectionError extends SluiceError {
   /** The address of the request, without secrets. */
   readonly url: string;
 
-  constructor(what: string, url: string, cause: unknown) {
-    super(`${what}: no answer from ${url}: ${causes(cause)}; is \`sluice serve\` running there? SLUICE_URL names another address`, { cause });
+  constructor(what: string, url: string, cause: unknown, remedy = "is `sluice serve` running there? SLUICE_URL names another address") {
+    super(`${what}: no answer from ${url}: ${causes(cause)}; ${remedy}`, { cause });
     this.url = url;
   }
+}
+
+/** CertificateError says that the client does not trust the server's certificate, or that the server does not accept the client's. */
+export class CertificateError extends ConnectionError {}
+
+/** The codes of Node's errors for a certificate that this side refuses, and for one that the other side does. */
+const untrusted = /^(CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|ERR_TLS_CERT_)/;
+const refused = /^ERR_SSL_.*ALERT.*(CERTIFICATE|UNKNOWN_CA)/;
+
+/** noAnswer makes the error of a request without an answer, with the remedy. */
+export function noAnswer(what: string, url: string, cause: unknown): ConnectionError {
+  const codes: string[] = [];
+  for (let at: unknown = cause; at instanceof Error && codes.length < 5; at = at.cause) {
+    codes.push(String((at as { code?: unknown }).code));
+  }
+  if (codes.some((code) => untrusted.test(code))) {
+    return new CertificateError(what, url, cause, "if the authority is yours, name the file of its certificate in NODE_EXTRA_CA_CERTS");
+  }
+  if (codes.some((code) => refused.test(code))) {
+    return new CertificateError(what, url, cause, "show a certificate that holds, of the authority of the server's --tls-client-ca");
+  }
+  return new ConnectionError(what, url, cause);
 }
 
 /** FieldProblem is a part of a request that breaks a rule. */

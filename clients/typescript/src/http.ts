@@ -1,5 +1,5 @@
 import { now, pause } from "./duration.js";
-import { ApiError, ConnectionError, InvalidError, NotFoundError, type Problem } from "./errors.js";
+import { ApiError, CertificateError, ConnectionError, InvalidError, NotFoundError, noAnswer, type Problem } from "./errors.js";
 
 /** Send is a request. */
 export interface Send {
@@ -55,7 +55,7 @@ export class Transport {
         throw error;
       }
       request.signal?.throwIfAborted();
-      throw new ConnectionError(request.what, url.replace(/\?.*/, ""), control.signal.aborted ? control.signal.reason : error);
+      throw noAnswer(request.what, url.replace(/\?.*/, ""), control.signal.aborted ? control.signal.reason : error);
     } finally {
       clearTimeout(timer);
       request.signal?.removeEventListener("abort", end);
@@ -116,7 +116,7 @@ export function waitAfter(error: unknown, tries: number): number | undefined {
   if (error instanceof ApiError) {
     return error.temporary ? (error.retryAfter ?? backoff) : undefined;
   }
-  return error instanceof ConnectionError ? backoff : undefined;
+  return error instanceof ConnectionError && !(error instanceof CertificateError) ? backoff : undefined;
 }
 
 /** answerOf reads an answer. */

@@ -16,6 +16,7 @@ export type { Duration } from "./duration.js";
 export {
   ApiError,
   CancelledError,
+  CertificateError,
   ConnectionError,
   DeadError,
   EnqueueManyError,

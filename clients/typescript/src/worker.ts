@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { type Duration, durationText, milliseconds, now, pause } from "./duration.js";
-import { ApiError, type CancelledError, ConnectionError, InvalidError, LostError, StoppingError, TimeoutError } from "./errors.js";
+import { ApiError, type CancelledError, CertificateError, ConnectionError, InvalidError, LostError, StoppingError, TimeoutError } from "./errors.js";
 import { type Claimed, Held, type Job, type Verbs } from "./held.js";
 import { again, type Transport, waitAfter } from "./http.js";
 import { randomHex } from "./id.js";
@@ -419,10 +419,10 @@ export class Worker implements Verbs {
   }
 }
 
-/** isFinal reports whether the server refuses the worker: for a wrong token, or a claim that breaks a rule. */
+/** isFinal reports whether the worker is refused: for a certificate, a wrong token, or a claim that breaks a rule. */
 function isFinal(what: string, error: Error): boolean {
   if (!(error instanceof ApiError)) {
-    return false;
+    return error instanceof CertificateError;
   }
   const refused = error.status >= 400 && error.status < 500 && !error.temporary && error.status !== 409;
   return refused && (what === "claim" || error.status === 401 || error.status === 403);

@@ -10,6 +10,7 @@ from .client import Client
 from .errors import (
     ApiError,
     CancelledError,
+    CertificateRefused,
     ConnectionFailed,
     EnqueueManyError,
     JobFailed,
@@ -25,6 +26,7 @@ __all__ = [
     "ApiError",
     "AsyncClient",
     "CancelledError",
+    "CertificateRefused",
     "ClaimedJob",
     "Client",
     "ConnectionFailed",

@@ -19,7 +19,7 @@ from typing import Any, Callable, Dict, List, Optional
 from ._held import Draining, Held
 from ._jobs import duration
 from ._transport import BROKEN, PASSES, Abort, Aborted, Transport
-from .errors import ApiError, CancelledError, ConnectionFailed, LostError, TimedOutError
+from .errors import ApiError, CancelledError, CertificateRefused, ConnectionFailed, LostError, TimedOutError
 
 log = logging.getLogger("sluice_client")
 
@@ -124,7 +124,7 @@ class Engine:
             except (ApiError, ConnectionFailed, *BROKEN) as error:
                 if self._stop.is_set():
                     return
-                if isinstance(error, ApiError) and error.status not in PASSES and error.status < 500:
+                if isinstance(error, CertificateRefused) or isinstance(error, ApiError) and error.status not in PASSES and error.status < 500:
                     return self._fail(error)
                 log.warning("claim of %s: %s; it is sent again", self._queues, error)
                 body["again"] = True  # the answer may be lost

@@ -12,7 +12,7 @@ import time
 import urllib.parse
 from typing import Any, Mapping, Optional
 
-from .errors import ApiError, ConnectionFailed
+from .errors import ApiError, CertificateRefused, ConnectionFailed
 
 BROKEN = (OSError, http.client.HTTPException)
 PASSES = (429, 502, 503, 504)  # such an answer may be another in a moment
@@ -137,8 +137,11 @@ class Transport:
             connection.request(method, self._root + path, data, {**self._headers, **(headers or {})})
             response = connection.getresponse()
             text = response.read()
-        except BROKEN:
+        except BROKEN as error:
             connection.close()
+            refused = _of_certificate(error)
+            if refused:
+                raise CertificateRefused(f"{method} {path} at {self._host}: {refused}") from error
             if resend and not fresh and not (abort is not None and abort.is_set):
                 return self.once(method, path, data, timeout=timeout, abort=abort, headers=headers)
             raise
@@ -173,6 +176,17 @@ class Transport:
                 self._idle.append(connection)
                 return
         connection.close()
+
+
+def _of_certificate(error: Exception) -> Optional[str]:
+    """Says what to do about a certificate that one side refused. None: the error has another cause."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        why = getattr(error, "verify_message", "") or error
+        return f"the server's certificate is not trusted: {why}; pass ssl_context=ssl.create_default_context(cafile=FILE) if it is of your own authority"
+    reason = str(getattr(error, "reason", ""))
+    if isinstance(error, ssl.SSLError) and "ALERT" in reason and ("CERTIFICATE" in reason or "UNKNOWN_CA" in reason):
+        return f"the server refused the certificate of the ssl_context: {reason}; load one that holds, of the authority of the server's --tls-client-ca"
+    return None
 
 
 def _answer(response: http.client.HTTPResponse, text: bytes) -> Any:

@@ -51,7 +51,7 @@ class Client:
 
     ``url`` is the address of `sluice serve`; default: $SLUICE_URL, or http://127.0.0.1:7400. ``token`` is the secret
     of `sluice tokens create`; default: $SLUICE_TOKEN. ``timeout`` is the longest time of a call, in seconds, retries
-    included.
+    included. ``ssl_context`` trusts a private authority, and shows a certificate in place of a token.
     """
 
     def __init__(

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ApiError",
     "CancelledError",
+    "CertificateRefused",
     "ConnectionFailed",
     "EnqueueManyError",
     "JobFailed",
@@ -28,6 +29,10 @@ class SluiceError(Exception):
 
 class ConnectionFailed(SluiceError):
     """The server could not be reached in time. The request may have been carried out."""
+
+
+class CertificateRefused(ConnectionFailed):
+    """The client does not trust the server's certificate, or the server does not accept the client's. Nothing was carried out."""
 
 
 class ApiError(SluiceError):
