@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
@@ -36,11 +37,11 @@ func (a *API) flows() {
 		Method: "GET", Path: "/flows/{id}", Name: "get-flow", Summary: "read a flow with the states of its nodes",
 		Needs: access.Look | access.Follow, Commands: []string{"flows show"}, scope: ofJobs,
 	}), func(ctx context.Context, c *call, in *JobInput) (flow.Tree, error) {
-		tree, err := flow.Read(ctx, c.api.store, in.ID)
-		if err != nil {
+		if err := c.knows(ctx, in.ID); err != nil {
 			return flow.Tree{}, err
 		}
-		if err := c.knows(ctx, tree); err != nil {
+		tree, err := flow.Read(ctx, c.api.store, in.ID)
+		if err != nil {
 			return flow.Tree{}, err
 		}
 		tree.Nodes, tree.CriticalPath = orEmpty(tree.Nodes), orEmpty(tree.CriticalPath)
@@ -48,14 +49,23 @@ func (a *API) flows() {
 	})
 }
 
-// knows returns an ErrNotFound unless the caller knows every job of a flow.
-func (c *call) knows(ctx context.Context, tree flow.Tree) error {
+// knows returns an ErrNotFound unless the caller knows the jobs of all nodes of a flow. One read tells it, as for a flow that is
+// not there.
+func (c *call) knows(ctx context.Context, id sluice.ID) error {
 	if c.caller.None() {
 		return nil
 	}
-	for _, node := range tree.Nodes {
-		if _, err := c.job(ctx, node.Job); err != nil {
-			return err
+	end, err := c.api.client().Job(ctx, id)
+	if err != nil {
+		return err
+	}
+	var f flow.Flow
+	if end.Queue != flow.EndQueue || json.Unmarshal(end.Payload, &f) != nil {
+		return sluice.ErrNotFound
+	}
+	for _, node := range f.Nodes {
+		if !c.caller.Job(node.Queue, node.Tenant) {
+			return sluice.ErrNotFound
 		}
 	}
 	return nil
