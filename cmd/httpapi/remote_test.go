@@ -112,11 +112,16 @@ func TestStoreOverHTTPObeysTheRulesOnSQLite(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Bench { return onSQLite(t, nil) }, lacked...)
 }
 
+// The rules of single jobs alone: all rules take five times the CPU, and some cannot hold. A store of PostgreSQL remembers until when
+// no job falls due, by the clock of this process. Only tests of its own package can make it forget that when time is moved.
 func TestStoreOverHTTPObeysTheRulesOfJobsOnPostgres(t *testing.T) {
 	t.Parallel()
 	storetest.RunLife(t, func(t *testing.T) storetest.Bench { return onPostgres(t, migrated.Copy(t)) }, lacked...)
 }
 
+// The rules of single jobs alone: all rules take four times the CPU, and after a lost answer some cannot hold. The secret of a token
+// is shown once. A job that was stored counts against the limit of waiting jobs when it is sent again. A repeated call
+// does not say which job the first one replaced, or that it found a duplicate.
 func TestStoreOverHTTPObeysTheRulesOfJobsWhileConnectionsBreak(t *testing.T) {
 	t.Parallel()
 	storetest.RunLife(t, func(t *testing.T) storetest.Bench { return onSQLite(t, cutting) }, append(slices.Clip(lacked), storetest.Lack{
