@@ -157,8 +157,8 @@ mod: ## Write the module files by what the code needs
 	set -e; for module in $(PARTS); do (cd $$module; go mod edit $(REPLACED); go mod tidy; go mod edit $(UNREPLACED)); done
 
 .PHONY: cross
-cross: ## Check that the command compiles for other systems, without C
-	go run -C tools ./typecheck $(CURDIR) ./cmd/sluice darwin/arm64 windows/amd64
+cross: ## Check that the command compiles for other systems, one of 32 bits, without C
+	go run -C tools ./typecheck $(CURDIR) ./cmd/sluice darwin/arm64 windows/amd64 linux/arm
 
 .PHONY: docs
 docs: ## Write the parts of the documents that are made from the code

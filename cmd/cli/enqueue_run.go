@@ -14,8 +14,8 @@ import (
 // a resent line is found, whatever happened to the process or the answer. A run's jobs sort in line order.
 type fileRun sluice.ID
 
-// maxLines is the number of lines with their own ids.
-const maxLines = math.MaxUint32
+// maxLines is the most lines of a run: each has its own id, and an int of 32 bits counts one more.
+const maxLines = math.MaxInt32 - 1
 
 func newFileRun() fileRun {
 	run := fileRun(sluice.NewID())

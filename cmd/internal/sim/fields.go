@@ -128,13 +128,13 @@ func text(into *string) reader {
 var errRange = errors.New("out of range")
 
 // whole reads a count. The thousands may be separated by _.
-func whole(into *int, low, high int) reader {
-	return scalar(into, fmt.Sprintf("a whole number from %d to %d", low, high), func(text string) (int, error) {
-		n, err := strconv.Atoi(strings.ReplaceAll(text, "_", ""))
-		if err == nil && (n < low || n > high) {
+func whole[N int | int64](into *N, low, high N) reader {
+	return scalar(into, fmt.Sprintf("a whole number from %d to %d", low, high), func(text string) (N, error) {
+		n, err := strconv.ParseInt(strings.ReplaceAll(text, "_", ""), 10, 64)
+		if err == nil && (n < int64(low) || n > int64(high)) {
 			err = errRange
 		}
-		return n, err
+		return N(n), err
 	})
 }
 

@@ -35,7 +35,7 @@ type parsing struct {
 type arrivalMoments struct{ at, due, from, to *moment }
 
 func (p *parsing) read(root *yaml.Node) error {
-	var seed int
+	var seed int64
 	err := readFields(root, "a scenario",
 		field{"name", text(&p.Name)},
 		field{"about", text(&p.About)},
