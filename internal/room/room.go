@@ -10,6 +10,7 @@ package room
 import (
 	"context"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,7 +36,9 @@ type Source struct {
 	Waiting func(ctx context.Context, queue, tenant string, limit int) (int, error)
 	// Shed cancels waiting jobs whose priority number is above below. It cancels as many as jobs says, or none of them.
 	Shed func(ctx context.Context, shed Shedding) (done bool, err error)
-	// InTx says that Waiting and Shed use a transaction of the caller. Then nobody may wait for another caller.
+	// Stored returns those of these jobs that are stored already.
+	Stored func(ctx context.Context, jobs []sluice.ID) (map[sluice.ID]bool, error)
+	// InTx says that the functions use a transaction of the caller. Then nobody may wait for another caller.
 	InTx bool
 }
 
@@ -104,29 +107,56 @@ type want struct {
 
 // Enter reserves room for jobs. After the enqueue, the caller must call End of the stay. A nil Stay means that no
 // limit applies. A full queue is a [*sluice.BatchError] that has a [*pressure.FullError] for each job.
+//
+// Jobs that are stored already need no room: a caller whose answer was lost sends them again, and they may be what fills
+// the queue. Enter looks for them only if there is no room.
 func (r *Room) Enter(ctx context.Context, jobs []sluice.Insert, from Source) (*Stay, error) {
-	wants := wantsOf(jobs)
+	stay, full, err := r.enter(ctx, wantsOf(jobs), from, false)
+	if full == nil || err != nil {
+		return stay, err
+	}
+	fresh, err := unstored(ctx, jobs, from)
+	if err != nil {
+		return nil, err
+	}
+	if stay, full, err = r.enter(ctx, wantsOf(fresh), from, true); full == nil || err != nil {
+		return stay, err
+	}
+	failed := make(map[int]error, len(jobs))
+	for i := range jobs {
+		failed[i] = full
+	}
+	return nil, &sluice.BatchError{Failed: failed, Total: len(jobs)}
+}
+
+// unstored returns the jobs that are not stored yet.
+func unstored(ctx context.Context, jobs []sluice.Insert, from Source) ([]sluice.Insert, error) {
+	ids := make([]sluice.ID, len(jobs))
+	for i := range jobs {
+		ids[i] = jobs[i].ID
+	}
+	stored, err := from.Stored(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(jobs), func(in sluice.Insert) bool { return stored[in.ID] }), nil
+}
+
+// enter reserves the room that an enqueue wants in all places, or returns why there is none. Only at last it sheds and
+// counts refusals.
+func (r *Room) enter(ctx context.Context, wants []want, from Source, last bool) (*Stay, *pressure.FullError, error) {
 	if len(wants) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	stay := &Stay{room: r}
 	for _, w := range wants {
-		full, err := r.take(ctx, w, from)
-		if err == nil && full == nil {
-			stay.wants = append(stay.wants, w)
-			continue
+		if full, err := r.take(ctx, w, from, last); err != nil || full != nil {
+			stay.End(nil, nil)
+			return nil, full, err
 		}
-		stay.End(nil, nil)
-		if err != nil {
-			return nil, err
-		}
-		failed := make(map[int]error, len(jobs))
-		for i := range jobs {
-			failed[i] = full
-		}
-		return nil, &sluice.BatchError{Failed: failed, Total: len(jobs)}
+		stay.wants = append(stay.wants, w)
 	}
-	return stay, nil
+	return stay, nil, nil
 }
 
 // EnterEach is Enter for jobs one by one, in a transaction. Enter reserves room for the next job. End ends the stays of
@@ -182,7 +212,7 @@ func wantsOf(jobs []sluice.Insert) []want {
 }
 
 // take reserves the room that one place has for an enqueue, or returns why there is none.
-func (r *Room) take(ctx context.Context, w want, from Source) (*pressure.FullError, error) {
+func (r *Room) take(ctx context.Context, w want, from Source, last bool) (*pressure.FullError, error) {
 	for decide := false; ; decide = true {
 		r.mu.Lock()
 		l, now := r.level(w.place), time.Now()
@@ -194,7 +224,7 @@ func (r *Room) take(ctx context.Context, w want, from Source) (*pressure.FullErr
 			r.mu.Unlock()
 			return nil, nil
 		case l.known && need > 0 && (decide || l.resting(now, 0, w.limit)) || w.jobs > w.limit:
-			return r.full(ctx, l, w, from) // it unlocks
+			return r.full(ctx, l, w, from, last) // it unlocks
 		case l.under != nil && !from.InTx:
 			under := l.under
 			r.mu.Unlock()
@@ -255,12 +285,17 @@ func (r *Room) count(ctx context.Context, l *level, w want, from Source) error {
 	return err
 }
 
-// full sheds jobs of a full place to make room, or returns the error. The caller holds the mutex, which full unlocks.
-func (r *Room) full(ctx context.Context, l *level, w want, from Source) (*pressure.FullError, error) {
+// full sheds jobs of a full place to make room, or returns the error. Before last it does no more than return the error.
+// The caller holds the mutex, which full unlocks.
+func (r *Room) full(ctx context.Context, l *level, w want, from Source, last bool) (*pressure.FullError, error) {
 	need := l.waiting + l.flying + w.jobs - w.limit
 	refusal := &pressure.FullError{Queue: w.queue, Tenant: w.tenant, Waiting: l.waiting + l.flying, Limit: w.limit, Jobs: w.jobs}
 	if w.jobs <= w.limit {
 		refusal.RetryAfter = max(Every, rest*l.took)
+	}
+	if !last {
+		r.mu.Unlock()
+		return refusal, nil
 	}
 	if !w.shed || refusal.RetryAfter == 0 {
 		r.note(w.queue, pressure.Counts{Refused: w.jobs})

@@ -50,12 +50,28 @@ func (s *Store) roomSource() room.Source {
 		}
 		defer leave()
 		return s.shed(ctx, shed)
+	}, Stored: func(ctx context.Context, ids []sluice.ID) (map[sluice.ID]bool, error) {
+		leave, err := s.enter(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
+		return s.stored(ctx, ids)
 	}}
 }
 
 // roomSourceIn is roomSource within a verb.
 func (s *Store) roomSourceIn() room.Source {
-	return room.Source{Waiting: s.waitingJobs, Shed: s.shed, InTx: true}
+	return room.Source{Waiting: s.waitingJobs, Shed: s.shed, Stored: s.stored, InTx: true}
+}
+
+// stored returns those of these jobs that are stored.
+func (s *Store) stored(_ context.Context, ids []sluice.ID) (map[sluice.ID]bool, error) {
+	stored := make(map[sluice.ID]bool)
+	for _, id := range ids {
+		stored[id] = s.jobs[id] != nil
+	}
+	return stored, nil
 }
 
 // shed cancels waiting jobs: the lowest priority first, of these the last due. It spares jobs of an order, jobs that

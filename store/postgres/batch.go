@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	_ "embed"
+	"maps"
 	"slices"
 	"time"
 
@@ -291,13 +292,7 @@ func enterBatches(ctx context.Context, db rowsQuerier, jobs []sluice.Insert) (_ 
 	if len(refused) == 0 {
 		return jobs, nil, nil
 	}
-	sent, err := list(ctx, db, pgx.RowTo[pgtype.UUID], storedSQL, doubtful)
-	for _, id := range sent {
-		for i := range refused {
-			if jobs[i].ID == idOf(id) {
-				delete(refused, i)
-			}
-		}
-	}
+	sent, err := stored(ctx, db, doubtful)
+	maps.DeleteFunc(refused, func(i int, _ error) bool { return sent[jobs[i].ID] })
 	return jobs, refused, err
 }

@@ -99,19 +99,27 @@ func newLineUp(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, refuse
 			return nil, err
 		}
 	}
-	sent, err := list(ctx, db, pgx.RowTo[pgtype.UUID], storedSQL, ids)
-	if err != nil {
+	if l.sent, err = stored(ctx, db, ids); err != nil {
 		return nil, err
-	}
-	l.sent = make(map[sluice.ID]bool, len(sent))
-	for _, id := range sent {
-		l.sent[idOf(id)] = true
 	}
 	if l.known, err = findOthers(ctx, db, others); err != nil {
 		return nil, err
 	}
 	l.refuse(jobs)
 	return l, nil
+}
+
+// stored returns those of these jobs that are stored.
+func stored(ctx context.Context, db rowsQuerier, ids uuidArray) (map[sluice.ID]bool, error) {
+	found, err := list(ctx, db, pgx.RowTo[pgtype.UUID], storedSQL, ids)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[sluice.ID]bool, len(found))
+	for _, id := range found {
+		out[idOf(id)] = true
+	}
+	return out, nil
 }
 
 // lockOrderKeys locks order keys until the transaction ends, and returns them sorted, each once.

@@ -69,6 +69,12 @@ func (s *Store) roomSource() room.Source {
 			return err
 		})
 		return done, err
+	}, Stored: func(ctx context.Context, ids []sluice.ID) (found map[sluice.ID]bool, err error) {
+		err = s.call(ctx, "look for jobs that are sent again", func(ctx context.Context, _ bool) (err error) {
+			found, err = stored(ctx, s.pool, uuids(ids))
+			return err
+		})
+		return found, err
 	}}
 }
 
@@ -85,7 +91,8 @@ func (s *Store) roomSourceIn(tx rowsQuerier) room.Source {
 			}
 			return done, err
 		},
-		InTx: true,
+		Stored: func(ctx context.Context, ids []sluice.ID) (map[sluice.ID]bool, error) { return stored(ctx, tx, uuids(ids)) },
+		InTx:   true,
 	}
 }
 

@@ -59,6 +59,12 @@ func (s *Store) roomSource() room.Source {
 			return err
 		})
 		return done, err
+	}, Stored: func(ctx context.Context, ids []sluice.ID) (found map[sluice.ID]bool, err error) {
+		err = s.read(ctx, "look for jobs that are sent again", func(tx runner) (err error) {
+			found, err = stored(tx, ids)
+			return err
+		})
+		return found, err
 	}}
 }
 
@@ -68,9 +74,23 @@ func roomSourceIn(tx runner) room.Source {
 		Waiting: func(_ context.Context, queue, tenant string, limit int) (int, error) {
 			return waitingJobs(tx, queue, tenant, limit)
 		},
-		Shed: func(_ context.Context, of room.Shedding) (bool, error) { return shed(tx, of) },
-		InTx: true,
+		Shed:   func(_ context.Context, of room.Shedding) (bool, error) { return shed(tx, of) },
+		Stored: func(_ context.Context, ids []sluice.ID) (map[sluice.ID]bool, error) { return stored(tx, ids) },
+		InTx:   true,
 	}
+}
+
+// stored returns those of these jobs that are stored.
+func stored(tx runner, ids []sluice.ID) (map[sluice.ID]bool, error) {
+	found := make(map[sluice.ID]bool)
+	for _, id := range ids {
+		is, err := isStored(tx, id)
+		if err != nil {
+			return nil, err
+		}
+		found[id] = is
+	}
+	return found, nil
 }
 
 // shed cancels waiting jobs to make room, or none of them if there are too few.

@@ -135,6 +135,7 @@ func pressureRules() []Rule {
 			w.receipts(limited(four), limited(four), limited(four))
 			w.noRoom(limited(four))
 		}},
+		{"R-1042", "Jobs that are sent again need no room in the queue that they fill, and nothing is shed for them; new jobs beside them need room.", "[back-pressure](guide/back-pressure.md), I-7", sentAgain},
 		{"R-705", "A full queue that sheds cancels the waiting jobs of the lowest priority, of these the last due, for a more urgent job; an equal or less urgent one is refused.", "[back-pressure](guide/back-pressure.md)", shedsTheLowest},
 		{"R-706", "Shedding cancels no job that runs, that waits in an order or for another, or that another runs after.", "[back-pressure](guide/back-pressure.md), C-5", shedsOnlyPlainJobs},
 		{"R-707", "A job that is shed frees its key, and the audit tells why it was cancelled.", "[back-pressure](guide/back-pressure.md), I-7", func(w *world) {
@@ -168,6 +169,30 @@ func pressureRules() []Rule {
 		}},
 		{"R-709", "Of many producers at once through two processes, the queue takes no more than its limit and what the other process enqueues between two counts.", "[back-pressure](guide/back-pressure.md)", manyProducers},
 	}
+}
+
+func sentAgain(w *world) {
+	of := func(priority int) sluice.Insert {
+		return limited(func(in *sluice.Insert) { in.Priority, in.MaxWaiting, in.Shed = priority, 3, true })
+	}
+	urgent, others := of(1), []sluice.Insert{of(9), of(9)}
+	w.receipts(urgent)
+	w.receipts(others...)
+	for _, call := range [][]sluice.Insert{{urgent}, others, {urgent, others[0], others[1]}} {
+		for i, receipt := range w.receipts(call...) {
+			equal(w, "the receipt of a job that is sent again", receipt, sluice.Receipt{ID: call[i].ID, Duplicate: true})
+		}
+	}
+	for _, in := range append(others, urgent) {
+		w.inState(in.ID, sluice.StateQueued)
+	}
+	w.claimOne()
+	w.receipts(others...)
+	fresh := of(9)
+	w.soon(fresh)
+	_, err := w.Store.Enqueue(w.ctx, []sluice.Insert{others[0], of(9)})
+	w.is(err, pressure.ErrFull)
+	w.waiting("", 3)
 }
 
 func shedsTheLowest(w *world) {

@@ -77,6 +77,10 @@ begin
            q.max_waiting, q.tenant_max_waiting, q.shed
     into settings
     from (select _enqueue.queue as name) g left join sluice.queue q on q.name = g.name;
+    if not prepared and (settings.tenant_max_waiting > 0 or settings.max_waiting > 0) then
+        execute {{stored.sql}} into found_id using array[job_id];
+        prepared := found_id is not null; -- an earlier call has stored it, and it may be what fills the queue
+    end if;
     if not prepared and settings.tenant_max_waiting > 0 and tenant <> '' then
         perform sluice._make_room(queue, tenant, 1, priority, settings.tenant_max_waiting, settings.shed);
     end if;
