@@ -9,6 +9,7 @@ package health
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/sluice-queue/sluice"
 )
@@ -100,6 +101,8 @@ func (h Report) Ill() bool {
 type Options struct {
 	// Statements adds the slowest statements, if the server records them. Default: false.
 	Statements bool
+	// Only is the name of the one check to run; see [Checks]. Default: all.
+	Only string
 	// Thorough also reads and checks every page of the store, which may take minutes; use ctx to bound it. Default:
 	// false.
 	Thorough bool
@@ -128,7 +131,11 @@ func Of(ctx context.Context, store sluice.Store, options Options) (Report, error
 	if !found {
 		return Report{}, nil
 	}
-	return reporter.Health(ctx, options)
+	report, err := reporter.Health(ctx, options)
+	if options.Only != "" {
+		report.Findings = slices.DeleteFunc(report.Findings, func(f Finding) bool { return f.Check != options.Only })
+	}
+	return report, err
 }
 
 // MetricsOf returns the metrics that a store has in memory, through decorators too. Nil: it has none.

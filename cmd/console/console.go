@@ -72,7 +72,8 @@ type Console struct {
 	api       *description
 	shared    *cache
 	live      *hub
-	mostSaved int // jobs in a file
+	mostSaved int           // jobs in a file
+	patience  time.Duration // with one reading of a page
 
 	drain    sync.Once
 	draining chan struct{} // closed when streams must end
@@ -81,7 +82,7 @@ type Console struct {
 // New makes the console of an API.
 func New(options Options) (*Console, error) {
 	options.Base = strings.TrimSuffix(options.Base, "/")
-	c := &Console{options: options, mux: http.NewServeMux(), pages: pages(), shared: newCache(), mostSaved: mostSaved, draining: make(chan struct{})}
+	c := &Console{options: options, mux: http.NewServeMux(), pages: pages(), shared: newCache(), mostSaved: mostSaved, patience: readTimeout, draining: make(chan struct{})}
 	c.live = newHub(c)
 	for name, at := range map[string]string{"runs": options.RunPage, "traces": options.TracePage} {
 		if at != "" && !strings.HasPrefix(at, "https://") && !strings.HasPrefix(at, "http://") {

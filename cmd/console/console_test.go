@@ -70,6 +70,7 @@ func openOver(t *testing.T, store sluice.Store, caller access.Caller, options co
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.WaitForReadings(time.Minute) // for machines that do much else
 	s.console = c
 	s.Server = httptest.NewServer(http.StripPrefix(options.Base, c))
 	t.Cleanup(func() {

@@ -1,5 +1,10 @@
 package console
 
+import "time"
+
+// WaitForReadings sets how long a page waits for a reading.
+func (c *Console) WaitForReadings(most time.Duration) { c.patience = most }
+
 // SaveAtMost bounds the files of all that match.
 func (c *Console) SaveAtMost(jobs int) { c.mostSaved = jobs }
 

@@ -76,7 +76,7 @@ func (v viewer) rights() string {
 
 // visit begins a look at a page.
 func (c *Console) visit(r *http.Request, p page) (*visit, error) {
-	v := &visit{console: c, caller: callerOf(c.options.API, r), page: p, path: r.URL.Path, query: r.URL.Query(), pathOf: r.PathValue, patience: readTimeout}
+	v := &visit{console: c, caller: callerOf(c.options.API, r), page: p, path: r.URL.Path, query: r.URL.Query(), pathOf: r.PathValue, patience: c.patience}
 	v.query.Del(liveParameter)
 	body, err := v.caller.send(r.Context(), http.MethodGet, "/whoami", nil, nil)
 	if err != nil {

@@ -51,8 +51,8 @@ func (a *API) look() {
 	add(a, Route{
 		Method: "GET", Path: "/health", Name: "get-health", Group: "look", Summary: "read the health of the store",
 		Needs: access.Look, Commands: []string{"doctor"},
-	}, func(ctx context.Context, c *call, in *healthInput) (healthView, error) {
-		report, err := health.Of(ctx, c.api.store, health.Options{Statements: in.Statements})
+	}, func(ctx context.Context, c *call, _ *nothing) (healthView, error) {
+		report, err := health.Of(ctx, c.api.store, health.Options{})
 		out := healthView{Kind: report.Kind, Ill: report.Ill(), Findings: orEmpty(report.Findings), Metrics: []metricView{}}
 		for _, m := range report.Metrics {
 			out.Metrics = append(out.Metrics, metricView{m.Name, m.Label.Name, m.Label.Value, m.Value, m.Unit})
@@ -244,11 +244,6 @@ func getStats(ctx context.Context, c *call, in *statsInput) (statsView, error) {
 		out.Wait, out.Run, out.Total = quantilesOf(s.Wait), quantilesOf(s.Run), quantilesOf(s.Total)
 	}
 	return out, nil
-}
-
-// healthInput says how closely to look.
-type healthInput struct {
-	Statements bool `query:"statements" doc:"also find the slowest statements, where the database counts them"`
 }
 
 // healthView is the health of the store.

@@ -7,21 +7,15 @@ import (
 	"github.com/sluice-queue/sluice/health"
 )
 
-// statements adds the route of the slowest statements. To look for them takes longer than the rest of the store's health.
+// statements adds the route of the slowest statements, which only who operates the store may see.
 func (a *API) statements() {
 	add(a, Route{
 		Method: "GET", Path: "/health/statements", Name: "list-statements", Group: "look", Summary: "list the slowest statements of the store",
 		Text:  "PostgreSQL counts them with the extension pg_stat_statements; without it, a finding says how to get it. Other stores count none.",
 		Needs: access.Operate, Commands: []string{"doctor"},
 	}, func(ctx context.Context, c *call, _ *nothing) (statementList, error) {
-		report, err := health.Of(ctx, c.api.store, health.Options{Statements: true})
-		out := statementList{Kind: report.Kind, Findings: []health.Finding{}}
-		for _, one := range report.Findings {
-			if one.Check == "statements" {
-				out.Findings = append(out.Findings, one)
-			}
-		}
-		return out, err
+		report, err := health.Of(ctx, c.api.store, health.Options{Statements: true, Only: "statements"})
+		return statementList{Kind: report.Kind, Findings: orEmpty(report.Findings)}, err
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -68,6 +69,9 @@ func (c *examination) looks() []inspection {
 	}
 	if c.options.Thorough {
 		all = append(all, inspection{check: "integrity", see: c.integrity, patient: true}, inspection{check: "orphan", see: c.orphans, patient: true})
+	}
+	if c.options.Only != "" {
+		all = slices.DeleteFunc(all, func(one inspection) bool { return one.check != c.options.Only })
 	}
 	return all
 }

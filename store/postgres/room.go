@@ -91,8 +91,10 @@ func (s *Store) roomSourceIn(tx rowsQuerier) room.Source {
 			}
 			return done, err
 		},
-		Stored: func(ctx context.Context, ids []sluice.ID) (map[sluice.ID]bool, error) { return stored(ctx, tx, uuids(ids)) },
-		InTx:   true,
+		Stored: func(ctx context.Context, ids []sluice.ID) (map[sluice.ID]bool, error) {
+			return stored(ctx, tx, uuids(ids))
+		},
+		InTx: true,
 	}
 }
 

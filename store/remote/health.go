@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"errors"
 
 	"github.com/sluice-queue/sluice/health"
 )
@@ -22,16 +23,19 @@ func (s *Store) Health(ctx context.Context, options health.Options) (health.Repo
 			Unit  string  `json:"unit"`
 		} `json:"metrics"`
 	}
-	q := params{}
-	if options.Statements {
-		q.text("statements", "true")
-	}
-	if err := s.call(ctx, request{verb: "read the health of the store", path: "/health", query: q.values(), out: &answer}); err != nil {
+	if err := s.call(ctx, request{verb: "read the health of the store", path: "/health", out: &answer}); err != nil {
 		return health.Report{}, err
 	}
 	report := health.Report{Kind: answer.Kind, Findings: answer.Findings}
 	for _, m := range answer.Metrics {
 		report.Metrics = append(report.Metrics, health.Metric{Name: m.Name, Label: health.Label{Name: m.Label, Value: m.Of}, Value: m.Value, Unit: m.Unit})
+	}
+	if options.Statements {
+		found, err := s.statements(ctx)
+		if err != nil {
+			return health.Report{}, err
+		}
+		report.Findings = append(report.Findings, found...)
 	}
 	if options.Thorough {
 		report.Findings = append(report.Findings, health.Finding{
@@ -40,4 +44,19 @@ func (s *Store) Health(ctx context.Context, options health.Options) (health.Repo
 		})
 	}
 	return report, nil
+}
+
+// statements lists the slowest statements, if the role of the token may see them.
+func (s *Store) statements(ctx context.Context) ([]health.Finding, error) {
+	var answer struct {
+		Findings []health.Finding `json:"findings"`
+	}
+	err := s.call(ctx, request{verb: "list the slowest statements", path: "/health/statements", out: &answer})
+	if errors.Is(err, ErrRefused) {
+		return []health.Finding{{
+			Check: "statements", Well: true, Severity: health.SeverityNote, What: "not looked at: the role of the token may not see statements",
+			Why: "they may tell of other people's data", Repair: "a token of an operator",
+		}}, nil
+	}
+	return answer.Findings, err
 }
