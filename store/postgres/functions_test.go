@@ -175,6 +175,35 @@ func TestClaimThatIsSentAgainGivesTheSameJobs(t *testing.T) {
 	}
 }
 
+// TestAJobThatOthersLockIsLetGoByALaterClaim keeps a job locked while the job before it ends, and while a claim looks for jobs
+// to let go.
+func TestAJobThatOthersLockIsLetGoByALaterClaim(t *testing.T) {
+	t.Parallel()
+	r := newRoles(t)
+	owner, other := r.as("postgres"), r.as("postgres")
+	r.exec(`select sluice.enqueue(queue => 'scraper', payload => '1', order_key => 'account') from generate_series(1, 2)`)
+	const claim = `select count(*)::int from sluice.claim(queues => '{scraper}', holder => 'w1')`
+	if got := value[int](r, owner, claim); got != 1 {
+		t.Fatalf("claimed %d jobs, want the first of its order", got)
+	}
+	do := func(sql string) {
+		t.Helper()
+		if _, err := other.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do("begin")
+	do("select from sluice.live where state = 'queued' for update")
+	r.exec(`select sluice.complete(id, token) from sluice.live where state = 'claimed'`)
+	if got := value[int](r, owner, claim); got != 0 {
+		t.Errorf("claimed %d jobs that another has locked", got)
+	}
+	do("rollback")
+	if got := value[int](r, owner, claim); got != 1 {
+		t.Errorf("then claimed %d jobs, want the second of its order", got)
+	}
+}
+
 // TestEnqueueInsideATransactionStandsOrFallsWithIt rolls a transaction back, and commits another one.
 func TestEnqueueInsideATransactionStandsOrFallsWithIt(t *testing.T) {
 	t.Parallel()

@@ -1,5 +1,5 @@
 -- Looks at the jobs that wait for jobs which may have ended, and lets a job go when it waits for nothing more. If the
--- function fails, upkeep repeats its work; the ended jobs stay ended.
+-- function fails, the next recheck repeats its work; the ended jobs stay ended.
 create or replace function sluice._unblock(given uuid[], note boolean default true) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
@@ -73,11 +73,13 @@ begin
             after := '00000000-0000-0000-0000-000000000000';
         end if;
     end loop;
-    -- A transaction that ends a new blocker meanwhile does not see yet that a job waits for it.
+    -- A transaction that ends a new blocker meanwhile does not see yet that a job waits for it. Jobs that others have locked in
+    -- each round were not looked at. The next recheck looks at both.
+    left_behind := left_behind || ended;
     if left_behind <> '{}' then
         insert into sluice.recheck (job_id) select distinct b from unnest(left_behind) as b;
     end if;
 exception when unique_violation or deadlock_detected or lock_not_available or serialization_failure then
-    null;
+    insert into sluice.recheck (job_id) select distinct g from unnest(given) as g where g is not null; -- of which nothing was done
 end
 $function$;
