@@ -108,6 +108,19 @@ func (h hand) goes(path, letter string) {
 	h.until(`location.pathname === ` + quote(path) + ` && document.body.dataset.connection === "live"`)
 }
 
+// walksTo moves the focus down the list to a row, once the list has it: a row that comes above the focus is not passed.
+func (h hand) walksTo(id string) {
+	h.Helper()
+	h.until(`document.querySelector(` + quote(row(id)) + `)`)
+	for range 300 {
+		if h.is(`document.activeElement.closest("tr")?.dataset.row === ` + quote(id)) {
+			return
+		}
+		h.keys("j")
+	}
+	h.Fatalf("j does not lead to the row of %s\n%s", id, h.now())
+}
+
 // fill replaces the text of a field of a dialog.
 func (h hand) fill(field, text string) {
 	h.Helper()
@@ -195,9 +208,7 @@ func pauseAQueue(h hand) {
 	if h.with == "mouse" {
 		h.click(button("pause"))
 	} else {
-		for !h.is(`document.activeElement.closest("tr")?.dataset.row === "` + queue + `"`) {
-			h.keys("j")
-		}
+		h.walksTo(queue)
 		h.keys("p")
 	}
 	h.until(`document.querySelector("#dialog[open] #field-reason")`)
