@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -119,7 +120,7 @@ func undoable(ctx context.Context, v *visit, values url.Values) (preview, error)
 	if len(left) == 0 {
 		return preview{}, notUndone("no job is as the operation left it: others have changed them since", "see the jobs' audit")
 	}
-	slices.SortFunc(left, func(a, b sluice.AuditEntry) int { return int(b.Seq - a.Seq) })
+	slices.SortFunc(left, func(a, b sluice.AuditEntry) int { return cmp.Compare(b.Seq, a.Seq) })
 	more := len(left) > undoneAtOnce
 	values.Del("ids")
 	for _, e := range left[:min(len(left), undoneAtOnce)] {
