@@ -97,7 +97,7 @@ var doors = map[string][]string{
 	"cmd/internal/jobline": {"", "internal/jsonscan"},
 	"cmd/internal/acting":  {"", "engine", "internal/group"},
 	"cmd/internal/tenants": {"", "forecast", "tenancy", "cmd/internal/draw"},
-	"cmd/console":          {"", "access", "health", "presence", "alert", "audit", "batch", "changes", "deadletter", "explain", "flow", "forecast", "hold", "operation", "progress", "schedule", "search", "stat", "tenancy", "cmd/httpapi", "cmd/internal/draw", "internal/wire"},
+	"cmd/console":          {"", "access", "health", "presence", "alert", "audit", "batch", "changes", "deadletter", "explain", "flow", "forecast", "hold", "operation", "progress", "schedule", "search", "stat", "tenancy", "internal/flow", "cmd/httpapi", "cmd/internal/draw", "internal/wire"},
 	"cmd/httpapi":          {"cmd/internal/sim", "", "internal/pause", "internal/wire", "access", "admission", "api", "audit", "await", "changes", "deadletter", "forecast", "health", "operation", "presence", "stat", "cmd/internal/acting", "cmd/internal/jobline", "cmd/internal/tenants", "edit", "engine", "explain", "hold", "internal/event", "pressure", "schema", "search", "alert", "batch", "flow", "limit", "progress", "schedule", "tenancy", "upkeep"},
 	"cmd/internal/sample":  {"", "alert", "batch", "changes", "deadletter", "engine/local", "flow", "hold", "limit", "operation", "schedule", "search", "tenancy", "worker"},
 	"cmd/cli": {

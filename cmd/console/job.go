@@ -78,7 +78,11 @@ func loadJob(ctx context.Context, v *visit) (any, error) {
 			view.Why, view.WhyProblem = nil, problemOf(err)
 		}
 	}
-	view.Timeline = timelineOf(view, view.causes(ctx, v))
+	causes := view.causes(ctx, v)
+	view.Timeline = timelineOf(view, causes)
+	if wait, are := unnamedIn(view.Timeline); are {
+		view.Timeline = timelineOf(view, causes, view.likely(ctx, v, wait)...)
+	}
 	view.Relations = view.Job.relations(v)
 	view.Raw = indented(raw)
 	for _, one := range []struct {

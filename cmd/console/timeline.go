@@ -22,6 +22,8 @@ type step struct {
 	From, To time.Time
 	// Branch says that the step is a try beside the main line.
 	Branch bool
+	// Unnamed says that nobody noted the cause of the wait, which was no moment.
+	Unnamed bool
 	// X and Width place the bar, in percent of the whole time.
 	X, Width float64
 }
@@ -62,9 +64,10 @@ var waits = map[string]string{
 // shortest is the shortest wait that is worth a line.
 const shortest = 20 * time.Millisecond
 
-// timelineOf tells the life of a job: its waits with their causes, as far as somebody noted them, and its tries.
-func timelineOf(j jobView, causes []step) []step {
-	t := teller{job: j.Job, causes: append(holdsOf(j.Audit), causes...), requeues: requeuesOf(j.Audit)}
+// timelineOf tells the life of a job: its waits with their causes, as far as somebody noted them, and its tries. Likely are causes
+// that nobody noted, by their beginning.
+func timelineOf(j jobView, causes []step, likely ...step) []step {
+	t := teller{job: j.Job, causes: append(holdsOf(j.Audit), causes...), likely: likely, requeues: requeuesOf(j.Audit)}
 	slices.SortFunc(t.causes, func(a, b step) int { return a.From.Compare(b.From) })
 	at := j.Job.CreatedAt
 	for _, one := range t.tries(j.Attempts, j.Audit) {
@@ -85,6 +88,7 @@ func timelineOf(j jobView, causes []step) []step {
 type teller struct {
 	job      jobRow
 	causes   []step // of waits, by their beginning
+	likely   []step // causes that nobody noted
 	requeues []sluice.AuditEntry
 	steps    []step
 }
@@ -171,7 +175,12 @@ func (t *teller) wait(from, to time.Time) {
 		t.add(step{Kind: "wait", From: from, To: due, Text: text})
 		from = due
 	}
-	for _, c := range t.causes {
+	t.parts(from, to, t.causes, t.unnamed)
+}
+
+// parts tells a wait by its causes. Rest tells what is between them.
+func (t *teller) parts(from, to time.Time, causes []step, rest func(from, to time.Time)) {
+	for _, c := range causes {
 		begin, end := latest(c.From, from), c.To
 		if end.IsZero() || end.After(to) {
 			end = to
@@ -179,11 +188,40 @@ func (t *teller) wait(from, to time.Time) {
 		if end.Sub(begin) <= shortest {
 			continue
 		}
-		t.add(step{Kind: "wait", From: from, To: begin, Text: t.turn(begin.Sub(from))})
+		rest(from, begin)
 		t.add(step{Kind: "wait", From: begin, To: end, Text: c.Text, Detail: c.Detail})
 		from = end
 	}
-	t.add(step{Kind: "wait", From: from, To: to, Text: t.turn(to.Sub(from))})
+	rest(from, to)
+}
+
+// unnamed tells a wait of which nobody noted the cause. The due times of former tries are forgotten: a wait for one is not named
+// by what is likely.
+func (t *teller) unnamed(from, to time.Time) {
+	known := !t.afterFailure() && !t.job.DueAt.After(from)
+	turn := func(from, to time.Time) {
+		took := to.Sub(from)
+		t.add(step{Kind: "wait", From: from, To: to, Text: t.turn(took), Unnamed: known && took >= unnoted})
+	}
+	if !known {
+		turn(from, to)
+		return
+	}
+	t.parts(from, to, t.likely, turn)
+}
+
+// unnamedIn is the part of a timeline that has the waits of which nobody noted the cause, if there are any.
+func unnamedIn(steps []step) (all span, are bool) {
+	for _, s := range steps {
+		if !s.Unnamed {
+			continue
+		}
+		if !are {
+			all.from = s.From
+		}
+		all.to, are = s.To, true
+	}
+	return all, are
 }
 
 // unnoted is from when a wait without a noted cause is said to be so: each job waits a moment for its claim.
