@@ -1,6 +1,7 @@
 """The client against a real server, whose address is in SLUICE_URL."""
 
 import asyncio
+import http.server
 import os
 import pathlib
 import queue
@@ -137,6 +138,39 @@ class Enqueues(ClientTest):
         self.assertEqual((caught.exception.code, bool(caught.exception.request_id)), ("invalid", True))
         with self.assertRaisesRegex(ConnectionFailed, "is `sluice serve` running"):
             Client("http://127.0.0.1:1", timeout=0.3).enqueue(self.queue, 1)
+
+
+class Redirects(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.send_response(308)
+        self.send_header("Location", "https://sluice.example/login?state=secret")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+class Addresses(unittest.TestCase):
+    def test_a_token_goes_to_no_other_machine_without_encryption(self):
+        for url in ("http://jobs.example.com:7400", "http://10.0.0.1", "http://[fe80::1]:7400", "http://localhost.example", "http://127.0.0.1.example"):
+            with self.subTest(url), self.assertRaisesRegex(ValueError, "would show the token to everybody on the way; use https"):
+                Client(url, "sluice_secret")
+        for url in ("https://jobs.example.com", "http://localhost:7400", "http://127.0.0.2", "http://[::1]:7400"):
+            Client(url, "sluice_secret").close()
+        with unittest.mock.patch.dict(os.environ):
+            os.environ.pop("SLUICE_TOKEN", None)
+            Client("http://jobs.example.com").close()  # it shows nothing
+
+    def test_an_address_that_redirects_is_told(self):
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Redirects) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            with Client(f"http://127.0.0.1:{server.server_address[1]}", "sluice_secret") as client:
+                for call in (lambda: client.enqueue("q", 1), lambda: client.work("q", print)):
+                    with self.assertRaisesRegex(ApiError, "redirects to https://sluice.example/login; give the url of `sluice serve` itself") as caught:
+                        call()
+                    self.assertEqual((caught.exception.status, caught.exception.code), (308, "redirect"))
+            server.shutdown()
 
 
 class Works(ClientTest):

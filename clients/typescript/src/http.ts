@@ -24,7 +24,7 @@ export class Transport {
   readonly #fetch: typeof fetch;
 
   constructor(url: string, token: string, fetch: typeof globalThis.fetch) {
-    this.#root = `${rootOf(url)}/api/v1`;
+    this.#root = `${rootOf(url, token)}/api/v1`;
     if (!/^[\x21-\x7e]*$/.test(token)) {
       throw new InvalidError("token", "must be the text that `sluice tokens create` printed, without blanks");
     }
@@ -130,7 +130,7 @@ function answerOf<T>(request: Send, response: Response, text: string): T {
   if (response.ok && body !== undefined) {
     return body as T;
   }
-  const problem: Problem = isProblem(body) ? body : { why: foreign(response.status) };
+  const problem: Problem = isProblem(body) ? body : foreign(response);
   const error = response.status === 404 && problem.code === "not_found" ? NotFoundError : ApiError;
   throw new error({ what: request.what, ...problem, status: response.status }, retryAfter(response.headers.get("Retry-After")));
 }
@@ -139,8 +139,14 @@ function isProblem(body: unknown): body is Problem {
   return typeof body === "object" && body !== null && typeof (body as Problem).code === "string";
 }
 
-function foreign(status: number): string {
-  return `the answer has the status ${status} and is not from Sluice; SLUICE_URL must be the address of \`sluice serve\``;
+/** foreign explains an answer that is not from Sluice. */
+function foreign(response: Response): Problem {
+  const remedy = "SLUICE_URL must be the address of `sluice serve` itself";
+  if (response.status >= 300 && response.status < 400) {
+    const to = response.headers.get("Location")?.replace(/\?.*/, "");
+    return { code: "redirect", why: `the address redirects to ${to || "another one"}`, do: remedy };
+  }
+  return { why: `the answer has the status ${response.status} and is not from Sluice`, do: remedy };
 }
 
 /** retryAfter reads the header Retry-After, in milliseconds. */
@@ -153,8 +159,11 @@ function retryAfter(text: string | null): number | undefined {
   return Number.isNaN(ms) ? undefined : Math.max(ms, 0);
 }
 
-/** rootOf checks the address of a server. */
-function rootOf(url: string): string {
+/** The hosts that are this machine, as URL writes them. */
+const loopback = /^(localhost|127(\.\d+){3}|\[::1\])$/;
+
+/** rootOf checks the address of a server, to which the token may be sent. */
+function rootOf(url: string, token: string): string {
   let parsed: URL;
   try {
     parsed = new URL(url);
@@ -166,6 +175,9 @@ function rootOf(url: string): string {
   }
   if (parsed.username || parsed.password) {
     throw new InvalidError("url", "must have no user and password; give the token as token, or in SLUICE_TOKEN");
+  }
+  if (token && parsed.protocol === "http:" && !loopback.test(parsed.hostname)) {
+    throw new InvalidError("url", `http://${parsed.host} would show the token to everybody on the way; use https`);
   }
   return parsed.origin + parsed.pathname.replace(/\/+$/, "");
 }

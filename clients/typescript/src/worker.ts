@@ -419,11 +419,11 @@ export class Worker implements Verbs {
   }
 }
 
-/** isFinal reports whether the worker is refused: for a certificate, a wrong token, or a claim that breaks a rule. */
+/** isFinal reports whether the worker is refused: for a certificate, a wrong address or token, or a claim that breaks a rule. */
 function isFinal(what: string, error: Error): boolean {
   if (!(error instanceof ApiError)) {
     return error instanceof CertificateError;
   }
-  const refused = error.status >= 400 && error.status < 500 && !error.temporary && error.status !== 409;
+  const refused = error.status >= 300 && error.status < 500 && !error.temporary && error.status !== 409;
   return refused && (what === "claim" || error.status === 401 || error.status === 403);
 }

@@ -168,6 +168,32 @@ test("an answer that is not from Sluice is an ApiError that says so", async (t) 
   });
 });
 
+test("a token goes to no other machine without encryption", () => {
+  for (const url of ["http://jobs.example.com:7400", "http://10.0.0.1", "http://[fe80::1]:7400", "http://localhost.example", "http://127.0.0.1.example"]) {
+    assert.throws(() => new Client({ url, token: "sluice_secret" }), /would show the token to everybody on the way; use https/, url);
+  }
+  for (const url of ["https://jobs.example.com", "http://localhost:7400", "http://127.0.0.2", "http://[::1]:7400"]) {
+    new Client({ url, token: "sluice_secret" });
+  }
+  new Client({ url: "http://jobs.example.com", token: "" }); // it shows nothing
+});
+
+test("an address that redirects is told, and ends a worker", async (t) => {
+  const server = createServer((_, response) => response.writeHead(308, { Location: "https://sluice.example/login?state=secret" }).end());
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  const by = new Client({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
+  for (const call of [() => by.enqueue("mail", 1), () => by.work("mail", () => 1)]) {
+    await assert.rejects(call, (error) => {
+      assert.ok(error instanceof ApiError);
+      assert.deepEqual([error.status, error.code], [308, "redirect"]);
+      assert.match(error.message, /redirects to https:\/\/sluice\.example\/login; SLUICE_URL must be/);
+      return true;
+    });
+  }
+});
+
 test("address and token come from the environment", async (t) => {
   const before = { ...process.env };
   t.after(() => {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import ipaddress
 import json
 import random
 import socket
@@ -59,6 +60,8 @@ class Transport:
             raise ValueError(f"url {url!r} must be http://HOST:PORT or https://HOST:PORT, perhaps with a path")
         if parts.username or parts.password:
             raise ValueError("a url must not hold a password; pass the token")
+        if token and parts.scheme == "http" and not _is_loopback(parts.hostname):
+            raise ValueError(f"http://{parts.hostname} would show the token to everybody on the way; use https")
         if context is not None and parts.scheme == "http":
             raise ValueError("an ssl_context needs an https url")
         self._host, self._port = parts.hostname, parts.port
@@ -178,6 +181,14 @@ class Transport:
         connection.close()
 
 
+def _is_loopback(host: str) -> bool:
+    """Says whether a host is this machine."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 def _of_certificate(error: Exception) -> Optional[str]:
     """Says what to do about a certificate that one side refused. None: the error has another cause."""
     if isinstance(error, ssl.SSLCertVerificationError):
@@ -190,6 +201,9 @@ def _of_certificate(error: Exception) -> Optional[str]:
 
 
 def _answer(response: http.client.HTTPResponse, text: bytes) -> Any:
+    if 300 <= response.status < 400:
+        to = response.getheader("Location", "").partition("?")[0]
+        raise ApiError(response.status, {"code": "redirect", "why": f"the address redirects to {to or 'another one'}", "do": "give the url of `sluice serve` itself"})
     try:
         value = json.loads(text) if text.strip() else None
     except ValueError:
