@@ -5,26 +5,33 @@ import { setTheme } from "./look.js";
 const help = document.getElementById("help");
 const on = document.getElementById("keys-on");
 let going = false; // g was pressed
-let here = ""; // the data-row of the row that j and k have reached
+let here = ""; // the id of the row that j, k and the focus have reached: two tables of a page may name the same thing
 let last = ""; // that of the row that was chosen last
 
 const rows = () => [...document.querySelectorAll("#live tbody tr[data-row]")];
-const current = () => rows().find((tr) => tr.dataset.row === here);
+const current = () => rows().find((tr) => tr.id === here);
 
 // mark shows the row again after a new picture.
 function mark() {
-  for (const tr of rows()) tr.classList.toggle("here", tr.dataset.row === here);
+  for (const tr of rows()) tr.classList.toggle("here", tr.id === here);
 }
 document.addEventListener("htmx:after:swap", mark);
+document.addEventListener("focusin", ({ target }) => {
+  const row = target.closest("#live tbody tr[data-row]");
+  if (!row || row.id === here) return;
+  here = row.id;
+  mark();
+});
 
 function move(step) {
   const all = rows();
   if (!all.length) return;
-  const at = all.findIndex((tr) => tr.dataset.row === here);
+  const at = all.findIndex((tr) => tr.id === here);
   const next = all[Math.min(Math.max(at + step, 0), all.length - 1)];
-  here = next.dataset.row;
+  here = next.id;
   mark();
-  (next.querySelector("a") || next).focus();
+  if (!next.querySelector("a, button")) next.tabIndex = -1; // such a row takes the focus itself
+  (next.querySelector("a") || next.querySelector("button") || next).focus();
 }
 
 const box = (tr) => tr?.querySelector("input[type=checkbox]");
@@ -37,23 +44,31 @@ function choose() {
 // chooseTo chooses the rows from the one that was chosen last to this one.
 function chooseTo() {
   const all = rows();
-  const ends = [last, here].map((id) => all.findIndex((tr) => tr.dataset.row === id)).sort((a, b) => a - b);
+  const ends = [last, here].map((id) => all.findIndex((tr) => tr.id === id)).sort((a, b) => a - b);
   for (const tr of all.slice(Math.max(ends[0], 0), ends[1] + 1)) if (box(tr)) box(tr).checked = true;
 }
 
-// act presses the button of an act: of the row, of the chosen rows (the row itself if none is chosen), or of the page.
+// act presses the button of an act: of the row where the person is, else of the page itself, and never that of another row.
+// In a list whose rows can be chosen, it acts on the chosen rows, or on the row itself if none is chosen. It does nothing
+// if more than one button fits. It reports whether a button was there.
 function act(name) {
-  const button = (scope) => scope?.querySelector(`[data-act^="${name}"]:not(:disabled)`);
-  const chosen = document.querySelector("#live .chosen");
+  const live = document.getElementById("live");
   const row = current();
-  if (button(row)) return button(row).click();
-  if (!chosen) return button(document.getElementById("live"))?.click();
-  if (box(row) && !document.querySelector("#live tbody :checked")) box(row).checked = true;
-  if (document.querySelector("#live tbody :checked")) button(chosen)?.click();
+  const chosen = live.querySelector(".chosen");
+  const fits = (scope) => [...(scope?.querySelectorAll(`[data-act^="${name}"]`) || [])];
+  let fit = fits(row);
+  if (!fit.length && chosen) {
+    fit = fits(chosen);
+    const none = () => !live.querySelector("tbody :checked");
+    if (fit.length && none() && box(row)) box(row).checked = true;
+    if (none()) return false;
+  } else if (!fit.length && !row) fit = fits(live).filter((button) => !button.closest("tr"));
+  if (fit.length === 1) fit[0].click();
+  return fit.length > 0;
 }
 
 function copyID() {
-  const id = here || document.querySelector("#live [data-id]")?.dataset.id;
+  const id = current()?.dataset.row || document.querySelector("#live [data-id]")?.dataset.id;
   if (id) navigator.clipboard.writeText(id);
 }
 
@@ -81,7 +96,7 @@ export const keys = {
   c: ["copy the ID", copyID],
   e: ["open the row's details", () => current()?.querySelector("summary")?.click()],
   r: ["retry", () => act("retry")],
-  p: ["pause or resume", () => (act("pause"), act("resume"))],
+  p: ["pause or resume", () => act("pause") || act("resume")],
   C: ["cancel (Shift)", () => act("cancel")],
   D: ["delete (Shift)", () => act("delete")],
   K: ["pause the queue (Shift)", () => act("pause-queue")],
@@ -106,7 +121,7 @@ document.addEventListener("keydown", (event) => {
     event.preventDefault();
     return document.getElementById("palette").showModal();
   }
-  const typing = event.target.closest("input, textarea, select, dialog[open]");
+  const typing = event.target.closest("input:not([type=checkbox]), textarea, select, dialog[open]");
   if (typing || !on.checked || event.ctrlKey || event.metaKey || event.altKey) return;
   if (going) {
     going = false;
