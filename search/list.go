@@ -28,10 +28,12 @@ type cursor struct {
 	Whole bool `json:"whole,omitempty"`
 }
 
-// listPages is the most pages that one list reads, and listCompare the most jobs that it compares.
+// listPages is the most pages that one list reads, and listCompare the most jobs that it compares. listPart is how many jobs a
+// page has at least, once one had jobs that do not match.
 const (
-	listPages   = 20
+	listPages   = 21
 	listCompare = 10_000
+	listPart    = 500
 )
 
 // ReadList reads at most limit jobs from a cursor on: the Next of the list before, that of [Query.From], or empty for the
@@ -55,13 +57,22 @@ func ReadList(ctx context.Context, store sluice.Store, q Query, from string, lim
 	if from == "" || at.oldest() {
 		at.Whole = q.acrossQueues()
 	}
+	least := 0
 	for range listPages {
-		page, err := readAt(ctx, store, q, at, limit-len(out.Jobs))
+		size := min(max(limit-len(out.Jobs), least), listCompare-out.Compared)
+		page, err := readAt(ctx, store, q, at, size)
 		if err != nil {
 			return out, fmt.Errorf("list jobs: %w", err)
 		}
+		if len(page.Jobs) < page.Compared {
+			least = listPart
+		}
 		out.Jobs, out.Compared = append(out.Jobs, page.Jobs...), out.Compared+page.Compared
-		if at.Place = page.Next; at.End {
+		if at.Place = page.Next; len(out.Jobs) > limit {
+			out.Jobs = out.Jobs[:limit]
+			at.Place = q.behind(out.Jobs[limit-1], at)
+		}
+		if at.End {
 			return out, nil
 		}
 		if len(out.Jobs) >= limit-limit/10 || out.Compared >= listCompare {
@@ -70,6 +81,18 @@ func ReadList(ctx context.Context, store sluice.Store, q Query, from string, lim
 	}
 	out.Next = at.text()
 	return out, nil
+}
+
+// behind returns the place next to a job of the list of a cursor.
+func (q Query) behind(job sluice.Job, at cursor) Place {
+	out := Place{Queue: job.Queue, Before: job.ID, OldestFirst: at.OldestFirst}
+	switch {
+	case at.Whole:
+		out.Queue = ""
+	case !q.Batch.IsZero():
+		out.Queue = allQueues
+	}
+	return out
 }
 
 // From returns the cursor of a list with the oldest job first, if oldestFirst, that begins next to a job, for [ReadList]. A

@@ -121,3 +121,78 @@ func ExampleJobs() {
 	fmt.Println(found.Matched, err)
 	// Output: 0 <nil>
 }
+
+// oddOnes returns a store with jobs of two queues, the odd ones among which have the priority 1.
+func oddOnes(t *testing.T, each int) sluice.Store {
+	t.Helper()
+	store := memory.New(memory.Options{})
+	client := sluice.NewClient(store, sluice.ClientOptions{})
+	for _, queue := range []string{"mail", "payments"} {
+		jobs := make([]sluice.NewJob, each)
+		for i := range jobs {
+			jobs[i] = sluice.NewJob{Queue: queue, Payload: []byte(`1`), EnqueueOptions: sluice.EnqueueOptions{Priority: i % 2}}
+		}
+		if _, err := client.EnqueueMany(t.Context(), jobs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return store
+}
+
+func TestAListComparesAsManyJobsAsItSays(t *testing.T) {
+	t.Parallel()
+	store := oddOnes(t, 6000)
+	for _, limit := range []int{1, 50, 1000} {
+		found, err := search.ReadList(t.Context(), store, search.Query{Error: "none has it"}, "", limit)
+		if err != nil || found.Compared != 10_000 || len(found.Jobs) != 0 || found.Next == "" {
+			t.Errorf("limit %d: compared %d, found %d, next %q, %v; want 10,000, none and another part", limit, found.Compared, len(found.Jobs), found.Next, err)
+		}
+	}
+	if found, err := search.ReadList(t.Context(), store, search.Query{}, "", 50); err != nil || found.Compared != 50 || len(found.Jobs) != 50 {
+		t.Errorf("without a filter: compared %d, found %d, %v; want 50", found.Compared, len(found.Jobs), err)
+	}
+}
+
+func TestAListHasEachJobOnceInWhateverParts(t *testing.T) {
+	t.Parallel()
+	store := oddOnes(t, 700)
+	one, err := search.Parse("priority:1", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := search.Parse("priority:1 queue:mail,payments", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, q := range map[string]search.Query{"all queues": one, "two queues": two, "a queue": {Queue: "mail", Terms: one.Terms}} {
+		for _, oldest := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, the oldest first %t", name, oldest), func(t *testing.T) {
+				want := 700
+				if q.Queue != "" {
+					want = 350
+				}
+				from, err := q.From(sluice.ID{}, oldest)
+				if err != nil {
+					t.Fatal(err)
+				}
+				seen := make(map[sluice.ID]bool)
+				for part := 0; part == 0 || from != ""; part++ {
+					found, err := search.ReadList(t.Context(), store, q, from, 40)
+					if err != nil || len(found.Jobs) > 40 || part > 100 {
+						t.Fatalf("part %d has %d jobs: %v", part, len(found.Jobs), err)
+					}
+					for _, job := range found.Jobs {
+						if seen[job.ID] || job.Priority != 1 {
+							t.Fatalf("part %d has job %s of priority %d, which came before: %t", part, job.ID, job.Priority, seen[job.ID])
+						}
+						seen[job.ID] = true
+					}
+					from = found.Next
+				}
+				if len(seen) != want {
+					t.Errorf("the parts have %d jobs, want %d", len(seen), want)
+				}
+			})
+		}
+	}
+}
