@@ -24,6 +24,8 @@ type queueFlow struct {
 	// lines are the waiting lines. held is how tenants' own limits hold their jobs back.
 	lines []tenantLine
 	held  []HeldTenant
+	// unserved says that no process takes the queue's jobs.
+	unserved bool
 	// unknownConcurrency says that a tenant has a concurrency, but its effect is unknown because the run time is unknown.
 	unknownConcurrency bool
 }
@@ -73,21 +75,42 @@ func (f *queueFlow) addBatch(waiting bool, what WhatIf) {
 		fmt.Sprintf("%d every %s", what.Batch, sluice.FormatDuration(what.Every)))
 }
 
-// addCapacity adds the limit of jobs in flight: by the queue's setting, and by the slots of its workers.
+// taker returns what people call the processes that take a queue's jobs.
+func taker(q sluice.Queue) string {
+	switch {
+	case sluice.IsInternalQueue(q.Name):
+		return presence.RoleUpkeep
+	case q.Settings.Engine != "":
+		return presence.RoleDispatcher
+	}
+	return presence.RoleWorker // a forwarder is one of its own kind
+}
+
+// takes reports whether a process takes a queue's jobs.
+func takes(h presence.Holder, q sluice.Queue, now time.Time) bool {
+	if sluice.IsInternalQueue(q.Name) {
+		return h.Role == presence.RoleUpkeep && h.Mode.Claims() && h.Alive(now)
+	}
+	return h.Serves(q.Name, now) && (h.Role == presence.RoleDispatcher) == (q.Settings.Engine != "")
+}
+
+// addCapacity adds the limit of jobs in flight: by the queue's setting, and by the slots of its workers. Dispatchers and upkeep
+// have no slots.
 func (f *queueFlow) addCapacity(q sluice.Queue, counted QueueCounts, holders []presence.Holder, now time.Time, what WhatIf) {
 	concurrency, says := q.Settings.Concurrency, fmt.Sprintf("concurrency %d", q.Settings.Concurrency)
 	workers, slots := 0, 0
 	for _, h := range holders {
-		if h.Serves(q.Name, now) {
+		if takes(h, q, now) {
 			workers, slots = workers+1, slots+h.Slots
 		}
 	}
+	f.unserved = workers == 0
 	switch {
 	case what.Concurrency > 0:
 		concurrency, says = what.Concurrency, fmt.Sprintf("concurrency %d", what.Concurrency)
-	case workers == 0:
-		f.notes = append(f.notes, "no worker of it was seen in the last "+presence.Silence.String()+"; the forecast supposes that there are enough")
-	case concurrency == 0 || slots < concurrency:
+	case f.unserved:
+		f.notes = append(f.notes, "no "+taker(q)+" of it was seen in the last "+presence.Silence.String()+"; the forecast supposes that there are enough")
+	case slots > 0 && (concurrency == 0 || slots < concurrency):
 		concurrency, says = slots, fmt.Sprintf("%d slots of %d workers", slots, workers)
 		if workers == 1 {
 			says = fmt.Sprintf("%d slots of 1 worker", slots)
@@ -135,7 +158,7 @@ func (f *queueFlow) addPause(q sluice.Queue, counted QueueCounts, now time.Time)
 func forecastOf(counted QueueCounts, flow queueFlow, of Forecast, byTenant bool) Queue {
 	out := Queue{
 		Queue: counted.Queue, CountedAt: counted.CountedAt, Took: counted.Took, Stale: counted.Stale(of.Now),
-		Limits: flow.tells, HeldTenants: flow.held, Notes: flow.notes, RunTime: flow.runTime,
+		Limits: flow.tells, HeldTenants: flow.held, Notes: flow.notes, Unserved: flow.unserved, RunTime: flow.runTime,
 		Due: counted.Due, InFlight: counted.InFlight, Blocked: counted.Blocked, Later: counted.Later,
 		Waves: []Bucket{},
 	}

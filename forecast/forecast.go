@@ -68,6 +68,8 @@ type Queue struct {
 	Limits []Limit `json:"limits"`
 	// HeldTenants are the tenants with limits whose jobs fall due, the tenants with the most queued jobs first.
 	HeldTenants []HeldTenant `json:"held_tenants,omitempty"`
+	// Unserved says that no process was seen lately that takes the queue's jobs. The forecast supposes that there are enough.
+	Unserved bool `json:"unserved,omitempty"`
 	// Notes are sentences for people about unknown facts and assumptions.
 	Notes []string `json:"notes,omitempty"`
 	// RunTime is how long a job runs. 0: unknown.

@@ -153,6 +153,40 @@ func TestForecastOfWhatIsInFlightAtOnce(t *testing.T) {
 	a.counts("with a concurrency", a.at(q, 10*time.Minute), 100, 100, 0)
 }
 
+func TestForecastKnowsWhoTakesTheJobs(t *testing.T) {
+	t.Parallel()
+	worker := presence.Holder{ID: "h:1:x", Role: presence.RoleWorker, Queues: []string{"q"}, Slots: 100}
+	dispatcher := presence.Holder{ID: "h:2:x", Role: presence.RoleDispatcher, Queues: []string{"q"}}
+	for name, c := range map[string]struct {
+		engine   string
+		holder   presence.Holder
+		unserved bool
+		note     string
+	}{
+		"a worker":                      {"", worker, false, ""},
+		"a forwarder":                   {"", presence.Holder{ID: "h:3:x", Role: presence.RoleForwarder, Queues: []string{"q"}}, false, ""},
+		"a worker of another queue":     {"", presence.Holder{ID: "h:1:x", Role: presence.RoleWorker, Queues: []string{"other"}}, true, "no worker of it was seen"},
+		"a dispatcher without a reason": {"", dispatcher, true, "no worker of it was seen"},
+		"a worker beside an engine":     {"temporal", worker, true, "no dispatcher of it was seen"},
+		"a dispatcher":                  {"temporal", dispatcher, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAhead(t, func(s *sluice.Settings) { s.Engine, s.Concurrency = c.engine, 10 })
+			a.T = t
+			a.due(10*time.Minute, 100)
+			if _, err := presence.Given(a.store).Heartbeat(t.Context(), c.holder); err != nil {
+				t.Fatal(err)
+			}
+			q := a.forecast(forecast.Request{Bucket: time.Minute, WhatIf: forecast.WhatIf{RunTime: 20 * time.Second}})
+			notes := strings.Join(q.Notes, "\n")
+			if q.Unserved != c.unserved || c.note == "" && strings.Contains(notes, "was seen") || !strings.Contains(notes, c.note) {
+				t.Errorf("unserved %t, notes %q, want %t, %q", q.Unserved, notes, c.unserved, c.note)
+			}
+			a.counts("by the concurrency, whoever serves", a.at(q, 10*time.Minute), 100, 40, 60)
+		})
+	}
+}
+
 func TestForecastOfWhatIf(t *testing.T) {
 	t.Parallel()
 	a := newAhead(t, func(s *sluice.Settings) { s.Rate = sluice.RatePerSecond(1) })

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 // sharedFact is something that jobs have in common.
@@ -123,7 +124,7 @@ type release struct {
 
 // markNew says which groups are new since the newest version began to serve their queues: no dead letter of the group is
 // older, but some dead letter is. If older ones were not compared, nothing is known.
-func (l *deadList) markNew(holders []holderFacts) {
+func (l *deadList) markNew(holders []presence.Holder) {
 	if l.More {
 		return
 	}

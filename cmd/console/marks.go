@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 // mark is an instant to point at in a chart: a change of settings, a deploy, or an alert.
@@ -63,7 +64,7 @@ func (v *visit) settingMarks(entries []auditEntry) (marks []mark) {
 
 // deployMarks are the starts of versions: of each, the first start among the processes that live. A process that has ended
 // leaves no version behind, so an older deploy has no mark.
-func (v *visit) deployMarks(queue string, holders []holderFacts) (marks []mark) {
+func (v *visit) deployMarks(queue string, holders []presence.Holder) (marks []mark) {
 	for version, d := range deploysOf(queue, holders) {
 		marks = append(marks, mark{d.at.Unix(), "deploy", fmt.Sprintf("version %s started first here, and %s of its processes work now", version, strconv.Itoa(d.processes)), v.console.url("/workers")})
 	}
@@ -77,7 +78,7 @@ type deploy struct {
 }
 
 // deploysOf are the versions that serve a queue, or any queue if it is empty.
-func deploysOf(queue string, holders []holderFacts) map[string]deploy {
+func deploysOf(queue string, holders []presence.Holder) map[string]deploy {
 	first := make(map[string]deploy)
 	for _, h := range holders {
 		if h.Version == "" || len(h.Queues) == 0 || queue != "" && !slices.Contains(h.Queues, queue) {

@@ -50,11 +50,8 @@ type queueLine struct {
 	queueRow
 	// Starts is how many jobs started per second in the last minute. Nil: not counted.
 	Starts *float64
-	// Done is when the jobs that are due will be done. Zero: not known, or there are none.
-	Done time.Time
-	// Never says that some of them never start by the present limits.
-	Never bool
-	// Held says what holds the queue back; Conditions what is wrong.
+	dueEnd
+	// Conditions say what is wrong.
 	Conditions []string
 }
 
@@ -114,28 +111,12 @@ type tenantLoad struct {
 	Noisy         bool
 }
 
-// holderFacts is what the overview needs of processes.
-type holderFacts struct {
-	ID         string    `json:"id"`
-	Role       string    `json:"role"`
-	Queues     []string  `json:"queues"`
-	Slots      int       `json:"slots"`
-	Busy       int       `json:"busy"`
-	Version    string    `json:"version"`
-	Started    time.Time `json:"started"`
-	Seen       time.Time `json:"seen"`
-	Conditions []struct {
-		Queue string `json:"queue"`
-		Text  string `json:"text"`
-	} `json:"conditions"`
-}
-
 // overviewFacts is all that the overview reads.
 type overviewFacts struct {
 	queues  []queueRow
 	ahead   forecastView
 	uses    map[string]use
-	holders []holderFacts
+	holders []presence.Holder
 	hour    series
 	shown   series
 	// Changes are those of settings, and acts the last acts of all kinds.
@@ -171,9 +152,9 @@ func (v *visit) readOverview(ctx context.Context) (f overviewFacts, err error) {
 }
 
 // holders reads the processes of the store.
-func (v *visit) holders(ctx context.Context) ([]holderFacts, error) {
+func (v *visit) holders(ctx context.Context) ([]presence.Holder, error) {
 	var read struct {
-		Holders []holderFacts `json:"holders"`
+		Holders []presence.Holder `json:"holders"`
 	}
 	err := v.get(ctx, "/holders", nil, &read)
 	return read.Holders, err
@@ -239,32 +220,49 @@ func loadOverview(ctx context.Context, v *visit) (any, error) {
 	view.Tenants = f.tenants()
 	view.Entries = f.acts
 	for _, q := range view.Queues {
-		if !v.viewer.bounded() && q.wants() && !served(f.holders, q.Name) {
-			view.Notes = append(view.Notes, unserved(q.Name))
+		if q.Unserved {
+			view.Notes = append(view.Notes, q.start())
 		}
 	}
 	return view, nil
 }
 
-// unserved says that no process takes the jobs of a queue that are due.
-func unserved(queue string) string {
-	if sluice.IsInternalQueue(queue) {
-		return "No upkeep runs, which works on " + queue + ". Start it: sluice upkeep"
+// dueEnd is when the jobs of a queue that are due will be done.
+type dueEnd struct {
+	// Done is the instant. Zero: not known, or none is due. Now says that it is about now.
+	Done time.Time `json:"-"`
+	Now  bool      `json:"-"`
+	// Unserved says that no process takes them, and Never that some never start by the present limits.
+	Unserved bool `json:"-"`
+	Never    bool `json:"-"`
+}
+
+// dueEnd reads a forecast. An end that has passed while jobs wait is about now, or not known if nobody counts any more.
+func (q queueForecast) dueEnd(of queueRow) (out dueEnd) {
+	switch {
+	case of.Depth.Ready == 0:
+		return out
+	case q.Unserved && !of.Paused():
+		return dueEnd{Unserved: true}
+	case len(q.Waves) == 0 || q.Waves[0].Span != "0s":
+		return out
 	}
-	return "No worker serves " + queue + ", which has jobs that are due. Start one: sluice work " + queue + " -- PROGRAM"
+	out.Never, out.Done = q.Waves[0].NeverJobs > 0, q.Waves[0].end()
+	if !out.Done.IsZero() && out.Done.Before(time.Now()) {
+		out.Done, out.Now = time.Time{}, !q.Stale
+	}
+	return out
 }
 
-// wants reports whether the queue has jobs that a worker could take now.
-func (q queueRow) wants() bool {
-	return !q.Paused() && q.Depth.Ready > 0 && q.Settings["engine"] == ""
-}
-
-// served reports whether a process takes jobs of a queue. Upkeep takes those of Sluice's own.
-func served(holders []holderFacts, queue string) bool {
-	own := sluice.IsInternalQueue(queue)
-	return slices.ContainsFunc(holders, func(h holderFacts) bool {
-		return slices.Contains(h.Queues, queue) || own && h.Role == presence.RoleUpkeep
-	})
+// start says that no process takes the jobs of a queue that are due, and how to start one.
+func (q queueRow) start() string {
+	switch name := q.Settings["engine"]; {
+	case q.Own():
+		return "No upkeep runs, which works on " + q.Name + ". Start it: sluice upkeep"
+	case name != "":
+		return "No dispatcher serves " + q.Name + ", which has jobs that are due. Start one: sluice dispatch " + q.Name + " " + presence.EngineFlag(name)
+	}
+	return "No worker serves " + q.Name + ", which has jobs that are due. Start one: sluice work " + q.Name + " -- PROGRAM"
 }
 
 // limit is the sum of the rates, if each queue with a rate or without one is known. 0: some queue has none.
@@ -282,17 +280,20 @@ func (f overviewFacts) limit() (sum float64) {
 // tiles are the six figures.
 func (f overviewFacts) tiles(v *visit) []tile {
 	var all sluice.Depth
-	slots := 0
+	busy, slots := 0, 0
 	for _, q := range f.queues {
 		all.Ready += q.Depth.Ready
-		all.Claimed += q.InFlight()
+		all.Claimed += q.Depth.Claimed
+		all.Dispatched += q.Depth.Dispatched + q.Depth.OrphanRuns
 		all.Dead += q.Depth.Dead
 		if due := q.Depth.OldestDue; !due.IsZero() && (all.OldestDue.IsZero() || due.Before(all.OldestDue)) {
 			all.OldestDue = due
 		}
 	}
 	for _, h := range f.holders {
-		slots += h.Slots
+		if !h.Silent() {
+			busy, slots = busy+h.Busy, slots+h.Slots
+		}
 	}
 	ready := tile{Name: "Ready", Figure: draw.Count(all.Ready), Note: "jobs that are due", Link: v.console.url("/jobs", "q", "state:ready")}
 	levels := f.hour.levels()
@@ -302,9 +303,12 @@ func (f overviewFacts) tiles(v *visit) []tile {
 		oldest.Figure, oldest.Note = seconds(max(0, time.Since(all.OldestDue).Round(time.Second))), "since it was due"
 	}
 	oldest.Spark = sparkOf(levels[1], "its age, in the last hour", 0)
-	flight := tile{Name: "In flight", Figure: draw.Count(all.Claimed), Note: "no worker says how many slots it has", Link: v.console.url("/jobs", "q", "state:claimed,dispatched")}
+	flight := tile{Name: "In flight", Figure: draw.Count(all.InFlight()), Note: "no worker says how many slots it has", Link: v.console.url("/jobs", "q", "state:claimed,dispatched")}
 	if slots > 0 {
-		flight.Note = "of " + plural(slots, "slot") + " of workers"
+		flight.Note = draw.Count(busy) + " of " + plural(slots, "slot") + " of workers busy"
+	}
+	if all.Dispatched > 0 {
+		flight.Note += ", " + plural(all.Dispatched, "run") + " at engines"
 	}
 	flight.Spark = f.hour.spark("completed per second, in the last hour", 0, f.hour.perSecond(func(c stat.Counts) int64 { return c.Completed }))
 	dead := tile{Name: "Dead", Figure: draw.Count(all.Dead), Note: "wait for a person", Link: v.console.url("/dead")}
@@ -357,8 +361,8 @@ func (f overviewFacts) successTile() tile {
 func (f overviewFacts) lineOf(q queueRow) queueLine {
 	out := queueLine{queueRow: q, Starts: f.uses[q.Name].Starts}
 	for _, ahead := range f.ahead.Queues {
-		if ahead.Queue == q.Name && len(ahead.Waves) > 0 && ahead.Waves[0].Span == "0s" {
-			out.Done, out.Never = ahead.Waves[0].end(), ahead.Waves[0].NeverJobs > 0
+		if ahead.Queue == q.Name {
+			out.dueEnd = ahead.dueEnd(q)
 		}
 	}
 	for _, h := range f.holders {

@@ -199,3 +199,57 @@ func TestTenantsHaveAnyName(t *testing.T) {
 	link, _, _ := strings.Cut(rest, `"`)
 	s.has("/tenants/"+strings.ReplaceAll(link, "&amp;", "&"), "-<img", "&gt;&lt;img src=x", "1 due")
 }
+
+// beats tells the store that a process lives.
+func (s *site) beats(h presence.Holder) {
+	s.t.Helper()
+	if _, err := presence.Given(s.store).Heartbeat(s.t.Context(), h); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func TestWhenDueJobsAreDoneIsSaidOnlyIfSomebodyTakesThem(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		set      func(*sluice.Settings)
+		serves   bool
+		jobs     int
+		cell     string
+		overview []string
+	}{
+		"nobody":        {func(*sluice.Settings) {}, false, 1, `<span class="warn">nobody takes them</span>`, []string{"No worker serves mail", "sluice work mail -- PROGRAM"}},
+		"no dispatcher": {func(q *sluice.Settings) { q.Engine = "temporal" }, false, 1, `<span class="warn">nobody takes them</span>`, []string{"No dispatcher serves mail, which has jobs that are due. Start one: sluice dispatch mail --temporal"}},
+		"some worker":   {func(*sluice.Settings) {}, true, 1, "about now", []string{"-No worker serves"}},
+		"a slow rate":   {func(q *sluice.Settings) { q.Rate = sluice.Rate{Jobs: 1, Per: time.Hour} }, true, 2, "<time ", []string{"-No worker serves", "-about now"}},
+		"paused":        {func(q *sluice.Settings) { q.Paused = true }, false, 1, `<span class="warn">never by the present limits</span>`, []string{"-No worker serves"}},
+		"none is due":   {func(*sluice.Settings) {}, false, 0, `<span class="none">—</span>`, []string{"-No worker serves"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t, access.RoleViewer, console.Options{})
+			s.set("mail", "", c.set)
+			for range c.jobs {
+				s.enqueue(sluice.NewJob{Queue: "mail"})
+			}
+			if c.serves {
+				s.beats(presence.Holder{ID: "h:1:x", Role: presence.RoleWorker, Queues: []string{"mail"}, Slots: 2})
+			}
+			s.counted()
+			s.has("/", append(c.overview, "<td>"+c.cell)...)
+			s.has("/queues/mail", append(c.overview, "<dt>Due jobs done</dt><dd>"+c.cell)...)
+		})
+	}
+}
+
+func TestRunsAtEnginesAreNoSlotsOfWorkers(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleViewer, console.Options{})
+	for range 3 {
+		s.enqueue(sluice.NewJob{Queue: "orders"})
+	}
+	for _, c := range s.claim("orders") {
+		s.settle(sluice.Settlement{ID: c.ID, Token: c.Token, Event: sluice.EventDispatch, Ref: "run of " + c.ID.String()})
+	}
+	s.beats(presence.Holder{ID: "h:1:x", Role: presence.RoleWorker, Queues: []string{"mail"}, Slots: 2, Busy: 1})
+	s.has("/", "1 of 2 slots of workers busy, 3 runs at engines", "-3 of 2")
+}

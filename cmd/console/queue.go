@@ -29,13 +29,11 @@ type queuePage struct {
 	Use             use
 	Held            string
 	Notes           []string
-	Done            time.Time
-	Retries         []retry
-	Stats           statsView
+	dueEnd
+	Retries []retry
+	Stats   statsView
 	// Cycles are the last cycles of dispatchers. Empty: the queue has no engine, or none of them is in the audit.
 	Cycles []cycleRow
-	// Unserved says that no worker takes its jobs. Empty: one does, or nothing waits.
-	Unserved string
 }
 
 func (q queuePage) charts() []chart { return q.Charts }
@@ -128,15 +126,6 @@ func (v *visit) readQueue(ctx context.Context, path string, view *queuePage) err
 		return err
 	}
 	view.Use = uses[view.Name]
-	if view.wants() && !v.viewer.bounded() {
-		holders, err := v.holders(ctx)
-		if err != nil {
-			return err
-		}
-		if !served(holders, view.Name) {
-			view.Unserved = unserved(view.Name)
-		}
-	}
 	var ahead forecastView
 	if err := v.getFor(ctx, seriesFor, path+"/forecast", nil, &ahead); err != nil {
 		return err
@@ -144,9 +133,7 @@ func (v *visit) readQueue(ctx context.Context, path string, view *queuePage) err
 	for _, q := range ahead.Queues {
 		view.Notes = q.Notes
 		view.Held = q.Held()
-		if len(q.Waves) > 0 && q.Waves[0].Span == "0s" {
-			view.Done = q.Waves[0].end()
-		}
+		view.dueEnd = q.dueEnd(view.queueRow)
 	}
 	return nil
 }
@@ -249,6 +236,14 @@ func (q queuePage) Tokens() float64 { return max(0, q.Use.Tokens) }
 // Jobs is the filter of the queue's jobs in some states.
 func (q queuePage) Jobs(states string) string {
 	return strings.TrimSpace("queue:" + q.Name + " " + or(states, ""))
+}
+
+// Start says who should take its jobs, if nobody does. Empty: somebody does, or none is due.
+func (q queuePage) Start() string {
+	if !q.Unserved {
+		return ""
+	}
+	return q.start()
 }
 
 // Back are the changes to whose settings people can go back: not the last one, which is what the queue has.

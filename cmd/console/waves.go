@@ -30,6 +30,7 @@ type queueForecast struct {
 	Queue       string                `json:"queue"`
 	CountedAt   time.Time             `json:"counted_at"`
 	Stale       bool                  `json:"stale"`
+	Unserved    bool                  `json:"unserved"`
 	Limits      []forecast.Limit      `json:"limits"`
 	HeldTenants []forecast.HeldTenant `json:"held_tenants"`
 	Notes       []string              `json:"notes"`
