@@ -1,4 +1,4 @@
-"""A proxy that cuts connections: after the request has reached the server, before the answer reaches the client."""
+"""A proxy that cuts connections: after the request has reached the server, before the answer reaches the client. It can also keep answers."""
 
 import socket
 import socketserver
@@ -14,6 +14,8 @@ class Cutter(socketserver.ThreadingTCPServer):
         parts = urllib.parse.urlsplit(url)
         self.target = (parts.hostname, parts.port)
         self.cuts = 0  # answers that are still to be cut
+        self.keeps = None  # a part of the answers that the client does not get
+        self.kept = threading.Event()
         self.lock = threading.Lock()
         super().__init__(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -36,6 +38,9 @@ class Handler(socketserver.BaseRequestHandler):
                 with self.server.lock:
                     cut = self.server.cuts > 0
                     self.server.cuts -= cut
+                if self.server.keeps and self.server.keeps in part:
+                    self.server.kept.set()
+                    continue
                 try:
                     if not part or cut:
                         return self.request.shutdown(socket.SHUT_RDWR)

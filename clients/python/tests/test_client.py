@@ -1,6 +1,7 @@
 """The client against a real server, whose address is in SLUICE_URL."""
 
 import asyncio
+import functools
 import http.server
 import os
 import pathlib
@@ -369,6 +370,98 @@ class Works(ClientTest):
         worker.thread.join(30)
         self.assertIsInstance(worker.failure, ApiError)
         self.assertEqual(worker.failure.status, 401)
+
+
+class Operated(ClientTest):
+    """A worker, of this version, that an operator instructs. It has a heartbeat each second."""
+
+    def setUp(self):
+        super().setUp()
+        self.version = new_id()
+        fast = unittest.mock.patch("sluice_client._engine._HEARTBEAT", 0.1)
+        fast.start()
+        self.addCleanup(fast.stop)
+
+    def start(self, url=URL, **options):
+        """Starts the worker. It returns the function that ends it as the program does, and its thread."""
+        client = Client(url)
+        self.addCleanup(client.close)
+        worker = Working(client, self.queue, lambda job: "first", version=self.version, **options)
+        self.addCleanup(worker.__exit__)
+        return worker.stop.set, worker.thread
+
+    def instruct(self, wanted):
+        self.client._transport.request("POST", "/holders/instructions", {"target": {"version": self.version}, "wanted": wanted, "reason": "test"}, timeout=30)
+
+    def shown(self, mode):
+        """Waits until the worker is shown in a mode. None: it is not shown."""
+        for _ in range(600):
+            holders = self.client._transport.request("GET", "/holders", timeout=30)["holders"]
+            found = [holder for holder in holders if holder.get("version") == self.version]
+            if [holder["mode"] for holder in found] == ([mode] if mode else []):
+                return found[0] if mode else None
+            threading.Event().wait(0.1)
+        self.fail(f"the worker is not shown as {mode}, but as {found}")
+
+    def test_the_worker_is_seen_and_stopped(self):
+        _, thread = self.start(concurrency=3, worker="h:1:" + self.version)
+        holder = self.shown("working")
+        self.assertEqual((holder["slots"], holder["queues"], holder["id"][:40]), (3, [self.queue], "h:1:" + self.version))
+        self.instruct("stop")
+        thread.join(60)
+        self.assertFalse(thread.is_alive(), "the worker did not end")
+        self.shown(None)
+
+    def test_a_quiesced_worker_claims_nothing_until_it_is_told_to_work(self):
+        self.start()
+        self.shown("working")
+        self.instruct("quiesce")
+        self.shown("quiesced")
+        id = self.client.enqueue(self.queue, 1).id
+        with self.working(lambda job: "another"):
+            self.assertEqual(self.client.result(id, timeout=60), "another")
+        self.instruct("work")
+        self.shown("working")
+        self.assertEqual(self.client.result(self.client.enqueue(self.queue, 2).id, timeout=60), "first")
+
+    def test_a_worker_that_stops_gives_back_a_claim_whose_answer_is_under_way(self):
+        cutter = self.cutter()
+        cutter.keeps = b'"lease_seconds"'
+        id = self.client.enqueue(self.queue, 1).id
+        stop, thread = self.start(cutter.url)
+        self.assertTrue(cutter.kept.wait(60))
+        cutter.keeps = None
+        stop()
+        thread.join(60)
+        job = self.client.job(id)
+        self.assertEqual((job.state, job.attempts, job.raw["releases"]), ("queued", 0, 1))
+
+
+class AsyncOperated(Operated):
+    def start(self, url=URL, **options):
+        began, ends = threading.Event(), []
+
+        async def handler(job):
+            return "first"
+
+        async def main():
+            async with AsyncClient(url) as client:
+                work = asyncio.create_task(client.work(self.queue, handler, version=self.version, **options))
+                ends.append(functools.partial(asyncio.get_running_loop().call_soon_threadsafe, work.cancel))
+                began.set()
+                await asyncio.wait([work])
+
+        thread = threading.Thread(target=asyncio.run, args=(main(),))
+        thread.start()
+        self.assertTrue(began.wait(60))
+
+        def end():
+            if thread.is_alive():
+                ends[0]()
+            thread.join(60)
+
+        self.addCleanup(end)
+        return ends[0], thread
 
 
 class Dies(ClientTest):

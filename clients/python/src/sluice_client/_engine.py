@@ -18,7 +18,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 from ._held import Draining, Held
 from ._jobs import duration
-from ._transport import BROKEN, PASSES, Abort, Aborted, Transport
+from ._transport import BROKEN, PASSES, Abort, Transport
 from .errors import ApiError, CancelledError, CertificateRefused, ConnectionFailed, LostError, TimedOutError
 
 log = logging.getLogger("sluice_client")
@@ -30,6 +30,7 @@ _HEARTBEAT = 10.0
 _GRACE = 10.0  # how long a handler may go on after its timeout
 _LAST = 5.0  # how long a handler has after it was told to end
 _SOON = 1.0
+_BACK = 5.0  # how long the worker tries to give a claim back
 
 
 def worker_name() -> str:
@@ -62,14 +63,14 @@ class Engine:
         self._mode = "working"
         self._outcomes: "queues_.SimpleQueue[Optional[tuple[Held, Dict[str, Any]]]]" = queues_.SimpleQueue()
         self._stop, self._end = threading.Event(), threading.Event()
-        self._abort = Abort()
+        self._claiming = Abort()  # ends the claim that waits
         self._failure: Optional[Exception] = None
         self._settler: Optional[threading.Thread] = None
 
     def stop(self) -> None:
         """Asks the worker to end: it claims no more, and waits for its handlers."""
         self._stop.set()
-        self._abort.set()
+        self._claiming.set()
         with self._changed:
             self._changed.notify_all()
 
@@ -111,33 +112,62 @@ class Engine:
     # Claims.
 
     def _claim(self) -> None:
-        pause = 0.1
-        body: Optional[Dict[str, Any]] = None
         while not self._stop.is_set():
-            body = body or self._next_claim()
+            body = self._next_claim()
             if body is None:
                 return
+            abort = self._claiming = Abort()
+            if not self._claims():  # since it was looked at last
+                continue
+            jobs = self._send_claim(body, abort)
+            if jobs is None:
+                self._give_back(body)
+            else:
+                self._take(jobs)
+
+    def _send_claim(self, body: Dict[str, Any], abort: Abort) -> Optional[List[Dict[str, Any]]]:
+        """Claims until there is an answer. None: the worker is to claim no more, and there may be an answer that nobody reads."""
+        pause = 0.1
+        while True:
             try:
-                answer = self._transport.once("POST", "/work/claim", _bytes(body), timeout=_WAIT + _SLACK, abort=self._abort, resend=False)
-                self._take(answer["jobs"])
-                body, pause = None, 0.1
+                return self._transport.once("POST", "/work/claim", _bytes(body), timeout=_WAIT + _SLACK, abort=abort, resend=False)["jobs"]
             except (ApiError, ConnectionFailed, *BROKEN) as error:
-                if self._stop.is_set():
-                    return
+                if abort.is_set():
+                    return None
                 if isinstance(error, CertificateRefused) or isinstance(error, ApiError) and error.status not in PASSES and error.status < 500:
-                    return self._fail(error)
+                    self._fail(error)
+                    return None
                 log.warning("claim of %s: %s; it is sent again", self._queues, error)
                 body["again"] = True  # the answer may be lost
                 after = error.retry_after if isinstance(error, ApiError) else None
-                self._stop.wait(after or pause)
+                if abort.wait(after or pause):
+                    return None
                 pause = min(pause * 2, 5)
-            except Aborted:
-                return
+
+    def _give_back(self, body: Dict[str, Any]) -> None:
+        """Hands back the jobs of a claim whose answer nobody reads, so that they need not wait for the end of their leases."""
+        if self._failure is not None:
+            return
+        again = {**body, "again": True, "limit": 1}
+        del again["wait"]
+        try:
+            jobs = self._transport.once("POST", "/work/claim", _bytes(again), timeout=_BACK)["jobs"]
+        except (ApiError, ConnectionFailed, *BROKEN) as error:
+            log.warning("the last claim of %s is not given back: %s; if it has jobs, they run again when their leases have ended", self._queues, error)
+            return
+        for raw in jobs:
+            held = self._hold(raw, time.monotonic())
+            held.end(Draining("the worker claims no more"))
+            self.finish(held, None, held.reason)
+
+    def _claims(self) -> bool:
+        """Says whether the worker may claim."""
+        return self._mode == "working" and not self._stop.is_set()
 
     def _next_claim(self) -> Optional[Dict[str, Any]]:
         """Waits for a free slot. None: the worker ends."""
         with self._changed:
-            while not self._stop.is_set() and (self._busy >= self._concurrency or self._mode != "working"):
+            while not self._stop.is_set() and (self._busy >= self._concurrency or not self._claims()):
                 self._changed.wait()
             free = self._concurrency - self._busy
         if self._stop.is_set():
@@ -152,16 +182,20 @@ class Engine:
     def _take(self, jobs: List[Dict[str, Any]]) -> None:
         arrived = time.monotonic()
         for raw in jobs:
-            held = Held(raw, arrived, self._save)
-            with self._changed:
-                self._held[held.job.id] = held
-                self._busy += 1
-                self._changed.notify_all()
+            held = self._hold(raw, arrived)
             if self._stop.is_set():
                 held.end(Draining())
                 self.finish(held, None, held.reason)
                 continue
             self._start(held)
+
+    def _hold(self, raw: Dict[str, Any], arrived: float) -> Held:
+        held = Held(raw, arrived, self._save)
+        with self._changed:
+            self._held[held.job.id] = held
+            self._busy += 1
+            self._changed.notify_all()
+        return held
 
     def _fail(self, error: Exception) -> None:
         self._failure = error
@@ -278,6 +312,8 @@ class Engine:
         with self._changed:
             self._mode = "quiesced" if wanted == "quiesce" else "working"
             self._changed.notify_all()
+        if wanted == "quiesce":
+            self._claiming.set()
 
     # Outcomes.
 

@@ -52,8 +52,8 @@ class ClaimedJob(Job):
 class Draining(LostError):
     """The worker has to end, and the time for its handlers is over."""
 
-    def __init__(self) -> None:
-        super().__init__("the worker ends, and the job goes back")
+    def __init__(self, why: str = "the worker ends, and the job goes back") -> None:
+        super().__init__(why)
 
 
 class Held:

@@ -21,28 +21,25 @@ _KEPT = 20  # idle connections
 ROOT = "/api/v1"
 
 
-class Aborted(Exception):
-    """The caller ended the request."""
-
-
 class Abort:
     """Ends a request from another thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._sock: Optional[socket.socket] = None
-        self.is_set = False
+        self._event = threading.Event()
+        self.is_set, self.wait = self._event.is_set, self._event.wait
 
     def set(self) -> None:
         with self._lock:
-            self.is_set = True
+            self._event.set()
             if self._sock is not None:
                 _shut(self._sock)
 
     def hold(self, sock: Optional[socket.socket]) -> None:
         with self._lock:
             self._sock = sock
-            if self.is_set and sock is not None:
+            if self.is_set() and sock is not None:
                 _shut(sock)
 
 
@@ -88,7 +85,6 @@ class Transport:
         *,
         timeout: float,
         wait: float = 0,
-        abort: Optional[Abort] = None,
         headers: Optional[Mapping[str, str]] = None,
     ) -> Any:
         """Sends a request until it is answered, for at most timeout seconds. So it must be one that may be sent twice.
@@ -100,15 +96,13 @@ class Transport:
         pause = 0.05
         while True:
             try:
-                return self.once(method, path, data, timeout=until - time.monotonic() + wait, abort=abort, headers=headers)
+                return self.once(method, path, data, timeout=until - time.monotonic() + wait, headers=headers)
             except ApiError as error:
                 if error.status not in PASSES:
                     raise
                 failure: Exception = error
                 rest = error.retry_after if error.retry_after is not None else pause
             except BROKEN as error:
-                if abort is not None and abort.is_set:
-                    raise Aborted from None
                 failure = ConnectionFailed(f"{method} {path} at {self._host}: {error or type(error).__name__}; is `sluice serve` running there?")
                 rest = pause
             rest *= 0.5 + random.random()
@@ -145,7 +139,7 @@ class Transport:
             refused = _of_certificate(error)
             if refused:
                 raise CertificateRefused(f"{method} {path} at {self._host}: {refused}") from error
-            if resend and not fresh and not (abort is not None and abort.is_set):
+            if resend and not fresh and not (abort is not None and abort.is_set()):
                 return self.once(method, path, data, timeout=timeout, abort=abort, headers=headers)
             raise
         except BaseException:
