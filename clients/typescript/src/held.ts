@@ -69,6 +69,8 @@ export class Held {
   readonly id: string;
   readonly token: string;
   readonly job: Job;
+  /** How long the lease is, in milliseconds. */
+  readonly lease: number;
   /** When the lease ends, by the clock of this process. */
   leaseEnd: number;
   /** Whether the handler runs, its outcome is on its way, or neither: it is stored, or the job is lost. */
@@ -80,7 +82,8 @@ export class Held {
   constructor(claimed: Claimed, verbs: Verbs) {
     this.id = claimed.id;
     this.token = claimed.token;
-    this.leaseEnd = now() + claimed.lease_seconds * 1000;
+    this.lease = claimed.lease_seconds * 1000;
+    this.leaseEnd = now() + this.lease;
     this.timeout = (claimed.timeout_seconds ?? 0) * 1000;
     this.job = this.#jobOf(claimed, verbs);
     if (this.timeout > 0) {

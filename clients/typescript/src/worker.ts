@@ -18,7 +18,7 @@ export interface WorkOptions {
   concurrency?: number;
   /**
    * How long a claim holds unless it is renewed, which the worker does every third of it. After a crash the job runs again when its lease
-   * has ended, and a handler learns of a cancel with the next renewal. From 1s to 24h. Default: `60s`.
+   * has ended, and a handler learns of a cancel with the next renewal. From 1s to 24h. Default: the queue's setting.
    */
   lease?: Duration;
   /** Aborted to end the worker: it claims no more, and waits for the handlers that run. */
@@ -48,7 +48,7 @@ export class Worker implements Verbs {
   readonly #name: string;
   readonly #queues: string[];
   readonly #concurrency: number;
-  readonly #lease: number;
+  readonly #lease: number | undefined;
   readonly #drainTimeout: number;
   readonly #onError: (error: Error) => void;
   readonly #started = new Date();
@@ -67,8 +67,9 @@ export class Worker implements Verbs {
   #claiming: AbortController | undefined;
   #claimedAt = Number.NEGATIVE_INFINITY;
   #wake: () => void = () => {};
-  #stalls = 0;
-  #lookedAt = now();
+  /** When the process was seen to run last, and the longest time without that since a claim was sent. */
+  #seenAt = now();
+  #unseen = 0;
   /** The requests that failed last, so that an outage is told once. */
   readonly #broken = new Set<string>();
 
@@ -89,8 +90,8 @@ export class Worker implements Verbs {
     if (!Number.isInteger(this.#concurrency) || this.#concurrency < 1 || this.#concurrency > 1_000_000) {
       throw new InvalidError("concurrency", `${options.concurrency} must be a whole number from 1 to 1000000`);
     }
-    this.#lease = milliseconds("lease", options.lease ?? "60s");
-    if (this.#lease < 1000 || this.#lease > 86_400_000) {
+    this.#lease = options.lease === undefined ? undefined : milliseconds("lease", options.lease);
+    if (this.#lease !== undefined && (this.#lease < 1000 || this.#lease > 86_400_000)) {
       throw new InvalidError("lease", `${options.lease} must be from 1s to 24h`);
     }
     this.#drainTimeout = milliseconds("drainTimeout", options.drainTimeout ?? "30s");
@@ -101,7 +102,7 @@ export class Worker implements Verbs {
       answered: () => void this.#broken.delete(what),
     });
     this.#settler = new Settler(transport, this.#name, { ...events("settle"), freed: () => this.#wake() });
-    this.#leases = new Leases(transport, this.#held, this.#lease, { ...events("renew"), lost: (held, reason) => this.#lose(held, reason) });
+    this.#leases = new Leases(transport, this.#held, { ...events("renew"), lost: (held, reason) => this.#lose(held, reason) });
     this.#reports = new Reports(transport, (error) => this.#tell("progress", error));
   }
 
@@ -226,13 +227,15 @@ export class Worker implements Verbs {
   async #claim(limit: number): Promise<{ jobs: Claimed[]; late: boolean }> {
     const token = randomHex(16);
     const control = new AbortController();
-    const stalls = this.#countStalls();
+    this.#see();
+    this.#unseen = 0;
     this.#claiming = control;
     for (let tries = 1; ; tries++) {
       try {
         const jobs = await this.#sendClaim({ limit, token, wait: durationText(claimWait), again: tries > 1 }, claimWait + slack, control.signal);
         this.#claiming = undefined;
-        return { jobs, late: tries > 1 || this.#countStalls() > stalls };
+        this.#see();
+        return { jobs, late: tries > 1 || jobs.some((job) => this.#unseen > (job.lease_seconds * 1000) / 3) };
       } catch (error) {
         if (!control.signal.aborted) {
           this.#tell("claim", error);
@@ -248,7 +251,8 @@ export class Worker implements Verbs {
   }
 
   async #sendClaim(claim: { limit: number; token: string; wait?: string; again: boolean }, limit: number, signal?: AbortSignal): Promise<Claimed[]> {
-    const body = JSON.stringify({ worker: this.#name, queues: this.#queues, lease: durationText(this.#lease), ...claim });
+    const lease = this.#lease !== undefined && { lease: durationText(this.#lease) };
+    const body = JSON.stringify({ worker: this.#name, queues: this.#queues, ...lease, ...claim });
     const answer = await this.transport.send<{ jobs: Claimed[] }>({ method: "POST", path: "/work/claim", what: "claim jobs", body, limit, signal });
     this.#broken.delete("claim");
     return answer.jobs;
@@ -276,7 +280,7 @@ export class Worker implements Verbs {
   async #start(jobs: Claimed[], late: boolean): Promise<void> {
     const all = jobs.map((claimed) => this.#take(claimed));
     while (late && all.some((held) => held.stage === "running") && !(await this.#leases.renew())) {
-      await pause(Math.min(1000, this.#lease / 10));
+      await pause(this.#leases.retryPause);
     }
     for (const held of all) {
       if (held.stage === "running") {
@@ -294,6 +298,7 @@ export class Worker implements Verbs {
     }
     const held = new Held(claimed, this);
     this.#held.add(held);
+    this.#leases.taken(held);
     return held;
   }
 
@@ -308,19 +313,16 @@ export class Worker implements Verbs {
     });
   }
 
-  /** countStalls counts how often the process stood still for a third of the lease. */
-  #countStalls(): number {
-    if (now() - this.#lookedAt > this.#lease / 3) {
-      this.#stalls++;
-    }
-    this.#lookedAt = now();
-    return this.#stalls;
+  /** see notes that the process runs. */
+  #see(): void {
+    this.#unseen = Math.max(this.#unseen, now() - this.#seenAt);
+    this.#seenAt = now();
   }
 
   async #watchStalls(): Promise<void> {
     while (!this.#over.signal.aborted) {
-      this.#countStalls();
-      await pause(this.#lease / 10, this.#over.signal, true);
+      this.#see();
+      await pause(this.#leases.shortest / 10, this.#over.signal, true);
     }
   }
 

@@ -330,6 +330,36 @@ test("outcomes whose answers are lost are sent again, and count once", async (t)
   assert.equal((await client().job(bad)).attempts, 1);
 });
 
+test("a worker that is told no lease takes that of each queue, and renews it", async (t) => {
+  const [short, long] = [newQueue(), newQueue()];
+  await settings(short, { lease: "1s" });
+  await settings(long, { lease: "1h" });
+  const [renewed, control] = [deferred(), new AbortController()];
+  t.after(() => control.abort());
+  const leases: Record<string, number> = {};
+  const renewals: string[] = [];
+  const by = client({
+    fetch: async (url, init) => {
+      const response = await fetch(url, init);
+      if (String(url).endsWith("/work/claim")) {
+        const { jobs } = (await response.clone().json()) as { jobs: { queue: string; lease_seconds: number }[] };
+        jobs.forEach((job) => (leases[job.queue] = job.lease_seconds));
+      }
+      if (String(url).endsWith("/work/renew") && renewals.push((JSON.parse(String(init?.body)) as { lease: string }).lease) === 5) {
+        renewed.resolve(); // the first lease would be over long since
+      }
+      return response;
+    },
+  });
+  const ids = await Promise.all([long, short].map(async (queue) => (await client().enqueue(queue, 1)).id));
+  const done = by.work([short, long], () => renewed.promise, { signal: control.signal, onError: (error) => assert.fail(error) });
+  await Promise.all(ids.map((id) => client().result(id)));
+  control.abort();
+  await done;
+  assert.deepEqual([leases[short], leases[long], new Set(renewals)], [1, 3600, new Set(["1000ms"])]);
+  assert.deepEqual(await Promise.all(ids.map(async (id) => (await client().job(id)).recoveries)), [0, 0]);
+});
+
 test("a handler whose lease cannot be renewed is told that the job is lost", async (t) => {
   const queue = newQueue();
   const proxy = await Proxy.open(t);
