@@ -82,6 +82,7 @@ func (s *Store) claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 			return out, err
 		}
 		s.limits.learn(request.Queue)
+		s.lowWater.disturb(request.Queue) // it gave no job of a queue with limits, so it was no walk from the front
 	}
 	return sluice.Claimed{Limited: true}, nil // the limits change at this moment
 }
