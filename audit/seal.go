@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -11,6 +12,9 @@ import (
 
 // batchSize is the most entries that a seal covers, and about the number that a step of retention deletes.
 const batchSize = 10_000
+
+// recentActs is among how many acts one that is sent again is looked for.
+const recentActs = 100
 
 // tries is how often to retry a seal after another process was quicker.
 const tries = 10
@@ -160,6 +164,9 @@ func Keep(ctx context.Context, store Store, keep map[Level]time.Duration, act sl
 		if err != nil {
 			return Seal{}, err
 		}
+		if before, err := keptBefore(ctx, store, act); err != nil || before {
+			return last, err
+		}
 		_, now, err := store.AuditSettled(ctx)
 		if err != nil {
 			return Seal{}, err
@@ -179,6 +186,18 @@ func Keep(ctx context.Context, store Store, keep map[Level]time.Duration, act sl
 		}
 	}
 	return Seal{}, fmt.Errorf("say how long the audit is kept: %w", sluice.ErrConflict)
+}
+
+// keptBefore reports whether the act was sent before: it takes effect once.
+func keptBefore(ctx context.Context, store Store, act sluice.Act) (bool, error) {
+	reader, is := store.(interface {
+		Audit(ctx context.Context, filter sluice.AuditFilter) ([]sluice.AuditEntry, error)
+	})
+	if !is || act.ID.IsZero() {
+		return false, nil
+	}
+	entries, err := reader.Audit(ctx, sluice.AuditFilter{Object: ObjectAudit, Name: "keep", Limit: recentActs})
+	return slices.ContainsFunc(entries, func(e sluice.AuditEntry) bool { return e.ActID == act.ID }), err
 }
 
 func keepText(s Seal) []byte {

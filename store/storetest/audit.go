@@ -97,7 +97,7 @@ func auditRules() []Rule {
 				equal(w, "fault of "+h.String(), report.Fault != nil && report.Fault.Kind == audit.Cut, true)
 			}
 		}},
-		{"R-505", "How long the audit is kept is in the chain, counts from then on, and is audited with who and why.", "I-23", func(w *world) {
+		{"R-505", "How long the audit is kept is in the chain, counts from then on, and is audited with who and why, once per act.", "I-23", func(w *world) {
 			none, err := w.chain().LastAuditSeal(w.ctx)
 			w.ok(err)
 			equal(w, "default", none.Keeps(audit.Full), audit.DefaultKeepFull)
@@ -113,6 +113,15 @@ func auditRules() []Rule {
 			var after map[string]string
 			w.ok(json.Unmarshal(told[1].After, &after))
 			equal(w, "after", after["notable"]+" "+after["full"], "17520h0m0s 2160h0m0s")
+			act := sluice.Act{By: "ada", Reason: "a year", ID: sluice.NewID()}
+			for _, chain := range []audit.Store{w.chain(), w.other()} {
+				last, err = audit.Keep(w.ctx, chain, map[audit.Level]time.Duration{audit.Full: 365 * 24 * time.Hour}, act)
+				w.ok(err)
+			}
+			equal(w, "full, when the act was sent again", last.Keeps(audit.Full), 365*24*time.Hour)
+			told, err = w.Store.Audit(w.ctx, sluice.AuditFilter{Object: audit.ObjectAudit, Name: "keep", Limit: 10})
+			w.ok(err)
+			equal(w, "changes", len(told), 3)
 		}},
 	}
 }
