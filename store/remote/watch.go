@@ -21,8 +21,8 @@ const (
 	maxLine = 1 << 20
 )
 
-// Watch follows the signals of the server. While the stream is cut, and for a token that may not follow it, the store hears
-// nothing, and says so.
+// Watch follows the signals of the server. A stream that was cut goes on where it was. While it is cut, and for a token that may
+// not follow it, the store hears nothing, and says so.
 func (s *Store) Watch(ctx context.Context, signal func(sluice.Signal)) error {
 	s.calls.Add(1)
 	defer s.calls.Done()
@@ -30,9 +30,9 @@ func (s *Store) Watch(ctx context.Context, signal func(sluice.Signal)) error {
 	defer cancel()
 	defer context.AfterFunc(s.closing, cancel)()
 	signal(sluice.Signal{Hearing: sluice.HearsLess})
-	wait := leastWait
+	wait, last := leastWait, ""
 	for ctx.Err() == nil {
-		heard, err := s.listen(ctx, signal)
+		heard, err := s.listen(ctx, &last, signal)
 		if ctx.Err() != nil {
 			break
 		}
@@ -55,8 +55,8 @@ func (s *Store) Watch(ctx context.Context, signal func(sluice.Signal)) error {
 	return nil
 }
 
-// listen follows one stream to its end. Heard says that it began.
-func (s *Store) listen(ctx context.Context, signal func(sluice.Signal)) (heard bool, err error) {
+// listen follows one stream to its end. Heard says that it began. Last is the id of the last event of the streams before.
+func (s *Store) listen(ctx context.Context, last *string, signal func(sluice.Signal)) (heard bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	quiet := time.AfterFunc(silence, cancel)
@@ -65,6 +65,9 @@ func (s *Store) listen(ctx context.Context, signal func(sluice.Signal)) (heard b
 	message, err := s.message(ctx, request{verb: verb, path: "/stream", query: params{"topics": {"signals,hearing"}}.values()}, false)
 	if err != nil {
 		return false, err
+	}
+	if *last != "" {
+		message.Header.Set("Last-Event-ID", *last)
 	}
 	answer, err := s.client.Do(message)
 	if err != nil {
@@ -78,11 +81,15 @@ func (s *Store) listen(ctx context.Context, signal func(sluice.Signal)) (heard b
 		return false, readProblem(answer.StatusCode, lines.Bytes()).err(verb)
 	}
 	signal(sluice.Signal{}) // what was missed until now
-	var event string
+	id, event := *last, ""
 	for lines.Scan() {
 		quiet.Reset(silence)
 		name, value, _ := strings.Cut(lines.Text(), ": ")
 		switch name {
+		case "id":
+			id = value
+		case "":
+			event, *last = "", id
 		case "event":
 			event = value
 		case "data":
