@@ -20,10 +20,10 @@ COVERING       = $(addprefix $(MODULE)/,dispatcher engine/local alert changes de
 # them with it too: make race WITHOUT_RACE=
 WITHOUT_RACE = $(addprefix $(MODULE)/,cmd/cli cmd/internal/sim cmd/internal/crashtest internal/faulttest store/storetest)
 # Tests whose Go code of ours is under the race detector in other tests, which costs 3 times the CPU: the rules by SQL
-# functions, those over HTTP (they are under it without HTTP, and those of jobs while connections break), rows that SQL
+# functions, those over HTTP (they are under it without HTTP, and those of jobs over HTTP too), rows that SQL
 # changes with their jobs, and random sequences and long texts, of which it sees only one goroutine. They are run without
 # it, by step one-by-one. A name that is not here is raced.
-ONE_BY_ONE = ^(TestStoreOverHTTPObeysTheRules(OnSQLite|OfJobsOnPostgres)$(strip \
+ONE_BY_ONE = ^(TestStoreOverHTTPObeysTheRules(OnSQLiteWhileConnectionsBreak|OnPostgres)$(strip \
 	)|TestRowsFollowTheirJobs|TestWorkGrowsWithTheText|TestRecallOnACorpus|TestFunctions(ObeyTheRules|AgreeWithTheModel|KeepLimitsAndGetNothingStuck)$(strip \
 	)|Test(SQLite|Postgres)(AgreesWithTheModel|AgreesWithTheModelOfLimits|KeepsLimitsAndGetsNothingStuck))$$
 ONE_BY_ONE_IN = ./cmd/httpapi ./store/postgres ./store/sqlite ./scrub
