@@ -41,6 +41,8 @@ type Explanation struct {
 	Job sluice.Job `json:"job"`
 	// Reasons are the reasons, in the order in which a claim checks them.
 	Reasons []Reason `json:"reasons"`
+	// Behind are some jobs that run after the job, or wait for it now; see [Position].
+	Behind []sluice.ID `json:"behind,omitempty"`
 	// Start is when the job should start if nothing changes. Zero: unknown, or the job runs or has ended.
 	Start time.Time `json:"start,omitzero"`
 	// Now is the store's clock.
@@ -57,6 +59,9 @@ type Position struct {
 	InFlight int
 	// OrphanRuns are the job's own orphan runs, at most [HoldingLimit], the earliest cancelled first.
 	OrphanRuns []engine.OrphanRun
+	// Behind are jobs that run after the job, or wait for it now because of their key or their order, at most
+	// [HoldingLimit]. A job that ran after others that had completed already is not behind them.
+	Behind []sluice.ID
 	// Tokens is how many starts the queue's rate allows now. It may be negative. TokenWait is how long until the
 	// rate allows a start; 0: now, or the queue has no rate.
 	Tokens    float64
@@ -74,7 +79,7 @@ type Position struct {
 	TenantTokenWait time.Duration
 }
 
-// HoldingLimit is the most jobs in flight of a tenant that an [Position] names, and the most orphan runs.
+// HoldingLimit is the most jobs in flight of a tenant that an [Position] names, the most jobs behind a job, and the most orphan runs.
 const HoldingLimit = 10
 
 // CountLimit is the highest count in an [Position].
@@ -102,7 +107,7 @@ func Job(ctx context.Context, store sluice.Store, id sluice.ID) (Explanation, er
 	if err != nil {
 		return Explanation{}, err
 	}
-	out := Explanation{Job: job, Now: position.Now}
+	out := Explanation{Job: job, Behind: position.Behind, Now: position.Now}
 	if job.State != sluice.StateQueued {
 		state := stateReason(job, position)
 		if job.State == sluice.StateDispatched || job.State == sluice.StateClaimed {

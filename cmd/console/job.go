@@ -31,7 +31,10 @@ type jobView struct {
 	Audit      []sluice.AuditEntry
 	Timeline   []step
 	// Trees are payload, checkpoint and result, as far as the job has them.
-	Trees     []tree
+	Trees []tree
+	// Find is what the viewer looks for in the trees, and Found in how many places it is.
+	Find      string
+	Found     int
 	Relations []relation
 	Raw       string
 }
@@ -83,14 +86,15 @@ func loadJob(ctx context.Context, v *visit) (any, error) {
 	if wait, are := unnamedIn(view.Timeline); are {
 		view.Timeline = timelineOf(view, causes, view.likely(ctx, v, wait)...)
 	}
-	view.Relations = view.Job.relations(v)
-	view.Raw = indented(raw)
+	view.Relations = view.Job.relations(v, view.behind())
+	view.Raw, view.Find = indented(raw), v.query.Get("find")
 	for _, one := range []struct {
 		title string
 		text  json.RawMessage
 	}{{"Payload", view.Job.Payload}, {"Checkpoint", view.Job.Checkpoint}, {"Result", view.Job.Result}} {
 		if len(one.text) > 0 {
-			view.Trees = append(view.Trees, tree{one.title, len(one.text), readTree(one.text)})
+			shown, found := findTree(one.text, view.Find)
+			view.Trees, view.Found = append(view.Trees, tree{one.title, len(one.text), shown}), view.Found+found
 		}
 	}
 	return view, nil
@@ -180,7 +184,7 @@ func (j jobView) Closed() bool { return j.Why != nil && len(j.Why.Closed()) > 0 
 func (j jobView) Percent() float64 { return 100 * j.Progress.Fraction }
 
 // relations are the things that a job has to do with.
-func (j jobRow) relations(v *visit) (all []relation) {
+func (j jobRow) relations(v *visit, behind []sluice.ID) (all []relation) {
 	add := func(name, text, at string) {
 		if text != "" {
 			all = append(all, relation{name, text, at})
@@ -198,6 +202,9 @@ func (j jobRow) relations(v *visit) (all []relation) {
 	for _, id := range j.After {
 		add("Runs after job", id.String(), v.console.url("/jobs/"+id.String()))
 	}
+	for _, id := range behind {
+		add("Runs before job", id.String(), v.console.url("/jobs/"+id.String()))
+	}
 	if !j.Batch.IsZero() {
 		add("Batch", j.Batch.String(), v.console.url("/batches/"+j.Batch.String()))
 	}
@@ -214,6 +221,14 @@ func (j jobRow) relations(v *visit) (all []relation) {
 		add("Alike failures", deadletter.Fingerprint(j.Queue, j.Error), v.console.url("/dead/"+deadletter.Fingerprint(j.Queue, j.Error)))
 	}
 	return all
+}
+
+// behind are some jobs that run after the job, or wait for it now.
+func (j jobView) behind() []sluice.ID {
+	if j.Why == nil {
+		return nil
+	}
+	return j.Why.Behind
 }
 
 var traceparent = regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}`)

@@ -77,6 +77,29 @@ func TestAJobTellsItsLife(t *testing.T) {
 	s.contains(at, "the bank is back", "<dt>Life</dt><dd>2</dd>", "Why not running")
 }
 
+func TestAJobNamesTheJobsThatItRunsBefore(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleOperator, console.Options{})
+	id := s.enqueue(sluice.NewJob{Queue: "mail", EnqueueOptions: sluice.EnqueueOptions{OrderKey: "account-7"}})
+	next := s.enqueue(sluice.NewJob{Queue: "mail", EnqueueOptions: sluice.EnqueueOptions{OrderKey: "account-7"}})
+	last := s.enqueue(sluice.NewJob{Queue: "mail", EnqueueOptions: sluice.EnqueueOptions{After: []sluice.ID{id}}})
+	link := func(id sluice.ID) string {
+		return `<dt>Runs before job</dt><dd><a href="/jobs/` + id.String() + `">` + id.String()
+	}
+	s.contains("/jobs/"+id.String(), link(next), link(last))
+	s.contains("/jobs/"+last.String(), "Runs after job", "!Runs before job")
+}
+
+func TestThePayloadOfAJobIsSearched(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleOperator, console.Options{})
+	id := s.enqueue(sluice.NewJob{Queue: "mail", Payload: []byte(`{"to":{"name":"ada"},"from":{"name":"<bob>"}}`)})
+	at := "/jobs/" + id.String() + "?find="
+	s.contains(at+"ADA", "1 place with <q>ADA</q>", `<mark>ada</mark>`, `<a href="/jobs/`+id.String()+`#find">Show all</a>`, `!<span class="key">from</span>`)
+	s.contains(at+url.QueryEscape("<bob"), "1 place", "<q>&lt;bob</q>", "<mark>&lt;bob&gt;</mark>", "!<q><bob")
+	s.contains(at+"grace", "No name and no value has <q>grace</q>")
+}
+
 func TestViewersSeeJobsWithoutTheirContent(t *testing.T) {
 	t.Parallel()
 	s := open(t, access.RoleViewer, console.Options{})

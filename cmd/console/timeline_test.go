@@ -105,6 +105,21 @@ func TestATreeKeepsOrderAndIsBounded(t *testing.T) {
 	}
 }
 
+func TestATreeShowsOnlyWhatIsLookedFor(t *testing.T) {
+	t.Parallel()
+	text, _ := json.Marshal(map[string]any{"orders": make([]int, 2*maxNodes), "to": map[string]any{"Name": "ada", "address": map[string]int{"house": 7}}, "zip": "N1"})
+	n, found := findTree(text, "NAME")
+	if found != 1 || len(n.Nodes) != 1 || n.Nodes[0].Key != "to" || len(n.Nodes[0].Nodes) != 1 || n.Nodes[0].Nodes[0].Text != "ada" || !n.Nodes[0].Nodes[0].Hit || !n.Nodes[0].Open {
+		t.Errorf("a name behind many parts: found %d, %+v", found, n)
+	}
+	if n, found = findTree(text, "addr"); found != 1 || n.Nodes[0].Nodes[0].Nodes[0].Text != "7" {
+		t.Errorf("a name has its parts: found %d, %+v", found, n)
+	}
+	if n, found = findTree(text, "grace"); found != 0 || len(n.Nodes) != 0 {
+		t.Errorf("what is not there: found %d, %+v", found, n)
+	}
+}
+
 func TestARunHasItsPageAtTheEngine(t *testing.T) {
 	t.Parallel()
 	s := &screen{visit: &visit{console: &Console{options: Options{RunPage: "https://temporal.example.com/namespaces/{namespace}/workflows/{ref}"}}}}

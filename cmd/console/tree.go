@@ -17,6 +17,8 @@ type node struct {
 	Open  bool
 	// Redacted says that the text stands for a secret that Sluice has removed.
 	Redacted bool
+	// Hit says that the name or the text has what a person looks for.
+	Hit bool
 }
 
 const (
@@ -28,38 +30,65 @@ const (
 	openNodes = 40
 )
 
+// treeReader reads a JSON value, or the parts of it that a person looks for.
+type treeReader struct {
+	json *json.Decoder
+	left int // parts to show
+	// find is a part of the names and texts to look for, in lower case. Empty: all are shown. Found counts those that have it.
+	find  string
+	found int
+}
+
 // readTree reads a JSON value for people. It keeps the order of names.
 func readTree(text json.RawMessage) node {
-	reader := json.NewDecoder(bytes.NewReader(text))
-	reader.UseNumber()
-	left := maxNodes
-	n, err := readNode(reader, &left, 0)
-	if err != nil {
-		return node{Kind: "text", Text: cutText(string(text))}
-	}
+	n, _ := findTree(text, "")
 	return n
 }
 
-// readNode reads the next value.
-func readNode(reader *json.Decoder, left *int, depth int) (node, error) {
-	token, err := reader.Token()
+// findTree is readTree with only those parts that have a text in their name or value, and with their number. Capitals are as small
+// letters. An empty text finds all.
+func findTree(text json.RawMessage, find string) (n node, found int) {
+	r := treeReader{json: json.NewDecoder(bytes.NewReader(text)), left: maxNodes, find: strings.ToLower(find)}
+	r.json.UseNumber()
+	n, err := r.read(0, r.find == "")
+	if err != nil {
+		return node{Kind: "text", Text: cutText(string(text))}, 0
+	}
+	return n, r.found
+}
+
+// has reports whether a name or a text has what is looked for.
+func (r *treeReader) has(text string) bool {
+	hit := r.find != "" && strings.Contains(strings.ToLower(text), r.find)
+	if hit {
+		r.found++
+	}
+	return hit
+}
+
+// read reads the next value. Whole says that all of its parts are shown.
+func (r *treeReader) read(depth int, whole bool) (node, error) {
+	token, err := r.json.Token()
 	if err != nil {
 		return node{}, err
 	}
-	*left--
+	if whole {
+		r.left--
+	}
 	switch value := token.(type) {
 	case json.Delim:
-		n := node{Kind: "list", Open: maxNodes-*left <= openNodes}
+		n := node{Kind: "list", Open: r.find != "" || maxNodes-r.left <= openNodes}
 		if value == '{' {
 			n.Kind = "object"
 		}
-		return n, n.readNodes(reader, left, depth)
+		return n, r.readNodes(&n, depth, whole)
 	case string:
-		return node{Kind: "text", Text: cutText(value), Redacted: strings.Contains(value, "[redacted:")}, nil
+		return node{Kind: "text", Text: cutText(value), Redacted: strings.Contains(value, "[redacted:"), Hit: r.has(value)}, nil
 	case json.Number:
-		return node{Kind: "number", Text: value.String()}, nil
+		return node{Kind: "number", Text: value.String(), Hit: r.has(value.String())}, nil
 	}
-	return node{Kind: "word", Text: fmt.Sprint(tokenText(token))}, nil
+	text := fmt.Sprint(tokenText(token))
+	return node{Kind: "word", Text: text, Hit: r.has(text)}, nil
 }
 
 // tokenText is null, true or false.
@@ -71,36 +100,42 @@ func tokenText(token json.Token) any {
 }
 
 // readNodes reads the parts of an object or a list. What there is too much of is counted, not shown.
-func (n *node) readNodes(reader *json.Decoder, left *int, depth int) error {
+func (r *treeReader) readNodes(n *node, depth int, whole bool) error {
 	hidden := 0
-	for i := 0; reader.More(); i++ {
-		key := fmt.Sprint(i)
+	for i := 0; r.json.More(); i++ {
+		key, hit := fmt.Sprint(i), false
 		if n.Kind == "object" {
-			token, err := reader.Token()
+			token, err := r.json.Token()
 			if err != nil {
 				return err
 			}
 			key, _ = token.(string)
+			hit = r.has(key)
 		}
-		if *left <= 0 || depth >= maxDepth {
+		if r.left <= 0 || depth >= maxDepth {
 			var skipped json.RawMessage
-			if err := reader.Decode(&skipped); err != nil {
+			if err := r.json.Decode(&skipped); err != nil {
 				return err
 			}
 			hidden++
 			continue
 		}
-		one, err := readNode(reader, left, depth+1)
+		one, err := r.read(depth+1, whole || hit)
 		if err != nil {
 			return err
 		}
-		one.Key = cutText(key)
+		if one.Key, one.Hit = cutText(key), one.Hit || hit; !whole && !one.Hit && len(one.Nodes) == 0 {
+			continue
+		}
+		if !whole && !hit {
+			r.left--
+		}
 		n.Nodes = append(n.Nodes, one)
 	}
 	if hidden > 0 {
 		n.Nodes = append(n.Nodes, node{Kind: "cut", Text: plural(hidden, "more part") + ": see the raw job"})
 	}
-	_, err := reader.Token() // the end
+	_, err := r.json.Token() // the end
 	return err
 }
 

@@ -114,6 +114,7 @@ func (s *Store) Position(ctx context.Context, id sluice.ID) (explain.Position, e
 	s.tenantPosition(&out, l, job)
 	out.OrphanRuns = s.straysOf(id)
 	out.OrphanRuns = out.OrphanRuns[:min(len(out.OrphanRuns), explain.HoldingLimit)]
+	out.Behind = s.behindOf(id)
 	if job.State != sluice.StateQueued {
 		return out, nil
 	}
@@ -125,6 +126,19 @@ func (s *Store) Position(ctx context.Context, id sluice.ID) (explain.Position, e
 		}
 	}
 	return out, nil
+}
+
+// behindOf are some jobs that run after a job, or wait for it now.
+func (s *Store) behindOf(of sluice.ID) []sluice.ID {
+	all := slices.DeleteFunc(slices.Clone(s.after[of]), func(id sluice.ID) bool { return s.jobs[id] == nil })
+	for _, id := range s.behind[of] {
+		if j := s.blocked(id); j != nil && j.BlockedBy == of && id != of {
+			all = append(all, id)
+		}
+	}
+	slices.SortFunc(all, func(a, b sluice.ID) int { return bytes.Compare(a[:], b[:]) })
+	all = slices.Compact(all)
+	return all[:min(len(all), explain.HoldingLimit)]
 }
 
 // tenantPosition adds the facts about a job's tenant, if its queue serves tenants in turns.

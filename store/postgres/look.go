@@ -35,6 +35,9 @@ var positionSQL string
 //go:embed sql/holding.sql
 var holdingSQL string
 
+//go:embed sql/behind.sql
+var behindSQL string
+
 //go:embed sql/depth.sql
 var depthSQL string
 
@@ -114,8 +117,12 @@ func (s *Store) Position(ctx context.Context, id sluice.ID) (explain.Position, e
 	if err != nil {
 		return row.Position, err
 	}
-	err = s.call(ctx, "look at a job's runs", func(ctx context.Context, _ bool) (err error) {
-		row.OrphanRuns, err = list(ctx, s.pool, scanStray, strayOfSQL, [16]byte(id), explain.HoldingLimit)
+	err = s.call(ctx, "look at a job's runs and the jobs behind it", func(ctx context.Context, _ bool) (err error) {
+		if row.OrphanRuns, err = list(ctx, s.pool, scanStray, strayOfSQL, [16]byte(id), explain.HoldingLimit); err != nil {
+			return err
+		}
+		behind, err := list(ctx, s.pool, pgx.RowTo[pgtype.UUID], behindSQL, [16]byte(id), explain.HoldingLimit)
+		row.Behind = idsOf(behind)
 		return err
 	})
 	if err == nil && !row.settings.Rate.IsZero() {

@@ -287,6 +287,7 @@ func planArguments() map[string][]any {
 		"tenant_change_stale.sql":   {"q1", time.Unix(0, 0), time.Minute},
 		"tenant_change_left.sql":    {"q1", time.Unix(0, 0), 100},
 		"holding.sql":               {"q1", "t1", 10},
+		"behind.sql":                {id, 10},
 		"in_flight.sql":             {"q1", 100, time.Unix(0, 0)},
 		"claimed_before.sql":        {id},
 		"next_due.sql":              {"q1", priorities, lowWater, markIDs, time.Minute},

@@ -25,6 +25,9 @@ var positionSQL string
 //go:embed sql/holding.sql
 var holdingSQL string
 
+//go:embed sql/behind.sql
+var behindSQL string
+
 //go:embed sql/depth.sql
 var depthSQL string
 
@@ -132,8 +135,9 @@ func position(tx runner, id sluice.ID, at int64, steady time.Time) (explain.Posi
 	if row.OrphanRuns, err = list(tx, scanStray, strayOfSQL, id[:], explain.HoldingLimit); err != nil {
 		return explain.Position{}, err
 	}
-	if !row.ByTenant {
-		return row.Position, nil
+	behind, err := list(tx, scanOne[[]byte], behindSQL, id[:], explain.HoldingLimit)
+	if row.Behind = idsOf(behind); err != nil || !row.ByTenant {
+		return row.Position, err
 	}
 	terms, err := termsOf(tx, row.queue, row.settings, []string{row.tenant}, at)
 	if err != nil {

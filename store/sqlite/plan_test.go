@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "write the plans that are kept")
 var claimStatements = []string{
 	"gate", "claim_find", "claim", "claimed", "claimed_before", "next_due", "in_flight", "flow_take", "tenant_queue_adopt", "tenant_queue_dissolve",
 	"tenant_queue_wake", "tenant_queue_first", "tenant_queue_limits", "tenant_queue_held", "tenant_queue_find", "tenant_queue_due", "tenant_queue_keep", "tenant_queue_low_water", "tenant_queue_next",
-	"depth", "position", "holding", "late", "intend", "dispatches", "dispatches_overdue", "dispatches_of", "orphan_run_list",
+	"depth", "position", "holding", "behind", "late", "intend", "dispatches", "dispatches_overdue", "dispatches_of", "orphan_run_list",
 }
 
 // pruneStatements are the statements that delete history.
@@ -58,7 +58,7 @@ var scheduleStatements = []string{"schedules_next", "schedules_due", "schedules"
 
 // sorted are the statements that may sort. They sort jobs in flight up to a limit, or the limits of a claim's tenants,
 // but never a backlog.
-var sorted = []string{"claimed_before", "tenant_queue_limits", "holding", "late", "dispatches_overdue", "dispatches_of"}
+var sorted = []string{"claimed_before", "tenant_queue_limits", "holding", "behind", "late", "dispatches_overdue", "dispatches_of"}
 
 // wholeScan finds a scan of a whole table or index in a plan.
 var wholeScan = regexp.MustCompile(`SCAN (sluice_\w+|[lw])\b`)

@@ -12,13 +12,19 @@ import (
 
 func afterRules() []Rule {
 	return []Rule{
-		{"R-280", "A job that is to run after others waits until all of them have completed; those that have already count, also long ago. It says what it waits for.", "C-5", func(w *world) {
+		{"R-280", "A job that is to run after others waits until all of them have completed; those that have already count, also long ago. It says what it waits for, and each of those that were unfinished names it as behind it.", "C-5", func(w *world) {
 			done := w.add(sluice.EnqueueOptions{})
 			w.finishes(done)
 			a, b := w.add(sluice.EnqueueOptions{}), w.add(sluice.EnqueueOptions{})
 			last := w.add(after("", done, a, b))
 			free := w.add(after("", done))
 			claims := w.claims(a, b, free)
+			twin := w.add(sluice.EnqueueOptions{OrderKey: "o"})
+			behind := w.add(sluice.EnqueueOptions{OrderKey: "o"})
+			for of, want := range map[sluice.ID][]sluice.ID{done: nil, a: {last}, b: {last}, last: nil, twin: {behind}, behind: nil} {
+				equal(w, "behind", slices.Equal(w.position(of).Behind, want), true)
+			}
+			w.finishes(twin, behind)
 			got := w.job(last)
 			equal(w, "after", len(got.After), 3)
 			equal(w, "after failure", got.AfterFailure, sluice.FailureCancels)
