@@ -196,13 +196,13 @@ Let the server end idle ones: alter database DATABASE set idle_in_transaction_se
 		Summary: "dead rows pile up in a table",
 		Runbook: `See which table, and what keeps them: sluice doctor
 A long transaction or an unused replication slot keeps them; end it.
-Then: vacuum (verbose) sluice.live;`,
+Then: sluice upkeep now vacuum --reason "dead rows"`,
 	},
 	{
 		Name: "wal-size", Metric: MetricWAL, Op: ">", Threshold: 1 << 30, For: 5 * time.Minute, Severity: health.SeverityWarning, Covers: CoversStore,
 		Summary: "the write-ahead log beside the file has more than 1 GiB",
 		Runbook: `A reader that stays open keeps it from being cut; find it: sluice doctor
-Stop it, and then: sqlite3 -cmd ".timeout 10000" jobs.db "pragma wal_checkpoint(truncate)"`,
+Stop it, and then: sluice upkeep now checkpoint`,
 	},
 	{
 		Name: "connections", Metric: MetricConnections, Op: ">", Threshold: 0.8, For: 2 * time.Minute, Severity: health.SeverityError, Covers: CoversStore,

@@ -27,13 +27,15 @@ const (
 	ObjectNote sluice.Object = "note"
 	// ObjectAudit is the audit itself. Its name is `keep` for retention, `head` for heads of the chain that were published.
 	ObjectAudit sluice.Object = "audit"
+	// ObjectStore is the store itself. Its name is the task of maintenance, such as `vacuum`.
+	ObjectStore sluice.Object = "store"
 )
 
 // Objects lists the kinds of objects.
 func Objects() []sluice.Object {
 	return []sluice.Object{
 		ObjectJob, ObjectQueue, ObjectTenant, ObjectTier, ObjectAlert, ObjectOperation, ObjectLimit, ObjectToken, ObjectSchedule, ObjectBatch,
-		ObjectHolder, ObjectPolicy, ObjectNote, ObjectAudit,
+		ObjectHolder, ObjectPolicy, ObjectNote, ObjectAudit, ObjectStore,
 	}
 }
 
@@ -43,6 +45,8 @@ const (
 	EventLost sluice.Event = "lost"
 	// EventPrune: retention deleted entries of the audit.
 	EventPrune sluice.Event = "prune"
+	// EventMaintain: a person had the store maintained. After has what came of it.
+	EventMaintain sluice.Event = "maintain"
 	// EventMissing: a claim or upkeep found that somebody had deleted a job's row, and deleted its remaining rows.
 	EventMissing sluice.Event = "job missing"
 	// EventTerminate: a person asked upkeep to terminate an orphan run. After names the run.

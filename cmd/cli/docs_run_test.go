@@ -254,7 +254,7 @@ type background struct {
 // lasting reports whether a command runs until somebody interrupts it.
 func lasting(line string) bool {
 	return regexp.MustCompile(`^(sluice|\./app) (serve|upkeep|dispatch|work|top|forward|match)\b`).MatchString(line) &&
-		!regexp.MustCompile(` (--once|--until-empty)\b|^sluice forward status`).MatchString(line)
+		!regexp.MustCompile(` (--once|--until-empty)\b|^sluice (forward status|upkeep now)`).MatchString(line)
 }
 
 // startLasting starts a command that runs until the block ends, and waits for its first output.

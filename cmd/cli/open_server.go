@@ -56,7 +56,8 @@ func (a *app) checkAddress(command *cobra.Command) error {
 	for top.HasParent() && top.Parent().HasParent() {
 		top = top.Parent()
 	}
-	if remote.IsAddress(a.db) && slices.Contains(databaseCommands, top.Name()) {
+	throughServer := command.CommandPath() == "sluice upkeep now"
+	if remote.IsAddress(a.db) && slices.Contains(databaseCommands, top.Name()) && !throughServer {
 		return needsDatabase(top.Name())
 	}
 	return nil

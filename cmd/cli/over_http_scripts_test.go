@@ -70,7 +70,7 @@ func TestScriptsOverHTTP(t *testing.T) {
 		}
 		lines := strings.Split(string(text), "\n")
 		for i, line := range lines {
-			if !says.MatchString(line) {
+			if !says.MatchString(line) && !strings.Contains(line, "sluice upkeep now ") { // the server does it
 				lines[i] = direct.ReplaceAllString(line, "sluice ${1}--db $$FILE ${2}")
 			}
 		}

@@ -74,5 +74,6 @@ Every upkeep notifies its webhooks, whichever leads.`,
 	flags.Var(newDuration(&options.Interval, time.Second), "interval", "how often to check for due work")
 	flags.Var(newDuration(&options.PruneInterval, time.Minute), "prune-interval", "pause after all old jobs are deleted")
 	flags.IntVar(&options.PruneBatch, "prune-batch", 1000, "most finished jobs to delete in one transaction")
+	command.AddCommand(a.upkeepNowCommand())
 	return command
 }

@@ -70,7 +70,7 @@ type preview struct {
 
 // acts lists all acts.
 func acts() []act {
-	return slices.Concat(queueActs(), tenantActs(), limitActs(), scheduleActs(), jobActs(), allActs(), groupActs(), operationActs(), batchActs(), workerActs(), alertActs(), auditActs(), settingActs())
+	return slices.Concat(queueActs(), tenantActs(), limitActs(), scheduleActs(), jobActs(), allActs(), groupActs(), operationActs(), batchActs(), workerActs(), alertActs(), auditActs(), storeActs(), settingActs())
 }
 
 // dialog is the data of the template "dialog".

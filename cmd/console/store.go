@@ -3,13 +3,17 @@ package console
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"math"
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/sluice-queue/sluice/cmd/internal/draw"
 	"github.com/sluice-queue/sluice/health"
+	"github.com/sluice-queue/sluice/internal/checkup"
 )
 
 func storePages() []page {
@@ -192,4 +196,57 @@ func loadStore(ctx context.Context, v *visit) (any, error) {
 	}
 	view.Statements = slow.Findings
 	return view, nil
+}
+
+// Log reports whether the store has a log that a checkpoint brings into its file, and Space whether a vacuum finds something.
+func (s storeView) Log() bool   { return s.Kind == "sqlite" }
+func (s storeView) Space() bool { return s.Kind != "memory" }
+
+func storeActs() []act {
+	trial := []field{{name: "dry_run", label: "Only say what it would do", kind: "check"}}
+	return []act{
+		{
+			name: "checkpoint-store", label: "Checkpoint now", route: "maintain", command: "sluice upkeep now checkpoint --dry-run={dry_run} --reason={reason}",
+			sentence: "The write-ahead log is brought into the file, and cut. Writers wait for half a second at most.", fields: trial, done: maintained,
+		},
+		{
+			name: "vacuum-store", label: "Vacuum now", route: "maintain", command: "sluice upkeep now vacuum --dry-run={dry_run} --reason={reason}", needsReason: true,
+			sentence: "PostgreSQL removes dead rows and counts anew for its planner, while work goes on. SQLite gives free pages back to the disk: it writes the file anew, and all who write wait, for 6 s at most.", fields: trial, done: maintained,
+		},
+		{
+			name: "retention-store", label: "Retention now", route: "maintain", command: "sluice upkeep now retention --reason={reason}", needsReason: true, danger: true,
+			sentence: "Finished jobs that their queues keep no longer are deleted, for 6 s at most. Upkeep would delete them by itself.", preview: overdueJobs, done: maintained,
+		},
+	}
+}
+
+// overdueJobs says which jobs retention would delete.
+func overdueJobs(ctx context.Context, v *visit, values url.Values) (preview, error) {
+	text, err := v.caller.send(ctx, http.MethodPost, "/maintenance/retention", nil, map[string]any{"dry_run": true})
+	if err != nil {
+		return preview{}, err
+	}
+	var would health.Maintained
+	if err := json.Unmarshal(text, &would); err != nil {
+		return preview{}, err
+	}
+	out := preview{Count: int(would.Rows), More: len(would.Left) > 0}
+	for _, p := range would.Parts[:min(len(would.Parts), shownParts)] {
+		out.Samples = append(out.Samples, p.Name+": "+plural(int(p.Rows), "job"))
+	}
+	return out, nil
+}
+
+// shownParts is how many queues and outcomes a dialog names.
+const shownParts = 10
+
+// maintained says what came of a task of maintenance.
+func maintained(a answered) string {
+	var m health.Maintained
+	text, _ := json.Marshal(a) // it was JSON
+	if err := json.Unmarshal(text, &m); err != nil {
+		return "Done"
+	}
+	said := strings.Join(append([]string{checkup.Maintained(m)}, m.Left...), ". Left: ")
+	return strings.ToUpper(said[:1]) + said[1:]
 }

@@ -150,7 +150,7 @@ func (a *API) forget() {
 // resources add the routes of each resource.
 var resources = []func(*API){
 	(*API).jobs, (*API).work, (*API).workMore, (*API).operations, (*API).queues, (*API).look, (*API).audits, (*API).live,
-	(*API).tenants, (*API).limits, (*API).schedules, (*API).batches, (*API).flows, (*API).alerts, (*API).engineRoutes, (*API).tokens, (*API).simulations, (*API).statements, (*API).about,
+	(*API).tenants, (*API).limits, (*API).schedules, (*API).batches, (*API).flows, (*API).alerts, (*API).engineRoutes, (*API).tokens, (*API).simulations, (*API).storeCare, (*API).about,
 }
 
 // Routes lists the routes, in the order of the reference.

@@ -21,7 +21,7 @@ var rolesByRoute = map[string]string{
 	"get-time": everybody, "read-ends": "reader producer worker operator admin", "get-depth": "viewer reader worker operator admin", "admit-queues": producers, "save-queue": operators,
 	"next-due": workers, "pause-shared": workers, "paused-tenants": workers,
 	"list-stats": lookers, "list-waves": lookers, "list-settings-changes": lookers, "list-audit": lookers, "list-holds": lookers, "list-dead-groups": lookers, "list-dead-notes": lookers, "change-dead-note": operators, "save-dead-note": operators, "get-stats": lookers,
-	"get-forecast": lookers, "list-scenarios": lookers, "simulate": operators, "list-forecasts": lookers, "get-series": lookers, "list-series": lookers, "list-use": lookers, "get-tenant": lookers, "get-health": lookers, "list-statements": operators, "scrub-text": lookers, "list-holders": lookers, "remaining-work": lookers,
+	"get-forecast": lookers, "list-scenarios": lookers, "simulate": operators, "list-forecasts": lookers, "get-series": lookers, "list-series": lookers, "list-use": lookers, "get-tenant": lookers, "get-health": lookers, "list-statements": operators, "maintain": operators, "scrub-text": lookers, "list-holders": lookers, "remaining-work": lookers,
 	"edit-job": operators, "cancel-jobs": operators, "retry-jobs": operators, "run-now-jobs": operators, "hold-jobs": operators, "release-jobs": operators,
 	"delete-jobs": operators, "terminate-jobs": operators, "requeue-jobs": operators, "resolve-jobs": operators, "reschedule-jobs": operators,
 	"start-operation": operators, "save-operation": operators, "save-batch-pause": operators, "pause-operation": operators, "resume-operation": operators, "stop-operation": operators, "pace-operation": operators,
@@ -53,7 +53,7 @@ const (
 )
 
 // pathValues replaces the parameters in paths.
-var pathValues = strings.NewReplacer("{id}", "01a1fb72-1dea-7abc-8fc6-99e4817522bb", "{queue}", "mail", "{name}", "x", "{change}", "1", "{tenant}", "acme", "{tier}", "PRO", "{limit}", "bank", "{schedule}", "nightly", "{rule}", "dead-letters", "{no}", "1", "{level}", "full")
+var pathValues = strings.NewReplacer("{id}", "01a1fb72-1dea-7abc-8fc6-99e4817522bb", "{queue}", "mail", "{name}", "x", "{change}", "1", "{tenant}", "acme", "{tier}", "PRO", "{limit}", "bank", "{schedule}", "nightly", "{rule}", "dead-letters", "{no}", "1", "{level}", "full", "{task}", "retention")
 
 // TestEachRouteIsForItsRolesAlone sends every request with a token of every role, with an unknown token, and with none.
 func TestEachRouteIsForItsRolesAlone(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/sluice-queue/sluice/health"
 )
 
 // Span formats a duration for a person.
@@ -34,4 +36,33 @@ func Bytes(value float64) string {
 		value /= 1024
 	}
 	return fmt.Sprintf("%.3g TiB", value)
+}
+
+// Maintained says in a sentence what came of a task of maintenance.
+func Maintained(m health.Maintained) string {
+	was, bytes := " ", Bytes(float64(max(m.Bytes, 0)))
+	if m.DryRun {
+		was = " would be "
+	}
+	switch {
+	case m.Task == health.TaskCheckpoint && m.DryRun:
+		return "the log has " + bytes
+	case m.Task == health.TaskCheckpoint:
+		return "the log is " + bytes + " smaller"
+	case m.Task == health.TaskRetention:
+		return rows(m.Rows, "job") + was + "deleted"
+	case len(m.Parts) == 0:
+		return bytes + was + "given back to the disk"
+	case m.Bytes > 0:
+		return rows(m.Rows, "dead row") + was + "removed, and " + bytes + " given back to the disk"
+	}
+	return rows(m.Rows, "dead row") + was + "removed"
+}
+
+// rows counts things for a person.
+func rows(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

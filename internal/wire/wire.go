@@ -23,6 +23,13 @@ type ReasonBody struct {
 	Reason string `json:"reason,omitempty" maxLength:"1000"`
 }
 
+// MaintainBody starts a task of maintenance.
+type MaintainBody struct {
+	// DryRun says what the task would do, and changes nothing.
+	DryRun bool `json:"dry_run,omitempty"`
+	ReasonBody
+}
+
 // LimitList lists limits.
 type LimitList struct {
 	// Limits are sorted by name.

@@ -52,7 +52,7 @@ func (s *Store) Prune(ctx context.Context, _ string, limit int) (sluice.Pruned, 
 func (s *Store) pruneClass(of class, limit int) (deleted int) {
 	keep, ended := s.settings(of.queue).Keep(of.outcome), s.history[of]
 	for len(ended) > 0 && deleted < limit {
-		if j := s.jobs[ended[0].id]; j != nil && !j.live && j.FinishedAt.Equal(ended[0].at) {
+		if j := s.jobs[ended[0].id]; s.last(ended[0]) {
 			if keep == 0 || !j.FinishedAt.Add(keep).Before(s.now()) {
 				break
 			}
@@ -68,6 +68,12 @@ func (s *Store) pruneClass(of class, limit int) (deleted int) {
 	return deleted
 }
 
+// last reports whether the job of an ending is still as it ended then.
+func (s *Store) last(e ending) bool {
+	j := s.jobs[e.id]
+	return j != nil && !j.live && j.FinishedAt.Equal(e.at)
+}
+
 // forgetResults removes results whose retention is over, up to limit. The job keeps an empty one.
 func (s *Store) forgetResults(limit int) (removed int) {
 	for of, ended := range s.history {
@@ -79,7 +85,7 @@ func (s *Store) forgetResults(limit int) (removed int) {
 			if removed == limit || !e.at.Add(keep).Before(s.now()) {
 				break
 			}
-			if j := s.jobs[e.id]; j != nil && !j.live && j.FinishedAt.Equal(e.at) && len(j.Result) > 0 {
+			if j := s.jobs[e.id]; s.last(e) && len(j.Result) > 0 {
 				j.Result = json.RawMessage{}
 				removed++
 			}

@@ -4,10 +4,15 @@ import (
 	"context"
 	"errors"
 
+	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/health"
+	"github.com/sluice-queue/sluice/internal/wire"
 )
 
-var _ health.Store = (*Store)(nil)
+var (
+	_ health.Store            = (*Store)(nil)
+	_ health.ServerMaintainer = (*Store)(nil)
+)
 
 // Health reports what the server finds of its store. A thorough look takes longer than a request may: a note says that it was
 // not taken.
@@ -59,4 +64,10 @@ func (s *Store) statements(ctx context.Context) ([]health.Finding, error) {
 		}}, nil
 	}
 	return answer.Findings, err
+}
+
+// MaintainThere has the server carry out a task of maintenance.
+func (s *Store) MaintainThere(ctx context.Context, task health.Task, dryRun bool, act sluice.Act) (out health.Maintained, err error) {
+	err = s.call(ctx, posting("maintain the store", "/maintenance/"+string(task), &act, wire.MaintainBody{DryRun: dryRun, ReasonBody: why(act)}, &out))
+	return out, err
 }

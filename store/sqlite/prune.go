@@ -95,18 +95,27 @@ func (s *Store) Prune(ctx context.Context, after string, limit int) (sluice.Prun
 	return out, s.pruneTenantQueues(ctx, limit)
 }
 
-// findOld goes from class to class, and reads the jobs of each whose retention is over.
+// findOld reads the jobs whose retention is over, and the place of the last of them.
 func findOld(tx runner, from history.Place, limit int, at int64) (old []oldLife, last history.Place, err error) {
-	defaults := sluice.DefaultSettings()
 	last = from
+	err = eachOld(tx, from, limit, at, func(c pruneClass, found []oldLife) {
+		old = append(old, found...)
+		last = history.Place{Queue: c.queue, Outcome: c.outcome, EndedAt: time.UnixMicro(found[len(found)-1].endedAt)}
+	})
+	return old, last, err
+}
+
+// eachOld goes from class to class, and passes on the jobs of each whose retention is over, until they are limit in all.
+func eachOld(tx runner, from history.Place, limit int, at int64, pass func(pruneClass, []oldLife)) error {
+	defaults := sluice.DefaultSettings()
 	queue, outcome := from.Queue, from.Outcome
-	for len(old) < limit {
+	for limit > 0 {
 		classes, err := list(tx, func(rows *sql.Rows) (c pruneClass, err error) {
 			err = rows.Scan(&c.queue, &c.outcome, &c.keepMs)
 			return c, err
 		}, pruneClassSQL, queue, outcome, defaults.KeepCompleted.Milliseconds(), defaults.KeepCancelled.Milliseconds(), defaults.KeepDead.Milliseconds())
 		if err != nil || len(classes) == 0 {
-			return old, last, err
+			return err
 		}
 		c := classes[0]
 		queue, outcome = c.queue, c.outcome+" " // the first place after the class
@@ -117,15 +126,15 @@ func findOld(tx runner, from history.Place, limit int, at int64) (old []oldLife,
 		if c.queue == from.Queue && c.outcome == from.Outcome && !from.EndedAt.IsZero() {
 			since = from.EndedAt.UnixMicro()
 		}
-		found, err := list(tx, scanOldLife, pruneOldSQL, c.queue, c.outcome, since, at-c.keepMs*1000, limit-len(old))
+		found, err := list(tx, scanOldLife, pruneOldSQL, c.queue, c.outcome, since, at-c.keepMs*1000, limit)
 		if err != nil {
-			return nil, last, err
+			return err
 		}
-		if old = append(old, found...); len(found) > 0 {
-			last = history.Place{Queue: c.queue, Outcome: c.outcome, EndedAt: time.UnixMicro(found[len(found)-1].endedAt)}
+		if limit -= len(found); len(found) > 0 {
+			pass(c, found)
 		}
 	}
-	return old, last, nil
+	return nil
 }
 
 func scanOldLife(rows *sql.Rows) (l oldLife, err error) {

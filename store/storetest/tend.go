@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/health"
 )
 
 func tendRules() []Rule {
@@ -72,6 +74,39 @@ func tendRules() []Rule {
 				deleted, after = append(deleted, out.Deleted), out.Next
 			}
 			equal(w, "deleted by each call", fmt.Sprint(deleted), "[10 10 5]")
+		}},
+		{"R-1043", "A dry run of retention counts the jobs that it would delete, by queue and outcome, and deletes none. The act deletes as many, and is in the audit once, also when it is sent again.", "I-1, I-11", func(w *world) {
+			day := 24 * time.Hour
+			w.save(func(s *sluice.Settings) { s.KeepCompleted, s.KeepCancelled, s.KeepDead = 2*day, 4*day, 0 })
+			w.addMany(5)
+			for _, c := range w.claim(5) {
+				w.done(by(sluice.EventComplete, c))
+			}
+			cancelled := w.addMany(4)
+			_, err := w.Store.Cancel(w.ctx, cancelled, person("test"))
+			w.ok(err)
+			w.ok(w.only(w.Store.Requeue(w.ctx, cancelled[:1], person("test")))) // it lives again
+			retention := func(dryRun bool, act sluice.Act) health.Maintained {
+				out, err := health.Maintain(w.ctx, w.Store, health.TaskRetention, dryRun, act)
+				w.ok(err)
+				return out
+			}
+			equal(w, "would go at once", retention(true, person("look")).Rows, 0)
+			w.Advance(3 * day)
+			equal(w, "would go after 3 days", fmt.Sprint(retention(true, person("look")).Parts), "[{queue payments, completed 5 0}]")
+			w.Advance(2 * day)
+			would := retention(true, person("look"))
+			equal(w, "would go after 5 days", fmt.Sprint(would.Parts), "[{queue payments, cancelled 3 0} {queue payments, completed 5 0}]")
+			act := person("the disk is full")
+			act.ID = sluice.NewID()
+			went := retention(false, act)
+			equal(w, "went", went.Rows, would.Rows)
+			equal(w, "went by the same act", fmt.Sprint(retention(false, act)), fmt.Sprint(went))
+			equal(w, "would go now", retention(true, person("look")).Rows, 0)
+			entries, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: audit.ObjectStore, Limit: 10})
+			w.ok(err)
+			equal(w, "entries", len(entries), 1)
+			equal(w, "entry", fmt.Sprint(entries[0].Name, " ", entries[0].Event, " ", entries[0].Actor, " ", entries[0].Reason), "retention maintain "+act.By+" the disk is full")
 		}},
 		{"R-92", "A job that lives again is not pruned, however long ago an earlier life of it ended.", "I-1, I-6", func(w *world) {
 			id := w.add(sluice.EnqueueOptions{})

@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-queue/sluice/changes"
 	"github.com/sluice-queue/sluice/cmd/httpapi"
 	"github.com/sluice-queue/sluice/cmd/signin"
+	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/search"
 )
 
@@ -28,7 +29,11 @@ func init() {
 			return api.ServeWith(ctx, nil, http.NotFoundHandler(), api.ServeOptions{})
 		},
 		"changes.UndoTo": func(ctx context.Context) error { _, err := changes.UndoTo(ctx, nil, "x", 1, act); return err },
-		"audit.Search":   func(ctx context.Context) error { _, err := audit.Search(ctx, nil, audit.Filter{}); return err },
+		"health.Maintain": func(ctx context.Context) error {
+			_, err := health.Maintain(ctx, nil, health.TaskVacuum, false, act)
+			return err
+		},
+		"audit.Search": func(ctx context.Context) error { _, err := audit.Search(ctx, nil, audit.Filter{}); return err },
 		"search.ReadList": func(ctx context.Context) error {
 			_, err := search.ReadList(ctx, nil, search.Query{}, "", 1)
 			return err
