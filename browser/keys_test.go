@@ -177,3 +177,32 @@ func TestKeysOfThePage(t *testing.T) {
 	p.until(`document.querySelector("#palette[open]")`)
 	p.accessible("palette")
 }
+
+// TestADialogCopiesWhatWasTyped: the command and the call have the values of the fields, and not those at the opening.
+func TestADialogCopiesWhatWasTyped(t *testing.T) {
+	t.Parallel()
+	s := serving(t)
+	s.sluice(t, "settings", "set", "mail", "rate=3/s")
+	p := open(t, s, "/queues/mail")
+	p.click(`.acts [data-act="set-setting"]`)
+	p.until(`document.querySelector("#dialog[open] #field-value")`)
+	copies := `[...document.querySelectorAll("#dialog [data-copy]")].map((b) => b.dataset.copy + b.previousElementSibling.textContent).join("\n")`
+	at := p.text(copies)
+	p.js(`document.getElementById("field-value").select()`)
+	p.keys("9", "/", "s")
+	p.click(`#field-reason`)
+	p.keys("w", "h", "y", " ", "n", "o", "t")
+	p.until(copies + `.includes("rate=9/s") && ` + copies + `.includes("--reason='why not'") && ` + copies + `.includes('"reason":"why not"') && !` + copies + `.includes("3/s")`)
+	if p.is(`document.activeElement.id !== "field-reason"`) || !strings.Contains(at, "rate=3/s") {
+		t.Errorf("the dialog began with %s, and the focus is at %s", at, p.text(`document.activeElement.outerHTML`))
+	}
+	p.click(`#dialog [data-close]`)
+	p.until(`!document.querySelector("#dialog[open]")`)
+	p.goTo("/jobs")
+	p.goTo("/schedules")
+	p.click(`[data-act="new-schedule"]`)
+	p.until(`document.querySelector("#dialog[open] #field-schedule")`)
+	p.click(`#field-schedule`)
+	p.keys("n", "1")
+	p.until(copies + `.includes("schedules set n1 ")`)
+}

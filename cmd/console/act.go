@@ -84,7 +84,10 @@ type dialog struct {
 	Production bool
 	Command    string
 	Call       string
-	Action     string
+	// NoCall says why there is no call. Empty: there is one.
+	NoCall string
+	// Action is the address that does the act, and Same the one that says what does the same.
+	Action, Same string
 }
 
 // These are for the template.
@@ -143,7 +146,7 @@ func (d *dialog) Hidden() url.Values {
 // ownNames are the values that each dialog has by itself.
 var ownNames = []string{"reason", "confirm", "act_id"}
 
-var placeholder = regexp.MustCompile(`\{([a-z_]+)(\*?)\}`)
+var placeholder = regexp.MustCompile(`\{([a-z_]+)([*+]?)\}`)
 
 func plain(text string) string { return text }
 
@@ -160,12 +163,12 @@ func quoted(text string) string {
 // fillIn replaces {name} by values.
 func fillIn(text string, values url.Values, as func(string) string) string {
 	return placeholder.ReplaceAllStringFunc(text, func(found string) string {
-		return as(strings.Join(values[strings.Trim(found, "{*}")], ","))
+		return as(strings.Join(values[strings.Trim(found, "{*+}")], ","))
 	})
 }
 
 // commandOf is the command of an act with values. Words without a value are left out; one with {name*} is repeated for
-// each of the values between commas.
+// each of the values between commas, and one with {name+} for each line.
 func (a *act) commandOf(values url.Values) string {
 	var words []string
 	for word := range strings.FieldsSeq(a.command) {
@@ -175,8 +178,11 @@ func (a *act) commandOf(values url.Values) string {
 			continue
 		}
 		parts := []string{strings.Join(values[found[1]], ",")}
-		if found[2] == "*" {
+		switch found[2] {
+		case "*":
 			parts = strings.Split(parts[0], ",")
+		case "+":
+			parts = strings.Split(parts[0], "\n")
 		}
 		for _, part := range parts {
 			if part = strings.TrimSpace(part); part != "" {
@@ -235,7 +241,7 @@ func sampleOf(a *act, name string) string {
 
 // samples are values of names that take more than a word.
 var samples = map[string]string{
-	"fingerprint": "9ac1f00d", "for": "1h", "hold": "5m", "id": "01a1fb72-1dea-7abc-8fc6-99e4817522bb", "overlap": "1h", "notable": "90d", "full": "30d",
+	"fingerprint": "9ac1f00d", "labels": "region=eu\nplan=free", "for": "1h", "hold": "5m", "id": "01a1fb72-1dea-7abc-8fc6-99e4817522bb", "overlap": "1h", "notable": "90d", "full": "30d",
 	"ids": "01a1fb72-1dea-7abc-8fc6-99e4817522bb", "where": "queue:mail", "due_at": "2026-12-01T16:00:00Z", "delay": "10m", "postpone": "10m", "spread": "30m", "rate": "20/s", "payload": "{}", "beside_open_run": "true",
 	"every": "10m", "jitter": "2m", "setting": "rate", "value": "100/s", "zone": "UTC", "change": "7", "version": "7", "from": "16:00", "to": "18:00", "days": "mon,tue",
 }

@@ -114,6 +114,7 @@ func New(options Options) (*Console, error) {
 	c.mux.HandleFunc("GET /do/{act}", c.askAct)
 	c.mux.HandleFunc("POST /do/{act}", c.doAct)
 	c.mux.HandleFunc("POST /ask/{act}", c.askActOn)
+	c.mux.HandleFunc("POST /same/{act}", c.sameAct)
 	c.mux.Handle("GET /static/", staticFiles)
 	c.mux.HandleFunc("/", c.notFound)
 	return c, nil

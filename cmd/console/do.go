@@ -60,7 +60,35 @@ func (c *Console) openDialog(w http.ResponseWriter, r *http.Request, v *visit, d
 		}
 	}
 	d.Values.Set("act_id", sluice.NewID().String())
-	c.answerDialog(w, v, d)
+	c.answerDialog(w, d)
+}
+
+// sameAct answers with what does the same elsewhere as a dialog with what a person has filled in so far.
+func (c *Console) sameAct(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		http.Error(w, "the form cannot be read: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	a, is := c.acts[r.PathValue("act")]
+	if !is {
+		http.NotFound(w, r)
+		return
+	}
+	d := &dialog{Act: &a, Values: r.PostForm}
+	d.sayElsewhere(c)
+	c.answerWith(w, "elsewhere", d)
+}
+
+// sayElsewhere sets what does the same as the dialog.
+func (d *dialog) sayElsewhere(c *Console) {
+	d.Command = d.Act.commandOf(d.Values)
+	method, path, query, body, err := d.Act.request(c.api, d.Values)
+	if err != nil {
+		d.NoCall = problemOf(err).Why
+		return
+	}
+	d.Call = curl(method, path, query, body)
 }
 
 // dialogOf begins the answer to a request about an act.
@@ -104,14 +132,16 @@ func countedBefore(values url.Values) (preview, bool) {
 }
 
 // answerDialog sends a dialog, with what does the same elsewhere.
-func (c *Console) answerDialog(w http.ResponseWriter, v *visit, d *dialog) {
-	d.Command = d.Act.commandOf(d.Values)
-	if method, path, query, body, err := d.Act.request(c.api, d.Values); err == nil {
-		d.Call = curl(method, path, query, body)
-	}
-	d.Action = c.url("/do/" + d.Act.name)
+func (c *Console) answerDialog(w http.ResponseWriter, d *dialog) {
+	d.sayElsewhere(c)
+	d.Action, d.Same = c.url("/do/"+d.Act.name), c.url("/same/"+d.Act.name)
+	c.answerWith(w, "dialog", d)
+}
+
+// answerWith sends a template with a dialog.
+func (c *Console) answerWith(w http.ResponseWriter, name string, d *dialog) {
 	var out bytes.Buffer
-	if err := c.templates["overview"].ExecuteTemplate(&out, "dialog", d); err != nil {
+	if err := c.templates["overview"].ExecuteTemplate(&out, name, d); err != nil {
 		http.Error(w, "the dialog cannot be shown: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
@@ -155,7 +185,7 @@ func (c *Console) doAct(w http.ResponseWriter, r *http.Request) {
 		d.Problem = problemOf(invalid("reason", errors.New("must be given")))
 	}
 	if d.Problem != nil {
-		c.answerDialog(w, v, d)
+		c.answerDialog(w, d)
 		return
 	}
 	told, err := c.perform(r.Context(), v, d)
@@ -163,7 +193,7 @@ func (c *Console) doAct(w http.ResponseWriter, r *http.Request) {
 		if d.Problem = problemOf(err); d.Problem.Status == http.StatusGone {
 			d.Values.Set("act_id", sluice.NewID().String()) // of the dialog that this answer is
 		}
-		c.answerDialog(w, v, d)
+		c.answerDialog(w, d)
 		return
 	}
 	w.Header().Set("HX-Trigger", told)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,5 +88,12 @@ func TestReasonsAreAskedForWhereARouteTakesOne(t *testing.T) {
 		if !takes[route] {
 			t.Errorf("the act %s asks for a reason, and its route %s takes none", act, route)
 		}
+	}
+}
+
+func TestTheCommandOfAnActHasAllThatItsDialogAsks(t *testing.T) {
+	t.Parallel()
+	if missing := console.MissingInCommands(); !slices.Equal(missing, []string{"edit-job payload"}) { // the command takes a file, as the hint says
+		t.Errorf("these commands lack what a person fills in: %q", missing)
 	}
 }

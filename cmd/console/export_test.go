@@ -1,6 +1,9 @@
 package console
 
-import "time"
+import (
+	"regexp"
+	"time"
+)
 
 // WaitForReadings sets how long a page waits for a reading.
 func (c *Console) WaitForReadings(most time.Duration) { c.patience = most }
@@ -17,4 +20,23 @@ func RoutesOfReasons() map[string]string {
 		}
 	}
 	return routes
+}
+
+// MissingInCommands lists the fields that the command of an act lacks, and the reason, as ACT NAME.
+func MissingInCommands() (missing []string) {
+	for _, a := range acts() {
+		names := []string{"reason"}
+		if a.noReason {
+			names = nil
+		}
+		for _, f := range a.fields {
+			names = append(names, f.name)
+		}
+		for _, name := range names {
+			if a.command != "" && !regexp.MustCompile(`\{`+name+`[*+]?\}`).MatchString(a.command) {
+				missing = append(missing, a.name+" "+name)
+			}
+		}
+	}
+	return missing
 }

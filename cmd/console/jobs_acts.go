@@ -260,14 +260,14 @@ func operationBody(kind string, values url.Values) (map[string]any, error) {
 func editAct() act {
 	return act{
 		name: "edit-job", label: "Edit", route: "edit-job",
-		command:  "sluice edit {id} --priority={priority} --due={due_at} --tenant={tenant} --expect={version} --reason={reason}",
+		command:  "sluice edit {id} --priority={priority} --due={due_at} --tenant={tenant} --label={labels+} --expect={version} --reason={reason}",
 		sentence: "Change the waiting job {id}. It is refused if the job has changed since you looked.",
 		fields: []field{
 			{name: "payload", label: "Payload", hint: "JSON; in the CLI --payload-file FILE", kind: "json"},
 			{name: "priority", label: "Priority", hint: "from 1 (first) to 10 (last)", kind: "number"},
 			{name: "due_at", label: "Due at", hint: "such as 2026-12-01T16:00:00Z", kind: "text"},
 			{name: "tenant", label: "Tenant", kind: "text"},
-			{name: "labels", label: "Labels", hint: "NAME=VALUE, one a line; in the CLI --label NAME=VALUE", kind: "area"},
+			{name: "labels", label: "Labels", hint: "NAME=VALUE, one a line", kind: "area"},
 		},
 		fill: func(ctx context.Context, v *visit, values url.Values) error {
 			var job jobRow
@@ -297,7 +297,7 @@ func editAct() act {
 func cloneAct() act {
 	return act{
 		name: "clone-job", label: "Clone as new", route: "enqueue", noReason: true, then: "/jobs/{id}",
-		command:  "sluice enqueue {queue} {payload} --tenant={tenant} --priority={priority} --delay={delay} --key={key}",
+		command:  "sluice enqueue {queue} {payload} --tenant={tenant} --priority={priority} --delay={delay} --key={key} --label={labels+}",
 		sentence: "Enqueue a new job like {id}. It has no key unless you give one.",
 		fields: []field{
 			{name: "queue", label: "Queue", kind: "text", required: true},

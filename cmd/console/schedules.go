@@ -244,7 +244,7 @@ func scheduleActs() []act {
 		simple("undo", "Undo the last change", "Give {schedule} the definition it had before the last change.", ""),
 		simple("lift", "Lift the override", "Give {schedule} the definition that its program declares.", "undo-schedule"),
 		{
-			name: "list-missed", label: "List fires of a time", route: "backfill-schedule", command: "sluice schedules backfill {schedule} --from={from} --to={to} --dry-run", fields: backfill,
+			name: "list-missed", label: "List fires of a time", route: "backfill-schedule", noReason: true, command: "sluice schedules backfill {schedule} --from={from} --to={to} --dry-run", fields: backfill,
 			sentence: "List the fires of {schedule} in a range of time, and change nothing.", body: func(values url.Values) (map[string]any, error) {
 				return map[string]any{"from": values.Get("from"), "to": values.Get("to"), "dry_run": true}, nil
 			}, done: firesFound,
