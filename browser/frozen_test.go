@@ -161,22 +161,35 @@ func TestAnAlertThatFiresMovesNothing(t *testing.T) {
 	}
 }
 
-func TestANarrowWindowTellsOfAllThatIsOff(t *testing.T) {
+// TestTheStripTellsOfAllThatIsOff: a text of the strip is whole, or the list of all is beside it.
+func TestTheStripTellsOfAllThatIsOff(t *testing.T) {
 	t.Parallel()
 	s := serving(t)
 	for _, queue := range []string{"mail", "reports"} {
 		s.sluice(t, "enqueue", queue, "{}", "--delay", "1h")
 	}
+	s.sluice(t, "enqueue", "exports", "{}")
+	s.sluice(t, "alerts", "set", "waiting-for-somebody", "metric=ready", "threshold=0", "severity=note", "summary=jobs wait", "--queue", "exports")
 	s.sluice(t, "pause", "mail", "--reason", "a look")
 	s.sluice(t, "limits", "set", "bank", "concurrency=5")
 	s.sluice(t, "limits", "close", "bank", "--reason", "bank is down")
 	p := open(t, s, "/queues")
+	p.until(`document.querySelectorAll("#strip p").length === 3`)
+	for width, want := range map[int64]string{320: "", 1024: "The queue mail is paused", 1280: "The queue mail is paused", 1920: "The queue mail is paused,The limit bank is closed"} {
+		p.does(chromedp.EmulateViewport(width, 700))
+		if got := p.text(whole); got != want {
+			t.Errorf("at %d px, these texts are whole: %s, want %s", width, got, want)
+		}
+		p.fits(width)
+	}
 	p.does(chromedp.EmulateViewport(320, 700))
-	p.until(`document.querySelector("#strip .more")?.checkVisibility() && document.querySelector("#strip .more").innerText === "and 1 more"`)
 	p.click(`#strip .more`)
-	p.until(`document.querySelector("#more-strip").checkVisibility() && document.querySelector("#more-strip").innerText.includes("The limit bank is closed")`)
+	p.until(`document.querySelector("#more-strip").checkVisibility() && ["The limit bank is closed", "The queue mail is paused", "waiting-for-somebody"].every((text) => document.querySelector("#more-strip").innerText.includes(text))`)
 	p.accessible("light")
-	p.fits(320)
-	p.does(chromedp.EmulateViewport(1440, 700))
-	p.until(`!document.querySelector("#strip .more").checkVisibility() && document.querySelectorAll("#strip > p").length === 2`)
 }
+
+// whole lists the texts of what somebody stopped that the strip shows whole.
+const whole = `[...document.querySelectorAll("#strip p:not(.cut) span")].filter((span) => {
+	const text = span.getBoundingClientRect(), box = document.querySelector("#strip .off").getBoundingClientRect();
+	return span.scrollWidth <= span.clientWidth + 1 && text.width > 0 && text.bottom <= box.bottom && text.right <= box.right;
+}).map((span) => span.textContent).join()`

@@ -82,6 +82,10 @@ func TestEachPageIsAccessibleAtEachWidthInEachTheme(t *testing.T) {
 			for _, width := range []int64{320, 768, 1440} {
 				p.fits(width)
 			}
+			p.does(chromedp.EmulateViewport(1280, 900))
+			if hidden := p.text(cutActs); hidden != "" {
+				t.Errorf("at 1280 px, a table hides acts: %s", hidden)
+			}
 			if p.is(`document.querySelectorAll("h1").length !== 1`) {
 				t.Error("the page has not one h1")
 			}
@@ -161,3 +165,6 @@ const tooWide = `(() => {
   }
   return root.scrollWidth + " px of " + root.clientWidth + ":\n" + (wide.slice(0, 5).join("\n") || document.body.outerHTML);
 })()`
+
+// cutActs lists the buttons of rows that are not in sight, as their table is wider than its box.
+const cutActs = `[...document.querySelectorAll("#live .scroll td .act")].filter((act) => act.checkVisibility() && act.getBoundingClientRect().right > act.closest(".scroll").getBoundingClientRect().right + 1).map((act) => act.closest("tr").id + ": " + act.textContent).join()`

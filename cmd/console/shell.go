@@ -19,9 +19,6 @@ type shell struct {
 	Strip  []warning
 }
 
-// More are the warnings after the first, which a narrow window shows only when it is asked.
-func (s shell) More() []warning { return s.Strip[min(1, len(s.Strip)):] }
-
 // place is a page in the side bar.
 type place struct {
 	Title, Path, Letter string
@@ -35,6 +32,8 @@ type place struct {
 // warning is something off in the whole system, with the page where to see or undo it.
 type warning struct {
 	Text, Path, Link string
+	// Cut says that the text may be cut off at its end, to leave room for the others.
+	Cut bool
 }
 
 // stripOf is the strip of the alerts that fire: one entry for all, so that the page below never moves, with their number first,
@@ -44,13 +43,13 @@ func stripOf(firing []alert.Alert) []warning {
 	case 0:
 		return nil
 	case 1:
-		return []warning{{Text: strings.TrimSpace("Alert " + firing[0].Name() + " " + firing[0].Detail), Path: "/alerts", Link: "see the alert"}}
+		return []warning{{Text: strings.TrimSpace("Alert " + firing[0].Name() + " " + firing[0].Detail), Path: "/alerts", Link: "see the alert", Cut: true}}
 	}
 	var names []string
 	for _, a := range firing {
 		names = append(names, a.Name())
 	}
-	return []warning{{Text: plural(len(firing), "alert") + ": " + strings.Join(names, ", "), Path: "/alerts", Link: "see the alerts"}}
+	return []warning{{Text: plural(len(firing), "alert") + ": " + strings.Join(names, ", "), Path: "/alerts", Link: "see the alerts", Cut: true}}
 }
 
 // stopped warns of what people stopped: it stays so until somebody lets it go on, and is easily forgotten.
