@@ -1,4 +1,4 @@
-"""A proxy that cuts connections: after the request has reached the server, before the answer reaches the client. It can also keep answers."""
+"""A proxy that cuts connections: after the request has reached the server, before the answer reaches the client. It can also keep answers, or hold them up."""
 
 import socket
 import socketserver
@@ -16,6 +16,8 @@ class Cutter(socketserver.ThreadingTCPServer):
         self.cuts = 0  # answers that are still to be cut
         self.keeps = None  # a part of the answers that the client does not get
         self.kept = threading.Event()
+        self.hold = threading.Event()  # answers wait for it
+        self.hold.set()
         self.lock = threading.Lock()
         super().__init__(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -38,6 +40,7 @@ class Handler(socketserver.BaseRequestHandler):
                 with self.server.lock:
                     cut = self.server.cuts > 0
                     self.server.cuts -= cut
+                self.server.hold.wait(60)
                 if self.server.keeps and self.server.keeps in part:
                     self.server.kept.set()
                     continue

@@ -561,6 +561,29 @@ class Async(unittest.IsolatedAsyncioTestCase):
             with self.assertRaises(asyncio.CancelledError):
                 await work
 
+    async def test_a_checkpoint_and_a_wait_do_not_hold_up_the_loop(self):
+        name, cutter, ticked = "py-" + new_id()[-12:], Cutter(URL), asyncio.Event()
+        self.addCleanup(cutter.server_close)
+        self.addCleanup(cutter.shutdown)
+
+        async def handler(job):
+            if job.attempt > 1:
+                return job.checkpoint
+            cutter.hold.clear()  # the answer to the checkpoint does not come before the loop has gone round
+            asyncio.get_running_loop().call_later(0.05, lambda: (cutter.hold.set(), ticked.set()))
+            await job.save_checkpoint({"page": 7})
+            self.assertTrue(ticked.is_set())
+            await asyncio.gather(*(job.wait(0.2) for _ in range(5)))
+            raise RetryError("again", after=0)
+
+        async with AsyncClient(cutter.url) as client:
+            worker = asyncio.create_task(client.work(name, handler))
+            receipt = await client.enqueue(name, 1, max_attempts=2)
+            self.assertEqual(await client.result(receipt.id, timeout=30), {"page": 7})
+            worker.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await worker
+
     async def test_many_jobs_are_stored_and_refused_ones_named(self):
         name = "py-" + new_id()[-12:]
         async with AsyncClient() as client:

@@ -63,12 +63,12 @@ class Fake(unittest.TestCase):
         first, second = self.fake.enqueue("mail", 1, delay=10).id, self.fake.enqueue("mail", 2).id
 
         async def handler(job):
-            await asyncio.sleep(0)
+            await job.save_checkpoint("half")
             self.fake.cancel(first)
             return job.payload
 
         self.assertEqual(self.fake.run(handler), 1)
-        self.assertEqual((self.fake.result(second), self.fake.job(first).state), (2, "cancelled"))
+        self.assertEqual((self.fake.result(second), self.fake.job(second).checkpoint, self.fake.job(first).state), (2, "half", "cancelled"))
 
 
 class FakeAsync(unittest.IsolatedAsyncioTestCase):
@@ -81,13 +81,15 @@ class FakeAsync(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(await fake.cancel(fake.jobs[2].id), 1)
 
             async def handler(job):
-                await asyncio.sleep(0)
+                await job.wait(0)
+                await job.save_checkpoint({"page": 2})
                 if job.payload == "bad":
                     raise RetryError("busy", after=60)
                 return {"said": job.payload}
 
             self.assertEqual(await fake.run(handler), 3)
             self.assertEqual(await fake.result(good.id), {"said": "good"})
+            self.assertEqual((await fake.job(good.id)).checkpoint, {"page": 2})
             with self.assertRaisesRegex(JobFailed, "busy"):
                 await fake.result(fake.jobs[1].id)
             self.assertEqual(((await fake.job(fake.jobs[2].id)).state, fake.now - began), ("cancelled", timedelta(seconds=60)))

@@ -3,7 +3,7 @@
 Begin with :class:`Client`; :class:`AsyncClient` is for asyncio. ``sluice_client.testing`` has a fake for your tests.
 """
 
-from ._held import ClaimedJob
+from ._held import AsyncClaimedJob, ClaimedJob
 from ._jobs import Enqueued, Job, Receipt, Refused, new_id
 from .aio import AsyncClient
 from .client import Client
@@ -24,6 +24,7 @@ from .errors import (
 
 __all__ = [
     "ApiError",
+    "AsyncClaimedJob",
     "AsyncClient",
     "CancelledError",
     "CertificateRefused",

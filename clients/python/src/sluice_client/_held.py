@@ -18,7 +18,7 @@ _SHORTEST = 0.001  # the server refuses a delay of 0
 
 
 @dataclass(frozen=True)
-class ClaimedJob(Job):
+class _Claimed(Job):
     """A job that this worker has claimed."""
 
     #: the number of this attempt, from 1
@@ -33,19 +33,38 @@ class ClaimedJob(Job):
             raise ValueError(f"progress of {fraction} must be from 0 to 1")
         self._sink.progress(float(fraction), str(message))
 
-    def save_checkpoint(self, value: Any) -> None:
-        """Saves a value that the next attempt finds as ``checkpoint``. It raises LostError if the job is lost."""
-        self._sink.save_checkpoint(value)
-
     def check(self) -> None:
         """Raises CancelledError or LostError if this worker no longer has the job, and TimedOutError after its timeout."""
         reason = self._sink.reason
         if reason is not None:
             raise reason
 
+
+@dataclass(frozen=True)
+class ClaimedJob(_Claimed):
+    """A job that this worker has claimed."""
+
+    def save_checkpoint(self, value: Any) -> None:
+        """Saves a value that the next attempt finds as ``checkpoint``. It raises LostError if the job is lost."""
+        self._sink.save_checkpoint(value)
+
     def wait(self, seconds: float) -> None:
         """Waits. It raises what ``check`` raises, as soon as it would."""
         self.ended.wait(seconds)
+        self.check()
+
+
+@dataclass(frozen=True)
+class AsyncClaimedJob(_Claimed):
+    """A job that a worker of AsyncClient has claimed: a ClaimedJob that does not hold up the event loop."""
+
+    async def save_checkpoint(self, value: Any) -> None:
+        """Saves a value that the next attempt finds as ``checkpoint``. It raises LostError if the job is lost."""
+        await asyncio.to_thread(self._sink.save_checkpoint, value)
+
+    async def wait(self, seconds: float) -> None:
+        """Waits. The handler is cancelled meanwhile when ``check`` would raise."""
+        await asyncio.sleep(seconds)
         self.check()
 
 

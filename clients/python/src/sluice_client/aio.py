@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Awaitable, Callable, Iterable, Mapping, Optional, Sequence, Union
 
 from ._engine import Engine
-from ._held import ClaimedJob, Held
+from ._held import AsyncClaimedJob, Held
 from ._jobs import Enqueued, Job, Receipt, names
 from ._signals import on_signals
 from .client import Client
 
-AsyncHandler = Callable[[ClaimedJob], Awaitable[Any]]
+AsyncHandler = Callable[[AsyncClaimedJob], Awaitable[Any]]
 
 
 class AsyncClient:
@@ -91,7 +91,7 @@ class AsyncClient:
             loop.call_soon_threadsafe(begin, held)
 
         def begin(held: Held) -> None:
-            task = loop.create_task(_run(handler, held.job))
+            task = loop.create_task(_run(handler, AsyncClaimedJob(**vars(held.job))))
             tasks.add(task)
             held.interrupt = functools.partial(loop.call_soon_threadsafe, task.cancel)
             task.add_done_callback(functools.partial(end, held))
@@ -125,5 +125,5 @@ class AsyncClient:
         return await asyncio.get_running_loop().run_in_executor(self._threads, functools.partial(call, *args, **named))
 
 
-async def _run(handler: AsyncHandler, job: ClaimedJob) -> Any:
+async def _run(handler: AsyncHandler, job: AsyncClaimedJob) -> Any:
     return await handler(job)

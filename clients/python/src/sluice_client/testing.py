@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any, Awaitable, Callable, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
-from ._held import ClaimedJob, outcome
+from ._held import AsyncClaimedJob, ClaimedJob, outcome
 from ._jobs import Enqueued, Job, Receipt, duration, job_body
 from .errors import ApiError, CancelledError, JobFailed
 
@@ -102,17 +102,18 @@ class FakeClient:
             raise JobFailed(id, job.state, job.error)
         return job.result
 
-    def run(self, handler: Callable[[ClaimedJob], Any], queue: Optional[str] = None, *, most: int = 10_000) -> int:
+    def run(self, handler: Callable[[Any], Any], queue: Optional[str] = None, *, most: int = 10_000) -> int:
         """Runs the handler, or a coroutine function, on all waiting jobs until none is left. It returns the attempts.
 
+        A coroutine function gets AsyncClaimedJobs, any other ClaimedJobs.
         The clock moves on to the next due job, so that two days of retries take no time.
         """
-        attempts = 0
+        attempts, kind = 0, AsyncClaimedJob if inspect.iscoroutinefunction(handler) else ClaimedJob
         for job in self._claims(queue, most):
             attempts += 1
             result, failure = None, None
             try:
-                result = handler(self._claimed(job))
+                result = handler(self._claimed(job, kind))
                 if inspect.isawaitable(result):
                     result = asyncio.run(_await(result))
             except Exception as error:
@@ -132,8 +133,8 @@ class FakeClient:
             yield job
         raise AssertionError(f"jobs are left after {most} attempts")
 
-    def _claimed(self, job: FakeJob) -> ClaimedJob:
-        return ClaimedJob(**{**self.job(job.id).__dict__, "attempt": job.attempts + 1, "_sink": _Sink(job)})
+    def _claimed(self, job: FakeJob, kind: Callable[..., Any]) -> Any:
+        return kind(**{**self.job(job.id).__dict__, "attempt": job.attempts + 1, "_sink": _Sink(job)})
 
     def _end(self, job: FakeJob, result: Any, failure: Optional[BaseException]) -> None:
         if job.state == "claimed":  # it was not cancelled meanwhile
@@ -201,14 +202,14 @@ class FakeAsyncClient:
         """Returns the result of a job that run has ended."""
         return self._fake.result(id, timeout=timeout)
 
-    async def run(self, handler: Callable[[ClaimedJob], Awaitable[Any]], queue: Optional[str] = None, *, most: int = 10_000) -> int:
+    async def run(self, handler: Callable[[AsyncClaimedJob], Awaitable[Any]], queue: Optional[str] = None, *, most: int = 10_000) -> int:
         """Runs the handler on all waiting jobs until none is left. See FakeClient.run."""
         attempts = 0
         for job in self._fake._claims(queue, most):
             attempts += 1
             result, failure = None, None
             try:
-                result = await handler(self._fake._claimed(job))
+                result = await handler(self._fake._claimed(job, AsyncClaimedJob))
             except Exception as error:
                 failure = error
             self._fake._end(job, result, failure)
