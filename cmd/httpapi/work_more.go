@@ -66,7 +66,7 @@ type begunBody struct {
 
 // ClaimedDetail say when to claim again. They are about a claim from one queue.
 type ClaimedDetail struct {
-	// NextDueSeconds is how long until another claim may get a job, if this one got none or is limited; negative: no job waits.
+	// NextDueSeconds is how long until another claim may get a job, if this one got none or is limited; -1: no job waits.
 	NextDueSeconds float64 `json:"next_due_seconds,omitempty"`
 	// Limited says that limits of the queue hold jobs back until then, and Full that they wait until a job in flight ends.
 	Limited bool `json:"limited,omitempty"`
@@ -78,7 +78,11 @@ type ClaimedDetail struct {
 }
 
 func extrasOf(claimed sluice.Claimed) ClaimedDetail {
-	return ClaimedDetail{claimed.NextDue.Seconds(), claimed.Limited, claimed.Full, claimed.Paced, claimed.Unheard}
+	nextDue := claimed.NextDue.Seconds()
+	if nextDue < 0 {
+		nextDue = -1 // stores tell it by any negative time
+	}
+	return ClaimedDetail{nextDue, claimed.Limited, claimed.Full, claimed.Paced, claimed.Unheard}
 }
 
 // readExtras reads the extras of a claim.

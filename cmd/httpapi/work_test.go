@@ -286,6 +286,26 @@ func TestAClaimWhoseAnswerWasLostIsSentAgain(t *testing.T) {
 	})
 }
 
+func TestAClaimTellsWhenTheNextJobIsDue(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(s *served) {
+		ask := func() float64 {
+			return get[struct {
+				Seconds float64 `json:"next_due_seconds"`
+			}](s, "POST", "/work/claim", `{"worker":"h:1:a",`+ofMail+`}`).Seconds
+		}
+		if got := ask(); got != -1 {
+			s.Errorf("the next job of an empty queue is due in %v s, want -1", got)
+		}
+		if r := s.ask("POST", "/jobs", `{"queue":"mail","payload":1,"delay":"1h"}`); r.status != 201 {
+			s.Fatalf("enqueue: %d %s", r.status, r.text)
+		}
+		if got := ask(); got < 0 || got > 3600 {
+			s.Errorf("the next job is due in %v s, want an hour at most", got)
+		}
+	})
+}
+
 func TestAClaimFromSeveralQueuesIsFoundAgainInEachOfThem(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(s *served) {
