@@ -363,6 +363,30 @@ class Works(ClientTest):
                     self.client.result(id, timeout=60)
         self.assertEqual(sorted(ran), list(range(20)))
 
+    def test_a_failure_that_is_sent_again_too_late_is_left_in_doubt(self):
+        cutter, began = self.cutter(), threading.Event()
+
+        def first(job):
+            worker.stop.set()
+            cutter.cut_next(1000)
+            began.set()
+            raise RetryError("again", after=0)
+
+        def other(job):
+            cutter.cut_next(0)  # the first is answered now
+            worker.thread.join(60)
+            return "by another"
+
+        id = self.client.enqueue(self.queue, 1).id
+        with Client(cutter.url) as client, self.assertLogs("sluice_client") as logs, Working(client, self.queue, first, concurrency=1) as worker:
+            self.assertTrue(began.wait(60))
+            with self.working(other):
+                self.assertEqual(self.client.result(id, timeout=60), "by another")
+        self.assertEqual(self.client.job(id).attempts, 1)  # the failure was stored
+        said = [line for line in logs.output if "outcome" in line]
+        self.assertEqual(len(said), 1, said)
+        self.assertRegex(said[0], "the outcome of job .* may not be stored: .*lost")
+
     def test_a_bad_token_ends_the_worker(self):
         client = Client(URL, "sluice_wrong")
         self.addCleanup(client.close)

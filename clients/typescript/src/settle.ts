@@ -203,7 +203,8 @@ export class Settler {
     if (refusal === undefined) {
       this.#end(pending);
     } else if (refusal.code === "lost" || refusal.code === "not_found") {
-      this.#end(pending, new LostError(pending.held.id, refusal.why));
+      const doubt = pending.tries > 0 ? "; the outcome may have been stored before, when its answer was lost" : "";
+      this.#end(pending, new LostError(pending.held.id, refusal.why + doubt));
     } else if (refusal.temporary || refusal.status >= 500) {
       this.#later(pending);
       return refusal;
@@ -221,7 +222,7 @@ export class Settler {
     if (pending.tries < 2 || now() < pending.held.leaseEnd) {
       this.#pending.push(pending);
     } else {
-      this.#end(pending, new LostError(pending.held.id, "its lease ended before the server took the outcome"));
+      this.#end(pending, new LostError(pending.held.id, "its lease ended before the server said that it has the outcome"));
     }
   }
 

@@ -330,6 +330,33 @@ test("outcomes whose answers are lost are sent again, and count once", async (t)
   assert.equal((await client().job(bad)).attempts, 1);
 });
 
+test("a failure that is sent again too late is left in doubt", async (t) => {
+  const queue = newQueue();
+  const proxy = await Proxy.open(t);
+  const { id } = await client().enqueue(queue, 1);
+  const began = deferred();
+  const first = working(
+    t,
+    queue,
+    () => {
+      proxy.cuts = (request) => request.includes("/work/settle");
+      void first.stop();
+      began.resolve();
+      throw new RetryError({ message: "again", after: 1 });
+    },
+    { client: client({ url: proxy.url }), concurrency: 1 },
+  );
+  await began.promise;
+  working(t, queue, async () => {
+    proxy.cuts = () => false; // the first is answered now
+    await first.done;
+    return "by another";
+  });
+  assert.equal(await client().result(id), "by another");
+  assert.equal((await client().job(id)).attempts, 1); // the failure was stored
+  assert.match(first.errors.at(-1)?.message ?? "", /is lost: .*; the outcome may have been stored before, when its answer was lost$/);
+});
+
 test("a worker that is told no lease takes that of each queue, and renews it", async (t) => {
   const [short, long] = [newQueue(), newQueue()];
   await settings(short, { lease: "1s" });

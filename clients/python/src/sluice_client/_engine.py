@@ -351,7 +351,7 @@ class Engine:
                     again.append((h, {**h.named(), "outcome": "fail", "permanent": True, "error": text}))
                     continue
                 if error is not None:
-                    log.warning("the outcome of job %s is not stored: %s", h.job.id, error)
+                    log.warning("the outcome of job %s may not be stored: %s", h.job.id, error)
                 self._held.pop(h.job.id, None)
             self._changed.notify_all()
         for entry in again:
