@@ -13,7 +13,7 @@ class Cutter(socketserver.ThreadingTCPServer):
     def __init__(self, url):
         parts = urllib.parse.urlsplit(url)
         self.target = (parts.hostname, parts.port)
-        self.cuts = 0  # answers that are still to be cut
+        self.cuts, self.only = 0, b""  # how many answers are still to be cut, of those with a part
         self.keeps = None  # a part of the answers that the client does not get
         self.kept = threading.Event()
         self.hold = threading.Event()  # answers wait for it
@@ -26,9 +26,9 @@ class Cutter(socketserver.ThreadingTCPServer):
     def url(self):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
-    def cut_next(self, answers):
+    def cut_next(self, answers, only=b""):
         with self.lock:
-            self.cuts = answers
+            self.cuts, self.only = answers, only
 
 
 class Handler(socketserver.BaseRequestHandler):
@@ -38,7 +38,7 @@ class Handler(socketserver.BaseRequestHandler):
             while True:
                 part = server.recv(65536)
                 with self.server.lock:
-                    cut = self.server.cuts > 0
+                    cut = self.server.cuts > 0 and self.server.only in part
                     self.server.cuts -= cut
                 self.server.hold.wait(60)
                 if self.server.keeps and self.server.keeps in part:

@@ -14,7 +14,7 @@ import secrets
 import socket
 import threading
 import time
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Set
 
 from ._held import Draining, Held
 from ._jobs import duration
@@ -58,7 +58,7 @@ class Engine:
         self._concurrency, self._lease, self._drain_timeout = concurrency, lease, drain_timeout
         self._worker, self._version = worker or worker_name(), version
         self._changed = threading.Condition()
-        self._held: Dict[str, Held] = {}
+        self._held: Set[Held] = set()
         self._busy = 0  # handlers that run
         self._mode = "working"
         self._outcomes: "queues_.SimpleQueue[Optional[tuple[Held, Dict[str, Any]]]]" = queues_.SimpleQueue()
@@ -104,7 +104,7 @@ class Engine:
                 return
             held.settling = outcome is not None
             if outcome is None:
-                self._held.pop(held.job.id, None)
+                self._held.discard(held)
             self._changed.notify_all()
         if outcome is not None:
             self._outcomes.put((held, outcome))
@@ -151,7 +151,7 @@ class Engine:
         again = {**body, "again": True, "limit": 1}
         del again["wait"]
         try:
-            jobs = self._transport.once("POST", "/work/claim", _bytes(again), timeout=_BACK)["jobs"]
+            jobs = self._transport.request("POST", "/work/claim", again, timeout=_BACK)["jobs"]
         except (ApiError, ConnectionFailed, *BROKEN) as error:
             log.warning("the last claim of %s is not given back: %s; if it has jobs, they run again when their leases have ended", self._queues, error)
             return
@@ -192,7 +192,7 @@ class Engine:
     def _hold(self, raw: Dict[str, Any], arrived: float) -> Held:
         held = Held(raw, arrived, self._save)
         with self._changed:
-            self._held[held.job.id] = held
+            self._held.add(held)
             self._busy += 1
             self._changed.notify_all()
         return held
@@ -208,7 +208,7 @@ class Engine:
         while not self._end.is_set():
             now = time.monotonic()
             with self._changed:
-                held = list(self._held.values())
+                held = list(self._held)
             for h in held:
                 if now >= h.until and h.reason is None and not h.settling:
                     self._lose(h, LostError(f"the lease of job {h.job.id} ended before it was renewed"))
@@ -247,7 +247,7 @@ class Engine:
         if not isinstance(held.reason, TimedOutError) or now < held.times_out + _GRACE:
             return
         with self._changed:
-            if held.settling or held.job.id not in self._held:  # it has just ended
+            if held.settling or held not in self._held:  # it has just ended
                 return
             held.settling = True
         log.warning("job %s: %s, and the handler ignored it", held.job.id, held.reason)
@@ -256,7 +256,7 @@ class Engine:
     def _lose(self, held: Held, reason: Exception) -> None:
         log.info("%s", reason)
         with self._changed:
-            self._held.pop(held.job.id, None)
+            self._held.discard(held)
         held.end(reason)
 
     def _save(self, held: Held, value: Any) -> None:
@@ -282,7 +282,7 @@ class Engine:
 
     def _send_progress(self) -> None:
         with self._changed:
-            held = [h for h in self._held.values() if h.report is not None and h.reason is None][:_MOST]
+            held = [h for h in self._held if h.report is not None and h.reason is None][:_MOST]
         if not held:
             return
         reports = []
@@ -352,7 +352,7 @@ class Engine:
                     continue
                 if error is not None:
                     log.warning("the outcome of job %s may not be stored: %s", h.job.id, error)
-                self._held.pop(h.job.id, None)
+                self._held.discard(h)
             self._changed.notify_all()
         for entry in again:
             self._outcomes.put(entry)
@@ -378,7 +378,7 @@ class Engine:
 
     def _unsettled(self) -> List[Held]:
         with self._changed:
-            return [h for h in self._held.values() if not h.settling]
+            return [h for h in self._held if not h.settling]
 
     def _wait_idle(self, seconds: float) -> bool:
         with self._changed:
