@@ -55,5 +55,5 @@ func serveEncrypted(t *testing.T, program string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []string{"SLUICE_TLS_GUIDES=" + guides, "SLUICE_TLS_URL=https://" + addressOf(env), "SLUICE_TLS_TOKEN=" + clienttest.Value(env, "SLUICE_TOKEN"), "SLUICE_TLS_FOLDER=" + folder}
+	return []string{"SLUICE_GUIDES=" + guides, "SLUICE_TLS_URL=https://" + addressOf(env), "SLUICE_TLS_TOKEN=" + clienttest.Value(env, "SLUICE_TOKEN"), "SLUICE_TLS_FOLDER=" + folder}
 }

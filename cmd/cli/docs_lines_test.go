@@ -69,6 +69,7 @@ var docMarks = []docMark{
 	{path: "guide/http.md", line: "curl -N", file: "../httpapi/live_test.go", test: "/stream?topics=", why: "a stream has no end"},
 	{path: "guide/proxy.md", line: "curl https://jobs", file: "../../clients/proxy_test.go", test: "func (c *caller) waits", why: "needs a proxy"},
 	{path: "guide/python.md", line: "pip install", file: "../../clients/python_test.go", test: "build_wheel", why: "installs on the machine"},
+	{path: "guide/typescript.md", line: "npm ", file: "../../internal/clienttest/languages.go", test: `"npm", "pack"`, why: "installs on the machine"},
 	{line: "curl localhost:8080/metrics", why: "asks the same process"},
 	{line: "--tls-cert", file: "serve_api_test.go", test: "--tls-cert", why: "needs a certificate"},
 	{line: "--oidc oidc.yaml", file: "serve_signin_test.go", test: `"--oidc", config`, why: "needs a provider"},

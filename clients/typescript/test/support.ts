@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { inspect } from "node:util";
@@ -10,6 +11,9 @@ import { Client, type ClientOptions, type Handler, type WorkOptions } from "slui
 
 /** The folder of the package. */
 export const root = fileURLToPath(new URL("../../", import.meta.url));
+
+/** The folder of the guides. The tests may run in a copy of the package. */
+export const guides = process.env.SLUICE_GUIDES ?? join(root, "../../docs/guide");
 
 /** serverUrl returns the address of the server under test. */
 export function serverUrl(): string {

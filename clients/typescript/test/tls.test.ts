@@ -3,7 +3,7 @@ import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test as always } from "node:test";
 import { CertificateError, Client, type ClientOptions } from "sluice-client";
-import { newQueue, Program, root, working } from "./support.js";
+import { guides, newQueue, Program, root, working } from "./support.js";
 
 const { SLUICE_TLS_URL: url = "", SLUICE_TLS_TOKEN: token = "", SLUICE_TLS_FOLDER: folder = "" } = process.env;
 const test = url ? always : always.skip; // clients_test.go starts such a server
@@ -59,7 +59,7 @@ test("Node trusts the authority of NODE_EXTRA_CA_CERTS", async (t) => {
 });
 
 test("the program of the guide shows a certificate", async (t) => {
-  const guide = await readFile(join(process.env.SLUICE_TLS_GUIDES ?? "", "secure.md"), "utf8");
+  const guide = await readFile(join(guides, "secure.md"), "utf8");
   const [, code = ""] = /```js\n(.*?)```/s.exec(guide) ?? [];
   const there = code.replace("https://jobs.example.com:7400", url).replaceAll(/"([\w-]+\.pem)"/g, (_, name) => JSON.stringify(join(folder, name)));
   assert.equal(await new Program(t, await written(there), []).output(), "queued\n");
