@@ -186,6 +186,7 @@ func TestADialogCopiesWhatWasTyped(t *testing.T) {
 	p := open(t, s, "/queues/mail")
 	p.click(`.acts [data-act="set-setting"]`)
 	p.until(`document.querySelector("#dialog[open] #field-value")`)
+	p.accessible("dialog")
 	copies := `[...document.querySelectorAll("#dialog [data-copy]")].map((b) => b.dataset.copy + b.previousElementSibling.textContent).join("\n")`
 	at := p.text(copies)
 	p.js(`document.getElementById("field-value").select()`)

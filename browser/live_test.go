@@ -75,12 +75,21 @@ func TestAnOpenPageComesBackAfterARestart(t *testing.T) {
 	if !p.is(`document.querySelector('` + row("mail") + `')`) {
 		t.Error("the last picture is gone")
 	}
+	p.until(`/^[1-9]\d* s$/.test(document.querySelector("#connection .seconds").textContent)`)
 	if p.text(`getComputedStyle(document.querySelector(".act")).pointerEvents`) != "none" {
 		t.Error("acts can be clicked while the server is away")
 	}
 	s.sluice(t, "enqueue", "parcels", "{}", "--delay", "1h")
 	s.serve(t, "--listen", "127.0.0.1:"+port)
-	p.until(`document.body.dataset.connection === "live" && document.querySelector('` + row("parcels") + `')`)
+	p.until(`document.body.dataset.connection === "live" && document.querySelector('` + row("parcels") + `') && !document.querySelector("#connection .seconds").textContent`)
+}
+
+func TestADoubleClickOnAChartShowsAllAgain(t *testing.T) {
+	t.Parallel()
+	p := open(t, shop, "/?window=6h&from="+time.Now().UTC().Add(-time.Hour).Format(time.RFC3339))
+	p.until(`document.querySelector("figure.chart .u-over")`)
+	p.js(`document.querySelector("figure.chart .u-over").dispatchEvent(new MouseEvent("dblclick", { bubbles: true }))`)
+	p.until(`location.search === "?window=6h"`)
 }
 
 // point moves the mouse to the middle of an element, and returns the position.

@@ -57,7 +57,7 @@ var moduleTests = map[string][][2]string{
 		const after = body("new", "c", "a"), fresh = M.steady(body("a", "b", "c"), after);
 		return [...after.rows].map((tr) => tr.id + tr.className).join() + "|" + fresh.map((tr) => tr.id);
 	})()`, "a,baway,c|new"}},
-	"charts.js": {{`(() => {
+	"charts.js": {{`[[1, null, 2, 3, null, 4], [null, 5, null], [6], []].map(M.lone).join("|")`, "0,5|1|0|"}, {`(() => {
 		const figure = document.createElement("figure");
 		const chart = { kind: "line", times: [1, 2, 3], lines: [{ name: "in", values: [1, null, 3] }, { name: "out", values: [0, 1, 2] }] };
 		figure.innerHTML = '<div class="plot"></div>';

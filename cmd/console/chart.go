@@ -1,6 +1,7 @@
 package console
 
 import (
+	"slices"
 	"strconv"
 	"time"
 )
@@ -62,3 +63,20 @@ func (c chart) rows() [][]string {
 
 // Rows are the rows for a template.
 func (c chart) Rows() [][]string { return c.rows() }
+
+// alone reports whether a value is between gaps.
+func alone(values []*float64, i int) bool {
+	return values[i] != nil && (i == 0 || values[i-1] == nil) && (i == len(values)-1 || values[i+1] == nil)
+}
+
+// Dots reports whether the picture has a value between gaps, which is no line.
+func (c chart) Dots() bool {
+	return c.Kind != "bar" && slices.ContainsFunc(c.Lines, func(l line) bool {
+		for i := range l.Values {
+			if alone(l.Values, i) {
+				return true
+			}
+		}
+		return false
+	})
+}

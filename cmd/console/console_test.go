@@ -250,7 +250,7 @@ func TestActsOfOthersAreRefused(t *testing.T) {
 	t.Parallel()
 	s := open(t, access.RoleViewer, console.Options{})
 	s.enqueue(sluice.NewJob{Queue: "mail"})
-	if text, _ := s.page("/queues"); !strings.Contains(text, "disabled title=\"the role viewer may not do this\"") {
+	if text, _ := s.page("/queues"); !strings.Contains(text, "disabled=\"true\" title=\"the role viewer may not do this\"") {
 		t.Error("the viewer's button is not disabled")
 	}
 	if text, _ := s.do("pause-queue", url.Values{"queue": {"mail"}}, nil); !strings.Contains(text, `class="problem"`) {

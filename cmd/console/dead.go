@@ -51,7 +51,7 @@ func (g deadGroup) Where() string {
 
 // Spark draws how many died in each of the last hours.
 func (g deadGroup) Spark() spark {
-	var s series
+	s := series{Counted: true} // an hour without deaths is 0, and no gap
 	last := 0
 	for i, deaths := range g.Hours {
 		at := time.Unix(int64(i)*3600, 0)

@@ -3,6 +3,8 @@ package console
 import (
 	"regexp"
 	"time"
+
+	"github.com/sluice-queue/sluice/deadletter"
 )
 
 // WaitForReadings sets how long a page waits for a reading.
@@ -39,4 +41,14 @@ func MissingInCommands() (missing []string) {
 		}
 	}
 	return missing
+}
+
+// SparkOf returns the parts of the small picture of values.
+func SparkOf(values ...*float64) []string {
+	return sparkOf(chart{Lines: []line{{Values: values}}}, "", 0).Lines
+}
+
+// SparkOfDeaths returns the parts of the small picture of a group's hours.
+func SparkOfDeaths(hours ...int) []string {
+	return deadGroup{Group: deadletter.Group{Hours: hours}}.Spark().Lines
 }

@@ -92,7 +92,7 @@ func TestViewersOfAQueueMayNotChangeIt(t *testing.T) {
 	t.Parallel()
 	s := open(t, access.RoleViewer, console.Options{})
 	s.enqueue(sluice.NewJob{Queue: "mail"})
-	s.has("/queues/mail", `disabled title="the role viewer may not do this">Change`, "-/do/set-setting")
+	s.has("/queues/mail", `disabled="true" title="the role viewer may not do this">Change`, "-/do/set-setting")
 }
 
 func TestAnEngineIsTriedAndAskedForItsRuns(t *testing.T) {

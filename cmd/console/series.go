@@ -374,10 +374,10 @@ func settingDifferences(before, after json.RawMessage) (found []difference) {
 
 // spark is a small picture of one figure, as the points of an SVG of 100 by 24.
 type spark struct {
-	// Points is the line, and Limit the height of the limit; negative: none.
-	Points string
-	Limit  float64
-	Text   string
+	// Lines are the parts of the line between gaps, and Limit the height of the limit; negative: none.
+	Lines []string
+	Limit float64
+	Text  string
 }
 
 // spark draws a figure, with a limit of 0 or more.
@@ -400,12 +400,17 @@ func sparkOf(c chart, text string, limit float64) spark {
 	if limit > 0 {
 		out.Limit = 23 - 22*limit/most
 	}
-	var points strings.Builder
+	var points []string
 	for i, v := range values {
 		if v != nil {
-			fmt.Fprintf(&points, "%.1f,%.1f ", 100*float64(i)/float64(max(1, len(values)-1)), 23-22**v/most)
+			x, y := 100*float64(i)/float64(max(1, len(values)-1)), 23-22**v/most
+			if points = append(points, fmt.Sprintf("%.1f,%.1f", x, y)); alone(values, i) {
+				points = []string{fmt.Sprintf("%.1f,%.1f", x-1, y), fmt.Sprintf("%.1f,%.1f", x+1, y)} // a line of one point has no length
+			}
+		}
+		if len(points) > 0 && (v == nil || i == len(values)-1) {
+			out.Lines, points = append(out.Lines, strings.Join(points, " ")), nil
 		}
 	}
-	out.Points = strings.TrimSpace(points.String())
 	return out
 }

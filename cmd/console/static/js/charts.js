@@ -40,6 +40,20 @@ function zoom(plot) {
   location.href = url;
 }
 
+// wide takes the range out of the URL again, after a double click.
+function wide() {
+  const url = new URL(location.href);
+  if (!url.searchParams.has("from") && !url.searchParams.has("to")) return;
+  for (const name of ["from", "to"]) url.searchParams.delete(name);
+  location.href = url;
+}
+
+// lone finds the values between gaps, which a line does not show.
+export function lone(values) {
+  const gap = (i) => values[i] == null;
+  return [...values.keys()].filter((i) => !gap(i) && gap(i - 1) && gap(i + 1));
+}
+
 // The clock of the time axis has 24 hours, in the zone that the person chose.
 const zone = document.getElementById("zone");
 const at = (seconds) => {
@@ -71,14 +85,14 @@ function options(figure, chart, width) {
     dash: line.dashed ? [6, 4] : undefined,
     paths: chart.kind === "bar" && !line.dashed ? uPlot.paths.bars({ size: [0.9, 100] }) : undefined,
     width: 2,
-    points: { show: false },
+    points: { show: false, size: 5, fill: palette[i % palette.length], filter: (plot, line) => lone(plot.data[line]) },
     spanGaps: false,
   }));
   return {
     width, height: 200, tzDate: at, series: [{ value: (plot, seconds) => (seconds == null ? "--" : written("{YYYY}-{MM}-{DD} {HH}:{mm}:{ss}", seconds)) }, ...series],
     axes: [{ stroke: ink, grid, ticks: grid, values: ticks }, { stroke: ink, grid, ticks: grid, size: 60 }],
     scales: { y: { range: (_, low, high) => [0, high > 0 ? high * 1.1 : 1] } },
-    cursor: { sync: { key: "console" }, drag: { setScale: false } },
+    cursor: { sync: { key: "console" }, drag: { setScale: false }, bind: { dblclick: () => wide } },
     hooks: { draw: [marks(figure)], setSelect: [zoom] },
   };
 }

@@ -3,9 +3,11 @@ import { refreshTimes } from "./times.js";
 
 const status = document.getElementById("connection");
 const text = status.querySelector(".text");
+const seconds = status.querySelector(".seconds");
 const live = document.getElementById("live");
 let state = "connecting";
 let since = new Date(); // when the picture on the page was last known to be true
+let began = Date.now(); // when the state began
 let paused = false;
 let held = null; // the newest message while paused
 
@@ -14,7 +16,9 @@ const age = document.getElementById("age");
 function show(next, words, at, why = "") {
   if (at) since = new Date(at);
   else if (next !== state && state === "live") since = new Date();
+  if (next !== state) began = Date.now();
   state = next;
+  count();
   status.dataset.state = next;
   document.body.dataset.connection = next;
   if (text.textContent !== words) text.textContent = words;
@@ -26,6 +30,13 @@ function show(next, words, at, why = "") {
   time.dateTime = since.toISOString();
   refreshTimes(age);
 }
+
+// count shows how long the page waits. A screen reader hears only the word: the seconds would never let it end.
+function count() {
+  const waits = ["reconnecting", "stale", "slow"].includes(state);
+  seconds.textContent = waits ? `${Math.round((Date.now() - began) / 1000)} s` : "";
+}
+setInterval(count, 1000);
 
 export function isPaused() {
   return paused;

@@ -76,7 +76,7 @@ function allThatMatch() {
   const all = document.getElementById("all-matching");
   if (!all) return;
   all.open = true;
-  all.querySelector("button:not(:disabled)")?.focus();
+  all.querySelector("[data-act]")?.focus();
 }
 
 // follow goes to a page beside this one.
