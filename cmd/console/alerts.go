@@ -45,6 +45,7 @@ type rule struct {
 	Metric    string      `json:"metric"`
 	Op        string      `json:"op"`
 	Threshold float64     `json:"threshold"`
+	RateShare float64     `json:"rate_share"`
 	For       string      `json:"for"`
 	Window    string      `json:"window"`
 	Severity  string      `json:"severity"`
@@ -116,7 +117,12 @@ type ruleView struct {
 	Rule    rule
 	Alerts  []alert.Alert
 	History []auditEntry
+	// Charts has the value against the threshold. Empty: Choices are queues to choose, or there are none.
+	Charts           []chart
+	Windows, Choices []choice
 }
+
+func (view ruleView) charts() []chart { return view.Charts }
 
 func loadRule(ctx context.Context, v *visit) (any, error) {
 	var view ruleView
@@ -153,8 +159,10 @@ func loadRule(ctx context.Context, v *visit) (any, error) {
 	}
 	v.cli("sluice alerts history " + quoted(name))
 	var err error
-	view.History, err = v.entries(ctx, cacheFor, "/alerts/history", query)
-	return view, err
+	if view.History, err = v.entries(ctx, cacheFor, "/alerts/history", query); err != nil {
+		return view, err
+	}
+	return view, view.draw(ctx, v)
 }
 
 func alertActs() []act {
