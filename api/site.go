@@ -129,8 +129,8 @@ func (s *Site) guard(next http.Handler) http.Handler {
 			w.Header().Set(name, value)
 		}
 		defer s.answerPanic(w, r)
-		if refused := s.refuse(r); refused.Status != 0 {
-			WriteProblem(w, refused)
+		if len(s.options.Hosts) > 0 && !MadeTo(r, s.options.Hosts) {
+			s.refuseName(w, r)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -153,12 +153,17 @@ func onlyLook(next http.Handler) http.Handler {
 	})
 }
 
-// refuse returns why a request is refused; the zero Problem: it is answered.
-func (s *Site) refuse(r *http.Request) Problem {
-	if len(s.options.Hosts) > 0 && !MadeTo(r, s.options.Hosts) {
-		return Problem{Status: http.StatusMisdirectedRequest, Detail: "this server is not called by that name; ask it as " + strings.Join(s.options.Hosts, " or ")}
-	}
-	return Problem{}
+// refuseName answers a request that is made to another name, in the form of the HTTP API.
+func (s *Site) refuseName(w http.ResponseWriter, r *http.Request) {
+	const why, status = "this server is not called by that name", http.StatusMisdirectedRequest
+	what, do := sluice.Brief(r.Method+" "+r.URL.Path), "ask it as "+strings.Join(s.options.Hosts, " or ")
+	writeJSON(w, "application/problem+json", status, struct {
+		Problem
+		Code string `json:"code"`
+		What string `json:"what"`
+		Why  string `json:"why"`
+		Do   string `json:"do"`
+	}{Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: what + ": " + why + "; " + do}, "other_name", what, why, do})
 }
 
 // MadeTo reports whether a request is made to one of these names, at any port.

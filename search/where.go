@@ -90,7 +90,7 @@ var fields = []Field{
 
 // insteadOf says why a filter cannot compare what people look for under a name, and what to use.
 var insteadOf = map[string]string{
-	"reason":  "why a job waits changes without the job, so that no store keeps it; list waiting jobs by state:ready,scheduled,retrying,blocked, and ask `sluice why ID` of one, or `sluice limits` and `sluice tenants` for what is full",
+	"reason":  "no store keeps why a job waits, since that changes without the job; list state:ready,scheduled,retrying,blocked, and ask `sluice why ID`",
 	"payload": "no index holds payloads; give jobs a label, and write label.NAME:VALUE",
 	"worker":  "write holder:NAME, such as holder:host-3*",
 	"sort":    "no index has another order; lists begin with the newest job, or ask for the oldest first",

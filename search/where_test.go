@@ -92,7 +92,7 @@ func TestAFilterThatBreaksARuleSaysWhich(t *testing.T) {
 	for filter, want := range map[string]string{
 		"mail":                        "must be a term such as queue:mail",
 		"colour:red":                  "is no field; the fields are state",
-		"reason:capacity":             "ask `sluice why ID` of one",
+		"reason:capacity":             "ask `sluice why ID`",
 		"payload.account.id:42":       "write label.NAME:VALUE",
 		"worker:host-3":               "write holder:NAME",
 		"sort:due":                    "ask for the oldest first",

@@ -83,8 +83,9 @@ func (s *server) checkTokens(ctx context.Context, store sluice.Store) error {
 // tokensPage is how many tokens one call lists.
 const tokensPage = 1000
 
-// maxAPIConnections is the most open connections of --listen; many callers wait.
-const maxAPIConnections = 10_000
+// maxAPIConnections is the most open connections of --listen: the requests of one caller that wait leave room for those of others,
+// since one connection too many closes another.
+var maxAPIConnections = 4 * httpapi.DefaultBounds().Waiting
 
 // openAPI lets callers reach a store.
 func (s *server) openAPI(store sluice.Store) {

@@ -383,6 +383,16 @@ func TestServeTellsSystemd(t *testing.T) {
 	s.ends(t, 0)
 }
 
+func TestAddressOfNoAPISaysWhatToCheck(t *testing.T) {
+	t.Parallel()
+	db := "sqlite:" + filepath.Join(t.TempDir(), "jobs.db")
+	run(t, db, "migrate")
+	text, code := answerOf(t, serve(t, db).url+"/elsewhere", "queues")
+	if want := "do:  check --db (or SLUICE_DB): it is the address of `sluice serve --listen`, with its --base if it has one"; code != 5 || !strings.Contains(text, want) {
+		t.Errorf("%d %s, want 5 and %q", code, text, want)
+	}
+}
+
 func TestProbeOfWhatIsNoServer(t *testing.T) {
 	t.Parallel()
 	other, err := net.Listen("tcp", "127.0.0.1:0")

@@ -61,7 +61,7 @@ type Bounds struct {
 	// was cut. Default: 30 s.
 	Idle time.Duration
 	// Concurrency is how many requests of one caller may be under way; those that only wait for something count in
-	// Waiting. Default: 64 and 10,000.
+	// Waiting. Default: 64 and 2,500.
 	Concurrency, Waiting int
 	// Rate is how many requests per second a caller may send, and Burst how many more at once. Default: 500 and 1,000.
 	Rate, Burst int
@@ -69,7 +69,7 @@ type Bounds struct {
 
 // DefaultBounds returns the defaults.
 func DefaultBounds() Bounds {
-	return Bounds{Body: 16 << 20, Timeout: 30 * time.Second, Idle: 30 * time.Second, Concurrency: 64, Waiting: 10_000, Rate: 500, Burst: 1000}
+	return Bounds{Body: 16 << 20, Timeout: 30 * time.Second, Idle: 30 * time.Second, Concurrency: 64, Waiting: 2500, Rate: 500, Burst: 1000}
 }
 
 // orDefault replaces zero fields by their defaults.
@@ -166,7 +166,7 @@ func (a *API) Drain() {
 
 // ServeHTTP answers a request.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := &call{api: a, id: rand.Text(), path: r.URL.Path}
+	c := &call{api: a, id: rand.Text(), method: r.Method, path: r.URL.Path}
 	w.Header().Set("Sluice-Request-Id", c.id)
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")

@@ -46,7 +46,7 @@ func serveStore(t *testing.T, store sluice.Store, options httpapi.Options, calle
 				return c, nil
 			}
 		}
-		return access.Caller{}, &httpapi.Problem{Status: http.StatusUnauthorized, Code: "unauthorized", Why: "the token is not known"}
+		return access.Caller{}, &httpapi.Problem{Status: http.StatusUnauthorized, Code: "unauthorized", Why: "the token is not known", Do: "send another"}
 	}
 	s.api = httpapi.New(store, options)
 	s.url = serveAPI(t, s.api).url
@@ -113,6 +113,9 @@ func (s *served) problem(r reply, status int, code string) httpapi.Problem {
 	var p httpapi.Problem
 	if err := json.Unmarshal([]byte(r.text), &p); err != nil || r.status != status || p.Status != status || p.Code != code {
 		s.Errorf("%d %s: %v; want %d %s", r.status, r.text, err, status, code)
+	}
+	if p.What == "" || p.Why == "" || p.Do == "" || p.RequestID == "" {
+		s.Errorf("%s does not say what failed, why, what to do and by which request", r.text)
 	}
 	return p
 }
@@ -198,6 +201,38 @@ func TestAFaultOfTheStoreIsInTheLogWithTheRequest(t *testing.T) {
 	p := s.problem(r, 503, "store_unavailable")
 	if r.header.Get("Retry-After") != "1" || !strings.Contains(s.log.String(), `msg="request unanswered" request=`+p.RequestID) {
 		t.Errorf("%v; the log is\n%s", r.header, s.log)
+	}
+}
+
+func TestARefusedRequestIsInTheLog(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{Bounds: httpapi.Bounds{Rate: 1, Burst: 4}}, access.Caller{Name: "ada", Role: access.RoleReader})
+	ada := []string{"Authorization", "Bearer ada"}
+	for _, c := range []struct {
+		method, path, body string
+		headers            []string
+		status             int
+		code, by           string
+	}{
+		{"GET", "/jobs", "", nil, 401, "unauthorized", ""},
+		{"GET", "/nowhere", "", ada, 404, "no_such_path", " by=ada"},
+		{"GET", "/jobs/" + sluice.NewID().String(), "", ada, 404, "not_found", " by=ada"},
+		{"GET", "/jobs?limit=many", "", ada, 422, "invalid", " by=ada"},
+		{"POST", "/jobs", `{"queue":"mail","payload":1}`, ada, 403, "forbidden", " by=ada"},
+		{"GET", "/audit?limit=0", "", ada, 422, "invalid", " by=ada"},
+		{"GET", "/whoami", "", ada, 200, "", ""},
+		{"GET", "/whoami", "", ada, 429, "too_many_requests", " by=ada"},
+	} {
+		r := s.ask(c.method, c.path, c.body, c.headers...)
+		if c.status == 200 {
+			continue
+		}
+		p := s.problem(r, c.status, c.code)
+		path, _, _ := strings.Cut(c.path, "?")
+		line := fmt.Sprintf("level=INFO msg=\"request refused\" request=%s status=%d code=%s path=%s%s%s", p.RequestID, c.status, c.code, httpapi.Root, path, c.by)
+		if !strings.Contains(s.log.String(), line) {
+			t.Errorf("the log is\n%s, want a line with %s", s.log, line)
+		}
 	}
 }
 

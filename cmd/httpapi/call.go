@@ -19,6 +19,7 @@ import (
 type call struct {
 	api    *API
 	id     string // in the log and in the answer
+	method string
 	path   string
 	caller access.Caller
 	by     string // in the audit
@@ -93,12 +94,25 @@ func (c *call) withhold(job sluice.Job) sluice.Job {
 // refuse answers with a problem, outside of a route.
 func (c *call) refuse(w http.ResponseWriter, p *Problem) {
 	p.RequestID = c.id
+	if p.What == "" {
+		p.What = sluice.Brief(c.method + " " + c.path)
+		p.Detail = p.What + ": " + p.Why
+	}
+	c.noteRefusal(p)
 	for name, values := range p.GetHeaders() {
 		w.Header()[name] = values
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)
 	_ = json.NewEncoder(w).Encode(p) // the client may be gone
+}
+
+// noteRefusal logs what the caller did wrong, so that a person finds the request. Faults of the server have lines of their own.
+func (c *call) noteRefusal(p *Problem) {
+	if c == nil || p.Status >= http.StatusInternalServerError {
+		return
+	}
+	c.api.log.Emit(event.RequestRefused, "", "request", c.id, "status", p.Status, "code", p.Code, "path", c.api.options.Clean(sluice.Brief(c.path)), "by", c.caller.Name)
 }
 
 // answerPanic ends a request whose handler panicked. The details are in the log.

@@ -73,8 +73,14 @@ var jsonFormat = huma.Format{
 
 // toProblem replaces huma's errors by ours.
 func toProblem(ctx huma.Context, _ string, value any) (any, error) {
-	if model, is := value.(*huma.ErrorModel); is {
-		return fromHuma(callOf(ctx.Context()), model), nil
+	c := callOf(ctx.Context())
+	switch refused := value.(type) {
+	case *huma.ErrorModel:
+		p := fromHuma(c, refused)
+		c.noteRefusal(p)
+		return p, nil
+	case *Problem:
+		c.noteRefusal(refused)
 	}
 	return value, nil
 }

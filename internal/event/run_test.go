@@ -55,7 +55,7 @@ var elsewhere = map[*event.Event]string{
 	event.ServerStopped:      "the same",
 	event.ServerMute:         "a server that hangs",
 	event.ManagerNotNotified: "a systemd that is gone",
-	event.RequestFailed:      "a fault of ours; see api/api_test.go", event.RequestUnanswered: "a store that is gone; see cmd/httpapi", event.CertificateKept: "a broken file; see cmd/cli/serve_api_test.go", event.SignedIn: "a person; see cmd/signin", event.SignInFailed: "a person; see cmd/signin", event.SessionsEndEarly: "a server; see cmd/cli/serve_signin_test.go",
+	event.RequestFailed:      "a fault of ours; see api/api_test.go", event.RequestUnanswered: "a store that is gone; see cmd/httpapi", event.RequestRefused: "a caller; see cmd/httpapi", event.CertificateKept: "a broken file; see cmd/cli/serve_api_test.go", event.SignedIn: "a person; see cmd/signin", event.SignInFailed: "a person; see cmd/signin", event.SessionsEndEarly: "a server; see cmd/cli/serve_signin_test.go",
 }
 
 // TestEveryEventIsInTheLogOfARun runs all parts of Sluice with every fault that a test can cause. The log must have

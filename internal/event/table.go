@@ -172,6 +172,8 @@ var (
 		"The server could not send its state to systemd.")
 	RequestFailed = is("request failed", wrong, "server", "[request] path error [stack]",
 		"A bug of Sluice failed an HTTP request.")
+	RequestRefused = is("request refused", info, "server", "request status code path [by]",
+		"The HTTP API refused a request, and told the caller why.")
 	SessionsEndEarly = is("sessions end with the process", info, "server", "",
 		"Without `--session-key-file` the server seals sessions with a random key: a restart ends them, and other servers refuse them.")
 	SignedIn = is("signed in", info, "server", "by role",
@@ -319,5 +321,7 @@ var fields = []Field{
 	{"does", "the work that the server runs: upkeep, dispatch"},
 	{"path", "the requested path"},
 	{"request", "the id of the HTTP request, which its answer has too"},
+	{"status", "the status code of the answer"},
+	{"code", "the kind of problem, as in the answer"},
 	{"stack", "the place in the program"},
 }

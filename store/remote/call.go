@@ -69,7 +69,9 @@ func (s *Store) call(ctx context.Context, r request) error {
 		case p != nil && !passes[p.Code]:
 			return p.err(r.verb)
 		}
-		if p != nil {
+		if p == nil {
+			err = fmt.Errorf("%w: %w", sluice.ErrUnavailable, err) // also if the caller ends the call
+		} else {
 			wait = max(wait, min(seconds(p.RetryAfter), mostWait))
 			err = p.err(r.verb)
 		}
