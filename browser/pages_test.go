@@ -10,11 +10,17 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// paths returns the pages of the side bar, and the first page of each kind that they link to.
-func paths(t *testing.T) (all []string) {
+// paths returns the pages of the shop's side bar, and the first page of each kind that they link to.
+func paths(t *testing.T) []string {
 	t.Helper()
 	p := open(t, shop, "/")
 	p.forgives("404") // some things end meanwhile
+	return pathsOf(t, p)
+}
+
+// pathsOf is paths for the server of a tab.
+func pathsOf(t *testing.T, p *tab) (all []string) {
+	t.Helper()
 	var places []string
 	decode(t, p.js(`[...document.querySelectorAll("#places a")].map((a) => new URL(a.href).pathname)`), &places)
 	all = slices.Clone(places)

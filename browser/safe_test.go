@@ -32,6 +32,9 @@ var hostile = []string{
 	`&lt;img src=x onerror=window.harmed=1&gt;`,
 }
 
+// parts are elements that a hostile text would be, and that no page has.
+const parts = `:is(#main, #dialog) :is(script, iframe, object, embed, base, meta, [onerror], [onload], a[href^='javascript:'])`
+
 func TestHostileTextsAreInertOnEveryPage(t *testing.T) {
 	t.Parallel()
 	if len(hostile) != 40 {
@@ -54,18 +57,43 @@ func TestHostileTextsAreInertOnEveryPage(t *testing.T) {
 	s.sluiceExits(t, 6, "work", "mail", "--until-empty", "--", program)
 	s.sluice(t, "enqueue", "held", "{}", "--hold", hostile[9])
 	s.sluice(t, "pause", "held", "--reason", hostile[1])
+	s.sluice(t, "tenants", "set", hostile[0], "weight=2", "--reason", hostile[8])
+	s.sluice(t, "limits", "set", "bank", "concurrency=5", "--reason", hostile[0])
+	s.sluice(t, "limits", "close", "bank", "--reason", hostile[8])
+	s.sluice(t, "schedules", "set", "nightly", "--queue", "reports", "--cron", "30 2 1 1 *", "--payload", `{"text":`+quote(hostile[0])+`}`)
+	s.sluice(t, "schedules", "pause", "nightly", "--reason", hostile[8])
+	s.sluice(t, "alerts", "set", "waiting", "metric=ready", "threshold=0", "severity=note", "summary="+hostile[0], "--queue", "mail")
+	s.sluice(t, "cancel", "--all", "--where", "queue:held", "--detach", "--reason", hostile[0])
 	p := open(t, s, "/")
-	var places []string
-	decode(t, p.js(`[...document.querySelectorAll("#places a")].map((a) => new URL(a.href).pathname)`), &places)
-	for _, path := range append(places, "/jobs?size=200&state=dead&cols=queue&cols=tenant&cols=key&cols=labels&cols=error", "/queues/mail", "/jobs?q="+"%3Cscript%3Ewindow.harmed%3D1%3C%2Fscript%3E", "/"+strings.ReplaceAll("<script>", "/", "")) {
-		p.forgives("404")
-		p.forgives("422")
-		p.goTo(path)
+	p.forgives("404")
+	p.forgives("422")
+	harmed := func(where string) {
+		t.Helper()
 		p.js(`document.querySelectorAll("#live details").forEach((d) => (d.open = true))`)
 		p.until(`!document.querySelector(".htmx-request")`)
-		if p.is(`window.harmed || document.querySelector("#main script, #main iframe, #main object, #main embed, #main base, #main meta, #main [onerror], #main [onload], #main a[href^='javascript:']")`) {
-			t.Errorf("%s: a text has become a part of the page", path)
+		if p.is(`window.harmed || document.querySelector(` + quote(parts) + `)`) {
+			t.Errorf("%s: a text has become a part of the page", where)
 		}
+	}
+	for _, path := range append(pathsOf(t, p), "/jobs?size=200&state=dead&cols=queue&cols=tenant&cols=key&cols=labels&cols=error", "/jobs?q="+"%3Cscript%3Ewindow.harmed%3D1%3C%2Fscript%3E", "/"+strings.ReplaceAll("<script>", "/", "")) {
+		p.goTo(path)
+		harmed(path)
+	}
+	p.goTo("/jobs?size=200&state=dead")
+	var jobs []string
+	decode(t, p.js(`[...document.querySelectorAll("#live tbody th a")].map((a) => new URL(a.href).pathname)`), &jobs)
+	for _, path := range jobs { // each has one of the texts
+		p.goTo(path)
+		harmed(path)
+	}
+	if len(jobs) != len(hostile) {
+		t.Errorf("%d jobs were opened, want one for each text", len(jobs))
+	}
+	for _, one := range []struct{ path, act string }{{jobs[0], "clone-job"}, {"/tenants/" + url.PathEscape(hostile[0]), "set-tenant"}, {"/jobs?q=state:dead", "all-requeue"}} {
+		p.goTo(one.path)
+		p.js(`document.querySelector('[data-act="` + one.act + `"]').click()`)
+		p.until(`document.querySelector("#dialog[open] button[type=submit]")`)
+		harmed("the dialog " + one.act)
 	}
 	p.goTo("/jobs?size=200&cols=key")
 	if n := string(p.js(`[...document.querySelectorAll("#live td")].filter((d) => d.textContent.includes("harmed")).length`)); n == "0" {

@@ -214,7 +214,7 @@ func (v *visit) with(pairs ...string) string {
 			query.Set(pairs[i], pairs[i+1])
 		}
 	}
-	at := v.console.options.Base + v.path
+	at := v.console.options.Base + escaped(v.path)
 	if len(query) > 0 {
 		at += "?" + query.Encode()
 	}

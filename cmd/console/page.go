@@ -322,7 +322,7 @@ func (s *screen) LiveURL() string {
 		query[name] = values
 	}
 	query.Set(liveParameter, "1")
-	return s.visit.console.options.Base + s.visit.path + "?" + query.Encode()
+	return s.visit.console.options.Base + escaped(s.visit.path) + "?" + query.Encode()
 }
 
 // CallsAsCurl are the calls that the page made, as commands.
