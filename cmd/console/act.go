@@ -65,6 +65,7 @@ type field struct {
 type preview struct {
 	Count   int
 	More    bool // there may be others
+	Running int  // of them, for an act that ends what runs
 	Samples []string
 }
 

@@ -3,6 +3,7 @@ package console_test
 import (
 	"bufio"
 	"context"
+	"html"
 	"io"
 	"log/slog"
 	"maps"
@@ -347,7 +348,12 @@ func TestSimulatorComparesTwoScenarios(t *testing.T) {
 			t.Errorf("the page lacks %s", want)
 		}
 	}
-	s.contains("/simulator", `href="/simulator?scenario=noisy-tenant"`, "!scenario=three-tiers", "three-tiers is too large for this page: it has 285600 jobs, more than 100000; use sluice sim --scenario three-tiers.")
+	s.contains("/simulator", `href="/simulator?scenario=noisy-tenant"`, `<a href="/simulator?scenario=three-tiers">three-tiers</a> is too large for this page until it is made smaller: it has 285600 jobs, more than 100000; use sluice sim --scenario three-tiers.`)
+	_, example, _ := strings.Cut(text, `<pre tabindex="0">`)
+	example, _, _ = strings.Cut(example, "</pre>")
+	if text, _ := s.page("/simulator?" + url.Values{"a": {html.UnescapeString(example)}, "run": {"1"}}.Encode()); !strings.Contains(text, "<h3>Checks</h3>") {
+		t.Errorf("the example of the page is not simulated: %s", text)
+	}
 	if text, _ := s.page("/simulator?queue=mail"); !strings.Contains(text, "jobs: 1}") {
 		t.Error("the live queue is not in its scenario")
 	}

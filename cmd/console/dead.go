@@ -31,6 +31,10 @@ type deadList struct {
 	More     bool `json:"more"`
 	// Others are the groups with a note of which no dead letter was compared.
 	Others []deadGroup
+	// Last is the hour in which a job died last, where there is no dead letter. Zero: none did in lastDays, or that is not known.
+	Last time.Time
+	// Counted says that somebody counted.
+	Counted bool
 }
 
 // deadGroup is a group of dead letters whose errors are alike.
@@ -86,6 +90,9 @@ func loadDead(ctx context.Context, v *visit) (any, error) {
 	if err := v.get(ctx, "/dead/groups", query, &view); err != nil {
 		return view, err
 	}
+	if len(view.Groups) == 0 {
+		v.lastDead(ctx, &view)
+	}
 	if err := v.markNew(ctx, &view); err != nil || query.Has("queue") {
 		return view, err
 	}
@@ -96,6 +103,33 @@ func loadDead(ctx context.Context, v *visit) (any, error) {
 		}
 	}
 	return view, err
+}
+
+// lastDays is how far back the page looks for the last dead letter, and lastFor how long it shares what it finds.
+const (
+	lastDays = "30d"
+	lastFor  = time.Minute
+)
+
+// LastDays is how far back the page looks.
+func (l deadList) LastDays() string { return "30 days" }
+
+// lastDead finds the hour in which a job died last, by the statistics.
+func (v *visit) lastDead(ctx context.Context, list *deadList) {
+	path := "/series"
+	if queue := v.query.Get("queue"); queue != "" {
+		path = "/queues/" + url.PathEscape(queue) + path
+	}
+	var read series
+	if v.readFor(ctx, lastFor, path, url.Values{"window": {lastDays}}, &read) != nil {
+		return // it only helps
+	}
+	list.Counted = read.Counted
+	for _, s := range read.Slots {
+		if s.Counts.Dead > 0 {
+			list.Last = s.At
+		}
+	}
 }
 
 // markNew says which groups are new.

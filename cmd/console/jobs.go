@@ -69,12 +69,6 @@ func (j jobRow) Reason() string {
 // FirstLine is the beginning of the last error.
 func (j jobRow) FirstLine() string { return sluice.Brief(j.Error) }
 
-// columns are the columns that a list of jobs can have.
-var columns = []string{"queue", "tenant", "state", "priority", "due", "created", "finished", "attempts", "holder", "key", "labels", "error"}
-
-// usualColumns are shown if nobody chooses.
-var usualColumns = []string{"queue", "tenant", "state", "due", "created", "attempts", "error"}
-
 // sizes are the numbers of jobs on a page.
 var sizes = []string{"50", "100", "200"}
 
@@ -126,6 +120,9 @@ type chip struct {
 	Text, Without string
 	// Slow says that jobs are compared with the term one by one.
 	Slow bool
+	// Finds is how many jobs the first page has without the term, where no job has all. Others is the filter without it.
+	Finds  int
+	Others string
 }
 
 // tab is a state to choose. Count is empty if nobody counts.
@@ -179,18 +176,12 @@ func loadJobs(ctx context.Context, v *visit) (any, error) {
 	if statusOf(err) == http.StatusUnprocessableEntity {
 		view.Wrong, err = problemOf(err), nil
 	}
+	if err == nil && view.Wrong == nil && len(view.Jobs) == 0 && view.Next == "" {
+		view.blame(ctx, v)
+	}
 	view.tabs(ctx, v)
 	view.links(v)
 	return view, err
-}
-
-// columns are the chosen columns, in their usual order.
-func (v *visit) columns() []string {
-	chosen := v.query["cols"]
-	if len(chosen) == 0 {
-		chosen = usualColumns
-	}
-	return slices.DeleteFunc(slices.Clone(columns), func(c string) bool { return !slices.Contains(chosen, c) })
 }
 
 // where is the whole filter of the list: its terms, and the chosen state.
@@ -234,7 +225,7 @@ func (l *jobList) chips(ctx context.Context, v *visit, all []string) {
 		}
 		slow := !indexed[name] || strings.HasPrefix(term, "-") || name != "state" && strings.ContainsAny(values, ",~*")
 		others := slices.Delete(slices.Clone(all), i, i+1)
-		l.Chips = append(l.Chips, chip{Text: term, Slow: slow, Without: v.with("q", strings.Join(others, " "), "after", "")})
+		l.Chips = append(l.Chips, chip{Text: term, Slow: slow, Others: strings.Join(others, " "), Without: v.with("q", strings.Join(others, " "), "after", "")})
 	}
 }
 
@@ -258,15 +249,8 @@ func (v *visit) fields(ctx context.Context) []filterField {
 // Fields lists the fields of filters, for the help.
 func (s *screen) Fields() []filterField { return s.visit.fields(context.Background()) }
 
-// Sizes and AllColumns are what the form of /jobs offers.
-func (s *screen) Sizes() []string      { return sizes }
-func (s *screen) AllColumns() []string { return columns }
-
-// Shows reports whether the list shows a column.
-func (s *screen) Shows(column string) bool {
-	chosen := s.visit.query["cols"]
-	return slices.Contains(chosen, column) || len(chosen) == 0 && slices.Contains(usualColumns, column)
-}
+// Sizes are what the form of /jobs offers.
+func (s *screen) Sizes() []string { return sizes }
 
 // Words are the suggestions for a filter: names of fields, states, queues, tenants, and the labels on the page. Of many queues
 // and tenants, the first are offered.
@@ -446,6 +430,10 @@ func (j jobRow) text(column string) string {
 		return strconv.Itoa(j.Attempts)
 	case "holder":
 		return j.Holder
+	case "lease":
+		return instant(j.LeaseUntil)
+	case "run":
+		return j.Ref
 	case "key":
 		return j.Key
 	case "labels":

@@ -174,7 +174,7 @@ func allActs() []act {
 		onAll("hold", act{name: "all-hold", label: "Hold all", command: "sluice hold", needsReason: true, sentence: "No waiting job that matches {where} starts until somebody releases it."}),
 		onAll("release", act{name: "all-release", label: "Release all", command: "sluice release", sentence: "All held jobs that match {where} are released."}),
 		onAll("cancel", act{name: "all-cancel", label: "Cancel all", command: "sluice cancel", danger: true, sentence: "Cancel all unfinished jobs that match {where}."}),
-		onAll("delete", act{name: "all-delete", label: "Delete all", command: "sluice dead delete", danger: true, sentence: "Delete all dead and cancelled jobs that match {where}, for good."}),
+		onAll("delete", act{name: "all-delete", label: "Delete all", command: "sluice dead delete", danger: true, needsReason: true, sentence: "Delete all dead and cancelled jobs that match {where}, for good."}),
 	}
 }
 
@@ -208,17 +208,13 @@ func onAll(kind string, a act) act {
 	a.body = func(values url.Values) (map[string]any, error) { return operationBody(kind, values) }
 	a.preview = func(ctx context.Context, v *visit, values url.Values) (preview, error) {
 		values.Set("where", whereOf(kind, values))
-		body := map[string]any{"kind": kind, "where": values.Get("where"), "dry_run": true}
-		var read struct {
-			Matched int      `json:"matched"`
-			More    bool     `json:"more"`
-			Samples []jobRow `json:"samples"`
-		}
-		text, err := v.caller.send(ctx, http.MethodPost, "/operations", nil, body)
-		if err == nil {
-			err = json.Unmarshal(text, &read)
-		}
+		read, err := v.dryRun(ctx, kind, values.Get("where"))
 		out := preview{Count: read.Matched, More: read.More}
+		if err == nil && kind == "cancel" && out.Count > 0 {
+			var running dryRun
+			running, err = v.dryRun(ctx, kind, values.Get("where")+" state:claimed,dispatched")
+			out.Running = running.Matched
+		}
 		for _, job := range read.Samples {
 			out.Samples = append(out.Samples, sampleJob(job))
 		}
@@ -228,6 +224,22 @@ func onAll(kind string, a act) act {
 		return out, err
 	}
 	return a
+}
+
+// dryRun is what an operation would act on.
+type dryRun struct {
+	Matched int      `json:"matched"`
+	More    bool     `json:"more"`
+	Samples []jobRow `json:"samples"`
+}
+
+// dryRun counts the jobs that an operation would act on.
+func (v *visit) dryRun(ctx context.Context, kind, where string) (out dryRun, err error) {
+	text, err := v.caller.send(ctx, http.MethodPost, "/operations", nil, map[string]any{"kind": kind, "where": where, "dry_run": true})
+	if err == nil {
+		err = json.Unmarshal(text, &out)
+	}
+	return out, err
 }
 
 // operationBody is the body of a request that starts an operation.

@@ -54,6 +54,11 @@ func TestJobsAreListedByFilterAndState(t *testing.T) {
 	s.contains("/jobs?q=error:~timeout", "No job matches", `class="slow"`)
 	s.contains("/jobs?q=colour:red", "The filter cannot be read", "is no field")
 	s.contains("/jobs?size=50&cols=key&cols=labels", "order-42", "!<th scope=\"col\">tenant")
+	s.contains("/jobs?cols=key&cols=tenant&cols=key&cols=colour", `<th scope="col">key</th><th scope="col">tenant</th></tr>`,
+		`<a href="/jobs?cols=tenant&amp;cols=key" aria-label="Move tenant one place forward">`, "!Move key one place forward")
+	s.contains("/jobs?q=queue:mail+tenant:acme+key:none", `<ul class="plain"><li><a href="/jobs?q=queue%3Amail&#43;tenant%3Aacme">key:none</a> <span class="muted">1 job without it</span></li>`)
+	s.claim("mail")
+	s.contains("/jobs?q=state:claimed&cols=lease&cols=run", `<th scope="col">lease</th><th scope="col">run</th></tr>`, `<td class="mono">—</td>`, `<td><time`)
 }
 
 func TestViewsForAllAreInTheSideBar(t *testing.T) {
@@ -62,9 +67,11 @@ func TestViewsForAllAreInTheSideBar(t *testing.T) {
 	const link = `<a href="/jobs?q=queue%3Amail&#43;state%3Aready&#43;age%3A%3E5m"`
 	s := open(t, access.RoleViewer, options)
 	s.contains("/queues", link+">Stuck &lt;b&gt;mails&lt;/b&gt;</a>")
+	s.contains("/settings", "<dt>View Stuck &lt;b&gt;mails&lt;/b&gt;</dt><dd>"+link+">")
 	s.contains("/jobs?q=queue%3Amail+state%3Aready+age%3A%3E5m", link+` aria-current="true">`)
 	bounded := openAs(t, access.Caller{Name: "ann", Role: access.RoleViewer, Bounds: access.Bounds{Queues: []string{"reports"}}}, options)
 	bounded.contains("/queues", "!Stuck")
+	bounded.contains("/settings", "!Stuck")
 	for _, wrong := range []console.View{{Name: "", Filter: "queue:mail"}, {Name: "Colours", Filter: "colour:red"}} {
 		if _, err := console.New(console.Options{Views: []console.View{wrong}}); err == nil {
 			t.Errorf("%+v is taken for a view", wrong)
@@ -129,7 +136,7 @@ func TestJobsAreSavedAsFiles(t *testing.T) {
 	t.Parallel()
 	s := open(t, access.RoleReader, console.Options{})
 	id := s.enqueue(sluice.NewJob{Queue: "mail", EnqueueOptions: sluice.EnqueueOptions{Key: "=1+1"}})
-	s.contains("/jobs?export=csv&cols=key&cols=queue", "id,queue,key\n"+id.String()+",mail,'=1+1\n")
+	s.contains("/jobs?export=csv&cols=key&cols=queue", "id,key,queue\n"+id.String()+",'=1+1,mail\n")
 	s.contains("/jobs?export=jsonl", `{"id":"`+id.String()+`"`)
 }
 
@@ -294,6 +301,13 @@ func TestAllThatMatchBecomesAnOperation(t *testing.T) {
 	for _, want := range []string{"<strong>3 jobs</strong>", "Type 3 to confirm", "queue:mail state:queued,claimed,dispatched", "sluice cancel --all --where="} {
 		if !strings.Contains(dialog, want) {
 			t.Errorf("the dialog lacks %q: %s", want, dialog)
+		}
+	}
+	s.enqueue(sluice.NewJob{Queue: "letters"})
+	s.claim("letters")
+	for where, want := range map[string]string{"queue:letters": "<strong>1 job, 1 running</strong>", "queue:mail": "<strong>3 jobs</strong>"} {
+		if dialog, _ := s.page("/do/all-cancel?where=" + where); !strings.Contains(dialog, want) {
+			t.Errorf("the dialog of %s lacks %q: %s", where, want, dialog)
 		}
 	}
 	values := url.Values{"where": {"queue:mail state:queued"}, "counted": {"3"}, "reason": {"wrong list"}, "rate": {"20/s"}, "confirm": {"4"}}

@@ -154,17 +154,32 @@ func earliest(a, b time.Time) time.Time {
 }
 
 // full are the waits for a concurrency.
-func full(runs []span, most int, wait span, what, who string) (all []step) {
+func full(runs []span, most int, wait span, what, who string) []step {
 	if most == 0 {
 		return nil
 	}
-	for _, s := range busy(runs, most, wait) {
-		if s.to.Sub(s.from) >= unnoted {
-			detail := fmt.Sprintf("%s had %d in flight, as many as are allowed today", who, most)
+	return partsOf(busy(runs, most, wait), what, fmt.Sprintf("%s had %d in flight, as many as are allowed today", who, most))
+}
+
+// mostParts is how many parts of a wait have the same cause and a line each.
+const mostParts = 2
+
+// partsOf tells the parts of a wait with a cause. If they are many, they are one line, which says how long they are together.
+func partsOf(parts []span, what, detail string) (all []step) {
+	whole := time.Duration(0)
+	for _, s := range parts {
+		if took := s.to.Sub(s.from); took >= unnoted {
+			whole += took
 			all = append(all, step{From: s.from, To: s.to, Text: "probably waited for " + what, Detail: detail})
 		}
 	}
-	return all
+	if len(all) <= mostParts {
+		return all
+	}
+	return []step{{
+		From: all[0].From, To: all[len(all)-1].To,
+		Text: "probably waited for " + what + ", on and off", Detail: "in " + spanText(whole) + " of it " + detail,
+	}}
 }
 
 // inOrder is the wait for older jobs of the same key or order key.
@@ -213,16 +228,12 @@ func (c claims) over(least float64) (slots []span) {
 }
 
 // atRate are the parts of a wait in which jobs were claimed as fast as a rate allows.
-func (c claims) atRate(rate sluice.Rate, wait span) (all []step) {
+func (c claims) atRate(rate sluice.Rate, wait span) []step {
 	if rate.IsZero() {
 		return nil
 	}
-	for _, s := range busy(c.over(nearRate*rate.PerSecond()*c.every.Seconds()), 1, wait) {
-		if s.to.Sub(s.from) >= unnoted {
-			all = append(all, step{From: s.from, To: s.to, Text: "probably waited for the rate of its queue", Detail: "its jobs were claimed as fast as the rate of today allows, " + rate.String()})
-		}
-	}
-	return all
+	parts := busy(c.over(nearRate*rate.PerSecond()*c.every.Seconds()), 1, wait)
+	return partsOf(parts, "the rate of its queue", "its jobs were claimed as fast as the rate of today allows, "+rate.String())
 }
 
 // idle are the parts of a wait in which nobody claimed a job of the queue, and none of the jobs next to it was in flight.

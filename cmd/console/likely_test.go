@@ -55,6 +55,24 @@ func TestATimelineNamesWhatProbablyHeldAJob(t *testing.T) {
 	c.contains("/jobs/"+other.String(), "waited for its due time", "which limit held it is not known", "!probably")
 }
 
+func TestATimelineTellsManyPartsOfAWaitInOneLine(t *testing.T) {
+	t.Parallel()
+	c := openClocked(t, time.Hour)
+	c.set("mail", "one after the other", func(s *sluice.Settings) { s.Concurrency = 1 })
+	for range 3 {
+		c.enqueue(sluice.NewJob{Queue: "mail"})
+	}
+	id := c.enqueue(sluice.NewJob{Queue: "mail"})
+	for range 3 {
+		claim := c.claim("mail")[0]
+		c.at = c.at.Add(20 * time.Second)
+		c.complete(claim)
+		c.at = c.at.Add(2 * time.Second) // until the worker looks again
+	}
+	c.complete(c.claim("mail")[0])
+	c.contains("/jobs/"+id.String(), "probably waited for the concurrency of its queue, on and off", "in 1 min of it the queue had 1 in flight", "1 min 4 s")
+}
+
 func TestATimelineNamesTheOrderThatProbablyHeldAJob(t *testing.T) {
 	t.Parallel()
 	c := openClocked(t, time.Hour)

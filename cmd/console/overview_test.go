@@ -78,7 +78,7 @@ func (s *site) set(queue, reason string, change func(*sluice.Settings)) {
 func TestTheFirstPageSaysHowToBegin(t *testing.T) {
 	t.Parallel()
 	s := open(t, access.RoleAdmin, console.Options{})
-	s.has("/", "No queue yet", "sluice enqueue demo", "sluice work demo -- cat", "sluice settings set demo rate=10/s", "-tiles")
+	s.has("/", "No queue yet", "export SLUICE_DB="+s.URL+"<", "sluice enqueue demo", "sluice work demo -- cat", "sluice settings set demo rate=10/s", "-tiles")
 }
 
 func TestTheOverviewShowsFiguresOfAllQueues(t *testing.T) {

@@ -160,6 +160,15 @@ type screen struct {
 
 // These are for templates.
 
+// Address is where the viewer reaches the server, for the CLI.
+func (s *screen) Address() string {
+	scheme := "http"
+	if c := s.visit.caller; c.tls != nil || c.header.Get("X-Forwarded-Proto") == "https" {
+		scheme = "https"
+	}
+	return scheme + "://" + s.visit.caller.host + s.visit.console.options.Base
+}
+
 func (s *screen) Title() string       { return s.visit.page.title }
 func (s *screen) Name() string        { return s.visit.page.name }
 func (s *screen) Path() string        { return s.visit.path }

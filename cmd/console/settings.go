@@ -23,6 +23,8 @@ type settingsView struct {
 	// Withheld says that only admins see tokens.
 	Withheld bool
 	Access   *Access
+	// Shown is what the server was told to show.
+	Shown []relation
 	// SessionEnd is when the session of the viewer ends. Zero: the viewer has none.
 	SessionEnd time.Time
 }
@@ -36,8 +38,21 @@ type admission struct {
 	Reason    string `json:"reason"`
 }
 
+// shown are the options about what pages show, as they are given to sluice serve. An empty text: none is given.
+func (v *visit) shown() []relation {
+	o := v.console.options
+	all := []relation{{Name: "Environment", Text: o.Environment}, {Name: "Store", Text: o.Store}, {Name: "Page of a run", Text: o.RunPage}, {Name: "Page of a trace", Text: o.TracePage}}
+	if v.viewer.bounded() { // they are not offered the views
+		return all
+	}
+	for _, view := range o.Views {
+		all = append(all, relation{"View " + view.Name, view.Filter, v.console.url("/jobs", "q", view.Filter)})
+	}
+	return all
+}
+
 func loadSettings(ctx context.Context, v *visit) (any, error) {
-	view := settingsView{Access: v.console.options.Access}
+	view := settingsView{Access: v.console.options.Access, Shown: v.shown()}
 	if view.Access != nil && view.Access.SessionEnd != nil {
 		view.SessionEnd = view.Access.SessionEnd(&http.Request{Header: v.caller.header, Host: v.caller.host, TLS: v.caller.tls})
 	}

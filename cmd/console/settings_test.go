@@ -16,7 +16,7 @@ import (
 func TestARedactionIsTriedWithoutAReason(t *testing.T) {
 	t.Parallel()
 	s := open(t, access.RoleViewer, console.Options{Environment: "production"})
-	s.has("/settings", "Test the redaction", "<code>--scrub-without</code>")
+	s.has("/settings", "Test the redaction", "<dt>Environment</dt><dd><code>production</code></dd>", "<dt>Page of a trace</dt><dd>none</dd>", "<code>--scrub-without</code>")
 	if dialog, _ := s.page("/do/test-redaction"); !strings.Contains(dialog, `name="text"`) || strings.Contains(dialog, `name="reason"`) {
 		t.Errorf("the dialog asks for the wrong things: %s", dialog)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/search"
+	"github.com/sluice-queue/sluice/stat"
 )
 
 // die makes a dead letter.
@@ -36,7 +37,10 @@ func fingerprint(page string) string {
 func TestDeadLettersAreGroupedAndRedriven(t *testing.T) {
 	t.Parallel()
 	s := open(t, access.RoleOperator, console.Options{})
-	s.contains("/dead?queue=none", "There are no dead letters in none")
+	s.contains("/dead?queue=none", "There are no dead letters in none", "!The last one died")
+	s.enqueue(sluice.NewJob{Queue: "old"})
+	s.count("old", 26*time.Minute, stat.Counts{Dead: 1})
+	s.contains("/dead?queue=old", "There are no dead letters in old", "The last one died in the hour from")
 	one, two := s.die("mail", "ConnectTimeout: host 7 "+hostile), s.die("mail", "ConnectTimeout: host 8 "+hostile)
 	page, _ := s.page("/dead")
 	fp := fingerprint(page)
