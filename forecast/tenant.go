@@ -257,8 +257,11 @@ func heldWords(held []HeldTenant) []string {
 		}
 		out = append(out, whoIsHeld(by[text])+": "+text)
 	}
-	if more > 0 {
-		out = append(out, fmt.Sprintf("%d more tenants by limits of theirs", more))
+	switch {
+	case more == 1:
+		out = append(out, "1 more tenant: by its own limits")
+	case more > 1:
+		out = append(out, fmt.Sprintf("%d more tenants: by their own limits", more))
 	}
 	return out
 }

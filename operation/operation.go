@@ -305,14 +305,21 @@ func (o Operation) Left() int {
 	return max(0, expected-o.Done-o.Skipped-o.Failed)
 }
 
+// Total returns how many jobs the operation deals with from its start to its end. False: unknown, because nobody counted them
+// before, or it has met more of them than that; then it is how many it has dealt with.
+func (o Operation) Total() (jobs int, known bool) {
+	dealt, left := o.Done+o.Skipped+o.Failed, o.Left()
+	return dealt + left, o.State == StateDone || left > 0 || dealt > 0 && (dealt == o.Expected || dealt == o.Limit)
+}
+
 // ETA returns how long the operation will take at its present rate. False: unknown, because the operation does not
-// run, waits for its canary, or has done nothing yet.
+// run, waits for its canary, or has done nothing yet, or because its [Operation.Total] is.
 func (o Operation) ETA() (time.Duration, bool) {
 	pace := o.Rate.PerSecond()
 	if passed := o.now().Sub(o.CreatedAt).Seconds(); pace == 0 && passed > 0 {
 		pace = float64(o.Done+o.Skipped+o.Failed) / passed
 	}
-	if o.State != StateRunning || o.OnProbation() || pace <= 0 {
+	if _, known := o.Total(); !known || o.State != StateRunning || o.OnProbation() || pace <= 0 {
 		return 0, false
 	}
 	return time.Duration(float64(o.Left()) / pace * float64(time.Second)), true

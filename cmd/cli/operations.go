@@ -158,10 +158,14 @@ func (a *app) printOperation(op operation.Operation, told []sluice.AuditEntry) e
 }
 
 func expected(op operation.Operation) string {
-	if op.ExpectedMore {
-		return "at least " + draw.Count(op.Expected)
+	total, known := op.Total()
+	switch {
+	case !known:
+		return "an unknown number"
+	case op.ExpectedMore:
+		return "at least " + draw.Count(total)
 	}
-	return draw.Count(op.Expected)
+	return draw.Count(total)
 }
 
 // stateAfter is an operation's state and rate after a change.

@@ -32,11 +32,14 @@ type auditView struct {
 // auditEntry is a line of the audit.
 type auditEntry struct{ sluice.AuditEntry }
 
-// Changes are the values that the act replaced. The settings of a new queue are the defaults, and what an alert says is
-// its reason.
+// Changes are the values that the act replaced: of a new queue, the defaults. What an alert says is its reason.
 func (e auditEntry) Changes() []difference {
-	if e.Object == "alert" || e.Object == "queue" && len(e.Before) == 0 {
+	switch {
+	case e.Object == "alert":
 		return nil
+	case e.Object == "queue" && len(e.Before) == 0 && len(e.After) > 0:
+		defaults, _ := json.Marshal(sluice.DefaultSettings()) // settings can be written
+		return differences(defaults, e.After)
 	}
 	return differences(e.Before, e.After)
 }

@@ -54,7 +54,7 @@ func (v *visit) settingMarks(entries []auditEntry) (marks []mark) {
 			continue
 		}
 		text := e.Name + ": " + string(e.Event)
-		for _, d := range settingDifferences(e.Before, e.After) {
+		for _, d := range settingDifferences(e.Changes()) {
 			text += fmt.Sprintf(", %s %s → %s", d.Name, or(d.Before, "none"), or(d.After, "none"))
 		}
 		marks = append(marks, mark{e.At.Unix(), "setting", strings.TrimSpace(text + " (" + e.Actor + ")"), v.console.url("/audit", "object", "queue", "name", e.Name)})

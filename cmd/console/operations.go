@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluice-queue/sluice/cmd/internal/draw"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/search"
 )
@@ -32,16 +33,37 @@ func (o operationRow) Where() string {
 	return whereText(o.Query)
 }
 
-// Ended counts the jobs that it has dealt with, and Expect is how many there are to deal with.
-func (o operationRow) Ended() int  { return o.Done + o.Skipped + o.Failed }
-func (o operationRow) Expect() int { return o.Ended() + o.Left() }
+// Ended counts the jobs that it has dealt with.
+func (o operationRow) Ended() int { return o.Done + o.Skipped + o.Failed }
 
-// Share is how much is done, 0 to 1.
+// Known reports whether it is known how many jobs there are to deal with.
+func (o operationRow) Known() bool {
+	_, known := o.Total()
+	return known
+}
+
+// Share is how much is done, 0 to 1. 0 also if the whole is not known.
 func (o operationRow) Share() float64 {
-	if o.State == operation.StateDone {
+	total, known := o.Total()
+	switch {
+	case o.State == operation.StateDone:
 		return 1
+	case !known:
+		return 0
 	}
-	return float64(o.Ended()) / float64(max(o.Expect(), 1))
+	return float64(o.Ended()) / float64(max(total, 1))
+}
+
+// Expect says how many jobs there are to deal with.
+func (o operationRow) Expect() string {
+	total, known := o.Total()
+	switch {
+	case !known:
+		return "an unknown number"
+	case o.ExpectedMore:
+		return "at least " + draw.Count(total)
+	}
+	return draw.Count(total)
 }
 
 // Trying reports whether it waits for its canary.
@@ -55,7 +77,7 @@ func (o operationRow) Until() time.Time {
 	if passed := o.UpdatedAt.Sub(o.CreatedAt).Seconds(); pace == 0 && passed > 0 {
 		pace = float64(o.Ended()) / passed
 	}
-	if o.State != operation.StateRunning || o.Trying() || pace <= 0 {
+	if o.State != operation.StateRunning || o.Trying() || pace <= 0 || o.Left() == 0 {
 		return time.Time{}
 	}
 	return o.UpdatedAt.Add(time.Duration(float64(o.Left()) / pace * float64(time.Second)))

@@ -26,7 +26,7 @@ type overview struct {
 	Strip   []heat
 	Queues  []queueLine
 	More    bool
-	Tenants []tenantLoad
+	Tenants []tenantRow
 	Entries []auditEntry
 	// Own are the tenants that a viewer is bounded to, who sees no figures of all.
 	Own []string
@@ -102,13 +102,6 @@ func (v *visit) uses(ctx context.Context) (map[string]use, error) {
 		out[u.Queue] = u
 	}
 	return out, err
-}
-
-// tenantLoad is a tenant with what it has due and in flight.
-type tenantLoad struct {
-	Name          string
-	Due, InFlight int
-	Noisy         bool
 }
 
 // overviewFacts is all that the overview reads.
@@ -217,7 +210,9 @@ func loadOverview(ctx context.Context, v *visit) (any, error) {
 	for _, q := range f.queues {
 		view.Queues = append(view.Queues, f.lineOf(q))
 	}
-	view.Tenants = f.tenants()
+	if view.Tenants, err = v.longest(ctx, f); err != nil {
+		return nil, err
+	}
 	view.Entries = f.acts
 	for _, q := range view.Queues {
 		if q.Unserved {
@@ -375,12 +370,22 @@ func (f overviewFacts) lineOf(q queueRow) queueLine {
 	return out
 }
 
-// tenants are those with the most jobs that are due.
-func (f overviewFacts) tenants() []tenantLoad {
-	by := make(map[string]*tenantLoad)
-	of := func(name string) *tenantLoad {
+// longest are the tenants with jobs due or in flight that wait the longest.
+func (v *visit) longest(ctx context.Context, f overviewFacts) ([]tenantRow, error) {
+	tenants := f.tenants()
+	if err := v.addWaits(ctx, tenants); err != nil {
+		return nil, err
+	}
+	order(tenants, "wait")
+	return tenants[:min(len(tenants), 10)], nil
+}
+
+// tenants are those with jobs that are due or in flight.
+func (f overviewFacts) tenants() (out []tenantRow) {
+	by := make(map[string]*tenantRow)
+	of := func(name string) *tenantRow {
 		if by[name] == nil {
-			by[name] = &tenantLoad{Name: name}
+			by[name] = &tenantRow{Name: name, InFlight: new(int)}
 		}
 		return by[name]
 	}
@@ -392,20 +397,16 @@ func (f overviewFacts) tenants() []tenantLoad {
 	}
 	for _, u := range f.uses {
 		for _, t := range u.Tenants {
-			of(t.Tenant).InFlight += t.InFlight
+			*of(t.Tenant).InFlight += t.InFlight
 			all += t.InFlight
 		}
 	}
-	var out []tenantLoad
 	for _, t := range by {
-		if t.Noisy = noisy(t.InFlight, all); t.Name != "" && t.Due+t.InFlight > 0 {
+		if t.Noisy = noisy(t.Flight(), all); t.Name != "" && t.Due+t.Flight() > 0 {
 			out = append(out, *t)
 		}
 	}
-	slices.SortFunc(out, func(a, b tenantLoad) int {
-		return cmp.Or(cmp.Compare(b.Due, a.Due), cmp.Compare(b.InFlight, a.InFlight), cmp.Compare(a.Name, b.Name))
-	})
-	return out[:min(len(out), 10)]
+	return out
 }
 
 // noisy reports whether a tenant has more than 10 % of the jobs in flight, and 30 at least.

@@ -253,3 +253,38 @@ func TestRunsAtEnginesAreNoSlotsOfWorkers(t *testing.T) {
 	s.beats(presence.Holder{ID: "h:1:x", Role: presence.RoleWorker, Queues: []string{"mail"}, Slots: 2, Busy: 1})
 	s.has("/", "1 of 2 slots of workers busy, 3 runs at engines", "-3 of 2")
 }
+
+func TestTheOverviewListsTheTenantsThatWaitLongest(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleViewer, console.Options{})
+	at := time.Now().UTC().Truncate(stat.Fine)
+	for tenant, waited := range map[string]time.Duration{"patient": 90 * time.Second, "served": time.Second} {
+		one := stat.Stat{Queue: "mail", Tenant: tenant, At: at, Every: stat.Fine, Counts: stat.Counts{Claimed: 1}}
+		one.Wait.Add(waited)
+		if err := stat.Given(s.store).AddStats(t.Context(), "test of "+tenant, []stat.Stat{one}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for tenant, due := range map[string]int{"patient": 1, "served": 3} {
+		for range due {
+			s.enqueue(sluice.NewJob{Queue: "mail", EnqueueOptions: sluice.EnqueueOptions{Tenant: tenant}})
+		}
+	}
+	s.counted()
+	page := s.has("/", "Tenants whose jobs wait the longest")
+	if patient, served := strings.Index(page, `id="tenant-patient"`), strings.Index(page, `id="tenant-served"`); patient < 0 || served < patient {
+		t.Errorf("the tenants come at %d and %d, want the one that waits longer first", patient, served)
+	}
+}
+
+func TestTheFirstSettingsOfAQueueAreShown(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleOperator, console.Options{})
+	settings := sluice.DefaultSettings()
+	settings.Engine = "local"
+	if _, err := s.client.EnsureQueue(t.Context(), "orders", settings, sluice.Act{By: "bob", Reason: "runs elsewhere"}); err != nil {
+		t.Fatal(err)
+	}
+	s.has("/", `<span class="mono">engine</span>`, "<ins>local</ins>", `-<span class="mono">lease</span>`)
+	s.has("/queues/orders", "<ins>local</ins>")
+}

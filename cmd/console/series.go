@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"net/url"
@@ -348,7 +347,7 @@ const shownDifferences = 6
 func (e auditEntry) Short() []difference {
 	found := e.Changes()
 	if e.Object == "queue" && found != nil {
-		return settingDifferences(e.Before, e.After)
+		return settingDifferences(found)
 	}
 	if len(e.Before) == 0 {
 		found = slices.DeleteFunc(found, func(d difference) bool {
@@ -358,9 +357,9 @@ func (e auditEntry) Short() []difference {
 	return found[:min(len(found), shownDifferences)]
 }
 
-// settingDifferences compares the settings of a queue before and after a change.
-func settingDifferences(before, after json.RawMessage) (found []difference) {
-	for _, d := range differences(before, after) {
+// settingDifferences are those of the settings of a queue, as a line of a table has room for them.
+func settingDifferences(all []difference) (found []difference) {
+	for _, d := range all {
 		switch d.Name {
 		case "scheduled": // a list of objects, which the page shows by itself
 			found = append(found, difference{Name: d.Name, After: "changed"})

@@ -78,3 +78,22 @@ func TestWhatIfShowsTheNewEndBesideThePresentOne(t *testing.T) {
 		t.Errorf("a question has changed the rate to %v (%v)", queue.Settings.Rate, err)
 	}
 }
+
+func TestWavesWithoutAQueueSaySo(t *testing.T) {
+	t.Parallel()
+	open(t, access.RoleViewer, console.Options{}).has("/waves", "There is no queue yet", "-Nobody has counted")
+}
+
+func TestTheCapacityIsOfAChosenQueueAndNoJobs(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleViewer, console.Options{})
+	for _, queue := range []string{"mail", "reports"} {
+		s.set(queue, "", func(q *sluice.Settings) { q.Rate = sluice.Rate{Jobs: 1, Per: 12 * time.Second} })
+		for range 4 {
+			s.enqueue(sluice.NewJob{Queue: queue, EnqueueOptions: sluice.EnqueueOptions{DueAt: time.Now().Add(time.Hour)}})
+		}
+	}
+	s.counted()
+	s.has("/waves?queue=mail&bucket=1m", "per bucket, at most 4<", "capacity by present limits: 5")
+	s.has("/waves?bucket=1m", "per bucket, at most 8<", "-capacity by present limits")
+}

@@ -59,11 +59,11 @@ func (w *wavesPage) fill(v *visit, f forecastView) {
 	for i, at := range w.Chart.Times {
 		columns[at] = i
 	}
-	capacity, sum := 0.0, 0
+	capacity, sum := math.Inf(1), 0
 	lines := w.linesOf(f.Queues)
 	for _, q := range f.Queues {
-		if q.ahead() > 0 {
-			capacity += q.perSecond()
+		if w.Queue != "" {
+			capacity = q.perSecond()
 		}
 		sum += q.ahead()
 		for _, one := range q.Waves {
@@ -172,7 +172,8 @@ func add(values []*float64, at int, more float64) {
 	*values[at] += more
 }
 
-// addCapacity adds the line of how many jobs may start in each bucket.
+// addCapacity adds the line of how many jobs of a chosen queue may start in each bucket. Those of all queues have none: queues
+// share limits and workers, so their capacities do not add up.
 func (w *wavesPage) addCapacity(f forecastView, perSecond float64) {
 	bucket, err := sluice.ParseDuration(f.Bucket)
 	if err != nil || perSecond == 0 || math.IsInf(perSecond, 1) {
@@ -202,6 +203,7 @@ func histogramOf(c chart, f forecastView) histogram {
 		}
 		most = max(most, sum)
 	}
+	out.Most = draw.Count(int(most))
 	if capacity > 0 && capacity < 2*most {
 		most = max(most, 1.05*capacity)
 		y := strconv.FormatFloat(100-100*capacity/most, 'f', 2, 64)
@@ -213,7 +215,6 @@ func histogramOf(c chart, f forecastView) histogram {
 			out.Capacity += ", above the picture"
 		}
 	}
-	out.Most = draw.Count(int(most))
 	for _, l := range c.Lines {
 		if !l.Dashed {
 			out.Legend = append(out.Legend, l.Name)

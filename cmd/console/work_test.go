@@ -149,6 +149,26 @@ func TestANoteOutlivesItsDeadLetters(t *testing.T) {
 	s.contains("/dead/"+fp, "No dead letters now", "<dt>Owner</dt><dd>team-money</dd>", "note-group", "resolve-group", "!retry-group", "!<h2>Jobs</h2>")
 }
 
+func TestAnOperationThatNobodyCountedIsNotWhole(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleOperator, console.Options{})
+	s.die("mail", "no mailbox")
+	s.die("mail", "no mailbox")
+	for expected, says := range map[int][]string{0: {"requeued 1 of an unknown number", `max="1" value="0"`, "!100.0 %", "<dt>Ended</dt>"}, 2: {"50.0 %: requeued 1 of 2", `max="1" value="0.5"`}} {
+		op, err := operation.Start(t.Context(), s.store, operation.Operation{Kind: operation.KindRequeue, Query: search.Query{Queue: "mail"}, Canary: 1, StopIfFailed: 0.5, Expected: expected}, sluice.Act{By: "bob", Reason: "try"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := operation.CarryOut(t.Context(), s.store, op, "upkeep"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := operation.Stop(t.Context(), s.store, op.ID, sluice.Act{By: "bob", Reason: "enough"}); err != nil {
+			t.Fatal(err)
+		}
+		s.contains("/operations/"+op.ID.String(), says...)
+	}
+}
+
 func TestOperationsAreSteered(t *testing.T) {
 	t.Parallel()
 	s := open(t, access.RoleOperator, console.Options{})

@@ -119,10 +119,16 @@ func (s *Shop) flood(ctx context.Context, count int, of func(tenant string, n in
 
 // redrive requeues dead payments slowly, some first.
 func (s *Shop) redrive(ctx context.Context) error {
-	_, err := operation.Start(ctx, s.store, operation.Operation{
+	of := operation.Operation{
 		Kind: operation.KindRequeue, Query: search.Query{Queue: payments, States: []sluice.State{sluice.StateDead}, Error: "timed out"},
 		Rate: sluice.RatePerSecond(0.2), Canary: 2, StopIfFailed: 0.9, Limit: 20,
-	}, by(ada, "the bank is back"))
+	}
+	found, err := operation.Preview(ctx, s.store, of, 0)
+	if err != nil {
+		return err
+	}
+	of.Expected, of.ExpectedMore = found.Matched, found.More
+	_, err = operation.Start(ctx, s.store, of, by(ada, "the bank is back"))
 	return err
 }
 
