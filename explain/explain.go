@@ -45,6 +45,9 @@ type Explanation struct {
 	Behind []sluice.ID `json:"behind,omitempty"`
 	// Start is when the job should start if nothing changes. Zero: unknown, or the job runs or has ended.
 	Start time.Time `json:"start,omitzero"`
+	// Estimate says that Start is estimated, and how: by the jobs that must end first, how many of them run at once, and how long
+	// jobs ran in the last hour. Empty: Start follows from instants and rates alone.
+	Estimate string `json:"estimate,omitempty"`
 	// Now is the store's clock.
 	Now time.Time `json:"now"`
 }
@@ -150,10 +153,16 @@ func Job(ctx context.Context, store sluice.Store, id sluice.ID) (Explanation, er
 		[]Reason{rateReason(queue, position), inFlightReason(queue, position)}, limits, tenantReasons(job, position),
 		[]Reason{orderReason(position), servedReason(queue, holders, position)},
 	)
-	if c, stuck := followed(holders, job.Queue, position.Now); stuck {
+	if c, stuck := followed(holders, job.Queue, position.Now); stuck { // nobody knows when the runs end
 		blameRuns(out.Reasons, c)
+		out.Start, out.Estimate = startOf(out.Reasons, queue, position, estimate{})
+		return out, nil
 	}
-	out.Start = startOf(out.Reasons, queue, position)
+	guess, err := estimateOf(ctx, store, queue, out, position)
+	if err != nil {
+		return Explanation{}, err
+	}
+	out.Start, out.Estimate = startOf(out.Reasons, queue, position, guess)
 	return out, nil
 }
 
@@ -368,9 +377,9 @@ func orderReason(o Position) Reason {
 	return Reason{Name: "order", Summary: counted(o.Ahead) + " due jobs" + whose + " come before it"}
 }
 
-// startOf estimates when a job starts: when the last reason opens that opens by itself. The jobs ahead take their
-// tokens first.
-func startOf(reasons []Reason, q sluice.Queue, o Position) time.Time {
+// startOf returns when a job starts: when the last reason opens that opens by itself, or by the estimate. The jobs ahead
+// take their tokens first. It returns how it estimated, if it did.
+func startOf(reasons []Reason, q sluice.Queue, o Position, guess estimate) (at time.Time, estimated string) {
 	start := o.Now
 	if rate := q.Settings.Rate.PerSecond(); rate > 0 {
 		missing := max(0, float64(o.Ahead)+1-o.Tokens)
@@ -384,11 +393,16 @@ func startOf(reasons []Reason, q sluice.Queue, o Position) time.Time {
 	for _, g := range reasons {
 		switch {
 		case g.Open, g.Name == "order" && (!q.Settings.Rate.IsZero() || !o.EffectiveLimits.Rate.IsZero()):
+		case guess.opens(g):
+			estimated = guess.how
+			if guess.at.After(start) {
+				start = guess.at
+			}
 		case g.Until.IsZero():
-			return time.Time{}
+			return time.Time{}, ""
 		case g.Until.After(start):
 			start = g.Until
 		}
 	}
-	return start
+	return start, estimated
 }

@@ -16,7 +16,7 @@ func (a *app) whyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "why ID",
 		Short:   "Say why a job is not running, and when it should",
-		Long:    "Lists the conditions of a job's start, in order: other jobs, due time, open queue, limits,\njobs before it, workers. Reads a bounded number of rows.",
+		Long:    "Lists the conditions of a job's start, in order: other jobs, due time, open queue, limits,\njobs before it, workers. Reads a bounded number of rows.\nIf running jobs have to end first, the start is an estimate by how long jobs ran in the last hour.",
 		Example: "  sluice why 01a1fb72-1dea-7abc-8fc6-99e4817522bb\n  sluice why 01a1fb72-1dea-7abc-8fc6-99e4817522bb -o json",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -67,6 +67,8 @@ func startSentence(why explain.Explanation) string {
 		return "when it starts is not known: it depends on the reasons that are closed"
 	case wait <= 0:
 		return "it should start now"
+	case why.Estimate != "":
+		return fmt.Sprintf("it may start at about %s, in %s, by an estimate: %s", why.Start.UTC().Format(time.RFC3339), draw.Duration(wait), why.Estimate)
 	default:
 		return fmt.Sprintf("it should start at %s, in %s", why.Start.UTC().Format(time.RFC3339), draw.Duration(wait))
 	}

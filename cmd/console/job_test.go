@@ -11,6 +11,8 @@ import (
 	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/cmd/console"
 	"github.com/sluice-queue/sluice/cmd/internal/draw"
+	"github.com/sluice-queue/sluice/presence"
+	"github.com/sluice-queue/sluice/stat"
 )
 
 // claim takes the due jobs of a queue, as a worker does.
@@ -181,4 +183,18 @@ func TestAnAttemptSaysHowLongItTook(t *testing.T) {
 	if took := draw.Duration(attempts[0].FailedAt.Sub(attempts[0].ClaimedAt)); !strings.Contains(row, `<td class="number">`+took+"</td>") {
 		t.Errorf("the attempt of %s shows %s", took, row)
 	}
+}
+
+func TestAJobSaysThatItsStartIsAnEstimate(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleViewer, console.Options{})
+	s.set("mail", "", func(q *sluice.Settings) { q.TenantConcurrency = 1 })
+	s.beats(presence.Holder{ID: "h:1:x", Role: presence.RoleWorker, Queues: []string{"mail"}, Slots: 2})
+	s.enqueue(sluice.NewJob{Queue: "mail", EnqueueOptions: sluice.EnqueueOptions{Tenant: "acme"}})
+	s.claim("mail")
+	id := s.enqueue(sluice.NewJob{Queue: "mail", EnqueueOptions: sluice.EnqueueOptions{Tenant: "acme"}})
+	s.has("/jobs/"+id.String(), "When it starts is not known")
+	s.count("mail", time.Minute, stat.Counts{Completed: 1})
+	id = s.enqueue(sluice.NewJob{Queue: "mail", EnqueueOptions: sluice.EnqueueOptions{Tenant: "acme"}})
+	s.has("/jobs/"+id.String(), "May start at about <time", "by an estimate: 2 jobs must end first, at most 1 run at once", "may start at about then, by an estimate", "-Should start")
 }

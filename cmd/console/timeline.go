@@ -271,7 +271,11 @@ func (t *teller) now(from time.Time, j jobView) {
 	}
 	t.steps = append(t.steps, one)
 	if j.Why != nil && j.Why.Start.After(now) {
-		t.add(step{Kind: "next", From: now, To: j.Why.Start, Text: "should start then, if nothing changes"})
+		text := "should start then, if nothing changes"
+		if j.Why.Estimate != "" {
+			text = "may start at about then, by an estimate"
+		}
+		t.add(step{Kind: "next", From: now, To: j.Why.Start, Text: text})
 	}
 }
 
