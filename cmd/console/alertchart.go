@@ -60,6 +60,16 @@ func (view *ruleView) draw(ctx context.Context, v *visit) error {
 	if queue != "" {
 		c.Title += ", queue " + queue
 	}
+	if metric.Unit == "bytes" { // the axis has no room for all digits
+		c.Unit, threshold = "MiB", threshold/mebibyte
+		for i, value := range c.Lines[0].Values {
+			c.Lines[0].Values[i] = rounded(*value / mebibyte) // the audit has no gaps
+		}
+	}
+	if len(c.Times) == 0 { // a picture needs a time
+		now := time.Now().Unix()
+		c.Times, c.Lines = []int64{now - 3600, now}, []line{{Name: "value", Values: make([]*float64, 2)}}
+	}
 	limit := line{Name: "threshold", Dashed: true}
 	for range c.Times {
 		limit.Values = append(limit.Values, rounded(threshold))
@@ -69,6 +79,8 @@ func (view *ruleView) draw(ctx context.Context, v *visit) error {
 	view.Charts = v.linked([]chart{c}, nil)
 	return nil
 }
+
+const mebibyte = 1 << 20
 
 // queueChoices are links to the page with one of the first queues.
 func (v *visit) queueChoices(ctx context.Context) (all []choice, err error) {

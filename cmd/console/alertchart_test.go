@@ -44,7 +44,7 @@ func TestARuleWithoutHistoryShowsWhatTheAuditHas(t *testing.T) {
 	t.Parallel()
 	s := open(t, access.RoleViewer, console.Options{})
 	s.enqueue(sluice.NewJob{Queue: "mail"})
-	s.has("/alerts/wal-size", "No value is known in this window", "The store keeps no history of this figure")
+	s.has("/alerts/wal-size", "No value is known in this window", "The store keeps no history of this figure", "&#34;times&#34;:[1", "&#34;values&#34;:[null,null]", "&#34;values&#34;:[1024,1024]")
 	rule := alert.Rule{Name: "wal-size", Metric: alert.MetricWAL, Op: ">", Threshold: 1 << 30}
 	now := time.Now()
 	var round alert.Evaluation
@@ -57,9 +57,9 @@ func TestARuleWithoutHistoryShowsWhatTheAuditHas(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = openAgain(t, s)
-	s.has("/alerts/wal-size", "wal_bytes against the threshold", "The last known value is 3 000 000 000; the alert fires when it is &gt; 1 073 741 824. Of 3 known values, 2 are past the threshold.", "-differs by queue")
-	rows := s.has("/alerts/wal-size?csv=value", "time,value (bytes),threshold (bytes)")
-	if !strings.Contains(rows, "Z,2e+09,1.074e+09\n") || !strings.Contains(rows, "Z,5e+08,1.074e+09\n") || !strings.Contains(rows, "Z,3e+09,") {
+	s.has("/alerts/wal-size", "wal_bytes against the threshold", "The last known value is 2 861; the alert fires when it is &gt; 1 024. Of 3 known values, 2 are past the threshold.", "-differs by queue")
+	rows := s.has("/alerts/wal-size?csv=value", "time,value (MiB),threshold (MiB)")
+	if !strings.Contains(rows, "Z,1907,1024\n") || !strings.Contains(rows, "Z,476.8,1024\n") || !strings.Contains(rows, "Z,2861,") {
 		t.Errorf("the file lacks a value:\n%s", rows)
 	}
 }
