@@ -31,6 +31,8 @@ type line struct {
 	Values []*float64 `json:"values"`
 	// Dashed is for limits, which are no counts.
 	Dashed bool `json:"dashed,omitempty"`
+	// Waits is for jobs that are due and wait, which the same job is at several instants. Assumed is by assumed limits.
+	Waits, Assumed bool `json:"-"`
 }
 
 // rows are the figures as a table, with a heading.

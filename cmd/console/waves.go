@@ -269,6 +269,7 @@ func (v *visit) assume(ctx context.Context, view *wavesPage, path string, query 
 		w.Held = q.Held()
 		view.compare(q)
 	}
+	view.fillAssumed(other)
 	return nil
 }
 

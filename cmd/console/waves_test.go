@@ -63,6 +63,15 @@ func TestWavesAreColouredByTenant(t *testing.T) {
 	s.has("/waves?queue=renewals&rate=10", "UTC each day", "schedule-setting", "from="+url.QueryEscape(due.UTC().Format("15:0"))[:4])
 }
 
+func TestWavesShadeTheJobsThatWait(t *testing.T) {
+	t.Parallel()
+	s := waving(t, access.RoleOperator)
+	s.has("/waves?queue=mail", `class="backlog"`, "due jobs that wait, by the present limits", "wait at once, from ", "-what if<", `-class="waits assumed"`)
+	s.has("/waves?queue=mail&rate=10", `class="backlog"`, `class="waits assumed"`, "due jobs that wait, what if", "capacity, what if: ")
+	s.has("/waves?queue=mail&rate=10&csv=due", "due jobs that wait, what if (jobs)", "capacity, what if (jobs)")
+	s.has("/waves?queue=reports", `-class="backlog"`, "-wait at once") // its jobs start as they fall due
+}
+
 func TestWhatIfShowsTheNewEndBesideThePresentOne(t *testing.T) {
 	t.Parallel()
 	s := waving(t, access.RoleOperator)

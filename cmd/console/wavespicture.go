@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -15,15 +16,33 @@ import (
 
 // histogram is the picture of the jobs that fall due, as rectangles of an SVG.
 type histogram struct {
-	Bars []bar
-	// Line are the points of the capacity. Empty: nothing limits it, or it is far above. Capacity says it in words.
-	Line     string
-	Capacity string
-	Width    int
-	Most     string
-	Begin    time.Time
-	End      time.Time
-	Legend   []string
+	Bars   []bar
+	Curves []curve
+	Width  int
+	Most   string
+	Begin  time.Time
+	End    time.Time
+	Legend []string
+}
+
+// curve is what is drawn over the bars: the capacity, or the jobs that wait.
+type curve struct {
+	Name string
+	// Points are those of the line. Empty: it is above the picture. Area is the place below it; empty: it is not shaded.
+	Points, Area   string
+	Waits, Assumed bool
+}
+
+// Class is how it is drawn.
+func (c curve) Class() string {
+	class := "capacity"
+	if c.Waits {
+		class = "waits"
+	}
+	if c.Assumed {
+		class += " assumed"
+	}
+	return class
 }
 
 // bar is the jobs of a queue in a bucket.
@@ -89,15 +108,59 @@ func (w *wavesPage) fill(v *visit, f forecastView) {
 		}
 		return 1
 	})
-	w.addCapacity(f, capacity)
+	w.Chart.Lines = append(w.Chart.Lines, backlogOf(f, columns, line{Name: "due jobs that wait, by the present limits", Waits: true}))
+	w.addCapacity(f, capacity, line{Name: "capacity by present limits", Dashed: true})
 	w.Chart.Sentence = fmt.Sprintf("Due in the next %s: %s.", w.Ahead, plural(sum, "job"))
 	if last, never := lastEnd(w.Rows); never {
 		w.Chart.Sentence += " Some of them never start by the present limits."
 	} else if !last.IsZero() {
 		w.Chart.Sentence += " By the present limits they are done at " + last.UTC().Format("2006-01-02 15:04") + " UTC."
 	}
+	w.Chart.Sentence += mostWaiting(w.Chart)
 	w.Chart = v.linked([]chart{w.Chart}, nil)[0]
-	w.Picture = histogramOf(w.Chart, f)
+	w.Picture = histogramOf(w.Chart, f.Now, f.Until)
+}
+
+// fillAssumed adds the curves under assumed limits to the picture of a queue.
+func (w *wavesPage) fillAssumed(other forecastView) {
+	columns := make(map[int64]int)
+	for i, at := range w.Chart.Times {
+		columns[at] = i
+	}
+	w.Chart.Lines = append(w.Chart.Lines, backlogOf(other, columns, line{Name: "due jobs that wait, what if", Waits: true, Assumed: true}))
+	for _, q := range other.Queues {
+		w.addCapacity(other, q.perSecond(), line{Name: "capacity, what if", Dashed: true, Assumed: true})
+	}
+	w.Picture = histogramOf(w.Chart, w.Picture.Begin, w.Picture.End)
+}
+
+// backlogOf fills a line with the due jobs that wait at the end of each bucket.
+func backlogOf(f forecastView, columns map[int64]int, l line) line {
+	l.Values = make([]*float64, len(columns))
+	for _, q := range f.Queues {
+		for _, one := range q.Waves {
+			if i, is := columns[one.At.Unix()]; is && one.Span != "0s" {
+				add(l.Values, i, float64(one.Backlog))
+			}
+		}
+	}
+	return l
+}
+
+// mostWaiting says in a sentence when most jobs wait. Empty: none waits.
+func mostWaiting(c chart) string {
+	at, most := int64(0), 0.0
+	for _, l := range c.Lines {
+		for i, value := range l.Values {
+			if l.Waits && value != nil && *value > most {
+				at, most = c.Times[i], *value
+			}
+		}
+	}
+	if most == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" At most %s wait at once, from %s UTC on.", plural(int(most), "job"), time.Unix(at, 0).UTC().Format("2006-01-02 15:04"))
 }
 
 // noTenant is the part of the jobs without a tenant, and restTenants of those of tenants that the count does not name.
@@ -174,62 +237,103 @@ func add(values []*float64, at int, more float64) {
 
 // addCapacity adds the line of how many jobs of a chosen queue may start in each bucket. Those of all queues have none: queues
 // share limits and workers, so their capacities do not add up.
-func (w *wavesPage) addCapacity(f forecastView, perSecond float64) {
+func (w *wavesPage) addCapacity(f forecastView, perSecond float64, flat line) {
 	bucket, err := sluice.ParseDuration(f.Bucket)
 	if err != nil || perSecond == 0 || math.IsInf(perSecond, 1) {
 		return
 	}
-	flat := line{Name: "capacity by present limits", Dashed: true}
 	for range w.Chart.Times {
 		flat.Values = append(flat.Values, rounded(perSecond*bucket.Seconds()))
 	}
 	w.Chart.Lines = append(w.Chart.Lines, flat)
 }
 
-// histogramOf draws a chart as stacked bars of an SVG that is 100 high and a unit wide for each bucket.
-func histogramOf(c chart, f forecastView) histogram {
-	out := histogram{Width: max(1, len(c.Times)), Begin: f.Now, End: f.Until}
-	most, capacity := 1.0, 0.0
-	for i := range c.Times {
-		sum := 0.0
-		for _, l := range c.Lines {
-			switch value := l.Values[i]; {
-			case value == nil:
-			case l.Dashed:
-				capacity = *value
-			default:
-				sum += *value
-			}
-		}
-		most = max(most, sum)
-	}
-	out.Most = draw.Count(int(most))
+// histogramOf draws a chart as stacked bars of an SVG that is 100 high and a unit wide for each bucket, with curves over them.
+func histogramOf(c chart, begin, end time.Time) histogram {
+	out := histogram{Width: max(1, len(c.Times)), Begin: begin, End: end}
+	due, waiting, capacity := tops(c)
+	out.Most = draw.Count(int(due))
+	most := max(1, due, waiting)
 	if capacity > 0 && capacity < 2*most {
 		most = max(most, 1.05*capacity)
-		y := strconv.FormatFloat(100-100*capacity/most, 'f', 2, 64)
-		out.Line = "0," + y + " " + strconv.Itoa(out.Width) + "," + y
-	}
-	if capacity > 0 {
-		out.Capacity = "capacity by present limits: " + draw.Count(int(capacity))
-		if out.Line == "" {
-			out.Capacity += ", above the picture"
-		}
 	}
 	for _, l := range c.Lines {
-		if !l.Dashed {
+		switch {
+		case l.Dashed:
+			out.Curves = append(out.Curves, capacityCurve(l, most))
+		case l.Waits:
+			if waits, drawn := backlogCurve(l, most); drawn {
+				out.Curves = append(out.Curves, waits)
+			}
+		default:
 			out.Legend = append(out.Legend, l.Name)
 		}
 	}
 	for i, at := range c.Times {
 		below := 0.0
 		for n, l := range c.Lines {
-			if l.Dashed || l.Values[i] == nil || *l.Values[i] == 0 {
+			if l.Dashed || l.Waits || l.Values[i] == nil || *l.Values[i] == 0 {
 				continue
 			}
-			height := 100 * *l.Values[i] / most
-			below += height
-			out.Bars = append(out.Bars, bar{X: float64(i) + 0.05, Y: 100 - below, Width: 0.9, Height: height, Colour: n + 1, Text: fmt.Sprintf("%s, %s: %s", time.Unix(at, 0).UTC().Format("Jan 2 15:04 UTC"), l.Name, plural(int(*l.Values[i]), "job"))})
+			tall := 100 * *l.Values[i] / most
+			below += tall
+			out.Bars = append(out.Bars, bar{X: float64(i) + 0.05, Y: 100 - below, Width: 0.9, Height: tall, Colour: n + 1, Text: fmt.Sprintf("%s, %s: %s", time.Unix(at, 0).UTC().Format("Jan 2 15:04 UTC"), l.Name, plural(int(*l.Values[i]), "job"))})
 		}
 	}
 	return out
 }
+
+// tops are the most jobs that fall due in a bucket, the most that wait, and the largest capacity.
+func tops(c chart) (due, waiting, capacity float64) {
+	for i := range c.Times {
+		sum := 0.0
+		for _, l := range c.Lines {
+			switch value := l.Values[i]; {
+			case value == nil:
+			case l.Dashed:
+				capacity = max(capacity, *value)
+			case l.Waits:
+				waiting = max(waiting, *value)
+			default:
+				sum += *value
+			}
+		}
+		due = max(due, sum)
+	}
+	return due, waiting, capacity
+}
+
+// capacityCurve is a flat line.
+func capacityCurve(l line, most float64) curve {
+	capacity := *l.Values[0]
+	out := curve{Name: l.Name + ": " + draw.Count(int(capacity)), Assumed: l.Assumed}
+	if capacity > most {
+		out.Name += ", above the picture"
+		return out
+	}
+	y := height(capacity, most)
+	out.Points = "0," + y + " " + strconv.Itoa(len(l.Values)) + "," + y
+	return out
+}
+
+// backlogCurve shades the jobs that wait; under assumed limits it is a line alone. It is not drawn if none waits.
+func backlogCurve(l line, most float64) (out curve, drawn bool) {
+	out = curve{Name: l.Name, Waits: true, Assumed: l.Assumed}
+	var points []string
+	for i, value := range l.Values {
+		if value != nil {
+			points = append(points, strconv.FormatFloat(float64(i)+0.5, 'f', 1, 64)+","+height(*value, most))
+			drawn = drawn || *value > 0
+		}
+	}
+	out.Points = strings.Join(points, " ")
+	if !l.Assumed && len(points) > 0 {
+		first, _, _ := strings.Cut(points[0], ",")
+		last, _, _ := strings.Cut(points[len(points)-1], ",")
+		out.Area = first + ",100 " + out.Points + " " + last + ",100"
+	}
+	return out, drawn || l.Assumed
+}
+
+// height is the place of a value from above.
+func height(value, most float64) string { return strconv.FormatFloat(100-100*value/most, 'f', 2, 64) }
