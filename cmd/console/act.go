@@ -23,6 +23,8 @@ type act struct {
 	name, label, route string
 	// Sentence says what will happen. Texts such as {queue} stand for values of the form.
 	sentence string
+	// About says more, by the values of the form. Nil: nothing.
+	about func(values url.Values) string
 	// Command does the same in the CLI. A word whose value is missing is left out, such as --for={for}.
 	command string
 	// Fields are asked for. A value of the route's path that is no field comes from the button.
@@ -93,9 +95,17 @@ type dialog struct {
 
 // These are for the template.
 
-func (d *dialog) Label() string     { return d.Act.label }
-func (d *dialog) Danger() bool      { return d.Act.danger }
-func (d *dialog) Sentence() string  { return fillIn(d.Act.sentence, d.Values, plain) }
+func (d *dialog) Label() string    { return d.Act.label }
+func (d *dialog) Danger() bool     { return d.Act.danger }
+func (d *dialog) Sentence() string { return fillIn(d.Act.sentence, d.Values, plain) }
+
+// About says more than the sentence. Empty: nothing.
+func (d *dialog) About() string {
+	if d.Act.about == nil {
+		return ""
+	}
+	return d.Act.about(d.Values)
+}
 func (d *dialog) Fields() []field   { return d.Act.fields }
 func (d *dialog) NeedsReason() bool { return d.TakesReason() && (d.Act.needsReason || d.Production) }
 

@@ -138,16 +138,37 @@ func (v *visit) readQueue(ctx context.Context, path string, view *queuePage) err
 	return nil
 }
 
+// rangeOf are the values that a setting may have. Empty: it has no bounds.
+func rangeOf(s sluice.Setting) string {
+	low, high := s.Range()
+	if high == "" {
+		return ""
+	}
+	return low + " to " + high
+}
+
+// aboutSetting says what the setting of a dialog means, and which values it may have.
+func aboutSetting(values url.Values) string {
+	for _, s := range sluice.AllSettings() {
+		if s.Name != values.Get("setting") {
+			continue
+		}
+		about := s.Meaning
+		if within := rangeOf(s); within != "" {
+			about += " From " + within + "."
+		}
+		return about + " Default: " + s.Format(sluice.DefaultSettings()) + "."
+	}
+	return ""
+}
+
 // settingRows are all settings with their values, and the settings as the library reads them.
 func settingRows(values map[string]string, history []auditEntry) (rows []settingRow, settings sluice.Settings, err error) {
 	defaults := sluice.DefaultSettings()
 	settings = defaults
 	last := lastChanges(history)
 	for _, s := range sluice.AllSettings() {
-		row := settingRow{Name: s.Name, Value: values[s.Name], Default: s.Format(defaults), Meaning: s.Meaning, Source: "default"}
-		if low, high := s.Range(); high != "" {
-			row.Range = low + " to " + high
-		}
+		row := settingRow{Name: s.Name, Value: values[s.Name], Default: s.Format(defaults), Meaning: s.Meaning, Range: rangeOf(s), Source: "default"}
 		if err = s.Parse(&settings, row.Value); err != nil {
 			return nil, settings, err
 		}

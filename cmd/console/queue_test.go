@@ -34,6 +34,7 @@ func TestASettingIsChangedForAWhileAndUndone(t *testing.T) {
 	s := open(t, access.RoleOperator, console.Options{})
 	s.set("mail", "", func(*sluice.Settings) {})
 	values := url.Values{"queue": {"mail"}, "setting": {"rate"}, "value": {"7/s"}, "reason": {"catch up"}}
+	s.has("/do/set-setting?queue=mail&setting=lease&value=60s", "How long a claim holds", " From 100ms to 1d", " Default: 1m.")
 	if dialog, _ := s.page("/do/set-setting?" + values.Encode()); !strings.Contains(dialog, "sluice settings set mail rate=7/s --reason=&#39;catch up&#39;") {
 		t.Errorf("the dialog lacks the command: %s", dialog)
 	}

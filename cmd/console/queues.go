@@ -82,9 +82,9 @@ func queueActs() []act {
 		},
 		{
 			name: "set-setting", label: "Change", route: "change-settings", undo: "undo-settings", command: "sluice settings set {queue} {setting}={value} --revert-in={for} --reason={reason}",
-			sentence: "Change {setting} of {queue}. Every process follows within a second.",
+			sentence: "Change {setting} of {queue}. Every process follows within a second.", about: aboutSetting,
 			fields: []field{
-				{name: "value", label: "New value", hint: "as in the table; empty: the default"},
+				{name: "value", label: "New value", hint: "empty: the default"},
 				{name: "for", label: "Go back after", hint: "such as 30m: the former value returns unless somebody sets it again; empty: it stays", kind: "duration"},
 			},
 			body: settingBody,

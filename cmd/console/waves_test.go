@@ -90,7 +90,10 @@ func TestWhatIfShowsTheNewEndBesideThePresentOne(t *testing.T) {
 
 func TestWavesWithoutAQueueSaySo(t *testing.T) {
 	t.Parallel()
-	open(t, access.RoleViewer, console.Options{}).has("/waves", "There is no queue yet", "-Nobody has counted")
+	s := open(t, access.RoleViewer, console.Options{})
+	s.has("/waves", "There is no queue yet", "-Nobody has counted")
+	s.set("mail", "", func(q *sluice.Settings) { q.Rate = sluice.Rate{Jobs: 1, Per: time.Second} })
+	s.has("/waves?queue=mail&rate=5", "Nobody has counted")
 }
 
 func TestTheCapacityIsOfAChosenQueueAndNoJobs(t *testing.T) {

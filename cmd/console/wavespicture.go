@@ -239,7 +239,7 @@ func add(values []*float64, at int, more float64) {
 // share limits and workers, so their capacities do not add up.
 func (w *wavesPage) addCapacity(f forecastView, perSecond float64, flat line) {
 	bucket, err := sluice.ParseDuration(f.Bucket)
-	if err != nil || perSecond == 0 || math.IsInf(perSecond, 1) {
+	if err != nil || perSecond == 0 || math.IsInf(perSecond, 1) || len(w.Chart.Times) == 0 {
 		return
 	}
 	for range w.Chart.Times {
