@@ -31,7 +31,7 @@ func (c *Console) render(w io.Writer, s *screen, part string) error {
 // funcs are the functions of templates.
 func (c *Console) funcs() template.FuncMap {
 	return template.FuncMap{
-		"url": c.url, "static": c.static, "time": timeOf, "count": draw.Count, "short": draw.ShortCount, "seconds": seconds,
+		"url": c.url, "static": c.static, "time": timeOf, "count": draw.Count, "short": draw.ShortCount, "seconds": seconds, "quoted": quoted,
 		"percent": percent, "json": asJSON, "lines": strings.Split, "shortID": shortID, "plural": plural, "rate": rate, "inc": func(n int) int { return n + 1 }, "figure": figure, "list": func(all ...any) []any { return all },
 	}
 }

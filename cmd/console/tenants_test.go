@@ -56,7 +56,7 @@ func TestATenantShowsWhoHasItsSlots(t *testing.T) {
 	}
 	s.counted()
 	s.has("/tenants", `id="tenant-acme"`, `id="tenant-globex"`, "noisy")
-	s.has("/tenants/acme", "host:1:a", `href="/jobs/`, "noisy", "5 due", `disabled="true" title="the role viewer may not do this">Pause`)
+	s.has("/tenants/acme", "host:1:a", `href="/jobs/`, "sluice tokens create NAME --role viewer --tenant acme<", "noisy", "5 due", `disabled="true" title="the role viewer may not do this">Pause`)
 	s.has("/tenants/a%2Fb%231%3F", `hx-sse:connect="/tenants/a/b%231%3F?live=1"`) // a browser would cut the address off at a # or ?
 	s.has("/tenants/globex", "None of its jobs is in flight", "-noisy")
 	s.has("/tenants/nobody%3A1", "None of its jobs is in flight")
