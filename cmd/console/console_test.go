@@ -48,7 +48,8 @@ func open(t *testing.T, role access.Role, options console.Options) *site {
 // openAs serves a console to a caller, who may have bounds.
 func openAs(t *testing.T, caller access.Caller, options console.Options) *site {
 	t.Helper()
-	return openOver(t, memory.New(memory.Options{}), caller, options, httpapi.Options{})
+	// The store itself counts nothing: it would add to the figures of a test that lasts some seconds.
+	return openOver(t, memory.New(memory.Options{NoStatistics: true}), caller, options, httpapi.Options{})
 }
 
 // openOver serves a console over a store, by an API with other options.
@@ -58,7 +59,7 @@ func openOver(t *testing.T, store sluice.Store, caller access.Caller, options co
 	s.client = sluice.NewClient(s.store, sluice.ClientOptions{})
 	s.runs = memory.New(memory.Options{})
 	engines := map[string]engine.Engine{"local": local.New(s.runs, local.Options{Worker: worker.Options{Logger: slog.New(slog.DiscardHandler)}})}
-	of.Clean, of.Engines = scrub.Text, engines
+	of.Clean, of.Engines, of.Bounds.Timeout = scrub.Text, engines, time.Minute
 	of.Identify = func(*http.Request) (access.Caller, error) { return caller, nil }
 	api := httpapi.New(s.store, of)
 	options.API = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -71,7 +72,7 @@ func openOver(t *testing.T, store sluice.Store, caller access.Caller, options co
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.WaitForReadings(time.Minute) // for machines that do much else
+	c.WaitForReadings(2 * time.Minute) // for machines that do much else
 	s.console = c
 	s.Server = httptest.NewServer(http.StripPrefix(options.Base, c))
 	t.Cleanup(func() {

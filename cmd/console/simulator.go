@@ -27,7 +27,7 @@ type simulatorView struct {
 // Example is a scenario with most of what one can have.
 func (simulatorView) Example() string {
 	return `name: month-end
-until: 8h                          # default: when nothing is left to do
+until: 2h                          # default: when nothing is left to do
 queues:
   invoices: {rate: 20/s, concurrency: 100}   # settings, by their names
 tiers:
@@ -36,12 +36,12 @@ tenants:
   - {name: acme, tier: PRO}
   - {name: shop, count: 30}        # shop-01 to shop-30
 arrivals:
-  - {queue: invoices, tenant: shop, jobs: 2000, at: 1h}
-  - {queue: invoices, tenant: acme, rate: 30/m, pattern: poisson, to: 4h}
+  - {queue: invoices, tenant: shop, jobs: 600, at: 30m}
+  - {queue: invoices, tenant: acme, rate: 30/m, pattern: poisson, to: 30m}
 workers:
   - {processes: 3, slots: 20, duration: 800ms, failures: 0.02}
 expect:
-  - {queue: invoices, drain: "<= 2h"}
+  - {queue: invoices, drain: "<= 1h"}
 `
 }
 
