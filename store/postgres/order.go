@@ -285,11 +285,36 @@ func textOf(ids []sluice.ID) string {
 // noteAwaited records that the end of some jobs must unblock others. The record is committed before the jobs are
 // stored.
 func (s *Store) noteAwaited(ctx context.Context, jobs []sluice.Insert) error {
-	if !anyOrdered(jobs) {
+	queues, others := s.toAwait(jobs)
+	if len(queues)+len(others) == 0 {
 		return nil
 	}
-	var queues []string
-	var others uuidArray
+	err := s.call(ctx, "enqueue", func(ctx context.Context, _ bool) error {
+		return exec(ctx, s.pool, awaitedSQL, queues, others)
+	})
+	for _, queue := range queues {
+		if err == nil {
+			s.awaited.Store(queue, true)
+		}
+	}
+	return err
+}
+
+// noteAwaitedIn is noteAwaited in the transaction that stores the jobs. It must be a brief one: others that note the same queue wait
+// for its end.
+func (s *Store) noteAwaitedIn(ctx context.Context, tx pgx.Tx, jobs []sluice.Insert) error {
+	queues, others := s.toAwait(jobs)
+	if len(queues)+len(others) == 0 {
+		return nil
+	}
+	return exec(ctx, tx, awaitedSQL, queues, others)
+}
+
+// toAwait returns the queues that must be recorded, and jobs whose queues must be.
+func (s *Store) toAwait(jobs []sluice.Insert) (queues []string, others uuidArray) {
+	if !anyOrdered(jobs) {
+		return nil, nil
+	}
 	named := make(map[sluice.ID]bool)
 	for i := range jobs {
 		for _, id := range jobs[i].After {
@@ -303,18 +328,7 @@ func (s *Store) noteAwaited(ctx context.Context, jobs []sluice.Insert) error {
 			queues = append(queues, j.Queue)
 		}
 	}
-	if len(queues)+len(others) == 0 {
-		return nil
-	}
-	err := s.call(ctx, "enqueue", func(ctx context.Context, _ bool) error {
-		return exec(ctx, s.pool, awaitedSQL, queues, others)
-	})
-	for _, queue := range queues {
-		if err == nil {
-			s.awaited.Store(queue, true)
-		}
-	}
-	return err
+	return queues, others
 }
 
 // takePlaceAgain gives requeued jobs their places again, and returns the jobs that they wait for.

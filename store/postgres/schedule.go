@@ -240,6 +240,9 @@ func (s *Store) carryOut(ctx context.Context, tx pgx.Tx, batch schedule.Batch, c
 		}
 	}
 	if len(done.jobs) > 0 {
+		if err := s.noteAwaitedIn(ctx, tx, done.jobs); err != nil {
+			return done, err
+		}
 		if done.stored, err = enqueue(ctx, tx, done.jobs, enqueuing{brief: true}); err != nil {
 			return done, err
 		}

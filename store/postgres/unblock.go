@@ -232,13 +232,16 @@ func (s *Store) repairOrderKeys(ctx context.Context) error {
 }
 
 // unblockLater does for a caller's transaction what Enqueue does around its own. The function records that the end
-// of some jobs must unblock others, and checks whether they have ended meanwhile. If the caller has not committed
-// by then, upkeep finds the jobs.
+// of some jobs must unblock others, and checks whether they have ended meanwhile, jobs of the transaction too. If the
+// caller has not committed by then, upkeep finds the jobs.
 func (s *Store) unblockLater(jobs []sluice.Insert, behind []sluice.ID) {
 	if !anyOrdered(jobs) {
 		return
 	}
-	jobs = slices.Clone(jobs)
+	jobs, behind = slices.Clone(jobs), slices.Clone(behind)
+	for i := range jobs {
+		behind = append(behind, jobs[i].ID)
+	}
 	time.AfterFunc(txNotifyInterval, func() {
 		if s.closed.Load() {
 			return

@@ -14,6 +14,19 @@ import (
 
 func scheduleRules() []Rule {
 	return []Rule{
+		{"R-1044", "When a fire that waits for the one before it is cancelled, the next fire waits for that one at once, also in a queue without other jobs that run in order.", "I-1", func(w *world) {
+			w.schedule("chain", schedule.Definition{Every: 24 * time.Hour, Overlap: schedule.QueueAll, CatchUp: schedule.All, CatchUpWindow: 300 * time.Hour})
+			w.Advance(3*24*time.Hour - 3*time.Minute)
+			equal(w, "jobs", w.fire(w.Store).Jobs, 3)
+			page, err := w.Store.Jobs(w.ctx, sluice.JobFilter{Queue: queue, Limit: 10})
+			w.ok(err)
+			third, second, first := page.Jobs[0].ID, page.Jobs[1].ID, page.Jobs[2].ID
+			equal(w, "the third waits for", w.job(third).BlockedBy, second)
+			w.ok(w.only(w.Other.Cancel(w.ctx, []sluice.ID{second}, person("test"))))
+			equal(w, "the third waits for", w.job(third).BlockedBy, first)
+			w.done(by(sluice.EventComplete, w.claimOne()))
+			equal(w, "then begins", w.claimOne().ID, third)
+		}},
 		{"R-800", "A schedule reads back as it was saved, from every process; schedules are listed by name, in pages, and by queue; an unknown one is not found.", "I-20", func(w *world) {
 			definition := schedule.Definition{
 				Queue: queue, Cron: "30 2 * * mon", Zone: "Europe/Berlin", Payload: json.RawMessage(`{"b":1,"a":"{{fire}}"}`), Key: "k", Tenant: "acme",
