@@ -183,7 +183,8 @@ func findAJob(h hand) {
 	if h.with == "mouse" {
 		h.click(`#live tbody th a`)
 	} else {
-		h.keys("j", kb.Enter)
+		h.walksTo(h.text(`document.querySelector("#live tbody tr[data-row]").dataset.row`))
+		h.keys(kb.Enter)
 	}
 	h.until(`location.pathname.startsWith("/jobs/") && document.querySelector("#relations")?.parentElement.innerText.includes("` + key + `")`)
 }
