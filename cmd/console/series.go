@@ -239,13 +239,10 @@ func (s series) flow(limit float64) chart {
 	for _, one := range s.Slots {
 		in, out, died = in+one.Counts.Enqueued+one.Counts.Requeued, out+one.Counts.Completed, died+one.Counts.Dead
 	}
-	c.Sentence = fmt.Sprintf("%s came in, %s completed and %s died in this window.", draw.Count(int(in)), draw.Count(int(out)), draw.Count(int(died)))
-	switch {
-	case !s.Counted:
-		c.Sentence = "Nobody counts the jobs of this window, or only some processes do: gaps are not zeros."
-	case s.Since.After(s.From):
-		c.Sentence += " What happened before " + s.Since.UTC().Format("15:04") + " UTC is not known."
+	if c.Sentence = s.knownSince(); !s.Counted {
+		return c
 	}
+	c.Sentence = strings.TrimSpace(fmt.Sprintf("%s came in, %s completed and %s died in this window.", draw.Count(int(in)), draw.Count(int(out)), draw.Count(int(died))) + " " + c.Sentence)
 	return c
 }
 
