@@ -44,10 +44,7 @@ func flowRules() []Rule {
 			const rate, burst = 300, 40
 			w.save(func(s *sluice.Settings) { s.Rate, s.Burst = sluice.RatePerSecond(rate), burst })
 			w.addMany(1000)
-			starts := w.claimByMany(8, 12, 7)
-			if len(starts) < burst {
-				w.Fatalf("%d jobs were claimed, want at least the burst", len(starts))
-			}
+			starts := w.claimByMany(8, 7, 5*burst)
 			for i := range starts {
 				for k := i; k < len(starts); k++ {
 					window := starts[k].Sub(starts[i]).Seconds()
@@ -236,9 +233,10 @@ func (w *world) claimOnce(limit int) sluice.Claimed {
 	return claimed
 }
 
-// claimByMany lets holders claim at the same time, through both stores, and gives when each job was
-// claimed, the first first.
-func (w *world) claimByMany(holders, times, limit int) []time.Time {
+// claimByMany lets holders claim at the same time, through both stores, until they have at least so many jobs, and
+// gives when each was claimed, the first first. A holder that finds the limit locked by another gets nothing, so on a
+// slow machine a number of claims would say little.
+func (w *world) claimByMany(holders, limit, jobs int) []time.Time {
 	var mu sync.Mutex
 	var starts []time.Time
 	var all sync.WaitGroup
@@ -248,7 +246,7 @@ func (w *world) claimByMany(holders, times, limit int) []time.Time {
 			store = w.Other
 		}
 		all.Go(func() {
-			for range times {
+			for enough := false; !enough; {
 				claimed, err := store.Claim(w.ctx, claimOf(n, limit))
 				if err != nil {
 					w.Errorf("claim: %v", err)
@@ -258,6 +256,7 @@ func (w *world) claimByMany(holders, times, limit int) []time.Time {
 				for _, c := range claimed.Jobs {
 					starts = append(starts, c.ClaimedAt)
 				}
+				enough = len(starts) >= jobs
 				mu.Unlock()
 				time.Sleep(min(max(claimed.NextDue, 0), 20*time.Millisecond))
 			}
