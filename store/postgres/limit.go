@@ -239,7 +239,6 @@ func (s *Store) claimThrough(ctx context.Context, tx *pipeline, g *gate, walk wa
 	if g.keyed.stopped {
 		room = flow.Room{Jobs: len(jobs), Wait: g.keyed.wait, Full: g.keyed.wait == 0}
 	}
-	g.takeKeys(tx, jobs)
 	paced := g.takeShared(tx, request, len(jobs)) || !g.settings.Rate.IsZero()
 	if g.mustKeep(before, len(jobs)) {
 		g.keep(tx, request.Queue)

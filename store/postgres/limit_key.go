@@ -188,7 +188,8 @@ func (g *gate) admit(ctx context.Context, tx *pipeline, request sluice.ClaimRequ
 	return fit, nil
 }
 
-// claimAdmitted claims jobs that are locked and let in, in the order of claims.
+// claimAdmitted claims jobs that are locked and let in, in the order of claims. It counts them against the rates of limits before
+// the claim judges others.
 func (s *Store) claimAdmitted(ctx context.Context, tx *pipeline, g *gate, request sluice.ClaimRequest, fit uuidArray, near []string) ([]*sluice.Claim, error) {
 	if len(fit) == 0 {
 		return nil, nil
@@ -198,7 +199,10 @@ func (s *Store) claimAdmitted(ctx context.Context, tx *pipeline, g *gate, reques
 		return nil, err
 	}
 	slices.SortFunc(jobs, inClaimOrder)
-	return s.existing(ctx, tx, request, jobs)
+	if jobs, err = s.existing(ctx, tx, request, jobs); err == nil {
+		g.takeKeys(tx, jobs)
+	}
+	return jobs, err
 }
 
 // claimKeyed claims up to limit jobs of a queue with limits per key.

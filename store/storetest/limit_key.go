@@ -166,6 +166,19 @@ func keyRateRules() []Rule {
 			equal(w, "an hour later", keysIn(w.claimOnce(20).Jobs), "a:1 b:1")
 			equal(w, "at once", len(w.claimOnce(20).Jobs), 0)
 		}},
+		{"R-1045", "A claim that sets jobs of a limit key aside, and looks on, gives no more of them than the rate of the key allows; nor does it where tenants take turns.", "I-12, C-35", func(w *world) {
+			w.share(limit.Limit{Name: "host", Rate: sluice.Rate{Jobs: 1, Per: time.Hour}, PerKey: true}, "host")
+			w.addKeyed(queue, "a", "a", "a", "a", "b", "b")
+			equal(w, "of each key", keysIn(w.claimOnce(2).Jobs), "a:1 b:1")
+			w.Advance(time.Hour + time.Second)
+			equal(w, "an hour later", keysIn(w.claimOnce(3).Jobs), "a:1 b:1")
+			w.Advance(time.Hour + time.Second)
+			w.save(func(s *sluice.Settings) { s.Fair = true })
+			for n := range 12 {
+				w.add(sluice.EnqueueOptions{Tenant: fmt.Sprint("tenant-", n), LimitKey: "a"})
+			}
+			equal(w, "of many tenants", keysIn(w.claimOnce(3).Jobs), "a:1")
+		}},
 		{"R-850", "A closed key gives no job; it opens by itself, and a claim says when, or by a person. Other keys go on, and the audit tells of both.", "I-13, I-22, C-35", func(w *world) {
 			w.share(limit.Limit{Name: "host", Rate: sluice.Rate{Jobs: 1, Per: time.Hour}, Burst: 6, PerKey: true}, "host")
 			w.saveLimit("bank", func(*limit.Limit) {})

@@ -155,8 +155,6 @@ begin
             end if;
             got := got + 1;
             select {{row columns}} into {{column names}};
-            keys := keys || limit_key;
-            costs := costs || cost;
             return next;
         end loop;
     elsif not look_only and room > 0 and k.names is not null then
@@ -184,6 +182,9 @@ begin
                 costs := costs || cost;
                 return next;
             end loop;
+            perform sluice._take_keyed(k.names, k.rates, k.bursts, k.per_keys, k.by_costs, keys, costs, now_at); -- before others are judged
+            keys := '{}';
+            costs := '{}';
             if shared.stopped then
                 room := got;
                 room_wait := coalesce(shared.wait, 0);
@@ -214,9 +215,6 @@ begin
     end if;
     if limits <> '' and got > 0 then
         perform sluice._shared_take(limits, got);
-        if k.names is not null then
-            perform sluice._take_keyed(k.names, k.rates, k.bursts, k.per_keys, k.by_costs, keys, costs, now_at);
-        end if;
     end if;
     if k.names is not null and got < most then
         execute {{limit_lane_next.sql}} into next_lane using of_queue, k.names;

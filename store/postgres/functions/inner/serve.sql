@@ -30,6 +30,8 @@ declare
     claimed integer := 0;
     orphans uuid[] := '{}';
     chosen  uuid[]; has_key boolean[]; an_id uuid; a_key boolean;
+    keys    text[] := '{}';
+    costs   integer[] := '{}';
     near    text[];
     no      integer;
     which   integer;
@@ -130,8 +132,13 @@ begin
                     no := array_position(of_tenant, tenant);
                     got[no] := got[no] + 1;
                     claimed := claimed + 1;
+                    keys := keys || limit_key;
+                    costs := costs || cost;
                     return next;
                 end loop;
+                perform sluice._take_keyed(keyed, keyed_rates, keyed_bursts, keyed_per_keys, keyed_by_costs, keys, costs, now_at); -- before others are judged
+                keys := '{}';
+                costs := '{}';
             else
                 for {{column names}} in execute {{tenant_queue_claim.sql}}
                     using of_queue, array(select of_tenant[i] from unnest(few) as i order by i), array(select share[i] from unnest(few) as i order by i),
