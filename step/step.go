@@ -50,12 +50,24 @@ type Observer interface {
 }
 
 // Begin reports the begin of a step to a store, if the store or a store that it decorates is an [Observer]. The
-// caller works under the returned context, and calls end once. Without an Observer, Begin does nothing.
+// caller works under the returned context, and calls end once. Without an Observer, Begin does nothing. A panic of an Observer
+// leaves the step unreported, and goes no further: what is only watched must not stop.
 //
 // Call Begin in a worker or dispatcher of your own.
 func Begin(ctx context.Context, store sluice.Store, step Step) (_ context.Context, end func(End)) {
 	if observer, observes := sluice.StoreAs[Observer](store); observes {
-		return observer.BeginStep(ctx, step)
+		return begin(ctx, observer, step)
 	}
 	return ctx, func(End) {}
+}
+
+// begin reports the begin of a step to an observer that may panic.
+func begin(ctx context.Context, observer Observer, step Step) (under context.Context, end func(End)) {
+	under, end = ctx, func(End) {}
+	defer func() { _ = recover() }()
+	observed, told := observer.BeginStep(ctx, step)
+	return observed, func(e End) {
+		defer func() { _ = recover() }()
+		told(e)
+	}
 }

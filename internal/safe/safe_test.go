@@ -16,13 +16,14 @@ import (
 	"github.com/sluice-queue/sluice/internal/safe"
 	"github.com/sluice-queue/sluice/internal/verbtest"
 	"github.com/sluice-queue/sluice/observe"
+	"github.com/sluice-queue/sluice/step"
 	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/upkeep"
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// broken is an observer that panics in every verb of a store while on is set.
-type broken struct{ on atomic.Bool }
+// broken is an observer that panics in every verb of a store while on is set, and with ends set at the ends of steps too.
+type broken struct{ on, ends atomic.Bool }
 
 func (b *broken) Begin(ctx context.Context, c *observe.Call) context.Context {
 	if b.on.Load() {
@@ -31,7 +32,11 @@ func (b *broken) Begin(ctx context.Context, c *observe.Call) context.Context {
 	return ctx
 }
 
-func (*broken) End(context.Context, *observe.Call) {}
+func (b *broken) End(_ context.Context, c *observe.Call) {
+	if b.on.Load() && b.ends.Load() {
+		panic("a fault at the end of " + c.Name)
+	}
+}
 
 func TestPanicOfEveryVerbIsAnError(t *testing.T) {
 	t.Parallel()
@@ -86,6 +91,25 @@ func TestThoseWhoWorkOutliveAStoreThatPanics(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestAPanicOfAnObserverStopsNoStep: steps are no verbs of a store, which give such a panic as their error.
+func TestAPanicOfAnObserverStopsNoStep(t *testing.T) {
+	t.Parallel()
+	b := &broken{}
+	store := safe.Store(observe.Store(memory.New(memory.Options{}), b))
+	for name, panics := range map[string]func(end func(step.End)){
+		"at the begin": func(end func(step.End)) { end(step.End{}) },
+		"at the end":   func(end func(step.End)) { b.on.Store(true); end(step.End{}) },
+	} {
+		b.on.Store(name == "at the begin")
+		b.ends.Store(true)
+		under, end := step.Begin(t.Context(), store, step.Step{Name: step.Upkeep})
+		if under == nil || under.Err() != nil {
+			t.Errorf("%s: the step works under %v", name, under)
+		}
+		panics(end)
+	}
 }
 
 // TestNoStoreIsAnErrorOfRun passes no store to the functions that need one.
