@@ -127,17 +127,10 @@ func (f *meter) alive(ctx context.Context) ([]presence.Holder, error) {
 	return f.holders, nil
 }
 
-// serves reports whether a living holder claims from a queue.
-func (f *meter) serves(ctx context.Context, queue string) (bool, error) {
+// serves reports whether a living holder takes the jobs of a queue.
+func (f *meter) serves(ctx context.Context, q sluice.Queue) (bool, error) {
 	holders, err := f.alive(ctx)
-	for _, h := range holders {
-		for _, q := range h.Queues {
-			if q == queue {
-				return true, err
-			}
-		}
-	}
-	return false, err
+	return slices.ContainsFunc(holders, func(h presence.Holder) bool { return h.Takes(q, f.book.Now) }), err
 }
 
 // trouble counts holders with conditions. Open breakers have a rule of their own, which also reports an engine that
@@ -229,7 +222,7 @@ func (f *meter) now(ctx context.Context, t Target) (Reading, error) {
 			value = f.age(d).Seconds()
 		}
 	case MetricUnserved:
-		served, err := f.serves(ctx, t.Queue.Name)
+		served, err := f.serves(ctx, t.Queue)
 		if err != nil {
 			return Reading{}, err
 		}

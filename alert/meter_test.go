@@ -70,7 +70,11 @@ func (y *yard) ends(jobs int, event sluice.Event) {
 
 func (y *yard) serves(conditions ...presence.Condition) {
 	y.Helper()
-	_, err := presence.Given(y.store).Heartbeat(y.Context(), presence.Holder{ID: "h:1:x", Role: presence.RoleDispatcher, Queues: []string{"mail"}, Conditions: conditions})
+	role := presence.RoleWorker
+	if len(conditions) > 0 { // of an engine
+		role = presence.RoleDispatcher
+	}
+	_, err := presence.Given(y.store).Heartbeat(y.Context(), presence.Holder{ID: "h:1:x", Role: role, Queues: []string{"mail"}, Conditions: conditions})
 	y.ok(err)
 }
 
@@ -135,6 +139,7 @@ func TestFiguresAreReadAsTheirMetricsSay(t *testing.T) {
 		}, "0"},
 		"nobody serves it":            {alert.MetricUnserved, func(y *yard) { y.add(2) }, "2"},
 		"somebody does":               {alert.MetricUnserved, func(y *yard) { y.add(2); y.serves() }, "0"},
+		"a dispatcher, but no engine": {alert.MetricUnserved, func(y *yard) { y.add(2); y.serves(unsafe) }, "2"},
 		"somebody did":                {alert.MetricUnserved, func(y *yard) { y.add(2); y.serves(); time.Sleep(time.Minute) }, "2"},
 		"ready while it is paused":    {alert.MetricPausedReady, func(y *yard) { y.add(2); y.set(pause) }, "2"},
 		"unless the pause ends":       {alert.MetricPausedReady, func(y *yard) { y.add(2); y.pauseFor(time.Hour) }, "0"},

@@ -133,7 +133,7 @@ func (f *meter) moving(ctx context.Context, t Target) (Reading, error) {
 		}
 		return Reading{Value: math.Min(1, float64(s.Counts.Claimed)/allowed)}, nil
 	}
-	served, err := f.serves(ctx, t.Queue.Name)
+	served, err := f.serves(ctx, t.Queue)
 	if err != nil || !served || s.Counts.Claimed > 0 || d.InFlight() > 0 {
 		return well, err
 	}

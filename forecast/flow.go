@@ -86,21 +86,13 @@ func taker(q sluice.Queue) string {
 	return presence.RoleWorker // a forwarder is one of its own kind
 }
 
-// takes reports whether a process takes a queue's jobs.
-func takes(h presence.Holder, q sluice.Queue, now time.Time) bool {
-	if sluice.IsInternalQueue(q.Name) {
-		return h.Role == presence.RoleUpkeep && h.Mode.Claims() && h.Alive(now)
-	}
-	return h.Serves(q.Name, now) && (h.Role == presence.RoleDispatcher) == (q.Settings.Engine != "")
-}
-
 // addCapacity adds the limit of jobs in flight: by the queue's setting, and by the slots of its workers. Dispatchers and upkeep
 // have no slots.
 func (f *queueFlow) addCapacity(q sluice.Queue, counted QueueCounts, holders []presence.Holder, now time.Time, what WhatIf) {
 	concurrency, says := q.Settings.Concurrency, fmt.Sprintf("concurrency %d", q.Settings.Concurrency)
 	workers, slots := 0, 0
 	for _, h := range holders {
-		if takes(h, q, now) {
+		if h.Takes(q, now) {
 			workers, slots = workers+1, slots+h.Slots
 		}
 	}

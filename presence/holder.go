@@ -15,6 +15,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/feature"
 )
 
@@ -165,6 +166,15 @@ func NewID() string {
 // Serves reports whether the process is alive and claims from a queue. A quiesced process does not.
 func (h Holder) Serves(queue string, now time.Time) bool {
 	return slices.Contains(h.Queues, queue) && h.Mode.Claims() && h.Alive(now)
+}
+
+// Takes reports whether the process is alive and takes the jobs of a queue: workers those of queues without an engine,
+// dispatchers those of queues with one, and upkeep those of Sluice's own queues.
+func (h Holder) Takes(q sluice.Queue, now time.Time) bool {
+	if sluice.IsInternalQueue(q.Name) {
+		return h.Role == RoleUpkeep && h.Mode.Claims() && h.Alive(now)
+	}
+	return h.Serves(q.Name, now) && (h.Role == RoleDispatcher) == (q.Settings.Engine != "")
 }
 
 // Silence returns a sentence for people: since when the process does no work, and why, if known.

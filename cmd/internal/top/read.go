@@ -56,7 +56,7 @@ func (q queueRow) state() string {
 		return "paused"
 	case q.Wrong != "":
 		return "wrong"
-	case q.Depth.Ready > 0 && q.workers == 0 && !sluice.IsInternalQueue(q.Name): // upkeep works on its own
+	case q.Depth.Ready > 0 && q.workers == 0:
 		return "unserved"
 	}
 	return "open"
@@ -99,7 +99,7 @@ func read(ctx context.Context, options Options) (snapshot, error) {
 	for _, q := range queues {
 		row := queueRow{Queue: q, Summary: summaries[q.Name]}
 		for _, h := range s.holders {
-			if slices.Contains(h.Queues, q.Name) && h.Mode.Claims() {
+			if h.Takes(q, q.Now) {
 				row.workers++
 			}
 		}
