@@ -20,7 +20,9 @@ func (d *Dispatcher) start(work context.Context, l *servedQueue, q sluice.Queue,
 			first++
 		}
 	}
+	began := time.Now()
 	worked, failed := d.ask(work, l, q, holds)
+	addSince(&l.starting, began)
 	switch {
 	case !worked && failed == nil:
 	case l.breaker.learn(worked, failed != nil, time.Now(), d.options.Probe):

@@ -27,8 +27,13 @@ type Cycle struct {
 	Released   int `json:"released"`
 	// Held jobs are kept, because their runs may or may not have started; a later cycle asks again.
 	Held int `json:"held"`
-	// Took is the duration of the cycle.
-	Took time.Duration `json:"took"`
+	// Took is the duration of the cycle. Claiming is the part in which the store gave jobs out and recorded their runs,
+	// Starting the part in which engines were asked, and Settling the part in which the store took the outcomes. A
+	// dispatcher claims the next jobs while an engine starts others, so the parts may be more than the whole.
+	Took     time.Duration `json:"took"`
+	Claiming time.Duration `json:"claiming"`
+	Starting time.Duration `json:"starting"`
+	Settling time.Duration `json:"settling"`
 }
 
 // busyDelay is how long a job waits after its engine had no room.
@@ -47,6 +52,7 @@ func (d *Dispatcher) cycle(ctx, work context.Context, l *servedQueue, q sluice.Q
 	defer l.cycle.Unlock()
 	l.paused = d.log.EmitPause(q, l.paused)
 	begun := time.Now()
+	l.claiming, l.starting = 0, 0
 	if !l.breaker.asks(begun) {
 		return done, time.Until(l.breaker.probeAt), nil
 	}
@@ -68,6 +74,7 @@ func (d *Dispatcher) cycle(ctx, work context.Context, l *servedQueue, q sluice.Q
 		d.handBack(l, "claimed ahead, and the engine cannot be used")
 	}
 	err = errors.Join(err, d.settle(work, l, &done))
+	done.Claiming, done.Starting = l.claiming, l.starting
 	done.Held, done.Took = len(l.holding(func(h *hold) bool { return !h.fresh })), time.Since(begun)
 	if done.Claimed+len(held) > 0 {
 		d.log.Emit(event.CycleDone, l.queue, "claimed", done.Claimed, "dispatched", done.Dispatched,
@@ -150,6 +157,7 @@ func (d *Dispatcher) take(work context.Context, l *servedQueue, q sluice.Queue, 
 		return nil, d.options.Poll, nil
 	}
 	defer d.ear.End()
+	defer addSince(&l.claiming, time.Now())
 	// Use work, not ctx: if the answer to a claim is thrown away, its jobs stay locked until the lease ends.
 	asked, told := time.Now(), d.begun.Report(l.queue)
 	claimed, err := d.store.Claim(work, sluice.ClaimRequest{
@@ -228,6 +236,7 @@ func (d *Dispatcher) settle(work context.Context, l *servedQueue, done *Cycle) e
 	if len(holds) == 0 {
 		return nil
 	}
+	defer addSince(&done.Settling, time.Now())
 	errs, err := d.store.Settle(work, settlements)
 	if err != nil {
 		return fmt.Errorf("settle %d jobs: %w", len(settlements), err)
@@ -270,6 +279,9 @@ func (d *Dispatcher) auditCycle(work context.Context, l *servedQueue, entry slui
 		d.log.Emit(event.NotNoted, l.queue, "event", entry.Event, "error", err)
 	}
 }
+
+// addSince adds the time since an instant to a sum.
+func addSince(sum *time.Duration, began time.Time) { *sum += time.Since(began) }
 
 func (c *Cycle) count(event sluice.Event) {
 	switch event {

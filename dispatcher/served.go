@@ -29,6 +29,8 @@ type servedQueue struct {
 	// Used by the cycle alone.
 	breaker breaker
 	paused  bool // whether the log last recorded the queue as paused
+	// claiming and starting are the parts of the present cycle, as of [Cycle].
+	claiming, starting time.Duration
 }
 
 func (l *servedQueue) idle() bool { return l.holds() == 0 }

@@ -235,6 +235,7 @@ func TestAuditTellsOfEachCycleThatClaimed(t *testing.T) {
 	inBank(t, func(b *bank) {
 		b.set(func(s *sluice.Settings) { s.Batch = 3 })
 		ids := b.enqueue(4, sluice.EnqueueOptions{})
+		b.engine.pause = func() { time.Sleep(time.Second) }
 		b.engine.say(func(run engine.Run) (error, bool) {
 			if run.Job == ids[0] {
 				return engine.ErrRefused, false
@@ -247,7 +248,9 @@ func TestAuditTellsOfEachCycleThatClaimed(t *testing.T) {
 		for i := range told {
 			told[i].Took = 0
 		}
-		want := []dispatcher.Cycle{{Claimed: 1, Dispatched: 1}, {Claimed: 3, Dispatched: 2, Buried: 1}}
+		want := []dispatcher.Cycle{ // here the engine alone takes time
+			{Claimed: 1, Dispatched: 1, Starting: time.Second}, {Claimed: 3, Dispatched: 2, Buried: 1, Starting: 3 * time.Second},
+		}
 		if !slices.Equal(told, want) {
 			b.Errorf("told of %+v, want %+v", told, want)
 		}

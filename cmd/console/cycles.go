@@ -27,6 +27,10 @@ type cycle struct {
 	Released   int           `json:"released"`
 	Held       int           `json:"held"`
 	Took       time.Duration `json:"took"`
+	// Nil: an older dispatcher did not measure the parts.
+	Claiming *time.Duration `json:"claiming"`
+	Starting *time.Duration `json:"starting"`
+	Settling *time.Duration `json:"settling"`
 }
 
 // cycles reads the last dispatch cycles of a queue. The audit keeps each cycle that claimed
