@@ -79,6 +79,7 @@ func previewHold(ctx context.Context, store sluice.Store, q search.Query, sample
 		isHeld[job.ID] = true
 	}
 	found.Matched = max(0, found.Matched-held.Matched)
+	found.States = map[sluice.State]int{sluice.StateQueued: found.Matched}
 	found.Jobs = slices.DeleteFunc(found.Jobs, func(job sluice.Job) bool { return isHeld[job.ID] })
 	found.Jobs = found.Jobs[:min(samples, len(found.Jobs))]
 	return found, nil

@@ -89,7 +89,7 @@ func (q Query) behind(job sluice.Job, at cursor) Place {
 	switch {
 	case at.Whole:
 		out.Queue = ""
-	case !q.Batch.IsZero():
+	case q.together():
 		out.Queue = allQueues
 	}
 	return out
@@ -105,7 +105,7 @@ func (q Query) From(id sluice.ID, oldestFirst bool) (string, error) {
 	at := cursor{Place: Place{Before: id, OldestFirst: oldestFirst}, Whole: q.acrossQueues()}
 	switch {
 	case at.Whole || id.IsZero():
-	case !q.Batch.IsZero():
+	case q.together():
 		at.Queue = allQueues
 	case q.Queue != "" && !sluice.IsGroup(q.Queue):
 		at.Queue = q.Queue
@@ -128,7 +128,7 @@ func readAt(ctx context.Context, store sluice.Store, q Query, at cursor, limit i
 	}
 	filter := q.filter("")
 	filter.Cursor, filter.Before, filter.Limit, filter.OldestFirst = at.Cursor, at.Before, limit, at.OldestFirst
-	page, err := sluice.GivenStore(store).Jobs(ctx, filter)
+	page, err := q.readFound(ctx, sluice.GivenStore(store), filter)
 	out := Page{Compared: len(page.Jobs), Next: Place{Cursor: page.Cursor, End: page.Cursor == "", OldestFirst: at.OldestFirst}}
 	for _, job := range page.Jobs {
 		if q.Matches(job) {

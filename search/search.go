@@ -7,9 +7,11 @@
 package search
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -152,8 +154,8 @@ type Page struct {
 }
 
 // ReadPage reads at most limit jobs from a place on. It goes queue by queue, sorted by name, from the newest job of
-// each, or from the oldest. It reads one queue at a time because stores have indexes for the dead letters of one queue. The jobs of a batch it
-// reads all together.
+// each, or from the oldest. It reads one queue at a time because stores have indexes for the dead letters of one queue. The jobs of a batch, and those
+// that the query names, it reads all together.
 func ReadPage(ctx context.Context, store sluice.Store, q Query, from Place, limit int) (Page, error) {
 	if err := sluice.CheckGiven("store", store); err != nil {
 		return Page{}, err
@@ -181,19 +183,84 @@ func ReadPage(ctx context.Context, store sluice.Store, q Query, from Place, limi
 	return out, err
 }
 
+// ids returns the jobs that a term names one by one, which are looked up. Nil: none does, or the query looks up a batch or
+// held jobs.
+func (q Query) ids() (ids []sluice.ID) {
+	if q.Held || !q.Batch.IsZero() {
+		return nil
+	}
+	for _, term := range q.Terms {
+		if term.Field != "id" || term.Not {
+			continue
+		}
+		ids = []sluice.ID{}
+		for _, value := range term.Values {
+			text, exact := strings.CutPrefix(value, equalTo)
+			if !exact {
+				return nil
+			}
+			if id, err := sluice.ParseID(text); err == nil { // no job has another name
+				ids = append(ids, id)
+			}
+		}
+		slices.SortFunc(ids, func(a, b sluice.ID) int { return bytes.Compare(a[:], b[:]) })
+		return slices.Compact(ids)
+	}
+	return nil
+}
+
+// together reports whether the jobs of all queues are read at once, since the store looks them up by something else.
+func (q Query) together() bool { return !q.Batch.IsZero() || q.ids() != nil }
+
+// readFound reads a page of what the store looks up.
+func (q Query) readFound(ctx context.Context, store sluice.Store, filter sluice.JobFilter) (sluice.Page, error) {
+	ids := q.ids()
+	if ids == nil {
+		return store.Jobs(ctx, filter)
+	}
+	before, err := filter.EndOfPage()
+	if err != nil {
+		return sluice.Page{}, err
+	}
+	ids = slices.DeleteFunc(ids, func(id sluice.ID) bool {
+		side := bytes.Compare(id[:], before[:])
+		return !before.IsZero() && (side == 0 || filter.OldestFirst != (side > 0))
+	})
+	found, err := readNamed(ctx, store, slices.Values(ids))
+	if err != nil {
+		return sluice.Page{}, err
+	}
+	return filter.Page(found, sluice.ID{}), nil
+}
+
+// readNamed reads jobs one by one, without their payloads. It leaves out those that are not there any more.
+func readNamed(ctx context.Context, store sluice.Store, ids iter.Seq[sluice.ID]) (found []sluice.Job, err error) {
+	for id := range ids {
+		job, err := store.Job(ctx, id)
+		if errors.Is(err, sluice.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		job.Payload, job.Checkpoint, job.Result = nil, nil, nil
+		found = append(found, job)
+	}
+	return found, nil
+}
+
 // readJobs reads the page of one queue that ReadPage compares: of all its jobs, or of its held jobs.
 func readJobs(ctx context.Context, store sluice.Store, q Query, from Place, limit int) (sluice.Page, error) {
 	filter := q.filter(from.Queue)
 	filter.Cursor, filter.Before, filter.Limit, filter.OldestFirst = from.Cursor, from.Before, limit, from.OldestFirst
-	if !q.Batch.IsZero() {
+	if q.together() {
 		filter.Queue = ""
 		if !sluice.IsGroup(q.Queue) {
 			filter.Queue = q.Queue
 		}
-		return store.Jobs(ctx, filter)
 	}
-	if !q.Held {
-		return store.Jobs(ctx, filter)
+	if !q.Held || q.together() {
+		return q.readFound(ctx, store, filter)
 	}
 	if from.OldestFirst {
 		return sluice.Page{}, feature.Invalid("oldest_first", "does not go with held jobs, which are listed the newest first")
@@ -208,27 +275,22 @@ func readJobs(ctx context.Context, store sluice.Store, q Query, from Place, limi
 	if err != nil {
 		return sluice.Page{}, err
 	}
-	var found []sluice.Job
 	var floor sluice.ID
 	if len(holds) > limit {
 		holds = holds[:limit]
 		floor = holds[limit-1].JobID
 	}
-	for _, held := range holds {
-		job, err := store.Job(ctx, held.JobID)
-		if errors.Is(err, sluice.ErrNotFound) {
-			continue // it has ended since
+	found, err := readNamed(ctx, store, func(yield func(sluice.ID) bool) {
+		for i := 0; i < len(holds) && yield(holds[i].JobID); i++ {
 		}
-		if err != nil {
-			return sluice.Page{}, err
-		}
-		job.Payload, job.Checkpoint, job.Result = nil, nil, nil
-		found = append(found, job)
+	})
+	if err != nil {
+		return sluice.Page{}, err
 	}
 	return filter.Page(found, floor), nil
 }
 
-// allQueues is the queue of a place among the jobs of a batch.
+// allQueues is the queue of a place among the jobs of a batch, or among named ones.
 const allQueues = "*"
 
 // heldPage is how many held jobs a page reads, one by one.
@@ -238,9 +300,9 @@ const heldPage = 1000
 func queueAfter(ctx context.Context, store sluice.Store, q Query, queue string) (string, error) {
 	isGroup := sluice.IsGroup(q.Queue)
 	switch {
-	case !q.Batch.IsZero() && queue == "":
+	case q.together() && queue == "":
 		return allQueues, nil
-	case !q.Batch.IsZero():
+	case q.together():
 		return "", nil
 	case q.Queue != "" && !isGroup && queue == "":
 		if !q.holds(q.Queue) {
@@ -283,6 +345,8 @@ type Found struct {
 	// compared.
 	Jobs    []sluice.Job `json:"jobs"`
 	Matched int          `json:"matched"`
+	// States counts the matching jobs by state.
+	States map[sluice.State]int `json:"states,omitempty"`
 	// Compared counts the compared jobs. More says that other jobs are left.
 	Compared int  `json:"compared"`
 	More     bool `json:"more"`
@@ -306,7 +370,7 @@ func Preview(ctx context.Context, store sluice.Store, q Query, samples int) (Fou
 
 // search compares jobs, and keeps the first matching ones. With enough, it ends when it has keep jobs.
 func search(ctx context.Context, store sluice.Store, q Query, keep int, enough bool) (Found, error) {
-	var out Found
+	out := Found{States: make(map[sluice.State]int)}
 	if err := q.Check(); err != nil {
 		return out, err
 	}
@@ -316,6 +380,9 @@ func search(ctx context.Context, store sluice.Store, q Query, keep int, enough b
 			return out, fmt.Errorf("search jobs: %w", err)
 		}
 		jobs := page.Jobs
+		for _, job := range jobs {
+			out.States[job.State]++
+		}
 		at = page.Next
 		out.Matched, out.Compared = out.Matched+len(jobs), out.Compared+page.Compared
 		out.More = !at.End

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -153,6 +154,86 @@ func TestAListComparesAsManyJobsAsItSays(t *testing.T) {
 	}
 }
 
+// lookingUp counts what is read of a store.
+type lookingUp struct {
+	sluice.Store
+	lists, jobs int
+}
+
+func (s *lookingUp) Jobs(ctx context.Context, f sluice.JobFilter) (sluice.Page, error) {
+	s.lists++
+	return s.Store.Jobs(ctx, f)
+}
+
+func (s *lookingUp) Job(ctx context.Context, id sluice.ID) (sluice.Job, error) {
+	s.jobs++
+	return s.Store.Job(ctx, id)
+}
+
+func TestJobsThatAQueryNamesAreLookedUp(t *testing.T) {
+	t.Parallel()
+	store := &lookingUp{Store: oddOnes(t, 100)}
+	all, err := search.Jobs(t.Context(), store, search.Query{}, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mail, payment := all.Jobs[3], slices.MaxFunc(all.Jobs, func(a, b sluice.Job) int { return strings.Compare(a.Queue, b.Queue) })
+	mail, err = store.Job(t.Context(), mail.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := fmt.Sprintf("%s,%s,%s,%s", payment.ID, mail.ID, mail.ID, sluice.NewID())
+	for filter, want := range map[string]string{
+		"id:" + names:                               mail.Queue + " " + payment.Queue,
+		"queue:mail id:" + names:                    "mail",
+		"-queue:mail id:" + names:                   payment.Queue,
+		"id:" + names + " -id:" + mail.ID.String():  payment.Queue,
+		"state:completed id:" + names:               "",
+		"id:nobody":                                 "",
+		fmt.Sprintf("id:%s priority:7", payment.ID): "",
+	} {
+		q, err := search.Parse(filter, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		store.lists, store.jobs = 0, 0
+		found, err := search.Preview(t.Context(), store, q, 5)
+		var queues []string
+		for _, job := range found.Jobs {
+			queues = append(queues, job.Queue)
+		}
+		slices.Sort(queues)
+		if got := strings.Join(queues, " "); err != nil || got != want || found.More || found.Matched != len(found.Jobs) {
+			t.Errorf("%s: found jobs of %q, more %t, matched %d, %v; want %q", filter, got, found.More, found.Matched, err, want)
+		}
+		if store.lists > 0 || store.jobs > 3 {
+			t.Errorf("%s: %d lists and %d jobs were read, want 3 jobs at most", filter, store.lists, store.jobs)
+		}
+	}
+}
+
+// namedOnes is a query that names so many jobs of the priority 1.
+func namedOnes(t *testing.T, store sluice.Store, jobs int) search.Query {
+	t.Helper()
+	one, err := search.Parse("priority:1", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := search.Jobs(t.Context(), store, one, jobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, job := range found.Jobs {
+		ids = append(ids, job.ID.String())
+	}
+	q, err := search.Parse("id:"+strings.Join(ids, ","), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
 func TestAListHasEachJobOnceInWhateverParts(t *testing.T) {
 	t.Parallel()
 	store := oddOnes(t, 700)
@@ -164,12 +245,16 @@ func TestAListHasEachJobOnceInWhateverParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, q := range map[string]search.Query{"all queues": one, "two queues": two, "a queue": {Queue: "mail", Terms: one.Terms}} {
+	named := namedOnes(t, store, 100)
+	for name, q := range map[string]search.Query{"all queues": one, "two queues": two, "a queue": {Queue: "mail", Terms: one.Terms}, "named": named} {
 		for _, oldest := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, the oldest first %t", name, oldest), func(t *testing.T) {
 				want := 700
 				if q.Queue != "" {
 					want = 350
+				}
+				if name == "named" {
+					want = 100
 				}
 				from, err := q.From(sluice.ID{}, oldest)
 				if err != nil {

@@ -31,7 +31,7 @@ type Field struct {
 	Meaning string `json:"meaning"`
 	// Example is a term.
 	Example string `json:"example"`
-	// Indexed says that a term of one value is looked up. Otherwise jobs are compared one by one.
+	// Indexed says that a term of one value is looked up; of id, one of many. Otherwise jobs are compared one by one.
 	Indexed bool `json:"indexed"`
 
 	kind  kind
@@ -68,7 +68,7 @@ var fields = []Field{
 	{Name: "batch", Meaning: "The batch that the job is directly in.", Example: "batch:01a1fb72-1dea-7abc-8fc6-99e4817522bb", Indexed: true, text: func(j sluice.Job, _ string) (string, bool) {
 		return j.Batch.String(), !j.Batch.IsZero()
 	}},
-	{Name: "id", Meaning: "The ID of the job.", Example: "id:01a1fb72-1dea-7abc-8fc6-99e4817522bb", text: always(func(j sluice.Job) string { return j.ID.String() })},
+	{Name: "id", Meaning: "The ID of the job.", Example: "id:01a1fb72-1dea-7abc-8fc6-99e4817522bb", Indexed: true, text: always(func(j sluice.Job) string { return j.ID.String() })},
 	{Name: "order_key", Meaning: "The order key of the job.", Example: "order_key:account-7", text: always(func(j sluice.Job) string { return j.OrderKey })},
 	{Name: "limit_key", Meaning: "The limit key of the job.", Example: "limit_key:example.com", text: always(func(j sluice.Job) string { return j.LimitKey })},
 	{Name: "holder", Meaning: "The process that has or had the job.", Example: "holder:host-3*", text: always(func(j sluice.Job) string { return j.Holder })},
