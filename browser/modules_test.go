@@ -24,7 +24,7 @@ var moduleTests = map[string][][2]string{
 		{`[...document.getElementById("zone").options].some((o) => o.value === "Europe/Berlin") ? "listed" : "missing"`, "listed"},
 	},
 	"look.js": {{`(M.setTheme("dark"), document.documentElement.dataset.theme + localStorage.getItem("sluice-theme"))`, "darkdark"}, {`(() => {
-		const rows = document.getElementById("rows"), table = document.createElement("table"), cell = table.insertRow().insertCell();
+		const rows = document.getElementById("row-height"), table = document.createElement("table"), cell = table.insertRow().insertCell();
 		document.getElementById("main").append(table);
 		const before = parseFloat(getComputedStyle(cell).paddingTop);
 		rows.value = "dense";

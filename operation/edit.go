@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -20,6 +21,8 @@ import (
 type Edit struct {
 	// Priority is from 1 (first) to 10 (last). Default: no change.
 	Priority int `json:"priority,omitempty"`
+	// Tenant is the new tenant; empty: no tenant. Nil: no change.
+	Tenant *string `json:"tenant,omitempty"`
 	// Postpone is by how much later each job is due than now, and Spread by how much more at most: each job gets a share of it
 	// by chance, so that jobs that are due at once are not any longer. A job that was due before the operation began counts as
 	// due when it began. Both are from 0 to [MaxPostpone].
@@ -32,6 +35,9 @@ func (e Edit) String() string {
 	var parts []string
 	if e.Priority > 0 {
 		parts = append(parts, fmt.Sprint("priority ", e.Priority))
+	}
+	if e.Tenant != nil {
+		parts = append(parts, "to "+cmp.Or(*e.Tenant, "no tenant"))
 	}
 	if e.Postpone > 0 {
 		parts = append(parts, "later by "+sluice.FormatDuration(e.Postpone))
@@ -49,13 +55,15 @@ const MaxPostpone = 366 * 24 * time.Hour
 func (e Edit) check() error {
 	switch {
 	case e == Edit{}:
-		return feature.Invalid("edit", "it changes nothing; name a priority, or by how much to postpone or spread")
+		return feature.Invalid("edit", "it changes nothing; name a priority, a tenant, or by how much to postpone or spread")
 	case e.Priority < 0 || e.Priority > 10:
 		return feature.Invalid("priority", fmt.Sprintf("%d must be from 1 (first) to 10 (last)", e.Priority))
 	case e.Postpone < 0 || e.Postpone > MaxPostpone:
 		return feature.Invalid("postpone", fmt.Sprintf("%s must be from 0 to %s", sluice.FormatDuration(e.Postpone), sluice.FormatDuration(MaxPostpone)))
 	case e.Spread < 0 || e.Spread > MaxPostpone:
 		return feature.Invalid("spread", fmt.Sprintf("%s must be from 0 to %s", sluice.FormatDuration(e.Spread), sluice.FormatDuration(MaxPostpone)))
+	case e.Tenant != nil && *e.Tenant != "":
+		return sluice.CheckTenantName(*e.Tenant)
 	}
 	return nil
 }
@@ -122,7 +130,7 @@ func (o Operation) edit(ctx context.Context, store sluice.Store, job sluice.Job,
 
 // changeOf is the change of one job.
 func (o Operation) changeOf(job sluice.Job) edit.Change {
-	change := edit.Change{Priority: o.Edit.Priority}
+	change := edit.Change{Priority: o.Edit.Priority, Tenant: o.Edit.Tenant}
 	if o.Edit.Postpone > 0 || o.Edit.Spread > 0 {
 		from := job.DueAt
 		if from.Before(o.CreatedAt) {

@@ -37,7 +37,7 @@ const (
 	// KindHold holds queued jobs, and KindRelease releases held jobs, as [hold.Hold] and [hold.Release] do.
 	KindHold    Kind = "hold"
 	KindRelease Kind = "release"
-	// KindEdit changes the priority or the due time of queued jobs, of each by itself; see [Edit].
+	// KindEdit changes the priority, the tenant or the due time of queued jobs, of each by itself; see [Edit].
 	KindEdit Kind = "edit"
 	// KindBackfill makes the jobs of a schedule's fires in a range of time. It has no query.
 	KindBackfill Kind = "backfill"

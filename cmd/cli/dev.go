@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,7 +35,7 @@ console, a worker, and an engine. A made-up shop gives each page something to sh
 tenant, failures, retries, a paused queue, schedules, a batch and flows. Some jobs are held, an alert
 fires, and people change settings.
 
---empty leaves the shop out, for work of your own.
+--empty leaves the shop out, for work of your own. A button of the empty console opens it later.
 
 Without --db it uses a new SQLite file, removed at the end. Only this machine reaches the server,
 where everybody is an admin.`,
@@ -85,10 +86,8 @@ func (a *app) dev(ctx context.Context, f devFlags) (err error) {
 	defer a.close(store)
 	s := &server{app: a, flags: serveFlags{listen: f.listen, environment: "dev", grace: 2 * time.Second}, at: at, log: a.events(), failed: make(chan error, 2)}
 	defer s.log.Flush()
-	if !f.empty {
-		if err := s.openShop(ctx, store); err != nil {
-			return err
-		}
+	if err := s.openShop(ctx, store, f.empty); err != nil {
+		return err
 	}
 	if err := s.listen(); err != nil {
 		return err
@@ -97,16 +96,33 @@ func (a *app) dev(ctx context.Context, f devFlags) (err error) {
 	return s.answer(ctx, func() error { return s.work(ctx, store) })
 }
 
-// openShop adds the shop to what the server does.
-func (s *server) openShop(ctx context.Context, store sluice.Store) error {
+// openShop adds the shop to what the server does: at once, or when somebody asks for sample data.
+func (s *server) openShop(ctx context.Context, store sluice.Store, later bool) error {
 	runs := local.New(store, local.Options{Worker: worker.Options{Slots: 24, Drain: time.Second, Logger: s.app.logger()}})
 	shop := sample.New(store, sample.Options{Engine: runs, Logger: s.app.logger()})
-	if err := shop.Prepare(ctx); err != nil {
-		return err
+	asked := make(chan struct{})
+	ask := sync.OnceFunc(func() { close(asked) })
+	fill := func(ctx context.Context) error {
+		if err := shop.Prepare(ctx); err != nil {
+			return err
+		}
+		ask()
+		return nil
 	}
 	s.engines = s.app.observeEngines(map[string]engine.Engine{sample.Engine: runs})
-	s.more = []part{{name: "sample data", run: shop.Run}}
-	return nil
+	s.more = []part{{name: "sample data", run: func(ctx context.Context) error {
+		select {
+		case <-asked:
+			return shop.Run(ctx)
+		case <-ctx.Done():
+			return nil
+		}
+	}}}
+	if later {
+		s.samples = fill
+		return nil
+	}
+	return fill(ctx)
 }
 
 // greet says where to look, and what to do.

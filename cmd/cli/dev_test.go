@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -152,7 +153,27 @@ func TestDevWithoutTheShopSaysWhatToTry(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &page); err != nil || len(page.Jobs) != 1 || page.Jobs[0].State != "completed" {
 		t.Errorf("the job is not completed: %v\n%s", err, text)
 	}
+	fillBySamples(t, d)
 	if said := d.end(t); !strings.Contains(said, "the data is in sqlite:") {
 		t.Errorf("it says %q", said)
 	}
+}
+
+// fillBySamples presses the button of the console that opens the shop.
+func fillBySamples(t *testing.T, d *dev) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.url+"samples", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		t.Errorf("the button answers with %s", answer.Status)
+	}
+	d.shows(t, "api/v1/queues?limit=100", `"name":"payments"`, `"name":"mail"`)
+	d.shows(t, "api/v1/jobs?where=queue:mails", `"state":"completed"`)
 }

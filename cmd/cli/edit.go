@@ -34,7 +34,7 @@ type editFlags struct {
 // editFlagsOfAll are the flags that go only with --all, and editFlagsOfOne those that go only with one job.
 var (
 	editFlagsOfAll = []string{"where", "postpone", "spread", "limit", "dry-run", "rate", "detach"}
-	editFlagsOfOne = []string{"due", "timeout", "payload-file", "tenant", "limit-key", "cost", "label", "no-labels", "expect"}
+	editFlagsOfOne = []string{"due", "timeout", "payload-file", "limit-key", "cost", "label", "no-labels", "expect"}
 )
 
 func (a *app) editCommand() *cobra.Command {
@@ -46,12 +46,13 @@ func (a *app) editCommand() *cobra.Command {
 enqueue. With --expect, the edit is refused if somebody changed or ran the job since "sluice job"
 showed that version. The audit has the changed fields before and after, and of a payload the size.
 
-With --all, upkeep changes the priority or the due time of all waiting jobs that match. --postpone
+With --all, upkeep changes the priority, the tenant or the due time of all waiting jobs that match. --postpone
 and --spread count from the due time of each job, or from now if that is past. --spread adds a part
 of it by chance, so that jobs that are due at once are not any longer.`,
 		Example: `  sluice edit 01a1fb72-1dea-7abc-8fc6-99e4817522bb --priority 1 --due 2026-12-01T16:00:00Z --reason "urgent"
   sluice edit 01a1fb72-1dea-7abc-8fc6-99e4817522bb --payload-file report.json --label kind=report
   sluice edit --all --where "queue:mail due:<1h" --priority 9 --spread 30m --dry-run
+  sluice edit --all --where tenant:acme --tenant acme-eu --reason "the customer moves"
   sluice edit --all --where queue:mail --postpone 2h --rate 500/s --reason "the server moves"`,
 		Args: arguments(0, 1),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -60,6 +61,9 @@ of it by chance, so that jobs that are due at once are not any longer.`,
 			}
 			if f.all {
 				f.selection.edit = &operation.Edit{Priority: f.priority, Postpone: f.postpone, Spread: f.spread}
+				if command.Flags().Changed("tenant") {
+					f.selection.edit.Tenant = &f.tenant
+				}
 				return a.operate(command.Context(), &f.selection, sluice.JobFilter{}, "edited")
 			}
 			change, err := a.changeOf(command, f)
@@ -76,7 +80,7 @@ of it by chance, so that jobs that are due at once are not any longer.`,
 	flags.StringVar(&f.due, "due", "", "earliest start, such as 2026-12-01T16:00:00Z, or now")
 	flags.StringVar(&f.timeout, "timeout", "", "most time of an attempt, such as 90s or 2h; 0s: as the handler or the queue says")
 	flags.StringVar(&f.payload, "payload-file", "", "file with the new payload, as JSON; - for standard input")
-	flags.StringVar(&f.tenant, "tenant", "", "tenant of the job; empty: none")
+	flags.StringVar(&f.tenant, "tenant", "", "new tenant; empty: none")
 	flags.StringVar(&f.limitKey, "limit-key", "", "value, such as a host, by which limits with per=key bound the job; empty: none")
 	flags.IntVar(&f.cost, "cost", 0, "units, such as tokens, that the job takes of limits with units=cost; 0: 1")
 	flags.StringArrayVar(&f.labels, "label", nil, "label as NAME=VALUE, instead of all labels; repeatable")
@@ -109,8 +113,8 @@ func (f *editFlags) check(command *cobra.Command, args []string) error {
 		return usagef("give either the id of a job or --all")
 	case f.all && f.selection.query.where == "":
 		return usagef("--all without a filter would edit every waiting job of the store; say which with --where")
-	case f.all && !changed(command, "priority", "postpone", "spread"):
-		return usagef("name what to change: --priority, --postpone or --spread")
+	case f.all && !changed(command, "priority", "tenant", "postpone", "spread"):
+		return usagef("name what to change: --priority, --tenant, --postpone or --spread")
 	}
 	return nil
 }

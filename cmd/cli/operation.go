@@ -84,6 +84,9 @@ func (a *app) printPreview(found search.Found, op operation.Operation, name stri
 		if found.More {
 			text = "at least " + text + ": looking stopped after " + draw.Count(found.Compared)
 		}
+		if states := draw.States(found.States); states != "" {
+			text += " (" + states + ")"
+		}
 		if !op.Rate.IsZero() {
 			text += fmt.Sprintf(", in about %s at %s", draw.Duration(time.Duration(float64(matched)/op.Rate.PerSecond()*float64(time.Second))), op.Rate)
 		}

@@ -136,6 +136,8 @@ type server struct {
 	receivers []alert.Receiver
 	// more is done beside what the flags ask for.
 	more []part
+	// samples fills an empty store with sample data, when somebody asks the console for it. Nil: nobody can.
+	samples func(context.Context) error
 
 	readiness *api.Readiness
 	doors     []door

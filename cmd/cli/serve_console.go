@@ -19,7 +19,7 @@ func consoleNotOpen(w http.ResponseWriter, _ *http.Request) {
 // openConsole lets people reach the console.
 func (s *server) openConsole() error {
 	options := console.Options{
-		API: s.api.handler(), Base: s.doors[0].site.Base(), Environment: s.flags.environment, RunPage: s.flags.runPage, TracePage: s.flags.tracePage, Store: storeName(s.at),
+		API: s.api.handler(), Base: s.doors[0].site.Base(), Environment: s.flags.environment, RunPage: s.flags.runPage, TracePage: s.flags.tracePage, Store: storeName(s.at), Samples: s.samples,
 	}
 	for _, text := range s.flags.views {
 		name, where, _ := strings.Cut(text, "=")

@@ -66,8 +66,8 @@ type field struct {
 // preview says on what an act would be done.
 type preview struct {
 	Count   int
-	More    bool // there may be others
-	Running int  // of them, for an act that ends what runs
+	More    bool   // there may be others
+	States  string // how many are in which state; empty: in one, or not known
 	Samples []string
 }
 

@@ -168,14 +168,14 @@ func (v *visit) countedChart(ctx context.Context, queue string, r rule) (chart, 
 
 // rolled draws a figure of the counts of the window that ends with each slot. Slots whose window is not known as a whole are gaps.
 func (s series) rolled(window time.Duration, value func(stat.Counts, time.Duration) float64) chart {
-	var known []stat.Counts
+	var known []slot
 	c := s.chart("", "", "", lineOf{"value", func(one *slot) *float64 {
-		known = append(known, one.Counts)
+		known = append(known, *one)
 		place := float64(len(known) - 1)
 		return &place
 	}})
 	c.Sentence = s.knownSince()
-	every := time.Duration(s.Every * float64(time.Second))
+	every := s.every()
 	if every <= 0 {
 		return c
 	}
@@ -187,10 +187,13 @@ func (s series) rolled(window time.Duration, value func(stat.Counts, time.Durati
 			continue
 		}
 		var sum stat.Counts
+		var lasted time.Duration
 		for _, place := range places[i+1-slots : i+1] {
-			sum.Add(known[int(*place)])
+			one := known[int(*place)]
+			sum.Add(one.Counts)
+			lasted += one.lasted
 		}
-		values[i] = rounded(value(sum, time.Duration(slots)*every))
+		values[i] = rounded(value(sum, lasted))
 	}
 	first := min(slots-1, len(values)) // the slots before the window of the page
 	c.Times, c.Lines[0].Values = c.Times[first:], values[first:]

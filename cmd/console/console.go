@@ -10,6 +10,7 @@
 package console
 
 import (
+	"context"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -42,6 +43,9 @@ type Options struct {
 	Views []View
 	// SignIn is the path to which people without a session are sent, below the base. Default: they get the API's refusal.
 	SignIn string
+	// Samples fills an empty store with sample data, when an admin presses the button of the empty overview. Default: there is no
+	// button.
+	Samples func(context.Context) error
 	// Access says on the page Settings how people reach the server. Default: the page leaves it out.
 	Access *Access
 }
@@ -115,6 +119,9 @@ func New(options Options) (*Console, error) {
 	c.mux.HandleFunc("POST /do/{act}", c.doAct)
 	c.mux.HandleFunc("POST /ask/{act}", c.askActOn)
 	c.mux.HandleFunc("POST /same/{act}", c.sameAct)
+	if options.Samples != nil {
+		c.mux.HandleFunc("POST "+samplesPath, c.fill)
+	}
 	c.mux.Handle("GET /static/", staticFiles)
 	c.mux.HandleFunc("/", c.notFound)
 	return c, nil

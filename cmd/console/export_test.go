@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice/deadletter"
+	"github.com/sluice-queue/sluice/stat"
 )
 
 // WaitForReadings sets how long a page waits for a reading.
@@ -46,6 +47,17 @@ func MissingInCommands() (missing []string) {
 // SparkOf returns the parts of the small picture of values.
 func SparkOf(values ...*float64) []string {
 	return sparkOf(chart{Lines: []line{{Values: values}}}, "", 0).Lines
+}
+
+// NewestRate returns the last value of a chart of which one slot has begun, with so many completed jobs. Nil: it has none.
+func NewestRate(every, passed time.Duration, completed int64) *float64 {
+	began := time.Unix(1_800_000_000, 0)
+	s := series{Counted: true, Every: every.Seconds(), From: began, To: began.Add(passed), Slots: []slot{{At: began, Counts: stat.Counts{Completed: completed}}}}
+	values := s.chart("", "", "", lineOf{"", perSecond(func(c stat.Counts) int64 { return c.Completed })}).Lines[0].Values
+	if len(values) == 0 {
+		return nil
+	}
+	return values[len(values)-1]
 }
 
 // SparkOfDeaths returns the parts of the small picture of a group's hours.

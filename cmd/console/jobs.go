@@ -223,7 +223,8 @@ func (l *jobList) chips(ctx context.Context, v *visit, all []string) {
 		if strings.HasPrefix(name, "label.") {
 			name = "label."
 		}
-		slow := !indexed[name] || strings.HasPrefix(term, "-") || name != "state" && strings.ContainsAny(values, ",~*")
+		many := name == "state" || name == "id" // of these, several values are looked up too
+		slow := !indexed[name] || strings.HasPrefix(term, "-") || strings.ContainsAny(values, "~*") || !many && strings.Contains(values, ",")
 		others := slices.Delete(slices.Clone(all), i, i+1)
 		l.Chips = append(l.Chips, chip{Text: term, Slow: slow, Others: strings.Join(others, " "), Without: v.with("q", strings.Join(others, " "), "after", "")})
 	}
@@ -331,8 +332,6 @@ func (l *jobList) tabs(ctx context.Context, v *visit) {
 
 // counts are the bounded counts by state. A filter of more than one queue has none.
 func (l *jobList) counts(ctx context.Context, v *visit) map[string]string {
-	var depth sluice.Depth
-	more := ""
 	all := terms(v.query.Get("q"))
 	switch queue, is := strings.CutPrefix(strings.Join(all, " "), "queue:"); {
 	case len(all) == 0 && !v.viewer.bounded():
@@ -340,39 +339,38 @@ func (l *jobList) counts(ctx context.Context, v *visit) map[string]string {
 		if err != nil {
 			return nil
 		}
-		for _, q := range queues {
-			depth = sumOf(depth, q.Depth)
-		}
-		if len(queues) == mostQueues {
-			more = "+"
-		}
+		return amounts(queues)
 	case len(all) == 1 && is && !strings.ContainsAny(queue, `*,~"/`) && len(v.viewer.Tenants) == 0:
 		var read queueRow
 		if v.read(ctx, "/queues/"+url.PathEscape(queue), nil, &read) != nil {
 			return nil
 		}
-		depth, l.Paused = read.Depth, read.Paused()
-	default:
-		return nil
+		l.Paused = read.Paused()
+		return amounts([]queueRow{read})
+	}
+	return nil
+}
+
+// amounts counts the jobs of queues by state. A count stops at a limit in each queue, and other queues may follow: then it ends
+// with a +.
+func amounts(queues []queueRow) map[string]string {
+	sums, more := make(map[string]int), make(map[string]bool)
+	for _, q := range queues {
+		for name, n := range map[string]int{
+			"ready": q.Depth.Ready, "scheduled": q.Depth.Scheduled, "blocked": q.Depth.Blocked, "claimed": q.Depth.Claimed,
+			"dispatched": q.Depth.Dispatched, "uncertain": q.Depth.Uncertain, "dead": q.Depth.Dead,
+		} {
+			sums[name] += n
+			more[name] = more[name] || n >= sluice.DepthLimit || len(queues) == mostQueues
+		}
 	}
 	counts := make(map[string]string)
-	for name, n := range map[string]int{
-		"ready": depth.Ready, "scheduled": depth.Scheduled, "blocked": depth.Blocked, "claimed": depth.Claimed,
-		"dispatched": depth.Dispatched, "uncertain": depth.Uncertain, "dead": depth.Dead,
-	} {
-		counts[name] = draw.ShortCount(n) + more
-		if n >= sluice.DepthLimit && more == "" {
+	for name, n := range sums {
+		if counts[name] = draw.ShortCount(n); more[name] {
 			counts[name] += "+"
 		}
 	}
 	return counts
-}
-
-// sumOf adds counts.
-func sumOf(a, b sluice.Depth) sluice.Depth {
-	a.Ready, a.Scheduled, a.Blocked = a.Ready+b.Ready, a.Scheduled+b.Scheduled, a.Blocked+b.Blocked
-	a.Claimed, a.Dispatched, a.Uncertain, a.Dead = a.Claimed+b.Claimed, a.Dispatched+b.Dispatched, a.Uncertain+b.Uncertain, a.Dead+b.Dead
-	return a
 }
 
 // links are the addresses beside the list.

@@ -14,7 +14,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/cmd/httpapi"
+	"github.com/sluice-queue/sluice/cmd/internal/draw"
 )
 
 // onJobs is an act on the jobs of the values ids.
@@ -96,7 +98,27 @@ func jobActs() []act {
 			name: "terminate-jobs", label: "Terminate the run", route: "terminate-jobs", command: "sluice runs terminate {ids*} --reason={reason}", danger: true, needsReason: true,
 			sentence: "The runs of cancelled jobs are ended at their engine by force. Work that has begun stays as it is.",
 		}, nil),
+		{
+			name: "edit-jobs", label: "Change", route: "start-operation", then: "/operations/{operation}", preview: chosenJobs, fields: editFields(),
+			command:  "sluice edit --all --where={where} --detach --priority={priority} --tenant={tenant} --postpone={postpone} --spread={spread} --reason={reason}",
+			sentence: "Change the priority, the tenant or the due time of those of the jobs that wait. Upkeep does it, as an operation.",
+			fill: func(_ context.Context, _ *visit, values url.Values) error {
+				values.Set("where", whereOf("edit", url.Values{"where": {"id:" + strings.Join(values["ids"], ",")}}))
+				return nil
+			},
+			body: func(values url.Values) (map[string]any, error) { return operationBody("edit", values) },
+		},
 		editAct(), cloneAct(),
+	}
+}
+
+// editFields ask for what an operation changes of waiting jobs.
+func editFields() []field {
+	return []field{
+		{name: "priority", label: "Priority", hint: "from 1 (first) to 10 (last); empty: as it is", kind: "number"},
+		{name: "tenant", label: "Move to the tenant", hint: "empty: as it is", kind: "text"},
+		{name: "postpone", label: "Later by", hint: "such as 10m: from when each job is due, or from now if that is past", kind: "duration"},
+		{name: "spread", label: "Spread over", hint: "such as 30m: each job is later by a part of it, by chance", kind: "duration"},
 	}
 }
 
@@ -164,12 +186,7 @@ func allActs() []act {
 		}),
 		onAll("edit", act{
 			name: "all-edit", label: "Edit all", command: "sluice edit",
-			sentence: "Change the priority or the due time of all waiting jobs that match {where}.",
-			fields: []field{
-				{name: "priority", label: "Priority", hint: "from 1 (first) to 10 (last); empty: as it is", kind: "number"},
-				{name: "postpone", label: "Later by", hint: "such as 10m: from when each job is due, or from now if that is past", kind: "duration"},
-				{name: "spread", label: "Spread over", hint: "such as 30m: each job is later by a part of it, by chance", kind: "duration"},
-			},
+			sentence: "Change the priority, the tenant or the due time of all waiting jobs that match {where}.", fields: editFields(),
 		}),
 		onAll("hold", act{name: "all-hold", label: "Hold all", command: "sluice hold", needsReason: true, sentence: "No waiting job that matches {where} starts until somebody releases it."}),
 		onAll("release", act{name: "all-release", label: "Release all", command: "sluice release", sentence: "All held jobs that match {where} are released."}),
@@ -209,12 +226,7 @@ func onAll(kind string, a act) act {
 	a.preview = func(ctx context.Context, v *visit, values url.Values) (preview, error) {
 		values.Set("where", whereOf(kind, values))
 		read, err := v.dryRun(ctx, kind, values.Get("where"))
-		out := preview{Count: read.Matched, More: read.More}
-		if err == nil && kind == "cancel" && out.Count > 0 {
-			var running dryRun
-			running, err = v.dryRun(ctx, kind, values.Get("where")+" state:claimed,dispatched")
-			out.Running = running.Matched
-		}
+		out := preview{Count: read.Matched, More: read.More, States: draw.States(read.States)}
 		for _, job := range read.Samples {
 			out.Samples = append(out.Samples, sampleJob(job))
 		}
@@ -228,9 +240,10 @@ func onAll(kind string, a act) act {
 
 // dryRun is what an operation would act on.
 type dryRun struct {
-	Matched int      `json:"matched"`
-	More    bool     `json:"more"`
-	Samples []jobRow `json:"samples"`
+	Matched int                  `json:"matched"`
+	More    bool                 `json:"more"`
+	Samples []jobRow             `json:"samples"`
+	States  map[sluice.State]int `json:"states"`
 }
 
 // dryRun counts the jobs that an operation would act on.
@@ -245,7 +258,7 @@ func (v *visit) dryRun(ctx context.Context, kind, where string) (out dryRun, err
 // operationBody is the body of a request that starts an operation.
 func operationBody(kind string, values url.Values) (map[string]any, error) {
 	body := map[string]any{"kind": kind, "where": values.Get("where")}
-	for _, name := range []string{"rate", "due_at", "postpone", "spread"} {
+	for _, name := range []string{"rate", "due_at", "tenant", "postpone", "spread"} {
 		if text := strings.TrimSpace(values.Get(name)); text != "" {
 			body[name] = text
 		}

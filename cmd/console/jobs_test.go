@@ -305,7 +305,7 @@ func TestAllThatMatchBecomesAnOperation(t *testing.T) {
 	}
 	s.enqueue(sluice.NewJob{Queue: "letters"})
 	s.claim("letters")
-	for where, want := range map[string]string{"queue:letters": "<strong>1 job, 1 running</strong>", "queue:mail": "<strong>3 jobs</strong>"} {
+	for where, want := range map[string]string{"queue:letters": "<strong>1 job: 1 claimed</strong>", "queue:mail": "<strong>3 jobs</strong>"} {
 		if dialog, _ := s.page("/do/all-cancel?where=" + where); !strings.Contains(dialog, want) {
 			t.Errorf("the dialog of %s lacks %q: %s", where, want, dialog)
 		}
@@ -332,6 +332,28 @@ func TestAllThatMatchBecomesAnOperation(t *testing.T) {
 	if text, _ := s.page("/do/all-cancel?where=queue:none"); !strings.Contains(text, "no job matches") {
 		t.Errorf("got %s, want to hear that nothing matches", text)
 	}
+}
+
+func TestChosenJobsAreChangedByAnOperation(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleAdmin, console.Options{})
+	one, two := s.enqueue(sluice.NewJob{Queue: "mail"}), s.enqueue(sluice.NewJob{Queue: "reports"})
+	s.enqueue(sluice.NewJob{Queue: "mail"})
+	chosen := "id:" + one.String() + "," + two.String()
+	s.contains("/jobs?q="+url.QueryEscape(chosen), `href="/jobs/`+one.String(), `href="/jobs/`+two.String(), `!<li class="slow"`)
+	dialog, _ := s.page("/do/edit-jobs?" + url.Values{"ids": {one.String(), two.String()}}.Encode())
+	for _, want := range []string{"<strong>2 jobs</strong>", one.String() + " of mail", "sluice edit --all --where=&#39;" + chosen + " state:queued&#39; --detach"} {
+		if !strings.Contains(dialog, want) {
+			t.Errorf("the dialog lacks %q: %s", want, dialog)
+		}
+	}
+	answer, status := s.do("edit-jobs", url.Values{"ids": {one.String(), two.String()}, "where": {chosen + " state:queued"}, "priority": {"2"}, "tenant": {"acme"}}, nil)
+	if status != http.StatusNoContent {
+		t.Fatalf("got %d %s, want an operation", status, answer)
+	}
+	_, at, _ := strings.Cut(answer, `"go":"`)
+	at, _, _ = strings.Cut(at, `"`)
+	s.contains(at, "priority 2, to acme", chosen, "of 2")
 }
 
 func TestViewersActOnNoJobs(t *testing.T) {

@@ -305,7 +305,7 @@ func (f overviewFacts) tiles(v *visit) []tile {
 	if all.Dispatched > 0 {
 		flight.Note += ", " + plural(all.Dispatched, "run") + " at engines"
 	}
-	flight.Spark = f.hour.spark("completed per second, in the last hour", 0, f.hour.perSecond(func(c stat.Counts) int64 { return c.Completed }))
+	flight.Spark = f.hour.spark("completed per second, in the last hour", 0, perSecond(func(c stat.Counts) int64 { return c.Completed }))
 	dead := tile{Name: "Dead", Figure: draw.Count(all.Dead), Note: "wait for a person", Link: v.console.url("/dead")}
 	dead.Spark = f.hour.spark("deaths, in the last hour", 0, func(s *slot) *float64 { return rounded(float64(s.Counts.Dead)) })
 	ready.Spoken, dead.Spoken = "ready "+ready.Figure, "dead "+dead.Figure
@@ -328,7 +328,7 @@ func (f overviewFacts) startTile() tile {
 	if limit > 0 {
 		out.Note = "of " + figure(limit) + "/s"
 	}
-	out.Spark = f.hour.spark("started per second, in the last hour, with the limit", limit, f.hour.perSecond(func(c stat.Counts) int64 { return c.Claimed }))
+	out.Spark = f.hour.spark("started per second, in the last hour, with the limit", limit, perSecond(func(c stat.Counts) int64 { return c.Claimed }))
 	return out
 }
 

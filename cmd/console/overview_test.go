@@ -1,6 +1,8 @@
 package console_test
 
 import (
+	"context"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -79,6 +81,33 @@ func TestTheFirstPageSaysHowToBegin(t *testing.T) {
 	t.Parallel()
 	s := open(t, access.RoleAdmin, console.Options{})
 	s.has("/", "No queue yet", "export SLUICE_DB="+s.URL+"<", "sluice enqueue demo", "sluice work demo -- cat", "sluice settings set demo rate=10/s", "-tiles")
+}
+
+func TestAnAdminFillsAnEmptyStoreWithSampleData(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		role   access.Role
+		filled int
+	}{{access.RoleAdmin, 1}, {access.RoleOperator, 0}} {
+		filled := 0
+		s := open(t, c.role, console.Options{Base: "/sluice", Samples: func(context.Context) error { filled++; return nil }})
+		page, _ := s.page("/sluice/")
+		if shown := strings.Contains(page, `action="/sluice/samples"`); shown != (c.filled > 0) {
+			t.Errorf("%s sees the button: %t", c.role, shown)
+		}
+		for site, want := range map[string]int{"cross-site": 0, "same-origin": c.filled} {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/sluice/samples", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("Sec-Fetch-Site", site)
+			filled = 0
+			if text, status := s.send(request); filled != want || (status == http.StatusOK) != (want > 0) {
+				t.Errorf("%s, %s: filled %d times, want %d: %d %.200s", c.role, site, filled, want, status, text)
+			}
+		}
+	}
+	open(t, access.RoleAdmin, console.Options{}).has("/", "-Fill with sample data")
 }
 
 func TestTheOverviewShowsFiguresOfAllQueues(t *testing.T) {

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net/url"
 	"slices"
 	"strings"
@@ -253,6 +254,32 @@ func (q queuePage) Gauge() (full float64) {
 
 // Tokens are the starts that the rate allows now, at least 0.
 func (q queuePage) Tokens() float64 { return max(0, q.Use.Tokens) }
+
+// jitterDots is how many starts the picture of a jitter shows.
+const jitterDots = 48
+
+// jitter is how the starts of claimed jobs spread.
+type jitter struct {
+	Most time.Duration
+	// Rate is how many of 100 jobs that are claimed at once start per second, on average.
+	Rate float64
+	// Dots are starts, from 0 to 100 of the width.
+	Dots []float64
+}
+
+// Jitter is the preview of the setting jitter. Nil: the queue has none.
+func (q queuePage) Jitter() *jitter {
+	most, err := sluice.ParseDuration(or(q.Settings["jitter"], "0s"))
+	if err != nil || most <= 0 {
+		return nil
+	}
+	out := &jitter{Most: most, Rate: 100 / most.Seconds()}
+	lots := rand.New(rand.NewPCG(1, uint64(most))) //nolint:gosec // a picture that stays the same
+	for range jitterDots {
+		out.Dots = append(out.Dots, 100*lots.Float64())
+	}
+	return out
+}
 
 // Jobs is the filter of the queue's jobs in some states.
 func (q queuePage) Jobs(states string) string {

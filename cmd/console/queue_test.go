@@ -136,6 +136,17 @@ func TestAQueueBehindTheFirst200IsNotForgotten(t *testing.T) {
 	s.has("/waves?queue=queue-200", "now 201/s", "<option selected>queue-200<")
 }
 
+func TestAQueueShowsHowItsJitterSpreadsStarts(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleViewer, console.Options{})
+	s.set("mail", "", func(q *sluice.Settings) { q.Jitter = 20 * time.Second })
+	s.set("reports", "", func(*sluice.Settings) {})
+	if page := s.has("/queues/mail", "A claimed job starts up to 20s later, by chance: of 100 that are claimed at once, about 5/s start."); strings.Count(page, "<circle ") < 40 {
+		t.Error("the picture has fewer than 40 starts")
+	}
+	s.has("/queues/reports", "-A claimed job starts up to")
+}
+
 func TestAQueueWithAnEngineShowsItsDispatchCycles(t *testing.T) {
 	t.Parallel()
 	s := open(t, access.RoleViewer, console.Options{})
@@ -145,10 +156,14 @@ func TestAQueueWithAnEngineShowsItsDispatchCycles(t *testing.T) {
 	s.has("/queues/mail", "-Dispatch cycles")
 	other := open(t, access.RoleViewer, console.Options{})
 	other.set("orders", "", func(q *sluice.Settings) { q.Engine = "local" })
-	if err := other.store.AppendAudit(t.Context(), []sluice.AuditEntry{{
-		Actor: "host:7:cc", Object: "queue", Name: "orders", Event: "dispatch batch", After: []byte(`{"claimed":41,"dispatched":37,"buried":1,"released":3,"held":0,"took":250000000}`),
-	}}); err != nil {
-		t.Fatal(err)
+	for _, counts := range []string{
+		`{"claimed":9,"dispatched":9,"buried":0,"released":0,"held":0,"took":100000000}`, // by an older version
+		`{"claimed":41,"dispatched":37,"buried":1,"released":3,"held":0,"took":250000000,"claiming":20000000,"starting":200000000,"settling":0}`,
+	} {
+		entry := sluice.AuditEntry{Actor: "host:7:cc", Object: "queue", Name: "orders", Event: "dispatch batch", After: []byte(counts)}
+		if err := other.store.AppendAudit(t.Context(), []sluice.AuditEntry{entry}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	other.has("/queues/orders", ">host:7:cc<", `<td class="number">41</td><td class="number">37</td><td class="number">1</td><td class="number">3</td><td class="number">0</td><td class="number">250ms</td>`, "name=orders", "event=dispatch", "sluice audit --object queue --name orders --event &#39;dispatch batch&#39;")
+	other.has("/queues/orders", ">host:7:cc<", `<td class="number">41</td><td class="number">37</td><td class="number">1</td><td class="number">3</td><td class="number">0</td><td class="number">250ms</td><td class="number">20ms</td><td class="number">200ms</td><td class="number">0ms</td>`, `<td class="number">100ms</td><td class="number">not known</td>`, "name=orders", "event=dispatch", "sluice audit --object queue --name orders --event &#39;dispatch batch&#39;")
 }

@@ -79,6 +79,8 @@ func seconds(value any) string {
 		return seconds(*d)
 	case time.Duration:
 		return draw.Duration(d)
+	case *time.Duration:
+		return draw.Duration(*d)
 	}
 	return fmt.Sprint(value)
 }

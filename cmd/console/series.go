@@ -32,6 +32,9 @@ type slot struct {
 	Wait   *quantiles  `json:"wait_seconds"`
 	Run    *quantiles  `json:"run_seconds"`
 	Level  *stat.Level `json:"level"`
+
+	// Lasted is the part of the slot that has passed.
+	lasted time.Duration
 }
 
 // moved reports whether a job moved in the slot.
@@ -54,6 +57,8 @@ const (
 	chartSlots, sparkSlots = "180", "60"
 	// seriesDelay is how late the figures of a slot are complete.
 	seriesDelay = 20 * time.Second
+	// newestAfter is how old the newest slot must be to be shown: figures that are late change it by a tenth at most.
+	newestAfter = 10 * seriesDelay
 )
 
 // window is the part of time that the URL asks for.
@@ -156,17 +161,28 @@ type lineOf struct {
 	value figureOf
 }
 
+// every is the length of a slot.
+func (s series) every() time.Duration { return time.Duration(s.Every * float64(time.Second)) }
+
+// lasted is how much of the slot that begins at an instant has passed. False: it is too early to show the slot.
+func (s series) lasted(at time.Time) (time.Duration, bool) {
+	every, passed := s.every(), s.To.Sub(at)
+	whole := passed >= every+min(seriesDelay, every)
+	return min(every, passed), every > 0 && (whole || passed >= newestAfter)
+}
+
 // chart draws lines of a series. Slots without a move are 0 from when processes counted on, else gaps.
 func (s series) chart(name, title, unit string, lines ...lineOf) chart {
 	c := chart{Name: name, Title: title, Unit: unit, Kind: "line", Lines: make([]line, len(lines))}
 	for i, l := range lines {
 		c.Lines[i].Name = l.name
 	}
-	if s.Every <= 0 {
-		return c
-	}
-	every, next := time.Duration(s.Every*float64(time.Second)), 0
-	for at := s.From; !at.Add(every).After(s.To.Add(-min(seriesDelay, every))); at = at.Add(every) {
+	every, next := s.every(), 0
+	for at := s.From; ; at = at.Add(every) {
+		lasted, shown := s.lasted(at)
+		if !shown {
+			return c
+		}
 		var here *slot
 		for next < len(s.Slots) && s.Slots[next].At.Before(at.Add(every)) {
 			here = &s.Slots[next]
@@ -178,6 +194,9 @@ func (s series) chart(name, title, unit string, lines ...lineOf) chart {
 		case here != nil && !here.moved() && !counted: // upkeep looked, but nobody counted
 			here = nil
 		}
+		if here != nil {
+			here.lasted = lasted
+		}
 		c.Times = append(c.Times, at.Unix())
 		for i, l := range lines {
 			var value *float64
@@ -187,12 +206,11 @@ func (s series) chart(name, title, unit string, lines ...lineOf) chart {
 			c.Lines[i].Values = append(c.Lines[i].Values, value)
 		}
 	}
-	return c
 }
 
 // perSecond is a count as a rate.
-func (s series) perSecond(count func(c stat.Counts) int64) figureOf {
-	return func(one *slot) *float64 { return rounded(float64(count(one.Counts)) / s.Every) }
+func perSecond(count func(c stat.Counts) int64) figureOf {
+	return func(one *slot) *float64 { return rounded(float64(count(one.Counts)) / one.lasted.Seconds()) }
 }
 
 // rounded keeps 4 digits, enough for a picture.
@@ -224,10 +242,10 @@ func quantileLines(of func(*slot) *quantiles) []lineOf {
 // flow draws what comes in and goes out.
 func (s series) flow(limit float64) chart {
 	c := s.chart("flow", "In and out", "jobs/s",
-		lineOf{"enqueued", s.perSecond(func(c stat.Counts) int64 { return c.Enqueued + c.Requeued })},
-		lineOf{"started", s.perSecond(func(c stat.Counts) int64 { return c.Claimed })},
-		lineOf{"completed", s.perSecond(func(c stat.Counts) int64 { return c.Completed })},
-		lineOf{"failed attempts", s.perSecond(func(c stat.Counts) int64 { return c.Failed })})
+		lineOf{"enqueued", perSecond(func(c stat.Counts) int64 { return c.Enqueued + c.Requeued })},
+		lineOf{"started", perSecond(func(c stat.Counts) int64 { return c.Claimed })},
+		lineOf{"completed", perSecond(func(c stat.Counts) int64 { return c.Completed })},
+		lineOf{"failed attempts", perSecond(func(c stat.Counts) int64 { return c.Failed })})
 	if limit > 0 {
 		flat := line{Name: "limit", Dashed: true}
 		for range c.Times {
@@ -270,8 +288,11 @@ func (s series) levels() []chart {
 	oldest := chart{Name: "oldest", Title: "Oldest ready job, the longest in each slot", Unit: "s", Kind: "area", Sentence: ready.Sentence}
 	ready.Lines, oldest.Lines = []line{{Name: "ready"}}, []line{{Name: "since it was due"}}
 	var last, most *slot
-	next, every := 0, time.Duration(s.Every*float64(time.Second))
-	for at := s.From; every > 0 && !at.Add(every).After(s.To.Add(-min(seriesDelay, every))); at = at.Add(every) {
+	next, every := 0, s.every()
+	for at := s.From; ; at = at.Add(every) {
+		if _, shown := s.lasted(at); !shown {
+			break
+		}
 		for ; next < len(s.Slots) && s.Slots[next].At.Before(at.Add(every)); next++ {
 			if here := &s.Slots[next]; here.Level != nil {
 				last = here

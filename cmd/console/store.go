@@ -26,6 +26,8 @@ type storeView struct {
 	Ill      bool      `json:"ill"`
 	Findings []finding `json:"findings"`
 	Metrics  []metric  `json:"metrics"`
+	// Jobs counts the jobs by state.
+	Jobs storePart `json:"-"`
 	// Statements are the slowest ones, or why they are not known. Nil: the store counts none, or the viewer may not see them.
 	Statements []finding `json:"-"`
 	Unseen     bool      `json:"-"`
@@ -78,8 +80,11 @@ type storeRow struct {
 	bytes float64
 }
 
-// Parts are the figures by what they measure: tables and indexes, the largest first, then the whole store.
+// Parts are the figures by what they measure: jobs, tables and indexes, the largest first, then the whole store.
 func (s storeView) Parts() (parts []storePart) {
+	if len(s.Jobs.Rows) > 0 {
+		parts = append(parts, s.Jobs)
+	}
 	for _, kind := range []struct{ label, title string }{{"table", "Tables"}, {"index", "Indexes"}} {
 		if part := s.part(kind.label, kind.title); len(part.Rows) > 0 {
 			parts = append(parts, part)
@@ -96,6 +101,17 @@ func (s storeView) Parts() (parts []storePart) {
 		parts = append(parts, whole)
 	}
 	return parts
+}
+
+// jobsByState counts the jobs of queues by state. Of finished jobs the store keeps no count.
+func jobsByState(queues []queueRow) storePart {
+	out, counts := storePart{Title: "Jobs by state", Columns: []string{"Jobs"}}, amounts(queues)
+	for _, name := range tabNames {
+		if count := counts[name]; count != "" {
+			out.Rows = append(out.Rows, storeRow{Name: name, Cells: []string{count}})
+		}
+	}
+	return out
 }
 
 // part is the figures of all parts of a kind.
@@ -182,6 +198,11 @@ func loadStore(ctx context.Context, v *visit) (any, error) {
 	if err := v.get(ctx, "/health", nil, &view); err != nil {
 		return view, err
 	}
+	queues, err := v.firstQueues(ctx)
+	if err != nil {
+		return view, err
+	}
+	view.Jobs = jobsByState(queues)
 	if view.Kind == "sqlite" || view.Kind == "memory" {
 		return view, nil
 	}

@@ -55,6 +55,11 @@ type tenantUse struct {
 // Filter chooses the tenant's jobs.
 func (t tenantRow) Filter() string { return "tenant:" + filterValue(t.Name) }
 
+// Special are the limits in single queues: the tenant's own, and its tier's.
+func (t tenantRow) Special() []tenancy.Limits {
+	return slices.DeleteFunc(slices.Concat(t.Limits, t.TierLimits), func(l tenancy.Limits) bool { return l.Queue == "" })
+}
+
 // general returns the limits in every queue: the tenant's own, else its tier's.
 func (t tenantRow) general() (found tenancy.Limits) {
 	for _, all := range [][]tenancy.Limits{t.Limits, t.TierLimits} {
@@ -279,7 +284,7 @@ func loadTenants(ctx context.Context, v *visit) (any, error) {
 // tenantPage is the view of a tenant.
 type tenantPage struct {
 	tenantRow
-	Jobs    []heldJob
+	Jobs    []jobRow
 	Windows []choice
 	Charts  []chart
 	Entries []auditEntry
@@ -287,17 +292,6 @@ type tenantPage struct {
 }
 
 func (t tenantPage) charts() []chart { return t.Charts }
-
-// heldJob is a job that has a slot.
-type heldJob struct {
-	ID        string    `json:"id"`
-	Queue     string    `json:"queue"`
-	Label     string    `json:"label"`
-	Holder    string    `json:"holder"`
-	ClaimedAt time.Time `json:"claimed_at"`
-	DueAt     time.Time `json:"due_at"`
-	Ref       string    `json:"ref"`
-}
 
 func loadTenant(ctx context.Context, v *visit) (any, error) {
 	name := v.pathOf("tenant")
@@ -309,7 +303,7 @@ func loadTenant(ctx context.Context, v *visit) (any, error) {
 		return nil, err
 	}
 	var held struct {
-		Jobs []heldJob `json:"jobs"`
+		Jobs []jobRow `json:"jobs"`
 	}
 	if !strings.Contains(name, `"`) { // the filter language has no name with a quote
 		if err := v.get(ctx, "/jobs", url.Values{"where": {"tenant:" + filterValue(name) + " state:claimed,dispatched"}, "limit": {"50"}}, &held); err != nil {

@@ -30,6 +30,7 @@ func TestTenantsAndTiersAreShownAndChanged(t *testing.T) {
 		{"delete-tier", url.Values{"tier": {"GOLD"}}, "/tenants", []string{`-id="tier-GOLD"`}},
 		{"set-tenant-tier", url.Values{"tenant": {"acme"}, "tier_name": {"PRO"}}, "/tenants", []string{`href="/tenants/acme"`, "of 5 in each queue"}},
 		{"set-tenant", url.Values{"tenant": {"acme"}, "concurrency": {"9"}, "weight": {"3"}, "for": {"2h"}}, "/tenants/acme", []string{"concurrency 9, weight 3 in every queue until", "of 9 in each queue"}},
+		{"set-tenant", url.Values{"tenant": {"acme"}, "concurrency": {"2"}, "queue": {"reports"}}, "/tenants", []string{"in reports: concurrency 2", "in mail: rate 10/s"}},
 		{"pause-tenant", url.Values{"tenant": {"acme"}, "reason": {"a bug of theirs"}}, "/tenants/acme", []string{"paused", "Resume", "a bug of theirs"}},
 		{"resume-tenant", url.Values{"tenant": {"acme"}}, "/tenants/acme", []string{"Pause"}},
 		{"pause-tenant", url.Values{"tenant": {"acme"}, "queue": {"mail"}}, "/tenants", []string{`in <a href="/queues/mail">mail</a> <button`, "state-paused", "-state-open"}},
@@ -60,6 +61,14 @@ func TestATenantShowsWhoHasItsSlots(t *testing.T) {
 	s.has("/tenants/a%2Fb%231%3F", `hx-sse:connect="/tenants/a/b%231%3F?live=1"`) // a browser would cut the address off at a # or ?
 	s.has("/tenants/globex", "None of its jobs is in flight", "-noisy")
 	s.has("/tenants/nobody%3A1", "None of its jobs is in flight")
+}
+
+func TestASlotOfATenantLinksToTheRunAtItsEngine(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleViewer, console.Options{RunPage: "https://engine.example/runs/{ref}"})
+	id := s.enqueue(sluice.NewJob{Queue: "mail", EnqueueOptions: sluice.EnqueueOptions{Tenant: "acme"}})
+	s.settle(sluice.Settlement{ID: id, Token: s.claim("mail")[0].Token, Event: sluice.EventDispatch, Ref: "order-42"})
+	s.has("/tenants/acme", `<a href="https://engine.example/runs/order-42">order-42</a>`)
 }
 
 func TestTenantsShareTheSlotsByTheirWeight(t *testing.T) {

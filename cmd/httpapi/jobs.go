@@ -301,8 +301,10 @@ func editJob(ctx context.Context, c *call, in *editInput) (jobDetail, error) {
 	}
 	b, act := in.Body, c.act(in.Body.Reason)
 	change := edit.Change{Payload: b.Payload, Priority: b.Priority, DueAt: b.DueAt, Labels: b.Labels, Tenant: b.Tenant, LimitKey: b.LimitKey, Cost: b.Cost}
-	if b.Tenant != nil && !c.caller.Tenant(*b.Tenant) {
-		return jobDetail{}, outOfBounds("the token is bounded to other tenants")
+	if b.Tenant != nil {
+		if err := c.mayOwn(*b.Tenant); err != nil {
+			return jobDetail{}, err
+		}
 	}
 	if b.Timeout != nil {
 		timeout, err := sluice.ParseDuration(*b.Timeout)
@@ -320,6 +322,14 @@ func editJob(ctx context.Context, c *call, in *editInput) (jobDetail, error) {
 		return jobDetail{}, err
 	}
 	return getJob(ctx, c, &in.JobInput)
+}
+
+// mayOwn refuses a new tenant of jobs that is beyond the bounds of the caller.
+func (c *call) mayOwn(tenant string) error {
+	if !c.caller.Tenant(tenant) {
+		return outOfBounds("the token is bounded to other tenants")
+	}
+	return nil
 }
 
 // orEmpty returns a list that JSON shows as a list.

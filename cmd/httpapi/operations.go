@@ -95,6 +95,9 @@ func (c *call) covers(q search.Query) bool {
 // saveOperation stores an operation. As startOperation does, it narrows a new one to the bounds of the caller.
 func saveOperation(ctx context.Context, c *call, in *saveOperationInput) (wire.OperationView, error) {
 	o := in.Body.Operation.Read(in.ID)
+	if err := c.mayMove(o.Edit); err != nil {
+		return wire.OperationView{}, err
+	}
 	switch {
 	case o.Version > 0:
 		if _, err := c.operation(ctx, in.ID); err != nil {
@@ -158,6 +161,8 @@ type operationBody struct {
 	DueAt time.Time `json:"due_at,omitzero"`
 	// Priority is the new priority of an edit, from 1 (first) to 10 (last). Default: no change.
 	Priority int `json:"priority,omitempty" minimum:"0" maximum:"10"`
+	// Tenant is the new tenant of an edit; an empty one is none. Default: no change.
+	Tenant *string `json:"tenant,omitempty"`
 	// Postpone is by how much later an edit makes each job due, such as 10m. Default: not at all.
 	Postpone string `json:"postpone,omitempty" maxLength:"20"`
 	// Spread is by how much more an edit makes jobs due, each by a share of it by chance, such as 30m. Default: not at all.
@@ -176,7 +181,7 @@ type operationBody struct {
 
 // edit is what an edit changes. Nil: the body names none of it.
 func (b operationBody) edit() (*operation.Edit, error) {
-	e := operation.Edit{Priority: b.Priority}
+	e := operation.Edit{Priority: b.Priority, Tenant: b.Tenant}
 	var err error
 	if b.Postpone != "" {
 		e.Postpone, err = positive("postpone", b.Postpone)
@@ -199,6 +204,16 @@ type started struct {
 	More    bool `json:"more"`
 	// Samples are some of them, of a dry run.
 	Samples []ShownJob `json:"samples,omitempty"`
+	// States counts them by state, of a dry run.
+	States map[sluice.State]int `json:"states,omitempty"`
+}
+
+// mayMove refuses an edit that moves jobs to a tenant beyond the bounds of the caller.
+func (c *call) mayMove(e *operation.Edit) error {
+	if e == nil || e.Tenant == nil {
+		return nil
+	}
+	return c.mayOwn(*e.Tenant)
 }
 
 // choosesAll refuses a filter that names nothing.
@@ -226,12 +241,16 @@ func startOperation(ctx context.Context, c *call, in *operationInput) (started, 
 	if op.Edit, err = b.edit(); err != nil {
 		return started{}, err
 	}
+	if err := c.mayMove(op.Edit); err != nil {
+		return started{}, err
+	}
 	found, err := operation.Preview(ctx, c.api.store, op, samples)
 	if err != nil {
 		return started{}, err
 	}
 	out := started{Matched: found.Matched, More: found.More}
 	if b.DryRun {
+		out.States = found.States
 		for _, job := range found.Jobs {
 			out.Samples = append(out.Samples, ShownJob{c.withhold(job), job.Label(now)})
 		}

@@ -181,7 +181,9 @@ func operationRules() []Rule {
 				ids = append(ids, w.add(sluice.EnqueueOptions{Delay: time.Hour}))
 			}
 			due := w.job(ids[0]).DueAt
-			began := w.begin(operation.Operation{Kind: operation.KindEdit, Query: search.Query{Queue: queue}, Edit: &operation.Edit{Priority: 2, Postpone: time.Hour}})
+			moved := "acme"
+			change := operation.Edit{Priority: 2, Postpone: time.Hour, Tenant: &moved}
+			began := w.begin(operation.Operation{Kind: operation.KindEdit, Query: search.Query{Queue: queue}, Edit: &change})
 			_, _, err := operation.CarryOut(w.ctx, lostSave{w.Store, operation.Given(w.Store)}, began, "upkeep")
 			w.is(err, sluice.ErrUnavailable)
 			w.cancel(person("enough"), ids[1])
@@ -195,6 +197,7 @@ func operationRules() []Rule {
 			for i, id := range ids {
 				job := w.job(id)
 				equal(w, "priority", job.Priority, 2)
+				equal(w, "tenant", job.Tenant, moved)
 				if later := job.DueAt.Sub(due); i > 2 && (later < time.Hour || later > time.Hour+time.Minute) {
 					w.Fatalf("a job is due %s later, want an hour", later)
 				}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/sluice-queue/sluice"
 )
 
 // Missing marks a value that is not known in a sparkline.
@@ -103,4 +105,19 @@ func Share(digits int, part float64, whole int64) string {
 		return "-"
 	}
 	return fmt.Sprintf("%.*f %%", digits, 100*part)
+}
+
+// States formats how many jobs are in which state, in the order of a job's life, such as "300 queued, 17 claimed". Empty: they
+// are all in one state, and none is in flight.
+func States(jobs map[sluice.State]int) string {
+	var words []string
+	for _, state := range sluice.States() {
+		if n := jobs[state]; n > 0 {
+			words = append(words, Count(n)+" "+string(state))
+		}
+	}
+	if len(words) < 2 && jobs[sluice.StateClaimed]+jobs[sluice.StateDispatched] == 0 {
+		return ""
+	}
+	return strings.Join(words, ", ")
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/cmd/internal/draw"
 )
 
@@ -71,5 +72,18 @@ func TestShareOfNothingIsADash(t *testing.T) {
 	}
 	if got := draw.Share(2, 0.1234, 5); got != "12.34 %" {
 		t.Errorf("of something: %q", got)
+	}
+}
+
+func TestStatesAreNamedWhenThereAreSeveralOrJobsAreInFlight(t *testing.T) {
+	t.Parallel()
+	for want, jobs := range map[string]map[sluice.State]int{
+		"":                                      {sluice.StateDead: 4},
+		"17 claimed":                            {sluice.StateClaimed: 17},
+		draw.Count(1300) + " queued, 2 claimed": {sluice.StateClaimed: 2, sluice.StateQueued: 1300},
+	} {
+		if got := draw.States(jobs); got != want {
+			t.Errorf("%v: %q, want %q", jobs, got, want)
+		}
 	}
 }

@@ -1,5 +1,5 @@
 // Lets a person choose colours, and how dense rows are. The choice is kept in this browser.
-const rows = document.getElementById("rows");
+const rows = document.getElementById("row-height");
 const theme = document.getElementById("theme");
 
 export function setTheme(name) {
