@@ -31,7 +31,7 @@ var doors = map[string][]string{
 	"internal/columns":     {},
 	"internal/group":       {"", "internal/notify"},
 	"internal/notify":      {""},
-	"cmd/internal/draw":    {},
+	"cmd/internal/draw":    {""},
 	"tenancy":              {"", "internal/feature", "audit"},
 	"edit":                 {"", "internal/feature"},
 	"hold":                 {"", "internal/feature"},

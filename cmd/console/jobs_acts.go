@@ -98,17 +98,7 @@ func jobActs() []act {
 			name: "terminate-jobs", label: "Terminate the run", route: "terminate-jobs", command: "sluice runs terminate {ids*} --reason={reason}", danger: true, needsReason: true,
 			sentence: "The runs of cancelled jobs are ended at their engine by force. Work that has begun stays as it is.",
 		}, nil),
-		{
-			name: "edit-jobs", label: "Change", route: "start-operation", then: "/operations/{operation}", preview: chosenJobs, fields: editFields(),
-			command:  "sluice edit --all --where={where} --detach --priority={priority} --tenant={tenant} --postpone={postpone} --spread={spread} --reason={reason}",
-			sentence: "Change the priority, the tenant or the due time of those of the jobs that wait. Upkeep does it, as an operation.",
-			fill: func(_ context.Context, _ *visit, values url.Values) error {
-				values.Set("where", whereOf("edit", url.Values{"where": {"id:" + strings.Join(values["ids"], ",")}}))
-				return nil
-			},
-			body: func(values url.Values) (map[string]any, error) { return operationBody("edit", values) },
-		},
-		editAct(), cloneAct(),
+		changeAct(), editAct(), cloneAct(),
 	}
 }
 
@@ -279,6 +269,20 @@ func operationBody(kind string, values url.Values) (map[string]any, error) {
 		}
 	}
 	return body, nil
+}
+
+// changeAct changes those of the chosen jobs that wait.
+func changeAct() act {
+	return act{
+		name: "edit-jobs", label: "Change", route: "start-operation", then: "/operations/{operation}", preview: chosenJobs, fields: editFields(),
+		command:  "sluice edit --all --where={where} --detach --priority={priority} --tenant={tenant} --postpone={postpone} --spread={spread} --reason={reason}",
+		sentence: "Change the priority, the tenant or the due time of those of the jobs that wait. Upkeep does it, as an operation.",
+		fill: func(_ context.Context, _ *visit, values url.Values) error {
+			values.Set("where", whereOf("edit", url.Values{"where": {"id:" + strings.Join(values["ids"], ",")}}))
+			return nil
+		},
+		body: func(values url.Values) (map[string]any, error) { return operationBody("edit", values) },
+	}
 }
 
 // editAct changes a waiting job.

@@ -22,7 +22,7 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// broken is an observer that panics in every verb of a store while on is set, and with ends set at the ends of steps too.
+// broken is an observer that panics in every verb of a store while on is set. With ends set it panics at their ends too.
 type broken struct{ on, ends atomic.Bool }
 
 func (b *broken) Begin(ctx context.Context, c *observe.Call) context.Context {
