@@ -23,7 +23,7 @@ WITHOUT_RACE = $(addprefix $(MODULE)/,cmd/cli cmd/internal/sim cmd/internal/cras
 # functions, those over HTTP (they are under it without HTTP, and those of jobs over HTTP too), rows that SQL
 # changes with their jobs, and random sequences and long texts, of which it sees only one goroutine. They are run without
 # it, by step one-by-one. A name that is not here is raced.
-ONE_BY_ONE = ^(TestStoreOverHTTPObeysTheRules(OnSQLiteWhileConnectionsBreak|OnPostgres)$(strip \
+ONE_BY_ONE = ^(TestStoreOverHTTPObeysTheRulesOn(SQLite|Postgres)WhileConnectionsBreak$(strip \
 	)|TestRowsFollowTheirJobs|TestWorkGrowsWithTheText|TestRecallOnACorpus|TestFunctions(ObeyTheRules|AgreeWithTheModel|KeepLimitsAndGetNothingStuck)$(strip \
 	)|Test(SQLite|Postgres)(AgreesWithTheModel|AgreesWithTheModelOfLimits|KeepsLimitsAndGetsNothingStuck))$$
 ONE_BY_ONE_IN = ./cmd/httpapi ./store/postgres ./store/sqlite ./scrub

@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-queue/sluice/cmd/internal/acting"
 	"github.com/sluice-queue/sluice/cmd/internal/draw"
 	"github.com/sluice-queue/sluice/engine"
+	"github.com/sluice-queue/sluice/internal/wire"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/store/remote"
 	"github.com/sluice-queue/sluice/upkeep"
@@ -34,10 +35,15 @@ func (a *app) engineCheckCommand() *cobra.Command {
 		Short: "Check whether the engine can run the jobs of queues",
 		Long: `Asks the engine for its version, each queue's namespace and retention of ended runs, and whether
 workers wait at the task queue. To test both permissions, --start starts a run due in an hour,
-which no worker gets, and terminates it.`,
+which no worker gets, and terminates it.
+
+Through a server, the server asks its own engines, unless a flag names one.`,
 		Example: "  sluice engine check payment\n  sluice engine check --temporal 127.0.0.1:7233",
 		Args:    arguments(0, math.MaxInt),
 		RunE: func(command *cobra.Command, queues []string) error {
+			if remote.IsAddress(a.db) && engine.given() == "" {
+				return a.checkThere(command.Context(), queues, start)
+			}
 			engines, done, err := engine.open(false, slog.New(slog.DiscardHandler))
 			if err != nil {
 				return err
@@ -57,12 +63,12 @@ which no worker gets, and terminates it.`,
 	return command
 }
 
-func (a *app) enginesChecked(ctx context.Context, store sluice.Store, engines map[string]engine.Engine, queues []string, start bool) ([]acting.EngineCheck, error) {
+func (a *app) enginesChecked(ctx context.Context, store sluice.Store, engines map[string]engine.Engine, queues []string, start bool) ([]wire.EngineCheck, error) {
 	chosen, err := chosenQueues(ctx, store, queues)
 	if err != nil {
 		return nil, err
 	}
-	var checked []acting.EngineCheck
+	var checked []wire.EngineCheck
 	for _, q := range chosen {
 		runner := engines[q.Settings.Engine]
 		unknown := &engine.UnknownError{Queue: q.Name, Engine: q.Settings.Engine}
@@ -76,6 +82,32 @@ func (a *app) enginesChecked(ctx context.Context, store sluice.Store, engines ma
 		}
 	}
 	return checked, nil
+}
+
+// checkThere makes the server check its engines.
+func (a *app) checkThere(ctx context.Context, queues []string, start bool) error {
+	return a.withClient(ctx, func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+		server, _ := sluice.StoreAs[*remote.Store](store)
+		chosen, err := chosenQueues(ctx, store, queues)
+		if err != nil {
+			return err
+		}
+		var checked []wire.EngineCheck
+		for _, q := range chosen {
+			if q.Settings.Engine == "" && len(queues) == 0 {
+				continue
+			}
+			switch one, err := server.CheckEngine(ctx, q.Name, start); {
+			case err == nil:
+				checked = append(checked, wire.EngineCheck(one))
+			case len(queues) > 0:
+				return fmt.Errorf("check queue %q: %w", q.Name, err)
+			default:
+				a.note("%s: not asked: %s", q.Name, err)
+			}
+		}
+		return a.printChecked(checked)
+	})
 }
 
 // chosenQueues returns the named queues, or all.
@@ -99,19 +131,19 @@ func chosenQueues(ctx context.Context, store sluice.Store, names []string) ([]sl
 	return chosen, nil
 }
 
-func (a *app) printChecked(checked []acting.EngineCheck) error {
+func (a *app) printChecked(checked []wire.EngineCheck) error {
 	faults := 0
 	for _, c := range checked {
 		faults += len(c.Faults)
 	}
-	err := printList(a, checked, func(c acting.EngineCheck) string { return c.Queue }, []column[acting.EngineCheck]{
-		{"QUEUE", func(c acting.EngineCheck) string { return c.Queue }, false},
-		{"ENGINE", func(c acting.EngineCheck) string { return c.Engine }, false},
-		{"TYPE", func(c acting.EngineCheck) string { return c.Type }, false},
-		{"TASK QUEUE", func(c acting.EngineCheck) string { return c.TaskQueue }, false},
-		{"VERSION", func(c acting.EngineCheck) string { return c.Report.Version }, false},
-		{"KEEPS RUNS", func(c acting.EngineCheck) string { return draw.Duration(c.Report.Retention) }, true},
-		{"WORKERS", func(c acting.EngineCheck) string { return fmt.Sprint(c.Report.Pollers) }, true},
+	err := printList(a, checked, func(c wire.EngineCheck) string { return c.Queue }, []column[wire.EngineCheck]{
+		{"QUEUE", func(c wire.EngineCheck) string { return c.Queue }, false},
+		{"ENGINE", func(c wire.EngineCheck) string { return c.Engine }, false},
+		{"TYPE", func(c wire.EngineCheck) string { return c.Type }, false},
+		{"TASK QUEUE", func(c wire.EngineCheck) string { return c.TaskQueue }, false},
+		{"VERSION", func(c wire.EngineCheck) string { return c.Report.Version }, false},
+		{"KEEPS RUNS", func(c wire.EngineCheck) string { return draw.Duration(c.Report.Retention) }, true},
+		{"WORKERS", func(c wire.EngineCheck) string { return fmt.Sprint(c.Report.Pollers) }, true},
 	})
 	if err != nil || faults == 0 {
 		return err
@@ -220,18 +252,22 @@ func (a *app) askEngineCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "ask-engine ID",
 		Short:   "Ask the engine about the run of a job",
+		Long:    "Asks the engine for the run of a job. Through a server, the server asks its own engine, unless a flag names one.",
 		Example: "  sluice ask-engine 01a1fb72-1dea-7abc-8fc6-99e4817522bb",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
+			id, err := sluice.ParseID(args[0])
+			if err != nil {
+				return err
+			}
+			if remote.IsAddress(a.db) && engine.given() == "" {
+				return a.askThere(command.Context(), id)
+			}
 			engines, done, err := engine.open(false, slog.New(slog.DiscardHandler))
 			if err != nil {
 				return err
 			}
 			defer done()
-			id, err := sluice.ParseID(args[0])
-			if err != nil {
-				return err
-			}
 			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, client *sluice.Client) error {
 				job, err := client.Job(ctx, id)
 				if err != nil {
@@ -247,6 +283,22 @@ func (a *app) askEngineCommand() *cobra.Command {
 	}
 	engine.addTo(command.Flags())
 	return command
+}
+
+// askThere makes the server ask its engine for the run of a job.
+func (a *app) askThere(ctx context.Context, id sluice.ID) error {
+	return a.withClient(ctx, func(ctx context.Context, store sluice.Store, client *sluice.Client) error {
+		job, err := client.Job(ctx, id)
+		if err != nil {
+			return fmt.Errorf("job %s: %w", id, err)
+		}
+		server, _ := sluice.StoreAs[*remote.Store](store)
+		run, err := server.AskEngine(ctx, id)
+		if err != nil {
+			return err
+		}
+		return a.printOne(run, func() error { return a.printRun(job, run) })
+	})
 }
 
 func (a *app) printRun(job sluice.Job, run engine.Outcome) error {

@@ -185,6 +185,9 @@ func diagnose(command *cobra.Command, err error) (code int, todo string) {
 	case errors.Is(err, sluice.ErrInvalid):
 		return exitUsage, "correct it; " + help
 	}
+	if refused, is := errors.AsType[*remote.Error](err); is && refused.Do != "" {
+		return exitFailed, refused.Do
+	}
 	return exitFailed, help
 }
 
@@ -200,6 +203,8 @@ func diagnoseServer(err error) (code int, todo string) {
 		return exitRefused, "give the secret of `sluice tokens create` with --token (or SLUICE_TOKEN), or name the files of a certificate in --db (or SLUICE_DB): https://HOST?cert=FILE&key=FILE"
 	case errors.As(err, &refused) && (refused.Code == "no_problem" || refused.Code == "no_such_path"):
 		return exitUnreachable, "check --db (or SLUICE_DB): it is the address of `sluice serve --listen`, with its --base if it has one"
+	case errors.As(err, &refused) && refused.Code == "no_engine":
+		return exitNotFound, refused.Do
 	case errors.Is(err, remote.ErrRefused) && errors.As(err, &refused):
 		return exitRefused, refused.Do
 	case errors.As(err, &certificate):

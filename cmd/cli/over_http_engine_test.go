@@ -87,6 +87,12 @@ func TestReconcileOverHTTPSettlesByTheEnginesOfTheServer(t *testing.T) {
 	if said, code := cli.Run(t.Context(), "engine", "reconcile", "pay", "--temporal", "127.0.0.1:1", "--db", server.URL); code != 2 || !strings.Contains(said, "--temporal: the server asks its own engines; leave it out") {
 		t.Errorf("with an engine of its own it ends with %d: %s", code, said)
 	}
+	if said, code := cli.Run(t.Context(), "engine", "check", "pay", "-o", "json", "--db", server.URL); code != 7 || !strings.Contains(said, `"engine": "local"`) || !strings.Contains(said, "pay: no worker waits") {
+		t.Errorf("the check ends with %d: %s", code, said)
+	}
+	if said, code := cli.Run(t.Context(), "ask-engine", under()[0].ID.String(), "--db", server.URL); code != 0 || !strings.Contains(said, "is running in the engine") {
+		t.Errorf("asked for a run it ends with %d: %s", code, said)
+	}
 	if said, code := cli.Run(t.Context(), "engine", "reconcile", "nowhere", "--db", server.URL); code != 3 {
 		t.Errorf("for no queue it ends with %d: %s", code, said)
 	}
@@ -105,6 +111,12 @@ func TestDoctorOverHTTPSaysWhatItDidNotLookAt(t *testing.T) {
 	s.becomes(id, func(j sluice.Job) bool { return j.State == sluice.StateDispatched })
 	server := httptest.NewServer(httpapi.New(s.store, httpapi.Options{NoLogin: true}))
 	t.Cleanup(server.Close)
+	for _, args := range [][]string{{"engine", "check", "pay"}, {"ask-engine", id.String()}} {
+		said, code := cli.Run(t.Context(), append(args, "--db", server.URL)...)
+		if code != 3 || !strings.Contains(said, "the server has no engine of that name") || !strings.Contains(said, "start the server with --temporal or --engine") {
+			t.Errorf("%v at a server without engines ends with %d: %s", args, code, said)
+		}
+	}
 	named := regexp.MustCompile(`(?m)^[✔✖•] (\S+)`)
 	checks := func(db string) (names string, notes map[string]bool) {
 		said, code := cli.Run(t.Context(), "doctor", "--thorough", "--db", db)

@@ -89,7 +89,7 @@ var writtenOverHTTP = []string{
 	"limits set: bank rate=5/s --reason few", "limits set: bank rate=500/s --reason more", "limits undo: bank --reason oops", "limits undo: nobody --reason oops",
 	"settings set: jobs.* rate=5/s --reason few", "settings groups:", "settings schedule: mail rate=20/s --from 10:00 --to 18:00 --tz UTC --days DAY --reason busy", "settings set: mail lease=2m --revert-in 30d --reason slow",
 	"settings scheduled:", "settings scheduled: mail", "settings unschedule: mail 2 --reason quick", "settings unschedule: mail 2 --reason quick", "settings schedule: mail rate=20/s --from 10:00 --to 18:00 --tz Mars",
-	"ask-engine: DISPATCHED", "ask-engine: UNCERTAIN", "resolve: DISPATCHED --completed --reason looked", "resolve: UNCERTAIN --failed --reason looked", "wait: UNCERTAIN",
+	"resolve: DISPATCHED --completed --reason looked", "resolve: UNCERTAIN --failed --reason looked", "wait: UNCERTAIN",
 	"runs terminate: DISPATCHED --reason hangs", "cancel: DISPATCHED --reason hangs", "runs:", "runs: payment -o json", "runs: nowhere", "runs terminate: DISPATCHED --reason hangs", "runs terminate: DISPATCHED", "wait: DISPATCHED",
 	"tokens revoke: old --reason gone", "tokens revoke: old", "audit keep:", "audit keep: full=90d notable=0s --reason contract", "audit keep: full=1s", "audit keep: full=91d --reason -",
 }
@@ -177,6 +177,7 @@ func TestReadsOverHTTPAreThoseOfTheDatabase(t *testing.T) {
 var elsewhereOverHTTP = map[string]string{
 	"top":              "needs a terminal; the tests of package top show the screen through a server",
 	"engine reconcile": "needs an engine at the server; the test in over_http_engine_test.go has one",
+	"ask-engine":       "needs an engine at the server, as engine reconcile does",
 }
 
 // TestCommandsTriedOverHTTPExist checks that each command without subcommands is in one of the lists, and that each

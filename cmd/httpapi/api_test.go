@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +19,24 @@ import (
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
+// logText is a log that tests read while the server still writes to it: how many lines were left out, it says later.
+type logText struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logText) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
+}
+
+func (l *logText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 // served is an API on a real socket, and its store.
 type served struct {
 	*testing.T
@@ -25,7 +44,7 @@ type served struct {
 	client *sluice.Client
 	api    *httpapi.API
 	url    string
-	log    *bytes.Buffer
+	log    *logText
 }
 
 // serve serves the API of a store in memory. The token of a request is the name of one of the callers.
@@ -37,7 +56,7 @@ func serve(t *testing.T, options httpapi.Options, callers ...access.Caller) *ser
 // serveStore serves the API of a store.
 func serveStore(t *testing.T, store sluice.Store, options httpapi.Options, callers ...access.Caller) *served {
 	t.Helper()
-	s := &served{T: t, store: store, client: sluice.NewClient(store, sluice.ClientOptions{}), log: new(bytes.Buffer)}
+	s := &served{T: t, store: store, client: sluice.NewClient(store, sluice.ClientOptions{}), log: new(logText)}
 	options.Logger = slog.New(slog.NewTextHandler(s.log, nil))
 	options.NoLogin = len(callers) == 0
 	options.Identify = func(r *http.Request) (access.Caller, error) {

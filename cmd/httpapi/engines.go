@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/cmd/internal/acting"
 	"github.com/sluice-queue/sluice/engine"
+	"github.com/sluice-queue/sluice/internal/wire"
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
@@ -33,10 +33,10 @@ func (a *API) engineRoutes() {
 	add(a, queue(Route{
 		Method: "POST", Path: "/queues/{queue}/engine/check", Name: "check-engine", Summary: "check whether the engine can run the jobs of a queue",
 		Text: "With start it also starts a run, and ends it.", Needs: access.Operate, Commands: []string{"engine check"},
-	}), func(ctx context.Context, c *call, in *checkEngineInput) (acting.EngineCheck, error) {
+	}), func(ctx context.Context, c *call, in *checkEngineInput) (wire.EngineCheck, error) {
 		q, runner, err := c.engineOf(ctx, in.Queue)
 		if err != nil {
-			return acting.EngineCheck{}, err
+			return wire.EngineCheck{}, err
 		}
 		out := acting.CheckEngine(ctx, runner, q, in.Body.Start)
 		for i := range out.Faults {
@@ -68,38 +68,23 @@ func (c *call) engineOf(ctx context.Context, queue string) (sluice.Queue, engine
 	return q, runner, nil
 }
 
-// runView is what an engine knows of a run.
-type runView struct {
-	// Ref names the run, and Job its job.
-	Ref string    `json:"ref"`
-	Job sluice.ID `json:"job"`
-	// State is the state of the run in the engine.
-	State engine.State `json:"state"`
-	// Result is the result of a run that succeeded, and Error why another failed.
-	Result json.RawMessage `json:"result,omitempty"`
-	Error  string          `json:"error,omitempty"`
-	// StartedAt and EndedAt are by the engine's clock. Missing: not yet, or not known.
-	StartedAt time.Time `json:"started_at,omitzero"`
-	EndedAt   time.Time `json:"ended_at,omitzero"`
-}
-
-func (c *call) runOf(o engine.Outcome) runView {
-	out := runView{o.Ref, o.Job, o.State, o.Result, c.api.options.Clean(o.Error), o.StartedAt, o.EndedAt}
+func (c *call) runOf(o engine.Outcome) wire.RunView {
+	out := wire.RunView{Ref: o.Ref, Job: o.Job, State: o.State, Result: o.Result, Error: c.api.options.Clean(o.Error), StartedAt: o.StartedAt, EndedAt: o.EndedAt}
 	if !c.reads() {
 		out.Result = nil
 	}
 	return out
 }
 
-func askEngine(ctx context.Context, c *call, in *JobInput) (runView, error) {
+func askEngine(ctx context.Context, c *call, in *JobInput) (wire.RunView, error) {
 	job, err := c.job(ctx, in.ID)
 	if err != nil {
-		return runView{}, err
+		return wire.RunView{}, err
 	}
 	outcome, err := upkeep.New(c.api.store, upkeep.Options{Engines: c.api.options.Engines, Logger: c.api.options.Logger}).Ask(ctx, job)
 	var unknown *engine.UnknownError
 	if errors.As(err, &unknown) {
-		return runView{}, noEngine()
+		return wire.RunView{}, noEngine()
 	}
 	return c.runOf(outcome), err
 }
@@ -158,7 +143,7 @@ type judged struct {
 	Job   sluice.ID    `json:"job"`
 	State sluice.State `json:"state"`
 	// Run is what the engine knows.
-	Run runView `json:"run"`
+	Run wire.RunView `json:"run"`
 	// Event is what follows for the job; missing: nothing. Reason says why.
 	Event  sluice.Event `json:"event,omitempty"`
 	Reason string       `json:"reason,omitempty"`

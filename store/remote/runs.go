@@ -3,13 +3,12 @@ package remote
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/engine"
+	"github.com/sluice-queue/sluice/internal/wire"
 )
 
 // OrphanRuns lists the orphan runs of a queue.
@@ -67,16 +66,8 @@ type Reconciled struct {
 func (s *Store) Reconcile(ctx context.Context, queue string, jobs []sluice.ID, dryRun bool) (all []Reconciled, err error) {
 	var answer struct {
 		Jobs []struct {
-			Job sluice.ID `json:"job"`
-			Run struct {
-				Ref       string          `json:"ref"`
-				Job       sluice.ID       `json:"job"`
-				State     engine.State    `json:"state"`
-				Result    json.RawMessage `json:"result"`
-				Error     string          `json:"error"`
-				StartedAt time.Time       `json:"started_at"`
-				EndedAt   time.Time       `json:"ended_at"`
-			} `json:"run"`
+			Job    sluice.ID    `json:"job"`
+			Run    wire.RunView `json:"run"`
 			Event  sluice.Event `json:"event"`
 			Reason string       `json:"reason"`
 		} `json:"jobs"`
@@ -87,10 +78,27 @@ func (s *Store) Reconcile(ctx context.Context, queue string, jobs []sluice.ID, d
 	}{jobs, dryRun}
 	err = s.call(ctx, request{verb: "reconcile with the engine", method: http.MethodPost, path: queuePath(queue, "/engine/reconcile"), body: asJSON(body), out: &answer})
 	for _, j := range answer.Jobs {
-		run := engine.Outcome{Ref: j.Run.Ref, Job: j.Run.Job, State: j.Run.State, Result: j.Run.Result, Error: j.Run.Error, StartedAt: j.Run.StartedAt, EndedAt: j.Run.EndedAt}
-		all = append(all, Reconciled{j.Job, run, j.Event, j.Reason})
+		all = append(all, Reconciled{j.Job, j.Run.Outcome(), j.Event, j.Reason})
 	}
 	return all, err
+}
+
+// AskEngine makes the server ask its engine for the run of a job.
+func (s *Store) AskEngine(ctx context.Context, job sluice.ID) (engine.Outcome, error) {
+	var answer wire.RunView
+	err := s.call(ctx, request{verb: "ask the engine", path: jobPath(job, "/run"), out: &answer})
+	return answer.Outcome(), err
+}
+
+// EngineCheck is what the server's engine says about a queue. Faults are sentences for people; none: it can run the jobs.
+type EngineCheck wire.EngineCheck
+
+// CheckEngine makes the server ask its engine whether it can run the jobs of a queue. Start also starts a run, and ends it.
+func (s *Store) CheckEngine(ctx context.Context, queue string, start bool) (answer EngineCheck, err error) {
+	body := struct {
+		Start bool `json:"start,omitempty"`
+	}{start}
+	return answer, s.call(ctx, request{verb: "check the engine", method: http.MethodPost, path: queuePath(queue, "/engine/check"), body: asJSON(body), out: &answer})
 }
 
 // ForgetOrphanRuns is an [*UnsupportedError]: upkeep follows runs.

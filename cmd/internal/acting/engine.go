@@ -6,27 +6,13 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/engine"
+	"github.com/sluice-queue/sluice/internal/wire"
 )
 
-// EngineCheck is the result of checking a queue's engine.
-type EngineCheck struct {
-	// Queue is the queue, and Engine the name of its engine.
-	Queue  string `json:"queue"`
-	Engine string `json:"engine"`
-	// Namespace, Type and TaskQueue say where the engine runs the jobs.
-	Namespace string `json:"namespace"`
-	Type      string `json:"type"`
-	TaskQueue string `json:"task_queue"`
-	// Report is the engine's answer.
-	Report engine.Report `json:"report"`
-	// Faults are sentences for people. Empty: the engine can run the jobs.
-	Faults []string `json:"faults"`
-}
-
 // CheckEngine asks an engine about a queue. Start also starts a run and ends it.
-func CheckEngine(ctx context.Context, runner engine.Engine, q sluice.Queue, start bool) EngineCheck {
+func CheckEngine(ctx context.Context, runner engine.Engine, q sluice.Queue, start bool) wire.EngineCheck {
 	target := engine.TargetOf(q.Name, q.Settings)
-	out := EngineCheck{Queue: q.Name, Engine: q.Settings.Engine, Namespace: target.Namespace, Type: target.Type, TaskQueue: target.TaskQueue, Faults: []string{}}
+	out := wire.EngineCheck{Queue: q.Name, Engine: q.Settings.Engine, Namespace: target.Namespace, Type: target.Type, TaskQueue: target.TaskQueue, Faults: []string{}}
 	report, err := runner.Check(ctx, target)
 	if err != nil {
 		out.Faults = append(out.Faults, err.Error())
