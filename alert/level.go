@@ -25,9 +25,9 @@ type levels struct {
 	full map[string]bool // the queues that had ready jobs then
 }
 
-// keep adds the levels of queues to the statistics, if it is time. A queue without ready jobs has none, but for the first
+// keep adds the levels of queues and tenants to the statistics, if it is time. A queue without ready jobs has none, but for the first
 // look at which they are gone. So idle queues cost nothing.
-func (l *levels) keep(ctx context.Context, holder string, f *meter) error {
+func (l *levels) keep(ctx context.Context, holder string, f *meter, queues []sluice.Queue) error {
 	if f.book.Now.Sub(l.at) < levelEvery {
 		return nil
 	}
@@ -59,11 +59,36 @@ func (l *levels) keep(ctx context.Context, holder string, f *meter) error {
 		}
 	}
 	l.at, l.full = f.book.Now, full
-	if len(stats) == 0 {
+	tenants, err := fullTenants(ctx, f, queues)
+	if err != nil {
+		return err
+	}
+	if stats = append(stats, tenants...); len(stats) == 0 {
 		return nil
 	}
 	if err := stat.Given(f.store).AddStats(ctx, holder, stats); !errors.Is(err, sluice.ErrNotFound) {
 		return err
 	}
 	return nil // the store keeps no statistics
+}
+
+// fullTenants finds the tenants with as many jobs in flight as they may have. Only queues whose tenants take turns bound them:
+// without one that works, there is nothing to read.
+func fullTenants(ctx context.Context, f *meter, queues []sluice.Queue) (full []stat.Stat, err error) {
+	bounds := func(q sluice.Queue) bool {
+		d := f.depths[q.Name]
+		return q.Settings.Fair && d.InFlight() > 0
+	}
+	if !slices.ContainsFunc(queues, bounds) {
+		return nil, nil
+	}
+	flows, err := f.store.Flows(ctx, stat.MaxTenants)
+	for _, flow := range flows {
+		for _, t := range flow.Tenants {
+			if most := t.EffectiveLimits.Concurrency; most > 0 && t.InFlight >= most {
+				full = append(full, stat.Stat{Queue: flow.Queue, Tenant: t.Tenant, At: f.book.Now.UTC().Truncate(stat.Fine), Every: stat.Fine, Level: &stat.Level{Full: 1}})
+			}
+		}
+	}
+	return full, err
 }

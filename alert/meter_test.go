@@ -235,6 +235,43 @@ func TestLevelsAreKeptEachMinuteWhileJobsAreReady(t *testing.T) {
 	})
 }
 
+// TestEachLookCountsTheTenantsAtTheirConcurrency has a tenant with one place work for three minutes.
+func TestEachLookCountsTheTenantsAtTheirConcurrency(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New(memory.Options{})
+		y := &yard{t, store, sluice.NewClient(store, sluice.ClientOptions{Logger: quiet})}
+		defer func() { y.ok(store.Close()) }()
+		y.add(1)
+		y.set(func(s *sluice.Settings) { s.Fair, s.TenantConcurrency = true, 1 })
+		for _, tenant := range []string{"acme", "acme", "beta"} {
+			_, err := y.client.Enqueue(t.Context(), sluice.NewJob{Queue: "mail", Payload: []byte(`1`), EnqueueOptions: sluice.EnqueueOptions{Tenant: tenant}})
+			y.ok(err)
+		}
+		y.ends(3, "")
+		watcher := alert.New(store, alert.Options{Logger: quiet})
+		for range 3 {
+			time.Sleep(time.Minute)
+			_, err := watcher.Evaluate(t.Context())
+			y.ok(err)
+		}
+		time.Sleep(10 * time.Second) // until the last slot is over
+		for tenant, want := range map[string]int64{"acme": 3, "beta": 3, "nobody": 0} {
+			found, err := stat.Over(t.Context(), store, stat.Filter{Tenant: tenant, From: time.Now().Add(-time.Hour)})
+			y.ok(err)
+			looks := int64(0)
+			for _, slot := range found.Slots {
+				if slot.Level != nil {
+					looks += slot.Level.Full
+				}
+			}
+			if looks != want {
+				t.Errorf("%s was at its concurrency at %d looks, want %d", tenant, looks, want)
+			}
+		}
+	})
+}
+
 func TestMetricsThatNeedStatisticsAreThoseThatSaySo(t *testing.T) {
 	t.Parallel()
 	for _, metric := range alert.Metrics() {

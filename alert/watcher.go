@@ -191,7 +191,7 @@ func (w *Watcher) Evaluate(ctx context.Context) (changes int, err error) {
 		}
 	}
 	w.logChange(found)
-	if err := w.levels.keep(ctx, w.options.Holder, read.meter); err != nil {
+	if err := w.levels.keep(ctx, w.options.Holder, read.meter, read.queues); err != nil {
 		failed = append(failed, fmt.Errorf("keep how much waits: %w", err))
 	}
 	if err := w.forgetReceivers(ctx, read.queues, book.Receivers); err != nil {

@@ -40,7 +40,7 @@ func Over(ctx context.Context, store sluice.Store, filter Filter) (Series, error
 	if err != nil {
 		return Series{}, err
 	}
-	filter.Tenants, filter.Levels, filter.Limit = false, filter.Tenant == "", maxBuckets
+	filter.Tenants, filter.Levels, filter.Limit = false, true, maxBuckets
 	if filter = filter.until(now); filter.To.After(now) {
 		filter.To = now
 	}

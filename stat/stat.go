@@ -104,20 +104,23 @@ type Stat struct {
 	Level *Level `json:"level,omitempty"`
 }
 
-// Level is how much of a queue waits.
+// Level is how much of a queue waits, or whether a tenant was at its limit.
 type Level struct {
 	// Ready is how many jobs are ready. Upkeep may stop counting at 1,000 if no forecast has counted them.
 	Ready int64 `json:"ready"`
 	// OldestSeconds is how long the oldest ready job has been due.
 	OldestSeconds float64 `json:"oldest_seconds"`
+	// Full is at how many looks a tenant had as many jobs in flight as it may have. Upkeep looks each minute, at the tenants with
+	// the most jobs in flight. Of a whole queue it is 0.
+	Full int64 `json:"full,omitempty"`
 }
 
-// worse returns the higher of each figure.
+// worse returns the higher of each figure, and the sum of the looks.
 func (l *Level) worse(other *Level) *Level {
 	if l == nil || other == nil {
 		return cmp.Or(l, other)
 	}
-	return &Level{max(l.Ready, other.Ready), max(l.OldestSeconds, other.OldestSeconds)}
+	return &Level{max(l.Ready, other.Ready), max(l.OldestSeconds, other.OldestSeconds), l.Full + other.Full}
 }
 
 // beside returns the level of two queues together.
@@ -169,7 +172,7 @@ func (s Stat) CheckNew() error {
 			return feature.Invalid("counts", fmt.Sprintf("%d of queue %q is below 0", *n, s.Queue))
 		}
 	}
-	if s.Level != nil && (s.Level.Ready < 0 || s.Level.OldestSeconds < 0) {
+	if s.Level != nil && (s.Level.Ready < 0 || s.Level.OldestSeconds < 0 || s.Level.Full < 0) {
 		return feature.Invalid("level", fmt.Sprintf("%+v of queue %q is below 0", *s.Level, s.Queue))
 	}
 	return nil

@@ -288,7 +288,8 @@ type tenantPage struct {
 	Windows []choice
 	Charts  []chart
 	Entries []auditEntry
-	Tiers   []string
+	// AtLimit is for how long the tenant was at its concurrency in the last 24 h. Nil: nobody has looked.
+	AtLimit *time.Duration
 }
 
 func (t tenantPage) charts() []chart { return t.Charts }
@@ -318,8 +319,8 @@ func loadTenant(ctx context.Context, v *visit) (any, error) {
 		return nil, err
 	}
 	view.Charts = v.linked(append([]chart{shown.flow(0)}, shown.times()...), nil)
-	if v.viewer.bounded() {
-		return view, nil
+	if view.AtLimit, err = v.atLimit(ctx, name); err != nil || v.viewer.bounded() {
+		return view, err
 	}
 	by, all, err := v.tenantLoads(ctx)
 	if err != nil {
@@ -331,6 +332,21 @@ func loadTenant(ctx context.Context, v *visit) (any, error) {
 	view.Noisy = noisy(view.Flight(), all)
 	view.Entries, err = v.entries(ctx, cacheFor, "/audit", url.Values{"object": {"tenant"}, "name": {name}, "limit": {"20"}})
 	return view, err
+}
+
+// atLimit adds up the looks of a day at which a tenant was at its concurrency. Upkeep looks each minute.
+func (v *visit) atLimit(ctx context.Context, tenant string) (*time.Duration, error) {
+	day, err := v.seriesOf(ctx, "/series", url.Values{"tenant": {tenant}, "window": {"24h"}, "slots": {"24"}})
+	if err != nil || !day.Counted {
+		return nil, err
+	}
+	var looks time.Duration
+	for _, s := range day.Slots {
+		if s.Level != nil {
+			looks += time.Duration(s.Level.Full) * time.Minute
+		}
+	}
+	return &looks, nil
 }
 
 // filterValue writes a text as a value of the filter language.

@@ -56,11 +56,15 @@ func TestATenantShowsWhoHasItsSlots(t *testing.T) {
 		t.Fatalf("claimed %d jobs (%v)", len(claimed.Jobs), err)
 	}
 	s.counted()
+	looks := stat.Stat{Queue: "mail", Tenant: "acme", At: time.Now().UTC().Truncate(stat.Fine), Every: stat.Fine, Counts: stat.Counts{Claimed: 1}, Level: &stat.Level{Full: 7}}
+	if err := stat.Given(s.store).AddStats(t.Context(), "upkeep", []stat.Stat{looks}); err != nil {
+		t.Fatal(err)
+	}
 	s.has("/tenants", `id="tenant-acme"`, `id="tenant-globex"`, "noisy")
-	s.has("/tenants/acme", "host:1:a", `href="/jobs/`, "sluice tokens create NAME --role viewer --tenant acme<", "noisy", "5 due", `disabled="true" title="the role viewer may not do this">Pause`)
+	s.has("/tenants/acme", "host:1:a", `href="/jobs/`, "sluice tokens create NAME --role viewer --tenant acme<", "noisy", "5 due", "about 7m00s in the last 24 h", `disabled="true" title="the role viewer may not do this">Pause`)
 	s.has("/tenants/a%2Fb%231%3F", `hx-sse:connect="/tenants/a/b%231%3F?live=1"`) // a browser would cut the address off at a # or ?
 	s.has("/tenants/globex", "None of its jobs is in flight", "-noisy")
-	s.has("/tenants/nobody%3A1", "None of its jobs is in flight")
+	open(t, access.RoleViewer, console.Options{}).has("/tenants/nobody%3A1", "None of its jobs is in flight", "<dt>At its concurrency</dt><dd>not known<")
 }
 
 func TestASlotOfATenantLinksToTheRunAtItsEngine(t *testing.T) {

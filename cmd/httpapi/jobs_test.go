@@ -314,6 +314,9 @@ func TestABoundedCallerActsOnItsOwnJobsAlone(t *testing.T) {
 	}
 	s.problem(s.ask("POST", of+"/pace", `{"rate":"1/s"}`, as...), 404, "not_found")
 	s.problem(s.ask("PUT", of, `{"operation":{"kind":"backfill","backfill":{"schedule":"nightly","from":"2026-01-01T00:00:00Z","to":"2026-01-02T00:00:00Z"}}}`, as...), 403, "out_of_bounds")
+	s.problem(s.ask("POST", "/operations", `{"kind":"edit","where":"attempts:<5","tenant":"beta"}`, as...), 403, "out_of_bounds")
+	s.problem(s.ask("POST", "/operations", `{"kind":"edit","where":"attempts:<5","tenant":""}`, as...), 403, "out_of_bounds")
+	s.problem(s.ask("PUT", "/operations/"+sluice.NewID().String(), `{"operation":{"kind":"edit","query":{"created_from":"2020-01-01T00:00:00Z"},"edit":{"tenant":"beta"}}}`, as...), 403, "out_of_bounds")
 	s.ask("PUT", of, `{"operation":{"version":1,"state":"stopped"}}`, "Authorization", "Bearer all")
 	if paused := s.ask("POST", path+"/pause", `{"reason":"x"}`, as...); paused.status != 200 {
 		t.Fatalf("its own: %+v", paused)

@@ -246,7 +246,8 @@ func (w *world) claimByMany(holders, limit, jobs int) []time.Time {
 			store = w.Other
 		}
 		all.Go(func() {
-			for enough := false; !enough; {
+			enough := false
+			for try := 0; try < 2000 && !enough; try++ {
 				claimed, err := store.Claim(w.ctx, claimOf(n, limit))
 				if err != nil {
 					w.Errorf("claim: %v", err)
@@ -263,6 +264,9 @@ func (w *world) claimByMany(holders, limit, jobs int) []time.Time {
 		})
 	}
 	all.Wait()
+	if len(starts) < jobs {
+		w.Fatalf("%d jobs were claimed, want at least %d", len(starts), jobs)
+	}
 	slices.SortFunc(starts, time.Time.Compare)
 	return starts
 }

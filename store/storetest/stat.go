@@ -222,7 +222,7 @@ func statRules() []Rule {
 			w.Advance(time.Hour)
 			equal(w, "folded when it is over", w.foldOnce(w.Other, 100), 1)
 		}},
-		{"R-409", "Of the levels of a slot the worst stays. A slot with a level and no move is listed only to who asks for it, before it is folded and after.", "C-65", func(w *world) {
+		{"R-409", "Of the levels of a slot the worst stays, and the looks at which a tenant was at its limit add up. A slot with a level and no move is listed only to who asks for it, before it is folded and after.", "C-65", func(w *world) {
 			base := w.base()
 			level := func(holder string, at time.Time, queue string, ready int64, oldest float64) {
 				w.ok(stat.Given(w.Store).AddStats(w.ctx, holder, []stat.Stat{{Queue: queue, At: at, Every: stat.Fine, Level: &stat.Level{Ready: ready, OldestSeconds: oldest}}}))
@@ -235,7 +235,13 @@ func statRules() []Rule {
 			w.ok(stat.Given(w.Other).AddStats(w.ctx, "c", []stat.Stat{moved}))
 			moved.Every, moved.Level = stat.Minute, &stat.Level{Ready: 1, OldestSeconds: 1}
 			still := stat.Stat{Queue: "mail", At: base, Every: stat.Minute, Level: &stat.Level{Ready: 7, OldestSeconds: 90.5}}
+			full := stat.Stat{Queue: "mail", Tenant: "acme", At: base, Every: stat.Fine, Level: &stat.Level{Full: 1}}
+			w.ok(stat.Given(w.Store).AddStats(w.ctx, "d", []stat.Stat{full}))
+			full.At = base.Add(stat.Fine)
+			w.ok(stat.Given(w.Other).AddStats(w.ctx, "e", []stat.Stat{full}))
+			full.At, full.Every, full.Level = base, stat.Minute, &stat.Level{Full: 2}
 			for _, when := range []string{"before", "after"} {
+				w.lists(when+", of a tenant", stat.Filter{Every: stat.Minute, Tenant: "acme", Levels: true}, full)
 				w.lists(when, stat.Filter{Every: stat.Minute, Limit: 1}, moved)
 				w.lists(when+", with levels", stat.Filter{Every: stat.Minute, Levels: true}, still, moved)
 				w.fold()
