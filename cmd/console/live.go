@@ -16,11 +16,11 @@ import (
 const liveParameter = "live"
 
 const (
-	// paintEvery is how often a watched page is painted anew, and paintShare bounds the cost: each painting is followed
-	// by this many times its duration.
-	paintEvery, paintShare = time.Second, 9
+	// paintEvery is how often a watched page is painted anew. paintShare bounds the cost of all pages together, to 3 % of the
+	// time: a painting is followed by this many times its duration for each page that is watched.
+	paintEvery, paintShare = time.Second, 33
 	// paintAtLeast is the longest pause: what waited for a store that answers again is no cost.
-	paintAtLeast = 15 * time.Second
+	paintAtLeast = 5 * time.Second
 	// readAgain is the pause after the store could not be read.
 	readAgain = 2 * time.Second
 	// slowAfter is how long a painting takes before people are told that the picture they see grows old.
@@ -114,8 +114,15 @@ func (h *hub) paint(ctx context.Context, p *picture) {
 				continue
 			}
 		}
-		timer.Reset(min(max(paintEvery, paintShare*time.Since(begun)), paintAtLeast))
+		timer.Reset(h.pause(time.Since(begun)))
 	}
+}
+
+// pause is how long a page rests after a painting that took so long.
+func (h *hub) pause(took time.Duration) time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return min(max(paintEvery, paintShare*took*time.Duration(len(h.pictures))), paintAtLeast)
 }
 
 // anyOf returns a copy of the visit of somebody who watches.
