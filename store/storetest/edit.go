@@ -149,6 +149,9 @@ func (m *machine) edit(t *rapid.T) {
 	m.must(err)
 	e := edit.Edit{JobID: id, Version: edit.VersionOf(read), Change: edit.Change{Priority: rapid.IntRange(4, 6).Draw(t, "priority")}}
 	in := time.Duration(rapid.SampledFrom([]int{0, 0, 10}).Draw(t, "due in minutes")) * minute
+	if job.expires > 0 && m.now+in >= job.expires { // the SQL functions refuse a due time after the expiry, and Go refuses it before the store
+		in = 0
+	}
 	if in > 0 {
 		e.DueAt = m.bench.Now().Add(in).UTC().Truncate(time.Microsecond)
 	}
