@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -226,7 +225,7 @@ func (q Query) readFound(ctx context.Context, store sluice.Store, filter sluice.
 		side := bytes.Compare(id[:], before[:])
 		return !before.IsZero() && (side == 0 || filter.OldestFirst != (side > 0))
 	})
-	found, err := readNamed(ctx, store, slices.Values(ids))
+	found, err := readNamed(ctx, store, ids)
 	if err != nil {
 		return sluice.Page{}, err
 	}
@@ -234,8 +233,8 @@ func (q Query) readFound(ctx context.Context, store sluice.Store, filter sluice.
 }
 
 // readNamed reads jobs one by one, without their payloads. It leaves out those that are not there any more.
-func readNamed(ctx context.Context, store sluice.Store, ids iter.Seq[sluice.ID]) (found []sluice.Job, err error) {
-	for id := range ids {
+func readNamed(ctx context.Context, store sluice.Store, ids []sluice.ID) (found []sluice.Job, err error) {
+	for _, id := range ids {
 		job, err := store.Job(ctx, id)
 		if errors.Is(err, sluice.ErrNotFound) {
 			continue
@@ -280,10 +279,11 @@ func readJobs(ctx context.Context, store sluice.Store, q Query, from Place, limi
 		holds = holds[:limit]
 		floor = holds[limit-1].JobID
 	}
-	found, err := readNamed(ctx, store, func(yield func(sluice.ID) bool) {
-		for i := 0; i < len(holds) && yield(holds[i].JobID); i++ {
-		}
-	})
+	ids := make([]sluice.ID, len(holds))
+	for i, held := range holds {
+		ids[i] = held.JobID
+	}
+	found, err := readNamed(ctx, store, ids)
 	if err != nil {
 		return sluice.Page{}, err
 	}
