@@ -58,11 +58,11 @@ func (l *levels) keep(ctx context.Context, holder string, f *meter, queues []slu
 			full[s.Queue] = true
 		}
 	}
-	l.at, l.full = f.book.Now, full
 	tenants, err := fullTenants(ctx, f, queues)
 	if err != nil {
-		return err
+		return err // the next look keeps the levels
 	}
+	l.at, l.full = f.book.Now, full
 	if stats = append(stats, tenants...); len(stats) == 0 {
 		return nil
 	}
