@@ -9,13 +9,13 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/cmd/httpapi"
 	"github.com/sluice-queue/sluice/deadletter"
 	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/hold"
+	"github.com/sluice-queue/sluice/internal/wire"
 	"github.com/sluice-queue/sluice/progress"
 )
 
@@ -268,18 +268,8 @@ func (s *screen) RunPage(j jobRow) string {
 	return fillIn(at, url.Values{"engine": {engine}, "namespace": {cmp.Or(namespace, "default")}, "ref": {j.Ref}}, url.PathEscape)
 }
 
-// run is what an engine says about the run of a job.
-type run struct {
-	Ref       string          `json:"ref"`
-	State     string          `json:"state"`
-	Result    json.RawMessage `json:"result"`
-	Error     string          `json:"error"`
-	StartedAt time.Time       `json:"started_at"`
-	EndedAt   time.Time       `json:"ended_at"`
-}
-
 func loadRun(ctx context.Context, v *visit) (any, error) {
-	var view run
+	var view wire.RunView
 	err := v.get(ctx, "/jobs/"+url.PathEscape(v.pathOf("id"))+"/run", nil, &view)
 	return view, err
 }
