@@ -123,11 +123,11 @@ func (l *Level) worse(other *Level) *Level {
 	return &Level{max(l.Ready, other.Ready), max(l.OldestSeconds, other.OldestSeconds), l.Full + other.Full}
 }
 
-// beside returns the level of two queues together.
+// beside returns the level of two queues together. The looks at both are the same.
 func (l *Level) beside(other *Level) *Level {
 	both := l.worse(other)
 	if l != nil && other != nil {
-		both.Ready = l.Ready + other.Ready
+		both.Ready, both.Full = l.Ready+other.Ready, max(l.Full, other.Full)
 	}
 	return both
 }

@@ -61,7 +61,7 @@ it has found, and says how to go on.`,
 	flags.StringVar(&name, "name", "", "only this queue, tenant, tier, alert or operation; for jobs, their queue")
 	flags.StringVar(&queue, "queue", "", "only this queue and its jobs")
 	flags.StringVar(&job, "job", "", "only this job")
-	flags.StringVar(&actor, "actor", "", "only acts of this person or program")
+	flags.StringVar(&actor, "actor", "", "only acts of this person or program; ada finds `ada by token shop`, too")
 	flags.StringVar(&event, "event", "", "only this event, such as pause or cancel")
 	flags.StringVar(&since, "since", "", "only entries from this instant on")
 	flags.StringVar(&until, "until", "", "only entries before this instant")

@@ -64,7 +64,7 @@ func (c caller) send(ctx context.Context, method, path string, query url.Values,
 		}
 		sent = bytes.NewReader(text)
 	}
-	request, err := http.NewRequestWithContext(ctx, method, "http://"+c.host+target, sent)
+	request, err := http.NewRequestWithContext(httpapi.InConsole(ctx), method, "http://"+c.host+target, sent)
 	if err != nil {
 		return nil, err
 	}

@@ -2,12 +2,27 @@ package console_test
 
 import (
 	"net/http"
+	"net/url"
 	"testing"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/cmd/console"
 )
+
+func TestTheAuditSaysWhatWasDoneInTheConsole(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleOperator, console.Options{})
+	id := s.enqueue(sluice.NewJob{Queue: "mail"})
+	values := url.Values{"ids": {id.String()}, "reason": {"not needed"}}
+	if text, status := s.do("cancel-jobs", values, http.Header{"Sluice-By": {"ada@office"}}); status != http.StatusNoContent {
+		t.Fatalf("got %d %s", status, text)
+	}
+	entries, err := s.client.Audit(t.Context(), sluice.AuditFilter{JobID: id, Actor: "ann"})
+	if err != nil || len(entries) != 1 || entries[0].Actor != "ann in the console" {
+		t.Errorf("the audit has %+v, %v, want 1 entry by ann in the console", entries, err)
+	}
+}
 
 func TestTheAuditIsNarrowedByActorEventAndTime(t *testing.T) {
 	t.Parallel()

@@ -243,7 +243,7 @@ func TestAnActIsDoneByTheAPIAndCanBeTakenBack(t *testing.T) {
 		t.Fatalf("got %d %s, want an undo", status, answer)
 	}
 	queue, err := s.client.Queue(t.Context(), "mail")
-	if err != nil || !queue.Settings.Paused || queue.ChangedBy != "ann" || queue.Reason != "a look" {
+	if err != nil || !queue.Settings.Paused || queue.ChangedBy != "ann in the console" || queue.Reason != "a look" {
 		t.Errorf("got %+v, %v, want a queue that ann has paused", queue, err)
 	}
 }

@@ -47,7 +47,7 @@ func TestAJobSaysWhyItDoesNotRun(t *testing.T) {
 	if answer, status := s.do("hold-jobs", url.Values{"ids": {id.String()}, "reason": {"check the amount"}}, nil); status != http.StatusNoContent {
 		t.Fatalf("got %d %s", status, answer)
 	}
-	s.contains(at, "held by ann since", "check the amount", "waits for a release: it is held", `data-act="release-jobs"`, "!hold-jobs")
+	s.contains(at, "held by ann in the console since", "check the amount", "waits for a release: it is held", `data-act="release-jobs"`, "!hold-jobs")
 	unknown := sluice.NewID()
 	if text, status := s.page("/jobs/" + unknown.String()); status != http.StatusNotFound || !strings.Contains(text, "made at "+unknown.Time().UTC().Format(time.DateTime)) || !strings.Contains(text, "keep_completed") || strings.Contains(text, "the audit last tells") {
 		t.Errorf("an unknown job: %d %s", status, text)

@@ -167,7 +167,7 @@ func TestAReceiverIsTested(t *testing.T) {
 	if text := test(receiver.Name()); !strings.Contains(text, "The receiver took the test message") {
 		t.Errorf("got %s, want that it was taken", text)
 	}
-	if message := <-said; !strings.Contains(message, "a test by ann: nothing is wrong") {
+	if message := <-said; !strings.Contains(message, "a test by ann in the console: nothing is wrong") {
 		t.Errorf("the receiver got %s", message)
 	}
 	status.Store(http.StatusForbidden)

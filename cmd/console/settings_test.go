@@ -37,7 +37,7 @@ func TestSettingsSayWhoLooksAndHow(t *testing.T) {
 		return end
 	}}
 	s := openAs(t, access.Caller{Name: "token ann", Role: access.RoleViewer, Bounds: access.Bounds{Queues: []string{"mail.*"}}}, console.Options{Access: facts})
-	s.has("/settings", "<dt>Known as</dt><dd>token ann</dd>", "<dt>Role</dt><dd>viewer</dd>", "<dt>Queues</dt><dd>mail.* </dd>", "<dt>Tenants</dt><dd>all</dd>",
+	s.has("/settings", "<dt>Known as</dt><dd>token ann, in the audit token ann in the console</dd>", "<dt>Role</dt><dd>viewer</dd>", "<dt>Queues</dt><dd>mail.* </dd>", "<dt>Tenants</dt><dd>all</dd>",
 		"there is no session", "tokens, https://id.example.com", "<code>[::]:8080</code>: other machines can connect", "/whoami")
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/settings", nil)
 	if err != nil {

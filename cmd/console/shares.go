@@ -119,18 +119,26 @@ func sharesOf(tenants []tenantRow) (out shares) {
 // waitsFor is how long the waits of tenants are shared: they are those of whole hours.
 const waitsFor = 30 * time.Second
 
-// addWaits adds how long jobs of tenants waited that started in this hour and the one before.
+// addWaits adds how long jobs of tenants waited that started in this hour and the one before, and for how long the tenants were at
+// their concurrency in those hours.
 func (v *visit) addWaits(ctx context.Context, tenants []tenantRow) error {
 	if v.viewer.bounded() {
 		return nil
 	}
 	from := time.Now().Add(-time.Hour).UTC().Truncate(time.Hour)
 	var read wire.StatList
-	if err := v.getFor(ctx, waitsFor, "/stats", url.Values{"tenants": {"true"}, "every": {"1h"}, "from": {from.Format(time.RFC3339)}}, &read); err != nil {
+	if err := v.getFor(ctx, waitsFor, "/stats", url.Values{"tenants": {"true"}, "levels": {"true"}, "every": {"1h"}, "from": {from.Format(time.RFC3339)}}, &read); err != nil {
 		return err
 	}
 	waits := make(map[string]*stat.Histogram)
+	full := make(map[string]map[time.Time]int64) // the looks of each hour, in the queue with the most
 	for _, s := range read.Slots {
+		if s.Level != nil && s.Level.Full > 0 {
+			if full[s.Tenant] == nil {
+				full[s.Tenant] = make(map[time.Time]int64)
+			}
+			full[s.Tenant][s.At] = max(full[s.Tenant][s.At], s.Level.Full)
+		}
 		if waits[s.Tenant] == nil {
 			waits[s.Tenant] = new(stat.Histogram)
 		}
@@ -139,6 +147,9 @@ func (v *visit) addWaits(ctx context.Context, tenants []tenantRow) error {
 	for i, t := range tenants {
 		if h := waits[t.Name]; h != nil && h.Count() > 0 {
 			tenants[i].Waited = h.Quantile(0.95)
+		}
+		for _, looks := range full[t.Name] {
+			tenants[i].AtLimit += time.Duration(looks) * time.Minute
 		}
 	}
 	return nil

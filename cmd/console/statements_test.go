@@ -75,7 +75,7 @@ func TestTheStoreIsMaintained(t *testing.T) {
 		t.Errorf("without a reason: %s, want that one is asked for", text)
 	}
 	entries, err := store.Audit(t.Context(), sluice.AuditFilter{Object: audit.ObjectStore, Limit: 10})
-	if err != nil || len(entries) != 3 || entries[0].Actor != "ann" || entries[0].Reason != reason[0] {
+	if err != nil || len(entries) != 3 || entries[0].Actor != "ann in the console" || entries[0].Reason != reason[0] {
 		t.Errorf("the audit has %+v, %v, want 3 tasks by ann", entries, err)
 	}
 	viewer := openOver(t, store, access.Caller{Name: "vic", Role: access.RoleViewer}, console.Options{}, httpapi.Options{})

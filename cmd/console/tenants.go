@@ -41,6 +41,8 @@ type tenantRow struct {
 	Share, Granted float64
 	// Waited is how long 95 % of its jobs waited at most that started of late. 0: none started.
 	Waited time.Duration
+	// AtLimit is for how long it was at its concurrency in this hour and the one before, at least.
+	AtLimit time.Duration
 	// Rows are its jobs by queue.
 	Rows []tenantUse
 }
@@ -288,8 +290,8 @@ type tenantPage struct {
 	Windows []choice
 	Charts  []chart
 	Entries []auditEntry
-	// AtLimit is for how long the tenant was at its concurrency in the last 24 h. Nil: nobody has looked.
-	AtLimit *time.Duration
+	// AtLimitToday is for how long the tenant was at its concurrency in the last 24 h, at least. Nil: nobody has looked.
+	AtLimitToday *time.Duration
 }
 
 func (t tenantPage) charts() []chart { return t.Charts }
@@ -319,7 +321,7 @@ func loadTenant(ctx context.Context, v *visit) (any, error) {
 		return nil, err
 	}
 	view.Charts = v.linked(append([]chart{shown.flow(0)}, shown.times()...), nil)
-	if view.AtLimit, err = v.atLimit(ctx, name); err != nil || v.viewer.bounded() {
+	if view.AtLimitToday, err = v.atLimit(ctx, name); err != nil || v.viewer.bounded() {
 		return view, err
 	}
 	by, all, err := v.tenantLoads(ctx)

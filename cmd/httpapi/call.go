@@ -42,10 +42,17 @@ func callOf(ctx context.Context) *call {
 // maxBy is the most bytes of the header Sluice-By.
 const maxBy = 100
 
-// actor returns the name of the sender in the audit: the person whom the header Sluice-By names, and the token.
+type consoleKey struct{}
+
+// InConsole marks the requests of the console: the audit says of their acts `in the console`. A header could be sent by anybody.
+func InConsole(ctx context.Context) context.Context { return context.WithValue(ctx, consoleKey{}, true) }
+
+// actor returns the name of the sender in the audit: the person whom the header Sluice-By names, the token, and the console.
 func actor(r *http.Request, caller access.Caller) (string, error) {
 	person := strings.TrimSpace(r.Header.Get("Sluice-By"))
 	switch {
+	case r.Context().Value(consoleKey{}) != nil:
+		return caller.Name + " in the console", nil
 	case len(person) > maxBy || !utf8.ValidString(person) || sluice.StoredText(person) != person:
 		return "", &sluice.InvalidError{Field: "Sluice-By", Rule: fmt.Sprintf("must be valid UTF-8 of at most %d bytes", maxBy)}
 	case person == "":

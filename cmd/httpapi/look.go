@@ -80,7 +80,7 @@ type listAuditInput struct {
 	Object string    `query:"object" doc:"only this kind of thing, such as job or queue" maxLength:"20"`
 	Name   string    `query:"name" doc:"only this thing; for jobs, their queue" maxLength:"200"`
 	Job    sluice.ID `query:"job" doc:"only this job" format:"uuid"`
-	Actor  string    `query:"actor" doc:"only acts of this person or program" maxLength:"200"`
+	Actor  string    `query:"actor" doc:"only acts of this person or program; ada finds ada by token shop, too" maxLength:"200"`
 	Event  string    `query:"event" doc:"only this event, such as pause or cancel" maxLength:"40"`
 	From   time.Time `query:"from" doc:"only entries from this instant on"`
 	To     time.Time `query:"to" doc:"only entries before this instant"`

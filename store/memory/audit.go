@@ -3,6 +3,7 @@ package memory
 import (
 	"bytes"
 	"context"
+	"strings"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/audit"
@@ -82,7 +83,7 @@ func (s *Store) Audit(ctx context.Context, filter sluice.AuditFilter) ([]sluice.
 		if e.Seq <= filter.After {
 			break
 		}
-		if filter.Actor != "" && e.Actor != filter.Actor || filter.Event != "" && e.Event != filter.Event {
+		if filter.Actor != "" && e.Actor != filter.Actor && !strings.HasPrefix(e.Actor, filter.Actor+" ") || filter.Event != "" && e.Event != filter.Event {
 			continue
 		}
 		if filter.Object != "" && e.Object != filter.Object || filter.Name != "" && e.Name != filter.Name ||

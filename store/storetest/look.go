@@ -212,14 +212,16 @@ func lookRules() []Rule {
 			equal(w, "the oldest", rest[1].JobID, ids[0])
 			for _, id := range []sluice.ID{ids[1], ids[3]} {
 				act := person("back")
-				act.By = "grace"
+				act.By = "grace by token shop"
 				w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{id}, act)))
 			}
 			for what, one := range map[string]struct {
 				filter sluice.AuditFilter
 				want   int
 			}{
-				"of an actor":           {sluice.AuditFilter{Actor: "grace"}, 2},
+				"of an actor":           {sluice.AuditFilter{Actor: "grace by token shop"}, 2},
+				"of a person":           {sluice.AuditFilter{Actor: "grace"}, 2},
+				"of a pattern":          {sluice.AuditFilter{Actor: "grac%"}, 0},
 				"of an actor's job":     {sluice.AuditFilter{Actor: "grace", JobID: ids[3]}, 1},
 				"of another actor":      {sluice.AuditFilter{Actor: "grac"}, 0},
 				"of an event":           {sluice.AuditFilter{Event: sluice.EventCancel}, 5},
