@@ -45,7 +45,9 @@ const maxBy = 100
 type consoleKey struct{}
 
 // InConsole marks the requests of the console: the audit says of their acts `in the console`. A header could be sent by anybody.
-func InConsole(ctx context.Context) context.Context { return context.WithValue(ctx, consoleKey{}, true) }
+func InConsole(ctx context.Context) context.Context {
+	return context.WithValue(ctx, consoleKey{}, true)
+}
 
 // actor returns the name of the sender in the audit: the person whom the header Sluice-By names, the token, and the console.
 func actor(r *http.Request, caller access.Caller) (string, error) {
