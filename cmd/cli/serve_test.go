@@ -79,16 +79,22 @@ func ask(t *testing.T, url string) (int, string) {
 // becomes asks /readyz until it answers with a status and a text, and returns the answer.
 func (s *served) becomes(t *testing.T, status int, because string) string {
 	t.Helper()
+	return s.answers(t, "/readyz", status, because)
+}
+
+// answers waits until a path has a status, and a text in its body. It returns the body.
+func (s *served) answers(t *testing.T, path string, status int, because string) string {
+	t.Helper()
 	var got int
 	var text string
 	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
-		if got, text = ask(t, s.url+"/readyz"); got == status && strings.Contains(text, because) {
+		if got, text = ask(t, s.url+path); got == status && strings.Contains(text, because) {
 			return text
 		}
 	}
 	_ = s.Process.Kill()
 	said, _ := io.ReadAll(s.stderr)
-	t.Fatalf("it never became %d because of %q: %d\n%s\nIt said:\n%s", status, because, got, text, said)
+	t.Fatalf("%s never became %d with %q: %d\n%s\nIt said:\n%s", path, status, because, got, text, said)
 	return ""
 }
 
@@ -270,11 +276,8 @@ func TestServeWaitsForAStoreThatIsAwayAndEndsAtOneThatRefuses(t *testing.T) {
 		if status, text := ask(t, s.url+"/api/v1/health"); status != step.status || !strings.Contains(text, step.health) {
 			t.Errorf("the health is %d %s, want %d with %s", status, text, step.status, step.health)
 		}
-		status, text := ask(t, s.url+"/api/v1/metrics") // while the store is away, it has the figures of before, and their age
-		for _, want := range []string{`sluice_gauges_age_seconds{source="queues"}`, `sluice_store_call_seconds_count{call="heartbeat"}`, "sluice_postgres_connections "} {
-			if status != 200 || !strings.Contains(text, want) {
-				t.Errorf("the metrics are %d, want them with %s:\n%s", status, want, text)
-			}
+		for _, figure := range []string{`sluice_gauges_age_seconds{source="queues"}`, `sluice_store_call_seconds_count{call="heartbeat"}`, "sluice_postgres_connections "} {
+			s.answers(t, "/api/v1/metrics", 200, figure) // while the store is away, it has the figures of before, and their age
 		}
 	}
 	s.terminate(t)
