@@ -1,7 +1,13 @@
-"""Workers for the tests that kill or freeze them: they print each job, and then wait as many seconds as its payload says."""
+"""Workers for the tests that kill or freeze them: they print each job, and then wait as many seconds as its payload says.
+
+A byte to the standard input is a SIGTERM that another thread than the main one gets.
+"""
 
 import asyncio
+import os
+import signal
 import sys
+import threading
 
 from sluice_client import AsyncClient, Client
 
@@ -35,7 +41,13 @@ async def work_async(queue, lease):
         await asyncio.gather(*(client.work(q, handler, concurrency=1, lease=float(lease)) for q in (queue, queue + "-2")))
 
 
+def terminate_here():
+    if os.read(0, 1):
+        signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+
+
 def main(kind, queue, lease):
+    threading.Thread(target=terminate_here, daemon=True).start()
     if kind == "async":
         asyncio.run(work_async(queue, lease))
     else:

@@ -497,7 +497,8 @@ class Dies(ClientTest):
     kind = "sync"
 
     def child(self, lease):
-        process = subprocess.Popen([sys.executable, str(HERE / "child.py"), self.kind, self.queue, str(lease)], stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen([sys.executable, str(HERE / "child.py"), self.kind, self.queue, str(lease)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.stdin.close)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
@@ -535,6 +536,14 @@ class Dies(ClientTest):
         self.assertEqual(self.client.result(first, timeout=1), "by the child")
         job = self.client.job(later)
         self.assertEqual((job.state, job.attempts), ("queued", 0))
+
+    def test_a_signal_that_another_thread_gets_ends_an_idle_worker(self):
+        child = self.child(30)
+        id = self.client.enqueue(self.queue, 0).id
+        self.assertEqual(self.client.result(id, timeout=60), "by the child")
+        child.stdin.write("\n")
+        child.stdin.flush()
+        self.assertEqual(child.wait(30), 0)
 
     def test_a_second_signal_ends_the_program(self):
         child = self.child(1)

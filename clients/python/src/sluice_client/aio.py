@@ -112,7 +112,9 @@ class AsyncClient:
         running = loop.run_in_executor(self._threads, engine.run)
         self._workers.add((engine, running))
         try:
-            await asyncio.shield(running)
+            while not running.done():  # only a loop that wakes runs the handler of a signal
+                await asyncio.wait([running], timeout=0.25)
+            await running
         except asyncio.CancelledError:
             engine.stop()
             await running
