@@ -68,11 +68,14 @@ func keepsPlans(db rowsQuerier, sql string) bool {
 }
 
 // perJob are the frequent statements: each job costs them, each look for a job, or each process that waits for one.
-// They include reading a queue's settings, and looking at many queues.
+// They include reading a queue's settings, and looking at many queues. limitToldSQL is not among them: as a kept plan it
+// compares each change of a limit with each lane.
 var perJob = setOf(
 	enqueueSQL, enqueueNewSQL, enqueueBatchSQL, enqueueOneSQL, batchEnterSQL, batchStatesSQL, claimSQL, claimTogetherSQL, lookSQL, nextDueSQL, claimedBeforeSQL, renewSQL, checkpointSQL, intendSQL,
 	endSQL, backSQL, awaySQL, auditSettledSQL, unblockSQL, jobSQL, jobStatusSQL, depthSQL, heartbeatAndCheckSQL, aliveSQL, notifySQL, notifyTakenSQL, tooNewSQL, crowdsSQL, queuesNamedSQL, queueVersionsSQL,
 	flowLockSQL, flowAddSQL, flowTakeSQL, flowThereSQL, inFlightSQL, permitHeldSQL, permitPutSQL,
+	namedLimitLockSQL, namedLimitReadSQL, namedLimitInFlightSQL,
+	limitJudgeSQL, limitPickSQL, limitPickTenantsSQL, limitClaimSQL, limitKeyTakeSQL, limitLaneNextSQL,
 	tenantChangeTakeSQL, tenantQueueAdoptSQL, tenantQueueDissolveSQL, tenantQueueDueSQL, tenantQueueWakeSQL, tenantQueueFirstSQL, tenantQueueLimitsSQL,
 	tenantQueueHeldSQL, tenantQueueClaimSQL, tenantQueueLookSQL, tenantQueueKeepSQL, tenantQueueNextSQL,
 )
