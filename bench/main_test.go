@@ -168,6 +168,18 @@ func TestRiverRunsAMillionWithItsBestSlots(t *testing.T) {
 	}
 }
 
+func TestRiverOnSQLiteIsBuilt(t *testing.T) {
+	t.Parallel()
+	r := rig{folder: t.TempDir()}
+	program, err := r.riverSQLite(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(program); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestCellEndsWithWhoStartedIt(t *testing.T) {
 	t.Parallel()
 	program, err := os.Executable()

@@ -149,7 +149,7 @@ func (r *rig) riverSQLite(ctx context.Context) (string, error) {
 	}
 	program := filepath.Join(r.folder, "riversqlite")
 	build := exec.CommandContext(ctx, "go", "build", "-o", program, ".")
-	build.Dir = "riversqlite"
+	build.Dir, build.Env = "riversqlite", append(os.Environ(), "GOWORK=off") // the workspace around it is of bench
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build riversqlite (run this in the folder bench): %w\n%s", err, out)
 	}
