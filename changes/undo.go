@@ -74,17 +74,17 @@ func UndoTo(ctx context.Context, client *sluice.Client, queue string, version in
 	})
 }
 
-// undoHistory is how many audit entries Undo searches for a change.
+// undoHistory is how many changes Undo searches for one that it can undo.
 const undoHistory = 100
 
 // lastChange returns the last audit entry that changed something.
 func lastChange(ctx context.Context, client *sluice.Client, queue string) (sluice.AuditEntry, error) {
-	entries, err := client.Audit(ctx, sluice.AuditFilter{Object: audit.ObjectQueue, Name: queue, Limit: undoHistory})
+	entries, err := client.Audit(ctx, sluice.AuditFilter{Object: audit.ObjectQueue, Name: queue, Event: audit.EventChange, Limit: undoHistory})
 	if err != nil {
 		return sluice.AuditEntry{}, err
 	}
 	for _, e := range entries {
-		if e.Event == audit.EventChange && len(e.Before) > 0 && string(e.Before) != string(e.After) {
+		if len(e.Before) > 0 && string(e.Before) != string(e.After) {
 			return e, nil
 		}
 	}

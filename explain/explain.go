@@ -303,7 +303,7 @@ func PausedBy(ctx context.Context, store sluice.Store, q sluice.Queue) (sluice.A
 	if err := sluice.CheckGiven("store", store); err != nil {
 		return sluice.AuditEntry{}, err
 	}
-	changes, err := store.Audit(ctx, sluice.AuditFilter{Object: audit.ObjectQueue, Name: q.Name, Limit: pauseHistory})
+	changes, err := store.Audit(ctx, sluice.AuditFilter{Object: audit.ObjectQueue, Name: q.Name, Event: audit.EventChange, Limit: pauseHistory})
 	if err != nil {
 		return sluice.AuditEntry{}, err
 	}

@@ -264,7 +264,7 @@ func (a *app) settingsHistoryCommand() *cobra.Command {
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-				entries, err := client.Audit(ctx, sluice.AuditFilter{Object: audit.ObjectQueue, Name: args[0], Limit: 1000})
+				entries, err := client.Audit(ctx, sluice.AuditFilter{Object: audit.ObjectQueue, Name: args[0], Event: audit.EventChange, Limit: 1000})
 				if err != nil {
 					return err
 				}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/cmd/internal/draw"
 )
 
 func auditPages() []page {
@@ -37,11 +39,30 @@ func (e auditEntry) Changes() []difference {
 	switch {
 	case e.Object == "alert":
 		return nil
-	case e.Object == "queue" && len(e.Before) == 0 && len(e.After) > 0:
+	case e.Event == audit.EventBatch:
+		return e.outcome()
+	case e.Object == "queue" && e.Event == audit.EventChange && len(e.Before) == 0 && len(e.After) > 0:
 		defaults, _ := json.Marshal(sluice.DefaultSettings()) // settings can be written
 		return differences(defaults, e.After)
 	}
 	return differences(e.Before, e.After)
+}
+
+// outcome lists what became of the jobs of a dispatch cycle, and how long its parts took.
+func (e auditEntry) outcome() (found []difference) {
+	var done cycle
+	if json.Unmarshal(e.After, &done) != nil {
+		return differences(nil, e.After)
+	}
+	for _, part := range []struct {
+		name  string
+		count int
+	}{{"claimed", done.Claimed}, {"dispatched", done.Dispatched}, {"buried", done.Buried}, {"released", done.Released}, {"held", done.Held}} {
+		if part.count > 0 {
+			found = append(found, difference{Name: part.name, After: draw.Count(part.count)})
+		}
+	}
+	return append(found, difference{Name: "took", After: draw.Duration(done.Took)})
 }
 
 // auditHead is the newest seal: whoever keeps it can prove later that no entry was changed.

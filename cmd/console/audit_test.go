@@ -1,12 +1,15 @@
 package console_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"testing"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/cmd/console"
 )
 
@@ -42,4 +45,16 @@ func TestTheAuditIsNarrowedByActorEventAndTime(t *testing.T) {
 	if _, status := s.page("/audit?from=yesterday"); status != http.StatusUnprocessableEntity {
 		t.Errorf("a wrong time: %d, want 422", status)
 	}
+}
+
+func TestTheAuditCountsTheJobsOfADispatchCycle(t *testing.T) {
+	t.Parallel()
+	s := open(t, access.RoleViewer, console.Options{})
+	s.set("orders", "", func(q *sluice.Settings) { q.Engine = "local" })
+	entry := sluice.AuditEntry{Object: audit.ObjectQueue, Name: "orders", Event: audit.EventBatch, Actor: "dispatcher", After: json.RawMessage(`{"claimed":3,"dispatched":2,"held":1,"buried":0,"released":0,"took":41175352}`)}
+	if err := s.store.AppendAudit(t.Context(), slices.Repeat([]sluice.AuditEntry{entry}, 300)); err != nil {
+		t.Fatal(err)
+	}
+	s.has("/audit?event=dispatch+batch", `claimed</span> <ins>3<`, `held</span> <ins>1<`, `took</span> <ins>41`, "-buried", "-ageing", "-41175352")
+	s.has("/queues/orders", "<ins>local</ins>") // the history of its settings
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/cmd/httpapi"
 	"github.com/sluice-queue/sluice/deadletter"
 	"github.com/sluice-queue/sluice/explain"
@@ -137,7 +138,7 @@ func (j *jobView) causes(ctx context.Context, v *visit) (all []step) {
 		if !v.viewer.bounded() {
 			var settings, ofQueue, ofTenant entries
 			_ = v.read(ctx, "/queues/"+url.PathEscape(j.Job.Queue)+"/settings/history", nil, &settings)
-			_ = v.read(ctx, "/audit", url.Values{"object": {"queue"}, "name": {j.Job.Queue}, "limit": {"100"}}, &ofQueue)
+			_ = v.read(ctx, "/audit", url.Values{"object": {"queue"}, "name": {j.Job.Queue}, "event": {string(audit.EventBreaker)}, "limit": {"100"}}, &ofQueue)
 			all = append(pausesOf(settings.Entries), breakersOf(ofQueue.Entries)...)
 			if j.Job.Tenant != "" {
 				_ = v.read(ctx, "/audit", url.Values{"object": {"tenant"}, "name": {j.Job.Tenant}, "limit": {"50"}}, &ofTenant)

@@ -62,7 +62,7 @@ func TestATenantShowsWhoHasItsSlots(t *testing.T) {
 	if err := stat.Given(s.store).AddStats(t.Context(), "upkeep", []stat.Stat{looks, beside}); err != nil {
 		t.Fatal(err)
 	}
-	s.has("/tenants", `id="tenant-acme"`, `id="tenant-globex"`, "noisy", "at its limit for 7m00s in this hour and the one before")
+	s.has("/tenants", `id="tenant-acme"`, `id="tenant-globex"`, "noisy", `title="in this hour and the one before">at its limit for 7m00s<`)
 	s.has("/tenants/acme", "host:1:a", `href="/jobs/`, "sluice tokens create NAME --role viewer --tenant acme<", "noisy", "5 due", "about 7m00s in the last 24 h", `disabled="true" title="the role viewer may not do this">Pause`)
 	s.has("/tenants/a%2Fb%231%3F", `hx-sse:connect="/tenants/a/b%231%3F?live=1"`) // a browser would cut the address off at a # or ?
 	s.has("/tenants/globex", "None of its jobs is in flight", "-noisy")

@@ -44,9 +44,8 @@ func (a *API) queues() {
 		Method: "GET", Path: "/queues/{queue}/settings/history", Name: "list-settings-changes", Summary: "list the changes of a queue's settings",
 		Needs: access.Look, Commands: []string{"settings history"},
 	}), func(ctx context.Context, c *call, in *queueInput) (auditList, error) {
-		found, err := c.api.client().Audit(ctx, sluice.AuditFilter{Object: audit.ObjectQueue, Name: in.Queue, Limit: 10 * shownChanges})
-		found = slices.DeleteFunc(found, func(e sluice.AuditEntry) bool { return e.Event == audit.EventBatch })
-		return auditList{Entries: orEmpty(found[:min(len(found), shownChanges)])}, err
+		found, err := c.api.client().Audit(ctx, sluice.AuditFilter{Object: audit.ObjectQueue, Name: in.Queue, Event: audit.EventChange, Limit: shownChanges})
+		return auditList{Entries: orEmpty(found)}, err
 	})
 	add(a, queue(Route{
 		Method: "POST", Path: "/queues/{queue}/settings/undo", Name: "undo-settings", Summary: "undo the last change of a queue's settings, or all changes after one",
