@@ -68,7 +68,7 @@ func (e AuditEntry) CheckAppended() error {
 
 // AuditFilter chooses audit entries. The zero value chooses all.
 type AuditFilter struct {
-	// These choose entries by those fields. Zero: any. The Actor ada finds `ada by token shop`, too. It has no index, as Event.
+	// Zero: any. The Actor ada finds `ada by token shop`, too. Actor and Event have no index: see Search of package audit.
 	Object      Object
 	Name, Actor string
 	JobID       ID

@@ -336,6 +336,7 @@ func TestTheAuditNamesTheTokenAndThePerson(t *testing.T) {
 	}
 	s.problem(s.ask("POST", "/jobs/cancel", body, "Authorization", "Bearer token ci", "Idempotency-Key", "x"), 422, "invalid")
 	s.problem(s.ask("POST", "/jobs/cancel", body, "Authorization", "Bearer token ci", "Sluice-By", strings.Repeat("a", 200)), 422, "invalid")
+	s.problem(s.ask("POST", "/jobs/cancel", body, "Authorization", "Bearer token ci", "Sluice-By", "ada in the console"), 422, "invalid")
 }
 
 // TestStatementsAreListedWhereTheStoreCountsThem asks stores that count no statements. PostgreSQL says what to do.

@@ -49,12 +49,17 @@ func InConsole(ctx context.Context) context.Context {
 	return context.WithValue(ctx, consoleKey{}, true)
 }
 
+// inConsole ends the names of those who act in the console.
+const inConsole = " in the console"
+
 // actor returns the name of the sender in the audit: the person whom the header Sluice-By names, the token, and the console.
 func actor(r *http.Request, caller access.Caller) (string, error) {
 	person := strings.TrimSpace(r.Header.Get("Sluice-By"))
 	switch {
 	case r.Context().Value(consoleKey{}) != nil:
-		return caller.Name + " in the console", nil
+		return caller.Name + inConsole, nil
+	case strings.HasSuffix(person, inConsole):
+		return "", &sluice.InvalidError{Field: "Sluice-By", Rule: "must not end with" + inConsole}
 	case len(person) > maxBy || !utf8.ValidString(person) || sluice.StoredText(person) != person:
 		return "", &sluice.InvalidError{Field: "Sluice-By", Rule: fmt.Sprintf("must be valid UTF-8 of at most %d bytes", maxBy)}
 	case person == "":
