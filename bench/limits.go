@@ -147,9 +147,9 @@ func waveKept(n sizes, store string) scenario {
 	const ours, rate = "Sluice", 2000
 	return scenario{
 		limit: 1, // the rate sets its length: about 4 minutes
-		method: fmt.Sprintf("%s jobs fall due at one instant, in a queue with a rate of %s/s and a burst of %s. One process works, with 100 slots and upkeep. "+
-			"p50 and p99 are lateness: from the rate's token for a job to its handler. Span is the time from the first start to the last, against the plan.",
-			thousands(n.wave), thousands(rate), thousands(rate)),
+		method: fmt.Sprintf("%s jobs fall due at one instant, in a queue with a rate of %s/s. One process works, with 100 slots and upkeep. "+
+			"p50 and p99 are lateness: from the instant that the rate has for a job to its handler. Span is the time from the first start to the last, against the plan.",
+			thousands(n.wave), thousands(rate)),
 		entrants: []entrant{{ours, cell.Task{Kind: cell.Wave, System: cell.Sluice, Store: store, Jobs: n.wave, Slots: 100, Rate: rate}}},
 		headline: []cell.Figure{cell.P50, cell.P99, cell.Span, cell.Memory},
 		ratio:    "time from the first start to the last, against the plan.",

@@ -49,7 +49,7 @@ func measureWave(ctx context.Context, task Task) (Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return waveResult(task, starts, task.Rate)
+	return waveResult(task, starts)
 }
 
 // startsOf runs a worker until every job has started, and returns the times of the starts.
@@ -75,7 +75,7 @@ func startsOf(ctx context.Context, store sluice.Store, task Task) ([]time.Time, 
 	return starts, <-ended
 }
 
-func waveResult(task Task, starts []time.Time, burst int) (Result, error) {
+func waveResult(task Task, starts []time.Time) (Result, error) {
 	if len(starts) != task.Jobs {
 		return nil, fmt.Errorf("%d of %d jobs started", len(starts), task.Jobs)
 	}
@@ -83,10 +83,10 @@ func waveResult(task Task, starts []time.Time, burst int) (Result, error) {
 	begun := starts[0]
 	late := make([]float64, len(starts))
 	for i, at := range starts {
-		plan := time.Duration(max(0, i+1-burst)) * time.Second / time.Duration(task.Rate)
-		late[i] = millis(at.Sub(begun) - plan)
+		plan := time.Duration(i) * time.Second / time.Duration(task.Rate)
+		late[i] = max(0, millis(at.Sub(begun)-plan))
 	}
-	planned := time.Duration(task.Jobs-burst) * time.Second / time.Duration(task.Rate)
+	planned := time.Duration(task.Jobs-1) * time.Second / time.Duration(task.Rate)
 	result := percentiles(late)
 	result[Span] = float64(starts[len(starts)-1].Sub(begun)) / float64(planned)
 	held, err := peakMemory()
