@@ -18,13 +18,21 @@ type Reading struct {
 // thousandth of the time between them.
 const readingSlack = 10 * time.Millisecond
 
-// SetForward returns how far, at least, the store's clock was set forward between two readings of
-// one process. Steps that another process has found do not count. 0: no step.
-func (r Reading) SetForward(next Reading) time.Duration {
+// Stepped returns how far, at least, the store's clock was set forward between two readings of one
+// process, or how far, at most, it was set back. Steps that another process has found do not count.
+// 0: no step. A process counts steps back, too, for the others: after one, a later step forward looks
+// too short to a process that has not read the clock in between.
+func (r Reading) Stepped(next Reading) (forward, back time.Duration) {
 	if r.StoreTime.IsZero() {
-		return 0
+		return 0, 0
 	}
-	passed := next.Answered.Sub(r.Asked)
-	passed += passed/1000 + readingSlack
-	return max(0, next.StoreTime.Sub(r.StoreTime)-passed-(next.Ahead-r.Ahead))
+	told := next.StoreTime.Sub(r.StoreTime) - (next.Ahead - r.Ahead)
+	most := next.Answered.Sub(r.Asked)
+	most += most/1000 + readingSlack
+	least := next.Asked.Sub(r.Answered)
+	least -= least/1000 + readingSlack
+	if told < least {
+		return 0, most - told
+	}
+	return max(0, told-most), 0
 }

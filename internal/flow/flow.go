@@ -50,9 +50,22 @@ func Burst(s sluice.Settings) float64 {
 // slack is how far two clocks may differ at one moment.
 const slack = time.Second
 
-// Filled returns a queue's bucket as of now. If now is up to 1 s before the last filling, Filled
-// adds nothing. If the clock was set back by more, filling starts again from now.
+// haste is how much faster than the rate a bucket fills if its [Window] keeps the rate. A bucket that
+// is full for a moment would otherwise lose those tokens for ever, and with them a part of the rate.
+const haste = 1.02
+
+// Filled returns, as of now, the bucket of a queue or limit that has a window, too. If now is
+// up to 1 s before the last filling, Filled adds nothing. If the clock was set back by more, filling
+// starts again from now.
 func (b Bucket) Filled(s sluice.Settings, now time.Time) Bucket {
+	if s.Burst > 0 { // the window lets more jobs start, so the bucket keeps the rate
+		return b.FilledAlone(s, now)
+	}
+	return b.filled(haste*s.Rate.PerSecond(), Burst(s), now)
+}
+
+// FilledAlone is Filled for a limit without a window, whose bucket keeps the rate.
+func (b Bucket) FilledAlone(s sluice.Settings, now time.Time) Bucket {
 	return b.filled(s.Rate.PerSecond(), Burst(s), now)
 }
 
@@ -69,6 +82,11 @@ func (b Bucket) filled(perSecond, most float64, now time.Time) Bucket {
 		passed, now = 0, b.FilledAt
 	}
 	return Bucket{math.Min(most, b.Tokens+perSecond*passed.Seconds()), now}
+}
+
+// after returns a filled bucket some time later.
+func (b Bucket) after(passed time.Duration, s sluice.Settings) Bucket {
+	return Bucket{math.Max(b.Tokens, math.Min(Burst(s), b.Tokens+s.Rate.PerSecond()*passed.Seconds())), b.FilledAt.Add(passed)}
 }
 
 // SetBack returns how far, at least, a store's clock was set back since the last filling. 0: no
@@ -119,11 +137,19 @@ type Room struct {
 // RoomFor returns how many of limit jobs a claim may take, by a filled bucket, the rate's window
 // and the jobs in flight.
 func RoomFor(limit int, s sluice.Settings, b Bucket, w *Window, now time.Time, inFlight int) Room {
+	return RoomWithin(limit, s, b, w, now, inFlight, 0)
+}
+
+// RoomWithin is RoomFor of a claim whose jobs may start later. It also gives out the places that
+// become free within ahead: see [Ahead].
+func RoomWithin(limit int, s sluice.Settings, b Bucket, w *Window, now time.Time, inFlight int, ahead time.Duration) Room {
 	room := Room{Jobs: limit}
 	if !s.Rate.IsZero() {
-		if free := max(min(b.whole(), w.free(s, now)), 0); free < room.Jobs {
+		tokens := b.after(ahead, s).whole()
+		if free := max(min(tokens, w.free(s, now.Add(ahead))), 0); free < room.Jobs {
 			room.Jobs = free
 			room.Wait = max(b.Take(free).untilUseful(s), w.until(free+useful(s), s, now))
+			room.Wait = max(room.Wait-max(ahead-margin, 0), time.Microsecond)
 		}
 	}
 	if free := s.Concurrency - inFlight; s.Concurrency > 0 && free <= room.Jobs {

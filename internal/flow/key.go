@@ -27,7 +27,7 @@ func KeyRoom(l limit.Limit, k Key, now time.Time) Room {
 		return Room{Wait: k.ClosedUntil.Sub(now)}
 	}
 	if figures := KeyFigures(l); !l.Rate.IsZero() {
-		b := k.Bucket.Filled(figures, now)
+		b := k.Bucket.FilledAlone(figures, now)
 		room.Jobs = b.whole()
 		room.Wait = b.Take(room.Jobs).until(1, figures)
 	}
@@ -50,7 +50,7 @@ func KeyUseOf(l limit.Limit, key string, k Key, now time.Time) limit.KeyUse {
 		use.ClosedUntil = k.ClosedUntil
 	}
 	figures := KeyFigures(l)
-	use.Wait = k.Bucket.Filled(figures, now).UntilNext(figures)
+	use.Wait = k.Bucket.FilledAlone(figures, now).UntilNext(figures)
 	return use
 }
 
@@ -66,7 +66,7 @@ type Budget struct {
 func KeyBudget(l limit.Limit, k Key, now time.Time) *Budget {
 	return &Budget{
 		limit: l, closed: max(k.ClosedUntil.Sub(now), 0), free: max(l.Concurrency-k.InFlight, 0),
-		bucket: k.Bucket.Filled(KeyFigures(l), now),
+		bucket: k.Bucket.FilledAlone(KeyFigures(l), now),
 	}
 }
 

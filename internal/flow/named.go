@@ -31,11 +31,11 @@ func (r Room) Least(other Room) Room {
 	return Room{Jobs: r.Jobs, Wait: max(r.Wait, other.Wait), Full: r.Full || other.Full}
 }
 
-// NamedRoom is RoomFor of a named limit. A closed limit has no room; without an end, it looks like one that waits for a job
+// NamedRoom is RoomWithin of a named limit. A closed limit has no room; without an end, it looks like one that waits for a job
 // to end.
-func NamedRoom(most int, l limit.Limit, b Bucket, w *Window, now time.Time, inFlight int) Room {
+func NamedRoom(most int, l limit.Limit, b Bucket, w *Window, now time.Time, inFlight int, ahead time.Duration) Room {
 	if l.ClosedAt(now) {
 		return Room{Wait: max(l.ClosedUntil.Sub(now), 0), Full: l.ClosedUntil.IsZero()}
 	}
-	return RoomFor(most, Figures(l), b, w, now, inFlight)
+	return RoomWithin(most, Figures(l), b, w, now, inFlight, ahead)
 }

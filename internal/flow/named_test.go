@@ -30,7 +30,9 @@ func TestTheLeastRoomSaysWhenThereIsMore(t *testing.T) {
 func TestAClosedLimitHasNoRoomUntilItOpens(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)
-	room := func(l limit.Limit) flow.Room { return flow.NamedRoom(10, l, flow.Bucket{}, new(flow.Window), now, 3) }
+	room := func(l limit.Limit) flow.Room {
+		return flow.NamedRoom(10, l, flow.Bucket{}, new(flow.Window), now, 3, 0)
+	}
 	if got := room(limit.Limit{Closed: true, ClosedUntil: now.Add(time.Minute)}); got != (flow.Room{Wait: time.Minute}) {
 		t.Errorf("closed for a minute: %+v", got)
 	}

@@ -36,14 +36,14 @@ type Started struct {
 	Jobs int
 }
 
-// cells is the largest number of parts of a window, so that a claim reads no more of them. A start
-// counts at the end of its part.
+// cells is the largest number of parts of a window, so that a claim reads no more of them. Once a
+// window has cells/2 instants of starts, a start counts at the end of its part.
 const cells = 256
 
 // cell returns the instant at which starts of an instant count.
-func cell(at time.Time, s sluice.Settings) time.Time {
+func (w *Window) cell(at time.Time, s sluice.Settings) time.Time {
 	width := (s.Rate.Per / cells).Truncate(time.Microsecond)
-	if s.Rate.Jobs+s.Burst <= cells || width <= 0 {
+	if len(w.Started) < cells/2 || s.Rate.Jobs+s.Burst <= cells || width <= 0 {
 		return at.Add(time.Microsecond - 1).Truncate(time.Microsecond)
 	}
 	return time.UnixMicro((at.UnixMicro()/width.Microseconds() + 1) * width.Microseconds())
@@ -73,7 +73,7 @@ func (w *Window) Hear(told []sluice.Begun, s sluice.Settings, now time.Time) (ch
 		begun := min(max(b.Jobs-p.Begun, 0), p.Open())
 		p.Begun += begun
 		if begun > 0 {
-			started = w.start(begun, cell(now.Add(reportSlack-b.Ago+max(b.Ago, 0)/1000), s), started)
+			started = w.start(begun, w.cell(now.Add(reportSlack-b.Ago+max(b.Ago, 0)/1000), s), started)
 		}
 		if begun+gone > 0 {
 			changed = append(changed, p)
@@ -93,13 +93,14 @@ func (w *Window) Overdue(now time.Time) []*Permit {
 	return overdue
 }
 
-// Held records how many of a permit's jobs the holder still has. The others may have begun until
-// now, and will not begin later.
+// Held records how many of a permit's jobs the holder still has. If it has none, all that it has not
+// reported may have begun until now, and none will begin later. If it has some, it will report, and
+// until then nobody knows which of them have begun.
 func (w *Window) Held(p *Permit, held int, s sluice.Settings, now time.Time, lookAgain time.Duration) (started []Started) {
 	p.LookAt = now.Add(lookAgain)
-	if begun := p.Open() - held; begun > 0 {
+	if begun := p.Open(); held == 0 && begun > 0 {
 		p.Begun += begun
-		started = w.start(begun, cell(now, s), nil)
+		started = w.start(begun, w.cell(now, s), nil)
 	}
 	return started
 }
@@ -118,7 +119,7 @@ func (w *Window) start(jobs int, at time.Time, fresh []Started) []Started {
 // permit. Otherwise they count as begun.
 func (w *Window) Take(request sluice.ClaimRequest, jobs int, s sluice.Settings, now, claimedAt time.Time) (taken *Permit, started []Started) {
 	if !request.ReportsBegun {
-		return nil, w.start(jobs, cell(now, s), nil)
+		return nil, w.start(jobs, w.cell(now, s), nil)
 	}
 	taken = &Permit{Token: request.Token, ClaimedAt: claimedAt, Jobs: jobs, LookAt: now.Add(request.Lease)}
 	w.Permits = append(w.Permits, taken)
@@ -216,8 +217,5 @@ func (w *Window) until(jobs int, s sluice.Settings, now time.Time) time.Duration
 // Wait returns how long until the rate lets a job start: until the bucket has a token and the
 // window has room. 0: now, or there is no rate.
 func (w *Window) Wait(s sluice.Settings, b Bucket, now time.Time) time.Duration {
-	if s.Rate.IsZero() {
-		return 0
-	}
-	return max(b.UntilNext(s), w.until(1, s, now))
+	return w.UntilFree(1, s, b, now)
 }

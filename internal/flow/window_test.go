@@ -39,6 +39,7 @@ type aHold struct {
 	held  int // jobs that are not settled: running and waiting jobs
 	begun sluice.Begun
 	wait  int
+	from  time.Time // before which no job begins
 	last  time.Time
 	rule  int
 }
@@ -57,15 +58,15 @@ func (p *pacing) claim(most int) int {
 	p.window.SetBack(back, now)
 	p.ahead -= back
 	reading := flow.Reading{StoreTime: now, Asked: asked, Answered: p.now, Ahead: p.ahead}
-	forward := one.SetForward(reading)
+	forward, unheard := one.Stepped(reading)
 	p.window.SetForward(forward, now)
-	p.ahead += forward
+	p.ahead += forward - unheard
 	reading.Ahead = p.ahead
 	*one = reading
 	var told []sluice.Begun
 	for _, h := range p.holds {
 		if rapid.IntRange(0, 2).Draw(p.t, "tells") > 0 {
-			h.begun.Ago = p.now.Sub(h.last)
+			h.begun.Ago = asked.Sub(h.last)
 			told = append(told, h.begun)
 		}
 	}
@@ -81,12 +82,18 @@ func (p *pacing) claim(most int) int {
 	}
 	p.window.Forget(now.Add(-flow.Kept(p.settings)))
 	p.bucket = p.bucket.Filled(p.settings, now)
-	jobs := flow.RoomFor(most, p.settings, p.bucket, &p.window, now, 0).Jobs
+	ahead := time.Duration(rapid.IntRange(0, 15).Draw(p.t, "ahead")) * time.Millisecond
+	jobs := flow.RoomWithin(most, p.settings, p.bucket, &p.window, now, 0, ahead).Jobs
+	jobs = min(jobs, rapid.IntRange(1, 600).Draw(p.t, "due"))
 	if jobs > 0 {
+		hold := p.window.UntilFree(jobs, p.settings, p.bucket, now)
+		if hold > ahead {
+			p.t.Fatalf("a claim that may wait %s has to wait %s", ahead, hold)
+		}
 		request := sluice.ClaimRequest{Token: sluice.NewToken(), Lease: 2 * time.Second, ReportsBegun: true}
 		p.bucket = p.bucket.Take(jobs)
 		p.window.Take(request, jobs, p.settings, now, now)
-		p.holds = append(p.holds, &aHold{held: jobs, wait: jobs, begun: sluice.Begun{Token: request.Token}, rule: len(p.rules) - 1})
+		p.holds = append(p.holds, &aHold{held: jobs, wait: jobs, from: asked.Add(hold), begun: sluice.Begun{Token: request.Token}, rule: len(p.rules) - 1})
 	}
 	return jobs
 }
@@ -95,6 +102,9 @@ func (p *pacing) claim(most int) int {
 func (p *pacing) begin(h *aHold, jobs int, back bool) {
 	jobs = min(jobs, h.wait)
 	h.wait -= jobs
+	if p.now.Before(h.from) && !back {
+		p.now = h.from
+	}
 	if back {
 		h.begun.Gone += jobs
 		h.held -= jobs
@@ -198,14 +208,16 @@ func TestNoWindowHasMoreStartsThanTheRate(t *testing.T) {
 	})
 }
 
-// TestRateIsMadeUseOf claims after the wait that the rate gives, begins jobs a little later, and reports the starts
-// with the next claim.
+// TestRateIsMadeUseOf claims after the wait that the rate gives, begins jobs when the claim has ended, and reports the
+// starts with the next claim.
 func TestRateIsMadeUseOf(t *testing.T) {
 	t.Parallel()
-	const late = 5 * time.Millisecond // delay of each claim, as by timers and servers
+	const late, took = 3 * time.Millisecond, 5 * time.Millisecond // the delay of each claim, as by timers, and its time
 	for _, rate := range []sluice.Rate{{Jobs: 50, Per: time.Second}, {Jobs: 100, Per: time.Second}, {Jobs: 500, Per: 5 * time.Second}, {Jobs: 2000, Per: time.Second}, {Jobs: 6000, Per: time.Minute}} {
 		s := sluice.DefaultSettings()
 		s.Rate = rate
+		var ahead flow.Ahead
+		ahead.Took(took)
 		origin := time.UnixMicro(1_800_000_000_000_000)
 		now := origin
 		var bucket flow.Bucket
@@ -220,25 +232,67 @@ func TestRateIsMadeUseOf(t *testing.T) {
 			window.Hear(told, s, now)
 			window.Forget(now.Add(-rate.Per))
 			bucket = bucket.Filled(s, now)
-			room := flow.RoomFor(1_000_000, s, bucket, &window, now, 0)
+			request := sluice.ClaimRequest{Token: sluice.NewToken(), Lease: time.Minute, ReportsBegun: true}
+			room := flow.RoomWithin(1_000_000, s, bucket, &window, now, 0, ahead.Of(request))
 			told, begun = nil, nil
+			hold := time.Duration(0)
 			if room.Jobs > 0 {
-				request := sluice.ClaimRequest{Token: sluice.NewToken(), Lease: time.Minute, ReportsBegun: true}
+				hold = max(took, window.UntilFree(room.Jobs, s, bucket, now))
 				bucket = bucket.Take(room.Jobs)
 				window.Take(request, room.Jobs, s, now, now)
 				told = append(told, sluice.Begun{Token: request.Token, Jobs: room.Jobs})
-				begun = append(begun, now.Add(5*time.Millisecond))
+				begun = append(begun, now.Add(hold))
 			}
 			jobs, claims = jobs+room.Jobs, claims+1
 			if now.Before(origin.Add(rate.Per)) {
 				first += room.Jobs
 			}
-			now = now.Add(max(room.Wait+late, 6*time.Millisecond))
+			now = now.Add(max(room.Wait+late, hold+time.Millisecond))
 		}
 		used := float64(jobs-first) / float64(9*rate.Jobs)
-		t.Logf("%s: %.2f %% with %.1f jobs a claim, which begin 5 ms later", rate, 100*used, float64(jobs)/float64(claims))
+		t.Logf("%s: %.2f %% with %.1f jobs a claim, which takes 5 ms", rate, 100*used, float64(jobs)/float64(claims))
 		if used < 0.98 {
 			t.Errorf("%s: %.2f %% of the rate is made use of", rate, 100*used)
 		}
+	}
+}
+
+// TestJobHandedBackDoesNotStandForALaterStart hands a job back, and the store looks at the claim before it is told so. The
+// other job then begins much later.
+func TestJobHandedBackDoesNotStandForALaterStart(t *testing.T) {
+	t.Parallel()
+	s := sluice.DefaultSettings()
+	s.Rate = sluice.Rate{Jobs: 2, Per: time.Second}
+	now := time.Unix(1_800_000_000, 0)
+	request := sluice.ClaimRequest{Token: sluice.NewToken(), Lease: time.Second, ReportsBegun: true}
+	var window flow.Window
+	permit, _ := window.Take(request, 2, s, now, now)
+	now = now.Add(10 * time.Second)
+	window.Held(permit, 1, s, now, time.Second)
+	now = now.Add(10 * time.Second)
+	window.Hear([]sluice.Begun{{Token: request.Token, Jobs: 1, Gone: 1}}, s, now)
+	window.Forget(now.Add(-s.Rate.Per))
+	if room := flow.RoomFor(2, s, flow.Bucket{Tokens: 2}, &window, now, 0); room.Jobs != 1 {
+		t.Errorf("a claim gets %d jobs just after a start, and the rate allows 1 more", room.Jobs)
+	}
+}
+
+// TestStepForwardAfterAStepBackIsFoundByEveryProcess sets the clock back and forward, and one process reads it only before
+// and after both steps.
+func TestStepForwardAfterAStepBackIsFoundByEveryProcess(t *testing.T) {
+	t.Parallel()
+	begun := time.Unix(1_800_000_000, 0)
+	reading := func(passed, stepped, ahead time.Duration) flow.Reading {
+		at := begun.Add(passed)
+		return flow.Reading{StoreTime: at.Add(stepped), Asked: at, Answered: at, Ahead: ahead}
+	}
+	one, other := reading(0, 0, 0), reading(0, 0, 0)
+	forward, back := one.Stepped(reading(time.Second, -700*time.Millisecond, 0))
+	if forward != 0 || back < 700*time.Millisecond || back > 720*time.Millisecond {
+		t.Fatalf("the step back by 700 ms looks like %s back and %s forward", back, forward)
+	}
+	forward, back = other.Stepped(reading(2*time.Second, 800*time.Millisecond, -back))
+	if back != 0 || forward < 1480*time.Millisecond || forward > 1520*time.Millisecond {
+		t.Errorf("the step forward by 1.5 s looks like %s back and %s forward", back, forward)
 	}
 }

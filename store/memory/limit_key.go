@@ -100,7 +100,7 @@ func (s *Store) takeFromKey(j *job, now time.Time) {
 			continue
 		}
 		kept := s.keep(of.Name, of.keyFor(j))
-		kept.Bucket = kept.Bucket.Filled(flow.KeyFigures(of.Limit), now).Take(flow.UnitsOf(of.Limit, &j.Job))
+		kept.Bucket = kept.Bucket.FilledAlone(flow.KeyFigures(of.Limit), now).Take(flow.UnitsOf(of.Limit, &j.Job))
 	}
 }
 

@@ -42,7 +42,7 @@ func (s *Store) sharedOf(of limit.Limit) sharedLimit {
 // roomOf returns how many jobs a limit lets a claim take.
 func (s *Store) roomOf(of sharedLimit, most int, now time.Time) flow.Room {
 	_, inFlight := s.inFlightOf(of.Name)
-	return flow.NamedRoom(most, of.Limit, of.bucket.Filled(of.figures, now), &of.window, now, inFlight)
+	return flow.NamedRoom(most, of.Limit, of.bucket.Filled(of.figures, now), &of.window, now, inFlight, 0)
 }
 
 // inFlightOf returns the queues that share a limit, and how many of their jobs are in flight.

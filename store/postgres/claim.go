@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/flow"
 )
 
 //go:embed sql/claim.sql
@@ -53,6 +54,7 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 			}
 			if err != nil || len(out.Jobs) > 0 {
 				out.Paced, counted = request.ReportsBegun, request.Again
+				flow.HoldBackRepeated()
 				return err
 			}
 		}

@@ -79,8 +79,24 @@ func (s *Store) claimLimited(ctx context.Context, request sluice.ClaimRequest) (
 	})
 	if err == nil && locked != nil {
 		s.advance(locked, walk, out.Jobs)
+		s.holdBack(locked, &out)
 	}
 	return out, limited, err
+}
+
+// holdBack waits until the claimed jobs may start, and shortens the wait for the next claim by the time since this one's
+// instant.
+func (s *Store) holdBack(g *gate, out *sluice.Claimed) {
+	if g.readAt.IsZero() {
+		return
+	}
+	if len(out.Jobs) > 0 {
+		s.ahead.Took(time.Since(g.readAt))
+		flow.HoldBack(g.readAt, g.hold)
+	}
+	if out.Limited && !out.Full && out.NextDue > 0 {
+		out.NextDue = max(out.NextDue-time.Since(g.readAt), time.Microsecond)
+	}
 }
 
 // advance moves the marks past the jobs claimed from a queue or its tenant queues. Call it after the commit.
@@ -108,11 +124,13 @@ type gate struct {
 	window   flow.Window
 	// permitsFrom is before all permits. Zero: unknown.
 	permitsFrom time.Time
-	wasSet      bool         // the server's clock was set
-	reading     flow.Reading // of the server's clock
-	now         time.Time    // by the server's clock
-	at          time.Time    // the instant of the claim: now, but later than every earlier claim's
-	stored      time.Time    // the instant up to which the row records claims
+	wasSet      bool          // the server's clock was set
+	reading     flow.Reading  // of the server's clock
+	now         time.Time     // by the server's clock
+	at          time.Time     // the instant of the claim: now, but later than every earlier claim's
+	stored      time.Time     // the instant up to which the row records claims
+	readAt      time.Time     // when this process had read the clock of the last limit, by its own clock
+	hold        time.Duration // how long after now the claimed jobs may start
 	count       counting
 	byTenant    bool
 	engine      string // runs the queue's jobs
@@ -209,6 +227,7 @@ func (s *Store) claimThrough(ctx context.Context, tx *pipeline, g *gate, walk wa
 	if err := errors.Join(g.readWindow(ctx, tx, s, request), g.readShared(ctx, tx, s, request)); err != nil {
 		return out, err
 	}
+	g.readAt = time.Now()
 	for _, l := range g.shared { // for whose locks the claim may have waited
 		if l.now.After(g.at) {
 			g.at = l.now
@@ -219,7 +238,8 @@ func (s *Store) claimThrough(ctx context.Context, tx *pipeline, g *gate, walk wa
 	if err != nil {
 		return out, err
 	}
-	room, err := g.sharedRoom(ctx, tx, flow.RoomFor(request.Limit, g.settings, bucket, &g.window, g.now, inFlight), request.Limit)
+	ahead := s.ahead.Of(request)
+	room, err := g.sharedRoom(ctx, tx, flow.RoomWithin(request.Limit, g.settings, bucket, &g.window, g.now, inFlight, ahead), request.Limit, ahead)
 	if err != nil {
 		return out, err
 	}
@@ -232,6 +252,7 @@ func (s *Store) claimThrough(ctx context.Context, tx *pipeline, g *gate, walk wa
 	if err != nil {
 		return out, err
 	}
+	g.hold = g.untilFree(bucket, len(jobs))
 	if !g.settings.Rate.IsZero() && len(jobs) > 0 {
 		g.bucket = bucket.Take(len(jobs))
 		g.takeFromWindow(tx, request, len(jobs))
@@ -264,6 +285,15 @@ func (s *Store) claimThrough(ctx context.Context, tx *pipeline, g *gate, walk wa
 	}
 	out.Jobs, out.Paced = jobs, paced
 	return out, err
+}
+
+// untilFree returns how long until the queue's rate, and those of the limits that it shares, let this many jobs start.
+func (g *gate) untilFree(bucket flow.Bucket, jobs int) time.Duration {
+	free := g.window.UntilFree(jobs, g.settings, bucket, g.now)
+	for _, l := range g.shared {
+		free = max(free, l.window.UntilFree(jobs, l.settings, l.bucket.Filled(l.settings, l.now), l.now))
+	}
+	return free
 }
 
 // claimRoom claims as many jobs as there is room for.

@@ -112,7 +112,7 @@ func scanShared(row pgx.CollectableRow) (*sharedLimit, error) {
 }
 
 // sharedRoom returns the least of the queue's room and that of the limits that it shares.
-func (g *gate) sharedRoom(ctx context.Context, tx *pipeline, room flow.Room, most int) (flow.Room, error) {
+func (g *gate) sharedRoom(ctx context.Context, tx *pipeline, room flow.Room, most int, ahead time.Duration) (flow.Room, error) {
 	for _, l := range g.shared {
 		inFlight := []int{0}
 		if l.settings.Concurrency > 0 {
@@ -121,7 +121,7 @@ func (g *gate) sharedRoom(ctx context.Context, tx *pipeline, room flow.Room, mos
 				return room, err
 			}
 		}
-		room = room.Least(flow.NamedRoom(most, l.limit, l.bucket.Filled(l.settings, l.now), &l.window, l.now, inFlight[0]))
+		room = room.Least(flow.NamedRoom(most, l.limit, l.bucket.Filled(l.settings, l.now), &l.window, l.now, inFlight[0], ahead))
 	}
 	return room, nil
 }

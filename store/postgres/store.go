@@ -27,6 +27,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/checkup"
 	"github.com/sluice-queue/sluice/internal/counter"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/internal/flow"
 	"github.com/sluice-queue/sluice/internal/migration"
 	"github.com/sluice-queue/sluice/internal/room"
 	"github.com/sluice-queue/sluice/internal/scrubbed"
@@ -74,6 +75,7 @@ type Store struct {
 	staleCursor lowWater
 	fires       fireLowWater
 	limits      limits
+	ahead       flow.Ahead // of claims from queues with limits
 	queues      queueCache
 	forgotten   sync.Map // by queue: when old starts were last deleted
 	readings    sync.Map // flow.Reading by queue

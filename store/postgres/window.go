@@ -48,8 +48,9 @@ func (g *gate) readWindow(ctx context.Context, tx *pipeline, s *Store, request s
 	}
 	back := g.bucket.SetBack(g.now)
 	g.reading.Ahead -= back
-	forward := s.readingOf(request.Queue).SetForward(g.reading)
-	g.reading.Ahead += forward
+	forward, unheard := s.readingOf(request.Queue).Stepped(g.reading)
+	g.reading.Ahead += forward - unheard
+	g.wasSet = g.wasSet || unheard > 0
 	since := flow.Since(g.settings, g.now).Add(-forward)
 	if err := readWindow(ctx, tx, permitsSQL, &g.window, request.Queue, g.permitsFrom, since); err != nil {
 		return err

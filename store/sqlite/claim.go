@@ -57,6 +57,7 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 		if again || request.Again {
 			if taken.seqs, err = list(tx, scanOne[int64], claimedBeforeSQL, request.Token[:]); err != nil || len(taken.seqs) > 0 {
 				taken.answer.Paced, counted = request.ReportsBegun, request.Again
+				flow.HoldBackRepeated()
 				return err
 			}
 		}
@@ -64,11 +65,14 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 			taken, err = claimTogether(tx, request, s.steady.at())
 			return err
 		}
-		taken, err = claim(tx, request, s.steady.at())
+		steady := s.steady.at()
+		read := time.Now()
+		taken, err = claim(tx, request, steady, s.ahead.Of(request))
+		taken.readAt = read
 		return err
 	})
 	if err != nil || len(taken.seqs) == 0 {
-		return taken.answer, err
+		return taken.told(), err
 	}
 	taken.answer.Jobs, err = s.readClaims(ctx, request, taken.seqs)
 	if err == nil && len(taken.answer.Jobs) < len(taken.seqs) {
@@ -80,7 +84,11 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 	if !counted {
 		s.tally.Claimed(taken.answer.Jobs)
 	}
-	return taken.answer, err
+	if taken.answer.Paced && !taken.readAt.IsZero() {
+		s.ahead.Took(time.Since(taken.readAt))
+		flow.HoldBack(taken.readAt, taken.hold)
+	}
+	return taken.told(), err
 }
 
 // readerPatience is how long a claim waits for a read connection: the caller's own queries may
@@ -110,6 +118,17 @@ func (s *Store) readClaims(ctx context.Context, request sluice.ClaimRequest, seq
 type taking struct {
 	seqs   []int64
 	answer sluice.Claimed
+	readAt time.Time     // when this process had read the clock, by its own clock; zero: the queue has no limits
+	hold   time.Duration // how long after the claim's instant its jobs may start
+}
+
+// told returns the answer. Its wait for the next claim begins now, and not at the claim's instant.
+func (t taking) told() sluice.Claimed {
+	answer := t.answer
+	if answer.Limited && !answer.Full && answer.NextDue > 0 && !t.readAt.IsZero() {
+		answer.NextDue = max(answer.NextDue-time.Since(t.readAt), time.Microsecond)
+	}
+	return answer
 }
 
 // gate is the part of a queue's settings and state that decides a claim: its limits, rate and
@@ -158,7 +177,7 @@ func gateOf(tx runner, queue string) (gate, error) {
 }
 
 // room fills the bucket, and returns how many jobs the queue's limits let a claim take.
-func (g *gate) room(tx runner, request sluice.ClaimRequest, at int64) (flow.Room, error) {
+func (g *gate) room(tx runner, request sluice.ClaimRequest, at int64, ahead time.Duration) (flow.Room, error) {
 	if !flow.Limited(g.settings) {
 		return flow.Room{Jobs: request.Limit}, nil
 	}
@@ -170,9 +189,9 @@ func (g *gate) room(tx runner, request sluice.ClaimRequest, at int64) (flow.Room
 		}
 	}
 	g.bucket = g.bucket.Filled(g.settings, time.UnixMicro(at))
-	room := flow.RoomFor(request.Limit, g.settings, g.bucket, &g.window, time.UnixMicro(g.steady), inFlight[0])
+	room := flow.RoomWithin(request.Limit, g.settings, g.bucket, &g.window, time.UnixMicro(g.steady), inFlight[0], ahead)
 	for i := range g.shared {
-		of, err := g.shared[i].room(tx, request.Limit, at)
+		of, err := g.shared[i].room(tx, request.Limit, at, ahead)
 		if err != nil {
 			return flow.Room{}, err
 		}
@@ -181,8 +200,19 @@ func (g *gate) room(tx runner, request sluice.ClaimRequest, at int64) (flow.Room
 	return room, nil
 }
 
-// claim marks jobs as claimed. Their leases begin at steady, an instant of the steady clock.
-func claim(tx runner, request sluice.ClaimRequest, steady int64) (taking, error) {
+// untilFree returns how long until the queue's rate, and those of the limits that it shares, let this many jobs start.
+func (g *gate) untilFree(jobs int) time.Duration {
+	free := g.window.UntilFree(jobs, g.settings, g.bucket, time.UnixMicro(g.steady))
+	for i := range g.shared {
+		l := &g.shared[i]
+		free = max(free, l.window.UntilFree(jobs, l.settings, l.bucket, time.UnixMicro(l.steady)))
+	}
+	return free
+}
+
+// claim marks jobs as claimed. Their leases begin at steady, an instant of the steady clock. The claim gives out places of a
+// rate that become free within ahead.
+func claim(tx runner, request sluice.ClaimRequest, steady int64, ahead time.Duration) (taking, error) {
 	out := taking{answer: sluice.Claimed{NextDue: -1}}
 	queue, err := gateOf(tx, request.Queue)
 	if err == nil {
@@ -196,7 +226,7 @@ func claim(tx runner, request sluice.ClaimRequest, steady int64) (taking, error)
 	if err := errors.Join(queue.readWindow(tx, request), queue.readShared(tx, request)); err != nil || queue.paused || request.Limit == 0 {
 		return out, err
 	}
-	room, err := queue.room(tx, request, at)
+	room, err := queue.room(tx, request, at, ahead)
 	if err != nil {
 		return out, err
 	}
@@ -231,7 +261,7 @@ func claim(tx runner, request sluice.ClaimRequest, steady int64) (taking, error)
 	if letIn >= 0 && !out.answer.Limited {
 		out.answer.Full, out.answer.NextDue = true, sooner(out.answer.NextDue, letIn)
 	}
-	out.answer.Paced = queue.paced()
+	out.answer.Paced, out.hold = queue.paced(), queue.untilFree(len(out.seqs))
 	return out, queue.note(tx, request, out.seqs, at)
 }
 

@@ -70,7 +70,7 @@ func flowScanner(at int64) func(*sql.Rows) (flowRow, error) {
 			&s.TenantConcurrency, &tenantRate, &tenantRatePer, &s.TenantBurst, &out.AtLimit)
 		s.Rate, s.TenantRate = sluice.StoredRate(rate, ratePer), sluice.StoredRate(tenantRate, tenantRatePer)
 		if !s.Rate.IsZero() {
-			out.Tokens = flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}.Filled(*s, time.UnixMicro(at)).Tokens
+			out.Tokens = max(flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}.Filled(*s, time.UnixMicro(at)).Tokens, 0) // a claim may have given tokens out ahead
 		}
 		return out, err
 	}

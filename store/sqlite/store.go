@@ -29,6 +29,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/broadcast"
 	"github.com/sluice-queue/sluice/internal/checkup"
 	"github.com/sluice-queue/sluice/internal/counter"
+	"github.com/sluice-queue/sluice/internal/flow"
 	"github.com/sluice-queue/sluice/internal/migration"
 	"github.com/sluice-queue/sluice/internal/room"
 	"github.com/sluice-queue/sluice/internal/scrubbed"
@@ -71,6 +72,7 @@ type Store struct {
 	reading     sync.RWMutex // read-locked by each read
 	lookUps     statements
 	steady      steadyClock
+	ahead       flow.Ahead // of claims from queues with a rate
 	// waveSlice is how many jobs one statement of a count reads.
 	waveSlice int
 	// checks are the thresholds of health checks, lookTimeout limits one inspection, and diskOf

@@ -53,7 +53,7 @@ func windowRules() []Rule {
 			w.Advance(20 * time.Hour)
 			equal(w, "when the hour is over", len(w.claimOnce(20).Jobs), 9)
 		}},
-		{"R-514", "Of a claim whose lease is over, what its holder does not have any more counts as begun until then; the rest keeps its place.", "I-12, I-6", func(w *world) {
+		{"R-514", "A claim whose lease is over keeps its places while its holder has a job of it; when it has none, what it did not tell counts as begun until then.", "I-12, I-6", func(w *world) {
 			w.tenAnHour()
 			first := w.claimTelling(5)
 			for _, c := range first.Jobs[:2] {
@@ -63,7 +63,9 @@ func windowRules() []Rule {
 			equal(w, "beside two that began and three that wait", len(w.claimTelling(20).Jobs), 5)
 			equal(w, "recovered", w.recover().Requeued, 3)
 			w.Advance(20 * time.Hour)
-			equal(w, "beside five that wait and three that may have begun until now", len(w.claimTelling(20).Jobs), 2)
+			equal(w, "beside five that wait and five that may have begun until now", len(w.claimTelling(20).Jobs), 0)
+			w.Advance(2 * time.Hour)
+			equal(w, "beside five that wait, in the next window", len(w.claimTelling(20).Jobs), 5)
 		}},
 		{"R-515", "A paused queue, and a claim of no jobs, take in what is told.", "I-12, I-13", func(w *world) {
 			w.tenAnHour()
