@@ -42,10 +42,16 @@ begin
         perform sluice._check_known(queue);
     end if;
     perform sluice._check_job({{enqueue values}});
-    perform sluice._check_seen(job_id, after);
-    paused := sluice._enter_batch(batch_id, job_id);
-    hold := coalesce(nullif(hold, ''), paused);
-    perform sluice._note_awaited(array[queue], array[order_key], array[key], array[cardinality(after) > 0], after, '{}');
+    if job_id is not null or after is not null then
+        perform sluice._check_seen(job_id, after);
+    end if;
+    if batch_id is not null then
+        paused := sluice._enter_batch(batch_id, job_id);
+        hold := coalesce(nullif(hold, ''), paused);
+    end if;
+    if order_key is not null or after is not null then
+        perform sluice._note_awaited(array[queue], array[order_key], array[key], array[cardinality(after) > 0], after, '{}');
+    end if;
     job_id := coalesce(job_id, sluice._new_id());
     select e.* into stored from sluice._enqueue({{enqueue values}}, false) e;
     if stored.missing is not null then
@@ -55,7 +61,9 @@ begin
     duplicate := stored.duplicate;
     replaced := stored.replaced;
     return next;
-    perform sluice._unblock(stored.behind);
+    if stored.behind <> '{}' then
+        perform sluice._unblock(stored.behind);
+    end if;
     perform sluice._notify(queue);
 end
 $function$;
