@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/internal/flow"
 )
@@ -43,6 +44,9 @@ var depthSQL string
 
 //go:embed sql/audit.sql
 var auditSQL string
+
+//go:embed sql/audit_changes.sql
+var auditChangesSQL string
 
 // Job returns one job. For a role that only reads, payload, checkpoint and result are missing, and Withheld is set.
 func (s *Store) Job(ctx context.Context, id sluice.ID) (sluice.Job, error) {
@@ -199,6 +203,10 @@ func (s *Store) Depth(ctx context.Context, queue string, limit int) (sluice.Dept
 func (s *Store) Audit(ctx context.Context, filter sluice.AuditFilter) ([]sluice.AuditEntry, error) {
 	var out []sluice.AuditEntry
 	err := s.call(ctx, "read audit", func(ctx context.Context, _ bool) (err error) {
+		if filter.Object != "" && filter.Name != "" && filter.Event == audit.EventChange && filter.JobID.IsZero() {
+			out, err = list(ctx, s.pool, scanAudit, auditChangesSQL, string(filter.Object), filter.Name, filter.Before, cmp.Or(filter.Limit, 100), filter.Actor, filter.After)
+			return err
+		}
 		out, err = list(ctx, s.pool, scanAudit, auditSQL, string(filter.Object), filter.Name, nullUUID(filter.JobID), filter.Before, cmp.Or(filter.Limit, 100), filter.Actor, string(filter.Event), filter.After)
 		return err
 	})

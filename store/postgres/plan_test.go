@@ -351,6 +351,7 @@ func planArguments() map[string][]any {
 		"list_live.sql":             {"q1", "", "", []string{"queued"}, nil, nil, 100, 0, 0, nil},
 		"list_done.sql":             {"q1", "", "", []string{"dead"}, nil, nil, 100, 0, 0, nil},
 		"audit.sql":                 {"", "", id, 0, 100, "", "", 0},
+		"audit_changes.sql":         {"queue", "q1", 0, 100, "", 0},
 		"wave_cut.sql":              {id, 100},
 		"wave_places.sql":           {time.Now(), time.Now(), id, nil},
 		"wave_ranks.sql":            {id, nil},

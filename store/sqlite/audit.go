@@ -21,6 +21,9 @@ var auditSQL string
 //go:embed sql/audit_job.sql
 var auditJobSQL string
 
+//go:embed sql/audit_changes.sql
+var auditChangesSQL string
+
 //go:embed sql/audit_object.sql
 var auditObjectSQL string
 
@@ -66,6 +69,8 @@ func tellLost(tx runner, at standing, verb, holder string) error {
 func (s *Store) Audit(ctx context.Context, filter sluice.AuditFilter) ([]sluice.AuditEntry, error) {
 	text := auditSQL
 	switch {
+	case filter.JobID.IsZero() && filter.Object != "" && filter.Name != "" && filter.Event == audit.EventChange:
+		return s.auditChanges(ctx, filter)
 	case !filter.JobID.IsZero():
 		text = auditJobSQL
 	case filter.Object != "" && filter.Object != audit.ObjectJob && filter.Name != "":
@@ -78,6 +83,15 @@ func (s *Store) Audit(ctx context.Context, filter sluice.AuditFilter) ([]sluice.
 	var out []sluice.AuditEntry
 	err := s.read(ctx, "read audit", func(tx runner) (err error) {
 		out, err = list(tx, scanAudit, text, string(filter.Object), filter.Name, job, filter.Before, cmp.Or(filter.Limit, 100), filter.Actor, string(filter.Event), filter.After)
+		return err
+	})
+	return out, err
+}
+
+// auditChanges lists the changes of one object.
+func (s *Store) auditChanges(ctx context.Context, filter sluice.AuditFilter) (out []sluice.AuditEntry, err error) {
+	err = s.read(ctx, "read audit", func(tx runner) (err error) {
+		out, err = list(tx, scanAudit, auditChangesSQL, string(filter.Object), filter.Name, filter.Before, cmp.Or(filter.Limit, 100), filter.Actor, filter.After)
 		return err
 	})
 	return out, err

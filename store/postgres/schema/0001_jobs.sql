@@ -810,6 +810,7 @@ comment on column sluice.audit.after is 'the object after the change; null: none
 comment on column sluice.audit.act_id is 'the id of the act, which all its entries share; null: none';
 create index audit_job on sluice.audit (job_id, seq) where job_id is not null;
 create index audit_object on sluice.audit (object, name, seq) where object <> 'job';
+create index audit_change on sluice.audit (object, name, seq) where event = 'change';
 create index audit_act on sluice.audit (act_id) where act_id is not null;
 
 create table sluice.audit_seal (

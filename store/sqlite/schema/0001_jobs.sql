@@ -481,6 +481,7 @@ create table sluice_audit (
 );
 create index sluice_audit_job on sluice_audit (job_id) where job_id is not null;
 create index sluice_audit_object on sluice_audit (object, name) where object <> 'job';
+create index sluice_audit_change on sluice_audit (object, name) where event = 'change';
 create index sluice_audit_act on sluice_audit (act_id) where act_id is not null;
 
 -- Seals, the hash chain over the audit. Each covers the entries after the seal before it. Package audit defines the
