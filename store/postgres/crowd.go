@@ -18,8 +18,9 @@ var crowdsSQL string
 const (
 	// crowdFirst is how many processes look for jobs at once after a signal, on average. If more processes serve
 	// the queue, the others delay their looks, and the process that takes the jobs cancels those looks. Without
-	// this, 50 processes look at once and 1 gets the job.
-	crowdFirst = 3
+	// this, 50 processes look at once and 1 gets the job. Each draws for itself, so after 1 signal in 150 none looks
+	// at once; with 3 it would be 1 in 20.
+	crowdFirst = 5
 	// crowdRest is the shortest delay: by then, most processes have heard that the jobs are taken.
 	crowdRest = 6 * time.Millisecond
 	// crowdStep is the average time between the delayed looks.
