@@ -15,12 +15,12 @@ type Ahead struct {
 	took atomic.Int64 // how long claims took lately, in nanoseconds
 }
 
-const (
-	// margin is how much earlier than needed a claim begins, because timers are late.
-	margin = 2 * time.Millisecond
-	// maxAhead is less than unknownWait, so that all places given out ahead are those of known starts.
-	maxAhead = 15 * time.Millisecond
-)
+// MaxAhead is how far ahead a claim gives out places at the most. It is less than unknownWait, so that all of them are
+// places of known starts. A claim that was sent again, whose first instant is not known, is held back for so long.
+const MaxAhead = 15 * time.Millisecond
+
+// margin is how much earlier than needed a claim begins, because timers are late.
+const margin = 2 * time.Millisecond
 
 // Of returns how far ahead a claim may give out places. A holder that does not report starts gets
 // none, because its jobs count as begun when they are claimed.
@@ -28,7 +28,7 @@ func (a *Ahead) Of(request sluice.ClaimRequest) time.Duration {
 	if !request.ReportsBegun {
 		return 0
 	}
-	return min(time.Duration(a.took.Load())+2*margin, maxAhead)
+	return min(time.Duration(a.took.Load())+2*margin, MaxAhead)
 }
 
 // Took records how long a claim took, from its instant to its end.
@@ -43,9 +43,6 @@ func (a *Ahead) Took(took time.Duration) {
 // HoldBack waits until the jobs of a claim may start, hold after the claim's instant, which was no
 // later than read. It does not end with the caller's context: the jobs are claimed.
 func HoldBack(read time.Time, hold time.Duration) { time.Sleep(time.Until(read.Add(hold))) }
-
-// HoldBackRepeated is HoldBack of a claim that was sent again, whose first instant is not known.
-func HoldBackRepeated() { time.Sleep(maxAhead) }
 
 // UntilFree returns how long until this many jobs may start: until a filled bucket has the tokens
 // and the window has room. 0: now, or there is no rate.

@@ -54,7 +54,7 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 			}
 			if err != nil || len(out.Jobs) > 0 {
 				out.Paced, counted = request.ReportsBegun, request.Again
-				flow.HoldBackRepeated()
+				flow.HoldBack(time.Now(), flow.MaxAhead)
 				return err
 			}
 		}

@@ -57,7 +57,7 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 		if again || request.Again {
 			if taken.seqs, err = list(tx, scanOne[int64], claimedBeforeSQL, request.Token[:]); err != nil || len(taken.seqs) > 0 {
 				taken.answer.Paced, counted = request.ReportsBegun, request.Again
-				flow.HoldBackRepeated()
+				taken.readAt, taken.hold = time.Now(), flow.MaxAhead
 				return err
 			}
 		}
