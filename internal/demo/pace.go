@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/flow"
 )
 
 // Pace is how fast payments were claimed, according to the audit.
@@ -21,7 +22,8 @@ type Pace struct {
 }
 
 // CheckPace reads every claim of a queue that audits all moves, and counts the claims over the
-// limits. Such a claim exceeds the rate and the burst in the window that ends with it.
+// limits. Such a claim exceeds the rate and the burst in the window that ends with it. The audit
+// knows claims, not starts: a claim may come a little before its jobs may start.
 func CheckPace(ctx context.Context, client *sluice.Client, queue sluice.Queue) (Pace, error) {
 	rate := queue.Settings.Rate
 	pace := Pace{Rate: rate.String(), Burst: queue.Settings.Burst}
@@ -32,7 +34,7 @@ func CheckPace(ctx context.Context, client *sluice.Client, queue sluice.Queue) (
 	pace.Claims = len(starts)
 	first := 0
 	for i, start := range starts {
-		for !starts[first].After(start.Add(-rate.Per)) {
+		for !starts[first].After(start.Add(flow.MaxAhead - rate.Per)) {
 			first++
 		}
 		if i-first+1 > rate.Jobs+queue.Settings.Burst {

@@ -58,10 +58,16 @@ const haste = 1.02
 // up to 1 s before the last filling, Filled adds nothing. If the clock was set back by more, filling
 // starts again from now.
 func (b Bucket) Filled(s sluice.Settings, now time.Time) Bucket {
-	if s.Burst > 0 { // the window lets more jobs start, so the bucket keeps the rate
-		return b.FilledAlone(s, now)
+	return b.filled(Filling(s), Burst(s), now)
+}
+
+// Filling returns how many tokens per second a queue's bucket gets. With a burst it is the rate: then
+// the window lets more jobs start, and the bucket keeps the rate.
+func Filling(s sluice.Settings) float64 {
+	if s.Burst > 0 {
+		return s.Rate.PerSecond()
 	}
-	return b.filled(haste*s.Rate.PerSecond(), Burst(s), now)
+	return haste * s.Rate.PerSecond()
 }
 
 // FilledAlone is Filled for a limit without a window, whose bucket keeps the rate.

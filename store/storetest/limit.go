@@ -149,7 +149,7 @@ func sharedRateRules() []Rule {
 				w.saveNamed(name, func(s *sluice.Settings) { s.MaxRecoveries = 10_000 })
 			}
 			w.addShared(200)
-			KeepsRate(w, w.startByMany(6, 3*rate.Jobs, queue, refunds), rate, 0)
+			KeepsRate(w, w.startByMany(6, 3*rate.Jobs, someLate, queue, refunds), rate, 0)
 		}},
 	}
 }

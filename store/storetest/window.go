@@ -89,7 +89,13 @@ func windowRules() []Rule {
 			rate := sluice.Rate{Jobs: 40, Per: time.Second}
 			w.save(func(s *sluice.Settings) { s.Rate, s.Burst, s.MaxRecoveries = rate, 0, 10_000 })
 			w.addMany(400)
-			KeepsRate(w, w.startByMany(6, 3*rate.Jobs, queue), rate, 0)
+			KeepsRate(w, w.startByMany(6, 3*rate.Jobs, someLate, queue), rate, 0)
+		}},
+		{"R-1046", "Jobs that begin as soon as their claim returns keep the rate: a claim that gives out places ahead returns when they are free.", "I-12", func(w *world) {
+			rate := sluice.Rate{Jobs: 100, Per: 500 * time.Millisecond}
+			w.save(func(s *sluice.Settings) { s.Rate, s.Burst, s.MaxRecoveries = rate, 0, 10_000 })
+			w.addMany(400)
+			KeepsRate(w, w.startByMany(2, 3*rate.Jobs, 0, queue), rate, 0)
 		}},
 	}
 }
@@ -150,9 +156,12 @@ func (w *world) claimNoneBy(request sluice.ClaimRequest) {
 	}
 }
 
-// startByMany lets holders claim, begin what they got a little later, tell of it with the next claim, or die with it, until so
+// someLate is how late the jobs of a claim begin at the most.
+const someLate = 150 * time.Millisecond
+
+// startByMany lets holders claim, begin what they got up to late later, tell of it with the next claim, or die with it, until so
 // many jobs have begun. Each holder claims from one of the queues. It gives when each began.
-func (w *world) startByMany(holders, jobs int, queues ...string) []time.Time {
+func (w *world) startByMany(holders, jobs int, late time.Duration, queues ...string) []time.Time {
 	var mu sync.Mutex
 	var starts []time.Time
 	var all sync.WaitGroup
@@ -185,7 +194,9 @@ func (w *world) startByMany(holders, jobs int, queues ...string) []time.Time {
 				if !claimed.Unheard {
 					told, last = nil, nil
 				}
-				time.Sleep(time.Duration(rand.IntN(150)) * time.Millisecond)
+				if wait := max(late, time.Millisecond); late > 0 || len(claimed.Jobs) == 0 {
+					time.Sleep(rand.N(wait))
+				}
 				began := 0
 				for range claimed.Jobs {
 					if rand.IntN(10) > 0 {

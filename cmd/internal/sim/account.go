@@ -84,7 +84,7 @@ type queue struct {
 func newQueue(q Queue, standings func(string) standing) *queue {
 	l := &queue{name: q.Name, settings: q.Settings, standings: standings, tenants: make(map[string]*tenant), tiers: make(map[string]*tally)}
 	if !q.Settings.Rate.IsZero() {
-		l.pace = newPace(q.Settings.Rate, flow.Burst(q.Settings))
+		l.pace = newPace(q.Settings.Rate, flow.Burst(q.Settings), flow.Filling(q.Settings))
 	}
 	return l
 }
@@ -97,7 +97,7 @@ func (l *queue) tenant(name string) *tenant {
 	}
 	t = &tenant{standing: l.standings(name), Tenant: name, dues: make(map[time.Duration]int)}
 	if !t.rate.IsZero() {
-		t.pace = newPace(t.rate, t.burst)
+		t.pace = newPace(t.rate, t.burst, t.rate.PerSecond())
 	}
 	t.inTier = l.tiers[t.tier]
 	if t.inTier == nil {

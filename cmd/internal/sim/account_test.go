@@ -98,7 +98,7 @@ func TestFairnessAsksNothingOfWhoIsAtItsCapacity(t *testing.T) {
 
 func TestPaceSeesStartsThatAreTooEarlyAndTokensThatAreLost(t *testing.T) {
 	t.Parallel()
-	p := newPace(sluice.RatePerSecond(10), 5)
+	p := newPace(sluice.RatePerSecond(10), 5, 10)
 	start := func(at time.Duration, n int, waited bool) {
 		p.fill(at, waited)
 		p.take(n, at)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -12,7 +13,9 @@ import (
 // token is never missing, no window had more starts than the burst and the rate times its length.
 type pace struct {
 	rate, burst float64
+	filling     float64 // tokens per second; see flow.Filling
 	tokens      float64
+	exact       float64 // tokens of a bucket that fills at the rate
 	at          time.Duration
 	taken       int
 	over        int     // starts without a token
@@ -36,13 +39,13 @@ type window struct {
 	most   int
 }
 
-func newPace(rate sluice.Rate, burst float64) *pace {
+func newPace(rate sluice.Rate, burst, filling float64) *pace {
 	windows := []window{{length: time.Second}, {length: time.Minute}, {length: time.Hour}}
 	if !slices.ContainsFunc(windows, func(w window) bool { return w.length == rate.Per }) {
 		windows = append(windows, window{length: rate.Per})
 		slices.SortFunc(windows, func(a, b window) int { return cmp.Compare(a.length, b.length) })
 	}
-	return &pace{given: rate, rate: rate.PerSecond(), burst: burst, tokens: burst, windows: windows}
+	return &pace{given: rate, rate: rate.PerSecond(), burst: burst, filling: filling, tokens: burst, exact: burst, windows: windows}
 }
 
 // allowed returns how many jobs may start in a window, with a burst beside the rate.
@@ -50,18 +53,21 @@ func (p *pace) allowed(w window, burst int) float64 {
 	if w.length == p.given.Per {
 		return float64(p.given.Jobs + burst)
 	}
-	return p.burst + p.rate*w.length.Seconds()
+	windows := math.Ceil(w.length.Seconds() / p.given.Per.Seconds())
+	return math.Min(p.burst+p.filling*w.length.Seconds(), windows*float64(p.given.Jobs+burst))
 }
 
 // fill adds the tokens of the time that has passed.
 func (p *pace) fill(now time.Duration, waited bool) {
-	p.tokens += p.rate * (now - p.at).Seconds()
+	passed := (now - p.at).Seconds()
 	p.at = now
-	if p.tokens > p.burst {
+	p.tokens = math.Min(p.tokens+p.filling*passed, p.burst)
+	p.exact += p.rate * passed
+	if p.exact > p.burst {
 		if waited {
-			p.lost += p.tokens - p.burst
+			p.lost += p.exact - p.burst
 		}
-		p.tokens = p.burst
+		p.exact = p.burst
 	}
 }
 
@@ -69,6 +75,7 @@ func (p *pace) fill(now time.Duration, waited bool) {
 func (p *pace) take(n int, now time.Duration) {
 	const rounding = 1e-3
 	p.tokens -= float64(n)
+	p.exact -= float64(n)
 	p.taken += n
 	if p.tokens < -rounding {
 		p.over += n
