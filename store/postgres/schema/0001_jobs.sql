@@ -1415,7 +1415,8 @@ end
 $function$;
 grant execute on function sluice._text_of(bytea) to public;
 
--- Tells claims that a limit key may have room: a job or an orphan run of it is no longer in flight.
+-- Tells claims that a limit key may have room: a job or an orphan run of it is no longer in flight, or a parked job does not wait
+-- at its front any more.
 create function sluice._key_room() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $function$
 begin
     if tg_table_name = 'live' then
@@ -1468,8 +1469,13 @@ revoke all on function sluice._key_terms() from public;
 create trigger key_room_moved after update of state on sluice.live for each row
     when (old.limit_key is not null and old.state in ('claimed', 'dispatched') and new.state not in ('claimed', 'dispatched'))
     execute function sluice._key_room();
+-- A parked job that leaves, or is put off, held or edited, may have kept cheaper ones behind it. One that a claim lets in has not.
+create trigger key_room_parked after update of due_at, cost, limit_key, parked on sluice.live for each row
+    when (old.parked and (new.due_at <> old.due_at or new.cost <> old.cost or new.limit_key is distinct from old.limit_key
+        or not new.parked and new.blocked_by is not null))
+    execute function sluice._key_room();
 create trigger key_room_ended after delete on sluice.live for each row
-    when (old.limit_key is not null and old.state in ('claimed', 'dispatched'))
+    when (old.limit_key is not null and (old.state in ('claimed', 'dispatched') or old.parked))
     execute function sluice._key_room();
 create trigger key_room_ended after delete on sluice.orphan_run for each row execute function sluice._key_room();
 create trigger key_terms after update on sluice.named_limit for each row when (old.per_key or new.per_key) execute function sluice._key_terms();
