@@ -31,6 +31,18 @@ func (a *Ahead) Of(request sluice.ClaimRequest) time.Duration {
 	return min(time.Duration(a.took.Load())+2*margin, MaxAhead)
 }
 
+// Answer ends a claim. It waits until the claimed jobs may start, hold after the claim's instant,
+// which was no later than read. It also shortens the wait for the next claim by the time since read.
+func (a *Ahead) Answer(out *sluice.Claimed, read time.Time, hold time.Duration) {
+	if out.Paced && len(out.Jobs) > 0 {
+		a.Took(time.Since(read))
+		HoldBack(read, hold)
+	}
+	if out.Limited && !out.Full && out.NextDue > 0 {
+		out.NextDue = max(out.NextDue-time.Since(read), time.Microsecond)
+	}
+}
+
 // Took records how long a claim took, from its instant to its end.
 func (a *Ahead) Took(took time.Duration) {
 	last := a.took.Load()

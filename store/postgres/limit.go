@@ -79,24 +79,11 @@ func (s *Store) claimLimited(ctx context.Context, request sluice.ClaimRequest) (
 	})
 	if err == nil && locked != nil {
 		s.advance(locked, walk, out.Jobs)
-		s.holdBack(locked, &out)
+		if !locked.readAt.IsZero() {
+			s.ahead.Answer(&out, locked.readAt, locked.hold)
+		}
 	}
 	return out, limited, err
-}
-
-// holdBack waits until the claimed jobs may start, and shortens the wait for the next claim by the time since this one's
-// instant.
-func (s *Store) holdBack(g *gate, out *sluice.Claimed) {
-	if g.readAt.IsZero() {
-		return
-	}
-	if len(out.Jobs) > 0 {
-		s.ahead.Took(time.Since(g.readAt))
-		flow.HoldBack(g.readAt, g.hold)
-	}
-	if out.Limited && !out.Full && out.NextDue > 0 {
-		out.NextDue = max(out.NextDue-time.Since(g.readAt), time.Microsecond)
-	}
 }
 
 // advance moves the marks past the jobs claimed from a queue or its tenant queues. Call it after the commit.

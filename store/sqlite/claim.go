@@ -72,7 +72,8 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 		return err
 	})
 	if err != nil || len(taken.seqs) == 0 {
-		return taken.told(), err
+		s.ahead.Answer(&taken.answer, taken.readAt, 0)
+		return taken.answer, err
 	}
 	taken.answer.Jobs, err = s.readClaims(ctx, request, taken.seqs)
 	if err == nil && len(taken.answer.Jobs) < len(taken.seqs) {
@@ -84,11 +85,8 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 	if !counted {
 		s.tally.Claimed(taken.answer.Jobs)
 	}
-	if taken.answer.Paced && !taken.readAt.IsZero() {
-		s.ahead.Took(time.Since(taken.readAt))
-		flow.HoldBack(taken.readAt, taken.hold)
-	}
-	return taken.told(), err
+	s.ahead.Answer(&taken.answer, taken.readAt, taken.hold)
+	return taken.answer, err
 }
 
 // readerPatience is how long a claim waits for a read connection: the caller's own queries may
@@ -118,17 +116,8 @@ func (s *Store) readClaims(ctx context.Context, request sluice.ClaimRequest, seq
 type taking struct {
 	seqs   []int64
 	answer sluice.Claimed
-	readAt time.Time     // when this process had read the clock, by its own clock; zero: the queue has no limits
+	readAt time.Time     // when this process had read the clock, by its own clock; zero: a claim from several queues, none with limits
 	hold   time.Duration // how long after the claim's instant its jobs may start
-}
-
-// told returns the answer. Its wait for the next claim begins now, and not at the claim's instant.
-func (t taking) told() sluice.Claimed {
-	answer := t.answer
-	if answer.Limited && !answer.Full && answer.NextDue > 0 && !t.readAt.IsZero() {
-		answer.NextDue = max(answer.NextDue-time.Since(t.readAt), time.Microsecond)
-	}
-	return answer
 }
 
 // gate is the part of a queue's settings and state that decides a claim: its limits, rate and
