@@ -1425,7 +1425,7 @@ begin
         from sluice.queue q
         cross join lateral unnest(string_to_array(q.limits, ',')) as g(name)
         join sluice.named_limit n on n.name = g.name and n.per_key
-        where q.name = old.queue;
+        where q.name = old.queue and (n.by_cost or not old.parked);
     else
         insert into sluice.limit_change (name, key)
         select n.name, j.limit_key
@@ -1469,7 +1469,8 @@ revoke all on function sluice._key_terms() from public;
 create trigger key_room_moved after update of state on sluice.live for each row
     when (old.limit_key is not null and old.state in ('claimed', 'dispatched') and new.state not in ('claimed', 'dispatched'))
     execute function sluice._key_room();
--- A parked job that leaves, or is put off, held or edited, may have kept cheaper ones behind it. One that a claim lets in has not.
+-- A parked job that leaves, or is put off, held or edited, may have kept cheaper ones behind it, if the limit is by cost. One that a
+-- claim lets in has not.
 create trigger key_room_parked after update of due_at, cost, limit_key, parked on sluice.live for each row
     when (old.parked and (new.due_at <> old.due_at or new.cost <> old.cost or new.limit_key is distinct from old.limit_key
         or not new.parked and new.blocked_by is not null))
