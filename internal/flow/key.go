@@ -78,10 +78,10 @@ func UnitsOf(l limit.Limit, j *sluice.Job) int {
 	return 1
 }
 
-// Room says whether there is room for a job of so many units, or for what the claim has to wait. A job that takes more than the
-// whole limit has room when nothing else counts.
-func (b *Budget) Room(units int) Room {
-	figures := KeyFigures(b.limit)
+// Room says whether there is room for a job, or for what the claim has to wait. A job that takes more than the whole limit has room
+// when nothing else counts.
+func (b *Budget) Room(j *sluice.Job) Room {
+	figures, units := KeyFigures(b.limit), UnitsOf(b.limit, j)
 	needed := math.Min(float64(units), Burst(figures))
 	switch {
 	case b.closed > 0:
@@ -94,8 +94,9 @@ func (b *Budget) Room(units int) Room {
 	return Room{Jobs: 1}
 }
 
-// Take counts the units of a claimed job.
-func (b *Budget) Take(units int) {
+// Take counts a claimed job.
+func (b *Budget) Take(j *sluice.Job) {
+	units := UnitsOf(b.limit, j)
 	b.free -= units
 	if !b.limit.Rate.IsZero() {
 		b.bucket = b.bucket.Take(units)

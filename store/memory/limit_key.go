@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"slices"
@@ -53,16 +54,31 @@ func (s *Store) keyOf(of limit.Limit, key string) (state flow.Key) {
 	return state
 }
 
-// roomOfKey returns how many jobs of a limit key the limits of a queue let a claim take.
-func (s *Store) roomOfKey(l *backlog, key string, now time.Time) flow.Room {
-	room := flow.Room{Jobs: len(s.jobs)}
+// keyBudgets are what a claim may take of the limits per key of a queue, for one key.
+type keyBudgets []*flow.Budget
+
+func (s *Store) keyBudgets(l *backlog, key string, now time.Time) (all keyBudgets) {
 	for _, of := range l.keyed {
-		if !of.PerKey {
-			continue
+		if of.PerKey {
+			all = append(all, flow.KeyBudget(of.Limit, s.keyOf(of.Limit, key), now))
 		}
-		room = room.Least(flow.KeyRoom(of.Limit, s.keyOf(of.Limit, key), now))
+	}
+	return all
+}
+
+// room says whether all of the limits have room for a job.
+func (k keyBudgets) room(j *job) flow.Room {
+	room := flow.Room{Jobs: 1}
+	for _, b := range k {
+		room = room.Least(b.Room(&j.Job))
 	}
 	return room
+}
+
+func (k keyBudgets) take(j *job) {
+	for _, b := range k {
+		b.Take(&j.Job)
+	}
 }
 
 // admits says whether the limits of a queue let a claim take a job: otherwise for what it has to wait, and whether for a limit key.
@@ -73,10 +89,10 @@ func (s *Store) admits(j *job, now time.Time) (room flow.Room, perKey bool) {
 			if of.PerKey != perKey || perKey && j.LimitKey == "" {
 				continue
 			}
-			if perKey && of.ByCost && l.refused[j.LimitKey] { // a cheaper job must not overtake
+			if perKey && of.ByCost && j.waitsBehind(l.refused[j.LimitKey]) { // a cheaper job must not overtake
 				return flow.Room{}, true
 			}
-			room := flow.KeyBudget(of.Limit, s.keyOf(of.Limit, of.keyFor(j)), now).Room(flow.UnitsOf(of.Limit, &j.Job))
+			room := flow.KeyBudget(of.Limit, s.keyOf(of.Limit, of.keyFor(j)), now).Room(&j.Job)
 			if room.Jobs == 0 {
 				return room, perKey
 			}
@@ -115,38 +131,53 @@ func (s *Store) keep(name, key string) *flow.Key {
 // park sets a job aside until a limit lets its limit key in.
 func (s *Store) park(j *job) {
 	j.parked, j.BlockedBy = true, j.ID
-	s.backlog(j.Queue).refused[j.LimitKey] = true
-	s.backlog(j.Queue).laneOf(j.LimitKey)[j.Priority].add(j.DueAt, j.ID)
+	l := s.backlog(j.Queue)
+	if !j.waitsBehind(l.refused[j.LimitKey]) {
+		l.refused[j.LimitKey] = j
+	}
+	l.laneOf(j.LimitKey)[j.Priority].add(j.DueAt, j.ID)
+}
+
+// waitsBehind says whether a job comes after another of its limit key. Nil: there is no other.
+func (j *job) waitsBehind(other *job) bool {
+	return other != nil && cmp.Or(j.Priority-other.Priority, j.DueAt.Compare(other.DueAt), bytes.Compare(j.ID[:], other.ID[:])) > 0
 }
 
 // letIn lets in the parked jobs for whose limit keys there is room. One that has expired takes none.
 func (s *Store) letIn(l *backlog, keyed []sharedLimit, now time.Time) {
-	l.keyed, l.stopped, l.refused = keyed, nil, make(map[string]bool)
+	l.keyed, l.stopped, l.refused = keyed, nil, make(map[string]*job)
 	for key, lane := range l.parked {
-		room := s.roomOfKey(l, key, now).Jobs
-		l.refused[key] = room == 0
-		for priority := 1; priority < len(lane); priority++ {
-			h := &lane[priority]
-			for first, waits := h.first(); waits; first, waits = h.first() {
-				j := s.jobs[first.id]
-				fresh := j != nil && j.live && j.parked && j.Priority == priority && j.DueAt.Equal(first.at)
-				if fresh && room == 0 {
+		budgets := s.keyBudgets(l, key, now)
+		for j := s.firstParked(lane); j != nil; j = s.firstParked(lane) {
+			if !expired(j, later(now, j.DueAt)) {
+				if budgets.room(j).Jobs == 0 {
+					l.refused[key] = j
 					break
 				}
-				h.drop()
-				if !fresh {
-					continue
-				}
-				if !expired(j, later(now, j.DueAt)) {
-					room--
-				}
-				s.unpark(j)
+				budgets.take(j)
 			}
+			lane[j.Priority].drop()
+			s.unpark(j)
 		}
-		if !slices.ContainsFunc(lane[:], func(h dueHeap) bool { return len(h) > 0 }) {
+		if l.refused[key] == nil {
 			delete(l.parked, key)
 		}
 	}
+}
+
+// firstParked returns the first parked job of a lane, and forgets those before it that are not parked there any more. Nil: none is.
+func (s *Store) firstParked(lane *waiting) *job {
+	for priority := range lane {
+		h := &lane[priority]
+		for first, waits := h.first(); waits; first, waits = h.first() {
+			j := s.jobs[first.id]
+			if j != nil && j.live && j.parked && j.Priority == priority && j.DueAt.Equal(first.at) {
+				return j
+			}
+			h.drop()
+		}
+	}
+	return nil
 }
 
 func (s *Store) unpark(j *job) {
@@ -158,8 +189,12 @@ func (s *Store) unpark(j *job) {
 // untilLetIn returns how long until a limit lets a parked job in. Negative: when a job ends.
 func (s *Store) untilLetIn(l *backlog, now time.Time) time.Duration {
 	wait := time.Duration(-1)
-	for key := range l.parked {
-		switch room := s.roomOfKey(l, key, now); {
+	for key, lane := range l.parked {
+		first := s.firstParked(lane)
+		if first == nil {
+			continue
+		}
+		switch room := s.keyBudgets(l, key, now).room(first); {
 		case room.Jobs > 0:
 			return 0
 		case room.Wait > 0:

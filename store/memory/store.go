@@ -130,7 +130,7 @@ type backlog struct {
 
 	keyed   []sharedLimit       // the limits per key and by cost that the claims of the queue obey
 	stopped *flow.Room          // a limit by cost stopped the last claim
-	refused map[string]bool     // by limit key: the claim has found no room for a job
+	refused map[string]*job     // by limit key: the claim has found no room for a job
 	parked  map[string]*waiting // by limit key
 }
 

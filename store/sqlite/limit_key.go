@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	_ "embed"
@@ -73,9 +74,29 @@ type keyed struct {
 	limits  []limit.Limit
 	budgets map[budgetOf]*flow.Budget
 	taken   map[budgetOf]bool
-	refused map[string]flow.Room // limit keys for whose next job there is no room, which cheaper ones must not overtake
-	parked  int                  // jobs that the claim has set aside
-	stopped *flow.Room           // a limit by cost has no room for the next job
+	refused map[string]refusal // by limit key
+	parked  int                // jobs that the claim has set aside
+	stopped *flow.Room         // a limit by cost has no room for the next job
+}
+
+// refusal is the first job of a limit key for which there is no room. Cheaper ones behind it must not overtake.
+type refusal struct {
+	first place
+	room  flow.Room
+}
+
+// place is where a job stands among those of its limit key.
+type place struct{ priority, due, seq int64 }
+
+func (p place) compare(other place) int {
+	return cmp.Or(cmp.Compare(p.priority, other.priority), cmp.Compare(p.due, other.due), cmp.Compare(p.seq, other.seq))
+}
+
+// refuse notes that there is no room for a job, unless there is none for one before it.
+func (k *keyed) refuse(key string, at place, room flow.Room) {
+	if old, refused := k.refused[key]; !refused || at.compare(old.first) < 0 {
+		k.refused[key] = refusal{at, room}
+	}
 }
 
 // budgetOf names the budget of a limit, by its place, for a key. A limit that is not per key has the empty key.
@@ -94,7 +115,7 @@ func (g *gate) readKeyed(tx runner, request sluice.ClaimRequest, room int, at in
 	if len(g.keyed.limits) == 0 || room == 0 {
 		return nil
 	}
-	g.keyed.budgets, g.keyed.taken, g.keyed.refused = make(map[budgetOf]*flow.Budget), make(map[budgetOf]bool), make(map[string]flow.Room)
+	g.keyed.budgets, g.keyed.taken, g.keyed.refused = make(map[budgetOf]*flow.Budget), make(map[budgetOf]bool), make(map[string]refusal)
 	due, err := list(tx, scanOne[string], limitLanesDueSQL, request.Queue, at, lanesWoken)
 	if err != nil {
 		return err
@@ -142,12 +163,15 @@ func wakes(room flow.Room, at int64) int64 {
 	return at + max(wait.Microseconds(), 1)
 }
 
-// asleep notes if the next jobs of a limit key wait for room already.
+// asleep notes if jobs of a limit key wait for room already.
 func (g *gate) asleep(tx runner, queue, key string, at int64) error {
-	until, err := list(tx, scanOne[int64], limitLaneAsleepSQL, queue, key, at)
-	if err == nil && len(until) > 0 {
-		g.keyed.refused[key] = flow.Room{Wait: time.Duration(until[0]-at) * time.Microsecond}
-	}
+	_, err := list(tx, func(rows *sql.Rows) (p place, err error) {
+		var until int64
+		if err = rows.Scan(&until, &p.priority, &p.due, &p.seq); err == nil {
+			g.keyed.refuse(key, p, flow.Room{Wait: time.Duration(until-at) * time.Microsecond})
+		}
+		return p, err
+	}, limitLaneAsleepSQL, queue, key, at)
 	return err
 }
 
@@ -191,8 +215,8 @@ func keyState(tx runner, of limit.Limit, key string) (flow.Key, error) {
 
 // weighed is a found job with what limits per key and by cost ask for.
 type weighed struct {
-	seq int64
-	job sluice.Job // only LimitKey and Cost
+	place place
+	job   sluice.Job // only LimitKey and Cost
 }
 
 // admit returns the jobs that the limits let the claim take. It sets aside those whose limit keys have no room, and stops at the first
@@ -202,28 +226,29 @@ func (g *gate) admit(tx runner, queue string, seqs []int64, at int64) (fit []int
 		return seqs, nil
 	}
 	found, err := list(tx, func(rows *sql.Rows) (w weighed, err error) {
-		err = rows.Scan(&w.seq, &w.job.LimitKey, &w.job.Cost)
+		err = rows.Scan(&w.place.seq, &w.place.priority, &w.place.due, &w.job.LimitKey, &w.job.Cost)
 		return w, err
 	}, limitKeysOfSQL, seqList(seqs))
 	if err != nil {
 		return nil, err
 	}
-	bySeq := make(map[int64]sluice.Job, len(found))
+	bySeq := make(map[int64]weighed, len(found))
 	for _, w := range found {
-		bySeq[w.seq] = w.job
+		bySeq[w.place.seq] = w
 	}
 	var parked []int64
-	full := make(map[string]flow.Room)
+	full := make(map[string]bool)
 	for _, seq := range seqs {
-		j := bySeq[seq]
-		room, perKey, err := g.judge(tx, queue, &j, at)
+		w := bySeq[seq]
+		room, perKey, err := g.judge(tx, queue, &w, at)
 		switch {
 		case err != nil:
 			return nil, err
 		case room.Jobs > 0:
 			fit = append(fit, seq)
 		case perKey:
-			parked, full[j.LimitKey], g.keyed.refused[j.LimitKey] = append(parked, seq), room, room
+			g.keyed.refuse(w.job.LimitKey, w.place, room)
+			parked, full[w.job.LimitKey] = append(parked, seq), true
 		default:
 			g.keyed.stopped = &room
 			return fit, g.park(tx, queue, parked, full, at)
@@ -233,43 +258,43 @@ func (g *gate) admit(tx runner, queue string, seqs []int64, at int64) (fit []int
 }
 
 // judge takes the units of a job from the limits, if each has room. Otherwise, it says for what to wait, and whether the limit is per key.
-func (g *gate) judge(tx runner, queue string, j *sluice.Job, at int64) (room flow.Room, perKey bool, err error) {
+func (g *gate) judge(tx runner, queue string, w *weighed, at int64) (room flow.Room, perKey bool, err error) {
 	all := make(map[budgetOf]*flow.Budget, len(g.keyed.limits))
 	for _, perKey := range []bool{true, false} {
 		for i, of := range g.keyed.limits {
 			if of.PerKey != perKey {
 				continue
 			}
-			name, budget, err := g.budget(tx, queue, i, j.LimitKey, at)
+			name, budget, err := g.budget(tx, queue, i, w.job.LimitKey, at)
 			if err != nil {
 				return room, perKey, err
 			}
 			if budget == nil {
 				continue
 			}
-			if room, refused := g.keyed.refused[j.LimitKey]; refused && perKey && of.ByCost {
-				return room, perKey, nil
+			if before, refused := g.keyed.refused[w.job.LimitKey]; refused && perKey && of.ByCost && w.place.compare(before.first) > 0 {
+				return before.room, perKey, nil
 			}
-			if room := budget.Room(flow.UnitsOf(of, j)); room.Jobs == 0 {
+			if room := budget.Room(&w.job); room.Jobs == 0 {
 				return room, perKey, nil
 			}
 			all[name] = budget
 		}
 	}
 	for name, budget := range all {
-		budget.Take(flow.UnitsOf(g.keyed.limits[name.limit], j))
+		budget.Take(&w.job)
 		g.keyed.taken[name] = true
 	}
 	return flow.Room{Jobs: 1}, false, nil
 }
 
-func (g *gate) park(tx runner, queue string, seqs []int64, full map[string]flow.Room, at int64) error {
+func (g *gate) park(tx runner, queue string, seqs []int64, full map[string]bool, at int64) error {
 	if len(seqs) == 0 {
 		return nil
 	}
 	g.keyed.parked += len(seqs)
-	for key, room := range full {
-		if _, err := tx.exec(limitLaneKeepSQL, queue, key, wakes(room, at)); err != nil {
+	for key := range full {
+		if _, err := tx.exec(limitLaneKeepSQL, queue, key, wakes(g.keyed.refused[key].room, at)); err != nil {
 			return err
 		}
 	}

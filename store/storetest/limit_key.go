@@ -202,6 +202,31 @@ func keyRateRules() []Rule {
 				w.done(by(sluice.EventComplete, claimed.Jobs[0]))
 			}
 		}},
+		{"R-1048", "A job that comes before all those that wait for its limit key, or is moved there, gets in if it fits; one that comes after them does not overtake.", "I-10, I-13, C-35", func(w *world) {
+			w.share(limit.Limit{Name: "host", Concurrency: 2, PerKey: true, ByCost: true}, "host")
+			w.add(sluice.EnqueueOptions{LimitKey: "a"})
+			equal(w, "claimed", len(w.claimOnce(5).Jobs), 1)
+			w.add(sluice.EnqueueOptions{LimitKey: "a", Cost: 2})
+			if claimed := w.claimOnce(5); len(claimed.Jobs) > 0 || claimed.NextDue == 0 {
+				w.Fatalf("no job fits, but a claim gets %d, and the next look is in %s", len(claimed.Jobs), claimed.NextDue)
+			}
+			moved := w.add(sluice.EnqueueOptions{LimitKey: "a"})
+			for _, options := range []sluice.EnqueueOptions{{Priority: 1}, {DueAt: w.Now().Add(-time.Hour)}, {Tenant: "other", Priority: 1}} {
+				options.LimitKey = "a"
+				equal(w, "a cheap one behind the dear one", len(w.claimOnce(5).Jobs), 0)
+				first := w.add(options)
+				claimed := w.claimOnce(5)
+				if len(claimed.Jobs) != 1 || claimed.Jobs[0].ID != first {
+					w.Fatalf("of a first job with priority %d, a claim gets %d, and the next look is in %s", options.Priority, len(claimed.Jobs), claimed.NextDue)
+				}
+				w.done(by(sluice.EventComplete, claimed.Jobs[0]))
+			}
+			w.ok(w.edit(w.job(moved), edit.Change{Priority: 1}, person("urgent")))
+			claimed := w.claimOnce(5)
+			if len(claimed.Jobs) != 1 || claimed.Jobs[0].ID != moved {
+				w.Fatalf("of a job moved to the front, a claim gets %d, and the next look is in %s", len(claimed.Jobs), claimed.NextDue)
+			}
+		}},
 		{"R-850", "A closed key gives no job; it opens by itself, and a claim says when, or by a person. Other keys go on, and the audit tells of both.", "I-13, I-22, C-35", func(w *world) {
 			w.share(limit.Limit{Name: "host", Rate: sluice.Rate{Jobs: 1, Per: time.Hour}, Burst: 6, PerKey: true}, "host")
 			w.saveLimit("bank", func(*limit.Limit) {})

@@ -1471,8 +1471,8 @@ create trigger key_room_moved after update of state on sluice.live for each row
     execute function sluice._key_room();
 -- A parked job that leaves, or is put off, held or edited, may have kept cheaper ones behind it, if the limit is by cost. One that a
 -- claim lets in has not.
-create trigger key_room_parked after update of due_at, cost, limit_key, parked on sluice.live for each row
-    when (old.parked and (new.due_at <> old.due_at or new.cost <> old.cost or new.limit_key is distinct from old.limit_key
+create trigger key_room_parked after update of due_at, cost, limit_key, parked, priority on sluice.live for each row
+    when (old.parked and (new.due_at <> old.due_at or new.priority <> old.priority or new.cost <> old.cost or new.limit_key is distinct from old.limit_key
         or not new.parked and new.blocked_by is not null))
     execute function sluice._key_room();
 create trigger key_room_ended after delete on sluice.live for each row

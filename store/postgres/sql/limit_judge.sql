@@ -5,7 +5,7 @@
 -- expired job gets no room: it stays parked until upkeep cancels it.
 -- A limit by cost that is not per key parks nothing: the result says where the claim must stop.
 -- The caller holds the lock of the limits, so that no other claim adds jobs in flight.
--- If costs count, no cheaper job overtakes the jobs of a lane whose time has not come.
+-- If costs count, no cheaper job overtakes the jobs of a lane whose time has not come. One that comes before all of them is judged.
 -- A job that costs more than the whole limit is judged as if it cost the whole limit. After its claim, its full cost
 -- counts.
 -- $1 text queue   $2 text[] names of the limits, $3 integer[] their concurrency (0: no limit), $4 double precision[] their rates per
@@ -119,16 +119,24 @@ with lim as materialized (
 ), judged as materialized (
     select p.id, p.key, p.name, p.parked, p.no, p.full_cost,
            bool_and(p.free_ok and p.rate_ok and p.open) over (partition by p.name, p.key order by p.priority, p.due_at, p.id rows unbounded preceding) as fits,
-           case when p.asleep_until is not null then p.asleep_until
+           case when p.behind then p.asleep_until
                 when p.closed_until > $6::timestamptz then p.closed_until
                 when p.free_ok then $6::timestamptz + make_interval(secs => greatest(least(p.cost, p.burst) - (p.tokens - p.before), 0) / nullif(p.rate, 0))
                 else $6::timestamptz + interval '10 minutes' end as wake_at
     from (
         select q.*, coalesce(q.free - q.before >= least(q.cost, q.concurrency), true) as free_ok,
                coalesce(q.tokens - q.before + 1e-9 >= least(q.cost, q.burst), true) as rate_ok,
-               q.asleep_until is null and not coalesce(q.closed_until > $6::timestamptz, false) as open
-        from pairs q
-        where q.id is not null
+               not q.behind and not coalesce(q.closed_until > $6::timestamptz, false) as open
+        from (
+            select r.*, r.asleep_until is not null and exists (
+                       select from sluice.live b
+                       where b.queue = $1::text and b.limit_key = r.key and b.parked and (b.priority, b.due_at, b.id) < (r.priority, r.due_at, r.id)
+                         and (b.expires_at is null or b.expires_at > greatest($6::timestamptz, b.due_at))
+                   ) as behind
+            from pairs r
+            where r.id is not null
+            offset 0
+        ) q
     ) p
 ), admitted as materialized (
     select u.id, u.key, u.parked, u.cost, u.no, bool_and(u.fits) as fits

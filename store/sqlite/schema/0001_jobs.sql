@@ -840,8 +840,8 @@ begin
 end;
 
 -- A parked job that leaves, or is put off, held or edited, may have kept cheaper ones behind it. One that a claim lets in has not.
-create trigger sluice_live_key_parked after update of due_at, cost, limit_key, parked on sluice_live
-when old.parked and (new.due_at <> old.due_at or new.cost <> old.cost or new.limit_key is not old.limit_key or not new.parked and new.blocked_by is not null)
+create trigger sluice_live_key_parked after update of due_at, cost, limit_key, parked, priority on sluice_live
+when old.parked and (new.due_at <> old.due_at or new.priority <> old.priority or new.cost <> old.cost or new.limit_key is not old.limit_key or not new.parked and new.blocked_by is not null)
 begin
     update sluice_limit_lane set wake_at = 0 where key = old.limit_key;
 end;
