@@ -93,12 +93,8 @@ func Job(ctx context.Context, store sluice.Store, job sluice.Job, change Change,
 }
 
 func (c Change) empty() bool {
-	return c.Payload == nil && c.Priority == 0 && c.DueAt.IsZero() && c.Labels == nil && c.Tenant == nil && c.Timeout == nil && !c.Limited()
+	return c.Payload == nil && c.Priority == 0 && c.DueAt.IsZero() && c.Labels == nil && c.Tenant == nil && c.Timeout == nil && c.LimitKey == nil && c.Cost == nil
 }
-
-// Limited reports whether the change names something that limits count. Then a store lets a job out that it has set aside for
-// its limit key.
-func (c Change) Limited() bool { return c.LimitKey != nil || c.Cost != nil }
 
 // Apply changes a job.
 func (c Change) Apply(job *sluice.Job) {

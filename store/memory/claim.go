@@ -48,7 +48,7 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 		return sluice.Claimed{NextDue: -1}, nil
 	}
 	s.sortOut(l, request.Queue)
-	s.letIn(l, judging(shared), now)
+	s.letIn(l, judging(shared), now, request.ClaimAhead)
 	bucket := l.bucket.Filled(settings, now)
 	room := flow.RoomFor(request.Limit, settings, bucket, &l.window, now, l.inFlight())
 	for _, of := range shared {
@@ -103,7 +103,7 @@ func (s *Store) claimTogether(request sluice.ClaimRequest) sluice.Claimed {
 		settings := s.settings(q.Queue)
 		l := s.backlog(q.Queue)
 		s.sortOut(l, q.Queue)
-		s.letIn(l, nil, now)
+		s.letIn(l, nil, now, request.ClaimAhead)
 		if settings.PausedAt(now) || settings.Engine != "" || flow.Limited(settings) || l.byTenant {
 			continue
 		}

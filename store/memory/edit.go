@@ -34,9 +34,6 @@ func (s *Store) EditJob(ctx context.Context, e edit.Edit, act sluice.Act) error 
 	entry.Before = e.AuditText(j.Job)
 	s.leaveHeaps(j)
 	e.Apply(&j.Job)
-	if j.parked && e.Limited() { // the next claim judges it anew
-		j.parked, j.BlockedBy = false, sluice.ID{}
-	}
 	j.Payload, j.Labels = bytes.Clone(j.Payload), maps.Clone(j.Labels)
 	entry.After = e.AuditText(j.Job)
 	s.add(entry)

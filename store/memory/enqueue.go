@@ -176,8 +176,8 @@ func (s *Store) wait(j *job) {
 	if !j.ExpiresAt.IsZero() {
 		s.expiry.add(j.ExpiresAt, j.ID)
 	}
-	if j.parked {
-		s.backlog(j.Queue).laneOf(j.LimitKey)[j.Priority].add(j.DueAt, j.ID)
+	if j.parked { // its place, key or cost may have changed: the next claim judges it anew
+		j.parked, j.BlockedBy = false, sluice.ID{}
 	}
 	if !j.BlockedBy.IsZero() {
 		s.behind[j.BlockedBy] = append(s.behind[j.BlockedBy], j.ID)

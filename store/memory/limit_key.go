@@ -143,13 +143,14 @@ func (j *job) waitsBehind(other *job) bool {
 	return other != nil && cmp.Or(j.Priority-other.Priority, j.DueAt.Compare(other.DueAt), bytes.Compare(j.ID[:], other.ID[:])) > 0
 }
 
-// letIn lets in the parked jobs for whose limit keys there is room. One that has expired takes none.
-func (s *Store) letIn(l *backlog, keyed []sharedLimit, now time.Time) {
+// letIn lets in the parked jobs for whose limit keys there is room. One that has expired, or is not due in a claim that takes fewer
+// jobs ahead than the one that parked it, takes none.
+func (s *Store) letIn(l *backlog, keyed []sharedLimit, now time.Time, ahead time.Duration) {
 	l.keyed, l.stopped, l.refused = keyed, nil, make(map[string]*job)
 	for key, lane := range l.parked {
 		budgets := s.keyBudgets(l, key, now)
 		for j := s.firstParked(lane); j != nil; j = s.firstParked(lane) {
-			if !expired(j, later(now, j.DueAt)) {
+			if !expired(j, later(now, j.DueAt)) && !j.DueAt.After(now.Add(ahead)) {
 				if budgets.room(j).Jobs == 0 {
 					l.refused[key] = j
 					break
@@ -217,7 +218,7 @@ func (s *Store) repairParked() {
 	now := s.now()
 	for queue, l := range s.backlogs {
 		if len(l.parked) > 0 {
-			s.letIn(l, judging(s.shared(s.settings(queue))), now)
+			s.letIn(l, judging(s.shared(s.settings(queue))), now, 0)
 		}
 	}
 }

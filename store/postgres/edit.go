@@ -51,5 +51,5 @@ func editJob(ctx context.Context, tx pgx.Tx, job sluice.Job, e edit.Edit, act sl
 		return nil, err
 	}
 	return list(ctx, tx, scanMoved, editSQL, [16]byte(job.ID), job.Tenant, int16(job.Priority), job.DueAt, []byte(job.Payload), labels,
-		act.By, act.Reason, nullUUID(act.ID), before, string(e.AuditText(job)), job.Timeout.Milliseconds(), job.LimitKey, job.Cost, e.Limited())
+		act.By, act.Reason, nullUUID(act.ID), before, string(e.AuditText(job)), job.Timeout.Milliseconds(), job.LimitKey, job.Cost)
 }

@@ -125,7 +125,7 @@ func (g *gate) judge(ctx context.Context, tx *pipeline, request sluice.ClaimRequ
 	if candidates == nil {
 		candidates = uuidArray{}
 	}
-	rows, err := query(ctx, tx, limitJudgeSQL, request.Queue, k.names, k.concurrency, k.rates, k.bursts, g.shared[0].now, candidates, heads, lanesWoken, k.perKey, k.byCost)
+	rows, err := query(ctx, tx, limitJudgeSQL, request.Queue, k.names, k.concurrency, k.rates, k.bursts, g.shared[0].now, candidates, heads, lanesWoken, k.perKey, k.byCost, request.ClaimAhead)
 	if err != nil {
 		return nil, stop, false, err
 	}

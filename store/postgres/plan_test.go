@@ -256,7 +256,7 @@ func planArguments() map[string][]any {
 		"named_limit_queues.sql":    {"a"},
 		"named_limit_in_flight.sql": {"a", 99},
 		"limit_told.sql":            {texts, 100},
-		"limit_judge.sql":           {"q1", texts, []int32{2, 0, 2}, []float64{0, 5, 5}, []float64{0, 5, 5}, time.Now(), ids, 5, 100, []bool{true, false, true}, []bool{true, true, false}},
+		"limit_judge.sql":           {"q1", texts, []int32{2, 0, 2}, []float64{0, 5, 5}, []float64{0, 5, 5}, time.Now(), ids, 5, 100, []bool{true, false, true}, []bool{true, true, false}, time.Duration(0)},
 		"limit_pick.sql":            {"q1", priorities, lowWater, markIDs, 100, time.Minute, ""},
 		"limit_pick_tenants.sql":    {"q1", texts, []int32{5, 5, 5}, []int32{32, 32, 32}, slices.Repeat(lowWater, 3), slices.Repeat(markIDs, 3), priorities, time.Minute},
 		"limit_claim.sql":           {"q1", ids, id, "h", time.Minute, time.Now(), texts},

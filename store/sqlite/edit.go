@@ -55,7 +55,7 @@ func editJob(tx runner, id sluice.ID, e edit.Edit, act sluice.Act) (done bool, e
 	if _, err := tx.exec(editJobSQL, at.seq, job.Tenant, job.Priority, []byte(job.Payload), labels, nullMillis(job.Timeout), nullText(job.LimitKey), nullInt(job.Cost)); err != nil {
 		return false, err
 	}
-	if _, err := tx.exec(editLiveSQL, at.seq, job.Tenant, job.Priority, job.DueAt.UnixMicro(), nullText(job.LimitKey), max(job.Cost, 1), e.Limited()); err != nil {
+	if _, err := tx.exec(editLiveSQL, at.seq, job.Tenant, job.Priority, job.DueAt.UnixMicro(), nullText(job.LimitKey), max(job.Cost, 1)); err != nil {
 		return false, err
 	}
 	tx.signal(sluice.Signal{Queue: at.queue})

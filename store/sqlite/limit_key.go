@@ -75,6 +75,7 @@ type keyed struct {
 	budgets map[budgetOf]*flow.Budget
 	taken   map[budgetOf]bool
 	refused map[string]refusal // by limit key
+	upTo    int64              // jobs due until then are claimed
 	parked  int                // jobs that the claim has set aside
 	stopped *flow.Room         // a limit by cost has no room for the next job
 }
@@ -115,6 +116,7 @@ func (g *gate) readKeyed(tx runner, request sluice.ClaimRequest, room int, at in
 	if len(g.keyed.limits) == 0 || room == 0 {
 		return nil
 	}
+	g.keyed.upTo = at + request.ClaimAhead.Microseconds()
 	g.keyed.budgets, g.keyed.taken, g.keyed.refused = make(map[budgetOf]*flow.Budget), make(map[budgetOf]bool), make(map[string]refusal)
 	due, err := list(tx, scanOne[string], limitLanesDueSQL, request.Queue, at, lanesWoken)
 	if err != nil {
@@ -171,7 +173,7 @@ func (g *gate) asleep(tx runner, queue, key string, at int64) error {
 			g.keyed.refuse(key, p, flow.Room{Wait: time.Duration(until-at) * time.Microsecond})
 		}
 		return p, err
-	}, limitLaneAsleepSQL, queue, key, at)
+	}, limitLaneAsleepSQL, queue, key, at, g.keyed.upTo)
 	return err
 }
 

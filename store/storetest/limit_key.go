@@ -191,7 +191,7 @@ func keyRateRules() []Rule {
 				},
 				"held": func(id sluice.ID) { w.ok(hold.Hold(w.ctx, w.Store, []sluice.ID{id}, person("why"))) },
 			} {
-				big := w.add(sluice.EnqueueOptions{LimitKey: "a", Cost: 2})
+				big := w.add(sluice.EnqueueOptions{LimitKey: "a", Cost: 2, Priority: 3})
 				small := w.add(sluice.EnqueueOptions{LimitKey: "a"})
 				equal(w, "beside one in flight", len(w.claimOnce(5).Jobs), 0)
 				leave(big)

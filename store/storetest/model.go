@@ -277,7 +277,7 @@ func (m *machine) claim(t *rapid.T) {
 	for _, c := range claimed.Jobs {
 		got = append(got, c.ID)
 	}
-	m.agreeOnClaim(got, claimable, m.room(request.Limit))
+	m.agreeOnClaim(claimed, got, claimable, m.room(request.Limit))
 	for _, c := range claimed.Jobs {
 		job := m.jobs[c.ID]
 		if c.Attempts != job.attempts || c.Generation != job.generation {

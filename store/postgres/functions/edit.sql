@@ -72,7 +72,7 @@ begin
     execute {{edit.sql}} into row using job_id, tenant, priority::smallint, coalesce(due_at, old.due_at),
         case when given_payload then sluice._bytes(payload) else old.payload end,
         case when labels <> '{}' then labels::text else '' end, sluice._actor(actor), reason, act_id, before::text, after::text,
-        coalesce((extract(epoch from timeout) * 1000)::bigint, 0), limit_key, coalesce(cost, 0), given_limited;
+        coalesce((extract(epoch from timeout) * 1000)::bigint, 0), limit_key, coalesce(cost, 0);
     perform sluice._notify(old.queue);
     return sluice._version(job_id);
 end

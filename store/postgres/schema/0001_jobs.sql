@@ -1440,6 +1440,16 @@ end
 $function$;
 revoke all on function sluice._key_room() from public;
 
+-- Lets go of a parked job that gets another place, key or cost: when it is due, a claim judges it anew.
+create function sluice._key_anew() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $function$
+begin
+    new.parked := false;
+    new.blocked_by := null;
+    return new;
+end
+$function$;
+revoke all on function sluice._key_anew() from public;
+
 -- Tells claims that a limit per key has changed, or that a queue shares other limits: then its parked jobs wait for these. The locks
 -- are those of claims, in the same order.
 create function sluice._key_terms() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $function$
@@ -1471,9 +1481,13 @@ create trigger key_room_moved after update of state on sluice.live for each row
     execute function sluice._key_room();
 -- A parked job that leaves, or is put off, held or edited, may have kept cheaper ones behind it, if the limit is by cost. One that a
 -- claim lets in has not.
-create trigger key_room_parked after update of due_at, cost, limit_key, parked, priority on sluice.live for each row
-    when (old.parked and (new.due_at <> old.due_at or new.priority <> old.priority or new.cost <> old.cost or new.limit_key is distinct from old.limit_key
-        or not new.parked and new.blocked_by is not null))
+create trigger key_anew before update of due_at, priority, cost, limit_key on sluice.live for each row
+    when (old.parked and new.parked and (new.due_at <> old.due_at or new.priority <> old.priority or new.cost <> old.cost
+        or new.limit_key is distinct from old.limit_key))
+    execute function sluice._key_anew();
+create trigger key_room_parked after update of due_at, priority, cost, limit_key, parked on sluice.live for each row
+    when (old.parked and (new.due_at <> old.due_at or new.priority <> old.priority or new.cost <> old.cost
+        or new.limit_key is distinct from old.limit_key or not new.parked and new.blocked_by is not null))
     execute function sluice._key_room();
 create trigger key_room_ended after delete on sluice.live for each row
     when (old.limit_key is not null and (old.state in ('claimed', 'dispatched') or old.parked))

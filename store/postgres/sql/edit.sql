@@ -3,12 +3,10 @@
 -- $1 uuid id   $2 text tenant   $3 smallint priority   $4 timestamptz due_at   $5 bytea payload   $6 text labels as JSON ('': none)
 -- $7 text by whom   $8 text reason   $9 uuid act   $10 text before and $11 text after, as JSON, for the audit
 -- $12 bigint timeout in ms (0: none)   $13 text limit key ('': none)   $14 integer cost (0: 1)
--- $15 boolean whether the limit key or the cost changes: then a parked job waits no more, and the next claim judges it
 with moved as (
     update sluice.live
     set tenant = $2::text, priority = $3::smallint, due_at = $4::timestamptz, in_tenant_queue = false,
-        limit_key = nullif($13::text, ''), cost = coalesce(nullif($14::integer, 0), 1),
-        blocked_by = case when $15::boolean and parked then null else blocked_by end, parked = parked and not $15::boolean
+        limit_key = nullif($13::text, ''), cost = coalesce(nullif($14::integer, 0), 1)
     where id = $1::uuid
     returning id, queue, generation
 ), written as (

@@ -2,7 +2,7 @@
 -- Of the candidates of a claim, the statement parks jobs whose limit keys have no room: a parked job waits for itself,
 -- and no claim walks over it. A lane is a limit key of a limit with parked jobs in the queue, and says when to look
 -- again. From each lane whose time has come, the statement admits the first parked jobs, by priority and due time. An
--- expired job gets no room: it stays parked until upkeep cancels it.
+-- expired job gets no room: it stays parked until upkeep cancels it. One that is not due any more is let go, and takes none.
 -- A limit by cost that is not per key parks nothing: the result says where the claim must stop.
 -- The caller holds the lock of the limits, so that no other claim adds jobs in flight.
 -- If costs count, no cheaper job overtakes the jobs of a lane whose time has not come. One that comes before all of them is judged.
@@ -12,6 +12,7 @@
 -- second (0: none) and $5 double precision[] the units that their buckets hold   $6 timestamptz now
 -- $7 uuid[] candidates, locked, in the order of the claim   $8 integer parked jobs of each lane to look at (0: look at no lane)
 -- $9 integer lanes to look at   $10 boolean[] whether each limit is per key and $11 boolean[] by cost
+-- $12 interval how long before they are due the claim takes jobs
 with lim as materialized (
     select l.name, l.concurrency, l.rate, l.burst, l.per_key, l.by_cost
     from unnest($2::text[], $3::integer[], $4::double precision[], $5::double precision[], $10::boolean[], $11::boolean[])
@@ -28,7 +29,7 @@ with lim as materialized (
     ) w
     limit $9::integer
 ), heads as materialized (
-    select h.id, d.key, h.cost, h.priority, h.due_at
+    select h.id, d.key, case when h.due_at > $6::timestamptz + $12::interval then 0 else h.cost end as cost, h.priority, h.due_at
     from (select distinct key from due) d
     cross join lateral (
         select l.id, l.cost, l.priority, l.due_at
@@ -105,7 +106,7 @@ with lim as materialized (
            max(r.asleep_until) over of_key as asleep_until,
            sum(r.cost) over (partition by r.name, r.key order by r.priority, r.due_at, r.id rows unbounded preceding) - r.cost as before
     from (
-        select g.id, g.key, l.name, g.priority, g.due_at, g.parked, g.no, g.cost as full_cost, case when l.by_cost then g.cost else 1 end as cost, l.rate,
+        select g.id, g.key, l.name, g.priority, g.due_at, g.parked, g.no, g.cost as full_cost, case when l.by_cost then g.cost else sign(g.cost) end as cost, l.rate,
                l.burst, l.concurrency, null::bigint as free, null::double precision as tokens, null::timestamptz as closed_until, null::timestamptz as asleep_until
         from given g
         cross join lim l
@@ -131,6 +132,7 @@ with lim as materialized (
             select r.*, r.asleep_until is not null and exists (
                        select from sluice.live b
                        where b.queue = $1::text and b.limit_key = r.key and b.parked and (b.priority, b.due_at, b.id) < (r.priority, r.due_at, r.id)
+                         and b.due_at <= $6::timestamptz + $12::interval
                          and (b.expires_at is null or b.expires_at > greatest($6::timestamptz, b.due_at))
                    ) as behind
             from pairs r

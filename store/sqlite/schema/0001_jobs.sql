@@ -840,9 +840,17 @@ begin
 end;
 
 -- A parked job that leaves, or is put off, held or edited, may have kept cheaper ones behind it. One that a claim lets in has not.
-create trigger sluice_live_key_parked after update of due_at, cost, limit_key, parked, priority on sluice_live
-when old.parked and (new.due_at <> old.due_at or new.priority <> old.priority or new.cost <> old.cost or new.limit_key is not old.limit_key or not new.parked and new.blocked_by is not null)
+create trigger sluice_live_key_left after update of parked on sluice_live
+when old.parked and not new.parked and new.blocked_by is not null
 begin
+    update sluice_limit_lane set wake_at = 0 where key = old.limit_key;
+end;
+
+-- A parked job that gets another place, key or cost is let go: when it is due, a claim judges it anew.
+create trigger sluice_live_key_anew after update of due_at, priority, cost, limit_key on sluice_live
+when old.parked and (new.due_at <> old.due_at or new.priority <> old.priority or new.cost <> old.cost or new.limit_key is not old.limit_key)
+begin
+    update sluice_live set parked = 0, blocked_by = null where seq = new.seq and parked;
     update sluice_limit_lane set wake_at = 0 where key = old.limit_key;
 end;
 

@@ -24,7 +24,7 @@ begin
     end if;
     for of_id, fits, was_parked, passes, its_wait in execute {{limit_judge.sql}}
         using of_queue, names, concurrencies, rates, bursts, now_at, array(select f from unnest(given, has_key) with ordinality as g(f, h, n) where h or every order by n),
-            heads, {{lanes woken}}, per_keys, by_costs
+            heads, {{lanes woken}}, per_keys, by_costs, interval '0'
     loop
         if not fits and not was_parked then
             unfit := unfit || of_id;
