@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math"
 	"slices"
 	"testing"
 	"time"
@@ -189,6 +188,9 @@ func (m *machine) enqueue(t *rapid.T) {
 		options.OnDuplicate = rapid.SampledFrom([]sluice.OnDuplicate{sluice.Keep, sluice.Replace, sluice.Coalesce, sluice.Debounce}).Draw(t, "on duplicate")
 	}
 	drawLimited(t, &options)
+	if m.settings.Fair {
+		options.Tenant = rapid.SampledFrom([]string{"acme", "bolt", "corp"}).Draw(t, "tenant")
+	}
 	if m.plain {
 		options.Key, options.OnDuplicate = "", ""
 		options.OrderKey = rapid.SampledFrom([]string{"", "", "", "x"}).Draw(t, "order key")
@@ -288,30 +290,8 @@ func (m *machine) claim(t *rapid.T) {
 		m.claims = append(m.claims, modelClaim{c.ID, request.Token})
 	}
 	m.agreeOnNextDue(claimed, request)
+	m.agreeOnTurns(claimed, request)
 }
-
-// agreeOnNextDue checks that a claim without a job says when to come again, at the latest when the next job may be claimed if
-// nothing ends until then. One that found the queue at a limit may leave that open.
-func (m *machine) agreeOnNextDue(claimed sluice.Claimed, request sluice.ClaimRequest) {
-	open := (claimed.Limited || claimed.Full) && claimed.NextDue < 0
-	if len(claimed.Jobs) > 0 || open || m.keyed() && !m.limit.Rate.IsZero() {
-		return
-	}
-	next := time.Duration(math.MaxInt64)
-	for _, j := range m.jobs {
-		later := j.state == sluice.StateQueued && j.due > m.now+request.ClaimAhead && j.due < next
-		if later && len(m.admitted(m.claimable(j.due-m.now), m.room(1))) > 0 {
-			next = j.due
-		}
-	}
-	wait := next - request.ClaimAhead - m.now
-	if next < math.MaxInt64 && (claimed.NextDue < 0 || claimed.NextDue > wait+patience) {
-		m.Fatalf("a claim of up to %d took %d; the next look is in %s, though a job may go in %s", request.Limit, len(claimed.Jobs), claimed.NextDue, wait)
-	}
-}
-
-// patience is how long a step of the model may be under way.
-const patience = 10 * time.Second
 
 // claimable lists the jobs that may be claimed, in order.
 func (m *machine) claimable(lead time.Duration) []sluice.ID {

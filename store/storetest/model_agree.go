@@ -1,7 +1,9 @@
 package storetest
 
 import (
+	"math"
 	"slices"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -60,3 +62,26 @@ func (m *machine) agreeOnWaits(waitsFor map[sluice.ID]sluice.ID) {
 		}
 	}
 }
+
+// agreeOnNextDue checks that a claim without a job says when to come again, at the latest when the next job may be claimed if
+// nothing ends until then. One that found the queue at a limit may leave that open.
+func (m *machine) agreeOnNextDue(claimed sluice.Claimed, request sluice.ClaimRequest) {
+	open := (claimed.Limited || claimed.Full) && claimed.NextDue < 0
+	if len(claimed.Jobs) > 0 || open || m.keyed() && !m.limit.Rate.IsZero() {
+		return
+	}
+	next := time.Duration(math.MaxInt64)
+	for _, j := range m.jobs {
+		later := j.state == sluice.StateQueued && j.due > m.now+request.ClaimAhead && j.due < next
+		if later && len(m.admitted(m.claimable(j.due-m.now), m.room(1))) > 0 {
+			next = j.due
+		}
+	}
+	wait := next - request.ClaimAhead - m.now
+	if next < math.MaxInt64 && (claimed.NextDue < 0 || claimed.NextDue > wait+patience) {
+		m.Fatalf("a claim of up to %d took %d; the next look is in %s, though a job may go in %s", request.Limit, len(claimed.Jobs), claimed.NextDue, wait)
+	}
+}
+
+// patience is how long a step of the model may be under way.
+const patience = 10 * time.Second

@@ -31,6 +31,7 @@ func modelOfLimits(ctx context.Context, t *rapid.T, bench Bench) {
 	m := newMachine(ctx, t, bench)
 	m.settings.Audit, m.plain = sluice.AuditFull, true
 	m.settings.Limits = m.queue
+	m.settings.Fair = rapid.IntRange(0, 2).Draw(t, "tenants take turns if 0") == 0
 	m.saveSettings()
 	m.setLimit(t)
 	t.Repeat(map[string]func(*rapid.T){
@@ -196,8 +197,11 @@ func (m *machine) fits(key string, units, taken int) bool {
 // claim may take fewer because of one. If it takes fewer for another reason, the next claim is to come at once.
 func (m *machine) agreeOnClaim(claimed sluice.Claimed, got, claimable []sluice.ID, most int) {
 	want := m.admitted(claimable, most)
-	if slices.Equal(got, want) {
+	switch {
+	case slices.Equal(got, want):
 		return
+	case m.settings.Fair: // other jobs may come first: see agreeOnTurns
+		want = nil
 	}
 	for _, id := range want {
 		if !slices.Contains(got, id) && !m.missesATurn(id, len(got) == most || claimed.NextDue == 0) {
@@ -208,6 +212,18 @@ func (m *machine) agreeOnClaim(claimed sluice.Claimed, got, claimable []sluice.I
 		if !slices.Contains(claimable, id) {
 			m.Fatalf("claimed %s, which is not one of %v", id, claimable)
 		}
+	}
+}
+
+// agreeOnTurns checks that a claim where tenants take turns left no job that fits, unless it took as many as it was asked for, or
+// the next claim is to come at once. A limit by cost for all keys together may stop at a dear job whose tenant's turn it is.
+func (m *machine) agreeOnTurns(claimed sluice.Claimed, request sluice.ClaimRequest) {
+	atOnce := claimed.NextDue >= 0 && claimed.NextDue <= time.Second
+	if !m.settings.Fair || atOnce || len(claimed.Jobs) == request.Limit || m.keyed() && (!m.limit.PerKey || !m.limit.Rate.IsZero()) {
+		return
+	}
+	if left := m.admitted(m.claimable(request.ClaimAhead), m.room(1)); len(left) > 0 {
+		m.Fatalf("a claim of up to %d took %d and left %s, which fits; the next look is in %s", request.Limit, len(claimed.Jobs), left[0], claimed.NextDue)
 	}
 }
 
