@@ -52,6 +52,7 @@ func Checks() []Check {
 func postgresChecks() []Check {
 	return []Check{
 		{Kind: "postgres", Name: "server", Looks: "version; whether it can be written to", Otherwise: "error: a standby, or transactions are read-only"},
+		{Kind: "postgres", Name: "moved", Looks: "whether the store was moved to another one", Otherwise: "error: it was, or a move has not ended"},
 		{Kind: "postgres", Name: "schema", Looks: "schema step and functions against the program's", Otherwise: "note: the database is newer, or its functions are older"},
 		{Kind: "postgres", Name: "durability", Looks: "`fsync`, `full_page_writes`, `synchronous_commit`; each connected standby, and whether commits wait for it", Otherwise: "error: one of the first two is off, or commits wait for a synchronous standby that is not connected; warning: the third is off, or `local` beside `synchronous_standby_names`; note: a standby that follows asynchronously, standbys that this role may not see, or the server's configuration says `sluice.throwaway = on`"},
 		{Kind: "postgres", Name: "transaction", Looks: "the oldest transactions of the database, and who holds them", Figure: "oldest_transaction_seconds", Unit: "seconds", Warning: 600, Error: 3600},
@@ -82,6 +83,7 @@ func postgresChecks() []Check {
 func sqliteChecks() []Check {
 	return []Check{
 		{Kind: "sqlite", Name: "server", Looks: "version of SQLite"},
+		{Kind: "sqlite", Name: "moved", Looks: "whether the store was moved to another one", Otherwise: "error: it was, or a move has not ended"},
 		{Kind: "sqlite", Name: "schema", Looks: "schema step against the program's", Otherwise: "note: the file is newer"},
 		{Kind: "sqlite", Name: "journal", Looks: "journal mode; a file without a write-ahead log is not opened"},
 		{Kind: "sqlite", Name: "durability", Looks: "`synchronous` of this process", Otherwise: "warning: commits are acknowledged before they are on the disk (`Options.Relaxed`)"},

@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/await"
+	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/internal/litetest"
 	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/store/postgres"
@@ -271,9 +272,31 @@ func TestMovedStoreRefusesToChange(t *testing.T) {
 		if err := Reopen(t.Context(), way[0]); !errors.Is(err, ErrRefused) {
 			t.Errorf("reopen: %v", err)
 		}
+		onlyMoved(t, store)
 		if claimed, err := open(t, way[1]).Claim(t.Context(), request); err != nil || len(claimed.Jobs) != 1 || claimed.Jobs[0].ID != receipt.ID {
 			t.Errorf("claim there: %v, %v", claimed, err)
 		}
+	}
+}
+
+// onlyMoved checks that the health of a moved store says so, and calls nothing that keeps it closed somebody else's.
+func onlyMoved(t *testing.T, store sluice.Store) {
+	t.Helper()
+	report, err := health.Of(t.Context(), store, health.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	moved := 0
+	for _, f := range report.Findings {
+		switch {
+		case f.Check == "moved" && !f.Well && strings.Contains(f.What, "the store was moved to "):
+			moved++
+		case f.Check == "foreign" && !f.Well:
+			t.Errorf("%s: %s", f.What, f.Repair)
+		}
+	}
+	if moved != 1 {
+		t.Errorf("%d findings say that the store was moved, want 1", moved)
 	}
 }
 

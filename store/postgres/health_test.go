@@ -222,6 +222,10 @@ func schemaFindings() []trouble {
 				p.Error("two of one role are unique")
 			}
 		}},
+		{check: "moved", severity: health.SeverityError, says: "a move to sqlite:/jobs.db began on 2026-11-28 12:00:00 UTC", provoke: does(
+			"create table sluice.moved (one integer, mark text)",
+			`insert into sluice.moved values (1, '{"To": "sqlite:/jobs.db", "At": "2026-11-28T12:00:00Z"}')`,
+		), relieve: does("drop table sluice.moved")},
 		{check: "foreign", severity: health.SeverityError, says: "the trigger swallow on the table audit", provoke: does(
 			"create function public.swallow() returns trigger language plpgsql as 'begin return null; end'",
 			"create trigger swallow before insert on sluice.audit for each row execute function public.swallow()",

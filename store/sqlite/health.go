@@ -54,6 +54,7 @@ type inspection struct {
 
 func (c *examination) looks() []inspection {
 	all := []inspection{
+		{check: "moved", see: c.moved},
 		{check: "index", see: c.objects, patient: true},
 		{check: "follower", see: c.followers},
 		{check: "wal", see: c.log},

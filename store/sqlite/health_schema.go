@@ -102,7 +102,11 @@ func (c *examination) foreign(made, stored []object) {
 		ours[o.kind+" "+o.name] = flat(o.text)
 	}
 	before := len(c.Health.Findings)
+	moved := slices.ContainsFunc(stored, func(o object) bool { return o.name == "sluice_moved" })
 	for _, o := range stored {
+		if moved && keepsClosed(o) {
+			continue
+		}
 		text, is := ours[o.kind+" "+o.name]
 		switch {
 		case o.kind == "trigger" && is && text != flat(o.text):

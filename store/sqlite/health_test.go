@@ -242,6 +242,9 @@ func findings() []trouble {
 		{check: "index", severity: health.SeverityError, says: "is missing", provoke: func(p *patient) {
 			p.sql("drop index sluice_live_claim", "drop index sluice_live_open", "drop trigger sluice_live_end", "drop view sluice_jobs")
 		}},
+		{check: "moved", severity: health.SeverityError, says: "a move to sqlite:/jobs.db began on 2026-11-28 12:00:00 UTC", provoke: func(p *patient) {
+			p.sql("create table sluice_moved (one integer, mark text)", `insert into sluice_moved values (1, '{"To": "sqlite:/jobs.db", "At": "2026-11-28T12:00:00Z"}')`)
+		}, relieve: func(p *patient) { p.sql("drop table sluice_moved") }},
 		{check: "foreign", severity: health.SeverityError, says: "the trigger swallow on sluice_audit", provoke: func(p *patient) {
 			p.sql("create trigger swallow before insert on sluice_audit begin select raise(ignore); end")
 		}},

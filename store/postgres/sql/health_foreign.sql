@@ -1,5 +1,5 @@
 -- Lists the triggers, rules and policies on Sluice's tables, and the views and tables in Sluice's schema, that no
--- migration of Sluice made.
+-- migration of Sluice made. The triggers with which a move keeps a database closed are Sluice's, too.
 -- $1 text[] triggers of the migrations, as TABLE.TRIGGER   $2 text[] tables and views of the migrations
 select f.kind, f.name, f.on_table, f.definition
 from (
@@ -7,6 +7,7 @@ from (
     from pg_trigger t
     join pg_class c on c.oid = t.tgrelid
     where c.relnamespace = 'sluice'::regnamespace and not t.tgisinternal and c.relname || '.' || t.tgname <> all($1::text[])
+      and not (to_regclass('sluice.moved') is not null and t.tgfoid = coalesce(to_regproc('sluice.refuse_moved')::oid, 0))
     union all
     select 'rule', r.rulename::text, c.relname::text, pg_get_ruledef(r.oid)
     from pg_rewrite r
