@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -37,8 +38,8 @@ fires, and people change settings.
 
 --empty leaves the shop out, for work of your own. A button of the empty console opens it later.
 
-Without --db it uses a new SQLite file, removed at the end. Only this machine reaches the server,
-where everybody is an admin.`,
+Without --db and SLUICE_DB it uses a new SQLite file, removed at the end. In a store with work of your
+own it asks for --empty. Only this machine reaches the server, where everybody is an admin.`,
 		Example: "  sluice dev\n  sluice dev --empty --db sqlite:jobs.db",
 		Args:    arguments(0, 0),
 		RunE:    func(command *cobra.Command, _ []string) error { return a.dev(command.Context(), f) },
@@ -99,11 +100,14 @@ func (a *app) dev(ctx context.Context, f devFlags) (err error) {
 // openShop adds the shop to what the server does: at once, or when somebody asks for sample data.
 func (s *server) openShop(ctx context.Context, store sluice.Store, later bool) error {
 	runs := local.New(store, local.Options{Worker: worker.Options{Slots: 24, Drain: time.Second, Logger: s.app.logger()}})
-	shop := sample.New(store, sample.Options{Engine: runs, Logger: s.app.logger()})
+	shop := sample.New(store, sample.Options{Engine: runs, Logger: s.app.logger(), Alone: !later})
 	asked := make(chan struct{})
 	ask := sync.OnceFunc(func() { close(asked) })
 	fill := func(ctx context.Context) error {
-		if err := shop.Prepare(ctx); err != nil {
+		switch err := shop.Prepare(ctx); {
+		case errors.Is(err, sample.ErrOccupied):
+			return codedError{fmt.Errorf("%s: %w", redactURL(s.app.db), err), exitUsage, "leave the shop out with --empty, or let it have a new store: --db sqlite:PATH"}
+		case err != nil:
 			return err
 		}
 		ask()

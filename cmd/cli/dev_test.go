@@ -125,6 +125,31 @@ func TestDevShowsEveryKindOfThing(t *testing.T) {
 	}
 }
 
+func TestDevRunsNoJobsOfAStoreInUse(t *testing.T) {
+	t.Parallel()
+	db := "sqlite:" + filepath.Join(t.TempDir(), "real.db")
+	sluice := func(args ...string) (string, error) {
+		cmd := exec.CommandContext(t.Context(), "sluice", args...)
+		cmd.Env = append(os.Environ(), "SLUICE_DB="+db)
+		said, err := cmd.CombinedOutput()
+		return string(said), err
+	}
+	id, err := sluice("enqueue", "payments", "{}", "--migrate")
+	if err != nil {
+		t.Fatal(id)
+	}
+	said, err := sluice("dev", "--listen", "127.0.0.1:0")
+	if err == nil || !strings.Contains(said, "work of its own") || !strings.Contains(said, "--empty") {
+		t.Errorf("it ends with %v and says %q", err, said)
+	}
+	if queues, _ := sluice("queues"); strings.Contains(queues, "refunds") {
+		t.Errorf("the shop was opened:\n%s", queues)
+	}
+	if job, _ := sluice("job", strings.TrimSpace(id)); !strings.Contains(job, "attempts      0") {
+		t.Errorf("the job was run:\n%s", job)
+	}
+}
+
 func TestDevWithoutTheShopSaysWhatToTry(t *testing.T) {
 	t.Parallel()
 	d := startDev(t, "--empty", "--db", "sqlite:"+filepath.Join(t.TempDir(), "my jobs.db"))

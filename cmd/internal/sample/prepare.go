@@ -18,12 +18,26 @@ import (
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
-// Prepare fills a store, unless it has the shop already.
+// ErrOccupied: the store has queues of the shop's names that are not the shop's, or others though the shop is to be alone. The shop
+// would run their jobs with its handlers.
+var ErrOccupied = errors.New("the store has work of its own, which the made-up shop would run")
+
+// Prepare fills a store, unless it has the shop already. It changes nothing where it returns [ErrOccupied].
 func (s *Shop) Prepare(ctx context.Context) error {
-	if _, err := s.client.Queue(ctx, payments); err == nil {
-		return nil
-	} else if !errors.Is(err, sluice.ErrNotFound) {
+	names := []string{payments, refunds, mails, reports, exports, renewals, imports, crawls, orders, ledgers, pages}
+	ours, err := s.store.Queues(ctx, sluice.QueueFilter{Names: names})
+	if err != nil {
 		return err
+	}
+	if len(ours) == len(names) {
+		return nil
+	}
+	others, err := s.store.Queues(ctx, sluice.QueueFilter{Limit: 1})
+	switch {
+	case err != nil:
+		return err
+	case len(ours) > 0 || s.alone && len(others) > 0:
+		return ErrOccupied
 	}
 	for _, step := range []func(context.Context) error{
 		s.makeLimits, s.makeQueues, s.makeTenants, s.makeHistory, s.makeSchedules, s.makeAlerts, s.makeNotes, s.makeJobs, s.makeBatch, s.makeFlow, s.cancelSome,

@@ -42,6 +42,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Engine runs the orders. Required.
 	Engine *local.Engine
+	// Alone refuses a store that has any other queues.
+	Alone bool
 }
 
 // Shop is the made-up shop.
@@ -50,6 +52,7 @@ type Shop struct {
 	client *sluice.Client
 	worker *worker.Worker
 	engine *local.Engine
+	alone  bool
 	// round counts the seconds of traffic.
 	round int
 }
@@ -57,7 +60,7 @@ type Shop struct {
 // New makes the shop of a store, with the functions of its runs in the engine.
 func New(store sluice.Store, options Options) *Shop {
 	w := worker.New(store, worker.Options{Slots: 24, Drain: time.Second, Logger: options.Logger})
-	s := &Shop{store: store, client: sluice.NewClient(store, sluice.ClientOptions{Logger: options.Logger}), worker: w, engine: options.Engine}
+	s := &Shop{store: store, client: sluice.NewClient(store, sluice.ClientOptions{Logger: options.Logger}), worker: w, engine: options.Engine, alone: options.Alone}
 	s.handle()
 	return s
 }
