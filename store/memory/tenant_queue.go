@@ -195,6 +195,9 @@ func (v *serving) First(_ flow.LowWater, limit int) ([]*flow.TenantQueue, error)
 // Claim claims each tenant queue's share.
 func (v *serving) Claim(lines []*flow.TenantQueue) error {
 	for _, n := range lines {
+		if v.backlog.stopped != nil { // nothing overtakes a job that a limit by cost keeps out
+			break
+		}
 		got := v.store.take(&v.backlog.tenantQueues[n.Tenant].waiting, v.request, n.Share, v.now)
 		n.Got = len(got)
 		v.jobs = append(v.jobs, got...)

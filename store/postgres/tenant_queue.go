@@ -354,8 +354,11 @@ func (v *serving) arguments(lines []*flow.TenantQueue) (tenants []string, shares
 	return tenants, shares, jobs, dueAts, ids
 }
 
-// Claim claims each tenant queue's share.
+// Claim claims each tenant queue's share. Nothing overtakes a job that a limit by cost keeps out.
 func (v contextual) Claim(lines []*flow.TenantQueue) error {
+	if v.gate.keyed.stopped {
+		return nil
+	}
 	begun := time.Now()
 	tenants, shares, waiting, dueAts, ids := v.arguments(lines)
 	var order []int16

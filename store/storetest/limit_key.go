@@ -11,13 +11,12 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/edit"
-	"github.com/sluice-queue/sluice/hold"
 	"github.com/sluice-queue/sluice/limit"
 )
 
 // limitKeyRules are those of limits that are per key.
 func limitKeyRules() []Rule {
-	return slices.Concat(keyConcurrencyRules(), keyRateRules(), parkedRules(), keyStoreRules(), costRules(), limitReplayRules())
+	return slices.Concat(keyConcurrencyRules(), keyRateRules(), laneRules(), overtakingRules(), parkedRules(), keyStoreRules(), costRules(), limitReplayRules())
 }
 
 func keyConcurrencyRules() []Rule {
@@ -179,53 +178,6 @@ func keyRateRules() []Rule {
 				w.add(sluice.EnqueueOptions{Tenant: fmt.Sprint("tenant-", n), LimitKey: "a"})
 			}
 			equal(w, "of many tenants", keysIn(w.claimOnce(3).Jobs), "a:1")
-		}},
-		{"R-1047", "When the first of the jobs that wait for a limit key is cancelled, put off or held, the one behind it that fits gets in with the next claim.", "I-13, C-35", func(w *world) {
-			w.share(limit.Limit{Name: "host", Concurrency: 2, PerKey: true, ByCost: true}, "host")
-			w.add(sluice.EnqueueOptions{LimitKey: "a"})
-			equal(w, "claimed", len(w.claimOnce(5).Jobs), 1)
-			for what, leave := range map[string]func(id sluice.ID){
-				"cancelled": func(id sluice.ID) { w.cancel(person("too much"), id) },
-				"put off": func(id sluice.ID) {
-					w.ok(w.only(w.Store.Reschedule(w.ctx, []sluice.ID{id}, time.Now().Add(30*24*time.Hour), person("later"))))
-				},
-				"held": func(id sluice.ID) { w.ok(hold.Hold(w.ctx, w.Store, []sluice.ID{id}, person("why"))) },
-			} {
-				big := w.add(sluice.EnqueueOptions{LimitKey: "a", Cost: 2, Priority: 3})
-				small := w.add(sluice.EnqueueOptions{LimitKey: "a"})
-				equal(w, "beside one in flight", len(w.claimOnce(5).Jobs), 0)
-				leave(big)
-				claimed := w.claimOnce(5)
-				if len(claimed.Jobs) != 1 || claimed.Jobs[0].ID != small {
-					w.Fatalf("when the first is %s, a claim gets %d jobs, and the next look is in %s", what, len(claimed.Jobs), claimed.NextDue)
-				}
-				w.done(by(sluice.EventComplete, claimed.Jobs[0]))
-			}
-		}},
-		{"R-1048", "A job that comes before all those that wait for its limit key, or is moved there, gets in if it fits; one that comes after them does not overtake.", "I-10, I-13, C-35", func(w *world) {
-			w.share(limit.Limit{Name: "host", Concurrency: 2, PerKey: true, ByCost: true}, "host")
-			w.add(sluice.EnqueueOptions{LimitKey: "a"})
-			equal(w, "claimed", len(w.claimOnce(5).Jobs), 1)
-			w.add(sluice.EnqueueOptions{LimitKey: "a", Cost: 2})
-			if claimed := w.claimOnce(5); len(claimed.Jobs) > 0 || claimed.NextDue == 0 {
-				w.Fatalf("no job fits, but a claim gets %d, and the next look is in %s", len(claimed.Jobs), claimed.NextDue)
-			}
-			moved := w.add(sluice.EnqueueOptions{LimitKey: "a"})
-			for _, options := range []sluice.EnqueueOptions{{Priority: 1}, {DueAt: w.Now().Add(-time.Hour)}, {Tenant: "other", Priority: 1}} {
-				options.LimitKey = "a"
-				equal(w, "a cheap one behind the dear one", len(w.claimOnce(5).Jobs), 0)
-				first := w.add(options)
-				claimed := w.claimOnce(5)
-				if len(claimed.Jobs) != 1 || claimed.Jobs[0].ID != first {
-					w.Fatalf("of a first job with priority %d, a claim gets %d, and the next look is in %s", options.Priority, len(claimed.Jobs), claimed.NextDue)
-				}
-				w.done(by(sluice.EventComplete, claimed.Jobs[0]))
-			}
-			w.ok(w.edit(w.job(moved), edit.Change{Priority: 1}, person("urgent")))
-			claimed := w.claimOnce(5)
-			if len(claimed.Jobs) != 1 || claimed.Jobs[0].ID != moved {
-				w.Fatalf("of a job moved to the front, a claim gets %d, and the next look is in %s", len(claimed.Jobs), claimed.NextDue)
-			}
 		}},
 		{"R-850", "A closed key gives no job; it opens by itself, and a claim says when, or by a person. Other keys go on, and the audit tells of both.", "I-13, I-22, C-35", func(w *world) {
 			w.share(limit.Limit{Name: "host", Rate: sluice.Rate{Jobs: 1, Per: time.Hour}, Burst: 6, PerKey: true}, "host")

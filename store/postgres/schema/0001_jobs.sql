@@ -1456,6 +1456,12 @@ create function sluice._key_terms() returns trigger language plpgsql set search_
 begin
     if tg_table_name = 'named_limit' then
         insert into sluice.limit_change (name) values (new.name);
+        -- A bucket fills by the new figures. It is full at the latest when all of it could have come since now.
+        if new.rate > 0 and (new.rate <> old.rate or new.burst <> old.burst) then
+            update sluice.limit_key
+            set idle_from = greatest(idle_from, now() + make_interval(secs => greatest(new.burst, new.rate * new.rate_per_ms / 1000.0, 1) / new.rate))
+            where name = new.name and tokens is not null;
+        end if;
         return null;
     end if;
     perform from sluice.flow f
@@ -1469,6 +1475,10 @@ begin
     where n.name = any (string_to_array(new.limits, ',')) and n.per_key
     on conflict (name, key, queue) do update set wake_at = excluded.wake_at;
     delete from sluice.limit_lane w where w.queue = new.name and not w.name = any (string_to_array(new.limits, ','));
+    -- The jobs of the queue count no more in a limit that it does not share: other queues may have room.
+    insert into sluice.limit_change (name)
+    select n.name from sluice.named_limit n
+    where n.per_key and n.name = any (string_to_array(old.limits, ',')) and not n.name = any (string_to_array(new.limits, ','));
     return null;
 end
 $function$;

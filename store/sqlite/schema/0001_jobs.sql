@@ -868,12 +868,22 @@ end;
 create trigger sluice_named_limit_changed after update on sluice_named_limit
 begin
     update sluice_limit_lane set wake_at = 0;
+    -- A bucket fills by the new figures. It is full at the latest when all of it could have come since now.
+    update sluice_limit_key
+    set idle_from = max(idle_from, cast((julianday('now') - 2440587.5) * 86400000000 + max(new.burst, new.rate * new.rate_per_ms / 1000.0, 1) / new.rate * 1000000 as integer))
+    where name = new.name and tokens is not null and new.rate > 0 and (new.rate <> old.rate or new.burst <> old.burst);
 end;
 
 create trigger sluice_queue_limits_changed after update of limits on sluice_queue
 when new.limits <> old.limits
 begin
     update sluice_limit_lane set wake_at = 0 where queue = new.name;
+    update sluice_limit_lane set wake_at = 0 where queue in (
+        select q.name
+        from sluice_named_limit n
+        join sluice_queue q on q.limits <> '' and instr(',' || q.limits || ',', ',' || n.name || ',') > 0
+        where n.per_key and instr(',' || old.limits || ',', ',' || n.name || ',') > 0
+    );
 end;
 
 -- Changed limits and settings count at once.

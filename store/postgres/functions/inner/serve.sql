@@ -29,7 +29,7 @@ declare
     zeroes  uuid[];
     claimed integer := 0;
     orphans uuid[] := '{}';
-    chosen  uuid[]; has_key boolean[]; an_id uuid; a_key boolean;
+    chosen  uuid[]; has_key boolean[]; an_id uuid; a_key boolean; stopped boolean := false;
     keys    text[] := '{}';
     costs   integer[] := '{}';
     near    text[];
@@ -108,7 +108,7 @@ begin
         served := array(select i from generate_series(1, looked) as i where share[i] > 0 or space[i] = 0 order by i);
         -- claim, and look again at tenant queues that gave few jobs: a tenant queue without due jobs must not stand before the others
         few := array(select i from unnest(served) as i where share[i] > 0 order by i);
-        if few <> '{}' then
+        if few <> '{}' and not stopped then -- nothing overtakes a job that a limit by cost keeps out
             fronts := array_fill('-infinity'::timestamptz, array[10 * cardinality(few)]);
             zeroes := array_fill('00000000-0000-0000-0000-000000000000'::uuid, array[10 * cardinality(few)]);
             near := array(select of_tenant[i] from unnest(few) as i where concurrency[i] > 0 and 2 * (held[i] + share[i]) >= concurrency[i] order by i);
@@ -122,7 +122,7 @@ begin
                     chosen := chosen || an_id;
                     has_key := has_key || a_key;
                 end loop;
-                select a.fit into chosen
+                select a.fit, a.stopped into chosen, stopped
                 from sluice._admit_keyed(of_queue, keyed, keyed_concurrencies, keyed_rates, keyed_bursts, keyed_per_keys, keyed_by_costs, now_at, chosen, has_key, 0) a;
                 for {{column names}} in execute {{limit_claim.sql}} using of_queue, chosen, with_token, by_holder, lease, claim_at, near loop
                     if created_at is null then

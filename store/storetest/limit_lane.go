@@ -1,0 +1,113 @@
+package storetest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/edit"
+	"github.com/sluice-queue/sluice/hold"
+	"github.com/sluice-queue/sluice/limit"
+)
+
+// laneRules are about jobs that a limit keeps waiting: what wakes them, and what may overtake them.
+func laneRules() []Rule {
+	return []Rule{
+		{"R-1047", "When the first of the jobs that wait for a limit key is cancelled, put off or held, the one behind it that fits gets in with the next claim.", "I-13, C-35", func(w *world) {
+			w.share(limit.Limit{Name: "host", Concurrency: 2, PerKey: true, ByCost: true}, "host")
+			w.add(sluice.EnqueueOptions{LimitKey: "a"})
+			equal(w, "claimed", len(w.claimOnce(5).Jobs), 1)
+			for what, leave := range map[string]func(id sluice.ID){
+				"cancelled": func(id sluice.ID) { w.cancel(person("too much"), id) },
+				"put off": func(id sluice.ID) {
+					w.ok(w.only(w.Store.Reschedule(w.ctx, []sluice.ID{id}, time.Now().Add(30*24*time.Hour), person("later"))))
+				},
+				"held": func(id sluice.ID) { w.ok(hold.Hold(w.ctx, w.Store, []sluice.ID{id}, person("why"))) },
+			} {
+				big := w.add(sluice.EnqueueOptions{LimitKey: "a", Cost: 2, Priority: 3})
+				small := w.add(sluice.EnqueueOptions{LimitKey: "a"})
+				equal(w, "beside one in flight", len(w.claimOnce(5).Jobs), 0)
+				leave(big)
+				claimed := w.claimOnce(5)
+				if len(claimed.Jobs) != 1 || claimed.Jobs[0].ID != small {
+					w.Fatalf("when the first is %s, a claim gets %d jobs, and the next look is in %s", what, len(claimed.Jobs), claimed.NextDue)
+				}
+				w.done(by(sluice.EventComplete, claimed.Jobs[0]))
+			}
+		}},
+		{"R-1048", "A job that comes before all those that wait for its limit key, or is moved there, gets in if it fits; one that comes after them does not overtake.", "I-10, I-13, C-35", func(w *world) {
+			w.share(limit.Limit{Name: "host", Concurrency: 2, PerKey: true, ByCost: true}, "host")
+			w.add(sluice.EnqueueOptions{LimitKey: "a"})
+			equal(w, "claimed", len(w.claimOnce(5).Jobs), 1)
+			w.add(sluice.EnqueueOptions{LimitKey: "a", Cost: 2})
+			if claimed := w.claimOnce(5); len(claimed.Jobs) > 0 || claimed.NextDue == 0 {
+				w.Fatalf("no job fits, but a claim gets %d, and the next look is in %s", len(claimed.Jobs), claimed.NextDue)
+			}
+			moved := w.add(sluice.EnqueueOptions{LimitKey: "a"})
+			for _, options := range []sluice.EnqueueOptions{{Priority: 1}, {DueAt: w.Now().Add(-time.Hour)}, {Tenant: "other", Priority: 1}} {
+				options.LimitKey = "a"
+				equal(w, "a cheap one behind the dear one", len(w.claimOnce(5).Jobs), 0)
+				first := w.add(options)
+				claimed := w.claimOnce(5)
+				if len(claimed.Jobs) != 1 || claimed.Jobs[0].ID != first {
+					w.Fatalf("of a first job with priority %d, a claim gets %d, and the next look is in %s", options.Priority, len(claimed.Jobs), claimed.NextDue)
+				}
+				w.done(by(sluice.EventComplete, claimed.Jobs[0]))
+			}
+			w.ok(w.edit(w.job(moved), edit.Change{Priority: 1}, person("urgent")))
+			claimed := w.claimOnce(5)
+			if len(claimed.Jobs) != 1 || claimed.Jobs[0].ID != moved {
+				w.Fatalf("of a job moved to the front, a claim gets %d, and the next look is in %s", len(claimed.Jobs), claimed.NextDue)
+			}
+		}},
+		{"R-1049", "When a queue stops sharing a limit per key, jobs of the other queues that waited for its jobs get in with the next claim.", "I-13, C-35", func(w *world) {
+			w.share(limit.Limit{Name: "host", Concurrency: 1, PerKey: true}, "host")
+			w.addKeyed(refunds, "a")
+			equal(w, "of the other queue", len(w.claimShared(9).Jobs), 1)
+			w.addKeyed(queue, "a")
+			equal(w, "while the key is full", len(w.claimOnce(9).Jobs), 0)
+			w.saveNamed(refunds, func(s *sluice.Settings) { s.Limits = "" })
+			equal(w, "when the other queue has its own way", len(w.claimOnce(9).Jobs), 1)
+		}},
+	}
+}
+
+// overtakingRules are about what keeps its place although something else changes.
+func overtakingRules() []Rule {
+	return []Rule{
+		{"R-1050", "Upkeep does not forget what claims took of a key's rate when the rate is lowered.", "I-12, C-35", func(w *world) {
+			w.share(limit.Limit{Name: "host", Rate: sluice.Rate{Jobs: 10, Per: time.Minute}, Burst: 10, PerKey: true}, "host")
+			w.addKeyed(queue, slices.Repeat([]string{"a"}, 40)...)
+			equal(w, "of the burst", len(w.claimOnce(100).Jobs), 10)
+			w.saveLimit("host", func(l *limit.Limit) { l.Rate = sluice.Rate{Jobs: 10, Per: 24 * time.Hour} })
+			w.Advance(10 * time.Minute)
+			equal(w, "before upkeep", len(w.claimOnce(100).Jobs), 0)
+			w.prune()
+			w.addKeyed(queue, slices.Repeat([]string{"a"}, 12)...)
+			equal(w, "after upkeep", len(w.claimOnce(100).Jobs), 0)
+		}},
+		{"R-1051", "Where tenants take turns, cheaper jobs of others do not overtake the next job under a limit by cost.", "I-10, C-35", func(w *world) {
+			w.share(limit.Limit{Name: "gpu", Concurrency: 4, ByCost: true}, "gpu")
+			w.save(func(s *sluice.Settings) { s.Fair = true })
+			for range 40 {
+				w.add(sluice.EnqueueOptions{Tenant: "globex", Cost: 2})
+			}
+			flying := w.claimOnce(2).Jobs
+			dear := w.add(sluice.EnqueueOptions{Tenant: "acme", Cost: 4})
+			for range 30 {
+				if len(flying) > 0 {
+					w.done(by(sluice.EventComplete, flying[0]))
+					flying = flying[1:]
+				}
+				w.Advance(time.Second) // a tenant that was stopped rests for a moment
+				for _, c := range w.claimOnce(1).Jobs {
+					if c.ID == dear {
+						return
+					}
+					flying = append(flying, c)
+				}
+			}
+			w.Fatalf("the dear job of the other tenant never starts")
+		}},
+	}
+}
