@@ -416,3 +416,16 @@ func (t *turns) Pop() any {
 	*t = (*t)[:len(*t)-1]
 	return last
 }
+
+// againAhead is how long a claim that takes jobs ahead waits for a tenant queue that has slept again.
+const againAhead = time.Second
+
+// UntilWake returns how long until a claim may find jobs in a tenant queue that wakes then, if claims take jobs so long before they
+// are due. Served: the claim has woken what wakes within that time. What sleeps again mostly waits for something else than a job to
+// fall due, such as the end of a pause or a token: claims at once would find nothing, and be followed by others without end.
+func UntilWake(wakes, ahead time.Duration, served bool) time.Duration {
+	if served && wakes <= ahead {
+		return min(max(wakes, 0), againAhead)
+	}
+	return max(wakes-ahead, 0)
+}

@@ -67,7 +67,9 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 		room.Jobs = len(jobs)
 	}
 	letIn := s.untilLetIn(l, now)
-	untilNext := func() (time.Duration, error) { return sooner(s.untilNext(l, now.Add(request.ClaimAhead)), letIn), nil }
+	untilNext := func() (time.Duration, error) {
+		return sooner(s.untilNext(l, now, request.ClaimAhead, room.Jobs > 0), letIn), nil
+	}
 	out, err := room.Answer(len(jobs), request.Limit, untilNext)
 	if l.byTenant && !out.Limited && len(jobs) < request.Limit {
 		out.NextDue, _ = untilNext()
@@ -235,16 +237,20 @@ func (s *Store) claim(j *job, request sluice.ClaimRequest, now time.Time) *sluic
 	return &sluice.Claim{Job: j.copy(), Token: j.token}
 }
 
-// untilNext returns how long until a job may be claimed. Negative: no job waits for a time.
-func (s *Store) untilNext(l *backlog, now time.Time) time.Duration {
+// untilNext returns how long until a job may be claimed, so long before it is due. Served: the claim has looked at the tenant queues
+// that wake until then. Negative: no job waits for a time.
+func (s *Store) untilNext(l *backlog, now time.Time, ahead time.Duration, served bool) time.Duration {
 	due, some := l.wakesAt()
 	if !l.byTenant {
 		due, some = s.firstDue(&l.waiting)
 	}
-	if !some {
+	switch {
+	case !some:
 		return -1
+	case l.byTenant:
+		return flow.UntilWake(due.Sub(now), ahead, served)
 	}
-	return max(due.Sub(now), 0)
+	return max(due.Sub(now)-ahead, 0)
 }
 
 // firstDue returns when the first waiting job is due, if one waits.

@@ -307,7 +307,7 @@ func (g *gate) nextDue(ctx context.Context, tx *pipeline, walk walk, unwalked bo
 	if err != nil || !g.byTenant {
 		return due, err
 	}
-	inTenantQueue, err := g.tenantQueuesNext(ctx, tx, walk)
+	inTenantQueue, err := g.tenantQueuesNext(ctx, tx, walk, !unwalked)
 	return sooner(due, inTenantQueue), err
 }
 

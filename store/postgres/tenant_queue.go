@@ -457,7 +457,7 @@ func (v contextual) Keep(lines []*flow.TenantQueue) error {
 }
 
 // tenantQueuesNext returns how long until a claim may find jobs in a tenant queue of the queue. Negative: no tenant queue wakes by itself.
-func (g *gate) tenantQueuesNext(ctx context.Context, tx *pipeline, w walk) (time.Duration, error) {
+func (g *gate) tenantQueuesNext(ctx context.Context, tx *pipeline, w walk, served bool) (time.Duration, error) {
 	rows, err := query(ctx, tx, tenantQueueNextSQL, w.queue, g.turns.lowWater.VirtualStart, g.turns.lowWater.Tenant, g.turns.wakesOn())
 	if err != nil {
 		return -1, err
@@ -474,7 +474,7 @@ func (g *gate) tenantQueuesNext(ctx context.Context, tx *pipeline, w walk) (time
 	case !wakeAt.Valid:
 		return -1, nil
 	}
-	return max(timeOf(wakeAt).Sub(now.Add(w.lead)), 0), nil
+	return flow.UntilWake(timeOf(wakeAt).Sub(now), w.lead, served), nil
 }
 
 // sooner returns the shorter of two waits. A negative wait has no end.

@@ -236,14 +236,14 @@ func claim(tx runner, request sluice.ClaimRequest, steady int64, ahead time.Dura
 		}
 	}
 	out.answer, err = room.Answer(len(out.seqs), request.Limit, func() (time.Duration, error) {
-		due, err := queue.nextDue(tx, request, at)
+		due, err := queue.nextDue(tx, request, at, room.Jobs > 0)
 		return sooner(due, letIn), err
 	})
 	if err != nil {
 		return out, err
 	}
 	if queue.byTenant && !out.answer.Limited && len(out.seqs) < request.Limit {
-		if out.answer.NextDue, out.answer.Full, err = queue.tenantQueuesNext(tx, request.Queue, at+request.ClaimAhead.Microseconds()); err != nil {
+		if out.answer.NextDue, out.answer.Full, err = queue.tenantQueuesNext(tx, request, at, room.Jobs > 0); err != nil {
 			return out, err
 		}
 	}
@@ -375,9 +375,9 @@ func claims(tx runner, request sluice.ClaimRequest, seqs []int64) ([]*sluice.Cla
 
 // nextDue returns how long until a claim may take a job of a queue: until the job is due, minus claim_ahead. Negative:
 // no job waits.
-func (g *gate) nextDue(tx runner, request sluice.ClaimRequest, at int64) (time.Duration, error) {
+func (g *gate) nextDue(tx runner, request sluice.ClaimRequest, at int64, served bool) (time.Duration, error) {
 	if g.byTenant {
-		wait, _, err := g.tenantQueuesNext(tx, request.Queue, at+request.ClaimAhead.Microseconds())
+		wait, _, err := g.tenantQueuesNext(tx, request, at, served)
 		return wait, err
 	}
 	if g.moreToMove {

@@ -217,16 +217,16 @@ func (v *serving) Keep(lines []*flow.TenantQueue) error {
 
 // tenantQueuesNext returns how long until a claim may find jobs in a tenant queue of a queue, and whether a tenant queue
 // waits for its tenant's limit.
-func (g *gate) tenantQueuesNext(tx runner, queue string, at int64) (wait time.Duration, full bool, err error) {
+func (g *gate) tenantQueuesNext(tx runner, request sluice.ClaimRequest, at int64, served bool) (wait time.Duration, full bool, err error) {
 	wait = -1
 	_, err = list(tx, func(rows *sql.Rows) (struct{}, error) {
 		var wakeAt *int64
 		err := rows.Scan(&wakeAt, &full)
 		if wakeAt != nil {
-			wait = time.Duration(max(*wakeAt-at, 0)) * time.Microsecond
+			wait = flow.UntilWake(time.Duration(*wakeAt-at)*time.Microsecond, request.ClaimAhead, served)
 		}
 		return struct{}{}, err
-	}, tenantQueueNextSQL, queue)
+	}, tenantQueueNextSQL, request.Queue)
 	if g.moreToMove {
 		wait = 0
 	}

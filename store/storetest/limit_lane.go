@@ -8,6 +8,7 @@ import (
 	"github.com/sluice-queue/sluice/edit"
 	"github.com/sluice-queue/sluice/hold"
 	"github.com/sluice-queue/sluice/limit"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // laneRules are about jobs that a limit keeps waiting: what wakes them, and what may overtake them.
@@ -108,6 +109,27 @@ func overtakingRules() []Rule {
 				}
 			}
 			w.Fatalf("the dear job of the other tenant never starts")
+		}},
+		{"R-1052", "Claims ahead of the due time do not follow each other at once while a tenant is paused, or waits for its rate.", "I-14", func(w *world) {
+			w.save(func(s *sluice.Settings) {
+				s.Fair, s.ClaimAhead, s.TenantRate = true, time.Hour, sluice.Rate{Jobs: 1, Per: 10 * time.Minute}
+			})
+			w.limit(tenancy.Limits{Tenant: "acme", Paused: true, PausedUntil: w.Now().Add(10 * time.Minute)})
+			request := sluice.ClaimRequest{Queue: queue, Limit: 9, Holder: holder(1), Lease: time.Minute, ClaimAhead: time.Hour}
+			for _, tenant := range []string{"acme", "bolt"} {
+				w.addOf(tenant, 3)
+				var claimed sluice.Claimed
+				for range 5 { // a store may sort jobs into their tenant queues first
+					request.Token = sluice.NewToken()
+					var err error
+					claimed, err = w.Store.Claim(w.ctx, request)
+					w.ok(err)
+					time.Sleep(min(max(claimed.NextDue, 0), 30*time.Millisecond))
+				}
+				if len(claimed.Jobs) > 0 || claimed.NextDue < time.Second/2 || claimed.NextDue > 10*time.Minute {
+					w.Fatalf("of %s: %d are claimed, and the next look is in %s", tenant, len(claimed.Jobs), claimed.NextDue)
+				}
+			}
 		}},
 	}
 }
