@@ -199,15 +199,6 @@ type Settlement struct {
 // MaxResultBytes is the most bytes of JSON in the result of a job, and in its checkpoint: 1 MiB.
 const MaxResultBytes = 1 << 20
 
-// CheckResult returns an [ErrInvalid] if a result or a checkpoint is larger than [MaxResultBytes]. Field names the
-// text in the error. Stores call it before they write a result or a checkpoint.
-func CheckResult(field string, text json.RawMessage) error {
-	if len(text) > MaxResultBytes {
-		return invalid(field, fmt.Sprintf("%d bytes must be at most %d; keep the data elsewhere, and store its address", len(text), MaxResultBytes))
-	}
-	return nil
-}
-
 // MaxErrorBytes is the most bytes of an error text, and of a stack: 8 KiB. [StoredText] cuts a longer text in its
 // middle.
 const MaxErrorBytes = 8 << 10

@@ -43,6 +43,8 @@ func TestBadJobsAreRefusedWithTheRuleTheyBreak(t *testing.T) {
 		"no payload":                 {sluice.NewJob{Queue: "q"}, "payload: it is missing"},
 		"half a payload":             {sluice.NewJob{Queue: "q", Payload: []byte(`{"a":`)}, "not valid JSON"},
 		"two payloads":               {sluice.NewJob{Queue: "q", Payload: []byte(`1 2`)}, "not valid JSON"},
+		"a payload of 501 levels":    {sluice.NewJob{Queue: "q", Payload: nested(501)}, "payload: it is nested deeper than 500 levels"},
+		"a payload of 9000 levels":   {sluice.NewJob{Queue: "q", Payload: nested(9000)}, "payload: it is nested deeper than 500 levels"},
 		"bad UTF-8":                  {sluice.NewJob{Queue: "q", Payload: []byte("\"\xff\"")}, "UTF-8"},
 		"a payload over the limit":   {sluice.NewJob{Queue: "q", Payload: []byte(`"` + strings.Repeat("x", 1<<20) + `"`)}, "payload_limit of 1048576"},
 		"a tenant that is too long":  {job(sluice.EnqueueOptions{Tenant: long}), "tenant"},

@@ -316,20 +316,29 @@ func checkName(field, name string, limit int) error {
 	return nil
 }
 
-// checkPayload refuses a payload that is missing, too long, or not JSON in UTF-8.
+// checkPayload refuses a payload that is missing, too long, nested too deep, or not JSON in UTF-8.
 func (j NewJob) checkPayload(limit int) error {
-	payload := j.Payload
-	switch {
+	switch payload := j.Payload; {
 	case len(payload) == 0:
 		return invalid("payload", "it is missing; it must be JSON")
 	case len(payload) > limit:
 		return invalid("payload", fmt.Sprintf("%d bytes are more than the queue's payload_limit of %d", len(payload), limit))
 	case !utf8.Valid(payload):
 		return invalid("payload", "it is not valid UTF-8")
-	case j.written:
-		return nil
-	case !jsonscan.Valid(payload):
-		return invalid("payload", fmt.Sprintf("it is not valid JSON: %v", json.Unmarshal(payload, new(any))))
+	case !(j.written && jsonscan.Shallow(payload)) && jsonscan.Fault(payload) != "":
+		return invalid("payload", jsonscan.Fault(payload))
+	}
+	return nil
+}
+
+// CheckResult returns an [ErrInvalid] if a result or a checkpoint is larger than [MaxResultBytes], or nested deeper than
+// 500 levels. Field names the text in the error. Stores call it before they write a result or a checkpoint.
+func CheckResult(field string, text json.RawMessage) error {
+	switch {
+	case len(text) > MaxResultBytes:
+		return invalid(field, fmt.Sprintf("%d bytes must be at most %d; keep the data elsewhere, and store its address", len(text), MaxResultBytes))
+	case !jsonscan.Shallow(text) && jsonscan.Fault(text) != "":
+		return invalid(field, jsonscan.Fault(text))
 	}
 	return nil
 }

@@ -3,12 +3,20 @@
 package jsonscan
 
 import (
+	"bytes"
 	"encoding/binary"
+	"encoding/json"
+	"fmt"
 	"math/bits"
 )
 
-// maxDepth is how deep values may be nested, as in encoding/json.
-const maxDepth = 10_000
+const (
+	// MaxDepth is how many lists and objects may be nested in what a job carries. Whoever reads it later has bounds of
+	// their own: Python's decoder gives up near 1,000, and SQLite at 1,000.
+	MaxDepth = 500
+	// maxDepth is how deep values may be nested, as in encoding/json.
+	maxDepth = 10_000
+)
 
 // none says that no value stands there.
 const none = -1
@@ -17,6 +25,22 @@ const none = -1
 func Valid(text []byte) bool {
 	end := End(text, Blanks(text, 0))
 	return end != none && Blanks(text, end) == len(text)
+}
+
+// Fault says why a text is not one JSON value that is nested at most [MaxDepth] deep. Empty: it is one.
+func Fault(text []byte) string {
+	if end := end(text, Blanks(text, 0), MaxDepth); end != none && Blanks(text, end) == len(text) {
+		return ""
+	}
+	if Valid(text) {
+		return fmt.Sprintf("it is nested deeper than %d levels", MaxDepth)
+	}
+	return fmt.Sprintf("it is not valid JSON: %v", json.Unmarshal(text, new(any)))
+}
+
+// Shallow reports whether a text has too few brackets to be nested deeper than [MaxDepth]. It costs a small part of [Fault].
+func Shallow(text []byte) bool {
+	return len(text) <= 2*MaxDepth || bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) <= MaxDepth
 }
 
 // Blanks returns where the blanks that begin at a place end.

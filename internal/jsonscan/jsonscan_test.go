@@ -52,6 +52,35 @@ func TestValuesAreNestedAsDeepAsByTheStandardLibrary(t *testing.T) {
 	}
 }
 
+func TestFaultsSayWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	lists := func(depth int) string { return strings.Repeat("[", depth) + strings.Repeat("]", depth) }
+	objects := func(depth int) string { return strings.Repeat(`{"a":`, depth) + "1" + strings.Repeat("}", depth) }
+	many := "[" + strings.Repeat("[{}],", jsonscan.MaxDepth) + "[]]"
+	for _, c := range []struct {
+		text, want string
+		shallow    bool
+	}{
+		{lists(jsonscan.MaxDepth), "", true},
+		{objects(jsonscan.MaxDepth), "", true},
+		{many, "", false},
+		{`"` + strings.Repeat("-", 3*jsonscan.MaxDepth) + `"`, "", true},
+		{lists(jsonscan.MaxDepth + 1), "it is nested deeper than 500 levels", false},
+		{objects(jsonscan.MaxDepth + 1), "it is nested deeper than 500 levels", false},
+		{lists(9_000), "it is nested deeper than 500 levels", false},
+		{lists(10_001), "it is not valid JSON: invalid character '[' exceeded max depth", false},
+		{`{"a":`, "it is not valid JSON: unexpected end of JSON input", true},
+		{"1 2", "it is not valid JSON: invalid character '2' after top-level value", true},
+	} {
+		if got := jsonscan.Fault([]byte(c.text)); got != c.want {
+			t.Errorf("%.40q: %q, want %q", c.text, got, c.want)
+		}
+		if got := jsonscan.Shallow([]byte(c.text)); got != c.shallow {
+			t.Errorf("%.40q: shallow is %v", c.text, got)
+		}
+	}
+}
+
 func BenchmarkValid(b *testing.B) {
 	text := []byte(`{"to":"Lovelace","text":"` + string(bytes.Repeat([]byte("a parcel "), 110)) + `"}`)
 	b.SetBytes(int64(len(text)))
