@@ -20,6 +20,7 @@ from .errors import (
     SluiceError,
     SnoozeError,
     TimedOutError,
+    TooDeep,
 )
 
 __all__ = [
@@ -43,5 +44,6 @@ __all__ = [
     "SluiceError",
     "SnoozeError",
     "TimedOutError",
+    "TooDeep",
     "new_id",
 ]

@@ -19,7 +19,7 @@ from typing import Any, Callable, Dict, List, Optional, Set
 from ._held import Draining, Held
 from ._jobs import duration
 from ._transport import BROKEN, PASSES, Abort, Transport
-from .errors import ApiError, CancelledError, CertificateRefused, ConnectionFailed, LostError, TimedOutError
+from .errors import ApiError, CancelledError, CertificateRefused, ConnectionFailed, LostError, TimedOutError, TooDeep
 
 log = logging.getLogger("sluice_client")
 
@@ -30,6 +30,7 @@ _HEARTBEAT = 10.0
 _GRACE = 10.0  # how long a handler may go on after its timeout
 _LAST = 5.0  # how long a handler has after it was told to end
 _SOON = 1.0
+_SINGLY = 3600.0  # how long a worker claims one job at a time after an answer that it could not read
 _BACK = 5.0  # how long the worker tries to give a claim back
 
 
@@ -64,6 +65,7 @@ class Engine:
         self._outcomes: "queues_.SimpleQueue[Optional[tuple[Held, Dict[str, Any]]]]" = queues_.SimpleQueue()
         self._stop, self._end = threading.Event(), threading.Event()
         self._claiming = Abort()  # ends the claim that waits
+        self._singly_until = 0.0  # it claims one job at a time, so that one that cannot be read takes no others with it
         self._failure: Optional[Exception] = None
         self._settler: Optional[threading.Thread] = None
 
@@ -138,7 +140,11 @@ class Engine:
                     self._fail(error)
                     return None
                 log.warning("claim of %s: %s; it is sent again", self._queues, error)
-                body["again"] = True  # the answer may be lost
+                if isinstance(error, TooDeep):  # the same answer would come again; its jobs come when their leases have ended
+                    self._singly_until = time.monotonic() + _SINGLY
+                    body.update(limit=1, token=secrets.token_hex(16), again=False)
+                else:
+                    body["again"] = True  # the answer may be lost
                 after = error.retry_after if isinstance(error, ApiError) else None
                 if abort.wait(after or pause):
                     return None
@@ -169,7 +175,7 @@ class Engine:
         with self._changed:
             while not self._stop.is_set() and (self._busy >= self._concurrency or not self._claims()):
                 self._changed.wait()
-            free = self._concurrency - self._busy
+            free = 1 if time.monotonic() < self._singly_until else self._concurrency - self._busy
         if self._stop.is_set():
             return None
         body: Dict[str, Any] = {

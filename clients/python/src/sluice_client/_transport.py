@@ -13,7 +13,7 @@ import time
 import urllib.parse
 from typing import Any, Mapping, Optional
 
-from .errors import ApiError, CertificateRefused, ConnectionFailed
+from .errors import ApiError, CertificateRefused, ConnectionFailed, TooDeep
 
 BROKEN = (OSError, http.client.HTTPException)
 PASSES = (429, 502, 503, 504)  # such an answer may be another in a moment
@@ -203,6 +203,10 @@ def _answer(response: http.client.HTTPResponse, text: bytes) -> Any:
     except ValueError:
         if response.status < 400:
             raise ConnectionFailed(f"the answer of {response.status} is not JSON; does the url lead to `sluice serve`?") from None
+        value = None
+    except RecursionError:
+        if response.status < 400:
+            raise TooDeep(f"the answer of {response.status} cannot be read: its JSON is nested deeper than Python decodes") from None
         value = None
     if response.status < 400:
         return value

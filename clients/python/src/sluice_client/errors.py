@@ -20,6 +20,7 @@ __all__ = [
     "SluiceError",
     "SnoozeError",
     "TimedOutError",
+    "TooDeep",
 ]
 
 
@@ -29,6 +30,10 @@ class SluiceError(Exception):
 
 class ConnectionFailed(SluiceError):
     """The server could not be reached in time. The request may have been carried out."""
+
+
+class TooDeep(ConnectionFailed):
+    """The answer is JSON that is nested deeper than Python decodes."""
 
 
 class CertificateRefused(ConnectionFailed):

@@ -1,0 +1,66 @@
+"""Answers that a client cannot use."""
+
+import asyncio
+import contextlib
+import http.server
+import json
+import threading
+import unittest
+
+from sluice_client import AsyncClient, Client, TooDeep
+
+
+class Unreadable(http.server.BaseHTTPRequestHandler):
+    """Answers claims and new jobs with JSON that Python does not decode."""
+
+    text = b'{"jobs":[{"payload":' + b"[" * 100_000 + b"]" * 100_000 + b"}]}"
+
+    def do_POST(self):
+        self.server.asked.append((self.path.rpartition("/")[2], json.loads(self.rfile.read(int(self.headers["Content-Length"])))))
+        text = self.text if self.path.endswith(("/claim", "/jobs")) else b'{"wanted":""}'
+        with contextlib.suppress(OSError):  # a worker that stops does not wait for the answer
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def serving(handler):
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        server.asked = []
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}", server.asked
+        server.shutdown()
+
+
+class Answers(unittest.TestCase):
+    def test_an_answer_that_is_nested_too_deep_is_told(self):
+        async def enqueue(url):
+            async with AsyncClient(url) as client:
+                await client.enqueue("q", 1)
+
+        with serving(Unreadable) as (url, _), Client(url) as client:
+            for call in (lambda: client.enqueue("q", 1), lambda: asyncio.run(enqueue(url))):
+                with self.assertRaisesRegex(TooDeep, "the answer of 200 cannot be read: its JSON is nested deeper than Python decodes"):
+                    call()
+
+    def test_jobs_that_came_with_one_that_is_nested_too_deep_come_alone(self):
+        stop = threading.Event()
+        with serving(Unreadable) as (url, asked), Client(url) as client, self.assertLogs("sluice_client", "WARNING") as logs:
+            worker = threading.Thread(target=client.work, args=("q", print), kwargs={"stop": stop})
+            worker.start()
+            claims = lambda: [body for what, body in list(asked) if what == "claim"]
+            for _ in range(300):
+                if len(claims()) > 2:
+                    break
+                stop.wait(0.1)
+            stop.set()
+            worker.join(60)
+        self.assertFalse(worker.is_alive())
+        self.assertEqual([(claim["limit"], claim.get("again", False)) for claim in claims()[:3]], [(10, False), (1, False), (1, False)])
+        self.assertEqual(len({claim["token"] for claim in claims()[:3]}), 3)
+        self.assertIn("claim of ['q']: the answer of 200 cannot be read", "".join(logs.output))
