@@ -28,6 +28,12 @@ class Unreadable(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class Strange(Unreadable):
+    """Answers claims with JSON that says nothing."""
+
+    text = b"7"
+
+
 @contextlib.contextmanager
 def serving(handler):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
@@ -64,3 +70,22 @@ class Answers(unittest.TestCase):
         self.assertEqual([(claim["limit"], claim.get("again", False)) for claim in claims()[:3]], [(10, False), (1, False), (1, False)])
         self.assertEqual(len({claim["token"] for claim in claims()[:3]}), 3)
         self.assertIn("claim of ['q']: the answer of 200 cannot be read", "".join(logs.output))
+
+    def test_an_unexpected_error_of_a_thread_ends_the_worker(self):
+        async def work(url):
+            async with AsyncClient(url) as client:
+                await asyncio.wait_for(client.work("q", print), 60)
+
+        def sync(url, stop):
+            with Client(url) as client:
+                client.work("q", print, stop=stop)
+
+        stop = threading.Event()
+        watch = threading.Timer(60, stop.set)
+        watch.start()
+        self.addCleanup(watch.cancel)
+        with serving(Strange) as (url, _), self.assertLogs("sluice_client", "ERROR") as logs:
+            for call in (lambda: sync(url, stop), lambda: asyncio.run(work(url))):
+                with self.assertRaisesRegex(TypeError, "not subscriptable"):
+                    call()
+        self.assertIn("the worker ends, because its thread sluice_claim failed", "".join(logs.output))

@@ -77,10 +77,10 @@ class Engine:
             self._changed.notify_all()
 
     def run(self) -> None:
-        """Works until stop is called. It raises an error of the server that does not pass, such as a bad token."""
-        parts = [self._claim, self._keep, self._report]
-        threads = [threading.Thread(target=part, name=f"sluice{part.__name__}", daemon=True) for part in parts]
-        self._settler = threading.Thread(target=self._settle, name="sluice_settle", daemon=True)
+        """Works until stop is called. It raises an error that does not pass: one of the server, such as a bad token, or an unexpected one of a thread."""
+        *threads, self._settler = [
+            threading.Thread(target=self._guard, args=(part,), name=f"sluice{part.__name__}", daemon=True) for part in (self._claim, self._keep, self._report, self._settle)
+        ]
         for thread in [*threads, self._settler]:
             thread.start()
         try:
@@ -204,8 +204,16 @@ class Engine:
         return held
 
     def _fail(self, error: Exception) -> None:
-        self._failure = error
+        self._failure = self._failure or error
         self.stop()
+
+    def _guard(self, part: Callable[[], None]) -> None:
+        """Runs a part of the worker. A part that dies ends the worker, which would do nothing without it, and say nothing."""
+        try:
+            part()
+        except Exception as error:
+            log.exception("the worker ends, because its thread %s failed", threading.current_thread().name)
+            self._fail(error)
 
     # Leases.
 
