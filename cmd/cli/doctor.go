@@ -214,6 +214,11 @@ func examineWork(ctx context.Context, store sluice.Store, client *sluice.Client)
 	if err != nil {
 		return nil, err
 	}
+	if !tended && waiting == 0 {
+		if waiting, err = waitingForUpkeep(ctx, store); err != nil {
+			return nil, err
+		}
+	}
 	return append(append(out, examinePolicy(policy)), examineTasks(tasks, tended, waiting)...), nil
 }
 

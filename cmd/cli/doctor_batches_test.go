@@ -39,7 +39,7 @@ func TestDoctorFindsABatchWhoseJobsSomebodyHasDeleted(t *testing.T) {
 	if want := b.ID.String() + " counts 3 unfinished jobs, and has 2"; code != 7 || !strings.Contains(said, want) {
 		t.Errorf("doctor exits with %d, and does not say %q:\n%s", code, want, said)
 	}
-	if said, _ := cli.Run(t.Context(), "doctor", "--db", "sqlite:"+path); strings.Contains(said, "batches") {
+	if said, _ := cli.Run(t.Context(), "doctor", "--db", "sqlite:"+path); strings.Contains(said, "count wrong") {
 		t.Errorf("doctor looks at batches without --thorough:\n%s", said)
 	}
 }

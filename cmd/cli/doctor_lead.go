@@ -1,9 +1,57 @@
 package cli
 
 import (
+	"context"
+	"errors"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/batch"
 	"github.com/sluice-queue/sluice/health"
+	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/presence"
+	"github.com/sluice-queue/sluice/schedule"
 )
+
+// upkeepLooks is how many schedules, operations and batches doctor looks at, of each.
+const upkeepLooks = 1000
+
+// waitingForUpkeep counts what only upkeep carries on: schedules that will fire, operations that run, and closed batches
+// that are not complete. It looks at one page of each.
+func waitingForUpkeep(ctx context.Context, store sluice.Store) (waiting int, err error) {
+	schedules, err := schedule.List(ctx, store, schedule.Filter{Limit: upkeepLooks})
+	if err != nil && !keepsNone(err) {
+		return 0, err
+	}
+	for _, s := range schedules {
+		if !s.Paused && !(s.NextAt.IsZero() && s.Progress.Resumed.IsZero()) {
+			waiting++
+		}
+	}
+	operations, err := operation.List(ctx, store, operation.Filter{Open: true, Limit: upkeepLooks})
+	if err != nil && !keepsNone(err) {
+		return 0, err
+	}
+	for _, o := range operations {
+		if o.State != operation.StatePaused {
+			waiting++
+		}
+	}
+	batches, err := batch.List(ctx, store, batch.Filter{Unfinished: true, Limit: upkeepLooks})
+	if err != nil && !keepsNone(err) {
+		return 0, err
+	}
+	for _, b := range batches {
+		if !b.ClosedAt.IsZero() || b.Dead > 0 && b.DiedAt.IsZero() {
+			waiting++
+		}
+	}
+	return waiting, nil
+}
+
+// keepsNone reports whether a store, or the server in front of it, knows nothing of the kind.
+func keepsNone(err error) bool {
+	return errors.Is(err, sluice.ErrNotFound) || errors.Is(err, errors.ErrUnsupported)
+}
 
 // examineTasks checks who leads upkeep and who follows the runs at each engine. tended: some upkeep sends heartbeats.
 // waiting: how much waits for upkeep.
@@ -29,11 +77,11 @@ func examineUpkeep(lead presence.Leader, tended bool, waiting int) finding {
 			Repair: "wait a few seconds if the one that led was killed: another takes over once its lease has passed; else look for `elect` in upkeep's log",
 		}
 	case waiting == 0:
-		return well("upkeep", "nobody does it, and no job waits for it")
+		return well("upkeep", "nobody does it, and nothing waits for it")
 	}
 	return finding{
 		Check: "upkeep", Severity: health.SeverityError, What: "no upkeep was seen lately",
-		Why: "jobs of workers that die are not handed out again, scheduled changes of settings are not applied, and history is not pruned", Repair: "sluice upkeep",
+		Why: "jobs of workers that die are not handed out again, schedules do not fire, operations and batches do not go on, scheduled changes of settings are not applied, and history is not pruned", Repair: "sluice upkeep",
 	}
 }
 
