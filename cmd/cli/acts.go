@@ -105,6 +105,7 @@ func (a *app) printActed(v verb, what acted) error {
 type verb struct {
 	name   string // as in `cancelled 3 jobs`
 	states []sluice.State
+	also   []sluice.State // on which it can act too, if --state names them
 	do     func(ctx context.Context, client *sluice.Client, ids []sluice.ID) error
 	on     func(ctx context.Context, store sluice.Store, ids []sluice.ID) error // instead of do, for acts of a feature's port
 }
@@ -132,7 +133,7 @@ func (a *app) actCommand(command *cobra.Command, s *selection, v func() (verb, e
 			return a.operateOnAll(command.Context(), s, doing)
 		}
 		if s.all {
-			return a.actOnAll(command.Context(), s, doing)
+			return a.actOnAll(command, s, doing)
 		}
 		ids, err := a.parseIDs(args)
 		if err != nil {
@@ -209,9 +210,13 @@ func (a *app) reportAct(command *cobra.Command, v verb, total int, err error) er
 const actBatch = 1000
 
 // actOnAll acts on all matching jobs, page by page. Jobs that change in between are skipped.
-func (a *app) actOnAll(ctx context.Context, s *selection, v verb) error {
+func (a *app) actOnAll(command *cobra.Command, s *selection, v verb) error {
+	ctx := command.Context()
 	filter, err := s.filter.parse()
 	if err != nil {
+		return err
+	}
+	if err := v.checkStates(command, filter.States); err != nil {
 		return err
 	}
 	if len(filter.States) == 0 {
@@ -380,7 +385,7 @@ func (a *app) requeuing(command *cobra.Command, s *selection, beside, undo *bool
 		case *beside && s.all:
 			return verb{}, usagef("--beside-open-run is decided job by job; name them instead of --all")
 		}
-		return verb{name: "requeued", states: []sluice.State{sluice.StateDead}, do: func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
+		return verb{name: "requeued", states: []sluice.State{sluice.StateDead}, also: []sluice.State{sluice.StateCancelled, sluice.StateUncertain}, do: func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
 			act := a.act("requested with `sluice requeue`")
 			act.BesideOpenRun = *beside
 			return c.Requeue(ctx, ids, act)
@@ -398,7 +403,8 @@ jobs, unless --state names others.`,
 		Example: `  sluice retry 01a1fb72-1dea-7abc-8fc6-99e4817522bb
   sluice retry --all --queue payments --state queued,dead --limit 10`,
 	}, &selection{anyState: true, kind: operation.KindRequeue}, func() (verb, error) {
-		return verb{name: "retried", states: []sluice.State{sluice.StateDead}, do: a.retry}, nil
+		also := []sluice.State{sluice.StateQueued, sluice.StateCancelled, sluice.StateUncertain}
+		return verb{name: "retried", states: []sluice.State{sluice.StateDead}, also: also, do: a.retry}, nil
 	})
 }
 

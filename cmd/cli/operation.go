@@ -3,8 +3,11 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/cmd/internal/draw"
@@ -23,6 +26,21 @@ func (a *app) operateOnAll(ctx context.Context, s *selection, v verb) error {
 		filter.States = v.states
 	}
 	return a.operate(ctx, s, filter, v.name)
+}
+
+// checkStates refuses states of --state on which the act cannot act, in the words of an operation.
+func (v verb) checkStates(command *cobra.Command, states []sluice.State) error {
+	for _, state := range states {
+		if slices.Contains(v.states, state) || slices.Contains(v.also, state) {
+			continue
+		}
+		act := command.Name()
+		if changed(command, "undo") {
+			act += " --undo"
+		}
+		return &sluice.InvalidError{Field: "states", Rule: fmt.Sprintf("a job that is %s cannot be acted on with %s", state, act)}
+	}
+	return nil
 }
 
 // samples is how many jobs a dry run shows.
