@@ -146,29 +146,34 @@ func (a *app) actCommand(command *cobra.Command, s *selection, v func() (verb, e
 	return command
 }
 
-// parseIDs reads job ids from the arguments. The argument - reads ids from standard input.
+// parseIDs reads job ids from the arguments, each once. The argument - reads ids from standard input.
 func (a *app) parseIDs(args []string) ([]sluice.ID, error) {
 	if len(args) == 0 {
 		return nil, usagef("no job is named: give ids, - for standard input, or --all with a filter")
 	}
 	var ids []sluice.ID
+	known := make(map[sluice.ID]bool)
+	add := func(text string) error {
+		id, err := sluice.ParseID(text)
+		if err == nil && !known[id] {
+			known[id] = true
+			ids = append(ids, id)
+		}
+		return err
+	}
 	for _, text := range args {
 		if text != "-" {
-			id, err := sluice.ParseID(text)
-			if err != nil {
+			if err := add(text); err != nil {
 				return nil, err
 			}
-			ids = append(ids, id)
 			continue
 		}
 		lines := bufio.NewScanner(a.stdin)
 		for lines.Scan() {
 			if line := strings.TrimSpace(lines.Text()); line != "" {
-				id, err := sluice.ParseID(line)
-				if err != nil {
+				if err := add(line); err != nil {
 					return nil, err
 				}
-				ids = append(ids, id)
 			}
 		}
 		if err := lines.Err(); err != nil {
