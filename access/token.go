@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -112,8 +113,18 @@ type maker interface {
 	RotateToken(ctx context.Context, name string, overlap time.Duration, act sluice.Act) (Token, string, error)
 }
 
-// Create stores a new token, and returns its secret, which nobody can read again. A taken name is a
-// [sluice.ErrConflict].
+// ErrTaken says that a token of the name exists already. It is a [sluice.ErrConflict].
+var ErrTaken error = takenError{}
+
+type takenError struct{}
+
+// Error says what is wrong.
+func (takenError) Error() string { return "a token of that name exists already" }
+
+// Is makes it a [sluice.ErrConflict].
+func (takenError) Is(target error) bool { return target == sluice.ErrConflict }
+
+// Create stores a new token, and returns its secret, which nobody can read again. A taken name is an [ErrTaken].
 func Create(ctx context.Context, store sluice.Store, token Token, act sluice.Act) (_ Token, secret string, err error) {
 	port, err := ready(store, act)
 	if err != nil {
@@ -128,10 +139,11 @@ func Create(ctx context.Context, store sluice.Store, token Token, act sluice.Act
 	}
 	secret = newSecret()
 	token.Hash, token.OldHash, token.OldUntil, token.UsedAt, token.Version = hashOf(secret), "", time.Time{}, time.Time{}, 0
-	if token, err = saveSecret(ctx, port, token, act); err != nil {
+	saved, err := saveSecret(ctx, port, token, act)
+	if err != nil {
 		return token, "", fmt.Errorf("create token %q: %w", token.Name, err)
 	}
-	return token, secret, nil
+	return saved, secret, nil
 }
 
 // MaxOverlap is the longest time for which an old secret works beside the new one.
@@ -169,6 +181,9 @@ func Rotate(ctx context.Context, store sluice.Store, name string, overlap time.D
 // saveSecret stores a token with a new secret. If the act was done before, the store has another secret.
 func saveSecret(ctx context.Context, port Store, token Token, act sluice.Act) (Token, error) {
 	saved, err := port.SaveAccessToken(ctx, token, act)
+	if errors.Is(err, sluice.ErrConflict) && token.Version == 0 {
+		return saved, ErrTaken
+	}
 	if err == nil && saved.Hash != token.Hash {
 		err = fmt.Errorf("the act was done before, and its secret is shown once; rotate the token for another: %w", sluice.ErrConflict)
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -120,6 +121,9 @@ queue: tenants that share a queue share its keys.`,
 					token.ExpiresAt = now.Add(ends)
 				}
 				made, secret, err := access.Create(ctx, store, token, a.act(""))
+				if errors.Is(err, sluice.ErrConflict) {
+					return codedError{err, exitRefused, fmt.Sprintf("give it a new secret with `sluice tokens rotate %s`, or choose another name", token.Name)}
+				}
 				if err != nil {
 					return err
 				}

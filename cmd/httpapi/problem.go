@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/internal/event"
@@ -109,6 +110,7 @@ var kinds = []struct {
 	{sluice.ErrNotFound, http.StatusNotFound, "not_found", "list what there is"},
 	{sluice.ErrNotAllowed, http.StatusConflict, "not_allowed", "look at the object's state"},
 	{sluice.ErrDuplicate, http.StatusConflict, "duplicate", "wait for the job that holds the key, or cancel it"},
+	{access.ErrTaken, http.StatusConflict, "conflict", "rotate that token, or choose another name"},
 	{sluice.ErrConflict, http.StatusConflict, "conflict", "read it again, and repeat the change"},
 	{sluice.ErrLost, http.StatusConflict, "lost", "end the work on the job: somebody else has it, or will have it"},
 	{sluice.ErrQueueGone, http.StatusConflict, "queue_gone", "send it again"},
