@@ -39,21 +39,24 @@ func KeyUses(ctx context.Context, store sluice.Store, name string, keys ...strin
 // jobs go on. A key that is closed for longer stays as it is. An unknown name is a [sluice.ErrNotFound], and a limit that
 // is not per key a [sluice.ErrNotAllowed].
 func CloseKey(ctx context.Context, store sluice.Store, name, key string, while time.Duration, act sluice.Act) error {
+	if err := checkKeyOf(ctx, store, name, key, false, act); err != nil {
+		return err
+	}
 	if while <= 0 {
-		return feature.Invalid("while", fmt.Sprintf("%s must be longer than 0", while))
+		return feature.Invalid("while", fmt.Sprintf("a limit key is closed for a time, which must be longer than 0, not %s", while))
 	}
 	return setKeyClosed(ctx, store, name, key, while, act)
 }
 
 // OpenKey ends a [CloseKey].
 func OpenKey(ctx context.Context, store sluice.Store, name, key string, act sluice.Act) error {
+	if err := checkKeyOf(ctx, store, name, key, true, act); err != nil {
+		return err
+	}
 	return setKeyClosed(ctx, store, name, key, 0, act)
 }
 
 func setKeyClosed(ctx context.Context, store sluice.Store, name, key string, while time.Duration, act sluice.Act) error {
-	if err := checkKeyOf(ctx, store, name, key, act); err != nil {
-		return err
-	}
 	uses, err := KeyUses(ctx, store, name, key)
 	if err != nil {
 		return err
@@ -76,14 +79,14 @@ func setKeyClosed(ctx context.Context, store sluice.Store, name, key string, whi
 // CloseKeyUntil closes a key of a limit until an instant of the store's clock, also if the key is closed for longer. The zero
 // instant opens the key. [CloseKey] never shortens a close.
 func CloseKeyUntil(ctx context.Context, store sluice.Store, name, key string, until time.Time, act sluice.Act) error {
-	if err := errors.Join(checkKeyOf(ctx, store, name, key, act), feature.CheckInstant("closed_until", until)); err != nil {
+	if err := errors.Join(checkKeyOf(ctx, store, name, key, until.IsZero(), act), feature.CheckInstant("closed_until", until)); err != nil {
 		return err
 	}
 	return Given(store).CloseKey(ctx, name, key, feature.Instant(until), act)
 }
 
-// checkKeyOf returns why a key of a limit cannot be closed.
-func checkKeyOf(ctx context.Context, store sluice.Store, name, key string, act sluice.Act) error {
+// checkKeyOf returns why a key of a limit cannot be closed or opened.
+func checkKeyOf(ctx context.Context, store sluice.Store, name, key string, opens bool, act sluice.Act) error {
 	if err := act.Check(); err != nil {
 		return err
 	}
@@ -94,7 +97,10 @@ func checkKeyOf(ctx context.Context, store sluice.Store, name, key string, act s
 	if err != nil {
 		return err
 	}
-	if !of.PerKey {
+	switch {
+	case !of.PerKey && opens:
+		return fmt.Errorf("limit %q is not per key; `sluice limits open %s` opens it for all jobs: %w", name, name, sluice.ErrNotAllowed)
+	case !of.PerKey:
 		return fmt.Errorf("limit %q is not per key; `sluice limits close %s` closes it for all jobs: %w", name, name, sluice.ErrNotAllowed)
 	}
 	return nil
