@@ -115,6 +115,13 @@ func (f enqueueFlags) check(command *cobra.Command) error {
 		return usagef("--skip %d is negative", f.skip)
 	case command.Flags().Changed("priority") && f.options.Priority == 0:
 		return usagef("--priority 0 must be from 1 (first) to 10 (last)")
+	case command.Flags().Changed("max-attempts") && f.options.MaxAttempts == 0:
+		return usagef("--max-attempts 0 is less than 1")
+	case command.Flags().Changed("cost") && f.options.Cost == 0:
+		return usagef("--cost 0 is less than 1")
+	}
+	if timeout, err := jobline.ParseDuration(f.timeout); err == nil && timeout == 0 {
+		return usagef("--timeout %s must be from 1ms to 30d", f.timeout)
 	}
 	return nil
 }
