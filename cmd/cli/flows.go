@@ -237,7 +237,7 @@ func (a *app) readFlow(path string) (f flow.Flow, err error) {
 	if path != "-" {
 		opened, err := os.Open(path)
 		if err != nil {
-			return f, err
+			return f, usagef("read the flow: %w", err)
 		}
 		defer func() { _ = opened.Close() }()
 		file = opened
