@@ -72,7 +72,8 @@ func (a *API) scheduleActs(route func(Route) Route) {
 			if _, err := c.schedule(ctx, in.Schedule); err != nil {
 				return schedule.Schedule{}, err
 			}
-			return s.do(ctx, c.api.store, in.Schedule, c.act(in.Body.Reason))
+			changed, err := s.do(ctx, c.ownSchedules(), in.Schedule, c.act(in.Body.Reason))
+			return c.shown(changed), err
 		})
 	}
 	add(a, route(Route{
@@ -102,27 +103,6 @@ func (a *API) scheduleActs(route func(Route) Route) {
 		}
 		return done{true}, schedule.Delete(ctx, c.api.store, in.Schedule, c.act(in.Reason))
 	})
-}
-
-// schedule reads a schedule that the caller knows.
-func (c *call) schedule(ctx context.Context, name string) (schedule.Schedule, error) {
-	s, err := schedule.Read(ctx, c.api.store, name)
-	if err == nil && !c.caller.Job(s.Queue, s.Tenant) {
-		return schedule.Schedule{}, sluice.ErrNotFound
-	}
-	return s, err
-}
-
-// shown removes payloads from a schedule, unless the caller may read them.
-func (c *call) shown(s schedule.Schedule) schedule.Schedule {
-	if !c.reads() {
-		s.Payload = nil
-		if s.Declared != nil {
-			declared := *s.Declared
-			declared.Payload, s.Declared = nil, &declared
-		}
-	}
-	return s
 }
 
 // schedulesInput chooses schedules.
@@ -284,9 +264,10 @@ func setSchedule(ctx context.Context, c *call, in *setScheduleInput) (schedule.S
 		return stored, err
 	}
 	if known && !c.caller.Job(stored.Queue, stored.Tenant) || !c.caller.Job(definition.Queue, definition.Tenant) {
-		return stored, outOfBounds("the token is bounded to other queues or tenants, or the name is taken")
+		return schedule.Schedule{}, foreignSchedule()
 	}
-	return schedule.Set(ctx, c.api.store, in.Schedule, definition, c.act(in.Body.Reason))
+	changed, err := schedule.Set(ctx, c.ownSchedules(), in.Schedule, definition, c.act(in.Body.Reason))
+	return c.shown(changed), err
 }
 
 // saveScheduleInput stores a schedule.
@@ -302,10 +283,17 @@ func saveSchedule(ctx context.Context, c *call, in *saveScheduleInput) (wire.Sch
 	if err != nil && !errors.Is(err, sluice.ErrNotFound) {
 		return wire.ScheduleDetail{}, err
 	}
-	if err == nil && !c.caller.Job(stored.Queue, stored.Tenant) || !c.caller.Job(s.Queue, s.Tenant) {
-		return wire.ScheduleDetail{}, outOfBounds("the token is bounded to other queues or tenants, or the name is taken")
+	if err == nil && !c.caller.Job(stored.Queue, stored.Tenant) || !c.mayDefine(s.Definition) || s.Declared != nil && !c.mayDefine(*s.Declared) {
+		return wire.ScheduleDetail{}, foreignSchedule()
 	}
-	saved, err := schedule.Save(ctx, c.api.store, s, c.act(in.Body.Reason))
+	if !c.caller.None() && s.Version > stored.Version { // of a version that was not looked at
+		return wire.ScheduleDetail{}, sluice.ErrConflict
+	}
+	if s.Declared == nil && stored.Declared != nil && !c.mayDefine(*stored.Declared) {
+		s.Declared = stored.Declared // the caller was not shown it
+	}
+	saved, err := schedule.Save(ctx, c.ownSchedules(), s, c.act(in.Body.Reason))
+	saved = c.shown(saved)
 	return wire.ScheduleDetail{Schedule: saved, Next: []time.Time{}, Results: []schedule.Fire{}, Now: saved.Now}, err
 }
 

@@ -1,0 +1,86 @@
+package httpapi
+
+import (
+	"context"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/schedule"
+)
+
+// schedule reads a schedule that the caller knows.
+func (c *call) schedule(ctx context.Context, name string) (schedule.Schedule, error) {
+	s, err := schedule.Read(ctx, c.api.store, name)
+	if err == nil && !c.mayDefine(s.Definition) {
+		return schedule.Schedule{}, sluice.ErrNotFound
+	}
+	return s, err
+}
+
+// mayDefine reports whether the jobs of a definition are within the bounds of the caller.
+func (c *call) mayDefine(d schedule.Definition) bool { return c.caller.Job(d.Queue, d.Tenant) }
+
+// foreignSchedule refuses a schedule outside of the caller's bounds.
+func foreignSchedule() *Problem {
+	return outOfBounds("the token is bounded to other queues or tenants, or the name is taken")
+}
+
+// shown removes payloads from a schedule, unless the caller may read them, and a declaration outside of the caller's bounds.
+func (c *call) shown(s schedule.Schedule) schedule.Schedule {
+	if s.Declared != nil && !c.mayDefine(*s.Declared) {
+		s.Declared = nil
+	}
+	if !c.reads() {
+		s.Payload = nil
+		if s.Declared != nil {
+			declared := *s.Declared
+			declared.Payload, s.Declared = nil, &declared
+		}
+	}
+	return s
+}
+
+// ownSchedules returns the store for changes of schedules. It refuses those that begin or end outside of the caller's bounds.
+func (c *call) ownSchedules() sluice.Store {
+	if c.caller.None() {
+		return c.api.store
+	}
+	return ownSchedules{c.api.store, schedule.Given(c.api.store), c}
+}
+
+// ownSchedules is a store whose schedules stay within the bounds of a caller. A change reads and writes one version, so both
+// checks are about the same change.
+type ownSchedules struct {
+	sluice.Store
+	schedules
+	c *call
+}
+
+// schedules gives the port another name than its method Schedule has.
+type schedules = schedule.Store
+
+// Admit makes no queue outside of the bounds.
+func (o ownSchedules) Admit(ctx context.Context, queues []string, act sluice.Act) ([]error, error) {
+	for _, queue := range queues {
+		if !o.c.caller.Queue(queue) {
+			return nil, foreignSchedule()
+		}
+	}
+	return o.Store.Admit(ctx, queues, act)
+}
+
+// Schedule reads what a change begins with.
+func (o ownSchedules) Schedule(ctx context.Context, name string) (schedule.Schedule, error) {
+	s, err := o.schedules.Schedule(ctx, name)
+	if err == nil && !o.c.mayDefine(s.Definition) {
+		return schedule.Schedule{}, foreignSchedule()
+	}
+	return s, err
+}
+
+// SaveSchedule writes what a change ends with.
+func (o ownSchedules) SaveSchedule(ctx context.Context, s schedule.Schedule, act sluice.Act) (schedule.Schedule, error) {
+	if !o.c.mayDefine(s.Definition) {
+		return schedule.Schedule{}, foreignSchedule()
+	}
+	return o.schedules.SaveSchedule(ctx, s, act)
+}

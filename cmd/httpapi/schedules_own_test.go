@@ -1,0 +1,61 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/cmd/httpapi"
+	"github.com/sluice-queue/sluice/schedule"
+)
+
+// TestABoundedOperatorsSchedulesStayWithinTheBounds tries the ways back to a foreign queue or tenant: undo, lift, and a
+// declaration of one's own.
+func TestABoundedOperatorsSchedulesStayWithinTheBounds(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{}, access.Caller{Name: "admin", Role: access.RoleAdmin},
+		access.Caller{Name: "a", Role: access.RoleOperator, Bounds: access.Bounds{Queues: []string{"mail.*"}, Tenants: []string{"acme"}}})
+	act := sluice.Act{By: "test"}
+	within := schedule.Definition{Queue: "mail.a", Tenant: "acme", Every: time.Hour}
+	for name, foreign := range map[string]schedule.Definition{
+		"queue":  {Queue: "pay", Tenant: "acme", Every: time.Hour, Payload: json.RawMessage(`"secret"`)},
+		"tenant": {Queue: "mail.a", Tenant: "other", Every: time.Hour, Payload: json.RawMessage(`"secret"`)},
+	} {
+		must(schedule.Ensure(t.Context(), s.store, []schedule.Schedule{{Name: name, Definition: foreign}}, act))
+		must(schedule.Set(t.Context(), s.store, name, within, act))
+		for _, path := range []string{"/schedules/" + name, "/schedules"} {
+			if r := s.ask("GET", path, "", "Authorization", "Bearer a"); r.status != 200 || !strings.Contains(r.text, "acme") || strings.Contains(r.text, "declared") || strings.Contains(r.text, "secret") {
+				t.Errorf("%s: %d, and it shows a foreign declaration: %s", path, r.status, r.text)
+			}
+		}
+		for _, verb := range []string{"undo", "lift"} {
+			s.problem(s.ask("POST", "/schedules/"+name+"/"+verb, `{}`, "Authorization", "Bearer a"), 403, "out_of_bounds")
+		}
+		r := s.ask("POST", "/schedules/"+name+"/pause", `{}`, "Authorization", "Bearer a")
+		if r.status != 200 || strings.Contains(r.text, "secret") {
+			t.Errorf("pause: %d %s", r.status, r.text)
+		}
+		stored := must(schedule.Read(t.Context(), s.store, name))
+		if stored.Queue != within.Queue || stored.Tenant != within.Tenant || !stored.Paused || stored.Declared == nil {
+			t.Errorf("the schedule is %+v, want it paused, in its place, and declared as before", stored)
+		}
+		put := func(declared *schedule.Definition) reply {
+			changed := stored
+			changed.Declared, changed.Paused = declared, false
+			return s.ask("PUT", "/schedules/"+name, string(must(json.Marshal(map[string]any{"schedule": changed}))), "Authorization", "Bearer a")
+		}
+		s.problem(put(&foreign), 403, "out_of_bounds")
+		if r := put(nil); r.status != 200 || strings.Contains(r.text, "secret") {
+			t.Errorf("a change without the declaration: %d %s", r.status, r.text)
+		}
+		if stored := must(schedule.Read(t.Context(), s.store, name)); stored.Declared == nil || stored.Declared.Queue != foreign.Queue {
+			t.Errorf("the declaration of a program is lost: %+v", stored)
+		}
+	}
+	if r := s.ask("POST", "/schedules/queue/undo", `{}`, "Authorization", "Bearer admin"); r.status != 200 {
+		t.Errorf("undo without bounds: %d %s", r.status, r.text)
+	}
+}
