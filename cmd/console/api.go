@@ -30,6 +30,15 @@ func statusOf(err error) int {
 	return 0
 }
 
+// codeOf returns the code of a problem. Empty: it is none.
+func codeOf(err error) string {
+	var p *httpapi.Problem
+	if errors.As(err, &p) {
+		return p.Code
+	}
+	return ""
+}
+
 // caller asks the API with somebody's credentials.
 type caller struct {
 	api    http.Handler

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/sluice-queue/sluice/access"
 )
 
 // liveParameter asks for the stream of a page instead of the page.
@@ -193,6 +195,22 @@ func message(html string) []byte {
 	return []byte("data: " + strings.ReplaceAll(strings.TrimSpace(html), "\n", "\ndata: ") + "\n\n")
 }
 
+// ended reports whether somebody who watches may see the page no longer: the session has ended, or has other rights now. A
+// store that does not answer ends nothing.
+func (v *visit) ended(ctx context.Context) bool {
+	body, err := v.caller.send(ctx, http.MethodGet, "/whoami", nil, nil)
+	var now viewer
+	if err == nil && json.Unmarshal(body, &now) == nil {
+		return now.rights() != v.viewer.rights()
+	}
+	return statusOf(err) == http.StatusUnauthorized || codeOf(err) == "too_many_unknown"
+}
+
+// sessionEnded is the last event of a stream whose session has ended.
+func sessionEnded() []byte {
+	return event("ended", map[string]any{"why": "the session has ended"})
+}
+
 // stream sends the pictures of a page until the client leaves, its session ends, or the server does.
 func (c *Console) stream(w http.ResponseWriter, r *http.Request, v *visit) {
 	watcher, p := c.live.join(v)
@@ -213,15 +231,22 @@ func (c *Console) stream(w http.ResponseWriter, r *http.Request, v *visit) {
 	}
 	heartbeat := time.NewTicker(heartbeatEvery)
 	defer heartbeat.Stop()
+	again := time.NewTicker(access.Kept)
+	defer again.Stop()
 	for sent := send([]byte(": the stream begins\n\n")); sent; {
 		select {
 		case e := <-watcher.events:
-			sent = send(e)
-		case <-heartbeat.C:
-			if _, err := v.caller.send(r.Context(), http.MethodGet, "/whoami", nil, nil); statusOf(err) == http.StatusUnauthorized {
-				send(event("ended", map[string]any{"why": "the session has ended"}))
+			if v.ended(r.Context()) {
+				send(sessionEnded())
 				return
 			}
+			sent = send(e)
+		case <-again.C:
+			if v.ended(r.Context()) {
+				send(sessionEnded())
+				return
+			}
+		case <-heartbeat.C:
 			sent = send(event("alive", map[string]any{}))
 		case <-c.draining:
 			send(event("restarting", map[string]any{"why": "the server ends"}))

@@ -188,6 +188,7 @@ func (c *call) know(r *http.Request) (err error) {
 		return err
 	}
 	c.by, err = actor(r, c.caller)
+	c.request = r
 	return err
 }
 

@@ -23,8 +23,10 @@ type call struct {
 	path   string
 	caller access.Caller
 	by     string // in the audit
-	actID  sluice.ID
-	route  *Route
+	// request names the sender, also later.
+	request *http.Request
+	actID   sluice.ID
+	route   *Route
 	// later answers a request that waits. Nil: its route answers.
 	later func(http.ResponseWriter)
 	// deadlines move the deadlines of the connection.

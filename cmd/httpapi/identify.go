@@ -3,6 +3,7 @@ package httpapi
 import (
 	"errors"
 	"net/http"
+	"reflect"
 	"strings"
 	"time"
 
@@ -26,6 +27,22 @@ func (a *API) identify(r *http.Request) (access.Caller, error) {
 		return access.Caller{}, unauthorized("the request has no token")
 	}
 	return known(a.gate.Caller(r.Context(), strings.TrimSpace(secret)))
+}
+
+// still finds out again who sends a request that lasts. The error says why the caller may not go on: the token has ended, or has
+// other rights now. It costs the store nothing while the gate remembers the token.
+func (c *call) still() error {
+	caller, err := c.api.identify(c.request)
+	if err == nil && !reflect.DeepEqual(caller, c.caller) {
+		return problemOf(http.StatusForbidden, "forbidden", "the role or the bounds of the caller have changed", "send it again")
+	}
+	return err
+}
+
+// refused reports whether the caller may not go on. A store that does not answer refuses nobody.
+func (c *call) refused() (p *Problem, is bool) {
+	is = errors.As(c.still(), &p)
+	return p, is
 }
 
 // known makes a problem of the reason why a caller is not known.

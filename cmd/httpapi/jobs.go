@@ -244,6 +244,9 @@ func awaitJob(ctx context.Context, c *call, in *awaitInput) (jobEnd, error) {
 	}
 	if wait > 0 && !job.State.Finished() {
 		c.await(ctx, in.ID, wait)
+		if err := c.still(); err != nil {
+			return jobEnd{}, err
+		}
 		if job, err = c.job(ctx, in.ID); err != nil {
 			return jobEnd{}, err
 		}

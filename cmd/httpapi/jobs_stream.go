@@ -117,6 +117,9 @@ func (s *stream) run() error {
 		if err := s.r.Context().Err(); err != nil && len(read.jobs) > 0 {
 			return err
 		}
+		if err := s.goOn(read); err != nil {
+			return errors.Join(s.write(before), err)
+		}
 		last := before
 		before = s.begin(read, last)
 		if err := s.write(last); err != nil {
@@ -133,6 +136,14 @@ func (s *stream) run() error {
 		}
 		return problemOf(http.StatusServiceUnavailable, "draining", "the server ends", "go on after the line that this answer names").after(time.Second)
 	}
+}
+
+// goOn returns why the caller may not store these lines.
+func (s *stream) goOn(read lines) error {
+	if len(read.jobs) == 0 {
+		return nil
+	}
+	return s.c.still()
 }
 
 // begin begins to store lines. If their order matters, it waits until the batch before is stored.

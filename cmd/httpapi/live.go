@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -57,7 +58,7 @@ func (a *API) live() {
 			"`cancelled` (claimed jobs that somebody cancelled; a bounded token gets its own), `signals` (what makes a worker look: a queue with due jobs, a cancelled claim, an awaited job that has ended; " +
 			"a bounded token gets those of its queues) and `hearing` (all: the server hears every change; less: also look from time to time). Each event has the whole topic as it is now, but those of `cancelled` and `signals` are changes. " +
 			"With `Last-Event-ID` and the same topics it goes on after that event. If events after it are not kept any more, or the reader is too slow, the event `behind` says so; then each topic comes again. " +
-			"Ids without data come too: they say how far the stream is. The event `end` says that the server ends.",
+			"Ids without data come too: they say how far the stream is. The event `end` says that the server ends, or that the token has ended or has other rights now.",
 		Needs: access.Look | access.Work, scope: ofJobs, noun: "queue", waits: true, endless: true,
 	}, func(op *huma.Operation) {
 		op.Parameters = []*huma.Param{
@@ -156,6 +157,8 @@ func (c *call) stream(w http.ResponseWriter, r *http.Request, names []string) er
 	out := eventWriter{Writer: bufio.NewWriter(patientWriter{w, c.deadlines, c.api.options.Bounds.Idle}), at: -1}
 	heartbeat := time.NewTicker(heartbeatEvery)
 	defer heartbeat.Stop()
+	again := time.NewTicker(access.Kept)
+	defer again.Stop()
 	_, _ = fmt.Fprint(out, ": the stream begins\nretry: 1000\n\n")
 	for {
 		if out.Flush() != nil { // the client is gone, or too slow
@@ -163,20 +166,35 @@ func (c *call) stream(w http.ResponseWriter, r *http.Request, names []string) er
 		}
 		select {
 		case <-l.woken:
+			if c.ended(&out) {
+				return nil
+			}
 			out.write(l, collector.take(l))
+		case <-again.C:
+			if c.ended(&out) {
+				return nil
+			}
 		case <-heartbeat.C:
 			_, _ = fmt.Fprint(out, ": alive\n\n")
 			if at, all := collector.place(l); all {
 				out.place(l, at)
 			}
 		case <-c.api.draining:
-			_, _ = fmt.Fprint(out, "event: end\ndata: {\"reason\":\"the server ends\"}\n\n")
-			_ = out.Flush()
+			out.end("the server ends")
 			return nil
 		case <-r.Context().Done():
 			return nil
 		}
 	}
+}
+
+// ended ends a stream whose caller may not go on.
+func (c *call) ended(out *eventWriter) bool {
+	p, is := c.refused()
+	if is {
+		out.end(p.Why)
+	}
+	return is
 }
 
 // eventWriter writes the events of a stream.
@@ -195,6 +213,13 @@ func (w *eventWriter) write(l *listener, b taken) {
 		_, _ = fmt.Fprintf(w, "id: %s\nevent: %s\ndata: %s\n\n", l.id(e.number), e.topic, e.data)
 	}
 	w.place(l, b.at)
+}
+
+// end writes the last event.
+func (w *eventWriter) end(reason string) {
+	text, _ := json.Marshal(map[string]string{"reason": reason}) // a text
+	_, _ = fmt.Fprintf(w, "event: end\ndata: %s\n\n", text)
+	_ = w.Flush()
 }
 
 // place tells the client how far it is, so that a stream that was cut goes on there.

@@ -297,6 +297,10 @@ func (c *call) claimInTurn(ctx context.Context, o *claimOrder) (out claimedList,
 	for {
 		select {
 		case queue := <-w.turn:
+			if err := c.still(); err != nil {
+				w.turn <- queue // for the next in the line
+				return out, err
+			}
 			if out, err = c.takeTurn(ctx, o, w, queue); err != nil || len(out.Jobs) > 0 {
 				return out, err
 			}
