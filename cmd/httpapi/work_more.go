@@ -199,7 +199,7 @@ type pauseSharedInput struct{ Body pauseSharedBody }
 type pauseSharedBody struct {
 	WorkerBody
 	HeldJob
-	// For is how long the service refuses more, such as 30s.
+	// For is how long the service refuses more, such as 30s; at most 1h if the token is bounded.
 	For string `json:"for" minLength:"1" maxLength:"20"`
 	wire.ReasonBody
 }
@@ -210,18 +210,26 @@ func pauseShared(ctx context.Context, c *call, in *pauseSharedInput) (done, erro
 	if err != nil {
 		return done{}, err
 	}
-	if _, err := b.Token.token(); err != nil {
+	token, err := b.Token.token()
+	if err != nil {
 		return done{}, err
 	}
 	while, err := positive("for", b.For)
 	if err != nil {
 		return done{}, err
 	}
+	if err := c.mayClose("for", while); err != nil {
+		return done{}, err
+	}
 	job, err := c.job(ctx, b.ID)
+	if err != nil {
+		return done{}, err
+	}
+	held, err := c.proves(ctx, job, token)
 	switch {
 	case err != nil:
 		return done{}, err
-	case job.State != sluice.StateClaimed || job.Holder != holder:
+	case !held || job.Holder != holder:
 		return done{}, problemOf(http.StatusConflict, "lost", "the worker does not hold the job", "end the work on the job")
 	}
 	settings, err := c.api.board.settingsOf(ctx, job.Queue)
@@ -229,6 +237,30 @@ func pauseShared(ctx context.Context, c *call, in *pauseSharedInput) (done, erro
 		return done{}, err
 	}
 	return done{true}, pause.Shared(ctx, c.api.store, &sluice.Claim{Job: job}, settings, while, sluice.Act{By: holder, Reason: b.Reason})
+}
+
+// longestClose is the longest time for which a bounded caller closes what jobs outside of its bounds may share.
+const longestClose = time.Hour
+
+// mayClose refuses to close for too long what a job shares with others.
+func (c *call) mayClose(field string, while time.Duration) error {
+	if while > longestClose && !c.caller.None() {
+		return &sluice.InvalidError{Field: field, Rule: "must be at most 1h, because the token is bounded, and other jobs may share the limits"}
+	}
+	return nil
+}
+
+// proves reports whether a token proves the claim of a job. The store compares it to renew the lease for as long as it has left.
+func (c *call) proves(ctx context.Context, job sluice.Job, token sluice.Token) (bool, error) {
+	if job.State != sluice.StateClaimed {
+		return false, nil
+	}
+	now, err := c.api.store.Now(ctx)
+	if err != nil {
+		return false, err
+	}
+	lost, err := c.api.store.Renew(ctx, []sluice.Renewal{{ID: job.ID, Token: token, Lease: max(job.LeaseUntil.Sub(now), minLease), Queue: job.Queue}})
+	return len(lost) == 0, err
 }
 
 // pausedInput names tenants.

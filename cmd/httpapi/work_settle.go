@@ -99,7 +99,7 @@ type outcomeBody struct {
 	// Permanent makes a failed job dead at once.
 	Permanent bool `json:"permanent,omitempty"`
 	// Delay is how long the job waits, such as 10m. Missing: by the queue's backoff if it failed, else not at all. A
-	// rate-limited job needs one.
+	// rate-limited job needs one, of at most 1h if the token is bounded.
 	Delay string `json:"delay,omitempty" maxLength:"20"`
 	// Reason is for the audit.
 	Reason string `json:"reason,omitempty" maxLength:"1000"`
@@ -196,6 +196,9 @@ func (c *call) settlement(ctx context.Context, b outcomeBody, holder string) (sl
 	case b.Outcome == rateLimited && delay == 0:
 		return out, &sluice.InvalidError{Field: "delay", Rule: "must be there: how long the service refuses more"}
 	case b.Outcome == rateLimited:
+		if err := c.mayClose("delay", delay); err != nil {
+			return out, err
+		}
 		out.Event, out.Delay, out.Reason = sluice.EventRelease, delay, "rate limited"
 		return out, nil
 	case b.Outcome == "complete":
