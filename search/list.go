@@ -54,8 +54,11 @@ func ReadList(ctx context.Context, store sluice.Store, q Query, from string, lim
 	if err != nil {
 		return out, err
 	}
-	if from == "" || at.oldest() {
+	switch {
+	case from == "" || at.oldest():
 		at.Whole = q.acrossQueues()
+	case at.Whole && !q.acrossQueues():
+		return out, foreignCursor(from)
 	}
 	least := 0
 	for range listPages {
@@ -156,7 +159,12 @@ func readCursor(text string) (at cursor, err error) {
 		err = json.Unmarshal(decoded, &at)
 	}
 	if err != nil || at.End || at.Whole != (at.Queue == "") && !at.oldest() {
-		return at, feature.Invalid("cursor", fmt.Sprintf("%.60q must be the next of a list; list from the beginning", text))
+		return at, foreignCursor(text)
 	}
 	return at, nil
+}
+
+// foreignCursor refuses a cursor that no list of the query returned.
+func foreignCursor(text string) error {
+	return feature.Invalid("cursor", fmt.Sprintf("%.60q must be the next of a list; list from the beginning", text))
 }

@@ -165,6 +165,9 @@ func ReadPage(ctx context.Context, store sluice.Store, q Query, from Place, limi
 			return Page{Next: Place{End: true}}, err
 		}
 	}
+	if !q.together() && !q.holds(from.Queue) { // of another query
+		return q.skip(ctx, store, from)
+	}
 	page, err := readJobs(ctx, store, q, from, limit)
 	if err != nil {
 		return Page{}, err
@@ -176,10 +179,17 @@ func ReadPage(ctx context.Context, store sluice.Store, q Query, from Place, limi
 		}
 	}
 	if page.Cursor == "" {
-		out.Next.Queue, err = queueAfter(ctx, store, q, from.Queue)
-		out.Next.End = out.Next.Queue == ""
+		var last Page
+		last, err = q.skip(ctx, store, from)
+		out.Next = last.Next
 	}
 	return out, err
+}
+
+// skip returns a page without jobs, whose next place is in the next queue.
+func (q Query) skip(ctx context.Context, store sluice.Store, from Place) (Page, error) {
+	queue, err := queueAfter(ctx, store, q, from.Queue)
+	return Page{Next: Place{Queue: queue, End: queue == "", OldestFirst: from.OldestFirst}}, err
 }
 
 // ids returns the jobs that a term names one by one, which are looked up. Nil: none does, or the query looks up a batch or

@@ -240,3 +240,24 @@ func TestOpenRunsAreLookedUp(t *testing.T) {
 		}
 	}
 }
+
+// TestACursorOfAnotherQueryReadsNoForeignQueue goes on with the places of lists that have other queues.
+func TestACursorOfAnotherQueryReadsNoForeignQueue(t *testing.T) {
+	t.Parallel()
+	store := buried(t, 5)
+	bounded := search.Query{}.OnlyQueues([]string{"mail"})
+	for name, other := range map[string]search.Query{"one queue": {Queue: "payments"}, "all queues": {}} {
+		list, err := search.ReadList(t.Context(), store, other, "", 2)
+		if err != nil || list.Next == "" {
+			t.Fatal(list, err)
+		}
+		got, err := search.ReadList(t.Context(), store, bounded, list.Next, 2)
+		if got.Compared != 0 || len(got.Jobs) != 0 || got.Next != "" || err != nil && !errors.Is(err, sluice.ErrInvalid) {
+			t.Errorf("the cursor of %s: %+v, %v, want nothing of another queue", name, got, err)
+		}
+	}
+	page, err := search.ReadPage(t.Context(), store, bounded, search.Place{Queue: "alerts"}, 2)
+	if err != nil || page.Compared != 0 || page.Next.Queue != "mail" {
+		t.Errorf("the place before the only queue: %+v, %v, want to go on with mail", page, err)
+	}
+}

@@ -115,3 +115,18 @@ func TestForeignObjectsAreAsIfTheyWereNotThere(t *testing.T) {
 		}
 	}
 }
+
+// TestAListCountsNoForeignJobs lists jobs with and without bounds. The figure of compared jobs would tell of those of others.
+func TestAListCountsNoForeignJobs(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{}, access.Caller{Name: "admin", Role: access.RoleAdmin}, access.Caller{Name: "a", Role: access.RoleViewer, Bounds: access.Bounds{Tenants: []string{"acme"}}})
+	for range 3 {
+		s.enqueue("mail", "other")
+	}
+	for as, want := range map[string]bool{"admin": true, "a": false} {
+		r := s.ask("GET", "/jobs?where=tenant:acme", "", "Authorization", "Bearer "+as)
+		if r.status != 200 || strings.Contains(r.text, "compared") != want {
+			t.Errorf("%s gets %d %s, want the figure: %t", as, r.status, r.text, want)
+		}
+	}
+}

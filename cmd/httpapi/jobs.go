@@ -99,8 +99,8 @@ func (in *listInput) query(now time.Time) (search.Query, error) {
 type jobList struct {
 	// Jobs are the jobs, without payloads.
 	Jobs []ShownJob `json:"jobs"`
-	// Compared counts the jobs that were compared with the filter.
-	Compared int `json:"compared"`
+	// Compared counts the jobs that were compared with the filter. Missing: the token is bounded, and others' jobs would count.
+	Compared *int `json:"compared,omitempty"`
 	// Next is the cursor of the next part. Missing: no job is left. A part may have fewer jobs than asked for, even
 	// none, although another follows.
 	Next string `json:"next,omitempty"`
@@ -133,7 +133,9 @@ func listJobs(ctx context.Context, c *call, in *listInput) (jobList, error) {
 	for _, job := range found.Jobs {
 		out.Jobs = append(out.Jobs, ShownJob{c.withhold(job), job.Label(now)})
 	}
-	out.Compared, out.Next = found.Compared, found.Next
+	if out.Next = found.Next; c.caller.None() {
+		out.Compared = &found.Compared
+	}
 	return out, err
 }
 
