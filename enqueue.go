@@ -325,7 +325,7 @@ func (j NewJob) checkPayload(limit int) error {
 		return invalid("payload", fmt.Sprintf("%d bytes are more than the queue's payload_limit of %d", len(payload), limit))
 	case !utf8.Valid(payload):
 		return invalid("payload", "it is not valid UTF-8")
-	case !(j.written && jsonscan.Shallow(payload)) && jsonscan.Fault(payload) != "":
+	case (!j.written || !jsonscan.Shallow(payload)) && jsonscan.Fault(payload) != "":
 		return invalid("payload", jsonscan.Fault(payload))
 	}
 	return nil

@@ -23,7 +23,7 @@ func waitingForUpkeep(ctx context.Context, store sluice.Store) (waiting int, err
 		return 0, err
 	}
 	for _, s := range schedules {
-		if !s.Paused && !(s.NextAt.IsZero() && s.Progress.Resumed.IsZero()) {
+		if !s.Paused && (!s.NextAt.IsZero() || !s.Progress.Resumed.IsZero()) {
 			waiting++
 		}
 	}

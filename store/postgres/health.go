@@ -54,7 +54,7 @@ type inspection struct {
 
 func (c *examination) looks() []inspection {
 	all := []inspection{
-		{check: "moved", see: c.moved},
+		{check: "moved", see: c.wasMoved},
 		{check: "schema", see: c.schema},
 		{check: "durability", see: c.standbys},
 		{check: "transaction", see: c.transactions},

@@ -6,8 +6,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// moved reports that the database was moved to another store.
-func (c *examination) moved(ctx context.Context) error {
+// wasMoved reports that the database was moved to another store.
+func (c *examination) wasMoved(ctx context.Context) error {
 	var there bool
 	if err := c.store.pool.QueryRow(ctx, "select to_regclass('sluice.moved') is not null").Scan(&there); err != nil {
 		return err
@@ -20,5 +20,5 @@ func (c *examination) moved(ctx context.Context) error {
 	if err != nil || len(marks) == 0 {
 		return err
 	}
-	return c.Report.Moved(marks[0])
+	return c.Moved(marks[0])
 }

@@ -54,7 +54,7 @@ type inspection struct {
 
 func (c *examination) looks() []inspection {
 	all := []inspection{
-		{check: "moved", see: c.moved},
+		{check: "moved", see: c.wasMoved},
 		{check: "index", see: c.objects, patient: true},
 		{check: "follower", see: c.followers},
 		{check: "wal", see: c.log},

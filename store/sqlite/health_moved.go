@@ -7,8 +7,8 @@ import (
 	"github.com/sluice-queue/sluice/internal/migration"
 )
 
-// moved reports that the file was moved to another store.
-func (c *examination) moved(ctx context.Context) error {
+// wasMoved reports that the file was moved to another store.
+func (c *examination) wasMoved(ctx context.Context) error {
 	var marks []string
 	err := c.store.look(ctx, func(tx runner) error {
 		there, err := list(tx, scanOne[bool], "select exists (select 1 from sqlite_master where type = 'table' and name = 'sluice_moved')")
@@ -21,7 +21,7 @@ func (c *examination) moved(ctx context.Context) error {
 	case err != nil:
 		return err
 	case len(marks) > 0:
-		return c.Report.Moved(marks[0])
+		return c.Moved(marks[0])
 	}
 	c.Well("moved", "it was not moved")
 	return nil
