@@ -16,6 +16,7 @@ import (
 	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/deadletter"
 	"github.com/sluice-queue/sluice/engine"
+	"github.com/sluice-queue/sluice/flow"
 	"github.com/sluice-queue/sluice/presence"
 )
 
@@ -229,6 +230,12 @@ func stateReason(j sluice.Job, o Position) Reason {
 
 // mendDead returns the act that gives a dead job a new life, and the repair before it.
 func mendDead(j sluice.Job) string {
+	switch j.Queue {
+	case flow.EndQueue: // it dies again while a node has failed
+		return fmt.Sprintf("sluice flows show %s; mend why nodes failed, and requeue the dead and cancelled ones first; then: sluice requeue %s", j.ID, j.ID)
+	case flow.MapQueue:
+		return fmt.Sprintf("mend the cause, and requeue the failed jobs of the map first; then: sluice requeue %s; at last the flow, if it has failed: sluice requeue %s", j.ID, j.Labels[flow.LabelFlow])
+	}
 	first := "mend the cause"
 	switch class, _ := deadletter.Classify(j.Error); class {
 	case deadletter.ClassPoison:
