@@ -19,7 +19,7 @@ import (
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
-// logText is a log that tests read while the server still writes to it: how many lines were left out, it says later.
+// logText is a log, or an answer, that tests read while the server still writes to it. A log says later how many lines were left out.
 type logText struct {
 	mu   sync.Mutex
 	text bytes.Buffer

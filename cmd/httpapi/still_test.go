@@ -1,14 +1,12 @@
 package httpapi_test
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -23,21 +21,10 @@ import (
 // written is what a request that lasts has answered so far.
 type written struct {
 	*httptest.ResponseRecorder
-	mu   sync.Mutex
-	text bytes.Buffer
+	logText
 }
 
-func (w *written) Write(text []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.text.Write(text)
-}
-
-func (w *written) String() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.text.String()
-}
+func (w *written) Write(text []byte) (int, error) { return w.logText.Write(text) }
 
 // lasting is a server, and the secret of a token that ends.
 type lasting struct {

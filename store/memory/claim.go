@@ -92,10 +92,13 @@ func (s *Store) claimedBefore(token sluice.Token) (jobs []*sluice.Claim) {
 			}
 		}
 	}
-	slices.SortFunc(jobs, func(a, b *sluice.Claim) int {
-		return cmp.Or(a.Priority-b.Priority, a.DueAt.Compare(b.DueAt), bytes.Compare(a.ID[:], b.ID[:]))
-	})
+	slices.SortFunc(jobs, func(a, b *sluice.Claim) int { return inClaimOrder(&a.Job, &b.Job) })
 	return jobs
+}
+
+// inClaimOrder compares jobs by priority, then by due time, then by id.
+func inClaimOrder(a, b *sluice.Job) int {
+	return cmp.Or(a.Priority-b.Priority, a.DueAt.Compare(b.DueAt), bytes.Compare(a.ID[:], b.ID[:]))
 }
 
 // claimTogether claims from several queues, and skips queues that have limits.

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"slices"
@@ -140,7 +139,7 @@ func (s *Store) park(j *job) {
 
 // waitsBehind says whether a job comes after another of its limit key. Nil: there is no other.
 func (j *job) waitsBehind(other *job) bool {
-	return other != nil && cmp.Or(j.Priority-other.Priority, j.DueAt.Compare(other.DueAt), bytes.Compare(j.ID[:], other.ID[:])) > 0
+	return other != nil && inClaimOrder(&j.Job, &other.Job) > 0
 }
 
 // letIn lets in the parked jobs for whose limit keys there is room. One that has expired, or is not due in a claim that takes fewer
