@@ -45,6 +45,20 @@ func TestFocusAndRowsStayWhileRowsChange(t *testing.T) {
 	p.until(`document.querySelector('` + row("mail") + ` [data-act="resume-queue"]')`)
 }
 
+func TestWhatAPersonHasOpenedStaysOpen(t *testing.T) {
+	t.Parallel()
+	s := serving(t)
+	s.sluice(t, "enqueue", "mail", "{}", "--delay", "1h")
+	p := open(t, s, "/jobs?q=queue:mail")
+	p.click(`#all-matching > summary`)
+	p.click(`#rows details > summary`)
+	s.sluice(t, "enqueue", "mail", "{}", "--delay", "1h")
+	p.until(`!document.querySelector("#news").hidden`)
+	if !p.is(`document.querySelector("#all-matching").open && document.querySelector("#rows details").open`) {
+		t.Error("a new picture has closed what the person had opened")
+	}
+}
+
 func TestTwoPeopleSeeTheActsOfEachOther(t *testing.T) {
 	t.Parallel()
 	s := serving(t)

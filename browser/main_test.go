@@ -57,7 +57,8 @@ func prepareAndRun(m *testing.M) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	allocated, stop := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium), chromedp.DisableGPU, chromedp.WindowSize(1440, 900))...)
+	allocated, stop := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium), chromedp.DisableGPU, chromedp.WindowSize(1440, 900),
+		chromedp.Flag("allow-pre-commit-input", true))...) // Chromium drops keys and clicks before it has painted a new page
 	defer stop()
 	var leave context.CancelFunc
 	browser, leave = chromedp.NewContext(allocated)

@@ -42,16 +42,18 @@ var moduleTests = map[string][][2]string{
 	})()`, "contrast"}},
 	"keys.js":       {{`Object.keys(M.keys).filter((k) => /cancel|delete/.test(M.keys[k][0])).every((k) => k === k.toUpperCase()) ? "Shift" : "bare"`, "Shift"}},
 	"connection.js": {{`(M.togglePause(), [M.isPaused(), document.body.dataset.connection, document.getElementById("age").hidden, (M.togglePause(), M.isPaused())].join())`, "true,paused,false,false"}},
-	"dialogs.js": {{`(M.toast("<b>done</b>"), document.querySelector(".toast").textContent)`, "<b>done</b>"}, {`(() => {
+	"dialogs.js": {{`(M.toast("<b>done</b>"), document.querySelector(".toast").textContent)`, "<b>done</b>"}, {`(async () => {
 		const dialog = document.getElementById("dialog");
-		const swap = () => { document.dispatchEvent(new CustomEvent("htmx:after:swap")); return document.activeElement.id; };
+		const swap = async () => { await null; document.dispatchEvent(new CustomEvent("htmx:after:swap")); return document.activeElement.id; };
 		const show = () => { dialog.innerHTML = '<p role="alert" tabindex="-1" id="problem"></p><input id="field">'; return swap(); };
-		const first = show();
+		const first = await show();
 		document.getElementById("field").focus();
-		const behind = swap(), again = show();
+		const behind = await swap(), again = await show(), empty = new Promise((done) => dialog.addEventListener("close", done));
 		dialog.close();
-		return [first, behind, again].join();
-	})()`, "problem,field,problem"}},
+		await swap(); // a live picture, before the event "close"
+		await empty;
+		return [first, behind, again, dialog.open, dialog.childElementCount].join();
+	})()`, "problem,field,problem,false,0"}},
 	"rows.js": {{`(() => {
 		const body = (...ids) => { const t = document.createElement("tbody"); for (const id of ids) t.insertRow().id = id; return t; };
 		const after = body("new", "c", "a"), fresh = M.steady(body("a", "b", "c"), after);

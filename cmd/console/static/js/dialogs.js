@@ -2,8 +2,10 @@
 const dialog = document.getElementById("dialog");
 const toasts = document.getElementById("toasts");
 
+// Only what comes into the dialog opens it: a live picture that comes between its end and its event "close" does not.
+new MutationObserver(() => dialog.childElementCount && !dialog.open && dialog.showModal()).observe(dialog, { childList: true });
+
 document.addEventListener("htmx:after:swap", () => {
-  if (dialog.childElementCount && !dialog.open) dialog.showModal();
   const problem = dialog.querySelector("[role=alert]:not([data-told])");
   if (!problem) return;
   problem.dataset.told = ""; // a page that changes behind the dialog takes the focus from no field

@@ -1,6 +1,5 @@
 // Keeps the rows of a list where they are while the page is live: rows that are new wait behind a link, and rows that no
 // longer match stay, pale. In other tables, no row moves below the pointer: rows that are new come last until it leaves.
-// It also keeps what a person has opened.
 const live = document.getElementById("live");
 let over = null; // the table's body below the pointer
 let late = ""; // the picture whose rows wait for their places
@@ -60,11 +59,6 @@ function wait(picture, fresh, size) {
   link.hidden = false;
   link.textContent = fresh === size ? `${fresh} or more newer: show` : `${fresh} newer: show`;
 }
-
-// A person opens and closes details; a picture does not.
-document.addEventListener("htmx:before:morph:attr", (event) => {
-  if (event.detail.attrName === "open" && event.target.matches("details")) event.preventDefault();
-});
 
 document.addEventListener("change", (event) => {
   if (event.target.id !== "choose-all") return;
