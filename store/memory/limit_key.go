@@ -200,6 +200,9 @@ func (s *Store) untilLetIn(l *backlog, now time.Time) time.Duration {
 		case room.Wait > 0:
 			wait = sooner(wait, room.Wait)
 		}
+		if !first.ExpiresAt.IsZero() { // from then on it keeps none behind it
+			wait = sooner(wait, max(first.ExpiresAt.Sub(now), 0))
+		}
 	}
 	return wait
 }

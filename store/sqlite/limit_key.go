@@ -143,7 +143,7 @@ func (g *gate) letIn(tx runner, request sluice.ClaimRequest, key string, at int6
 		}
 		room := flow.KeyRoom(of, state, time.UnixMicro(at))
 		if room.Jobs == 0 {
-			_, err := tx.exec(limitLaneKeepSQL, request.Queue, key, wakes(room, at))
+			_, err := tx.exec(limitLaneKeepSQL, request.Queue, key, wakes(room, at), at)
 			return err
 		}
 		most, g.keyed.budgets[budgetOf{i, key}] = min(most, room.Jobs), flow.KeyBudget(of, state, time.UnixMicro(at))
@@ -295,13 +295,15 @@ func (g *gate) park(tx runner, queue string, seqs []int64, full map[string]bool,
 		return nil
 	}
 	g.keyed.parked += len(seqs)
+	if _, err := tx.exec(limitParkSQL, seqList(seqs)); err != nil {
+		return err
+	}
 	for key := range full {
-		if _, err := tx.exec(limitLaneKeepSQL, queue, key, wakes(g.keyed.refused[key].room, at)); err != nil {
+		if _, err := tx.exec(limitLaneKeepSQL, queue, key, wakes(g.keyed.refused[key].room, at), at); err != nil {
 			return err
 		}
 	}
-	_, err := tx.exec(limitParkSQL, seqList(seqs))
-	return err
+	return nil
 }
 
 // noteKeys keeps what claims have left of the rates.

@@ -70,6 +70,24 @@ func laneRules() []Rule {
 			w.saveNamed(refunds, func(s *sluice.Settings) { s.Limits = "" })
 			equal(w, "when the other queue has its own way", len(w.claimOnce(9).Jobs), 1)
 		}},
+		{"R-1060", "A job that waits for its limit key and expires keeps a cheaper one out no longer: a claim says when that is, and the next one then gets it.", "I-13, C-35", func(w *world) {
+			w.share(limit.Limit{Name: "host", Concurrency: 2, PerKey: true, ByCost: true}, "host")
+			w.add(sluice.EnqueueOptions{LimitKey: "a"})
+			equal(w, "claimed", len(w.claimOnce(5).Jobs), 1)
+			w.add(sluice.EnqueueOptions{LimitKey: "a", Cost: 2, ExpiresAt: w.Now().Add(5 * time.Minute)})
+			cheap := w.add(sluice.EnqueueOptions{LimitKey: "a"})
+			for range 2 {
+				claimed := w.claimOnce(5)
+				if len(claimed.Jobs) > 0 || claimed.NextDue <= 4*time.Minute || claimed.NextDue > 5*time.Minute {
+					w.Fatalf("behind a dear job that expires in 5m, a claim gets %d jobs, and the next look is in %s", len(claimed.Jobs), claimed.NextDue)
+				}
+			}
+			w.Advance(5*time.Minute + time.Second)
+			claimed := w.claimOnce(5)
+			if len(claimed.Jobs) != 1 || claimed.Jobs[0].ID != cheap {
+				w.Fatalf("when it has expired, a claim gets %d jobs, and the next look is in %s", len(claimed.Jobs), claimed.NextDue)
+			}
+		}},
 	}
 }
 

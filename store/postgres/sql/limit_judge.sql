@@ -29,10 +29,10 @@ with lim as materialized (
     ) w
     limit $9::integer
 ), heads as materialized (
-    select h.id, d.key, case when h.due_at > $6::timestamptz + $12::interval then 0 else h.cost end as cost, h.priority, h.due_at
+    select h.id, d.key, case when h.due_at > $6::timestamptz + $12::interval then 0 else h.cost end as cost, h.priority, h.due_at, h.expires_at
     from (select distinct key from due) d
     cross join lateral (
-        select l.id, l.cost, l.priority, l.due_at
+        select l.id, l.cost, l.priority, l.due_at, l.expires_at
         from sluice.live l
         where l.queue = $1::text and l.limit_key = d.key and l.parked
           and (l.expires_at is null or l.expires_at > greatest($6::timestamptz, l.due_at))
@@ -41,11 +41,11 @@ with lim as materialized (
         for update skip locked
     ) h
 ), given as materialized (
-    select c.id, c.key, c.cost, c.priority, c.due_at, false as parked, i.no
+    select c.id, c.key, c.cost, c.priority, c.due_at, c.expires_at, false as parked, i.no
     from unnest($7::uuid[]) with ordinality as i(id, no)
-    cross join lateral (select l.id, l.limit_key as key, l.cost, l.priority, l.due_at from sluice.live l where l.id = i.id offset 0) c
+    cross join lateral (select l.id, l.limit_key as key, l.cost, l.priority, l.due_at, l.expires_at from sluice.live l where l.id = i.id offset 0) c
     union all
-    select h.id, h.key, h.cost, h.priority, h.due_at, true, 0 from heads h
+    select h.id, h.key, h.cost, h.priority, h.due_at, h.expires_at, true, 0 from heads h
 ), wanted as materialized (
     select l.name, g.key, count(*) as jobs from given g cross join lim l where l.per_key and g.key is not null group by l.name, g.key
     union all
@@ -101,18 +101,18 @@ with lim as materialized (
     ) o
 ), pairs as materialized (
     -- Each row of state stands beside the candidates of its key, so that the server does not compare each candidate with each key.
-    select r.id, r.key, r.name, r.priority, r.due_at, r.parked, r.no, r.full_cost, r.cost, r.rate, r.burst, r.concurrency,
+    select r.id, r.key, r.name, r.priority, r.due_at, r.expires_at, r.parked, r.no, r.full_cost, r.cost, r.rate, r.burst, r.concurrency,
            max(r.free) over of_key as free, max(r.tokens) over of_key as tokens, max(r.closed_until) over of_key as closed_until,
            max(r.asleep_until) over of_key as asleep_until,
            sum(r.cost) over (partition by r.name, r.key order by r.priority, r.due_at, r.id rows unbounded preceding) - r.cost as before
     from (
-        select g.id, g.key, l.name, g.priority, g.due_at, g.parked, g.no, g.cost as full_cost, case when l.by_cost then g.cost else sign(g.cost) end as cost, l.rate,
-               l.burst, l.concurrency, null::bigint as free, null::double precision as tokens, null::timestamptz as closed_until, null::timestamptz as asleep_until
+        select g.id, g.key, l.name, g.priority, g.due_at, case when g.expires_at > $6::timestamptz then g.expires_at end as expires_at, g.parked, g.no,
+               g.cost as full_cost, case when l.by_cost then g.cost else sign(g.cost) end as cost, l.rate, l.burst, l.concurrency, null::bigint as free, null::double precision as tokens, null::timestamptz as closed_until, null::timestamptz as asleep_until
         from given g
         cross join lim l
         where l.per_key and g.key is not null
         union all
-        select null, s.key, s.name, null, null, false, 0, 0, 0, s.rate, s.burst, s.concurrency, s.free, s.tokens, s.closed_until, s.asleep_until
+        select null, s.key, s.name, null, null, null, false, 0, 0, 0, s.rate, s.burst, s.concurrency, s.free, s.tokens, s.closed_until, s.asleep_until
         from state s
         where s.per_key
     ) r
@@ -120,10 +120,12 @@ with lim as materialized (
 ), judged as materialized (
     select p.id, p.key, p.name, p.parked, p.no, p.full_cost,
            bool_and(p.free_ok and p.rate_ok and p.open) over (partition by p.name, p.key order by p.priority, p.due_at, p.id rows unbounded preceding) as fits,
-           case when p.behind then p.asleep_until
-                when p.closed_until > $6::timestamptz then p.closed_until
-                when p.free_ok then $6::timestamptz + make_interval(secs => greatest(least(p.cost, p.burst) - (p.tokens - p.before), 0) / nullif(p.rate, 0))
-                else $6::timestamptz + interval '10 minutes' end as wake_at
+           -- An expired job keeps no cheaper one behind it, so the lane wakes then.
+           least(p.expires_at,
+                 case when p.behind then p.asleep_until
+                      when p.closed_until > $6::timestamptz then p.closed_until
+                      when p.free_ok then $6::timestamptz + make_interval(secs => greatest(least(p.cost, p.burst) - (p.tokens - p.before), 0) / nullif(p.rate, 0))
+                      else $6::timestamptz + interval '10 minutes' end) as wake_at
     from (
         select q.*, coalesce(q.free - q.before >= least(q.cost, q.concurrency), true) as free_ok,
                coalesce(q.tokens - q.before + 1e-9 >= least(q.cost, q.burst), true) as rate_ok,
