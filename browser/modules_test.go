@@ -106,9 +106,13 @@ var moduleTests = map[string][][2]string{
 		form.innerHTML = '<input type="range" id="rate" max="9"><output for="rate"></output>';
 		document.body.append(form);
 		form.rate.value = 7;
+		const output = form.querySelector("output");
 		form.rate.dispatchEvent(new Event("input", { bubbles: true }));
-		return form.querySelector("output").textContent;
-	})()`, "7"}},
+		const moved = output.textContent;
+		output.textContent = "4"; // by a picture
+		document.dispatchEvent(new CustomEvent("htmx:after:swap"));
+		return moved + output.textContent;
+	})()`, "77"}},
 }
 
 func TestModulesOfTheConsole(t *testing.T) {
