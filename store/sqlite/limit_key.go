@@ -143,8 +143,7 @@ func (g *gate) letIn(tx runner, request sluice.ClaimRequest, key string, at int6
 		}
 		room := flow.KeyRoom(of, state, time.UnixMicro(at))
 		if room.Jobs == 0 {
-			_, err := tx.exec(limitLaneKeepSQL, request.Queue, key, wakes(room, at), at)
-			return err
+			return g.keepLane(tx, request.Queue, key, room, at)
 		}
 		most, g.keyed.budgets[budgetOf{i, key}] = min(most, room.Jobs), flow.KeyBudget(of, state, time.UnixMicro(at))
 	}
@@ -153,6 +152,13 @@ func (g *gate) letIn(tx runner, request sluice.ClaimRequest, key string, at int6
 		return err
 	}
 	_, err = tx.exec(limitLaneForgetSQL, request.Queue, key)
+	return err
+}
+
+// keepLane notes when a claim is to look again at the parked jobs of a key without room.
+func (g *gate) keepLane(tx runner, queue, key string, room flow.Room, at int64) error {
+	costs := slices.ContainsFunc(g.keyed.limits, func(of limit.Limit) bool { return of.PerKey && of.ByCost })
+	_, err := tx.exec(limitLaneKeepSQL, queue, key, wakes(room, at), at, costs)
 	return err
 }
 
@@ -299,7 +305,7 @@ func (g *gate) park(tx runner, queue string, seqs []int64, full map[string]bool,
 		return err
 	}
 	for key := range full {
-		if _, err := tx.exec(limitLaneKeepSQL, queue, key, wakes(g.keyed.refused[key].room, at), at); err != nil {
+		if err := g.keepLane(tx, queue, key, g.keyed.refused[key].room, at); err != nil {
 			return err
 		}
 	}

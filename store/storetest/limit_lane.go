@@ -88,6 +88,28 @@ func laneRules() []Rule {
 				w.Fatalf("when it has expired, a claim gets %d jobs, and the next look is in %s", len(claimed.Jobs), claimed.NextDue)
 			}
 		}},
+		{"R-1061", "A dear job that waits for its limit key and is not due, set aside by a claim that takes jobs ahead, keeps a cheaper one from other claims for a second at most.", "I-13, C-35", func(w *world) {
+			w.share(limit.Limit{Name: "host", Concurrency: 2, PerKey: true, ByCost: true}, "host")
+			w.add(sluice.EnqueueOptions{LimitKey: "a"})
+			equal(w, "claimed", len(w.claimOnce(5).Jobs), 1)
+			w.add(sluice.EnqueueOptions{LimitKey: "a", Cost: 2, Priority: 1, Delay: time.Minute})
+			cheap := w.add(sluice.EnqueueOptions{LimitKey: "a"})
+			ahead := claimOf(1, 5)
+			ahead.ClaimAhead = 5 * time.Minute
+			claimed, err := w.Store.Claim(w.ctx, ahead)
+			w.ok(err)
+			if len(claimed.Jobs) > 0 || claimed.NextDue == 0 {
+				w.Fatalf("ahead, a claim gets %d jobs, and the next look is in %s", len(claimed.Jobs), claimed.NextDue)
+			}
+			w.Advance(1001 * time.Millisecond)
+			plain := w.claimOnce(5)
+			if len(plain.Jobs) == 0 && plain.NextDue == 0 {
+				plain = w.claimOnce(5)
+			}
+			if len(plain.Jobs) != 1 || plain.Jobs[0].ID != cheap {
+				w.Fatalf("not ahead, a claim gets %d jobs, and the next look is in %s", len(plain.Jobs), plain.NextDue)
+			}
+		}},
 	}
 }
 

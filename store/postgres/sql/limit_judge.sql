@@ -101,18 +101,21 @@ with lim as materialized (
     ) o
 ), pairs as materialized (
     -- Each row of state stands beside the candidates of its key, so that the server does not compare each candidate with each key.
-    select r.id, r.key, r.name, r.priority, r.due_at, r.expires_at, r.parked, r.no, r.full_cost, r.cost, r.rate, r.burst, r.concurrency,
+    select r.id, r.key, r.name, r.priority, r.due_at, r.look_by, r.parked, r.no, r.full_cost, r.cost, r.rate, r.burst, r.concurrency,
            max(r.free) over of_key as free, max(r.tokens) over of_key as tokens, max(r.closed_until) over of_key as closed_until,
            max(r.asleep_until) over of_key as asleep_until,
            sum(r.cost) over (partition by r.name, r.key order by r.priority, r.due_at, r.id rows unbounded preceding) - r.cost as before
     from (
-        select g.id, g.key, l.name, g.priority, g.due_at, case when g.expires_at > $6::timestamptz then g.expires_at end as expires_at, g.parked, g.no,
+        select g.id, g.key, l.name, g.priority, g.due_at, g.parked, g.no,
+               -- Cheaper jobs wait behind this one, but not once it has expired. While it is not due, other claims may take them.
+               case when l.by_cost then least(case when g.expires_at > $6::timestamptz then g.expires_at end,
+                                              case when g.due_at > $6::timestamptz then $6::timestamptz + interval '1 second' end) end as look_by,
                g.cost as full_cost, case when l.by_cost then g.cost else sign(g.cost) end as cost, l.rate, l.burst, l.concurrency, null::bigint as free, null::double precision as tokens, null::timestamptz as closed_until, null::timestamptz as asleep_until
         from given g
         cross join lim l
         where l.per_key and g.key is not null
         union all
-        select null, s.key, s.name, null, null, null, false, 0, 0, 0, s.rate, s.burst, s.concurrency, s.free, s.tokens, s.closed_until, s.asleep_until
+        select null, s.key, s.name, null, null, false, 0, null, 0, 0, s.rate, s.burst, s.concurrency, s.free, s.tokens, s.closed_until, s.asleep_until
         from state s
         where s.per_key
     ) r
@@ -120,8 +123,7 @@ with lim as materialized (
 ), judged as materialized (
     select p.id, p.key, p.name, p.parked, p.no, p.full_cost,
            bool_and(p.free_ok and p.rate_ok and p.open) over (partition by p.name, p.key order by p.priority, p.due_at, p.id rows unbounded preceding) as fits,
-           -- An expired job keeps no cheaper one behind it, so the lane wakes then.
-           least(p.expires_at,
+           least(p.look_by,
                  case when p.behind then p.asleep_until
                       when p.closed_until > $6::timestamptz then p.closed_until
                       when p.free_ok then $6::timestamptz + make_interval(secs => greatest(least(p.cost, p.burst) - (p.tokens - p.before), 0) / nullif(p.rate, 0))
