@@ -90,7 +90,7 @@ func tables() []table {
 		{"runs of cancelled jobs", []column{
 			is("job_id", kindID), is("queue", kindText), is("engine", kindText), is("ref", kindText), is("cancelled_at", kindInstant),
 			is("tenant", kindText), is("generation", kindInt), is("claimed_at", kindInstant), is("started", kindBool), is("beside", kindBool),
-			is("terminate", kindBool),
+			is("terminate", kindBool), is("limit_key", kindText), is("cost", kindInt),
 		}, keyed("orphan_run", "job_id", "ref"), keyed("sluice_orphan_run", "job_id", "ref")},
 		holdTable(),
 		auditTable(),

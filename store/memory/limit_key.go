@@ -46,8 +46,8 @@ func (s *Store) keyOf(of limit.Limit, key string) (state flow.Key) {
 		}
 	}
 	for _, run := range s.strays {
-		if j := s.jobs[run.JobID]; j != nil && (!of.PerKey || j.LimitKey == key) && slices.Contains(queues, run.Queue) {
-			state.InFlight += flow.UnitsOf(of, &j.Job)
+		if (!of.PerKey || run.limitKey == key) && slices.Contains(queues, run.Queue) {
+			state.InFlight += flow.UnitsOf(of, &sluice.Job{Cost: run.cost})
 		}
 	}
 	return state

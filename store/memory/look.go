@@ -161,7 +161,7 @@ func (s *Store) tenantPosition(out *explain.Position, l *backlog, of *job) {
 	}
 	for _, run := range s.strays {
 		if run.Queue == of.Queue && run.Tenant == of.Tenant {
-			holding = append(holding, run)
+			holding = append(holding, run.OrphanRun)
 		}
 	}
 	slices.SortFunc(holding, func(a, b engine.OrphanRun) int {

@@ -18,7 +18,6 @@ import (
 	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/deadletter"
-	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/internal/awaiting"
 	"github.com/sluice-queue/sluice/internal/broadcast"
@@ -83,7 +82,7 @@ type Store struct {
 	audit        []sluice.AuditEntry
 	chain        chain
 	acts         map[actOn]bool
-	strays       []engine.OrphanRun     // earliest cancellation first
+	strays       []stray                // earliest cancellation first
 	waves        []forecast.QueueCounts // the last count
 	stats        statistics
 	tally        *counter.Tally // nil: the store counts nothing

@@ -13,21 +13,29 @@ import (
 	"github.com/sluice-queue/sluice/engine"
 )
 
+// stray is an orphan run. Limits count it under the limit key and with the cost that its job had when the run began; since then, the
+// job may have been requeued and edited.
+type stray struct {
+	engine.OrphanRun
+	limitKey string
+	cost     int
+}
+
 // noteStray records the run of a job that is about to end before its engine reported the run's
 // outcome. The run still counts as in flight. Without an engine, noteStray does nothing.
 func (s *Store) noteStray(j *job) {
 	if j.Engine == "" {
 		return
 	}
-	known := func(run engine.OrphanRun) bool { return run.JobID == j.ID && run.Ref == j.Ref }
+	known := func(run stray) bool { return run.JobID == j.ID && run.Ref == j.Ref }
 	if slices.ContainsFunc(s.strays, known) {
 		return
 	}
-	s.strays = append(s.strays, engine.OrphanRun{
+	s.strays = append(s.strays, stray{engine.OrphanRun{
 		JobID: j.ID, Queue: j.Queue, Engine: j.Engine, Ref: j.Ref, CancelledAt: s.now(), Tenant: j.Tenant, Generation: j.Generation,
 		ClaimedAt: j.ClaimedAt, Started: j.State == sluice.StateDispatched,
-	})
-	slices.SortFunc(s.strays, inTurn)
+	}, j.LimitKey, j.Cost})
+	slices.SortFunc(s.strays, func(a, b stray) int { return inTurn(a.OrphanRun, b.OrphanRun) })
 	l := s.backlog(j.Queue)
 	l.stray++
 	l.held[j.Tenant]++
@@ -47,8 +55,8 @@ func (s *Store) OrphanRuns(ctx context.Context, queue string, after engine.Orpha
 	defer leave()
 	var found []engine.OrphanRun
 	for _, run := range s.strays {
-		if run.Queue == queue && inTurn(run, after) > 0 && len(found) < limit {
-			found = append(found, run)
+		if run.Queue == queue && inTurn(run.OrphanRun, after) > 0 && len(found) < limit {
+			found = append(found, run.OrphanRun)
 		}
 	}
 	return found, nil
@@ -59,7 +67,7 @@ func (s *Store) straysOf(id sluice.ID) []engine.OrphanRun {
 	var found []engine.OrphanRun
 	for _, run := range s.strays {
 		if run.JobID == id {
-			found = append(found, run)
+			found = append(found, run.OrphanRun)
 		}
 	}
 	return found
@@ -68,7 +76,7 @@ func (s *Store) straysOf(id sluice.ID) []engine.OrphanRun {
 // waitsForRun reports whether a run of a job may be open, and no person has allowed the job to run
 // beside it.
 func (s *Store) waitsForRun(id sluice.ID) bool {
-	return slices.ContainsFunc(s.strays, func(run engine.OrphanRun) bool { return run.JobID == id && !run.Beside })
+	return slices.ContainsFunc(s.strays, func(run stray) bool { return run.JobID == id && !run.Beside })
 }
 
 // ForgetOrphanRuns deletes orphan runs that have ended, and unblocks the jobs that waited for them.
@@ -78,11 +86,11 @@ func (s *Store) ForgetOrphanRuns(ctx context.Context, runs []engine.OrphanRun) e
 		return err
 	}
 	defer leave()
-	var ended []engine.OrphanRun
-	s.strays = slices.DeleteFunc(s.strays, func(stray engine.OrphanRun) bool {
-		over := slices.ContainsFunc(runs, func(run engine.OrphanRun) bool { return run.JobID == stray.JobID && run.Ref == stray.Ref })
+	var ended []stray
+	s.strays = slices.DeleteFunc(s.strays, func(known stray) bool {
+		over := slices.ContainsFunc(runs, func(run engine.OrphanRun) bool { return run.JobID == known.JobID && run.Ref == known.Ref })
 		if over {
-			ended = append(ended, stray)
+			ended = append(ended, known)
 		}
 		return over
 	})
@@ -115,7 +123,7 @@ func (s *Store) letBeside(j *job, act sluice.Act) {
 // of runs.
 func (s *Store) markStrays(id sluice.ID, event sluice.Event, act sluice.Act, mark func(*engine.OrphanRun) *bool) (found int) {
 	for i := range s.strays {
-		run := &s.strays[i]
+		run := &s.strays[i].OrphanRun
 		if run.JobID != id {
 			continue
 		}

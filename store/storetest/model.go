@@ -100,6 +100,7 @@ type machine struct {
 	order  []sluice.ID   // of arrival
 	jobs   map[sluice.ID]*modelJob
 	claims []modelClaim // every claim that was ever made, so that old tokens are tried too
+	picked *modelClaim  // the one that the next verbs are about; nil: they draw one
 	strays []modelStray // runs of jobs that have ended, which may be open
 
 	schedules map[string]bool // names of the stored ones
@@ -395,11 +396,17 @@ func (m *machine) renew(t *rapid.T) {
 
 // pickClaim draws one of the claims, the latest ones more often.
 func (m *machine) pickClaim(t *rapid.T) modelClaim {
+	if m.picked != nil {
+		return *m.picked
+	}
 	back := rapid.IntRange(0, len(m.claims)-1).Draw(t, "claim, counted from the last")
 	return m.claims[len(m.claims)-1-back]
 }
 
 func (m *machine) pickJob(t *rapid.T) (sluice.ID, *modelJob) {
+	if m.picked != nil {
+		return m.picked.id, m.jobs[m.picked.id]
+	}
 	if len(m.order) == 0 {
 		t.Skip("there are no jobs")
 	}

@@ -78,12 +78,16 @@ type modelStray struct {
 	generation        int
 	started           bool
 	beside, terminate bool
+	limitKey          string // of the job when the run began, as its cost
+	cost              int
 }
 
 // noteStray notes the run of a job that is about to end without its engine's word.
 func (m *machine) noteStray(id sluice.ID) {
 	job := m.jobs[id]
-	run := modelStray{job: id, ref: job.ref, generation: job.generation, started: job.state == sluice.StateDispatched}
+	run := modelStray{
+		job: id, ref: job.ref, generation: job.generation, started: job.state == sluice.StateDispatched, limitKey: job.limitKey, cost: job.cost,
+	}
 	known := func(s modelStray) bool { return s.job == id && s.ref == job.ref }
 	if job.engine != "" && !slices.ContainsFunc(m.strays, known) {
 		m.strays = append(m.strays, run)
@@ -139,9 +143,10 @@ func (m *machine) agreeOnStrays() {
 	m.must(err)
 	got := make(map[modelStray]bool, len(runs))
 	for _, run := range runs {
-		got[modelStray{run.JobID, run.Ref, run.Generation, run.Started, run.Beside, run.Terminate}] = true
+		got[modelStray{job: run.JobID, ref: run.Ref, generation: run.Generation, started: run.Started, beside: run.Beside, terminate: run.Terminate}] = true
 	}
 	for _, want := range m.strays {
+		want.limitKey, want.cost = "", 0 // only claims tell of them
 		if len(runs) != len(m.strays) || !got[want] {
 			m.Fatalf("the store lists the orphan runs %+v, the model has %+v", runs, m.strays)
 		}

@@ -39,11 +39,25 @@ func modelOfLimits(ctx context.Context, t *rapid.T, bench Bench) {
 		"claim": m.claim, "claim more": m.claim, "claim yet more": m.claim, "claim again": m.claim,
 		"settle": m.settle, "settle more": m.settle,
 		"advance": m.advance, "share": m.share, "close key": m.closeKey,
-		"intend": m.intend, "cancel": m.cancel, "forget": m.forget, "recover": m.recover,
+		"intend": m.intend, "leave run": m.leaveRun, "cancel": m.cancel, "forget": m.forget, "recover": m.recover,
 		"reschedule": m.reschedule, "edit": m.edit, "hold": m.hold, "release": m.release, "requeue": m.requeue,
 		"": m.agree,
 	})
 	m.replay()
+}
+
+// leaveRun has a run of a job begin, and cancels, requeues and edits the job while the run may be open. Drawn one by one, these verbs
+// seldom meet in one job.
+func (m *machine) leaveRun(t *rapid.T) {
+	if len(m.claims) == 0 {
+		t.Skip("nothing was claimed")
+	}
+	claim := m.pickClaim(t)
+	m.picked = &claim
+	defer func() { m.picked = nil }()
+	for _, verb := range []func(*rapid.T){m.intend, m.cancel, m.requeue, m.edit, m.edit} {
+		verb(t)
+	}
 }
 
 // share changes the limit of the queue, and lets the queue share it or not.
@@ -135,25 +149,25 @@ func (m *machine) room(most int) int {
 
 // unitsOf counts what is in flight under the limit of the queue, of one limit key or of all jobs.
 func (m *machine) unitsOf(key string, ofKey bool) (units int) {
-	count := func(j *modelJob) {
-		if !ofKey || j.limitKey == key {
-			units += m.unitsFor(j)
+	count := func(limitKey string, cost int) {
+		if !ofKey || limitKey == key {
+			units += m.unitsFor(cost)
 		}
 	}
 	for _, run := range m.strays {
-		count(m.jobs[run.job])
+		count(run.limitKey, run.cost)
 	}
 	for _, j := range m.jobs {
 		if j.state == sluice.StateClaimed || j.state == sluice.StateDispatched {
-			count(j)
+			count(j.limitKey, j.cost)
 		}
 	}
 	return units
 }
 
-func (m *machine) unitsFor(j *modelJob) int {
+func (m *machine) unitsFor(cost int) int {
 	if m.limit.ByCost {
-		return max(j.cost, 1)
+		return max(cost, 1)
 	}
 	return 1
 }
@@ -167,7 +181,7 @@ func (m *machine) admitted(ids []sluice.ID, most int) (fit []sluice.ID) {
 	taken, out := make(map[string]int), make(map[string]bool)
 	for _, id := range ids {
 		job := m.jobs[id]
-		key, units := "", m.unitsFor(job)
+		key, units := "", m.unitsFor(job.cost)
 		if m.limit.PerKey {
 			key = job.limitKey
 		}

@@ -661,6 +661,8 @@ create table sluice.orphan_run (
     started      boolean     not null default false,
     beside       boolean     not null default false,
     terminate    boolean     not null default false,
+    limit_key    text,
+    cost         integer     not null default 1,
     primary key (job_id, ref)
 );
 comment on table sluice.orphan_run is 'Orphan runs: runs that were intended or open when their jobs ended. They go on until their engine says that they ended.';
@@ -675,6 +677,8 @@ comment on column sluice.orphan_run.claimed_at is 'when the dispatcher claimed t
 comment on column sluice.orphan_run.started is 'the engine had the run; false: it may never start';
 comment on column sluice.orphan_run.beside is 'a person let the job run beside this run';
 comment on column sluice.orphan_run.terminate is 'a person asked upkeep to terminate the run';
+comment on column sluice.orphan_run.limit_key is 'the limit key of the job when the run began; null: none';
+comment on column sluice.orphan_run.cost is 'what the run takes of limits by cost: the cost of the job when the run began';
 create index orphan_run_held on sluice.orphan_run (queue, tenant);
 -- Expressions keep the planner from this index when it looks for the runs of one job or one tenant.
 create index orphan_run_order on sluice.orphan_run ((queue || ''), cancelled_at, uuid_send(job_id));
@@ -1428,12 +1432,11 @@ begin
         where q.name = old.queue and (n.by_cost or not old.parked);
     else
         insert into sluice.limit_change (name, key)
-        select n.name, j.limit_key
-        from sluice.job j
-        join sluice.queue q on q.name = old.queue
+        select n.name, old.limit_key
+        from sluice.queue q
         cross join lateral unnest(string_to_array(q.limits, ',')) as g(name)
         join sluice.named_limit n on n.name = g.name and n.per_key
-        where j.id = old.job_id and j.limit_key is not null;
+        where q.name = old.queue;
     end if;
     return null;
 end
@@ -1502,7 +1505,8 @@ create trigger key_room_parked after update of due_at, priority, cost, limit_key
 create trigger key_room_ended after delete on sluice.live for each row
     when (old.limit_key is not null and (old.state in ('claimed', 'dispatched') or old.parked))
     execute function sluice._key_room();
-create trigger key_room_ended after delete on sluice.orphan_run for each row execute function sluice._key_room();
+create trigger key_room_ended after delete on sluice.orphan_run for each row when (old.limit_key is not null)
+    execute function sluice._key_room();
 create trigger key_terms after update on sluice.named_limit for each row when (old.per_key or new.per_key) execute function sluice._key_terms();
 create trigger key_terms after update on sluice.queue for each row when (old.limits <> new.limits) execute function sluice._key_terms();
 

@@ -21,7 +21,7 @@ with given as (
       and coalesce(l.state = any ($3::text[]), false)
       and (not $12::boolean or l.lease_until < now() and l.engine is null)
     returning l.id, l.queue, l.tenant, l.state, l.due_at, l.generation, l.releases, l.token, l.holder, l.claimed_at, l.dispatched_at, l.ref,
-              l.engine, l.keyed, l.blocked_by, l.in_tenant_queue, l.batch_id, g.result, g.stack, g.reason, g.actor, coalesce(g.error, l.error) as error,
+              l.engine, l.keyed, l.blocked_by, l.in_tenant_queue, l.batch_id, l.limit_key, l.cost, g.result, g.stack, g.reason, g.actor, coalesce(g.error, l.error) as error,
               l.attempts + ($11::text = 'attempt' and l.state <> 'uncertain')::integer as attempts,
               l.recoveries + ($11::text = 'recovery')::integer as recoveries
 ), put as (
@@ -42,8 +42,8 @@ with given as (
     from gone
     where $11::text = 'attempt' and state <> 'uncertain'
 ), strayed as (
-    insert into sluice.orphan_run (job_id, queue, tenant, generation, engine, ref, claimed_at, started)
-    select id, queue, tenant, generation, engine, ref, claimed_at, state = 'dispatched'
+    insert into sluice.orphan_run (job_id, queue, tenant, generation, engine, ref, claimed_at, started, limit_key, cost)
+    select id, queue, tenant, generation, engine, ref, claimed_at, state = 'dispatched', limit_key, cost
     from gone where $11::text = 'recovery' and engine is not null and ref is not null
     on conflict (job_id, ref) do nothing
 ), audited as (

@@ -10,7 +10,7 @@ with given as (
     using given g
     where l.id = g.id and l.id = any ($1::uuid[]) and coalesce(l.state = any ($2::text[]), false)
     returning l.id, l.queue, l.tenant, l.state, l.due_at, l.generation, l.attempts, l.releases, l.recoveries, l.token, l.holder,
-              l.claimed_at, l.dispatched_at, l.ref, l.engine, l.keyed, l.blocked_by, l.in_tenant_queue, l.batch_id, g.reason, g.actor, coalesce(g.error, l.error) as error
+              l.claimed_at, l.dispatched_at, l.ref, l.engine, l.keyed, l.blocked_by, l.in_tenant_queue, l.batch_id, l.limit_key, l.cost, g.reason, g.actor, coalesce(g.error, l.error) as error
 ), put as (
     insert into sluice.done (id, generation, queue, tenant, outcome, due_at, claimed_at, dispatched_at, attempts, releases, recoveries,
                              token, holder, ref, error)
@@ -24,8 +24,8 @@ with given as (
     insert into sluice.batch_change (batch, kind, jobs)
     select batch_id, $4::text, count(*) from gone where batch_id is not null group by batch_id
 ), strayed as (
-    insert into sluice.orphan_run (job_id, queue, tenant, generation, engine, ref, claimed_at, started)
-    select id, queue, tenant, generation, engine, ref, claimed_at, state = 'dispatched'
+    insert into sluice.orphan_run (job_id, queue, tenant, generation, engine, ref, claimed_at, started, limit_key, cost)
+    select id, queue, tenant, generation, engine, ref, claimed_at, state = 'dispatched', limit_key, cost
     from gone where $3::text = 'cancel' and engine is not null and ref is not null
     on conflict (job_id, ref) do nothing
 ), audited as (

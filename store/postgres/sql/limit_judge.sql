@@ -91,13 +91,10 @@ with lim as materialized (
               limit l.concurrency) c
     ) a
     cross join lateral (
-        select coalesce(sum(case when l.by_cost then coalesce(j.cost, 1) else 1 end), 0) as units
+        select coalesce(sum(case when l.by_cost then r.cost else 1 end), 0) as units
         from sharing s
-        cross join lateral (select r.job_id from sluice.orphan_run r where r.queue = s.queue and l.concurrency > 0 offset 0) r
-        cross join lateral (
-            select b.cost from sluice.job b where b.id = r.job_id and (w.key is null or b.limit_key = w.key) offset 0
-        ) j
-        where s.name = l.name
+        cross join lateral (select r.limit_key, r.cost from sluice.orphan_run r where r.queue = s.queue and l.concurrency > 0 offset 0) r
+        where s.name = l.name and (w.key is null or r.limit_key = w.key)
     ) o
 ), pairs as materialized (
     -- Each row of state stands beside the candidates of its key, so that the server does not compare each candidate with each key.

@@ -33,10 +33,10 @@ cross join lateral (
           limit $4::integer) c
 ) f
 cross join lateral (
-    select coalesce(sum(case when (select by_cost from of) then coalesce(j.cost, 1) else 1 end), 0) as units
+    select coalesce(sum(case when (select by_cost from of) then r.cost else 1 end), 0) as units
     from sharing s
-    cross join lateral (select r.job_id from sluice.orphan_run r where r.queue = s.queue offset 0) r
-    cross join lateral (select b.cost from sluice.job b where b.id = r.job_id and b.limit_key = w.key offset 0) j
+    cross join lateral (select r.limit_key, r.cost from sluice.orphan_run r where r.queue = s.queue offset 0) r
+    where r.limit_key = w.key
 ) o
 cross join lateral (
     select count(*) as jobs

@@ -11,7 +11,7 @@ from (
         union all
         (select cost from sluice.live where queue = q.name and state = 'dispatched' order by claimed_at limit $2::integer)
         union all
-        (select coalesce((select j.cost from sluice.job j where j.id = r.job_id), 1) from sluice.orphan_run r where r.queue = q.name order by r.tenant limit $2::integer)
+        (select cost from sluice.orphan_run where queue = q.name order by tenant limit $2::integer)
     ) held
     where q.limits <> '' and $1::text = any (string_to_array(q.limits, ','))
     limit $2::integer

@@ -7,7 +7,7 @@ with gone as (
     delete from sluice.live l
     where l.id = any ($1::uuid[]) and l.state in ('claimed', 'dispatched') and ($2::uuid is null or l.token = $2::uuid)
       and not exists (select from sluice.job j where j.id = l.id)
-    returning l.id, l.queue, l.tenant, l.generation, l.state, l.engine, l.ref, l.claimed_at, l.in_tenant_queue, l.batch_id
+    returning l.id, l.queue, l.tenant, l.generation, l.state, l.engine, l.ref, l.claimed_at, l.in_tenant_queue, l.batch_id, l.limit_key, l.cost
 ), tenant_changed as (
     insert into sluice.tenant_change (queue, tenant, jobs, room)
     select distinct queue, tenant, 0, true from gone where in_tenant_queue
@@ -15,8 +15,8 @@ with gone as (
     insert into sluice.batch_change (batch, kind, jobs)
     select batch_id, 'cancelled', count(*) from gone where batch_id is not null group by batch_id
 ), strayed as (
-    insert into sluice.orphan_run (job_id, queue, tenant, generation, engine, ref, claimed_at, started)
-    select id, queue, tenant, generation, engine, ref, claimed_at, state = 'dispatched'
+    insert into sluice.orphan_run (job_id, queue, tenant, generation, engine, ref, claimed_at, started, limit_key, cost)
+    select id, queue, tenant, generation, engine, ref, claimed_at, state = 'dispatched', limit_key, cost
     from gone where engine is not null and ref is not null
     on conflict (job_id, ref) do nothing
 ), audited as (

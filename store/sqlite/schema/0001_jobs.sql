@@ -386,6 +386,8 @@ create table sluice_orphan_run (
     started      integer not null default 0 check (started in (0, 1)),   -- the engine had the run; false: it may never start
     beside       integer not null default 0 check (beside in (0, 1)),    -- a person let the job run beside this run
     terminate    integer not null default 0 check (terminate in (0, 1)), -- a person asked upkeep to terminate the run
+    limit_key    text,                                                   -- the limit key of the job when the run began; null: none
+    cost         integer not null default 1,                             -- what the run takes of limits by cost: the cost of the job when it began
     primary key (job_id, ref)
 ) without rowid;
 -- Orphan runs in the order in which their jobs ended.
@@ -861,8 +863,9 @@ begin
 end;
 
 create trigger sluice_orphan_run_key_end after delete on sluice_orphan_run
+when old.limit_key is not null
 begin
-    update sluice_limit_lane set wake_at = 0 where key = (select j.limit_key from sluice_job j where j.id = old.job_id);
+    update sluice_limit_lane set wake_at = 0 where key = old.limit_key;
 end;
 
 create trigger sluice_named_limit_changed after update on sluice_named_limit

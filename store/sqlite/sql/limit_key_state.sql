@@ -12,8 +12,8 @@ select (select coalesce(sum(iif(?3, cost, 1)), 0) from (select l.cost from sluic
             union all
             select l.cost from sharing q cross join sluice_live l on l.queue = q.name and l.state in ('dispatched', 'uncertain') and l.state = 'dispatched' where ?2 = ''
             limit ?4 + 0))
-       + (select coalesce(sum(iif(?3, coalesce(cost, 1), 1)), 0) from (select j.cost from sharing q cross join sluice_orphan_run r on r.queue = q.name
-            cross join sluice_job j on j.id = r.job_id where ?2 = '' or j.limit_key = ?2 limit ?4 + 0)),
+       + (select coalesce(sum(iif(?3, cost, 1)), 0) from (select r.cost from sharing q cross join sluice_orphan_run r on r.queue = q.name
+            where ?2 = '' or r.limit_key = ?2 limit ?4 + 0)),
        k.tokens, k.filled_at, k.closed_until
 from (select 1) one
 left join sluice_limit_key k on k.name = ?1 and k.key = ?2
