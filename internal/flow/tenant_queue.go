@@ -424,8 +424,9 @@ const againAhead = time.Second
 // are due. Served: the claim has woken what wakes within that time. What sleeps again mostly waits for something else than a job to
 // fall due, such as the end of a pause or a token: claims at once would find nothing, and be followed by others without end.
 func UntilWake(wakes, ahead time.Duration, served bool) time.Duration {
+	wakes = max(wakes, 0) // a store without an instant tells of one so long ago that no duration is left of it without ahead
 	if served && wakes <= ahead {
-		return min(max(wakes, 0), againAhead)
+		return min(wakes, againAhead)
 	}
 	return max(wakes-ahead, 0)
 }

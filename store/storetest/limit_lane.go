@@ -150,6 +150,12 @@ func overtakingRules() []Rule {
 			}
 			w.Fatalf("the dear job of the other tenant never starts")
 		}},
+	}
+}
+
+// aheadRules are about claims that take jobs before they are due, where tenants take turns.
+func aheadRules() []Rule {
+	return []Rule{
 		{"R-1052", "Claims ahead of the due time do not follow each other at once while a tenant is paused, or waits for its rate.", "I-14", func(w *world) {
 			w.save(func(s *sluice.Settings) {
 				s.Fair, s.ClaimAhead, s.TenantRate = true, time.Hour, sluice.Rate{Jobs: 1, Per: 10 * time.Minute}
@@ -169,6 +175,29 @@ func overtakingRules() []Rule {
 				if len(claimed.Jobs) > 0 || claimed.NextDue < time.Second/2 || claimed.NextDue > 10*time.Minute {
 					w.Fatalf("of %s: %d are claimed, and the next look is in %s", tenant, len(claimed.Jobs), claimed.NextDue)
 				}
+			}
+		}},
+		{"R-1057", "A claim ahead of the due time that finds a queue with turns at its limit says so, or when to come again, in time for the next job.", "I-14", func(w *world) {
+			w.share(limit.Limit{Name: "gpu", Concurrency: 1, ByCost: true}, "")
+			for what, set := range map[string]func(s *sluice.Settings){
+				"of the queue": func(s *sluice.Settings) { s.Concurrency = 1 },
+				"by cost":      func(s *sluice.Settings) { s.Concurrency, s.Limits = 0, "gpu" },
+			} {
+				w.save(func(s *sluice.Settings) { s.Fair, s.ClaimAhead = true, time.Hour; set(s) })
+				w.addOf("acme", 3)
+				request := sluice.ClaimRequest{Queue: queue, Limit: 9, Holder: holder(1), Lease: time.Minute, ClaimAhead: time.Hour}
+				var first *sluice.Claim
+				for range 5 { // a store may sort jobs into their tenant queues first
+					request.Token = sluice.NewToken()
+					claimed, err := w.Store.Claim(w.ctx, request)
+					w.ok(err)
+					if len(claimed.Jobs) > 0 {
+						first = claimed.Jobs[0]
+					} else if first != nil && !claimed.Limited && !claimed.Full || claimed.NextDue > time.Hour {
+						w.Fatalf("at a limit %s: limited %v, full %v, and the next look is in %s", what, claimed.Limited, claimed.Full, claimed.NextDue)
+					}
+				}
+				w.done(by(sluice.EventComplete, first))
 			}
 		}},
 	}
