@@ -14,7 +14,7 @@ var doors = map[string][]string{
 	"forecast":             {"", "internal/feature", "limit", "tenancy", "presence"},
 	"health":               {"", "audit", "internal/feature"},
 	"stat":                 {"", "internal/feature", "presence"},
-	"explain":              {"", "deadletter", "flow", "hold", "internal/feature", "audit", "engine", "presence", "limit", "stat"},
+	"explain":              {"", "access", "deadletter", "flow", "hold", "internal/feature", "audit", "engine", "presence", "limit", "stat"},
 	"deadletter":           {"", "engine", "internal/feature"},
 	"step":                 {""},
 	"engine":               {"", "internal/feature"},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/deadletter"
 	"github.com/sluice-queue/sluice/engine"
@@ -103,28 +104,51 @@ func Job(ctx context.Context, store sluice.Store, id sluice.ID) (Explanation, er
 	if other, is := sluice.StoreAs[explainer](store); is {
 		return other.Explain(ctx, id)
 	}
+	return Within(ctx, store, id, access.Bounds{})
+}
+
+// Within is [Job] for a reader who knows only the jobs within some bounds. Another job is a [sluice.ErrNotFound], as one that is not
+// stored. Where the job waits for others, or has others before it, the explanation tells nothing of those outside.
+func Within(ctx context.Context, store sluice.Store, id sluice.ID, bounds access.Bounds) (Explanation, error) {
+	if err := sluice.CheckGiven("store", store); err != nil {
+		return Explanation{}, err
+	}
+	s := sight{store, bounds}
 	job, err := store.Job(ctx, id)
 	if err != nil {
 		return Explanation{}, err
+	}
+	if !s.of(job) {
+		return Explanation{}, sluice.ErrNotFound
 	}
 	position, err := Given(store).Position(ctx, id)
 	if err != nil {
 		return Explanation{}, err
 	}
-	out := Explanation{Job: job, Behind: position.Behind, Now: position.Now}
-	if job.State != sluice.StateQueued {
-		state := stateReason(job, position)
-		if job.State == sluice.StateDispatched || job.State == sluice.StateClaimed {
-			holders, err := presence.Given(store).Holders(ctx)
-			if err != nil {
-				return Explanation{}, err
-			}
-			state.hindered(holders, job, position.Now)
-		}
-		out.Reasons = append([]Reason{state}, openRunReasons(job, position)...)
-		out.Start = out.Reasons[0].Until
-		return out, nil
+	out := Explanation{Job: job, Now: position.Now}
+	if out.Behind, err = s.known(ctx, position.Behind); err != nil {
+		return Explanation{}, err
 	}
+	if job.State == sluice.StateQueued {
+		out, err = s.waiting(ctx, out, position)
+		return s.withhold(out, position), err
+	}
+	state := stateReason(job, position)
+	if job.State == sluice.StateDispatched || job.State == sluice.StateClaimed {
+		holders, err := presence.Given(store).Holders(ctx)
+		if err != nil {
+			return Explanation{}, err
+		}
+		state.hindered(holders, job, position.Now)
+	}
+	out.Reasons = append([]Reason{state}, openRunReasons(job, position)...)
+	out.Start = out.Reasons[0].Until
+	return out, nil
+}
+
+// waiting explains a queued job.
+func (s sight) waiting(ctx context.Context, out Explanation, position Position) (Explanation, error) {
+	store, job := s.store, out.Job
 	queue, err := queueOf(ctx, store, job)
 	if err != nil {
 		return Explanation{}, err
@@ -133,11 +157,12 @@ func Job(ctx context.Context, store sluice.Store, id sluice.ID) (Explanation, er
 	if err != nil {
 		return Explanation{}, err
 	}
+	holders = s.ownQueues(holders)
 	paused, err := pausedReason(ctx, store, queue, position)
 	if err != nil {
 		return Explanation{}, err
 	}
-	waits, err := waitReasons(ctx, store, job)
+	waits, err := s.waitReasons(ctx, &out.Job)
 	if err != nil {
 		return Explanation{}, err
 	}
@@ -159,9 +184,11 @@ func Job(ctx context.Context, store sluice.Store, id sluice.ID) (Explanation, er
 		out.Start, out.Estimate = startOf(out.Reasons, queue, position, estimate{})
 		return out, nil
 	}
-	guess, err := estimateOf(ctx, store, queue, out, position)
-	if err != nil {
-		return Explanation{}, err
+	var guess estimate
+	if s.ofQueue() { // it counts jobs, and how long they ran, of the whole queue
+		if guess, err = estimateOf(ctx, store, queue, out, position); err != nil {
+			return Explanation{}, err
+		}
 	}
 	out.Start, out.Estimate = startOf(out.Reasons, queue, position, guess)
 	return out, nil
@@ -255,8 +282,11 @@ func firstLine(text string) string {
 	return line
 }
 
-func blockedReason(j sluice.Job) Reason {
-	if j.BlockedBy.IsZero() {
+func blockedReason(j sluice.Job, foreign bool) Reason {
+	switch {
+	case foreign:
+		return Reason{Name: "blocked", Summary: "it waits for " + outside + ", which holds its key, to end"}
+	case j.BlockedBy.IsZero():
 		return Reason{Name: "blocked", Open: true, Summary: "it waits for no other job"}
 	}
 	return Reason{Name: "blocked", Summary: fmt.Sprintf("it waits for job %s, which holds its key, to end", j.BlockedBy), Repair: "sluice why " + j.BlockedBy.String()}

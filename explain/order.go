@@ -11,29 +11,35 @@ import (
 )
 
 // waitReasons says which other jobs a queued job waits for. These are the job with the same key, the earlier jobs of
-// its order key, and its After. It reads at most MaxAfterRead + 1 jobs.
-func waitReasons(ctx context.Context, store sluice.Store, j sluice.Job) ([]Reason, error) {
+// its order key, and its After. It reads at most MaxAfterRead + 1 jobs. If the reader must not know
+// who blocks the job, it is the job itself.
+func (s sight) waitReasons(ctx context.Context, of *sluice.Job) ([]Reason, error) {
+	j := *of
 	if j.BlockedBy == j.ID { // somebody holds the job, or it waits for a run of its own: see heldReasons and openRunReasons
 		j.BlockedBy = sluice.ID{}
 	}
-	if j.OrderKey == "" && len(j.After) == 0 {
-		return []Reason{blockedReason(j)}, nil
+	if j.OrderKey == "" && len(j.After) == 0 && (s.ofAll() || j.BlockedBy.IsZero()) {
+		return []Reason{blockedReason(j, false)}, nil
 	}
-	blocker, err := blockerOf(ctx, store, j)
+	blocker, err := blockerOf(ctx, s.store, j)
 	if err != nil {
 		return nil, err
+	}
+	foreign := !j.BlockedBy.IsZero() && !s.of(blocker)
+	if foreign && !slices.Contains(j.After, j.BlockedBy) {
+		of.BlockedBy = j.ID
 	}
 	twin := j.Key != "" && blocker.Queue == j.Queue && blocker.Key == j.Key
 	inOrder := j.OrderKey != "" && blocker.Queue == j.Queue && blocker.OrderKey == j.OrderKey
 	var reasons []Reason
-	if twin || j.BlockedBy.IsZero() {
-		reasons = append(reasons, blockedReason(j))
+	if twin || j.BlockedBy.IsZero() || j.OrderKey == "" && len(j.After) == 0 {
+		reasons = append(reasons, blockedReason(j, foreign))
 	}
 	if j.OrderKey != "" {
-		reasons = append(reasons, orderKeyReason(j, blocker, inOrder && !twin))
+		reasons = append(reasons, orderKeyReason(j, blocker, inOrder && !twin, foreign))
 	}
 	if len(j.After) > 0 {
-		reason, err := afterReason(ctx, store, j)
+		reason, err := s.afterReason(ctx, j)
 		if err != nil {
 			return nil, err
 		}
@@ -54,9 +60,12 @@ func blockerOf(ctx context.Context, store sluice.Store, j sluice.Job) (sluice.Jo
 	return blocker, err
 }
 
-func orderKeyReason(j, blocker sluice.Job, inOrder bool) Reason {
-	if !inOrder {
+func orderKeyReason(j, blocker sluice.Job, inOrder, foreign bool) Reason {
+	switch {
+	case !inOrder:
 		return Reason{Name: "order_key", Open: true, Summary: fmt.Sprintf("it waits for no job before it with the order key %q", j.OrderKey)}
+	case foreign:
+		return Reason{Name: "order_key", Summary: fmt.Sprintf("it waits for %s, which comes before it with the order key %q", outside, j.OrderKey)}
 	}
 	return Reason{Name: "order_key", Summary: fmt.Sprintf("it waits for job %s, which is %s and comes before it with the order key %q", blocker.ID, blocker.State, j.OrderKey), Repair: "sluice why " + blocker.ID.String()}
 }
@@ -77,14 +86,17 @@ func afterRead(j sluice.Job) []sluice.ID {
 }
 
 // afterReason says how far the jobs are that a job runs after.
-func afterReason(ctx context.Context, store sluice.Store, j sluice.Job) (Reason, error) {
+func (s sight) afterReason(ctx context.Context, j sluice.Job) (Reason, error) {
 	open := true
 	says, mend := "", ""
-	completed := 0
+	completed, foreign := 0, 0
 	read := afterRead(j)
 	for _, id := range read {
-		other, err := store.Job(ctx, id)
+		other, err := s.store.Job(ctx, id)
 		switch {
+		case !s.ofAll() && (err == nil && !s.of(other) || errors.Is(err, sluice.ErrNotFound)): // they are told alike
+			foreign++
+			open = open && (other.State == sluice.StateCompleted || j.BlockedBy.IsZero() && (err != nil || other.State.Finished()))
 		case errors.Is(err, sluice.ErrNotFound):
 			says += fmt.Sprintf("; job %s is gone from the history", id)
 			open = open && j.BlockedBy.IsZero()
@@ -104,6 +116,9 @@ func afterReason(ctx context.Context, store sluice.Store, j sluice.Job) (Reason,
 		says = fmt.Sprintf("of the %d jobs that it runs after, %d of the %d that were looked at have completed", len(j.After), completed, len(read)) + says
 	} else {
 		says = fmt.Sprintf("%d of the %d jobs that it runs after have completed", completed, len(j.After)) + says
+	}
+	if foreign > 0 {
+		says += fmt.Sprintf("; %d of them are outside of your bounds, or gone from the history", foreign)
 	}
 	if open {
 		mend = ""

@@ -3,9 +3,11 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -97,6 +99,37 @@ func (c *call) job(ctx context.Context, id sluice.ID) (sluice.Job, error) {
 		return sluice.Job{}, sluice.ErrNotFound
 	}
 	return job, err
+}
+
+// blocker returns which job blocks a job, if the caller may know. Else it is the job itself, so that it stays blocked.
+func (c *call) blocker(ctx context.Context, job sluice.Job) (sluice.ID, error) {
+	if c.caller.None() || job.BlockedBy.IsZero() || job.BlockedBy == job.ID {
+		return job.BlockedBy, nil
+	}
+	switch _, err := c.job(ctx, job.BlockedBy); {
+	case errors.Is(err, sluice.ErrNotFound):
+		return job.ID, nil
+	case err != nil:
+		return sluice.ID{}, err
+	}
+	return job.BlockedBy, nil
+}
+
+// hideBlockers is blocker for a list, where a caller with bounds is told of jobs that are in the list too, or that a job names: to read
+// the others would make a list dear.
+func (c *call) hideBlockers(jobs []ShownJob) {
+	if c.caller.None() {
+		return
+	}
+	listed := make(map[sluice.ID]bool, len(jobs))
+	for _, job := range jobs {
+		listed[job.ID] = true
+	}
+	for i := range jobs {
+		if j := &jobs[i]; !j.BlockedBy.IsZero() && !listed[j.BlockedBy] && !slices.Contains(j.After, j.BlockedBy) {
+			j.BlockedBy = j.ID
+		}
+	}
 }
 
 // withhold removes payload, checkpoint and result from a job, unless the caller may read them.

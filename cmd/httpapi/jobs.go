@@ -133,6 +133,7 @@ func listJobs(ctx context.Context, c *call, in *listInput) (jobList, error) {
 	for _, job := range found.Jobs {
 		out.Jobs = append(out.Jobs, ShownJob{c.withhold(job), job.Label(now)})
 	}
+	c.hideBlockers(out.Jobs)
 	if out.Next = found.Next; c.caller.None() {
 		out.Compared = &found.Compared
 	}
@@ -161,6 +162,9 @@ func getJob(ctx context.Context, c *call, in *JobInput) (jobDetail, error) {
 		return jobDetail{}, err
 	}
 	out := jobDetail{ShownJob: ShownJob{c.withhold(job), job.Label(time.Now())}}
+	if out.BlockedBy, err = c.blocker(ctx, job); err != nil {
+		return jobDetail{}, err
+	}
 	if job.State == sluice.StateQueued && !out.Withheld {
 		out.Version = edit.VersionOf(job)
 	}
@@ -199,7 +203,13 @@ func explainJob(ctx context.Context, c *call, in *JobInput) (explain.Explanation
 	if _, err := c.job(ctx, in.ID); err != nil {
 		return explain.Explanation{}, err
 	}
-	out, err := explain.Job(ctx, c.api.store, in.ID)
+	var out explain.Explanation
+	var err error
+	if c.caller.None() {
+		out, err = explain.Job(ctx, c.api.store, in.ID)
+	} else {
+		out, err = explain.Within(ctx, c.api.store, in.ID, c.caller.Bounds)
+	}
 	out.Job, out.Reasons = c.withhold(out.Job), orEmpty(out.Reasons)
 	return out, err
 }

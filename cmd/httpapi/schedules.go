@@ -139,6 +139,14 @@ func getSchedule(ctx context.Context, c *call, in *scheduleInput) (wire.Schedule
 		return wire.ScheduleDetail{}, err
 	}
 	results, err := schedule.Results(ctx, c.api.store, s)
+	if err == nil {
+		err = c.knownFires(ctx, results)
+	}
+	for i := range results {
+		if !c.caller.None() && results[i].Job.IsZero() && !results[i].At.After(s.ChangedAt) {
+			results[i].Reason = "" // it may be about a queue outside of the bounds
+		}
+	}
 	return wire.ScheduleDetail{Schedule: c.shown(s), Next: orEmpty(next), Results: orEmpty(results), Now: s.Now}, err
 }
 
@@ -309,6 +317,9 @@ func fireSchedule(ctx context.Context, c *call, in *fireInput) (wire.FireList, e
 		return wire.FireList{}, err
 	}
 	fires, err := schedule.FireFor(ctx, c.api.store, in.Schedule, in.Body.At, c.act(in.Body.Reason))
+	if err == nil {
+		err = c.knownFires(ctx, fires)
+	}
 	return wire.FireList{Fires: orEmpty(fires), Now: s.Now}, err
 }
 

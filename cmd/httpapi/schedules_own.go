@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/schedule"
@@ -24,10 +26,19 @@ func foreignSchedule() *Problem {
 	return outOfBounds("the token is bounded to other queues or tenants, or the name is taken")
 }
 
-// shown removes payloads from a schedule, unless the caller may read them, and a declaration outside of the caller's bounds.
+// shown removes payloads from a schedule, unless the caller may read them, and what is outside of the caller's bounds: a declaration,
+// and the jobs of fires before the last change, which may be in another queue.
 func (c *call) shown(s schedule.Schedule) schedule.Schedule {
 	if s.Declared != nil && !c.mayDefine(*s.Declared) {
 		s.Declared = nil
+	}
+	if !c.caller.None() {
+		s.Progress.Recent = slices.Clone(s.Progress.Recent)
+		for i, fire := range s.Progress.Recent {
+			if !fire.At.After(s.ChangedAt) {
+				s.Progress.Recent[i] = schedule.Fire{At: fire.At, Result: fire.Result}
+			}
+		}
 	}
 	if !c.reads() {
 		s.Payload = nil
@@ -37,6 +48,27 @@ func (c *call) shown(s schedule.Schedule) schedule.Schedule {
 		}
 	}
 	return s
+}
+
+// knownFires removes from fires the jobs outside of the caller's bounds, and those that are not in the store any more. It reads them
+// only for a caller with bounds.
+func (c *call) knownFires(ctx context.Context, fires []schedule.Fire) error {
+	if c.caller.None() {
+		return nil
+	}
+	for i := range fires {
+		fire := &fires[i]
+		if fire.Job.IsZero() {
+			continue
+		}
+		switch _, err := c.job(ctx, fire.Job); {
+		case errors.Is(err, sluice.ErrNotFound):
+			*fire = schedule.Fire{At: fire.At, Result: fire.Result}
+		case err != nil:
+			return err
+		}
+	}
+	return nil
 }
 
 // ownSchedules returns the store for changes of schedules. It refuses those that begin or end outside of the caller's bounds.

@@ -59,3 +59,24 @@ func TestABoundedOperatorsSchedulesStayWithinTheBounds(t *testing.T) {
 		t.Errorf("undo without bounds: %d %s", r.status, r.text)
 	}
 }
+
+// TestASchedulesFiresShowNoForeignJobs fires a schedule in a foreign queue, and moves it into the bounds of a token.
+func TestASchedulesFiresShowNoForeignJobs(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{}, access.Caller{Name: "admin", Role: access.RoleAdmin},
+		access.Caller{Name: "a", Role: access.RoleOperator, Bounds: access.Bounds{Queues: []string{"mail.*"}}})
+	act := sluice.Act{By: "test"}
+	must(schedule.Set(t.Context(), s.store, "nightly", schedule.Definition{Queue: "pay", Every: time.Hour}, act))
+	foreign := must(schedule.Trigger(t.Context(), s.store, "nightly", act)).Job.String()
+	must(schedule.Set(t.Context(), s.store, "nightly", schedule.Definition{Queue: "mail.a", Every: time.Hour}, act))
+	own := must(schedule.Trigger(t.Context(), s.store, "nightly", act)).Job.String()
+	for _, path := range []string{"/schedules/nightly", "/schedules"} {
+		r := s.ask("GET", path, "", "Authorization", "Bearer a")
+		if r.status != 200 || strings.Contains(r.text, foreign) || !strings.Contains(r.text, own) || strings.Count(r.text, `"by hand"`) < 2 {
+			t.Errorf("%s: %d, want both fires and the job %s alone, not %s: %s", path, r.status, own, foreign, r.text)
+		}
+		if r := s.ask("GET", path, "", "Authorization", "Bearer admin"); !strings.Contains(r.text, foreign) {
+			t.Errorf("%s without bounds lacks the job %s: %s", path, foreign, r.text)
+		}
+	}
+}

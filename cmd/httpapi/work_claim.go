@@ -277,7 +277,7 @@ func (c *call) claimedBefore(ctx context.Context, o *claimOrder) (claimedList, e
 	if err != nil {
 		return out, err
 	}
-	for _, claim := range found.Jobs {
+	for _, claim := range c.ownClaims(found.Jobs) {
 		settings, err := c.api.board.settingsOf(ctx, claim.Queue)
 		if err != nil {
 			return out, err
@@ -358,7 +358,7 @@ func (c *call) claimFrom(ctx context.Context, o *claimOrder, queue string) (clai
 	if err != nil {
 		return out, from, err
 	}
-	if ctx.Err() != nil && len(from.Jobs) > 0 {
+	if from.Jobs = c.ownClaims(from.Jobs); ctx.Err() != nil && len(from.Jobs) > 0 {
 		c.handBack(work, o.holder, from.Jobs)
 		return out, from, ctx.Err()
 	}
@@ -367,6 +367,12 @@ func (c *call) claimFrom(ctx context.Context, o *claimOrder, queue string) (clai
 	}
 	out.ClaimedDetail = extrasOf(from.Claimed)
 	return out, from, nil
+}
+
+// ownClaims leaves out jobs outside of the caller's bounds. A claim that is sent again gets what it got before, when the token may have
+// had other bounds.
+func (c *call) ownClaims(jobs []*sluice.Claim) []*sluice.Claim {
+	return slices.DeleteFunc(jobs, func(claim *sluice.Claim) bool { return !c.caller.Job(claim.Queue, claim.Tenant) })
 }
 
 // handBack releases jobs whose client has left. If that fails, their leases end.

@@ -142,7 +142,7 @@ func (c *call) claimTogether(ctx context.Context, o *claimOrder) (claimedList, e
 	if err != nil {
 		return out, err
 	}
-	if ctx.Err() != nil && len(found.Jobs) > 0 {
+	if found.Jobs = c.ownClaims(found.Jobs); ctx.Err() != nil && len(found.Jobs) > 0 {
 		c.handBack(work, o.holder, found.Jobs)
 		return out, ctx.Err()
 	}

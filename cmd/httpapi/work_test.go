@@ -414,3 +414,23 @@ func TestABoundedWorkerClaimsFromItsQueuesAlone(t *testing.T) {
 	s.problem(s.ask("POST", "/work/claim", `{"worker":"h:1:a","queues":["mail"]}`, "Authorization", "Bearer t"), 403, "out_of_bounds")
 	s.problem(s.ask("POST", "/work/heartbeat", `{"worker":"h:1:a","queues":["sms"]}`, "Authorization", "Bearer w"), 403, "out_of_bounds")
 }
+
+// TestAClaimSentAgainStaysWithinTheBounds narrows the bounds of a token after a claim, in each way to send a claim again.
+func TestAClaimSentAgainStaysWithinTheBounds(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{}, access.Caller{Name: "before", Role: access.RoleWorker}, access.Caller{Name: "after", Role: access.RoleWorker, Bounds: access.Bounds{Queues: []string{"mail", "post"}}})
+	foreign := s.enqueue("pay", "").String()
+	const proof = `"worker":"h:1:a","proof":"00000000000000000000000000000001"`
+	if r := s.ask("POST", "/work/claim", `{`+proof+`,"queues":["pay"]}`, "Authorization", "Bearer before"); !strings.Contains(r.text, foreign) {
+		t.Fatalf("the claim got %d %s", r.status, r.text)
+	}
+	for _, more := range []string{`"queues":["mail"]`, `"queues":["mail","post"]`, `"queues":["mail","post"],"limits":{"mail":1,"post":1}`} {
+		r := s.ask("POST", "/work/claim", `{`+proof+`,"again":true,`+more+`}`, "Authorization", "Bearer after")
+		if r.status != 200 || strings.Contains(r.text, foreign) {
+			t.Errorf("%s: %d, and it shows a job outside of the bounds: %s", more, r.status, r.text)
+		}
+	}
+	if r := s.ask("POST", "/work/claim", `{`+proof+`,"again":true,"queues":["pay"]}`, "Authorization", "Bearer before"); !strings.Contains(r.text, foreign) {
+		t.Errorf("the claim sent again lost its job: %d %s", r.status, r.text)
+	}
+}

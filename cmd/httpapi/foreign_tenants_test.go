@@ -1,0 +1,98 @@
+package httpapi_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/cmd/httpapi"
+)
+
+// TestATokenForTenantsListsNoQueues asks for queues as tokens that are bounded to a tenant.
+func TestATokenForTenantsListsNoQueues(t *testing.T) {
+	t.Parallel()
+	acme := access.Bounds{Tenants: []string{"acme"}}
+	s := serve(t, httpapi.Options{}, access.Caller{Name: "all", Role: access.RoleAdmin}, access.Caller{Name: "viewer", Role: access.RoleViewer, Bounds: acme},
+		access.Caller{Name: "producer", Role: access.RoleProducer, Bounds: acme}, access.Caller{Name: "admin", Role: access.RoleAdmin, Bounds: acme})
+	s.steps([]step{
+		{"PATCH", "/queues/mail/settings", `{"set":{"rate":"5/s"},"reason":"globex is slow"}`, 200, nil},
+		{"PATCH", "/queues/pay/settings", `{"set":{"rate":"7/s"},"reason":"globex pays"}`, 200, nil},
+	}, "Authorization", "Bearer all")
+	for _, name := range []string{"viewer", "producer", "admin"} {
+		for _, query := range []string{"", "?counts=false", "?counts=false&groups=true", "?counts=false&name=mail&name=*", "?counts=false&engined=true"} {
+			r := s.ask("GET", "/queues"+query, "", "Authorization", "Bearer "+name)
+			s.problem(r, 403, "out_of_bounds")
+		}
+	}
+	s.problem(s.ask("GET", "/queues?counts=false&name=mail", "", "Authorization", "Bearer viewer"), 403, "out_of_bounds")
+	r := s.ask("GET", "/queues?counts=false&name=mail", "", "Authorization", "Bearer producer")
+	if r.status != 200 || !strings.Contains(r.text, `"rate":"5/s"`) || strings.Contains(r.text, "globex") || strings.Contains(r.text, `"pay"`) || strings.Contains(r.text, "depth") {
+		t.Errorf("to enqueue, the token wants the settings of mail alone, and got %d %s", r.status, r.text)
+	}
+}
+
+// TestAnExplanationTellsNothingOfForeignJobs explains jobs that wait for those of other tenants and queues. Their queue is paused, and
+// shares a limit with another.
+func TestAnExplanationTellsNothingOfForeignJobs(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{}, access.Caller{Name: "all", Role: access.RoleAdmin}, access.Caller{Name: "tenant", Role: access.RoleViewer, Bounds: access.Bounds{Tenants: []string{"acme"}}},
+		access.Caller{Name: "queue", Role: access.RoleViewer, Bounds: access.Bounds{Queues: []string{"mail"}}})
+	enqueue := func(queue, tenant string, o sluice.EnqueueOptions) sluice.ID {
+		o.Tenant = tenant
+		return must(s.client.Enqueue(t.Context(), sluice.NewJob{Queue: queue, Payload: []byte(`1`), EnqueueOptions: o})).ID
+	}
+	s.steps([]step{
+		{"PATCH", "/limits/bank", `{"set":{"concurrency":"1"},"reason":"x"}`, 200, nil},
+		{"PATCH", "/queues/mail/settings", `{"set":{"concurrency":"1","limits":"bank"}}`, 200, nil},
+		{"PATCH", "/queues/sms/settings", `{"set":{"limits":"bank"}}`, 200, nil},
+	}, "Authorization", "Bearer all")
+	before := enqueue("mail", "globex", sluice.EnqueueOptions{OrderKey: "o", Priority: 1})
+	must(s.client.Enqueue(t.Context(), sluice.NewJob{Queue: "sms", Payload: []byte(`1`)}))
+	must(s.store.Claim(t.Context(), sluice.ClaimRequest{Queue: "sms", Limit: 1, Holder: "h", Lease: time.Minute, Token: sluice.NewToken()}))
+	elsewhere := enqueue("sms", "acme", sluice.EnqueueOptions{})
+	inOrder := enqueue("mail", "acme", sluice.EnqueueOptions{OrderKey: "o"})
+	after := enqueue("mail", "acme", sluice.EnqueueOptions{After: []sluice.ID{before, elsewhere}})
+	behind := enqueue("mail", "globex", sluice.EnqueueOptions{After: []sluice.ID{inOrder}})
+	ahead := enqueue("mail", "acme", sluice.EnqueueOptions{})
+	s.steps([]step{{"POST", "/queues/mail/pause", `{"reason":"globex floods"}`, 200, nil}}, "Authorization", "Bearer all")
+	why := func(caller string, id sluice.ID) string {
+		r := s.ask("GET", "/jobs/"+id.String()+"/why", "", "Authorization", "Bearer "+caller)
+		if r.status != 200 {
+			t.Fatalf("why %s as %s: %d %s", id, caller, r.status, r.text)
+		}
+		return r.text[strings.Index(r.text, `"reasons"`):]
+	}
+	for _, c := range []struct {
+		caller string
+		id     sluice.ID
+		hidden []string
+		wanted []string
+	}{
+		{"tenant", inOrder, []string{before.String(), behind.String(), "globex", "[0-9]+ due jobs", "[0-9]+ in flight"}, []string{"waits for a job outside of your bounds", `order key \\"o\\"`, "queue is paused", "due jobs? comes? before"}},
+		{"tenant", after, []string{before.String(), "globex"}, []string{elsewhere.String() + " is queued", "1 of them are outside of your bounds"}},
+		{"queue", after, []string{elsewhere.String(), "in the queues of limit"}, []string{before.String() + " is queued", "1 of them are outside of your bounds", "globex floods"}},
+		{"tenant", ahead, []string{`"start"`, "[0-9]+ due jobs", "in the queues of limit"}, []string{"due jobs come before it", "lets no job start now"}},
+		{"all", inOrder, nil, []string{before.String(), behind.String(), "globex floods"}},
+	} {
+		text := why(c.caller, c.id)
+		for _, hidden := range c.hidden {
+			if found := regexp.MustCompile(hidden).FindString(text); found != "" {
+				t.Errorf("why of %s as %s tells %q: %s", c.id, c.caller, found, text)
+			}
+		}
+		for _, wanted := range c.wanted {
+			if !regexp.MustCompile(wanted).MatchString(text) {
+				t.Errorf("why of %s as %s lacks %q: %s", c.id, c.caller, wanted, text)
+			}
+		}
+	}
+	for _, path := range []string{"/jobs/" + inOrder.String(), "/jobs?where=queue:mail"} {
+		r := s.ask("GET", path, "", "Authorization", "Bearer tenant")
+		if r.status != 200 || strings.Contains(r.text, `"blocked_by":"`+before.String()) || !strings.Contains(r.text, `"label":"blocked"`) {
+			t.Errorf("%s: %d, want blocked jobs, and not %s, which blocks them: %s", path, r.status, before, r.text)
+		}
+	}
+}
