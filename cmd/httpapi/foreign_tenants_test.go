@@ -1,7 +1,9 @@
 package httpapi_test
 
 import (
+	"context"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +11,8 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/cmd/httpapi"
+	"github.com/sluice-queue/sluice/observe"
+	"github.com/sluice-queue/sluice/store/memory"
 )
 
 // TestATokenForTenantsListsNoQueues asks for queues as tokens that are bounded to a tenant.
@@ -95,4 +99,64 @@ func TestAnExplanationTellsNothingOfForeignJobs(t *testing.T) {
 			t.Errorf("%s: %d, want blocked jobs, and not %s, which blocks them: %s", path, r.status, before, r.text)
 		}
 	}
+}
+
+// stuck is a store that answers no question about a job.
+type stuck struct{ sluice.Store }
+
+func (stuck) Job(ctx context.Context, _ sluice.ID) (sluice.Job, error) {
+	<-ctx.Done()
+	return sluice.Job{}, ctx.Err()
+}
+
+// TestWhatABoundedTokensJobsRunAfterIsReadOnce counts the calls of the store for jobs that run after others.
+func TestWhatABoundedTokensJobsRunAfterIsReadOnce(t *testing.T) {
+	t.Parallel()
+	counted := new(calls)
+	store := observe.Store(memory.New(memory.Options{}), counted)
+	producer := access.Caller{Name: "p", Role: access.RoleProducer, Bounds: access.Bounds{Queues: []string{"mail"}}}
+	s := serveStore(t, store, httpapi.Options{}, producer)
+	job := func(after ...string) string {
+		return `{"queue":"mail","payload":1,"after":["` + strings.Join(after, `","`) + `"]}`
+	}
+	cost := func(status int, body string) int64 {
+		before := counted.n.Load()
+		if r := s.ask("POST", "/jobs", body, "Authorization", "Bearer p"); r.status != status {
+			t.Errorf("%.60s: %d %.300s, want %d", body, r.status, r.text, status)
+		}
+		return counted.n.Load() - before
+	}
+	first, second := s.enqueue("mail", "").String(), s.enqueue("mail", "").String()
+	cost(201, job(first)) // it reads the settings
+	one := cost(201, job(first))
+	if many := cost(201, job(slices.Repeat([]string{first}, 5000)...)); many != one {
+		t.Errorf("a job that runs after one job 5000 times cost %d calls, want %d", many, one)
+	}
+	if list := cost(200, "["+strings.Join(slices.Repeat([]string{job(first)}, 50), ",")+"]"); list != one {
+		t.Errorf("50 jobs that run after one cost %d calls, want %d", list, one)
+	}
+	if both := cost(201, job(first, second)); both != one+1 {
+		t.Errorf("a job that runs after two jobs cost %d calls, want %d", both, one+1)
+	}
+	ids := make([]string, 2*sluice.MaxAfter)
+	for i := range ids {
+		ids[i] = sluice.NewID().String()
+	}
+	if refused := cost(422, job(ids...)); refused != 0 {
+		t.Errorf("a job that runs after too many jobs cost %d calls", refused)
+	}
+	many := "[" + strings.Join([]string{job(first, ids[0]), job(second), job(first)}, ",") + "]"
+	if r := s.ask("POST", "/jobs", many, "Authorization", "Bearer p"); r.status != 200 || !strings.Contains(r.text, `"stored":2,"duplicates":0,"refused":1`) {
+		t.Errorf("a list of which one job runs after an unknown one: %d %s", r.status, r.text)
+	}
+	jobs := slices.Repeat([]sluice.NewJob{{Queue: "mail", Payload: []byte(`1`)}}, sluice.MaxAfter+1)
+	for i, receipt := range must(s.client.EnqueueMany(t.Context(), jobs)) {
+		ids[i] = receipt.ID.String()
+	}
+	two := "[" + job(ids[:9000]...) + "," + job(ids[1000:sluice.MaxAfter+1]...) + "]"
+	if r := s.ask("POST", "/jobs", two, "Authorization", "Bearer p"); r.status != 200 || !strings.Contains(r.text, "another request") || !strings.Contains(r.text, `"stored":1,`) {
+		t.Errorf("a request whose jobs run after more than 10,000 others: %d %s", r.status, r.text)
+	}
+	slow := serveStore(t, stuck{memory.New(memory.Options{})}, httpapi.Options{Bounds: httpapi.Bounds{Timeout: 200 * time.Millisecond}}, producer)
+	slow.problem(slow.ask("POST", "/jobs", job(first), "Authorization", "Bearer p"), 503, "timeout")
 }

@@ -129,7 +129,9 @@ func (a *API) enqueueRoutes() {
 			return c.enqueueStream(w, r)
 		case err == nil && kind == typeJSON:
 			_ = c.deadlines.SetWriteDeadline(time.Now().Add(c.api.options.Bounds.Timeout + slack))
-			return c.enqueueBody(w, r)
+			ctx, cancel := context.WithTimeout(r.Context(), c.api.options.Bounds.Timeout)
+			defer cancel()
+			return c.enqueueBody(w, r.WithContext(ctx))
 		}
 		return problemOf(http.StatusUnsupportedMediaType, "media_type", "the type of the body is not known", "send the header Content-Type: "+typeJSON+" or "+typeStream)
 	})
@@ -171,7 +173,7 @@ func (c *call) enqueueBody(w http.ResponseWriter, r *http.Request) error {
 	for i, item := range items {
 		all[i] = c.read(item)
 	}
-	out := enqueuedList{Results: c.enqueueAll(r.Context(), all)}
+	out := enqueuedList{Results: c.enqueueAll(r.Context(), all, c.afterCheck(mostAfter))}
 	for _, result := range out.Results {
 		out.count(result)
 	}
@@ -182,7 +184,7 @@ func (c *call) enqueueBody(w http.ResponseWriter, r *http.Request) error {
 // enqueueOne stores the only job of a body.
 func (c *call) enqueueOne(ctx context.Context, w http.ResponseWriter, text []byte) error {
 	o := c.read(text)
-	if err := c.checkAfter(ctx, o); err != nil {
+	if err := c.afterCheck(0).of(ctx, o); err != nil {
 		return err
 	}
 	receipt, err := c.api.client().Enqueue(ctx, o.job)
@@ -241,25 +243,12 @@ func (c *call) read(text []byte) offered {
 	return offered{job, err}
 }
 
-// checkAfter refuses a job of a bounded caller that runs after jobs out of its bounds.
-func (c *call) checkAfter(ctx context.Context, o offered) error {
-	if o.err != nil || c.caller.None() {
-		return o.err
-	}
-	for _, id := range o.job.After {
-		if _, err := c.job(ctx, id); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // enqueueAll stores jobs together, and says what became of each.
-func (c *call) enqueueAll(ctx context.Context, all []offered) []Enqueued {
+func (c *call) enqueueAll(ctx context.Context, all []offered, after *afterCheck) []Enqueued {
 	out := make([]Enqueued, len(all))
 	jobs, places := make([]sluice.NewJob, 0, len(all)), make([]int, 0, len(all))
 	for i, o := range all {
-		if err := c.checkAfter(ctx, o); err != nil {
+		if err := after.of(ctx, o); err != nil {
 			out[i].Error = c.problem(err)
 			continue
 		}

@@ -154,7 +154,7 @@ func (s *stream) begin(read lines, before *batchOfLines) *batchOfLines {
 	}
 	go func() {
 		defer close(b.done)
-		b.panicked = guard(func() { b.results = s.c.enqueueAll(s.r.Context(), read.jobs) })
+		b.panicked = guard(func() { b.results = s.c.enqueueAll(s.r.Context(), read.jobs, s.c.afterCheck(0)) })
 	}()
 	return b
 }
