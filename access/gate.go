@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -14,7 +15,8 @@ import (
 var (
 	// ErrUnknown: no token has the secret, or the token has ended or was revoked.
 	ErrUnknown = errors.New("the token is not known, or it has ended")
-	// ErrTooMany: too many unknown secrets were tried. Known ones still work while the gate remembers them.
+	// ErrTooMany: too many unknown secrets were tried, from the same address or from all. Known ones still work while the gate
+	// remembers them.
 	ErrTooMany = errors.New("too many unknown tokens")
 )
 
@@ -24,8 +26,6 @@ const Kept = 5 * time.Second
 const (
 	// rememberedCallers is how many secrets a gate remembers.
 	rememberedCallers = 10_000
-	// unknownPerSecond is how many unknown secrets per second a gate looks up.
-	unknownPerSecond = 100
 	// usedEvery is how exact UsedAt is.
 	usedEvery = time.Minute
 )
@@ -34,10 +34,9 @@ const (
 type Gate struct {
 	port Store
 
-	mu      sync.Mutex
-	known   map[string]remembered // by hash, or by "name " and the name
-	second  time.Time
-	unknown int // in that second
+	mu     sync.Mutex
+	known  map[string]remembered // by hash, or by "name " and the name
+	unsure budget
 }
 
 // remembered is a caller until a time.
@@ -77,7 +76,9 @@ func (g *Gate) Named(ctx context.Context, name string) (Caller, error) {
 
 // find returns the caller of a token that works, remembered by a key: its hash, or its name.
 func (g *Gate) find(ctx context.Context, key string, lookUp func() (Token, error)) (Caller, error) {
-	if caller, ok, err := g.remembers(key, time.Now()); ok || err != nil {
+	from := senderOf(ctx)
+	caller, known, counted, err := g.remembers(key, from, time.Now())
+	if known || err != nil {
 		return caller, err
 	}
 	token, err := lookUp()
@@ -98,8 +99,9 @@ func (g *Gate) find(ctx context.Context, key string, lookUp func() (Token, error
 			return Caller{}, err
 		}
 	}
-	caller := Caller{Name: "token " + token.Name, Role: token.Role, Bounds: token.Bounds}
+	caller = Caller{Name: "token " + token.Name, Role: token.Role, Bounds: token.Bounds}
 	g.remember(key, caller, end)
+	g.giveBack(from, counted)
 	return caller, nil
 }
 
@@ -118,20 +120,24 @@ func (t Token) endOf(hash string) (left time.Duration, ended bool) {
 	return left, left <= 0
 }
 
-// remembers returns a caller that the gate remembers. An unknown one counts.
-func (g *Gate) remembers(hash string, now time.Time) (Caller, bool, error) {
+// remembers returns a caller that the gate remembers. An unknown one counts, in the second that it returns.
+func (g *Gate) remembers(hash string, from netip.Prefix, now time.Time) (caller Caller, known bool, counted time.Time, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if found, is := g.known[hash]; is {
-		return found.caller, now.Before(found.until), nil // a token that was known is looked up again, whatever others try
+		return found.caller, now.Before(found.until), counted, nil // a token that was known is looked up again, whatever others try
 	}
-	if now.Sub(g.second) >= time.Second {
-		g.second, g.unknown = now, 0
+	if !g.unsure.take(from, now) {
+		return Caller{}, false, counted, ErrTooMany
 	}
-	if g.unknown++; g.unknown > unknownPerSecond {
-		return Caller{}, false, ErrTooMany
-	}
-	return Caller{}, false, nil
+	return Caller{}, false, g.unsure.second, nil
+}
+
+// giveBack uncounts a secret that turned out to be a token's.
+func (g *Gate) giveBack(from netip.Prefix, counted time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.unsure.giveBack(from, counted)
 }
 
 func (g *Gate) remember(hash string, caller Caller, left time.Duration) {

@@ -54,6 +54,7 @@ func (s *server) openSignin(store sluice.Store) func(*http.Request) (access.Call
 	options, door := s.signin, s.doors[0]
 	options.Base, options.Home, options.Logger = door.site.Base(), "/", s.app.logger()
 	options.Insecure = door.options.TLS == nil && !s.flags.api.behindProxy
+	options.BehindProxy = s.flags.api.behindProxy
 	options.Certificates = s.flags.api.clientCA != ""
 	if len(options.Keys) == 0 {
 		s.log.Emit(event.SessionsEndEarly, "")

@@ -26,7 +26,7 @@ func (a *API) identify(r *http.Request) (access.Caller, error) {
 	if !is {
 		return access.Caller{}, unauthorized("the request has no token")
 	}
-	return known(a.gate.Caller(r.Context(), strings.TrimSpace(secret)))
+	return known(a.gate.Caller(access.WithSender(r.Context(), r.RemoteAddr), strings.TrimSpace(secret)))
 }
 
 // still finds out again who sends a request that lasts. The error says why the caller may not go on: the token has ended, or has

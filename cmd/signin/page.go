@@ -95,7 +95,7 @@ func (h *Handler) loginByToken(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	secret := strings.TrimSpace(r.PostForm.Get("token"))
-	caller, err := h.gate.Caller(r.Context(), secret)
+	caller, err := h.gate.Caller(h.from(r), secret)
 	switch {
 	case errors.Is(err, access.ErrUnknown):
 		h.failed(w, r, http.StatusUnauthorized, access.ErrUnknown)

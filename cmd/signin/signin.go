@@ -8,6 +8,7 @@
 package signin
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
@@ -50,6 +51,9 @@ type Options struct {
 	// have verified: its common name is the name of a token, whose role and bounds count. Default: certificates say
 	// nothing.
 	Certificates bool
+	// BehindProxy says that a proxy sends all requests, and adds the address of each sender to the header X-Forwarded-For. Unknown
+	// tokens count by it. Default: they count by the address of the connection.
+	BehindProxy bool
 	// Logger gets sign-ins; see docs/events.md. Default: slog.Default.
 	Logger *slog.Logger
 }
@@ -148,7 +152,7 @@ func (h *Handler) Identify(r *http.Request) (access.Caller, error) {
 		if !is {
 			return access.Caller{}, errNobody
 		}
-		return h.gate.Caller(r.Context(), strings.TrimSpace(secret))
+		return h.gate.Caller(h.from(r), strings.TrimSpace(secret))
 	}
 	cookie, err := r.Cookie(h.cookieName(r, "session"))
 	if err == nil {
@@ -163,12 +167,22 @@ func (h *Handler) Identify(r *http.Request) (access.Caller, error) {
 	return h.certified(r, r.TLS.VerifiedChains[0][0])
 }
 
+// from returns the context of a request for the gate: it says where the request comes from.
+func (h *Handler) from(r *http.Request) context.Context {
+	ctx := access.WithSender(r.Context(), r.RemoteAddr)
+	if !h.options.BehindProxy {
+		return ctx
+	}
+	told := strings.Join(r.Header.Values("X-Forwarded-For"), ",")
+	return access.WithSender(ctx, strings.TrimSpace(told[strings.LastIndexByte(told, ',')+1:])) // the proxy adds the last one; senders may invent those before
+}
+
 // certified returns the caller whom a verified certificate names. A connection may outlive its certificate.
 func (h *Handler) certified(r *http.Request, certificate *x509.Certificate) (access.Caller, error) {
 	if time.Now().After(certificate.NotAfter) {
 		return access.Caller{}, errCertEnd
 	}
-	caller, err := h.gate.Named(r.Context(), certificate.Subject.CommonName)
+	caller, err := h.gate.Named(h.from(r), certificate.Subject.CommonName)
 	if errors.Is(err, access.ErrUnknown) {
 		return access.Caller{}, errCert
 	}
@@ -182,7 +196,7 @@ func (h *Handler) callerOf(r *http.Request, sealed string) (access.Caller, error
 		return access.Caller{}, errEnded
 	}
 	if s.Secret != "" {
-		caller, err := h.gate.Caller(r.Context(), s.Secret)
+		caller, err := h.gate.Caller(h.from(r), s.Secret)
 		if errors.Is(err, access.ErrUnknown) {
 			return access.Caller{}, errNoToken
 		}

@@ -121,6 +121,31 @@ func TestWrongTokenIsRefusedAndGuessesAreBounded(t *testing.T) {
 	})
 }
 
+// TestGuessesBehindAProxyCountByTheirSender lets one sender behind a proxy guess tokens, who invents other addresses before its own.
+func TestGuessesBehindAProxyCountByTheirSender(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := signin.New(memory.New(memory.Options{}), signin.Options{Logger: slog.New(slog.DiscardHandler), BehindProxy: true})
+		guess := func(n int, from string) int {
+			r := form("/login", url.Values{"token": {fmt.Sprintf("sluice_%043d", n)}})
+			r.Header.Set("X-Forwarded-For", from)
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			return w.Code
+		}
+		for n := range 200 {
+			code := guess(n, fmt.Sprintf("203.0.113.%d, 192.0.2.1", n))
+			if want := http.StatusUnauthorized; n < 100 && code != want {
+				t.Fatalf("guess %d: %d, want %d", n, code, want)
+			} else if want := http.StatusTooManyRequests; n >= 100 && code != want {
+				t.Fatalf("guess %d: %d, want %d", n, code, want)
+			}
+		}
+		if code, want := guess(200, "192.0.2.1, 192.0.2.2"), http.StatusUnauthorized; code != want {
+			t.Errorf("another sender: %d, want %d", code, want)
+		}
+	})
+}
+
 // form returns a request that posts a form.
 func form(path string, values url.Values) *http.Request {
 	r := httptest.NewRequest("POST", path, strings.NewReader(values.Encode()))
