@@ -9,8 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -30,15 +28,16 @@ const (
 )
 
 // Serve answers requests on a listener until ctx ends, finishes the answers under way, and returns nil. Serve
-// closes the listener. Serve keeps at most 100 connections open: another one closes the oldest, so that idle
-// callers never block a health check. The logger gets clients' errors at level debug; default: slog.Default.
+// closes the listener. Serve keeps at most 100 connections open: another one closes an old one, so that idle
+// callers never block a health check; see [ServeOptions]. The logger gets clients' errors at level debug; default: slog.Default.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler, logger *slog.Logger) error {
 	return ServeWith(ctx, listener, handler, ServeOptions{Logger: logger})
 }
 
 // ServeOptions adjust [ServeWith]. The zero value serves as [Serve] does.
 type ServeOptions struct {
-	// Connections is the most open connections. Another one closes the oldest that asks nothing, else the oldest.
+	// Connections is the most open connections. Another one closes the oldest idle one, else the oldest without a [Known]
+	// caller, else the oldest. If one address has more than 16 without a known caller, the oldest of those goes first.
 	// Default: 100.
 	Connections int
 	// TLS encrypts the connections. Default: they are not encrypted.
@@ -56,6 +55,7 @@ func ServeWith(ctx context.Context, listener net.Listener, handler http.Handler,
 	if options.Logger == nil {
 		options.Logger = slog.Default()
 	}
+	open := &crowd{most: cmp.Or(options.Connections, maxConnections)}
 	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: readTimeout,
@@ -64,7 +64,8 @@ func ServeWith(ctx context.Context, listener net.Listener, handler http.Handler,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		TLSConfig:         options.TLS,
-		ConnState:         (&crowd{most: cmp.Or(options.Connections, maxConnections)}).note,
+		ConnState:         open.note,
+		ConnContext:       open.arrive,
 		ErrorLog:          slog.NewLogLogger(options.Logger.Handler(), slog.LevelDebug), // clients' errors are not the process's
 	}
 	ended := make(chan struct{})
@@ -88,43 +89,4 @@ func ServeWith(ctx context.Context, listener net.Listener, handler http.Handler,
 		return err
 	}
 	return nil
-}
-
-// crowd holds the open connections of a server, the oldest first.
-type crowd struct {
-	most int
-
-	mu   sync.Mutex
-	open []guest
-}
-
-// guest is an open connection. It asks if a request is under way.
-type guest struct {
-	conn net.Conn
-	asks bool
-}
-
-// note is called for each change of a connection. If there are too many, it closes the oldest that asks nothing, else
-// the oldest.
-func (c *crowd) note(conn net.Conn, state http.ConnState) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	at := slices.IndexFunc(c.open, func(g guest) bool { return g.conn == conn })
-	switch state {
-	case http.StateNew:
-		c.open = append(c.open, guest{conn: conn})
-	case http.StateActive, http.StateIdle:
-		if at >= 0 {
-			c.open[at].asks = state == http.StateActive
-		}
-	case http.StateClosed, http.StateHijacked:
-		if at >= 0 {
-			c.open = slices.Delete(c.open, at, at+1)
-		}
-	}
-	if len(c.open) > c.most {
-		oldest := max(slices.IndexFunc(c.open[:len(c.open)-1], func(g guest) bool { return !g.asks }), 0)
-		_ = c.open[oldest].conn.Close() // the server notices and reports it as closed
-		c.open = slices.Delete(c.open, oldest, oldest+1)
-	}
 }

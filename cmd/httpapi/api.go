@@ -20,6 +20,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/api"
 	"github.com/sluice-queue/sluice/await"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/internal/event"
@@ -187,6 +188,7 @@ func (c *call) know(r *http.Request) (err error) {
 	if c.caller, err = c.api.identify(r); err != nil {
 		return err
 	}
+	api.Known(r.Context())
 	c.by, err = actor(r, c.caller)
 	c.request = r
 	return err

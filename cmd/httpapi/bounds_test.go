@@ -4,12 +4,15 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"runtime/pprof"
 	"strings"
 	"sync"
@@ -17,6 +20,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/api"
 	"github.com/sluice-queue/sluice/cmd/httpapi"
 	"github.com/sluice-queue/sluice/store/memory"
 )
@@ -121,8 +125,8 @@ func TestASlowReaderIsCut(t *testing.T) {
 func TestNothingGoesOnAfterTheLastClient(t *testing.T) {
 	t.Parallel()
 	leavesNothing(t, "httpapi-clients", func(t *testing.T) {
-		api := httpapi.New(memory.New(memory.Options{}), httpapi.Options{NoLogin: true, Bounds: httpapi.Bounds{Idle: 100 * time.Millisecond}})
-		server := httptest.NewServer(api)
+		handler := httpapi.New(memory.New(memory.Options{}), httpapi.Options{NoLogin: true, Bounds: httpapi.Bounds{Idle: 100 * time.Millisecond}})
+		server := httptest.NewServer(handler)
 		ctx, leave := context.WithCancel(t.Context())
 		client := &http.Client{Transport: &http.Transport{}}
 		var all sync.WaitGroup
@@ -167,6 +171,52 @@ func leavesNothing(t *testing.T, label string, test func(*testing.T)) {
 	}
 }
 
+// TestUnknownCallersDoNotCloseStreams lets unknown callers open more connections than a server keeps. The stream of a known one goes
+// on, although it is the oldest connection.
+func TestUnknownCallersDoNotCloseStreams(t *testing.T) {
+	t.Parallel()
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))
+	handler := httpapi.New(memory.New(memory.Options{}), httpapi.Options{
+		Logger: slog.New(slog.DiscardHandler),
+		Identify: func(r *http.Request) (access.Caller, error) {
+			if r.Header.Get("Authorization") == "" {
+				return access.Caller{}, access.ErrUnknown
+			}
+			return access.Caller{Name: "a", Role: access.RoleAdmin}, nil
+		},
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- api.ServeWith(ctx, listener, handler, api.ServeOptions{Connections: 10}) }()
+	open := func(header string) net.Conn {
+		conn := must(net.Dial("tcp", listener.Addr().String()))
+		t.Cleanup(func() { _ = conn.Close() })
+		_, _ = fmt.Fprintf(conn, "GET %s/stream?topics=overview HTTP/1.1\r\nHost: a\r\n%s", httpapi.Root, header)
+		return conn
+	}
+	stream := open("Authorization: Bearer a\r\n\r\n")
+	reader := bufio.NewReader(stream)
+	if line, err := reader.ReadString('\n'); err != nil || !strings.Contains(line, "200 OK") {
+		t.Fatalf("the stream got %q, %v", line, err)
+	}
+	for range 30 {
+		if reply, err := io.ReadAll(open("Connection: close\r\n\r\n")); err != nil || !strings.Contains(string(reply), "401 Unauthorized") {
+			t.Errorf("a caller without a token got %q, %v", reply, err)
+		}
+		open("")
+	}
+	_ = stream.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+	if _, err := io.Copy(io.Discard, reader); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the stream of a known caller ended: %v", err)
+	}
+	_ = stream.Close()
+	handler.Drain()
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 // FuzzRequest sends requests of each route with random values. No answer is a failure of the server, and each problem
 // gives a reason.
 func FuzzRequest(f *testing.F) {
@@ -183,7 +233,7 @@ func FuzzRequest(f *testing.F) {
 	for i, body := range bodies {
 		f.Add(uint8(i), "x", "", []byte(body), false)
 	}
-	api := httpapi.New(memory.New(memory.Options{}), httpapi.Options{NoLogin: true, Bounds: httpapi.Bounds{Rate: 1e9, Burst: 1e9}})
+	handler := httpapi.New(memory.New(memory.Options{}), httpapi.Options{NoLogin: true, Bounds: httpapi.Bounds{Rate: 1e9, Burst: 1e9}})
 	f.Fuzz(func(t *testing.T, route uint8, name, query string, body []byte, lines bool) {
 		r := routes[int(route)%len(routes)]
 		values, err := url.ParseQuery(query)
@@ -204,7 +254,7 @@ func FuzzRequest(f *testing.F) {
 		request.URL = target
 		request.Header.Set("Content-Type", map[bool]string{true: "application/x-ndjson", false: "application/json"}[lines])
 		w := httptest.NewRecorder()
-		api.ServeHTTP(w, request)
+		handler.ServeHTTP(w, request)
 		if w.Code >= 500 || w.Code >= 400 && !strings.Contains(w.Body.String(), `"why":"`) || !validAnswer(w.Body.String()) && w.Code != http.StatusTemporaryRedirect && w.Code != http.StatusMovedPermanently {
 			t.Errorf("%s %s %s: %d %s", r.Method, target, body, w.Code, w.Body)
 		}
