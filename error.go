@@ -30,6 +30,8 @@ var (
 	ErrConflict = errors.New("changed by somebody else")
 	// ErrUnavailable: the caller could not reach the store, or the store did not answer within the deadline.
 	ErrUnavailable = errors.New("store unavailable")
+	// ErrDiskFull: the disk of the database is full. Nothing acknowledged is lost; make room. It is an [ErrUnavailable].
+	ErrDiskFull = fmt.Errorf("the disk is full: %w", ErrUnavailable)
 	// ErrNotMigrated: the database lacks some of Sluice's tables.
 	ErrNotMigrated = errors.New("database not migrated")
 	// ErrMoved: somebody moved the store to another store, or is moving it. Use the store that the error names.
@@ -37,13 +39,10 @@ var (
 	// ErrReader: the store's database role is read-only. It cannot write, or see payloads, results, checkpoints and
 	// tokens. Nothing was changed. Connect with another role.
 	ErrReader = errors.New("this role only reads")
-	// ErrForeignTx: the value given as a transaction is no transaction of the store's driver and database. Nothing
-	// was written.
+	// ErrForeignTx: the value given as a transaction is no transaction of the store's driver and database. Nothing was written.
 	ErrForeignTx = errors.New("not a transaction of this store")
-	// ErrNewerSchema: a newer Sluice has migrated the database, and this program cannot work with it. Deploy the
-	// program that the error names.
-	//
-	// An open store checks for this once a second, and then refuses every verb.
+	// ErrNewerSchema: a newer Sluice has migrated the database, and this program cannot work with it. Deploy the program
+	// that the error names. An open store checks for this once a second, and then refuses every verb.
 	ErrNewerSchema = errors.New("database is newer than this program")
 	// ErrFollower: the statement of a [Follower] failed, and so did the move. Nothing was changed. The error is a
 	// [*FollowerError], which names the follower.

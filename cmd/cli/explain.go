@@ -213,10 +213,10 @@ func diagnoseServer(err error) (code int, todo string) {
 	return 0, ""
 }
 
-// diskFull reports whether the database's disk is full: by PostgreSQL's code, or the SQLite store's text.
+// diskFull reports whether the database's disk is full, as the store or PostgreSQL itself says.
 func diskFull(err error) bool {
 	var server *pgconn.PgError
-	return errors.As(err, &server) && server.Code == "53100" || strings.Contains(err.Error(), "the disk is full: ")
+	return errors.As(err, &server) && server.Code == "53100" || errors.Is(err, sluice.ErrDiskFull)
 }
 
 // isCobraUsage recognises cobra's errors for a bad command line.

@@ -56,7 +56,7 @@ func TestAnErrorAdvisesAboutItsCause(t *testing.T) {
 	t.Parallel()
 	const room = "  do:  make room on the disk of the database; `sluice doctor` says how much is left\n"
 	for want, err := range map[string]error{
-		room:                                 fmt.Errorf("enqueue: the disk is full: free some space; nothing acknowledged is lost: %w", sluice.ErrUnavailable),
+		room:                                 fmt.Errorf("enqueue: %w: free some space", sluice.ErrDiskFull),
 		room + " ":                           fmt.Errorf("enqueue: %w: %w", sluice.ErrUnavailable, &pgconn.PgError{Code: "53100", Message: "could not extend file"}),
 		"alter role ROLE connection limit N": fmt.Errorf("open: %w: %w", sluice.ErrUnavailable, &pgconn.PgError{Code: "53300", Message: "too many connections for role"}),
 		"  do:  run `sluice doctor`: it names the rights": &pgconn.PgError{Code: "42501", Message: "permission denied for table live"},

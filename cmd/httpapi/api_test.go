@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -220,6 +221,22 @@ func TestAFaultOfTheStoreIsInTheLogWithTheRequest(t *testing.T) {
 	p := s.problem(r, 503, "store_unavailable")
 	if r.header.Get("Retry-After") != "1" || !strings.Contains(s.log.String(), `msg="request unanswered" request=`+p.RequestID) {
 		t.Errorf("%v; the log is\n%s", r.header, s.log)
+	}
+}
+
+// full is a store whose disk is full.
+type full struct{ sluice.Store }
+
+func (full) Enqueue(context.Context, []sluice.Insert) ([]sluice.Receipt, error) {
+	return nil, fmt.Errorf("enqueue: %w", sluice.ErrDiskFull)
+}
+
+func TestAFullDiskIsTold(t *testing.T) {
+	t.Parallel()
+	s := serveStore(t, full{memory.New(memory.Options{})}, httpapi.Options{})
+	r := s.ask("POST", "/jobs", `{"queue":"mail","payload":1}`)
+	if p := s.problem(r, 503, "disk_full"); !strings.Contains(p.Do, "make room") || r.header.Get("Retry-After") == "" || !strings.Contains(s.log.String(), "the disk is full") {
+		t.Errorf("%v %s; the log is\n%s", r.header, r.text, s.log)
 	}
 }
 

@@ -181,6 +181,10 @@ func (c *call) kindOf(err error) *Problem {
 			return p
 		}
 	}
+	if errors.Is(err, sluice.ErrDiskFull) {
+		c.api.log.Emit(event.RequestUnanswered, "", "request", c.id, "path", c.path, "error", why)
+		return problemOf(http.StatusServiceUnavailable, "disk_full", "the disk of the store's database is full", "make room on that disk, or ask who runs the server to; then send it again").after(5 * time.Second)
+	}
 	if errors.Is(err, sluice.ErrUnavailable) {
 		c.api.log.Emit(event.RequestUnanswered, "", "request", c.id, "path", c.path, "error", why)
 		return problemOf(http.StatusServiceUnavailable, "store_unavailable", "the store does not answer", "send it again").after(time.Second)

@@ -181,7 +181,7 @@ var (
 	SignInFailed = is("sign-in failed", warn, "server", "error",
 		"A person could not sign in.")
 	RequestUnanswered = is("request unanswered", warn, "server", "request path error",
-		"The store did not answer a request of the HTTP API; the caller was told to send it again.")
+		"The store did not answer a request of the HTTP API, or its disk is full; the caller was told to send it again.")
 )
 
 // Events of all parts.

@@ -43,7 +43,7 @@ func TestFullDiskIsSaidAndLosesNothing(t *testing.T) {
 		}
 		stored = append(stored, receipt.ID)
 	}
-	if !errors.Is(refused, sluice.ErrUnavailable) || !strings.Contains(refused.Error(), "disk is full") {
+	if !errors.Is(refused, sluice.ErrDiskFull) || !errors.Is(refused, sluice.ErrUnavailable) {
 		t.Fatalf("after %d jobs: %v", len(stored), refused)
 	}
 	if err := os.Remove(ballast); err != nil {

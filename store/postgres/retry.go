@@ -156,6 +156,8 @@ func typed(err error) error {
 		return fmt.Errorf("%w: run `sluice migrate`: %w", sluice.ErrNotMigrated, err)
 	case "22021", "22P05": // the character 0, or bytes that are no UTF-8
 		return fmt.Errorf("%w: %w", &sluice.InvalidError{Field: "text", Rule: "must be UTF-8 without the character 0"}, err)
+	case "53100": // disk full
+		return fmt.Errorf("%w: free some space; nothing acknowledged is lost: %w", sluice.ErrDiskFull, err)
 	case "57014", // statement timeout
 		"25006": // a read-only server, such as a standby
 		return fmt.Errorf("%w: %w", sluice.ErrUnavailable, err)

@@ -118,7 +118,7 @@ type about struct {
 var sentinels = map[string]error{
 	"not_found": sluice.ErrNotFound, "not_allowed": sluice.ErrNotAllowed, "duplicate": sluice.ErrDuplicate, "conflict": sluice.ErrConflict,
 	"lost": sluice.ErrLost, "queue_gone": sluice.ErrQueueGone, "store_reads_only": sluice.ErrReader, "follower_failed": sluice.ErrFollower,
-	"store_moved": sluice.ErrMoved, "newer_schema": sluice.ErrNewerSchema, "not_migrated": sluice.ErrNotMigrated,
+	"store_moved": sluice.ErrMoved, "newer_schema": sluice.ErrNewerSchema, "not_migrated": sluice.ErrNotMigrated, "disk_full": sluice.ErrDiskFull,
 	"unauthorized": ErrRefused, "forbidden": ErrRefused, "out_of_bounds": ErrRefused, "behind_proxy": ErrRefused, "other_name": ErrRefused, "other_site": ErrRefused,
 }
 

@@ -386,7 +386,7 @@ func (s *Store) Outage(err error) bool {
 func typed(err error) error {
 	switch codeOf(err) {
 	case codeFull:
-		return fmt.Errorf("the disk is full: free some space; nothing acknowledged is lost: %w: %w", sluice.ErrUnavailable, err)
+		return fmt.Errorf("%w: free some space; nothing acknowledged is lost: %w", sluice.ErrDiskFull, err)
 	case codeReadOnly:
 		return fmt.Errorf("the file or its folder is read-only: %w: %w", sluice.ErrUnavailable, err)
 	case codeIO, codeCantOpen:
