@@ -33,6 +33,21 @@ func TestJobLineSaysAllThatMayBeSaidOfAJob(t *testing.T) {
 	}
 }
 
+// TestAJobLineRefusesATimeoutOfZero: a setting of 0s is no limit, so that a job's would not do what it says.
+func TestAJobLineRefusesATimeoutOfZero(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"0s", "0ms", "0"} {
+		_, err := cli.ParseJobLine([]byte(`{"queue":"mail","payload":1,"timeout":"`+text+`"}`), "")
+		var invalid *sluice.InvalidError
+		if !errors.As(err, &invalid) || invalid.Field != "timeout" {
+			t.Errorf("a timeout of %s: %v", text, err)
+		}
+	}
+	if job, err := cli.ParseJobLine([]byte(`{"queue":"mail","payload":1,"timeout":"1ms"}`), ""); err != nil || job.Timeout != time.Millisecond {
+		t.Errorf("a timeout of 1ms: %+v, %v", job, err)
+	}
+}
+
 // FuzzParseJobLine: any line is either a job that a store accepts, or an error that names the wrong field.
 func FuzzParseJobLine(f *testing.F) {
 	for _, seed := range []string{

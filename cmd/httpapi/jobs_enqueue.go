@@ -48,7 +48,7 @@ type jobBody struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	// MaxAttempts is how many failed attempts bury the job.
 	MaxAttempts int `json:"max_attempts,omitempty"`
-	// Timeout is the longest time of an attempt, such as 5m. Missing: the handler's or the queue's.
+	// Timeout is the longest time of an attempt, such as 5m, from 1ms to 30d. Missing: the handler's or the queue's.
 	Timeout string `json:"timeout,omitempty"`
 	// OrderKey makes jobs of the queue with the same order key run one at a time, in order.
 	OrderKey string `json:"order_key,omitempty"`

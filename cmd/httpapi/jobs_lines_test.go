@@ -106,3 +106,21 @@ func TestAKeyGoesToTheFirstLineThatHasIt(t *testing.T) {
 		}
 	}
 }
+
+// TestATimeoutOfZeroIsRefused sends jobs whose timeout is 0, alone, in a list and in a stream.
+func TestATimeoutOfZeroIsRefused(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{})
+	const job = `{"queue":"mail","payload":1,"timeout":"0s"}`
+	if p := s.problem(s.ask("POST", "/jobs", job), 422, "invalid"); len(p.Fields) != 1 || p.Fields[0].Field != "timeout" || !strings.Contains(p.Fields[0].Rule, "from 1ms to 30d; leave it out") {
+		t.Errorf("the problem is %+v", p)
+	}
+	for kind, body := range map[string]string{"application/json": "[" + job + "]", "application/x-ndjson": job + "\n"} {
+		if r := s.ask("POST", "/jobs", body, "Content-Type", kind); r.status != 200 || !strings.Contains(r.text, "from 1ms to 30d") {
+			t.Errorf("%s: %d %s", kind, r.status, r.text)
+		}
+	}
+	if depth := must(s.client.Depth(t.Context(), "mail")); depth.Ready != 0 {
+		t.Errorf("%d jobs were stored", depth.Ready)
+	}
+}

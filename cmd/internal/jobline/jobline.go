@@ -38,7 +38,7 @@ var jobFields = []jobField{
 	{"expires_at", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.ExpiresAt, ParseInstant) }},
 	{"labels", readLabels},
 	{"max_attempts", func(v json.RawMessage, j *sluice.NewJob) error { return readWhole(v, &j.MaxAttempts) }},
-	{"timeout", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.Timeout, ParseDuration) }},
+	{"timeout", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.Timeout, parseTimeout) }},
 	{"order_key", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.OrderKey) }},
 	{"limit_key", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.LimitKey) }},
 	{"cost", func(v json.RawMessage, j *sluice.NewJob) error { return readWhole(v, &j.Cost) }},
@@ -183,6 +183,16 @@ func ParseDuration(text string) (time.Duration, error) {
 		return 0, errors.New("it is not a duration such as 500ms, 30s, 5m, 2h or 7d, or too long for one")
 	}
 	return parsed, nil
+}
+
+// parseTimeout reads the timeout of a job. As a setting, 0s is no limit, and in an edit it is that of the handler or the queue: a new job
+// that has none leaves it out.
+func parseTimeout(text string) (time.Duration, error) {
+	parsed, err := ParseDuration(text)
+	if err == nil && parsed == 0 {
+		err = errors.New("it must be from 1ms to 30d; leave it out for that of the handler or the queue")
+	}
+	return parsed, err
 }
 
 // ParseInstant reads an instant with its zone.
