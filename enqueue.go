@@ -125,7 +125,7 @@ type NewJob struct {
 	// Queue is the name of the queue. Required: 1 to 64 letters, digits and . _ : -, of which the first is a letter
 	// or a digit.
 	Queue string
-	// Payload is the body of the job: valid JSON in UTF-8, at most the queue's payload_limit. Required.
+	// Payload is the body of the job: valid JSON in UTF-8, at most the queue's payload_limit, nested at most 500 deep. Required.
 	Payload json.RawMessage
 	EnqueueOptions
 
@@ -208,13 +208,10 @@ func (j NewJob) Check() error {
 		return invalid("delay", "due_at and delay say the same thing; give one of them")
 	case !j.DueAt.IsZero() && !j.ExpiresAt.IsZero() && !j.ExpiresAt.After(j.DueAt):
 		return invalid("expires_at", "the job would expire before it is due")
+	case !jsonscan.Shallow(j.Payload) && jsonscan.Fault(j.Payload) != "":
+		return invalid("payload", jsonscan.Fault(j.Payload))
 	}
-	for field, at := range map[string]time.Time{"due_at": j.DueAt, "expires_at": j.ExpiresAt} {
-		if err := checkInstant(field, at); err != nil {
-			return err
-		}
-	}
-	return j.checkLabels()
+	return cmp.Or(checkInstant("due_at", j.DueAt), checkInstant("expires_at", j.ExpiresAt), j.checkLabels())
 }
 
 // checkExpiry refuses a job that expires before it is due. Now is the store's clock; zero: not known yet.
@@ -316,7 +313,7 @@ func checkName(field, name string, limit int) error {
 	return nil
 }
 
-// checkPayload refuses a payload that is missing, too long, nested too deep, or not JSON in UTF-8.
+// checkPayload refuses a payload that is missing, too long, or not JSON in UTF-8. Check has refused one that is nested too deep.
 func (j NewJob) checkPayload(limit int) error {
 	switch payload := j.Payload; {
 	case len(payload) == 0:
@@ -325,7 +322,7 @@ func (j NewJob) checkPayload(limit int) error {
 		return invalid("payload", fmt.Sprintf("%d bytes are more than the queue's payload_limit of %d", len(payload), limit))
 	case !utf8.Valid(payload):
 		return invalid("payload", "it is not valid UTF-8")
-	case (!j.written || !jsonscan.Shallow(payload)) && jsonscan.Fault(payload) != "":
+	case !j.written && !jsonscan.Valid(payload):
 		return invalid("payload", jsonscan.Fault(payload))
 	}
 	return nil

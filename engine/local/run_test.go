@@ -297,3 +297,15 @@ func TestRunTellsWhatIsWrongAtTheStart(t *testing.T) {
 		t.Errorf("the error is %v, want %v", err, sluice.ErrUnavailable)
 	}
 }
+
+func TestRunIsRefusedIfItsPayloadIsNestedTooDeep(t *testing.T) {
+	inShop(t, func(s *shop) {
+		for depth, refused := range map[int]bool{499: false, 500: true} {
+			deep := run(fmt.Sprintf("rules-%d", depth))
+			deep.Payload = json.RawMessage(strings.Repeat("[", depth) + strings.Repeat("]", depth))
+			if err := s.start(deep); errors.Is(err, engine.ErrRefused) != refused || !refused && err != nil {
+				s.Errorf("%d levels: %v", depth, err)
+			}
+		}
+	})
+}

@@ -23,6 +23,7 @@ import (
 	"github.com/sluice-queue/sluice/explain"
 	graph "github.com/sluice-queue/sluice/flow"
 	"github.com/sluice-queue/sluice/internal/flow"
+	"github.com/sluice-queue/sluice/internal/jsonscan"
 	"github.com/sluice-queue/sluice/internal/room"
 	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/schedule"
@@ -273,6 +274,7 @@ func placeholders(functions []Function) map[string]string {
 		"channel":             channel,
 		"max error bytes":     strconv.Itoa(sluice.MaxErrorBytes),
 		"max result bytes":    strconv.Itoa(sluice.MaxResultBytes),
+		"max depth":           strconv.Itoa(jsonscan.MaxDepth),
 		"max tenant bytes":    strconv.Itoa(sluice.MaxTenantBytes),
 		"max key bytes":       strconv.Itoa(sluice.MaxKeyBytes),
 		"max labels":          strconv.Itoa(sluice.MaxLabels),

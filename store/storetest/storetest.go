@@ -63,7 +63,7 @@ func Rules() []Rule {
 	var all []Rule
 	for _, part := range [][]Rule{
 		enqueueRules(), keyRules(), debounceRules(), pressureRules(), claimRules(), leaseRules(), settleRules(), moveRules(), actRules(), holdRules(), editRules(), timeoutRules(), progressRules(), settingRules(), queueDeleteRules(), queuePolicyRules(), groupRules(), awaitRules(), tendRules(),
-		lookRules(), processRules(), instructionRules(), flowRules(), windowRules(), namedLimitRules(), limitKeyRules(), planRules(), tenantRules(), turnsRules(), waveRules(), orderRules(), afterRules(), flowGraphRules(),
+		lookRules(), processRules(), instructionRules(), flowRules(), windowRules(), namedLimitRules(), limitKeyRules(), planRules(), tenantRules(), turnsRules(), waveRules(), orderRules(), afterRules(), flowGraphRules(), depthRules(),
 		dispatchRules(), strayRules(), openRunRules(), noteRules(),
 		statRules(),
 		operationRules(),

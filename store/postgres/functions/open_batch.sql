@@ -36,6 +36,7 @@ begin
         elsif octet_length((calls[n] -> 'payload')::text) > 65536 then
             perform sluice._invalid(names[n], 'its payload is longer than 65536 bytes');
         end if;
+        perform sluice._check_depth(names[n] || ': payload', calls[n] -> 'payload');
         texts := texts || (to_json(names[n])::text || ':' || calls[n]::text);
     end loop;
     if exists (select from sluice.batch b where b.id = of_id) then

@@ -84,6 +84,9 @@ begin
             perform sluice._check_name('labels', label.value #>> '{}', {{max label bytes}});
         end loop;
     end if;
+    if queue <> 'sluice.flow.map' then -- there the payload stands inside the definition of the map
+        perform sluice._check_depth('payload', payload);
+    end if;
     select q.payload_limit, q.payload_schema into settings from sluice.queue q where q.name = queue;
     if bytes > coalesce(settings.payload_limit, {{payload limit}}) then
         perform sluice._invalid('payload', format('%s bytes are more than the queue''s payload_limit of %s', bytes, coalesce(settings.payload_limit, {{payload limit}})));
