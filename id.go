@@ -88,11 +88,11 @@ func (id ID) String() string {
 func ParseID(text string) (ID, error) {
 	var id ID
 	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
-		return id, invalid("id", fmt.Sprintf("%.40q is not a job id (8-4-4-4-12 hexadecimal digits)", text))
+		return id, invalid("id", fmt.Sprintf("%.40q is not an id (8-4-4-4-12 hexadecimal digits)", text))
 	}
 	digits := text[0:8] + text[9:13] + text[14:18] + text[19:23] + text[24:36]
 	if _, err := hex.Decode(id[:], []byte(digits)); err != nil {
-		return ID{}, invalid("id", fmt.Sprintf("%q is not a job id: %v", text, err))
+		return ID{}, invalid("id", fmt.Sprintf("%q is not an id: %v", text, err))
 	}
 	return id, nil
 }

@@ -176,7 +176,10 @@ func (a *app) editJob(ctx context.Context, store sluice.Store, id sluice.ID, cha
 		return fmt.Errorf("job %s: %w", id, err)
 	}
 	if expected != "" && expected != edit.VersionOf(job) {
-		return fmt.Errorf("edit job %s: somebody changed or ran it since version %.40s; look again with `sluice job %s`: %w", id, expected, id, sluice.ErrConflict)
+		return codedError{
+			error: fmt.Errorf("edit job %s: its version is not %.40q; somebody changed or ran it since: %w", id, expected, sluice.ErrConflict), code: exitRefused,
+			todo: fmt.Sprintf("look at it again with `sluice job %s`, and repeat the edit with the version that it shows", id),
+		}
 	}
 	if err := edit.Job(ctx, store, job, change, a.act(""), schema.New()); err != nil {
 		return err

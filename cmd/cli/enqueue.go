@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -136,7 +137,7 @@ func (f enqueueFlags) parse() (sluice.EnqueueOptions, error) {
 		name, rule, own := strings.Cut(text, "=")
 		id, err := sluice.ParseID(name)
 		if err != nil {
-			return out, usagef("--after: %w", err)
+			return out, codedError{usagef("--after: %w", err), exitUsage, "name a job by the id that `sluice enqueue` printed; `sluice jobs` lists all"}
 		}
 		out.After = append(out.After, id)
 		if own && out.AfterFailures == nil {
@@ -146,12 +147,12 @@ func (f enqueueFlags) parse() (sluice.EnqueueOptions, error) {
 			out.AfterFailures[id] = sluice.AfterFailure(rule)
 		}
 	}
-	for text, into := range map[string]*sluice.ID{f.id: &out.ID, f.batch: &out.Batch} {
-		if text == "" {
-			continue
-		}
-		if *into, err = sluice.ParseID(text); err != nil {
-			return out, err
+	if out.Batch, err = f.batchID(); err != nil {
+		return out, err
+	}
+	if f.id != "" {
+		if out.ID, err = sluice.ParseID(f.id); err != nil {
+			return out, usagef("--id: %w", err)
 		}
 	}
 	for _, at := range []struct {
@@ -177,6 +178,31 @@ func (f enqueueFlags) parse() (sluice.EnqueueOptions, error) {
 	return out, err
 }
 
+// batchID returns the id of --batch, or none.
+func (f enqueueFlags) batchID() (sluice.ID, error) {
+	if f.batch == "" {
+		return sluice.ID{}, nil
+	}
+	id, err := sluice.ParseID(f.batch)
+	if err != nil {
+		return id, codedError{usagef("--batch: %w", err), exitUsage, "give the id that `sluice batches open` printed; `sluice batches ls` lists all"}
+	}
+	return id, nil
+}
+
+// refused says what to do about an error of an enqueue that concerns other objects than the queue.
+func (f enqueueFlags) refused(err error) error {
+	switch {
+	case f.batch != "" && errors.Is(err, sluice.ErrNotAllowed):
+		return codedError{err, exitRefused, "open a batch with `sluice batches open`, and give its id to --batch"}
+	case f.batch != "" && errors.Is(err, sluice.ErrNotFound) && strings.Contains(err.Error(), "batch "+f.batch):
+		return codedError{err, exitNotFound, "`sluice batches ls` lists all batches, `sluice batches open` opens one"}
+	case len(f.after) > 0 && errors.Is(err, sluice.ErrNotFound):
+		return codedError{err, exitNotFound, "enqueue the jobs of --after first; `sluice jobs` lists all"}
+	}
+	return err
+}
+
 func (a *app) enqueueOne(ctx context.Context, args []string, f enqueueFlags) error {
 	if len(args) < 2 {
 		return usagef("a queue and a payload are needed, or --file; write: %s", "sluice enqueue QUEUE PAYLOAD")
@@ -190,12 +216,12 @@ func (a *app) enqueueOne(ctx context.Context, args []string, f enqueueFlags) err
 		return err
 	}
 	if f.wait > 0 {
-		return a.enqueueAndWait(ctx, sluice.NewJob{Queue: args[0], Payload: payload, EnqueueOptions: options}, f.wait)
+		return f.refused(a.enqueueAndWait(ctx, sluice.NewJob{Queue: args[0], Payload: payload, EnqueueOptions: options}, f.wait))
 	}
 	return a.withClient(ctx, func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
 		receipt, err := client.Enqueue(ctx, sluice.NewJob{Queue: args[0], Payload: payload, EnqueueOptions: options})
 		if err != nil {
-			return err
+			return f.refused(err)
 		}
 		return a.printOne(receipt, func() error {
 			if receipt.Duplicate {

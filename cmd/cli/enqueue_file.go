@@ -55,7 +55,7 @@ func (a *app) enqueueFile(ctx context.Context, args []string, f enqueueFlags) (e
 	}
 	lines := lineEnqueuer{app: a, in: a.stdin, queue: queue, skip: f.skip, batchSize: f.lines, run: newFileRun()}
 	if f.batch != "" {
-		id, err := sluice.ParseID(f.batch)
+		id, err := f.batchID()
 		if err != nil {
 			return err
 		}
@@ -90,6 +90,9 @@ func (a *app) enqueueFile(ctx context.Context, args []string, f enqueueFlags) (e
 	if err != nil {
 		return a.cutOff(ctx, out, err)
 	}
+	if f.skip > out.Lines {
+		return skippedAll(f.skip, out.Lines)
+	}
 	if err := a.printOne(out, func() error {
 		_, err := fmt.Fprintln(a.stdout, out)
 		return err
@@ -100,6 +103,14 @@ func (a *app) enqueueFile(ctx context.Context, args []string, f enqueueFlags) (e
 		return silentExit(exitPartly)
 	}
 	return nil
+}
+
+// skippedAll refuses to skip more lines than there are. To skip all of them is right: a run may be cut off after its last line.
+func skippedAll(skip, lines int) error {
+	return codedError{
+		usagef("nothing was enqueued: --skip %d is more than the %d lines that there are", skip, lines), exitUsage,
+		"skip as many lines as the interrupted run said, or leave --skip out to enqueue all",
+	}
 }
 
 // cutOff prints how far a run came, even with --quiet: starting over would store jobs twice.
@@ -175,7 +186,7 @@ type refusedLine struct {
 func (l *lineEnqueuer) open(ctx context.Context, path string) (io.Closer, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, usagef("%w", err)
+		return nil, codedError{usagef("%w", err), exitUsage, "name a file that you may read with --file"}
 	}
 	info, err := file.Stat()
 	if err == nil && info.IsDir() {

@@ -170,10 +170,11 @@ func diagnose(command *cobra.Command, err error) (code int, todo string) {
 		return exitFailed, "`sluice engine check` says what is missing; the queue's settings name it"
 	case errors.Is(err, context.DeadlineExceeded):
 		return exitTimeout, "narrow what you ask for, or give it more time with --timeout"
-	case errors.Is(err, sluice.ErrNotFound) && lookAt(command) != "":
-		return exitNotFound, "`sluice " + command.Parent().Name() + " ls` lists all"
-	case errors.Is(err, sluice.ErrNotAllowed) && lookAt(command) != "":
-		return exitRefused, lookAt(command)
+	}
+	if code, todo := adviseOn(command, err); todo != "" {
+		return code, todo
+	}
+	switch {
 	case errors.Is(err, sluice.ErrNotFound):
 		return exitNotFound, "look at what there is: `sluice queues`, `sluice jobs`"
 	case errors.Is(err, sluice.ErrNotAllowed):

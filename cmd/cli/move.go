@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/cmd/internal/draw"
 	"github.com/sluice-queue/sluice/move"
 )
@@ -32,7 +34,11 @@ reopens as before. Nobody can open an incomplete target. Run a failed move again
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
 			a.takeFrom(from)
-			if _, err := parseAddress(a.db); err != nil {
+			source := dbFlag
+			if from != "" {
+				source = "--from"
+			}
+			if err := checkSource(source, a.db); err != nil {
 				return err
 			}
 			if reopen == (to != "") {
@@ -40,15 +46,15 @@ reopens as before. Nobody can open an incomplete target. Run a failed move again
 			}
 			if reopen {
 				if err := move.Reopen(command.Context(), a.db); err != nil {
-					return err
+					return moveError(source, err)
 				}
 				a.note("open again; what its target has got is of no use, drop it")
 				return nil
 			}
-			if _, err := parseAddress(to); err != nil {
+			if _, err := parseAddressOf("--to", to); err != nil {
 				return err
 			}
-			return a.move(command.Context(), to, options)
+			return a.move(command.Context(), source, to, options)
 		},
 	}
 	flags := command.Flags()
@@ -59,7 +65,7 @@ reopens as before. Nobody can open an incomplete target. Run a failed move again
 	return command
 }
 
-func (a *app) move(ctx context.Context, to string, options move.Options) error {
+func (a *app) move(ctx context.Context, source, to string, options move.Options) error {
 	var shown *progress
 	doing := ""
 	options.Progress = func(p move.Progress) {
@@ -80,7 +86,7 @@ func (a *app) move(ctx context.Context, to string, options move.Options) error {
 		shown.leave()
 	}
 	if err != nil {
-		return moveError(err)
+		return moveError(source, err)
 	}
 	return a.printOne(report, func() error {
 		if report.Already {
@@ -98,10 +104,30 @@ func (a *app) move(ctx context.Context, to string, options move.Options) error {
 	})
 }
 
-func moveError(err error) error {
+// checkSource refuses a source that is no address, or a file that is not there. Source is the flag that named it.
+func checkSource(source, named string) error {
+	at, err := parseAddressOf(source, named)
+	if err != nil || at.sqlite == "" {
+		return err
+	}
+	if _, err := os.Stat(at.sqlite); os.IsNotExist(err) {
+		return codedError{fmt.Errorf("%s: there is no file %s", source, at.sqlite), exitUnreachable, "name the file of the store to move with " + source}
+	}
+	return nil
+}
+
+// moveError says what to do about an error of a move. Source is the flag that named the source.
+func moveError(source string, err error) error {
 	var busy *move.BusyError
 	if errors.As(err, &busy) {
 		return codedError{err, exitRefused, "nothing was changed; stop what claims jobs, or add --wait 5m"}
+	}
+	flag := source
+	if strings.HasPrefix(err.Error(), "open the target: ") {
+		flag = "--to"
+	}
+	if errors.Is(err, sluice.ErrUnavailable) && !errors.Is(err, sluice.ErrMoved) && !errors.Is(err, move.ErrRefused) && !diskFull(err) {
+		return codedError{err, exitUnreachable, "check " + flag + ", and that the database is up; then run it again"}
 	}
 	return err
 }

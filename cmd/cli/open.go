@@ -22,12 +22,24 @@ type address struct {
 	server   string
 }
 
-const namingAStore = "add --db sqlite:PATH, --db postgres://USER@HOST/DATABASE or --db https://HOST, or set SLUICE_DB"
+// namingAStore says how to name a store with a flag.
+func namingAStore(flag string) string {
+	if flag == dbFlag {
+		return "add --db sqlite:PATH, --db postgres://USER@HOST/DATABASE or --db https://HOST, or set SLUICE_DB"
+	}
+	return fmt.Sprintf("add %[1]s sqlite:PATH or %[1]s postgres://USER@HOST/DATABASE", flag)
+}
 
-func parseAddress(text string) (address, error) {
+// dbFlag is the usual flag that names a store.
+const dbFlag = "--db"
+
+func parseAddress(text string) (address, error) { return parseAddressOf(dbFlag, text) }
+
+// parseAddressOf is parseAddress for the value of another flag.
+func parseAddressOf(flag, text string) (address, error) {
 	switch {
 	case text == "":
-		return address{}, codedError{usagef("no store is named"), exitUsage, namingAStore}
+		return address{}, codedError{usagef("no store is named"), exitUsage, namingAStore(flag)}
 	case strings.HasPrefix(text, "postgres://"), strings.HasPrefix(text, "postgresql://"):
 		return address{postgres: text}, nil
 	case remote.IsAddress(text):
@@ -36,11 +48,11 @@ func parseAddress(text string) (address, error) {
 		// sqlite:///absolute/path and sqlite://relative/path work too.
 		path := strings.TrimPrefix(strings.TrimPrefix(text, "sqlite:"), "//")
 		if path == "" {
-			return address{}, codedError{usagef("--db %q names no file", text), exitUsage, namingAStore}
+			return address{}, codedError{usagef("%s %q names no file", flag, text), exitUsage, namingAStore(flag)}
 		}
 		return address{sqlite: path}, nil
 	}
-	return address{}, codedError{usagef("--db %q begins with neither sqlite:, postgres:// nor https://", redactURL(text)), exitUsage, namingAStore}
+	return address{}, codedError{usagef("%s %q begins with neither sqlite:, postgres:// nor https://", flag, redactURL(text)), exitUsage, namingAStore(flag)}
 }
 
 // defaultTimeout is the default of --timeout. After slowOpen a note says that the store does not answer yet. Tests wait

@@ -32,17 +32,6 @@ func (a *app) schedulesCommand() *cobra.Command {
 	return command
 }
 
-// lookAt says how to look at the object of a command of `sluice schedules`, `operations` or `limits`. Empty: it is of none.
-func lookAt(command *cobra.Command) string {
-	if command.Parent() == nil {
-		return ""
-	}
-	return map[string]string{
-		"schedules": "look at the schedule: `sluice schedules show NAME`", "operations": "look at the operation: `sluice operations get ID`",
-		"limits": "look at the limit: `sluice limits get LIMIT`",
-	}[command.Parent().Name()]
-}
-
 func (a *app) schedulesListCommand() *cobra.Command {
 	var filter schedule.Filter
 	command := &cobra.Command{

@@ -190,7 +190,7 @@ func TestEachErrorSaysWhatWhyAndWhatToDo(t *testing.T) {
 		{"POST", "/jobs", `{"queue":"mail","payload":"` + strings.Repeat("x", 1000) + `"}`, 413, "too_large", "1000 bytes"},
 		{"POST", "/jobs/cancel", `{"ids":["` + strings.Repeat("x", 1000) + `"]}`, 413, "too_large", "too large"},
 		{"POST", "/jobs/cancel", `{"ids":[]}`, 422, "invalid", "body.ids"},
-		{"POST", "/jobs/cancel", `{"ids":["x"]}`, 422, "invalid", "is not a job id"},
+		{"POST", "/jobs/cancel", `{"ids":["x"]}`, 422, "invalid", "is not an id"},
 		{"POST", "/jobs/cancel", `{"ids":["` + id.String() + `"],"colour":1}`, 422, "invalid", "body.colour"},
 		{"POST", "/jobs/cancel", `{`, 400, "invalid", "body"},
 		{"POST", "/jobs/hold", `{"ids":["` + id.String() + `"]}`, 422, "invalid", "reason"},

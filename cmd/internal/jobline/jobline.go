@@ -142,7 +142,7 @@ func readParsed[T any](value json.RawMessage, into *T, parse func(string) (T, er
 func parseLineID(text string) (sluice.ID, error) {
 	id, err := sluice.ParseID(text)
 	if err != nil {
-		return id, errors.New("it is not a job id (8-4-4-4-12 hexadecimal digits)")
+		return id, errors.New("it is not an id (8-4-4-4-12 hexadecimal digits)")
 	}
 	return id, nil
 }
