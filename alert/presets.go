@@ -9,7 +9,7 @@ import (
 )
 
 // alertPresets are the rules in effect unless somebody changes them. For keeps a short deviation from firing an
-// alert.
+// alert. A figure in a sentence is the rule's own; see [Rule.fill].
 var alertPresets = [...]Rule{
 	{
 		Name: "backlog", Metric: MetricReady, Op: ">", Threshold: 1000, For: 5 * time.Minute, Severity: health.SeverityWarning,
@@ -31,7 +31,7 @@ Start a second dispatcher, or raise batch: sluice settings set QUEUE batch=500`,
 	{
 		Name: "behind-pace", Metric: MetricPace, Op: "<", Threshold: 0.5, Window: 5 * time.Minute, For: 5 * time.Minute, Severity: health.SeverityWarning,
 		Covers: CoversRated, Source: "C-69, D-59",
-		Summary: "jobs are ready, but less than half of what the rate allows is claimed",
+		Summary: "jobs are ready, but {than} of what the rate allows is claimed",
 		Runbook: `In a queue with a rate a backlog is planned; that it does not go down at the rate is not.
 Look what holds the first jobs back: sluice why JOB
 A concurrency or concurrencies of tenants may let through less than the rate: sluice settings get QUEUE
@@ -40,7 +40,7 @@ Look whether enough workers or dispatchers run: sluice holders`,
 	{
 		Name: "long-backlog", Metric: MetricDrainTime, Op: ">", Threshold: 4 * 3600, For: 5 * time.Minute, Severity: health.SeverityWarning,
 		Covers: CoversRated, Source: "C-70",
-		Summary: "at the queue's rate, what is ready takes more than four hours",
+		Summary: "at the queue's rate, what is ready takes {than}",
 		Runbook: `See when it is done, and what another rate would do: sluice forecast QUEUE --rate 200/s
 Raise the rate for a while: sluice settings set QUEUE rate=200/s --revert-in 2h --reason "catch up"
 If so much is planned: sluice alerts set long-backlog --queue QUEUE threshold=43200`,
@@ -48,7 +48,7 @@ If so much is planned: sluice alerts set long-backlog --queue QUEUE threshold=43
 	{
 		Name: "old-job", Metric: MetricOldestAge, Op: ">", Threshold: 3600, For: time.Minute, Severity: health.SeverityWarning,
 		Covers: CoversUnlimited, Source: "C-70",
-		Summary: "a job has been due for more than an hour and nobody has claimed it",
+		Summary: "a job has been due for {than} and nobody has claimed it",
 		Runbook: `List the jobs that wait: sluice jobs --queue QUEUE --state queued
 See what one waits for: sluice why JOB
 A job of a low priority may starve where ageing is 0: sluice settings get QUEUE ageing`,
@@ -63,14 +63,14 @@ Workers in other languages that claim by functions and are idle are not seen; si
 	},
 	{
 		Name: "stalled", Metric: MetricStalled, Op: ">", Threshold: 0, Window: 15 * time.Minute, For: time.Minute, Severity: health.SeverityError,
-		Summary: "jobs are ready, nothing is in flight, and nothing was claimed for a quarter of an hour",
+		Summary: "jobs are ready, nothing is in flight, and nothing was claimed for {window}",
 		Runbook: `See what one of the jobs waits for: sluice why JOB
 See whether the workers or dispatchers of the queue are in trouble: sluice holders
 Look into their logs, and restart one.`,
 	},
 	{
 		Name: "paused", Metric: MetricPausedReady, Op: ">", Threshold: 0, For: time.Hour, Severity: health.SeverityWarning,
-		Summary: "the queue has been paused for an hour while jobs are due",
+		Summary: "the queue has been paused for {for} while jobs are due",
 		Runbook: `See who paused it and why: sluice settings history QUEUE
 Open it: sluice resume QUEUE
 Or let it open by itself: sluice pause QUEUE --for 2h`,
@@ -78,7 +78,7 @@ Or let it open by itself: sluice pause QUEUE --for 2h`,
 	{
 		Name: "success-rate", Metric: MetricSuccessRate, Op: "<", Threshold: 0.95, Window: time.Hour, For: time.Minute, Severity: health.SeverityError,
 		Source:  "C-71, C-66",
-		Summary: "more than one of twenty jobs failed for good in the last hour",
+		Summary: "{than} of the jobs that ended in the last {window} were completed",
 		Runbook: `See what they died of: sluice dead ls QUEUE
 See the rates: sluice stats QUEUE
 Pause the queue while the cause lasts: sluice pause QUEUE --reason "bank is down"
@@ -95,7 +95,7 @@ Delete those that nobody needs: sluice dead delete --all --queue QUEUE --reason 
 	{
 		Name: "slow-runs", Metric: MetricRunP95, Op: ">", Threshold: 10, Window: time.Hour, For: 5 * time.Minute, Severity: health.SeverityWarning,
 		Covers: CoversWorkers, Source: "C-73, C-68",
-		Summary: "one of twenty jobs runs for more than ten seconds",
+		Summary: "one of twenty jobs runs for {than}",
 		Runbook: `See how long jobs run: sluice stats QUEUE
 Look what the handler waits for: its log, the systems that it calls.
 For jobs that take long by nature: sluice alerts set slow-runs --queue QUEUE threshold=300`,
@@ -119,7 +119,7 @@ If handlers keep the machine so busy that leases are not renewed, lengthen them:
 	{
 		Name: "lease-expiry", Metric: MetricLeaseExpiry, Op: ">", Threshold: 0.05, Window: time.Hour, For: 5 * time.Minute, Severity: health.SeverityWarning,
 		Source:  "C-65, C-67",
-		Summary: "more than one of twenty claims ended because its lease ran out",
+		Summary: "{than} of the claims of the last {window} ended because their leases ran out",
 		Runbook: `See which processes come and go: sluice holders
 See which jobs lost their holders most often: sluice jobs --queue QUEUE -o json
 A job that kills its worker is buried after max_recoveries: sluice dead ls QUEUE`,
@@ -156,7 +156,7 @@ Put back what was there before: sluice settings undo QUEUE`,
 	},
 	{
 		Name: "full-queue", Metric: MetricWaiting, Op: ">", Threshold: 0.9, For: time.Minute, Severity: health.SeverityWarning,
-		Summary: "more than 90 % of the jobs wait that max_waiting allows; beyond it, enqueues are refused",
+		Summary: "{than} of the jobs wait that max_waiting allows; beyond it, enqueues are refused",
 		Runbook: `Look whether workers run and are busy: sluice holders
 Look what one of the jobs waits for: sluice why JOB
 Start more workers, or give them more slots.
@@ -170,7 +170,7 @@ See what mends it: sluice doctor`,
 	},
 	{
 		Name: "many-queues", Metric: MetricQueues, Op: ">", Threshold: 0.8, For: 5 * time.Minute, Severity: health.SeverityWarning, Covers: CoversStore,
-		Summary: "the store has more than 80 % of the queues that it takes",
+		Summary: "the store has {than} of the queues that it takes",
 		Runbook: `See how many there are, and may be: sluice queues policy
 See which: sluice queues
 Delete those that nobody needs: sluice queues rm QUEUE --reason "replaced"
@@ -186,7 +186,7 @@ While nobody runs it only Prometheus can tell; write the rules for it: sluice ex
 	},
 	{
 		Name: "old-transaction", Metric: MetricOldestTx, Op: ">", Threshold: 600, For: time.Minute, Severity: health.SeverityWarning, Covers: CoversStore,
-		Summary: "a transaction has been open for more than ten minutes; until it ends no dead row of the database is removed",
+		Summary: "a transaction has been open for {than}; until it ends no dead row of the database is removed",
 		Runbook: `See whose it is: sluice doctor
 Ask its owner to end it, or end it: select pg_terminate_backend(PID);
 Let the server end idle ones: alter database DATABASE set idle_in_transaction_session_timeout = '5min';`,
@@ -200,13 +200,13 @@ Then: sluice upkeep now vacuum --reason "dead rows"`,
 	},
 	{
 		Name: "wal-size", Metric: MetricWAL, Op: ">", Threshold: 1 << 30, For: 5 * time.Minute, Severity: health.SeverityWarning, Covers: CoversStore,
-		Summary: "the write-ahead log beside the file has more than 1 GiB",
+		Summary: "the write-ahead log beside the file has {than}",
 		Runbook: `A reader that stays open keeps it from being cut; find it: sluice doctor
 Stop it, and then: sluice upkeep now checkpoint`,
 	},
 	{
 		Name: "connections", Metric: MetricConnections, Op: ">", Threshold: 0.8, For: 2 * time.Minute, Severity: health.SeverityError, Covers: CoversStore,
-		Summary: "more than four of five connections of the server are in use",
+		Summary: "{than} of the server's connections are in use",
 		Runbook: `See who has them: select application_name, count(*) from pg_stat_activity group by 1 order by 2 desc;
 Give each process fewer (pool_max_conns in the URL), or put a pooler in front.`,
 	},
@@ -226,6 +226,7 @@ func Presets() []Rule {
 		if metric, err := MetricNamed(all[i].Metric); err == nil && !metric.OfQueue {
 			all[i].Covers = CoversStore
 		}
+		all[i] = all[i].worded()
 	}
 	return all
 }

@@ -45,10 +45,11 @@ func compareRules(a, b Rule) int {
 	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Queue, b.Queue))
 }
 
-// withSource fills in the source of the rule's preset, which stores do not keep.
+// withSource fills in the source of the rule's preset, which stores do not keep, and the figures of its sentence.
 func (r Rule) withSource() Rule {
 	if preset, found := presetOf(r.Name); found && preset.Metric == r.Metric {
 		r.Source = preset.Source
+		r = r.follow(preset)
 	}
 	return r
 }
@@ -84,6 +85,7 @@ func SetRule(ctx context.Context, store sluice.Store, name, queue string, act sl
 			after.RateShare = 0
 		}
 	}
+	after = after.follow(before)
 	if err := after.Check(); err != nil {
 		return before, after, err
 	}

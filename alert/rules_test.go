@@ -2,6 +2,7 @@ package alert_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,5 +76,44 @@ func TestSilencesNeedAReasonAWhileAndARule(t *testing.T) {
 				t.Errorf("it gives %v, want %v", err, c.want)
 			}
 		})
+	}
+}
+
+// TestSentencesOfPresetsHaveTheFiguresOfTheirRules changes figures of presets. A sentence of somebody's own stays.
+func TestSentencesOfPresetsHaveTheFiguresOfTheirRules(t *testing.T) {
+	t.Parallel()
+	store := memory.New(memory.Options{})
+	for _, c := range []struct {
+		rule, queue string
+		change      func(*alert.Rule)
+		want        string
+	}{
+		{"old-job", "", func(r *alert.Rule) { r.Threshold = 7200 }, "a job has been due for more than 2h and nobody has claimed it"},
+		{"old-job", "mail", func(r *alert.Rule) { r.Threshold = 90 }, "a job has been due for more than 1m30s and nobody has claimed it"},
+		{"stalled", "", func(r *alert.Rule) { r.Window = time.Hour }, "jobs are ready, nothing is in flight, and nothing was claimed for 1h"},
+		{"paused", "mail", func(r *alert.Rule) { r.For = 2 * time.Hour }, "the queue has been paused for 2h while jobs are due"},
+		{"success-rate", "", func(r *alert.Rule) { r.Threshold = 0.995 }, "less than 99.5 % of the jobs that ended in the last 1h were completed"},
+		{"success-rate", "", func(r *alert.Rule) { r.Op = ">" }, "more than 99.5 % of the jobs that ended in the last 1h were completed"},
+		{"wal-size", "", func(r *alert.Rule) { r.Threshold = 64 << 20 }, "the write-ahead log beside the file has more than 64 MiB"},
+		{"connections", "", func(r *alert.Rule) { r.Summary = "too many" }, "too many"},
+		{"connections", "", func(r *alert.Rule) { r.Threshold = 0.5 }, "too many"},
+		{"slow-runs", "", func(r *alert.Rule) { r.Metric, r.Threshold = alert.MetricReady, 5 }, "slow-runs"},
+	} {
+		_, after, err := alert.SetRule(t.Context(), store, c.rule, c.queue, sluice.Act{By: "ada"}, func(r *alert.Rule) error { c.change(r); return nil })
+		if err != nil || after.Summary != c.want {
+			t.Errorf("%s/%s: %q, want %q (%v)", c.rule, c.queue, after.Summary, c.want, err)
+		}
+	}
+	book, err := alert.Read(t.Context(), store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range book.Rules {
+		if strings.ContainsAny(r.Summary, "{}") {
+			t.Errorf("%s: %q", r.Object(), r.Summary)
+		}
+		if r.Object() == "old-job" && r.Summary != "a job has been due for more than 2h and nobody has claimed it" {
+			t.Errorf("stored: %q", r.Summary)
+		}
 	}
 }
