@@ -33,7 +33,7 @@ func TestJobLineSaysAllThatMayBeSaidOfAJob(t *testing.T) {
 	}
 }
 
-// TestAJobLineRefusesATimeoutOfZero: a setting of 0s is no limit, so that a job's would not do what it says.
+// TestAJobLineRefusesATimeoutOfZero: a setting of zero is no limit, and a job with zero would have one.
 func TestAJobLineRefusesATimeoutOfZero(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"0s", "0ms", "0"} {
