@@ -335,7 +335,7 @@ func (c *Client) Pause(ctx context.Context, queue string, act Act) error {
 // must be longer than 0.
 func (c *Client) PauseFor(ctx context.Context, queue string, while time.Duration, act Act) (until time.Time, err error) {
 	if while <= 0 {
-		return until, invalid("while", fmt.Sprintf("%s must be more than 0s", while))
+		return until, invalid("for", fmt.Sprintf("%s must be more than 0s", while))
 	}
 	paused, err := c.ChangeQueue(ctx, queue, act, func(q *Queue) error {
 		q.Settings.Paused, q.Settings.PausedUntil = true, storedInstant(q.Now.Add(while))

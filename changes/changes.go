@@ -33,7 +33,7 @@ const (
 // If somebody changes such a setting again before the revert, the setting stays, and the audit says so.
 func For(ctx context.Context, client *sluice.Client, queue string, while time.Duration, act sluice.Act, change func(*sluice.Settings) error) (sluice.Queue, error) {
 	if while <= 0 || while > maxRevertIn {
-		return sluice.Queue{}, feature.Invalid("while", fmt.Sprintf("%s must be more than 0s and at most %s", while, sluice.FormatDuration(maxRevertIn)))
+		return sluice.Queue{}, feature.Invalid("for", fmt.Sprintf("%s must be more than 0s and at most %s", while, sluice.FormatDuration(maxRevertIn)))
 	}
 	return edit(ctx, client, queue, act, func(q *sluice.Queue) error {
 		before := q.Settings

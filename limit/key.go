@@ -43,7 +43,7 @@ func CloseKey(ctx context.Context, store sluice.Store, name, key string, while t
 		return err
 	}
 	if while <= 0 {
-		return feature.Invalid("while", fmt.Sprintf("a limit key is closed for a time, which must be longer than 0, not %s", while))
+		return feature.Invalid("for", fmt.Sprintf("a limit key is closed for a time, such as 10m; %s is none", sluice.FormatDuration(while)))
 	}
 	return setKeyClosed(ctx, store, name, key, while, act)
 }

@@ -253,7 +253,7 @@ func Save(ctx context.Context, store sluice.Store, limit Limit, act sluice.Act) 
 // stays as it is. An unknown name is a [sluice.ErrNotFound].
 func Close(ctx context.Context, store sluice.Store, name string, while time.Duration, act sluice.Act) (Limit, error) {
 	if while < 0 {
-		return Limit{}, feature.Invalid("while", fmt.Sprintf("%s is negative", while))
+		return Limit{}, feature.Invalid("for", fmt.Sprintf("%s is negative", while))
 	}
 	if while == 0 {
 		return setClosed(ctx, store, name, true, time.Time{}, act)

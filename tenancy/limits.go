@@ -239,7 +239,7 @@ func ensure(ctx context.Context, store sluice.Store, name string, act sluice.Act
 // and no job is lost. After the while, the tenant opens again by itself. A while of 0 has no end.
 func Pause(ctx context.Context, store sluice.Store, queue, tenant string, while time.Duration, act sluice.Act) (Limits, error) {
 	if while < 0 {
-		return Limits{}, feature.Invalid("while", fmt.Sprintf("%s is negative", while))
+		return Limits{}, feature.Invalid("for", fmt.Sprintf("%s is negative", while))
 	}
 	if while == 0 {
 		return setPaused(ctx, store, queue, tenant, true, time.Time{}, act)

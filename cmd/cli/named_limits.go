@@ -183,9 +183,6 @@ func (a *app) limitCloseCommand() *cobra.Command {
 			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
 				if key != "" {
 					err := limit.CloseKey(ctx, store, args[0], key, during, a.act(""))
-					if wrong, is := errors.AsType[*sluice.InvalidError](err); is && wrong.Field == "while" {
-						return usagef("a limit key is closed for a time: add --for, such as --for 10m")
-					}
 					if err == nil {
 						a.note("key %s of limit %s: closed for %s; open it with `sluice limits open %s --key %s`", key, args[0], sluice.FormatDuration(during), args[0], key)
 					}

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"errors"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
@@ -73,9 +72,6 @@ func (a *API) limitChanges(route func(Route) Route) {
 		case err != nil:
 		case in.Key != "":
 			err = limit.CloseKey(ctx, c.api.store, in.Limit, in.Key, while, c.act(in.Body.Reason))
-			if wrong, is := errors.AsType[*sluice.InvalidError](err); is && wrong.Field == "while" {
-				err = &sluice.InvalidError{Field: "for", Rule: wrong.Rule}
-			}
 		default:
 			_, err = limit.Close(ctx, c.api.store, in.Limit, while, c.act(in.Body.Reason))
 		}

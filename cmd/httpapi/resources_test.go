@@ -76,7 +76,7 @@ func TestSharedLimitsAreChangedAndClosed(t *testing.T) {
 		{"POST", "/limits/bank/open", `{"reason":"bank is back"}`, 200, []string{`"closed":false`}},
 		{"POST", "/limits/bank/close?key=a.example", `{"for":"10m","reason":"it answers 429"}`, 409, []string{"is not per key"}},
 		{"PATCH", "/limits/host", `{"set":{"per":"key","concurrency":"2"},"reason":"be polite"}`, 200, []string{`"per_key":true`}},
-		{"POST", "/limits/host/close?key=a.example", `{"reason":"it answers 429"}`, 422, []string{"invalid for: a limit key is closed for a time, which must be longer than 0"}},
+		{"POST", "/limits/host/close?key=a.example", `{"reason":"it answers 429"}`, 422, []string{"invalid for: a limit key is closed for a time, such as 10m; 0s is none"}},
 		{"POST", "/limits/host/close?key=a.example", `{"for":"10m","reason":"it answers 429"}`, 200, []string{`"closed":false`}},
 		{"POST", "/limits/host/open?key=a.example", `{"reason":"it answers again"}`, 200, []string{`"closed":false`}},
 		{"GET", "/audit?object=limit&name=host", "", 200, []string{"close key", "open key", "a.example"}},
