@@ -85,7 +85,14 @@ func (f Field) Parse(r *Rule, value string) error {
 		*v, err = strconv.ParseBool(value)
 	}
 	if err != nil {
-		return feature.Invalid(f.Name, fmt.Sprintf("%.40q cannot be read: %s", value, f.Meaning))
+		kind := "a number"
+		switch f.field(r).(type) {
+		case *time.Duration:
+			kind = "a duration such as 500ms, 30s, 5m, 2h or 7d"
+		case *bool:
+			kind = "true or false"
+		}
+		return feature.Invalid(f.Name, fmt.Sprintf("%.40q is not %s", value, kind))
 	}
 	return nil
 }

@@ -15,20 +15,22 @@ type object struct{ list, look string }
 // objects are the kinds, by the name of the command behind `sluice`. A command that is missing here is about several.
 var objects = func() map[string]object {
 	job := object{"`sluice jobs` lists all with their ids; finished jobs are deleted after a while", "look at the job: `sluice job ID`"}
-	queue := object{"`sluice queues` lists all queues", "look at the settings: `sluice settings get QUEUE`"}
+	queue := object{"`sluice queues` lists all queues", "look at the queue: `sluice queues QUEUE`"}
 	out := map[string]object{
 		"batches":    {"`sluice batches ls` lists all", "look at the batch: `sluice batches show ID`"},
 		"flows":      {"`sluice flows ls` lists all", "look at the flow: `sluice flows show ID`"},
 		"schedules":  {"`sluice schedules ls` lists all", "look at the schedule: `sluice schedules show NAME`"},
 		"operations": {"`sluice operations ls` lists all", "look at the operation: `sluice operations get ID`"},
 		"limits":     {"`sluice limits ls` lists all", "look at the limit: `sluice limits get LIMIT`"},
+		"alerts":     {"`sluice alerts rules` lists the rules", "look at the alerts: `sluice alerts ls`"},
+		"settings":   {queue.list, "look at the settings: `sluice settings get QUEUE`"},
 		"holders":    {"`sluice holders` lists all", "look at the processes: `sluice holders`"},
 		"tokens":     {"`sluice tokens ls` lists all", "look at the tokens: `sluice tokens ls`"},
 	}
 	for _, name := range []string{"ask-engine", "cancel", "edit", "hold", "job", "release", "requeue", "reschedule", "resolve", "retry", "run-now", "wait", "why"} {
 		out[name] = job
 	}
-	for _, name := range []string{"pause", "queues", "resume", "settings", "stats"} {
+	for _, name := range []string{"forecast", "pause", "queues", "resume", "stats"} {
 		out[name] = queue
 	}
 	return out
@@ -45,9 +47,12 @@ func adviseOn(command *cobra.Command, err error) (code int, todo string) {
 	if !known {
 		return 0, ""
 	}
-	if id := command.Flags().Arg(0); command.Flags().NArg() == 1 {
-		if _, err := sluice.ParseID(id); err == nil {
-			of.look = strings.Replace(of.look, " ID`", " "+id+"`", 1)
+	if name := command.Flags().Arg(0); command.Flags().NArg() == 1 {
+		if _, err := sluice.ParseID(name); err == nil {
+			of.look = strings.Replace(of.look, " ID`", " "+name+"`", 1)
+		}
+		if sluice.CheckQueueName(name) == nil {
+			of.look = strings.Replace(of.look, " QUEUE`", " "+name+"`", 1)
 		}
 	}
 	var invalid *sluice.InvalidError

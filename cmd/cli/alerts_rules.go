@@ -18,8 +18,9 @@ import (
 func (a *app) alertRulesCommand() *cobra.Command {
 	var queue string
 	command := &cobra.Command{
-		Use:   "rules [RULE]",
-		Short: "List alert rules, or show one with its runbook",
+		Use:        "rules [RULE]",
+		SuggestFor: []string{"get", "show"},
+		Short:      "List alert rules, or show one with its runbook",
 		Long: `Lists the rules in effect: presets, changed and added ones. A queue's rule replaces the general one
 there. Alerts that need statistics keep their state if no process counts. A single rule also shows
 its meaning and what to do.`,
@@ -149,7 +150,15 @@ whatever that covers. A new name adds a rule, which needs a metric: see docs/ale
 		Example: "  sluice alerts set dead-letters threshold=100 for=10m --reason \"we read them daily\"\n  sluice alerts set slow-runs threshold=300 --queue reports --reason \"reports take long\"\n  sluice alerts set many-scheduled metric=ready threshold=500 severity=note summary=\"more than usual\"",
 		Args:    arguments(2, math.MaxInt),
 		RunE: func(command *cobra.Command, args []string) error {
-			return a.changeRule(command.Context(), args[0], queue, func(r *alert.Rule) error { return applyFields(r, args[1:]) })
+			return a.changeRule(command.Context(), args[0], queue, func(r *alert.Rule) error {
+				if err := applyFields(r, args[1:]); err != nil || r.Metric != "" {
+					return err
+				}
+				return codedError{
+					usagef("no rule is named %.80q, and a rule of your own needs metric=METRIC", args[0]), exitUsage,
+					"`sluice alerts rules` lists the rules, docs/alerts.md the metrics",
+				}
+			})
 		},
 	}
 	command.Flags().StringVar(&queue, "queue", "", "only this queue")

@@ -112,10 +112,11 @@ type batchDetail struct {
 
 func (a *app) batchShowCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "show ID",
-		Short:   "Show a batch with its counts, progress and callbacks",
-		Example: "  sluice batches show " + exampleBatch,
-		Args:    arguments(1, 1),
+		Use:        "show ID",
+		SuggestFor: []string{"get"},
+		Short:      "Show a batch with its counts, progress and callbacks",
+		Example:    "  sluice batches show " + exampleBatch,
+		Args:       arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.withBatch(command.Context(), args[0], func(ctx context.Context, store sluice.Store, id sluice.ID) error {
 				b, err := batch.Read(ctx, store, id)
@@ -189,6 +190,11 @@ the event and the counts. "sluice batches close" lets no more jobs in.`,
 				}
 				if *into, err = sluice.ParseID(text); err != nil {
 					return err
+				}
+			}
+			for name, text := range map[string]string{"on-complete": complete, "on-success": success, "on-death": death} {
+				if command.Flags().Changed(name) && text == "" {
+					return usagef("--%s names no queue", name)
 				}
 			}
 			b.OnComplete, b.OnSuccess, b.OnDeath = callbackOf(complete), callbackOf(success), callbackOf(death)

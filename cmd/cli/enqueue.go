@@ -197,10 +197,18 @@ func (f enqueueFlags) refused(err error) error {
 		return codedError{err, exitRefused, "open a batch with `sluice batches open`, and give its id to --batch"}
 	case f.batch != "" && errors.Is(err, sluice.ErrNotFound) && strings.Contains(err.Error(), "batch "+f.batch):
 		return codedError{err, exitNotFound, "`sluice batches ls` lists all batches, `sluice batches open` opens one"}
+	case isPlainText(err):
+		return codedError{err, exitUsage, `write JSON; a text has quotes of its own: '"hello"'`}
 	case len(f.after) > 0 && errors.Is(err, sluice.ErrNotFound):
 		return codedError{err, exitNotFound, "enqueue the jobs of --after first; `sluice jobs` lists all"}
 	}
 	return err
+}
+
+// isPlainText reports whether an error is about a payload that is not JSON.
+func isPlainText(err error) bool {
+	var invalid *sluice.InvalidError
+	return errors.As(err, &invalid) && invalid.Field == "payload" && strings.Contains(invalid.Rule, "is not valid JSON")
 }
 
 func (a *app) enqueueOne(ctx context.Context, args []string, f enqueueFlags) error {

@@ -83,10 +83,11 @@ func flowColumns() []column[flow.Listed] {
 
 func (a *app) flowShowCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "show ID",
-		Short:   "Show a flow as a tree, with the states of its nodes and the critical path",
-		Example: "  sluice flows show 01a1fb72-1dea-7abc-8fc6-99e4817522bb",
-		Args:    arguments(1, 1),
+		Use:        "show ID",
+		SuggestFor: []string{"get"},
+		Short:      "Show a flow as a tree, with the states of its nodes and the critical path",
+		Example:    "  sluice flows show 01a1fb72-1dea-7abc-8fc6-99e4817522bb",
+		Args:       arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
 			id, err := sluice.ParseID(args[0])
 			if err != nil {

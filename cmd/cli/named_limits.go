@@ -79,10 +79,11 @@ func (a *app) limitsListCommand() *cobra.Command {
 func (a *app) limitGetCommand() *cobra.Command {
 	var of []string
 	command := &cobra.Command{
-		Use:     "get LIMIT",
-		Short:   "Show a limit, its queues and how much of it is in use",
-		Example: "  sluice limits get bank\n  sluice limits get host --key example.com",
-		Args:    arguments(1, 1),
+		Use:        "get LIMIT",
+		SuggestFor: []string{"show"},
+		Short:      "Show a limit, its queues and how much of it is in use",
+		Example:    "  sluice limits get bank\n  sluice limits get host --key example.com",
+		Args:       arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
 				if _, err := limit.Read(ctx, store, args[0]); err != nil {
@@ -256,6 +257,9 @@ func (a *app) limitDeleteCommand() *cobra.Command {
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
 				err := limit.Delete(ctx, store, args[0], a.act(""))
+				if errors.Is(err, sluice.ErrNotFound) {
+					err = fmt.Errorf("limit %q: %w", args[0], err)
+				}
 				if errors.Is(err, sluice.ErrNotAllowed) {
 					return codedError{err, exitRefused, "take it out of their settings first: sluice settings set QUEUE limits= --reason WHY"}
 				}

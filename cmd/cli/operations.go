@@ -93,10 +93,11 @@ type operationDetail struct {
 
 func (a *app) operationGetCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "get ID",
-		Short:   "Show everything about an operation",
-		Example: "  sluice operations get 01a1fb72-1dea-7abc-8fc6-99e4817522bb",
-		Args:    arguments(1, 1),
+		Use:        "get ID",
+		SuggestFor: []string{"show"},
+		Short:      "Show everything about an operation",
+		Example:    "  sluice operations get 01a1fb72-1dea-7abc-8fc6-99e4817522bb",
+		Args:       arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.withJob(command.Context(), args[0], func(ctx context.Context, store sluice.Store, client *sluice.Client, id sluice.ID) error {
 				op, err := operation.Read(ctx, store, id)

@@ -123,10 +123,11 @@ type scheduleDetail struct {
 func (a *app) scheduleShowCommand() *cobra.Command {
 	var next, last int
 	command := &cobra.Command{
-		Use:     "show NAME",
-		Short:   "Show a schedule with its next and last fires",
-		Example: "  sluice schedules show nightly\n  sluice schedules show nightly --next 10 --last 20",
-		Args:    arguments(1, 1),
+		Use:        "show NAME",
+		SuggestFor: []string{"get"},
+		Short:      "Show a schedule with its next and last fires",
+		Example:    "  sluice schedules show nightly\n  sluice schedules show nightly --next 10 --last 20",
+		Args:       arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
 				s, err := schedule.Read(ctx, store, args[0])
