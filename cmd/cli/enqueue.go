@@ -54,7 +54,7 @@ changed file is refused. --skip avoids looking for stored lines; interrupted run
   sluice enqueue ledger '{"cents":100}' --order-key account-7
   sluice enqueue thumbnails '{"image":8}' --batch 01a1fb72-1dea-7abc-8fc6-99e4817522bb
   sluice enqueue payments --file wave.jsonl
-  sluice enqueue payments --file wave.jsonl --resume 01a205c4-54b2-70f5-bda8-4c2000000000 --skip 3000`,
+  sluice enqueue payments --file wave.jsonl --resume 01a205c4-54b2-70f5-bda8-4c2000000000 --skip 1`,
 		Args: arguments(0, 2),
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := f.check(command); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-queue/sluice/cmd/httpapi"
 	"github.com/sluice-queue/sluice/observe"
 	"github.com/sluice-queue/sluice/store/memory"
+	"github.com/sluice-queue/sluice/store/remote"
 )
 
 // TestATokenForTenantsListsNoQueues asks for queues as tokens that are bounded to a tenant.
@@ -35,6 +36,14 @@ func TestATokenForTenantsListsNoQueues(t *testing.T) {
 	r := s.ask("GET", "/queues?counts=false&name=mail", "", "Authorization", "Bearer producer")
 	if r.status != 200 || !strings.Contains(r.text, `"rate":"5/s"`) || strings.Contains(r.text, "globex") || strings.Contains(r.text, `"pay"`) || strings.Contains(r.text, "depth") {
 		t.Errorf("to enqueue, the token wants the settings of mail alone, and got %d %s", r.status, r.text)
+	}
+	store := must(remote.Open(t.Context(), strings.TrimSuffix(s.url, httpapi.Root), remote.Options{Token: "producer"}))
+	defer func() { _ = store.Close() }()
+	for _, queue := range []string{"mail", "new"} {
+		job := sluice.NewJob{Queue: queue, Payload: []byte(`1`), EnqueueOptions: sluice.EnqueueOptions{Tenant: "acme"}}
+		if _, err := sluice.NewClient(store, sluice.ClientOptions{}).Enqueue(t.Context(), job); err != nil {
+			t.Errorf("a program with the token enqueues into %s: %v", queue, err)
+		}
 	}
 }
 

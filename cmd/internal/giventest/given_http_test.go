@@ -6,12 +6,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 
+	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/api"
 	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/changes"
 	"github.com/sluice-queue/sluice/cmd/httpapi"
 	"github.com/sluice-queue/sluice/cmd/signin"
+	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/search"
 )
@@ -27,6 +29,10 @@ func init() {
 		"access.NewGate": func(ctx context.Context) error { _, err := access.NewGate(nil).Caller(ctx, "sluice_x"); return err },
 		"api.ServeWith": func(ctx context.Context) error {
 			return api.ServeWith(ctx, nil, http.NotFoundHandler(), api.ServeOptions{})
+		},
+		"explain.Within": func(ctx context.Context) error {
+			_, err := explain.Within(ctx, nil, sluice.NewID(), access.Bounds{})
+			return err
 		},
 		"changes.UndoTo": func(ctx context.Context) error { _, err := changes.UndoTo(ctx, nil, "x", 1, act); return err },
 		"health.Maintain": func(ctx context.Context) error {
