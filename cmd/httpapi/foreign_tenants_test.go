@@ -16,8 +16,8 @@ import (
 	"github.com/sluice-queue/sluice/store/remote"
 )
 
-// TestATokenForTenantsListsNoQueues asks for queues as tokens that are bounded to a tenant.
-func TestATokenForTenantsListsNoQueues(t *testing.T) {
+// TestATokenForTenantsReadsNoWordsAboutQueues asks for queues as tokens that are bounded to a tenant.
+func TestATokenForTenantsReadsNoWordsAboutQueues(t *testing.T) {
 	t.Parallel()
 	acme := access.Bounds{Tenants: []string{"acme"}}
 	s := serve(t, httpapi.Options{}, access.Caller{Name: "all", Role: access.RoleAdmin}, access.Caller{Name: "viewer", Role: access.RoleViewer, Bounds: acme},
@@ -27,15 +27,13 @@ func TestATokenForTenantsListsNoQueues(t *testing.T) {
 		{"PATCH", "/queues/pay/settings", `{"set":{"rate":"7/s"},"reason":"globex pays"}`, 200, nil},
 	}, "Authorization", "Bearer all")
 	for _, name := range []string{"viewer", "producer", "admin"} {
-		for _, query := range []string{"", "?counts=false", "?counts=false&groups=true", "?counts=false&name=mail&name=*", "?counts=false&engined=true"} {
-			r := s.ask("GET", "/queues"+query, "", "Authorization", "Bearer "+name)
-			s.problem(r, 403, "out_of_bounds")
+		if name != "producer" { // whoever may not look gets no counts anyway
+			s.problem(s.ask("GET", "/queues", "", "Authorization", "Bearer "+name), 403, "out_of_bounds")
 		}
-	}
-	s.problem(s.ask("GET", "/queues?counts=false&name=mail", "", "Authorization", "Bearer viewer"), 403, "out_of_bounds")
-	r := s.ask("GET", "/queues?counts=false&name=mail", "", "Authorization", "Bearer producer")
-	if r.status != 200 || !strings.Contains(r.text, `"rate":"5/s"`) || strings.Contains(r.text, "globex") || strings.Contains(r.text, `"pay"`) || strings.Contains(r.text, "depth") {
-		t.Errorf("to enqueue, the token wants the settings of mail alone, and got %d %s", r.status, r.text)
+		r := s.ask("GET", "/queues?counts=false", "", "Authorization", "Bearer "+name)
+		if r.status != 200 || !strings.Contains(r.text, `"rate":"5/s"`) || strings.Contains(r.text, "globex") || strings.Contains(r.text, `"by"`) || strings.Contains(r.text, "depth") {
+			t.Errorf("of a queue, a token for tenants reads the settings alone; %s got %d %s", name, r.status, r.text)
+		}
 	}
 	store := must(remote.Open(t.Context(), strings.TrimSuffix(s.url, httpapi.Root), remote.Options{Token: "producer"}))
 	defer func() { _ = store.Close() }()
