@@ -15,7 +15,11 @@ import (
 // refused runs a handler whose first call returns a rate limit of 10 min. It returns when each call began.
 func refused(s *shop, queue func(*sluice.Settings), jobs ...sluice.EnqueueOptions) (starts []time.Time) {
 	s.Helper()
-	s.settings(queue)
+	s.settings(func(set *sluice.Settings) { set.Ageing = 0; queue(set) }) // the jobs begin in the order of their priorities
+	ids := make([]sluice.ID, len(jobs))
+	for i, options := range jobs {
+		ids[i] = s.add(options)
+	}
 	var done atomic.Int32
 	s.run(worker.Options{Slots: 1}, func(context.Context, *worker.Job[payment]) error {
 		if starts = append(starts, time.Now()); len(starts) == 1 {
@@ -24,10 +28,6 @@ func refused(s *shop, queue func(*sluice.Settings), jobs ...sluice.EnqueueOption
 		done.Add(1)
 		return nil
 	})
-	ids := make([]sluice.ID, len(jobs))
-	for i, options := range jobs {
-		ids[i] = s.add(options)
-	}
 	for _, id := range ids {
 		if job := s.becomes(id, sluice.StateCompleted); job.Attempts != 0 {
 			s.Errorf("job %d counts %d failed attempts, want none", job.Priority, job.Attempts)

@@ -28,6 +28,7 @@ func TestServeTellsItsClientsThatItEnds(t *testing.T) {
 		text, err := io.ReadAll(body)
 		claimed <- fmt.Sprint(status, " ", string(text), " ", err)
 	}()
+	s.answers(t, "/api/v1/holders", 200, `"h:1:a"`) // a server that ends may close a connection of which it has read nothing
 	_, following := send(t, "GET", s.url+"/api/v1/stream?topics=alerts", "", nil)
 	events := bufio.NewReader(following)
 	if begun, err := events.ReadString('\n'); err != nil || !strings.Contains(begun, "the stream begins") {
