@@ -4,11 +4,14 @@ package cli_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -22,21 +25,24 @@ func TestServeTellsItsClientsThatItEnds(t *testing.T) {
 	const grace = 2 * time.Minute // no client is cut off within it
 	s := serve(t, db, "--grace", grace.String())
 	s.becomes(t, 200, "upkeep")
-	claimed := make(chan string, 1)
+	claimed, sent := make(chan string, 1), make(chan struct{})
+	isSent := sync.OnceFunc(func() { close(sent) })
+	traced := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { isSent() }})
 	go func() {
-		status, body := send(t, "POST", s.url+"/api/v1/work/claim", "application/json", strings.NewReader(`{"worker":"h:1:a","queues":["none"],"wait":"60s"}`))
+		defer isSent()
+		status, body := send(traced, t, "POST", s.url+"/api/v1/work/claim", "application/json", strings.NewReader(`{"worker":"h:1:a","queues":["none"],"wait":"60s"}`))
 		text, err := io.ReadAll(body)
 		claimed <- fmt.Sprint(status, " ", string(text), " ", err)
 	}()
-	s.answers(t, "/api/v1/holders", 200, `"h:1:a"`) // a server that ends may close a connection of which it has read nothing
-	_, following := send(t, "GET", s.url+"/api/v1/stream?topics=alerts", "", nil)
+	<-sent // the server accepts connections in their order: it has this one before the next
+	_, following := send(t.Context(), t, "GET", s.url+"/api/v1/stream?topics=alerts", "", nil)
 	events := bufio.NewReader(following)
 	if begun, err := events.ReadString('\n'); err != nil || !strings.Contains(begun, "the stream begins") {
 		t.Fatalf("%q, %v", begun, err)
 	}
 	body, half := io.Pipe()
 	go func() { _, _ = io.WriteString(half, `{"queue":"mail","payload":1}`+"\n"+`{"queue":"mail"`) }() // the rest never comes
-	_, storing := send(t, "POST", s.url+"/api/v1/jobs?answers=all", "application/x-ndjson", body)
+	_, storing := send(t.Context(), t, "POST", s.url+"/api/v1/jobs?answers=all", "application/x-ndjson", body)
 	answers := bufio.NewReader(storing)
 	if stored, err := answers.ReadString('\n'); err != nil || !strings.Contains(stored, `"line":1`) || !strings.Contains(stored, `"id":`) {
 		t.Fatalf("%q, %v", stored, err)
@@ -70,9 +76,9 @@ func TestServeTellsItsClientsThatItEnds(t *testing.T) {
 }
 
 // send sends a request, and returns its status and its body as soon as the answer begins.
-func send(t *testing.T, method, url, kind string, body io.Reader) (int, io.Reader) {
+func send(ctx context.Context, t *testing.T, method, url, kind string, body io.Reader) (int, io.Reader) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, url, body)
+	request, err := http.NewRequestWithContext(ctx, method, url, body)
 	if err != nil {
 		t.Error(err)
 		return 0, http.NoBody
