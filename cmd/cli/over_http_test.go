@@ -19,8 +19,8 @@ import (
 	"github.com/sluice-queue/sluice/cmd/cli"
 )
 
-// clock matches the parts of an output that depend on the time of the call.
-var clock = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d(:[\d.]+)?Z|"[a-z_]*(seconds|rate|per_second|progress)": *[\d.e-]+|\d+(\.\d+)?(ms|s|µs)\b`)
+// clock matches the parts of an output that depend on the time of the call, with the blanks that align them.
+var clock = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d(:[\d.]+)?Z|"[a-z_]*(seconds|rate|per_second|progress)": *[\d.e-]+| *(\d+m)?\d+(\.\d+)?(ms|s|µs)\b`)
 
 // anyID matches an ID.
 var anyID = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
