@@ -48,7 +48,7 @@ var doors = map[string][]string{
 	"observe":              {"", "edit", "hold", "explain", "operation", "stat", "step", "tenancy", "alert", "forecast", "internal/counter", "engine", "presence", "admission", "schedule", "pressure", "await", "limit", "progress", "batch", "access", "deadletter"},
 	"cmd/trace":            {"", "internal/scrubbed", "observe", "step", "engine"},
 	"cmd/metric":           {"", "limit", "stat", "step", "health", "alert", "forecast", "observe", "engine", "presence", "admission", "pressure"},
-	"api":                  {"", "internal/event", "engine", "presence"},
+	"api":                  {"", "internal/event", "internal/sender", "engine", "presence"},
 	"move":                 {"", "audit", "internal/migration", "store/sqlite", "store/postgres"},
 	"internal/broadcast":   {""},
 	"internal/pause":       {"", "limit", "tenancy"},
@@ -91,7 +91,7 @@ var doors = map[string][]string{
 	"internal/demo":        {"", "explain", "tenancy", "internal/flow", "worker", "store/sqlite", "store/postgres", "audit"},
 	"cmd/internal/sim":     {"", "tenancy", "internal/flow", "internal/near", "store/memory"},
 	"cmd/internal/top":     {"", "stat", "alert", "health", "presence", "cmd/internal/draw"},
-	"access":               {"", "internal/feature"},
+	"access":               {"", "internal/feature", "internal/sender"},
 	"cmd/signin":           {"", "access", "internal/event"},
 	"internal/oidctest":    {"internal/testcache"},
 	"cmd/internal/jobline": {"", "internal/jsonscan"},
@@ -117,4 +117,5 @@ var doors = map[string][]string{
 	"internal/temporaltest": {"internal/freeport", "internal/testcache"},
 	"internal/temporald":    {"internal/temporaltest"},
 	"internal/jsonscan":     {},
+	"internal/sender":       {},
 }

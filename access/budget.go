@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/netip"
 	"time"
+
+	"github.com/sluice-queue/sluice/internal/sender"
 )
 
 // The bounds of a [budget], per second.
@@ -53,19 +55,11 @@ type senderKey struct{}
 // secrets count per address, so that one sender does not shut out the others. Senders without an address count together, and so do
 // those of one /64 of IPv6.
 func WithSender(ctx context.Context, address string) context.Context {
-	at, err := netip.ParseAddr(address)
-	if err != nil {
-		with, err := netip.ParseAddrPort(address)
-		if err != nil {
-			return ctx
-		}
-		at = with.Addr()
+	from := sender.NetworkOf(address)
+	if !from.IsValid() {
+		return ctx
 	}
-	bits := 64
-	if at = at.Unmap().WithZone(""); at.Is4() {
-		bits = 32
-	}
-	return context.WithValue(ctx, senderKey{}, netip.PrefixFrom(at, bits).Masked())
+	return context.WithValue(ctx, senderKey{}, from)
 }
 
 // senderOf returns where a secret comes from. The zero value: nobody said.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/sluice-queue/sluice/internal/sender"
 )
 
 // crowding is how many strangers of one address are too many to wait for, if there are too many connections.
@@ -44,7 +46,7 @@ func Known(ctx context.Context) {
 
 // arrive notes a new connection, and lets its requests find it. If there are too many, it closes another one.
 func (c *crowd) arrive(ctx context.Context, conn net.Conn) context.Context {
-	g := &guest{crowd: c, conn: conn, from: addressOf(conn)}
+	g := &guest{crowd: c, conn: conn, from: sender.NetworkOf(conn.RemoteAddr().String())}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.of == nil {
@@ -122,17 +124,4 @@ func (c *crowd) countOut(from netip.Prefix) {
 	if c.strangers[from]--; c.strangers[from] <= 0 {
 		delete(c.strangers, from)
 	}
-}
-
-// addressOf returns where a connection comes from; of IPv6 the /64. The zero value: not from an address.
-func addressOf(conn net.Conn) netip.Prefix {
-	with, err := netip.ParseAddrPort(conn.RemoteAddr().String())
-	if err != nil {
-		return netip.Prefix{}
-	}
-	at, bits := with.Addr().Unmap().WithZone(""), 64
-	if at.Is4() {
-		bits = 32
-	}
-	return netip.PrefixFrom(at, bits).Masked()
 }
