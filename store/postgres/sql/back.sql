@@ -38,6 +38,8 @@ with given as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason)
     select coalesce(h.actor, h.holder, ''), 'job', h.queue, $4::text, h.id, h.generation, h.state, 'queued', coalesce(h.reason, '')
     from held h
-    where $12::boolean or exists (select from sluice.queue q where q.name = h.queue and q.audit = 'full')
+    where $12::boolean or h.queue in (
+        select q.name from (select distinct queue from held) o join sluice.queue q on q.name = o.queue where q.audit = 'full'
+    )
 )
 select id, queue, state from held

@@ -50,7 +50,9 @@ with given as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason)
     select coalesce(g.actor, g.holder, ''), 'job', g.queue, $4::text, g.id, g.generation, g.state, $5::text, coalesce(g.reason, '')
     from gone g
-    where $13::boolean or exists (select from sluice.queue q where q.name = g.queue and q.audit = 'full')
+    where $13::boolean or g.queue in (
+        select q.name from (select distinct queue from gone) o join sluice.queue q on q.name = o.queue where q.audit = 'full'
+    )
 ), whole as (
     select $14::boolean and count(*) = cardinality($1::uuid[]) as audited from gone
 )

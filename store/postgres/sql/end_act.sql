@@ -32,6 +32,8 @@ with given as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason, act_id)
     select coalesce(g.actor, g.holder, ''), 'job', g.queue, $3::text, g.id, g.generation, g.state, $4::text, coalesce(g.reason, ''), $8::uuid
     from gone g
-    where $9::boolean or exists (select from sluice.queue q where q.name = g.queue and q.audit = 'full')
+    where $9::boolean or g.queue in (
+        select q.name from (select distinct queue from gone) o join sluice.queue q on q.name = o.queue where q.audit = 'full'
+    )
 )
 select g.id, g.queue, g.state, g.keyed, g.blocked_by, g.queue in (select a.queue from sluice.awaited a) as awaited from gone g
