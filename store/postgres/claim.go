@@ -145,6 +145,7 @@ func (w walk) claim(ctx context.Context, db rowsQuerier, request sluice.ClaimReq
 	jobs, err := list(ctx, db, claimScanner(request), claimSQL, w.queue, order, dueAts, ids,
 		limit, [16]byte(request.Token), request.Holder, request.Lease, !at.IsZero(), nullTime(at), request.ClaimAhead, request.Engine)
 	w.lowWater.walked(w.key, time.Since(begun), w.untilFront == 0) // also if the claim failed because it took so long
+	w.lowWater.filled(w.key, len(jobs) == limit)
 	slices.SortFunc(jobs, inClaimOrder)
 	return jobs, err
 }

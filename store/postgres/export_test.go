@@ -54,6 +54,13 @@ func (s *Store) WalkedFor(queue string, cost time.Duration) {
 	}
 }
 
+// FrontEvery returns the least time between two claims of a queue that walk from the front.
+func (s *Store) FrontEvery(queue string) time.Duration {
+	s.lowWater.mu.Lock()
+	defer s.lowWater.mu.Unlock()
+	return s.lowWater.queue(queue).frontEvery()
+}
+
 // FunctionsChecksum returns the checksum of the functions' text.
 func FunctionsChecksum() (string, error) {
 	set, err := functionSet()

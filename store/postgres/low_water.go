@@ -26,6 +26,9 @@ const (
 	// cheapWalk is the cost up to which a claim walks from the front at once after this process put a job behind
 	// the marks.
 	cheapWalk = 20 * time.Millisecond
+	// fullWalk is how long after a walk from the front the next one may begin while claims are full. The durations of
+	// such claims say more of their jobs than of the dead entries. A job behind the marks waits that much longer.
+	fullWalk = 100 * time.Millisecond
 )
 
 // lowWater remembers, for each queue and priority, the low-water mark in the claim index up to which claims of this
@@ -43,6 +46,7 @@ type queueLowWater struct {
 	walked    int                      // how many walks from the front there were
 	peekedAt  time.Time                // when a look last walked from the front
 	disturbed bool                     // this process has put a job behind the marks since
+	full      bool                     // the last claim got as many jobs as it asked for
 	usual     time.Duration            // duration of walks from the marks, as of any statement here
 }
 
@@ -54,6 +58,14 @@ const keptWalks = 3
 // delays both, so the difference is the cost of dead index entries.
 func (q *queueLowWater) cost() time.Duration {
 	return max(q.shortest()-q.usual, 0)
+}
+
+// frontEvery returns the least time between two walks from the front.
+func (q *queueLowWater) frontEvery() time.Duration {
+	if q.full {
+		return max(walkShare*q.cost(), fullWalk)
+	}
+	return walkShare * q.cost()
 }
 
 // shortest returns the duration of the shortest kept walk from the front.
@@ -92,7 +104,7 @@ func (m *lowWater) start(queue string) (from [10]place, untilFront time.Duration
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	q := m.queue(queue)
-	if wait := walkShare*q.cost() - time.Since(q.walkedAt); wait > 0 && (!q.disturbed || !q.cheap()) {
+	if wait := q.frontEvery() - time.Since(q.walkedAt); wait > 0 && (!q.disturbed || !q.cheap()) {
 		return q.place, wait
 	}
 	q.disturbed = false // this walk finds the jobs behind the marks
@@ -117,6 +129,13 @@ func (m *lowWater) walked(queue string, took time.Duration, fromFront bool) {
 	copy(q.walks[1:], q.walks[:])
 	q.walks[0], q.walkedAt = took, time.Now()
 	q.walked++
+}
+
+// filled records whether a claim got as many jobs as it asked for.
+func (m *lowWater) filled(queue string, full bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.queue(queue).full = full
 }
 
 // aheadOf names the marks of claims that take a queue's jobs before they are due. These marks lie in the future,
