@@ -164,8 +164,9 @@ func TestClaimOfALimitedQueueDoesNotWaitForAFrozenOne(t *testing.T) {
 	}
 }
 
-func TestLimitKeysThatNobodyUsesLeaveNothingBehind(t *testing.T) {
-	t.Parallel()
+// openPerHost makes a store with a queue q of jobs that a limit bounds per key: one in flight.
+func openPerHost(t *testing.T) (*postgres.Store, *sluice.Client) {
+	t.Helper()
 	store := openLimited(t, 100, 0)
 	client := sluice.NewClient(store, sluice.ClientOptions{})
 	_, err := limit.Change(t.Context(), store, "host", sluice.Act{By: "test"}, func(l *limit.Limit) error {
@@ -179,6 +180,12 @@ func TestLimitKeysThatNobodyUsesLeaveNothingBehind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return store, client
+}
+
+func TestLimitKeysThatNobodyUsesLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
+	store, client := openPerHost(t)
 	jobs := make([]sluice.NewJob, 20)
 	for i := range jobs {
 		jobs[i] = sluice.NewJob{Queue: "q", Payload: []byte("1"), EnqueueOptions: sluice.EnqueueOptions{LimitKey: "host " + strconv.Itoa(i%10)}}
@@ -198,6 +205,51 @@ func TestLimitKeysThatNobodyUsesLeaveNothingBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	rowsOfKeys(t, store, "when the buckets are full", 0, 0, 0)
+}
+
+// TestParkedJobThatAnotherTransactionHasLockedIsNotForgotten locks a parked job while the last job of its key ends.
+func TestParkedJobThatAnotherTransactionHasLockedIsNotForgotten(t *testing.T) {
+	t.Parallel()
+	store, client := openPerHost(t)
+	job := sluice.NewJob{Queue: "q", Payload: []byte("1"), EnqueueOptions: sluice.EnqueueOptions{LimitKey: "host"}}
+	if _, err := client.EnqueueMany(t.Context(), []sluice.NewJob{job, job}); err != nil {
+		t.Fatal(err)
+	}
+	first := claimedOf(t, store).Jobs
+	if len(first) != 1 {
+		t.Fatalf("claimed %d jobs of a key, want 1", len(first))
+	}
+	tx, err := store.Pool().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tag, err := tx.Exec(t.Context(), "select from sluice.live where parked for update"); err != nil || tag.RowsAffected() != 1 {
+		t.Fatalf("locked %d parked jobs, want 1: %v", tag.RowsAffected(), err)
+	}
+	settled := sluice.Settlement{ID: first[0].ID, Token: first[0].Token, Holder: "h", Event: sluice.EventComplete}
+	if errs, err := store.Settle(t.Context(), []sluice.Settlement{settled}); err != nil || errs[0] != nil {
+		t.Fatal(err, errs)
+	}
+	if got := claimedOf(t, store); len(got.Jobs) != 0 || got.NextDue <= 0 || got.NextDue > time.Second {
+		t.Errorf("while the job is locked: %d jobs, and a look after %s; want none, and one within a second", len(got.Jobs), got.NextDue)
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	runPlain(t, store, "update sluice.limit_lane set wake_at = now()")
+	if got := claimedOf(t, store); len(got.Jobs) != 1 {
+		t.Errorf("afterwards: %d jobs, want the parked one", len(got.Jobs))
+	}
+}
+
+// claimedOf is the answer to a claim of up to 10 jobs.
+func claimedOf(t *testing.T, store *postgres.Store) sluice.Claimed {
+	t.Helper()
+	claimed, err := store.Claim(t.Context(), sluice.ClaimRequest{Queue: "q", Limit: 10, Holder: "h", Lease: time.Minute, Token: sluice.NewToken()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return claimed
 }
 
 // rowsOfKeys checks the number of rows that the store has for limit keys.

@@ -178,6 +178,17 @@ with lim as materialized (
     from judged j
     where not j.fits
     group by j.name, j.key
+    union all
+    -- Another transaction has locked a parked job of the lane. A later claim looks at it.
+    select d.name, d.key, $6::timestamptz + interval '100 milliseconds'
+    from due d
+    join tally t on t.key = d.key
+    where not t.blocked and t.heads < $8::integer
+      and exists (
+          select from sluice.live b
+          where b.queue = $1::text and b.limit_key = d.key and b.parked and (b.expires_at is null or b.expires_at > greatest($6::timestamptz, b.due_at))
+            and b.id not in (select h.id from heads h)
+      )
 ), kept as (
     insert into sluice.limit_lane (name, key, queue, wake_at)
     select s.name, s.key, $1::text, s.wake_at from slept s
@@ -197,7 +208,7 @@ with lim as materialized (
                   select s.name, s.key, false, null, null, true from slept s) e
         ) d
         cross join lateral (select l.ctid as place from sluice.limit_lane l where l.name = d.name and l.key = d.key and l.queue = $1::text offset 0) w
-        where d.is_due and case when d.blocked then not d.sleeps else d.heads < $8::integer end
+        where d.is_due and not d.sleeps and (d.blocked or d.heads < $8::integer)
     ))
 )
 select r.id, bool_and(r.fits), r.parked, bool_and(r.passes), case when min(r.wait) >= 0 then max(r.wait) end
