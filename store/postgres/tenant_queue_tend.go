@@ -34,7 +34,7 @@ const (
 	// paused or no worker serves it.
 	changePatience = 10 * time.Second
 	// changeSlices is how many slices of maxTenantChanges upkeep reads from a queue at once.
-	changeSlices = 64
+	changeSlices = 85
 	// maxForgotten is how many tenant queues are deleted while claims of their queue wait.
 	maxForgotten = 200
 )
