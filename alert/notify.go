@@ -78,7 +78,8 @@ func (w *Watcher) claim(ctx context.Context, queue string) ([]*sluice.Claim, err
 	if wait, waits := due[queue]; !waits || wait > 0 {
 		return nil, nil
 	}
-	claimed, err := w.store.Claim(ctx, sluice.ClaimRequest{
+	// Not ctx: if the answer to a claim is thrown away, its messages stay locked until the lease ends.
+	claimed, err := w.store.Claim(context.WithoutCancel(ctx), sluice.ClaimRequest{
 		Queue: queue, Limit: notify.Batch, Holder: w.options.Holder, Lease: notify.Lease, Token: sluice.NewToken(),
 	})
 	if err != nil {

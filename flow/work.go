@@ -68,7 +68,11 @@ func (w working) batch(ctx context.Context, queue string) (int, error) {
 	if queue == MapQueue {
 		limit = mapBatch
 	}
-	claimed, err := w.store.Claim(ctx, sluice.ClaimRequest{Queue: queue, Limit: limit, Holder: w.holder, Lease: workLease, Token: sluice.NewToken()})
+	if ctx.Err() != nil {
+		return 0, ctx.Err()
+	}
+	// Not ctx: if the answer to a claim is thrown away, its jobs stay locked until the lease ends.
+	claimed, err := w.store.Claim(context.WithoutCancel(ctx), sluice.ClaimRequest{Queue: queue, Limit: limit, Holder: w.holder, Lease: workLease, Token: sluice.NewToken()})
 	if err != nil || len(claimed.Jobs) == 0 {
 		return 0, err
 	}
@@ -103,6 +107,8 @@ func (w working) settlement(ctx context.Context, c *sluice.Claim) sluice.Settlem
 	switch {
 	case v.err != nil && (errors.Is(v.err, sluice.ErrInvalid) || errors.Is(v.err, sluice.ErrNotFound) || errors.As(v.err, &failed)):
 		out.Event, out.Error, out.Reason = sluice.EventBury, v.err.Error(), "a flow cannot go on"
+	case v.err != nil && ctx.Err() != nil: // another process may do it at once
+		out.Event = sluice.EventRelease
 	case v.err != nil:
 		out.Event, out.Delay = sluice.EventRelease, again
 	case v.delay > 0:

@@ -100,6 +100,41 @@ func TestProcessThatDiesBeforeItRecordsADeliveryDeliversAgain(t *testing.T) {
 	})
 }
 
+// stopping is the store of a process that is stopped while it claims: the answer to the claim is lost with its context.
+type stopping struct {
+	sluice.Store
+	stop context.CancelFunc
+}
+
+func (s *stopping) Unwrap() sluice.Store { return s.Store }
+
+func (s *stopping) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
+	claimed, err := s.Store.Claim(ctx, request)
+	if s.stop(); ctx.Err() != nil {
+		return sluice.Claimed{}, ctx.Err()
+	}
+	return claimed, err
+}
+
+func TestProcessThatIsStoppedWhileItClaimsAMessageLeavesItDue(t *testing.T) {
+	inFarm(t, func(f *farm) {
+		p := &ids{phone: &phone{}}
+		ctx, stop := context.WithCancel(f.Context())
+		ended := make(chan error, 1)
+		options := upkeep.Options{Logger: quiet, Interval: time.Second, HeadInterval: -1, Receivers: []alert.Receiver{p}}
+		go func() { ended <- upkeep.New(&stopping{f.store, stop}, options).Run(ctx) }()
+		f.dead(11)
+		if err := <-ended; err != nil {
+			f.Error(err)
+		}
+		defer f.with(p)()
+		pass(5 * time.Second)
+		if heard, _ := p.told(); heard != fires {
+			f.Errorf("from the next process it heard %q, want %q", heard, fires)
+		}
+	})
+}
+
 // ids is a phone that remembers the IDs of messages.
 type ids struct {
 	*phone
