@@ -82,7 +82,7 @@ func closeBatch(ctx context.Context, to sluice.Enqueuer, id sluice.ID, all bool,
 		return err
 	}
 	if err := opener(to).CloseBatch(ctx, id, all, act); err != nil {
-		return fmt.Errorf("close batch %s: %w", id, err)
+		return fmt.Errorf("batch %s: %w", id, err) // the store says what failed
 	}
 	return nil
 }

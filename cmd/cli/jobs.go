@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -159,8 +160,7 @@ func (a *app) listJobs(ctx context.Context, filter sluice.JobFilter, nothing str
 			return err
 		}
 		if len(page.Jobs) == 0 && page.Next.IsZero() && a.output == "table" {
-			a.note("%s", nothing)
-			return nil
+			return a.noteNothing(ctx, client, filter.Queue, nothing)
 		}
 		if columns, err = withProgress(ctx, store, page.Jobs, columns); err != nil {
 			return err
@@ -177,6 +177,19 @@ func (a *app) listJobs(ctx context.Context, filter sluice.JobFilter, nothing str
 		}
 		return nil
 	})
+}
+
+// noteNothing says that a list is empty, and whether its queue exists at all. An empty queue is any.
+func (a *app) noteNothing(ctx context.Context, client *sluice.Client, queue, nothing string) error {
+	if queue != "" {
+		if _, err := client.Queue(ctx, queue); errors.Is(err, sluice.ErrNotFound) {
+			nothing += ": no queue is named " + queue + "; `sluice queues` lists all"
+		} else if err != nil {
+			return err
+		}
+	}
+	a.note("%s", nothing)
+	return nil
 }
 
 func jobColumns() []column[sluice.Job] {
