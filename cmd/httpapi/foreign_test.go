@@ -18,10 +18,18 @@ import (
 )
 
 // calls counts the calls of a store.
-type calls struct{ n atomic.Int64 }
+type calls struct {
+	n  atomic.Int64
+	of string
+}
 
 func (c *calls) Begin(ctx context.Context, _ *observe.Call) context.Context { return ctx }
-func (c *calls) End(context.Context, *observe.Call)                         { c.n.Add(1) }
+
+func (c *calls) End(_ context.Context, call *observe.Call) {
+	if c.of == "" || call.Name == c.of {
+		c.n.Add(1)
+	}
+}
 
 // byID are requests about one object, beside those with a name in their path: {id} is its id or its name.
 var byID = []step{
