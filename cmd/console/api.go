@@ -30,6 +30,12 @@ func statusOf(err error) int {
 	return 0
 }
 
+// personal reports whether an error is about the one who asks, and not about what they ask for.
+func personal(err error) bool {
+	status := statusOf(err)
+	return status == http.StatusUnauthorized || status == http.StatusTooManyRequests
+}
+
 // codeOf returns the code of a problem. Empty: it is none.
 func codeOf(err error) string {
 	var p *httpapi.Problem

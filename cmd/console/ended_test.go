@@ -48,3 +48,42 @@ func TestAnOpenPageEndsWithItsToken(t *testing.T) {
 		})
 	}
 }
+
+// TestASessionThatEndsConcernsNobodyElse ends ann's session while her page is read. She is sent to sign in, and bob, who has the
+// same rights, sees the page.
+func TestASessionThatEndsConcernsNobodyElse(t *testing.T) {
+	t.Parallel()
+	api := httpapi.New(memory.New(memory.Options{NoStatistics: true}), httpapi.Options{Identify: func(r *http.Request) (access.Caller, error) {
+		if name := r.Header.Get("Authorization"); name != "ann" || r.URL.Path == httpapi.Root+"/whoami" {
+			return access.Caller{Name: name, Role: access.RoleViewer}, nil
+		}
+		return access.Caller{}, access.ErrUnknown
+	}})
+	c, err := console.New(console.Options{API: api, SignIn: "/login"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(c)
+	t.Cleanup(func() { c.Drain(); s.Close() })
+	client := s.Client()
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	for _, person := range []struct {
+		name   string
+		status int
+		to     string
+	}{{"ann", http.StatusSeeOther, "/login?next=%2Fqueues"}, {"bob", http.StatusOK, ""}} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/queues", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", person.name)
+		response, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if to := response.Header.Get("Location"); response.StatusCode != person.status || to != person.to {
+			t.Errorf("%s gets %d %q, want %d %q", person.name, response.StatusCode, to, person.status, person.to)
+		}
+	}
+}

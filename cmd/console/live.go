@@ -110,7 +110,9 @@ func (h *hub) paint(ctx context.Context, p *picture) {
 			slow := time.AfterFunc(slowAfter, func() { h.tell(p, h.old(p, "slow", map[string]any{})) })
 			e, read := h.eventOf(ctx, v, p)
 			slow.Stop()
-			h.tell(p, e)
+			if e != nil {
+				h.tell(p, e)
+			}
 			if !read {
 				timer.Reset(readAgain)
 				continue
@@ -139,11 +141,15 @@ func (h *hub) anyOf(p *picture) *visit {
 	return nil
 }
 
-// eventOf paints a page. If the store cannot be read, the event says so, and the last picture stays.
+// eventOf paints a page. If the store cannot be read, the event says so, and the last picture stays. If the session of the visit has
+// ended, there is no event: its stream ends soon, and the next painting may be by another's.
 func (h *hub) eventOf(ctx context.Context, v *visit, p *picture) (e []byte, read bool) {
 	ctx, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
 	s := v.look(ctx)
+	if s.Problem != nil && s.Problem.Status == http.StatusUnauthorized {
+		return nil, false
+	}
 	if s.Problem != nil {
 		return h.old(p, "stale", map[string]any{"status": s.Problem.Status, "why": s.Problem.Why, "do": s.Problem.Do}), false
 	}

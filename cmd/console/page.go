@@ -120,13 +120,19 @@ func (v *visit) readFor(ctx context.Context, keep time.Duration, path string, qu
 	}
 	limited, stop := context.WithTimeout(ctx, v.patience)
 	defer stop()
-	body, err := v.console.shared.get(limited, v.viewer.rights()+path+"?"+query.Encode(), keep, func(ctx context.Context) ([]byte, error) {
+	asked := false
+	ask := func(ctx context.Context) ([]byte, error) {
+		asked = true
 		text, err := v.caller.send(ctx, http.MethodGet, path, query, nil)
 		if err != nil && ctx.Err() != nil {
 			err = ctx.Err() // the API says of an answer that took too long only that the store is not there
 		}
 		return text, err
-	})
+	}
+	body, err := v.console.shared.get(limited, v.viewer.rights()+path+"?"+query.Encode(), keep, ask)
+	if !asked && personal(err) { // the session of another has ended
+		body, err = ask(limited)
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		v.late = true
 		return v.tooSlow()
@@ -241,6 +247,10 @@ func (c *Console) show(p page) http.Handler {
 			return
 		}
 		s := v.look(ctx)
+		if s.Problem != nil && s.Problem.Status == http.StatusUnauthorized { // the session has ended meanwhile
+			c.refuse(w, r, v, s.Problem)
+			return
+		}
 		if name := v.query.Get("csv"); name != "" && s.Problem == nil {
 			s.writeCSV(w, name)
 			return
