@@ -167,6 +167,35 @@ func TestAHiddenTabEndsItsStreamAndComesBack(t *testing.T) {
 	p.untilStreams(1)
 }
 
+// signIn signs in by a token, on the page that asks for it, and waits until the page that was asked for is live.
+func (p *tab) signIn(token string) {
+	p.Helper()
+	p.until(`location.pathname === "/login" && document.getElementById("token")`)
+	p.js(`document.getElementById("token").value = ` + quote(token))
+	p.click(`form button`)
+	p.until(`location.pathname === "/queues" && document.body.dataset.connection === "live"`)
+}
+
+// TestASessionThatEndsWhileTheTabIsHidden: who comes back to the page is asked to sign in.
+func TestASessionThatEndsWhileTheTabIsHidden(t *testing.T) {
+	t.Parallel()
+	s := stored(t)
+	token := strings.TrimSpace(s.sluice(t, "tokens", "create", "ada", "--role", "viewer"))
+	s = s.serve(t, "--login")
+	p := open(t, s, "/queues")
+	p.signIn(token)
+	p.window(window.WindowStateMinimized)
+	p.until(`document.hidden`)
+	p.untilStreams(0)
+	p.forgives("401")
+	s.sluice(t, "tokens", "revoke", "ada") // takes effect within 5 s
+	for string(p.js(`fetch("/api/v1/whoami").then((r) => r.status)`)) != "401" {
+		time.Sleep(50 * time.Millisecond)
+	}
+	p.window(window.WindowStateNormal)
+	p.until(`location.pathname === "/login"`)
+}
+
 // TestASessionThatEndsUnderAnOpenPage: acts are refused at once, and the page asks to sign in. Afterwards the page
 // comes back.
 func TestASessionThatEndsUnderAnOpenPage(t *testing.T) {
@@ -177,14 +206,7 @@ func TestASessionThatEndsUnderAnOpenPage(t *testing.T) {
 	s.sluice(t, "enqueue", "mail", "{}", "--delay", "1h")
 	s = s.serve(t, "--login")
 	p := open(t, s, "/queues")
-	signIn := func(token string) {
-		t.Helper()
-		p.until(`location.pathname === "/login" && document.getElementById("token")`)
-		p.js(`document.getElementById("token").value = ` + quote(token))
-		p.click(`form button`)
-		p.until(`location.pathname === "/queues" && document.body.dataset.connection === "live"`)
-	}
-	signIn(first)
+	p.signIn(first)
 	p.click(row("mail") + ` [data-act="pause-queue"]`)
 	p.until(`document.querySelector("#dialog[open] button[type=submit]")`)
 	p.forgives("401")
@@ -194,7 +216,7 @@ func TestASessionThatEndsUnderAnOpenPage(t *testing.T) {
 	}
 	p.js(`document.querySelector("#dialog button[type=submit]")?.click()`)
 	p.until(`document.querySelector("#dialog[open] [role=alert]") || location.pathname === "/login"`) // the page may have noticed it before the click
-	signIn(second)
+	p.signIn(second)
 	if !p.is(`document.querySelector('` + row("mail") + ` [data-act="pause-queue"]')`) {
 		t.Error("somebody without a session has paused the queue")
 	}

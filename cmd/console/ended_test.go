@@ -3,6 +3,7 @@ package console_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -85,5 +86,22 @@ func TestASessionThatEndsConcernsNobodyElse(t *testing.T) {
 		if to := response.Header.Get("Location"); response.StatusCode != person.status || to != person.to {
 			t.Errorf("%s gets %d %q, want %d %q", person.name, response.StatusCode, to, person.status, person.to)
 		}
+	}
+}
+
+// TestAStreamOfAnEndedSessionSaysSo asks for the stream of a page after the session has ended, as a page does that was asleep.
+func TestAStreamOfAnEndedSessionSaysSo(t *testing.T) {
+	t.Parallel()
+	api := httpapi.New(memory.New(memory.Options{NoStatistics: true}), httpapi.Options{Identify: func(*http.Request) (access.Caller, error) {
+		return access.Caller{}, access.ErrUnknown
+	}})
+	c, err := console.New(console.Options{API: api, SignIn: "/login"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{Server: httptest.NewServer(c), t: t, console: c}
+	t.Cleanup(func() { c.Drain(); s.Close() })
+	if text, status := s.page("/queues?live=1"); status != http.StatusUnauthorized || !strings.HasPrefix(text, "event: ended\n") {
+		t.Errorf("the stream answers %d %.200s, want 401 and the event that it has ended", status, text)
 	}
 }

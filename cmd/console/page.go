@@ -276,7 +276,14 @@ type exported interface{ file() file }
 // refuse answers somebody whom the API does not know: with the way to sign in, if there is one.
 func (c *Console) refuse(w http.ResponseWriter, r *http.Request, v *visit, err error) {
 	p := problemOf(err)
-	if p.Status == http.StatusUnauthorized && c.options.SignIn != "" && !r.URL.Query().Has(liveParameter) {
+	switch {
+	case p.Status != http.StatusUnauthorized:
+	case r.URL.Query().Has(liveParameter):
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.WriteHeader(p.Status)
+		_, _ = w.Write(sessionEnded()) // the page that asks for its stream loads anew
+		return
+	case c.options.SignIn != "":
 		http.Redirect(w, r, c.options.Base+c.options.SignIn+"?next="+url.QueryEscape(c.options.Base+r.URL.RequestURI()), http.StatusSeeOther)
 		return
 	}

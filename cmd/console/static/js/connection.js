@@ -86,6 +86,9 @@ live.addEventListener("stale", (event) => {
 live.addEventListener("slow", (event) => show("slow", "the store is slow", JSON.parse(event.detail.data).at, "the store is slow"));
 live.addEventListener("ended", () => location.reload());
 live.addEventListener("restarting", () => show("reconnecting", "the server restarts"));
-live.addEventListener("htmx:sse:error", () => paused || show("reconnecting", "reconnecting"));
+live.addEventListener("htmx:sse:error", (event) => {
+  if (event.detail.status === 401) return location.reload(); // the session ended while the server was away
+  if (!paused) show("reconnecting", "reconnecting");
+});
 if (!live.hasAttribute("hx-sse:connect")) show("off", "not live");
 else if (document.documentElement.hasAttribute("data-streamed")) show("live", "live");
