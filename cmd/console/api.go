@@ -159,7 +159,7 @@ const cacheFor = time.Second
 
 func newCache() *cache { return &cache{kept: make(map[string]*shared)} }
 
-// get returns the answer to a question, asked at most once while it is kept.
+// get returns the answer to a question, asked at most once while it is kept. An answer about somebody else who asked is asked again.
 func (c *cache) get(ctx context.Context, key string, keep time.Duration, ask func(context.Context) ([]byte, error)) ([]byte, error) {
 	c.mu.Lock()
 	c.clean()
@@ -178,6 +178,9 @@ func (c *cache) get(ctx context.Context, key string, keep time.Duration, ask fun
 	c.mu.Unlock()
 	select {
 	case <-found.ready:
+		if personal(found.err) {
+			return ask(ctx)
+		}
 		return found.body, found.err
 	case <-ctx.Done():
 		return nil, ctx.Err()

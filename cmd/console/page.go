@@ -120,19 +120,13 @@ func (v *visit) readFor(ctx context.Context, keep time.Duration, path string, qu
 	}
 	limited, stop := context.WithTimeout(ctx, v.patience)
 	defer stop()
-	asked := false
-	ask := func(ctx context.Context) ([]byte, error) {
-		asked = true
+	body, err := v.console.shared.get(limited, v.viewer.rights()+path+"?"+query.Encode(), keep, func(ctx context.Context) ([]byte, error) {
 		text, err := v.caller.send(ctx, http.MethodGet, path, query, nil)
 		if err != nil && ctx.Err() != nil {
 			err = ctx.Err() // the API says of an answer that took too long only that the store is not there
 		}
 		return text, err
-	}
-	body, err := v.console.shared.get(limited, v.viewer.rights()+path+"?"+query.Encode(), keep, ask)
-	if !asked && personal(err) { // the session of another has ended
-		body, err = ask(limited)
-	}
+	})
 	if errors.Is(err, context.DeadlineExceeded) {
 		v.late = true
 		return v.tooSlow()
