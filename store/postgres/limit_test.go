@@ -54,10 +54,7 @@ func work(t *testing.T, store *postgres.Store, n int, most ...int) {
 	t.Helper()
 	at := append(most, 10)[0]
 	for n > 0 {
-		claimed, err := store.Claim(t.Context(), sluice.ClaimRequest{Queue: "q", Limit: at, Holder: "h", Lease: time.Minute, Token: sluice.NewToken()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		claimed := answerOf(t, store, at)
 		var settlements []sluice.Settlement
 		for _, c := range claimed.Jobs {
 			settlements = append(settlements, sluice.Settlement{ID: c.ID, Token: c.Token, Event: sluice.EventComplete})
@@ -196,9 +193,7 @@ func TestLimitKeysThatNobodyUsesLeaveNothingBehind(t *testing.T) {
 	work(t, store, 10, 20)
 	rowsOfKeys(t, store, "while jobs wait", 10, 10, 10)
 	work(t, store, 10)
-	if _, err := store.Claim(t.Context(), sluice.ClaimRequest{Queue: "q", Limit: 10, Holder: "h", Lease: time.Minute, Token: sluice.NewToken()}); err != nil {
-		t.Fatal(err)
-	}
+	answerOf(t, store, 10)
 	rowsOfKeys(t, store, "when all have ended", 10, 0, 0)
 	runPlain(t, store, "update sluice.limit_key set idle_from = now() - interval '1 second'")
 	if _, err := store.Prune(t.Context(), "", 100); err != nil {
@@ -215,7 +210,7 @@ func TestParkedJobThatAnotherTransactionHasLockedIsNotForgotten(t *testing.T) {
 	if _, err := client.EnqueueMany(t.Context(), []sluice.NewJob{job, job}); err != nil {
 		t.Fatal(err)
 	}
-	first := claimedOf(t, store).Jobs
+	first := answerOf(t, store, 10).Jobs
 	if len(first) != 1 {
 		t.Fatalf("claimed %d jobs of a key, want 1", len(first))
 	}
@@ -230,26 +225,16 @@ func TestParkedJobThatAnotherTransactionHasLockedIsNotForgotten(t *testing.T) {
 	if errs, err := store.Settle(t.Context(), []sluice.Settlement{settled}); err != nil || errs[0] != nil {
 		t.Fatal(err, errs)
 	}
-	if got := claimedOf(t, store); len(got.Jobs) != 0 || got.NextDue <= 0 || got.NextDue > time.Second {
+	if got := answerOf(t, store, 10); len(got.Jobs) != 0 || got.NextDue <= 0 || got.NextDue > time.Second {
 		t.Errorf("while the job is locked: %d jobs, and a look after %s; want none, and one within a second", len(got.Jobs), got.NextDue)
 	}
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	runPlain(t, store, "update sluice.limit_lane set wake_at = now()")
-	if got := claimedOf(t, store); len(got.Jobs) != 1 {
+	if got := answerOf(t, store, 10); len(got.Jobs) != 1 {
 		t.Errorf("afterwards: %d jobs, want the parked one", len(got.Jobs))
 	}
-}
-
-// claimedOf is the answer to a claim of up to 10 jobs.
-func claimedOf(t *testing.T, store *postgres.Store) sluice.Claimed {
-	t.Helper()
-	claimed, err := store.Claim(t.Context(), sluice.ClaimRequest{Queue: "q", Limit: 10, Holder: "h", Lease: time.Minute, Token: sluice.NewToken()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return claimed
 }
 
 // rowsOfKeys checks the number of rows that the store has for limit keys.

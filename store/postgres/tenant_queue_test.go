@@ -43,15 +43,21 @@ func enqueueOf(t *testing.T, store *postgres.Store, n int, options sluice.Enqueu
 // claimed returns how many jobs of each tenant a claim gets.
 func claimed(t *testing.T, store *postgres.Store, limit int) map[string]int {
 	t.Helper()
+	got := make(map[string]int)
+	for _, c := range answerOf(t, store, limit).Jobs {
+		got[c.Tenant]++
+	}
+	return got
+}
+
+// answerOf is the answer to a claim of up to limit jobs.
+func answerOf(t *testing.T, store *postgres.Store, limit int) sluice.Claimed {
+	t.Helper()
 	answer, err := store.Claim(t.Context(), sluice.ClaimRequest{Queue: "q", Limit: limit, Holder: "h", Lease: time.Minute, Token: sluice.NewToken()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := make(map[string]int)
-	for _, c := range answer.Jobs {
-		got[c.Tenant]++
-	}
-	return got
+	return answer
 }
 
 func run(t *testing.T, store *postgres.Store, statement string, arguments ...any) {

@@ -1,4 +1,4 @@
-package flow_test
+package upkeep_test
 
 import (
 	"context"
@@ -11,22 +11,6 @@ import (
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
-// interrupted ends the caller's context while a claim is under way. As on the way from a server, the answer is then lost.
-type interrupted struct {
-	sluice.Store
-	end context.CancelFunc
-}
-
-func (s interrupted) Unwrap() sluice.Store { return s.Store }
-
-func (s interrupted) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
-	claimed, err := s.Store.Claim(ctx, request)
-	if s.end(); ctx.Err() != nil {
-		return sluice.Claimed{}, ctx.Err()
-	}
-	return claimed, err
-}
-
 // TestWorkOfAFlowThatIsInterruptedIsDueAtOnce ends a process while it claims the end of a flow. Another process finds it due.
 func TestWorkOfAFlowThatIsInterruptedIsDueAtOnce(t *testing.T) {
 	t.Parallel()
@@ -35,7 +19,7 @@ func TestWorkOfAFlowThatIsInterruptedIsDueAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	id, err := flow.Start(t.Context(), store, flow.Flow{Name: "f", Nodes: []flow.Node{node("a")}})
+	id, err := flow.Start(t.Context(), store, flow.Flow{Name: "f", Nodes: []flow.Node{{Name: "a", Queue: "q"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +32,7 @@ func TestWorkOfAFlowThatIsInterruptedIsDueAtOnce(t *testing.T) {
 		t.Fatal(err, errs)
 	}
 	ctx, end := context.WithCancel(t.Context())
-	_, _ = flow.Work(ctx, interrupted{store, end}, "ended", nil)
+	_, _ = flow.Work(ctx, &stopping{store, end}, "ended", nil)
 	job, err := sluice.NewClient(store, sluice.ClientOptions{}).Job(t.Context(), id)
 	if err != nil || job.State != sluice.StateQueued || time.Until(job.DueAt) > 0 {
 		t.Errorf("the end of the flow is %s, due in %s; want queued and due: %v", job.State, time.Until(job.DueAt), err)
