@@ -113,7 +113,12 @@ func TestForeignObjectsAreAsIfTheyWereNotThere(t *testing.T) {
 				for parameter, value := range names {
 					there = append(there, parameter, value)
 				}
-				if gotStatus, got, gotCost := answer(r, there...); gotStatus != status || gotCost != cost || got != text && status != http.StatusUnprocessableEntity { // 422 names fields in any order
+				gotStatus, got, gotCost := answer(r, there...)
+				for again := 0; again < 3 && gotCost != cost; again++ { // settings are read again from time to time
+					_, _, cost = answer(r, none...)
+					_, _, gotCost = answer(r, there...)
+				}
+				if gotStatus != status || gotCost != cost || got != text && status != http.StatusUnprocessableEntity { // 422 names fields in any order
 					t.Errorf("%s: %s %s %s of something foreign (%s): %d, %d calls, %s\nof nothing: %d, %d calls, %s", name, r.method, r.path, r.body, id, gotStatus, gotCost, got, status, cost, text)
 				}
 				if !strings.Contains(r.path+r.body, "{id}") {
