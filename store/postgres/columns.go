@@ -127,15 +127,15 @@ func plain(j *sluice.Insert) bool {
 	return j.Key == "" && j.Timeout == 0 && !ordered(j) && !j.ByTenant && !j.AuditFull && j.Hold == "" && j.Batch.IsZero() && j.LimitKey == "" && j.Cost == 0
 }
 
-// insertOne stores a plain job.
-func insertOne(ctx context.Context, db rowsQuerier, j *sluice.Insert) (map[sluice.ID]bool, error) {
+// insertOne stores a plain job. Carried is the signal that goes with it, if any.
+func insertOne(ctx context.Context, db rowsQuerier, j *sluice.Insert, carried string) (map[sluice.ID]bool, error) {
 	labels, err := labelsText(*j)
 	if err != nil {
 		return nil, err
 	}
 	return takenIDs(ctx, db, enqueueOneSQL, []any{
 		[16]byte(j.ID), j.Queue, j.Tenant, int16(j.Priority), []byte(j.Payload), orNull(labels), orNull(int16(j.MaxAttempts)), nullTime(j.DueAt), orNull(j.Delay),
-		nullTime(j.ExpiresAt), j.Known,
+		nullTime(j.ExpiresAt), j.Known, orNull(carried),
 	}, j.Queue)
 }
 

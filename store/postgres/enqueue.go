@@ -39,7 +39,7 @@ func (s *Store) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Rec
 	}
 	err = s.call(ctx, "enqueue", func(ctx context.Context, again bool) (err error) {
 		if !again && mayShare(jobs) {
-			out.receipts, err = s.groups.enqueue(ctx, jobs)
+			out, err = s.groups.enqueue(ctx, jobs)
 			return err
 		}
 		if !keyed(jobs) {
@@ -58,7 +58,11 @@ func (s *Store) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Rec
 	}
 	s.tally.Enqueued(jobs, out.receipts)
 	s.disturbLowWater(jobs)
-	s.signalQueues(queuesOf(jobs))
+	if out.told {
+		s.signalHere(sluice.Signal{Queue: jobs[0].Queue})
+	} else {
+		s.signalQueues(queuesOf(jobs))
+	}
 	s.unblock(ctx, out.behind)
 	return out.receipts, out.refusal()
 }
@@ -76,6 +80,7 @@ type enqueued struct {
 	receipts []sluice.Receipt
 	refused  map[int]error
 	behind   []sluice.ID // jobs for which others wait, and which may have ended meanwhile
+	told     bool        // the commit woke other processes
 }
 
 // refusal returns the error of a batch with refused jobs.
@@ -127,10 +132,11 @@ func queuesOf(jobs []sluice.Insert) map[string]bool {
 
 // enqueuing controls how enqueue stores jobs.
 type enqueuing struct {
-	again bool // an earlier try may have stored them, so that stored ones are no duplicates
-	brief bool // the transaction ends at once, so that other transactions may be kept waiting
-	alone bool // each statement is a transaction, so that one may fail
-	fresh bool // the caller makes another transaction, without fresh, if an id is taken
+	again bool   // an earlier try may have stored them, so that stored ones are no duplicates
+	brief bool   // the transaction ends at once, so that other transactions may be kept waiting
+	alone bool   // each statement is a transaction, so that one may fail
+	fresh bool   // the caller makes another transaction, without fresh, if an id is taken
+	carry string // the signal that goes with a plain job that is alone
 }
 
 // enqueue stores jobs through a pool or a transaction. For jobs that are keyed, db must be a transaction.
@@ -186,7 +192,7 @@ func insert(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, chosen []
 		return nil, nil
 	}
 	if i := chosen[0]; len(chosen) == 1 && plain(&jobs[i]) {
-		return insertOne(ctx, db, &jobs[i])
+		return insertOne(ctx, db, &jobs[i], how.carry)
 	}
 	order := sortedByID(len(chosen), func(i int) sluice.ID { return jobs[chosen[i]].ID })
 	bytes := 0
@@ -255,4 +261,10 @@ func knownQueues(jobs []sluice.Insert, chosen []int) []string {
 func violatesUnique(err error) bool {
 	var server *pgconn.PgError
 	return errors.As(err, &server) && server.Code == "23505"
+}
+
+// refusesSignals reports whether the server has no room for a notification.
+func refusesSignals(err error) bool {
+	var server *pgconn.PgError
+	return errors.As(err, &server) && server.Code == "54000"
 }

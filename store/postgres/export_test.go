@@ -251,3 +251,6 @@ func KnowOneStepMore(statements string, worksFrom int) (undo func()) {
 	schemaSteps = func() ([]sluice.Migration, error) { return steps, err }
 	return func() { schemaSteps = present }
 }
+
+// PauseCarrying makes enqueues carry no signals for a while.
+func (s *Store) PauseCarrying(pause time.Duration) { s.notifier.carried(pause) }

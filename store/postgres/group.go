@@ -89,17 +89,17 @@ func mayShare(jobs []sluice.Insert) bool {
 
 // enqueue stores the jobs of a call: alone if no transaction runs, else with the jobs of others. A call gets the
 // same errors as alone.
-func (e *enqueueGroups) enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
+func (e *enqueueGroups) enqueue(ctx context.Context, jobs []sluice.Insert) (enqueued, error) {
 	call := e.join(ctx, jobs)
 	if call == nil {
 		defer e.ended()
-		return e.alone(ctx, jobs, false)
+		return e.atOnce(ctx, jobs)
 	}
 	if err := e.await(ctx, call); err != nil {
-		return nil, err
+		return enqueued{}, err
 	}
 	if call.err == nil || len(call.group.calls) == 1 || transient(call.err) {
-		return call.receipts, call.err
+		return enqueued{receipts: call.receipts}, call.err
 	}
 	// Any call of the group may have caused the error. If the server reported it, nothing was stored.
 	return e.alone(ctx, jobs, !refused(call.err))
@@ -111,9 +111,29 @@ func refused(err error) bool {
 	return errors.As(err, &server) || errors.Is(err, sluice.ErrQueueGone)
 }
 
-func (e *enqueueGroups) alone(ctx context.Context, jobs []sluice.Insert, again bool) ([]sluice.Receipt, error) {
-	out, err := enqueue(ctx, e.store.pool, jobs, enqueuing{again: again, brief: true, alone: !again})
-	return out.receipts, err
+func (e *enqueueGroups) alone(ctx context.Context, jobs []sluice.Insert, again bool) (enqueued, error) {
+	return enqueue(ctx, e.store.pool, jobs, enqueuing{again: again, brief: true, alone: !again})
+}
+
+// atOnce stores the jobs of a call that found no transaction running. A single job carries its signal, if it may.
+func (e *enqueueGroups) atOnce(ctx context.Context, jobs []sluice.Insert) (enqueued, error) {
+	if len(jobs) != 1 || !plain(&jobs[0]) {
+		return e.alone(ctx, jobs, false)
+	}
+	notifier := e.store.notifier
+	signal := notifier.carry(jobs[0].Queue)
+	if signal == "" {
+		return e.alone(ctx, jobs, false)
+	}
+	begun := time.Now()
+	out, err := enqueue(ctx, e.store.pool, jobs, enqueuing{brief: true, alone: true, carry: signal})
+	if refusesSignals(err) { // nothing was stored
+		notifier.carried(refusedPause)
+		return e.alone(ctx, jobs, false)
+	}
+	notifier.carried(carryShare * time.Since(begun))
+	out.told = err == nil && !out.receipts[0].Duplicate
+	return out, err
 }
 
 // join adds a call to the waiting ones. Nil: the call may run alone at once.
@@ -243,7 +263,8 @@ func (e *enqueueGroups) write(group *enqueueGroup) {
 	for _, call := range group.calls {
 		jobs = append(jobs, call.jobs...)
 	}
-	receipts, err := e.alone(group.ctx, jobs, false)
+	out, err := e.alone(group.ctx, jobs, false)
+	receipts := out.receipts
 	for _, call := range group.calls {
 		if call.err = err; err == nil {
 			call.receipts, receipts = receipts[:len(call.jobs):len(call.jobs)], receipts[len(call.jobs):]

@@ -24,6 +24,12 @@ const (
 	// txNotifyInterval is the least time between two notifications per queue inside callers' transactions.
 	// Transactions in between are notified from outside, this much later.
 	txNotifyInterval = 100 * time.Millisecond
+	// carryShare limits how long enqueues wait because they carry signals: the server lets only one transaction with a
+	// notification commit at a time. The next one comes only after carryShare times the duration of the last.
+	carryShare = 5
+	// refusedPause is the time without carried signals after the server refused one: its queue of notifications is
+	// full, because somebody who listens does not read.
+	refusedPause = time.Minute
 	// hearInterval is the average time between two equal signals that are passed on or sent. Up to hearAtOnce may
 	// follow each other at once, so that occasional jobs do not wait.
 	hearInterval = 10 * time.Millisecond
@@ -48,11 +54,16 @@ func (s *Store) signalQueues(queues map[string]bool) {
 }
 
 func (s *Store) signal(signal sluice.Signal) {
+	s.signalHere(signal)
+	s.notifier.add(signal)
+}
+
+// signalHere wakes workers of this process only.
+func (s *Store) signalHere(signal sluice.Signal) {
 	if signal.Queue != "" {
 		s.crowds.signalled(signal.Queue) // this process looks at once
 	}
 	s.signals.Send(signal)
-	s.notifier.add(signal)
 }
 
 // unblocked counts jobs that were cancelled because another failed, and signals them and the jobs that became
@@ -134,6 +145,7 @@ type notifier struct {
 	pending map[message]bool
 	sent    pace[message]
 	inTx    map[string]time.Time // by queue: when a caller's transaction last carried a notification
+	carries time.Time            // when an enqueue of the store may carry a signal again
 }
 
 func startNotifier(s *Store) *notifier {
@@ -151,15 +163,18 @@ func (n *notifier) stop() {
 	<-n.done
 }
 
-// add queues a signal. Its text is sender, kind and name, separated by blanks.
-func (n *notifier) add(signal sluice.Signal) {
+// add queues a signal.
+func (n *notifier) add(signal sluice.Signal) { n.put(n.message(signal)) }
+
+// message returns a signal as a notification. Its text is sender, kind and name, separated by blanks.
+func (n *notifier) message(signal sluice.Signal) message {
 	text := n.sender + " queue " + signal.Queue
 	if !signal.Cancelled.IsZero() {
 		text = n.sender + " cancelled " + signal.Cancelled.String()
 	} else if !signal.Ended.IsZero() {
 		text = n.sender + " ended " + signal.Ended.String()
 	}
-	n.put(message{channel, text})
+	return message{channel, text}
 }
 
 // taken queues the message that all jobs of a queue were taken.
@@ -210,6 +225,26 @@ func (n *notifier) dueInTx(queues map[string]bool) []string {
 		}
 	}
 	return texts
+}
+
+// carry returns the signal of a queue that an enqueue sends by its own commit. Others hear it one commit sooner than
+// if it was sent afterwards. "": the enqueue must not carry it.
+func (n *notifier) carry(queue string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now, m := time.Now(), n.message(sluice.Signal{Queue: queue})
+	if now.Before(n.carries) || n.pending[m] || n.sent.wait(m, now) > 0 {
+		return ""
+	}
+	n.carries = now.Add(notifyInterval)
+	return m.text
+}
+
+// carried sets the pause after an enqueue that carried a signal.
+func (n *notifier) carried(pause time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.carries = time.Now().Add(max(pause, notifyInterval))
 }
 
 func (n *notifier) run(ctx context.Context) {
