@@ -6,6 +6,7 @@
 -- A limit by cost that is not per key parks nothing: the result says where the claim must stop.
 -- The caller holds the lock of the limits, so that no other claim adds jobs in flight.
 -- If costs count, no cheaper job overtakes the jobs of a lane whose time has not come. One that comes before all of them is judged.
+-- Each look for a parked job is in the order of its index, so that no other index is taken, which has every parked job of the queue.
 -- A job that costs more than the whole limit is judged as if it cost the whole limit. After its claim, its full cost
 -- counts.
 -- $1 text queue   $2 text[] names of the limits, $3 integer[] their concurrency (0: no limit), $4 double precision[] their rates per
@@ -135,6 +136,8 @@ with lim as materialized (
                        where b.queue = $1::text and b.limit_key = r.key and b.parked and (b.priority, b.due_at, b.id) < (r.priority, r.due_at, r.id)
                          and b.due_at <= $6::timestamptz + $12::interval
                          and (b.expires_at is null or b.expires_at > greatest($6::timestamptz, b.due_at))
+                       order by b.priority, b.due_at, b.id
+                       offset 0
                    ) as behind
             from pairs r
             where r.id is not null
@@ -188,6 +191,8 @@ with lim as materialized (
           select from sluice.live b
           where b.queue = $1::text and b.limit_key = d.key and b.parked and (b.expires_at is null or b.expires_at > greatest($6::timestamptz, b.due_at))
             and b.id not in (select h.id from heads h)
+          order by b.priority, b.due_at, b.id
+          offset 0
       )
 ), kept as (
     insert into sluice.limit_lane (name, key, queue, wake_at)
