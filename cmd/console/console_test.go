@@ -140,12 +140,19 @@ func (s *site) send(request *http.Request) (string, int) {
 // watch returns the messages of a page's stream. A message is HTML, or the name of an event.
 func (s *site) watch(path string) <-chan string {
 	s.t.Helper()
+	return s.watchAs("", path)
+}
+
+// watchAs is watch with the header Authorization.
+func (s *site) watchAs(who, path string) <-chan string {
+	s.t.Helper()
 	ctx, stop := context.WithCancel(s.t.Context())
 	s.t.Cleanup(stop)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+path, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	request.Header.Set("Authorization", who)
 	response, err := s.Client().Do(request) //nolint:bodyclose // the goroutine closes it
 	if err != nil {
 		s.t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/cmd/console"
 	"github.com/sluice-queue/sluice/cmd/httpapi"
@@ -103,5 +104,46 @@ func TestAStreamOfAnEndedSessionSaysSo(t *testing.T) {
 	t.Cleanup(func() { c.Drain(); s.Close() })
 	if text, status := s.page("/queues?live=1"); status != http.StatusUnauthorized || !strings.HasPrefix(text, "event: ended\n") {
 		t.Errorf("the stream answers %d %.200s, want 401 and the event that it has ended", status, text)
+	}
+}
+
+// TestOthersSeeNothingOfNewRights gives bob more rights while ann watches the same page as he. She sees no more than before.
+func TestOthersSeeNothingOfNewRights(t *testing.T) {
+	t.Parallel()
+	var promoted atomic.Bool
+	store := memory.New(memory.Options{NoStatistics: true})
+	api := httpapi.New(store, httpapi.Options{Identify: func(r *http.Request) (access.Caller, error) {
+		caller := access.Caller{Name: r.Header.Get("Authorization"), Role: access.RoleViewer}
+		if caller.Name != "bob" || !promoted.Load() {
+			caller.Bounds.Queues = []string{"sms"}
+		}
+		return caller, nil
+	}})
+	c, err := console.New(console.Options{API: api})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{Server: httptest.NewServer(c), t: t, console: c, store: store, client: sluice.NewClient(store, sluice.ClientOptions{})}
+	t.Cleanup(func() { c.Drain(); s.Close() })
+	for _, queue := range []string{"sms", "payroll"} {
+		s.enqueue(sluice.NewJob{Queue: queue})
+	}
+	ann := s.watchAs("ann", "/queues?live=1")
+	saying(t, ann, "sms")
+	var bobs []<-chan string
+	for range 10 { // so that most paintings are his
+		bobs = append(bobs, s.watchAs("bob", "/queues?live=1"))
+	}
+	for _, bob := range bobs {
+		saying(t, bob, "sms")
+	}
+	promoted.Store(true)
+	for _, bob := range bobs {
+		saying(t, bob, "ended")
+	}
+	for len(ann) > 0 {
+		if message := <-ann; strings.Contains(message, "payroll") {
+			t.Fatal("ann sees a queue that only bob may see")
+		}
 	}
 }

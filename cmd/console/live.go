@@ -142,10 +142,13 @@ func (h *hub) anyOf(p *picture) *visit {
 }
 
 // eventOf paints a page. If the store cannot be read, the event says so, and the last picture stays. If the session of the visit has
-// ended, there is no event: its stream ends soon, and the next painting may be by another's.
+// ended, or has other rights now, there is no event: its stream ends soon, and the next painting may be by another's.
 func (h *hub) eventOf(ctx context.Context, v *visit, p *picture) (e []byte, read bool) {
 	ctx, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
+	if v.ended(ctx) { // or others would share what it reads by its new rights
+		return nil, false
+	}
 	s := v.look(ctx)
 	if s.Problem != nil && s.Problem.Status == http.StatusUnauthorized {
 		return nil, false
@@ -156,6 +159,9 @@ func (h *hub) eventOf(ctx context.Context, v *visit, p *picture) (e []byte, read
 	var out bytes.Buffer
 	if err := h.console.render(&out, s, "live"); err != nil {
 		return h.old(p, "stale", map[string]any{"status": http.StatusInternalServerError, "why": err.Error()}), false
+	}
+	if v.ended(ctx) { // meanwhile
+		return nil, false
 	}
 	h.mu.Lock()
 	p.painted = s.At
