@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -153,6 +154,8 @@ func (b *board) served(w *waiter, queue string, signals, got, limit int, claimed
 	d.claiming--
 	d.lastAt, d.held = time.Now(), false
 	switch {
+	case errors.Is(err, context.Canceled): // the caller left, and handed its jobs back
+		d.hungry = true
 	case err != nil:
 		d.hungry, d.nextAt = false, d.lastAt.Add(deafLook)
 	case got == limit: // more may be due

@@ -123,6 +123,61 @@ func TestAClientThatLeavesKeepsNoJob(t *testing.T) {
 	}
 }
 
+// heldUp is a store whose first claim takes until it may go on, and that tells of an act before it answers.
+type heldUp struct {
+	sluice.Store
+	first       sync.Once
+	begun, goOn chan struct{}
+}
+
+func (h *heldUp) Unwrap() sluice.Store { return h.Store }
+
+func (h *heldUp) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
+	h.first.Do(func() {
+		close(h.begun)
+		<-h.goOn
+	})
+	return h.Store.Claim(ctx, request)
+}
+
+func (h *heldUp) Settle(ctx context.Context, settlements []sluice.Settlement) ([]error, error) {
+	errs, err := h.Store.Settle(ctx, settlements)
+	time.Sleep(100 * time.Millisecond)
+	return errs, err
+}
+
+// TestWhoLeavesDuringAClaimDelaysNobody lets a client leave while its claim is under way. The next in the line gets the job at once.
+func TestWhoLeavesDuringAClaimDelaysNobody(t *testing.T) {
+	t.Parallel()
+	store := &heldUp{Store: memory.New(memory.Options{}), begun: make(chan struct{}), goOn: make(chan struct{})}
+	s := serveStore(t, store, httpapi.Options{})
+	s.enqueue("mail", "")
+	ctx, leave := context.WithCancel(t.Context())
+	request := must(http.NewRequestWithContext(ctx, "POST", s.url+"/work/claim", strings.NewReader(`{"worker":"h:9:z","queues":["mail"],"wait":"60s"}`)))
+	request.Header.Set("Content-Type", "application/json")
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		if response, err := http.DefaultClient.Do(request); err == nil {
+			_ = response.Body.Close()
+		}
+	}()
+	<-store.begun
+	next := make(chan []held, 1)
+	go func() { next <- s.claim(ofMail + `,"wait":"60s"`) }()
+	leave()
+	<-gone
+	time.Sleep(300 * time.Millisecond) // until the server knows
+	close(store.goOn)
+	began := time.Now()
+	if jobs := <-next; len(jobs) != 1 {
+		t.Fatalf("the next in the line got %d jobs, want 1", len(jobs))
+	}
+	if took := time.Since(began); took > 700*time.Millisecond {
+		t.Errorf("the next in the line got its job after %s", took)
+	}
+}
+
 func TestWaitingClaimsAreAnsweredWhenTheServerEnds(t *testing.T) {
 	t.Parallel()
 	calls := new(atomic.Int64)
