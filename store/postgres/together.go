@@ -74,8 +74,14 @@ func (s *Store) claimAlongAll(ctx context.Context, request sluice.ClaimRequest) 
 	if jobs, err = s.existing(ctx, s.pool, request, jobs); err != nil {
 		return nil, err
 	}
+	got := make(map[string]int, len(walks))
 	for _, j := range jobs {
 		walks[j.Queue].advance([]*sluice.Claim{j})
+		got[j.Queue]++
+	}
+	for _, q := range request.Queues {
+		w := walks[q.Queue]
+		w.lowWater.filled(w.key, len(jobs) == request.Limit || got[q.Queue] == q.Limit)
 	}
 	return jobs, nil
 }
