@@ -184,7 +184,7 @@ func (c *call) enqueueBody(w http.ResponseWriter, r *http.Request) error {
 // enqueueOne stores the only job of a body.
 func (c *call) enqueueOne(ctx context.Context, w http.ResponseWriter, text []byte) error {
 	o := c.read(text)
-	if err := c.afterCheck(0).of(ctx, o); err != nil {
+	if err := c.afterCheck(0).of(ctx, &o); err != nil {
 		return err
 	}
 	receipt, err := c.api.client().Enqueue(ctx, o.job)
@@ -243,11 +243,20 @@ func (c *call) read(text []byte) offered {
 	return offered{job, err}
 }
 
-// enqueueAll stores jobs together, and says what became of each.
+// enqueueAll stores jobs, and says what became of each.
 func (c *call) enqueueAll(ctx context.Context, all []offered, after *afterCheck) []Enqueued {
 	out := make([]Enqueued, len(all))
-	jobs, places := make([]sluice.NewJob, 0, len(all)), make([]int, 0, len(all))
-	for i, o := range all {
+	for _, step := range after.steps(all) {
+		c.enqueueStep(ctx, all, step, after, out)
+	}
+	return out
+}
+
+// enqueueStep stores some of the jobs of a request together, and writes what became of each to out.
+func (c *call) enqueueStep(ctx context.Context, all []offered, step []int, after *afterCheck, out []Enqueued) {
+	jobs, places := make([]sluice.NewJob, 0, len(step)), make([]int, 0, len(step))
+	for _, i := range step {
+		o := &all[i]
 		if err := after.of(ctx, o); err != nil {
 			out[i].Error = c.problem(err)
 			continue
@@ -257,6 +266,9 @@ func (c *call) enqueueAll(ctx context.Context, all []offered, after *afterCheck)
 		}
 		jobs, places = append(jobs, o.job), append(places, i)
 	}
+	if len(jobs) == 0 {
+		return
+	}
 	receipts, err := c.api.client().EnqueueMany(ctx, jobs)
 	var batch *sluice.BatchError
 	if err != nil && !errors.As(err, &batch) {
@@ -264,14 +276,15 @@ func (c *call) enqueueAll(ctx context.Context, all []offered, after *afterCheck)
 		for k, i := range places {
 			out[i] = Enqueued{ID: jobs[k].ID, Error: p}
 		}
-		return out
+		after.ended = err
+		return
 	}
 	for k, i := range places {
 		if batch != nil && batch.Failed[k] != nil {
 			out[i].Error = c.problem(batch.Failed[k])
 			continue
 		}
+		after.note(&jobs[k], receipts[k])
 		out[i] = Enqueued{ID: receipts[k].ID, Duplicate: receipts[k].Duplicate, Replaced: receipts[k].Replaced}
 	}
-	return out
 }
