@@ -168,3 +168,28 @@ func TestWhatABoundedTokensJobsRunAfterIsReadOnce(t *testing.T) {
 	slow := serveStore(t, stuck{memory.New(memory.Options{})}, httpapi.Options{Bounds: httpapi.Bounds{Timeout: 200 * time.Millisecond}}, producer)
 	slow.problem(slow.ask("POST", "/jobs", job(first), "Authorization", "Bearer p"), 503, "timeout")
 }
+
+// TestAnExplanationReadsItsJobOnce counts the reads of a job that is explained, and of one that the caller must not know.
+func TestAnExplanationReadsItsJobOnce(t *testing.T) {
+	t.Parallel()
+	reads, all := &calls{of: "job"}, new(calls)
+	s := serveStore(t, observe.Store(memory.New(memory.Options{}), reads, all), httpapi.Options{}, access.Caller{Name: "all", Role: access.RoleViewer},
+		access.Caller{Name: "tenant", Role: access.RoleViewer, Bounds: access.Bounds{Tenants: []string{"acme"}}})
+	own, foreign := s.enqueue("mail", "acme"), s.enqueue("mail", "globex")
+	for _, c := range []struct {
+		as     string
+		id     sluice.ID
+		status int
+	}{
+		{"all", own, 200}, {"all", sluice.NewID(), 404}, {"tenant", own, 200}, {"tenant", foreign, 404}, {"tenant", sluice.NewID(), 404},
+	} {
+		before, beforeAll := reads.n.Load(), all.n.Load()
+		r := s.ask("GET", "/jobs/"+c.id.String()+"/why", "", "Authorization", "Bearer "+c.as)
+		if cost := reads.n.Load() - before; r.status != c.status || cost != 1 {
+			t.Errorf("%s: the explanation of %s costs %d reads: %d %s; want 1 and %d", c.as, c.id, cost, r.status, r.text, c.status)
+		}
+		if calls := all.n.Load() - beforeAll; c.status == 404 && calls != 1 {
+			t.Errorf("%s: no explanation of %s costs %d calls, want 1", c.as, c.id, calls)
+		}
+	}
+}
