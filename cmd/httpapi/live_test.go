@@ -202,7 +202,7 @@ func TestALoneReaderMissesNothing(t *testing.T) {
 // another goes on.
 func TestAReaderThatComesLateIsToldThatItIsBehind(t *testing.T) {
 	t.Parallel()
-	s := serve(t, httpapi.Options{})
+	s := serve(t, httpapi.Options{Bounds: httpapi.Bounds{Rate: 1e6, Burst: 1e6}})
 	for _, others := range []string{"", "holders"} {
 		if others != "" {
 			s.follow(others, "").next()
