@@ -6,7 +6,7 @@
 -- A limit by cost that is not per key parks nothing: the result says where the claim must stop.
 -- The caller holds the lock of the limits, so that no other claim adds jobs in flight.
 -- If costs count, no cheaper job overtakes the jobs of a lane whose time has not come. One that comes before all of them is judged.
--- Each look for a parked job is in the order of its index, so that no other index is taken, which has every parked job of the queue.
+-- Each look for a parked job is in the order of live_parked, because other indexes lead to every parked job of the queue.
 -- A job that costs more than the whole limit is judged as if it cost the whole limit. After its claim, its full cost
 -- counts.
 -- $1 text queue   $2 text[] names of the limits, $3 integer[] their concurrency (0: no limit), $4 double precision[] their rates per
