@@ -119,9 +119,12 @@ func (o Operation) editJob(ctx context.Context, store sluice.Store, id sluice.ID
 	return err
 }
 
-// edit changes a job as it was read. Of the rules of an enqueue, the change can break one alone.
+// edit changes a job as it was read. Of the rules of an enqueue, the change can break those of the due time alone.
 func (o Operation) edit(ctx context.Context, store sluice.Store, job sluice.Job, act sluice.Act) error {
 	change := o.changeOf(job)
+	if err := feature.CheckInstant("due_at", change.DueAt); err != nil {
+		return err
+	}
 	if !job.ExpiresAt.IsZero() && !change.DueAt.Before(job.ExpiresAt) {
 		return feature.Invalid("due_at", "the job would be due after it expires")
 	}

@@ -440,6 +440,25 @@ func TestAnEditSpreadsJobsThatAreDueAtOnce(t *testing.T) {
 	})
 }
 
+// TestAnEditPostponesNoJobBeyondTheLastYear: JSON has no instants after the year 9999, so such a job could not be listed.
+func TestAnEditPostponesNoJobBeyondTheLastYear(t *testing.T) {
+	inRedrive(t, 0, func(r *redrive) {
+		last := time.Date(9999, 12, 31, 23, 0, 0, 0, time.UTC)
+		receipt, err := r.client.Enqueue(r.Context(), sluice.NewJob{Queue: "payments", Payload: []byte(`{}`), EnqueueOptions: sluice.EnqueueOptions{DueAt: last}})
+		r.ok(err)
+		begun, err := operation.Start(r.Context(), r.store, operation.Operation{
+			Kind: operation.KindEdit, Query: search.Query{Queue: "payments"}, Edit: &operation.Edit{Postpone: 2 * time.Hour},
+		}, sluice.Act{By: "ada", Reason: "later"})
+		r.ok(err)
+		if op := r.carry(begun.ID); op.State != operation.StateDone || op.Done != 0 || op.Failed != 1 {
+			t.Errorf("the operation is %+v, want one refused job", op)
+		}
+		if job, err := r.store.Job(r.Context(), receipt.ID); err != nil || !job.DueAt.Equal(last) {
+			t.Errorf("the job is due at %s, %v, want %s", job.DueAt, err, last)
+		}
+	})
+}
+
 func TestAnEditMustChangeSomething(t *testing.T) {
 	inRedrive(t, 0, func(r *redrive) {
 		for name, op := range map[string]operation.Operation{
