@@ -296,8 +296,12 @@ func (o *Operation) checkTerms() error {
 	return nil
 }
 
-// Left returns how many jobs the operation will probably still act on.
+// Left returns how many jobs the operation will probably still act on. A done one acts on none, although it has not met jobs
+// that somebody else changed after they were counted.
 func (o Operation) Left() int {
+	if o.State == StateDone {
+		return 0
+	}
 	expected := o.Expected
 	if o.Limit > 0 {
 		expected = min(expected, o.Limit)

@@ -359,6 +359,7 @@ func TestTheTotalOfAnOperationIsKnownOnlyIfSomebodyCounted(t *testing.T) {
 		"nobody counted, nothing yet": {operation.Operation{State: operation.StateRunning}, 0, false},
 		"more than were counted":      {operation.Operation{State: operation.StateRunning, Expected: 7, Done: 8}, 8, false},
 		"done":                        {operation.Operation{State: operation.StateDone, Done: 2}, 2, true},
+		"done, others were elsewhere": {operation.Operation{State: operation.StateDone, Expected: 7, Done: 2}, 2, true},
 	} {
 		if total, known := c.of.Total(); total != c.total || known != c.known {
 			t.Errorf("%s: %d, %t, want %d, %t", name, total, known, c.total, c.known)
