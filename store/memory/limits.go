@@ -52,7 +52,9 @@ func (s *Store) Delete(ctx context.Context, object sluice.Object, name string, a
 		var err error
 		switch object {
 		case audit.ObjectTier:
-			err = remove(s.tiers, name)
+			if err = remove(s.tiers, name); err == nil {
+				err = s.leaveTier(name, act)
+			}
 		case audit.ObjectTenant:
 			err = remove(s.tenants, name)
 		}
@@ -67,4 +69,25 @@ func (s *Store) Delete(ctx context.Context, object sluice.Object, name string, a
 		s.termsChanged()
 		return nil
 	})
+}
+
+// leaveTier takes the tenants of a deleted tier out of it. A new tier of that name begins without tenants.
+func (s *Store) leaveTier(tier string, act sluice.Act) error {
+	for _, was := range byName(s.tenants, func(t tenancy.Tenant) string { return t.Name }) {
+		if was.Tier != tier {
+			continue
+		}
+		next := was
+		next.Tier = ""
+		next = saving.Tenants.Next(next, &was, s.now(), act)
+		entries, err := saving.Tenants.Entries(&was, next, act)
+		if err != nil {
+			return err
+		}
+		s.tenants[was.Name] = next
+		for _, e := range entries {
+			s.add(e)
+		}
+	}
+	return nil
 }

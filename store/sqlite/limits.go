@@ -28,6 +28,9 @@ var tierDeleteSQL string
 //go:embed sql/tenant_delete.sql
 var tenantDeleteSQL string
 
+//go:embed sql/tenants_of_tier.sql
+var tenantsOfTierSQL string
+
 // TenantLimits lists the limits of a tier, of a tenant, or of every tier.
 func (s *Store) TenantLimits(ctx context.Context, tier, tenant string) ([]tenancy.Limits, error) {
 	var out []tenancy.Limits
@@ -110,7 +113,25 @@ func (s *Store) Delete(ctx context.Context, object sluice.Object, name string, a
 			return 0, err
 		}
 		tx.signal(sluice.Signal{})
-		_, err = tx.exec(tenantLimitsDeleteSQL, tier, tenant)
-		return gone, err
+		if _, err := tx.exec(tenantLimitsDeleteSQL, tier, tenant); err != nil || tier == "" {
+			return gone, err
+		}
+		return gone, leaveTier(tx, tier, act)
 	})
+}
+
+// leaveTier takes the tenants of a deleted tier out of it. A new tier of that name begins without tenants.
+func leaveTier(tx runner, tier string, act sluice.Act) error {
+	members, err := list(tx, scanTenant, tenantsOfTierSQL, tier)
+	if err != nil {
+		return err
+	}
+	for _, was := range members {
+		next := was
+		next.Tier = ""
+		if _, err := put(tx, saving.Tenants, &was, next, act, home[tenancy.Tenant]{store: storeTenant}); err != nil {
+			return err
+		}
+	}
+	return nil
 }

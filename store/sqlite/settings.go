@@ -238,11 +238,13 @@ func scanTenant(rows *sql.Rows) (tenancy.Tenant, error) {
 func (s *Store) SaveTenant(ctx context.Context, tenant tenancy.Tenant, act sluice.Act) (tenancy.Tenant, error) {
 	return save(ctx, s, "save tenant", saving.Tenants, tenant, act, home[tenancy.Tenant]{
 		stored: func(tx runner) ([]tenancy.Tenant, error) { return list(tx, scanTenant, tenantSQL, tenant.Name) },
-		store: func(tx runner, next tenancy.Tenant) error {
-			_, err := tx.exec(tenantSaveSQL, next.Name, next.Tier, next.Version, micros(next.ChangedAt), next.ChangedBy, next.Reason)
-			return err
-		},
+		store:  storeTenant,
 	})
+}
+
+func storeTenant(tx runner, next tenancy.Tenant) error {
+	_, err := tx.exec(tenantSaveSQL, next.Name, next.Tier, next.Version, micros(next.ChangedAt), next.ChangedBy, next.Reason)
+	return err
 }
 
 // Tiers lists the tiers by name.

@@ -120,6 +120,14 @@ func capacityRules() []Rule {
 			w.ok(tenancy.Given(w.Store).Delete(w.ctx, audit.ObjectTier, "PRO", person("gone")))
 			w.save(func(s *sluice.Settings) { s.TenantConcurrency = 5 })
 			equal(w, "by the queue, without its tier", w.claimAll()["acme"], 2)
+			was, err := tenancy.Given(w.Store).Tenant(w.ctx, "acme")
+			w.ok(err)
+			equal(w, "tier", was.Tier, "")
+			equal(w, "changes", was.Version, 2)
+			_, err = tenancy.Given(w.Store).SaveTier(w.ctx, tenancy.Tier{Name: "PRO"}, person("another"))
+			w.ok(err)
+			w.limit(tenancy.Limits{Tier: "PRO", Concurrency: new(20)})
+			equal(w, "by a new tier with the name of the old one", w.claimAll()["acme"], 0)
 		}},
 		{"R-219", "Jobs without a tenant have no concurrency and no rate of a tenant's, and take turns like a tenant's.", "", func(w *world) {
 			w.save(func(s *sluice.Settings) {
