@@ -370,3 +370,13 @@ func TestStatementsAreListedWhereTheStoreCountsThem(t *testing.T) {
 		}
 	})
 }
+
+func TestAnActCountsAJobThatIsNamedTwiceOnce(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{})
+	id := s.enqueue("mail", "")
+	body := fmt.Sprintf(`{"ids":["%s","%s"],"reason":"not needed"}`, id, id)
+	if got := get[struct{ Done int }](s, "POST", "/jobs/cancel", body); got.Done != 1 {
+		t.Errorf("the cancel of one job counts %d", got.Done)
+	}
+}

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -55,10 +56,20 @@ func (c *call) known(ctx context.Context, ids []sluice.ID) (known, unknown []slu
 	return known, unknown, nil
 }
 
-// doOn acts on jobs that the caller knows.
+// eachOnce returns ids without repetitions.
+func eachOnce(ids []sluice.ID) []sluice.ID {
+	seen := make(map[sluice.ID]bool, len(ids))
+	return slices.DeleteFunc(slices.Clone(ids), func(id sluice.ID) bool {
+		again := seen[id]
+		seen[id] = true
+		return again
+	})
+}
+
+// doOn acts on jobs that the caller knows, on each once.
 func (c *call) doOn(ctx context.Context, ids []sluice.ID, do func(ids []sluice.ID) error) (acted, error) {
 	out := acted{Failed: []failedJob{}}
-	known, unknown, err := c.known(ctx, ids)
+	known, unknown, err := c.known(ctx, eachOnce(ids))
 	if err != nil {
 		return out, err
 	}
