@@ -3,6 +3,7 @@ package sluice
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -15,9 +16,9 @@ func (s Settings) checkTogether() error {
 	if strings.Contains(s.Engine, "/") {
 		return invalid("engine", "its name must not have a slash, which parts it from the namespace")
 	}
-	for _, name := range strings.Split(s.Limits, ",") {
-		if s.Limits != "" && !isQueueName(name) {
-			return invalid("limits", fmt.Sprintf("%.80q must be names of limits with commas between, such as bank,ledger", s.Limits))
+	for i, names := 0, strings.Split(s.Limits, ","); s.Limits != "" && i < len(names); i++ {
+		if !isQueueName(names[i]) || slices.Contains(names[:i], names[i]) {
+			return invalid("limits", fmt.Sprintf("%.80q must be names of limits, each once, with commas between, such as bank,ledger", s.Limits))
 		}
 	}
 	return checkRef(s.RunRef)

@@ -83,6 +83,7 @@ func TestNonsenseIsRefusedWithTheRuleItBreaks(t *testing.T) {
 		"a negative time-out":            {func(s *sluice.Settings) { s.Timeout = -time.Second }, "timeout"},
 		"no attempts":                    {func(s *sluice.Settings) { s.MaxAttempts = 0 }, "max_attempts: 0 must be from 1 to 10000"},
 		"a factor below 1":               {func(s *sluice.Settings) { s.Backoff.Factor = 0.5 }, "backoff_factor"},
+		"a limit named twice":            {func(s *sluice.Settings) { s.Limits = "bank,host,bank" }, `limits: "bank,host,bank" must be names of limits, each once, with commas between, such as bank,ledger`},
 		"a maximum below the base":       {func(s *sluice.Settings) { s.Backoff.Max = time.Second }, "backoff_max: 1s is shorter than backoff_base, 2s"},
 		"parts of a millisecond":         {func(s *sluice.Settings) { s.Lease += time.Microsecond }, "whole milliseconds"},
 		"a limit beyond every store's":   {func(s *sluice.Settings) { s.PayloadLimit = 1 << 30 }, "payload_limit"},
