@@ -161,10 +161,13 @@ numbers, times and quotes. Other commands choose groups by fingerprint.`,
 			if limit < 1 {
 				return usagef("--limit %d is not at least 1", limit)
 			}
-			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, client *sluice.Client) error {
 				found, err := deadletter.Read(ctx, store, args, limit)
 				if err != nil {
 					return err
+				}
+				if len(found.Groups) == 0 && a.output == "table" {
+					return a.noteNothing(ctx, client, "no dead letters", args...)
 				}
 				return a.printGroups(found)
 			})
@@ -180,10 +183,6 @@ func (a *app) printGroups(found deadletter.Groups) error {
 	}
 	if a.output == "json" {
 		return printJSON(a, found, "  ")
-	}
-	if len(found.Groups) == 0 && a.output == "table" {
-		a.note("no dead letters")
-		return nil
 	}
 	return printList(a, found.Groups, func(g deadletter.Group) string { return g.Fingerprint }, []column[deadletter.Group]{
 		{"FINGERPRINT", func(g deadletter.Group) string { return g.Fingerprint }, false},

@@ -160,7 +160,7 @@ func (a *app) listJobs(ctx context.Context, filter sluice.JobFilter, nothing str
 			return err
 		}
 		if len(page.Jobs) == 0 && page.Next.IsZero() && a.output == "table" {
-			return a.noteNothing(ctx, client, filter.Queue, nothing)
+			return a.noteNothing(ctx, client, nothing, filter.Queue)
 		}
 		if columns, err = withProgress(ctx, store, page.Jobs, columns); err != nil {
 			return err
@@ -179,11 +179,15 @@ func (a *app) listJobs(ctx context.Context, filter sluice.JobFilter, nothing str
 	})
 }
 
-// noteNothing says that a list is empty, and whether its queue exists at all. An empty queue is any.
-func (a *app) noteNothing(ctx context.Context, client *sluice.Client, queue, nothing string) error {
-	if queue != "" {
+// noteNothing says that a list is empty, and which of its queues does not exist at all. An empty queue is any.
+func (a *app) noteNothing(ctx context.Context, client *sluice.Client, nothing string, queues ...string) error {
+	for _, queue := range queues {
+		if queue == "" || sluice.IsGroup(queue) {
+			continue
+		}
 		if _, err := client.Queue(ctx, queue); errors.Is(err, sluice.ErrNotFound) {
 			nothing += ": no queue is named " + queue + "; `sluice queues` lists all"
+			break
 		} else if err != nil {
 			return err
 		}

@@ -134,11 +134,10 @@ func ago(at time.Time) string {
 	if at.IsZero() {
 		return "-"
 	}
-	d := time.Until(at)
-	if d > 0 {
+	if d := time.Until(at); d > 0 {
 		return "in " + draw.Duration(d)
 	}
-	return draw.Duration(-d) + " ago"
+	return draw.Duration(time.Since(at)) + " ago"
 }
 
 // jobs formats a number of jobs.

@@ -40,10 +40,13 @@ func (a *app) schedulesListCommand() *cobra.Command {
 		Example: "  sluice schedules ls\n  sluice schedules ls --queue reports -o json",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
-			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, client *sluice.Client) error {
 				found, err := schedule.List(ctx, store, filter)
 				if err != nil {
 					return err
+				}
+				if len(found) == 0 && filter.Queue != "" && a.output == "table" {
+					return a.noteNothing(ctx, client, "no schedules", filter.Queue)
 				}
 				if len(found) == 0 && a.output == "table" {
 					a.note("no schedules; `sluice schedules set NAME --queue QUEUE --cron \"@daily\"` makes one")
@@ -85,6 +88,9 @@ func scheduleWhen(s schedule.Schedule) string {
 		return s.Cron
 	case s.Every != 0:
 		return "every " + sluice.FormatDuration(s.Every)
+	}
+	if len(s.At) == 1 {
+		return "1 instant"
 	}
 	return fmt.Sprintf("%s instants", draw.Count(len(s.At)))
 }

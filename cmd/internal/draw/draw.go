@@ -76,6 +76,8 @@ func ShortCount(n int) string {
 // Duration formats a duration with 1 or 2 units, such as `2m05s`. Below 1 s the unit is 1 ms.
 func Duration(d time.Duration) string {
 	switch {
+	case d == math.MaxInt64: // the difference of two instants that are further from each other
+		return "over 292y"
 	case d < time.Second:
 		return strconv.FormatInt(d.Milliseconds(), 10) + "ms"
 	case d < time.Minute:

@@ -49,6 +49,7 @@ func TestDurationsHaveOneOrTwoUnits(t *testing.T) {
 		25 * time.Hour:          {"25h00m", "25h00m"},
 		61 * time.Minute:        {"1h01m", "1h01m"},
 		49 * time.Hour:          {"2d", "2d"},
+		math.MaxInt64:           {"over 292y", "over 292y"},
 	} {
 		if plain, fine := draw.Duration(d), draw.FineDuration(d); plain != want[0] || fine != want[1] {
 			t.Errorf("%s: %q and %q, want %q", d, plain, fine, want)
