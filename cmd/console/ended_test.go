@@ -115,7 +115,7 @@ func TestOthersSeeNothingOfNewRights(t *testing.T) {
 	api := httpapi.New(store, httpapi.Options{Identify: func(r *http.Request) (access.Caller, error) {
 		caller := access.Caller{Name: r.Header.Get("Authorization"), Role: access.RoleViewer}
 		if caller.Name != "bob" || !promoted.Load() {
-			caller.Bounds.Queues = []string{"sms"}
+			caller.Queues = []string{"sms"}
 		}
 		return caller, nil
 	}})
