@@ -136,6 +136,7 @@ type modelJob struct {
 	cost     int
 
 	orderKey      string
+	atFirst       sluice.ID   // what it would have waited for at its enqueue if nobody had held it
 	after, rest   []sluice.ID // what it runs after, and what it still waits for of that
 	afterFailure  sluice.AfterFailure
 	afterFailures map[sluice.ID]sluice.AfterFailure // rules for single ones
@@ -245,10 +246,10 @@ func (m *machine) modelEnqueue(o sluice.EnqueueOptions) sluice.Receipt {
 	}
 	m.order = append(m.order, o.ID)
 	m.jobs[o.ID] = job
-	if o.Hold != "" {
-		job.hold(o.ID)
+	holder := job.blockedBy
+	if m.look(o.ID); o.Hold != "" && !job.state.Finished() {
+		m.holdNew(o.ID, holder)
 	}
-	m.look(o.ID)
 	return receipt
 }
 

@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"slices"
+
 	"pgregory.net/rapid"
 
 	"github.com/sluice-queue/sluice"
@@ -20,6 +22,13 @@ func (j *modelJob) hold(id sluice.ID) {
 		j.behind = sluice.ID{}
 	}
 	j.held, j.blockedBy = true, id
+}
+
+// holdNew holds a job from its enqueue on. Holder is the job that holds its key, or none.
+func (m *machine) holdNew(id, holder sluice.ID) {
+	job := m.jobs[id]
+	job.atFirst, job.blockedBy = job.blockedBy, holder
+	job.hold(id)
 }
 
 func (m *machine) hold(t *rapid.T) {
@@ -48,6 +57,21 @@ func (m *machine) release(t *rapid.T) {
 	m.agreeOn("release", errs[0], nil)
 	job.held, job.blockedBy = false, job.behind
 	m.look(id)
+	m.waitAsAtFirst(id, job)
+}
+
+// waitAsAtFirst lets a job that was held from its enqueue on wait for the job that it would have waited for from then on, if
+// it must wait for that one still: a store may note it, or look anew.
+func (m *machine) waitAsAtFirst(id sluice.ID, job *modelJob) {
+	first := m.jobs[job.atFirst]
+	if job.state != sluice.StateQueued || first == nil || first.state.Finished() {
+		return
+	}
+	earlier := job.orderKey != "" && first.orderKey == job.orderKey && first.seq < job.seq
+	got, err := m.bench.Store.Job(m.ctx, id)
+	if m.must(err); got.BlockedBy == job.atFirst && (earlier || slices.Contains(job.rest, job.atFirst)) {
+		job.blockedBy = job.atFirst
+	}
 }
 
 // agreeOnHolds makes sure that the store lists the holds of the model and no others.
