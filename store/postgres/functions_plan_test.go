@@ -90,12 +90,18 @@ func useFunctions(t *testing.T, conn *pgx.Conn, queue string) {
 	}
 }
 
-// refused makes calls that a full queue refuses.
+// refused makes calls that a full queue refuses. Their tenant has the hash of the queue.
 func refused(t *testing.T, tx pgx.Tx, queue string, calls int) {
 	t.Helper()
+	const find = `select 't' || n from generate_series(1, 10000) as n, lateral (select floor(extract(epoch from clock_timestamp()) * 100)::bigint >> 17 as span) s
+		where (hashtextextended($1::text || ' t' || n, span) - hashtextextended($1::text || ' ', span)) & 15 = 0 limit 1`
+	var tenant string
+	if err := tx.QueryRow(t.Context(), find, queue).Scan(&tenant); err != nil {
+		t.Fatal(err)
+	}
 	for range calls {
 		err := pgx.BeginFunc(t.Context(), tx, func(again pgx.Tx) error {
-			_, err := again.Exec(t.Context(), "select sluice.enqueue(queue => $1, payload => '1', tenant => 't')", queue)
+			_, err := again.Exec(t.Context(), "select sluice.enqueue(queue => $1, payload => '1', tenant => $2)", queue, tenant)
 			return err
 		})
 		if !isCode(err, "SL010") {

@@ -47,7 +47,7 @@ func contentOf(s schedule.Schedule) string {
 func (s functionStore) FireSchedule(ctx context.Context, name string, instants []time.Time, act sluice.Act) ([]schedule.Fire, error) {
 	if len(instants) > 0 { // makes the functions count again, so that they see these jobs
 		fires, err := s.Store.FireSchedule(ctx, name, instants, act)
-		_, failed := s.Pool().Exec(ctx, "select setval('sluice.room_' || n, 1) from generate_series(0, 15) n")
+		_, failed := s.Pool().Exec(ctx, "select setval('sluice.room_' || n, 1) from generate_series(0, 31) n")
 		return fires, errors.Join(err, named(failed))
 	}
 	var id [16]byte

@@ -1289,10 +1289,11 @@ comment on column sluice.pace.holder is 'the id of the process';
 comment on column sluice.pace.claimed_at is 'when the holder last claimed';
 
 -- How many jobs wait in queues with max_waiting, or of tenants with tenant_max_waiting, as enqueues by functions know it. A sequence,
--- because sessions do not wait for each other there, and no rollback takes its value back.
+-- because sessions do not wait for each other there, and no rollback takes its value back. The second half is for tenants: a queue
+-- and its tenants never share one.
 do $$
 begin
-    for n in 0..15 loop
+    for n in 0..31 loop
         execute format('create sequence sluice.room_%s', n);
     end loop;
 end

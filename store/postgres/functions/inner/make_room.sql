@@ -3,15 +3,16 @@
 -- Sequences remember how many jobs wait: all sessions see them at once, and no rollback undoes them, not even the
 -- rollback of a refusal. A value has three parts. The first 22 bits are a hash of the queue and tenant. The next 17
 -- bits are the time of the count, in steps of 10 ms. The last 24 bits are the number of waiting jobs. Functions keep no
--- limit above 16 million jobs, because nextval raises the number. If two queues share a sequence, they count more
--- often. The hash changes every 22 minutes, so that two queues do not collide for long.
+-- limit above 16 million jobs, because nextval raises the number. Two queues that share a sequence count more often; so do
+-- two tenants. The hash changes every 22 minutes, so that two do not collide for long. A queue and its tenants never
+-- share a sequence.
 create or replace function sluice._make_room(of_queue text, of_tenant text, jobs integer, below integer, most bigint, sheds boolean) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
     now_at  constant bigint := floor(extract(epoch from clock_timestamp()) * 100);
     hash    constant bigint := hashtextextended(of_queue || ' ' || of_tenant, now_at >> 17);
     whose   constant bigint := (hash >> 4) & 4194303;
-    memory  constant regclass := ('sluice.room_' || (hash & 15))::regclass;
+    memory  constant regclass := ('sluice.room_' || ((hash & 15) + case when of_tenant <> '' then 16 else 0 end))::regclass;
     value   bigint;
     age     bigint;
     rest    bigint;
