@@ -94,7 +94,7 @@ func useFunctions(t *testing.T, conn *pgx.Conn, queue string) {
 func refused(t *testing.T, tx pgx.Tx, queue string, calls int) {
 	t.Helper()
 	const find = `select 't' || n from generate_series(1, 10000) as n, lateral (select floor(extract(epoch from clock_timestamp()) * 100)::bigint >> 17 as span) s
-		where (hashtextextended($1::text || ' t' || n, span) - hashtextextended($1::text || ' ', span)) & 15 = 0 limit 1`
+		where hashtextextended($1::text || ' t' || n, span) & 15 = hashtextextended($1::text || ' ', span) & 15 limit 1`
 	var tenant string
 	if err := tx.QueryRow(t.Context(), find, queue).Scan(&tenant); err != nil {
 		t.Fatal(err)

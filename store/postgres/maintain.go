@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/health"
@@ -80,25 +81,39 @@ func (s *Store) maintained(ctx context.Context) (tables []maintainedTable, err e
 	return tables, err
 }
 
-// vacuum vacuums tables on one connection until ctx ends, and returns those that it has done.
-func (s *Store) vacuum(ctx context.Context, tables []maintainedTable, out *health.Maintained) (map[string]maintainedTable, error) {
+// forVacuum runs do with a connection that waits 1 s for a lock, and whose statements may take any time.
+func (s *Store) forVacuum(ctx context.Context, do func(conn *pgxpool.Conn) error) error {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("vacuum: %w", typed(err))
+		return fmt.Errorf("vacuum: %w", typed(err))
 	}
 	defer conn.Release()
-	if !s.pooled { // a pooler would keep the settings for others, and gets none of ours
-		for _, set := range []string{"set statement_timeout = 0", "set lock_timeout = '1s'"} {
-			if err := exec(ctx, conn, set); err != nil {
-				return nil, fmt.Errorf("vacuum: %w", typed(err))
-			}
-		}
-		defer func() {
-			for _, reset := range []string{"reset statement_timeout", "reset lock_timeout"} {
-				_ = exec(context.WithoutCancel(ctx), conn, reset) // a closed connection has no settings
-			}
-		}()
+	if s.pooled { // a pooler would keep the settings for others, and gets none of ours
+		return do(conn)
 	}
+	for _, set := range []string{"set statement_timeout = 0", "set lock_timeout = '1s'"} {
+		if err := exec(ctx, conn, set); err != nil {
+			return fmt.Errorf("vacuum: %w", typed(err))
+		}
+	}
+	defer func() {
+		for _, reset := range []string{"reset statement_timeout", "reset lock_timeout"} {
+			_ = exec(context.WithoutCancel(ctx), conn, reset) // a closed connection has no settings
+		}
+	}()
+	return do(conn)
+}
+
+// vacuum vacuums tables on one connection until ctx ends, and returns those that it has done.
+func (s *Store) vacuum(ctx context.Context, tables []maintainedTable, out *health.Maintained) (done map[string]maintainedTable, err error) {
+	err = s.forVacuum(ctx, func(conn *pgxpool.Conn) (err error) {
+		done, err = vacuumAll(ctx, conn, tables, out)
+		return err
+	})
+	return done, err
+}
+
+func vacuumAll(ctx context.Context, conn *pgxpool.Conn, tables []maintainedTable, out *health.Maintained) (map[string]maintainedTable, error) {
 	done := make(map[string]maintainedTable)
 	var late []string
 	for _, t := range tables {

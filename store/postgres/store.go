@@ -100,6 +100,7 @@ type Store struct {
 	settling   settling // up to where the audit is complete
 	repairing  sync.Mutex
 	repairFrom repairPlaces // positions of upkeep's repairs
+	cleaning   cleaning
 }
 
 var _ sluice.Store = (*Store)(nil)
@@ -187,6 +188,7 @@ func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
+	s.cleaning.close()
 	s.groups.wait()
 	s.notifier.stop()
 	s.log.Flush()

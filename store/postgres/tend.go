@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
+	"errors"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -127,8 +128,14 @@ func (s *Store) Expire(ctx context.Context, limit int, by string) (int, error) {
 }
 
 // Repair repairs states that no other method handles: jobs of queues without settings, and jobs whose blocker has
-// ended. Repair also deletes unused order keys, reads old tenant changes, wakes tenant queues and deletes old holders.
+// ended. Repair also deletes unused order keys, reads old tenant changes, wakes tenant queues, deletes old holders and
+// begins a vacuum where many rows are dead.
 func (s *Store) Repair(ctx context.Context, by string) (int, error) {
+	repaired, err := s.repair(ctx, by)
+	return repaired, errors.Join(err, s.clean(ctx))
+}
+
+func (s *Store) repair(ctx context.Context, by string) (int, error) {
 	freed, err := s.repairBlocked(ctx)
 	if err != nil {
 		return freed, err
