@@ -126,8 +126,8 @@ func (b *bank) flowEnds(id sluice.ID) {
 		each = append(each, flow.ElementID(id, "each", i))
 	}
 	for _, before := range each {
-		if completed := b.ranOnce(before).completed; completed.After(last.claimed) {
-			b.Errorf("the last was claimed at %s, and job %s completed at %s", last.claimed, before, completed)
+		if completed := b.ranOnce(before).completed; completed.Seq > last.claimed.Seq {
+			b.Errorf("the last was claimed by %+v, and job %s completed by %+v", last.claimed, before, completed)
 		}
 	}
 	if _, err := b.store.Job(b.Context(), flow.ElementID(id, "each", 3)); !errors.Is(err, sluice.ErrNotFound) {
@@ -135,10 +135,10 @@ func (b *bank) flowEnds(id sluice.ID) {
 	}
 }
 
-// ran is when a job was first claimed, and when it completed.
-type ran struct{ claimed, completed time.Time }
+// ran is the audit of a job's first claim, and of its completion. Their numbers tell what came first: a clock can be set back.
+type ran struct{ claimed, completed sluice.AuditEntry }
 
-// ranOnce reads from the audit when a job was claimed and completed. The job must have completed once.
+// ranOnce reads from the audit that a job was claimed and completed. The job must have completed once.
 func (b *bank) ranOnce(id sluice.ID) (r ran) {
 	b.Helper()
 	entries, err := b.client.Audit(b.Context(), sluice.AuditFilter{JobID: id, Limit: 1000})
@@ -149,9 +149,9 @@ func (b *bank) ranOnce(id sluice.ID) (r ran) {
 	for _, e := range entries { // the newest first
 		switch e.Event {
 		case sluice.EventClaim:
-			r.claimed = e.At
+			r.claimed = e
 		case sluice.EventComplete:
-			r.completed, completed = e.At, completed+1
+			r.completed, completed = e, completed+1
 		}
 	}
 	if completed != 1 {
