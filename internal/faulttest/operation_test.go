@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -24,8 +25,8 @@ func runDyingUpkeep(ctx context.Context, store sluice.Store) error {
 	return upkeep.New(dyingStore{store, operation.Given(store), schedule.Given(store)}, upkeep.Options{Interval: 20 * time.Millisecond, Logger: quiet}).Run(ctx)
 }
 
-// dyingStore kills its process after every second verb of operations. The verbs decide on a batch, act on the batch and
-// store its counts.
+// dyingStore kills its process after one of its first three verbs of operations. The verbs decide on a batch, act on the
+// batch and store its counts.
 type dyingStore struct {
 	sluice.Store
 	operations
@@ -41,8 +42,11 @@ type (
 	schedules  = schedule.Store
 )
 
+// verbs counts what the process has done.
+var verbs atomic.Int32
+
 func (s dyingStore) die() {
-	if rand.IntN(2) == 0 {
+	if verbs.Add(1) >= 3 || rand.IntN(2) == 0 {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}
 	}
