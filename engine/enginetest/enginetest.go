@@ -155,7 +155,17 @@ func (w *world) becomes(run engine.Run, want engine.State) engine.Outcome {
 	return w.becomesAt(w.Target, run, want)
 }
 
-func (w *world) becomesAt(target engine.Target, run engine.Run, want engine.State) (out engine.Outcome) {
+func (w *world) becomesAt(target engine.Target, run engine.Run, want engine.State) engine.Outcome {
+	w.Helper()
+	out := w.ends(target, run)
+	if out.State != want || out.Job != run.Job || out.EndedAt.IsZero() {
+		w.Fatalf("the run of job %s ended as %+v, want it %s, with its job and when it ended", run.Job, out, want)
+	}
+	return out
+}
+
+// ends waits until a run has ended.
+func (w *world) ends(target engine.Target, run engine.Run) (out engine.Outcome) {
 	w.Helper()
 	w.until("run "+run.Ref+" ends", func() bool {
 		out = w.outcomesOf(target, run.Ref)[0]
@@ -164,9 +174,6 @@ func (w *world) becomesAt(target engine.Target, run engine.Run, want engine.Stat
 		}
 		return out.State.Over()
 	})
-	if out.State != want || out.Job != run.Job || out.EndedAt.IsZero() {
-		w.Fatalf("the run of job %s ended as %+v, want it %s, with its job and when it ended", run.Job, out, want)
-	}
 	return out
 }
 
