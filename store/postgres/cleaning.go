@@ -2,9 +2,9 @@ package postgres
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,11 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-//go:embed sql/vacuum_next.sql
-var vacuumNextSQL string
-
 const (
-	// cleanRows is how many dead rows a table has when upkeep vacuums it. A claim steps over as many within 1 ms.
+	// cleanRows is how many dead rows a table has when upkeep vacuums it; a fifth of all its rows are dead. A claim steps over as many within 1 ms.
 	cleanRows = 50_000
 	// cleanBytes is the size up to which upkeep vacuums a table. Larger ones are left to autovacuum, which pauses.
 	cleanBytes = 4 << 30
@@ -39,19 +36,20 @@ type cleaning struct {
 
 // clean begins to vacuum the table with the most dead rows, if one has many. The error may be that of the vacuum before.
 func (s *Store) clean(ctx context.Context) error {
-	if s.pool.Config().MaxConns < 2 { // calls would wait for the only connection
+	if s.pool.Stat().MaxConns() < 2 { // calls would wait for the only connection
 		return nil
 	}
 	failed := s.cleaning.hear()
-	var tables []string
-	err := s.call(ctx, "look for dead rows", func(ctx context.Context, _ bool) (err error) {
-		tables, err = list(ctx, s.pool, pgx.RowTo[string], vacuumNextSQL, cleanRows, int64(cleanBytes))
-		return err
-	})
-	if err == nil && len(tables) > 0 {
-		s.cleaning.begin(ctx, func(ctx context.Context) error { return s.vacuumBeside(ctx, tables[0]) })
+	tables, err := s.maintained(ctx, cleanRows)
+	if i := slices.IndexFunc(tables, maintainedTable.unclean); i >= 0 {
+		s.cleaning.begin(ctx, func(ctx context.Context) error { return s.vacuumBeside(ctx, tables[i].Name) })
 	}
 	return errors.Join(failed, err)
+}
+
+// unclean reports whether upkeep vacuums a table that has cleanRows dead rows.
+func (t maintainedTable) unclean() bool {
+	return t.Allowed && t.Dead >= t.Live/4 && t.Bytes <= cleanBytes
 }
 
 // vacuumBeside vacuums a table, unless somebody else does.

@@ -25,6 +25,7 @@ var _ health.Maintainer = (*Store)(nil)
 type maintainedTable struct {
 	Name    string
 	Dead    int64
+	Live    int64
 	Bytes   int64
 	Allowed bool
 }
@@ -34,7 +35,7 @@ func (s *Store) Maintain(ctx context.Context, task health.Task, dryRun bool) (ou
 	if task != health.TaskVacuum {
 		return out, &sluice.InvalidError{Field: "task", Rule: string(task) + " must be vacuum or retention: PostgreSQL writes checkpoints of the whole server by itself, as checkpoint_timeout and max_wal_size say"}
 	}
-	before, err := s.maintained(ctx)
+	before, err := s.maintained(ctx, 0)
 	if err != nil {
 		return out, err
 	}
@@ -53,7 +54,7 @@ func (s *Store) Maintain(ctx context.Context, task health.Task, dryRun bool) (ou
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), s.lookTimeout)
 	defer stop()
-	after, err := s.maintained(ctx)
+	after, err := s.maintained(ctx, 0)
 	if err != nil { // the tables are vacuumed all the same
 		out.Left = append(out.Left, "how much that removed is not known: "+sluice.Brief(err.Error()))
 		after = before
@@ -72,10 +73,10 @@ func (t maintainedTable) refused() string {
 	return t.Name + " belongs to another role. As its owner: vacuum (analyze) " + table + ", or, from PostgreSQL 17 on: grant maintain on " + table + " to the role of this program"
 }
 
-// maintained lists the tables.
-func (s *Store) maintained(ctx context.Context) (tables []maintainedTable, err error) {
+// maintained lists the tables that have at least so many dead rows.
+func (s *Store) maintained(ctx context.Context, dead int64) (tables []maintainedTable, err error) {
 	err = s.call(ctx, "look at the tables", func(ctx context.Context, _ bool) (err error) {
-		tables, err = rowsOf[maintainedTable](ctx, s.pool, maintainTablesSQL)
+		tables, err = rowsOf[maintainedTable](ctx, s.pool, maintainTablesSQL, dead)
 		return err
 	})
 	return tables, err
