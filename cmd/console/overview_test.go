@@ -16,10 +16,14 @@ import (
 	"github.com/sluice-queue/sluice/stat"
 )
 
-// has checks that a page contains the texts, and lacks those that begin with a minus.
+// has checks that a page contains the texts, and lacks those that begin with a minus. On a busy machine a page may be too slow
+// a few times.
 func (s *site) has(path string, texts ...string) string {
 	s.t.Helper()
 	page, status := s.page(path)
+	for tries := 1; status == http.StatusGatewayTimeout && tries < 5; tries++ {
+		page, status = s.page(path)
+	}
 	if status != 200 {
 		s.t.Errorf("%s: got %d, want 200", path, status)
 	}
