@@ -184,7 +184,7 @@ func (w *Worker) runMany(work context.Context, l *servedQueue, runs []*run) {
 	defer stop(nil)
 	left := new(atomic.Int64)
 	left.Store(int64(len(runs)))
-	ready := make([]*run, 0, len(runs))
+	ready, unwatch := make([]*run, 0, len(runs)), make([]func() bool, 0, len(runs))
 	begun := time.Now()
 	for _, r := range runs {
 		defer r.freeOnce()
@@ -192,11 +192,11 @@ func (w *Worker) runMany(work context.Context, l *servedQueue, runs []*run) {
 		var free context.CancelFunc
 		r.attempt, free = r.within(r.timeout(), begun)
 		defer free()
-		context.AfterFunc(r.attempt, func() {
+		unwatch = append(unwatch, context.AfterFunc(r.attempt, func() {
 			if left.Add(-1) == 0 {
 				stop(context.Cause(r.attempt))
 			}
-		})
+		}))
 		if w.mayBegin(r) {
 			ready = append(ready, r)
 		}
@@ -215,6 +215,9 @@ func (w *Worker) runMany(work context.Context, l *servedQueue, runs []*run) {
 			err = &PanicError{value, debug.Stack()}
 		}
 		end(step.End{Jobs: len(ready), Err: failureOf(err)})
+		for _, off := range unwatch { // else each job would start a goroutine once it is settled
+			off()
+		}
 		for _, r := range ready {
 			r.settleOne(err)
 		}
