@@ -81,13 +81,17 @@ type many struct {
 	took    atomic.Int64  // how long the handler ran in the last call; 0: it was not called yet
 }
 
-// ahead returns how many jobs may be claimed beyond those of the calls: the number that quick calls finish within aheadTime.
+// callsAheadTime is aheadTime for calls. At 2 ms, 100 empty handlers get claims of 900 jobs, but calls of 100 jobs claims of 200.
+const callsAheadTime = 8 * time.Millisecond
+
+// ahead returns how many jobs may be claimed beyond those of the calls: the number that quick calls finish within
+// callsAheadTime.
 func (m *many) ahead() int {
 	took := m.took.Load()
 	if took == 0 {
 		return 0
 	}
-	return int(min(maxAhead, int64(m.options.Slots*m.options.Size)*int64(aheadTime)/took))
+	return int(min(maxAhead, int64(m.options.Slots*m.options.Size)*int64(callsAheadTime)/took))
 }
 
 // room returns how many more jobs may be claimed. If calls are so quick that a call's worth of jobs is claimed ahead,
