@@ -61,6 +61,21 @@ func (s *Store) FrontEvery(queue string) time.Duration {
 	return s.lowWater.queue(queue).frontEvery()
 }
 
+// RestsAfter returns the least time from claims with these durations, which walked from the front, to the next one.
+// looks counts looks from the front since; their least time is the second result.
+func RestsAfter(walks []time.Duration, looks int) (claim, look time.Duration) {
+	var m lowWater
+	for _, took := range walks {
+		m.walked("q", took, true)
+	}
+	q := m.queue("q")
+	for range looks {
+		q.peekedAt = time.Time{}
+		m.peek([]string{"q"})
+	}
+	return q.frontEvery(), q.lookEvery()
+}
+
 // FunctionsChecksum returns the checksum of the functions' text.
 func FunctionsChecksum() (string, error) {
 	set, err := functionSet()

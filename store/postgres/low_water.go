@@ -18,7 +18,7 @@ const (
 	lowWaterSlack = 100 * time.Millisecond
 	// walkShare limits the cost of walks from the front. A claim walks from the front only when walkShare times the
 	// cost of such a walk has passed since the last one. So these walks take at most a twentieth of the time, even
-	// if an old transaction keeps many dead index entries.
+	// if an old transaction keeps many dead index entries. The first keptWalks walks take at most half of the time.
 	walkShare = 20
 	// maxLowWater is how many queues or tenant queues have marks. Without marks, a claim walks from the front, which is cheap
 	// where few jobs were claimed.
@@ -45,6 +45,7 @@ type queueLowWater struct {
 	walks     [keptWalks]time.Duration // durations of the last walks from the front, latest first
 	walked    int                      // how many walks from the front there were
 	peekedAt  time.Time                // when a look last walked from the front
+	peeked    int                      // how many looks from the front there were
 	disturbed bool                     // this process has put a job behind the marks since
 	full      bool                     // the last claim got as many jobs as it asked for
 	usual     time.Duration            // duration of walks from the marks, as of any statement here
@@ -63,7 +64,19 @@ func (q *queueLowWater) cost() time.Duration {
 // frontEvery returns the least time between two walks from the front.
 func (q *queueLowWater) frontEvery() time.Duration {
 	if q.full {
-		return max(walkShare*q.cost(), fullWalk)
+		return max(q.rest(q.walked), fullWalk)
+	}
+	return q.rest(q.walked)
+}
+
+// lookEvery returns the least time between two looks from the front.
+func (q *queueLowWater) lookEvery() time.Duration { return q.rest(max(q.walked, q.peeked)) }
+
+// rest returns the least time from the last of some walks from the front to the next one. After few walks the rest is
+// as long as a walk: a new connection or a busy machine may have made them slow, rather than dead entries.
+func (q *queueLowWater) rest(walks int) time.Duration {
+	if walks < keptWalks {
+		return q.cost()
 	}
 	return walkShare * q.cost()
 }

@@ -45,9 +45,10 @@ func (m *lowWater) peek(queues []string) (dueAts []time.Time, ids uuidArray) {
 	dueAts, ids = make([]time.Time, 0, 10*len(queues)), make(uuidArray, 0, 10*len(queues))
 	for _, name := range queues {
 		q := m.queues[name] // a queue that this process never claimed from has no marks
-		fromFront := q == nil || q.disturbed && q.cheap() || time.Since(q.peekedAt) >= walkShare*q.cost()
+		fromFront := q == nil || q.disturbed && q.cheap() || time.Since(q.peekedAt) >= q.lookEvery()
 		if q != nil && fromFront {
 			q.peekedAt = time.Now()
+			q.peeked++
 		}
 		for priority := range 10 {
 			from := front
