@@ -84,7 +84,7 @@ func (c *Client) RunNow(ctx context.Context, ids []ID, act Act) error {
 }
 
 // Reschedule changes the due time of queued jobs. A zero time means now. Other jobs are in a [*BatchError], as
-// [ErrNotFound] or [ErrNotAllowed].
+// [ErrNotFound] or [ErrNotAllowed]. So are jobs that would expire before they are due, as [ErrInvalid].
 func (c *Client) Reschedule(ctx context.Context, ids []ID, dueAt time.Time, act Act) error {
 	if err := checkInstant("due_at", dueAt); err != nil {
 		return err

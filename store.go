@@ -113,8 +113,8 @@ type Store interface {
 	// Terminate marks the orphan runs of jobs, so that upkeep terminates them. An unknown job without an orphan run
 	// is an [ErrNotFound], a known one an [ErrNotAllowed].
 	Terminate(ctx context.Context, ids []ID, act Act) ([]error, error)
-	// Reschedule changes the due time of queued jobs. A zero time means now. An unknown job is an [ErrNotFound],
-	// any other an [ErrNotAllowed].
+	// Reschedule changes the due time of queued jobs. A zero time means now. A job that would expire before it is due
+	// is an [ErrInvalid], an unknown one an [ErrNotFound], any other an [ErrNotAllowed].
 	Reschedule(ctx context.Context, ids []ID, dueAt time.Time, act Act) ([]error, error)
 
 	// DeleteJobs deletes dead and cancelled jobs now, as the act of a person, whatever the settings keep. An

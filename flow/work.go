@@ -247,7 +247,7 @@ func (w working) join(ctx context.Context, m mapping) verdict {
 		err = errs[0]
 	}
 	switch {
-	case err == nil || errors.Is(err, sluice.ErrNotFound):
+	case err == nil || errors.Is(err, sluice.ErrNotFound) || errors.Is(err, sluice.ErrInvalid): // invalid: the map has expired
 		return verdict{}
 	case !errors.Is(err, sluice.ErrNotAllowed):
 		return verdict{err: err}

@@ -3,6 +3,7 @@ package operation_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -436,6 +437,27 @@ func TestAnEditSpreadsJobsThatAreDueAtOnce(t *testing.T) {
 			t.Errorf("the job that was due is %+v, %v, want it due 10 minutes after the beginning at the earliest", job, err)
 		}
 		if job, err := r.store.Job(r.Context(), expires); err != nil || !job.DueAt.Equal(at) || job.Priority != 5 {
+			t.Errorf("the job that expires is %+v, %v, want no change", job, err)
+		}
+	})
+}
+
+// TestARescheduleGoesOnAfterJobsThatExpireTooEarly reschedules many jobs, of which one expires before it would be due.
+func TestARescheduleGoesOnAfterJobsThatExpireTooEarly(t *testing.T) {
+	inRedrive(t, 0, func(r *redrive) {
+		at := time.Now().Add(time.Hour)
+		jobs := slices.Repeat([]sluice.NewJob{{Queue: "payments", Payload: []byte(`{}`), EnqueueOptions: sluice.EnqueueOptions{DueAt: at}}}, 601) // more than a batch
+		jobs[0].ExpiresAt = at.Add(time.Minute)
+		receipts, err := r.client.EnqueueMany(r.Context(), jobs)
+		r.ok(err)
+		begun, err := operation.Start(r.Context(), r.store, operation.Operation{
+			Kind: operation.KindReschedule, Query: search.Query{Queue: "payments"}, DueAt: at.Add(time.Hour),
+		}, sluice.Act{By: "ada", Reason: "the bank is closed"})
+		r.ok(err)
+		if op := r.carry(begun.ID); op.State != operation.StateDone || op.Done != 600 || op.Failed != 1 || op.Skipped != 0 {
+			t.Errorf("the operation is %+v, want 600 rescheduled jobs and one refused", op)
+		}
+		if job, err := r.store.Job(r.Context(), receipts[0].ID); err != nil || !job.DueAt.Equal(at) {
 			t.Errorf("the job that expires is %+v, %v, want no change", job, err)
 		}
 	})

@@ -200,6 +200,30 @@ func TestEachActReportsEachJob(t *testing.T) {
 	}
 }
 
+// TestARescheduleNamesTheJobThatWouldExpire reschedules two jobs. One of them would expire before it is due.
+func TestARescheduleNamesTheJobThatWouldExpire(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{})
+	receipt, err := s.client.Enqueue(s.Context(), sluice.NewJob{
+		Queue: "mail", Payload: []byte(`{}`), EnqueueOptions: sluice.EnqueueOptions{ExpiresAt: time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, other := receipt.ID.String(), s.enqueue("mail", "").String()
+	got := get[struct {
+		Done   int
+		Failed []struct {
+			ID    string
+			Error httpapi.Problem
+		}
+	}](s, "POST", "/jobs/reschedule", `{"ids":["`+id+`","`+other+`"],"due_at":"2099-01-02T00:00:00Z"}`)
+	if got.Done != 1 || len(got.Failed) != 1 || got.Failed[0].ID != id || got.Failed[0].Error.Code != "invalid" ||
+		!strings.Contains(got.Failed[0].Error.Why, "the job expires at 2099-01-01T00:00:00Z; give an earlier time") {
+		t.Errorf("got %+v, want 1 done, and the other invalid with the time at which it expires", got)
+	}
+}
+
 func TestAWaitingJobIsEditedUnlessItHasChanged(t *testing.T) {
 	t.Parallel()
 	s := serve(t, httpapi.Options{})

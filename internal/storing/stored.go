@@ -28,6 +28,15 @@ func AfterUnknown(id sluice.ID) error {
 	return fmt.Errorf("job %s, which it is to run after: %w", id, sluice.ErrNotFound)
 }
 
+// DueTooLate returns the error of a job that is to be due after it expires. A zero dueAt means that it has expired already.
+func DueTooLate(dueAt, expiresAt time.Time) error {
+	at := expiresAt.UTC().Format(time.RFC3339)
+	if dueAt.IsZero() {
+		return &sluice.InvalidError{Field: "due_at", Rule: "the job expired at " + at + "; requeue it when upkeep has cancelled it"}
+	}
+	return &sluice.InvalidError{Field: "due_at", Rule: "the job expires at " + at + "; give an earlier time"}
+}
+
 // AfterFailed returns why a job was cancelled when its predecessor failed. State is empty if the predecessor is not in the
 // history any more.
 func AfterFailed(id sluice.ID, state sluice.State) string {

@@ -138,11 +138,14 @@ func (s *Store) Reschedule(ctx context.Context, ids []sluice.ID, dueAt time.Time
 		if j.State != sluice.StateQueued {
 			return notAllowed(sluice.EventReschedule, j)
 		}
-		before := j.DueAt
-		j.DueAt = dueAt
-		if dueAt.IsZero() {
-			j.DueAt = s.now()
+		before, due := j.DueAt, dueAt
+		if due.IsZero() {
+			due = s.now()
 		}
+		if !j.ExpiresAt.IsZero() && !due.Before(j.ExpiresAt) {
+			return storing.DueTooLate(dueAt, j.ExpiresAt)
+		}
+		j.DueAt = due
 		entry := moveEntry(j, sluice.EventReschedule, j.State, act)
 		entry.Before, entry.After = sluice.DueText(before), sluice.DueText(j.DueAt)
 		s.add(entry)

@@ -153,10 +153,31 @@ func scanWantedKey(row pgx.CollectableRow) (wantedKey, error) {
 
 // Reschedule changes the due time of queued jobs.
 func (s *Store) Reschedule(ctx context.Context, ids []sluice.ID, dueAt time.Time, act sluice.Act) ([]error, error) {
-	return s.act(ctx, sluice.EventReschedule, ids, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, _ map[sluice.ID]error) (out endings, err error) {
-		out.rows, err = list(ctx, tx, scanMoved, rescheduleSQL, uuids(sorted), nullTime(dueAt), act.By, act.Reason, nullUUID(act.ID))
+	return s.act(ctx, sluice.EventReschedule, ids, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, refused map[sluice.ID]error) (out endings, err error) {
+		rows, err := list(ctx, tx, scanRescheduled, rescheduleSQL, uuids(sorted), nullTime(dueAt), act.By, act.Reason, nullUUID(act.ID))
+		for _, r := range rows {
+			if r.expiresAt != nil {
+				refused[r.id] = storing.DueTooLate(dueAt, *r.expiresAt)
+			} else {
+				out.rows = append(out.rows, r.moved)
+			}
+		}
 		return out, err
 	})
+}
+
+// rescheduled is a queued job that was to be rescheduled.
+type rescheduled struct {
+	moved
+	expiresAt *time.Time // the job would expire before it is due
+}
+
+func scanRescheduled(row pgx.CollectableRow) (rescheduled, error) {
+	var r rescheduled
+	var id pgtype.UUID
+	err := row.Scan(&id, &r.queue, &r.from, &r.expiresAt)
+	r.id = idOf(id)
+	return r, err
 }
 
 // DeleteJobs deletes dead and cancelled jobs.

@@ -205,6 +205,9 @@ func (s *Store) Reschedule(ctx context.Context, ids []sluice.ID, dueAt time.Time
 		if !dueAt.IsZero() {
 			due = dueAt.UnixMicro()
 		}
+		if at.expires != nil && *at.expires <= due {
+			return false, storing.DueTooLate(dueAt, time.UnixMicro(*at.expires))
+		}
 		if _, err := tx.exec(rescheduleSQL, at.seq, due); err != nil {
 			return false, err
 		}

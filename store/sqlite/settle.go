@@ -368,6 +368,7 @@ type standing struct {
 	generation int
 	token      sluice.Token
 	due        int64
+	expires    *int64
 }
 
 // stand reads the state of a job. An unknown job has none.
@@ -376,7 +377,7 @@ func stand(tx runner, id sluice.ID) (standing, error) {
 		out := standing{id: id}
 		var state string
 		var token []byte
-		err := rows.Scan(&out.seq, &out.queue, &state, &out.generation, &token, &out.due)
+		err := rows.Scan(&out.seq, &out.queue, &state, &out.generation, &token, &out.due, &out.expires)
 		out.state, out.token = sluice.State(state), tokenOf(token)
 		return out, err
 	}, standingSQL, id[:])

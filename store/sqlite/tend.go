@@ -36,7 +36,9 @@ var forgetHoldersSQL string
 var pageStartSQL string
 
 // refused reports whether an error concerns one job and is no fault of the store.
-func refused(err error) bool { return errors.Is(err, sluice.ErrDuplicate) }
+func refused(err error) bool {
+	return errors.Is(err, sluice.ErrDuplicate) || errors.Is(err, sluice.ErrInvalid)
+}
 
 // Recover requeues jobs whose lease has ended, or buries them as poison.
 func (s *Store) Recover(ctx context.Context, queue string, limit int, by string) (sluice.Recovered, error) {

@@ -159,6 +159,24 @@ func actRules() []Rule {
 			w.ok(w.only(w.Store.Reschedule(w.ctx, []sluice.ID{id}, time.Time{}, person("now"))))
 			equal(w, "claimed", w.claimOne().ID, id)
 		}},
+		{"R-1070", "Reschedule refuses a job that would expire before it is due, and one that has expired, as invalid; the other jobs move, also if the call is sent again.", "H-14", func(w *world) {
+			expires := w.Now().Add(time.Hour)
+			soon, other := w.add(sluice.EnqueueOptions{ExpiresAt: expires}), w.add(sluice.EnqueueOptions{})
+			due, act := w.job(soon).DueAt, person("later")
+			for range 2 { // the second time, an answer was lost
+				errs, err := w.Store.Reschedule(w.ctx, []sluice.ID{soon, other}, expires, act)
+				w.ok(err)
+				w.is(errs[0], sluice.ErrInvalid)
+				w.ok(errs[1])
+			}
+			equal(w, "due_at", w.job(soon).DueAt, due)
+			equal(w, "audit entries", len(w.audit(soon)), 0)
+			w.near("due_at", w.job(other).DueAt, expires)
+			w.ok(w.only(w.Store.Reschedule(w.ctx, []sluice.ID{soon}, expires.Add(-30*time.Minute), person("in time"))))
+			w.Advance(2 * time.Hour)
+			w.is(w.only(w.Store.Reschedule(w.ctx, []sluice.ID{soon}, time.Time{}, person("now"))), sluice.ErrInvalid)
+			w.inState(soon, sluice.StateQueued)
+		}},
 		{"R-74", "An act sent again does its work once.", "I-20", func(w *world) {
 			id := w.add(sluice.EnqueueOptions{})
 			w.done(by(sluice.EventBury, w.claimOne()))

@@ -457,6 +457,10 @@ func (m *machine) reschedule(t *rapid.T) {
 		m.agreeOn("reschedule", errs[0], sluice.ErrNotAllowed)
 		return
 	}
+	if job.expires > 0 && m.now+in >= job.expires {
+		m.agreeOn("reschedule", errs[0], sluice.ErrInvalid)
+		return
+	}
 	m.agreeOn("reschedule", errs[0], nil)
 	job.due = m.now + in
 }

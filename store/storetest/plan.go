@@ -162,8 +162,10 @@ func planRules() []Rule {
 			equal(w, "when it is due", w.claimOne().ID, id)
 		}},
 		{"R-247", "A job that will have expired when it is due is not claimed before that.", "I-3", func(w *world) {
-			id := w.add(sluice.EnqueueOptions{ExpiresAt: w.Now().Add(10 * time.Minute)})
-			w.ok(w.only(w.Store.Reschedule(w.ctx, []sluice.ID{id}, w.Now().Add(20*time.Minute), person("test"))))
+			w.add(sluice.EnqueueOptions{ExpiresAt: w.Now().Add(10 * time.Minute)})
+			later := by(sluice.EventRelease, w.claimOne())
+			later.Delay = 20 * time.Minute
+			w.done(later)
 			request := claimOf(1, 10)
 			request.ClaimAhead = 30 * time.Minute
 			equal(w, "jobs", len(w.claimAs(w.Store, request)), 0)
