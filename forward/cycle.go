@@ -46,8 +46,8 @@ type shore struct {
 }
 
 // cycle sends jobs that were sent without an answer, and then waiting jobs. The centre is asked first, so that
-// an unreachable centre causes no claims.
-func (f *Forwarder) cycle(ctx context.Context, l *servedQueue) (sent Sent, err error) {
+// an unreachable centre causes no claims. When more ends, cycle claims nothing more, but sends the jobs that it has.
+func (f *Forwarder) cycle(more, ctx context.Context, l *servedQueue) (sent Sent, err error) {
 	ctx, end := step.Begin(ctx, f.local, step.Step{Name: step.Forward, Queue: l.queue})
 	defer func() { end(step.End{Jobs: sent.Claimed, Err: err}) }()
 	at, err := f.land(ctx, l.queue)
@@ -65,6 +65,9 @@ func (f *Forwarder) cycle(ctx context.Context, l *servedQueue) (sent Sent, err e
 		}
 	}
 	if err := f.cancelStray(ctx, l); err != nil {
+		return sent, err
+	}
+	if err := more.Err(); err != nil {
 		return sent, err
 	}
 	fresh, err := f.take(ctx, l, at)
@@ -148,8 +151,8 @@ func (f *Forwarder) take(ctx context.Context, l *servedQueue, at shore) ([]*hold
 		errs, err = engine.Given(f.local).RecordIntent(ctx, intents)
 		return err
 	})
-	if err != nil { // none was sent: recorded jobs are taken over when their leases end, the others recovered
-		return nil, fmt.Errorf("note %d jobs that are to be sent: %w", len(intents), err)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("note %d jobs that are to be sent: %w", len(intents), err), f.handBack(ctx, l, claimed.Jobs))
 	}
 	var holds []*hold
 	for i, c := range claimed.Jobs {

@@ -145,7 +145,8 @@ func (f *Forwarder) check() error {
 
 // Run forwards until ctx ends, and then returns nil. While the centre is unreachable, jobs stay in the local
 // store, no attempt is counted, and Run retries after a pause. When ctx ends, Run finishes work in progress for
-// up to [Options].Drain. The remaining jobs continue with the next forwarder. If somebody tells the process to stop,
+// up to [Options].Drain. It hands back the jobs that it did not send; the centre may have the others, which continue
+// with the next forwarder. If somebody tells the process to stop,
 // Run ends the same way, and returns a [presence.StoppedError]. Told to quiesce, Run takes no new jobs.
 func (f *Forwarder) Run(ctx context.Context) error {
 	if err := f.check(); err != nil {
@@ -173,26 +174,32 @@ func (f *Forwarder) Run(ctx context.Context) error {
 	serving.Wait()
 	stop()
 	beside.Wait()
+	f.letGo(work)
 	f.leave(work)
 	return obey.Stopped(ctx)
 }
 
-// Once forwards the waiting jobs and returns their counts. An unreachable centre is an error.
+// Once forwards the waiting jobs and returns their counts. An unreachable centre is an error. When ctx ends, Once claims
+// nothing more, sends the jobs that it has for up to [Options].Drain, hands back the others, and returns the error of ctx.
 func (f *Forwarder) Once(ctx context.Context) (Sent, error) {
 	var all Sent
 	if err := f.check(); err != nil {
 		return all, err
 	}
 	defer f.log.Flush()
-	keeping, stop := context.WithCancel(ctx)
+	work, quit := context.WithCancel(context.WithoutCancel(ctx))
+	defer quit()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(f.options.Drain, quit) })()
+	keeping, stop := context.WithCancel(work)
 	var beside sync.WaitGroup
 	beside.Go(func() { f.keep(keeping) })
-	defer f.leave(ctx) // after the last heartbeat, which would list the forwarder again
+	defer f.leave(work) // after the last heartbeat, which would list the forwarder again
+	defer f.letGo(work)
 	defer beside.Wait()
 	defer stop()
 	for _, l := range f.serving {
 		for {
-			sent, err := f.cycle(ctx, l)
+			sent, err := f.cycle(ctx, work, l)
 			all.add(sent)
 			if err != nil {
 				return all, err
@@ -210,7 +217,7 @@ func (f *Forwarder) serve(ctx, work context.Context, l *servedQueue) {
 	failures := 0
 	var since time.Time
 	for ctx.Err() == nil {
-		sent, err := f.cycle(work, l)
+		sent, err := f.cycle(work, work, l)
 		switch {
 		case ctx.Err() != nil:
 			return

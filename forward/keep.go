@@ -86,6 +86,26 @@ func (f *Forwarder) beat(ctx context.Context, held int) {
 	}
 }
 
+// letGo hands back the jobs that were not sent. The centre may have the others, so the next forwarder asks for them.
+func (f *Forwarder) letGo(ctx context.Context) {
+	for _, l := range f.serving {
+		if err := f.handBack(ctx, l, l.unsent()); err != nil {
+			f.log.Emit(event.NotForwarded, l.queue, "error", err)
+		}
+	}
+}
+
+// handBack releases claimed jobs that were not sent, also after ctx has ended. No attempt is counted.
+func (f *Forwarder) handBack(ctx context.Context, l *servedQueue, claims []*sluice.Claim) error {
+	settlements := make([]sluice.Settlement, len(claims))
+	for i, c := range claims {
+		settlements[i] = settlementOf(&hold{claim: c}, f.holder.ID)
+		settlements[i].Event, settlements[i].Reason = sluice.EventRelease, "not sent to "+f.options.Centre
+		f.log.EmitJob(event.JobReleased, c, "reason", settlements[i].Reason)
+	}
+	return f.settle(context.WithoutCancel(ctx), l, settlements)
+}
+
 func (f *Forwarder) leave(ctx context.Context) {
 	err := f.call(context.WithoutCancel(ctx), func(ctx context.Context) error { return presence.Given(f.local).Deregister(ctx, f.holder.ID) })
 	if err != nil {

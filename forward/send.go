@@ -175,7 +175,7 @@ func (f *Forwarder) settle(ctx context.Context, l *servedQueue, settlements []sl
 		for _, h := range l.holding() {
 			h.doubtful = true
 		}
-		return fmt.Errorf("settle %d jobs that were sent: %w", len(settlements), err)
+		return fmt.Errorf("settle %d jobs: %w", len(settlements), err)
 	}
 	for i, s := range settlements {
 		l.let(s.ID)

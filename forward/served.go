@@ -54,6 +54,16 @@ func (l *servedQueue) holding() []*hold {
 	return all
 }
 
+// unsent returns the jobs that the centre does not have, because no call that sends them went unanswered.
+func (l *servedQueue) unsent() (claims []*sluice.Claim) {
+	for _, h := range l.holding() {
+		if !h.doubtful {
+			claims = append(claims, h.claim)
+		}
+	}
+	return claims
+}
+
 func (l *servedQueue) holds(id sluice.ID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -20,7 +20,7 @@ var (
 		"An attempt failed; the job waits for its next attempt.")
 	JobBuried = is("job buried", wrong, "worker, dispatcher, upkeep, forwarder", "job queue [tenant] attempt [duration] [ref] error reason",
 		"The job is now a dead letter; `sluice dead ls` lists it.")
-	JobReleased = is("job released", info, "worker, dispatcher", "job queue [tenant] attempt [duration] [ref] reason [retry_in]",
+	JobReleased = is("job released", info, "worker, dispatcher, forwarder", "job queue [tenant] attempt [duration] [ref] reason [retry_in]",
 		"The holder handed the job back; no attempt is counted.")
 	JobDoubted = is("job uncertain", wrong, "upkeep, forwarder", "job queue [tenant] attempt [ref] error reason",
 		"Nobody can learn any more whether the job's run happened; `sluice resolve` records the outcome.")
