@@ -269,6 +269,11 @@ func TestDispatchersThatLeaveTheQueueAloneAreNamed(t *testing.T) {
 		if want := "sluice engine check q --engine eu=temporal://HOST:PORT/NAMESPACE "; !strings.HasPrefix(reason.Repair, want) {
 			e.Errorf("it is mended by %q, want %q", reason.Repair, want)
 		}
+		says("h:1", "other")
+		if got := last(e.closed()); got != `1 dispatcher hands the queue's jobs to the engine "eu"` {
+			e.Errorf("it says %q", got)
+		}
+		says("h:1", "q")
 		says("h:2", "other")
 		if got := last(e.closed()); got != `1 of 2 dispatchers hand the queue's jobs to the engine "eu"; another says: `+awaySays {
 			e.Errorf("it says %q", got)

@@ -165,7 +165,11 @@ func dispatchersReason(q sluice.Queue, holders []presence.Holder, o Position) Re
 	case hindered > 0:
 		return Reason{Name: "dispatchers", Open: true, Summary: fmt.Sprintf("%d of %d dispatchers hand the queue's jobs to the engine %q; another says: %s", dispatchers-hindered, dispatchers, q.Settings.Engine, saysOf(trouble))}
 	}
-	return Reason{Name: "dispatchers", Open: true, Summary: fmt.Sprintf("%d dispatchers hand the queue's jobs to the engine %q", dispatchers, q.Settings.Engine)}
+	hand := fmt.Sprintf("%d dispatchers hand", dispatchers)
+	if dispatchers == 1 {
+		hand = "1 dispatcher hands"
+	}
+	return Reason{Name: "dispatchers", Open: true, Summary: fmt.Sprintf("%s the queue's jobs to the engine %q", hand, q.Settings.Engine)}
 }
 
 // followed returns the condition that living upkeep reports about the runs of a queue: no worker serves them, or

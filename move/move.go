@@ -73,8 +73,11 @@ type BusyError struct {
 
 // Error names holders and the remedy.
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("%d jobs of the source are claimed by %s; stop the workers and dispatchers, which hand back what they have, or wait for them",
-		e.Claimed, strings.Join(e.Holders, ", "))
+	jobs := "1 job of the source is"
+	if e.Claimed != 1 {
+		jobs = fmt.Sprintf("%d jobs of the source are", e.Claimed)
+	}
+	return fmt.Sprintf("%s claimed by %s; stop the workers and dispatchers, which hand back what they have, or wait for them", jobs, strings.Join(e.Holders, ", "))
 }
 
 // Is makes a BusyError an [ErrRefused].

@@ -253,7 +253,7 @@ func (a *app) actOnAll(command *cobra.Command, s *selection, v verb) error {
 		if !s.dryRun {
 			moved, err := a.actOnPage(ctx, store, client, v, ids)
 			if err != nil {
-				a.note("%s %s jobs before it failed; run it again for the rest", v.name, draw.Count(done))
+				a.note("%s %s before it failed; run it again for the rest", v.name, jobs(done))
 				return err
 			}
 			done += moved

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/cmd/internal/draw"
 )
 
 func (a *app) auditVerifyCommand() *cobra.Command {
@@ -37,7 +38,7 @@ Through a server, it compares here what the server tells of seals and entries.`,
 			}
 			return a.withChain(command.Context(), func(ctx context.Context, store sluice.Store, chain audit.Store) error {
 				p := a.newProgress("verified", 0)
-				options.Progress = func(r audit.Report) { p.say(fmt.Sprintf("verified %d entries", r.Entries)) }
+				options.Progress = func(r audit.Report) { p.say("verified " + entries(r.Entries)) }
 				report, err := audit.Verify(ctx, chain, options)
 				if err != nil {
 					return err
@@ -84,16 +85,16 @@ func (a *app) printVerified(ctx context.Context, store sluice.Store, r audit.Rep
 		if f.Kind == audit.Broken || f.Kind == audit.Cut {
 			fmt.Fprintf(&text, "  the chain vouches for the entries before %d\n", f.Seq)
 		}
-		fmt.Fprintf(&text, "  %d entries before it are as they were sealed, in %d seals\n", r.Entries, r.Seals)
+		fmt.Fprintf(&text, "  %s\n", sealed(r, " before it"))
 	} else {
-		fmt.Fprintf(&text, "✔ %d entries are as they were sealed, in %d seals\n", r.Entries, r.Seals)
+		fmt.Fprintf(&text, "✔ %s\n", sealed(r, ""))
 	}
 	if r.Last.No > 0 && r.Fault == nil {
 		fmt.Fprintf(&text, "  head: %s, made at %s\n", r.Last.Head(), r.Last.At.Format(time.RFC3339))
 	}
 	for _, level := range audit.Levels() {
 		if n := r.Gone[level]; n > 0 {
-			fmt.Fprintf(&text, "  deleted by retention: %d entries of the level %s, which is kept for %s\n", n, level, kept(r.Last.Keeps(level)))
+			fmt.Fprintf(&text, "  deleted by retention: %s of the level %s, which is kept for %s\n", entries(n), level, kept(r.Last.Keeps(level)))
 		}
 	}
 	for _, h := range r.Heads {
@@ -103,7 +104,7 @@ func (a *app) printVerified(ctx context.Context, store sluice.Store, r audit.Rep
 		fmt.Fprintf(&text, "✖ cannot be looked for: %s, as retention has left nothing of its time\n", h)
 	}
 	if r.Unsealed > 0 {
-		fmt.Fprintf(&text, "  not sealed yet: %d entries, the oldest of %s; `sluice upkeep` seals each minute\n", r.Unsealed, r.OldestUnsealed.Format(time.RFC3339))
+		fmt.Fprintf(&text, "  not sealed yet: %s, the oldest of %s; `sluice upkeep` seals each minute\n", entries(r.Unsealed), r.OldestUnsealed.Format(time.RFC3339))
 	}
 	_, err := fmt.Fprint(a.stdout, text.String())
 	return err
@@ -218,4 +219,16 @@ func parseKeep(args []string) (map[audit.Level]time.Duration, error) {
 		keep[level] = d
 	}
 	return keep, nil
+}
+
+// entries formats a number of entries.
+func entries(n int64) string { return draw.Plural(int(n), "entry") }
+
+// sealed says how many entries are unchanged.
+func sealed(r audit.Report, where string) string {
+	are := "are as they were"
+	if r.Entries == 1 {
+		are = "is as it was"
+	}
+	return entries(r.Entries) + where + " " + are + " sealed, in " + draw.Plural(int(r.Seals), "seal")
 }

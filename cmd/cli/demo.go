@@ -200,7 +200,7 @@ func (a *app) writeWave(f *demoFlags) error {
 	if err = errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("write %s: %w", f.file, err)
 	}
-	a.note("%s payments of %d tenants, all due at %s", draw.Count(f.payments), f.tenants, due.Format("15:04:05"))
+	a.note("%s of %s, all due at %s", draw.Plural(f.payments, "payment"), draw.Plural(f.tenants, "tenant"), due.Format("15:04:05"))
 	return nil
 }
 

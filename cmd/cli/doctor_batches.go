@@ -35,7 +35,7 @@ func examineBatches(ctx context.Context, store sluice.Store) ([]finding, error) 
 				return nil, err
 			}
 			if looked++; !counted.Exact() {
-				wrong = append(wrong, fmt.Sprintf("%s counts %s unfinished jobs, and has %s", b.ID, draw.Count(counted.Batch.Unfinished()), draw.Count(counted.Unfinished)))
+				wrong = append(wrong, fmt.Sprintf("%s counts %s, and has %s", b.ID, draw.Plural(counted.Batch.Unfinished(), "unfinished job"), draw.Count(counted.Unfinished)))
 			}
 		}
 		if len(page) < filter.Limit {
@@ -44,11 +44,11 @@ func examineBatches(ctx context.Context, store sluice.Store) ([]finding, error) 
 		filter.Before = page[len(page)-1].ID
 	}
 	if len(wrong) == 0 {
-		return []finding{well("batches", "the counts of %s batches fit their jobs", draw.Count(looked))}, nil
+		return []finding{well("batches", "%s looked at, whose counts fit their jobs", draw.Plural(looked, "batch"))}, nil
 	}
 	return []finding{{
 		Check: "batches", Severity: health.SeverityError,
-		What:   fmt.Sprintf("%s of %s batches count wrong: %s", draw.Count(len(wrong)), draw.Count(looked), strings.Join(wrong[:min(len(wrong), wrongBatches)], "; ")),
+		What:   fmt.Sprintf("wrong counts in %s of %s: %s", draw.Count(len(wrong)), draw.Plural(looked, "batch"), strings.Join(wrong[:min(len(wrong), wrongBatches)], "; ")),
 		Why:    "such a batch may complete too early, or never",
 		Repair: "look in `sluice audit` for jobs whose rows somebody has deleted; a new batch counts anew; if nobody changed the tables, tell us",
 	}}, nil

@@ -29,7 +29,7 @@ func TestDoctorFindsABatchWhoseJobsSomebodyHasDeleted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if said, _ := cli.Run(t.Context(), "doctor", "--thorough", "--db", "sqlite:"+path); !strings.Contains(said, "the counts of 1 batches fit their jobs") {
+	if said, _ := cli.Run(t.Context(), "doctor", "--thorough", "--db", "sqlite:"+path); !strings.Contains(said, "1 batch looked at, whose counts fit their jobs") {
 		t.Errorf("doctor says of a good batch:\n%s", said)
 	}
 	if _, err := store.DB().ExecContext(t.Context(), "delete from sluice_live where seq in (select max(seq) from sluice_live)"); err != nil {
@@ -39,7 +39,7 @@ func TestDoctorFindsABatchWhoseJobsSomebodyHasDeleted(t *testing.T) {
 	if want := b.ID.String() + " counts 3 unfinished jobs, and has 2"; code != 7 || !strings.Contains(said, want) {
 		t.Errorf("doctor exits with %d, and does not say %q:\n%s", code, want, said)
 	}
-	if said, _ := cli.Run(t.Context(), "doctor", "--db", "sqlite:"+path); strings.Contains(said, "count wrong") {
+	if said, _ := cli.Run(t.Context(), "doctor", "--db", "sqlite:"+path); strings.Contains(said, "wrong counts") {
 		t.Errorf("doctor looks at batches without --thorough:\n%s", said)
 	}
 }

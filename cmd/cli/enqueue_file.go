@@ -36,7 +36,7 @@ func (e enqueued) String() string {
 	if e.Before > 0 {
 		text += fmt.Sprintf("%s stored before, ", draw.Count(e.Before))
 	}
-	return text + fmt.Sprintf("%s duplicates, %s refused", draw.Count(e.Duplicates), draw.Count(e.Refused))
+	return text + fmt.Sprintf("%s, %s refused", draw.Plural(e.Duplicates, "duplicate"), draw.Count(e.Refused))
 }
 
 // goOn says how to continue an interrupted run.
@@ -108,7 +108,7 @@ func (a *app) enqueueFile(ctx context.Context, args []string, f enqueueFlags) (e
 // skippedAll refuses to skip more lines than there are. To skip all of them is right: a run may be cut off after its last line.
 func skippedAll(skip, lines int) error {
 	return codedError{
-		usagef("nothing was enqueued: --skip %d is more than the %d lines that there are", skip, lines), exitUsage,
+		usagef("nothing was enqueued: --skip %d is more than the number of lines, %d", skip, lines), exitUsage,
 		"skip as many lines as the interrupted run said, or leave --skip out to enqueue all",
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/cmd/internal/draw"
 	"github.com/sluice-queue/sluice/presence"
 )
 
@@ -198,7 +199,7 @@ until "sluice holders resume" lifts it, or --for ends. A stopped program exits w
 					return err
 				}
 				return a.printOne(told, func() error {
-					_, err := fmt.Fprintf(a.stdout, "%s: %d processes are told to %s within 10 s\n", target, len(left.Holders), verb.wanted)
+					_, err := fmt.Fprintf(a.stdout, "%s: within 10 s, %s will be told to %s\n", target, draw.Plural(len(left.Holders), "process"), verb.wanted)
 					return err
 				})
 			})
@@ -303,7 +304,7 @@ func (a *app) drain(ctx context.Context, store sluice.Store, d drainOf) error {
 		return codedError{fmt.Errorf("%s: after %s, %s", d.target, d.wait, said), exitTimeout, "run it again to wait longer, or end the processes: their jobs go back when they drain. To lift it: " + told.Lift()}
 	}
 	return a.printOne(drained{d.target, most, time.Since(begun)}, func() error {
-		_, err := fmt.Fprintf(a.stdout, "%s: nothing runs; %d processes, %s\nlift: %s\n", d.target, most, time.Since(begun).Round(time.Second), told.Lift())
+		_, err := fmt.Fprintf(a.stdout, "%s: nothing runs; %s, %s\nlift: %s\n", d.target, draw.Plural(most, "process"), time.Since(begun).Round(time.Second), told.Lift())
 		return err
 	})
 }
@@ -347,10 +348,11 @@ func (a *app) remains(ctx context.Context, store sluice.Store, target presence.T
 }
 
 func remainsText(left presence.Remaining) string {
-	text := fmt.Sprintf("%d processes, %d jobs", len(left.Holders), len(left.Jobs))
+	text := draw.Plural(len(left.Holders), "process") + ", "
 	if len(left.Jobs) >= presence.MaxHeldJobs {
-		text = fmt.Sprintf("%d processes, at least %d jobs", len(left.Holders), len(left.Jobs))
+		text += "at least "
 	}
+	text += jobs(len(left.Jobs))
 	if len(left.Claiming) > 0 {
 		text += "; not quiesced yet: " + strings.Join(left.Claiming[:min(len(left.Claiming), 3)], ", ")
 		if more := len(left.Claiming) - 3; more > 0 {

@@ -96,7 +96,7 @@ func (a *app) move(ctx context.Context, source, to string, options move.Options)
 		var kinds []string
 		for _, t := range report.Tables {
 			if t.Rows > 0 {
-				kinds = append(kinds, fmt.Sprintf("%s %s", draw.Count(int(t.Rows)), t.Name))
+				kinds = append(kinds, t.Name+" "+draw.Count(int(t.Rows)))
 			}
 		}
 		_, err := fmt.Fprintf(a.stdout, "moved to %s in %s, and compared: %s\n", redactURL(to), report.Took.Round(time.Millisecond), strings.Join(kinds, ", "))

@@ -141,12 +141,7 @@ func ago(at time.Time) string {
 }
 
 // jobs formats a number of jobs.
-func jobs(n int) string {
-	if n == 1 {
-		return "1 job"
-	}
-	return draw.Count(n) + " jobs"
-}
+func jobs(n int) string { return draw.Plural(n, "job") }
 
 // orDash replaces an empty text.
 func orDash(text string) string {

@@ -89,10 +89,7 @@ func scheduleWhen(s schedule.Schedule) string {
 	case s.Every != 0:
 		return "every " + sluice.FormatDuration(s.Every)
 	}
-	if len(s.At) == 1 {
-		return "1 instant"
-	}
-	return fmt.Sprintf("%s instants", draw.Count(len(s.At)))
+	return draw.Plural(len(s.At), "instant")
 }
 
 // scheduleState says when a schedule fires next, or why it does not.
@@ -205,12 +202,12 @@ func (a *app) printSchedule(d scheduleDetail) error {
 }
 
 func scheduleFires(s schedule.Schedule) string {
-	fired := draw.Count(s.Progress.Fired)
+	fired := jobs(s.Progress.Fired)
 	if s.MaxFires > 0 {
-		fired += " of " + draw.Count(s.MaxFires)
+		fired = draw.Count(s.Progress.Fired) + " of " + jobs(s.MaxFires)
 	}
 	p := s.Progress
-	return fmt.Sprintf("%s jobs  (skipped %s, missed %s, refused %s)", fired, draw.Count(p.Skipped), draw.Count(p.Missed), draw.Count(p.Refused))
+	return fmt.Sprintf("%s  (skipped %s, missed %s, refused %s)", fired, draw.Count(p.Skipped), draw.Count(p.Missed), draw.Count(p.Refused))
 }
 
 // localText writes an instant by the clock of the schedule's zone.

@@ -73,7 +73,7 @@ func (a *app) sim(ctx context.Context, f simFlags) error {
 	begun := time.Now()
 	far := a.newProgress("", 0)
 	report, err := sim.Watch(ctx, scenario, func(p sim.Progress) {
-		far.say(fmt.Sprintf("%s of virtual time: %s jobs came, %s ended", seconds(p.At.Seconds()), draw.Count(p.Jobs), draw.Count(p.Ended)))
+		far.say(fmt.Sprintf("%s of virtual time: %s came, %s ended", seconds(p.At.Seconds()), jobs(p.Jobs), draw.Count(p.Ended)))
 	})
 	far.leave()
 	if err != nil {

@@ -26,7 +26,7 @@ func (a *app) printSim(report sim.Report, top int) error {
 		}
 	}
 	if left := len(report.Tenants) - len(tenants); left > 0 {
-		fmt.Fprintf(a.stdout, "… and %s tenants who waited less\n", draw.Count(left))
+		fmt.Fprintf(a.stdout, "… and %s who waited less\n", draw.Plural(left, "tenant"))
 	}
 	fmt.Fprintln(a.stdout)
 	for _, c := range report.Checks {

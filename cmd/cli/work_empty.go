@@ -44,9 +44,9 @@ func leftOver(ctx context.Context, store sluice.Store, queues []string, before, 
 	}
 	switch {
 	case dead > 0 && held > 0:
-		return codedError{fmt.Errorf("%d jobs died; %s", dead, waiting), exitPartly, "look at them with `sluice dead ls " + queues[0] + "` and `sluice jobs --held`"}
+		return codedError{fmt.Errorf("%s died; %s", jobs(dead), waiting), exitPartly, "look at them with `sluice dead ls " + queues[0] + "` and `sluice jobs --held`"}
 	case dead > 0:
-		return codedError{fmt.Errorf("%d jobs died", dead), exitPartly, "look at them with `sluice dead ls " + queues[0] + "`"}
+		return codedError{fmt.Errorf("%s died", jobs(dead)), exitPartly, "look at them with `sluice dead ls " + queues[0] + "`"}
 	case held > 0:
 		return codedError{errors.New(waiting), exitPartly, "look at them with `sluice jobs --held`, and release them"}
 	}

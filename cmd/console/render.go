@@ -101,12 +101,7 @@ func shortID(id any) string {
 }
 
 // plural is a number with its noun.
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return draw.Count(n) + " " + noun + "s"
-}
+func plural(n int, noun string) string { return draw.Plural(n, noun) }
 
 // rate writes a number per second.
 func rate(perSecond float64) string { return figure(math.Round(100*perSecond) / 100) }

@@ -324,7 +324,7 @@ func (s series) failures() chart {
 	for _, one := range s.Slots {
 		sum += one.Counts.Failed
 	}
-	c.Sentence = draw.Count(int(sum)) + " attempts failed in this window."
+	c.Sentence = plural(int(sum), "attempt") + " failed in this window."
 	return c
 }
 

@@ -62,6 +62,21 @@ func Count(n int) string {
 	return text
 }
 
+// Plural is a number with its noun, such as `1 job`, `2 batches` or `3 entries`.
+func Plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	stem, ends := strings.CutSuffix(noun, "y")
+	switch {
+	case ends && !strings.HasSuffix(stem, "e") && !strings.HasSuffix(stem, "a"):
+		return Count(n) + " " + stem + "ies"
+	case strings.HasSuffix(noun, "s"), strings.HasSuffix(noun, "ch"):
+		return Count(n) + " " + noun + "es"
+	}
+	return Count(n) + " " + noun + "s"
+}
+
 // ShortCount is Count for a narrow column: from 100,000 on it rounds down, such as `123k` and `12M`.
 func ShortCount(n int) string {
 	switch {

@@ -66,6 +66,21 @@ func TestBarsGoToAnEighthOfACell(t *testing.T) {
 	}
 }
 
+func TestOneOfANounIsNoPlural(t *testing.T) {
+	t.Parallel()
+	for want, of := range map[string]struct {
+		n    int
+		noun string
+	}{
+		"1 job": {1, "job"}, "0 jobs": {0, "job"}, "12 345 jobs": {12345, "job"}, "1 entry": {1, "entry"}, "2 entries": {2, "entry"},
+		"2 keys": {2, "key"}, "2 days": {2, "day"}, "2 processes": {2, "process"}, "1 batch": {1, "batch"}, "3 batches": {3, "batch"},
+	} {
+		if got := draw.Plural(of.n, of.noun); got != want {
+			t.Errorf("%d %s: %q, want %q", of.n, of.noun, got, want)
+		}
+	}
+}
+
 func TestShareOfNothingIsADash(t *testing.T) {
 	t.Parallel()
 	if got := draw.Share(1, 1, 0); got != "-" {
