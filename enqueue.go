@@ -45,7 +45,8 @@ const (
 	ForEver KeyScope = "forever"
 )
 
-// OnDuplicate says how a store treats a job whose key another job has.
+// OnDuplicate says how a store treats a job whose key another job has. Replace, Coalesce and Debounce touch no job of
+// another tenant: if such a job holds the key, the new job is an [ErrInvalid].
 type OnDuplicate string
 
 // The rules for duplicates.

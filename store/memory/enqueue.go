@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/hold"
+	"github.com/sluice-queue/sluice/internal/storing"
 )
 
 // Enqueue stores jobs.
@@ -38,6 +39,9 @@ func (s *Store) enqueueAll(ctx context.Context, inserts []sluice.Insert) ([]slui
 			err := s.enterBatch(&insert)
 			if err == nil {
 				err = s.known(&insert, twins)
+			}
+			if err == nil {
+				err = s.refuseKey(insert)
 			}
 			if err != nil {
 				failed[i] = err
@@ -100,6 +104,16 @@ func (s *Store) newJob(in sluice.Insert) *job {
 		live:  true,
 		keyed: in.Key != "" && in.KeyScope == sluice.WhileUnfinished,
 	}
+}
+
+// refuseKey refuses a job that would change a job of another tenant, which holds its key.
+func (s *Store) refuseKey(in sluice.Insert) error {
+	hold, held := s.keys[queueKey{in.Queue, in.Key}]
+	holder := s.jobs[hold.job]
+	if !held || holder == nil || !s.holds(hold) || !storing.RefusesKey(&in, holder.Tenant) {
+		return nil
+	}
+	return storing.KeyRefusal(&in)
 }
 
 // takeKey gives the job its key, or returns the job that holds the key.

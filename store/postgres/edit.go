@@ -15,11 +15,19 @@ import (
 //go:embed sql/edit.sql
 var editSQL string
 
+//go:embed sql/key_lock.sql
+var keyLockSQL string
+
 // EditJob changes a queued job.
 func (s *Store) EditJob(ctx context.Context, e edit.Edit, act sluice.Act) error {
 	errs, err := s.act(ctx, audit.EventEdit, []sluice.ID{e.JobID}, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, refused map[sluice.ID]error) (out endings, err error) {
 		if len(sorted) == 0 { // the act was sent again
 			return out, nil
+		}
+		if e.Tenant != nil {
+			if err := exec(ctx, tx, keyLockSQL, [16]byte(e.JobID)); err != nil {
+				return out, err
+			}
 		}
 		locked, err := list(ctx, tx, pgx.RowTo[pgtype.UUID], lockWaitingSQL, [16]byte(e.JobID))
 		if err != nil || len(locked) == 0 {

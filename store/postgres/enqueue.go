@@ -150,6 +150,9 @@ func enqueue(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, how enqu
 	if err != nil {
 		return enqueued{}, err
 	}
+	if line != nil {
+		refused = line.refused
+	}
 	var behind []sluice.ID
 	for _, round := range rounds(jobs) {
 		round = line.taking(round)
@@ -157,6 +160,7 @@ func enqueue(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, how enqu
 		if err != nil {
 			return enqueued{}, err
 		}
+		round, refused = line.refuseByKey(jobs, round, places, refused)
 		var stored []int
 		for _, i := range round {
 			receipts[i] = sluice.Receipt{ID: jobs[i].ID, Replaced: places[i].replaced}
@@ -183,7 +187,7 @@ func enqueue(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, how enqu
 			receipts[i].Duplicate = taken[jobs[i].ID] && !how.again
 		}
 	}
-	return line.outcome(receipts, behind), nil
+	return line.outcome(receipts, refused, behind), nil
 }
 
 // insert stores the chosen jobs and returns the ids that were taken.

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/storing"
 )
 
 //go:embed sql/key_take.sql
@@ -49,6 +50,7 @@ type keyPlace struct {
 	replaced    sluice.ID // the job replaces this waiting job
 	blockedBy   sluice.ID // the job waits until this job has ended
 	dueAt       time.Time // the job waits for the end of another's window
+	refused     error     // why the job is not stored
 	order       int64     // position in its order
 	after       []sluice.ID
 	failures    map[sluice.ID]sluice.AfterFailure // the rules of single jobs of after
@@ -65,22 +67,30 @@ type keyHold struct {
 	unfinishedOnly bool
 	state          sluice.State // of the holder; empty: it has ended
 	blockedBy      sluice.ID
-	forWindow      bool // the key is held for a window
-	stored         bool // the job that wants the key is already stored: it was sent again
+	forWindow      bool    // the key is held for a window
+	stored         bool    // the job that wants the key is already stored: it was sent again
+	tenant         *string // of the holder; nil: it was deleted
 }
 
 // stale reports whether the key was left behind by a job that has ended.
 func (h keyHold) stale() bool { return h.unfinishedOnly && h.state == "" }
 
+// refuses reports whether a job must not meet the holder of its key.
+func (h keyHold) refuses(j *sluice.Insert) bool {
+	return h.tenant != nil && storing.RefusesKey(j, *h.tenant)
+}
+
 // rounds splits a batch so that no two jobs of a round share a key or an id. The rounds are stored one after the
-// other, as if they came in separate calls. Jobs of one order stay in order.
+// other, as if they came in separate calls. Jobs of one order stay in order. A job that its key may refuse is in an
+// earlier round than the jobs that run after it.
 func rounds(jobs []sluice.Insert) [][]int {
 	var out [][]int
 	byKey, byOrder, byID := make(map[queueKey]int), make(map[queueKey]int), make(map[sluice.ID]int, len(jobs))
+	doubtful := make(map[sluice.ID]int)
 	for i, j := range jobs {
 		round := byID[j.ID]
 		for _, id := range j.After { // their outcome is known when this job's turn comes
-			round = max(round, byID[id]-1)
+			round = max(round, byID[id]-1, doubtful[id])
 		}
 		if j.OrderKey != "" {
 			round = max(round, byOrder[queueKey{j.Queue, j.OrderKey}])
@@ -93,7 +103,9 @@ func rounds(jobs []sluice.Insert) [][]int {
 		if j.OrderKey != "" {
 			byOrder[queueKey{j.Queue, j.OrderKey}] = round
 		}
-		byID[j.ID] = round + 1
+		if byID[j.ID] = round + 1; storing.MayRefuseKey(&j) {
+			doubtful[j.ID] = round + 1
+		}
 		for round >= len(out) {
 			out = append(out, nil)
 		}
@@ -144,6 +156,8 @@ func placeBehind(ctx context.Context, db rowsQuerier, j sluice.Insert, hold keyH
 		return keyPlace{duplicateOf: j.ID}, nil
 	case hold.stale():
 		return keyPlace{}, passKey(ctx, db, wantedBy(j))
+	case hold.refuses(&j):
+		return keyPlace{refused: storing.KeyRefusal(&j)}, nil
 	case j.OnDuplicate == sluice.Replace && queued:
 		return replace(ctx, db, j, hold, brief)
 	case j.OnDuplicate == sluice.Coalesce && j.KeyScope == sluice.ForWindow && hold.forWindow:
@@ -290,7 +304,7 @@ func scanKeyHold(row pgx.CollectableRow) (keyHold, error) {
 	var hold keyHold
 	var job, blockedBy pgtype.UUID
 	var state *string
-	if err := row.Scan(&hold.queue, &hold.key, &job, &hold.unfinishedOnly, &state, &blockedBy, &hold.stored, &hold.forWindow); err != nil {
+	if err := row.Scan(&hold.queue, &hold.key, &job, &hold.unfinishedOnly, &state, &blockedBy, &hold.stored, &hold.forWindow, &hold.tenant); err != nil {
 		return hold, err
 	}
 	hold.job, hold.blockedBy = idOf(job), idOf(blockedBy)

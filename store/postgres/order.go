@@ -373,10 +373,32 @@ func (l *takePlace) taking(round []int) []int {
 	return slices.DeleteFunc(round, func(i int) bool { return l.refused[i] != nil })
 }
 
-// outcome returns the result of the batch.
-func (l *takePlace) outcome(receipts []sluice.Receipt, behind []sluice.ID) enqueued {
-	if l == nil {
-		return enqueued{receipts: receipts, behind: behind}
+// refuseByKey removes from a round the jobs that would change jobs of other tenants, and refuses the jobs that run after
+// them. Those are in later rounds.
+func (l *takePlace) refuseByKey(jobs []sluice.Insert, round []int, places map[int]keyPlace, refused map[int]error) ([]int, map[int]error) {
+	before := len(refused)
+	for i, place := range places {
+		if place.refused == nil {
+			continue
+		}
+		if refused == nil {
+			refused = make(map[int]error)
+		}
+		refused[i] = place.refused
 	}
-	return enqueued{receipts: receipts, refused: l.refused, behind: sortedOnce(append(behind, l.behind...))}
+	if len(refused) == before {
+		return round, refused
+	}
+	if l != nil {
+		l.refuse(jobs)
+	}
+	return slices.DeleteFunc(round, func(i int) bool { return refused[i] != nil }), refused
+}
+
+// outcome returns the result of the batch.
+func (l *takePlace) outcome(receipts []sluice.Receipt, refused map[int]error, behind []sluice.ID) enqueued {
+	if l != nil {
+		behind = sortedOnce(append(behind, l.behind...))
+	}
+	return enqueued{receipts: receipts, refused: refused, behind: behind}
 }

@@ -330,6 +330,7 @@ func planArguments() map[string][]any {
 		"after_again.sql":           {ids},
 		"awaited.sql":               {texts, ids},
 		"key_holders.sql":           {texts, texts, ids},
+		"key_lock.sql":              {id},
 		"repair_queues.sql":         {},
 		"results_forget.sql":        {100},
 		"batch.sql":                 {id},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/internal/storing"
 )
 
 //go:embed sql/enqueue_live.sql
@@ -93,15 +94,15 @@ func enqueue(tx runner, jobs []sluice.Insert, again bool) (receipts []sluice.Rec
 				return nil, nil, err
 			}
 		}
-		others, unknown, err := findBefore(tx, &jobs[i], twins)
+		others, key, refusal, err := placeNew(tx, &jobs[i], twins, at)
 		if err != nil {
 			return nil, nil, err
 		}
-		if unknown != nil {
-			refused[i] = unknown
+		if refusal != nil {
+			refused[i] = refusal
 			continue
 		}
-		receipt, seq, err := enqueueOne(tx, &jobs[i], others, &placed, at)
+		receipt, seq, err := enqueueOne(tx, &jobs[i], key, others, &placed, at)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -147,34 +148,46 @@ func isStored(tx runner, id sluice.ID) (bool, error) {
 	return len(known) > 0, err
 }
 
+// placeNew finds the jobs that a job runs after, and works out the effect of its key. Refused is
+// why the job is not stored.
+func placeNew(tx runner, j *sluice.Insert, twins map[sluice.ID]sluice.ID, at int64) (others before, key keyPlace, refused, err error) {
+	others, refused, err = findBefore(tx, j, twins)
+	if err != nil || refused != nil || j.Key == "" {
+		return others, key, refused, err
+	}
+	key, err = placeByKey(tx, j, at)
+	return others, key, key.refused, err
+}
+
+// labelsJSON returns the labels of a job as JSON, or nil.
+func labelsJSON(j *sluice.Insert) (any, error) {
+	if len(j.Labels) == 0 {
+		return nil, nil
+	}
+	return jsonOf(j.Labels)
+}
+
 // enqueueOne stores a job. A plain job is due now and has no key. For a plain job, enqueueOne
 // returns the job's number and inserts no live row, because the caller inserts many live rows at
 // once.
-func enqueueOne(tx runner, j *sluice.Insert, others before, placed *places, at int64) (receipt sluice.Receipt, plain int64, err error) {
-	var labels any
-	if len(j.Labels) > 0 {
-		text, err := jsonOf(j.Labels)
-		if err != nil {
-			return sluice.Receipt{}, 0, err
-		}
-		labels = text
+func enqueueOne(tx runner, j *sluice.Insert, key keyPlace, others before, placed *places, at int64) (receipt sluice.Receipt, plain int64, err error) {
+	if !key.duplicateOf.IsZero() {
+		return sluice.Receipt{ID: key.duplicateOf, Duplicate: true}, 0, nil
+	}
+	labels, err := labelsJSON(j)
+	if err != nil {
+		return sluice.Receipt{}, 0, err
 	}
 	var maxAttempts any
 	if j.MaxAttempts > 0 {
 		maxAttempts = j.MaxAttempts
-	}
-	var place keyPlace
-	if j.Key != "" {
-		if place, err = placeByKey(tx, j, labels, at); err != nil || !place.duplicateOf.IsZero() {
-			return sluice.Receipt{ID: place.duplicateOf, Duplicate: true}, 0, err
-		}
 	}
 	stored, err := putJob(tx, j, others, at, labels, maxAttempts)
 	if err != nil {
 		return sluice.Receipt{}, 0, err
 	}
 	if n, err := stored.RowsAffected(); err != nil || n == 0 {
-		return sluice.Receipt{ID: j.ID, Duplicate: true}, 0, errors.Join(err, place.giveBack(tx, j))
+		return sluice.Receipt{ID: j.ID, Duplicate: true}, 0, errors.Join(err, key.giveBack(tx, j))
 	}
 	seq, err := stored.LastInsertId()
 	if err != nil {
@@ -187,9 +200,9 @@ func enqueueOne(tx runner, j *sluice.Insert, others before, placed *places, at i
 	if !j.DueAt.IsZero() {
 		due = j.DueAt.UnixMicro()
 	}
-	due = max(due, place.dueAt)
+	due = max(due, key.dueAt)
 	keyed := j.Key != "" && j.KeyScope == sluice.WhileUnfinished
-	behind := place.blockedBy
+	behind := key.blockedBy
 	if j.Hold != "" {
 		behind = seq
 	}
@@ -203,12 +216,12 @@ func enqueueOne(tx runner, j *sluice.Insert, others before, placed *places, at i
 		})
 	}
 	if err == nil && j.Hold != "" {
-		err = holdNew(tx, j, place.blockedBy)
+		err = holdNew(tx, j, key.blockedBy)
 	}
 	if err == nil && ordered(j) {
 		err = placed.take(tx, j, seq, others)
 	}
-	return sluice.Receipt{ID: j.ID, Replaced: place.replaced}, 0, err
+	return sluice.Receipt{ID: j.ID, Replaced: key.replaced}, 0, err
 }
 
 // keyPlace is the effect of a job's key. The zero value: the job is stored as it is.
@@ -218,6 +231,7 @@ type keyPlace struct {
 	blockedBy   any       // the number of the job that it waits for, or nil
 	taken       bool      // the key was free
 	dueAt       int64     // the end of the window that another job begins; 0: none
+	refused     error     // why the job is not stored
 }
 
 // giveBack restores the key of a job that was sent again.
@@ -236,13 +250,14 @@ type keyHold struct {
 	seq       *int64 // of the holder's live row; nil: the holder has ended
 	state     sluice.State
 	blockedBy *int64
+	tenant    *string // of the holder; nil: it was deleted
 }
 
 func scanKeyHold(rows *sql.Rows) (keyHold, error) {
 	var hold keyHold
 	var id []byte
 	var state *string
-	err := rows.Scan(&id, &hold.until, &hold.seq, &state, &hold.blockedBy)
+	err := rows.Scan(&id, &hold.until, &hold.seq, &state, &hold.blockedBy, &hold.tenant)
 	hold.job, hold.state = idOf(id), sluice.State(orZero(state))
 	return hold, err
 }
@@ -257,7 +272,11 @@ func (h keyHold) holds(at int64) bool {
 
 // meet replaces the payload of the job that holds the key, if that job waits and was never handed
 // out.
-func meet(tx runner, j *sluice.Insert, labels any, holder, at int64) (bool, error) {
+func meet(tx runner, j *sluice.Insert, holder, at int64) (bool, error) {
+	labels, err := labelsJSON(j)
+	if err != nil {
+		return false, err
+	}
 	updated, err := tx.exec(coalesceSQL, holder, []byte(j.Payload), labels)
 	if err != nil {
 		return false, err
@@ -279,7 +298,7 @@ func meet(tx runner, j *sluice.Insert, labels any, holder, at int64) (bool, erro
 
 // placeByKey gives a job its key, or works out the effect of another job's hold on the key. Most
 // keys are new, and cost one statement.
-func placeByKey(tx runner, j *sluice.Insert, labels any, at int64) (keyPlace, error) {
+func placeByKey(tx runner, j *sluice.Insert, at int64) (keyPlace, error) {
 	taken, err := affected(tx.exec(keyTakeSQL, j.Queue, j.Key, j.ID[:], keyUntil(j, at)))
 	if err != nil || taken > 0 {
 		return keyPlace{taken: true}, err
@@ -295,6 +314,9 @@ func placeByKey(tx runner, j *sluice.Insert, labels any, at int64) (keyPlace, er
 	var place keyPlace
 	if len(holds) > 0 && holds[0].holds(at) {
 		hold := holds[0]
+		if hold.tenant != nil && storing.RefusesKey(j, *hold.tenant) {
+			return keyPlace{refused: storing.KeyRefusal(j)}, nil
+		}
 		queued := hold.seq != nil && hold.state == sluice.StateQueued
 		switch {
 		case j.OnDuplicate == sluice.Replace && queued:
@@ -303,13 +325,13 @@ func placeByKey(tx runner, j *sluice.Insert, labels any, at int64) (keyPlace, er
 				place.blockedBy = *hold.blockedBy
 			}
 		case (j.OnDuplicate == sluice.Coalesce || j.OnDuplicate == sluice.Debounce) && hold.until == nil:
-			if met, err := meet(tx, j, labels, *hold.seq, at); err != nil || met {
+			if met, err := meet(tx, j, *hold.seq, at); err != nil || met {
 				return keyPlace{duplicateOf: hold.job}, err
 			}
 			place = keyPlace{blockedBy: *hold.seq}
 		case j.OnDuplicate == sluice.Coalesce && j.KeyScope == sluice.ForWindow && hold.until != nil && *hold.until != forEver:
 			if queued {
-				if met, err := meet(tx, j, labels, *hold.seq, at); err != nil || met {
+				if met, err := meet(tx, j, *hold.seq, at); err != nil || met {
 					return keyPlace{duplicateOf: hold.job}, err
 				}
 			}

@@ -113,6 +113,7 @@ type modelJob struct {
 	seq        int
 	priority   int
 	key        string
+	tenant     string
 	due        time.Duration
 	expires    time.Duration // 0: never
 	state      sluice.State
@@ -188,6 +189,7 @@ func (m *machine) enqueue(t *rapid.T) {
 	}
 	if options.Key != "" {
 		options.OnDuplicate = rapid.SampledFrom([]sluice.OnDuplicate{sluice.Keep, sluice.Replace, sluice.Coalesce, sluice.Debounce}).Draw(t, "on duplicate")
+		options.Tenant = rapid.SampledFrom([]string{"acme", "acme", "acme", "bolt"}).Draw(t, "tenant of the key")
 	}
 	drawLimited(t, &options)
 	if m.settings.Fair {
@@ -211,6 +213,10 @@ func (m *machine) enqueue(t *rapid.T) {
 		m.agreeOnRefusal(err)
 		return
 	}
+	if m.refusesByKey(options) {
+		m.agreeOn("enqueue", err, sluice.ErrInvalid)
+		return
+	}
 	m.must(err)
 	if want := m.modelEnqueue(options); got[0] != want {
 		m.Fatalf("enqueue: receipt %+v, want %+v", got[0], want)
@@ -218,7 +224,7 @@ func (m *machine) enqueue(t *rapid.T) {
 }
 
 func (m *machine) modelEnqueue(o sluice.EnqueueOptions) sluice.Receipt {
-	job := &modelJob{seq: len(m.order), priority: o.Priority, key: o.Key, due: m.now + o.Delay, state: sluice.StateQueued, generation: 1, holdsKey: o.Key != ""}
+	job := &modelJob{seq: len(m.order), priority: o.Priority, key: o.Key, tenant: o.Tenant, due: m.now + o.Delay, state: sluice.StateQueued, generation: 1, holdsKey: o.Key != ""}
 	job.orderKey, job.after, job.rest, job.afterFailure = o.OrderKey, o.After, slices.Clone(o.After), o.AfterFailure
 	job.afterFailures, job.batch, job.limitKey, job.cost = o.AfterFailures, o.Batch, o.LimitKey, o.Cost
 	if !o.ExpiresAt.IsZero() {

@@ -110,3 +110,9 @@ func (m *machine) keyHolder(key string) (sluice.ID, *modelJob) {
 	}
 	return sluice.ID{}, nil
 }
+
+// refusesByKey reports whether a job of another tenant holds the key of a job that would change it.
+func (m *machine) refusesByKey(o sluice.EnqueueOptions) bool {
+	_, twin := m.keyHolder(o.Key)
+	return twin != nil && twin.tenant != o.Tenant && o.OnDuplicate != sluice.Keep
+}

@@ -62,7 +62,7 @@ type Rule struct {
 func Rules() []Rule {
 	var all []Rule
 	for _, part := range [][]Rule{
-		enqueueRules(), keyRules(), debounceRules(), pressureRules(), claimRules(), leaseRules(), settleRules(), moveRules(), actRules(), holdRules(), editRules(), timeoutRules(), progressRules(), settingRules(), queueDeleteRules(), queuePolicyRules(), groupRules(), awaitRules(), tendRules(),
+		enqueueRules(), keyRules(), keyTenantRules(), debounceRules(), pressureRules(), claimRules(), leaseRules(), settleRules(), moveRules(), actRules(), holdRules(), editRules(), timeoutRules(), progressRules(), settingRules(), queueDeleteRules(), queuePolicyRules(), groupRules(), awaitRules(), tendRules(),
 		lookRules(), processRules(), instructionRules(), flowRules(), windowRules(), namedLimitRules(), limitKeyRules(), planRules(), tenantRules(), turnsRules(), waveRules(), orderRules(), afterRules(), flowGraphRules(), depthRules(),
 		dispatchRules(), strayRules(), openRunRules(), noteRules(),
 		statRules(),
@@ -97,7 +97,7 @@ func Run(t *testing.T, open func(t *testing.T) Bench, lacks ...Lack) { run(t, op
 func RunLife(t *testing.T, open func(t *testing.T) Bench, lacks ...Lack) {
 	var some []Rule
 	for _, part := range [][]Rule{
-		enqueueRules(), keyRules(), claimRules(), leaseRules(), settleRules(), moveRules(), actRules(), holdRules(), editRules(), progressRules(), awaitRules(),
+		enqueueRules(), keyRules(), keyTenantRules(), claimRules(), leaseRules(), settleRules(), moveRules(), actRules(), holdRules(), editRules(), progressRules(), awaitRules(),
 	} {
 		some = append(some, part...)
 	}

@@ -36,6 +36,9 @@ begin
     elsif not given_payload and priority is null and not given_due and timeout is null and labels is null and tenant is null and not given_limited then
         perform sluice._invalid('edit', 'it changes nothing; name a field to change');
     end if;
+    if tenant is not null then
+        execute {{key_lock.sql}} using job_id;
+    end if;
     execute {{lock_waiting.sql}} into row using job_id;
     select l.queue, l.tenant, l.priority, l.due_at, l.expires_at, j.payload, coalesce(j.labels, '{}') as labels, coalesce(j.timeout_ms, 0) as timeout_ms,
         coalesce(j.limit_key, '') as limit_key, coalesce(j.cost, 0) as cost

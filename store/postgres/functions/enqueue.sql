@@ -7,7 +7,7 @@ create or replace function sluice.enqueue(
     key           text default null,              -- at most one job of the queue holds a key at a time
     key_scope     text default 'unfinished',      -- how long the job holds its key: unfinished, window or forever
     key_window    interval default null,          -- the length of the scope window; with debounce, the longest wait
-    on_duplicate  text default 'keep',            -- keep the first job; replace it if it waits; coalesce into one run after the present run; debounce: put the first job off
+    on_duplicate  text default 'keep',            -- keep the first job; replace it if it waits; coalesce into one run after the present run; debounce: put the first job off; all but keep refuse a key of another tenant's job
     due_at        timestamptz default null,       -- not before this instant; null: now
     delay         interval default null,          -- or this long from now
     priority      integer default 5,              -- 1 (first) to 10 (last)
@@ -56,6 +56,10 @@ begin
     select e.* into stored from sluice._enqueue({{enqueue values}}, false) e;
     if stored.missing is not null then
         raise exception using errcode = 'SL005', message = sluice._missing(stored.missing), hint = 'Enqueue that one first, or in the same call of enqueue_many.';
+    end if;
+    if stored.id is null then
+        raise exception using errcode = 'SL004', message = sluice._key_of_other(key, on_duplicate),
+            hint = 'Begin the key with the name of the tenant, or set on_duplicate to keep.';
     end if;
     id := stored.id;
     duplicate := stored.duplicate;

@@ -106,13 +106,19 @@ begin
                 return next;
             end loop;
             plain := '{}';
-            no := n; error := null; code := null;
+            no := n; id := null; duplicate := null; replaced := null; error := null; code := null;
             job.after := array(select coalesce((twins ->> a::text)::uuid, a) from unnest(job.after) as a);
             select e.* into row
             from sluice._enqueue({{enqueue values of job}}, true) e;
             if row.missing is not null then
                 error := sluice._missing(row.missing);
                 code := 'SL005';
+                return next;
+                continue;
+            end if;
+            if row.id is null then
+                error := sluice._key_of_other(job.key, job.on_duplicate);
+                code := 'SL004';
                 return next;
                 continue;
             end if;

@@ -1,6 +1,7 @@
 -- Stores one job. The caller has checked the job, and has recorded its queue in sluice.awaited if needed. Missing names
--- a job of `after` that is not stored; then the function stores nothing. The caller unblocks the jobs in behind.
--- Prepared says that the order key is locked already, and that the queue has room for the job.
+-- a job of `after` that is not stored; then the function stores nothing. It also stores nothing if the job would change a
+-- job of another tenant, which holds its key; then id is null. The caller unblocks the jobs in behind. Prepared says that
+-- the order key is locked already, and that the queue has room for the job.
 create or replace function sluice._enqueue({{enqueue arguments}}, prepared boolean)
 returns table (id uuid, duplicate boolean, replaced uuid, behind uuid[], missing uuid)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
@@ -51,7 +52,12 @@ begin
         end if;
     end if;
     if key <> '' then
-        select h.* into twin from sluice._place_behind(queue, key, job_id, key_scope, key_window, on_duplicate, bytes, label_text, due_at, delay) h;
+        select h.* into twin from sluice._place_behind(queue, key, job_id, tenant, key_scope, key_window, on_duplicate, bytes, label_text, due_at, delay) h;
+        if twin.refused then
+            id := null;
+            return next;
+            return;
+        end if;
         if twin.duplicate_of is not null then
             id := twin.duplicate_of;
             duplicate := true;

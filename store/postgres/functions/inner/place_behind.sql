@@ -1,6 +1,7 @@
--- Takes a key for a new job. If another job has the key, the function decides about the new job by on_duplicate.
-create or replace function sluice._place_behind(queue text, key text, job_id uuid, key_scope text, key_window interval, on_duplicate text, payload bytea, labels text, due_at timestamptz, delay interval,
-    out duplicate_of uuid, out replaced uuid, out blocked_by uuid, out awaited uuid, out starts_at timestamptz)
+-- Takes a key for a new job. If another job has the key, the function decides about the new job by on_duplicate. Refused
+-- says that the new job would change a job of another tenant.
+create or replace function sluice._place_behind(queue text, key text, job_id uuid, tenant text, key_scope text, key_window interval, on_duplicate text, payload bytea, labels text, due_at timestamptz, delay interval,
+    out duplicate_of uuid, out replaced uuid, out blocked_by uuid, out awaited uuid, out starts_at timestamptz, out refused boolean)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
     a_queue text;
@@ -11,6 +12,7 @@ declare
     behind  uuid;
     stored  boolean;
     for_window boolean;
+    owner   text; -- the tenant of the holder; null: the holder was deleted
     free    uuid;
     row     record;
     span    interval := case when key_scope = 'window' then key_window end;
@@ -20,12 +22,14 @@ begin
     if a_key is not null then
         return;
     end if;
-    execute {{key_holders.sql}} into a_queue, a_key, holder, unfinished_only, state, behind, stored, for_window
+    execute {{key_holders.sql}} into a_queue, a_key, holder, unfinished_only, state, behind, stored, for_window, owner
         using array[queue], array[key], array[job_id];
     if stored or holder = job_id then
         duplicate_of := job_id;
     elsif unfinished_only and state is null then -- the holder of the key has ended
         execute {{key_pass.sql}} using queue, key, job_id, span, key_scope = 'forever';
+    elsif on_duplicate in ('replace', 'coalesce', 'debounce') and owner <> coalesce(tenant, '') then
+        refused := true;
     elsif on_duplicate = 'replace' and state = 'queued' then
         execute {{lock_waiting.sql}} into free using holder;
         if free is null then
