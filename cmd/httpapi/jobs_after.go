@@ -3,6 +3,7 @@ package httpapi
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -19,12 +20,13 @@ type afterCheck struct {
 	c     *call
 	known map[sluice.ID]error     // of the jobs that were read
 	twins map[sluice.ID]sluice.ID // the holders of the keys of jobs of the request that were duplicates
+	holds map[sluice.ID]bool      // whether the holders of keys that were read are outside of the bounds
 	most  int                     // the most jobs to read; 0: all
 	ended error                   // why no further job of the request is stored
 }
 
 func (c *call) afterCheck(most int) *afterCheck {
-	return &afterCheck{c: c, known: make(map[sluice.ID]error), twins: make(map[sluice.ID]sluice.ID), most: most}
+	return &afterCheck{c: c, known: make(map[sluice.ID]error), twins: make(map[sluice.ID]sluice.ID), holds: make(map[sluice.ID]bool), most: most}
 }
 
 // of returns why a job may not be stored. The rules of jobs come first, because they bound how many others a job runs after.
@@ -67,6 +69,27 @@ func (a *afterCheck) note(job *sluice.NewJob, receipt sluice.Receipt) {
 	if receipt.ID != job.ID && !a.c.caller.None() {
 		a.twins[job.ID] = receipt.ID
 	}
+}
+
+// holder refuses a job whose key a job outside of the caller's bounds holds. Only bounds by tenants separate jobs with one key. The
+// receipt of a key whose job was deleted stays a duplicate, as the producer asked.
+func (a *afterCheck) holder(ctx context.Context, job *sluice.NewJob, receipt sluice.Receipt) error {
+	if !receipt.Duplicate || receipt.ID == job.ID || len(a.c.caller.Tenants) == 0 {
+		return nil
+	}
+	foreign, read := a.holds[receipt.ID]
+	if !read {
+		held, err := a.c.api.client().Job(ctx, receipt.ID)
+		if err != nil && !errors.Is(err, sluice.ErrNotFound) {
+			return err
+		}
+		foreign = err == nil && !a.c.caller.Job(held.Queue, held.Tenant)
+		a.holds[receipt.ID] = foreign
+	}
+	if foreign {
+		return storing.KeyOfOther(job.Key)
+	}
+	return nil
 }
 
 // steps returns which jobs of a request are stored together, one step after the other. If the caller has bounds, a job is stored in a

@@ -183,11 +183,14 @@ func (c *call) enqueueBody(w http.ResponseWriter, r *http.Request) error {
 
 // enqueueOne stores the only job of a body.
 func (c *call) enqueueOne(ctx context.Context, w http.ResponseWriter, text []byte) error {
-	o := c.read(text)
-	if err := c.afterCheck(0).of(ctx, &o); err != nil {
+	o, check := c.read(text), c.afterCheck(0)
+	if err := check.of(ctx, &o); err != nil {
 		return err
 	}
 	receipt, err := c.api.client().Enqueue(ctx, o.job)
+	if err == nil {
+		err = check.holder(ctx, &o.job, receipt)
+	}
 	if err != nil {
 		return err
 	}
@@ -282,6 +285,10 @@ func (c *call) enqueueStep(ctx context.Context, all []offered, step []int, after
 	for k, i := range places {
 		if batch != nil && batch.Failed[k] != nil {
 			out[i].Error = c.problem(batch.Failed[k])
+			continue
+		}
+		if err := after.holder(ctx, &jobs[k], receipts[k]); err != nil {
+			out[i].Error = c.problem(err)
 			continue
 		}
 		after.note(&jobs[k], receipts[k])

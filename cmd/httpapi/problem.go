@@ -132,6 +132,9 @@ func (c *call) problem(err error) *Problem {
 		if p.Code == "not_found" && !knowsAll { // the same for what there is not and for what the caller must not know
 			p.Why = "there is no such " + c.route.noun
 		}
+		if p.Code == "duplicate" && len(c.caller.Tenants) > 0 { // another tenant's job may hold the key
+			p.Why = "another unfinished job holds the key"
+		}
 		p.Detail = p.What + ": " + p.Why
 	}
 	p.RequestID = c.id

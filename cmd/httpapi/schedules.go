@@ -83,7 +83,12 @@ func (a *API) scheduleActs(route func(Route) Route) {
 		if _, err := c.schedule(ctx, in.Schedule); err != nil {
 			return schedule.Fire{}, err
 		}
-		return schedule.Trigger(ctx, c.api.store, in.Schedule, c.act(in.Body.Reason))
+		fire, err := schedule.Trigger(ctx, c.api.store, in.Schedule, c.act(in.Body.Reason))
+		fires := []schedule.Fire{fire}
+		if err == nil {
+			err = c.knownFires(ctx, fires)
+		}
+		return fires[0], err
 	})
 	add(a, route(Route{
 		Method: "POST", Path: "/schedules/{schedule}/fire", Name: "fire-schedule", Summary: "make the jobs of a schedule for some instants at once",

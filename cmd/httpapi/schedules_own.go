@@ -35,7 +35,8 @@ func (c *call) shown(s schedule.Schedule) schedule.Schedule {
 	if !c.caller.None() {
 		s.Progress.Recent = slices.Clone(s.Progress.Recent)
 		for i, fire := range s.Progress.Recent {
-			if !fire.At.After(s.ChangedAt) {
+			foreign := fire.Result == schedule.Duplicate && len(c.caller.Tenants) > 0 // another tenant's job may hold the key
+			if foreign || !fire.At.After(s.ChangedAt) {
 				s.Progress.Recent[i] = schedule.Fire{At: fire.At, Result: fire.Result}
 			}
 		}
