@@ -254,7 +254,9 @@ func (w *world) enqueue(n int) {
 		}
 		if w.random.IntN(4) == 0 {
 			options.Key = fmt.Sprint(w.random.IntN(20))
-			options.OnDuplicate = []sluice.OnDuplicate{sluice.Keep, sluice.Replace, sluice.Coalesce}[w.random.IntN(3)]
+			if rule := []sluice.OnDuplicate{sluice.Keep, sluice.Replace, sluice.Coalesce}[w.random.IntN(3)]; rule != sluice.Keep {
+				options.Key, options.OnDuplicate = options.Tenant+" "+options.Key, rule // it changes jobs of its own tenant alone
+			}
 		}
 		if w.random.IntN(6) == 0 {
 			options.ExpiresAt = time.Now().Add(5 * time.Hour)

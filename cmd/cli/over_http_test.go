@@ -22,6 +22,9 @@ import (
 // clock matches the parts of an output that depend on the time of the call, with the blanks that align them.
 var clock = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d(:[\d.]+)?Z|"[a-z_]*(seconds|rate|per_second|progress)": *[\d.e-]+| *(\d+m)?\d+(\.\d+)?(ms|s|µs)\b`)
 
+// gap matches the blanks between columns. Their number depends on the widest time below.
+var gap = regexp.MustCompile(` {3,}`)
+
 // anyID matches an ID.
 var anyID = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
@@ -61,7 +64,8 @@ func (e *end) answer(t *testing.T, args ...string) (text string, code int) {
 		e.told["ID"] = id
 	}
 	out = anyProcess.ReplaceAll(secret.ReplaceAll(out, []byte("SECRET")), []byte("PROCESS"))
-	return clock.ReplaceAllString(anyID.ReplaceAllString(string(out), "ID"), "T"), cmd.ProcessState.ExitCode()
+	text = clock.ReplaceAllString(anyID.ReplaceAllString(string(out), "ID"), "T")
+	return gap.ReplaceAllString(text, "  "), cmd.ProcessState.ExitCode()
 }
 
 // sameOverHTTP lists commands that only read, with the arguments to try. ID stands for an operation.
