@@ -125,7 +125,7 @@ soak: ## Only the soak, for as long as SOAK says (make soak SOAK=1h)
 SLOW_PACKAGES = crashtest$$|faulttest$$|internal/sim$$|internal/export$$
 SLOW_TESTS = $(ONE_BY_ONE)|^TestStoreOverHTTPObeysTheRules|^TestNoRequestFails|^Test(Scripts|DocsRun|InlineCommandsOfTheDocsRun|Troubles|Serve|MessageThatIsGivenUp|ManySchedulesOfOneInstant)|^TestClaimsWalkInOrder|^TestFailover|^TestPoolerIsNoticed|^TestHealthFindsWhatIsWrong|^TestNoPlanHangsOnStatistics|^TestPlansOf
 .PHONY: quick
-quick: ## What to run after each change, in about a minute: most tests, once, without the race detector
+quick: ## What to run after each change: most tests, without the race detector; Go keeps the results of those that it does not touch
 	go run ./internal/testbed go test -short -vet=off -p=3 -skip='$(SLOW_TESTS)' $$(go list $(RELEASED) | grep -vE '$(SLOW_PACKAGES)')
 
 # The linter is built once, and then run in each module: it takes one at a time.

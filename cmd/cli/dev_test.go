@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -195,9 +196,10 @@ func fillBySamples(t *testing.T, d *dev) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	text, err := io.ReadAll(answer.Body)
 	_ = answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		t.Errorf("the button answers with %s", answer.Status)
+	if answer.StatusCode != http.StatusOK || err != nil {
+		t.Fatalf("the button answers with %s: %v\n%s\n%s", answer.Status, err, text, d.stderr.String())
 	}
 	d.shows(t, "api/v1/queues?limit=100", `"name":"payments"`, `"name":"mail"`)
 	d.shows(t, "api/v1/jobs?where=queue:mails", `"state":"completed"`)

@@ -22,6 +22,19 @@ const (
 	tries = 100
 )
 
+// Prefer returns a port if it is free, and otherwise that of [Find]. It must be outside the range from which systems choose.
+// 0: none is preferred.
+func Prefer(port int) (int, error) {
+	if port == 0 {
+		return Find()
+	}
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return Find()
+	}
+	return port, listener.Close()
+}
+
 // Find returns a loopback port that no process listens on now, and that the system chooses for no
 // connection.
 func Find() (int, error) {

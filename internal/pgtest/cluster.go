@@ -50,6 +50,8 @@ type Options struct {
 	// Durable keeps fsync and full page writes on, as benchmarks need. Other clusters are marked as
 	// throw-away, so that `sluice doctor` accepts them.
 	Durable bool
+	// Port is the port to listen on if it is free. 0: any free port.
+	Port int
 	// Settings are further lines for postgresql.conf.
 	Settings []string
 	// Clock lets SetClock set the clock of the server, and of no other program.
@@ -94,7 +96,7 @@ func (c *Cluster) start(options Options) error {
 			return err
 		}
 	}
-	if c.port, err = freeport.Find(); err != nil {
+	if c.port, err = freeport.Prefer(options.Port); err != nil {
 		return err
 	}
 	lines := []string{

@@ -43,6 +43,10 @@ func main() {
 	os.Exit(code)
 }
 
+// usualPort is the port of PostgreSQL unless another process has it. Go keeps the results of tests only if the URL that they
+// read from the environment stays the same.
+const usualPort = 25432
+
 func run(command func() (int, error), withTemporal bool) (int, error) {
 	if flag.NArg() == 0 {
 		return 2, errors.New("usage: testbed [-temporal] [-steps N] COMMAND [ARG…]")
@@ -66,7 +70,7 @@ func run(command func() (int, error), withTemporal bool) (int, error) {
 		if err := pgtest.Install(); err != nil {
 			return 1, err
 		}
-		cluster, err := pgtest.Start(pgtest.Options{})
+		cluster, err := pgtest.Start(pgtest.Options{Port: usualPort})
 		if err != nil {
 			return 1, err
 		}
