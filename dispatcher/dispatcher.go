@@ -121,9 +121,8 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	defer end()
 	ctx, stop := d.ear.Obeying(ctx)
 	defer stop(nil)
-	work, quit := context.WithCancel(context.WithoutCancel(ctx))
+	work, quit := obey.Draining(ctx, d.options.Drain)
 	defer quit()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(d.options.Drain, quit) })()
 	d.log.Emit(event.DispatcherStarted, "", "engines", slices.Sorted(maps.Keys(d.options.Engines)), "queues", event.Some(d.options.Queues))
 	defer d.log.Flush()
 	d.beat(work, 0) // before the first claim: the process may have been told to quiesce

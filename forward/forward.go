@@ -159,10 +159,9 @@ func (f *Forwarder) Run(ctx context.Context) error {
 	defer end()
 	ctx, stopped := f.ear.Obeying(ctx)
 	defer stopped(nil)
-	work, quit := context.WithCancel(context.WithoutCancel(ctx))
+	work, quit := obey.Draining(ctx, f.options.Drain)
 	defer quit()
 	defer f.log.Flush()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(f.options.Drain, quit) })()
 	f.beat(work, 0) // before the first claim: the process may have been told to quiesce
 	var serving, beside sync.WaitGroup
 	besideCtx, stop := context.WithCancel(work)
@@ -187,9 +186,8 @@ func (f *Forwarder) Once(ctx context.Context) (Sent, error) {
 		return all, err
 	}
 	defer f.log.Flush()
-	work, quit := context.WithCancel(context.WithoutCancel(ctx))
+	work, quit := obey.Draining(ctx, f.options.Drain)
 	defer quit()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(f.options.Drain, quit) })()
 	keeping, stop := context.WithCancel(work)
 	var beside sync.WaitGroup
 	beside.Go(func() { f.keep(keeping) })

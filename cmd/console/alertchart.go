@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/cmd/internal/draw"
 	"github.com/sluice-queue/sluice/stat"
 )
 
@@ -124,7 +125,7 @@ func (r rule) past(c chart, threshold float64) string {
 			past++
 		}
 	}
-	return fmt.Sprintf("The last known value is %s; the alert fires when it is %s %s. Of %s, %d %s past the threshold.", figure(*values[len(values)-1]), r.Op, figure(threshold), plural(len(values), "known value"), past, verb(past))
+	return fmt.Sprintf("The last known value is %s; the alert fires when it is %s %s. Of %s, %d %s past the threshold.", figure(*values[len(values)-1]), r.Op, figure(threshold), draw.Plural(len(values), "known value"), past, verb(past))
 }
 
 // verb is the verb of a number of things.

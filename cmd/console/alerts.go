@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/cmd/internal/draw"
 )
 
 func alertPages() []page {
@@ -260,7 +261,7 @@ func evaluated(a answered) string {
 		}
 	}
 	if len(broken) == 0 {
-		return plural(len(rules), "rule") + ": no figure is past its threshold"
+		return draw.Plural(len(rules), "rule") + ": no figure is past its threshold"
 	}
 	return "Past their thresholds: " + strings.Join(broken, ", ")
 }

@@ -64,7 +64,7 @@ func (g deadGroup) Spark() spark {
 		last += deaths
 	}
 	s.From, s.Every, s.To = time.Unix(0, 0), time.Hour.Seconds(), s.To.Add(seriesDelay)
-	return s.spark(fmt.Sprintf("%s of them died in the last %s", draw.Count(last), plural(len(g.Hours), "hour")), 0, func(one *slot) *float64 { return rounded(float64(one.Counts.Dead)) })
+	return s.spark(fmt.Sprintf("%s of them died in the last %s", draw.Count(last), draw.Plural(len(g.Hours), "hour")), 0, func(one *slot) *float64 { return rounded(float64(one.Counts.Dead)) })
 }
 
 // Share is how much of all dead letters are in a group.

@@ -61,7 +61,7 @@ func (j jobRow) Reason() string {
 	case j.State == sluice.StateDispatched:
 		return "at " + j.Engine
 	case j.State == sluice.StateDead && j.Attempts > 0:
-		return plural(j.Attempts, "attempt") + " failed"
+		return draw.Plural(j.Attempts, "attempt") + " failed"
 	}
 	return ""
 }

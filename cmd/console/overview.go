@@ -300,10 +300,10 @@ func (f overviewFacts) tiles(v *visit) []tile {
 	oldest.Spark = sparkOf(levels[1], "its age, in the last hour", 0)
 	flight := tile{Name: "In flight", Figure: draw.Count(all.InFlight()), Note: "no worker says how many slots it has", Link: v.console.url("/jobs", "q", "state:claimed,dispatched")}
 	if slots > 0 {
-		flight.Note = draw.Count(busy) + " of " + plural(slots, "slot") + " of workers busy"
+		flight.Note = draw.Count(busy) + " of " + draw.Plural(slots, "slot") + " of workers busy"
 	}
 	if all.Dispatched > 0 {
-		flight.Note += ", " + plural(all.Dispatched, "run") + " at engines"
+		flight.Note += ", " + draw.Plural(all.Dispatched, "run") + " at engines"
 	}
 	flight.Spark = f.hour.spark("completed per second, in the last hour", 0, perSecond(func(c stat.Counts) int64 { return c.Completed }))
 	dead := tile{Name: "Dead", Figure: draw.Count(all.Dead), Note: "wait for a person", Link: v.console.url("/dead")}
@@ -341,7 +341,7 @@ func (f overviewFacts) successTile() tile {
 	out := tile{Name: "Success, 1 h", Figure: "—", Note: "no job ended"}
 	if ended := sum.Completed + sum.Dead; ended > 0 {
 		out.Figure = percent(float64(sum.Completed) / float64(ended))
-		out.Note = "of " + plural(int(ended), "ended job")
+		out.Note = "of " + draw.Plural(int(ended), "ended job")
 	}
 	out.Spark = f.hour.spark("share of success, in the last hour", 1, func(s *slot) *float64 {
 		if ended := s.Counts.Completed + s.Counts.Dead; ended > 0 {

@@ -32,7 +32,7 @@ func (c *Console) render(w io.Writer, s *screen, part string) error {
 func (c *Console) funcs() template.FuncMap {
 	return template.FuncMap{
 		"url": c.url, "static": c.static, "time": timeOf, "count": draw.Count, "short": draw.ShortCount, "seconds": seconds, "quoted": quoted,
-		"percent": percent, "json": asJSON, "lines": strings.Split, "shortID": shortID, "plural": plural, "rate": rate, "inc": func(n int) int { return n + 1 }, "figure": figure, "list": func(all ...any) []any { return all },
+		"percent": percent, "json": asJSON, "lines": strings.Split, "shortID": shortID, "plural": draw.Plural, "rate": rate, "inc": func(n int) int { return n + 1 }, "figure": figure, "list": func(all ...any) []any { return all },
 	}
 }
 
@@ -99,9 +99,6 @@ func shortID(id any) string {
 	text := fmt.Sprint(id)
 	return text[max(0, len(text)-8):]
 }
-
-// plural is a number with its noun.
-func plural(n int, noun string) string { return draw.Plural(n, noun) }
 
 // rate writes a number per second.
 func rate(perSecond float64) string { return figure(math.Round(100*perSecond) / 100) }

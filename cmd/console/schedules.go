@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/cmd/internal/draw"
 	"github.com/sluice-queue/sluice/schedule"
 )
 
@@ -35,7 +36,7 @@ func (r scheduleRow) When() string {
 	case r.Every > 0:
 		return "every " + sluice.FormatDuration(r.Every)
 	}
-	return plural(len(r.At), "instant")
+	return draw.Plural(len(r.At), "instant")
 }
 
 // Text has the fields of a definition as people write them.
@@ -266,7 +267,7 @@ func firesFound(a answered) string {
 	}
 	first, _ := fires[0].(string)
 	last, _ := fires[len(fires)-1].(string)
-	return plural(len(fires), "fire") + ", from " + first + " to " + last
+	return draw.Plural(len(fires), "fire") + ", from " + first + " to " + last
 }
 
 // Filled is the button of an act whose dialog begins with many values.

@@ -311,7 +311,7 @@ func (s series) levels() []chart {
 		}
 	}
 	if most != nil {
-		ready.Sentence = fmt.Sprintf("At most %s were ready, at %s UTC. Upkeep counts each minute. Where the line has a gap, no job was ready, or upkeep did not run.", plural(int(most.Level.Ready), "job"), most.At.UTC().Format("15:04"))
+		ready.Sentence = fmt.Sprintf("At most %s were ready, at %s UTC. Upkeep counts each minute. Where the line has a gap, no job was ready, or upkeep did not run.", draw.Plural(int(most.Level.Ready), "job"), most.At.UTC().Format("15:04"))
 		oldest.Sentence = fmt.Sprintf("At the last look with jobs, the oldest had been due for %s. Upkeep counts each minute. Where the line has a gap, no job was ready, or upkeep did not run.", seconds(last.Level.OldestSeconds))
 	}
 	return []chart{ready, oldest}
@@ -324,7 +324,7 @@ func (s series) failures() chart {
 	for _, one := range s.Slots {
 		sum += one.Counts.Failed
 	}
-	c.Sentence = plural(int(sum), "attempt") + " failed in this window."
+	c.Sentence = draw.Plural(int(sum), "attempt") + " failed in this window."
 	return c
 }
 

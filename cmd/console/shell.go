@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/cmd/internal/draw"
 	"github.com/sluice-queue/sluice/internal/wire"
 	"github.com/sluice-queue/sluice/operation"
 )
@@ -49,7 +50,7 @@ func stripOf(firing []alert.Alert) []warning {
 	for _, a := range firing {
 		names = append(names, a.Name())
 	}
-	return []warning{{Text: plural(len(firing), "alert") + ": " + strings.Join(names, ", "), Path: "/alerts", Link: "see the alerts", Cut: true}}
+	return []warning{{Text: draw.Plural(len(firing), "alert") + ": " + strings.Join(names, ", "), Path: "/alerts", Link: "see the alerts", Cut: true}}
 }
 
 // stopped warns of what people stopped: it stays so until somebody lets it go on, and is easily forgotten.
@@ -84,7 +85,7 @@ func stoppedOf(noun, how string, names []string) []warning {
 		}
 		return []warning{{Text: "The " + noun + " " + names[0] + " is " + how, Path: path, Link: "see the " + noun}}
 	}
-	return []warning{{Text: plural(len(names), noun) + " are " + how + ": " + strings.Join(names, ", "), Path: "/" + noun + "s", Link: "see the " + noun + "s"}}
+	return []warning{{Text: draw.Plural(len(names), noun) + " are " + how + ": " + strings.Join(names, ", "), Path: "/" + noun + "s", Link: "see the " + noun + "s"}}
 }
 
 const (

@@ -253,7 +253,7 @@ func overdueJobs(ctx context.Context, v *visit, values url.Values) (preview, err
 	}
 	out := preview{Count: int(would.Rows), More: len(would.Left) > 0}
 	for _, p := range would.Parts[:min(len(would.Parts), shownParts)] {
-		out.Samples = append(out.Samples, p.Name+": "+plural(int(p.Rows), "job"))
+		out.Samples = append(out.Samples, p.Name+": "+draw.Plural(int(p.Rows), "job"))
 	}
 	return out, nil
 }

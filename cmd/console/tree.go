@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/sluice-queue/sluice/cmd/internal/draw"
 )
 
 // node is a part of a JSON value: an object, a list, or a value.
@@ -133,7 +135,7 @@ func (r *treeReader) readNodes(n *node, depth int, whole bool) error {
 		n.Nodes = append(n.Nodes, one)
 	}
 	if hidden > 0 {
-		n.Nodes = append(n.Nodes, node{Kind: "cut", Text: plural(hidden, "more part") + ": see the raw job"})
+		n.Nodes = append(n.Nodes, node{Kind: "cut", Text: draw.Plural(hidden, "more part") + ": see the raw job"})
 	}
 	_, err := r.json.Token() // the end
 	return err

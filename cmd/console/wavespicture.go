@@ -110,7 +110,7 @@ func (w *wavesPage) fill(v *visit, f forecastView) {
 	})
 	w.Chart.Lines = append(w.Chart.Lines, backlogOf(f, columns, line{Name: "due jobs that wait, by the present limits", Waits: true}))
 	w.addCapacity(f, capacity, line{Name: "capacity by present limits", Dashed: true})
-	w.Chart.Sentence = fmt.Sprintf("Due in the next %s: %s.", w.Ahead, plural(sum, "job"))
+	w.Chart.Sentence = fmt.Sprintf("Due in the next %s: %s.", w.Ahead, draw.Plural(sum, "job"))
 	if last, never := lastEnd(w.Rows); never {
 		w.Chart.Sentence += " Some of them never start by the present limits."
 	} else if !last.IsZero() {
@@ -160,7 +160,7 @@ func mostWaiting(c chart) string {
 	if most == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" At most %s wait at once, from %s UTC on.", plural(int(most), "job"), time.Unix(at, 0).UTC().Format("2006-01-02 15:04"))
+	return fmt.Sprintf(" At most %s wait at once, from %s UTC on.", draw.Plural(int(most), "job"), time.Unix(at, 0).UTC().Format("2006-01-02 15:04"))
 }
 
 // noTenant is the part of the jobs without a tenant, and restTenants of those of tenants that the count does not name.
@@ -277,7 +277,7 @@ func histogramOf(c chart, begin, end time.Time) histogram {
 			}
 			tall := 100 * *l.Values[i] / most
 			below += tall
-			out.Bars = append(out.Bars, bar{X: float64(i) + 0.05, Y: 100 - below, Width: 0.9, Height: tall, Colour: n + 1, Text: fmt.Sprintf("%s, %s: %s", time.Unix(at, 0).UTC().Format("Jan 2 15:04 UTC"), l.Name, plural(int(*l.Values[i]), "job"))})
+			out.Bars = append(out.Bars, bar{X: float64(i) + 0.05, Y: 100 - below, Width: 0.9, Height: tall, Colour: n + 1, Text: fmt.Sprintf("%s, %s: %s", time.Unix(at, 0).UTC().Format("Jan 2 15:04 UTC"), l.Name, draw.Plural(int(*l.Values[i]), "job"))})
 		}
 	}
 	return out

@@ -9,6 +9,7 @@ package obey
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/sluice-queue/sluice/internal/event"
 	"github.com/sluice-queue/sluice/presence"
@@ -29,6 +30,14 @@ type Ear struct {
 
 // New returns the ear of a process without an instruction.
 func New(log *event.Log) *Ear { return &Ear{log: log, changed: make(chan struct{}, 1)} }
+
+// Draining returns a context for what a process does. It goes on for the time drain after ctx has ended, unless end is called
+// before.
+func Draining(ctx context.Context, drain time.Duration) (work context.Context, end func()) {
+	work, quit := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(drain, quit) })
+	return work, func() { stop(); quit() }
+}
 
 // Obeying forgets an earlier run of the process, and returns a context that ends with a [presence.StoppedError] as its cause
 // when somebody stops the process.
