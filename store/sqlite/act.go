@@ -225,7 +225,7 @@ func (s *Store) DeleteJobs(ctx context.Context, ids []sluice.ID, act sluice.Act)
 		if err != nil || !at.state.Prunable() {
 			return false, err
 		}
-		if err := deleteJobs(tx, []int64{at.seq}); err != nil {
+		if err := deleteJobs(tx, fmt.Sprintf("[%d]", at.seq)); err != nil {
 			return false, err
 		}
 		entry := moveEntry(id, at.queue, at.generation, audit.EventDelete, at.state, act)

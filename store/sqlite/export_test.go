@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/health"
+	"github.com/sluice-queue/sluice/internal/history"
 )
 
 // WithColumns inserts the lists of job columns into a statement.
@@ -54,6 +55,25 @@ func (s *Store) LetPass(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.from = w.from.Add(-d)
+}
+
+// PruneMeanwhile prunes once, and calls do between its search and its transaction.
+func (s *Store) PruneMeanwhile(ctx context.Context, do func() error) (deleted int, err error) {
+	var old []oldSpan
+	err = s.read(ctx, "prune", func(tx runner) (err error) {
+		old, err = findOld(tx, history.Place{}, maxPruned, now())
+		return err
+	})
+	if err == nil {
+		err = do()
+	}
+	if err != nil {
+		return 0, err
+	}
+	return deleted, s.write(ctx, "prune", func(tx runner, _ bool) (err error) {
+		deleted, err = deleteOld(tx, old)
+		return err
+	})
 }
 
 // Quoted writes a text for a shell.

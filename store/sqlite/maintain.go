@@ -178,10 +178,12 @@ func pagesOf(ctx context.Context, conn *sql.Conn) (p pages, err error) {
 // Overdue counts the jobs that Prune would delete now.
 func (s *Store) Overdue(ctx context.Context, limit int) (out []health.Overdue, err error) {
 	err = s.read(ctx, "count jobs to prune", func(tx runner) error {
+		old, err := findOld(tx, history.Place{}, limit, now())
 		out = nil
-		return eachOld(tx, history.Place{}, limit, now(), func(c pruneClass, found []oldLife) {
-			out = append(out, health.Overdue{Queue: c.queue, Outcome: c.outcome, Jobs: len(found)})
-		})
+		for _, span := range old {
+			out = append(out, health.Overdue{Queue: span.queue, Outcome: span.outcome, Jobs: span.jobs})
+		}
+		return err
 	})
 	return out, err
 }

@@ -27,7 +27,7 @@ var claimStatements = []string{
 }
 
 // pruneStatements are the statements that delete history.
-var pruneStatements = []string{"prune_class", "prune_old", "prune_still", "prune_lives", "prune_attempts", "prune_jobs", "prune_keys"}
+var pruneStatements = []string{"prune_class", "prune_old", "prune_lives", "prune_attempts", "prune_jobs", "prune_keys"}
 
 // batchStatements are the statements that count batches and decide about them.
 var batchStatements = []string{"batch", "batch_add", "batch_changed", "batch_close", "batch_count_forget", "batch_count_new", "batch_decided", "batch_forget", "batch_look_all", "batch_old", "batch_open", "batch_pause", "batch_recount", "batch_seen", "batch_state", "batches"}

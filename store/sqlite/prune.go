@@ -16,9 +16,6 @@ var pruneClassSQL string
 //go:embed sql/prune_old.sql
 var pruneOldSQL string
 
-//go:embed sql/prune_still.sql
-var pruneStillSQL string
-
 //go:embed sql/prune_lives.sql
 var pruneLivesSQL string
 
@@ -45,9 +42,13 @@ type pruneClass struct {
 	keepMs  int64
 }
 
-// oldLife is the last life of a job whose retention is over.
-type oldLife struct {
-	seq, generation, endedAt int64
+// oldSpan is a part of the history: jobs of a class whose retention is over, from the instant from to before until.
+type oldSpan struct {
+	pruneClass
+	from, until int64
+	jobs        int
+	last        int64  // when the last of the jobs ended
+	seqs        string // as a JSON array
 }
 
 // Prune deletes finished jobs after their retention, and keys whose window has passed. The last
@@ -58,10 +59,9 @@ func (s *Store) Prune(ctx context.Context, after string, limit int) (sluice.Prun
 		return sluice.Pruned{}, err
 	}
 	most := min(limit, maxPruned)
-	var old []oldLife
-	last := from
+	var old []oldSpan
 	err = s.read(ctx, "prune", func(tx runner) (err error) {
-		old, last, err = findOld(tx, from, most, now())
+		old, err = findOld(tx, from, most, now())
 		return err
 	})
 	if err != nil {
@@ -79,7 +79,8 @@ func (s *Store) Prune(ctx context.Context, after string, limit int) (sluice.Prun
 	if err != nil {
 		return sluice.Pruned{}, err
 	}
-	if len(old) == most || keys == int64(most) {
+	found, last := reached(old, from)
+	if found == most || keys == int64(most) {
 		out.Next = last.String()
 		return out, nil
 	}
@@ -95,18 +96,8 @@ func (s *Store) Prune(ctx context.Context, after string, limit int) (sluice.Prun
 	return out, s.pruneTenantQueues(ctx, limit)
 }
 
-// findOld reads the jobs whose retention is over, and the place of the last of them.
-func findOld(tx runner, from history.Place, limit int, at int64) (old []oldLife, last history.Place, err error) {
-	last = from
-	err = eachOld(tx, from, limit, at, func(c pruneClass, found []oldLife) {
-		old = append(old, found...)
-		last = history.Place{Queue: c.queue, Outcome: c.outcome, EndedAt: time.UnixMicro(found[len(found)-1].endedAt)}
-	})
-	return old, last, err
-}
-
-// eachOld goes from class to class, and passes on the jobs of each whose retention is over, until they are limit in all.
-func eachOld(tx runner, from history.Place, limit int, at int64, pass func(pruneClass, []oldLife)) error {
+// findOld goes from class to class, and finds the jobs of each whose retention is over, until they are limit in all.
+func findOld(tx runner, from history.Place, limit int, at int64) (old []oldSpan, err error) {
 	defaults := sluice.DefaultSettings()
 	queue, outcome := from.Queue, from.Outcome
 	for limit > 0 {
@@ -115,31 +106,62 @@ func eachOld(tx runner, from history.Place, limit int, at int64, pass func(prune
 			return c, err
 		}, pruneClassSQL, queue, outcome, defaults.KeepCompleted.Milliseconds(), defaults.KeepCancelled.Milliseconds(), defaults.KeepDead.Milliseconds())
 		if err != nil || len(classes) == 0 {
-			return err
+			return old, err
 		}
 		c := classes[0]
 		queue, outcome = c.queue, c.outcome+" " // the first place after the class
 		if c.keepMs == 0 {
 			continue // kept for ever
 		}
-		since := int64(0)
+		span := oldSpan{pruneClass: c, until: at - c.keepMs*1000}
 		if c.queue == from.Queue && c.outcome == from.Outcome && !from.EndedAt.IsZero() {
-			since = from.EndedAt.UnixMicro()
+			span.from = from.EndedAt.UnixMicro()
 		}
-		found, err := list(tx, scanOldLife, pruneOldSQL, c.queue, c.outcome, since, at-c.keepMs*1000, limit)
-		if err != nil {
-			return err
+		if span, err = readOld(tx, span, limit); err != nil {
+			return old, err
 		}
-		if limit -= len(found); len(found) > 0 {
-			pass(c, found)
+		if limit -= span.jobs; span.jobs > 0 {
+			old = append(old, span)
 		}
 	}
-	return nil
+	return old, nil
 }
 
-func scanOldLife(rows *sql.Rows) (l oldLife, err error) {
-	err = rows.Scan(&l.seq, &l.generation, &l.endedAt)
-	return l, err
+// readOld reads the first jobs of a span, at most limit.
+func readOld(tx runner, span oldSpan, limit int) (oldSpan, error) {
+	read, err := list(tx, func(rows *sql.Rows) (oldSpan, error) {
+		err := rows.Scan(&span.jobs, &span.last, &span.seqs)
+		return span, err
+	}, pruneOldSQL, span.queue, span.outcome, span.from, span.until, limit)
+	if err != nil {
+		return oldSpan{}, err
+	}
+	return read[0], nil
+}
+
+// reached returns the number of jobs that were found, and the place of the last.
+func reached(old []oldSpan, from history.Place) (found int, last history.Place) {
+	last = from
+	for _, span := range old {
+		found += span.jobs
+		last = history.Place{Queue: span.queue, Outcome: span.outcome, EndedAt: time.UnixMicro(span.last)}
+	}
+	return found, last
+}
+
+// deleteOld deletes jobs that were found outside the transaction. It reads them again, because some may be requeued or
+// deleted since.
+func deleteOld(tx runner, old []oldSpan) (deleted int, err error) {
+	for _, span := range old {
+		if span, err = readOld(tx, span, span.jobs); err != nil {
+			return deleted, err
+		}
+		if err := deleteJobs(tx, span.seqs); err != nil {
+			return deleted, err
+		}
+		deleted += span.jobs
+	}
+	return deleted, nil
 }
 
 // pruneKeys deletes keys whose window has passed, and returns their number.
@@ -151,35 +173,10 @@ func pruneKeys(tx runner, limit int) (int64, error) {
 	return result.RowsAffected()
 }
 
-// deleteOld deletes jobs that were found outside the transaction, except jobs that were requeued
-// since.
-func deleteOld(tx runner, old []oldLife) (deleted int, err error) {
-	if len(old) == 0 {
-		return 0, nil
-	}
-	pairs := make([][2]int64, len(old))
-	for i, l := range old {
-		pairs[i] = [2]int64{l.seq, l.generation}
-	}
-	text, err := jsonOf(pairs)
-	if err != nil {
-		return 0, err
-	}
-	seqs, err := list(tx, scanOne[int64], pruneStillSQL, text)
-	if err != nil {
-		return 0, err
-	}
-	return len(seqs), deleteJobs(tx, seqs)
-}
-
-// deleteJobs deletes finished jobs with all lives and failed attempts.
-func deleteJobs(tx runner, seqs []int64) error {
-	text, err := jsonOf(seqs)
-	if err != nil {
-		return err
-	}
+// deleteJobs deletes finished jobs with all lives and failed attempts. Their seqs are a JSON array.
+func deleteJobs(tx runner, seqs string) error {
 	for _, statement := range []string{pruneAfterSQL, pruneLivesSQL, pruneAttemptsSQL, pruneJobsSQL} {
-		if _, err := tx.exec(statement, text); err != nil {
+		if _, err := tx.exec(statement, seqs); err != nil {
 			return err
 		}
 	}

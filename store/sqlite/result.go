@@ -25,6 +25,16 @@ type resultClass struct {
 	old            []oldLife
 }
 
+// oldLife is a finished life whose result was kept long enough.
+type oldLife struct {
+	seq, generation, endedAt int64
+}
+
+func scanOldLife(rows *sql.Rows) (l oldLife, err error) {
+	err = rows.Scan(&l.seq, &l.generation, &l.endedAt)
+	return l, err
+}
+
 // forgetResults removes some results whose retention is over, and reports whether there may be more. It finds them beside the
 // writer. A result of a job that was requeued since goes too: it is of an earlier life.
 func (s *Store) forgetResults(ctx context.Context, limit int) (more bool, err error) {
