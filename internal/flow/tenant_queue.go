@@ -174,7 +174,8 @@ const (
 // works.
 type Width struct{ doublings atomic.Int32 }
 
-func (w *Width) lines(jobs int) int {
+// Lines returns how many tenant queues a claim of this many jobs reads first.
+func (w *Width) Lines(jobs int) int {
 	return min(jobs, MaxTenantQueues, max(FirstTenantQueues, jobs/JobsPerTenantQueue)<<w.doublings.Load())
 }
 
@@ -200,7 +201,7 @@ func Serve(jobs int, mark LowWater, now time.Time, lead time.Duration, width *Wi
 	for look := 0; look < MaxReads && got < jobs; look++ {
 		limit := MaxTenantQueues
 		if look == 0 {
-			limit = width.lines(jobs)
+			limit = width.Lines(jobs)
 		}
 		first, err := lines.First(mark, limit)
 		if err != nil || len(first) == 0 {

@@ -190,10 +190,16 @@ func (w walk) passed(priority int, at place, now time.Time) {
 
 // nextDue returns how long until a job is due, and whether the queue has limits.
 func (w walk) nextDue(ctx context.Context, db rowsQuerier) (wait time.Duration, limited bool, engine string, err error) {
-	rows, err := query(ctx, db, nextDueSQL, w.queue, priorities, w.dueAts, w.ids, w.lead)
+	rows, err := query(ctx, db, nextDueSQL, w.nextDueArguments()...)
 	if err != nil {
 		return -1, false, "", err
 	}
+	return w.readNextDue(rows)
+}
+
+func (w walk) nextDueArguments() []any { return []any{w.queue, priorities, w.dueAts, w.ids, w.lead} }
+
+func (w walk) readNextDue(rows pgx.Rows) (wait time.Duration, limited bool, engine string, err error) {
 	var millis *int64
 	_, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (struct{}, error) {
 		return struct{}{}, row.Scan(&millis, &limited, &engine)

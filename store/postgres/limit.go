@@ -46,6 +46,7 @@ func (l *limits) forget(queue string) { l.queues.Delete(queue) }
 func (s *Store) claimLimited(ctx context.Context, request sluice.ClaimRequest) (out sluice.Claimed, limited bool, err error) {
 	walk := s.lowWater.walk(request.Queue, request.ClaimAhead)
 	var locked *gate
+	answer := func() (sluice.Claimed, error) { return out, nil }
 	err = s.pipelined(ctx, func(tx *pipeline) error {
 		asked := time.Now()
 		gate, busy, err := lockFlow(ctx, tx, request.Queue)
@@ -74,9 +75,12 @@ func (s *Store) claimLimited(ctx context.Context, request sluice.ClaimRequest) (
 			out = sluice.Claimed{NextDue: -1}
 			return gate.hear(ctx, tx, s, request)
 		}
-		out, err = s.claimThrough(ctx, tx, gate, walk, request)
+		answer, err = s.claimThrough(ctx, tx, gate, walk, request)
 		return err
 	})
+	if err == nil {
+		out, err = answer()
+	}
 	if err == nil && locked != nil {
 		s.advance(locked, walk, out.Jobs)
 		if !locked.readAt.IsZero() {
@@ -205,14 +209,15 @@ func scanGate(row pgx.CollectableRow) (gate, error) {
 	return g, err
 }
 
-// claimThrough claims the jobs that the limits allow, and stores the remaining rate and turns.
-func (s *Store) claimThrough(ctx context.Context, tx *pipeline, g *gate, walk walk, request sluice.ClaimRequest) (out sluice.Claimed, err error) {
+// claimThrough claims the jobs that the limits allow, and stores the remaining rate and turns. Answer gives the answer
+// once the statements of tx are sent.
+func (s *Store) claimThrough(ctx context.Context, tx *pipeline, g *gate, walk walk, request sluice.ClaimRequest) (answer func() (sluice.Claimed, error), err error) {
 	before := *g
 	if request.Limit == 0 {
-		return sluice.Claimed{NextDue: -1}, g.hear(ctx, tx, s, request)
+		return func() (sluice.Claimed, error) { return sluice.Claimed{NextDue: -1}, nil }, g.hear(ctx, tx, s, request)
 	}
 	if err := errors.Join(g.readWindow(ctx, tx, s, request), g.readShared(ctx, tx, s, request)); err != nil {
-		return out, err
+		return nil, err
 	}
 	g.readAt = time.Now()
 	for _, l := range g.shared { // for whose locks the claim may have waited
@@ -223,21 +228,21 @@ func (s *Store) claimThrough(ctx context.Context, tx *pipeline, g *gate, walk wa
 	bucket := g.bucket.Filled(g.settings, g.now)
 	inFlight, err := g.inFlight(ctx, tx, request.Queue)
 	if err != nil {
-		return out, err
+		return nil, err
 	}
 	ahead := s.ahead.Of(request)
 	room, err := g.sharedRoom(ctx, tx, flow.RoomWithin(request.Limit, g.settings, bucket, &g.window, g.now, inFlight, ahead), request.Limit, ahead)
 	if err != nil {
-		return out, err
+		return nil, err
 	}
 	if g.addKeyed(); len(g.keyed.names) > 0 && room.Jobs > 0 {
 		if walk, err = s.letIn(ctx, tx, g, walk, request); err != nil {
-			return out, err
+			return nil, err
 		}
 	}
 	jobs, err := s.claimRoom(ctx, tx, g, walk, request, room.Jobs)
 	if err != nil {
-		return out, err
+		return nil, err
 	}
 	g.hold = g.untilFree(bucket, len(jobs))
 	if !g.settings.Rate.IsZero() && len(jobs) > 0 {
@@ -251,26 +256,39 @@ func (s *Store) claimThrough(ctx context.Context, tx *pipeline, g *gate, walk wa
 	if g.mustKeep(before, len(jobs)) {
 		g.keep(tx, request.Queue)
 	}
-	letIn := time.Duration(-1)
-	if len(jobs) < request.Limit {
+	short, letIn, due := len(jobs) < request.Limit, time.Duration(-1), time.Duration(-1)
+	if short {
 		if letIn, err = g.untilLetIn(ctx, tx, request.Queue); err != nil {
-			return out, err
+			return nil, err
 		}
 	}
-	out, err = room.Answer(len(jobs), request.Limit, func() (time.Duration, error) {
-		due, err := g.nextDue(ctx, tx, walk, room.Jobs == 0)
-		return sooner(due, letIn), err
-	})
-	if err == nil && g.byTenant && !out.Limited && len(jobs) < request.Limit {
+	if len(jobs) == 0 || g.byTenant && short {
+		if err := g.lookAhead(ctx, tx, walk, room.Jobs == 0, &due); err != nil {
+			return nil, err
+		}
+	}
+	return func() (sluice.Claimed, error) {
+		out, err := g.answer(room, jobs, request.Limit, due, letIn)
+		out.Paced = paced
+		return out, err
+	}, nil
+}
+
+// answer returns the answer to a claim that asked for limit jobs. Other jobs are due and parked jobs get in after a
+// time; negative: never.
+func (g *gate) answer(room flow.Room, jobs []*sluice.Claim, limit int, due, letIn time.Duration) (sluice.Claimed, error) {
+	out, err := room.Answer(len(jobs), limit, func() (time.Duration, error) { return sooner(due, letIn), nil })
+	short := len(jobs) < limit
+	if g.byTenant && !out.Limited && short {
 		out.Full = true
 		if len(jobs) > 0 {
-			out.NextDue, err = g.nextDue(ctx, tx, walk, false)
+			out.NextDue = due
 		}
 	}
 	if letIn >= 0 && !out.Limited {
 		out.Full, out.NextDue = true, sooner(out.NextDue, letIn)
 	}
-	out.Jobs, out.Paced = jobs, paced
+	out.Jobs = jobs
 	return out, err
 }
 
@@ -296,19 +314,23 @@ func (s *Store) claimRoom(ctx context.Context, tx *pipeline, g *gate, walk walk,
 	return nil, nil
 }
 
-// nextDue returns how long until a job may be claimed. Unwalked means that no claim has walked from the front yet,
-// and that nextDue may.
-func (g *gate) nextDue(ctx context.Context, tx *pipeline, walk walk, unwalked bool) (time.Duration, error) {
+// lookAhead asks how long until a job may be claimed. The answer is in due once the statements of tx are sent: with
+// its commit, unless unwalked is set. Unwalked means that no claim has walked from the front yet, and that this look may.
+func (g *gate) lookAhead(ctx context.Context, tx *pipeline, walk walk, unwalked bool, due *time.Duration) error {
 	begun := time.Now()
-	due, _, _, err := walk.nextDue(ctx, tx)
-	if unwalked {
-		walk.lowWater.walked(walk.key, time.Since(begun), walk.untilFront == 0)
+	tx.queue(nextDueSQL, func(rows pgx.Rows) (err error) {
+		*due, _, _, err = walk.readNextDue(rows)
+		return err
+	}, walk.nextDueArguments()...)
+	if g.byTenant {
+		g.lookAtTenantQueues(tx, walk, !unwalked, due)
 	}
-	if err != nil || !g.byTenant {
-		return due, err
+	if !unwalked {
+		return nil
 	}
-	inTenantQueue, err := g.tenantQueuesNext(ctx, tx, walk, !unwalked)
-	return sooner(due, inTenantQueue), err
+	err := tx.flush(ctx)
+	walk.lowWater.walked(walk.key, time.Since(begun), walk.untilFront == 0)
+	return err
 }
 
 // mustKeep reports whether the row must be written. Without a rate or turns, once a second is enough, because an

@@ -70,24 +70,35 @@ func (p *pipeline) oneByOne(ctx context.Context, queued []queuedStatement) error
 		if err != nil {
 			return err
 		}
-		if s.read != nil {
-			err = s.read(rows)
-		}
-		rows.Close()
-		if err == nil {
-			err = rows.Err()
-		}
-		if err != nil {
+		if err := s.of(rows); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// of reads the rows of the statement, if a caller needs them.
+func (s queuedStatement) of(rows pgx.Rows) (err error) {
+	if s.read != nil {
+		err = s.read(rows)
+	}
+	rows.Close()
+	if err != nil {
+		return err
+	}
+	return rows.Err()
+}
+
 func (p *pipeline) keepsPlans() bool { return p.conn.keeps }
 
-// Query sends a statement after the queued ones, in the mode that query chose.
+// Query sends a statement together with the queued ones. If its plan needs other settings than theirs, Query sends it
+// after them, in the mode that query chose.
 func (p *pipeline) Query(ctx context.Context, sql string, arguments ...any) (pgx.Rows, error) {
+	queued := p.queued
+	if p.together && len(queued) > 0 && ours(arguments) && p.conn.keeps == keepsPlans(p, sql) {
+		p.queued = nil
+		return queryBehind(ctx, p.conn, func() {}, queued, sql, arguments[1:])
+	}
 	if err := p.flush(ctx); err != nil {
 		return nil, err
 	}

@@ -85,6 +85,14 @@ type serving struct {
 	request sluice.ClaimRequest
 	lines   map[*flow.TenantQueue]*tenantQueueRow
 	jobs    []*sluice.Claim
+	ahead   *readAhead // nil: not read, used, or out of date
+}
+
+// readAhead is the first tenant queues, which were read together with the tenant changes.
+type readAhead struct {
+	lowWater flow.LowWater
+	limit    int
+	lines    []*flow.TenantQueue
 }
 
 // tenantQueueRow is the store's data of a tenant queue beside the tenant queue itself.
@@ -101,131 +109,44 @@ func (s *Store) serve(ctx context.Context, tx *pipeline, g *gate, stray walk, re
 	if g.turns.since.IsZero() {
 		g.turns.since = g.at
 	}
-	if err := s.fillTenantQueues(ctx, tx, g, stray); err != nil {
+	v := &serving{store: s, tx: tx, gate: g, request: request, lines: make(map[*flow.TenantQueue]*tenantQueueRow)}
+	stored, _ := s.widths.LoadOrStore(request.Queue, &flow.Width{})
+	width := stored.(*flow.Width)
+	if err := v.fillTenantQueues(ctx, stray, width.Lines(limit)); err != nil {
 		return nil, err
 	}
-	v := &serving{store: s, tx: tx, gate: g, request: request, lines: make(map[*flow.TenantQueue]*tenantQueueRow)}
 	var err error
-	width, _ := s.widths.LoadOrStore(request.Queue, &flow.Width{})
-	g.turns.lowWater, err = flow.Serve(limit, g.turns.lowWater, g.now, request.ClaimAhead, width.(*flow.Width), contextual{v, ctx})
+	g.turns.lowWater, err = flow.Serve(limit, g.turns.lowWater, g.now, request.ClaimAhead, width, contextual{v, ctx})
 	return v.jobs, err
 }
 
-// fillTenantQueues reads the tenant changes of a queue, moves jobs into tenant queues, and wakes the tenant queues that are due.
-func (s *Store) fillTenantQueues(ctx context.Context, tx *pipeline, g *gate, stray walk) error {
-	begun := time.Now()
-	news := make(map[string]*news)
-	changesUntilFront := s.takeChanges(tx, g, stray.queue, tenantChangeTakeSQL, news)
-	s.adopt(tx, g, stray, news)
-	wakeDue(tx, g, stray)
-	if err := tx.flush(ctx); err != nil {
+// readFirst reads the first tenant queues along with the next statements.
+func (v *serving) readFirst(limit int) {
+	v.ahead = &readAhead{lowWater: v.gate.turns.lowWater, limit: limit}
+	v.tx.queue(tenantQueueFirstSQL, func(rows pgx.Rows) (err error) {
+		v.ahead.lines, err = pgx.CollectRows(rows, v.scanTenantQueue)
 		return err
+	}, v.firstArguments(v.ahead.lowWater, limit)...)
+}
+
+// first returns the first tenant queues from a mark on.
+func (v *serving) first(ctx context.Context, lowWater flow.LowWater, limit int) (lines []*flow.TenantQueue, err error) {
+	ahead := v.ahead
+	v.ahead = nil
+	if ahead != nil && ahead.lowWater == lowWater && ahead.limit == limit {
+		lines = ahead.lines
+	} else {
+		clear(v.lines)
+		lines, err = list(ctx, v.tx, v.scanTenantQueue, tenantQueueFirstSQL, v.firstArguments(lowWater, limit)...)
 	}
-	s.changeCursor.walked(stray.queue, time.Since(begun), changesUntilFront == 0)
-	s.lowWater.walked(stray.key, time.Since(begun), stray.untilFront == 0)
-	return wakeTenantQueues(ctx, tx, g, stray.queue, news)
-}
-
-// news is the changes of a tenant queue.
-type news struct {
-	jobs  int32
-	dueAt time.Time // of the first job that came; zero: none came
-	room  bool
-	terms bool
-}
-
-// arrived records that jobs came.
-func (n *news) arrived(jobs int32, dueAt time.Time) {
-	n.jobs |= jobs
-	if !dueAt.IsZero() && (n.dueAt.IsZero() || dueAt.Before(n.dueAt)) {
-		n.dueAt = dueAt
+	for _, l := range lines {
+		v.lines[l].walk = v.store.tenantQueueLowWater.walk(tenantQueueKey(v.request.Queue, l.Tenant), 0)
 	}
+	return lines, err
 }
 
-// takeChanges reads tenant changes, and returns how long until the next claim reads from the front. 0: this one does.
-func (s *Store) takeChanges(tx *pipeline, g *gate, queue, statement string, all map[string]*news) (untilFront time.Duration) {
-	from, untilFront := s.changeCursor.start(queue)
-	tx.queue(statement, func(rows pgx.Rows) error {
-		var tenant string
-		var jobs int32
-		var dueAt pgtype.Timestamptz
-		var room, terms bool
-		var at time.Time
-		count := 0
-		_, err := pgx.ForEachRow(rows, []any{&tenant, &jobs, &dueAt, &room, &terms, &at}, func() error {
-			count++
-			g.changesTo = latest(g.changesTo, at)
-			n := newsOf(all, tenant)
-			n.arrived(jobs, timeOf(dueAt))
-			n.room, n.terms = n.room || room, n.terms || terms
-			return nil
-		})
-		g.more = g.more || count == maxTenantChanges
-		return err
-	}, queue, from[0].dueAt, maxTenantChanges)
-	return untilFront
-}
-
-func newsOf(all map[string]*news, tenant string) *news {
-	n := all[tenant]
-	if n == nil {
-		n = &news{}
-		all[tenant] = n
-	}
-	return n
-}
-
-// adopt moves jobs without a tenant queue into the tenant queues.
-func (s *Store) adopt(tx *pipeline, g *gate, stray walk, all map[string]*news) {
-	order, dueAts, ids := stray.inOrder(sluice.ClaimRequest{}.Priorities())
-	tx.queue(tenantQueueAdoptSQL, func(rows pgx.Rows) error {
-		var tenant string
-		var job adopted
-		var id pgtype.UUID
-		_, err := pgx.ForEachRow(rows, []any{&tenant, &job.priority, &job.place.dueAt, &id}, func() error {
-			newsOf(all, tenant).arrived(1<<job.priority, job.place.dueAt)
-			job.place.id = idOf(id)
-			g.adopted = append(g.adopted, job)
-			s.tenantQueueLowWater.disturb(tenantQueueKey(stray.queue, tenant))
-			return nil
-		})
-		g.more = g.more || len(g.adopted) == maxMoved
-		return err
-	}, stray.queue, order, dueAts, ids, maxMoved, stray.lead)
-}
-
-func wakeTenantQueues(ctx context.Context, tx *pipeline, g *gate, queue string, all map[string]*news) error {
-	if len(all) == 0 {
-		return nil
-	}
-	var tenants []string
-	var jobs []int32
-	var dueAt []*time.Time
-	var room, terms []bool
-	for tenant, n := range all {
-		tenants, jobs, dueAt = append(tenants, tenant), append(jobs, n.jobs), append(dueAt, nullTime(n.dueAt))
-		room, terms = append(room, n.room), append(terms, n.terms)
-	}
-	return exec(ctx, tx, tenantQueueWakeSQL, queue, tenants, jobs, dueAt, room, terms, g.now, g.turns.lowWater.Behind())
-}
-
-// wakeDue wakes the tenant queues that are due, and records the instant up to which it did.
-func wakeDue(tx *pipeline, g *gate, w walk) {
-	tx.queue(tenantQueueDueSQL, func(rows pgx.Rows) error {
-		var woken int
-		var last pgtype.Timestamptz
-		_, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (struct{}, error) {
-			return struct{}{}, row.Scan(&woken, &last)
-		})
-		g.turns.wakesFrom = g.now
-		if woken == maxMoved {
-			g.more = true
-			if timeOf(last).Before(g.now) {
-				g.turns.wakesFrom = timeOf(last)
-			}
-		}
-		return err
-	}, w.queue, g.turns.wakesOn(), g.now.Add(w.lead), g.turns.lowWater.Behind(), maxMoved)
+func (v *serving) firstArguments(lowWater flow.LowWater, limit int) []any {
+	return []any{v.request.Queue, lowWater.VirtualStart, lowWater.Tenant, limit}
 }
 
 // contextual adds a context to a serving, because the methods that [flow.Serve] calls take none.
@@ -236,8 +157,7 @@ type contextual struct {
 
 // First returns the first active tenant queues, with their limits and their jobs in flight.
 func (v contextual) First(lowWater flow.LowWater, limit int) ([]*flow.TenantQueue, error) {
-	clear(v.lines)
-	lines, err := list(v.ctx, v.tx, v.scanTenantQueue, tenantQueueFirstSQL, v.request.Queue, lowWater.VirtualStart, lowWater.Tenant, limit)
+	lines, err := v.first(v.ctx, lowWater, limit)
 	if err != nil || len(lines) == 0 {
 		return nil, err
 	}
@@ -260,7 +180,6 @@ func (v *serving) scanTenantQueue(row pgx.CollectableRow) (*flow.TenantQueue, er
 	var filledAt, countedFrom pgtype.Timestamptz
 	err := row.Scan(&kept.place, &l.Tenant, &l.VirtualStart, &l.Jobs, &l.Bucket.Tokens, &filledAt, &countedFrom)
 	l.Bucket.FilledAt, kept.countedFrom = timeOf(filledAt), timeOf(countedFrom)
-	kept.walk = v.store.tenantQueueLowWater.walk(tenantQueueKey(v.request.Queue, l.Tenant), 0)
 	v.lines[l] = kept
 	return l, err
 }
@@ -456,25 +375,25 @@ func (v contextual) Keep(lines []*flow.TenantQueue) error {
 	return nil
 }
 
-// tenantQueuesNext returns how long until a claim may find jobs in a tenant queue of the queue. Negative: no tenant queue wakes by itself.
-func (g *gate) tenantQueuesNext(ctx context.Context, tx *pipeline, w walk, served bool) (time.Duration, error) {
-	rows, err := query(ctx, tx, tenantQueueNextSQL, w.queue, g.turns.lowWater.VirtualStart, g.turns.lowWater.Tenant, g.turns.wakesOn())
-	if err != nil {
-		return -1, err
-	}
-	var awake bool
-	var wakeAt pgtype.Timestamptz
-	var now time.Time
-	_, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (struct{}, error) {
-		return struct{}{}, row.Scan(&awake, &wakeAt, &now)
-	})
-	switch {
-	case err != nil || awake || g.more:
-		return 0, err
-	case !wakeAt.Valid:
-		return -1, nil
-	}
-	return flow.UntilWake(timeOf(wakeAt).Sub(now), w.lead, served), nil
+// lookAtTenantQueues asks how long until a claim may find jobs in a tenant queue of the queue, and shortens due to it.
+func (g *gate) lookAtTenantQueues(tx *pipeline, w walk, served bool, due *time.Duration) {
+	tx.queue(tenantQueueNextSQL, func(rows pgx.Rows) error {
+		var awake bool
+		var wakeAt pgtype.Timestamptz
+		var now time.Time
+		_, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (struct{}, error) {
+			return struct{}{}, row.Scan(&awake, &wakeAt, &now)
+		})
+		switch {
+		case err != nil:
+			return err
+		case awake || g.more:
+			*due = 0
+		case wakeAt.Valid: // otherwise no tenant queue wakes by itself
+			*due = sooner(*due, flow.UntilWake(timeOf(wakeAt).Sub(now), w.lead, served))
+		}
+		return nil
+	}, w.queue, g.turns.lowWater.VirtualStart, g.turns.lowWater.Tenant, g.turns.wakesOn())
 }
 
 // sooner returns the shorter of two waits. A negative wait has no end.

@@ -138,7 +138,8 @@ func (s *Store) takeChangesOf(ctx context.Context, tx *pipeline, g *gate, queue 
 			n.jobs, n.dueAt = 0, time.Time{}
 		}
 	}
-	return wakeTenantQueues(ctx, tx, g, queue, told)
+	wakeTenantQueues(tx, g, queue, told)
+	return nil
 }
 
 // toldUpTo moves the marks past the tenant changes that were read. Call it after the commit.

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // The settings that plan the store's statements last as long as their transaction, because the pool may be the
@@ -45,20 +44,13 @@ func (p pool) Query(ctx context.Context, sql string, arguments ...any) (pgx.Rows
 	if err != nil {
 		return nil, err
 	}
-	var batch pgx.Batch
+	var queued []queuedStatement
 	kept := keepsPlans(p, sql)
-	batch.Queue(walkSQL(kept))
+	queued = append(queued, queuedStatement{sql: walkSQL(kept)})
 	if p.keepsPlans() && !kept {
-		batch.Queue(planForArgumentsSQL)
+		queued = append(queued, queuedStatement{sql: planForArgumentsSQL})
 	}
-	settings := batch.Len()
-	batch.Queue(sql, arguments[1:]...)
-	rows := &walkedRows{conn: conn, results: conn.SendBatch(ctx, &batch)}
-	if err := rows.begin(settings); err != nil {
-		rows.Close()
-		return nil, err
-	}
-	return rows, nil
+	return queryBehind(ctx, conn, conn.Release, queued, sql, arguments[1:])
 }
 
 // ours reports whether query sent a statement, and without options that a batch does not support.
@@ -76,19 +68,46 @@ func ours(arguments []any) bool {
 	return !formats
 }
 
-// walkedRows are the rows of a statement that was sent after its settings. Closing them ends the transaction.
-type walkedRows struct {
-	pgx.Rows // nil: the statement failed at once
-	conn     *pgxpool.Conn
-	results  pgx.BatchResults
-	closed   bool
-	ended    error // why the transaction was not committed
+// queryBehind sends statements together, and returns the rows of the last. Done is called when these are closed, or at an
+// error.
+func queryBehind(ctx context.Context, conn batchSender, done func(), queued []queuedStatement, sql string, arguments []any) (pgx.Rows, error) {
+	var batch pgx.Batch
+	for _, s := range queued {
+		batch.Queue(s.sql, s.arguments...)
+	}
+	batch.Queue(sql, arguments...)
+	rows := &lastRows{results: conn.SendBatch(ctx, &batch), done: done}
+	if err := rows.begin(queued); err != nil {
+		rows.Close()
+		return nil, err
+	}
+	return rows, nil
 }
 
-// begin skips the results of the settings.
-func (r *walkedRows) begin(settings int) (err error) {
-	for range settings {
-		if _, err := r.results.Exec(); err != nil {
+// batchSender is a connection that sends statements together.
+type batchSender interface {
+	SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults
+}
+
+// lastRows are the rows of the last statement of a batch. Closing them ends the batch and, where there is no other, its
+// transaction.
+type lastRows struct {
+	pgx.Rows // nil: a statement failed at once
+	results  pgx.BatchResults
+	done     func()
+	closed   bool
+	ended    error // why the batch failed after its last rows
+}
+
+// begin reads the results of the statements before the last.
+func (r *lastRows) begin(queued []queuedStatement) (err error) {
+	for _, s := range queued {
+		if s.read == nil {
+			_, err = r.results.Exec()
+		} else if r.Rows, err = r.results.Query(); err == nil {
+			err = s.of(r.Rows)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -96,8 +115,8 @@ func (r *walkedRows) begin(settings int) (err error) {
 	return err
 }
 
-// Close ends the transaction and releases the connection.
-func (r *walkedRows) Close() {
+// Close ends the batch.
+func (r *lastRows) Close() {
 	if r.closed {
 		return
 	}
@@ -106,19 +125,19 @@ func (r *walkedRows) Close() {
 		r.Rows.Close()
 	}
 	r.ended = r.results.Close()
-	r.conn.Release()
+	r.done()
 }
 
-// Err returns why there are no more rows, or why the transaction was not committed.
-func (r *walkedRows) Err() error {
+// Err returns why there are no more rows, or why the batch failed after them.
+func (r *lastRows) Err() error {
 	if err := r.Rows.Err(); err != nil {
 		return err
 	}
 	return r.ended
 }
 
-// Next advances to the next row. After the last row, the transaction has ended.
-func (r *walkedRows) Next() bool {
+// Next advances to the next row. After the last row, the batch has ended.
+func (r *lastRows) Next() bool {
 	if r.Rows.Next() {
 		return true
 	}
