@@ -97,13 +97,22 @@ func (a *app) dev(ctx context.Context, f devFlags) (err error) {
 	return s.answer(ctx, func() error { return s.work(ctx, store) })
 }
 
+// fillTime is how long the sample data may take. They take a second or two.
+const fillTime = 2 * time.Minute
+
 // openShop adds the shop to what the server does: at once, or when somebody asks for sample data.
 func (s *server) openShop(ctx context.Context, store sluice.Store, later bool) error {
 	runs := local.New(store, local.Options{Worker: worker.Options{Slots: 24, Drain: time.Second, Logger: s.app.logger()}})
 	shop := sample.New(store, sample.Options{Engine: runs, Logger: s.app.logger(), Alone: !later})
 	asked := make(chan struct{})
 	ask := sync.OnceFunc(func() { close(asked) })
+	var filling sync.Mutex
 	fill := func(ctx context.Context) error {
+		// A browser that leaves the page must not stop it half way: the store would count as occupied. A second press waits.
+		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), fillTime)
+		defer stop()
+		filling.Lock()
+		defer filling.Unlock()
 		switch err := shop.Prepare(ctx); {
 		case errors.Is(err, sample.ErrOccupied):
 			return codedError{fmt.Errorf("%s: %w", redactURL(s.app.db), err), exitUsage, "leave the shop out with --empty, or let it have a new store: --db sqlite:PATH"}

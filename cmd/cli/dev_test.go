@@ -5,6 +5,7 @@ package cli_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -185,9 +186,21 @@ func TestDevWithoutTheShopSaysWhatToTry(t *testing.T) {
 	}
 }
 
-// fillBySamples presses the button of the console that opens the shop.
+// fillBySamples presses the button of the console that opens the shop, after presses of somebody who left the page at
+// once.
 func fillBySamples(t *testing.T, d *dev) {
 	t.Helper()
+	for _, stay := range []time.Duration{5 * time.Millisecond, 20 * time.Millisecond, 40 * time.Millisecond} {
+		left, leave := context.WithTimeout(t.Context(), stay)
+		request, err := http.NewRequestWithContext(left, http.MethodPost, d.url+"samples", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer, err := http.DefaultClient.Do(request); err == nil {
+			_ = answer.Body.Close()
+		}
+		leave()
+	}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.url+"samples", nil)
 	if err != nil {
 		t.Fatal(err)
