@@ -80,6 +80,9 @@ func scanJobAnd(row pgx.CollectableRow, more ...any) (sluice.Job, error) {
 	j.Engine, j.Payload, j.Checkpoint = orZero(engine), payload, checkpoint
 	j.Result, _ = storing.Result(result)
 	j.CreatedAt, j.ExpiresAt, j.DueAt = timeOf(createdAt), timeOf(expiresAt), timeOf(dueAt)
+	if j.Generation > 1 { // a requeued job does not expire
+		j.ExpiresAt = time.Time{}
+	}
 	j.ClaimedAt, j.DispatchedAt, j.LeaseUntil, j.FinishedAt = timeOf(claimedAt), timeOf(dispatchedAt), timeOf(leaseUntil), timeOf(finishedAt)
 	j.Labels, err = labelsOf(labels)
 	return j, err

@@ -96,6 +96,9 @@ func scanJobAnd(rows *sql.Rows, more ...any) (listed, error) {
 	j.Engine, j.Payload, j.Checkpoint = orZero(engine), payload, checkpoint
 	j.Result, _ = storing.Result(result)
 	j.CreatedAt, j.ExpiresAt, j.DueAt = timeOf(&createdAt), timeOf(expiresAt), timeOf(&dueAt)
+	if j.Generation > 1 { // a requeued job does not expire
+		j.ExpiresAt = time.Time{}
+	}
 	j.ClaimedAt, j.DispatchedAt, j.LeaseUntil, j.FinishedAt = timeOf(claimedAt), timeOf(dispatchedAt), timeOf(leaseUntil), timeOf(finishedAt)
 	if err = rest.fill(j); err != nil {
 		return out, err

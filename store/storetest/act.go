@@ -177,6 +177,24 @@ func actRules() []Rule {
 			w.is(w.only(w.Store.Reschedule(w.ctx, []sluice.ID{soon}, time.Time{}, person("now"))), sluice.ErrInvalid)
 			w.inState(soon, sluice.StateQueued)
 		}},
+		{"R-1065", "A requeued job does not expire: it has no expires_at, is not cancelled after the one that it had, and can be put off beyond it.", "H-14", func(w *world) {
+			expires := w.Now().Add(time.Hour)
+			id := w.add(sluice.EnqueueOptions{ExpiresAt: expires})
+			w.done(by(sluice.EventBury, w.claimOne()))
+			w.near("expires_at", w.job(id).ExpiresAt, expires)
+			w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{id}, person("again"))))
+			equal(w, "expires_at", w.job(id).ExpiresAt, time.Time{})
+			page, err := w.Store.Jobs(w.ctx, sluice.JobFilter{States: []sluice.State{sluice.StateQueued}, Limit: 10})
+			w.ok(err)
+			equal(w, "jobs", len(page.Jobs), 1)
+			equal(w, "expires_at in a list", page.Jobs[0].ExpiresAt, time.Time{})
+			w.ok(w.only(w.Store.Reschedule(w.ctx, []sluice.ID{id}, expires.Add(time.Hour), person("later"))))
+			w.Advance(3 * time.Hour)
+			n, err := w.Store.Expire(w.ctx, 100, "upkeep")
+			w.ok(err)
+			equal(w, "expired", n, 0)
+			equal(w, "claimed", w.claimOne().ID, id)
+		}},
 		{"R-74", "An act sent again does its work once.", "I-20", func(w *world) {
 			id := w.add(sluice.EnqueueOptions{})
 			w.done(by(sluice.EventBury, w.claimOne()))

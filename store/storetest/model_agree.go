@@ -26,9 +26,9 @@ func (m *machine) agree(*rapid.T) {
 			m.waitAgain(want, got.BlockedBy)
 		}
 		if got.State != want.state || got.Attempts != want.attempts || got.Releases != want.releases || got.Recoveries != want.recoveries ||
-			got.Generation != want.generation || got.BlockedBy != want.blockedBy || got.LimitKey != want.limitKey || got.Cost != want.cost || got.Ref != want.ref || !got.State.Finished() && got.Engine != want.engine {
-			m.Fatalf("job %s is %s with attempts %d, releases %d, recoveries %d, generation %d, blocked by %s, limit key %q, cost %d, run %q at %q; the model has %+v",
-				id, got.State, got.Attempts, got.Releases, got.Recoveries, got.Generation, got.BlockedBy, got.LimitKey, got.Cost, got.Ref, got.Engine, *want)
+			got.Generation != want.generation || got.BlockedBy != want.blockedBy || got.LimitKey != want.limitKey || got.Cost != want.cost || got.Ref != want.ref || got.ExpiresAt.IsZero() != (want.expires == 0) || !got.State.Finished() && got.Engine != want.engine {
+			m.Fatalf("job %s is %s with attempts %d, releases %d, recoveries %d, generation %d, blocked by %s, limit key %q, cost %d, run %q at %q, expires_at %s; the model has %+v",
+				id, got.State, got.Attempts, got.Releases, got.Recoveries, got.Generation, got.BlockedBy, got.LimitKey, got.Cost, got.Ref, got.Engine, got.ExpiresAt, *want)
 		}
 	}
 	m.agreeOnWaits(waitsFor)

@@ -272,7 +272,7 @@ comment on column sluice.job.payload is 'the data of the job, as JSON text';
 comment on column sluice.job.labels is 'names and values for searches; null: none';
 comment on column sluice.job.max_attempts is 'the failed attempt that buries the job; null: the queue''s setting';
 comment on column sluice.job.created_at is 'when the producer enqueued the job';
-comment on column sluice.job.expires_at is 'when Sluice cancels the job if it waits then; null: never';
+comment on column sluice.job.expires_at is 'when Sluice cancels the job if it waits then in its first life; null: never';
 comment on column sluice.job.order_key is 'jobs with the same order key run one at a time; null: none';
 comment on column sluice.job.order_place is 'the place in the order of enqueues, from sluice.order_place; null: no order key';
 comment on column sluice.job.after is 'ids of the jobs that must end before this one; null: none';
@@ -1553,7 +1553,8 @@ $do$;
 -- Views.
 
 create view sluice.jobs as
-select j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attempts, j.created_at, j.expires_at,
+select j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attempts, j.created_at,
+       case when coalesce(l.generation, d.generation) = 1 then j.expires_at end as expires_at,
        coalesce(l.state, d.outcome) as state,
        coalesce(l.generation, d.generation) as generation,
        coalesce(l.due_at, d.due_at) as due_at,

@@ -156,7 +156,7 @@ create table sluice_job (
     labels        text,                                                  -- names and values for searches, as JSON; null: none
     max_attempts  integer,                                               -- the failed attempt that buries the job; null: the queue's setting
     created_at    integer not null,                                      -- when the producer enqueued the job, in µs
-    expires_at    integer,                                               -- when Sluice cancels the job if it waits then, in µs; null: never
+    expires_at    integer,                                               -- when Sluice cancels the job if it waits then in its first life, in µs; null: never
     order_key     text,                                                  -- jobs with the same order key run one at a time; null: none
     after         text,                                                  -- ids of the jobs that must end before this one, as a JSON array; null: none
     after_failure text,                                                  -- the fate of the job if one in after fails: cancel, run or wait, and behind it the exceptions, each a blank and ID=RULE; null: after is empty
@@ -739,7 +739,8 @@ create table sluice_follower (
 
 -- One row per job, whatever its state: select from it.
 create view sluice_jobs as
-select j.seq, j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attempts, j.created_at, j.expires_at,
+select j.seq, j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attempts, j.created_at,
+       iif(coalesce(l.generation, d.generation) = 1, j.expires_at, null) as expires_at,
        coalesce(l.state, d.outcome) as state,
        coalesce(l.generation, d.generation) as generation,
        coalesce(l.due_at, d.due_at) as due_at,
