@@ -375,13 +375,13 @@ class Works(ClientTest):
 
         def handler(job):
             if job.attempt == 1:
-                cutter.cut_next(1_000_000, only=b'"done":')  # the failure is stored, and not answered before the next attempt
+                cutter.cut_next(1_000_000, only=b'"done":1')  # the failure is stored, and not answered before the next attempt
                 raise RetryError("again", after=0)
-            cutter.cut_next(0)
             self.until(lambda: any("outcome" in line for line in logs.output))
             for _ in range(2):  # the answer to the first attempt did not end the second, whose lease is renewed
                 lease = self.client.job(job.id).raw["lease_until"]
                 self.until(lambda: self.client.job(job.id).raw["lease_until"] != lease)
+            cutter.cut_next(0)
             return "second"
 
         id = self.client.enqueue(self.queue, 1).id
