@@ -54,14 +54,12 @@ func (p *pipeline) flush(ctx context.Context) error {
 	if !p.together || len(queued) < 2 {
 		return p.oneByOne(ctx, queued)
 	}
-	var batch pgx.Batch
-	for _, s := range queued {
-		waiting := batch.Queue(s.sql, s.arguments...)
-		if s.read != nil {
-			waiting.Query(s.read)
-		}
+	last := queued[len(queued)-1]
+	rows, err := queryBehind(ctx, p.conn, func() {}, queued[:len(queued)-1], last.sql, last.arguments)
+	if err != nil {
+		return err
 	}
-	return p.conn.SendBatch(ctx, &batch).Close()
+	return last.of(rows)
 }
 
 func (p *pipeline) oneByOne(ctx context.Context, queued []queuedStatement) error {

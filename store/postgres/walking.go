@@ -102,10 +102,9 @@ type lastRows struct {
 // begin reads the results of the statements before the last.
 func (r *lastRows) begin(queued []queuedStatement) (err error) {
 	for _, s := range queued {
-		if s.read == nil {
-			_, err = r.results.Exec()
-		} else if r.Rows, err = r.results.Query(); err == nil {
-			err = s.of(r.Rows)
+		rows, err := r.results.Query()
+		if err == nil {
+			err = s.of(rows)
 		}
 		if err != nil {
 			return err
