@@ -110,7 +110,8 @@ func flowGraphRules() []Rule {
 				w.completes(c, `"of `+c.Labels[flow.LabelItem]+`"`)
 			}
 			claims = nil
-			for round := 0; round < 10 && len(claims) == 0; round++ { // the first map ends, and the second begins: each may take some rounds
+			// The process that settles is not the one that does the work of flows, so the second map may lie behind its low-water mark.
+			for deadline := time.Now().Add(time.Minute); len(claims) == 0 && time.Now().Before(deadline); {
 				w.flowsGoOn()
 				claims = w.claim(10)
 			}
