@@ -21,6 +21,7 @@ func (a *API) queueWriting(queue func(Route) Route) {
 	}), saveQueue)
 	add(a, queue(Route{
 		Method: "GET", Path: "/queues/{queue}/depth", Name: "get-depth", Summary: "count the jobs of a queue",
+		Text:  "A queue that nobody has used counts as empty.",
 		Needs: access.Look | access.Work, Commands: []string{"queues"},
 	}), func(ctx context.Context, c *call, in *depthInput) (sluice.Depth, error) {
 		return c.api.store.Depth(ctx, in.Queue, in.Limit)

@@ -77,7 +77,7 @@ export class FakeClient implements Producer {
     this.#now += milliseconds("duration", duration);
   }
 
-  /** enqueue notes a job. @throws InvalidError as `Client.enqueue` */
+  /** enqueue notes a job. @throws InvalidError and, for the key of another tenant's job, ApiError, as `Client.enqueue` */
   async enqueue(queue: string, payload: unknown, options: EnqueueOptions = {}): Promise<Receipt> {
     return this.#enqueue({ ...options, queue, payload });
   }
@@ -90,7 +90,7 @@ export class FakeClient implements Producer {
       try {
         sum[this.#enqueue(job).duplicate ? "duplicates" : "stored"]++;
       } catch (error) {
-        if (!(error instanceof InvalidError)) {
+        if (!(error instanceof InvalidError || error instanceof ApiError)) {
           throw error;
         }
         sum.refused.push({ index, error });
@@ -240,6 +240,9 @@ export class FakeClient implements Producer {
       return this.#store(made);
     }
     const rule = options.onDuplicate ?? "keep";
+    if (rule !== "keep" && (first.options.tenant ?? "") !== (options.tenant ?? "")) {
+      throw keyOfOther(options.key ?? "", rule);
+    }
     const waits = first.state === "queued" && first.attempts === 0;
     if (rule === "replace" && waits) {
       this.#finish(first, "cancelled");
@@ -370,6 +373,11 @@ export class FakeClient implements Producer {
       },
     };
   }
+}
+
+function keyOfOther(key: string, rule: string): ApiError {
+  const why = `a job of another tenant holds ${JSON.stringify(key)}, and ${rule} would change it`;
+  return new ApiError({ status: 422, code: "invalid", what: "enqueue a job", why, do: "begin the key with the name of the tenant, or set onDuplicate to keep" });
 }
 
 function notFound(what: string): NotFoundError {

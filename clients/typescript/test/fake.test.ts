@@ -27,6 +27,18 @@ test("the fake checks arguments as the client does", async () => {
   assert.deepEqual([many.stored, many.refused.map(({ index }) => index)], [1, [1]]);
 });
 
+test("the fake changes no job of another tenant that has the key, as the server", async () => {
+  const fake = new FakeClient();
+  const first = await fake.enqueue("mail", 1, { key: "k", tenant: "acme" });
+  for (const onDuplicate of ["replace", "coalesce", "debounce"] as const) {
+    const job = { queue: "mail", payload: 2, key: "k", tenant: "globex", onDuplicate };
+    await assert.rejects(fake.enqueue("mail", 2, { key: "k", tenant: "globex", onDuplicate }), { name: "ApiError", status: 422, code: "invalid" });
+    assert.deepEqual((await fake.enqueueMany([job])).refused.map(({ index }) => index), [0]);
+  }
+  assert.deepEqual(await fake.enqueue("mail", 2, { key: "k", tenant: "globex" }), { id: first.id, duplicate: true });
+  assert.deepEqual(fake.jobs.map(({ state, payload }) => [state, payload]), [["queued", 1]]);
+});
+
 test("the fake runs retries and snoozes on its own clock", async () => {
   const fake = new FakeClient({ now: start, maxAttempts: 3 });
   const log: [unknown, number, number][] = [];
