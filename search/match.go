@@ -35,7 +35,7 @@ func fingerprint(j sluice.Job) string {
 
 // stored returns a value as a term keeps it.
 func (f Field) stored(v value, now time.Time) (string, error) {
-	if v.part && f.kind != ofText {
+	if v.part && f.kind != ofText && f.kind != ofID {
 		return "", fmt.Errorf("~%.40s: only texts have parts", v.text)
 	}
 	switch f.kind {
@@ -72,6 +72,12 @@ func (f Field) stored(v value, now time.Time) (string, error) {
 		return "", fmt.Errorf("%.40q may have one *, at its end", v.text)
 	case begins && !v.quoted:
 		return beginsWith + v.text, nil
+	case f.kind == ofID && v.text != "":
+		id, err := sluice.ParseID(v.text)
+		if err != nil {
+			return "", fmt.Errorf("%.40q must be an ID such as 01a1fb72-1dea-7abc-8fc6-99e4817522bb, or the beginning of one with a * at its end", v.text)
+		}
+		return equalTo + id.String(), nil
 	}
 	return equalTo + v.text, nil
 }

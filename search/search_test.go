@@ -189,7 +189,7 @@ func TestJobsThatAQueryNamesAreLookedUp(t *testing.T) {
 		"-queue:mail id:" + names:                   payment.Queue,
 		"id:" + names + " -id:" + mail.ID.String():  payment.Queue,
 		"state:completed id:" + names:               "",
-		"id:nobody":                                 "",
+		"id:" + sluice.NewID().String():             "",
 		fmt.Sprintf("id:%s priority:7", payment.ID): "",
 	} {
 		q, err := search.Parse(filter, time.Now())

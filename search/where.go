@@ -50,6 +50,7 @@ const (
 	ofAge                 // a duration until now, or a span
 	ofState               // a state, or the word that people see
 	ofRun                 // the word open
+	ofID                  // as ofText; one that must be equal is a whole ID
 )
 
 // labelPrefix begins the fields of labels.
@@ -65,10 +66,10 @@ var fields = []Field{
 		value, has := j.Labels[strings.TrimPrefix(name, labelPrefix)]
 		return value, has
 	}},
-	{Name: "batch", Meaning: "The batch that the job is directly in.", Example: "batch:01a1fb72-1dea-7abc-8fc6-99e4817522bb", Indexed: true, text: func(j sluice.Job, _ string) (string, bool) {
+	{Name: "batch", Meaning: "The batch that the job is directly in.", Example: "batch:01a1fb72-1dea-7abc-8fc6-99e4817522bb", Indexed: true, kind: ofID, text: func(j sluice.Job, _ string) (string, bool) {
 		return j.Batch.String(), !j.Batch.IsZero()
 	}},
-	{Name: "id", Meaning: "The ID of the job.", Example: "id:01a1fb72-1dea-7abc-8fc6-99e4817522bb", Indexed: true, text: always(func(j sluice.Job) string { return j.ID.String() })},
+	{Name: "id", Meaning: "The ID of the job.", Example: "id:01a1fb72-1dea-7abc-8fc6-99e4817522bb", Indexed: true, kind: ofID, text: always(func(j sluice.Job) string { return j.ID.String() })},
 	{Name: "order_key", Meaning: "The order key of the job.", Example: "order_key:account-7", text: always(func(j sluice.Job) string { return j.OrderKey })},
 	{Name: "limit_key", Meaning: "The limit key of the job.", Example: "limit_key:example.com", text: always(func(j sluice.Job) string { return j.LimitKey })},
 	{Name: "holder", Meaning: "The process that has or had the job.", Example: "holder:host-3*", text: always(func(j sluice.Job) string { return j.Holder })},

@@ -101,6 +101,9 @@ func TestAFilterThatBreaksARuleSaysWhich(t *testing.T) {
 		"state:asleep":                "must be one of queued",
 		"attempts:many":               "must be a whole number",
 		"attempts:..":                 "must have an end",
+		"id:nobody":                   "must be an ID",
+		"-id:01a1fb72":                "must be an ID",
+		"batch:01a1fb72":              "must be an ID",
 		"due:soon":                    "must be an instant",
 		"age:-5m":                     "must be a duration",
 		`error:"open`:                 "lacks its closing quote",
@@ -112,7 +115,7 @@ func TestAFilterThatBreaksARuleSaysWhich(t *testing.T) {
 		"label.:x":                    "is no field",
 		"queue:a\x00":                 "NUL",
 		strings.Repeat("id:a ", 2000): "must be at most",
-		strings.Repeat("id:a ", 200):  "more than 100 terms",
+		strings.Repeat("id:a* ", 200): "more than 100 terms",
 	} {
 		var invalid *sluice.InvalidError
 		if _, err := search.Parse(filter, noon); !errors.As(err, &invalid) || invalid.Field != "where" || !strings.Contains(err.Error(), want) {
