@@ -112,11 +112,7 @@ func (s sight) afterReason(ctx context.Context, j sluice.Job) (Reason, error) {
 			}
 		}
 	}
-	if len(read) < len(j.After) {
-		says = fmt.Sprintf("of the %d jobs that it runs after, %d of the %d that were looked at have completed", len(j.After), completed, len(read)) + says
-	} else {
-		says = fmt.Sprintf("%d of the %d jobs that it runs after have completed", completed, len(j.After)) + says
-	}
+	says = completedOf(completed, len(read), len(j.After)) + says
 	if foreign > 0 {
 		says += fmt.Sprintf("; %d of them are outside of your bounds, or gone from the history", foreign)
 	}
@@ -130,6 +126,19 @@ func (s sight) afterReason(ctx context.Context, j sluice.Job) (Reason, error) {
 		}[j.AfterFailure]
 	}
 	return Reason{Name: "after", Open: open, Summary: says, Repair: mend}, nil
+}
+
+// completedOf says how many of the jobs that a job runs after have completed.
+func completedOf(completed, read, all int) string {
+	switch {
+	case read < all:
+		return fmt.Sprintf("of the %d jobs that it runs after, %d of the %d that were looked at have completed", all, completed, read)
+	case all == 1 && completed == 1:
+		return "the job that it runs after has completed"
+	case all == 1:
+		return "the job that it runs after has not completed"
+	}
+	return fmt.Sprintf("%d of the %d jobs that it runs after have completed", completed, all)
 }
 
 // mendBefore returns the act that lets a job go on that runs after another job.

@@ -40,7 +40,7 @@ func troublesOfOrder() []trouble {
 			},
 		},
 		{
-			sees: fewStart, cause: "a job that it runs after is dead", asks: "why", says: `0 of the 1 jobs that it runs after have completed; job .* is dead; if one fails, it waits until that was requeued`, mend: "then: sluice requeue ", log: "no route to the bank", besides: "success-rate",
+			sees: fewStart, cause: "a job that it runs after is dead", asks: "why", says: `the job that it runs after has not completed; job .* is dead; if one fails, it waits until that was requeued`, mend: "then: sluice requeue ", log: "no route to the bank", besides: "success-rate",
 			make: func(s *scene) sluice.ID {
 				s.open()
 				s.tend(nil)

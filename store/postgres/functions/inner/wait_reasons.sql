@@ -58,6 +58,7 @@ begin
     end loop;
     summary := case when cardinality(looked) < cardinality(job.after)
             then format('of the %s jobs that it runs after, %s of the %s that were looked at have completed', cardinality(job.after), completed, cardinality(looked))
+            when cardinality(job.after) = 1 then format('the job that it runs after has %scompleted', case when completed = 0 then 'not ' else '' end)
             else format('%s of the %s jobs that it runs after have completed', completed, cardinality(job.after)) end || summary
         || case when open then '' when job.after_failure like 'run%' then '; one that has failed counts as done'
             when job.after_failure like 'wait%' then '; if one fails, it waits until that was requeued and has completed' else '; if one fails, it is cancelled' end;
