@@ -117,8 +117,8 @@ type Store interface {
 	// is an [ErrInvalid], an unknown one an [ErrNotFound], any other an [ErrNotAllowed].
 	Reschedule(ctx context.Context, ids []ID, dueAt time.Time, act Act) ([]error, error)
 
-	// DeleteJobs deletes dead and cancelled jobs now, as the act of a person, whatever the settings keep. An
-	// unknown job is an [ErrNotFound], any other an [ErrNotAllowed].
+	// DeleteJobs deletes dead and cancelled jobs now, as the act of a person, whatever the settings keep. It
+	// cancels jobs that wait until one is requeued. An unknown job is an [ErrNotFound], any other an [ErrNotAllowed].
 	DeleteJobs(ctx context.Context, ids []ID, act Act) ([]error, error)
 
 	// Recover requeues jobs of a queue whose lease ran out, at most limit. It buries a job that has lost

@@ -155,7 +155,7 @@ func (s *Store) Reschedule(ctx context.Context, ids []sluice.ID, dueAt time.Time
 	})
 }
 
-// DeleteJobs deletes dead and cancelled jobs.
+// DeleteJobs deletes dead and cancelled jobs. It cancels jobs that wait until one of them is requeued.
 func (s *Store) DeleteJobs(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
 	return s.each(ctx, ids, act, func(j *job) error {
 		if !j.State.Prunable() {
@@ -163,6 +163,7 @@ func (s *Store) DeleteJobs(ctx context.Context, ids []sluice.ID, act sluice.Act)
 		}
 		s.tell(j, audit.EventDelete, j.State, act)
 		delete(s.jobs, j.ID)
+		s.unblock(j.ID)
 		return nil
 	})
 }

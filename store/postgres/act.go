@@ -180,11 +180,14 @@ func scanRescheduled(row pgx.CollectableRow) (rescheduled, error) {
 	return r, err
 }
 
-// DeleteJobs deletes dead and cancelled jobs.
+// DeleteJobs deletes dead and cancelled jobs. It cancels jobs that wait until one of them is requeued.
 func (s *Store) DeleteJobs(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
 	return s.act(ctx, audit.EventDelete, ids, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, _ map[sluice.ID]error) (out endings, err error) {
 		prunable := slices.DeleteFunc(sluice.States(), func(state sluice.State) bool { return !state.Prunable() })
 		out.rows, err = list(ctx, tx, scanMoved, deleteJobsSQL, uuids(sorted), states(prunable), act.By, act.Reason, nullUUID(act.ID))
+		for _, r := range out.rows {
+			out.awaited = append(out.awaited, r.id)
+		}
 		return out, err
 	})
 }

@@ -218,7 +218,7 @@ func (s *Store) Reschedule(ctx context.Context, ids []sluice.ID, dueAt time.Time
 	})
 }
 
-// DeleteJobs deletes dead and cancelled jobs.
+// DeleteJobs deletes dead and cancelled jobs. It cancels jobs that wait until one of them is requeued.
 func (s *Store) DeleteJobs(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
 	return s.act(ctx, audit.EventDelete, ids, act, func(tx runner, id sluice.ID) (bool, error) {
 		at, err := stand(tx, id)
@@ -226,6 +226,9 @@ func (s *Store) DeleteJobs(ctx context.Context, ids []sluice.ID, act sluice.Act)
 			return false, err
 		}
 		if err := deleteJobs(tx, fmt.Sprintf("[%d]", at.seq)); err != nil {
+			return false, err
+		}
+		if err := unblock(tx, []int64{at.seq}, nil); err != nil {
 			return false, err
 		}
 		entry := moveEntry(id, at.queue, at.generation, audit.EventDelete, at.state, act)

@@ -97,7 +97,7 @@ func afterRules() []Rule {
 			w.finishes(last)
 			w.finishes(w.add(after(sluice.FailureRuns, a)))
 		}},
-		{"R-285", "A job may wait until a failed one has been requeued and has completed. If that is deleted instead, upkeep cancels the job.", "C-5, I-1", func(w *world) {
+		{"R-285", "A job may wait until a failed one has been requeued and has completed. If that is deleted instead, the job is cancelled at once.", "C-5, I-1", func(w *world) {
 			a, b := w.add(sluice.EnqueueOptions{}), w.add(sluice.EnqueueOptions{})
 			last, other := w.add(after(sluice.FailureWaits, a, b)), w.add(after(sluice.FailureWaits, a))
 			claims := w.claims(a, b)
@@ -120,7 +120,6 @@ func afterRules() []Rule {
 			w.done(by(sluice.EventBury, w.claims(gone)[0]))
 			waits, runs := w.add(after(sluice.FailureWaits, gone)), w.add(after(sluice.FailureWaits, a))
 			w.ok(w.only(w.Store.DeleteJobs(w.ctx, []sluice.ID{gone}, person("test"))))
-			w.repair(1)
 			w.inState(waits, sluice.StateCancelled)
 			w.finishes(runs)
 		}},
