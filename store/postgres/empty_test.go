@@ -86,9 +86,9 @@ begin
     loop
         execute case when small then 'delete from ' else 'truncate ' end || one;
     end loop;
-    for one in select c.oid::regclass from pg_class c where c.relnamespace = 'sluice'::regnamespace and c.relkind = 'S' loop
-        execute format('alter sequence %s restart', one);
-    end loop;
+    -- To restart a sequence makes its file anew, and the plans that use it.
+    perform setval(s.seqrelid::regclass, s.seqstart, false) from pg_sequence s join pg_class c on c.oid = s.seqrelid
+    where c.relnamespace = 'sluice'::regnamespace;
     delete from pg_statistic where starelid in (select oid from pg_class where relnamespace = 'sluice'::regnamespace);
 end $$`
 
