@@ -260,6 +260,7 @@ func (d *Dispatcher) Once(ctx context.Context, queue string) (Cycle, error) {
 	d.inUse[queue] = true
 	d.mu.Unlock()
 	l := d.servedQueue(queue)
+	d.renew(work) // nobody else does: since the last cycle, upkeep may have decided about held jobs
 	done, _, err := d.cycle(ctx, work, l, q, false)
 	d.log.Flush()
 	d.beat(work, done.Held)
