@@ -1,7 +1,9 @@
 package dispatcher_test
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -58,6 +60,26 @@ func TestReconcileTellsWhatBecomesOfJobsAndDoesIt(t *testing.T) {
 		if one := reconcile(upkeep.Reconciliation{Jobs: running, DryRun: true}); len(one) != 1 {
 			b.Errorf("of one job, %v are judged", one)
 		}
+	})
+}
+
+func TestReconcileGoesOnPastARunThatTheEngineCannotRead(t *testing.T) {
+	inBank(t, func(b *bank) {
+		ids := b.enqueue(1200, sluice.EnqueueOptions{})
+		ctx, stop := context.WithCancel(b.Context())
+		b.stop = stop
+		b.dispatch(ctx)
+		b.wait(10 * time.Second)
+		b.engine.end(engine.Completed)
+		slices.SortFunc(ids, func(one, other sluice.ID) int { return slices.Compare(one[:], other[:]) })
+		broken := &unreadable{scripted: b.engine, refs: refsOf(ids[:1])}
+		u := upkeep.New(b.store, upkeep.Options{Engines: map[string]engine.Engine{"temporal": broken}, Logger: quiet})
+		judged := 0
+		err := u.Reconcile(b.Context(), upkeep.Reconciliation{Queue: "payment"}, func(upkeep.Judged) error { judged++; return nil })
+		if !errors.Is(err, engine.ErrUnavailable) || judged != 1199 {
+			b.Errorf("%d jobs are judged, the error is %v", judged, err)
+		}
+		b.want(sluice.StateDispatched, 1)
 	})
 }
 

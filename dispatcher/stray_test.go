@@ -15,6 +15,7 @@ import (
 	"github.com/sluice-queue/sluice/dispatcher"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/explain"
+	"github.com/sluice-queue/sluice/upkeep"
 )
 
 func (b *bank) cancel(ids ...sluice.ID) {
@@ -182,6 +183,46 @@ func TestRunThatTheEngineHadAndHasNoMoreHasEnded(t *testing.T) {
 		b.wait(10 * time.Second)
 		b.strays(0)
 		b.want(sluice.StateDispatched, 1)
+	})
+}
+
+// unreadable is an engine that cannot read some of its runs, as after the loss of a part of its database.
+type unreadable struct {
+	*scripted
+	refs []string
+}
+
+func (u *unreadable) Outcomes(ctx context.Context, target engine.Target, refs []string) ([]engine.Outcome, error) {
+	out, err := u.scripted.Outcomes(ctx, target, refs)
+	for i := range out {
+		if slices.Contains(u.refs, refs[i]) {
+			out[i], err = engine.Outcome{Ref: refs[i]}, engine.ErrUnavailable
+		}
+	}
+	return out, err
+}
+
+func TestRunThatTheEngineCannotReadKeepsNoOtherOfACancelledJobOpen(t *testing.T) {
+	inBank(t, func(b *bank) {
+		ids := b.enqueue(3, sluice.EnqueueOptions{})
+		refs := refsOf(ids)
+		ctx, stop := context.WithCancel(b.Context())
+		b.stop = stop
+		b.dispatch(ctx)
+		b.wait(3 * time.Second)
+		b.want(sluice.StateDispatched, 3)
+		b.cancel(ids...)
+		broken := &unreadable{scripted: b.engine, refs: refs[:1]}
+		options := upkeep.Options{Engines: map[string]engine.Engine{"temporal": broken}, Logger: quiet}
+		go func() { _ = upkeep.New(b.store, options).Run(ctx) }()
+		b.wait(time.Hour)
+		if b.engine.state(refs[1]) != engine.Cancelled || b.engine.state(refs[2]) != engine.Cancelled {
+			b.Errorf("the other runs are %s and %s", b.engine.state(refs[1]), b.engine.state(refs[2]))
+		}
+		if state := b.engine.state(refs[0]); state != engine.Running {
+			b.Errorf("the unreadable run is %s", state)
+		}
+		b.strays(1)
 	})
 }
 

@@ -34,35 +34,42 @@ func (u *Upkeep) Reconcile(ctx context.Context, what Reconciliation, tell func(J
 	defer u.log.Flush()
 	f := u.strictFollower(q.Name)
 	done := Followed{Settled: make(map[sluice.Event]int)}
+	answered, stopped := 0, error(nil)
 	take := func(judged []Judged, _ int) error {
+		answered += len(judged)
 		for _, j := range judged {
-			if err := tell(j); err != nil {
-				return err
-			}
-			if what.DryRun {
-				continue
-			}
-			if err := f.settle(ctx, q, []decision{j.decided}, &done); err != nil {
-				return err
+			if stopped == nil {
+				stopped = f.reconcile(ctx, q, j, what.DryRun, tell, &done)
 			}
 		}
-		return nil
+		return stopped
 	}
 	filter := engine.DispatchFilter{Queue: q.Name, IDs: what.Jobs, Limit: followSlice}
+	var failed []error
 	for {
 		claims, err := engine.Given(u.store).Dispatches(ctx, filter)
 		if err != nil {
-			return fmt.Errorf("list runs under way: %w", err)
+			return errors.Join(append(failed, fmt.Errorf("list runs under way: %w", err))...)
 		}
 		if len(claims) == 0 {
-			return nil
+			return errors.Join(failed...)
 		}
-		filter.After = claims[len(claims)-1].ID
+		filter.After, answered = claims[len(claims)-1].ID, 0
 		err = f.judge(ctx, q, settled(claims, q), take)
-		if err != nil || len(claims) < followSlice {
-			return err
+		failed = append(failed, err)
+		// A run that the engine cannot read holds up no other. An engine that answers nothing ends it.
+		if len(claims) < followSlice || stopped != nil || err != nil && answered == 0 {
+			return errors.Join(failed...)
 		}
 	}
+}
+
+// reconcile tells what becomes of a job, and does it.
+func (f *follower) reconcile(ctx context.Context, q sluice.Queue, j Judged, dryRun bool, tell func(Judged) error, done *Followed) error {
+	if err := tell(j); err != nil || dryRun {
+		return err
+	}
+	return f.settle(ctx, q, []decision{j.decided}, done)
 }
 
 // settled leaves out claims that a dispatcher still holds.

@@ -55,7 +55,7 @@ func (f *follower) endSlice(ctx context.Context, q sluice.Queue, runs []engine.O
 }
 
 // endAt checks the runs before it asks any of them to end. If the queue's refs are made of keys, a ref may by
-// now belong to another job's run, which must go on.
+// now belong to another job's run, which must go on. A run that the engine cannot read now holds up no other.
 func (f *follower) endAt(ctx context.Context, q sluice.Queue, where string, runs []engine.OrphanRun, done *Followed) error {
 	remote, target, err := f.engineAt(q, where, len(runs))
 	if err != nil {
@@ -66,16 +66,19 @@ func (f *follower) endAt(ctx context.Context, q sluice.Queue, where string, runs
 	for i, run := range runs {
 		refs[i] = run.Ref
 	}
-	outcomes, err := remote.Outcomes(ctx, target, refs)
-	if err != nil {
-		return fmt.Errorf("ask %s for %d runs of cancelled jobs: %w", where, len(refs), err)
+	outcomes, unknown := remote.Outcomes(ctx, target, refs)
+	if unknown != nil {
+		unknown = fmt.Errorf("ask %s for %d runs of cancelled jobs: %w", where, len(refs), unknown)
 	}
 	var going, forced []string
 	var over []engine.OrphanRun
 	for i, run := range outcomes {
+		if run.State == "" { // no answer
+			continue
+		}
 		own, err := f.owns(ctx, q, runs[i].JobID, run)
 		if err != nil {
-			return err
+			return errors.Join(unknown, err)
 		}
 		switch {
 		case own && run.State == engine.Running && runs[i].Terminate:
@@ -87,7 +90,7 @@ func (f *follower) endAt(ctx context.Context, q sluice.Queue, where string, runs
 		}
 	}
 	done.Ending += len(going) + len(forced)
-	return errors.Join(cancelRuns(ctx, remote, target, where, going), terminateRuns(ctx, remote, target, where, forced), f.forget(ctx, over, done))
+	return errors.Join(unknown, cancelRuns(ctx, remote, target, where, going), terminateRuns(ctx, remote, target, where, forced), f.forget(ctx, over, done))
 }
 
 // hasEnded reports whether an engine's answer means that a run has ended. A started run has ended if the engine
