@@ -381,7 +381,7 @@ func (b *bank) abandonAs(asked bool, change func(*sluice.Settings)) {
 	}
 	for _, c := range claimed.Jobs {
 		ref := engine.RefOf(c.Job, settings)
-		errs, err := engine.Given(b.store).RecordIntent(b.Context(), []engine.Intent{{ID: c.ID, Token: c.Token, Ref: ref, Engine: "temporal", Lease: time.Minute}})
+		errs, err := engine.Given(b.store).RecordIntent(b.Context(), []engine.Intent{{ID: c.ID, Token: c.Token, Ref: ref, Engine: settings.Engine, Lease: time.Minute}})
 		if err := errors.Join(append(errs, err)...); err != nil {
 			b.Fatal(err)
 		}

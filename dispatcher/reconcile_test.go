@@ -83,6 +83,22 @@ func TestReconcileGoesOnPastARunThatTheEngineCannotRead(t *testing.T) {
 	})
 }
 
+func TestOverdueClaimsThatNobodyHereCanAskForHoldUpNoOthers(t *testing.T) {
+	inBank(t, func(b *bank) {
+		b.set(func(s *sluice.Settings) { s.RecoverBatch = 2 })
+		b.enqueue(4, sluice.EnqueueOptions{})
+		b.abandonAs(false, func(s *sluice.Settings) { s.Engine = "elsewhere" })
+		b.enqueue(3, sluice.EnqueueOptions{})
+		b.abandon(false)
+		ctx, stop := context.WithCancel(b.Context())
+		b.stop = stop
+		go func() { _ = b.upkeep().Run(ctx) }()
+		b.wait(10 * time.Minute)
+		b.want(sluice.StateQueued, 3)
+		b.want(sluice.StateClaimed, 4)
+	})
+}
+
 func TestReconcileOfAQueueThatNobodyKnows(t *testing.T) {
 	inBank(t, func(b *bank) {
 		err := b.upkeep().Reconcile(b.Context(), upkeep.Reconciliation{Queue: "unknown"}, func(upkeep.Judged) error { return nil })

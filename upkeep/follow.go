@@ -72,6 +72,7 @@ type follower struct {
 	strayAt time.Time            // when to ask for the next slice of runs under way
 	strayID sluice.ID            // first job of that slice
 	walked  bool                 // all runs under way were asked for once
+	lateID  sluice.ID            // after which overdue claim to go on
 	keeps   map[string]retention
 	least   time.Duration // the shortest retention in keeps, 0: none
 	idle    bool          // no run was at its engines at the last look
@@ -124,11 +125,17 @@ func (f *follower) calm() {
 
 func (f *follower) store() sluice.Store { return f.upkeep.store }
 
-// askOverdue asks for the runs of claims whose lease ran out: their holder may or may not have started them.
+// askOverdue asks for the runs of claims whose lease ran out: their holder may or may not have started them. One
+// batch per call, round and round: claims that nobody here can ask for then hold up no others.
 func (f *follower) askOverdue(ctx context.Context, q sluice.Queue, done *Followed) error {
-	late, err := engine.Given(f.store()).Dispatches(ctx, engine.DispatchFilter{Queue: q.Name, Overdue: true, Limit: q.Settings.RecoverBatch})
+	limit := q.Settings.RecoverBatch
+	late, err := engine.Given(f.store()).Dispatches(ctx, engine.DispatchFilter{Queue: q.Name, Overdue: true, After: f.lateID, Limit: limit})
 	if err != nil {
 		return fmt.Errorf("list overdue claims: %w", err)
+	}
+	f.lateID = sluice.ID{}
+	if len(late) == limit {
+		f.lateID = late[limit-1].ID
 	}
 	return f.ask(ctx, q, late, done)
 }
