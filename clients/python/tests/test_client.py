@@ -19,6 +19,7 @@ from sluice_client import (
     ApiError, AsyncClient, CancelledError, Client, ConnectionFailed, EnqueueManyError, JobFailed, PermanentError, RetryError, SnoozeError, new_id,
 )  # fmt: skip
 
+HALF = b"caf\xe9".decode(errors="surrogateescape")  # as os.listdir reads the name of a file
 HERE = pathlib.Path(__file__).parent
 URL = os.environ.get("SLUICE_URL")
 if not URL:
@@ -230,6 +231,20 @@ class Works(ClientTest):
                 self.assertEqual(caught.exception.state, "dead")
         self.assertEqual(seen.count(("retry", 2)), 1)
         self.assertEqual(seen.count(("snooze", 1)), 2)  # the same attempt
+
+    def test_a_worker_goes_on_after_an_error_that_cannot_be_sent_as_it_is(self):
+        def handler(job):
+            job.progress(0.5, HALF)
+            if job.payload == "fails":
+                raise OSError(HALF)
+            return HALF if job.payload == "returns" else job.payload
+
+        with self.working(handler, concurrency=1):
+            for payload, why in (("fails", r"OSError: caf\?"), ("returns", "cannot be written as JSON")):
+                id = self.client.enqueue(self.queue, payload, max_attempts=1).id
+                with self.assertRaisesRegex(JobFailed, why):
+                    self.client.result(id, timeout=30)
+            self.assertEqual(self.client.result(self.client.enqueue(self.queue, "good").id, timeout=30), "good")
 
     def test_checkpoint_and_progress_are_stored(self):
         checked = threading.Event()

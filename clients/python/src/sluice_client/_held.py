@@ -93,7 +93,7 @@ class Held:
         self.job = ClaimedJob(**{**read.__dict__, "attempt": read.attempts + 1, "_sink": self})
 
     def progress(self, fraction: float, message: str) -> None:
-        self.report = (fraction, message[:1000])
+        self.report = (fraction, _whole(message)[:1000])
 
     def save_checkpoint(self, value: Any) -> None:
         self.job.check()
@@ -126,16 +126,23 @@ class Held:
 
 def outcome(result: Any, error: Optional[BaseException]) -> Dict[str, Any]:
     """Returns the outcome of an attempt, as the server reads it."""
+    try:
+        return _outcome(result, error)
+    except Exception as bad:  # a job without an outcome would keep its lease and its slot for ever
+        return {"outcome": "fail", "error": f"{type(error).__name__}, of which the worker can make nothing: {type(bad).__name__}"}
+
+
+def _outcome(result: Any, error: Optional[BaseException]) -> Dict[str, Any]:
     if error is None:
         if result is None:
             return {"outcome": "complete"}
         try:
-            json.dumps(result, allow_nan=False)
+            json.dumps(result, allow_nan=False, ensure_ascii=False).encode()
         except (TypeError, ValueError, RecursionError) as bad:
             return {"outcome": "fail", "permanent": True, "error": f"the result of the handler cannot be written as JSON: {bad}"}
         return {"outcome": "complete", "result": result}
     if isinstance(error, SnoozeError):
-        return {"outcome": "release", "delay": duration(max(error.seconds, _SHORTEST)), "reason": error.reason[:1000]}
+        return {"outcome": "release", "delay": duration(max(error.seconds, _SHORTEST)), "reason": _whole(str(error.reason))[:1000]}
     out: Dict[str, Any] = {"outcome": "fail", "error": _text(error), "stack": _stack(error)}
     if isinstance(error, PermanentError):
         out["permanent"] = True
@@ -146,9 +153,14 @@ def outcome(result: Any, error: Optional[BaseException]) -> Dict[str, Any]:
 
 def _text(error: BaseException) -> str:
     if isinstance(error, (PermanentError, RetryError, CancelledError, TimedOutError)):
-        return (str(error) or type(error).__name__)[:_LONGEST_TEXT]
-    return f"{type(error).__name__}: {error}"[:_LONGEST_TEXT]
+        return _whole(str(error) or type(error).__name__)[:_LONGEST_TEXT]
+    return _whole(f"{type(error).__name__}: {error}")[:_LONGEST_TEXT]
 
 
 def _stack(error: BaseException) -> str:
-    return "".join(traceback.format_exception(type(error), error, error.__traceback__))[-_LONGEST_TEXT:]
+    return _whole("".join(traceback.format_exception(type(error), error, error.__traceback__)))[-_LONGEST_TEXT:]
+
+
+def _whole(text: str) -> str:
+    """Replaces halves of characters, such as Python reads from file names: they cannot be sent."""
+    return text.encode("utf-8", "replace").decode()

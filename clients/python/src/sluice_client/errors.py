@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, List, Mapping, Optional
+
+from ._jobs import Seconds, duration
 
 if TYPE_CHECKING:
     from ._jobs import Enqueued
@@ -90,17 +93,27 @@ class PermanentError(SluiceError):
 class RetryError(SluiceError):
     """Raised by a handler: the attempt failed. The next one comes after some seconds, or by the queue's backoff."""
 
-    def __init__(self, message: str = "", after: Optional[float] = None) -> None:
-        self.after = after
+    def __init__(self, message: str = "", after: Optional[Seconds] = None) -> None:
+        self.after = None if after is None else _seconds(after, "after")
         super().__init__(message)
 
 
 class SnoozeError(SluiceError):
     """Raised by a handler: the job comes back after some seconds, and no attempt counts."""
 
-    def __init__(self, seconds: float, reason: str = "") -> None:
-        self.seconds, self.reason = seconds, reason
+    def __init__(self, seconds: Seconds, reason: str = "") -> None:
+        self.seconds, self.reason = _seconds(seconds, "seconds"), reason
         super().__init__(reason)
+
+
+def _seconds(value: Seconds, name: str) -> float:
+    """Returns a delay in seconds. One that is over is 0."""
+    if isinstance(value, timedelta):
+        value = value.total_seconds()
+    if isinstance(value, (int, float)) and value < 0:
+        value = 0
+    duration(value, name)  # says what is wrong with it
+    return float(value)
 
 
 class CancelledError(SluiceError):
