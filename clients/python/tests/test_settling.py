@@ -5,7 +5,10 @@ import unittest
 from datetime import timedelta
 
 from sluice_client import PermanentError, RetryError, SnoozeError
+from sluice_client._engine import Engine
 from sluice_client._held import outcome
+from sluice_client._transport import Transport
+from test_answers import Unreadable, serving
 
 HALF = b"caf\xe9".decode(errors="surrogateescape")  # as os.listdir reads the name of a file
 
@@ -13,6 +16,21 @@ HALF = b"caf\xe9".decode(errors="surrogateescape")  # as os.listdir reads the na
 class Silent(Exception):
     def __str__(self):
         return self.args[9]
+
+
+class Strict(Unreadable):
+    """Refuses to settle several jobs with one request, and the result of one job."""
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.asked.append(asked["jobs"])
+        status, text = 200, b'{"done":1,"failed":[]}'
+        if len(asked["jobs"]) > 1 or asked["jobs"][0].get("result") == "large":
+            status, text = 413, b'{"code":"too_large","why":"the body is too large"}'
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
 
 
 class Outcomes(unittest.TestCase):
@@ -33,6 +51,27 @@ class Outcomes(unittest.TestCase):
                 RetryError("busy", after=delay)
             with self.assertRaisesRegex(raised, "seconds"):
                 SnoozeError(delay)
+
+
+class Engines(unittest.TestCase):
+    def engine(self, url="http://127.0.0.1:1"):
+        transport = Transport(url, None, None)
+        self.addCleanup(transport.close)
+        self.started = []
+        return Engine(transport, ["q"], self.started.append, concurrency=9, lease=None, worker="w", version="", drain_timeout=1)
+
+    def claimed(self, id, token):
+        return {"id": id, "queue": "q", "token": token, "lease_seconds": 60}
+
+    def test_an_outcome_that_is_too_large_takes_no_other_with_it(self):
+        with serving(Strict) as (url, asked):
+            engine = self.engine(url)
+            engine._take([self.claimed(id, "t") for id in ("one", "two", "three")])
+            results = {"one": "small", "two": "large", "three": "small"}
+            engine._send_outcomes([(held, {**held.named(), **outcome(results[held.job.id], None)}) for held in self.started])
+        self.assertEqual([[job["id"] for job in jobs] for jobs in asked], [["one", "two", "three"], ["one"], ["two"], ["three"]])
+        (again, failed) = engine._outcomes.get_nowait()
+        self.assertEqual((again.job.id, failed["outcome"], failed["permanent"], engine._outcomes.empty()), ("two", "fail", True, True))
 
 
 if __name__ == "__main__":

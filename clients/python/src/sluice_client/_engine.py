@@ -26,6 +26,7 @@ log = logging.getLogger("sluice_client")
 _WAIT = 30.0  # how long the server keeps a claim
 _SLACK = 10.0
 _MOST, _BYTES = 500, 4 << 20  # jobs and bytes of one request
+_REFUSES = (413, 422)  # the request breaks a rule, perhaps by a single job
 _HEARTBEAT = 10.0
 _GRACE = 10.0  # how long a handler may go on after its timeout
 _LAST = 5.0  # how long a handler has after it was told to end
@@ -356,6 +357,10 @@ class Engine:
             answer = self._transport.request("POST", "/work/settle", {"worker": self._worker, "jobs": [o for _, o in batch]}, timeout=max(left, 1))
             refused = {entry["id"]: ApiError(entry["error"].get("status", 0), entry["error"]) for entry in answer["failed"]}
         except (ApiError, ConnectionFailed, *BROKEN) as error:
+            if len(batch) > 1 and isinstance(error, ApiError) and error.status in _REFUSES:
+                for entry in batch:  # so that one outcome does not take the others with it
+                    self._send_outcomes([entry])
+                return
             refused = {h.job.id: error for h, _ in batch}
         with self._changed:
             for h, outcome in batch:
