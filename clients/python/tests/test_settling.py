@@ -1,10 +1,10 @@
-"""Outcomes that cannot be sent as they are."""
+"""Outcomes that cannot be sent as they are, and jobs that come twice."""
 
 import json
 import unittest
 from datetime import timedelta
 
-from sluice_client import PermanentError, RetryError, SnoozeError
+from sluice_client import LostError, PermanentError, RetryError, SnoozeError
 from sluice_client._engine import Engine
 from sluice_client._held import outcome
 from sluice_client._transport import Transport
@@ -72,6 +72,19 @@ class Engines(unittest.TestCase):
         self.assertEqual([[job["id"] for job in jobs] for jobs in asked], [["one", "two", "three"], ["one"], ["two"], ["three"]])
         (again, failed) = engine._outcomes.get_nowait()
         self.assertEqual((again.job.id, failed["outcome"], failed["permanent"], engine._outcomes.empty()), ("two", "fail", True, True))
+
+    def test_a_job_that_is_claimed_anew_is_no_more_that_of_the_earlier_claim(self):
+        engine = self.engine()
+        for token in ("first", "second"):
+            engine._take([self.claimed("one", token)])
+        first, second = self.started
+        self.assertIsInstance(first.reason, LostError)
+        self.assertIsNone(second.reason)
+        self.assertEqual(engine._held, {second})
+        for held in self.started:
+            engine.finish(held, "done", None)
+        self.assertIs(engine._outcomes.get_nowait()[0], second)
+        self.assertTrue(engine._outcomes.empty())
 
 
 if __name__ == "__main__":

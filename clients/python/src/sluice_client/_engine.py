@@ -199,6 +199,10 @@ class Engine:
     def _hold(self, raw: Dict[str, Any], arrived: float) -> Held:
         held = Held(raw, arrived, self._save)
         with self._changed:
+            older = [h for h in self._held if h.job.id == held.job.id]
+        for h in older:  # the server names lost jobs by their IDs
+            self._lose(h, LostError(f"job {h.job.id} was lost: it was claimed anew"))
+        with self._changed:
             self._held.add(held)
             self._busy += 1
             self._changed.notify_all()
