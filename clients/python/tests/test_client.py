@@ -603,6 +603,40 @@ class Async(unittest.IsolatedAsyncioTestCase):
             with self.assertRaises(asyncio.CancelledError):
                 await worker
 
+    async def test_calls_that_wait_for_results_do_not_keep_a_worker_from_beginning(self):
+        name = "py-" + new_id()[-12:]
+
+        async def handler(job):
+            return job.payload
+
+        async with AsyncClient(calls=2) as client:
+            ids = [(await client.enqueue(name, i)).id for i in range(2)]
+            results = asyncio.gather(*(client.result(id, timeout=30) for id in ids))
+            await asyncio.sleep(0)  # they have both threads
+            worker = asyncio.create_task(client.work(name, handler))
+            self.assertEqual(await results, [0, 1])
+            worker.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await worker
+
+    async def test_an_error_that_counts_as_false_fails_the_attempt(self):
+        class Errors(Exception):
+            def __len__(self):
+                return 0
+
+        async def handler(job):
+            raise Errors("none")
+
+        async with AsyncClient() as client:
+            name = "py-" + new_id()[-12:]
+            receipt = await client.enqueue(name, 1, max_attempts=1)
+            worker = asyncio.create_task(client.work(name, handler, drain_timeout=0.1))
+            with self.assertRaisesRegex(JobFailed, "Errors: none"):
+                await client.result(receipt.id, timeout=30)
+            worker.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await worker
+
     async def test_a_task_is_cancelled_at_its_timeout(self):
         async with AsyncClient() as client:
             name = "py-" + new_id()[-12:]

@@ -101,7 +101,7 @@ class AsyncClient:
         def end(held: Held, task: "asyncio.Task[Any]") -> None:
             tasks.discard(task)
             failure = asyncio.CancelledError() if task.cancelled() else task.exception()
-            result = None if failure else task.result()
+            result = None if failure is not None else task.result()
             engine.finish(held, result, failure)
 
         engine = Engine(
@@ -109,7 +109,9 @@ class AsyncClient:
             concurrency=concurrency, lease=lease, worker=worker, version=version, drain_timeout=drain_timeout,
         )  # fmt: skip
         leave = on_signals(functools.partial(loop.call_soon_threadsafe, engine.stop), always=False)
-        running = loop.run_in_executor(self._threads, engine.run)
+        thread = ThreadPoolExecutor(1, thread_name_prefix="sluice-work")  # calls that wait for results may have all the others
+        running = loop.run_in_executor(thread, engine.run)
+        thread.shutdown(wait=False)  # once it is over
         self._workers.add((engine, running))
         try:
             while not running.done():  # only a loop that wakes runs the handler of a signal
