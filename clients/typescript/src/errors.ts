@@ -198,9 +198,14 @@ export function causes(error: unknown): string {
 }
 
 function textOf(value: unknown): string {
-  if (!(value instanceof Error)) {
-    return String(value);
+  try {
+    if (!(value instanceof Error)) {
+      return String(value);
+    }
+    const [name, message] = [String(value.name), String(value.message)]; // a program may have set them to anything
+    const plain = name === "Error" || value instanceof SluiceError;
+    return plain || !message ? message || name : `${name}: ${message}`;
+  } catch {
+    return "an error without a readable text";
   }
-  const plain = value.name === "Error" || value instanceof SluiceError;
-  return plain || !value.message ? value.message || value.name : `${value.name}: ${value.message}`;
 }

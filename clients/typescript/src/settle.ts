@@ -42,7 +42,7 @@ export function failed(error: unknown, reason: unknown): Outcome {
   if (error instanceof SnoozeError) {
     return { outcome: "release", ...delayOf(error.delay) };
   }
-  const stack = error instanceof Error && error.stack ? { stack: error.stack.slice(0, mostText) } : {};
+  const stack = error instanceof Error && typeof error.stack === "string" ? { stack: error.stack.slice(0, mostText) } : {};
   const text = { error: (causes(error) || "the handler threw no error").slice(0, mostText), ...stack };
   if (error instanceof PermanentError) {
     return { outcome: "fail", ...text, permanent: true };
