@@ -45,8 +45,9 @@ Refused lines are reported by number, the others stored; the exit code is then 6
 
 Each run of a file has an id. Jobs without an id get the run's, ending with their line number in
 hexadecimal. To continue an interrupted run, give --resume and the same file (or standard input).
-Stored lines are found by id, as long as the queue keeps finished jobs, and never stored twice. A
-changed file is refused. --skip avoids looking for stored lines; interrupted runs print how many.`, jobline.FieldNames()),
+Stored lines are found by id, and never stored twice. A changed file is refused, and so is a run
+older than the time for which the queue keeps finished jobs. --skip avoids looking for stored lines,
+and says that they are stored; interrupted runs print how many.`, jobline.FieldNames()),
 		Example: `  sluice enqueue mail '{"to":"ada"}' --tenant acme --delay 10m
   generate-report | sluice enqueue reports -
   sluice enqueue reports @report.json --key report-7 --on-duplicate replace

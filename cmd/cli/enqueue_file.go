@@ -53,7 +53,7 @@ func (a *app) enqueueFile(ctx context.Context, args []string, f enqueueFlags) (e
 	default:
 		return usagef("with --file the payloads come from the file")
 	}
-	lines := lineEnqueuer{app: a, in: a.stdin, queue: queue, skip: f.skip, batchSize: f.lines, run: newFileRun()}
+	lines := lineEnqueuer{app: a, in: a.stdin, queue: queue, skip: f.skip, batchSize: f.lines, run: newFileRun(), checked: make(map[string]bool)}
 	if f.batch != "" {
 		id, err := f.batchID()
 		if err != nil {
@@ -87,7 +87,10 @@ func (a *app) enqueueFile(ctx context.Context, args []string, f enqueueFlags) (e
 		a.note("run %s: if it is cut off, go on with --resume %s", sluice.ID(lines.run), sluice.ID(lines.run))
 	}
 	out, err := lines.store(ctx)
-	if err != nil {
+	switch {
+	case errors.Is(err, errForgotten):
+		return err
+	case err != nil:
 		return a.cutOff(ctx, out, err)
 	}
 	if f.skip > out.Lines {
@@ -170,6 +173,7 @@ type lineEnqueuer struct {
 	batchSize int
 	prepare   func(*sluice.NewJob) error // changes or refuses a job; nil: takes all
 
+	checked map[string]bool // queues that have deleted none of the resumed run's jobs
 	batch   []sluice.NewJob
 	bytes   int   // of its payloads
 	numbers []int // the batch's lines

@@ -10,9 +10,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/cmd/cli"
@@ -153,4 +155,37 @@ func TestEnqueueOfAFileGoesOnAfterAKill(t *testing.T) {
 	enqueue.ends(t, -1)
 	w.resume(t, "--resume", run[1])
 	w.resume(t, "--resume", run[1], "--lines", "7")
+}
+
+// TestRunWhoseJobsMayHaveBeenDeletedIsNotResumed enqueues a file whose jobs have ended and been deleted.
+func TestRunWhoseJobsMayHaveBeenDeletedIsNotResumed(t *testing.T) {
+	t.Parallel()
+	w := newWave(t, 3)
+	settings := sluice.DefaultSettings()
+	settings.KeepCancelled = time.Millisecond
+	if _, err := w.client.EnsureQueue(t.Context(), "mail", settings, sluice.Act{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	out := run(t, w.db, w.arguments...)
+	page, err := w.client.Jobs(t.Context(), sluice.JobFilter{Limit: 10})
+	if err != nil || len(page.Jobs) != 3 {
+		t.Fatalf("%d jobs, %v", len(page.Jobs), err)
+	}
+	for _, job := range page.Jobs {
+		if err := w.client.Cancel(t.Context(), []sluice.ID{job.ID}, sluice.Act{By: "test"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(t, w.db, "upkeep", "--once")
+	resume := append(slices.Clone(w.arguments), "--db", w.db, "--resume", regexp.MustCompile(`--resume (\S+)`).FindStringSubmatch(out)[1])
+	again, err := exec.Command("sluice", resume...).CombinedOutput()
+	if exit, is := errors.AsType[*exec.ExitError](err); !is || exit.ExitCode() != 4 || !strings.Contains(string(again), `queue "mail" keeps cancelled jobs for 1ms: lines that it stored may have been deleted since`) {
+		t.Errorf("%v\n%s", err, again)
+	}
+	if depth, err := w.client.Depth(t.Context(), "mail"); err != nil || depth.Ready != 0 {
+		t.Errorf("%d jobs are stored again, %v", depth.Ready, err)
+	}
+	if out := run(t, w.db, append(w.arguments, "--resume", resume[len(resume)-1], "--skip", "2")...); !strings.Contains(out, "1 stored, 0 duplicates") {
+		t.Errorf("with --skip it says\n%s", out)
+	}
 }

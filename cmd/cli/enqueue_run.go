@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
+	"time"
 
 	"github.com/sluice-queue/sluice"
 )
@@ -42,9 +44,43 @@ func (r fileRun) id(line int) sluice.ID {
 	return id
 }
 
+// errForgotten says that the lines of a run may have been stored and deleted.
+var errForgotten = errors.New("lines that it stored may have been deleted since")
+
+// remembered refuses lines of a run that began so long ago that upkeep may have deleted jobs of it. They would be
+// stored again, and run twice. With --skip, a person has decided. An id that a person made up has no time.
+func (l *lineEnqueuer) remembered(ctx context.Context) error {
+	if l.skip > 0 || l.run[6]>>4 != 7 {
+		return nil
+	}
+	for _, job := range l.batch {
+		if l.checked[job.Queue] {
+			continue
+		}
+		q, err := l.client.Queue(ctx, job.Queue)
+		if err != nil && !errors.Is(err, sluice.ErrNotFound) {
+			return err
+		}
+		age := q.Now.Sub(sluice.ID(l.run).Time())
+		for _, outcome := range []sluice.State{sluice.StateCompleted, sluice.StateCancelled, sluice.StateDead} {
+			if keep := q.Settings.Keep(outcome); keep > 0 && age > keep-keep/10 { // clocks differ
+				return codedError{
+					fmt.Errorf("the run began %s ago, and queue %q keeps %s jobs for %s: %w", age.Round(time.Second), job.Queue, outcome, sluice.FormatDuration(keep), errForgotten),
+					exitRefused, "find out how many lines it has stored, and add --skip with that number: the lines after it are stored",
+				}
+			}
+		}
+		l.checked[job.Queue] = true
+	}
+	return nil
+}
+
 // verify runs before a resumed run sends a batch. The batch's last line, if stored, must be unchanged. Otherwise
 // inserted, removed or reordered lines would pass for stored ones, or be stored twice.
 func (l *lineEnqueuer) verify(ctx context.Context) error {
+	if err := l.remembered(ctx); err != nil {
+		return err
+	}
 	for i := len(l.batch) - 1; i >= 0; i-- {
 		job := l.batch[i]
 		if job.ID != l.run.id(l.numbers[i]) || job.OnDuplicate == sluice.Coalesce { // may have a newer payload
