@@ -179,27 +179,9 @@ func sentSince(ref string) time.Time {
 
 // takeOver takes over the jobs that dead forwarders were sending.
 func (f *Forwarder) takeOver(ctx context.Context, l *servedQueue) error {
-	var late []*sluice.Claim
-	err := f.call(ctx, func(ctx context.Context) (err error) {
-		late, err = engine.Given(f.local).Dispatches(ctx, engine.DispatchFilter{Queue: l.queue, Overdue: true, Limit: f.options.Batch})
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("look for jobs that were on their way: %w", err)
-	}
-	others := 0
-	late = slices.DeleteFunc(late, func(c *sluice.Claim) bool {
-		if c.Engine != f.engine() {
-			others++
-		}
-		return c.Engine != f.engine() || l.holds(c.ID)
-	})
-	if others > 0 && time.Since(l.othersAt) > time.Minute {
-		l.othersAt = time.Now()
-		f.log.Emit(event.OtherCentre, l.queue, "jobs", others, "centre", f.options.Centre)
-	}
-	if len(late) == 0 {
-		return nil
+	late, err := f.overdue(ctx, l)
+	if err != nil || len(late) == 0 {
+		return wrap("look for jobs that were on their way", err)
 	}
 	renewals := make([]sluice.Renewal, len(late))
 	for i, c := range late {
@@ -221,6 +203,36 @@ func (f *Forwarder) takeOver(ctx context.Context, l *servedQueue) error {
 	}
 	l.hold(holds)
 	return nil
+}
+
+// overdue lists jobs that dead forwarders to this centre were sending. Those to another centre may be any number, so
+// they are read past.
+func (f *Forwarder) overdue(ctx context.Context, l *servedQueue) (late []*sluice.Claim, err error) {
+	others := 0
+	filter := engine.DispatchFilter{Queue: l.queue, Overdue: true, Limit: f.options.Batch}
+	for more := true; more && len(late) == 0; {
+		err := f.call(ctx, func(ctx context.Context) (err error) {
+			late, err = engine.Given(f.local).Dispatches(ctx, filter)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if more = len(late) == filter.Limit; more {
+			filter.After = late[len(late)-1].ID
+		}
+		late = slices.DeleteFunc(late, func(c *sluice.Claim) bool {
+			if c.Engine != f.engine() {
+				others++
+			}
+			return c.Engine != f.engine() || l.holds(c.ID)
+		})
+	}
+	if others > 0 && time.Since(l.othersAt) > time.Minute {
+		l.othersAt = time.Now()
+		f.log.Emit(event.OtherCentre, l.queue, "jobs", others, "centre", f.options.Centre)
+	}
+	return late, nil
 }
 
 func wrap(what string, err error) error {

@@ -133,21 +133,10 @@ func (f *Forwarder) cancelStray(ctx context.Context, l *servedQueue) error {
 	if time.Now().Before(l.strayAt) {
 		return nil
 	}
-	var strays []engine.OrphanRun
-	var now time.Time
-	err := f.call(ctx, func(ctx context.Context) (err error) {
-		if now, err = f.local.Now(ctx); err != nil {
-			return err
-		}
-		strays, err = engine.Given(f.local).OrphanRuns(ctx, l.queue, engine.OrphanRun{}, straySlice)
-		return err
-	})
+	strays, err := f.strays(ctx, l)
 	if err != nil {
 		return fmt.Errorf("look for cancelled jobs that were on their way: %w", err)
 	}
-	strays = slices.DeleteFunc(strays, func(run engine.OrphanRun) bool {
-		return run.Engine != f.engine() || now.Sub(run.CancelledAt) < 2*f.options.CallTimeout
-	})
 	l.strayAt = time.Now().Add(strayInterval)
 	if len(strays) == 0 {
 		return nil
@@ -169,4 +158,28 @@ func (f *Forwarder) cancelStray(ctx context.Context, l *servedQueue) error {
 		}
 		return wrap("forget cancelled jobs", engine.Given(f.local).ForgetOrphanRuns(ctx, seen))
 	})
+}
+
+// strays lists jobs that were cancelled locally while this centre's forwarders sent them, at most straySlice. Those of
+// another centre may be any number, so they are read past.
+func (f *Forwarder) strays(ctx context.Context, l *servedQueue) (strays []engine.OrphanRun, err error) {
+	var now time.Time
+	err = f.call(ctx, func(ctx context.Context) (err error) {
+		now, err = f.local.Now(ctx)
+		return err
+	})
+	after := engine.OrphanRun{}
+	for more := true; err == nil && more && len(strays) == 0; {
+		err = f.call(ctx, func(ctx context.Context) (err error) {
+			strays, err = engine.Given(f.local).OrphanRuns(ctx, l.queue, after, straySlice)
+			return err
+		})
+		if more = len(strays) == straySlice; more {
+			after = strays[straySlice-1]
+		}
+		strays = slices.DeleteFunc(strays, func(run engine.OrphanRun) bool {
+			return run.Engine != f.engine() || now.Sub(run.CancelledAt) < 2*f.options.CallTimeout
+		})
+	}
+	return strays, err
 }
