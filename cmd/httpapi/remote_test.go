@@ -3,11 +3,13 @@ package httpapi_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"flag"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -209,6 +211,33 @@ func TestNumbersOfTheAuditHave64Bits(t *testing.T) {
 		page, err := audit.Search(t.Context(), store, audit.Filter{AuditFilter: sluice.AuditFilter{After: after}})
 		if err != nil || len(page.Entries) != want {
 			t.Errorf("after %d there are %d entries (%v), want %d", after, len(page.Entries), err, want)
+		}
+	}
+}
+
+// TestJobsThatTogetherAreLargerThanARequestAreStored enqueues jobs of which any two are larger than the server reads at
+// once, and one that is so alone.
+func TestJobsThatTogetherAreLargerThanARequestAreStored(t *testing.T) {
+	t.Parallel()
+	behind := memory.New(memory.Options{})
+	settings := sluice.DefaultSettings()
+	settings.PayloadLimit = 64 << 20
+	if _, err := sluice.NewClient(behind, sluice.ClientOptions{}).EnsureQueue(t.Context(), "mail", settings, sluice.Act{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	store := overHTTP(t, serveHTTP(t, behind), behind)
+	var jobs []sluice.NewJob
+	for _, size := range []int{7 << 20, 10 << 20, 20 << 20, 7 << 20} {
+		jobs = append(jobs, sluice.NewJob{Queue: "mail", Payload: []byte(`"` + strings.Repeat("x", size) + `"`)})
+	}
+	receipts, err := sluice.NewClient(store, sluice.ClientOptions{}).EnqueueMany(t.Context(), jobs)
+	batch, is := errors.AsType[*sluice.BatchError](err)
+	if !is || len(batch.Failed) != 1 || !errors.Is(batch.Failed[2], sluice.ErrInvalid) {
+		t.Fatalf("it ends with %v, want the third of them refused", err)
+	}
+	for _, i := range []int{0, 1, 3} {
+		if job, err := behind.Job(t.Context(), receipts[i].ID); err != nil || len(job.Payload) != len(jobs[i].Payload) {
+			t.Errorf("job %d: %d bytes, %v", i, len(job.Payload), err)
 		}
 	}
 }

@@ -1,8 +1,8 @@
 package remote
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// maxList is the most jobs of one request, and maxBytes about the most bytes.
+	// maxList is the most jobs of one request, and maxBytes the most bytes of several.
 	maxList, maxBytes = 10_000, 8 << 20
 )
 
@@ -73,26 +73,21 @@ type enqueued struct {
 // alone are the codes of problems of one job. Another is one of the whole call.
 var alone = map[string]bool{"full": true, "invalid": true, "not_found": true, "not_allowed": true, "queue_not_admitted": true, "out_of_bounds": true}
 
-// Enqueue stores jobs by the server's settings. More than 10,000 jobs, or 8 MiB, are several transactions.
+// Enqueue stores jobs by the server's settings. More than 10,000 jobs, or 8 MiB, are several transactions. A job that
+// alone is larger than the server reads is refused.
 func (s *Store) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
 	receipts := make([]sluice.Receipt, len(jobs))
 	refused := make(map[int]error)
 	for from := 0; from < len(jobs); {
-		var body bytes.Buffer
-		body.WriteByte('[')
-		to := from
-		for ; to < len(jobs) && to-from < maxList && body.Len() < maxBytes; to++ {
-			line, err := lineOf(jobs[to].NewJob)
-			if err != nil {
-				return nil, &sluice.InvalidError{Field: "payload", Rule: err.Error()}
-			}
-			if to > from {
-				body.WriteByte(',')
-			}
-			body.Write(line)
+		body, to, err := requestOf(jobs, from)
+		if err != nil {
+			return nil, err
 		}
-		body.WriteByte(']')
-		if err := s.enqueue(ctx, body.Bytes(), jobs[from:to], receipts[from:to], func(i int, err error) { refused[from+i] = err }); err != nil {
+		err = s.enqueue(ctx, body, jobs[from:to], receipts[from:to], func(i int, err error) { refused[from+i] = err })
+		if large, is := errors.AsType[*Error](err); is && large.Code == "too_large" && to-from == 1 {
+			refused[from], err = large, nil
+		}
+		if err != nil {
 			return nil, err
 		}
 		from = to
@@ -101,6 +96,25 @@ func (s *Store) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Rec
 		return receipts, &sluice.BatchError{Failed: refused, Total: len(jobs)}
 	}
 	return receipts, nil
+}
+
+// requestOf writes jobs from a place on, as many as fit into one request, and returns the place of the next.
+func requestOf(jobs []sluice.Insert, from int) (body []byte, to int, err error) {
+	body = []byte("[")
+	for to = from; to < len(jobs) && to-from < maxList; to++ {
+		line, err := lineOf(jobs[to].NewJob)
+		if err != nil {
+			return nil, to, &sluice.InvalidError{Field: "payload", Rule: err.Error()}
+		}
+		if to > from && len(body)+len(line) >= maxBytes {
+			break
+		}
+		if to > from {
+			body = append(body, ',')
+		}
+		body = append(body, line...)
+	}
+	return append(body, ']'), to, nil
 }
 
 // enqueue sends one list of jobs.
