@@ -4,7 +4,7 @@ import json
 import unittest
 from datetime import timedelta
 
-from sluice_client import LostError, PermanentError, RetryError, SnoozeError
+from sluice_client import Client, EnqueueManyError, LostError, PermanentError, RetryError, SnoozeError
 from sluice_client._engine import Engine
 from sluice_client._held import outcome
 from sluice_client._transport import Transport
@@ -19,18 +19,33 @@ class Silent(Exception):
 
 
 class Strict(Unreadable):
-    """Refuses to settle several jobs with one request, and the result of one job."""
+    """Refuses requests of several jobs as too large, and a large job. It does not answer for a job that is lost."""
 
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.asked.append(asked["jobs"])
-        status, text = 200, b'{"done":1,"failed":[]}'
-        if len(asked["jobs"]) > 1 or asked["jobs"][0].get("result") == "large":
-            status, text = 413, b'{"code":"too_large","why":"the body is too large"}'
+        jobs = asked if isinstance(asked, list) else asked["jobs"]
+        self.server.asked.append([job["id"] for job in jobs])
+        job, status = jobs[0], 200
+        text = {"results": [{"id": job["id"]}]} if isinstance(asked, list) else {"done": 1, "failed": []}
+        if len(jobs) > 1 or "large" in (job.get("result"), job.get("payload")):
+            status, text = 413, {"code": "too_large", "why": "the body is too large"}
+        if len(jobs) == 1 and job.get("payload") == "lost":
+            status, text = 500, {}
+        answer = json.dumps(text).encode()
         self.send_response(status)
-        self.send_header("Content-Length", str(len(text)))
+        self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
-        self.wfile.write(text)
+        self.wfile.write(answer)
+
+
+class Many(unittest.TestCase):
+    def test_jobs_that_are_too_large_together_are_stored_apart(self):
+        with serving(Strict) as (url, _), Client(url) as client:
+            out = client.enqueue_many({"queue": "q", "payload": payload} for payload in ("a", "large", "b", "c", "d"))
+            self.assertEqual((out.stored, [(job.index, job.error.code) for job in out.refused]), (4, [(1, "too_large")]))
+            with self.assertRaises(EnqueueManyError) as caught:
+                client.enqueue_many({"queue": "q", "payload": payload, "id": payload} for payload in ("a", "b", "lost", "c"))
+        self.assertEqual((caught.exception.result.stored, caught.exception.next, caught.exception.ids), (2, 2, ["lost", "c"]))
 
 
 class Outcomes(unittest.TestCase):
@@ -69,7 +84,7 @@ class Engines(unittest.TestCase):
             engine._take([self.claimed(id, "t") for id in ("one", "two", "three")])
             results = {"one": "small", "two": "large", "three": "small"}
             engine._send_outcomes([(held, {**held.named(), **outcome(results[held.job.id], None)}) for held in self.started])
-        self.assertEqual([[job["id"] for job in jobs] for jobs in asked], [["one", "two", "three"], ["one"], ["two"], ["three"]])
+        self.assertEqual(asked, [["one", "two", "three"], ["one"], ["two"], ["three"]])
         (again, failed) = engine._outcomes.get_nowait()
         self.assertEqual((again.job.id, failed["outcome"], failed["permanent"], engine._outcomes.empty()), ("two", "fail", True, True))
 

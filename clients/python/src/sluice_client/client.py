@@ -31,6 +31,7 @@ class _Part:
         self.size = 0
         self.made: Set[str] = set()  # the IDs that the client made
         self.sent: List[str] = []  # the IDs, once they were sent
+        self.answered = 0  # how many of its first jobs have an answer
 
     def add(self, job: Mapping[str, Any]) -> None:
         rest = {name: value for name, value in job.items() if name not in ("queue", "payload", "id")}
@@ -103,13 +104,28 @@ class Client:
             if part.bodies:
                 self._send_part(part, out)
         except Exception as error:
-            raise EnqueueManyError(out, part.first, part.sent, error) from error
+            raise EnqueueManyError(out, part.first + part.answered, part.sent[part.answered :], error) from error
         return out
 
     def _send_part(self, part: _Part, out: Enqueued) -> None:
         part.sent = [body["id"] for body in part.bodies]
-        answer = self._transport.request("POST", "/jobs", part.bodies, timeout=self._timeout)
-        for i, found in enumerate(answer["results"]):
+        self._send_bodies(part, 0, len(part.bodies), out)
+
+    def _send_bodies(self, part: _Part, first: int, end: int, out: Enqueued) -> None:
+        try:
+            results = self._transport.request("POST", "/jobs", part.bodies[first:end], timeout=self._timeout)["results"]
+        except ApiError as error:
+            if error.status != 413:  # the server, or a proxy, reads less at once
+                raise
+            middle = (first + end) // 2
+            if middle > first:
+                self._send_bodies(part, first, middle, out)
+                self._send_bodies(part, middle, end, out)
+            else:
+                out.refused.append(Refused(part.first + first, part.sent[first], error))
+                part.answered = end
+            return
+        for i, found in enumerate(results, first):
             id = part.sent[i]
             if "error" in found:
                 out.refused.append(Refused(part.first + i, id, ApiError(found["error"].get("status", 0), found["error"])))
@@ -117,6 +133,7 @@ class Client:
                 out.duplicates += 1
             else:
                 out.stored += 1
+        part.answered = end
 
     def job(self, id: str) -> Job:
         """Returns a job. It raises ApiError with code not_found if there is none."""
