@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/sluice-queue/sluice/engine"
@@ -57,7 +58,7 @@ func converted[T any](ctx context.Context, e *Engine, convert func() (T, error))
 	back := make(chan answer, 1)
 	go func() {
 		defer func() { <-e.codec }()
-		value, err := convert()
+		value, err := unpanicked("data converter", convert)
 		back <- answer{value, err}
 	}()
 	select {
@@ -69,6 +70,19 @@ func converted[T any](ctx context.Context, e *Engine, convert func() (T, error))
 	case <-call.Done():
 		return out, fmt.Errorf("%w: %w", engine.ErrCodec, call.Err())
 	}
+}
+
+var errPanicked = errors.New("code of the program panicked")
+
+// unpanicked calls code of the program. A panic becomes an error: it must not end the process, which dispatches other
+// jobs too, and it does not show that the payload is at fault.
+func unpanicked[T any](what string, do func() (T, error)) (out T, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("%w, its %s: %v\n%s", errPanicked, what, value, debug.Stack())
+		}
+	}()
+	return do()
 }
 
 // waits reports whether an ended run can still wait for a failing data converter, to keep its result.

@@ -200,6 +200,40 @@ func TestErrorsOfADataConverterAreForNowUnlessTheySayOtherwise(t *testing.T) {
 	}
 }
 
+// panicking is a converter with a bug that some payloads bring out.
+type panicking struct{ converter.DataConverter }
+
+func (p panicking) ToPayloads(values ...any) (*commonpb.Payloads, error) {
+	payloads, err := p.DataConverter.ToPayloads(values...)
+	if strings.Contains(payloads.String(), "bug") {
+		panic("no such key")
+	}
+	return payloads, err
+}
+
+func TestPanicInTheProgramsCodeHoldsUpOneRunAlone(t *testing.T) {
+	t.Parallel()
+	adjust := func(_ engine.Target, run engine.Run, _ *workflowservice.StartWorkflowExecutionRequest) {
+		if run.Labels["currency"] == "" {
+			panic("no currency")
+		}
+	}
+	f := &fake{start: func(context.Context, *workflowservice.StartWorkflowExecutionRequest) error { return nil }}
+	e, counted := f.serve(t, adapter.Options{DataConverter: panicking{converter.GetDefaultDataConverter()}, Adjust: adjust})
+	runs := manyRuns(3)
+	runs[0].Labels, runs[1].Labels = map[string]string{"currency": "EUR"}, map[string]string{"currency": "EUR"}
+	runs[0].Payload = []byte(`"bug"`)
+	errs := e.Start(t.Context(), anywhere, runs)
+	for i, want := range map[int]string{0: "no such key", 2: "no currency"} {
+		if !errors.Is(errs[i], engine.ErrUnavailable) || !errors.Is(errs[i], engine.ErrNotAsked) || !strings.Contains(errs[i].Error(), want) {
+			t.Errorf("run %d: %v", i, errs[i])
+		}
+	}
+	if by := counted.reset(); errs[1] != nil || by["StartWorkflowExecution"] != 1 {
+		t.Errorf("the other run: %v, %v", errs[1], by)
+	}
+}
+
 // hanging is a converter that never returns.
 type hanging struct{ converter.DataConverter }
 

@@ -73,7 +73,11 @@ func (e *Engine) failure(p place, ref string, failure *failurepb.Failure) string
 	}
 	read := converter.WithFailureConverterSerializationContext(e.options.FailureConverter,
 		converter.WorkflowSerializationContext{Namespace: p.Namespace, WorkflowID: ref})
-	return read.FailureToError(failure).Error()
+	text, err := unpanicked("failure converter", func() (string, error) { return read.FailureToError(failure).Error(), nil })
+	if err != nil {
+		return "failed: " + failure.GetMessage()
+	}
+	return text
 }
 
 // result returns the result of a run as JSON; nil if there is none, or if it is not JSON. The error is set only

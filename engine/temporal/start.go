@@ -49,7 +49,7 @@ func (e *Engine) start(ctx context.Context, p place, run engine.Run) error {
 	doing := fmt.Sprintf("start run %.200q of queue %q in %s", run.Ref, p.Queue, p)
 	request, err := e.request(ctx, p, run)
 	switch {
-	case errors.Is(err, engine.ErrCodec):
+	case errors.Is(err, engine.ErrCodec), errors.Is(err, errPanicked):
 		return fmt.Errorf("%s: %w: %w: %w", doing, engine.ErrNotAsked, engine.ErrUnavailable, err)
 	case err != nil:
 		return fmt.Errorf("%s: %w: %w", doing, engine.ErrRefused, err)
@@ -123,8 +123,10 @@ func (e *Engine) request(ctx context.Context, p place, run engine.Run) (*workflo
 	if timeout := cmp.Or(run.Timeout, p.Timeout); timeout > 0 { // the server counts the delay too
 		request.WorkflowExecutionTimeout = durationpb.New(timeout + delay)
 	}
-	e.adjust(p, run, request)
-	return request, nil
+	return unpanicked("function Adjust", func() (*workflowservice.StartWorkflowExecutionRequest, error) {
+		e.adjust(p, run, request)
+		return request, nil
+	})
 }
 
 // adjust lets the program change a request, except for the fields that identify the run.
