@@ -151,6 +151,13 @@ func Decode[T any](items []json.RawMessage, check func(T) error) (good []Item[T]
 	return good, refused
 }
 
+// Named reports whether a text can name a party. One that the database or Sluice refuses would hold up all items that are
+// submitted with it.
+func Named(text string) bool { return text != "" && sluice.CheckTenantName(text) == nil }
+
+// Dated reports whether an instant can be that of a job.
+func Dated(at time.Time) bool { return at.UTC().Year() >= 1970 && at.UTC().Year() <= 9999 }
+
 // Item is a submission and its place.
 type Item[T any] struct {
 	Line  int `json:"line"`

@@ -72,8 +72,8 @@ func (s *Steps) ScheduleInvoices(ctx context.Context, items []json.RawMessage) (
 }
 
 func (in Invoice) check() error {
-	if in.ID == "" || len(in.ID) > 80 || in.Customer == "" || in.Cents <= 0 || in.DueAt.IsZero() {
-		return fmt.Errorf("invoice %.80q needs an id of at most 80 bytes, a customer, an amount and a due_at", in.ID)
+	if !domain.Named(in.ID) || len(in.ID) > 80 || !domain.Named(in.Customer) || in.Cents <= 0 || !domain.Dated(in.DueAt) {
+		return fmt.Errorf("invoice %.80q needs an id of at most 80 bytes, a customer of at most 128, both without control characters, an amount, and a due_at of the years 1970 to 9999", in.ID)
 	}
 	return nil
 }

@@ -73,14 +73,14 @@ func (r Request) check() error {
 	switch {
 	case r.ID == "" || len(r.ID) > 80 || strings.ContainsFunc(r.ID, func(c rune) bool { return c <= ' ' || c > '~' }):
 		return fmt.Errorf("id %.100q must be 1 to 80 visible ASCII characters", r.ID)
-	case r.Payer == "" || r.Payee == "" || r.Payer == r.Payee:
-		return fmt.Errorf("payment %s needs a payer and a payee, and they must differ", r.ID)
+	case !domain.Named(r.Payer) || !domain.Named(r.Payee) || r.Payer == r.Payee:
+		return fmt.Errorf("payment %s needs a payer and a payee of at most 128 bytes without control characters, and they must differ", r.ID)
 	case r.Cents <= 0:
 		return fmt.Errorf("payment %s: %d cents is no amount to pay", r.ID, r.Cents)
-	case len(r.Currency) != 3:
-		return fmt.Errorf("payment %s: currency %.20q is not three letters", r.ID, r.Currency)
-	case r.DueAt.IsZero():
-		return fmt.Errorf("payment %s has no due_at", r.ID)
+	case len(r.Currency) != 3 || strings.ContainsFunc(r.Currency, func(c rune) bool { return c < 'A' || c > 'Z' }):
+		return fmt.Errorf("payment %s: currency %.20q is not three capital letters", r.ID, r.Currency)
+	case !domain.Dated(r.DueAt):
+		return fmt.Errorf("payment %s needs a due_at of the years 1970 to 9999", r.ID)
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/sluice-queue/sluice/apps/apptest"
 	"github.com/sluice-queue/sluice/apps/payments/books"
 	"github.com/sluice-queue/sluice/apps/payments/domain"
+	"github.com/sluice-queue/sluice/apps/payments/invoice"
 	"github.com/sluice-queue/sluice/apps/payments/payment"
 	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/internal/pgtest"
@@ -197,6 +198,35 @@ func TestPhaseARefusesOnlyWhatIsWrong(t *testing.T) {
 		}
 		if n := d.count("select count(*) from payment"); n != 2 || d.job("p4") == nil || d.job("p2") != nil {
 			d.Errorf("%d payments", n)
+		}
+	})
+}
+
+// TestPhaseARefusesAloneWhatNoStoreTakes submits payments with texts and times that a database or Sluice refuses.
+func TestPhaseARefusesAloneWhatNoStoreTakes(t *testing.T) {
+	onBoth(t, func(d *desk) {
+		odd := map[string]func(r *payment.Request){
+			"payer":    func(r *payment.Request) { r.Payer = "a\x00da" },
+			"long":     func(r *payment.Request) { r.Payer = strings.Repeat("a", 200) },
+			"payee":    func(r *payment.Request) { r.Payee = "b\x00ob" },
+			"currency": func(r *payment.Request) { r.Currency = "E\x00R" },
+			"due":      func(r *payment.Request) { r.DueAt = time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC) },
+		}
+		all := []any{request("good")}
+		for id, change := range odd {
+			r := request(id)
+			change(&r)
+			all = append(all, r)
+		}
+		if result := d.init(all...); result.Scheduled != 1 || len(result.Refused) != len(odd) {
+			d.Errorf("result %+v", result)
+		}
+		invoices := invoice.New(d.books)
+		d.prepare(invoices)
+		result := d.submit(invoices.Init, invoice.Invoice{ID: "i1", Customer: "ada", Cents: 1, DueAt: due}, invoice.Invoice{ID: "i2", Customer: "a\x00da", Cents: 1, DueAt: due},
+			invoice.Invoice{ID: "i\x003", Customer: "ada", Cents: 1, DueAt: due}, invoice.Invoice{ID: "i4", Customer: "ada", Cents: 1, DueAt: due.AddDate(-100, 0, 0)})
+		if result.Scheduled != 1 || len(result.Refused) != 3 {
+			d.Errorf("result of invoices %+v", result)
 		}
 	})
 }
