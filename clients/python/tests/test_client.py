@@ -18,6 +18,7 @@ from cutter import Cutter
 from sluice_client import (
     ApiError, AsyncClient, CancelledError, Client, ConnectionFailed, EnqueueManyError, JobFailed, PermanentError, RetryError, SnoozeError, new_id,
 )  # fmt: skip
+from sluice_client.testing import FakeClient
 
 HALF = b"caf\xe9".decode(errors="surrogateescape")  # as os.listdir reads the name of a file
 HERE = pathlib.Path(__file__).parent
@@ -97,6 +98,29 @@ class Enqueues(ClientTest):
             self.assertEqual(ran.get(timeout=30), receipt.id)
             self.client.result(receipt.id, timeout=30)
         self.assertTrue(ran.empty())
+
+    def test_the_fake_treats_keys_as_the_server_does(self):
+        fake, far = FakeClient(), datetime.now(timezone.utc) + timedelta(days=1)
+        steps = [
+            {"key": "a"}, {"key": "a"}, {"key": "a", "on_duplicate": "replace"}, {"key": "a", "on_duplicate": "coalesce"}, {"key": "a", "key_scope": "forever"},
+            "cancel", {"key": "a"}, {"key": "a", "key_scope": "forever"}, {"key": "a", "key_scope": "forever", "on_duplicate": "replace"},
+            {"key": "w", "key_scope": "window", "key_window": 3600}, "cancel", {"key": "w", "key_scope": "window", "key_window": 3600},
+            {"key": "f", "key_scope": "forever"}, "cancel", {"key": "f"}, {"key": "f", "key_scope": "forever", "on_duplicate": "replace"},
+            {"key": "d", "due_at": far}, {"key": "d", "on_duplicate": "debounce", "delay": 7200}, {"key": "d", "on_duplicate": "debounce", "delay": 60},
+        ]  # fmt: skip
+        here, there = [], []
+        for n, step in enumerate(steps):
+            for client, ids in ((fake, here), (self.client, there)):
+                if step == "cancel":
+                    client.cancel([id for id, *_ in ids])
+                    continue
+                receipt = client.enqueue(self.queue, n, **step)
+                ids.append((receipt.id, receipt.duplicate, receipt.replaced))
+        first = {id: n for n, (id, *_) in reversed(list(enumerate(here)))}, {id: n for n, (id, *_) in reversed(list(enumerate(there)))}
+        said = [[(at[id], duplicate, at.get(replaced)) for id, duplicate, replaced in ids] for at, ids in zip(first, (here, there))]
+        self.assertEqual(*said)
+        for mine, its in zip(here, there):
+            self.assertEqual([fake.job(mine[0]).payload, fake.job(mine[0]).state], [self.client.job(its[0]).payload, self.client.job(its[0]).state])
 
     def test_many_jobs_are_stored_and_refused_ones_named(self):
         jobs = ({"queue": self.queue, "payload": i, "priority": 99 if i == 1500 else 5} for i in range(2100))

@@ -243,14 +243,17 @@ export class FakeClient implements Producer {
     if (rule !== "keep" && (first.options.tenant ?? "") !== (options.tenant ?? "")) {
       throw keyOfOther(options.key ?? "", rule);
     }
-    const waits = first.state === "queued" && first.attempts === 0;
-    if (rule === "replace" && waits) {
+    if (rule === "replace" && first.state === "queued") {
       this.#finish(first, "cancelled");
       return { ...this.#store(made), replaced: first.id };
     }
-    if ((rule === "coalesce" || rule === "debounce") && waits) {
+    const merges = (rule === "coalesce" || rule === "debounce") && (first.options.keyScope ?? "unfinished") === "unfinished";
+    if (merges && first.attempts > 0) {
+      return this.#store(made); // it runs after the other
+    }
+    if (merges) {
       first.payload = payload;
-      first.options = { ...first.options, ...(options.labels && { labels: options.labels }) };
+      first.options = { ...first.options, labels: options.labels ?? {} };
       first.dueAt = rule === "debounce" ? made.dueAt : first.dueAt;
     }
     return { id: first.id, duplicate: true };
@@ -264,12 +267,13 @@ export class FakeClient implements Producer {
 
   /** holderOfKey returns the job whose key refuses the new one. */
   #holderOfKey(job: FakeJob): FakeJob | undefined {
-    const { key, keyScope = "unfinished", keyWindow = 0 } = job.options;
+    const { key } = job.options;
     if (!key) {
       return undefined;
     }
     return this.jobs.findLast((other) => {
-      const same = other.queue === job.queue && other.options.key === key && (other.options.keyScope ?? "unfinished") === keyScope;
+      const { keyScope, keyWindow = 0 } = other.options;
+      const same = other.queue === job.queue && other.options.key === key;
       const until = other.createdAt.getTime() + milliseconds("keyWindow", keyWindow);
       return same && (other.state === "queued" || keyScope === "forever" || (keyScope === "window" && until > this.#now));
     });

@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { inspect } from "node:util";
 import { ApiError, Client, ConnectionError, type EnqueueOptions, InvalidError, NotFoundError } from "sluice-client";
+import { FakeClient } from "sluice-client/testing";
 import { client, cutFirst, newQueue, Proxy, serverUrl, settings, stored } from "./support.js";
 
 const day = 86_400_000;
@@ -221,4 +222,37 @@ test("cancel ends waiting jobs, and says which jobs it left", async () => {
   assert.equal(done, 1);
   assert.deepEqual(failed.map((each) => [each.id, each.error.code]), [[none, "not_found"]]);
   assert.equal((await client().job(id)).state, "cancelled");
+});
+
+test("the fake treats keys as the server does", async () => {
+  const queue = newQueue();
+  const dueAt = new Date(Date.now() + 86_400_000);
+  const forever = { keyScope: "forever" } as const;
+  const window = { keyScope: "window", keyWindow: "1h" } as const;
+  const steps: (EnqueueOptions | "cancel")[] = [
+    ...[{ key: "a" }, { key: "a" }, { key: "a", onDuplicate: "replace" }, { key: "a", onDuplicate: "coalesce" }, { key: "a", ...forever }],
+    ...["cancel", { key: "a" }, { key: "a", ...forever }, { key: "a", ...forever, onDuplicate: "replace" }],
+    ...[{ key: "w", ...window }, "cancel", { key: "w", ...window }, { key: "f", ...forever }, "cancel", { key: "f" }],
+    ...[{ key: "d", dueAt }, { key: "d", onDuplicate: "debounce", delay: "2h" }, { key: "d", onDuplicate: "debounce", delay: "1m" }],
+  ] as (EnqueueOptions | "cancel")[];
+  const fates = [];
+  for (const producer of [new FakeClient(), client()]) {
+    const ids: string[] = [];
+    const fate: unknown[] = [];
+    for (const [payload, step] of steps.entries()) {
+      if (step === "cancel") {
+        await producer.cancel([...new Set(ids)]);
+        continue;
+      }
+      const { id, duplicate, replaced } = await producer.enqueue(queue, payload, step);
+      ids.push(id);
+      fate.push([ids.indexOf(id), duplicate, replaced && ids.indexOf(replaced)]);
+    }
+    for (const id of ids) {
+      const { payload, state } = await producer.job(id);
+      fate.push([payload, state]);
+    }
+    fates.push(fate);
+  }
+  assert.deepEqual(fates[0], fates[1]);
 });

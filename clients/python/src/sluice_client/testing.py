@@ -38,6 +38,7 @@ class FakeJob:
     checkpoint: Any = None
     #: the reports of progress
     progress: List[Any] = field(default_factory=list)
+    _made_at: datetime = field(default=datetime.min, repr=False, compare=False)
 
 
 class FakeClient:
@@ -61,13 +62,33 @@ class FakeClient:
     def enqueue(self, queue: str, payload: Any, *, id: Optional[str] = None, **options: Any) -> Receipt:
         body = job_body(queue, payload, id, options)
         payload = json.loads(json.dumps(payload, allow_nan=False))  # as a handler gets it
-        for job in self.jobs:
-            taken = options.get("key") is not None and options["key"] == job.options.get("key") and job.queue == queue
-            if job.id == body["id"] or taken and job.state in _UNFINISHED:
-                return Receipt(job.id, duplicate=True)
         due = options.get("due_at") or self.now + _delta(options.get("delay") or 0)
-        self.jobs.append(FakeJob(body["id"], queue, payload, dict(options), due))
-        return Receipt(body["id"])
+        made = FakeJob(body["id"], queue, payload, dict(options), due, _made_at=self.now)
+        if any(job.id == made.id for job in self.jobs):
+            return Receipt(made.id, duplicate=True)
+        first, rule, replaced = self._holder_of_key(made), options.get("on_duplicate") or "keep", None
+        if first is not None:
+            merges = rule in ("coalesce", "debounce") and first.options.get("key_scope") in (None, "unfinished")
+            if rule == "replace" and first.state == "queued":
+                first.state, replaced = "cancelled", first.id
+            elif merges and first.state == "queued" and first.attempts == 0:
+                first.payload, first.options = payload, {**first.options, "labels": options.get("labels")}
+                first.due_at = due if rule == "debounce" else first.due_at
+                return Receipt(first.id, duplicate=True)
+            elif not merges:
+                return Receipt(first.id, duplicate=True)
+        self.jobs.append(made)
+        return Receipt(made.id, replaced=replaced)
+
+    def _holder_of_key(self, job: FakeJob) -> Optional[FakeJob]:
+        """Returns the job whose key refuses another."""
+        key = job.options.get("key")
+        for other in reversed(self.jobs if key else []):
+            scope, until = other.options.get("key_scope"), other._made_at + _delta(other.options.get("key_window") or 0)
+            holds = other.state in _UNFINISHED or scope == "forever" or scope == "window" and until > self.now
+            if holds and other.queue == job.queue and other.options.get("key") == key:
+                return other
+        return None
 
     def enqueue_many(self, jobs: Iterable[Mapping[str, Any]]) -> Enqueued:
         out = Enqueued()
