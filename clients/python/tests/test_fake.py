@@ -4,7 +4,7 @@ import asyncio
 import unittest
 from datetime import timedelta
 
-from sluice_client import JobFailed, PermanentError, RetryError, SnoozeError
+from sluice_client import ApiError, JobFailed, PermanentError, RetryError, SnoozeError
 from sluice_client.testing import FakeAsyncClient, FakeClient
 
 
@@ -18,6 +18,16 @@ class Fake(unittest.TestCase):
         self.assertEqual([(j.id, j.queue, j.payload, j.options["tenant"]) for j in self.fake.jobs], [(receipt.id, "mail", {"to": "ada"}, "acme")])
         with self.assertRaisesRegex(TypeError, "no option"):
             self.fake.enqueue("mail", 1, prio=1)
+
+    def test_it_changes_no_job_of_another_tenant_that_has_the_key(self):
+        first = self.fake.enqueue("mail", 1, key="k", tenant="acme")
+        for rule in ("replace", "coalesce", "debounce"):
+            job = {"queue": "mail", "payload": 2, "key": "k", "tenant": "globex", "on_duplicate": rule}
+            with self.assertRaisesRegex(ApiError, "a job of another tenant holds"):
+                self.fake.enqueue(**job)
+            self.assertEqual([refused.index for refused in self.fake.enqueue_many([job]).refused], [0])
+        self.assertEqual(self.fake.enqueue("mail", 2, key="k", tenant="globex").id, first.id)
+        self.assertEqual([(job.state, job.payload) for job in self.fake.jobs], [("queued", 1)])
 
     def test_two_days_of_retries_take_no_time(self):
         began = self.fake.now

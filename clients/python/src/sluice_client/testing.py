@@ -13,7 +13,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, Awaitable, Callable, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
 from ._held import AsyncClaimedJob, ClaimedJob, outcome
-from ._jobs import Enqueued, Job, Receipt, duration, job_body
+from ._jobs import Enqueued, Job, Receipt, Refused, duration, job_body, new_id
 from .errors import ApiError, CancelledError, JobFailed
 
 __all__ = ["FakeAsyncClient", "FakeClient", "FakeJob"]
@@ -68,6 +68,8 @@ class FakeClient:
             return Receipt(made.id, duplicate=True)
         first, rule, replaced = self._holder_of_key(made), options.get("on_duplicate") or "keep", None
         if first is not None:
+            if rule != "keep" and (first.options.get("tenant") or "") != (options.get("tenant") or ""):
+                raise _key_of_other(options["key"], rule)
             merges = rule in ("coalesce", "debounce") and first.options.get("key_scope") in (None, "unfinished")
             if rule == "replace" and first.state == "queued":
                 first.state, replaced = "cancelled", first.id
@@ -92,12 +94,16 @@ class FakeClient:
 
     def enqueue_many(self, jobs: Iterable[Mapping[str, Any]]) -> Enqueued:
         out = Enqueued()
-        for job in jobs:
-            rest = {name: value for name, value in job.items() if name not in ("queue", "payload")}
-            if self.enqueue(job["queue"], job.get("payload"), **rest).duplicate:
-                out.duplicates += 1
-            else:
-                out.stored += 1
+        for place, job in enumerate(jobs):
+            rest = {name: value for name, value in job.items() if name not in ("queue", "payload", "id")}
+            id = job.get("id") or new_id()
+            try:
+                duplicate = self.enqueue(job["queue"], job.get("payload"), id=id, **rest).duplicate
+            except ApiError as error:
+                out.refused.append(Refused(place, id, error))
+                continue
+            out.duplicates += duplicate
+            out.stored += not duplicate
         return out
 
     def job(self, id: str) -> Job:
@@ -250,6 +256,12 @@ class _Sink:
 
     def save_checkpoint(self, value: Any) -> None:
         self._job.checkpoint = json.loads(json.dumps(value, allow_nan=False))
+
+
+def _key_of_other(key: str, rule: str) -> ApiError:
+    why = f"a job of another tenant holds {json.dumps(key)}, and {rule} would change it"
+    do = "begin the key with the name of the tenant, or set on_duplicate to keep"
+    return ApiError(422, {"code": "invalid", "what": "enqueue a job", "why": why, "do": do})
 
 
 def _delta(value: Any) -> timedelta:
