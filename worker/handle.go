@@ -286,6 +286,26 @@ func failure(r *run, err error, cause error, settings sluice.Settings) sluice.Se
 	return out
 }
 
+// sound returns a handler's error if it can be unwrapped. Otherwise sound returns another in its place: a nil pointer
+// that is an error panics when somebody looks what it wraps, and the panic would end the process.
+func sound(err error) (out error) {
+	defer func() {
+		if value := recover(); value != nil {
+			out = fmt.Errorf("an error of type %T, which cannot be unwrapped: %v", err, value)
+		}
+	}()
+	_ = errors.Is(err, errNobodys)
+	_ = errors.As(err, new(*nobodys))
+	return err
+}
+
+// nobodys is an error that no handler returns, so a search for it visits everything that an error wraps.
+type nobodys struct{}
+
+func (*nobodys) Error() string { return "" }
+
+var errNobodys error = new(nobodys)
+
 // textOf returns the text of a handler's error. The error's own methods may panic, for example on a nil
 // pointer.
 func textOf(err error) (text string) {

@@ -135,7 +135,7 @@ func (r *run) settleOne(err error) bool {
 	if !r.settle() {
 		return false
 	}
-	r.settleBy(r.attempt, err)
+	r.settleBy(r.attempt, sound(err))
 	r.freeOnce()
 	return true
 }
@@ -227,7 +227,7 @@ func (w *Worker) runMany(work context.Context, l *servedQueue, runs []*run) {
 		}
 	}()
 	called := time.Now()
-	err = l.many.call(ctx, ready)
+	err = sound(l.many.call(ctx, ready))
 	l.many.took.Store(max(1, int64(time.Since(called))))
 }
 

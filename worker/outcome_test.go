@@ -20,6 +20,12 @@ type nilError struct{ text string }
 
 func (e *nilError) Error() string { return e.text }
 
+// nilWrapper is an error that wraps another, and whose Unwrap panics on a nil pointer.
+type nilWrapper struct{ inner error }
+
+func (w *nilWrapper) Error() string { return w.inner.Error() }
+func (w *nilWrapper) Unwrap() error { return w.inner }
+
 func TestNothingInAnErrorEndsTheWorker(t *testing.T) {
 	for name, c := range map[string]struct {
 		returns error
@@ -30,6 +36,8 @@ func TestNothingInAnErrorEndsTheWorker(t *testing.T) {
 		"RetryAfter of nil is a retry": {worker.RetryAfter(time.Second, nil), sluice.StateDead, "asked to be called again"},
 		"an error that is a nil":       {(*nilError)(nil), sluice.StateDead, "whose text cannot be had"},
 		"a permanent one that is":      {worker.Permanent((*nilError)(nil)), sluice.StateDead, "whose text cannot be had"},
+		"a nil that wraps":             {(*nilWrapper)(nil), sluice.StateDead, "*worker_test.nilWrapper, which cannot be unwrapped"},
+		"a permanent one that wraps":   {worker.Permanent((*nilWrapper)(nil)), sluice.StateDead, "which cannot be unwrapped"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inShop(t, func(s *shop) {
@@ -42,6 +50,23 @@ func TestNothingInAnErrorEndsTheWorker(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestAnErrorThatCannotBeUnwrappedIsAFailedAttemptOfEachJobOfACall(t *testing.T) {
+	inShop(t, func(s *shop) {
+		s.runMany(worker.Options{}, func(_ context.Context, jobs []*worker.Job[payment]) error {
+			if err := jobs[0].Settle((*nilWrapper)(nil)); err != nil {
+				t.Error(err)
+			}
+			return (*nilWrapper)(nil)
+		}, worker.ManyOptions{Size: 2, QueueOptions: worker.QueueOptions{MaxAttempts: 1}})
+		for _, id := range s.addMany(2) {
+			if job := s.becomes(id, sluice.StateDead); !strings.Contains(job.Error, "cannot be unwrapped") {
+				t.Errorf("error %q", job.Error)
+			}
+		}
+		_ = s.end()
+	})
 }
 
 func TestWhatAHandlerReturnsDecidesAlsoAfterACompletionThatCameToNothing(t *testing.T) {

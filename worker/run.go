@@ -283,7 +283,7 @@ func (r *run) call(ctx context.Context) (err error) {
 		err = r.servedQueue.do(ctx, r)
 	}
 	returned = true
-	return err
+	return sound(err)
 }
 
 // failureOf returns the error of a failed attempt, nil for a job that was handed back.
