@@ -53,8 +53,11 @@ func timeOut(runs []*run) {
 }
 
 // overtime returns for how long a handler has exceeded its timeout, negative before the timeout. The bool is
-// false if the handler has not begun or has no timeout.
+// false if the handler has not begun or has no timeout. Setting the wall clock does not change it.
 func (r *run) overtime() (over time.Duration, limited bool) {
 	begun, timeout := r.begun.Load(), r.timeout()
-	return time.Since(time.Unix(0, begun)) - timeout, begun != 0 && timeout != 0
+	if begun == nil || timeout == 0 {
+		return 0, false
+	}
+	return time.Since(*begun) - timeout, true
 }

@@ -192,7 +192,7 @@ func (w *Worker) runMany(work context.Context, l *servedQueue, runs []*run) {
 	begun := time.Now()
 	for _, r := range runs {
 		defer r.freeOnce()
-		r.begun.Store(begun.UnixNano())
+		r.begun.Store(&begun)
 		var free context.CancelFunc
 		r.attempt, free = r.within(r.timeout(), begun)
 		defer free()

@@ -20,10 +20,10 @@ type run struct {
 	worker      *Worker
 	servedQueue *servedQueue
 	claim       *sluice.Claim
-	queue       *sluice.Queue // as it was when the job was claimed
-	started     time.Time     // when it was claimed
-	asked       time.Time     // when its claim was sent to the store
-	begun       atomic.Int64  // when its handler began, in ns since 1970; 0: it waits for a slot
+	queue       *sluice.Queue             // as it was when the job was claimed
+	started     time.Time                 // when it was claimed
+	asked       time.Time                 // when its claim was sent to the store
+	begun       atomic.Pointer[time.Time] // when its handler began; nil: it waits for a slot
 	cancel      context.CancelCauseFunc
 	result      atomic.Pointer[[]byte]
 	report      atomic.Pointer[progress.Report] // not stored yet; nil: none
@@ -204,7 +204,7 @@ func (w *Worker) slot(work context.Context) {
 func (r *run) run() {
 	w := r.worker
 	begun := time.Now()
-	r.begun.Store(begun.UnixNano())
+	r.begun.Store(&begun)
 	defer r.finish(begun)
 	if why := r.late(); why != "" {
 		if r.settle() {
@@ -331,8 +331,8 @@ func (r *run) leave(took time.Duration) {
 
 // since returns when the run's handler began, or when its job was claimed if the handler has not begun.
 func (r *run) since() time.Time {
-	if begun := r.begun.Load(); begun != 0 {
-		return time.Unix(0, begun)
+	if begun := r.begun.Load(); begun != nil {
+		return *begun
 	}
 	return r.started
 }

@@ -161,7 +161,7 @@ func (w *Worker) mayGiveUp(begun time.Time, err error) bool {
 		most = maxFollowerTime
 	}
 	by := w.settleBy.Load()
-	return time.Since(begun) > most || by != 0 && time.Now().UnixNano() > by
+	return time.Since(begun) > most || by != nil && time.Now().After(*by)
 }
 
 func (w *Worker) report(batch []sluice.Settlement, serving []*servedQueue, errs []error) {

@@ -95,25 +95,25 @@ type Worker struct {
 	wrong    error          // the error in the options
 	serving  []*servedQueue // in the order of claiming; guarded by mu, and never changed in place
 
-	wake        chan struct{} // there may be something to claim
-	looks       chan struct{} // lookOut has queues to look at
-	look        chan struct{} // a waiting run may be due
-	ready       chan *run     // claimed jobs that wait for a slot
-	settlements chan decided  // settlements to write
-	unsettled   atomic.Int64  // settlements that are decided but not written yet
-	sparse      bool          // the last claims got few jobs; used by fetch alone
-	begun       began.Tally   // for queues with a rate
-	drains      chan struct{} // closed when the drain begins
-	drained     chan struct{} // closed when draining and nothing runs
-	noMore      chan struct{} // closed when no more jobs will become ready
-	reported    chan struct{} // a handler has reported progress
-	shorter     chan struct{} // leases now need renewal more often than before
-	ask         chan struct{} // a claim may have been cancelled
-	reports     atomic.Bool   // some running job has a report that is not stored yet
-	reportedAt  time.Time     // when reports were stored last; used by keep alone
-	busy        atomic.Int64  // slots that run a handler
-	givenUp     atomic.Int64  // settlements that could not be written
-	settleBy    atomic.Int64  // when to give settlements up once draining, in ns since 1970; 0: not yet
+	wake        chan struct{}             // there may be something to claim
+	looks       chan struct{}             // lookOut has queues to look at
+	look        chan struct{}             // a waiting run may be due
+	ready       chan *run                 // claimed jobs that wait for a slot
+	settlements chan decided              // settlements to write
+	unsettled   atomic.Int64              // settlements that are decided but not written yet
+	sparse      bool                      // the last claims got few jobs; used by fetch alone
+	begun       began.Tally               // for queues with a rate
+	drains      chan struct{}             // closed when the drain begins
+	drained     chan struct{}             // closed when draining and nothing runs
+	noMore      chan struct{}             // closed when no more jobs will become ready
+	reported    chan struct{}             // a handler has reported progress
+	shorter     chan struct{}             // leases now need renewal more often than before
+	ask         chan struct{}             // a claim may have been cancelled
+	reports     atomic.Bool               // some running job has a report that is not stored yet
+	reportedAt  time.Time                 // when reports were stored last; used by keep alone
+	busy        atomic.Int64              // slots that run a handler
+	givenUp     atomic.Int64              // settlements that could not be written
+	settleBy    atomic.Pointer[time.Time] // when to give settlements up once draining; nil: not yet
 
 	mu            sync.Mutex
 	running       map[*run]struct{}  // claimed jobs whose handlers have not returned
@@ -268,7 +268,8 @@ func (w *Worker) begin(ctx context.Context, stop context.CancelCauseFunc) error 
 // drain waits for the running handlers, and ends their contexts if they are still running after Options.Drain.
 func (w *Worker) drain() error {
 	w.ear.Stopping()
-	w.settleBy.Store(time.Now().Add(w.options.Drain + w.options.Abandon).UnixNano())
+	by := time.Now().Add(w.options.Drain + w.options.Abandon)
+	w.settleBy.Store(&by)
 	w.mu.Lock()
 	w.draining.Store(true)
 	close(w.drains)
