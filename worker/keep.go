@@ -188,6 +188,7 @@ func (w *Worker) abandon(runs []*run) {
 		if !r.settle() {
 			continue
 		}
+		r.abandoned.Store(true)
 		text := fmt.Sprintf("%v after %s, and the handler ignored it", ErrTimeout, r.timeout())
 		settlement := sluice.FailureOf(r.claim, r.queue.Settings, text)
 		settlement.Holder = w.holder.ID

@@ -184,6 +184,10 @@ func (m *many) gather(first *run, drains <-chan struct{}) []*run {
 
 // runMany calls the handler for several jobs, and settles the jobs that the handler did not settle.
 func (w *Worker) runMany(work context.Context, l *servedQueue, runs []*run) {
+	w.mu.Lock()
+	w.calls++
+	w.mu.Unlock()
+	defer w.called()
 	ctx, stop := context.WithCancelCause(work)
 	defer stop(nil)
 	left := new(atomic.Int64)
@@ -229,6 +233,14 @@ func (w *Worker) runMany(work context.Context, l *servedQueue, runs []*run) {
 	called := time.Now()
 	err = sound(l.many.call(ctx, ready))
 	l.many.took.Store(max(1, int64(time.Since(called))))
+}
+
+// called notes that a call has returned. The handler may have settled all its jobs before.
+func (w *Worker) called() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls--
+	w.endDrain()
 }
 
 // mayBegin reports whether a job of a call may begin. It hands back a job that must not begin any more, and buries a

@@ -131,16 +131,17 @@ func (w *Worker) runOnce(ctx, work context.Context, l *servedQueue, runs []*run)
 	}()
 	var drain, abandon <-chan time.Time
 	stopped := ctx.Done()
-	for settled := 0; settled < len(runs); {
+	for {
 		select {
 		case d := <-w.settlements:
-			settled++
-			err = errors.Join(err, w.write(work, d))
+			if err = errors.Join(err, w.write(work, d)); w.leftBehind(runs) {
+				return err
+			}
 		case <-ended:
-			for ; w.unsettled.Load() > 0; settled++ {
+			for w.unsettled.Load() > 0 {
 				err = errors.Join(err, w.write(work, <-w.settlements))
 			}
-			return err // the worker lost the other jobs meanwhile
+			return err
 		case <-stopped:
 			stopped, drain = nil, time.After(w.options.Drain)
 		case <-drain:
@@ -157,7 +158,19 @@ func (w *Worker) runOnce(ctx, work context.Context, l *servedQueue, runs []*run)
 			return errors.Join(ErrDrainTimeout, err)
 		}
 	}
-	return err
+}
+
+// leftBehind reports whether the outcomes of all runs of a call are written, and its handler ignores the end of its context.
+// Any other handler is waited for: it may go on once its jobs are settled, and so may OnFailure.
+func (w *Worker) leftBehind(runs []*run) bool {
+	ignored := false
+	for _, r := range runs {
+		if !r.settled.Load() {
+			return false
+		}
+		ignored = ignored || r.abandoned.Load()
+	}
+	return ignored && w.unsettled.Load() == 0
 }
 
 // write writes one settlement.

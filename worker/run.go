@@ -34,6 +34,7 @@ type run struct {
 	early       bool        // it waits until it is due; guarded by Worker.mu
 	// wantsSlot is since when the run is known to be due and without a slot; guarded by Worker.mu.
 	wantsSlot time.Time
+	abandoned atomic.Bool // its attempt is settled, and its handler may never return
 
 	ctx context.Context
 	// attempt is ctx with the timeout of the attempt. over is true once a job of a ManyHandler has left its place.
@@ -318,14 +319,19 @@ func (r *run) leave(took time.Duration) {
 	if w.held[r.claim.ID] == r {
 		delete(w.held, r.claim.ID)
 	}
-	if w.draining.Load() && len(w.running) == 0 {
-		close(w.drained)
-	}
+	w.endDrain()
 	waits := len(w.waiting) > 0
 	w.mu.Unlock()
 	w.nudge()
 	if waits {
 		w.lookAtWaiting() // a waiting run may now get its queue's slot
+	}
+}
+
+// endDrain ends the drain if nothing runs any more. The caller holds w.mu.
+func (w *Worker) endDrain() {
+	if w.draining.Load() && len(w.running) == 0 && w.calls == 0 {
+		close(w.drained)
 	}
 }
 

@@ -122,6 +122,7 @@ type Worker struct {
 	waiting       []*run             // the runs in running that may not start yet
 	early         int                // how many runs in waiting are not yet due; they take no slot
 	inMany        int                // how many runs in running are for a ManyHandler; they take no slot
+	calls         int                // calls of a ManyHandler under way
 	slots         int                // goroutines that run handlers
 	relieving     bool               // relieve is scheduled
 	pace          time.Duration      // how long handlers take, as a moving average
@@ -274,9 +275,7 @@ func (w *Worker) drain() error {
 	w.draining.Store(true)
 	close(w.drains)
 	left := len(w.running)
-	if left == 0 {
-		close(w.drained)
-	}
+	w.endDrain()
 	w.mu.Unlock()
 	w.releaseWaiting("worker shut down", func(*run) bool { return true })
 	if left > 0 {
