@@ -2,6 +2,8 @@ package upkeep
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -108,8 +110,13 @@ type listening struct {
 	clean func(string) string
 }
 
-// Notify notifies the receiver and scrubs its error.
-func (l *listening) Notify(ctx context.Context, message alert.Message) error {
+// Notify notifies the receiver and scrubs its error, or what it says when it panics.
+func (l *listening) Notify(ctx context.Context, message alert.Message) (err error) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			err = scrubbed.Error(fmt.Errorf("the receiver panicked: %v\n%s", panicked, debug.Stack()), l.clean)
+		}
+	}()
 	return scrubbed.Error(l.Receiver.Notify(ctx, message), l.clean)
 }
 

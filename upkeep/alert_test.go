@@ -256,6 +256,35 @@ func TestRuleThatIsDisabledWhileItFiresIsOver(t *testing.T) {
 	})
 }
 
+// hung is a receiver that panics.
+type hung struct{ phone }
+
+func (*hung) Name() string { return "hung" }
+
+func (h *hung) Notify(ctx context.Context, m alert.Message) error {
+	_ = h.phone.Notify(ctx, m)
+	panic("no signal at ann.maria.lee.smith@example.com")
+}
+
+func TestAReceiverThatPanicsIsTriedAgainAndDelaysNoOther(t *testing.T) {
+	inFarm(t, func(f *farm) {
+		broken, p := &hung{}, &phone{}
+		defer f.with(broken, p)()
+		f.dead(11)
+		pass(time.Hour)
+		if heard, _ := p.told(); heard != fires {
+			f.Errorf("the other receiver heard %q", heard)
+		}
+		if _, tries := broken.told(); tries < 2 {
+			f.Errorf("the receiver that panics was told %d times, want it to be tried again", tries)
+		}
+		page, err := f.client.Jobs(f.Context(), sluice.JobFilter{Queue: "sluice.notify.hung"})
+		if err != nil || len(page.Jobs) != 1 || !strings.HasPrefix(page.Jobs[0].Error, "the receiver panicked: no signal at ") || strings.Contains(page.Jobs[0].Error, "ann.maria") {
+			f.Errorf("the message is %+v: %v", page.Jobs, err)
+		}
+	})
+}
+
 // leaky is a receiver whose error has an address at the place where the audit cuts the error.
 type leaky struct{}
 

@@ -2,6 +2,8 @@ package scrubbed
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -9,7 +11,7 @@ import (
 )
 
 // Engines returns engines whose errors are scrubbed when they arrive, before any code cuts them: no
-// rule recognises half a secret. A [engine.Terminator] stays one.
+// rule recognises half a secret. A panic of an engine is an error, too. A [engine.Terminator] stays one.
 func Engines(engines map[string]engine.Engine, clean func(string) string) map[string]engine.Engine {
 	out := make(map[string]engine.Engine, len(engines))
 	for name, inner := range engines {
@@ -35,7 +37,8 @@ type terminator struct {
 }
 
 // Terminate scrubs the errors.
-func (t *terminator) Terminate(ctx context.Context, target engine.Target, refs []string, reason string) []error {
+func (t *terminator) Terminate(ctx context.Context, target engine.Target, refs []string, reason string) (errs []error) {
+	defer t.caughtEach(&errs, len(refs))
 	return t.errors(t.inner.Terminate(ctx, target, refs, reason))
 }
 
@@ -43,32 +46,55 @@ func (t *terminator) Terminate(ctx context.Context, target engine.Target, refs [
 func (e *listening) Unwrap() engine.Engine { return e.Engine }
 
 // Start scrubs the errors.
-func (e *listening) Start(ctx context.Context, target engine.Target, runs []engine.Run) []error {
+func (e *listening) Start(ctx context.Context, target engine.Target, runs []engine.Run) (errs []error) {
+	defer e.caughtEach(&errs, len(runs))
 	return e.errors(e.Engine.Start(ctx, target, runs))
 }
 
 // Outcomes scrubs the errors of runs.
-func (e *listening) Outcomes(ctx context.Context, target engine.Target, refs []string) ([]engine.Outcome, error) {
-	outcomes, err := e.Engine.Outcomes(ctx, target, refs)
+func (e *listening) Outcomes(ctx context.Context, target engine.Target, refs []string) (outcomes []engine.Outcome, err error) {
+	defer e.caught(&err)
+	outcomes, err = e.Engine.Outcomes(ctx, target, refs)
 	return e.outcomes(outcomes), e.error(err)
 }
 
 // Ended scrubs the errors of runs.
-func (e *listening) Ended(ctx context.Context, target engine.Target, since time.Time, next []byte) (engine.Page, error) {
-	page, err := e.Engine.Ended(ctx, target, since, next)
+func (e *listening) Ended(ctx context.Context, target engine.Target, since time.Time, next []byte) (page engine.Page, err error) {
+	defer e.caught(&err)
+	page, err = e.Engine.Ended(ctx, target, since, next)
 	page.Runs = e.outcomes(page.Runs)
 	return page, e.error(err)
 }
 
 // Cancel scrubs the errors.
-func (e *listening) Cancel(ctx context.Context, target engine.Target, refs []string, reason string) []error {
+func (e *listening) Cancel(ctx context.Context, target engine.Target, refs []string, reason string) (errs []error) {
+	defer e.caughtEach(&errs, len(refs))
 	return e.errors(e.Engine.Cancel(ctx, target, refs, reason))
 }
 
 // Check scrubs its error.
-func (e *listening) Check(ctx context.Context, target engine.Target) (engine.Report, error) {
-	report, err := e.Engine.Check(ctx, target)
+func (e *listening) Check(ctx context.Context, target engine.Target) (report engine.Report, err error) {
+	defer e.caught(&err)
+	report, err = e.Engine.Check(ctx, target)
 	return report, e.error(err)
+}
+
+// caught turns a panic of the engine into an error.
+func (e *listening) caught(err *error) {
+	if panicked := recover(); panicked != nil {
+		*err = e.panicked(panicked)
+	}
+}
+
+// caughtEach turns a panic of the engine into an error of each run, which may have been started or ended.
+func (e *listening) caughtEach(errs *[]error, runs int) {
+	if panicked := recover(); panicked != nil {
+		*errs = slices.Repeat([]error{e.panicked(panicked)}, runs)
+	}
+}
+
+func (e *listening) panicked(value any) error {
+	return e.error(fmt.Errorf("the engine panicked: %v\n%s", value, debug.Stack()))
 }
 
 func (e *listening) outcomes(all []engine.Outcome) []engine.Outcome {
