@@ -52,7 +52,11 @@ func HandleMany[T any](w *Worker, queue sluice.TypedQueue[T], handler ManyHandle
 	l.many.call = func(ctx context.Context, runs []*run) error {
 		var jobs []*Job[T]
 		for _, r := range runs {
-			payload, err := queue.Decode(r.claim.Payload)
+			var payload T
+			err := caught(func() (err error) {
+				payload, err = queue.Decode(r.claim.Payload)
+				return err
+			})
 			if err != nil {
 				r.settleOne(err)
 				continue
@@ -253,9 +257,21 @@ func (w *Worker) mayBegin(r *run) bool {
 		r.freeOnce()
 		return false
 	}
-	if err := sluice.CheckSchema(w.options.PayloadChecker, *r.queue, r.claim.Payload); err != nil {
-		r.settleOne(Permanent(err))
-		return false
+	err := caught(func() error {
+		return Permanent(sluice.CheckSchema(w.options.PayloadChecker, *r.queue, r.claim.Payload))
+	})
+	if err != nil {
+		r.settleOne(err)
 	}
-	return true
+	return err == nil
+}
+
+// caught makes a panic at one job of a call an error of that job. It would fail the other jobs too, or end the process.
+func caught(do func() error) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &PanicError{value, debug.Stack()}
+		}
+	}()
+	return do()
 }

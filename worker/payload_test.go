@@ -44,6 +44,44 @@ func TestPayloadIsCheckedAgainstTheSchemaBeforeItRuns(t *testing.T) {
 	})
 }
 
+// explosive is a payload whose decoder panics at some of its values. It is a PayloadChecker that does the same.
+type explosive struct{ Cents int64 }
+
+func (e *explosive) UnmarshalJSON(payload []byte) error { return e.Check("", payload) }
+func (*explosive) Compile(string) error                 { return nil }
+func (*explosive) Check(_ string, payload []byte) error {
+	if strings.Contains(string(payload), "1") {
+		panic("one cent too many")
+	}
+	return nil
+}
+
+func TestPanicAtOnePayloadOfACallFailsThatJobAlone(t *testing.T) {
+	for name, checker := range map[string]sluice.PayloadChecker{"in its decoder": nil, "in its checker": &explosive{}} {
+		t.Run(name, func(t *testing.T) {
+			inShop(t, func(s *shop) {
+				ids := s.addMany(2)
+				s.settings(func(set *sluice.Settings) {
+					set.MaxAttempts = 1
+					if checker != nil {
+						set.PayloadSchema = "{}"
+					}
+				})
+				s.worker = worker.New(s.store, worker.Options{PayloadChecker: checker, Logger: quiet})
+				worker.HandleMany(s.worker, sluice.QueueOf[explosive](payments.Name()), func(context.Context, []*worker.Job[explosive]) error {
+					return nil
+				}, worker.ManyOptions{Size: 2})
+				s.begin()
+				s.becomes(ids[0], sluice.StateCompleted)
+				if job := s.becomes(ids[1], sluice.StateDead); !strings.Contains(job.Error, "panic: one cent too many") {
+					t.Errorf("error %q", job.Error)
+				}
+				_ = s.end()
+			})
+		})
+	}
+}
+
 type refusing struct{}
 
 func (refusing) Compile(string) error       { return nil }
