@@ -83,6 +83,7 @@ type many struct {
 	calls   chan struct{} // one entry for each call under way
 	started bool          // collect runs; guarded by Worker.mu
 	took    atomic.Int64  // how long the handler ran in the last call; 0: it was not called yet
+	full    atomic.Bool   // jobs were handed back because no call ended: no more are claimed until one ends
 }
 
 // callsAheadTime is aheadTime for calls. At 2 ms, 100 empty handlers get claims of 900 jobs, but calls of 100 jobs claims of 200.
@@ -101,6 +102,9 @@ func (m *many) ahead() int {
 // room returns how many more jobs may be claimed. If calls are so quick that a call's worth of jobs is claimed ahead,
 // room returns 0 until a quarter of all places is free, because a small claim costs more for each job.
 func (m *many) room(slots, taken int) int {
+	if m.full.Load() {
+		return 0
+	}
 	ahead := m.ahead()
 	free := slots + ahead - taken
 	if ahead >= slots && 4*free < slots+ahead {
@@ -157,9 +161,16 @@ func (w *Worker) collect(work context.Context, l *servedQueue) {
 		select {
 		case first := <-l.many.in:
 			runs := l.many.gather(first, w.drains)
-			l.many.calls <- struct{}{}
+			if !w.waitForCall(l.many) {
+				w.handBackGathered(l.many, runs)
+				continue
+			}
 			go func() {
-				defer func() { <-l.many.calls }()
+				defer func() {
+					<-l.many.calls
+					l.many.full.Store(false)
+					w.nudge()
+				}()
 				w.runMany(work, l, runs)
 			}()
 		case <-w.noMore:
@@ -184,6 +195,50 @@ func (m *many) gather(first *run, drains <-chan struct{}) []*run {
 		}
 	}
 	return runs
+}
+
+// waitForCall waits until the handler may be called, and reports whether it may. It waits no longer than Options.Poll, and
+// not once the worker drains: another worker can then have the jobs.
+func (w *Worker) waitForCall(m *many) bool {
+	select {
+	case m.calls <- struct{}{}:
+		return true
+	default:
+	}
+	timer := time.NewTimer(w.options.Poll)
+	defer timer.Stop()
+	select {
+	case m.calls <- struct{}{}:
+		return true
+	case <-w.drains:
+	case <-timer.C:
+	}
+	m.full.Store(true)
+	select {
+	case m.calls <- struct{}{}: // a call has ended just now, and perhaps noted that before
+		m.full.Store(false)
+		return true
+	default:
+		return false
+	}
+}
+
+// handBackGathered releases the jobs of a call that cannot begin, and those that wait behind them.
+func (w *Worker) handBackGathered(m *many, runs []*run) {
+	for {
+		for _, r := range runs {
+			if r.settle() {
+				w.settlements <- decided{w.release(r.claim, "claimed ahead, and no slot became free"), r.servedQueue}
+			}
+			r.freeOnce()
+		}
+		select {
+		case r := <-m.in:
+			runs = []*run{r}
+		default:
+			return
+		}
+	}
 }
 
 // runMany calls the handler for several jobs, and settles the jobs that the handler did not settle.
