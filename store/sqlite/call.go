@@ -338,31 +338,50 @@ const (
 // codeOf returns SQLite's primary result code. 0: the error is not SQLite's, or its driver exposes
 // no code.
 func codeOf(err error) int {
-	var coded interface{ Code() int }
-	if errors.As(err, &coded) {
-		return coded.Code() & 0xff
-	}
 	for ; err != nil; err = errors.Unwrap(err) {
 		if code := codeIn(reflect.ValueOf(err)); code != 0 {
 			return code & 0xff
+		}
+		if several, is := err.(interface{ Unwrap() []error }); is { //nolint:errorlint // the loop unwraps
+			for _, one := range several.Unwrap() {
+				if code := codeOf(one); code != 0 {
+					return code
+				}
+			}
 		}
 	}
 	return 0
 }
 
-// codeIn reads the code from another driver's error: a field in mattn's, a method in ncruces', each
-// of its own type.
+// codeIn reads the code from a driver's error: a field in mattn's, a method in the others', each of
+// its own type. The packages of all drivers have sqlite in their names. Errors of others may have a
+// code too, such as an HTTP status.
 func codeIn(err reflect.Value) int {
-	if method := err.MethodByName("Code"); method.IsValid() && method.Type().NumIn() == 0 && method.Type().NumOut() == 1 {
-		if code := method.Call(nil)[0]; code.CanUint() {
-			return int(code.Uint())
-		}
+	of := err.Type()
+	if of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	if !strings.Contains(of.PkgPath(), "sqlite") {
 		return 0
 	}
+	if method := err.MethodByName("Code"); method.IsValid() && method.Type().NumIn() == 0 && method.Type().NumOut() == 1 {
+		return number(method.Call(nil)[0])
+	}
 	if err.Kind() == reflect.Struct {
-		if code := err.FieldByName("Code"); code.IsValid() && code.CanInt() {
-			return int(code.Int())
-		}
+		return number(err.FieldByName("Code"))
+	}
+	return 0
+}
+
+// number returns the value of any type of integer, 0 for others.
+func number(of reflect.Value) int {
+	switch {
+	case !of.IsValid():
+		return 0
+	case of.CanInt():
+		return int(of.Int())
+	case of.CanUint():
+		return int(of.Uint())
 	}
 	return 0
 }

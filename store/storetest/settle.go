@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,6 +27,13 @@ func settleRules() []Rule {
 			w.near("finished_at", j.FinishedAt, w.Now())
 			w.near("claimed_at", j.ClaimedAt, w.Now())
 			w.claimNone("it is completed")
+		}},
+		{"R-1110", "An error of a handler is no outage of the store because it has a number of its own.", "F-35", func(w *world) {
+			for code := range 600 {
+				if err := fmt.Errorf("call the bank: %w", coded(code)); sluice.Outage(w.Store, err) {
+					w.Errorf("%v is an outage of the store", err)
+				}
+			}
 		}},
 		{"R-51", "A retried job waits for its delay; the failed attempt is counted and kept with its error, holder and stack.", "I-5, C-54, C-90, C-93", func(w *world) {
 			id := w.add(sluice.EnqueueOptions{})
@@ -260,6 +268,12 @@ func (w *world) workTogether(holders int) {
 	}
 	wait.Wait()
 }
+
+// coded is an error with a number, such as an HTTP status.
+type coded int
+
+func (c coded) Error() string { return fmt.Sprintf("answer %d", int(c)) }
+func (c coded) Code() int     { return int(c) }
 
 // zeroTokenMoves shows a job the zero token by every verb of a holder, and makes sure that each is refused and the job stays
 // as it is.
