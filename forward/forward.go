@@ -106,7 +106,7 @@ func New(local, centre sluice.Store, options Options) *Forwarder {
 	log := event.NewLog(options.Logger, holder, options.LogLimit)
 	f := &Forwarder{
 		local: local, centre: centre, options: options, wrong: wrong,
-		client: sluice.NewClient(centre, sluice.ClientOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger}),
+		client: sluice.NewClient(centre, sluice.ClientOptions{PayloadChecker: safe.Checker(options.PayloadChecker), Logger: options.Logger}),
 		live:   sluice.NewLiveSettings(local, sluice.LiveOptions{Logger: options.Logger}),
 		log:    log, ear: obey.New(log),
 		holder: presence.Holder{

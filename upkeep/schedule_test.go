@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -35,6 +36,53 @@ func setSchedule(t *testing.T, store sluice.Store, name string, definition sched
 		t.Fatal(err)
 	}
 }
+
+// fragile is a payload checker that panics at a payload and at a schema.
+type fragile struct{}
+
+func (fragile) Compile(schema string) error { return fragile{}.Check("", []byte(schema)) }
+func (fragile) Check(_ string, payload []byte) error {
+	if strings.Contains(string(payload), "bad") {
+		panic("no such luck")
+	}
+	return nil
+}
+
+func TestAPanicOfThePayloadCheckerRefusesOneFireAndEndsNoUpkeep(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New(memory.Options{})
+		client := sluice.NewClient(store, sluice.ClientOptions{PayloadChecker: alwaysWell{}})
+		for queue, schema := range map[string]string{"q": "{}", "other": `{"title":"bad"}`} {
+			settings := sluice.DefaultSettings()
+			settings.PayloadSchema = schema
+			if _, err := client.EnsureQueue(t.Context(), queue, settings, operator); err != nil {
+				t.Fatal(err)
+			}
+		}
+		at := time.Now().Add(time.Minute)
+		for _, name := range []string{"bad", "good"} {
+			setSchedule(t, store, name, schedule.Definition{Queue: "q", At: []time.Time{at}, Payload: []byte(`"` + name + `"`)})
+		}
+		time.Sleep(2 * time.Minute)
+		if _, err := upkeep.New(store, upkeep.Options{PayloadChecker: fragile{}}).Once(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+		if jobs := jobsOf(t, store, "q"); len(jobs) != 1 || jobs[0].Labels["schedule"] != "good" {
+			t.Errorf("jobs %+v, want that of the good schedule", jobs)
+		}
+		bad, err := schedule.Read(t.Context(), store, "bad")
+		if err != nil || bad.Progress.Refused != 1 || !strings.Contains(bad.Progress.Recent[0].Reason, "the payload checker panicked: no such luck") {
+			t.Errorf("the bad schedule is %+v: %v", bad.Progress, err)
+		}
+	})
+}
+
+// alwaysWell is a payload checker that takes everything.
+type alwaysWell struct{}
+
+func (alwaysWell) Compile(string) error       { return nil }
+func (alwaysWell) Check(string, []byte) error { return nil }
 
 func TestASchedulesJobIsEnqueuedAtItsInstant(t *testing.T) {
 	t.Parallel()

@@ -165,6 +165,7 @@ func New(store sluice.Store, options Options) *Upkeep {
 	}
 	options.Logger = scrubbed.Logger(options.Logger, options.Scrub)
 	options.Engines = scrubbed.Engines(options.Engines, options.Scrub)
+	options.PayloadChecker = safe.Checker(options.PayloadChecker)
 	options.Receivers = listeningAll(options.Receivers, options.Scrub)
 	store = scrubbed.Store(store, options.Scrub)
 	holder := presence.NewID()

@@ -153,7 +153,7 @@ func New(store sluice.Store, options Options) *Worker {
 	holder := presence.NewID()
 	log := event.NewLog(options.Logger, holder, options.LogLimit)
 	return &Worker{
-		store: store, options: options, wrong: wrong, log: log, tenants: event.NewTenants(log, store), pauses: pause.NewWatcher(store), ear: obey.New(log), settings: sluice.NewLiveSettings(store, sluice.LiveOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger}),
+		store: store, options: options, wrong: wrong, log: log, tenants: event.NewTenants(log, store), pauses: pause.NewWatcher(store), ear: obey.New(log), settings: sluice.NewLiveSettings(store, sluice.LiveOptions{PayloadChecker: safe.Checker(options.PayloadChecker), Logger: options.Logger}),
 		holder: presence.Holder{ID: holder, Role: presence.RoleWorker, Slots: options.Slots, Version: cmp.Or(options.Version, presence.ProgramVersion()), Protocol: presence.Protocol},
 		wake:   make(chan struct{}, 1), looks: make(chan struct{}, 1), settlements: make(chan decided, 4*options.Slots+settleBatch),
 		look: make(chan struct{}, 1), ready: make(chan *run, 2*options.Slots+maxAhead), running: make(map[*run]struct{}), drains: make(chan struct{}), drained: make(chan struct{}), noMore: make(chan struct{}),
