@@ -69,6 +69,18 @@ func TestAnErrorThatCannotBeUnwrappedIsAFailedAttemptOfEachJobOfACall(t *testing
 	})
 }
 
+func TestAPanicOfScrubRemovesTheTextAndEndsNoWorker(t *testing.T) {
+	inShop(t, func(s *shop) {
+		scrub := func(text string) string { panic("it cannot read " + text) }
+		s.run(worker.Options{Scrub: scrub}, func(context.Context, *worker.Job[payment]) error { return errors.New("token=s3cr3t") })
+		job := s.becomes(s.add(sluice.EnqueueOptions{MaxAttempts: 1}), sluice.StateDead)
+		if !strings.HasPrefix(job.Error, "[removed: ") {
+			t.Errorf("error %q", job.Error)
+		}
+		_ = s.end()
+	})
+}
+
 func TestWhatAHandlerReturnsDecidesAlsoAfterACompletionThatCameToNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		returns  error

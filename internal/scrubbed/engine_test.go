@@ -39,3 +39,16 @@ func TestAPanicOfAnEngineIsAnErrorOfEachCallAndRun(t *testing.T) {
 		}
 	}
 }
+
+func TestATextAtWhichAFunctionPanicsIsRemoved(t *testing.T) {
+	t.Parallel()
+	clean := scrubbed.Text(func(text string) string {
+		if text != "" {
+			panic(text)
+		}
+		return text
+	})
+	if got := clean("token=s3cr3t"); got != "[removed: the function that scrubs panicked at this text]" {
+		t.Errorf("got %q", got)
+	}
+}

@@ -23,6 +23,8 @@ const (
 	// recognised. A PEM key of 4,096 bits is shorter.
 	border = most / 4
 	cut    = "\n… cut …\n"
+	// unclean replaces a text that the function could not clean.
+	unclean = "[removed: the function that scrubs panicked at this text]"
 )
 
 // byDefault is the shared default function.
@@ -34,7 +36,19 @@ func Text(clean func(string) string) func(string) string {
 	if clean == nil {
 		return byDefault
 	}
-	return remembered(bounded(clean))
+	return remembered(bounded(caught(clean)))
+}
+
+// caught returns clean without its panics: it runs beside the work of others. What it says in a panic may be a secret.
+func caught(clean func(string) string) func(string) string {
+	return func(text string) (cleaned string) {
+		defer func() {
+			if recover() != nil {
+				cleaned = unclean
+			}
+		}()
+		return clean(text)
+	}
 }
 
 func bounded(clean func(string) string) func(string) string {
