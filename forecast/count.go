@@ -99,9 +99,10 @@ func Read(ctx context.Context, store sluice.Store, filter Filter) (Counts, error
 const silence = time.Minute
 
 // Stale reports whether a count is so old that nobody seems to count any more. It is then older than 1 min, and
-// older than twice the rest of upkeep between counts.
+// older than twice the rest of upkeep between counts. A count that is as far ahead was made before the clock was set
+// back.
 func (q QueueCounts) Stale(now time.Time) bool {
-	return q.CountedAt.IsZero() || now.Sub(q.CountedAt) > max(silence, 2*Rest(q.Took))
+	return q.CountedAt.IsZero() || now.Sub(q.CountedAt).Abs() > max(silence, 2*Rest(q.Took))
 }
 
 // Rest returns how long upkeep waits after a count that took this long: 50 times as long, so that counts take at

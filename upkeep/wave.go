@@ -48,6 +48,9 @@ func (u *Upkeep) countIfOld(ctx context.Context) (wait time.Duration, err error)
 	}
 	var took time.Duration
 	for _, q := range last.Queues {
+		if q.CountedAt.After(last.Now) { // somebody has set the clock back since
+			continue
+		}
 		wait = max(wait, max(interval, forecast.Rest(q.Took))-last.Now.Sub(q.CountedAt))
 		took = max(took, q.Took)
 	}

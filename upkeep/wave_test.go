@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
@@ -81,4 +82,32 @@ func TestWavesAreCountedButNotAllTheTime(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestWavesAreCountedOnAfterTheClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var back atomic.Int64
+		store := &slowToCount{takes: time.Millisecond, Store: memory.New(memory.Options{
+			Now: func() time.Time { return time.Now().Add(-time.Duration(back.Load())) },
+		})}
+		client := sluice.NewClient(store, sluice.ClientOptions{})
+		if _, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: []byte("1")}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- upkeep.New(store, upkeep.Options{Logger: quiet}).Run(ctx) }()
+		time.Sleep(time.Minute)
+		before := store.counts.Load()
+		back.Store(int64(2 * time.Hour))
+		time.Sleep(time.Minute)
+		if more := store.counts.Load() - before; more < 4 {
+			t.Errorf("%d counts in the minute after the clock was set back, want one every ten seconds", more)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }

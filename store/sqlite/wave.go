@@ -207,7 +207,7 @@ func (s *Store) keepWaves(ctx context.Context, counter *wave.Counter, count fore
 }
 
 func keepQueueWaves(tx runner, queue string, counted []wave.Row, count forecast.Count) error {
-	latest, err := list(tx, scanOne[string], waveCountedSQL, queue, count.At.UnixMicro(), count.Took.Microseconds())
+	latest, err := list(tx, scanOne[string], waveCountedSQL, queue, count.At.UnixMicro(), count.Took.Microseconds(), now())
 	if err != nil || len(latest) == 0 {
 		return err
 	}

@@ -51,6 +51,18 @@ func waveRules() []Rule {
 			equal(w, "due when the time has come", q.Due.Jobs, 2)
 			equal(w, "ahead", len(q.Ahead), 0)
 		}},
+		{"R-1111", "A count from before the clock was set back is stale, and the next one takes its place.", "I-26", func(w *world) {
+			w.add(sluice.EnqueueOptions{Delay: time.Hour})
+			w.count()
+			w.Advance(-2 * time.Hour)
+			equal(w, "stale", w.queueWaves(queue).Stale(w.waves(forecast.Filter{}).Now), true)
+			w.add(sluice.EnqueueOptions{Delay: time.Hour})
+			w.count()
+			q := w.queueWaves(queue)
+			equal(w, "jobs of the second count", total(q), 2)
+			w.near("counted at", q.CountedAt, w.Now())
+			equal(w, "stale then", q.Stale(w.waves(forecast.Filter{}).Now), false)
+		}},
 		{"R-262", "Jobs that are claimed or dispatched are counted as in flight, and jobs that ended not at all.", "I-1", func(w *world) {
 			w.save(func(*sluice.Settings) {})
 			w.addMany(5)
