@@ -94,9 +94,9 @@ func (s *Store) undoRequeue(ctx context.Context, ids []sluice.ID, act sluice.Act
 // earlier instant.
 func (s *Store) endedBefore(j *job, at time.Time) {
 	of := class{j.Queue, j.State}
-	ended := s.history[of][:len(s.history[of])-1]
-	place, _ := slices.BinarySearchFunc(ended, at, func(e ending, at time.Time) int { return e.at.Compare(at) })
-	s.history[of] = slices.Insert(ended, place, ending{j.ID, at})
+	now := ending{j.ID, j.FinishedAt}
+	others := slices.DeleteFunc(s.history[of], func(e ending) bool { return e == now })
+	s.history[of] = withEnding(others, ending{j.ID, at})
 }
 
 // Resolve ends uncertain jobs with the outcome that a person found out.

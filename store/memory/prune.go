@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -12,6 +13,15 @@ import (
 type ending struct {
 	id sluice.ID
 	at time.Time
+}
+
+// withEnding adds an ending, the earliest first. It is not the last if the clock was set back since others.
+func withEnding(all []ending, e ending) []ending {
+	place := len(all)
+	for place > 0 && all[place-1].at.After(e.at) {
+		place--
+	}
+	return slices.Insert(all, place, e)
 }
 
 // class is a queue and an outcome. All jobs of a class have the same retention.

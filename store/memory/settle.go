@@ -156,7 +156,7 @@ func (s *Store) end(j *job, event sluice.Event, act sluice.Act) {
 	j.live, j.FinishedAt, j.LeaseUntil, j.Engine = false, s.now(), time.Time{}, ""
 	s.countMember(j, j.State, 1)
 	of := class{j.Queue, j.State}
-	s.history[of] = append(s.history[of], ending{j.ID, j.FinishedAt})
+	s.history[of] = withEnding(s.history[of], ending{j.ID, j.FinishedAt})
 	if j.keyed {
 		s.giveBackKey(j)
 	}

@@ -44,7 +44,7 @@ func (s *Store) forgetResults(ctx context.Context, limit int) (more bool, err er
 		classes, err = list(tx, func(rows *sql.Rows) (c resultClass, err error) {
 			err = rows.Scan(&c.queue, &c.outcome, &c.keepMs, &c.upto)
 			return c, err
-		}, resultsClassSQL)
+		}, resultsClassSQL, now())
 		for i := range classes {
 			c := &classes[i]
 			if err == nil && left > 0 {
@@ -76,7 +76,7 @@ func removeResults(tx runner, classes []resultClass) error {
 		if _, err := tx.exec(resultsForgetSQL, text); err != nil {
 			return err
 		}
-		if _, err := tx.exec(resultsCursorSQL, c.queue, c.outcome, c.old[len(c.old)-1].endedAt); err != nil {
+		if _, err := tx.exec(resultsCursorSQL, c.queue, c.outcome, c.old[len(c.old)-1].endedAt, now()); err != nil {
 			return err
 		}
 	}

@@ -102,6 +102,33 @@ func awaitRules() []Rule {
 			}
 			equal(w, "the last", len(w.job(last).Result), 0)
 		}},
+		{"R-1112", "Results are removed, and jobs deleted, after their retention also if the clock was set back since others were.", "I-26", func(w *world) {
+			w.save(func(s *sluice.Settings) { s.KeepResults, s.KeepCompleted = time.Hour, 10*time.Hour })
+			early := w.add(sluice.EnqueueOptions{})
+			w.completes(w.claimOne(), `1`)
+			w.Advance(2 * time.Hour)
+			w.pruneAll(100)
+			equal(w, "before the clock was set back", len(w.job(early).Result), 0)
+			w.Advance(-48 * time.Hour)
+			late, young := w.add(sluice.EnqueueOptions{}), sluice.ID{}
+			w.completes(w.claimOne(), `2`)
+			for _, hours := range []time.Duration{2, 3} {
+				w.Advance(hours * time.Hour)
+				if young.IsZero() {
+					young = w.add(sluice.EnqueueOptions{})
+					w.completes(w.claimOne(), `3`)
+				}
+				w.pruneAll(100)
+				equal(w, "afterwards", len(w.job(late).Result), 0)
+			}
+			equal(w, "of a job that ended later", len(w.job(young).Result), 0)
+			w.Advance(6 * time.Hour)
+			w.pruneAll(100)
+			_, err := w.Store.Job(w.ctx, late)
+			w.is(err, sluice.ErrNotFound)
+			w.inState(young, sluice.StateCompleted)
+			w.inState(early, sluice.StateCompleted)
+		}},
 		{"R-691", "Whoever waits for a job in another process gets its end, whether a holder ends it or a person.", "I-1", func(w *world) {
 			waiter := await.New(w.Other)
 			ids := make([]sluice.ID, 20)
