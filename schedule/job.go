@@ -48,21 +48,21 @@ func (s Schedule) due(job *sluice.Insert, at, now time.Time) {
 	if s.Jitter <= 0 {
 		return
 	}
-	delay := time.Duration(binary.BigEndian.Uint64(s.hash(at))%uint64(s.Jitter.Microseconds()+1)).Abs() * time.Microsecond
+	delay := time.Duration(binary.BigEndian.Uint64(s.hash(at, ""))%uint64(s.Jitter.Microseconds()+1)).Abs() * time.Microsecond
 	if due := at.Add(delay); due.After(now) {
 		job.DueAt = due
 	}
 }
 
-// hash returns bytes that follow from a schedule's name and an instant.
-func (s Schedule) hash(at time.Time) []byte {
-	sum := sha256.Sum256([]byte(s.Name + "\x00" + at.UTC().Format(time.RFC3339Nano)))
+// hash returns bytes that follow from a schedule's name, an instant and a seed.
+func (s Schedule) hash(at time.Time, seed string) []byte {
+	sum := sha256.Sum256([]byte(s.Name + "\x00" + at.UTC().Format(time.RFC3339Nano) + "\x00" + seed))
 	return sum[:]
 }
 
-// jobID returns the ID of the job of a fire. It follows from the name and the instant, so a fire that is repeated, by
-// whichever process, finds its own job.
-func (s Schedule) jobID(at time.Time) sluice.ID { return idOf(at, s.hash(at)) }
+// jobID returns the ID of the job of a fire. It follows from the schedule and the instant, so a fire that is repeated, by
+// whichever process, finds its own job. Without the seed, a producer could store another job with the ID before.
+func (s Schedule) jobID(at time.Time) sluice.ID { return idOf(at, s.hash(at, s.Progress.seed)) }
 
 // handID returns the ID of the job that an act of a person makes.
 func (s Schedule) handID(act sluice.ID) sluice.ID {

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ func (s Schedule) Stored(stored *Schedule, at time.Time, act sluice.Act) Schedul
 	at = feature.Instant(at)
 	s.Version++
 	s.ChangedAt, s.ChangedBy, s.Reason, s.Now = at, act.By, act.Reason, at
-	s.Progress = Progress{}
+	s.Progress = Progress{seed: rand.Text()}
 	if stored != nil {
 		s.Progress = stored.clone().Progress
 		if stored.Paused && !s.Paused {

@@ -145,6 +145,8 @@ type Progress struct {
 	Resumed time.Time `json:"resumed,omitzero"`
 	// Recent lists the last fires, the oldest first, at most [RecentFires].
 	Recent []Fire `json:"recent,omitempty"`
+
+	seed string // of the IDs of jobs; only stores keep it
 }
 
 // Fire is one fire of a schedule.

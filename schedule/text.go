@@ -119,9 +119,15 @@ func (s Schedule) Body() (definition, progress string, err error) {
 	return string(text), progress, err
 }
 
+// keptProgress is a progress as stores keep it.
+type keptProgress struct {
+	Progress
+	Seed string `json:"seed,omitempty"`
+}
+
 // Text returns the text in which stores keep a progress.
 func (p Progress) Text() (string, error) {
-	text, err := json.Marshal(p)
+	text, err := json.Marshal(keptProgress{p, p.seed})
 	return string(text), err
 }
 
@@ -146,9 +152,12 @@ func FromRow(row Row) (Schedule, error) {
 	if err := json.Unmarshal([]byte(row.Definition), &of); err != nil {
 		return s, fmt.Errorf("schedule %q is stored in a form that this program cannot read: %w", row.Name, err)
 	}
-	if err := json.Unmarshal([]byte(row.Progress), &s.Progress); err != nil {
+	var progress keptProgress
+	if err := json.Unmarshal([]byte(row.Progress), &progress); err != nil {
 		return s, fmt.Errorf("the progress of schedule %q is stored in a form that this program cannot read: %w", row.Name, err)
 	}
+	s.Progress = progress.Progress
+	s.Progress.seed = progress.Seed
 	if err := s.set(of.content); err != nil {
 		return s, err
 	}

@@ -298,6 +298,22 @@ func scheduleRules() []Rule {
 			equal(w, "jobs", len(w.claim(20)), 1+made)
 			equal(w, "fired", w.readSchedule("nightly").Progress.Fired, 1)
 		}},
+		{"R-1090", "Nobody can tell the ID of a fire's job before, and store another job with it: a schedule that is deleted and made again has other IDs for the same instants.", "", func(w *world) {
+			at := w.Now().Add(-time.Hour)
+			var jobs []sluice.ID
+			for range 2 {
+				w.schedule("nightly", schedule.Definition{Every: 24 * time.Hour})
+				for _, store := range []sluice.Store{w.Store, w.Other} {
+					fires, err := schedule.FireFor(w.ctx, store, "nightly", []time.Time{at}, person("test"))
+					w.ok(err)
+					jobs = append(jobs, fires[0].Job)
+				}
+				w.ok(schedule.Delete(w.ctx, w.Store, "nightly", person("test")))
+			}
+			equal(w, "the repeated fire has the same job", [2]bool{jobs[1] == jobs[0], jobs[3] == jobs[2]}, [2]bool{true, true})
+			equal(w, "the schedule that was made again has the same job", jobs[2] == jobs[0], false)
+			equal(w, "jobs", len(w.claim(10)), 2)
+		}},
 		{"R-811", "A program that declares a schedule creates and changes it, but never what an operator has changed, until the override is lifted; a pause stays.", "I-4", func(w *world) {
 			declare := func(every time.Duration) schedule.Schedule {
 				all, err := schedule.Ensure(w.ctx, w.Store, []schedule.Schedule{{Name: "nightly", Definition: schedule.Definition{Queue: queue, Every: every}}}, person("deploy"))
