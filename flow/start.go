@@ -32,6 +32,8 @@ func Start(ctx context.Context, to sluice.Enqueuer, f Flow) (sluice.ID, error) {
 	}
 	if f.ID.IsZero() {
 		f.ID = sluice.NewID()
+	} else if stored, err := isStored(ctx, to, f.ID); stored || err != nil {
+		return f.ID, err
 	}
 	if now, err := to.Now(ctx); err != nil {
 		return f.ID, fmt.Errorf("start flow %q: %w", f.Name, err)
@@ -48,6 +50,20 @@ func Start(ctx context.Context, to sluice.Enqueuer, f Flow) (sluice.ID, error) {
 		err = fmt.Errorf("start flow %q: %w", f.Name, err)
 	}
 	return f.ID, err
+}
+
+// isStored reports whether a flow is stored already: nodes that it lacks must not be added to it. In a transaction of the caller, and
+// behind a server, the answer is no: the server looks by itself.
+func isStored(ctx context.Context, to sluice.Enqueuer, id sluice.ID) (bool, error) {
+	store, is := to.(sluice.Store)
+	if !is || starterOf(to) != nil {
+		return false, nil
+	}
+	end, err := store.Job(ctx, id)
+	if err != nil && !errors.Is(err, sluice.ErrNotFound) {
+		return false, fmt.Errorf("start flow %s: %w", id, err)
+	}
+	return err == nil && end.Queue == EndQueue, nil
 }
 
 // starter is a store whose server starts flows, because it alone may store jobs of Sluice's own queues.

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
@@ -23,16 +24,7 @@ func (a *API) flows() {
 		Method: "POST", Path: "/flows", Name: "start-flow", Summary: "start a flow",
 		Text:  "Stores all its jobs, or none. With an `id` of yours, a flow that is sent again is stored once.",
 		Needs: access.Enqueue, Commands: []string{"flows start"}, scope: ofJobs, status: 201,
-	}), func(ctx context.Context, c *call, in *flowInput) (startedFlow, error) {
-		for _, node := range in.Body.Nodes {
-			if !c.caller.Job(node.Queue, node.Tenant) {
-				return startedFlow{}, outOfBounds("the token is bounded to other queues or tenants")
-			}
-		}
-		in.Body.Checker = c.api.checker
-		id, err := flow.Start(ctx, c.api.store, in.Body)
-		return startedFlow{id}, err
-	})
+	}), startFlow)
 	add(a, route(Route{
 		Method: "GET", Path: "/flows/{id}", Name: "get-flow", Summary: "read a flow with the states of its nodes",
 		Needs: access.Look | access.Follow, Commands: []string{"flows show"}, scope: ofJobs,
@@ -47,6 +39,49 @@ func (a *API) flows() {
 		tree.Nodes, tree.CriticalPath = orEmpty(tree.Nodes), orEmpty(tree.CriticalPath)
 		return tree, nil
 	})
+}
+
+// startFlow starts a flow within the bounds of the caller. The IDs of nodes follow from the flow's: with the ID of a foreign flow, a
+// node could run after foreign jobs, and read their results.
+func startFlow(ctx context.Context, c *call, in *flowInput) (startedFlow, error) {
+	for _, node := range in.Body.Nodes {
+		if !c.caller.Job(node.Queue, node.Tenant) {
+			return startedFlow{}, outOfBounds("the token is bounded to other queues or tenants")
+		}
+	}
+	foreign, err := c.takesForeign(ctx, in.Body)
+	if err != nil {
+		return startedFlow{}, err
+	}
+	if !foreign {
+		in.Body.Checker = c.api.checker
+		id, err := flow.Start(ctx, c.api.store, in.Body)
+		return startedFlow{id}, err
+	}
+	switch end, err := c.api.client().Job(ctx, in.Body.ID); {
+	case err != nil && !errors.Is(err, sluice.ErrNotFound):
+		return startedFlow{}, err
+	case err == nil && end.Queue == flow.EndQueue: // the caller's own flow may have maps, whose jobs are in a queue of Sluice's own
+		return startedFlow{in.Body.ID}, nil
+	}
+	return startedFlow{}, outOfBounds("the token is bounded to other queues or tenants, and the id of the flow is taken")
+}
+
+// takesForeign reports whether a job outside of the caller's bounds has the ID of a node.
+func (c *call) takesForeign(ctx context.Context, f flow.Flow) (bool, error) {
+	if c.caller.None() || f.ID.IsZero() {
+		return false, nil
+	}
+	for _, node := range f.Nodes {
+		job, err := c.api.client().Job(ctx, flow.NodeID(f.ID, node.Name))
+		switch {
+		case err == nil && !c.caller.Job(job.Queue, job.Tenant):
+			return true, nil
+		case err != nil && !errors.Is(err, sluice.ErrNotFound):
+			return false, err
+		}
+	}
+	return false, nil
 }
 
 // knows returns an ErrNotFound unless the caller knows the jobs of all nodes of a flow. One read tells it, as for a flow that is

@@ -56,6 +56,17 @@ func flowGraphRules() []Rule {
 			_, err = w.Store.Job(w.ctx, flow.NodeID(refused.ID, "small"))
 			w.is(err, sluice.ErrNotFound)
 		}},
+		{"R-1091", "A flow that is started again with other nodes stays as it was stored, and none of them is stored.", "[flows](guide/pipeline.md)", func(w *world) {
+			f := flow.Flow{ID: sluice.NewID(), Name: "nightly", Nodes: []flow.Node{node("extract")}}
+			_, err := flow.Start(w.ctx, w.Store, f)
+			w.ok(err)
+			f.Nodes = append(f.Nodes, node("report", "extract"))
+			id, err := flow.Start(w.ctx, w.Other, f)
+			w.ok(err)
+			equal(w, "id", id, f.ID)
+			_, err = w.Store.Job(w.ctx, flow.NodeID(f.ID, "report"))
+			w.is(err, sluice.ErrNotFound)
+		}},
 		{"R-883", "A map becomes one job per element of its node's result, once whoever does the work, and the node after it gets all results in order.", "[flows](guide/pipeline.md)", func(w *world) {
 			id := w.startFlow(node("list"), mapOver("pages", "list"), node("sum", "pages"))
 			w.completes(w.claimOne(), `["a","b","c","d","e"]`)
