@@ -2,7 +2,6 @@ package batch
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -71,14 +70,15 @@ func (b Batch) check() error {
 	return nil
 }
 
-// insert makes the job of an event. Its ID follows from the batch and the event, so a repeated event finds its own job.
+// insert makes the job of an event. A store stores it in the transaction that notes the event. If its ID followed from the batch, a
+// producer could store another job with it before.
 func (c Callback) insert(b Batch, event string, at time.Time) sluice.Insert {
 	payload := json.RawMessage(strings.ReplaceAll(string(bytes.TrimSpace(c.Payload)), batchText, b.ID.String()))
 	if len(payload) == 0 {
 		payload = b.summary(event)
 	}
 	job := sluice.Insert{NewJob: sluice.NewJob{Queue: c.Queue, Payload: payload}}
-	job.ID, job.Tenant, job.Priority = callbackID(b.ID, event, at), c.Tenant, c.Priority
+	job.ID, job.Tenant, job.Priority = callbackID(at), c.Tenant, c.Priority
 	job.Labels = map[string]string{Label: b.ID.String()}
 	if job.Priority == 0 {
 		job.Priority = sluice.DefaultPriority
@@ -100,12 +100,10 @@ func (b Batch) summary(event string) json.RawMessage {
 	return text
 }
 
-// callbackID makes a UUID of version 7 of the instant, the batch and the event.
-func callbackID(batch sluice.ID, event string, at time.Time) (id sluice.ID) {
-	sum := sha256.Sum256(append(batch[:], event...))
-	copy(id[:], sum[8:])
-	binary.BigEndian.PutUint64(id[:8], uint64(max(0, at.UnixMilli()))<<16|0x7000|uint64(binary.BigEndian.Uint16(sum[:])&0xfff))
-	id[8] = id[8]&0x3f | 0x80
+// callbackID makes an ID of an instant by the store's clock.
+func callbackID(at time.Time) sluice.ID {
+	id := sluice.NewID()
+	binary.BigEndian.PutUint64(id[:8], uint64(max(0, at.UnixMilli()))<<16|binary.BigEndian.Uint64(id[:8])&0xffff)
 	return id
 }
 
