@@ -45,6 +45,23 @@ func TestATokenForTenantsReadsNoWordsAboutQueues(t *testing.T) {
 	}
 }
 
+// TestAFullQueueTellsNoCountOfOtherTenants sends more jobs than a queue has room for, alone and as a list.
+func TestAFullQueueTellsNoCountOfOtherTenants(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{}, access.Caller{Name: "all", Role: access.RoleAdmin}, access.Caller{Name: "tenant", Role: access.RoleProducer, Bounds: access.Bounds{Tenants: []string{"acme"}}})
+	s.steps([]step{{"PATCH", "/queues/mail/settings", `{"set":{"max_waiting":"10"},"reason":"x"}`, 200, nil}}, "Authorization", "Bearer all")
+	for range 7 {
+		s.enqueue("mail", "globex")
+	}
+	jobs := "[" + strings.Repeat(`{"queue":"mail","tenant":"acme","payload":1},`, 4) + `{"queue":"mail","tenant":"acme","payload":1}]`
+	for name, tells := range map[string]bool{"all": true, "tenant": false} {
+		r := s.ask("POST", "/jobs", jobs, "Authorization", "Bearer "+name)
+		if told := strings.Contains(r.text, "7 jobs wait") || strings.Contains(r.text, `"waiting":7`); r.status != 200 || !strings.Contains(r.text, `"full"`) || told != tells {
+			t.Errorf("%s got %d %s", name, r.status, r.text)
+		}
+	}
+}
+
 // TestAnExplanationTellsNothingOfForeignJobs explains jobs that wait for those of other tenants and queues. Their queue is paused, and
 // shares a limit with another.
 func TestAnExplanationTellsNothingOfForeignJobs(t *testing.T) {

@@ -147,8 +147,13 @@ func (c *call) kindOf(err error) *Problem {
 		copied := *problem
 		return &copied
 	}
-	why := c.api.options.Clean(sluice.Brief(err.Error()))
 	var full *pressure.FullError
+	if errors.As(err, &full) && full.Tenant == "" && len(c.caller.Tenants) > 0 { // the jobs of all tenants wait
+		told := *full
+		told.Waiting = told.Limit
+		err = &told
+	}
+	why := c.api.options.Clean(sluice.Brief(err.Error()))
 	var unknown *admission.UnknownQueueError
 	var limit *admission.QueueLimitError
 	var notEmpty *sluice.QueueNotEmptyError
