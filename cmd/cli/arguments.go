@@ -103,9 +103,38 @@ func completionCommand(root *cobra.Command) *cobra.Command {
 	return command
 }
 
+// emptyAllowed is the annotation of flags for which an empty value means something, such as to remove a value.
+const emptyAllowed = "sluice_empty_allowed"
+
+// allowEmpty lets these flags be empty.
+func allowEmpty(flags *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		_ = flags.SetAnnotation(name, emptyAllowed, nil)
+	}
+}
+
+// checkNotEmpty refuses flags that are given without a value, mostly from an unset variable of a script. Taken as not
+// given, --tenant "" would cancel the jobs of every tenant, and --at "" would pay at once.
+func checkNotEmpty(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(flag *pflag.Flag) {
+		_, allowed := flag.Annotations[emptyAllowed]
+		empty := flag.Value.String() == ""
+		if list, is := flag.Value.(pflag.SliceValue); is {
+			empty = len(list.GetSlice()) == 0 || slices.Contains(list.GetSlice(), "")
+		}
+		if empty && !allowed && err == nil {
+			err = usagef("--%s is empty; give it a value, or leave it out", flag.Name)
+		}
+	})
+	return err
+}
+
 // settle checks the common flags before anything is done, and fills in the environment's values. They are no flag
 // defaults, because the help would show passwords.
 func (a *app) settle(command *cobra.Command) error {
+	if err := checkNotEmpty(command.Flags()); err != nil {
+		return err
+	}
 	if err := a.settleProfile(command); err != nil {
 		return err
 	}

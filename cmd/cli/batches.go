@@ -192,11 +192,6 @@ the event and the counts. "sluice batches close" lets no more jobs in.`,
 					return err
 				}
 			}
-			for name, text := range map[string]string{"on-complete": complete, "on-success": success, "on-death": death} {
-				if command.Flags().Changed(name) && text == "" {
-					return usagef("--%s names no queue", name)
-				}
-			}
 			b.OnComplete, b.OnSuccess, b.OnDeath = callbackOf(complete), callbackOf(success), callbackOf(death)
 			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
 				if b, err = batch.Open(ctx, store, b, a.act("")); err != nil {

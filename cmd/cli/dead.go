@@ -248,6 +248,7 @@ If a job of a resolved group dies later, the group came back.`,
 	flags := command.Flags()
 	flags.StringVar(&text, "text", "", "new text of the note; empty: none")
 	flags.StringVar(&owner, "owner", "", "person or team that looks after the cause; empty: nobody")
+	allowEmpty(flags, "text", "owner")
 	flags.BoolVar(&resolved, "resolved", false, "the cause is resolved as of now")
 	flags.BoolVar(&open, "open", false, "the cause is open again")
 	return command

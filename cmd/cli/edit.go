@@ -86,6 +86,7 @@ of it by chance, so that jobs that are due at once are not any longer.`,
 	flags.StringArrayVar(&f.labels, "label", nil, "label as NAME=VALUE, instead of all labels; repeatable")
 	flags.BoolVar(&f.noLabels, "no-labels", false, "remove all labels")
 	flags.StringVar(&f.expected, "expect", "", "version that \"sluice job\" showed (default: the present one)")
+	allowEmpty(flags, "tenant", "limit-key")
 	f.selection.kind = operation.KindEdit
 	flags.BoolVar(&f.all, "all", false, "edit all jobs that match --where")
 	flags.StringVar(&f.selection.query.where, "where", "", "with --all: "+whereHelp)

@@ -84,6 +84,7 @@ func (f *scheduleFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.catchUp, "catch-up", "", "missed fires to make up for: last, all, none (default: last)")
 	flags.Var(duration{&d.CatchUpWindow}, "catch-up-window", "how old a missed fire may be (default: 24h)")
 	flags.Var(duration{&d.Jitter}, "jitter", "delay each job by up to this much")
+	allowEmpty(flags, "zone", "start", "end", "payload", "key", "tenant", "overlap", "catch-up") // back to the default
 	flags.IntVar(&d.PauseAfter, "pause-after", 0, "pause when this many fires in a row have failed: their jobs died, or the queue refused them; 0: never")
 }
 

@@ -106,6 +106,7 @@ first, and needs --yes if nobody can be asked.`,
 	}
 	yes = addYes(command)
 	command.Flags().StringVar(&tier, "tier", "", "the tier; \"\" for none")
+	allowEmpty(command.Flags(), "tier")
 	command.Flags().StringVar(&f.queue, "queue", "", "limits for this queue only (default: every queue)")
 	command.Flags().Var(duration{&f.during}, "for", "how long the tenant's own limits count, such as 2h (default: as its present ones there, else for good)")
 	return command
