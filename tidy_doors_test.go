@@ -44,7 +44,7 @@ var doors = map[string][]string{
 	"changes":              {"", "internal/feature", "audit"},
 	"alert/webhook":        {"", "alert"},
 	"cmd/internal/export":  {"", "health", "alert"},
-	"forward":              {"", "admission", "step", "internal/event", "internal/obey", "internal/safe", "internal/scrubbed", "engine", "presence", "pressure"},
+	"forward":              {"", "admission", "step", "internal/event", "internal/obey", "internal/pause", "internal/safe", "internal/scrubbed", "engine", "presence", "pressure"},
 	"observe":              {"", "edit", "hold", "explain", "operation", "stat", "step", "tenancy", "alert", "forecast", "internal/counter", "engine", "presence", "admission", "schedule", "pressure", "await", "limit", "progress", "batch", "access", "deadletter"},
 	"cmd/trace":            {"", "internal/scrubbed", "observe", "step", "engine"},
 	"cmd/metric":           {"", "limit", "stat", "step", "health", "alert", "forecast", "observe", "engine", "presence", "admission", "pressure"},

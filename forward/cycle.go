@@ -41,6 +41,7 @@ func (s *Sent) add(other Sent) {
 
 // shore is the state of the centre at the beginning of a cycle.
 type shore struct {
+	asked time.Time     // when the centre was asked, by this process's clock
 	now   time.Time     // by the centre's clock
 	keeps time.Duration // the least time that the centre keeps a finished job
 }
@@ -85,7 +86,7 @@ func (f *Forwarder) cycle(more, ctx context.Context, l *servedQueue) (sent Sent,
 // land creates it with the default settings. If the centre requires declared queues, the jobs stay local until
 // somebody declares it.
 func (f *Forwarder) land(ctx context.Context, queue string) (at shore, err error) {
-	name := []string{queue}
+	name, asked := []string{queue}, time.Now()
 	err = f.call(ctx, func(ctx context.Context) error {
 		queues, err := f.centre.Queues(ctx, sluice.QueueFilter{Names: name})
 		if err != nil {
@@ -104,6 +105,7 @@ func (f *Forwarder) land(ctx context.Context, queue string) (at shore, err error
 			return fmt.Errorf("queue %q of the centre was deleted: %w", queue, sluice.ErrNotFound)
 		}
 		at = shoreOf(queues[0])
+		at.asked = asked
 		return nil
 	})
 	return at, err

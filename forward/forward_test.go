@@ -30,6 +30,7 @@ type line struct {
 	mu     sync.Mutex
 	before map[string]error
 	after  map[string]error
+	pause  func() // called once the store has answered for its queues; may be nil
 }
 
 // Unwrap returns the decorated store.
@@ -55,7 +56,11 @@ func (l *line) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.
 	if err := l.fault(l.before, "queues"); err != nil {
 		return nil, err
 	}
-	return l.Store.Queues(ctx, filter)
+	queues, err := l.Store.Queues(ctx, filter)
+	if l.pause != nil {
+		l.pause()
+	}
+	return queues, err
 }
 
 func (l *line) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/internal/pause"
 	"github.com/sluice-queue/sluice/pressure"
 )
 
@@ -42,7 +43,7 @@ func (f *Forwarder) send(ctx context.Context, l *servedQueue, at shore, holds []
 		}
 		jobs, sending = append(jobs, job), append(sending, h)
 	}
-	decided, err := f.enqueue(ctx, jobs, sending, sent)
+	decided, err := f.enqueue(ctx, at, jobs, sending, sent)
 	return errors.Join(err, f.settle(ctx, l, append(settlements, decided...)))
 }
 
@@ -74,10 +75,14 @@ func (f *Forwarder) lookUp(ctx context.Context, id sluice.ID) error {
 	})
 }
 
-// enqueue stores jobs at the centre and returns their local settlements.
-func (f *Forwarder) enqueue(ctx context.Context, jobs []sluice.NewJob, holds []*hold, sent *Sent) ([]sluice.Settlement, error) {
+// enqueue stores jobs at the centre and returns their local settlements. This process may have been frozen since it read
+// the centre's clock, for any time, and the centre may have deleted a job meanwhile that it had before.
+func (f *Forwarder) enqueue(ctx context.Context, at shore, jobs []sluice.NewJob, holds []*hold, sent *Sent) ([]sluice.Settlement, error) {
 	if len(jobs) == 0 {
 		return nil, nil
+	}
+	if again := slices.ContainsFunc(holds, func(h *hold) bool { return h.doubtful }); again && pause.Since(at.asked) > f.options.CallTimeout {
+		return nil, fmt.Errorf("send %d jobs again to %s: its clock was read too long ago", len(jobs), f.options.Centre)
 	}
 	var receipts []sluice.Receipt
 	err := f.call(ctx, func(ctx context.Context) (err error) {
