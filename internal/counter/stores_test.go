@@ -138,6 +138,27 @@ func TestAProgramThatDoesNotWantToIsNotCounted(t *testing.T) {
 	})
 }
 
+func TestReplacedJobsCountAsCancelled(t *testing.T) {
+	t.Parallel()
+	onStores(t, func(t *testing.T, open opener) {
+		store := open(t, false)
+		client := sluice.NewClient(store, sluice.ClientOptions{})
+		job := sluice.NewJob{Queue: "mail", Payload: []byte("1"), EnqueueOptions: sluice.EnqueueOptions{Key: "report", OnDuplicate: sluice.Replace}}
+		for range 3 {
+			if _, err := client.Enqueue(t.Context(), job); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		got, err := stat.Of(t.Context(), open(t, false), "mail", 0)
+		if want := (stat.Counts{Enqueued: 3, Cancelled: 2}); err != nil || got.Counts != want {
+			t.Errorf("%+v, %v; want %+v", got.Counts, err, want)
+		}
+	})
+}
+
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
 func TestWhereNobodyCountsTheSummarySaysSo(t *testing.T) {

@@ -186,7 +186,7 @@ func (s *Store) SaveAlerts(ctx context.Context, round alert.Evaluation) error {
 	if err != nil {
 		return err
 	}
-	s.tally.Enqueued(jobs, out.receipts)
+	s.countEnqueued(jobs, out.receipts)
 	s.unblock(ctx, out.behind)
 	return nil
 }

@@ -56,7 +56,7 @@ func (s *Store) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Rec
 	if err != nil {
 		return nil, err
 	}
-	s.tally.Enqueued(jobs, out.receipts)
+	s.countEnqueued(jobs, out.receipts)
 	s.disturbLowWater(jobs)
 	if out.told {
 		s.signalHere(sluice.Signal{Queue: jobs[0].Queue})
@@ -65,6 +65,16 @@ func (s *Store) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Rec
 	}
 	s.unblock(ctx, out.behind)
 	return out.receipts, out.refusal()
+}
+
+// countEnqueued counts the jobs that an enqueue stored, and the jobs that they replaced.
+func (s *Store) countEnqueued(jobs []sluice.Insert, receipts []sluice.Receipt) {
+	s.tally.Enqueued(jobs, receipts)
+	for i := range receipts {
+		if !receipts[i].Replaced.IsZero() {
+			s.tally.Moved(jobs[i].Queue, "", sluice.EventCancel, 1)
+		}
+	}
 }
 
 func (s *Store) enqueueInTx(ctx context.Context, jobs []sluice.Insert, how enqueuing) (out enqueued, err error) {

@@ -90,7 +90,7 @@ func (e txEnqueuer) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice
 	if err := e.store.signalInTx(ctx, e.tx, queuesOf(jobs)); err != nil {
 		return nil, err
 	}
-	e.store.tally.Enqueued(jobs, out.receipts)
+	e.store.countEnqueued(jobs, out.receipts)
 	e.store.unblockLater(jobs, out.behind)
 	return out.receipts, out.refusal()
 }
