@@ -306,7 +306,7 @@ type heartbeatBody struct {
 	// Version is the version of the program, by which people tell processes to stop.
 	Version string `json:"version,omitempty" maxLength:"100"`
 	// Protocol is the version of the rules that the worker obeys. Missing: that of the server.
-	Protocol int `json:"protocol,omitempty" minimum:"0"`
+	Protocol int `json:"protocol,omitempty" minimum:"0" maximum:"1000000"`
 	// StartedAt is when the worker began.
 	StartedAt time.Time `json:"started_at,omitzero"`
 	// Mode is working, or quiesced once the worker obeys.

@@ -389,6 +389,7 @@ func TestAWorkerIsListedAndTold(t *testing.T) {
 		if got := get[map[string]any](s, "POST", "/work/heartbeat", beat); got["wanted"] != "quiesce" || got["reason"] != "a bug" {
 			s.Errorf("the heartbeat got %v, want quiesce because of a bug", got)
 		}
+		s.problem(s.ask("POST", "/work/heartbeat", `{"worker":"h:1:a","protocol":2147483648}`), 422, "invalid") // no column has room for it
 		get[any](s, "POST", "/work/heartbeat", `{"worker":"h:1:a","leaving":true}`)
 		if holders := must(presence.Holders(s.Context(), s.store)); len(holders) != 0 {
 			s.Errorf("the worker has left, and the store knows %+v", holders)

@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"math"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -105,7 +106,7 @@ func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page,
 			for _, part := range history.PartsOf(filter) {
 				arguments := []any{
 					filter.Queue, filter.Tenant, filter.Key, states(part.States), labels, nullUUID(walk.below), filter.Limit + 1,
-					filter.MinAttempts, filter.MinRecoveries, nullUUID(walk.from),
+					min(filter.MinAttempts, math.MaxInt32), min(filter.MinRecoveries, math.MaxInt32), nullUUID(walk.from),
 				}
 				if part.Way == history.ByBatch {
 					arguments = append(arguments, nullUUID(filter.Batch))

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -141,6 +142,7 @@ func lookRules() []Rule {
 			}{
 				{sluice.JobFilter{MinAttempts: 1}, []sluice.ID{both, failed}},
 				{sluice.JobFilter{MinAttempts: 2}, nil},
+				{sluice.JobFilter{MinAttempts: math.MaxInt, MinRecoveries: math.MaxInt}, nil},
 				{sluice.JobFilter{MinRecoveries: 1}, []sluice.ID{both, lost}},
 				{sluice.JobFilter{MinAttempts: 1, MinRecoveries: 1}, []sluice.ID{both}},
 				{sluice.JobFilter{Queue: queue, States: []sluice.State{sluice.StateDead}, MinAttempts: 1}, []sluice.ID{both}},
