@@ -7,3 +7,9 @@ import "encoding/json"
 func (h *Handler) Seal(purpose, text string) string {
 	return h.sealer.seal(purpose, json.RawMessage(text))
 }
+
+// Told returns the claims of an ID token and of the userinfo endpoint together.
+func Told(claims, told map[string]any) map[string]any {
+	addTold(claims, told)
+	return claims
+}

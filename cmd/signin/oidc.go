@@ -228,11 +228,7 @@ func (h *Handler) describe(ctx context.Context, found *oidc.Provider, tokens *oa
 		if err := more.Claims(&told); err != nil {
 			return person{}, fmt.Errorf("the provider's description of the person is not readable: %w", err)
 		}
-		for name, value := range told {
-			if _, has := claims[name]; !has {
-				claims[name] = value
-			}
-		}
+		addTold(claims, told)
 	}
 	who := person{Subject: subject, Groups: h.provider.mentions(texts(claims[groups]))}
 	email, _ := claims["email"].(string)
@@ -240,6 +236,20 @@ func (h *Handler) describe(ctx context.Context, found *oidc.Provider, tokens *oa
 		who.Email = email
 	}
 	return who, nil
+}
+
+// addTold adds to claims what the userinfo endpoint tells. That an address is verified says nothing of another one.
+func addTold(claims, told map[string]any) {
+	if _, has := claims["email"]; !has {
+		delete(claims, "email_verified")
+	} else if other, is := told["email"].(string); is && other != claims["email"] {
+		delete(told, "email_verified")
+	}
+	for name, value := range told {
+		if _, has := claims[name]; !has {
+			claims[name] = value
+		}
+	}
 }
 
 // texts returns a claim as a list: some providers send one name as a text.

@@ -86,6 +86,27 @@ func TestPeopleSignInByAProvider(t *testing.T) {
 	}
 }
 
+// TestAnAddressIsVerifiedByWhoTellsOfIt puts the claims of an ID token and of the userinfo endpoint together. A role by address needs a
+// verified one.
+func TestAnAddressIsVerifiedByWhoTellsOfIt(t *testing.T) {
+	t.Parallel()
+	const ada, eve = "ada@example.com", "eve@example.com"
+	for name, c := range map[string]struct {
+		token, told map[string]any
+		verified    any
+	}{
+		"of another address":  {map[string]any{"email": ada}, map[string]any{"email": eve, "email_verified": true}, nil},
+		"of no address":       {map[string]any{"email_verified": true}, map[string]any{"email": ada}, nil},
+		"of the same address": {map[string]any{"email": ada}, map[string]any{"email": ada, "email_verified": true}, true},
+		"told alone":          {map[string]any{}, map[string]any{"email": ada, "email_verified": true}, true},
+		"in the token alone":  {map[string]any{"email": ada, "email_verified": true}, map[string]any{"groups": []any{"shop"}}, true},
+	} {
+		if got := signin.Told(c.token, c.told); got["email"] != ada || got["email_verified"] != c.verified {
+			t.Errorf("%s: %v, want %s verified: %v", name, got, ada, c.verified)
+		}
+	}
+}
+
 func TestActsOfAPersonAreTheirsInTheAudit(t *testing.T) {
 	t.Parallel()
 	p, config := provider(t)
