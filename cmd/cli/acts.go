@@ -154,7 +154,7 @@ func (a *app) parseIDs(args []string) ([]sluice.ID, error) {
 	var ids []sluice.ID
 	known := make(map[sluice.ID]bool)
 	add := func(text string) error {
-		id, err := sluice.ParseID(text)
+		id, err := parseID(text)
 		if err == nil && !known[id] {
 			known[id] = true
 			ids = append(ids, id)

@@ -48,7 +48,7 @@ func adviseOn(command *cobra.Command, err error) (code int, todo string) {
 		return 0, ""
 	}
 	if name := command.Flags().Arg(0); command.Flags().NArg() == 1 {
-		if _, err := sluice.ParseID(name); err == nil {
+		if _, err := parseID(name); err == nil {
 			of.look = strings.Replace(of.look, " ID`", " "+name+"`", 1)
 		}
 		if sluice.CheckQueueName(name) == nil {

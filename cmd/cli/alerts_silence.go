@@ -74,7 +74,7 @@ func (a *app) unsilenceCommand() *cobra.Command {
 		Example: "  sluice alerts unsilence 01a1fb72-1dea-7abc-8fc6-99e4817522bb --reason \"it is done\"",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
-			id, err := sluice.ParseID(args[0])
+			id, err := parseID(args[0])
 			if err != nil {
 				return err
 			}

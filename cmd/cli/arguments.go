@@ -68,6 +68,8 @@ func unknownCommand(parent *cobra.Command, name string) error {
 	return codedError{usagef("there is no command %q", parent.CommandPath()+" "+name), exitUsage, todo}
 }
 
+func parseID(text string) (sluice.ID, error) { return jobline.ParseID(text) }
+
 // helpCommand is cobra's, but refuses unknown commands.
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{

@@ -54,7 +54,7 @@ func (a *app) batchesListCommand() *cobra.Command {
 				if text == "" {
 					continue
 				}
-				if *into, err = sluice.ParseID(text); err != nil {
+				if *into, err = parseID(text); err != nil {
 					return err
 				}
 			}
@@ -188,7 +188,7 @@ the event and the counts. "sluice batches close" lets no more jobs in.`,
 				if text == "" {
 					continue
 				}
-				if *into, err = sluice.ParseID(text); err != nil {
+				if *into, err = parseID(text); err != nil {
 					return err
 				}
 			}
@@ -252,7 +252,7 @@ func (a *app) batchCloseCommand() *cobra.Command {
 
 // withBatch opens the store for the ID of a batch.
 func (a *app) withBatch(ctx context.Context, text string, do func(ctx context.Context, store sluice.Store, id sluice.ID) error) error {
-	id, err := sluice.ParseID(text)
+	id, err := parseID(text)
 	if err != nil {
 		return err
 	}
@@ -278,7 +278,7 @@ func (a *app) batchActCommand(name, says string, detach *bool, do batchAct) *cob
 		Example: fmt.Sprintf("  sluice batches %s %s --reason \"bank is closed\" --detach", name, exampleBatch),
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
-			id, err := sluice.ParseID(args[0])
+			id, err := parseID(args[0])
 			if err != nil {
 				return err
 			}

@@ -256,7 +256,7 @@ func (a *app) askEngineCommand() *cobra.Command {
 		Example: "  sluice ask-engine 01a1fb72-1dea-7abc-8fc6-99e4817522bb",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
-			id, err := sluice.ParseID(args[0])
+			id, err := parseID(args[0])
 			if err != nil {
 				return err
 			}

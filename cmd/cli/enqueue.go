@@ -136,7 +136,7 @@ func (f enqueueFlags) parse() (sluice.EnqueueOptions, error) {
 	var err error
 	for _, text := range f.after {
 		name, rule, own := strings.Cut(text, "=")
-		id, err := sluice.ParseID(name)
+		id, err := parseID(name)
 		if err != nil {
 			return out, codedError{usagef("--after: %w", err), exitUsage, "name a job by the id that `sluice enqueue` printed; `sluice jobs` lists all"}
 		}
@@ -152,7 +152,7 @@ func (f enqueueFlags) parse() (sluice.EnqueueOptions, error) {
 		return out, err
 	}
 	if f.id != "" {
-		if out.ID, err = sluice.ParseID(f.id); err != nil {
+		if out.ID, err = parseID(f.id); err != nil {
 			return out, usagef("--id: %w", err)
 		}
 	}
@@ -184,7 +184,7 @@ func (f enqueueFlags) batchID() (sluice.ID, error) {
 	if f.batch == "" {
 		return sluice.ID{}, nil
 	}
-	id, err := sluice.ParseID(f.batch)
+	id, err := parseID(f.batch)
 	if err != nil {
 		return id, codedError{usagef("--batch: %w", err), exitUsage, "give the id that `sluice batches open` printed; `sluice batches ls` lists all"}
 	}

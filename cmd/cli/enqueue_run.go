@@ -27,7 +27,7 @@ func newFileRun() fileRun {
 
 // parseFileRun reads the id of a run.
 func parseFileRun(text string) (fileRun, error) {
-	id, err := sluice.ParseID(text)
+	id, err := parseID(text)
 	if err != nil {
 		return fileRun{}, usagef("--resume: %w", err)
 	}

@@ -41,7 +41,7 @@ func (a *app) flowsListCommand() *cobra.Command {
 			var from sluice.ID
 			if before != "" {
 				var err error
-				if from, err = sluice.ParseID(before); err != nil {
+				if from, err = parseID(before); err != nil {
 					return err
 				}
 			}
@@ -89,7 +89,7 @@ func (a *app) flowShowCommand() *cobra.Command {
 		Example:    "  sluice flows show 01a1fb72-1dea-7abc-8fc6-99e4817522bb",
 		Args:       arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
-			id, err := sluice.ParseID(args[0])
+			id, err := parseID(args[0])
 			if err != nil {
 				return err
 			}

@@ -78,7 +78,7 @@ func (f *filterFlags) parse() (sluice.JobFilter, error) {
 		if text == "" {
 			continue
 		}
-		if *into, err = sluice.ParseID(text); err != nil {
+		if *into, err = parseID(text); err != nil {
 			return out, err
 		}
 	}
@@ -243,7 +243,7 @@ func (a *app) jobCommand() *cobra.Command {
 
 // withJob calls do with the job that the argument names.
 func (a *app) withJob(ctx context.Context, text string, do func(context.Context, sluice.Store, *sluice.Client, sluice.ID) error) error {
-	id, err := sluice.ParseID(text)
+	id, err := parseID(text)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ it has found, and says how to go on.`,
 			}}
 			var failed [3]error
 			if job != "" {
-				filter.JobID, failed[0] = sluice.ParseID(job)
+				filter.JobID, failed[0] = parseID(job)
 			}
 			filter.From, failed[1] = parseTime("--since", since)
 			filter.To, failed[2] = parseTime("--until", until)

@@ -43,7 +43,7 @@ func (a *app) operationsListCommand() *cobra.Command {
 			filter := operation.Filter{Open: open, Limit: limit}
 			if before != "" {
 				var err error
-				if filter.Before, err = sluice.ParseID(before); err != nil {
+				if filter.Before, err = parseID(before); err != nil {
 					return err
 				}
 			}
@@ -188,7 +188,7 @@ func (a *app) operationWatchCommand() *cobra.Command {
 		Example: "  sluice operations watch 01a1fb72-1dea-7abc-8fc6-99e4817522bb",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
-			id, err := sluice.ParseID(args[0])
+			id, err := parseID(args[0])
 			if err != nil {
 				return err
 			}

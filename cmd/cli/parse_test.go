@@ -48,6 +48,19 @@ func TestAJobLineRefusesATimeoutOfZero(t *testing.T) {
 	}
 }
 
+// TestAJobLineRefusesTheIDOfZeros: it stands for none, so a job with it would be stored again by each resend.
+func TestAJobLineRefusesTheIDOfZeros(t *testing.T) {
+	t.Parallel()
+	const zeros = `"00000000-0000-0000-0000-000000000000"`
+	for field, value := range map[string]string{"id": zeros, "batch": zeros, "after": "[" + zeros + "]"} {
+		_, err := cli.ParseJobLine([]byte(`{"queue":"mail","payload":1,"`+field+`":`+value+`}`), "")
+		var invalid *sluice.InvalidError
+		if !errors.As(err, &invalid) || invalid.Field != field {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+}
+
 // FuzzParseJobLine: any line is either a job that a store accepts, or an error that names the wrong field.
 func FuzzParseJobLine(f *testing.F) {
 	for _, seed := range []string{

@@ -24,7 +24,7 @@ A job that takes longer than --for goes on; the exit code is then 124.`,
 		Example: "  sluice wait 01a1fb72-1dea-7abc-8fc6-99e4817522bb\n  sluice wait 01a1fb72-1dea-7abc-8fc6-99e4817522bb --for 10m -o json",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
-			id, err := sluice.ParseID(args[0])
+			id, err := parseID(args[0])
 			if err != nil {
 				return err
 			}

@@ -352,6 +352,7 @@ func TestTheAuditNamesTheTokenAndThePerson(t *testing.T) {
 		t.Errorf("the audit has %+v, %v, want 1 entry by ada by token ci", entries, err)
 	}
 	s.problem(s.ask("POST", "/jobs/cancel", body, "Authorization", "Bearer token ci", "Idempotency-Key", "x"), 422, "invalid")
+	s.problem(s.ask("POST", "/jobs/cancel", body, "Authorization", "Bearer token ci", "Idempotency-Key", "00000000-0000-0000-0000-000000000000"), 422, "invalid")
 	s.problem(s.ask("POST", "/jobs/cancel", body, "Authorization", "Bearer token ci", "Sluice-By", strings.Repeat("a", 200)), 422, "invalid")
 	s.problem(s.ask("POST", "/jobs/cancel", body, "Authorization", "Bearer token ci", "Sluice-By", "ada in the console"), 422, "invalid")
 }

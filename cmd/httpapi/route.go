@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
+	"github.com/sluice-queue/sluice/cmd/internal/jobline"
 )
 
 // Route is a kind of request.
@@ -212,7 +213,7 @@ func (c *call) allow(request *http.Request, r *Route) *Problem {
 		return problemOf(http.StatusForbidden, "forbidden", "the role "+string(c.caller.Role)+" may not do this", "use a token with another role, or ask an admin for one")
 	}
 	if key := request.Header.Get("Idempotency-Key"); key != "" {
-		id, err := sluice.ParseID(key)
+		id, err := jobline.ParseID(key)
 		if err != nil {
 			return c.problem(&sluice.InvalidError{Field: "Idempotency-Key", Rule: "must be an ID of 8-4-4-4-12 hexadecimal digits"})
 		}

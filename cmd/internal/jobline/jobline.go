@@ -43,7 +43,7 @@ var jobFields = []jobField{
 	{"limit_key", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.LimitKey) }},
 	{"cost", func(v json.RawMessage, j *sluice.NewJob) error { return readWhole(v, &j.Cost) }},
 	{"after", readAfter},
-	{"batch", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.Batch, sluice.ParseID) }},
+	{"batch", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.Batch, ParseID) }},
 	{"hold", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.Hold) }},
 	{"after_failure", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.AfterFailure) }},
 	{"after_failures", readAfterFailures},
@@ -140,11 +140,21 @@ func readParsed[T any](value json.RawMessage, into *T, parse func(string) (T, er
 }
 
 func parseLineID(text string) (sluice.ID, error) {
-	id, err := sluice.ParseID(text)
+	id, err := ParseID(text)
 	if err != nil {
 		return id, errors.New("it is not an id (8-4-4-4-12 hexadecimal digits)")
 	}
 	return id, nil
+}
+
+// ParseID reads an id that somebody gives. It refuses the id of zeros, which stands for none: a job with it would get
+// a new id each time it is sent, and a filter by it would choose all jobs.
+func ParseID(text string) (sluice.ID, error) {
+	id, err := sluice.ParseID(text)
+	if err == nil && id.IsZero() {
+		err = &sluice.InvalidError{Field: "id", Rule: fmt.Sprintf("%q is the id of nothing", text)}
+	}
+	return id, err
 }
 
 func readAfter(value json.RawMessage, into *sluice.NewJob) error {
