@@ -140,8 +140,6 @@ func diagnose(command *cobra.Command, err error) (code int, todo string) {
 		return exitUnreachable, "check the user, the password and the database in --db (or SLUICE_DB)"
 	case errors.As(err, &server) && server.Code == "53300": // too many connections
 		return exitUnreachable, "end what holds connections (select application_name, count(*) from pg_stat_activity group by 1), give each process fewer with pool_max_conns=N in --db (or SLUICE_DB), or allow more: alter role ROLE connection limit N; or alter system set max_connections = N, and a restart"
-	case diskFull(err):
-		return exitUnreachable, "make room on the disk of the database; `sluice doctor` says how much is left"
 	case todo != "":
 		return code, todo
 	case errors.Is(err, context.Canceled):
@@ -192,7 +190,7 @@ func diagnose(command *cobra.Command, err error) (code int, todo string) {
 	return exitFailed, help
 }
 
-// diagnoseServer is diagnose for what the store behind a server refuses. The text "": it is another error.
+// diagnoseServer is diagnose for what the store behind a server refuses, and for its disk. The text "": it is another error.
 func diagnoseServer(err error) (code int, todo string) {
 	var unsupported *remote.UnsupportedError
 	var refused *remote.Error
@@ -210,6 +208,20 @@ func diagnoseServer(err error) (code int, todo string) {
 		return exitRefused, refused.Do
 	case errors.As(err, &certificate):
 		return exitUnreachable, certificate.Do
+	}
+	return diagnoseDisk(err)
+}
+
+// diagnoseDisk is diagnose for a disk that is full, and for damaged data. The text "": it is another error.
+func diagnoseDisk(err error) (code int, todo string) {
+	var server *pgconn.PgError
+	switch {
+	case diskFull(err):
+		return exitUnreachable, "make room on the disk of the database; `sluice doctor` says how much is left"
+	case strings.Contains(err.Error(), "the file is damaged"):
+		return exitUnreachable, "end the programs that use the file, keep a copy of it and of its log, and restore a backup"
+	case errors.As(err, &server) && (server.Code == "XX001" || server.Code == "XX002"): // damaged data, or index
+		return exitUnreachable, "`sluice doctor --thorough` looks for damaged indexes; else restore a backup"
 	}
 	return 0, ""
 }

@@ -66,8 +66,16 @@ func TestFileThatCannotBeAStoreIsRefusedWithTheReason(t *testing.T) {
 	if err := os.WriteFile(noDatabase, []byte(strings.Repeat("this is no database\n", 1000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	damaged := filepath.Join(folder, "damaged.db")
+	if err := openFile(t, damaged).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(damaged, 20_000); err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct{ path, want string }{
 		"a file that is no database": {noDatabase, "not a SQLite database"},
+		"a file that was cut off":    {damaged, "the file is damaged"},
 		"a folder that is not there": {filepath.Join(folder, "none", "sluice.db"), "cannot be opened"},
 		"a folder":                   {folder, "cannot be opened"},
 		"no path":                    {"", "store/memory"},

@@ -327,6 +327,7 @@ const (
 	codeLocked     = 6
 	codeReadOnly   = 8
 	codeIO         = 10
+	codeCorrupt    = 11
 	codeFull       = 13
 	codeCantOpen   = 14
 	codeConstraint = 19
@@ -395,7 +396,7 @@ func busy(err error) bool {
 // for a reason outside the caller. Handlers meet such errors in their own transactions.
 func (s *Store) Outage(err error) bool {
 	switch codeOf(err) {
-	case codeFull, codeReadOnly, codeIO, codeCantOpen:
+	case codeFull, codeReadOnly, codeIO, codeCorrupt, codeCantOpen:
 		return true
 	}
 	return errors.Is(err, sluice.ErrUnavailable) || busy(err)
@@ -412,6 +413,8 @@ func typed(err error) error {
 		return fmt.Errorf("the file cannot be opened, read or written: look at its folder and the disk: %w: %w", sluice.ErrUnavailable, err)
 	case codeAuth:
 		return fmt.Errorf("the store changes nothing of the schema of Sluice, and attaches no file; `sluice migrate` and sqlite3 do: %w", err)
+	case codeCorrupt:
+		return fmt.Errorf("the file is damaged: %w", err)
 	case codeNotADB:
 		return fmt.Errorf("the file is not a SQLite database: %w", err)
 	}
