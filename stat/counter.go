@@ -104,7 +104,7 @@ func CountStartFailed(store sluice.Store, queue, tenant string) {
 
 // Take returns the slots that are over at an instant, and forgets them. The instant is by the store's clock. From
 // then on, slots begin by that clock, even if the clock of this machine is wrong. The Counter never counts in a
-// slot that it has returned, or in an earlier one.
+// slot that it has returned, or in an earlier one, unless that clock was set back by more than a minute.
 func (c *Counter) Take(now time.Time) []Stat { return c.take(now, false) }
 
 // TakeAll returns and ends the present slot too, for a process that ends.
@@ -116,7 +116,7 @@ func (c *Counter) take(now time.Time, all bool) []Stat {
 	defer c.mu.Unlock()
 	c.turn()
 	here := now.UTC().Truncate(Fine)
-	if !c.taken {
+	if !c.taken || c.bucket.Sub(here) > Minute {
 		c.shift(here.Sub(c.bucket))
 		c.taken = true
 	}
@@ -144,7 +144,7 @@ func (c *Counter) Empty() bool {
 	return len(c.over) == 0
 }
 
-// shift moves counts from before the first known time to their slots.
+// shift moves counts to their slots: those from before the first known time, or by a clock that was set back since.
 func (c *Counter) shift(by time.Duration) {
 	for i := range c.over {
 		c.over[i].At = c.over[i].At.Add(by)

@@ -46,6 +46,7 @@ type Tally struct {
 	ahead   time.Duration // how far the store's clock is ahead of this machine's
 	known   bool          // the store's clock was read
 	pending []stat.Stat   // taken, but not yet stored
+	newest  time.Time     // the begin of the newest bucket that was taken
 }
 
 // Options configure a Tally.
@@ -176,10 +177,24 @@ func (t *Tally) Take(now time.Time) []stat.Stat {
 	if t == nil || t.counter.Empty() {
 		return nil
 	}
-	return t.counter.Take(now)
+	return t.took(t.counter.Take(now))
 }
 
-// Holder is the name of the tally in the statistics.
+// took notes that buckets were taken. If they are older than others, the store's clock was set back: the tally takes another
+// name, because a store takes no older buckets of one name.
+func (t *Tally) took(stats []stat.Stat) []stat.Stat {
+	for _, s := range stats {
+		if s.At.Before(t.newest.Add(-stat.Minute)) {
+			t.holder, t.newest = presence.NewID(), time.Time{}
+		}
+		if s.At.After(t.newest) {
+			t.newest = s.At
+		}
+	}
+	return stats
+}
+
+// Holder is the name of the tally in the statistics. Another [Tally.Take] may change it.
 func (t *Tally) Holder() string {
 	if t == nil {
 		return ""
@@ -243,9 +258,9 @@ func (t *Tally) store(ctx context.Context, last bool) error {
 	}
 	now := time.Now().Add(t.ahead)
 	if last {
-		t.pending = append(t.pending, t.counter.TakeAll(now)...)
+		t.pending = append(t.pending, t.took(t.counter.TakeAll(now))...)
 	} else {
-		t.pending = append(t.pending, t.counter.Take(now)...)
+		t.pending = append(t.pending, t.took(t.counter.Take(now))...)
 	}
 	t.forgetOld(now)
 	if len(t.pending) == 0 {

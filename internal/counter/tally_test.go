@@ -153,6 +153,45 @@ func (r *counted) summary(tenant string) stat.Summary {
 	return s
 }
 
+func TestCountsAreOfTheirTimeAfterTheClockWasSetBack(t *testing.T) {
+	for name, own := range map[string]bool{"by a tally that stores": false, "by a store that takes its counts": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var ahead atomic.Int64
+				ahead.Store(int64(2 * time.Hour))
+				store := memory.New(memory.Options{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }, NoStatistics: !own})
+				var enqueues sluice.Store = store
+				if !own {
+					tally := counter.New(store, counter.Options{})
+					defer tally.Close()
+					enqueues = &watched{store, tally}
+				}
+				work := func() {
+					for range 12 {
+						client := sluice.NewClient(enqueues, sluice.ClientOptions{})
+						if _, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: "payments", Payload: []byte("1")}); err != nil {
+							t.Fatal(err)
+						}
+						sleep(10 * time.Second)
+						if _, err := stat.Of(t.Context(), store, "payments", 0); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				work()
+				ahead.Store(0)
+				work()
+				sleep(20 * time.Second)
+				got, err := stat.Of(t.Context(), store, "payments", 0)
+				if err != nil || got.Counts.Enqueued < 11 || len(got.Slots) < 2 {
+					t.Errorf("%d jobs in %d minutes of the hour before, want 12 in 2 or more: %v", got.Counts.Enqueued, len(got.Slots), err)
+				}
+			})
+		})
+	}
+}
+
 func TestWhatAProcessDoesIsRecorded(t *testing.T) {
 	inCount(t, func(r *counted) {
 		r.enqueue(5)

@@ -34,7 +34,8 @@ func (s *Store) AddStats(ctx context.Context, holder string, stats []stat.Stat) 
 
 // takeStats adds the counts of the store itself.
 func (s *Store) takeStats() {
-	if slots, err := rollup.Split(s.tally.Holder(), s.tally.Take(s.now())); err == nil {
+	stats := s.tally.Take(s.now())
+	if slots, err := rollup.Split(s.tally.Holder(), stats); err == nil {
 		s.addBuckets(s.tally.Holder(), slots)
 	}
 }
