@@ -19,6 +19,9 @@ import (
 //go:embed sql/acted.sql
 var actedSQL string
 
+//go:embed sql/act_lock.sql
+var actLockSQL string
+
 //go:embed sql/job_keys.sql
 var jobKeysSQL string
 
@@ -227,10 +230,13 @@ func (s *Store) act(ctx context.Context, event sluice.Event, ids []sluice.ID, ac
 	return errs, nil
 }
 
-// acted returns the jobs on which the same act was done before.
+// acted returns the jobs on which the same act was done before. It waits for another call of the act.
 func acted(ctx context.Context, tx pgx.Tx, act sluice.Act) (map[sluice.ID]bool, error) {
 	if act.ID.IsZero() {
 		return nil, nil
+	}
+	if err := exec(ctx, tx, actLockSQL, [16]byte(act.ID)); err != nil {
+		return nil, err
 	}
 	ids, err := list(ctx, tx, pgx.RowTo[pgtype.UUID], actedSQL, [16]byte(act.ID))
 	if err != nil {

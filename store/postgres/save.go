@@ -103,7 +103,13 @@ func (s *Store) once(ctx context.Context, verb string, object sluice.Object, nam
 		if err != nil || done {
 			return err
 		}
-		return do(ctx, again)
+		err = do(ctx, again)
+		if errors.Is(err, sluice.ErrNotFound) { // the same act may have been done beside this one
+			if done, failed := audited(ctx, s.pool, act, object, name); failed != nil || done {
+				return failed
+			}
+		}
+		return err
 	})
 }
 

@@ -21,11 +21,7 @@ declare
     keys     text[] := '{}';
     blocker  uuid; failed uuid; outcome text; changed boolean; locked boolean; unread boolean;
 begin
-    if act is not null then
-        for job_id in execute {{acted.sql}} using act loop
-            acted := acted || job_id;
-        end loop;
-    end if;
+    acted := sluice._acted(act, ids);
     free := array(select i from unnest(ids) as i where not i = any (acted) order by i);
     for job_id, job_queue, key in execute {{order_keys.sql}} using free loop
         placed := placed || job_id;
