@@ -135,7 +135,7 @@ func (s *Store) takeKey(j *job, in sluice.Insert, receipt *sluice.Receipt) (hold
 	case merges(in, hold) && waits && twin.Attempts+twin.Releases+twin.Recoveries == 0:
 		twin.Payload, twin.Labels = j.Payload, j.Labels // the later run uses the newest payload
 		if in.OnDuplicate == sluice.Debounce {
-			s.putOff(twin, j.DueAt, in.KeyWindow)
+			s.putOff(twin, j, in.KeyWindow)
 		}
 		return hold.job, false
 	case merges(in, hold) && hold.until.IsZero():
@@ -168,12 +168,16 @@ func merges(in sluice.Insert, hold keyHold) bool {
 	return false
 }
 
-// putOff changes when a waiting job is due, at most longest after its enqueue. 0: no limit.
-func (s *Store) putOff(j *job, due time.Time, longest time.Duration) {
+// putOff makes a waiting job due when the newest is, at most longest after its enqueue. 0: no limit. The job expires when
+// the newest would: it would otherwise expire before it is due.
+func (s *Store) putOff(j, newest *job, longest time.Duration) {
+	due := newest.DueAt
 	if last := j.CreatedAt.Add(longest); longest > 0 && due.After(last) {
 		due = last
 	}
-	j.DueAt = due
+	if j.DueAt = due; j.Generation == 1 { // a requeued job does not expire
+		j.ExpiresAt = newest.ExpiresAt
+	}
 	s.wait(j)
 }
 

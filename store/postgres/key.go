@@ -195,7 +195,7 @@ func meet(ctx context.Context, db rowsQuerier, j sluice.Insert, hold keyHold) (b
 	if err != nil || len(met) == 0 || j.OnDuplicate != sluice.Debounce {
 		return len(met) > 0, err
 	}
-	return true, exec(ctx, db, putOffSQL, [16]byte(hold.job), nullTime(j.DueAt), j.Delay, orNull(j.KeyWindow))
+	return true, exec(ctx, db, putOffSQL, [16]byte(hold.job), nullTime(j.DueAt), j.Delay, orNull(j.KeyWindow), nullTime(j.ExpiresAt))
 }
 
 // keepBlocker locks a blocker until the job behind it is stored, so that the end of the blocker unblocks that job.

@@ -30,6 +30,9 @@ var coalesceSQL string
 //go:embed sql/put_off.sql
 var putOffSQL string
 
+//go:embed sql/put_off_job.sql
+var putOffJobSQL string
+
 //go:embed sql/key_pass.sql
 var keyPassSQL string
 
@@ -292,7 +295,10 @@ func meet(tx runner, j *sluice.Insert, holder, at int64) (bool, error) {
 	if j.KeyWindow > 0 {
 		longest = j.KeyWindow.Microseconds()
 	}
-	_, err = tx.exec(putOffSQL, holder, due, longest)
+	if _, err := tx.exec(putOffSQL, holder, due, longest, micros(j.ExpiresAt)); err != nil {
+		return false, err
+	}
+	_, err = tx.exec(putOffJobSQL, holder, micros(j.ExpiresAt))
 	return true, err
 }
 

@@ -51,6 +51,24 @@ func debounceRules() []Rule {
 			w.Advance(61 * time.Second)
 			equal(w, "claimed", w.claimOne().ID, later.ID)
 		}},
+		{"R-1100", "A job that debounce puts off expires when the newest would, and not before it is due; a requeued one does not.", "I-7", func(w *world) {
+			until := func(after time.Duration) sluice.EnqueueOptions {
+				expiring := debounced
+				expiring.ExpiresAt = w.Now().Add(after)
+				return expiring
+			}
+			first := w.receipt(until(70 * time.Second)).ID
+			w.Advance(50 * time.Second)
+			equal(w, "receipt", w.receipt(until(70*time.Second)).ID, first)
+			w.near("expires", w.job(first).ExpiresAt, w.Now().Add(70*time.Second))
+			w.Advance(61 * time.Second)
+			w.done(by(sluice.EventBury, w.claimOne()))
+			w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{first}, person("again"))))
+			equal(w, "receipt", w.receipt(until(70*time.Second)).ID, first)
+			equal(w, "a requeued job expires", w.job(first).ExpiresAt, time.Time{})
+			w.Advance(2 * time.Hour)
+			equal(w, "claimed", w.claimOne().ID, first)
+		}},
 		{"R-712", "In a queue that serves its tenants in turns, a job that debounce has put off is handed out when it is due.", "I-7", func(w *world) {
 			w.save(func(s *sluice.Settings) { s.Fair = true })
 			of := func() sluice.Insert {

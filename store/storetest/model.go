@@ -244,7 +244,9 @@ func (m *machine) modelEnqueue(o sluice.EnqueueOptions) sluice.Receipt {
 		case (o.OnDuplicate == sluice.Coalesce || o.OnDuplicate == sluice.Debounce) && (!waits || twin.attempts+twin.releases+twin.recoveries > 0):
 			job.blockedBy, twin.holdsKey = twinID, false
 		case o.OnDuplicate == sluice.Debounce:
-			twin.due = m.now + o.Delay
+			if twin.due = m.now + o.Delay; twin.generation == 1 {
+				twin.expires = job.expires
+			}
 			return sluice.Receipt{ID: twinID, Duplicate: true}
 		default:
 			return sluice.Receipt{ID: twinID, Duplicate: true}

@@ -52,7 +52,7 @@ begin
         end if;
     end if;
     if key <> '' then
-        select h.* into twin from sluice._place_behind(queue, key, job_id, tenant, key_scope, key_window, on_duplicate, bytes, label_text, due_at, delay) h;
+        select h.* into twin from sluice._place_behind(queue, key, job_id, tenant, key_scope, key_window, on_duplicate, bytes, label_text, due_at, delay, expires_at) h;
         if twin.refused then
             id := null;
             return next;

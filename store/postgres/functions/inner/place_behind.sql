@@ -1,6 +1,6 @@
 -- Takes a key for a new job. If another job has the key, the function decides about the new job by on_duplicate. Refused
 -- says that the new job would change a job of another tenant.
-create or replace function sluice._place_behind(queue text, key text, job_id uuid, tenant text, key_scope text, key_window interval, on_duplicate text, payload bytea, labels text, due_at timestamptz, delay interval,
+create or replace function sluice._place_behind(queue text, key text, job_id uuid, tenant text, key_scope text, key_window interval, on_duplicate text, payload bytea, labels text, due_at timestamptz, delay interval, expires_at timestamptz,
     out duplicate_of uuid, out replaced uuid, out blocked_by uuid, out awaited uuid, out starts_at timestamptz, out refused boolean)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
@@ -60,7 +60,7 @@ begin
         if free is not null then
             duplicate_of := holder;
             if on_duplicate = 'debounce' then
-                execute {{put_off.sql}} using holder, due_at, delay, key_window;
+                execute {{put_off.sql}} using holder, due_at, delay, key_window, expires_at;
             end if;
             return;
         end if;
