@@ -289,3 +289,48 @@ func TestRoleInForceCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestRoleReadsAndClosesItsOwnBatches opens batches as several roles, and then reads and closes them as a producer of one queue. A
+// foreign batch must look like one that is not stored, because jobs show the batch that they are in.
+func TestRoleReadsAndClosesItsOwnBatches(t *testing.T) {
+	t.Parallel()
+	r := newRoles(t)
+	producer, team, other := r.as(r.producer), r.role("team"), r.role("other")
+	r.exec("grant " + team + " to " + r.producer)
+	r.exec(`select sluice.grant_producer(role => $1, queues => '{payments}')`, team)
+	r.exec(`insert into sluice.queue (name) values ('foreign')`)
+	open := func(conn *pgx.Conn, queue string) string {
+		t.Helper()
+		return value[string](r, conn, `select sluice.open_batch(on_complete => case when $1::text <> '' then json_build_object('queue', $1::text, 'payload', 1) end)::text`, queue)
+	}
+	owner, err := r.owner.Pool().Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer owner.Release()
+	asTeam := r.as(team)
+	for name, c := range map[string]struct {
+		batch string
+		may   bool
+	}{
+		"its own":                         {open(producer, ""), true},
+		"of a role that it has":           {open(asTeam, "payments"), true},
+		"of another, with a call of ours": {open(owner.Conn(), "scraper"), true},
+		"of another, without calls":       {open(owner.Conn(), ""), false},
+		"of another, with a foreign call": {open(owner.Conn(), "foreign"), false},
+	} {
+		if rows := value[int](r, producer, `select count(*)::int from sluice.read_batch($1::text::uuid)`, c.batch); rows == 1 != c.may {
+			t.Errorf("%s: it reads %d batches", name, rows)
+		}
+		if c.may {
+			value[any](r, producer, `select sluice.close_batch($1::text::uuid)::text`, c.batch)
+		} else {
+			r.refused(producer, "SL005", "select sluice.close_batch('"+c.batch+"')")
+		}
+		if closed := value[bool](r, owner.Conn(), `select closed_at is not null from sluice.read_batch($1::text::uuid)`, c.batch); closed != c.may {
+			t.Errorf("%s: it is closed: %t", name, closed)
+		}
+	}
+	r.exec(`select sluice.grant_producer(role => $1, queues => '{*}')`, other)
+	r.refused(r.as(other), "SL005", "select sluice.close_batch('"+open(owner.Conn(), "")+"')")
+}

@@ -46,7 +46,7 @@ begin
         select b.paused into paused from sluice.batch b where b.id = open_batch.parent;
     end if;
     execute {{batch_open.sql}} using of_id, coalesce(open_batch.name, ''), open_batch.parent, case when texts <> '{}' then '{' || array_to_string(texts, ',') || '}' else '' end,
-        session_user::text, coalesce(paused, '');
+        sluice._caller()::text, coalesce(paused, '');
     return of_id;
 end
 $function$;

@@ -1,4 +1,5 @@
--- producer: Returns a batch with the counts of its jobs; no row if the batch is not stored.
+-- producer: Returns a batch with the counts of its jobs; no row if the batch is not stored. A role reads
+-- batches that it opened, and those whose callbacks are all in queues in which it may produce.
 create or replace function sluice.read_batch(
     batch_id uuid
 ) returns table (
@@ -19,6 +20,9 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
     row record;
 begin
+    if not sluice._owns_batch(batch_id) then
+        return;
+    end if;
     for row in execute {{batch.sql}} using batch_id loop
         name := row.name; parent := row.parent; total := row.total; completed := row.completed; dead := row.dead; cancelled := row.cancelled;
         created_at := row.created_at; closed_at := row.closed_at; completed_at := row.completed_at; succeeded_at := row.succeeded_at;
