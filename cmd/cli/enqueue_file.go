@@ -188,7 +188,10 @@ type refusedLine struct {
 
 // open makes a file the input, until the context ends.
 func (l *lineEnqueuer) open(ctx context.Context, path string) (io.Closer, error) {
-	file, err := os.Open(path)
+	file, err := openUntil(ctx, path)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		return nil, codedError{usagef("%w", err), exitUsage, "name a file that you may read with --file"}
 	}
@@ -202,6 +205,25 @@ func (l *lineEnqueuer) open(ctx context.Context, path string) (io.Closer, error)
 	}
 	l.in, l.size = interruptible{ctx, file}, info.Size()
 	return file, nil
+}
+
+// openUntil opens a file to read it, until the context ends: a named pipe waits for somebody who writes.
+func openUntil(ctx context.Context, path string) (*os.File, error) {
+	type opened struct {
+		file *os.File
+		err  error
+	}
+	done := make(chan opened, 1)
+	go func() {
+		file, err := os.Open(path)
+		done <- opened{file, err}
+	}()
+	select {
+	case o := <-done:
+		return o.file, o.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // store stores the lines. Lines of the result counts lines dealt with for good.

@@ -113,6 +113,19 @@ func TestInterruptEndsABatchThatTheStoreDoesNotAnswer(t *testing.T) {
 	}
 }
 
+func TestEnqueueOfANamedPipeThatNobodyWritesEndsAtAnInterrupt(t *testing.T) {
+	t.Parallel()
+	fifo := filepath.Join(t.TempDir(), "jobs")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	if printed, code := cli.Run(ctx, "enqueue", "mail", "--file", fifo, "--db", "sqlite:"+fifo+".db"); code != 130 {
+		t.Errorf("exit code %d: %s", code, printed)
+	}
+}
+
 func TestEnqueueOfAFileGoesOnAfterAKill(t *testing.T) {
 	t.Parallel()
 	w := newWave(t, 3000, "--lines", "10")

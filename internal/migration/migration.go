@@ -136,6 +136,9 @@ func Pending(steps []sluice.Migration, applied []Applied) ([]sluice.Migration, e
 
 // Missing is the error of a database that still needs steps.
 func Missing(pending []sluice.Migration) error {
-	return fmt.Errorf("%d schema steps are missing, the first is %d (%s): run `sluice migrate`: %w",
-		len(pending), pending[0].Version, pending[0].Name, sluice.ErrNotMigrated)
+	first := fmt.Sprintf("%d (%s)", pending[0].Version, pending[0].Name)
+	if len(pending) == 1 {
+		return fmt.Errorf("schema step %s is missing: run `sluice migrate`: %w", first, sluice.ErrNotMigrated)
+	}
+	return fmt.Errorf("%d schema steps are missing, the first is %s: run `sluice migrate`: %w", len(pending), first, sluice.ErrNotMigrated)
 }
