@@ -186,7 +186,7 @@ func (s *Store) SaveAlerts(ctx context.Context, round alert.Evaluation) error {
 	if err != nil {
 		return err
 	}
-	s.countEnqueued(jobs, out.receipts)
+	s.tellEnqueued(jobs, out.receipts)
 	s.unblock(ctx, out.behind)
 	return nil
 }

@@ -56,7 +56,7 @@ func (s *Store) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Rec
 	if err != nil {
 		return nil, err
 	}
-	s.countEnqueued(jobs, out.receipts)
+	s.tellEnqueued(jobs, out.receipts)
 	s.disturbLowWater(jobs)
 	if out.told {
 		s.signalHere(sluice.Signal{Queue: jobs[0].Queue})
@@ -73,6 +73,16 @@ func (s *Store) countEnqueued(jobs []sluice.Insert, receipts []sluice.Receipt) {
 	for i := range receipts {
 		if !receipts[i].Replaced.IsZero() {
 			s.tally.Moved(jobs[i].Queue, "", sluice.EventCancel, 1)
+		}
+	}
+}
+
+// tellEnqueued counts the jobs that a committed enqueue stored, and tells those who wait for a job that it replaced.
+func (s *Store) tellEnqueued(jobs []sluice.Insert, receipts []sluice.Receipt) {
+	s.countEnqueued(jobs, receipts)
+	for _, r := range receipts {
+		if !r.Replaced.IsZero() && s.awaits.Take(r.Replaced) {
+			s.signal(sluice.Signal{Ended: r.Replaced})
 		}
 	}
 }

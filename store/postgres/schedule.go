@@ -301,7 +301,7 @@ func (s *Store) tellCarried(ctx context.Context, done carried) {
 	if len(done.jobs) == 0 {
 		return
 	}
-	s.countEnqueued(done.jobs, done.stored.receipts)
+	s.tellEnqueued(done.jobs, done.stored.receipts)
 	s.disturbLowWater(done.jobs)
 	s.signalQueues(queuesOf(done.jobs))
 	s.unblockLater(done.jobs, done.stored.behind)

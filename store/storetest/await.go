@@ -157,15 +157,16 @@ func awaitRules() []Rule {
 			}
 			all.Wait()
 		}},
-		{"R-980", "A store signals the end of an awaited job to other processes that watch, whether a holder ends it or a person. A signal may be lost.", "[guide](guide/results.md)", func(w *world) {
+		{"R-980", "A store signals the end of an awaited job to other processes that watch, whether a holder ends it, a person, or a job that replaces it. A signal may be lost.", "[guide](guide/results.md)", func(w *world) {
 			if w.Silent {
 				return // whoever waits looks each second
 			}
 			w.watch(w.Store) // it hears who waits
 			waits := w.watch(w.Other)
+			replacing := sluice.EnqueueOptions{Key: "k", OnDuplicate: sluice.Replace}
 			told := func(whose string, end func(sluice.ID)) {
 				for range 600 {
-					id := w.add(sluice.EnqueueOptions{})
+					id := w.receipt(replacing).ID
 					w.ok(await.Given(w.Other).Await(w.ctx, []sluice.ID{id}))
 					end(id)
 					if waits.within(time.Second, func(s sluice.Signal) bool { return s.Ended == id }) {
@@ -174,6 +175,7 @@ func awaitRules() []Rule {
 				}
 				w.Fatalf("nobody was told of a job that %s had ended", whose)
 			}
+			told("another job", func(sluice.ID) { w.receipt(replacing) })
 			told("a holder", func(sluice.ID) { w.completes(w.claimOne(), "") })
 			told("a person", func(id sluice.ID) { w.cancel(person("enough"), id) })
 		}},
