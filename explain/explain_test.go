@@ -474,8 +474,10 @@ func TestWhyNamesTheJobsThatAreWaitedFor(t *testing.T) {
 	if reason := last.closed("after").Closed()[0]; !strings.Contains(reason.Repair, "then: sluice requeue "+second.id.String()) {
 		t.Errorf("what mends it is %q", reason.Repair)
 	}
+	runs := add(sluice.EnqueueOptions{After: []sluice.ID{first.id, second.id}, AfterFailure: sluice.FailureRuns})
 	if err := client.Delete(t.Context(), []sluice.ID{second.id}, ada); err != nil {
 		t.Fatal(err)
 	}
-	says(last.closed("after"), "after", "gone")
+	says(last.closed("state"), "state", "cancelled")
+	says(runs.closed(), "after", "1 of the 2", "gone")
 }
