@@ -289,6 +289,9 @@ func failure(r *run, err error, cause error, settings sluice.Settings) sluice.Se
 // sound returns a handler's error if it can be unwrapped. Otherwise sound returns another in its place: a nil pointer
 // that is an error panics when somebody looks what it wraps, and the panic would end the process.
 func sound(err error) (out error) {
+	if err == nil {
+		return nil
+	}
 	defer func() {
 		if value := recover(); value != nil {
 			out = fmt.Errorf("an error of type %T, which cannot be unwrapped: %v", err, value)
