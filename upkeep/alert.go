@@ -2,13 +2,12 @@ package upkeep
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/internal/safe"
 	"github.com/sluice-queue/sluice/internal/scrubbed"
 )
 
@@ -114,7 +113,7 @@ type listening struct {
 func (l *listening) Notify(ctx context.Context, message alert.Message) (err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			err = scrubbed.Error(fmt.Errorf("the receiver panicked: %v\n%s", panicked, debug.Stack()), l.clean)
+			err = scrubbed.Error(safe.Panicked("the receiver", panicked), l.clean)
 		}
 	}()
 	return scrubbed.Error(l.Receiver.Notify(ctx, message), l.clean)

@@ -92,6 +92,11 @@ func (s store) Unwrap() sluice.Store { return s.Store }
 // caught turns a panic into an error.
 func (s store) caught(err *error) {
 	if panicked := recover(); panicked != nil {
-		*err = fmt.Errorf("the store panicked: %v\n%s", panicked, debug.Stack())
+		*err = Panicked("the store", panicked)
 	}
+}
+
+// Panicked returns the error of a call that panicked with a value, with the stack. Call it while the panic is recovered.
+func Panicked(who string, value any) error {
+	return fmt.Errorf("%s panicked: %v\n%s", who, value, debug.Stack())
 }

@@ -2,12 +2,11 @@ package scrubbed
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"slices"
 	"time"
 
 	"github.com/sluice-queue/sluice/engine"
+	"github.com/sluice-queue/sluice/internal/safe"
 )
 
 // Engines returns engines whose errors are scrubbed when they arrive, before any code cuts them: no
@@ -94,7 +93,7 @@ func (e *listening) caughtEach(errs *[]error, runs int) {
 }
 
 func (e *listening) panicked(value any) error {
-	return e.error(fmt.Errorf("the engine panicked: %v\n%s", value, debug.Stack()))
+	return e.error(safe.Panicked("the engine", value))
 }
 
 func (e *listening) outcomes(all []engine.Outcome) []engine.Outcome {
