@@ -73,12 +73,8 @@ func (c *call) takesForeign(ctx context.Context, f flow.Flow) (bool, error) {
 		return false, nil
 	}
 	for _, node := range f.Nodes {
-		job, err := c.api.client().Job(ctx, flow.NodeID(f.ID, node.Name))
-		switch {
-		case err == nil && !c.caller.Job(job.Queue, job.Tenant):
-			return true, nil
-		case err != nil && !errors.Is(err, sluice.ErrNotFound):
-			return false, err
+		if foreign, err := c.isForeign(ctx, flow.NodeID(f.ID, node.Name)); foreign || err != nil {
+			return foreign, err
 		}
 	}
 	return false, nil

@@ -79,17 +79,25 @@ func (a *afterCheck) holder(ctx context.Context, job *sluice.NewJob, receipt slu
 	}
 	foreign, read := a.holds[receipt.ID]
 	if !read {
-		held, err := a.c.api.client().Job(ctx, receipt.ID)
-		if err != nil && !errors.Is(err, sluice.ErrNotFound) {
+		var err error
+		if foreign, err = a.c.isForeign(ctx, receipt.ID); err != nil {
 			return err
 		}
-		foreign = err == nil && !a.c.caller.Job(held.Queue, held.Tenant)
 		a.holds[receipt.ID] = foreign
 	}
 	if foreign {
 		return storing.KeyOfOther(job.Key)
 	}
 	return nil
+}
+
+// isForeign reports whether a job is stored and outside of the caller's bounds.
+func (c *call) isForeign(ctx context.Context, id sluice.ID) (bool, error) {
+	job, err := c.api.client().Job(ctx, id)
+	if errors.Is(err, sluice.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil && !c.caller.Job(job.Queue, job.Tenant), err
 }
 
 // steps returns which jobs of a request are stored together, one step after the other. If the caller has bounds, a job is stored in a
