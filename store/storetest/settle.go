@@ -28,7 +28,7 @@ func settleRules() []Rule {
 			w.near("claimed_at", j.ClaimedAt, w.Now())
 			w.claimNone("it is completed")
 		}},
-		{"R-1110", "An error of a handler is no outage of the store because it has a number of its own.", "F-35", func(w *world) {
+		{"R-1110", "An error of a handler is no outage of the store because it has a number of its own.", "", func(w *world) {
 			for code := range 600 {
 				if err := fmt.Errorf("call the bank: %w", coded(code)); sluice.Outage(w.Store, err) {
 					w.Errorf("%v is an outage of the store", err)
