@@ -107,9 +107,10 @@ type API struct {
 	log       *event.Log
 
 	mux    *http.ServeMux
-	huma   huma.API
 	routes []Route
-	crowd  crowd
+	// describe add the routes to a description, in the same order.
+	describe []func(huma.API)
+	crowd    crowd
 
 	drain    sync.Once
 	draining chan struct{} // closed when waiting requests must be answered
@@ -130,12 +131,10 @@ func New(store sluice.Store, options Options) *API {
 		mux: http.NewServeMux(), crowd: crowd{bounds: options.Bounds}, draining: make(chan struct{}),
 	}
 	a.forget()
-	a.huma = newHuma(a.mux)
 	a.mux.HandleFunc("/", a.notFound)
 	for _, resource := range resources {
 		resource(a)
 	}
-	describe(a.huma.OpenAPI())
 	return a
 }
 

@@ -8,6 +8,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -35,8 +36,13 @@ const (
 func TestDocsOfTheAPI(t *testing.T) {
 	t.Parallel()
 	api := New(nil, Options{})
-	addComments(t, api.huma.OpenAPI())
-	text, err := json.MarshalIndent(api.huma.OpenAPI(), "", "  ")
+	described := newHuma(http.NewServeMux())
+	for _, describe := range api.describe {
+		describe(described)
+	}
+	listsAreNeverNull(described.OpenAPI())
+	addComments(t, described.OpenAPI())
+	text, err := json.MarshalIndent(described.OpenAPI(), "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}

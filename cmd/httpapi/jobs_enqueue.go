@@ -122,7 +122,7 @@ func (a *API) enqueueRoutes() {
 			"The answer of a list has a result for each job. The answer of a stream has a line for each line, in order, and then one with the counts; " +
 			"read it while you send, or ask for `answers=refused`.",
 		Needs: access.Enqueue, Commands: []string{"enqueue"}, scope: ofJobs, noun: "job that it is to run after, or batch", names: true, endless: true,
-	}, a.describeEnqueue, func(w http.ResponseWriter, r *http.Request, c *call) error {
+	}, describeEnqueue, func(w http.ResponseWriter, r *http.Request, c *call) error {
 		kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 		switch {
 		case err == nil && kind == typeStream:
@@ -137,8 +137,8 @@ func (a *API) enqueueRoutes() {
 	})
 }
 
-func (a *API) describeEnqueue(op *huma.Operation) {
-	body, one, many := schemaOf[jobBody](a), schemaOf[Enqueued](a), schemaOf[enqueuedList](a)
+func describeEnqueue(of huma.API, op *huma.Operation) {
+	body, one, many := schemaOf[jobBody](of), schemaOf[Enqueued](of), schemaOf[enqueuedList](of)
 	op.Parameters = []*huma.Param{{
 		Name: "answers", In: "query", Description: "of a stream: all, or refused to get only lines about refused jobs",
 		Schema: &huma.Schema{Type: huma.TypeString, Enum: []any{"all", "refused"}, Default: "all"},
@@ -148,7 +148,7 @@ func (a *API) describeEnqueue(op *huma.Operation) {
 		typeStream: {Schema: body},
 	}}
 	op.Responses["200"] = &huma.Response{Description: "the results of a list, a stream, or a duplicate", Content: map[string]*huma.MediaType{
-		typeJSON: {Schema: &huma.Schema{OneOf: []*huma.Schema{one, many}}}, typeStream: {Schema: schemaOf[streamLine](a)},
+		typeJSON: {Schema: &huma.Schema{OneOf: []*huma.Schema{one, many}}}, typeStream: {Schema: schemaOf[streamLine](of)},
 	}}
 	op.Responses["201"] = &huma.Response{Description: "one job was stored", Content: map[string]*huma.MediaType{typeJSON: {Schema: one}}}
 }

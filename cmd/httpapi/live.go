@@ -60,7 +60,7 @@ func (a *API) live() {
 			"With `Last-Event-ID` and the same topics it goes on after that event. If events after it are not kept any more, or the reader is too slow, the event `behind` says so; then each topic comes again. " +
 			"Ids without data come too: they say how far the stream is. The event `end` says that the server ends, or that the token has ended or has other rights now.",
 		Needs: access.Look | access.Work, scope: ofJobs, noun: "queue", waits: true, endless: true,
-	}, func(op *huma.Operation) {
+	}, func(_ huma.API, op *huma.Operation) {
 		op.Parameters = []*huma.Param{
 			{Name: "topics", In: "query", Required: true, Description: "names, with commas between them", Schema: &huma.Schema{Type: huma.TypeString}},
 			{Name: "Last-Event-ID", In: "header", Description: "the id of the last event that the caller has", Schema: &huma.Schema{Type: huma.TypeString}},

@@ -64,7 +64,7 @@ func (a *API) look() {
 	addRaw(a, Route{
 		Method: "GET", Path: "/metrics", Name: "get-metrics", Group: "look", Summary: "read the metrics of the server, for Prometheus",
 		Needs: access.Look,
-	}, func(op *huma.Operation) {
+	}, func(_ huma.API, op *huma.Operation) {
 		op.Responses = map[string]*huma.Response{"200": {Description: "the metrics", Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: huma.TypeString}}}}}
 	}, func(w http.ResponseWriter, r *http.Request, _ *call) error {
 		if a.options.Metrics == nil {

@@ -35,7 +35,7 @@ func OpenAPI() []byte { return slices.Clone(openapi) }
 const schemaRoot = "#/components/schemas/"
 
 // newHuma makes the part of the API that reads requests, checks them, and writes answers in JSON.
-func newHuma(mux *http.ServeMux) huma.API {
+func newHuma(mux humago.Mux) huma.API {
 	schemas := huma.NewMapRegistry(schemaRoot, schemaName)
 	for from, to := range aliases {
 		schemas.RegisterTypeAlias(from, to)
@@ -118,12 +118,12 @@ func schemaName(t reflect.Type, hint string) string {
 }
 
 // schemaOf returns the reference to the schema of a type.
-func schemaOf[T any](a *API) *huma.Schema {
-	return a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[T](), true, "")
+func schemaOf[T any](of huma.API) *huma.Schema {
+	return of.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[T](), true, "")
 }
 
-// describe completes the description: a list is never null.
-func describe(api *huma.OpenAPI) {
+// listsAreNeverNull completes a description: a list is never null.
+func listsAreNeverNull(api *huma.OpenAPI) {
 	for _, schema := range api.Components.Schemas.Map() {
 		neverNull(schema)
 	}
@@ -151,7 +151,7 @@ func (a *API) about() {
 	addRaw(a, Route{
 		Method: "GET", Path: "/openapi.json", Name: "get-openapi", Group: "about", Summary: "describe the API",
 		Needs: anyRight, scope: ofJobs,
-	}, func(op *huma.Operation) {
+	}, func(_ huma.API, op *huma.Operation) {
 		op.Responses["200"] = &huma.Response{Description: "the description, by OpenAPI 3.1", Content: map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: huma.TypeObject}}}}
 	}, func(w http.ResponseWriter, _ *http.Request, _ *call) error {
 		w.Header().Set("Content-Type", "application/json")

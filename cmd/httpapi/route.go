@@ -1,9 +1,12 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
+	"strconv"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -52,36 +55,68 @@ const (
 )
 
 // answer is the body of an answer, as huma wants it.
-type answer[T any] struct{ Body T }
+type answer struct{ Body any }
 
 // nothing is an input without parameters, or an answer without a body.
 type nothing struct{}
 
 // add adds a route. Do gets the caller's request and returns the body of the answer; its error becomes a problem.
+//
+// Huma learns of the route when its first request comes: all routes together take 4.4 MB and 42,000 allocations, which each start of a
+// server would cost. Each route has a part of huma for itself, so that none is read while another is added. Huma checks requests
+// alone, so that it learns the type of the answer only for the description.
 func add[In, Out any](a *API, r Route, do func(ctx context.Context, c *call, in *In) (Out, error)) {
-	op := a.declare(&r)
-	op.MaxBodyBytes, op.BodyReadTimeout = a.options.Bounds.Body, a.options.Bounds.Timeout
-	op.Middlewares = huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) { a.carryOut(ctx, &r, next) }}
-	huma.Register(a.huma, op, func(ctx context.Context, in *In) (*answer[Out], error) {
-		c := callOf(ctx)
-		_ = c.deadlines.SetReadDeadline(time.Time{}) // the body is read; a later deadline would end the request
-		if r.waits {
-			c.later = func(w http.ResponseWriter) {
-				out, err := do(ctx, c, in)
-				if err != nil {
-					c.refuse(w, c.problem(err))
-					return
-				}
-				writeJSON(w, http.StatusOK, out)
-			}
-			return nil, nil
-		}
-		out, err := do(ctx, c, in)
-		if err != nil {
-			return nil, c.problem(err)
-		}
-		return &answer[Out]{out}, nil
+	a.declare(&r)
+	register := func(of huma.API, op huma.Operation) {
+		op.MaxBodyBytes, op.BodyReadTimeout = a.options.Bounds.Body, a.options.Bounds.Timeout
+		op.Middlewares = huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) { a.carryOut(ctx, &r, next) }}
+		huma.Register(of, op, func(ctx context.Context, in *In) (*answer, error) {
+			return answered(ctx, &r, func(ctx context.Context, c *call) (any, error) { return do(ctx, c, in) })
+		})
+	}
+	a.describe = append(a.describe, func(of huma.API) {
+		op := r.operation()
+		op.Responses[strconv.Itoa(cmp.Or(r.status, http.StatusOK))] = &huma.Response{Content: map[string]*huma.MediaType{typeJSON: {Schema: schemaOf[Out](of)}}}
+		op.Responses["default"] = problemResponse(of)
+		register(of, op)
 	})
+	handler := sync.OnceValue(func() http.HandlerFunc {
+		made := new(oneRoute)
+		of := newHuma(made)
+		register(of, r.operation())
+		listsAreNeverNull(of.OpenAPI())
+		return made.HandlerFunc
+	})
+	a.mux.HandleFunc(r.Method+" "+Root+r.Path, func(w http.ResponseWriter, request *http.Request) { handler()(w, request) })
+}
+
+// oneRoute takes the handler that huma makes of an operation.
+type oneRoute struct{ http.HandlerFunc }
+
+func (o *oneRoute) HandleFunc(_ string, handler func(http.ResponseWriter, *http.Request)) {
+	o.HandlerFunc = handler
+}
+
+// answered returns the answer of do, or leaves it for later when the request waits.
+func answered(ctx context.Context, r *Route, do func(context.Context, *call) (any, error)) (*answer, error) {
+	c := callOf(ctx)
+	_ = c.deadlines.SetReadDeadline(time.Time{}) // the body is read; a later deadline would end the request
+	if r.waits {
+		c.later = func(w http.ResponseWriter) {
+			out, err := do(ctx, c)
+			if err != nil {
+				c.refuse(w, c.problem(err))
+				return
+			}
+			writeJSON(w, http.StatusOK, out)
+		}
+		return nil, nil
+	}
+	out, err := do(ctx, c)
+	if err != nil {
+		return nil, c.problem(err)
+	}
+	return &answer{out}, nil
 }
 
 // readOnly is the context of a request that waits, while huma reads it. The request waits after huma has returned, on a stack that is
@@ -125,14 +160,14 @@ func (a *API) carryOut(ctx huma.Context, r *Route, next func(huma.Context)) {
 }
 
 // addRaw adds a route that reads and writes by itself. Describe completes the route in openapi.json.
-func addRaw(a *API, r Route, describe func(*huma.Operation), do func(w http.ResponseWriter, request *http.Request, c *call) error) {
-	op := a.declare(&r)
-	describe(&op)
-	if op.Responses == nil {
-		op.Responses = map[string]*huma.Response{}
-	}
-	op.Responses["default"] = a.problemResponse()
-	a.huma.OpenAPI().AddOperation(&op)
+func addRaw(a *API, r Route, describe func(huma.API, *huma.Operation), do func(w http.ResponseWriter, request *http.Request, c *call) error) {
+	a.declare(&r)
+	a.describe = append(a.describe, func(of huma.API) {
+		op := r.operation()
+		describe(of, &op)
+		op.Responses["default"] = problemResponse(of)
+		of.OpenAPI().AddOperation(&op)
+	})
 	a.mux.HandleFunc(r.Method+" "+Root+r.Path, func(w http.ResponseWriter, request *http.Request) {
 		request, leave := a.admit(w, request, &r)
 		if leave == nil {
@@ -146,8 +181,8 @@ func addRaw(a *API, r Route, describe func(*huma.Operation), do func(w http.Resp
 	})
 }
 
-// declare notes a route and begins its description.
-func (a *API) declare(r *Route) huma.Operation {
+// declare completes a route, and notes it.
+func (a *API) declare(r *Route) {
 	if r.noun == "" {
 		r.noun = "job"
 	}
@@ -155,16 +190,19 @@ func (a *API) declare(r *Route) huma.Operation {
 		r.timeout = a.options.Bounds.Timeout
 	}
 	a.routes = append(a.routes, *r)
+}
+
+// operation begins the description of a route.
+func (r *Route) operation() huma.Operation {
 	return huma.Operation{
 		OperationID: r.Name, Method: r.Method, Path: Root + r.Path, Summary: r.Summary, Description: r.Text, Tags: []string{r.Group},
-		DefaultStatus: r.status, Extensions: map[string]any{"x-sluice-roles": rolesOf(r.Needs)},
-		Responses: map[string]*huma.Response{"default": a.problemResponse()},
+		DefaultStatus: r.status, Extensions: map[string]any{"x-sluice-roles": rolesOf(r.Needs)}, Responses: map[string]*huma.Response{},
 	}
 }
 
 // problemResponse describes the answer of a request that failed.
-func (a *API) problemResponse() *huma.Response {
-	return &huma.Response{Description: "the request failed", Content: map[string]*huma.MediaType{"application/problem+json": {Schema: schemaOf[Problem](a)}}}
+func problemResponse(of huma.API) *huma.Response {
+	return &huma.Response{Description: "the request failed", Content: map[string]*huma.MediaType{"application/problem+json": {Schema: schemaOf[Problem](of)}}}
 }
 
 // rolesOf lists the roles that have one of these rights.
