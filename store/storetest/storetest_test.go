@@ -75,7 +75,8 @@ func (r *record) FailNow()                          { r.Fail(); runtime.Goexit()
 
 func TestModelFindsAPlantedBugAndShrinksIt(t *testing.T) {
 	var failures []string
-	for _, seed := range []string{"5", "1", "2", "3", "4", "6"} {
+	// Of 25 seeds these took the least CPU to find the bug and shrink it. The first takes 2 s; others took 24 s.
+	for _, seed := range []string{"9", "12", "0", "23", "6", "3"} {
 		steps, text := findPlanted(t, seed)
 		// The shortest sequence is enqueue, claim, release, claim again, and settle with the old token.
 		if steps > 0 && steps <= 8 {
