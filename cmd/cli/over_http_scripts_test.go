@@ -80,7 +80,7 @@ func TestScriptsOverHTTP(t *testing.T) {
 		}
 		files = append(files, to)
 	}
-	testscript.Run(t, parameters("sqlite", files, serveScript))
+	testscript.Run(t, parameters("sqlite", withSessions(t, files), serveScript))
 }
 
 // serveScript serves the API of a new file while a script runs, and returns the URL.

@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -65,6 +64,7 @@ func (m mainWithPostgres) Run() int {
 func TestMain(m *testing.M) {
 	testscript.Main(mainWithPostgres{m}, map[string]func(){
 		"sluice":   func() { os.Exit(cli.Patiently(os.Args[1:])) }, // as cmd/sluice does, with more patience
+		"session":  serveSession,
 		"answerer": answerer,
 	})
 }
@@ -84,7 +84,7 @@ func TestScriptsOnPostgres(t *testing.T) {
 	if err := cluster.start(); err != nil {
 		t.Fatal(err)
 	}
-	testscript.Run(t, parameters("postgres", scripts(t, onBoth), func(env *testscript.Env) (string, error) {
+	testscript.Run(t, parameters("postgres", withSessions(t, scripts(t, onBoth)), func(env *testscript.Env) (string, error) {
 		return databaseOf(t, env), nil
 	}))
 }
@@ -95,7 +95,7 @@ func TestScriptsThroughAPooler(t *testing.T) {
 	if err := cluster.start(); err != nil {
 		t.Fatal(err)
 	}
-	testscript.Run(t, parameters("postgres", scripts(t, onBoth), func(env *testscript.Env) (string, error) {
+	testscript.Run(t, parameters("postgres", withSessions(t, scripts(t, onBoth)), func(env *testscript.Env) (string, error) {
 		_, through := pgtest.NewPooler(t, databaseOf(t, env), pgtest.PoolerOptions{})
 		return through, nil
 	}))
@@ -151,7 +151,7 @@ func parameters(kind string, files []string, database func(*testscript.Env) (str
 			for _, name := range []string{"GORACE", "GOGC", "GOMEMLIMIT"} {
 				env.Setenv(name, os.Getenv(name))
 			}
-			return err
+			return errors.Join(err, giveSession(env, files))
 		},
 		Condition: func(condition string) (bool, error) {
 			switch condition {
@@ -162,14 +162,27 @@ func parameters(kind string, files []string, database func(*testscript.Env) (str
 			}
 			return false, fmt.Errorf("there is no condition %q", condition)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "keep": keep, "await": await, "show": show, "sqlite": runSQL, "receiver": receive, "spans": spans, "port": port, "scrape": scrape, "asks": asks},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "keep": keep, "await": await, "show": show, "sqlite": runSQL, "receiver": receive, "spans": spans, "port": port, "scrape": scrape, "asks": asks, "within": within},
 	}
 }
 
+// running runs a program for a line of a script, and returns what it printed.
+type running func(ts *testscript.TestScript, program string, args ...string) (string, error)
+
+// byProcess runs a program in a process of its own.
+func byProcess(ts *testscript.TestScript, program string, args ...string) (string, error) {
+	err := ts.Exec(program, args...)
+	return ts.ReadFile("stdout"), err
+}
+
 // show prints the job with a key, as in `show QUEUE KEY`.
-func show(ts *testscript.TestScript, _ bool, args []string) {
-	ts.Check(ts.Exec("sluice", "jobs", "--queue", args[0], "--key", args[1], "-o", "ids"))
-	ts.Check(ts.Exec("sluice", "job", strings.TrimSpace(ts.ReadFile("stdout"))))
+func show(ts *testscript.TestScript, _ bool, args []string) { showBy(ts, byProcess, args) }
+
+func showBy(ts *testscript.TestScript, run running, args []string) {
+	id, err := run(ts, "sluice", "jobs", "--queue", args[0], "--key", args[1], "-o", "ids")
+	ts.Check(err)
+	_, err = run(ts, "sluice", "job", strings.TrimSpace(id))
+	ts.Check(err)
 }
 
 // runSQL runs a statement in a SQLite file, as in `sqlite FILE STATEMENT`.
@@ -185,12 +198,14 @@ func runSQL(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // exits runs a command that must end with an exit code, as in `exits 3 sluice job ID`.
-func exits(ts *testscript.TestScript, _ bool, args []string) {
+func exits(ts *testscript.TestScript, _ bool, args []string) { exitsBy(ts, byProcess, args) }
+
+func exitsBy(ts *testscript.TestScript, run running, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	got := 0
-	var exit *exec.ExitError
-	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+	var exit interface{ ExitCode() int }
+	if _, err := run(ts, args[1], args[2:]...); errors.As(err, &exit) {
 		got = exit.ExitCode()
 	} else {
 		ts.Check(err)
@@ -215,12 +230,15 @@ func keep(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // await runs a command until a pattern matches its output, as in `await READY sluice holders`.
-func await(ts *testscript.TestScript, _ bool, args []string) {
+func await(ts *testscript.TestScript, _ bool, args []string) { awaitBy(ts, byProcess, args) }
+
+func awaitBy(ts *testscript.TestScript, run running, args []string) {
 	pattern := regexp.MustCompile("(?m)" + args[0])
 	pause := 10 * time.Millisecond // the pause grows, since each try starts a process
 	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(pause) {
-		ts.Check(ts.Exec(args[1], args[2:]...))
-		if pattern.MatchString(ts.ReadFile("stdout")) {
+		printed, err := run(ts, args[1], args[2:]...)
+		ts.Check(err)
+		if pattern.MatchString(printed) {
 			return
 		}
 		pause = min(2*pause, 500*time.Millisecond)
