@@ -21,9 +21,11 @@ COVERING       = $(addprefix $(MODULE)/,dispatcher engine/local alert changes de
 WITHOUT_RACE = $(addprefix $(MODULE)/,cmd/cli cmd/internal/sim cmd/internal/crashtest internal/faulttest store/storetest)
 # Tests whose Go code of ours is under the race detector in other tests, which costs 3 times the CPU: the rules by SQL
 # functions, those over HTTP (they are under it without HTTP, and those of jobs over HTTP too), rows that SQL
-# changes with their jobs, and random sequences and long texts, of which it sees only one goroutine. They are run without
-# it, by step one-by-one. A name that is not here is raced.
+# changes with their jobs, and random sequences and long texts, of which it sees only one goroutine. Random requests and long
+# bodies come one by one too: FuzzRequest and TestEachRouteIsForItsRolesAlone send each route requests under it, and the rules
+# of jobs send bodies. They are run without it, by step one-by-one. A name that is not here is raced.
 ONE_BY_ONE = ^(TestStoreOverHTTPObeysTheRulesOn(SQLite|Postgres)WhileConnectionsBreak$(strip \
+	)|TestNoRequestFailsTheServer|TestJobsThatTogetherAreLargerThanARequestAreStored$(strip \
 	)|TestRowsFollowTheirJobs|TestWorkGrowsWithTheText|TestRecallOnACorpus|TestFunctions(ObeyTheRules|AgreeWithTheModel|KeepLimitsAndGetNothingStuck)$(strip \
 	)|Test(SQLite|Postgres)(AgreesWithTheModel|AgreesWithTheModelOfLimits|KeepsLimitsAndGetsNothingStuck))$$
 ONE_BY_ONE_IN = ./cmd/httpapi ./store/postgres ./store/sqlite ./scrub
