@@ -186,13 +186,16 @@ const unknownWait = 20 * time.Millisecond
 // until returns how long until this many more jobs may start. A claimed job counts as if it began
 // with its claim.
 func (w *Window) until(jobs int, s sluice.Settings, now time.Time) time.Duration {
+	missing := min(jobs, s.Rate.Jobs+s.Burst) - w.free(s, now)
+	if missing <= 0 {
+		return 0
+	}
 	since, earliest := Since(s, now), now.Add(max(unknownWait, s.Rate.Per/100))
-	missing := min(jobs-s.Rate.Jobs-s.Burst, 0)                                         // as free counts, in the same walk
-	ends := make([]Started, 0, min(len(w.Started), s.Rate.Jobs+s.Burst)+len(w.Permits)) // most starts are of earlier windows
+	// Most starts are of earlier windows. A list with room for all of them costs simulated hours a tenth of their time.
+	ends := make([]Started, 0, min(len(w.Started), s.Rate.Jobs+s.Burst)+len(w.Permits))
 	for _, g := range w.Started {
 		if g.At.After(since) {
 			ends = append(ends, Started{g.At.Add(s.Rate.Per), g.Jobs})
-			missing += g.Jobs
 		}
 	}
 	for _, p := range w.Permits {
@@ -202,11 +205,7 @@ func (w *Window) until(jobs int, s sluice.Settings, now time.Time) time.Duration
 				end = earliest
 			}
 			ends = append(ends, Started{end, open})
-			missing += open
 		}
-	}
-	if missing <= 0 {
-		return 0
 	}
 	slices.SortFunc(ends, func(a, b Started) int { return a.At.Compare(b.At) })
 	for _, e := range ends {
