@@ -61,25 +61,13 @@ func TestScriptsOverHTTP(t *testing.T) {
 	names = slices.DeleteFunc(names, func(name string) bool { return name == "work" })
 	direct := regexp.MustCompile(`\bsluice (-q )?(` + strings.Join(names, "|") + `)\b`)
 	says := regexp.MustCompile(`^(! )?std(out|err) `)
-	dir := t.TempDir()
-	var files []string
-	for _, path := range scriptsOverHTTP(t) {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines := strings.Split(string(text), "\n")
+	files := rewritten(t, scriptsOverHTTP(t), func(lines []string) {
 		for i, line := range lines {
 			if !says.MatchString(line) && !strings.Contains(line, "sluice upkeep now ") { // the server does it
 				lines[i] = direct.ReplaceAllString(line, "sluice ${1}--db $$FILE ${2}")
 			}
 		}
-		to := filepath.Join(dir, filepath.Base(path))
-		if err := os.WriteFile(to, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, to)
-	}
+	})
 	testscript.Run(t, parameters("sqlite", withSessions(t, files), serveScript))
 }
 

@@ -140,6 +140,26 @@ func scripts(t *testing.T, says string) []string {
 	return chosen
 }
 
+// rewritten copies scripts, and lets a function change the lines of each copy.
+func rewritten(t *testing.T, paths []string, change func(lines []string)) (copies []string) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(string(text), "\n")
+		change(lines)
+		to := filepath.Join(dir, filepath.Base(path))
+		if err := os.WriteFile(to, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		copies = append(copies, to)
+	}
+	return copies
+}
+
 func parameters(kind string, files []string, database func(*testscript.Env) (string, error)) testscript.Params {
 	return testscript.Params{
 		Files: files,
@@ -151,7 +171,8 @@ func parameters(kind string, files []string, database func(*testscript.Env) (str
 			for _, name := range []string{"GORACE", "GOGC", "GOMEMLIMIT"} {
 				env.Setenv(name, os.Getenv(name))
 			}
-			return errors.Join(err, giveSession(env, files))
+			giveSession(env, files)
+			return err
 		},
 		Condition: func(condition string) (bool, error) {
 			switch condition {
@@ -162,9 +183,15 @@ func parameters(kind string, files []string, database func(*testscript.Env) (str
 			}
 			return false, fmt.Errorf("there is no condition %q", condition)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "keep": keep, "await": await, "show": show, "sqlite": runSQL, "receiver": receive, "spans": spans, "port": port, "scrape": scrape, "asks": asks, "within": within},
+		Cmds: map[string]scriptCommand{
+			"exits": exits(byProcess), "await": await(byProcess), "show": show(byProcess), "within": within,
+			"keep": keep, "sqlite": runSQL, "receiver": receive, "spans": spans, "port": port, "scrape": scrape, "asks": asks,
+		},
 	}
 }
+
+// scriptCommand is what a word at the beginning of a script's line does.
+type scriptCommand = func(ts *testscript.TestScript, not bool, args []string)
 
 // running runs a program for a line of a script, and returns what it printed.
 type running func(ts *testscript.TestScript, program string, args ...string) (string, error)
@@ -176,13 +203,13 @@ func byProcess(ts *testscript.TestScript, program string, args ...string) (strin
 }
 
 // show prints the job with a key, as in `show QUEUE KEY`.
-func show(ts *testscript.TestScript, _ bool, args []string) { showBy(ts, byProcess, args) }
-
-func showBy(ts *testscript.TestScript, run running, args []string) {
-	id, err := run(ts, "sluice", "jobs", "--queue", args[0], "--key", args[1], "-o", "ids")
-	ts.Check(err)
-	_, err = run(ts, "sluice", "job", strings.TrimSpace(id))
-	ts.Check(err)
+func show(run running) scriptCommand {
+	return func(ts *testscript.TestScript, _ bool, args []string) {
+		id, err := run(ts, "sluice", "jobs", "--queue", args[0], "--key", args[1], "-o", "ids")
+		ts.Check(err)
+		_, err = run(ts, "sluice", "job", strings.TrimSpace(id))
+		ts.Check(err)
+	}
 }
 
 // runSQL runs a statement in a SQLite file, as in `sqlite FILE STATEMENT`.
@@ -198,20 +225,20 @@ func runSQL(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // exits runs a command that must end with an exit code, as in `exits 3 sluice job ID`.
-func exits(ts *testscript.TestScript, _ bool, args []string) { exitsBy(ts, byProcess, args) }
-
-func exitsBy(ts *testscript.TestScript, run running, args []string) {
-	want, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	got := 0
-	var exit interface{ ExitCode() int }
-	if _, err := run(ts, args[1], args[2:]...); errors.As(err, &exit) {
-		got = exit.ExitCode()
-	} else {
+func exits(run running) scriptCommand {
+	return func(ts *testscript.TestScript, _ bool, args []string) {
+		want, err := strconv.Atoi(args[0])
 		ts.Check(err)
-	}
-	if got != want {
-		ts.Fatalf("the exit code is %d, want %d", got, want)
+		got := 0
+		var exit interface{ ExitCode() int }
+		if _, err := run(ts, args[1], args[2:]...); errors.As(err, &exit) {
+			got = exit.ExitCode()
+		} else {
+			ts.Check(err)
+		}
+		if got != want {
+			ts.Fatalf("the exit code is %d, want %d", got, want)
+		}
 	}
 }
 
@@ -230,18 +257,18 @@ func keep(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // await runs a command until a pattern matches its output, as in `await READY sluice holders`.
-func await(ts *testscript.TestScript, _ bool, args []string) { awaitBy(ts, byProcess, args) }
-
-func awaitBy(ts *testscript.TestScript, run running, args []string) {
-	pattern := regexp.MustCompile("(?m)" + args[0])
-	pause := 10 * time.Millisecond // the pause grows, since each try starts a process
-	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(pause) {
-		printed, err := run(ts, args[1], args[2:]...)
-		ts.Check(err)
-		if pattern.MatchString(printed) {
-			return
+func await(run running) scriptCommand {
+	return func(ts *testscript.TestScript, _ bool, args []string) {
+		pattern := regexp.MustCompile("(?m)" + args[0])
+		pause := 10 * time.Millisecond // the pause grows, since each try starts a process
+		for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(pause) {
+			printed, err := run(ts, args[1], args[2:]...)
+			ts.Check(err)
+			if pattern.MatchString(printed) {
+				return
+			}
+			pause = min(2*pause, 500*time.Millisecond)
 		}
-		pause = min(2*pause, 500*time.Millisecond)
+		ts.Fatalf("%s never came", args[0])
 	}
-	ts.Fatalf("%s never came", args[0])
 }

@@ -22,7 +22,9 @@ import (
 // than to run, and the scripts of a kind of store have 900: sessions save 13 s of CPU for each kind. On SQLite each
 // command is a process of its own, as for people.
 type session struct {
-	names   []string // of the variables that a command may read
+	script  string   // its file
+	vars    []string // set before the script, as NAME=VALUE
+	names   []string // of all variables that a command may read
 	process *exec.Cmd
 	orders  io.WriteCloser
 	answers *json.Decoder
@@ -57,59 +59,35 @@ var (
 	scriptFile   = regexp.MustCompile(`^-- \S+ --$`)
 )
 
-// withSessions writes copies of scripts in which sessions run the short commands.
+// withSessions copies scripts, so that sessions run their short commands.
 func withSessions(t *testing.T, paths []string) []string {
 	t.Helper()
-	dir := t.TempDir()
-	var copies []string
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines := strings.Split(string(text), "\n")
+	return rewritten(t, paths, func(lines []string) {
+		readsInput := false
 		for i, line := range lines {
 			if scriptFile.MatchString(line) {
-				break
+				return
 			}
-			if !inBackground.MatchString(line) && (i == 0 || !strings.HasPrefix(lines[i-1], "stdin ")) {
+			if !readsInput && !inBackground.MatchString(line) {
 				lines[i] = shortCommand.ReplaceAllString(line, "${1}within $2")
 			}
+			readsInput = strings.HasPrefix(line, "stdin ")
 		}
-		to := filepath.Join(dir, filepath.Base(path))
-		if err := os.WriteFile(to, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		copies = append(copies, to)
-	}
-	return copies
+	})
 }
 
 // sessionKey is the key of a script's session.
 type sessionKey struct{}
 
-// giveSession gives a script its session. A script names all variables that it sets for its commands.
-func giveSession(env *testscript.Env, scripts []string) error {
-	s := &session{}
-	for _, set := range env.Vars {
-		name, _, _ := strings.Cut(set, "=")
-		s.names = append(s.names, name)
+// giveSession gives a script its session, whose process begins with the first command.
+func giveSession(env *testscript.Env, scripts []string) {
+	s := &session{vars: env.Vars}
+	name := strings.TrimPrefix(filepath.Base(env.WorkDir), "script-") + ".txt"
+	if i := slices.IndexFunc(scripts, func(path string) bool { return filepath.Base(path) == name }); i >= 0 {
+		s.script = scripts[i]
 	}
-	for _, path := range scripts {
-		if strings.TrimSuffix(filepath.Base(path), ".txt") != strings.TrimPrefix(filepath.Base(env.WorkDir), "script-") {
-			continue
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		s.names = append(s.names, variable.FindAllString(string(text), -1)...)
-	}
-	slices.Sort(s.names)
-	s.names = slices.Compact(s.names)
 	env.Values[sessionKey{}] = s
 	env.Defer(s.end)
-	return nil
 }
 
 // within runs a command of a script in its session, as in `within exits 3 sluice job ID`.
@@ -117,14 +95,17 @@ func within(ts *testscript.TestScript, not bool, args []string) {
 	s := ts.Value(sessionKey{}).(*session)
 	switch args[0] {
 	case "exits":
-		exitsBy(ts, s.run, args[1:])
+		exits(s.run)(ts, not, args[1:])
 	case "await":
-		awaitBy(ts, s.run, args[1:])
+		await(s.run)(ts, not, args[1:])
 	case "show":
-		showBy(ts, s.run, args[1:])
+		show(s.run)(ts, not, args[1:])
 	default:
-		if _, err := s.run(ts, args[0], args[1:]...); (err != nil) != not {
-			ts.Fatalf("unexpected end of the command: %v", err)
+		switch _, err := s.run(ts, args[0], args[1:]...); {
+		case err == nil && not:
+			ts.Fatalf("the command did not fail")
+		case !not:
+			ts.Check(err)
 		}
 	}
 }
@@ -148,21 +129,33 @@ func (s *session) run(ts *testscript.TestScript, program string, args ...string)
 	if err := s.answers.Decode(&a); err != nil {
 		ts.Fatalf("the session ended during %q: %v", args, err)
 	}
-	print(ts.Stdout(), a.Stdout)
-	print(ts.Stderr(), a.Stderr)
+	replace(ts.Stdout(), a.Stdout)
+	replace(ts.Stderr(), a.Stderr)
 	if a.Code != 0 {
 		return a.Stdout, exited(a.Code)
 	}
 	return a.Stdout, nil
 }
 
-// print replaces what a line of a script has printed: only its last command counts.
-func print(to io.Writer, text string) {
+// replace replaces what a line of a script has printed: only its last command counts.
+func replace(to io.Writer, text string) {
 	to.(*strings.Builder).Reset()
 	_, _ = io.WriteString(to, text)
 }
 
-func (s *session) begin() (err error) {
+// begin starts the process. The script names all variables that it sets.
+func (s *session) begin() error {
+	text, err := os.ReadFile(s.script)
+	if err != nil {
+		return err
+	}
+	s.names = variable.FindAllString(string(text), -1)
+	for _, set := range s.vars {
+		name, _, _ := strings.Cut(set, "=")
+		s.names = append(s.names, name)
+	}
+	slices.Sort(s.names)
+	s.names = slices.Compact(s.names)
 	cmd := exec.Command("session")
 	cmd.Stderr = os.Stderr
 	if s.orders, err = cmd.StdinPipe(); err != nil {
