@@ -147,6 +147,28 @@ func TestContextThatEndsInATransactionUndoesItsOwnWorkAlone(t *testing.T) {
 	})
 }
 
+// A conflict of an "or rollback" ends SQLite's transaction, although the caller passes its error over.
+func TestATransactionThatRollsBackInSilenceUndoesItsOwnWorkAlone(t *testing.T) {
+	c := newCrowd(t)
+	if _, err := c.store.DB().ExecContext(t.Context(), "create table mine (n integer primary key)"); err != nil {
+		t.Fatal(err)
+	}
+	c.beside(func() {
+		for range 10 {
+			err := c.store.Transact(t.Context(), func(tx sqlite.Tx) error {
+				c.write(tx)
+				for range 2 {
+					_, _ = tx.ExecContext(t.Context(), "insert or rollback into mine values (1)")
+				}
+				return nil
+			})
+			if err == nil {
+				t.Error("a transaction that was rolled back counts as committed")
+			}
+		}
+	})
+}
+
 func TestRowsLeftOpenInATransactionHoldNothingUp(t *testing.T) {
 	c := newCrowd(t)
 	c.beside(func() {

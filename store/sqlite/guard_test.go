@@ -105,7 +105,7 @@ func TestOpenStoreLetsOthersHaveTables(t *testing.T) {
 // damage opens a file with a connection that may change the schema, as the connections of stores may not.
 func damage(t *testing.T, path string) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+path+"?_txlock=immediate&_pragma=busy_timeout(5000)")
+	db, err := sql.Open("sqlite", "file:"+path+"?_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=temp_store(memory)")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,7 +78,11 @@ func openDB(path string, open func(dsn string) (*sql.DB, error)) (*sql.DB, error
 		return nil, fmt.Errorf("the file cannot be opened: %w: %w", sluice.ErrUnavailable, err)
 	}
 	dsn := url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath()}
-	dsn.RawQuery = url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(5000)"}}.Encode()
+	pragmas := []string{"busy_timeout(5000)"}
+	if !hasTemporaryFolder() {
+		pragmas = append(pragmas, "temp_store(memory)")
+	}
+	dsn.RawQuery = url.Values{"_txlock": {"immediate"}, "_pragma": pragmas}.Encode()
 	db, err := open(dsn.String())
 	if err != nil {
 		return nil, err

@@ -59,6 +59,9 @@ func TestMain(m *testing.M) {
 	if path := os.Getenv(childVariable); path != "" {
 		os.Exit(child(path))
 	}
+	if err := withoutTemporaryFolder(); err != nil {
+		panic(err)
+	}
 	if err := flag.Set("rapid.checks", "25"); err != nil {
 		panic(err)
 	}

@@ -47,11 +47,12 @@ type writer struct {
 
 // write is a caller's work in the queue.
 type write struct {
-	ctx   context.Context
-	do    func(tx *groupTx) error
-	state atomic.Int32
-	err   error // the outcome; readable once done is closed
-	done  chan struct{}
+	ctx     context.Context
+	do      func(tx *groupTx) error
+	foreign bool // do runs statements of the caller
+	state   atomic.Int32
+	err     error // the outcome; readable once done is closed
+	done    chan struct{}
 }
 
 // The states of a write. Either the writer takes it, or its caller gives it up first.
@@ -99,6 +100,7 @@ func (w *writer) setUp(ctx context.Context) error {
 		"pragma journal_size_limit = 67108864",
 		"pragma cache_size = -32768",
 		"pragma wal_autocheckpoint = 4000",
+		"pragma temp_store = memory", // otherwise SQLite writes what it needs to undo a large statement to a temporary file
 	} {
 		if _, err := w.conn.ExecContext(ctx, pragma); err != nil {
 			return fmt.Errorf("%s: %w", pragma, typed(err))
@@ -134,7 +136,7 @@ func (w *writer) submit(ctx context.Context, do func(tx *groupTx) error) error {
 // transact is submit for work that runs on the caller's goroutine, so that a panic stays there.
 func (w *writer) transact(ctx context.Context, do func(tx *groupTx) error) error {
 	turn, finished := make(chan *groupTx), make(chan error, 1)
-	job := &write{ctx: ctx, err: errUndone, done: make(chan struct{}), do: func(tx *groupTx) error {
+	job := &write{ctx: ctx, foreign: true, err: errUndone, done: make(chan struct{}), do: func(tx *groupTx) error {
 		turn <- tx
 		return <-finished
 	}}
@@ -256,7 +258,7 @@ func (w *writer) commitGroup(first *write) {
 		return
 	}
 	tx := &groupTx{writer: w}
-	outcomes := []error{w.runOne(tx, first)}
+	outcomes := []error{w.runFirst(tx, first)}
 	for begun := time.Now(); len(group) < maxGroup && time.Since(begun) < maxGroupTime && tx.broken == nil; {
 		select {
 		case next := <-w.queue:
@@ -343,14 +345,24 @@ func (w *writer) checkSchema(ctx context.Context) error {
 	return err
 }
 
+// runFirst runs the first write of a transaction without a savepoint, for which SQLite would copy each page that the
+// write changes. If the write fails, the whole transaction is undone. Statements of callers run between savepoints: they
+// may end the transaction in silence, by an "or rollback".
+func (w *writer) runFirst(tx *groupTx, job *write) error {
+	if job.foreign {
+		return w.runOne(tx, job)
+	}
+	if tx.broken = job.take(); tx.broken == nil {
+		tx.broken = job.do(tx)
+	}
+	return tx.broken
+}
+
 // runOne runs one write between savepoints, so that it can be undone without the others. If even
 // that fails, SQLite has undone the whole transaction, as when the disk is full.
 func (w *writer) runOne(tx *groupTx, job *write) error {
-	if err := job.ctx.Err(); err != nil {
+	if err := job.take(); err != nil {
 		return err
-	}
-	if !job.state.CompareAndSwap(writeQueued, writeTaken) {
-		return errUndone // given up: no caller reads the error
 	}
 	if tx.broken = w.end("savepoint one"); tx.broken != nil {
 		return fmt.Errorf("%w: %w", errUndone, tx.broken)
@@ -366,6 +378,17 @@ func (w *writer) runOne(tx *groupTx, job *write) error {
 	}
 	tx.broken = w.end("release one")
 	return err
+}
+
+// take takes a write from its caller, who cannot give it up from then on.
+func (job *write) take() error {
+	if err := job.ctx.Err(); err != nil {
+		return err
+	}
+	if !job.state.CompareAndSwap(writeQueued, writeTaken) {
+		return errUndone // given up: no caller reads the error
+	}
+	return nil
 }
 
 // end runs a statement that begins or ends a transaction or savepoint.
