@@ -173,6 +173,13 @@ func placeBehind(ctx context.Context, db rowsQuerier, j sluice.Insert, hold keyH
 		if met, err := meet(ctx, db, j, hold); err != nil || met {
 			return keyPlace{duplicateOf: hold.job}, err
 		}
+		now, err := holderNow(ctx, db, j, hold)
+		if err != nil {
+			return keyPlace{}, err
+		}
+		if now.job != hold.job || now.state != hold.state {
+			return placeBehind(ctx, db, j, now, brief)
+		}
 		if err := passKey(ctx, db, wantedBy(j)); err != nil {
 			return keyPlace{}, err
 		}
@@ -180,6 +187,16 @@ func placeBehind(ctx context.Context, db rowsQuerier, j sluice.Insert, hold keyH
 		return keyPlace{blockedBy: blocker}, err
 	}
 	return keyPlace{duplicateOf: hold.job}, nil
+}
+
+// holderNow reads the holder of a key again if it has waited: while another transaction had locked its row, it may have
+// started or ended.
+func holderNow(ctx context.Context, db rowsQuerier, j sluice.Insert, hold keyHold) (keyHold, error) {
+	if hold.state != sluice.StateQueued {
+		return hold, nil
+	}
+	now, err := list(ctx, db, scanKeyHold, keyHoldersSQL, []string{j.Queue}, []string{j.Key}, uuidArray{j.ID})
+	return first(now), err
 }
 
 // meet replaces the payload of the job that holds the key, if that job waits and was never handed out.
@@ -212,11 +229,23 @@ func keepBlocker(ctx context.Context, db rowsQuerier, blocker sluice.ID, brief b
 	return blocker, nil
 }
 
-// replace cancels the waiting job that holds the key, unless a claim has just taken that job.
+// replace cancels the waiting job that holds the key, unless that job has just started or ended. It locks a running twin
+// before, because the end of the twin lets the waiting job go.
 func replace(ctx context.Context, db rowsQuerier, j sluice.Insert, hold keyHold, brief bool) (keyPlace, error) {
+	blocker, err := keepBlocker(ctx, db, hold.blockedBy, brief)
+	if err != nil {
+		return keyPlace{}, err
+	}
 	locked, err := list(ctx, db, pgx.RowTo[pgtype.UUID], lockWaitingSQL, [16]byte(hold.job))
-	if err != nil || len(locked) == 0 {
-		return keyPlace{duplicateOf: hold.job}, err
+	if err != nil {
+		return keyPlace{}, err
+	}
+	if len(locked) == 0 {
+		now, err := holderNow(ctx, db, j, hold)
+		if err != nil {
+			return keyPlace{}, err
+		}
+		return placeBehind(ctx, db, j, now, brief)
 	}
 	if err := passKey(ctx, db, wantedBy(j)); err != nil {
 		return keyPlace{}, err
@@ -233,8 +262,7 @@ func replace(ctx context.Context, db rowsQuerier, j sluice.Insert, hold keyHold,
 			return keyPlace{}, err
 		}
 	}
-	blocker, err := keepBlocker(ctx, db, hold.blockedBy, brief)
-	return keyPlace{replaced: hold.job, blockedBy: blocker, awaited: out.awaited}, err
+	return keyPlace{replaced: hold.job, blockedBy: blocker, awaited: out.awaited}, nil
 }
 
 // freeKeys frees the keys of ended jobs and unblocks the jobs behind them. If an ended job waited behind a running
