@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/edit"
+	"github.com/sluice-queue/sluice/limit"
 	"github.com/sluice-queue/sluice/schedule"
 )
 
@@ -68,6 +69,24 @@ func TestADeletionThatIsSentAgainBesideItselfSucceeds(t *testing.T) {
 	s.twiceBeside("select from sluice.schedule where name = $1 for update", "s", func(ctx context.Context) error {
 		return s.store.DeleteSchedule(ctx, "s", act)
 	})
+}
+
+// TestAKeyOfALimitThatIsClosedTwiceBesideItselfIsAuditedOnce does the same for an act that may be done many times, each as
+// an act of its own.
+func TestAKeyOfALimitThatIsClosedTwiceBesideItselfIsAuditedOnce(t *testing.T) {
+	s := newShop(t)
+	first, act := sluice.Act{By: "test", Reason: "r"}, sluice.Act{ID: sluice.NewID(), By: "test", Reason: "r"}
+	_, err := s.store.SaveLimit(t.Context(), limit.Limit{Name: "bank", Concurrency: 5, PerKey: true}, first)
+	if err := errors.Join(err, s.store.CloseKey(t.Context(), "bank", "k", time.Now().Add(time.Hour), first)); err != nil {
+		t.Fatal(err)
+	}
+	s.twiceBeside("select from sluice.limit_key where name = $1 for update", "bank", func(ctx context.Context) error {
+		return s.store.CloseKey(ctx, "bank", "k", time.Time{}, act)
+	})
+	told := 0
+	if err := s.store.Pool().QueryRow(t.Context(), "select count(*) from sluice.audit where act_id = $1", [16]byte(act.ID)).Scan(&told); err != nil || told != 1 {
+		t.Errorf("the audit names the act %d times, want once: %v", told, err)
+	}
 }
 
 // twiceBeside locks a row, runs do twice at the same time, and unlocks the row when both wait.

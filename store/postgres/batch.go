@@ -166,8 +166,8 @@ func (s *Store) PauseBatch(ctx context.Context, id sluice.ID, reason string, act
 	if reason == "" {
 		event = audit.EventResume
 	}
-	return s.once(ctx, "pause batch", audit.ObjectBatch, id.String(), act, func(ctx context.Context, _ bool) error {
-		found, err := list(ctx, s.pool, pgx.RowTo[int], batchPauseSQL, [16]byte(id), reason, string(event), act.By, act.Reason, nullUUID(act.ID))
+	return s.once(ctx, "pause batch", audit.ObjectBatch, id.String(), act, func(ctx context.Context, tx pgx.Tx, _ bool) error {
+		found, err := list(ctx, tx, pgx.RowTo[int], batchPauseSQL, [16]byte(id), reason, string(event), act.By, act.Reason, nullUUID(act.ID))
 		return oneAtLeast(found, err)
 	})
 }

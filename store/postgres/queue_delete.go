@@ -44,27 +44,25 @@ func (s *Store) DeleteQueue(ctx context.Context, name string, act sluice.Act) er
 		return err
 	}
 	act = saving.Named(act)
-	err = s.once(ctx, "delete queue", audit.ObjectQueue, name, act, func(ctx context.Context, _ bool) error {
-		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-			if err := excludeEnqueues(ctx, tx); err != nil {
-				return err
-			}
-			stored, err := list(ctx, tx, scanQueue, queueLockSQL, name)
-			if err != nil {
-				return err
-			}
-			if len(stored) == 0 {
-				return sluice.ErrNotFound
-			}
-			holds, err := holdsOf(ctx, tx, name)
-			if err != nil {
-				return err
-			}
-			if holds.Finished = finished; !holds.Empty() {
-				return &sluice.QueueNotEmptyError{Queue: name, Holds: holds}
-			}
-			return exec(ctx, tx, queueDeleteSQL, name, act.By, act.Reason, nullUUID(act.ID))
-		})
+	err = s.once(ctx, "delete queue", audit.ObjectQueue, name, act, func(ctx context.Context, tx pgx.Tx, _ bool) error {
+		if err := excludeEnqueues(ctx, tx); err != nil {
+			return err
+		}
+		stored, err := list(ctx, tx, scanQueue, queueLockSQL, name)
+		if err != nil {
+			return err
+		}
+		if len(stored) == 0 {
+			return sluice.ErrNotFound
+		}
+		holds, err := holdsOf(ctx, tx, name)
+		if err != nil {
+			return err
+		}
+		if holds.Finished = finished; !holds.Empty() {
+			return &sluice.QueueNotEmptyError{Queue: name, Holds: holds}
+		}
+		return exec(ctx, tx, queueDeleteSQL, name, act.By, act.Reason, nullUUID(act.ID))
 	})
 	if err == nil {
 		s.signal(sluice.Signal{Queue: name})

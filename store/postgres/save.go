@@ -96,28 +96,28 @@ func audited(ctx context.Context, db rowsQuerier, act sluice.Act, object sluice.
 	return err == nil && answer[0], err
 }
 
-// once does an act on a thing, unless it was done before.
-func (s *Store) once(ctx context.Context, verb string, object sluice.Object, name string, act sluice.Act, do func(ctx context.Context, again bool) error) error {
+// once does an act on a thing in a transaction, unless it was done before. It waits for another call of the act.
+func (s *Store) once(ctx context.Context, verb string, object sluice.Object, name string, act sluice.Act, do func(ctx context.Context, tx pgx.Tx, again bool) error) error {
 	return s.call(ctx, verb, func(ctx context.Context, again bool) error {
-		done, err := audited(ctx, s.pool, act, object, name)
-		if err != nil || done {
-			return err
-		}
-		err = do(ctx, again)
-		if errors.Is(err, sluice.ErrNotFound) { // the same act may have been done beside this one
-			if done, failed := audited(ctx, s.pool, act, object, name); failed != nil || done {
-				return failed
+		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+			if !act.ID.IsZero() {
+				if err := exec(ctx, tx, actLockSQL, [16]byte(act.ID)); err != nil {
+					return err
+				}
 			}
-		}
-		return err
+			if done, err := audited(ctx, tx, act, object, name); err != nil || done {
+				return err
+			}
+			return do(ctx, tx, again)
+		})
 	})
 }
 
 // strike runs a statement that changes or deletes a thing with its audit entry. If it returns no row, there is no such thing, and strike returns
 // a [sluice.ErrNotFound].
 func (s *Store) strike(ctx context.Context, verb string, object sluice.Object, name string, act sluice.Act, sql string, arguments ...any) error {
-	return s.once(ctx, verb, object, name, act, func(ctx context.Context, again bool) error {
-		gone, err := list(ctx, s.pool, pgx.RowTo[string], sql, arguments...)
+	return s.once(ctx, verb, object, name, act, func(ctx context.Context, tx pgx.Tx, again bool) error {
+		gone, err := list(ctx, tx, pgx.RowTo[string], sql, arguments...)
 		if err == nil && len(gone) == 0 && !again {
 			err = sluice.ErrNotFound
 		}
