@@ -41,6 +41,9 @@ var batchHoldOpenSQL string
 //go:embed sql/batch_close.sql
 var batchCloseSQL string
 
+//go:embed sql/batch_pause_lock.sql
+var batchPauseLockSQL string
+
 //go:embed sql/batch_pause.sql
 var batchPauseSQL string
 
@@ -167,9 +170,24 @@ func (s *Store) PauseBatch(ctx context.Context, id sluice.ID, reason string, act
 		event = audit.EventResume
 	}
 	return s.once(ctx, "pause batch", audit.ObjectBatch, id.String(), act, func(ctx context.Context, tx pgx.Tx, _ bool) error {
+		if err := lockTree(ctx, tx, id); err != nil {
+			return err
+		}
 		found, err := list(ctx, tx, pgx.RowTo[int], batchPauseSQL, [16]byte(id), reason, string(event), act.By, act.Reason, nullUUID(act.ID))
 		return oneAtLeast(found, err)
 	})
+}
+
+// lockTree locks a batch and all batches in it, also those that were opened before the last of the locks. Transactions
+// that open more of them wait for the pause when they commit, and take it on.
+func lockTree(ctx context.Context, tx pgx.Tx, id sluice.ID) error {
+	for before := -1; ; {
+		locked, err := list(ctx, tx, pgx.RowTo[int], batchPauseLockSQL, [16]byte(id))
+		if err != nil || locked[0] == before {
+			return err
+		}
+		before = locked[0]
+	}
 }
 
 // ForgetBatches deletes batches that were complete long ago.

@@ -18,7 +18,7 @@ var (
 		`|\bdrop table (?:if exists )?sluice\.(?P<gone>\w+)` +
 		`|\bcreate (?:or replace )?view sluice\.(?P<view>\w+)` +
 		`|\bdrop view (?:if exists )?sluice\.(?P<unseen>\w+)` +
-		`|\bcreate trigger (?P<trigger>\w+)[^;]*? on sluice\.(?P<fires>\w+)` +
+		`|\bcreate (?:constraint )?trigger (?P<trigger>\w+)[^;]*? on sluice\.(?P<fires>\w+)` +
 		`|\bdrop trigger (?:if exists )?(?P<still>\w+) on sluice\.(?P<quiet>\w+)` +
 		`|\bcreate (?P<unique>unique )?index (?:if not exists )?(?P<index>\w+) on sluice\.(?P<on>\w+)(?P<rest>[^;]*);` +
 		`|\bdrop index (?:if exists )?sluice\.(?P<less>\w+)` +

@@ -1488,7 +1488,20 @@ end
 $function$;
 revoke all on function sluice._key_terms() from public;
 
--- Triggers. Changed limits count at once, and the audit only grows.
+-- Gives a batch the pause of the batch that it is in, at the commit that opens it: a pause in between did not see the
+-- batch. The lock makes the commit wait for a pause under way, and not for a transaction that closes the outer batch.
+create function sluice._batch_opened() returns trigger language plpgsql security definer set search_path = pg_catalog, pg_temp as $function$
+declare
+    why text;
+begin
+    select b.paused into why from sluice.batch b where b.id = new.parent for key share;
+    update sluice.batch b set paused = why where b.id = new.id and b.paused <> why;
+    return null;
+end
+$function$;
+revoke all on function sluice._batch_opened() from public;
+
+-- Triggers. Changed limits count at once, a batch takes on the pause of the batch around it, and the audit only grows.
 
 create trigger key_room_moved after update of state on sluice.live for each row
     when (old.limit_key is not null and old.state in ('claimed', 'dispatched') and new.state not in ('claimed', 'dispatched'))
@@ -1518,6 +1531,11 @@ create trigger terms_changed after insert or update of tier or delete on sluice.
 create trigger terms_changed after update on sluice.queue for each row
     when (new.tenant_concurrency <> old.tenant_concurrency or new.tenant_rate <> old.tenant_rate or new.tenant_burst <> old.tenant_burst)
     execute function sluice.terms_changed();
+
+-- A move copies batches as they are, and those are older.
+create constraint trigger batch_opened after insert on sluice.batch deferrable initially deferred for each row
+    when (new.parent is not null and new.created_at = now())
+    execute function sluice._batch_opened();
 
 create trigger audit_stays before update or truncate on sluice.audit for each statement execute function sluice._audit_stays();
 create trigger audit_stays before update or truncate on sluice.audit_seal for each statement execute function sluice._audit_stays();
