@@ -59,9 +59,9 @@ const (
 	// Coalesce merges repeated jobs. If the first job has begun, the store keeps the new job to run once after it,
 	// and further jobs merge into that later run.
 	//
-	// Jobs merge into a waiting job that nobody has claimed: it takes over the payload and labels of each, so the
-	// newest payload runs. Its ID, place and due time stay. With ForWindow, a job whose first has begun waits for the
-	// end of the window: one job starts per window (throttle).
+	// Jobs merge into a waiting job that nobody has claimed: it takes over payload, labels and, if it is due before that,
+	// expiry of each, so the newest payload runs. Its ID, place and due time stay. With ForWindow, a job whose first has
+	// begun waits for the end of the window: one job starts per window (throttle).
 	Coalesce OnDuplicate = "coalesce"
 	// Debounce is Coalesce, and each job puts off the waiting one to its own due time, at most KeyWindow after its enqueue.
 	Debounce OnDuplicate = "debounce"

@@ -136,6 +136,8 @@ func (s *Store) takeKey(j *job, in sluice.Insert, receipt *sluice.Receipt) (hold
 		twin.Payload, twin.Labels = j.Payload, j.Labels // the later run uses the newest payload
 		if in.OnDuplicate == sluice.Debounce {
 			s.putOff(twin, j, in.KeyWindow)
+		} else {
+			s.expireWith(twin, j)
 		}
 		return hold.job, false
 	case merges(in, hold) && hold.until.IsZero():
@@ -179,6 +181,16 @@ func (s *Store) putOff(j, newest *job, longest time.Duration) {
 		j.ExpiresAt = newest.ExpiresAt
 	}
 	s.wait(j)
+}
+
+// expireWith makes a waiting job expire when the newest would, if the job is due before that; otherwise its expiry stays.
+func (s *Store) expireWith(j, newest *job) {
+	if j.Generation > 1 || !newest.ExpiresAt.IsZero() && !newest.ExpiresAt.After(j.DueAt) { // a requeued job does not expire
+		return
+	}
+	if j.ExpiresAt = newest.ExpiresAt; !j.ExpiresAt.IsZero() {
+		s.expiry.add(j.ExpiresAt, j.ID)
+	}
 }
 
 func (s *Store) holds(hold keyHold) bool {

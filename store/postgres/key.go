@@ -208,7 +208,7 @@ func meet(ctx context.Context, db rowsQuerier, j sluice.Insert, hold keyHold) (b
 	if err != nil {
 		return false, err
 	}
-	met, err := list(ctx, db, pgx.RowTo[pgtype.UUID], coalesceSQL, [16]byte(hold.job), []byte(j.Payload), labels)
+	met, err := list(ctx, db, pgx.RowTo[pgtype.UUID], coalesceSQL, [16]byte(hold.job), []byte(j.Payload), labels, nullTime(j.ExpiresAt))
 	if err != nil || len(met) == 0 || j.OnDuplicate != sluice.Debounce {
 		return len(met) > 0, err
 	}

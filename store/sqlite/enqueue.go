@@ -24,6 +24,9 @@ var jobStoredSQL string
 //go:embed sql/key_holder.sql
 var keyHolderSQL string
 
+//go:embed sql/coalesce_expiry.sql
+var coalesceExpirySQL string
+
 //go:embed sql/coalesce.sql
 var coalesceSQL string
 
@@ -280,13 +283,12 @@ func meet(tx runner, j *sluice.Insert, holder, at int64) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	updated, err := tx.exec(coalesceSQL, holder, []byte(j.Payload), labels)
-	if err != nil {
+	n, err := affected(tx.exec(coalesceExpirySQL, holder, micros(j.ExpiresAt)))
+	if err != nil || n == 0 {
 		return false, err
 	}
-	n, err := updated.RowsAffected()
-	if err != nil || n == 0 || j.OnDuplicate != sluice.Debounce {
-		return n > 0, err
+	if _, err := tx.exec(coalesceSQL, holder, []byte(j.Payload), labels); err != nil || j.OnDuplicate != sluice.Debounce {
+		return true, err
 	}
 	due, longest := at+j.Delay.Microseconds(), any(nil)
 	if !j.DueAt.IsZero() {

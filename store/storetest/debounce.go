@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -68,6 +69,38 @@ func debounceRules() []Rule {
 			equal(w, "a requeued job expires", w.job(first).ExpiresAt, time.Time{})
 			w.Advance(2 * time.Hour)
 			equal(w, "claimed", w.claimOne().ID, first)
+		}},
+		{"R-1130", "A job that others coalesce into expires when the newest would, with a window and without, unless it is due only then; a requeued one does not.", "I-7", func(w *world) {
+			for _, options := range []sluice.EnqueueOptions{{Key: "k", OnDuplicate: sluice.Coalesce}, throttled} {
+				until := func(after time.Duration) sluice.EnqueueOptions {
+					expiring := options
+					expiring.ExpiresAt = w.Now().Add(after)
+					return expiring
+				}
+				first := w.receipt(until(time.Minute)).ID
+				w.Advance(50 * time.Second)
+				equal(w, "receipt", w.receipt(until(2*time.Minute)), sluice.Receipt{ID: first, Duplicate: true})
+				w.near("expires", w.job(first).ExpiresAt, w.Now().Add(2*time.Minute))
+				w.Advance(time.Minute)
+				expired, err := w.Store.Expire(w.ctx, 10, "upkeep")
+				equal(w, "expired by the older deadline", fmt.Sprint(expired, err), "0 <nil>")
+				equal(w, "receipt", w.receipt(options).ID, first)
+				equal(w, "expires", w.job(first).ExpiresAt, time.Time{})
+				_, err = w.Store.Reschedule(w.ctx, []sluice.ID{first}, w.Now().Add(time.Hour), person("later"))
+				w.ok(err)
+				equal(w, "receipt", w.receipt(until(time.Minute)).ID, first)
+				equal(w, "it would expire before it is due", w.job(first).ExpiresAt, time.Time{})
+				w.Advance(61 * time.Minute)
+				w.done(by(sluice.EventComplete, w.claimOne()))
+				w.Advance(2 * time.Hour)
+			}
+			again := sluice.EnqueueOptions{Key: "k", OnDuplicate: sluice.Coalesce}
+			dead := w.receipt(again).ID
+			w.done(by(sluice.EventBury, w.claimOne()))
+			w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{dead}, person("again"))))
+			again.ExpiresAt = w.Now().Add(time.Minute)
+			equal(w, "receipt", w.receipt(again).ID, dead)
+			equal(w, "a requeued job expires", w.job(dead).ExpiresAt, time.Time{})
 		}},
 		{"R-712", "In a queue that serves its tenants in turns, a job that debounce has put off is handed out when it is due.", "I-7", func(w *world) {
 			w.save(func(s *sluice.Settings) { s.Fair = true })

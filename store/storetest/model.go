@@ -249,6 +249,9 @@ func (m *machine) modelEnqueue(o sluice.EnqueueOptions) sluice.Receipt {
 			}
 			return sluice.Receipt{ID: twinID, Duplicate: true}
 		default:
+			if o.OnDuplicate == sluice.Coalesce && twin.generation == 1 && (job.expires == 0 || job.expires > twin.due) {
+				twin.expires = job.expires
+			}
 			return sluice.Receipt{ID: twinID, Duplicate: true}
 		}
 	}

@@ -29,6 +29,15 @@ class Fake(unittest.TestCase):
         self.assertEqual(self.fake.enqueue("mail", 2, key="k", tenant="globex").id, first.id)
         self.assertEqual([(job.state, job.payload) for job in self.fake.jobs], [("queued", 1)])
 
+    def test_a_merged_job_expires_with_the_newest(self):
+        soon, late = (self.fake.now + timedelta(minutes=m) for m in (1, 10))
+        self.fake.enqueue("mail", 1, key="k", on_duplicate="coalesce", expires_at=soon)
+        self.fake.enqueue("mail", 2, key="k", on_duplicate="coalesce", expires_at=late)
+        self.assertEqual([(job.payload, job.options["expires_at"]) for job in self.fake.jobs], [(2, late)])
+        self.fake.enqueue("mail", 3, key="k2", on_duplicate="coalesce", delay=3600)
+        self.fake.enqueue("mail", 4, key="k2", on_duplicate="coalesce", expires_at=late)
+        self.assertIsNone(self.fake.jobs[-1].options["expires_at"])
+
     def test_two_days_of_retries_take_no_time(self):
         began = self.fake.now
         receipt = self.fake.enqueue("mail", 1)

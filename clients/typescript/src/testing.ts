@@ -253,8 +253,9 @@ export class FakeClient implements Producer {
     }
     if (merges) {
       first.payload = payload;
-      first.options = { ...first.options, labels: options.labels ?? {} };
       first.dueAt = rule === "debounce" ? made.dueAt : first.dueAt;
+      const { expiresAt } = !options.expiresAt || options.expiresAt > first.dueAt ? options : first.options;
+      first.options = { ...first.options, labels: options.labels ?? {}, expiresAt };
     }
     return { id: first.id, duplicate: true };
   }

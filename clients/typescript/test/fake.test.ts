@@ -122,6 +122,21 @@ test("the fake knows keys", async () => {
   assert.equal((await fake.enqueue("a", 8, { key: "w", keyScope: "window", keyWindow: "1h" })).duplicate, false);
 });
 
+test("a merged job expires with the newest", async () => {
+  const fake = new FakeClient({ now: start });
+  const key = { key: "k", onDuplicate: "coalesce" } as const;
+  const after = (minutes: number): Date => new Date(fake.now.getTime() + minutes * 60_000);
+  await fake.enqueue("a", 1, { ...key, expiresAt: after(1) });
+  await fake.enqueue("a", 2, { ...key, expiresAt: after(10) });
+  fake.advance("5m");
+  const seen: unknown[] = [];
+  await fake.run((job) => void seen.push(job.payload));
+  assert.deepEqual(seen, [2], "it did not expire with the first");
+  const late = await fake.enqueue("a", 3, { ...key, delay: "1h" });
+  await fake.enqueue("a", 4, { ...key, expiresAt: after(10) });
+  assert.equal(fake.jobs.find((job) => job.id === late.id)?.options.expiresAt, undefined, "it would expire before it is due");
+});
+
 test("a handler that snoozes for ever is noticed", async () => {
   const fake = new FakeClient();
   await fake.enqueue("a", 1);

@@ -74,8 +74,10 @@ class FakeClient:
             if rule == "replace" and first.state == "queued":
                 first.state, replaced = "cancelled", first.id
             elif merges and first.state == "queued" and first.attempts == 0:
-                first.payload, first.options = payload, {**first.options, "labels": options.get("labels")}
                 first.due_at = due if rule == "debounce" else first.due_at
+                until = options.get("expires_at")
+                until = until if until is None or until > first.due_at else first.options.get("expires_at")
+                first.payload, first.options = payload, {**first.options, "labels": options.get("labels"), "expires_at": until}
                 return Receipt(first.id, duplicate=True)
             elif not merges:
                 return Receipt(first.id, duplicate=True)

@@ -48,14 +48,14 @@ begin
             replaced := holder;
             blocked_by := behind;
         elsif on_duplicate = 'coalesce' and key_scope = 'window' and for_window then
-            execute {{coalesce.sql}} into free using holder, payload, labels;
+            execute {{coalesce.sql}} into free using holder, payload, labels, expires_at;
             if free is not null then
                 duplicate_of := holder;
                 return;
             end if;
             execute {{key_pass_on.sql}} into starts_at using queue, key, job_id, key_window;
         elsif on_duplicate in ('coalesce', 'debounce') and unfinished_only then
-            execute {{coalesce.sql}} into free using holder, payload, labels;
+            execute {{coalesce.sql}} into free using holder, payload, labels, expires_at;
             if free is not null then
                 duplicate_of := holder;
                 if on_duplicate = 'debounce' then
