@@ -14,13 +14,19 @@ import (
 	"github.com/sluice-queue/sluice/apps/workflows/api"
 	"github.com/sluice-queue/sluice/apps/workflows/records"
 	"github.com/sluice-queue/sluice/cmd/monitor"
+	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // serve returns a new database, and a function that calls its API.
 func serve(t *testing.T) (*records.Database, func(method, path, body string) (int, map[string]any)) {
 	t.Helper()
-	d, err := records.Open(t.Context(), filepath.Join(t.TempDir(), "workflows.db"))
+	return serveOn(t, filepath.Join(t.TempDir(), "workflows.db"))
+}
+
+func serveOn(t *testing.T, address string) (*records.Database, func(method, path, body string) (int, map[string]any)) {
+	t.Helper()
+	d, err := records.Open(t.Context(), address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,11 +48,28 @@ func serve(t *testing.T) (*records.Database, func(method, path, body string) (in
 	}
 }
 
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
 const simple = `{"start":"a","nodes":[{"id":"a","kind":"set","variable":"x","value":1}]}`
 
 func TestCallsAndTheirAnswers(t *testing.T) {
 	t.Parallel()
-	_, call := serve(t)
+	for name, address := range map[string]func() string{
+		"sqlite":   func() string { return filepath.Join(t.TempDir(), "workflows.db") },
+		"postgres": func() string { return pgtest.NewDatabase(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			if name == "postgres" && testing.Short() {
+				t.Skip("needs PostgreSQL")
+			}
+			_, call := serveOn(t, address())
+			checkAnswers(t, call)
+		})
+	}
+}
+
+func checkAnswers(t *testing.T, call func(method, path, body string) (int, map[string]any)) {
+	t.Helper()
 	const id = "01890a5d-ac96-774b-bcce-b302099a8057"
 	for _, c := range []struct {
 		method, path, body string
@@ -73,6 +96,19 @@ func TestCallsAndTheirAnswers(t *testing.T) {
 		{"GET", "/workspaces/acme/executions/" + id + "/why", ``, http.StatusOK},
 		{"GET", "/workspaces/none/executions/" + id + "/why", ``, http.StatusNotFound},
 		{"GET", "/workspaces/acme/executions/7", ``, http.StatusBadRequest},
+		{"GET", "/workspaces/a%00b/executions", ``, http.StatusBadRequest},
+		{"GET", "/workspaces/a%ffb/executions/" + id, ``, http.StatusBadRequest},
+		{"GET", "/workspaces/a%00b/executions/" + id + "/why", ``, http.StatusBadRequest},
+		{"PUT", "/workspaces/acme", `{"name":"A\u0000","plan":"FREE"}`, http.StatusBadRequest},
+		{"PUT", "/workspaces/acme/definitions/order", `{"name":"A\u0000"}`, http.StatusBadRequest},
+		{"POST", "/workspaces/a%00b/executions", `{"definition":"order"}`, http.StatusBadRequest},
+		{"POST", "/workspaces/acme/executions", `{"definition":"a\u0000b"}`, http.StatusBadRequest},
+		{"DELETE", "/workspaces/a%00b", ``, http.StatusBadRequest},
+		{"DELETE", "/workspaces/acme/definitions/order/versions/3000000000", ``, http.StatusBadRequest},
+		{"PUT", "/workspaces/acme/definitions/order/versions/3000000000", simple, http.StatusBadRequest},
+		{"POST", "/workspaces/acme/executions", `{"definition":"order","version":3000000000}`, http.StatusBadRequest},
+		{"DELETE", "/workspaces/a%00b/definitions/order", ``, http.StatusBadRequest},
+		{"DELETE", "/workspaces/acme/definitions/o%00/versions/1", ``, http.StatusBadRequest},
 		{"DELETE", "/workspaces/acme/definitions/order/versions/1", ``, http.StatusNoContent},
 		{"DELETE", "/workspaces/acme/definitions/order", ``, http.StatusNoContent},
 		{"DELETE", "/workspaces/acme", ``, http.StatusNoContent},

@@ -8,6 +8,7 @@ import (
 	_ "embed"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/stdlib"
 
@@ -121,6 +122,11 @@ func (d *Database) Close() error { return d.close() }
 
 // write runs statements in one transaction.
 func (d *Database) write(ctx context.Context, statements ...statement) error {
+	for _, s := range statements {
+		if err := checkTexts(s.args); err != nil {
+			return err
+		}
+	}
 	return d.transact(ctx, func(tx tx, _ sluice.Enqueuer) error {
 		for _, s := range statements {
 			if _, err := tx.ExecContext(ctx, s.text, s.args...); err != nil {
@@ -144,8 +150,21 @@ type querier interface {
 	QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
 }
 
+// checkTexts refuses texts that PostgreSQL cannot hold, on SQLite too, so that both answer alike.
+func checkTexts(args []any) error {
+	for _, arg := range args {
+		if text, is := arg.(string); is && (!utf8.ValidString(text) || strings.Contains(text, "\x00")) {
+			return &sluice.InvalidError{Field: "text", Rule: fmt.Sprintf("%.80q must be UTF-8 without the character 0", text)}
+		}
+	}
+	return nil
+}
+
 // list reads every row that a statement finds.
 func list[T any](ctx context.Context, from querier, scan func(rows *sql.Rows, row *T) error, text string, args ...any) ([]T, error) {
+	if err := checkTexts(args); err != nil {
+		return nil, err
+	}
 	rows, err := from.QueryContext(ctx, text, args...)
 	if err != nil {
 		return nil, err

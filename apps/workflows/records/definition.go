@@ -165,11 +165,18 @@ func (d *Database) DeleteDefinition(ctx context.Context, workspace, id string) e
 	return d.write(ctx, do(versionDeleteSQL, workspace, id, 0), do(attemptsDeleteSQL, workspace, id), do(definitionDeleteSQL, workspace, id))
 }
 
+func checkVersion(version int) error {
+	if version < 1 || version > 1_000_000 {
+		return &sluice.InvalidError{Field: "version", Rule: fmt.Sprintf("%d must be from 1 to 1000000", version)}
+	}
+	return nil
+}
+
 // SaveVersion stores a version of a definition. The same version with the same graph may be stored again; with another
 // it is an ErrConflict.
 func (d *Database) SaveVersion(ctx context.Context, workspace, definition string, version int, text []byte) error {
-	if version < 1 || version > 1_000_000 {
-		return &sluice.InvalidError{Field: "version", Rule: fmt.Sprintf("%d must be from 1 to 1000000", version)}
+	if err := checkVersion(version); err != nil {
+		return err
 	}
 	g, err := graph.Parse(text)
 	if err != nil {
@@ -200,11 +207,8 @@ func (d *Database) SaveVersion(ctx context.Context, workspace, definition string
 
 // DeleteVersion deletes one version; see DeleteWorkspace.
 func (d *Database) DeleteVersion(ctx context.Context, workspace, definition string, version int) error {
-	if err := checkName("definition", definition); err != nil {
+	if err := errors.Join(checkName("definition", definition), checkVersion(version)); err != nil {
 		return err
-	}
-	if version < 1 {
-		return &sluice.InvalidError{Field: "version", Rule: "it is counted from 1"}
 	}
 	return d.write(ctx, do(versionDeleteSQL, workspace, definition, version))
 }

@@ -185,6 +185,8 @@ func versionFor(ctx context.Context, tx tx, workspace string, e NewExecution) (i
 			return 0, err
 		}
 		version = newest[0]
+	} else if err := checkVersion(version); err != nil {
+		return 0, err
 	}
 	there, err := thereOf(ctx, tx, workspace, e.Definition, version)
 	if err == nil && there != all {
