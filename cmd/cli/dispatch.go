@@ -21,6 +21,7 @@ import (
 type dispatchHow struct {
 	once       bool
 	asSchedule bool
+	taskQueue  string // of the cycles that Temporal begins
 	noUpkeep   bool
 }
 
@@ -48,6 +49,9 @@ run_ref. The first interrupt drains: claimed jobs still start within --grace.`,
 			if (how.once || how.asSchedule) && len(queues) == 0 {
 				return usagef("--once and --as-temporal-schedule need the queues; write: sluice dispatch QUEUE --once")
 			}
+			if how.taskQueue != "" && !how.asSchedule {
+				return usagef("--cycle-task-queue is for --as-temporal-schedule, which is not given")
+			}
 			options.Queues = queues
 			return a.dispatch(command.Context(), engine, options, how)
 		},
@@ -62,6 +66,7 @@ run_ref. The first interrupt drains: claimed jobs still start within --grace.`,
 	flags.Var(newDuration(&options.Drain, 30*time.Second), "grace", "time for claimed jobs after the first interrupt")
 	flags.BoolVar(&how.once, "once", false, "one cycle of each queue, then end")
 	flags.BoolVar(&how.asSchedule, "as-temporal-schedule", false, "let a Temporal Schedule begin cycles, at the queue's interval")
+	flags.StringVar(&how.taskQueue, "cycle-task-queue", "", "task queue of these cycles, one per store that shares the namespace (default \""+temporal.DefaultScheduleTaskQueue+"\")")
 	command.MarkFlagsMutuallyExclusive("once", "as-temporal-schedule")
 	flags.BoolVar(&how.noUpkeep, "no-upkeep", false, "leave following, recovering and pruning to others")
 	return command
@@ -100,7 +105,7 @@ func (a *app) dispatch(ctx context.Context, flags engineFlags, options dispatche
 	if how.asSchedule {
 		for _, engine := range opened {
 			if scheduler, is := engine.(*temporal.Engine); is {
-				return runSchedules(ctx, store, scheduler, d, options)
+				return runSchedules(ctx, store, scheduler, d, options, how.taskQueue)
 			}
 		}
 	}
@@ -108,12 +113,12 @@ func (a *app) dispatch(ctx context.Context, flags engineFlags, options dispatche
 }
 
 // runSchedules runs the cycles that Temporal begins.
-func runSchedules(ctx context.Context, store sluice.Store, engine *temporal.Engine, d *dispatcher.Dispatcher, options dispatcher.Options) error {
+func runSchedules(ctx context.Context, store sluice.Store, engine *temporal.Engine, d *dispatcher.Dispatcher, options dispatcher.Options, taskQueue string) error {
 	log := event.NewLog(options.Logger, "", options.LogLimit)
 	defer log.Flush()
 	settings := sluice.NewLiveSettings(store, sluice.LiveOptions{Logger: options.Logger})
 	return engine.RunSchedules(ctx, temporal.Schedules{
-		Queues: options.Queues,
+		Queues: options.Queues, TaskQueue: taskQueue,
 		Interval: func(ctx context.Context, queue string) (time.Duration, error) {
 			q, err := settings.Queue(ctx, queue)
 			return q.Settings.Interval, err

@@ -67,6 +67,11 @@ func (f *fake) GetWorkflowExecutionHistory(_ context.Context, r *workflowservice
 // serve starts the fake server, and returns an engine on it.
 func (f *fake) serve(t *testing.T, options adapter.Options) (*adapter.Engine, *calls) {
 	t.Helper()
+	return serve(t, f, options)
+}
+
+func serve(t *testing.T, f workflowservice.WorkflowServiceServer, options adapter.Options) (*adapter.Engine, *calls) {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

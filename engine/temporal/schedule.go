@@ -47,7 +47,9 @@ type Schedules struct {
 	// Cycle does one cycle of a queue. Its result is stored in the workflow's history, so it must hold no
 	// payloads.
 	Cycle func(ctx context.Context, queue string) (any, error)
-	// TaskQueue is the task queue of the cycles. Default: sluice-dispatch.
+	// TaskQueue is the task queue of the cycles, and the beginning of the ids of their schedules. Stores that share a
+	// namespace need a task queue each: a process does the cycles of its task queue on its own store. Default:
+	// sluice-dispatch.
 	TaskQueue string
 	// Workflows and Activities are the most workflows of cycles, and cycles, that this process runs at once.
 	// Defaults: 5 and 10.
@@ -58,7 +60,8 @@ type Schedules struct {
 
 // RunSchedules installs a Temporal Schedule for each queue, keeps its interval up to date, and runs its cycles.
 // RunSchedules returns nil when ctx ends. Over all processes, no cycle of a queue begins while another is under
-// way. The schedules remain after RunSchedules returns: their cycles wait for the next process.
+// way. The schedules remain after RunSchedules returns: their cycles wait for the next process. A schedule that exists
+// for another task queue stays as it is, and RunSchedules returns a [sluice.ErrNotAllowed].
 func (e *Engine) RunSchedules(ctx context.Context, s Schedules) error {
 	if s.TaskQueue == "" {
 		s.TaskQueue = DefaultScheduleTaskQueue
@@ -131,7 +134,7 @@ func (e *Engine) keepSchedules(ctx context.Context, s Schedules, known map[strin
 func (e *Engine) keepSchedule(ctx context.Context, s Schedules, queue string, every time.Duration) error {
 	call, cancel := e.limited(ctx)
 	defer cancel()
-	id := "sluice-dispatch-" + queue
+	id := s.TaskQueue + "-" + queue
 	spec := client.ScheduleSpec{Intervals: []client.ScheduleIntervalSpec{{Every: every}}}
 	_, err := e.client.ScheduleClient().Create(call, client.ScheduleOptions{
 		ID: id, Spec: spec, Overlap: enumspb.SCHEDULE_OVERLAP_POLICY_SKIP,
@@ -141,13 +144,29 @@ func (e *Engine) keepSchedule(ctx context.Context, s Schedules, queue string, ev
 		err = e.client.ScheduleClient().GetHandle(call, id).Update(call, client.ScheduleUpdateOptions{
 			DoUpdate: func(input client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
 				schedule := input.Description.Schedule
+				if err := serves(schedule, s.TaskQueue); err != nil {
+					return nil, err
+				}
 				schedule.Spec = &spec
 				return &client.ScheduleUpdate{Schedule: &schedule}, nil
 			},
 		})
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, sluice.ErrNotAllowed):
+		return fmt.Errorf("keep the schedule %q: %w", id, err)
+	case err != nil:
 		return fault(fmt.Sprintf("keep the schedule %q", id), err)
 	}
 	return nil
+}
+
+// serves refuses a schedule whose cycles go to another task queue, where this process would get none of them.
+func serves(schedule client.Schedule, taskQueue string) error {
+	action, is := schedule.Action.(*client.ScheduleWorkflowAction)
+	if !is || action.TaskQueue == taskQueue {
+		return nil
+	}
+	return fmt.Errorf("its cycles go to task queue %q, and this process serves %q; choose another task queue, or delete the schedule in Temporal: %w",
+		action.TaskQueue, taskQueue, sluice.ErrNotAllowed)
 }

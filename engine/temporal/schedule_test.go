@@ -2,12 +2,22 @@ package temporal_test
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	schedulepb "go.temporal.io/api/schedule/v1"
+	"go.temporal.io/api/serviceerror"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	adapter "github.com/sluice-queue/sluice/engine/temporal"
 )
 
@@ -17,7 +27,7 @@ func TestSchedulesBeginCyclesAndKeepToTheInterval(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, adapter.Options{}, client.Options{})
 	queue := b.target.Queue
-	id := "sluice-dispatch-" + queue
+	id := queue + "-" + queue // the task queue's name and the queue's
 	var every atomic.Int64
 	every.Store(int64(time.Second))
 	cycles := make(chan string, 100)
@@ -66,5 +76,70 @@ func TestSchedulesBeginCyclesAndKeepToTheInterval(t *testing.T) {
 	}
 	if err := handle.Delete(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// book is a fake Temporal server that has one schedule at most, under the id of the first request.
+type book struct {
+	fake
+	ids       []string // of the requests
+	taskQueue string   // of the cycles of the schedule
+	updates   int
+}
+
+func (b *book) CreateSchedule(_ context.Context, r *workflowservice.CreateScheduleRequest) (*workflowservice.CreateScheduleResponse, error) {
+	b.ids = append(b.ids, r.GetScheduleId())
+	if b.taskQueue == "" {
+		return nil, told(serviceerror.NewPermissionDenied("no", ""))
+	}
+	return nil, told(serviceerror.NewWorkflowExecutionAlreadyStarted("exists", "other", "run"))
+}
+
+func (b *book) DescribeSchedule(context.Context, *workflowservice.DescribeScheduleRequest) (*workflowservice.DescribeScheduleResponse, error) {
+	start := &workflowpb.NewWorkflowExecutionInfo{TaskQueue: &taskqueuepb.TaskQueue{Name: b.taskQueue}}
+	return &workflowservice.DescribeScheduleResponse{Info: &schedulepb.ScheduleInfo{}, Schedule: &schedulepb.Schedule{
+		Spec: &schedulepb.ScheduleSpec{}, Policies: &schedulepb.SchedulePolicies{}, State: &schedulepb.ScheduleState{},
+		Action: &schedulepb.ScheduleAction{Action: &schedulepb.ScheduleAction_StartWorkflow{StartWorkflow: start}},
+	}}, nil
+}
+
+func (b *book) UpdateSchedule(context.Context, *workflowservice.UpdateScheduleRequest) (*workflowservice.UpdateScheduleResponse, error) {
+	b.updates++
+	return &workflowservice.UpdateScheduleResponse{}, nil
+}
+
+// schedules runs the cycles of a queue on the server until its first error.
+func (b *book) schedules(t *testing.T, queue, taskQueue string) error {
+	t.Helper()
+	e, _ := serve(t, b, adapter.Options{})
+	return e.RunSchedules(t.Context(), adapter.Schedules{
+		Queues: []string{queue}, TaskQueue: taskQueue,
+		Interval: func(context.Context, string) (time.Duration, error) { return time.Second, nil },
+		Cycle:    func(context.Context, string) (any, error) { return nil, nil },
+	})
+}
+
+func TestStoresWithTaskQueuesOfTheirOwnShareNoSchedule(t *testing.T) {
+	t.Parallel()
+	b := &book{}
+	for _, taskQueue := range []string{"", "books"} {
+		if err := b.schedules(t, "payment", taskQueue); !errors.Is(err, engine.ErrTarget) {
+			t.Errorf("task queue %q: %v, want %v", taskQueue, err, engine.ErrTarget)
+		}
+	}
+	if want := []string{"sluice-dispatch-payment", "books-payment"}; !slices.Equal(b.ids, want) {
+		t.Errorf("the schedules are %q, want %q", b.ids, want)
+	}
+}
+
+func TestScheduleOfAnotherTaskQueueIsNotTakenOver(t *testing.T) {
+	t.Parallel()
+	b := &book{taskQueue: "a"}
+	err := b.schedules(t, "c", "a-b") // the schedule of queue b-c and task queue a has this id too
+	if !errors.Is(err, sluice.ErrNotAllowed) || !strings.Contains(err.Error(), `schedule "a-b-c"`) || !strings.Contains(err.Error(), `task queue "a"`) {
+		t.Errorf("the error is %v", err)
+	}
+	if b.updates > 0 {
+		t.Error("the schedule was changed")
 	}
 }
