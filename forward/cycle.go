@@ -55,6 +55,7 @@ func (f *Forwarder) cycle(more, ctx context.Context, l *servedQueue) (sent Sent,
 	if err != nil {
 		return sent, fmt.Errorf("look at the centre %s: %w", f.options.Centre, err)
 	}
+	l.more = false
 	if !f.ear.Quiesced() {
 		if err := f.takeOver(ctx, l); err != nil {
 			return sent, err
@@ -179,7 +180,7 @@ func sentSince(ref string) time.Time {
 	return at
 }
 
-// takeOver takes over the jobs that dead forwarders were sending.
+// takeOver takes over jobs that dead forwarders were sending, at most one batch.
 func (f *Forwarder) takeOver(ctx context.Context, l *servedQueue) error {
 	late, err := f.overdue(ctx, l)
 	if err != nil || len(late) == 0 {
@@ -197,6 +198,7 @@ func (f *Forwarder) takeOver(ctx context.Context, l *servedQueue) error {
 	if err != nil {
 		return fmt.Errorf("take over jobs that were on their way: %w", err)
 	}
+	l.more = true
 	var holds []*hold
 	for _, c := range late {
 		if !slices.Contains(lost, c.ID) {

@@ -46,3 +46,36 @@ func TestJobsOnTheWayElsewhereHoldUpNoOthers(t *testing.T) {
 		s.is(s.mainland, cancelled, sluice.StateCancelled)
 	})
 }
+
+// TestOnceFinishesWhatManyDeadForwardersBegan leaves more jobs on their way than one look lists, one half of them
+// cancelled.
+func TestOnceFinishesWhatManyDeadForwardersBegan(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSea(t)
+		s.centre.fail(s.centre.after, "enqueue", sluice.ErrUnavailable)
+		ids := make([]sluice.ID, 1200)
+		for i := range ids {
+			ids[i] = s.add(sluice.EnqueueOptions{})
+		}
+		for range 3 {
+			if _, err := s.other().Once(t.Context()); !errors.Is(err, sluice.ErrUnavailable) {
+				t.Fatalf("it ended with %v", err)
+			}
+		}
+		if err := s.edge.Cancel(t.Context(), ids[600:], sluice.Act{By: "ada"}); err != nil {
+			t.Fatal(err)
+		}
+		s.centre.fail(s.centre.after, "enqueue", nil)
+		time.Sleep(time.Hour)
+		s.once(forward.Sent{Forwarded: 600})
+		for i, id := range ids {
+			if i < 600 {
+				s.is(s.edge, id, sluice.StateCompleted)
+				s.is(s.mainland, id, sluice.StateQueued)
+			} else {
+				s.is(s.mainland, id, sluice.StateCancelled)
+			}
+		}
+	})
+}

@@ -178,7 +178,7 @@ func (f *Forwarder) Run(ctx context.Context) error {
 	return obey.Stopped(ctx)
 }
 
-// Once forwards the waiting jobs and returns their counts. An unreachable centre is an error. When ctx ends, Once claims
+// Once forwards the waiting jobs, and those that dead forwarders were sending, and returns their counts. An unreachable centre is an error. When ctx ends, Once claims
 // nothing more, sends the jobs that it has for up to [Options].Drain, hands back the others, and returns the error of ctx.
 func (f *Forwarder) Once(ctx context.Context) (Sent, error) {
 	var all Sent
@@ -202,7 +202,7 @@ func (f *Forwarder) Once(ctx context.Context) (Sent, error) {
 			if err != nil {
 				return all, err
 			}
-			if sent.Claimed == 0 {
+			if sent.Claimed == 0 && !l.more {
 				break
 			}
 		}
@@ -230,7 +230,7 @@ func (f *Forwarder) serve(ctx, work context.Context, l *servedQueue) {
 				f.log.Emit(event.ForwardingAgain, l.queue, "duration", time.Since(since).Round(time.Second))
 			}
 			failures = 0
-			if sent.Claimed == 0 {
+			if sent.Claimed == 0 && !l.more {
 				l.rest(ctx, f.options.Poll, true)
 			}
 		}

@@ -156,7 +156,13 @@ func (f *Forwarder) cancelStray(ctx context.Context, l *servedQueue) error {
 				seen = append(seen, strays[i])
 			}
 		}
-		return wrap("forget cancelled jobs", engine.Given(f.local).ForgetOrphanRuns(ctx, seen))
+		if err := engine.Given(f.local).ForgetOrphanRuns(ctx, seen); err != nil {
+			return fmt.Errorf("forget cancelled jobs: %w", err)
+		}
+		if len(seen) > 0 {
+			l.more, l.strayAt = true, time.Time{}
+		}
+		return nil
 	})
 }
 

@@ -14,6 +14,7 @@ type servedQueue struct {
 	wake     chan struct{}
 	strayAt  time.Time // when to look for cancelled jobs again
 	othersAt time.Time // when jobs for another centre were last logged
+	more     bool      // the last cycle found jobs that were on their way, so that there may be more of them
 
 	mu   sync.Mutex
 	held map[sluice.ID]*hold
