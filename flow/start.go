@@ -52,18 +52,31 @@ func Start(ctx context.Context, to sluice.Enqueuer, f Flow) (sluice.ID, error) {
 	return f.ID, err
 }
 
-// isStored reports whether a flow is stored already: nodes that it lacks must not be added to it. In a transaction of the caller, and
-// behind a server, the answer is no: the server looks by itself.
-func isStored(ctx context.Context, to sluice.Enqueuer, id sluice.ID) (bool, error) {
-	store, is := to.(sluice.Store)
-	if !is || starterOf(to) != nil {
-		return false, nil
+// transaction is a transaction of the caller: the InTx of a store.
+type transaction interface {
+	HasJob(ctx context.Context, id sluice.ID, queue string) (bool, error)
+}
+
+// isStored reports whether a flow is stored already: nodes that it lacks must not be added to it. Behind a server, the answer is no:
+// the server looks by itself.
+func isStored(ctx context.Context, to sluice.Enqueuer, id sluice.ID) (has bool, err error) {
+	switch in := to.(type) {
+	case transaction:
+		has, err = in.HasJob(ctx, id, EndQueue)
+	case sluice.Store:
+		if starterOf(to) != nil {
+			return false, nil
+		}
+		var end sluice.Job
+		if end, err = in.Job(ctx, id); errors.Is(err, sluice.ErrNotFound) {
+			return false, nil
+		}
+		has = end.Queue == EndQueue
 	}
-	end, err := store.Job(ctx, id)
-	if err != nil && !errors.Is(err, sluice.ErrNotFound) {
+	if err != nil {
 		return false, fmt.Errorf("start flow %s: %w", id, err)
 	}
-	return err == nil && end.Queue == EndQueue, nil
+	return has, nil
 }
 
 // starter is a store whose server starts flows, because it alone may store jobs of Sluice's own queues.

@@ -344,6 +344,7 @@ func planArguments() map[string][]any {
 		"progress.sql":              {ids},
 		"prune.sql":                 {"", "", time.Unix(0, 0), 100, 1, 1, 1},
 		"job.sql":                   {id},
+		"job_in.sql":                {id, "q1"},
 		"attempts.sql":              {id},
 		"acted.sql":                 {id},
 		"job_keys.sql":              {ids},

@@ -22,6 +22,9 @@ import (
 //go:embed sql/complete.sql
 var completeSQL string
 
+//go:embed sql/job_in.sql
+var jobInSQL string
+
 // InTx lets a client enqueue inside the caller's own transaction.
 //
 //	receipt, err := client.Within(store.InTx(tx)).Enqueue(ctx, job)
@@ -160,6 +163,16 @@ func (e txEnqueuer) Now(ctx context.Context) (time.Time, error) {
 		return time.Time{}, typed(err)
 	}
 	return now, nil
+}
+
+// HasJob reports, through the transaction, whether a job is stored in a queue.
+func (e txEnqueuer) HasJob(ctx context.Context, id sluice.ID, queue string) (has bool, err error) {
+	err = e.do(ctx, "look up job", func(ctx context.Context) error {
+		found, err := list(ctx, e.tx, pgx.RowTo[bool], jobInSQL, [16]byte(id), queue)
+		has = first(found)
+		return err
+	})
+	return has, err
 }
 
 // CompleteTx completes a claimed job inside the caller's own transaction: the effect of the job and its completion

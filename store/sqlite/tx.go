@@ -3,6 +3,7 @@ package sqlite
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,9 @@ import (
 	"github.com/sluice-queue/sluice/internal/counter"
 	"github.com/sluice-queue/sluice/internal/sqltx"
 )
+
+//go:embed sql/job_in.sql
+var jobInSQL string
 
 // Transact runs the caller's statements in the store's next transaction. The same transaction holds
 // the writes of other callers, so the statements cost no commit. If do returns an error or panics,
@@ -178,6 +182,16 @@ func (e *txEnqueuer) Now(ctx context.Context) (time.Time, error) {
 		return time.Time{}, typed(err)
 	}
 	return at, nil
+}
+
+// HasJob reports, through the transaction, whether a job is stored in a queue.
+func (e *txEnqueuer) HasJob(ctx context.Context, id sluice.ID, queue string) (has bool, err error) {
+	err = e.do(ctx, "look up job", func(tx runner) error {
+		found, err := list(tx, scanOne[[]byte], jobInSQL, id[:], queue)
+		has = len(found) > 0
+		return err
+	})
+	return has, err
 }
 
 // CompleteTx completes a claimed job inside the caller's own transaction: the effect of the job and
