@@ -236,7 +236,9 @@ func pauseShared(ctx context.Context, c *call, in *pauseSharedInput) (done, erro
 	if err != nil {
 		return done{}, err
 	}
-	return done{true}, pause.Shared(ctx, c.api.store, &sluice.Claim{Job: job}, settings, while, sluice.Act{By: holder, Reason: b.Reason})
+	act := c.act(b.Reason)
+	act.By = holder
+	return done{true}, pause.Shared(ctx, c.api.store, &sluice.Claim{Job: job}, settings, while, act)
 }
 
 // longestClose is the longest time for which a bounded caller closes what jobs outside of its bounds may share.

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -154,7 +155,8 @@ func settleJobs(ctx context.Context, c *call, in *settleInput) (settled, error) 
 // rateLimited is the outcome of a job whose service refuses more calls.
 const rateLimited = "rate_limited"
 
-// closeShared closes what a rate-limited job shares with others. If that fails, only the job waits.
+// closeShared closes what a rate-limited job shares with others. If that fails, only the job waits. The ID of the act follows
+// from the claim, so that an outcome that is sent again closes nothing again.
 func (c *call) closeShared(ctx context.Context, b outcomeBody, s sluice.Settlement, holder string) {
 	if b.Outcome != rateLimited {
 		return
@@ -167,7 +169,8 @@ func (c *call) closeShared(ctx context.Context, b outcomeBody, s sluice.Settleme
 	if err != nil {
 		return
 	}
-	act := sluice.Act{By: holder, Reason: fmt.Sprintf("job %s was rate limited for %s", b.ID, sluice.FormatDuration(s.Delay))}
+	sum := sha256.Sum256(fmt.Appendf(nil, "rate limited %s %s", proofOf(s.Token), b.ID))
+	act := sluice.Act{By: holder, Reason: fmt.Sprintf("job %s was rate limited for %s", b.ID, sluice.FormatDuration(s.Delay)), ID: sluice.ID(sum[:16])}
 	_ = pause.Shared(ctx, c.api.store, &sluice.Claim{Job: job}, settings, s.Delay, act)
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
 	"github.com/sluice-queue/sluice/cmd/httpapi"
 )
@@ -26,6 +27,30 @@ func TestSharedLimitsAreClosedByProofAlone(t *testing.T) {
 		if code := s.settle(job, `"outcome":"complete"`); code != "" {
 			s.Errorf("the job is not its worker's any more: %q", code)
 		}
+	})
+}
+
+// TestWhatIsSentAgainClosesNothingAgain repeats outcomes and a close, because their answers were lost. Meanwhile a person has
+// opened what they closed.
+func TestWhatIsSentAgainClosesNothingAgain(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(s *served) {
+		s.steps([]step{{"PATCH", "/limits/bank", `{"set":{"concurrency":"5"}}`, 200, nil}, {"PATCH", "/queues/mail/settings", `{"set":{"limits":"bank"}}`, 200, nil}})
+		s.enqueue("mail", "acme")
+		s.enqueue("fax", "acme")
+		mail, fax := s.claimOne(ofMail), s.claimOne(`"queues":["fax"]`)
+		again := []string{"Idempotency-Key", sluice.NewID().String()}
+		pause := step{"POST", "/work/pause", `{"worker":"h:1:a","for":"2h",` + mail.named() + `}`, 200, nil}
+		settle := step{"POST", "/work/settle", fmt.Sprintf(`{"worker":"h:1:a","jobs":[{%s,"outcome":"rate_limited","delay":"1h"},{%s,"outcome":"rate_limited","delay":"1h"}]}`, mail.named(), fax.named()), 200, []string{`"done":2`}}
+		closed, isOpen := step{"GET", "/limits/bank", "", 200, []string{`"closed":true`}}, step{"GET", "/limits/bank", "", 200, []string{`"closed":false`}}
+		open, resume := step{"POST", "/limits/bank/open", `{}`, 200, nil}, step{"POST", "/tenants/acme/resume", `{"queue":"fax"}`, 200, nil}
+		tenant := func(more string) step {
+			return step{"GET", "/tenants/acme", "", 200, []string{`{"queue":"fax","tenant":"acme"` + more}}
+		}
+		s.steps([]step{pause}, again...)
+		s.steps([]step{closed, open})
+		s.steps([]step{pause}, again...)
+		s.steps([]step{isOpen, settle, closed, tenant(`,"paused":true`), open, resume, settle, isOpen, tenant("}")})
 	})
 }
 

@@ -31,7 +31,7 @@ func closeLimits(ctx context.Context, store sluice.Store, job sluice.Job, names 
 		if l.PerKey != byKey {
 			continue
 		}
-		act.ID, closed = sluice.NewID(), true
+		closed = true
 		if byKey {
 			err = limit.CloseKey(ctx, store, l.Name, job.LimitKey, d, act)
 		} else {
@@ -51,8 +51,11 @@ type server interface {
 }
 
 // Shared closes for a while what a rate-limited job shares with others: the limits of its queue, or without limits its
-// tenant in the queue. What is closed for longer stays so.
+// tenant in the queue. What is closed for longer stays so. An act with an ID that is sent again closes nothing again.
 func Shared(ctx context.Context, store sluice.Store, claim *sluice.Claim, settings sluice.Settings, d time.Duration, act sluice.Act) error {
+	if act.ID.IsZero() {
+		act.ID = sluice.NewID()
+	}
 	if other, is := sluice.StoreAs[server](store); is {
 		return other.PauseShared(ctx, claim, d, act)
 	}
@@ -74,7 +77,6 @@ func Shared(ctx context.Context, store sluice.Store, claim *sluice.Claim, settin
 			return nil
 		}
 	}
-	act.ID = sluice.NewID()
 	_, err = tenancy.Pause(ctx, store, job.Queue, job.Tenant, d, act)
 	return err
 }

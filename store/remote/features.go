@@ -205,7 +205,7 @@ func (s *Store) PausedTenants(ctx context.Context, queue string, tenants []strin
 
 // PauseShared closes what a rate-limited job shares with others; workers ask for it.
 func (s *Store) PauseShared(ctx context.Context, claim *sluice.Claim, d time.Duration, act sluice.Act) error {
-	return s.call(ctx, request{verb: "close what a job shares", method: http.MethodPost, path: "/work/pause", body: asJSON(struct {
+	return s.call(ctx, request{verb: "close what a job shares", method: http.MethodPost, path: "/work/pause", act: &act, body: asJSON(struct {
 		Worker string `json:"worker"`
 		heldJob
 		For    string `json:"for"`
