@@ -27,6 +27,10 @@ if not URL:
     sys.exit("SLUICE_URL must be the address of `sluice serve`")
 
 
+def _hours(delay):
+    return round(delay.total_seconds() / 3600)
+
+
 class Working:
     """A worker in a thread."""
 
@@ -100,13 +104,22 @@ class Enqueues(ClientTest):
         self.assertTrue(ran.empty())
 
     def test_the_fake_treats_keys_as_the_server_does(self):
-        fake, far = FakeClient(), datetime.now(timezone.utc) + timedelta(days=1)
+        now = datetime.now(timezone.utc)
+        fake, far = FakeClient(now=now), now + timedelta(days=1)
+        window = {"key_scope": "window", "key_window": 7200}
+        throttle = {**window, "on_duplicate": "coalesce"}
         steps = [
             {"key": "a"}, {"key": "a"}, {"key": "a", "on_duplicate": "replace"}, {"key": "a", "on_duplicate": "coalesce"}, {"key": "a", "key_scope": "forever"},
             "cancel", {"key": "a"}, {"key": "a", "key_scope": "forever"}, {"key": "a", "key_scope": "forever", "on_duplicate": "replace"},
             {"key": "w", "key_scope": "window", "key_window": 3600}, "cancel", {"key": "w", "key_scope": "window", "key_window": 3600},
             {"key": "f", "key_scope": "forever"}, "cancel", {"key": "f"}, {"key": "f", "key_scope": "forever", "on_duplicate": "replace"},
             {"key": "d", "due_at": far}, {"key": "d", "on_duplicate": "debounce", "delay": 7200}, {"key": "d", "on_duplicate": "debounce", "delay": 60},
+            {"key": "m", "delay": 1}, {"key": "m", "on_duplicate": "debounce", "key_window": 7200, "delay": 86400},
+            {"key": "t", **throttle}, {"key": "t", **throttle}, "cancel", {"key": "t", **throttle}, {"key": "t", **throttle},
+            {"key": "t", "on_duplicate": "coalesce"}, {"key": "t", "on_duplicate": "debounce"}, "cancel", {"key": "t", **throttle},
+            {"key": "t", **window, "on_duplicate": "replace"}, {"key": "u"}, {"key": "u", **throttle}, "cancel", {"key": "u", **throttle},
+            {"key": "e", "key_scope": "forever"}, {"key": "e", **throttle}, "cancel", {"key": "e", **throttle},
+            {"key": "r", "key_scope": "forever"}, {"key": "r", "on_duplicate": "replace"}, "cancel", {"key": "r"},
         ]  # fmt: skip
         here, there = [], []
         for n, step in enumerate(steps):
@@ -119,8 +132,11 @@ class Enqueues(ClientTest):
         first = {id: n for n, (id, *_) in reversed(list(enumerate(here)))}, {id: n for n, (id, *_) in reversed(list(enumerate(there)))}
         said = [[(at[id], duplicate, at.get(replaced)) for id, duplicate, replaced in ids] for at, ids in zip(first, (here, there))]
         self.assertEqual(*said)
+        delays = {job.id: job.due_at - now for job in fake.jobs}
         for mine, its in zip(here, there):
-            self.assertEqual([fake.job(mine[0]).payload, fake.job(mine[0]).state], [self.client.job(its[0]).payload, self.client.job(its[0]).state])
+            job, other = fake.job(mine[0]), self.client.job(its[0])
+            delay = datetime.fromisoformat(other.raw["due_at"][:19] + "+00:00") - now
+            self.assertEqual([job.payload, job.state, _hours(delays[job.id])], [other.payload, other.state, _hours(delay)])
 
     def test_many_jobs_are_stored_and_refused_ones_named(self):
         jobs = ({"queue": self.queue, "payload": i, "priority": 99 if i == 1500 else 5} for i in range(2100))

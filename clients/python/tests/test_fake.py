@@ -38,6 +38,29 @@ class Fake(unittest.TestCase):
         self.fake.enqueue("mail", 4, key="k2", on_duplicate="coalesce", expires_at=late)
         self.assertIsNone(self.fake.jobs[-1].options["expires_at"])
 
+    def test_it_throttles_and_runs_merged_jobs_after_one_that_has_begun(self):
+        start, seen = self.fake.now, []
+        throttle = {"key": "t", "key_scope": "window", "key_window": 3600, "on_duplicate": "coalesce"}
+
+        def handler(job):
+            seen.append((job.payload, (self.fake.now - start).total_seconds()))
+            if job.payload == 1:
+                self.fake.enqueue("a", 2, **throttle)
+                self.fake.enqueue("a", 3, **throttle)
+            if job.payload == "first" and job.attempt == 1:
+                self.fake.enqueue("a", "second", key="c", on_duplicate="coalesce")
+                self.fake.enqueue("a", "third", key="c", on_duplicate="coalesce")
+                raise OSError("again")
+
+        self.fake.enqueue("a", 1, **throttle)
+        self.fake.run(handler)
+        self.fake.enqueue("a", "first", key="c", on_duplicate="coalesce")
+        self.fake.run(handler)
+        self.assertEqual(seen, [(1, 0), (3, 3600), ("first", 3600), ("first", 3602), ("third", 3602)])
+        self.fake.enqueue("a", 1, key="w", key_scope="window", key_window=3600, delay=7200)
+        self.fake.now += timedelta(seconds=5400)
+        self.assertFalse(self.fake.enqueue("a", 2, key="w").duplicate, "its window has passed")
+
     def test_two_days_of_retries_take_no_time(self):
         began = self.fake.now
         receipt = self.fake.enqueue("mail", 1)

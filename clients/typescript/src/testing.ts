@@ -59,6 +59,12 @@ export class FakeClient implements Producer {
   readonly #byId = new Map<string, FakeJob>();
   readonly #ids = new IdMaker();
   readonly #options: Required<Omit<FakeOptions, "now">>;
+  /** By queue and key: the job that has the key, and until when. */
+  readonly #keys = new Map<string, KeyHold>();
+  /** The jobs with the same key that must end first. */
+  readonly #behind = new WeakMap<FakeJob, FakeJob>();
+  readonly #begun = new WeakSet<FakeJob>();
+  readonly #running = new WeakSet<FakeJob>();
   #now: number;
 
   constructor(options: FakeOptions = {}) {
@@ -235,29 +241,57 @@ export class FakeClient implements Producer {
       releases: 0,
       errors: [],
     };
-    const first = this.#holderOfKey(made);
-    if (!first) {
-      return this.#store(made);
+    return options.key ? this.#takeKey(made, options.key) : this.#store(made);
+  }
+
+  /** takeKey gives a new job its key, or merges it into the job that has the key. */
+  #takeKey(made: FakeJob, key: string): Receipt {
+    const { onDuplicate: rule = "keep", keyScope = "unfinished", keyWindow = 0, tenant = "", labels = {}, expiresAt } = made.options;
+    const window = milliseconds("keyWindow", keyWindow);
+    const place = JSON.stringify([made.queue, key]);
+    const hold = this.#holderOfKey(place);
+    let replaced: string | undefined;
+    let begins = this.#now;
+    if (hold) {
+      const { job: first, until } = hold;
+      if (rule !== "keep" && (first.options.tenant ?? "") !== tenant) {
+        throw keyOfOther(key, rule);
+      }
+      const waits = first.state === "queued" && !this.#running.has(first);
+      const throttles = rule === "coalesce" && keyScope === "window" && until !== Infinity;
+      const merges = ((rule === "coalesce" || rule === "debounce") && until === undefined) || throttles;
+      if (rule === "replace" && waits) {
+        this.#finish(first, "cancelled");
+        replaced = first.id;
+        this.#follow(made, this.#behind.get(first));
+      } else if (merges && waits && !this.#begun.has(first)) {
+        first.payload = made.payload;
+        if (rule === "debounce") {
+          const last = window > 0 ? first.createdAt.getTime() + window : Infinity;
+          first.dueAt = new Date(Math.min(made.dueAt.getTime(), last));
+        }
+        const expires = !expiresAt || expiresAt > first.dueAt ? expiresAt : first.options.expiresAt;
+        first.options = { ...first.options, labels, expiresAt: expires };
+        return { id: first.id, duplicate: true };
+      } else if (merges && until === undefined) {
+        this.#follow(made, first);
+      } else if (merges && until !== undefined) {
+        begins = until;
+        made.dueAt = new Date(until);
+      } else {
+        return { id: first.id, duplicate: true };
+      }
     }
-    const rule = options.onDuplicate ?? "keep";
-    if (rule !== "keep" && (first.options.tenant ?? "") !== (options.tenant ?? "")) {
-      throw keyOfOther(options.key ?? "", rule);
+    const ends = { window: begins + window, forever: Infinity, unfinished: undefined }[keyScope];
+    this.#keys.set(place, { job: made, until: ends });
+    return replaced === undefined ? this.#store(made) : { ...this.#store(made), replaced };
+  }
+
+  /** follow lets a job run after another with the same key. */
+  #follow(job: FakeJob, first: FakeJob | undefined): void {
+    if (first) {
+      this.#behind.set(job, first);
     }
-    if (rule === "replace" && first.state === "queued") {
-      this.#finish(first, "cancelled");
-      return { ...this.#store(made), replaced: first.id };
-    }
-    const merges = (rule === "coalesce" || rule === "debounce") && (first.options.keyScope ?? "unfinished") === "unfinished";
-    if (merges && first.attempts > 0) {
-      return this.#store(made); // it runs after the other
-    }
-    if (merges) {
-      first.payload = payload;
-      first.dueAt = rule === "debounce" ? made.dueAt : first.dueAt;
-      const { expiresAt } = !options.expiresAt || options.expiresAt > first.dueAt ? options : first.options;
-      first.options = { ...first.options, labels: options.labels ?? {}, expiresAt };
-    }
-    return { id: first.id, duplicate: true };
   }
 
   #store(job: FakeJob): Receipt {
@@ -266,23 +300,25 @@ export class FakeClient implements Producer {
     return { id: job.id, duplicate: false };
   }
 
-  /** holderOfKey returns the job whose key refuses the new one. */
-  #holderOfKey(job: FakeJob): FakeJob | undefined {
-    const { key } = job.options;
-    if (!key) {
-      return undefined;
+  /** holderOfKey returns the job whose key refuses a new one. */
+  #holderOfKey(place: string): KeyHold | undefined {
+    const hold = this.#keys.get(place);
+    if (hold?.until !== undefined) {
+      return hold.until > this.#now ? hold : undefined;
     }
-    return this.jobs.findLast((other) => {
-      const { keyScope, keyWindow = 0 } = other.options;
-      const same = other.queue === job.queue && other.options.key === key;
-      const until = other.createdAt.getTime() + milliseconds("keyWindow", keyWindow);
-      return same && (other.state === "queued" || keyScope === "forever" || (keyScope === "window" && until > this.#now));
-    });
+    let job = hold?.job;
+    while (job && job.state !== "queued") {
+      job = this.#behind.get(job); // it has its key again
+    }
+    return job && { job, until: undefined };
   }
 
   /** blocked reports whether a job waits for another one. */
   #blocked(job: FakeJob): boolean {
     const runsAnyway = job.options.afterFailure === "run";
+    if (this.#behind.get(job)?.state === "queued") {
+      return true;
+    }
     return (job.options.after ?? []).some((id) => {
       const state = this.#byId.get(id)?.state ?? "completed";
       return state !== "completed" && !(runsAnyway && state !== "queued");
@@ -321,6 +357,8 @@ export class FakeClient implements Producer {
 
   async #attempt(job: FakeJob, handler: Handler): Promise<void> {
     const control = new AbortController();
+    this.#begun.add(job);
+    this.#running.add(job);
     try {
       const outcome = completed(await handler(this.#jobOf(job, control.signal)));
       if (outcome.outcome !== "complete") {
@@ -333,6 +371,7 @@ export class FakeClient implements Producer {
     } catch (error) {
       this.#failed(job, error);
     } finally {
+      this.#running.delete(job);
       control.abort(); // whatever the handler left running
     }
   }
@@ -378,6 +417,12 @@ export class FakeClient implements Producer {
       },
     };
   }
+}
+
+/** KeyHold is a job that has a key, until an instant; undefined: until the job has ended. */
+interface KeyHold {
+  job: FakeJob;
+  until: number | undefined;
 }
 
 function keyOfOther(key: string, rule: string): ApiError {

@@ -226,7 +226,9 @@ test("cancel ends waiting jobs, and says which jobs it left", async () => {
 
 test("the fake treats keys as the server does", async () => {
   const queue = newQueue();
-  const dueAt = new Date(Date.now() + 86_400_000);
+  const now = new Date();
+  const dueAt = new Date(now.getTime() + 86_400_000);
+  const throttle = { keyScope: "window", keyWindow: "2h", onDuplicate: "coalesce" } as const;
   const forever = { keyScope: "forever" } as const;
   const window = { keyScope: "window", keyWindow: "1h" } as const;
   const steps: (EnqueueOptions | "cancel")[] = [
@@ -234,9 +236,15 @@ test("the fake treats keys as the server does", async () => {
     ...["cancel", { key: "a" }, { key: "a", ...forever }, { key: "a", ...forever, onDuplicate: "replace" }],
     ...[{ key: "w", ...window }, "cancel", { key: "w", ...window }, { key: "f", ...forever }, "cancel", { key: "f" }],
     ...[{ key: "d", dueAt }, { key: "d", onDuplicate: "debounce", delay: "2h" }, { key: "d", onDuplicate: "debounce", delay: "1m" }],
+    ...[{ key: "m", delay: "1s" }, { key: "m", onDuplicate: "debounce", keyWindow: "2h", delay: "1d" }],
+    ...[{ key: "t", ...throttle }, { key: "t", ...throttle }, "cancel", { key: "t", ...throttle }, { key: "t", ...throttle }],
+    ...[{ key: "t", onDuplicate: "coalesce" }, { key: "t", onDuplicate: "debounce" }, "cancel", { key: "t", ...throttle }],
+    ...[{ key: "t", ...window, onDuplicate: "replace" }, { key: "u" }, { key: "u", ...throttle }, "cancel", { key: "u", ...throttle }],
+    ...[{ key: "e", ...forever }, { key: "e", ...throttle }, "cancel", { key: "e", ...throttle }],
+    ...[{ key: "r", ...forever }, { key: "r", onDuplicate: "replace" }, "cancel", { key: "r" }],
   ] as (EnqueueOptions | "cancel")[];
   const fates = [];
-  for (const producer of [new FakeClient(), client()]) {
+  for (const producer of [new FakeClient({ now }), client()]) {
     const ids: string[] = [];
     const fate: unknown[] = [];
     for (const [payload, step] of steps.entries()) {
@@ -249,8 +257,8 @@ test("the fake treats keys as the server does", async () => {
       fate.push([ids.indexOf(id), duplicate, replaced && ids.indexOf(replaced)]);
     }
     for (const id of ids) {
-      const { payload, state } = await producer.job(id);
-      fate.push([payload, state]);
+      const { payload, state, dueAt } = await producer.job(id);
+      fate.push([payload, state, Math.round((dueAt.getTime() - now.getTime()) / 3_600_000)]);
     }
     fates.push(fate);
   }

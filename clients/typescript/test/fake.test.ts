@@ -137,6 +137,34 @@ test("a merged job expires with the newest", async () => {
   assert.equal(fake.jobs.find((job) => job.id === late.id)?.options.expiresAt, undefined, "it would expire before it is due");
 });
 
+test("the fake throttles, and runs merged jobs after one that has begun", async () => {
+  const fake = new FakeClient({ now: start });
+  const throttle = { key: "t", keyScope: "window", keyWindow: "1h", onDuplicate: "coalesce" } as const;
+  const seen: [unknown, number][] = [];
+  const handler = async (job: Job<any>) => {
+    seen.push([job.payload, fake.now.getTime() - start.getTime()]);
+    if (job.payload === 1) {
+      await fake.enqueue("a", 2, throttle);
+      await fake.enqueue("a", 3, throttle);
+    }
+    if (job.payload === "first" && job.attempt === 1) {
+      await fake.enqueue("a", "second", { key: "c", onDuplicate: "coalesce" });
+      await fake.enqueue("a", "third", { key: "c", onDuplicate: "coalesce" });
+      throw new Error("again");
+    }
+  };
+  await fake.enqueue("a", 1, throttle);
+  await fake.run(handler);
+  const hour = 3_600_000;
+  assert.deepEqual(seen.splice(0), [[1, 0], [3, hour]]);
+  await fake.enqueue("a", "first", { key: "c", onDuplicate: "coalesce" });
+  await fake.run(handler);
+  assert.deepEqual(seen, [["first", hour], ["first", hour + 2000], ["third", hour + 2000]]);
+  await fake.enqueue("a", 1, { key: "w", keyScope: "window", keyWindow: "1h", delay: "2h" });
+  fake.advance("90m");
+  assert.equal((await fake.enqueue("a", 2, { key: "w" })).duplicate, false, "its window has passed");
+});
+
 test("a handler that snoozes for ever is noticed", async () => {
   const fake = new FakeClient();
   await fake.enqueue("a", 1);

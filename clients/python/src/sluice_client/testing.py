@@ -10,7 +10,7 @@ import inspect
 import json
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
-from typing import Any, Awaitable, Callable, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import Any, Awaitable, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ._held import AsyncClaimedJob, ClaimedJob, outcome
 from ._jobs import Enqueued, Job, Receipt, Refused, duration, job_body, new_id
@@ -19,6 +19,7 @@ from .errors import ApiError, CancelledError, JobFailed
 __all__ = ["FakeAsyncClient", "FakeClient", "FakeJob"]
 
 _UNFINISHED = ("queued", "claimed")
+_FOREVER = datetime.max.replace(tzinfo=timezone.utc)
 
 
 @dataclass
@@ -39,6 +40,9 @@ class FakeJob:
     #: the reports of progress
     progress: List[Any] = field(default_factory=list)
     _made_at: datetime = field(default=datetime.min, repr=False, compare=False)
+    _begun: bool = field(default=False, repr=False, compare=False)
+    #: the job with the same key that must end first
+    _behind: Optional["FakeJob"] = field(default=None, repr=False, compare=False)
 
 
 class FakeClient:
@@ -48,6 +52,8 @@ class FakeClient:
         self.now = now or datetime(2026, 1, 1, tzinfo=timezone.utc)
         #: all jobs, in the order in which they were enqueued
         self.jobs: List[FakeJob] = []
+        #: by queue and key: the job that has the key, and until when; None: until the job has ended
+        self._keys: Dict[Tuple[str, str], Tuple[FakeJob, Optional[datetime]]] = {}
         self._max_attempts, self._backoff = max_attempts, backoff
 
     def __enter__(self) -> "FakeClient":
@@ -66,33 +72,48 @@ class FakeClient:
         made = FakeJob(body["id"], queue, payload, dict(options), due, _made_at=self.now)
         if any(job.id == made.id for job in self.jobs):
             return Receipt(made.id, duplicate=True)
-        first, rule, replaced = self._holder_of_key(made), options.get("on_duplicate") or "keep", None
+        receipt = self._take_key(made) if options.get("key") else Receipt(made.id)
+        if not receipt.duplicate:
+            self.jobs.append(made)
+        return receipt
+
+    def _take_key(self, made: FakeJob) -> Receipt:
+        """Gives a new job its key, or merges it into the job that has the key."""
+        options, replaced, begins = made.options, None, self.now
+        rule, scope, window = options.get("on_duplicate") or "keep", options.get("key_scope"), _delta(options.get("key_window") or 0)
+        first, until = self._holder_of_key(made)
         if first is not None:
             if rule != "keep" and (first.options.get("tenant") or "") != (options.get("tenant") or ""):
                 raise _key_of_other(options["key"], rule)
-            merges = rule in ("coalesce", "debounce") and first.options.get("key_scope") in (None, "unfinished")
+            throttles = rule == "coalesce" and scope == "window" and until != _FOREVER
+            merges = rule in ("coalesce", "debounce") and until is None or throttles
             if rule == "replace" and first.state == "queued":
-                first.state, replaced = "cancelled", first.id
-            elif merges and first.state == "queued" and first.attempts == 0:
-                first.due_at = due if rule == "debounce" else first.due_at
-                until = options.get("expires_at")
-                until = until if until is None or until > first.due_at else first.options.get("expires_at")
-                first.payload, first.options = payload, {**first.options, "labels": options.get("labels"), "expires_at": until}
+                first.state, replaced, made._behind = "cancelled", first.id, first._behind
+            elif merges and first.state == "queued" and not first._begun:
+                if rule == "debounce":
+                    first.due_at = min(made.due_at, first._made_at + window) if window else made.due_at
+                expires = options.get("expires_at")
+                expires = expires if expires is None or expires > first.due_at else first.options.get("expires_at")
+                first.payload, first.options = made.payload, {**first.options, "labels": options.get("labels"), "expires_at": expires}
                 return Receipt(first.id, duplicate=True)
-            elif not merges:
+            elif merges and until is None:
+                made._behind = first
+            elif merges and until is not None:
+                begins = made.due_at = until
+            else:
                 return Receipt(first.id, duplicate=True)
-        self.jobs.append(made)
+        ends = {"window": begins + window, "forever": _FOREVER}.get(scope or "unfinished")
+        self._keys[made.queue, options["key"]] = made, ends
         return Receipt(made.id, replaced=replaced)
 
-    def _holder_of_key(self, job: FakeJob) -> Optional[FakeJob]:
-        """Returns the job whose key refuses another."""
-        key = job.options.get("key")
-        for other in reversed(self.jobs if key else []):
-            scope, until = other.options.get("key_scope"), other._made_at + _delta(other.options.get("key_window") or 0)
-            holds = other.state in _UNFINISHED or scope == "forever" or scope == "window" and until > self.now
-            if holds and other.queue == job.queue and other.options.get("key") == key:
-                return other
-        return None
+    def _holder_of_key(self, made: FakeJob) -> Tuple[Optional[FakeJob], Optional[datetime]]:
+        """Returns the job whose key refuses another, and until when it does."""
+        job, until = self._keys.get((made.queue, made.options["key"]), (None, None))
+        if until is not None:
+            return (job, until) if until > self.now else (None, None)
+        while job is not None and job.state not in _UNFINISHED:
+            job = job._behind  # it has its key again
+        return job, None
 
     def enqueue_many(self, jobs: Iterable[Mapping[str, Any]]) -> Enqueued:
         out = Enqueued()
@@ -153,12 +174,12 @@ class FakeClient:
     def _claims(self, queue: Optional[str], most: int) -> Iterator[FakeJob]:
         """Moves the clock on to each job that is due, and claims it."""
         for _ in range(most):
-            waiting = [job for job in self.jobs if job.state == "queued" and queue in (None, job.queue)]
+            waiting = [job for job in self.jobs if job.state == "queued" and queue in (None, job.queue) and not _blocked(job)]
             if not waiting:
                 return
             job = min(waiting, key=lambda job: job.due_at)
             self.now = max(self.now, job.due_at)
-            job.state = "claimed"
+            job.state, job._begun = "claimed", True
             yield job
         raise AssertionError(f"jobs are left after {most} attempts")
 
@@ -264,6 +285,10 @@ def _key_of_other(key: str, rule: str) -> ApiError:
     why = f"a job of another tenant holds {json.dumps(key)}, and {rule} would change it"
     do = "begin the key with the name of the tenant, or set on_duplicate to keep"
     return ApiError(422, {"code": "invalid", "what": "enqueue a job", "why": why, "do": do})
+
+
+def _blocked(job: FakeJob) -> bool:
+    return job._behind is not None and job._behind.state in _UNFINISHED
 
 
 def _delta(value: Any) -> timedelta:
