@@ -172,7 +172,7 @@ func Permanent(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &permanent{err}
+	return &permanent{sound(err)}
 }
 
 type permanent struct{ err error }
@@ -187,7 +187,7 @@ func RetryAfter(d time.Duration, err error) error {
 	if err == nil {
 		err = errRetryAsked
 	}
-	return &retryAfter{max(d, 0), err}
+	return &retryAfter{max(d, 0), sound(err)}
 }
 
 var errRetryAsked = errors.New("the handler asked to be called again")

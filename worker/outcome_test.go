@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -45,6 +46,33 @@ func TestNothingInAnErrorEndsTheWorker(t *testing.T) {
 				job := s.becomes(s.add(sluice.EnqueueOptions{MaxAttempts: 1}), c.state)
 				if !strings.Contains(job.Error, c.says) {
 					t.Errorf("error %q, want %q in it", job.Error, c.says)
+				}
+				_ = s.end()
+			})
+		})
+	}
+}
+
+// TestAnErrorThatCannotBeUnwrappedKeepsWhatTheHandlerAskedFor wraps such an error again, as a handler may.
+func TestAnErrorThatCannotBeUnwrappedKeepsWhatTheHandlerAskedFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		returns error
+		calls   int
+		waits   time.Duration
+	}{
+		"permanent":   {worker.Permanent((*nilWrapper)(nil)), 1, 0},
+		"retry after": {worker.RetryAfter(time.Hour, (*nilWrapper)(nil)), 2, time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inShop(t, func(s *shop) {
+				var starts []time.Time
+				s.run(worker.Options{}, func(context.Context, *worker.Job[payment]) error {
+					starts = append(starts, time.Now())
+					return fmt.Errorf("pay: %w", c.returns)
+				})
+				s.becomes(s.add(sluice.EnqueueOptions{MaxAttempts: 2}), sluice.StateDead)
+				if waited := starts[len(starts)-1].Sub(starts[0]); len(starts) != c.calls || waited < c.waits {
+					t.Errorf("%d calls within %s, want %d and %s", len(starts), waited, c.calls, c.waits)
 				}
 				_ = s.end()
 			})
