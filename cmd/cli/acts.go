@@ -264,6 +264,11 @@ func (a *app) actOnAll(command *cobra.Command, s *selection, v verb) error {
 		}
 	}
 	bar.leave()
+	if matched == 0 {
+		if unknown, _ := firstUnknown(ctx, client, filter.Queue); unknown != nil { // an error concerns the note alone
+			a.note("no jobs: %v; %s", unknown, unknown.todo)
+		}
+	}
 	return a.printActed(v, acted{Matched: matched, Done: done, DryRun: s.dryRun})
 }
 

@@ -181,19 +181,35 @@ func (a *app) listJobs(ctx context.Context, filter sluice.JobFilter, nothing str
 
 // noteNothing says that a list is empty, and which of its queues does not exist at all. An empty queue is any.
 func (a *app) noteNothing(ctx context.Context, client *sluice.Client, nothing string, queues ...string) error {
+	unknown, err := firstUnknown(ctx, client, queues...)
+	if err != nil {
+		return err
+	}
+	if unknown != nil {
+		nothing += fmt.Sprintf(": %v; %s", unknown, unknown.todo)
+	}
+	a.note("%s", nothing)
+	return nil
+}
+
+// noQueue says that a queue does not exist.
+func noQueue(name string) *codedError {
+	return &codedError{fmt.Errorf("no queue is named %s", name), exitNotFound, "`sluice queues` lists all"}
+}
+
+// firstUnknown returns the error of the first queue that does not exist; nil: all do. An empty queue is any.
+func firstUnknown(ctx context.Context, client *sluice.Client, queues ...string) (*codedError, error) {
 	for _, queue := range queues {
 		if queue == "" || sluice.IsGroup(queue) {
 			continue
 		}
 		if _, err := client.Queue(ctx, queue); errors.Is(err, sluice.ErrNotFound) {
-			nothing += ": no queue is named " + queue + "; `sluice queues` lists all"
-			break
+			return noQueue(queue), nil
 		} else if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	a.note("%s", nothing)
-	return nil
+	return nil, nil
 }
 
 func jobColumns() []column[sluice.Job] {

@@ -149,7 +149,7 @@ func (a *app) chosenQueues(ctx context.Context, client *sluice.Client, patterns 
 	}
 	for _, pattern := range patterns {
 		if !slices.ContainsFunc(queues, func(q sluice.Queue) bool { return matchesAny(q.Name, []string{pattern}) }) {
-			return nil, codedError{fmt.Errorf("no queue is named %s", pattern), exitNotFound, "`sluice queues` lists all"}
+			return nil, *noQueue(pattern)
 		}
 	}
 	return queues, nil

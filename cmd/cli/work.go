@@ -103,7 +103,7 @@ once. Upkeep runs along: one process is enough for a small system.`,
 	flags.Var(newDuration(&f.silence, 0), "silence", "end a program that writes nothing for this long; its attempt fails")
 	flags.StringSliceVar(&f.pass, "pass", nil, "pass a SLUICE_ variable, such as SLUICE_DB; others stay hidden")
 	flags.BoolVar(&f.noUpkeep, "no-upkeep", false, "leave recovering, expiring and pruning to others")
-	flags.BoolVar(&f.drain, "until-empty", false, "end when the queues have no unfinished jobs but held ones; exit code 6 if jobs died or are held")
+	flags.BoolVar(&f.drain, "until-empty", false, "end when the queues have no unfinished jobs but held ones; exit code 6 if jobs died or are held, 3 if a queue does not exist")
 	return command
 }
 
@@ -162,7 +162,7 @@ func (a *app) work(ctx context.Context, queues, program []string, f workFlags) e
 	select {
 	case held := <-emptied:
 		if err == nil || errors.Is(err, context.Canceled) { // cancelled: empty before the worker began
-			return leftOver(context.WithoutCancel(ctx), store, queues, before, held)
+			return leftOver(context.WithoutCancel(ctx), store, a.client(store), queues, before, held)
 		}
 	default:
 	}

@@ -31,8 +31,9 @@ func deadIn(ctx context.Context, store sluice.Store, queues []string) (dead int,
 	return dead, nil
 }
 
-// leftOver returns an error if there are more dead letters than before, or held jobs, so that nobody takes them for done.
-func leftOver(ctx context.Context, store sluice.Store, queues []string, before, held int) error {
+// leftOver returns an error if there are more dead letters than before, or held jobs, so that nobody takes them for done. So
+// does a queue that does not exist: its name may be a slip of the pen.
+func leftOver(ctx context.Context, store sluice.Store, client *sluice.Client, queues []string, before, held int) error {
 	dead, err := deadIn(ctx, store, queues)
 	if err != nil {
 		return err
@@ -50,7 +51,11 @@ func leftOver(ctx context.Context, store sluice.Store, queues []string, before, 
 	case held > 0:
 		return codedError{errors.New(waiting), exitPartly, "look at them with `sluice jobs --held`, and release them"}
 	}
-	return nil
+	unknown, err := firstUnknown(ctx, client, queues...)
+	if unknown != nil {
+		return *unknown
+	}
+	return err
 }
 
 // waitUntilEmpty waits until every job of the queues is finished, or is held, or waits for a held one: only a person lets those
