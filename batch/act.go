@@ -13,7 +13,8 @@ import (
 // Open stores a new batch, to which jobs can be added until [Close]. To is a store, or the InTx of a store: then the
 // batch exists if and only if the transaction commits. Of the argument, Open uses ID, Name, Parent and the callbacks.
 //
-// If the ID is stored already, Open returns that batch. An unknown parent is a [sluice.ErrNotFound], and a closed parent a
+// If the ID is stored already, Open returns that batch. A stored batch with another name, parent or callback is a
+// [sluice.ErrInvalid] of the field id, and stays as it is. An unknown parent is a [sluice.ErrNotFound], and a closed parent a
 // [sluice.ErrNotAllowed]. Queues of callbacks that the store does not admit are refused as by an enqueue; see package
 // admission.
 func Open(ctx context.Context, to sluice.Enqueuer, batch Batch, act sluice.Act) (Batch, error) {
@@ -35,6 +36,9 @@ func Open(ctx context.Context, to sluice.Enqueuer, batch Batch, act sluice.Act) 
 		return Batch{}, fmt.Errorf("open batch: %w", err)
 	}
 	stored, err := port.OpenBatch(ctx, begun, act)
+	if err == nil {
+		err = stored.checkAgain(begun)
+	}
 	if err != nil {
 		return Batch{}, fmt.Errorf("open batch: %w", err)
 	}

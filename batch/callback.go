@@ -78,11 +78,8 @@ func (c Callback) insert(b Batch, event string, at time.Time) sluice.Insert {
 		payload = b.summary(event)
 	}
 	job := sluice.Insert{NewJob: sluice.NewJob{Queue: c.Queue, Payload: payload}}
-	job.ID, job.Tenant, job.Priority = callbackID(at), c.Tenant, c.Priority
+	job.ID, job.Tenant, job.Priority = callbackID(at), c.Tenant, c.priority()
 	job.Labels = map[string]string{Label: b.ID.String()}
-	if job.Priority == 0 {
-		job.Priority = sluice.DefaultPriority
-	}
 	return job
 }
 

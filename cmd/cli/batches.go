@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -194,9 +195,15 @@ the event and the counts. "sluice batches close" lets no more jobs in.`,
 			}
 			b.OnComplete, b.OnSuccess, b.OnDeath = callbackOf(complete), callbackOf(success), callbackOf(death)
 			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
-				if b, err = batch.Open(ctx, store, b, a.act("")); err != nil {
+				var taken *sluice.InvalidError
+				opened, err := batch.Open(ctx, store, b, a.act(""))
+				if errors.As(err, &taken) && taken.Field == "id" {
+					return codedError{err, exitRefused, "look at the batch: `sluice batches show " + b.ID.String() + "`"}
+				}
+				if err != nil {
 					return err
 				}
+				b = opened
 				return a.printOne(b, func() error {
 					_, err := fmt.Fprintln(a.stdout, b.ID)
 					return err

@@ -142,6 +142,7 @@ func TestBatchesAreOpenedClosedAndCancelled(t *testing.T) {
 	s.steps([]step{
 		{"POST", "/batches", `{"id":"` + id + `","name":"import","on_complete":{"queue":"reports","payload":{"of":"{{batch}}"}}}`, 201, []string{`"state":"open"`, `"on_complete"`}},
 		{"POST", "/batches", `{"id":"` + id + `","name":"import","on_complete":{"queue":"reports","payload":{"of":"{{batch}}"}}}`, 201, nil},
+		{"POST", "/batches", `{"id":"` + id + `","name":"other"}`, 422, []string{`"code":"invalid"`, "batch " + id + " is stored with another name, on_complete; open it as it is stored"}},
 		{"POST", "/jobs", `{"queue":"mail","payload":1,"batch":"` + id + `"}`, 201, nil},
 		{"GET", "/batches?unfinished=true", "", 200, []string{`"total":1`}},
 		{"POST", "/batches/" + id + "/pause", `{"reason":"bank is closed"}`, 200, []string{`"kind":"hold"`}},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -246,5 +247,34 @@ func TestFunctionsOpenFillReadAndCloseABatch(t *testing.T) {
 	_, err = w.store.Pool().Exec(t.Context(), `select sluice.open_batch(on_death => '{"queue":"calls","queues":1}')`)
 	if !isCode(err, "SL004") {
 		t.Errorf("a callback with another name: %v, want SL004", err)
+	}
+}
+
+func TestFunctionRefusesToOpenAnotherBatchWithTheSameID(t *testing.T) {
+	t.Parallel()
+	w := newBatchWorld(t)
+	pool := w.store.Pool()
+	for _, queue := range []string{"calls", "other"} {
+		_, err := pool.Exec(t.Context(), `insert into sluice.queue (name) values ($1)`, queue)
+		w.ok(err)
+	}
+	call := &group.Callback{Queue: "calls", Payload: json.RawMessage(`{"a":1,"b":[2.0]}`)}
+	stored, err := group.Open(t.Context(), w.store, group.Batch{Name: "import", Callbacks: group.Callbacks{OnComplete: call}}, sluice.Act{By: "test"})
+	w.ok(err)
+	for arguments, differs := range map[string]string{
+		`name => 'import', on_complete => '{"queue":"calls","payload":{"a":1,"b":[2.0]}}'`:                                  "",
+		`name => 'import', on_complete => '{"payload":{"a":1,"b":[2.0]},"queue":"calls","priority":5}', on_death => 'null'`: "",
+		`on_complete => '{"queue":"calls","payload":{"a":1,"b":[2.0]}}'`:                                                    "name",
+		`name => 'import', on_complete => '{"queue":"other","payload":{"a":1,"b":[2.0]}}'`:                                  "on_complete",
+		`name => 'import', on_complete => '{"queue":"calls","payload":{"a":2}}'`:                                            "on_complete",
+		`name => 'import', on_complete => '{"queue":"calls"}'`:                                                              "on_complete",
+		`name => 'import', parent => sluice._new_id(), on_death => '{"queue":"calls"}'`:                                     "parent, on_complete, on_death",
+	} {
+		_, err := pool.Exec(t.Context(), `select sluice.open_batch(batch_id => $1, `+arguments+`)`, [16]byte(stored.ID))
+		if differs == "" {
+			w.ok(err)
+		} else if !isCode(err, "SL004") || !strings.Contains(err.Error(), "is stored with another "+differs+";") {
+			t.Errorf("%s: %v", arguments, err)
+		}
 	}
 }

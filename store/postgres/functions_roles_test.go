@@ -327,6 +327,10 @@ func TestRoleReadsAndClosesItsOwnBatches(t *testing.T) {
 		} else {
 			r.refused(producer, "SL005", "select sluice.close_batch('"+c.batch+"')")
 		}
+		_, err := producer.Exec(t.Context(), `select sluice.open_batch(name => 'another', batch_id => $1::text::uuid)`, c.batch)
+		if tells := err != nil && strings.Contains(err.Error(), "another name"); !isCode(err, "SL004") || tells != c.may {
+			t.Errorf("%s: opened again otherwise: %v", name, err)
+		}
 		if closed := value[bool](r, owner.Conn(), `select closed_at is not null from sluice.read_batch($1::text::uuid)`, c.batch); closed != c.may {
 			t.Errorf("%s: it is closed: %t", name, closed)
 		}

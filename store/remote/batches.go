@@ -22,7 +22,18 @@ func (s *Store) OpenBatch(ctx context.Context, b batch.Batch, act sluice.Act) (b
 		verb: "open a batch", method: http.MethodPost, path: "/batches", act: &act, out: &view,
 		body: asJSON(wire.OpenBatchBody{ID: b.ID, Name: b.Name, Parent: b.Parent, Callbacks: b.Callbacks, ReasonBody: why(act)}),
 	})
-	return view.Read(), err
+	return withPayloads(view.Read(), b.Callbacks), err
+}
+
+// withPayloads returns a batch with the given payloads where the server shows none: to some tokens it shows no payload. It has
+// compared them.
+func withPayloads(opened batch.Batch, given batch.Callbacks) batch.Batch {
+	for shown, as := range map[*batch.Callback]*batch.Callback{opened.OnComplete: given.OnComplete, opened.OnSuccess: given.OnSuccess, opened.OnDeath: given.OnDeath} {
+		if shown != nil && as != nil && len(shown.Payload) == 0 {
+			shown.Payload = as.Payload
+		}
+	}
+	return opened
 }
 
 // CloseBatch closes a batch; with all, the batches in it too.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/batch"
@@ -12,7 +13,7 @@ import (
 
 func batchRules() []Rule {
 	return []Rule{
-		{"R-860", "A batch reads back as it was opened, from every process; opened again, it is the same batch; batches are listed the newest first, in pages, by parent, and those that are not complete; an unknown one is not found.", "I-20", func(w *world) {
+		{"R-860", "A batch reads back as it was opened, from every process; batches are listed the newest first, in pages, by parent, and those that are not complete; an unknown one is not found.", "I-20", func(w *world) {
 			want := batch.Batch{ID: sluice.NewID(), Name: "import", Callbacks: batch.Callbacks{OnDeath: &batch.Callback{Queue: "calls", Payload: json.RawMessage(`{"a":1}`), Tenant: "acme", Priority: 2}}}
 			w.openBatch(want)
 			got := w.batch(want.ID)
@@ -20,7 +21,6 @@ func batchRules() []Rule {
 			w.near("opened", got.CreatedAt, w.Now())
 			w.near("clock", got.Now, w.Now())
 			w.add(sluice.EnqueueOptions{Batch: want.ID})
-			equal(w, "the same ID again", w.openBatch(batch.Batch{ID: want.ID, Name: "other"}).Name, "import")
 			equal(w, "its counts", w.counts(want.ID), "1: 0 completed, 0 dead, 0 cancelled")
 			inner, alone := w.openBatch(batch.Batch{Parent: want.ID}), w.openBatch(batch.Batch{})
 			w.closeBatch(alone.ID)
@@ -32,6 +32,48 @@ func batchRules() []Rule {
 			_, err := batch.Read(w.ctx, w.Other, sluice.NewID())
 			w.is(err, sluice.ErrNotFound)
 			w.is(batch.Close(w.ctx, w.Store, sluice.NewID(), person("test")), sluice.ErrNotFound)
+		}},
+		{"R-1140", "A batch that is opened again as it is stored is the same batch, in every state, and by anybody. With another name, parent or callback, the open is refused as an invalid ID that names what differs, and the stored batch stays as it is.", "[batches](guide/batch.md)", func(w *world) {
+			parent := w.openBatch(batch.Batch{})
+			of := func(complete, death *batch.Callback) batch.Callbacks {
+				return batch.Callbacks{OnComplete: complete, OnDeath: death}
+			}
+			call := batch.Callback{Queue: "calls", Payload: json.RawMessage(`{"a": 1, "b": [2.0]}`), Tenant: "acme"}
+			want := batch.Batch{ID: sluice.NewID(), Name: "import", Parent: parent.ID, Callbacks: of(&call, nil)}
+			w.openBatch(want)
+			w.add(sluice.EnqueueOptions{Batch: want.ID})
+			again := want
+			again.Callbacks = of(&batch.Callback{Queue: "calls", Payload: json.RawMessage(`{"b":[2.0],"a":1}`), Tenant: "acme", Priority: sluice.DefaultPriority}, nil)
+			w.openBatch(again)
+			w.closeBatch(want.ID)
+			w.closeBatch(parent.ID)
+			for differs, change := range map[string]func(b *batch.Batch){
+				"name":                  func(b *batch.Batch) { b.Name = "" },
+				"parent":                func(b *batch.Batch) { b.Parent = sluice.ID{} },
+				"name, parent":          func(b *batch.Batch) { b.Name, b.Parent = "other", sluice.NewID() },
+				"on_complete":           func(b *batch.Batch) { b.OnComplete = nil },
+				"on_death":              func(b *batch.Batch) { b.OnDeath = &call },
+				"on_complete, on_death": func(b *batch.Batch) { b.Callbacks = of(nil, &call) },
+				"on_success":            func(b *batch.Batch) { b.OnSuccess = &batch.Callback{Queue: "calls"} },
+			} {
+				w.openedOtherwise(want, differs, change)
+			}
+			for _, change := range []func(c *batch.Callback){
+				func(c *batch.Callback) { c.Queue = "other" },
+				func(c *batch.Callback) { c.Tenant = "" },
+				func(c *batch.Callback) { c.Priority = 1 },
+				func(c *batch.Callback) { c.Payload = nil },
+				func(c *batch.Callback) { c.Payload = json.RawMessage(`null`) },
+				func(c *batch.Callback) { c.Payload = json.RawMessage(`{"a":1,"b":[2.0,3]}`) },
+			} {
+				other := call
+				change(&other)
+				w.openedOtherwise(want, "on_complete", func(b *batch.Batch) { b.OnComplete = &other })
+			}
+			opened, err := batch.Open(w.ctx, w.Other, want, sluice.Act{By: "another"})
+			w.ok(err)
+			equal(w, "opened again, closed", fmt.Sprint(opened.Name, opened.Total, opened.ClosedAt.IsZero(), opened.CreatedBy), fmt.Sprint("import", 1, false, "ada"))
+			equal(w, "callbacks", jsonText(w, w.batch(want.ID).Callbacks), jsonText(w, want.Callbacks))
 		}},
 		{"R-861", "A batch counts its jobs as they are added and as they end, at once and in every process; retries and releases count nothing, and a settlement that is sent again does not count twice.", "I-8, I-9", func(w *world) {
 			b := w.openBatch(batch.Batch{})
@@ -211,6 +253,17 @@ func (w *world) openBatch(b batch.Batch) batch.Batch {
 	got, err := batch.Open(w.ctx, w.Store, b, person("test"))
 	w.ok(err)
 	return got
+}
+
+// openedOtherwise opens a stored batch again, after a change.
+func (w *world) openedOtherwise(stored batch.Batch, differs string, change func(b *batch.Batch)) {
+	w.Helper()
+	change(&stored)
+	_, err := batch.Open(w.ctx, w.Other, stored, person("test"))
+	var invalid *sluice.InvalidError
+	if !errors.As(err, &invalid) || invalid.Field != "id" || !strings.Contains(invalid.Rule, "is stored with another "+differs+";") {
+		w.Errorf("another %s: the error is %v", differs, err)
+	}
 }
 
 // closeBatch closes a batch through the other store.

@@ -1,6 +1,6 @@
 -- producer: Opens a batch, which counts the jobs that are enqueued with its id until close_batch. When all jobs have
--- ended, upkeep enqueues the callback. A repeated call with the same id returns the same batch. Inside your own
--- transaction, the batch exists only if the transaction commits.
+-- ended, upkeep enqueues the callback. A repeated call with the same id returns the same batch, and is refused
+-- if the stored batch is another one. Inside your own transaction, the batch exists only if the transaction commits.
 create or replace function sluice.open_batch(
     name        text default '',      -- for people
     on_complete json default null,    -- the job to enqueue when all jobs have ended: {"queue": …, "payload": …}; null: none
@@ -17,6 +17,8 @@ declare
     of_id  uuid := coalesce(batch_id, sluice._new_id());
     unknown text;
     paused text;
+    all_calls text;
+    opened boolean;
 begin
     perform sluice._check_name('name', name, 200);
     for n in 1..3 loop
@@ -39,14 +41,17 @@ begin
         perform sluice._check_depth(names[n] || ': payload', calls[n] -> 'payload');
         texts := texts || (to_json(names[n])::text || ':' || calls[n]::text);
     end loop;
-    if exists (select from sluice.batch b where b.id = of_id) then
-        return of_id;
-    elsif open_batch.parent is not null then
-        perform sluice._enter_batch(open_batch.parent, null);
-        select b.paused into paused from sluice.batch b where b.id = open_batch.parent;
+    all_calls := case when texts <> '{}' then '{' || array_to_string(texts, ',') || '}' else '' end;
+    if not exists (select from sluice.batch b where b.id = of_id) then
+        if open_batch.parent is not null then
+            perform sluice._enter_batch(open_batch.parent, null);
+            select b.paused into paused from sluice.batch b where b.id = open_batch.parent;
+        end if;
+        execute {{batch_open.sql}} into opened using of_id, coalesce(open_batch.name, ''), open_batch.parent, all_calls, sluice._caller()::text, coalesce(paused, '');
     end if;
-    execute {{batch_open.sql}} using of_id, coalesce(open_batch.name, ''), open_batch.parent, case when texts <> '{}' then '{' || array_to_string(texts, ',') || '}' else '' end,
-        sluice._caller()::text, coalesce(paused, '');
+    if opened is null then
+        perform sluice._check_batch_again(of_id, coalesce(open_batch.name, ''), open_batch.parent, all_calls);
+    end if;
     return of_id;
 end
 $function$;
