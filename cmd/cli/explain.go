@@ -46,7 +46,7 @@ func exitCodes() []exitCode {
 		{exitUsage, "usage", "The command line, a payload or a setting is invalid. Nothing was changed."},
 		{exitNotFound, "not found", "No such job, queue, tenant, tier, operation or process."},
 		{exitRefused, "refused", "The job's state or the store's role forbids it, it exists already, or the database is newer than the program."},
-		{exitUnreachable, "store unreachable", "The store cannot be reached, opened, read or written; for probe, the server cannot be reached."},
+		{exitUnreachable, "store unreachable", "The store cannot be reached, opened, read or written, or is not migrated; for probe, the server cannot be reached."},
 		{exitPartly, "partly done", "Some jobs or lines were refused (see standard error), the others are done. An operation was stopped, or had jobs refused. `work --until-empty` found the queues empty, but jobs died or are held."},
 		{exitCheckFailed, "a check failed", "Doctor found a problem, the audit was tampered with, a server is not ready, the demo's proof failed, or a simulation differs from its scenario."},
 		{exitTimeout, "timed out", "--timeout passed, a drain took longer than --grace, or `holders drain` or `pause` took longer than --wait."},
@@ -145,7 +145,7 @@ func diagnose(command *cobra.Command, err error) (code int, todo string) {
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted, "run it again; what was done is done"
 	case errors.Is(err, sluice.ErrNotMigrated):
-		return exitFailed, "run `sluice migrate`, or add --migrate"
+		return exitUnreachable, "run `sluice migrate`, or add --migrate"
 	case errors.Is(err, sluice.ErrNewerSchema):
 		return exitRefused, "install the newer sluice that migrated this database"
 	case errors.Is(err, sluice.ErrMoved):

@@ -21,7 +21,6 @@ func TestEveryErrorHasItsExitCode(t *testing.T) {
 		code int
 	}{
 		{errors.New("anything"), 1},
-		{sluice.ErrNotMigrated, 1},
 		{&sluice.InvalidError{Field: "key", Rule: "too long"}, 2},
 		{sluice.ErrNotFound, 3},
 		{sluice.ErrNotAllowed, 4},
@@ -29,6 +28,7 @@ func TestEveryErrorHasItsExitCode(t *testing.T) {
 		{sluice.ErrConflict, 4},
 		{sluice.ErrNewerSchema, 4},
 		{sluice.ErrUnavailable, 5},
+		{sluice.ErrNotMigrated, 5},
 		{fmt.Errorf("%w: %w", sluice.ErrUnavailable, context.DeadlineExceeded), 5},
 		{&pgconn.PgError{Code: "42501", Message: "permission denied for table live"}, 4},
 		{&pgconn.PgError{Code: "53100", Message: "could not extend file"}, 5},
