@@ -161,6 +161,31 @@ func TestJobsAreListedByAFilterPartByPart(t *testing.T) {
 	}
 }
 
+// TestWhatIsGivenEmptyIsRefused sends what an unset variable of a script sends: it must choose no more, and lose no key.
+func TestWhatIsGivenEmptyIsRefused(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{}, access.Caller{Name: "admin", Role: access.RoleAdmin}, access.Caller{Name: "acme", Role: access.RoleAdmin, Bounds: access.Bounds{Tenants: []string{"acme"}}})
+	as := []string{"Authorization", "Bearer admin"}
+	s.enqueue("mail", "acme")
+	for _, path := range []string{"/jobs?tenant=", "/jobs?limit=5&where=", "/jobs?queue=mail&key", "/jobs?state=dead&state=", "/audit?object=", "/stats?tenant=", "/batches?parent="} {
+		p := s.problem(s.ask("GET", path, "", as...), 422, "invalid")
+		if len(p.Fields) != 1 || !strings.HasPrefix(p.Fields[0].Field, "query.") || !strings.Contains(p.Why, "is empty; give it a value, or leave it out") {
+			t.Errorf("%s: %+v", path, p)
+		}
+	}
+	s.problem(s.ask("GET", "/jobs?tenant=", "", "Authorization", "Bearer acme"), 422, "invalid")
+	if list := s.ask("GET", "/jobs?cursor=&before=", "", as...); list.status != 200 { // the first page
+		t.Errorf("%d %s", list.status, list.text)
+	}
+	p := s.problem(s.ask("POST", "/jobs", `{"queue":"mail","payload":1,"key":""}`, as...), 422, "invalid")
+	if p.Why != "invalid key: it is empty; give it a value, or leave it out" {
+		t.Errorf("an empty key: %s", p.Why)
+	}
+	if r := s.ask("POST", "/jobs", `{"queue":"mail","payload":1,"key":null}`, as...); r.status != 201 { // as if absent
+		t.Errorf("a key of null: %d %s", r.status, r.text)
+	}
+}
+
 func TestEachActReportsEachJob(t *testing.T) {
 	t.Parallel()
 	s := serve(t, httpapi.Options{})

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -257,6 +259,9 @@ func (c *call) allow(request *http.Request, r *Route) *Problem {
 		}
 		c.actID = id
 	}
+	if err := checkQuery(request); err != nil {
+		return c.problem(err)
+	}
 	b := c.caller.Bounds
 	switch {
 	case b.None() || r.scope == ofJobs:
@@ -269,6 +274,21 @@ func (c *call) allow(request *http.Request, r *Route) *Problem {
 		return outOfBounds("the token is bounded to some queues or tenants")
 	}
 	return c.problem(sluice.ErrNotFound)
+}
+
+// checkQuery refuses a parameter that is given empty, mostly from an unset variable of a script. Taken as not given, tenant= would
+// list the jobs of every tenant. An empty place is the first page.
+func checkQuery(request *http.Request) error {
+	if request.URL.RawQuery == "" {
+		return nil
+	}
+	query := request.URL.Query()
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		if slices.Contains(query[name], "") && !slices.Contains([]string{"cursor", "before", "after"}, name) {
+			return &sluice.InvalidError{Field: "query." + name, Rule: "is empty; give it a value, or leave it out"}
+		}
+	}
+	return nil
 }
 
 // writeJSON answers with a value.

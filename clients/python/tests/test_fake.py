@@ -16,6 +16,8 @@ class Fake(unittest.TestCase):
         receipt = self.fake.enqueue("mail", {"to": "ada"}, tenant="acme", key="k")
         self.assertTrue(self.fake.enqueue("mail", {"to": "bob"}, key="k").duplicate)
         self.assertEqual([(j.id, j.queue, j.payload, j.options["tenant"]) for j in self.fake.jobs], [(receipt.id, "mail", {"to": "ada"}, "acme")])
+        with self.assertRaisesRegex(ValueError, "key is empty"):
+            FakeClient().enqueue("mail", 1, key="")
         with self.assertRaisesRegex(TypeError, "no option"):
             self.fake.enqueue("mail", 1, prio=1)
 

@@ -137,6 +137,9 @@ export function queueName(name: unknown): string {
 
 /** checkTogether checks options that depend on each other. */
 function checkTogether(job: NewJob): void {
+  if (job.key === "") {
+    throw new InvalidError("key", "it is empty; give it a value, or leave it out");
+  }
   if (job.dueAt && job.delay !== undefined && milliseconds("delay", job.delay) > 0) {
     throw new InvalidError("delay", "dueAt and delay say the same thing; give one of them");
   }

@@ -93,6 +93,7 @@ test("an argument that breaks a rule is refused before anything is sent", async 
     ["dueAt", { dueAt: "2026-12-01" }],
     ["dueAt", { dueAt: new Date("never") }],
     ["expiresAt", { dueAt: at, expiresAt: at }],
+    ["key", { key: "" }],
     ["key", { keyScope: "forever" }],
     ["keyScope", { key: "a", keyScope: "always" }],
     ["keyWindow", { key: "a", keyScope: "window" }],

@@ -28,7 +28,7 @@ var jobFields = []jobField{
 	{"payload", func(v json.RawMessage, j *sluice.NewJob) error { j.Payload = bytes.Clone(v); return nil }},
 	{"id", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.ID, parseLineID) }},
 	{"tenant", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.Tenant) }},
-	{"key", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.Key) }},
+	{"key", readKey},
 	{"key_scope", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.KeyScope) }},
 	{"key_window", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.KeyWindow, ParseDuration) }},
 	{"on_duplicate", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.OnDuplicate) }},
@@ -113,6 +113,17 @@ func readText[T ~string](value json.RawMessage, into *T) error {
 		return fmt.Errorf("%.60s is not a text", value)
 	}
 	*into = T(textOf(value))
+	return nil
+}
+
+// readKey refuses an empty key, mostly from an unset variable of a program: each copy of the job would be stored.
+func readKey(value json.RawMessage, into *sluice.NewJob) error {
+	if err := readText(value, &into.Key); err != nil {
+		return err
+	}
+	if into.Key == "" {
+		return errors.New("it is empty; give it a value, or leave it out")
+	}
 	return nil
 }
 

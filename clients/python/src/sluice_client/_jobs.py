@@ -49,6 +49,8 @@ def job_body(queue: str, payload: Any, id: Optional[str], options: Mapping[str, 
     for name, value in options.items():
         if value is None:
             continue
+        if name == "key" and value == "":
+            raise ValueError("key is empty; give it a value, or leave it out")
         if name in _DURATIONS:
             value = duration(value, name)
         elif name in _INSTANTS:
