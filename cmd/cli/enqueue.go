@@ -227,15 +227,18 @@ func (a *app) enqueueOne(ctx context.Context, args []string, f enqueueFlags) err
 	if f.wait > 0 {
 		return f.refused(a.enqueueAndWait(ctx, sluice.NewJob{Queue: args[0], Payload: payload, EnqueueOptions: options}, f.wait))
 	}
+	job := sluice.NewJob{Queue: args[0], Payload: payload, EnqueueOptions: options}
 	return a.withClient(ctx, func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-		receipt, err := client.Enqueue(ctx, sluice.NewJob{Queue: args[0], Payload: payload, EnqueueOptions: options})
+		receipt, err := client.Enqueue(ctx, job)
 		if err != nil {
 			return f.refused(err)
 		}
+		if other := otherJob(ctx, client, job, receipt); other != "" {
+			a.note("duplicate: the id is taken by another job, %s; this one is not stored: enqueue it without --id, or with a new one", other)
+		} else if receipt.Duplicate {
+			a.note("duplicate: the job that is there has this id")
+		}
 		return a.printOne(receipt, func() error {
-			if receipt.Duplicate {
-				a.note("duplicate: the job that is there has this id")
-			}
 			if !receipt.Replaced.IsZero() {
 				a.note("replaced %s", receipt.Replaced)
 			}
@@ -243,6 +246,26 @@ func (a *app) enqueueOne(ctx context.Context, args []string, f enqueueFlags) err
 			return err
 		})
 	})
+}
+
+// otherJob says in what the stored job differs that has the id of a new one. Empty: in nothing, or the caller cannot read it.
+// What edits and other enqueues change says nothing.
+func otherJob(ctx context.Context, client *sluice.Client, job sluice.NewJob, receipt sluice.Receipt) string {
+	if !receipt.Duplicate || receipt.ID != job.ID {
+		return ""
+	}
+	stored, err := client.Job(ctx, receipt.ID)
+	switch {
+	case err != nil:
+		return ""
+	case stored.Queue != job.Queue:
+		return "of queue " + stored.Queue
+	case stored.Key != job.Key:
+		return "with another key"
+	case len(stored.Payload) > 0 && job.OnDuplicate != sluice.Coalesce && job.OnDuplicate != sluice.Debounce && compact(stored.Payload) != compact(job.Payload):
+		return "with another payload"
+	}
+	return ""
 }
 
 // enqueueAndWait enqueues a job and waits for its end.

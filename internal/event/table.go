@@ -3,7 +3,7 @@ package event
 // The life of a job.
 var (
 	JobDuplicate = is("job duplicate", info, "client", "job queue [tenant]",
-		"An enqueue stored nothing: the job in this line already has the key or the ID.")
+		"An enqueue stored nothing: the job in this line already has the key or the ID. Queue and tenant are those of the enqueue.")
 	JobsClaimed = is("jobs claimed", debug, "worker, dispatcher, forwarder", "queue jobs",
 		"A claim returned jobs.")
 	JobClaimed = is("job claimed", info, "worker", "job queue [tenant] attempt priority",
