@@ -165,6 +165,8 @@ func (c *call) kindOf(err error) *Problem {
 		return problemOf(http.StatusUnprocessableEntity, "full", why, "split the request").with(aboutFull(full))
 	case errors.As(err, &unknown):
 		return notAdmitted(why).with(map[string]any{"queue": unknown.Queue})
+	case errors.As(err, &limit) && !c.caller.None(): // the count and the bound tell of queues that the caller must not know
+		return notAdmitted(fmt.Sprintf("queue %q is not made: the store has as many queues as it may have", limit.Queue)).with(map[string]any{"queue": limit.Queue, "limit_reached": true})
 	case errors.As(err, &limit):
 		return notAdmitted(why).with(map[string]any{"queue": limit.Queue, "stored": limit.Stored, "max_queues": limit.MaxQueues})
 	case errors.As(err, &runner):

@@ -109,6 +109,7 @@ type about struct {
 	Jobs      int               `json:"jobs"`
 	Stored    int               `json:"stored"`
 	MaxQueues int               `json:"max_queues"`
+	AtLimit   bool              `json:"limit_reached"` // without the numbers, for a token with bounds
 	Engine    string            `json:"engine"`
 	Claimed   string            `json:"claimed"`
 	Holds     sluice.QueueHolds `json:"holds"`
@@ -140,7 +141,7 @@ func (p *problem) err(verb string) error {
 			Queue: p.About.Queue, Tenant: p.About.Tenant, Waiting: p.About.Waiting, Limit: p.About.Limit, Jobs: p.About.Jobs,
 			RetryAfter: max(0, seconds(p.RetryAfter)),
 		}
-	case p.Code == "queue_not_admitted" && p.About.MaxQueues > 0:
+	case p.Code == "queue_not_admitted" && (p.About.MaxQueues > 0 || p.About.AtLimit):
 		out.cause = &admission.QueueLimitError{Queue: p.About.Queue, Stored: p.About.Stored, MaxQueues: p.About.MaxQueues}
 	case p.Code == "queue_not_admitted":
 		out.cause = &admission.UnknownQueueError{Queue: p.About.Queue}
