@@ -237,7 +237,7 @@ func (f Flow) inserts(nodes []Node, q queues, checker sluice.PayloadChecker) ([]
 		}
 		end.After = append(end.After, id)
 		inserts = append(inserts, q.insert(job))
-		definition.Nodes = append(definition.Nodes, Node{Name: n.Name, Queue: n.Queue, After: n.After, OnFailure: n.OnFailure, OnFailureOf: n.OnFailureOf, Over: n.Over})
+		definition.Nodes = append(definition.Nodes, Node{Name: n.Name, Queue: n.Queue, After: n.After, OnFailure: n.OnFailure, OnFailureOf: n.OnFailureOf, Over: n.Over, Tenant: n.Tenant})
 	}
 	var err error
 	if end.Payload, err = json.Marshal(definition); err == nil {

@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/sluice-queue/sluice"
@@ -35,6 +36,27 @@ func TestAFlowReadsNoResultsOfAForeignFlow(t *testing.T) {
 	for range 2 { // the second time, the map is a job of Sluice's own queue
 		if r := start(mine); r.status != 201 {
 			t.Errorf("the caller's own flow: %d %s", r.status, r.text)
+		}
+	}
+}
+
+// TestATokenForTenantsReadsItsOwnFlow starts a flow and reads it, with tokens of several bounds.
+func TestATokenForTenantsReadsItsOwnFlow(t *testing.T) {
+	t.Parallel()
+	callers := make([]access.Caller, 0, 3)
+	for name, bounds := range map[string]access.Bounds{"queues": {Queues: []string{"mail"}}, "tenants": {Tenants: []string{"acme"}}, "both": {Queues: []string{"mail"}, Tenants: []string{"acme"}}} {
+		callers = append(callers, access.Caller{Name: name, Role: access.RoleProducer, Bounds: bounds})
+	}
+	s := serve(t, httpapi.Options{}, callers...)
+	for _, caller := range callers {
+		as := []string{"Authorization", "Bearer " + caller.Name}
+		id := sluice.NewID()
+		r := s.ask("POST", "/flows", fmt.Sprintf(`{"id":%q,"name":"mine","nodes":[{"name":"a","queue":"mail","tenant":"acme"},{"name":"b","queue":"mail","tenant":"acme","after":["a"]}]}`, id), as...)
+		if r.status != 201 {
+			t.Errorf("%s: %d %s", caller.Name, r.status, r.text)
+		}
+		if r := s.ask("GET", "/flows/"+id.String(), "", as...); r.status != 200 || !strings.Contains(r.text, `"name":"b"`) {
+			t.Errorf("%s reads its own flow: %d %s", caller.Name, r.status, r.text)
 		}
 	}
 }

@@ -50,7 +50,8 @@ begin
         'labels', json_build_object('flow', flow ->> 'name'), 'payload', json_build_object('name', flow ->> 'name',
             'deadline', case when deadline is not null then to_char(deadline at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') else '0001-01-01T00:00:00Z' end,
             'nodes', (select json_agg(json_build_object('name', names[s], 'queue', nodes[s] -> 'queue', 'after', to_json(sluice._flow_names(nodes[s] -> 'after')),
-                'on_failure', coalesce(nodes[s] ->> 'on_failure', ''), 'on_failure_of', nodes[s] -> 'on_failure_of', 'over', coalesce(nodes[s] ->> 'over', '')) order by k)
+                'on_failure', coalesce(nodes[s] ->> 'on_failure', ''), 'on_failure_of', nodes[s] -> 'on_failure_of', 'over', coalesce(nodes[s] ->> 'over', ''),
+                'tenant', coalesce(nodes[s] ->> 'tenant', '')) order by k)
                 from unnest(sorted) with ordinality as g(s, k))));
     queues := array(select distinct i ->> 'queue' from unnest(items) as i);
     perform sluice._make_rooms(items, queues);
