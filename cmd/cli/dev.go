@@ -107,15 +107,17 @@ func (s *server) openShop(ctx context.Context, store sluice.Store, later bool) e
 	asked := make(chan struct{})
 	ask := sync.OnceFunc(func() { close(asked) })
 	var filling sync.Mutex
-	fill := func(ctx context.Context) error {
-		// A browser that leaves the page must not stop it half way: the store would count as occupied. A second press waits.
-		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), fillTime)
+	fill := func(context.Context) error {
+		// An interrupt stops it. A browser that leaves the page must not: the store would have a part of the shop. A second press waits.
+		ctx, stop := context.WithTimeout(ctx, fillTime)
 		defer stop()
 		filling.Lock()
 		defer filling.Unlock()
 		switch err := shop.Prepare(ctx); {
 		case errors.Is(err, sample.ErrOccupied):
 			return codedError{fmt.Errorf("%s: %w", redactURL(s.app.db), err), exitUsage, "leave the shop out with --empty, or let it have a new store: --db sqlite:PATH"}
+		case errors.Is(err, sample.ErrPart):
+			return codedError{fmt.Errorf("%s: %w", redactURL(s.app.db), err), exitRefused, "remove that store, or let the shop have a new one: --db sqlite:PATH"}
 		case err != nil:
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -16,6 +17,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sluice-queue/sluice/cmd/cli"
+	"github.com/sluice-queue/sluice/store/memory"
 )
 
 // dev is a running `sluice dev`.
@@ -124,6 +128,19 @@ func TestDevShowsEveryKindOfThing(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Dir(file)); !os.IsNotExist(err) {
 		t.Errorf("its folder is still there: %v", err)
+	}
+}
+
+func TestInterruptEndsTheFillOfDev(t *testing.T) {
+	t.Parallel()
+	store := memory.New(memory.Options{})
+	interrupted, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	if err := cli.OpenShop(interrupted, store); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
+	}
+	if err := cli.OpenShop(t.Context(), store); err != nil {
+		t.Errorf("nothing was stored before, and yet: %v", err)
 	}
 }
 

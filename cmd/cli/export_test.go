@@ -201,3 +201,9 @@ func ScheduledTexts(queue sluice.Queue) (what, next, note string) {
 	row := scheduledRows([]sluice.Queue{queue})[0]
 	return row.what(), row.next(), row.note()
 }
+
+// OpenShop fills a store as `sluice dev` does when it starts.
+func OpenShop(ctx context.Context, store sluice.Store) error {
+	a := &app{stdout: io.Discard, stderr: io.Discard, log: logFlags{silent: true}}
+	return (&server{app: a}).openShop(ctx, store, false)
+}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/changes"
 	"github.com/sluice-queue/sluice/deadletter"
 	"github.com/sluice-queue/sluice/hold"
@@ -22,31 +24,70 @@ import (
 // would run their jobs with its handlers.
 var ErrOccupied = errors.New("the store has work of its own, which the made-up shop would run")
 
-// Prepare fills a store, unless it has the shop already. It changes nothing where it returns [ErrOccupied].
+// ErrPart: the store has a part of the shop, since somebody ended an earlier Prepare. Its pages would lack things.
+var ErrPart = errors.New("the store has only a part of the made-up shop, because an earlier fill was ended")
+
+// Prepare fills a store, unless it has the shop already. It changes nothing where it returns [ErrOccupied] or [ErrPart].
 func (s *Shop) Prepare(ctx context.Context) error {
 	names := []string{payments, refunds, mails, reports, exports, renewals, imports, crawls, orders, ledgers, pages}
 	ours, err := s.store.Queues(ctx, sluice.QueueFilter{Names: names})
 	if err != nil {
 		return err
 	}
-	if len(ours) == len(names) {
-		return nil
+	if len(ours) > 0 {
+		return s.isWhole(ctx)
 	}
 	others, err := s.store.Queues(ctx, sluice.QueueFilter{Limit: 1})
 	switch {
 	case err != nil:
 		return err
-	case len(ours) > 0 || s.alone && len(others) > 0:
+	case s.alone && len(others) > 0:
 		return ErrOccupied
 	}
 	for _, step := range []func(context.Context) error{
-		s.makeLimits, s.makeQueues, s.makeTenants, s.makeHistory, s.makeSchedules, s.makeAlerts, s.makeNotes, s.makeJobs, s.makeBatch, s.makeFlow, s.cancelSome,
+		s.makeLimits, s.makeQueues, s.makeTenants, s.makeHistory, s.makeSchedules, s.makeAlerts, s.makeNotes, s.makeJobs, s.makeBatch, s.makeFlow, s.cancelSome, s.pauseExports,
 	} {
 		if err := step(ctx); err != nil {
 			return fmt.Errorf("sample data: %w", err)
 		}
 	}
 	return nil
+}
+
+// isWhole says why the queues of the shop's names are not those of a whole shop. The audit tells: the first queue is made by the shop,
+// and the last step is a pause.
+func (s *Shop) isWhole(ctx context.Context) error {
+	begun, err := s.audited(ctx, payments, shop, sampleData)
+	if err != nil {
+		return err
+	}
+	if !begun {
+		return ErrOccupied
+	}
+	switch whole, err := s.audited(ctx, exports, bob, stockCount); {
+	case err != nil:
+		return err
+	case !whole:
+		return ErrPart
+	}
+	return nil
+}
+
+// audited reports whether somebody changed a queue for a reason.
+func (s *Shop) audited(ctx context.Context, queue, actor, reason string) (bool, error) {
+	entries, err := s.store.Audit(ctx, sluice.AuditFilter{Object: audit.ObjectQueue, Name: queue, Actor: actor, Limit: 10_000})
+	return slices.ContainsFunc(entries, func(e sluice.AuditEntry) bool { return e.Reason == reason }), err
+}
+
+// The reasons of the first and the last change of a queue.
+const (
+	sampleData = "sample data"
+	stockCount = "the warehouse counts its stock"
+)
+
+// pauseExports pauses a queue. It is the last step, by which a whole shop is known.
+func (s *Shop) pauseExports(ctx context.Context) error {
+	return s.client.Pause(ctx, exports, by(bob, stockCount))
 }
 
 // makeQueues stores the queues.
@@ -74,11 +115,11 @@ func (s *Shop) makeQueues(ctx context.Context) error {
 		settings := sluice.DefaultSettings()
 		settings.Backoff.Base = 20 * time.Second
 		q.change(&settings)
-		if _, err := s.client.EnsureQueue(ctx, q.name, settings, by(shop, "sample data")); err != nil {
+		if _, err := s.client.EnsureQueue(ctx, q.name, settings, by(shop, sampleData)); err != nil {
 			return err
 		}
 	}
-	return s.client.Pause(ctx, exports, by(bob, "the warehouse counts its stock"))
+	return nil
 }
 
 // makeLimits stores the limits that queues share.
