@@ -242,7 +242,7 @@ func TestServeWaitsForAStoreThatIsAwayAndEndsAtOneThatRefuses(t *testing.T) {
 	}{
 		"password": {strings.Replace(own.URL, "postgres@", "ada:wrong@", 1), "check the user, the password and the database", 5},
 		"database": {strings.Replace(own.URL, "/postgres?", "/nothing?", 1), "check the user, the password and the database", 5},
-		"tables":   {own.URL, "run `sluice migrate`", 1},
+		"tables":   {own.URL, "run `sluice migrate`", 5},
 		"address":  {"postgres://%zz", "write --db", 2},
 		"file":     {"sqlite:" + filepath.Join(t.TempDir(), "none.db"), "make it with `sluice migrate", 5},
 	} {
