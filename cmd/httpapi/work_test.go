@@ -125,6 +125,7 @@ func TestAWorkerEndsJobsInEachWay(t *testing.T) {
 		client := sluice.NewClient(s.store, sluice.ClientOptions{})
 		settings := sluice.DefaultSettings()
 		settings.MaxAttempts, settings.Lease = 2, 40*time.Second
+		settings.Backoff.Base, settings.Backoff.Max = time.Hour, time.Hour
 		must(client.EnsureQueue(s.Context(), "mail", settings, sluice.Act{By: "test"}))
 		for range 6 {
 			s.enqueue("mail", "acme")
