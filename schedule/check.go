@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -93,7 +92,7 @@ func (d Definition) usual() Definition {
 	if len(d.Payload) == 0 {
 		d.Payload = json.RawMessage(`{"fire":"{{fire}}"}`)
 	}
-	d.Payload = sorted(d.Payload)
+	d.Payload = feature.SortedJSON(d.Payload)
 	if len(d.Labels) == 0 {
 		d.Labels = nil
 	}
@@ -112,20 +111,4 @@ func instants(all []time.Time) []time.Time {
 	}
 	slices.SortFunc(out, time.Time.Compare)
 	return slices.CompactFunc(out, time.Time.Equal)
-}
-
-// sorted writes a payload with the keys of its objects in order, as a definition is compared. It leaves other text as it
-// is, for check.
-func sorted(payload json.RawMessage) json.RawMessage {
-	var value any
-	decoder := json.NewDecoder(bytes.NewReader(payload))
-	decoder.UseNumber()
-	if !json.Valid(payload) || decoder.Decode(&value) != nil {
-		return payload
-	}
-	text, err := json.Marshal(value)
-	if err != nil {
-		return payload
-	}
-	return text
 }

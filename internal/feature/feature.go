@@ -3,6 +3,8 @@
 package feature
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -69,4 +71,20 @@ func PageSize(limit int) (int, error) {
 		return 0, Invalid("limit", fmt.Sprintf("%d must be from 1 to 10000", limit))
 	}
 	return limit, nil
+}
+
+// SortedJSON writes a JSON text with the keys of its objects in order and without blanks, so that texts can be compared. It
+// leaves other text as it is.
+func SortedJSON(text json.RawMessage) json.RawMessage {
+	var value any
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	if !json.Valid(text) || decoder.Decode(&value) != nil {
+		return text
+	}
+	sorted, err := json.Marshal(value)
+	if err != nil {
+		return text
+	}
+	return sorted
 }
