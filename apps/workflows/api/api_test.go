@@ -59,9 +59,6 @@ func TestCallsAndTheirAnswers(t *testing.T) {
 		"postgres": func() string { return pgtest.NewDatabase(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			if name == "postgres" && testing.Short() {
-				t.Skip("needs PostgreSQL")
-			}
 			_, call := serveOn(t, address())
 			checkAnswers(t, call)
 		})

@@ -33,9 +33,6 @@ func onEach(t *testing.T, try func(t *testing.T, d *records.Database)) {
 	for name, address := range addresses {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if name == "postgres" && testing.Short() {
-				t.Skip("needs PostgreSQL")
-			}
 			d, err := records.Open(t.Context(), address(t))
 			if err != nil {
 				t.Fatal(err)
