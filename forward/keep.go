@@ -156,13 +156,11 @@ func (f *Forwarder) cancelStray(ctx context.Context, l *servedQueue) error {
 				seen = append(seen, strays[i])
 			}
 		}
-		if err := engine.Given(f.local).ForgetOrphanRuns(ctx, seen); err != nil {
-			return fmt.Errorf("forget cancelled jobs: %w", err)
-		}
-		if len(seen) > 0 {
+		err = engine.Given(f.local).ForgetOrphanRuns(ctx, seen)
+		if err == nil && len(seen) > 0 {
 			l.more, l.strayAt = true, time.Time{}
 		}
-		return nil
+		return wrap("forget cancelled jobs", err)
 	})
 }
 

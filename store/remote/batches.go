@@ -28,9 +28,11 @@ func (s *Store) OpenBatch(ctx context.Context, b batch.Batch, act sluice.Act) (b
 // withPayloads returns a batch with the given payloads where the server shows none: to some tokens it shows no payload. It has
 // compared them.
 func withPayloads(opened batch.Batch, given batch.Callbacks) batch.Batch {
-	for shown, as := range map[*batch.Callback]*batch.Callback{opened.OnComplete: given.OnComplete, opened.OnSuccess: given.OnSuccess, opened.OnDeath: given.OnDeath} {
-		if shown != nil && as != nil && len(shown.Payload) == 0 {
-			shown.Payload = as.Payload
+	for _, call := range []struct{ shown, given *batch.Callback }{
+		{opened.OnComplete, given.OnComplete}, {opened.OnSuccess, given.OnSuccess}, {opened.OnDeath, given.OnDeath},
+	} {
+		if call.shown != nil && call.given != nil && len(call.shown.Payload) == 0 {
+			call.shown.Payload = call.given.Payload
 		}
 	}
 	return opened

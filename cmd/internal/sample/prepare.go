@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +36,7 @@ func (s *Shop) Prepare(ctx context.Context) error {
 		return err
 	}
 	if len(ours) > 0 {
-		return s.isWhole(ctx)
+		return s.checkWhole(ctx)
 	}
 	others, err := s.store.Queues(ctx, sluice.QueueFilter{Limit: 1})
 	switch {
@@ -54,21 +55,14 @@ func (s *Shop) Prepare(ctx context.Context) error {
 	return nil
 }
 
-// isWhole says why the queues of the shop's names are not those of a whole shop. The audit tells: the first queue is made by the shop,
-// and the last step is a pause.
-func (s *Shop) isWhole(ctx context.Context) error {
-	begun, err := s.audited(ctx, payments, shop, sampleData)
-	if err != nil {
-		return err
+// checkWhole says why the queues of the shop's names are not those of a whole shop. The audit tells: the first queue is made by the
+// shop, and the last step is a pause.
+func (s *Shop) checkWhole(ctx context.Context) error {
+	if begun, err := s.audited(ctx, payments, shop, sampleData); err != nil || !begun {
+		return cmp.Or(err, ErrOccupied)
 	}
-	if !begun {
-		return ErrOccupied
-	}
-	switch whole, err := s.audited(ctx, exports, bob, stockCount); {
-	case err != nil:
-		return err
-	case !whole:
-		return ErrPart
+	if whole, err := s.audited(ctx, exports, bob, stockCount); err != nil || !whole {
+		return cmp.Or(err, ErrPart)
 	}
 	return nil
 }
