@@ -119,22 +119,3 @@ func postgresHTTPWaiting(n sizes, _ map[string]measured) scenario {
 		},
 	}
 }
-
-// postgresHTTPPages times pages of jobs in a big store.
-func postgresHTTPPages(n sizes, _ map[string]measured) scenario {
-	const short, long = "Sluice, small store", "Sluice, big store"
-	task := cell.Task{Kind: cell.Pages, System: cell.SluiceHTTP, Store: cell.Postgres, Jobs: n.claims, Ahead: n.crowd / 10, History: n.crowd}
-	grown := task
-	grown.Ahead, grown.History = n.crowd, n.crowd*10
-	return scenario{
-		name: "postgres-http-pages", title: "PostgreSQL: pages of jobs over HTTP",
-		limit: 1, // a round inserts millions of rows
-		method: fmt.Sprintf("A client reads %d times the first 100 jobs of five lists: all, ready, of a queue, its completed ones, of a tenant. In the big store %s jobs wait and %s are finished, in the small one a tenth.",
-			n.claims, thousands(n.crowd), thousands(n.crowd*10)),
-		entrants: []entrant{{short, task}, {long, grown}},
-		headline: []cell.Figure{cell.P50, cell.P99},
-		ratio:    "p50 against a small store's.",
-		ratios:   func(m measured, name string) []float64 { return m.against(name, []string{short}, cell.P50, true) },
-		goals:    []goal{{"p99 of a page in the big store", 50, true, " ms", figureOf(long, cell.P99)}},
-	}
-}

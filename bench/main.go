@@ -88,7 +88,8 @@ func parse(args []string) (choice, error) {
 	return chosen, nil
 }
 
-// measure runs the scenarios and reports them, even if a cell failed.
+// measure runs the scenarios and reports them, even if a cell failed. It puts each into the page at once: who stops it after hours
+// loses one scenario.
 func measure(ctx context.Context, chosen choice) error {
 	begun := time.Now()
 	r, err := newRig(ctx)
@@ -111,6 +112,14 @@ func measure(ctx context.Context, chosen choice) error {
 		results[s.name] = m
 		sections = append(sections, section{s, m})
 		failed = append(failed, errs...)
+		told, err := r.tell(ctx, sections[len(sections)-1:], errs)
+		if err != nil {
+			return err
+		}
+		told.Date = begun
+		if err := mergePage(chosen.out, told); err != nil {
+			return err
+		}
 	}
 	told, err := r.tell(ctx, sections, failed)
 	if err != nil {
@@ -118,25 +127,20 @@ func measure(ctx context.Context, chosen choice) error {
 	}
 	told.Date = begun
 	fmt.Print(told.Text())
-	if chosen.out != "" {
-		failed = append(failed, writePage(chosen, told))
+	if chosen.out != "" && len(chosen.plans) == len(plans) {
+		failed = append(failed, os.WriteFile(chosen.out, []byte(told.Markdown()), 0o644))
 	}
 	return errors.Join(failed...)
 }
 
-// writePage rewrites the page, or merges the results of some scenarios into it.
-func writePage(chosen choice, told report.Report) error {
-	text := told.Markdown()
-	if len(chosen.plans) < len(plans) {
-		earlier, err := os.ReadFile(chosen.out)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		text = report.Merge(string(earlier), told)
+// mergePage puts the results of some scenarios into a page. An empty path names none.
+func mergePage(path string, told report.Report) error {
+	if path == "" {
+		return nil
 	}
-	if err := os.WriteFile(chosen.out, []byte(text), 0o644); err != nil {
+	earlier, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "wrote %s\n", chosen.out)
-	return nil
+	return os.WriteFile(path, []byte(report.Merge(string(earlier), told)), 0o644)
 }

@@ -120,7 +120,7 @@ func TestCommandLine(t *testing.T) {
 
 func TestEveryScenarioIsWhole(t *testing.T) {
 	t.Parallel()
-	known := []cell.Kind{cell.Work, cell.Latency, cell.Claims, cell.Callers, cell.Waves, cell.Wave, cell.Looks, cell.Starts, cell.Life, cell.Scrape, cell.Prune, cell.Fleet, cell.Find, cell.First, cell.Steady, cell.Age, cell.Fires, cell.Answers, cell.Waiting, cell.Pages, cell.Stream, cell.Console, cell.Pressed}
+	known := []cell.Kind{cell.Work, cell.Latency, cell.Claims, cell.Callers, cell.Waves, cell.Wave, cell.Looks, cell.Starts, cell.Life, cell.Scrape, cell.Prune, cell.Fleet, cell.Find, cell.First, cell.Steady, cell.Age, cell.Fires, cell.Answers, cell.Waiting, cell.File, cell.Stream, cell.Console, cell.Pressed}
 	for _, p := range plans {
 		s := p.make(whole, nil)
 		if s.name != p.name || s.title == "" || s.method == "" || s.ratio == "" || len(s.goals) == 0 || len(s.headline) == 0 {

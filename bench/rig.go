@@ -32,6 +32,7 @@ type rig struct {
 	cluster *pgtest.Cluster // nil until a cell needs it
 	engines *pgtest.Cluster // the Temporal servers' cluster; nil until a cell needs it
 	river   string          // the program of River on SQLite; empty until built
+	sluice  string          // the command; empty until built
 	schema  string          // goqite's schema; empty until read
 	made    int             // number of cells so far; it makes names unique
 }
@@ -119,6 +120,11 @@ func (r *rig) prepare(ctx context.Context, task *cell.Task) (program string, err
 			return "", err
 		}
 	}
+	if task.Kind.NeedsCommand() {
+		if task.Sluice, err = r.command(ctx); err != nil {
+			return "", err
+		}
+	}
 	switch task.System {
 	case cell.Goqite:
 		task.Schema, err = r.goqiteSchema(ctx)
@@ -147,13 +153,29 @@ func (r *rig) riverSQLite(ctx context.Context) (string, error) {
 	if r.river != "" {
 		return r.river, nil
 	}
-	program := filepath.Join(r.folder, "riversqlite")
-	build := exec.CommandContext(ctx, "go", "build", "-o", program, ".")
-	build.Dir, build.Env = "riversqlite", append(os.Environ(), "GOWORK=off") // the workspace around it is of bench
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build riversqlite (run this in the folder bench): %w\n%s", err, out)
-	}
+	program, err := r.build(ctx, "riversqlite", ".", "GOWORK=off") // the workspace around it is of bench
 	r.river = program
+	return program, err
+}
+
+// command builds the command.
+func (r *rig) command(ctx context.Context) (string, error) {
+	if r.sluice != "" {
+		return r.sluice, nil
+	}
+	program, err := r.build(ctx, "../cmd", "./sluice")
+	r.sluice = program
+	return program, err
+}
+
+// build builds a program of another module.
+func (r *rig) build(ctx context.Context, module, pkg string, env ...string) (string, error) {
+	program := filepath.Join(r.folder, "built-"+filepath.Base(module))
+	build := exec.CommandContext(ctx, "go", "build", "-o", program, pkg)
+	build.Dir, build.Env = module, append(os.Environ(), env...)
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s in %s (run this in the folder bench): %w\n%s", pkg, module, err, out)
+	}
 	return program, nil
 }
 

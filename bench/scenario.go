@@ -108,11 +108,15 @@ var plans = []plan{
 	{"postgres-looks", postgresLooks},
 	{"postgres-prune", postgresPrune},
 	{"postgres-find", postgresFind},
+	{"postgres-find-cost", postgresFindCost},
+	{"postgres-file", postgresFile},
 	{"postgres-idle", postgresIdle},
 	{"postgres-age", postgresAge},
 	{"postgres-audit", postgresAudit},
 	{"postgres-minutes", postgresMinutes},
 	{"postgres-queues", postgresQueues},
+	{"postgres-processes", postgresProcesses},
+	{"postgres-stored", postgresStored},
 	{"postgres-schedules", postgresSchedules},
 	{"postgres-midnight", postgresMidnight},
 	{"postgres-await", postgresAwait},
@@ -125,7 +129,6 @@ var plans = []plan{
 	{"postgres-http-latency", postgresHTTPLatency},
 	{"postgres-http-stream", postgresHTTPStream},
 	{"postgres-http-waiting", postgresHTTPWaiting},
-	{"postgres-http-pages", postgresHTTPPages},
 	{"postgres-console", postgresConsole},
 	{"postgres-consoles", postgresConsoles},
 	{"sqlite-http", sqliteHTTP},
@@ -142,6 +145,8 @@ var plans = []plan{
 	{"sqlite-looks", sqliteLooks},
 	{"sqlite-prune", sqlitePrune},
 	{"sqlite-find", sqliteFind},
+	{"sqlite-find-cost", sqliteFindCost},
+	{"sqlite-file", sqliteFile},
 	{"postgres-waves", postgresWaves},
 	{"sqlite-waves", sqliteWaves},
 	{"sqlite-flat-cost", sqliteFlatCost},
@@ -193,6 +198,8 @@ type sizes struct {
 	starts, payments int
 	// queues is the number of new queues that get first jobs.
 	queues int
+	// stored is the number of queues of others in the store.
+	stored int
 	// schedules is the number of schedules that fire every second.
 	schedules int
 	// midnight is the number of schedules that fire at one instant, sleeping that of schedules that fire on another day.
@@ -206,6 +213,6 @@ type sizes struct {
 }
 
 var (
-	whole = sizes{backlog: 100_000, million: 1_000_000, latency: 1000, claims: 200, crowd: 1_000_000, tenants: 100_000, wave: 500_000, sqlite: 100_000, fraction: 1, seconds: 10, starts: 3000, payments: 2000, queues: 50, schedules: 1000, midnight: 10_000, sleeping: 100_000, waiters: 10_000, prune: 20_000, age: 5_000_000}
-	small = sizes{backlog: 10_000, million: 30_000, latency: 100, claims: 30, crowd: 20_000, tenants: 2_000, wave: 4_000, sqlite: 10_000, fraction: 10, seconds: 1, starts: 50, payments: 100, queues: 10, schedules: 100, midnight: 500, sleeping: 1000, waiters: 300, prune: 2_000, age: 20_000}
+	whole = sizes{backlog: 100_000, million: 1_000_000, latency: 1000, claims: 200, crowd: 1_000_000, tenants: 100_000, wave: 500_000, sqlite: 100_000, fraction: 1, seconds: 10, starts: 3000, payments: 2000, queues: 50, stored: 20_000, schedules: 1000, midnight: 10_000, sleeping: 100_000, waiters: 10_000, prune: 20_000, age: 5_000_000}
+	small = sizes{backlog: 10_000, million: 30_000, latency: 100, claims: 30, crowd: 20_000, tenants: 2_000, wave: 4_000, sqlite: 10_000, fraction: 10, seconds: 1, starts: 50, payments: 100, queues: 10, stored: 200, schedules: 100, midnight: 500, sleeping: 1000, waiters: 300, prune: 2_000, age: 20_000}
 )

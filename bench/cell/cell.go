@@ -55,11 +55,12 @@ const (
 	// Waiting lets clients of the HTTP API wait for jobs, and HTTPServer is the server of such a cell.
 	Waiting    Kind = "waiting"
 	HTTPServer Kind = "http-server"
-	// Pages times pages of a list over HTTP, and Stream sends one stream of jobs.
-	Pages  Kind = "pages"
+	// Stream sends one stream of jobs.
 	Stream Kind = "stream"
-	// Console times pages of the console, then lets viewers watch them.
+	// Console times pages of the console, lists over HTTP and commands in a big store, then lets viewers watch the console.
 	Console Kind = "console"
+	// File times the command that stores the jobs of a file.
+	File Kind = "file"
 	// Answers lets many callers wait for the ends of jobs.
 	Answers Kind = "answers"
 	// Pressed lets one caller store jobs in a queue with max_waiting and in one without, by turns.
@@ -69,6 +70,9 @@ const (
 	// Life measures payments that wait for a Temporal server, then fall due at one instant.
 	Life Kind = "life"
 )
+
+// NeedsCommand reports whether cells of this kind run the command.
+func (k Kind) NeedsCommand() bool { return k == Console || k == File }
 
 // NeedsTemporal reports whether cells of this kind need a Temporal server.
 func (k Kind) NeedsTemporal() bool { return k == Starts || k == Life }
@@ -113,6 +117,8 @@ type Task struct {
 	ServerPID int
 	// Temporal is the server for cells of kind Starts and Life; nil: none.
 	Temporal *TemporalServer
+	// Sluice is the path of the command, for cells of kind Console and File.
+	Sluice string
 	// Schema is the SQL of a schema that a system cannot install itself (goqite).
 	Schema string
 
@@ -166,6 +172,9 @@ type Task struct {
 	Blocked int
 	// Workers is the number of workers of a Steady cell, each with its own connections. Default 1.
 	Workers int
+	// Keyed gives each job of a Work cell a key of its own. NoFinding drops the indexes by which people find finished jobs.
+	Keyed     bool
+	NoFinding bool
 	// Grouped puts all jobs of a Work cell into one batch of Sluice.
 	Grouped bool
 	// Consoles is the number of viewers of the console in a Console or Work cell.
@@ -188,7 +197,7 @@ type Task struct {
 	KeepSeconds float64
 
 	// Processes is the number of stores that the callers of a First cell share (default 1), or of workers in a Fleet
-	// cell. Each worker serves Queues queues. The store has at least Stored queues.
+	// cell. Each worker serves Queues queues, over which the jobs of a File cell spread too. The store has at least Stored queues.
 	Processes int
 	Queues    int
 	Stored    int
@@ -253,6 +262,16 @@ const (
 	PressedP50 Figure = "pressed_p50"
 	PressedCPU Figure = "pressed_cpu"
 
+	// ListP99 is a percentile of lists over HTTP. The others are median times of commands in ms, without the start of a process.
+	ListP99      Figure = "list_p99"
+	QueuesTime   Figure = "queues_time"
+	JobsTime     Figure = "jobs_time"
+	StatsTime    Figure = "stats_time"
+	WhyTime      Figure = "why_time"
+	ForecastTime Figure = "forecast_time"
+	// FileTime is the time of a command that stores the jobs of a file, in ms.
+	FileTime Figure = "file_time"
+
 	// WaiterMemory is the memory that a server holds for each waiting client, in KiB.
 	WaiterMemory Figure = "waiter_memory"
 
@@ -296,7 +315,7 @@ func Main(ctx context.Context) error {
 	measure, known := map[Kind]func(context.Context, Task) (Result, error){
 		Work: measureWork, Latency: measureLatency, LatencyWorker: serveLatency, Claims: measureClaims, Callers: measureCallers,
 		First: measureFirst, Wave: measureWave, Looks: measureLooks, Waves: measureWaves, Scrape: measureScrape, Steady: measureSteady, Prune: measurePrune, Fleet: measureFleet, Find: measureFind, Age: measureAge, Fires: measureFires,
-		Answers: measureAnswers, Waiting: measureWaiting, HTTPServer: serveUntilTheEnd, Pages: measurePages, Stream: measureStream, Console: measureConsole,
+		Answers: measureAnswers, Waiting: measureWaiting, HTTPServer: serveUntilTheEnd, File: measureFile, Stream: measureStream, Console: measureConsole,
 		Pressed: measurePressed, Starts: measureStarts, Life: measureLife,
 	}[task.Kind]
 	if !known {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/bench/stat"
 	"github.com/sluice-queue/sluice/cmd/console"
 	"github.com/sluice-queue/sluice/cmd/httpapi"
 	"github.com/sluice-queue/sluice/forecast"
@@ -19,7 +20,13 @@ import (
 // consolePages are what the viewers of a console look at, in turn.
 var consolePages = []string{"/", "/queues", "/jobs", "/jobs?q=state:ready", "/tenants", "/dead", "/waves", "/workers"}
 
-// measureConsole times pages of the console beside many jobs, then lets viewers watch them.
+// jobLists are lists of jobs that a client reads over HTTP.
+var jobLists = []string{
+	"/jobs?limit=100", "/jobs?limit=100&where=state:ready", "/jobs?limit=100&where=queue:parcels",
+	"/jobs?limit=100&where=queue:parcels%20state:completed", "/jobs?limit=100&where=tenant:tenant-7",
+}
+
+// measureConsole times reads of a store by console, HTTP and command beside many jobs, then lets viewers watch the console.
 func measureConsole(ctx context.Context, task Task) (Result, error) {
 	store, err := openStore(ctx, task)
 	if err != nil {
@@ -38,15 +45,19 @@ func measureConsole(ctx context.Context, task Task) (Result, error) {
 		return nil, err
 	}
 	defer c.close()
-	var took []float64
-	for n := range task.Jobs {
-		begun := time.Now()
-		if err := c.read(ctx, consolePages[n%len(consolePages)], nil); err != nil {
-			return nil, err
-		}
-		took = append(took, millis(time.Since(begun)))
+	took, err := c.timed(ctx, c.server.URL, consolePages, task.Jobs)
+	if err != nil {
+		return nil, err
 	}
 	result := percentiles(took)
+	lists, err := c.timed(ctx, c.api.URL+httpapi.Root, jobLists, task.Jobs)
+	if err != nil {
+		return nil, err
+	}
+	result[ListP99] = stat.Percentile(lists, 99)
+	if err := task.timeCommands(ctx, client, result); err != nil {
+		return nil, err
+	}
 	if err := c.watch(ctx, task.Consoles); err != nil {
 		return nil, err
 	}
@@ -95,6 +106,7 @@ func fillWhole(ctx context.Context, store sluice.Store, client *sluice.Client, t
 // consoles is a console and its viewers, in this process.
 type consoles struct {
 	server  *httptest.Server
+	api     *httptest.Server
 	console *console.Console
 	leave   context.CancelFunc
 	viewers sync.WaitGroup
@@ -107,7 +119,7 @@ func openConsole(store sluice.Store) (*consoles, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &consoles{server: httptest.NewServer(c), console: c, leave: func() {}}, nil
+	return &consoles{server: httptest.NewServer(c), api: httptest.NewServer(api), console: c, leave: func() {}}, nil
 }
 
 // openConsoles serves the console of the store of a task, and lets viewers watch it.
@@ -139,7 +151,7 @@ func (c *consoles) watch(ctx context.Context, n int) error {
 	first := make(chan error, n)
 	for i := range n {
 		c.viewers.Go(func() {
-			first <- c.read(ctx, consolePages[i%len(consolePages)], func(body io.Reader) error {
+			first <- c.read(ctx, c.server.URL+consolePages[i%len(consolePages)], func(body io.Reader) error {
 				_, err := io.ReadFull(body, make([]byte, 1000))
 				first <- err
 				_, _ = io.Copy(io.Discard, body) // ends when the viewer leaves
@@ -155,9 +167,22 @@ func (c *consoles) watch(ctx context.Context, n int) error {
 	return nil
 }
 
+// timed reads n pages of a server in turn, and returns the time of each in milliseconds.
+func (c *consoles) timed(ctx context.Context, root string, pages []string, n int) ([]float64, error) {
+	took := make([]float64, 0, n)
+	for i := range n {
+		begun := time.Now()
+		if err := c.read(ctx, root+pages[i%len(pages)], nil); err != nil {
+			return nil, err
+		}
+		took = append(took, millis(time.Since(begun)))
+	}
+	return took, nil
+}
+
 // read gets a page, or with watch its stream.
-func (c *consoles) read(ctx context.Context, path string, watch func(io.Reader) error) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.server.URL+path, nil)
+func (c *consoles) read(ctx context.Context, page string, watch func(io.Reader) error) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 	if err != nil {
 		return err
 	}
@@ -172,7 +197,7 @@ func (c *consoles) read(ctx context.Context, path string, watch func(io.Reader) 
 	}
 	defer func() { _ = answer.Body.Close() }()
 	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", path, answer.Status)
+		return fmt.Errorf("%s: %s", page, answer.Status)
 	}
 	if watch != nil {
 		return watch(answer.Body)
@@ -187,4 +212,5 @@ func (c *consoles) close() {
 	c.console.Drain()
 	c.viewers.Wait()
 	c.server.Close()
+	c.api.Close()
 }

@@ -64,6 +64,41 @@ func measureFind(ctx context.Context, task Task) (Result, error) {
 	return result, nil
 }
 
+// dropFinding drops the indexes of jobs that only searches use, if the task says so.
+func dropFinding(ctx context.Context, task Task) error {
+	if !task.NoFinding {
+		return nil
+	}
+	db, err := openDatabase(task)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	for _, index := range map[string][]string{
+		Postgres: {"sluice.job_by_key", "sluice.job_by_tenant"}, SQLite: {"sluice_job_by_key", "sluice_job_by_tenant"},
+	}[task.Store] {
+		if _, err := db.ExecContext(ctx, "drop index "+index); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sizeOf returns the bytes of a store.
+func sizeOf(ctx context.Context, task Task) (bytes float64, err error) {
+	db, err := openDatabase(task)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = db.Close() }()
+	query := "select pg_database_size(current_database())"
+	if task.Store == SQLite {
+		query = "select page_count * page_size from pragma_page_count, pragma_page_size"
+	}
+	err = db.QueryRowContext(ctx, query).Scan(&bytes)
+	return bytes, err
+}
+
 func makeHistory(ctx context.Context, task Task) error {
 	db, err := openDatabase(task)
 	if err != nil {

@@ -100,7 +100,7 @@ func openSQL(ctx context.Context, task Task, _ handle) (queue, error) {
 		return nil, err
 	}
 	pool, err := pgxpool.New(ctx, task.Place)
-	return &sqlQueue{bareQueue{pool}, store}, err
+	return &sqlQueue{bareQueue{pool: pool}, store}, err
 }
 
 func (q *sqlQueue) enqueueNew(ctx context.Context, name string, parcel Parcel) error {

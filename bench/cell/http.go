@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/bench/stat"
 	"github.com/sluice-queue/sluice/cmd/httpapi"
 	"github.com/sluice-queue/sluice/upkeep"
 )
@@ -323,43 +322,6 @@ func heapInUse() float64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return float64(m.HeapInuse + m.StackInuse)
-}
-
-// measurePages times pages of a list, as a viewer reads them.
-func measurePages(ctx context.Context, task Task) (Result, error) {
-	q, err := serveHTTP(ctx, task, func(Parcel) {})
-	if err != nil {
-		return nil, err
-	}
-	if err := makeHistory(ctx, task); err != nil {
-		return nil, fmt.Errorf("make rows: %w", err)
-	}
-	for left := task.Ahead; left > 0; left -= batch {
-		if err := q.enqueue(ctx, min(left, batch)); err != nil {
-			return nil, err
-		}
-	}
-	if err := tidy(ctx, task); err != nil {
-		return nil, err
-	}
-	var took []float64
-	for range task.Jobs {
-		for _, where := range []string{"", "state:ready", "queue:parcels", "queue:parcels%20state:completed", "tenant:tenant-7"} {
-			begun := time.Now()
-			request, err := http.NewRequestWithContext(ctx, http.MethodGet, q.root+"/jobs?limit=100&where="+where, nil)
-			if err != nil {
-				return nil, err
-			}
-			var list struct {
-				Jobs []json.RawMessage `json:"jobs"`
-			}
-			if err := q.do(request, &list); err != nil || len(list.Jobs) != 100 {
-				return nil, fmt.Errorf("a page of %q has %d jobs: %w", where, len(list.Jobs), err)
-			}
-			took = append(took, millis(time.Since(begun)))
-		}
-	}
-	return Result{P50: stat.Percentile(took, 50), P99: stat.Percentile(took, 99), Worst: stat.Percentile(took, 100)}, q.stop(ctx)
 }
 
 // measureStream sends one stream of jobs, and takes the most memory of client and server.

@@ -28,6 +28,7 @@ type sluiceQueue struct {
 	handle handle
 
 	prepared bool
+	keys     int                // given so far in a Keyed cell
 	group    sluice.ID          // of a Grouped cell
 	gauges   *metric.Gauges     // nil: no metrics
 	look     *look              // nil until the first query
@@ -76,7 +77,16 @@ func (q *sluiceQueue) enqueue(ctx context.Context, n int) error {
 	if !q.group.IsZero() {
 		return fill(ctx, q.client, n, func(int) sluice.EnqueueOptions { return sluice.EnqueueOptions{Batch: q.group} })
 	}
+	if q.task.Keyed {
+		return fill(ctx, q.client, n, q.keyed)
+	}
 	return fill(ctx, q.client, n, ofTenants(q.task.Tenants))
+}
+
+// keyed gives each job a key of its own and one of 1,000 tenants.
+func (q *sluiceQueue) keyed(int) sluice.EnqueueOptions {
+	q.keys++
+	return sluice.EnqueueOptions{Key: fmt.Sprintf("order-%d", q.keys), Tenant: fmt.Sprintf("tenant-%d", q.keys%findTenants)}
 }
 
 // prepare gives the queue its limits, once.
@@ -85,6 +95,9 @@ func (q *sluiceQueue) prepare(ctx context.Context) error {
 		return nil
 	}
 	q.prepared = true
+	if err := dropFinding(ctx, q.task); err != nil {
+		return err
+	}
 	if err := q.openGroup(ctx); err != nil {
 		return err
 	}

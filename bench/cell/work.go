@@ -91,6 +91,11 @@ func measureWork(ctx context.Context, task Task) (Result, error) {
 	}
 	result := workResult(task, enqueueTook, workTook, enqueueCPU.plus(workCPU))
 	result[EnqueueCPU], result[WorkCPU] = enqueueCPU.per1000(task.Jobs), workCPU.per1000(task.Jobs)
+	if task.Keyed {
+		bytes, err := sizeOf(ctx, task)
+		result[Bytes] = bytes / float64(task.Jobs)
+		return result, err
+	}
 	return result, nil
 }
 
