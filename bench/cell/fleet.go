@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/admission"
 	"github.com/sluice-queue/sluice/worker"
 )
 
@@ -126,8 +127,18 @@ func (f *fleet) start(ctx context.Context) error {
 // fill stores the settings of every queue.
 func (f *fleet) fill(ctx context.Context) error {
 	client := sluice.NewClient(f.stores[0], sluice.ClientOptions{})
-	for n := range max(f.task.Queues, f.task.Stored) {
-		if _, err := client.EnsureQueue(ctx, fleetQueue(n), sluice.DefaultSettings(), sluice.Act{By: "bench"}); err != nil {
+	queues, act := max(f.task.Queues, f.task.Stored), sluice.Act{By: "bench", Reason: "measure"}
+	policy, err := admission.Of(ctx, f.stores[0])
+	if err != nil {
+		return err
+	}
+	if policy.MaxQueues = max(policy.MaxQueues, queues); policy.MaxQueues > admission.DefaultMaxQueues {
+		if _, err := admission.Save(ctx, f.stores[0], policy, act); err != nil {
+			return err
+		}
+	}
+	for n := range queues {
+		if _, err := client.EnsureQueue(ctx, fleetQueue(n), sluice.DefaultSettings(), act); err != nil {
 			return fmt.Errorf("store queue %d: %w", n, err)
 		}
 	}
