@@ -111,7 +111,7 @@ func (w *Worker) fetchOnce(ctx, work context.Context) time.Duration {
 			continue
 		}
 		l.hungry.Store(false)
-		l.alone, l.gaveNone = false, false
+		l.alone, l.misses = false, 0
 		if wait := w.claim(ctx, work, l, room); wait > 0 {
 			l.lookAt = time.Now().Add(wait)
 			next = earlier(next, l.lookAt)

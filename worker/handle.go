@@ -152,8 +152,9 @@ type servedQueue struct {
 	blocked   bool          // limits held the last claim back
 	lead      time.Duration // claim_ahead in the settings of the last claim
 	plain     bool          // one statement may claim from it and from other queues
-	gaveNone  bool          // the last claim from several queues got none of its jobs
-	alone     bool          // two claims in a row got none: the next claim takes from this queue alone
+	woken     bool          // the last claim from several queues followed a signal, or a full claim
+	misses    int           // so many claims from several queues in a row got none of its jobs
+	alone     bool          // the next claim takes from this queue alone
 	paused    bool          // whether the log last recorded the queue as paused
 	// logAfter is how long the worker may keep start times to itself; 0: the store needs none.
 	logAfter time.Duration

@@ -20,6 +20,7 @@ type mute struct {
 	deaf                  bool // the store does not even say that it hears signals
 	say                   atomic.Pointer[func(sluice.Signal)]
 	claims, looks, queues atomic.Int64
+	alone                 atomic.Int64 // claims from one queue alone
 	settings              atomic.Int64
 }
 
@@ -37,6 +38,9 @@ func (m *mute) Watch(ctx context.Context, signal func(sluice.Signal)) error {
 
 func (m *mute) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
 	m.claims.Add(1)
+	if len(request.Queues) == 0 {
+		m.alone.Add(1)
+	}
 	return m.Store.Claim(ctx, request)
 }
 
@@ -115,7 +119,7 @@ func TestAnIdleWorkerAsksLittle(t *testing.T) {
 // after a pause, or by a limit.
 func TestWhatNobodySignalsIsFound(t *testing.T) {
 	t.Parallel()
-	const look = 6 * time.Second // 6 times the default of Options.Poll
+	const look = 6*time.Second + 20*time.Millisecond // 6 times the default of Options.Poll, and the rests between claims
 	for _, c := range []struct {
 		name     string
 		settings func(*sluice.Settings, time.Time)

@@ -21,6 +21,10 @@ const (
 	// this, 50 processes look at once and 1 gets the job. Each draws for itself, so after 1 signal in 150 none looks
 	// at once; with 3 it would be 1 in 20.
 	crowdFirst = 5
+	// crowdFew is the same while signals of a queue follow each other within crowdBusy. The next signal comes soon, and who
+	// looks then finds the jobs of both. So each signal begins a delay anew, and nobody reports that jobs are taken.
+	crowdFew  = 3
+	crowdBusy = 20 * time.Millisecond
 	// crowdRest is the shortest delay: by then, most processes have heard that the jobs are taken.
 	crowdRest = 6 * time.Millisecond
 	// crowdStep is the average time between the delayed looks.
@@ -45,6 +49,7 @@ type crowd struct {
 	processes int       // 0: few
 	signals   int       // how many signals the queue got
 	last      time.Time // time of the last signal
+	busy      bool      // the last two signals came within crowdBusy
 	told      int       // signals up to the beginning of the claim that was reported last
 }
 
@@ -75,20 +80,26 @@ func (c *crowds) hear(hears bool) {
 	c.hears = hears
 }
 
-// signalled counts a signal of a queue, and returns how long to delay a look at the queue.
-func (c *crowds) signalled(queue string) time.Duration {
+// signalled counts a signal of a queue, and returns how long to delay a look at the queue. If busy, a delay that runs
+// begins anew.
+func (c *crowds) signalled(queue string) (wait time.Duration, busy bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	q := c.queues[queue]
 	if q == nil {
-		return 0
+		return 0, false
 	}
 	q.signals++
+	q.busy = time.Since(q.last) < crowdBusy
 	q.last = time.Now()
-	if q.processes == 0 || rand.IntN(q.processes) < crowdFirst {
-		return 0
+	first, rest := crowdFirst, crowdRest
+	if q.busy {
+		first, rest = crowdFew, crowdBusy
 	}
-	return crowdRest + rand.N(min(time.Duration(q.processes)*crowdStep, crowdMost-crowdRest))
+	if q.processes == 0 || rand.IntN(q.processes) < first {
+		return 0, q.busy
+	}
+	return rest + rand.N(min(time.Duration(q.processes)*crowdStep, crowdMost-rest)), q.busy
 }
 
 // before returns the counts of signals of a claim's queues. Nil: many processes serve no queue at all.
@@ -125,7 +136,7 @@ func (c *crowds) takes(queue string, signals int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	q := c.queues[queue]
-	if q == nil || !c.hears || time.Since(q.last) > crowdMost {
+	if q == nil || !c.hears || q.busy || time.Since(q.last) > crowdMost {
 		return false
 	}
 	q.told = signals
@@ -195,14 +206,20 @@ type putOff struct {
 	signal func(sluice.Signal)
 
 	mu    sync.Mutex
-	looks map[string]*time.Timer // by queue
+	looks map[string]delayed // by queue
+}
+
+// delayed is a look whose delay first began at since.
+type delayed struct {
+	timer *time.Timer
+	since time.Time
 }
 
 // hear passes the signal of a queue on, at once or delayed.
 func (p *putOff) hear(signal sluice.Signal) {
-	wait := time.Duration(0)
+	wait, busy := time.Duration(0), false
 	if signal.Queue != "" {
-		wait = p.crowds.signalled(signal.Queue)
+		wait, busy = p.crowds.signalled(signal.Queue)
 	}
 	if wait == 0 {
 		p.signal(signal)
@@ -210,23 +227,26 @@ func (p *putOff) hear(signal sluice.Signal) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.looks[signal.Queue] != nil {
+	if look, waits := p.looks[signal.Queue]; waits {
+		if busy && time.Since(look.since)+wait < crowdMost {
+			look.timer.Reset(wait)
+		}
 		return // a look comes soon
 	}
-	p.looks[signal.Queue] = time.AfterFunc(wait, func() {
+	p.looks[signal.Queue] = delayed{since: time.Now(), timer: time.AfterFunc(wait, func() {
 		p.drop(signal.Queue)
 		if p.ctx.Err() == nil {
 			p.signal(signal)
 		}
-	})
+	})}
 }
 
 // drop cancels a delayed look, because another process has taken the jobs.
 func (p *putOff) drop(queue string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if look := p.looks[queue]; look != nil {
-		look.Stop()
+	if look, waits := p.looks[queue]; waits {
+		look.timer.Stop()
 		delete(p.looks, queue)
 	}
 }

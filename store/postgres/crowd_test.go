@@ -204,3 +204,22 @@ func TestSignalIsMissedHoweverTheProcessesAreCounted(t *testing.T) {
 		}
 	}
 }
+
+func TestLooksWaitForTheNextSignalWhileSignalsFollowEachOther(t *testing.T) {
+	t.Parallel()
+	anew, least, tells := postgres.FollowUp(1000)
+	if !anew || least < postgres.BusyRest || tells {
+		t.Errorf("delays begin anew: %t, the shortest is %s, a claim tells that all is taken: %t", anew, least, tells)
+	}
+}
+
+// TestEnqueuesIntoManyQueuesCarryFewSignals: each statement that notifies wakes every process that listens, whatever
+// queues it serves.
+func TestEnqueuesIntoManyQueuesCarryFewSignals(t *testing.T) {
+	t.Parallel()
+	begun := time.Now()
+	carried := postgres.Carries(1000)
+	if most := postgres.HearAtOnce + int(time.Since(begun)/postgres.HearInterval) + 1; carried > most {
+		t.Errorf("%d of 1,000 enqueues carry a signal, want at most %d", carried, most)
+	}
+}

@@ -214,6 +214,15 @@ func (s *Store) CountCrowds(ctx context.Context) error { return s.countCrowds(ct
 // MostPutOff is the longest time by which a process puts off a claim of a crowded queue.
 const MostPutOff = crowdMost
 
+// BusyRest is the least time by which a process puts off a claim while signals follow each other.
+const BusyRest = crowdBusy
+
+// HearInterval and HearAtOnce pace signals.
+const (
+	HearInterval = hearInterval
+	HearAtOnce   = hearAtOnce
+)
+
 // Sender is the name of the store in its signals.
 func (s *Store) Sender() string { return s.notifier.sender }
 
@@ -231,6 +240,35 @@ func (s *Store) Hear(hears bool) { s.crowds.hear(hears) }
 func (s *Store) ReportsTaken(queue string) bool {
 	s.crowds.signalled(queue)
 	return s.crowds.takes(queue, 0)
+}
+
+// FollowUp sends two signals of a queue that n processes serve, one right after the other, and reports whether the second
+// one's look is delayed anew with each signal, for how long at the least, and whether a claim would tell that all jobs are taken.
+func FollowUp(n int) (anew bool, least time.Duration, tells bool) {
+	var c crowds
+	c.hear(true)
+	c.set(map[string]int{"q": n})
+	c.signalled("q")
+	least = time.Hour
+	for range 100 {
+		var wait time.Duration
+		if wait, anew = c.signalled("q"); wait > 0 {
+			least = min(least, wait)
+		}
+	}
+	return anew, least, c.takes("q", 0)
+}
+
+// Carries counts how many enqueues, each into another queue, may carry a signal if they follow each other at once.
+func Carries(n int) (carry int) {
+	of := &notifier{pending: make(map[message]bool), sent: make(pace[message]), turns: make(pace[struct{}])}
+	for i := range n {
+		of.carries = time.Time{} // leaves out the pause after each one
+		if of.carry(fmt.Sprint(i)) != "" {
+			carry++
+		}
+	}
+	return carry
 }
 
 // MissesWhatCame makes a claim take all jobs of a queue. Then a signal comes before the others hear of the claim, while

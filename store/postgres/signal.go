@@ -110,15 +110,24 @@ type pace[K comparable] map[K]time.Time
 
 // wait returns how long an event must still wait. 0: it happens now, and counts.
 func (p pace[K]) wait(what K, now time.Time) time.Duration {
-	used := now
+	wait := p.left(what, now)
+	if wait == 0 {
+		p[what] = p.used(what, now).Add(hearInterval)
+	}
+	return wait
+}
+
+// left returns how long an event must still wait, and counts nothing.
+func (p pace[K]) left(what K, now time.Time) time.Duration {
+	return max(p.used(what, now).Sub(now)-(hearAtOnce-1)*hearInterval, 0)
+}
+
+// used returns until when an event has used its turns.
+func (p pace[K]) used(what K, now time.Time) time.Time {
 	if until, there := p[what]; there && until.After(now) {
-		used = until
+		return until
 	}
-	if wait := used.Sub(now) - (hearAtOnce-1)*hearInterval; wait > 0 {
-		return wait
-	}
-	p[what] = used.Add(hearInterval)
-	return 0
+	return now
 }
 
 // forget drops the kinds that have all their turns again.
@@ -144,6 +153,7 @@ type notifier struct {
 	mu      sync.Mutex
 	pending map[message]bool
 	sent    pace[message]
+	turns   pace[struct{}]       // of statements and enqueues that carry messages
 	inTx    map[string]time.Time // by queue: when a caller's transaction last carried a notification
 	carries time.Time            // when an enqueue of the store may carry a signal again
 }
@@ -152,7 +162,7 @@ func startNotifier(s *Store) *notifier {
 	ctx, quit := context.WithCancel(context.Background())
 	n := &notifier{
 		store: s, sender: sluice.NewID().String(), wake: make(chan struct{}, 1), quit: quit, done: make(chan struct{}),
-		pending: make(map[message]bool), sent: make(pace[message]), inTx: make(map[string]time.Time),
+		pending: make(map[message]bool), sent: make(pace[message]), turns: make(pace[struct{}]), inTx: make(map[string]time.Time),
 	}
 	go n.run(ctx)
 	return n
@@ -233,9 +243,10 @@ func (n *notifier) carry(queue string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now, m := time.Now(), n.message(sluice.Signal{Queue: queue})
-	if now.Before(n.carries) || n.pending[m] || n.sent.wait(m, now) > 0 {
+	if now.Before(n.carries) || n.pending[m] || n.sent.left(m, now) > 0 || n.turns.wait(struct{}{}, now) > 0 {
 		return ""
 	}
+	n.sent.wait(m, now)
 	n.carries = now.Add(notifyInterval)
 	return m.text
 }
@@ -257,14 +268,34 @@ func (n *notifier) run(ctx context.Context) {
 			return
 		case <-n.wake:
 		}
+		for wait := n.turn(); wait > 0; wait = n.turn() {
+			if pause.Reset(wait); !passes(ctx, pause.C) {
+				return
+			}
+		}
 		n.send(ctx)
 		pause.Reset(notifyInterval)
-		select {
-		case <-ctx.Done():
+		if !passes(ctx, pause.C) {
 			return
-		case <-pause.C:
 		}
 	}
+}
+
+// passes waits for an instant. It reports false if ctx ends first.
+func passes(ctx context.Context, instant <-chan time.Time) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-instant:
+		return true
+	}
+}
+
+// turn returns how long the next statement must wait: every process that listens pays for each statement of any.
+func (n *notifier) turn() time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.turns.wait(struct{}{}, time.Now())
 }
 
 // send sends the pending messages. Messages that cannot be sent are dropped: polling finds the jobs.
@@ -356,7 +387,7 @@ func (s *Store) listenOnce(ctx context.Context, signal func(sluice.Signal)) erro
 	watching.Go(func() { s.counting(ctx) })
 	signal(sluice.Signal{}) // for signals that were sent while no connection listened
 	signal = calm(ctx, signal)
-	looks := &putOff{ctx: ctx, crowds: &s.crowds, signal: signal, looks: make(map[string]*time.Timer)}
+	looks := &putOff{ctx: ctx, crowds: &s.crowds, signal: signal, looks: make(map[string]delayed)}
 	for {
 		notification, err := conn.WaitForNotification(ctx)
 		if err != nil {
