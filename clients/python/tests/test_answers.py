@@ -7,7 +7,7 @@ import json
 import threading
 import unittest
 
-from sluice_client import AsyncClient, Client, TooDeep
+from sluice_client import AsyncClient, Client, ConnectionFailed, TooDeep
 
 
 class Unreadable(http.server.BaseHTTPRequestHandler):
@@ -26,6 +26,26 @@ class Unreadable(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
+
+
+class Silent(Unreadable):
+    """Keeps connections, and says nothing on them once it is silent."""
+
+    protocol_version = "HTTP/1.1"
+    together = threading.Barrier(3)  # so that each of the first requests has a connection of its own
+    silent, over = threading.Event(), threading.Event()
+
+    def do_GET(self):
+        self.server.asked.append(self.path)
+        if self.silent.is_set():
+            self.over.wait(60)
+            return
+        self.together.wait(60)
+        text = b'{"id":"one","queue":"q"}'
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
 
 
 class Strange(Unreadable):
@@ -70,6 +90,23 @@ class Answers(unittest.TestCase):
         self.assertEqual([(claim["limit"], claim.get("again", False)) for claim in claims()[:3]], [(10, False), (1, False), (1, False)])
         self.assertEqual(len({claim["token"] for claim in claims()[:3]}), 3)
         self.assertIn("claim of ['q']: the answer of 200 cannot be read", "".join(logs.output))
+
+    def test_a_server_that_is_silent_is_asked_once_in_the_time_of_a_call(self):
+        with serving(Silent) as (url, asked), Client(url, timeout=60) as client:
+            first = [threading.Thread(target=client.job, args=("one",)) for _ in range(3)]
+            for thread in first:
+                thread.start()
+            for thread in first:
+                thread.join(60)
+            self.assertEqual(len(client._transport._idle), 3)
+            asked.clear()
+            Silent.silent.set()
+            self.addCleanup(Silent.over.set)
+            client._timeout = 0.5
+            with self.assertRaisesRegex(ConnectionFailed, "timed out"):
+                client.job("one")
+            self.assertEqual(len(asked), 1)
+            Silent.over.set()
 
     def test_an_unexpected_error_of_a_thread_ends_the_worker(self):
         async def work(url):

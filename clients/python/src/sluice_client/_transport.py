@@ -125,6 +125,7 @@ class Transport:
         """Sends a request once. With resend, it does so once more if the server has closed a kept connection."""
         if timeout <= 0:
             raise TimeoutError("the time was over before the request was sent")
+        until = time.monotonic() + timeout
         connection, fresh = self._take(timeout)
         try:
             if abort is not None:
@@ -139,8 +140,9 @@ class Transport:
             refused = _of_certificate(error)
             if refused:
                 raise CertificateRefused(f"{method} {path} at {self._host}: {refused}") from error
-            if resend and not fresh and not (abort is not None and abort.is_set()):
-                return self.once(method, path, data, timeout=timeout, abort=abort, headers=headers)
+            silent = isinstance(error, socket.timeout)  # so would it be on the next connection
+            if resend and not fresh and not silent and not (abort is not None and abort.is_set()):
+                return self.once(method, path, data, timeout=until - time.monotonic(), abort=abort, headers=headers)
             raise
         except BaseException:
             connection.close()
