@@ -48,6 +48,17 @@ class Silent(Unreadable):
         self.wfile.write(text)
 
 
+class Waits(Unreadable):
+    """Keeps those who wait for the end of a job."""
+
+    text = b'{"id":"two"}'
+    over = threading.Event()
+
+    def do_GET(self):
+        self.server.asked.append(self.path)
+        self.over.wait(60)
+
+
 class Strange(Unreadable):
     """Answers claims with JSON that says nothing."""
 
@@ -107,6 +118,22 @@ class Answers(unittest.TestCase):
                 client.job("one")
             self.assertEqual(len(asked), 1)
             Silent.over.set()
+
+    def test_a_wait_that_is_cancelled_leaves_its_thread_to_others(self):
+        async def enqueue(url, asked):
+            async with AsyncClient(url, calls=1) as client:
+                waiting = asyncio.create_task(client.result("one"))
+                while not asked:
+                    await asyncio.sleep(0.01)
+                waiting.cancel()
+                await asyncio.gather(waiting, return_exceptions=True)
+                return await asyncio.wait_for(client.enqueue("q", 1), 30)
+
+        with serving(Waits) as (url, asked):
+            try:
+                self.assertEqual(asyncio.run(enqueue(url, asked)).id, "two")
+            finally:
+                Waits.over.set()
 
     def test_an_unexpected_error_of_a_thread_ends_the_worker(self):
         async def work(url):

@@ -86,17 +86,19 @@ class Transport:
         timeout: float,
         wait: float = 0,
         headers: Optional[Mapping[str, str]] = None,
+        abort: Optional[Abort] = None,
     ) -> Any:
         """Sends a request until it is answered, for at most timeout seconds. So it must be one that may be sent twice.
 
-        wait is how long the server may keep a request before it answers.
+        wait is how long the server may keep a request before it answers. abort ends the request early.
         """
+        abort = abort or Abort()
         data = None if body is None else json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
         until = time.monotonic() + timeout
         pause = 0.05
         while True:
             try:
-                return self.once(method, path, data, timeout=until - time.monotonic() + wait, headers=headers)
+                return self.once(method, path, data, timeout=until - time.monotonic() + wait, headers=headers, abort=abort)
             except ApiError as error:
                 if error.status not in PASSES:
                     raise
@@ -106,9 +108,8 @@ class Transport:
                 failure = ConnectionFailed(f"{method} {path} at {self._host}: {error or type(error).__name__}; is `sluice serve` running there?")
                 rest = pause
             rest *= 0.5 + random.random()
-            if time.monotonic() + rest >= until:
+            if time.monotonic() + rest >= until or abort.wait(rest):
                 raise failure from None
-            time.sleep(rest)
             pause = min(pause * 2, 2)
 
     def once(

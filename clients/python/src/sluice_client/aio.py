@@ -12,6 +12,7 @@ from ._engine import Engine
 from ._held import AsyncClaimedJob, Held
 from ._jobs import Enqueued, Job, Receipt, names
 from ._signals import on_signals
+from ._transport import Abort
 from .client import Client
 
 AsyncHandler = Callable[[AsyncClaimedJob], Awaitable[Any]]
@@ -64,7 +65,11 @@ class AsyncClient:
         return await self._call(self._client.cancel, ids, reason, by=by)
 
     async def result(self, id: str, *, timeout: Optional[float] = None) -> Any:
-        return await self._call(self._client.result, id, timeout=timeout)
+        abort = Abort()
+        try:
+            return await self._call(self._client._result, id, timeout, abort)
+        finally:
+            abort.set()  # a wait that was cancelled gives its thread back
 
     async def work(
         self,

@@ -13,7 +13,7 @@ from ._engine import Engine
 from ._held import ClaimedJob, Held
 from ._jobs import Enqueued, Job, Receipt, Refused, job_body, names, new_id
 from ._signals import on_signals
-from ._transport import Transport
+from ._transport import Abort, Transport
 from .errors import ApiError, EnqueueManyError, JobFailed
 
 Handler = Callable[[ClaimedJob], Any]
@@ -152,11 +152,14 @@ class Client:
 
         It raises JobFailed if the job is dead or cancelled, and TimeoutError after timeout seconds. None: no timeout.
         """
+        return self._result(id, timeout, None)
+
+    def _result(self, id: str, timeout: Optional[float], abort: Optional[Abort]) -> Any:
         until = None if timeout is None else time.monotonic() + timeout
         while True:
             wait = _LONG_POLL if until is None else min(_LONG_POLL, max(until - time.monotonic(), 0))
             path = f"/jobs/{urllib.parse.quote(id, safe='')}/end?wait={int(wait * 1000)}ms"
-            end = self._transport.request("GET", path, timeout=self._timeout, wait=wait)
+            end = self._transport.request("GET", path, timeout=self._timeout, wait=wait, abort=abort)
             if end["ended"]:
                 if end["state"] == "completed":
                     return end.get("result")
