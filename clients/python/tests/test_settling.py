@@ -38,7 +38,37 @@ class Strict(Unreadable):
         self.wfile.write(answer)
 
 
+class Away(Unreadable):
+    """Says of the second job that the store does not answer: once, or as long as it is down."""
+
+    down = False
+
+    def do_POST(self):
+        ids = [job["id"] for job in json.loads(self.rfile.read(int(self.headers["Content-Length"])))]
+        fails = self.down or not self.server.asked
+        self.server.asked.append(ids)
+        error = {"status": 503, "code": "store_unavailable", "why": "the store does not answer", "retry_after_seconds": 0.01}
+        text = json.dumps({"results": [{"id": id, "error": error} if id == "b" and fails else {"id": id} for id in ids]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+
+class Down(Away):
+    down = True
+
+
 class Many(unittest.TestCase):
+    def test_jobs_that_the_store_cannot_take_yet_are_sent_again(self):
+        jobs = [{"queue": "q", "payload": 1, "id": id} for id in "abc"]
+        with serving(Away) as (url, asked), Client(url) as client:
+            out = client.enqueue_many(jobs)
+        self.assertEqual((out.stored, out.refused, asked), (3, [], [["a", "b", "c"], ["b"]]))
+        with serving(Down) as (url, _), Client(url, timeout=0.1) as client, self.assertRaisesRegex(EnqueueManyError, "the store does not answer") as caught:
+            client.enqueue_many(jobs)
+        self.assertEqual((caught.exception.result.stored, caught.exception.next, caught.exception.ids), (0, 0, ["a", "b", "c"]))
+
     def test_jobs_that_are_too_large_together_are_stored_apart(self):
         with serving(Strict) as (url, _), Client(url) as client:
             out = client.enqueue_many({"queue": "q", "payload": payload} for payload in ("a", "large", "b", "c", "d"))

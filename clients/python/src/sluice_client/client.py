@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import ssl
 import threading
 import time
@@ -13,7 +14,7 @@ from ._engine import Engine
 from ._held import ClaimedJob, Held
 from ._jobs import Enqueued, Job, Receipt, Refused, job_body, names, new_id
 from ._signals import on_signals
-from ._transport import Abort, Transport
+from ._transport import PASSES, Abort, Transport
 from .errors import ApiError, EnqueueManyError, JobFailed
 
 Handler = Callable[[ClaimedJob], Any]
@@ -113,7 +114,7 @@ class Client:
 
     def _send_bodies(self, part: _Part, first: int, end: int, out: Enqueued) -> None:
         try:
-            results = self._transport.request("POST", "/jobs", part.bodies[first:end], timeout=self._timeout)["results"]
+            results = self._results(part.bodies[first:end])
         except ApiError as error:
             if error.status != 413:  # the server, or a proxy, reads less at once
                 raise
@@ -134,6 +135,27 @@ class Client:
             else:
                 out.stored += 1
         part.answered = end
+
+    def _results(self, bodies: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
+        """Stores jobs, and sends those again that the server cannot take yet. It raises an error that leaves open whether a job is stored."""
+        until, pause = time.monotonic() + self._timeout, 0.05
+        results: Dict[int, Dict[str, Any]] = {}
+        left: List[int] = list(range(len(bodies)))
+        while True:
+            answer = self._transport.request("POST", "/jobs", [bodies[i] for i in left], timeout=until - time.monotonic())["results"]
+            results.update(zip(left, answer))
+            left = [i for i in left if results[i].get("error", {}).get("status") in PASSES]
+            errors = [results[i]["error"] for i in left]
+            rest = max((error.get("retry_after_seconds", 0) for error in errors), default=0)
+            rest = max(rest, pause) * (0.5 + random.random())
+            if not left or time.monotonic() + rest >= until:
+                break
+            time.sleep(rest)
+            pause = min(pause * 2, 2)
+        for error in errors:
+            if error.get("code") != "full":
+                raise ApiError(error["status"], error)
+        return [results[i] for i in range(len(bodies))]
 
     def job(self, id: str) -> Job:
         """Returns a job. It raises ApiError with code not_found if there is none."""
