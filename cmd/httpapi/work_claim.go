@@ -75,7 +75,7 @@ type claimBody struct {
 	Queues []string `json:"queues" minItems:"1" maxItems:"100"`
 	// Limit is the most jobs. Missing: 1.
 	Limit int `json:"limit,omitempty" minimum:"1" maximum:"1000"`
-	// Lease is how long the claim holds unless it is renewed, such as 1m. Missing: the queue's setting.
+	// Lease is how long the claim holds unless it is renewed, such as 1m. Missing: the queue's setting, but at least 1s.
 	Lease string `json:"lease,omitempty" maxLength:"20"`
 	// Wait is how long to wait for jobs, such as 30s; at most 60s. Missing: not at all.
 	Wait string `json:"wait,omitempty" maxLength:"20"`
@@ -282,7 +282,7 @@ func (c *call) claimedBefore(ctx context.Context, o *claimOrder) (claimedList, e
 		if err != nil {
 			return out, err
 		}
-		out.Jobs = append(out.Jobs, claimedOf(claim, settings, cmp.Or(o.lease, settings.Lease)))
+		out.Jobs = append(out.Jobs, claimedOf(claim, settings, o.leaseIn(settings)))
 	}
 	return out, nil
 }
@@ -347,7 +347,7 @@ func (c *call) claimFrom(ctx context.Context, o *claimOrder, queue string) (clai
 	if settings.Batch > 0 {
 		from.limit = min(from.limit, settings.Batch)
 	}
-	lease, ageing := cmp.Or(o.lease, settings.Lease), settings.Ageing
+	lease, ageing := o.leaseIn(settings), settings.Ageing
 	if o.Ageing != nil {
 		ageing = *o.Ageing
 	}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -152,12 +153,9 @@ func (c *call) claimTogether(ctx context.Context, o *claimOrder) (claimedList, e
 	return out, nil
 }
 
-// leaseIn returns the lease in a queue with these settings.
+// leaseIn returns the lease in a queue with these settings. It is one that can be renewed over HTTP.
 func (o *claimOrder) leaseIn(settings sluice.Settings) time.Duration {
-	if o.lease > 0 {
-		return o.lease
-	}
-	return settings.Lease
+	return cmp.Or(o.lease, max(settings.Lease, minLease))
 }
 
 // nextDueInput names queues.

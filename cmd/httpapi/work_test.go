@@ -66,6 +66,7 @@ type held struct {
 	Attempts     int             `json:"attempts"`
 	Recoveries   int             `json:"recoveries"`
 	LeaseSeconds float64         `json:"lease_seconds"`
+	LeaseUntil   time.Time       `json:"lease_until"`
 	Timeout      float64         `json:"timeout_seconds"`
 }
 
@@ -434,5 +435,21 @@ func TestAClaimSentAgainStaysWithinTheBounds(t *testing.T) {
 	}
 	if r := s.ask("POST", "/work/claim", `{`+proof+`,"again":true,"queues":["pay"]}`, "Authorization", "Bearer before"); !strings.Contains(r.text, foreign) {
 		t.Errorf("the claim sent again lost its job: %d %s", r.status, r.text)
+	}
+}
+
+// TestALeaseOfAQueueCanBeRenewed renews a job of a queue whose lease is shorter than one over HTTP may be.
+func TestALeaseOfAQueueCanBeRenewed(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{})
+	settings := sluice.DefaultSettings()
+	settings.Lease = 500 * time.Millisecond
+	must(s.client.EnsureQueue(t.Context(), "mail", settings, sluice.Act{By: "test"}))
+	for _, more := range []string{ofMail, `"queues":["mail","sms"]`, ofMail + `,"limits":{"mail":1}`} {
+		s.enqueue("mail", "")
+		job := s.claimOne(more)
+		if r := s.ask("POST", "/work/renew", fmt.Sprintf(`{"lease":"%gs","jobs":[{%s}]}`, job.LeaseSeconds, job.named())); r.status != 200 {
+			t.Errorf("%s: the renewal of a lease of %g s: %d %s", more, job.LeaseSeconds, r.status, r.text)
+		}
 	}
 }
