@@ -274,10 +274,13 @@ func (c *call) claimedBefore(ctx context.Context, o *claimOrder) (claimedList, e
 		request.Queues = append(request.Queues, sluice.QueueClaim{Queue: queue})
 	}
 	found, err := c.api.store.Claim(ctx, request)
+	if err == nil {
+		found.Jobs, err = c.holdAnew(ctx, o, c.ownClaims(found.Jobs))
+	}
 	if err != nil {
 		return out, err
 	}
-	for _, claim := range c.ownClaims(found.Jobs) {
+	for _, claim := range found.Jobs {
 		settings, err := c.api.board.settingsOf(ctx, claim.Queue)
 		if err != nil {
 			return out, err
@@ -362,6 +365,9 @@ func (c *call) claimFrom(ctx context.Context, o *claimOrder, queue string) (clai
 		c.handBack(work, o.holder, from.Jobs)
 		return out, from, ctx.Err()
 	}
+	if from.Jobs, err = c.holdAnew(work, o, from.Jobs); err != nil {
+		return out, from, err
+	}
 	for _, claim := range from.Jobs {
 		out.Jobs = append(out.Jobs, claimedOf(claim, settings, lease))
 	}
@@ -373,6 +379,30 @@ func (c *call) claimFrom(ctx context.Context, o *claimOrder, queue string) (clai
 // had other bounds.
 func (c *call) ownClaims(jobs []*sluice.Claim) []*sluice.Claim {
 	return slices.DeleteFunc(jobs, func(claim *sluice.Claim) bool { return !c.caller.Job(claim.Queue, claim.Tenant) })
+}
+
+// holdAnew renews the leases of jobs if the claim was sent again: they may be old, and the answer says how long the jobs hold from then
+// on. It leaves out jobs that are lost meanwhile.
+func (c *call) holdAnew(ctx context.Context, o *claimOrder, jobs []*sluice.Claim) ([]*sluice.Claim, error) {
+	if !o.Again || len(jobs) == 0 {
+		return jobs, nil
+	}
+	now, err := c.api.store.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	renewals := make([]sluice.Renewal, len(jobs))
+	for i, claim := range jobs {
+		settings, err := c.api.board.settingsOf(ctx, claim.Queue)
+		if err != nil {
+			return nil, err
+		}
+		lease := o.leaseIn(settings)
+		renewals[i] = sluice.Renewal{ID: claim.ID, Token: claim.Token, Lease: lease, Queue: claim.Queue}
+		claim.LeaseUntil = now.Add(lease)
+	}
+	lost, err := c.api.store.Renew(ctx, renewals)
+	return slices.DeleteFunc(jobs, func(claim *sluice.Claim) bool { return slices.Contains(lost, claim.ID) }), err
 }
 
 // handBack releases jobs whose client has left. If that fails, their leases end.

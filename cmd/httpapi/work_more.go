@@ -147,6 +147,9 @@ func (c *call) claimTogether(ctx context.Context, o *claimOrder) (claimedList, e
 		c.handBack(work, o.holder, found.Jobs)
 		return out, ctx.Err()
 	}
+	if found.Jobs, err = c.holdAnew(work, o, found.Jobs); err != nil {
+		return out, err
+	}
 	for _, claim := range found.Jobs {
 		out.Jobs = append(out.Jobs, claimedOf(claim, settings[claim.Queue], o.leaseIn(settings[claim.Queue])))
 	}
