@@ -24,6 +24,7 @@ type board struct {
 	look     bool               // some queue may have jobs
 	nudged   chan struct{}      // room for one
 	settings map[string]readSettings
+	tokens   map[sluice.Token]chan struct{} // of the claims under way; each is closed at the end of its claim
 }
 
 // desk is a queue for which callers wait.
@@ -70,7 +71,7 @@ const (
 )
 
 func newBoard(store sluice.Store) *board {
-	return &board{store: store, slots: make(chan struct{}, claimsAtOnce), desks: make(map[string]*desk), nudged: make(chan struct{}, 1), settings: make(map[string]readSettings)}
+	return &board{store: store, slots: make(chan struct{}, claimsAtOnce), desks: make(map[string]*desk), nudged: make(chan struct{}, 1), settings: make(map[string]readSettings), tokens: make(map[sluice.Token]chan struct{})}
 }
 
 // join puts a caller into the lines of its queues. The first caller of all starts the watch.
@@ -352,4 +353,30 @@ func (b *board) forget() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	clear(b.settings)
+}
+
+// alone waits until no other claim with a token is under way. The caller must call leave. A claim that is sent again would get jobs that
+// the first one hands back, because its client has left.
+func (b *board) alone(ctx context.Context, token sluice.Token) (leave func(), err error) {
+	for {
+		b.mu.Lock()
+		other, done := b.tokens[token], make(chan struct{})
+		if other == nil {
+			b.tokens[token] = done
+		}
+		b.mu.Unlock()
+		if other == nil {
+			return func() {
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				delete(b.tokens, token)
+				close(done)
+			}, nil
+		}
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }

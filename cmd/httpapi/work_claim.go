@@ -270,6 +270,11 @@ func (c *call) claimNow(ctx context.Context, o *claimOrder) (claimedList, error)
 func (c *call) claimedBefore(ctx context.Context, o *claimOrder) (claimedList, error) {
 	out := claimedList{Jobs: []claimedJob{}}
 	request := sluice.ClaimRequest{Holder: o.holder, Token: c.claimToken(o), Again: true}
+	leave, err := c.api.board.alone(ctx, request.Token)
+	if err != nil {
+		return out, err
+	}
+	defer leave()
 	for _, queue := range o.Queues {
 		request.Queues = append(request.Queues, sluice.QueueClaim{Queue: queue})
 	}
@@ -335,6 +340,12 @@ type claimedFrom struct {
 // claimFrom claims once. It goes on if the client leaves, and then hands the jobs back.
 func (c *call) claimFrom(ctx context.Context, o *claimOrder, queue string) (claimedList, claimedFrom, error) {
 	out, from := claimedList{Jobs: []claimedJob{}}, claimedFrom{limit: o.Limit}
+	token := c.claimToken(o)
+	leave, err := c.api.board.alone(ctx, token)
+	if err != nil {
+		return out, from, err
+	}
+	defer leave()
 	select {
 	case c.api.board.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -355,7 +366,7 @@ func (c *call) claimFrom(ctx context.Context, o *claimOrder, queue string) (clai
 		ageing = *o.Ageing
 	}
 	from.Claimed, err = c.api.store.Claim(work, sluice.ClaimRequest{
-		Queue: queue, Limit: from.limit, Holder: o.holder, Lease: lease, Token: c.claimToken(o), Ageing: ageing, Again: o.Again,
+		Queue: queue, Limit: from.limit, Holder: o.holder, Lease: lease, Token: token, Ageing: ageing, Again: o.Again,
 		ClaimAhead: o.ahead, ReportsBegun: o.ReportsBegun, Begun: o.begun,
 	})
 	if err != nil {

@@ -137,6 +137,11 @@ func (c *call) claimTogether(ctx context.Context, o *claimOrder) (claimedList, e
 		settings[queue] = found
 		request.Queues = append(request.Queues, sluice.QueueClaim{Queue: queue, Limit: limit, Lease: o.leaseIn(found), Ageing: found.Ageing})
 	}
+	leave, err := c.api.board.alone(ctx, request.Token)
+	if err != nil {
+		return out, err
+	}
+	defer leave()
 	work, stop := context.WithTimeout(context.WithoutCancel(ctx), claimTime)
 	defer stop()
 	found, err := c.api.store.Claim(work, request)
