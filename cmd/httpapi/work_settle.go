@@ -125,7 +125,9 @@ func settleJobs(ctx context.Context, c *call, in *settleInput) (settled, error) 
 	for _, outcome := range in.Body.Jobs {
 		settlement, err := c.settlement(ctx, outcome, holder)
 		switch {
-		case errors.Is(err, sluice.ErrUnavailable), ctx.Err() != nil:
+		case ctx.Err() != nil:
+			return out, ctx.Err()
+		case errors.Is(err, sluice.ErrUnavailable):
 			return out, err
 		case err != nil:
 			out.Failed = append(out.Failed, failedJob{outcome.ID, c.problem(err)})
