@@ -221,6 +221,9 @@ func (definitionChange) Schema(r huma.Registry) *huma.Schema {
 	return r.Schema(reflect.TypeFor[DefinitionBody](), true, "")
 }
 
+// isNull reports whether a field is reset.
+func isNull(value json.RawMessage) bool { return bytes.Equal(value, []byte("null")) }
+
 // apply changes a definition. A new rule for the instants replaces the present one.
 func (d definitionChange) apply(old schedule.Definition) (out schedule.Definition, err error) {
 	text, err := json.Marshal(old)
@@ -233,14 +236,14 @@ func (d definitionChange) apply(old schedule.Definition) (out schedule.Definitio
 	}
 	when := []string{"cron", "every", "at"}
 	for _, name := range when {
-		if d[name] != nil {
+		if d[name] != nil && !isNull(d[name]) {
 			for _, other := range when {
 				delete(fields, other)
 			}
 		}
 	}
 	for name, value := range d {
-		if fields[name] = value; bytes.Equal(value, []byte("null")) {
+		if fields[name] = value; isNull(value) {
 			delete(fields, name)
 		}
 	}

@@ -80,3 +80,28 @@ func TestASchedulesFiresShowNoForeignJobs(t *testing.T) {
 		}
 	}
 }
+
+// TestANullResetsOneFieldAlone changes a schedule that fires at instants as the console does: it sends null for each empty field.
+func TestANullResetsOneFieldAlone(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{})
+	at := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
+	for name, rule := range map[string]schedule.Definition{"at": {At: []time.Time{at}}, "cron": {Cron: "30 2 * * *"}, "every": {Every: time.Hour}} {
+		rule.Queue, rule.Key = "mail", "k"
+		must(schedule.Set(t.Context(), s.store, name, rule, sluice.Act{By: "test"}))
+		nulls := map[string]string{"at": `"cron":null,"every":null`, "cron": `"every":null,"at":null`, "every": `"cron":null`}[name]
+		if r := s.ask("PATCH", "/schedules/"+name, `{"definition":{`+nulls+`,"key":null,"tenant":"acme"}}`); r.status != 200 {
+			t.Errorf("%s: %d %s", name, r.status, r.text)
+		}
+		rule.Key, rule.Tenant = "", "acme"
+		if got := must(schedule.Read(t.Context(), s.store, name)); got.Cron != rule.Cron || got.Every != rule.Every || len(got.At) != len(rule.At) || got.Key != "" || got.Tenant != "acme" {
+			t.Errorf("%s: the definition is %+v, want %+v", name, got.Definition, rule)
+		}
+		if r := s.ask("PATCH", "/schedules/"+name, `{"definition":{"every":"2h","cron":null,"at":null}}`); r.status != 200 {
+			t.Errorf("%s: a new rule: %d %s", name, r.status, r.text)
+		}
+		if got := must(schedule.Read(t.Context(), s.store, name)); got.Cron != "" || got.Every != 2*time.Hour || len(got.At) > 0 {
+			t.Errorf("%s: the definition is %+v, want every 2 h alone", name, got.Definition)
+		}
+	}
+}
