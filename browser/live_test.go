@@ -3,6 +3,7 @@ package browser_test
 import (
 	"context"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -96,6 +97,32 @@ func TestAnOpenPageComesBackAfterARestart(t *testing.T) {
 	s.sluice(t, "enqueue", "parcels", "{}", "--delay", "1h")
 	s.serve(t, "--listen", "127.0.0.1:"+port)
 	p.until(`document.body.dataset.connection === "live" && document.querySelector('` + row("parcels") + `') && !document.querySelector("#connection .seconds").textContent`)
+}
+
+// TestAPageSaysThatItsConnectionIsDead freezes the server, which closes no connection then. The clock of the page goes on by a minute, and
+// later the page is told that it is not paused any more.
+func TestAPageSaysThatItsConnectionIsDead(t *testing.T) {
+	t.Parallel()
+	s := serving(t)
+	s.sluice(t, "enqueue", "mail", "{}", "--delay", "1h")
+	p := open(t, s, "/queues")
+	p.forgives("ERR_")
+	if err := s.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Process.Signal(syscall.SIGCONT) })
+	p.js(`(() => { const now = Date.now; Date.now = () => now() + 60_000; return 1 })()`)
+	p.until(`document.body.dataset.connection === "reconnecting"`)
+	const press = `(document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "l", bubbles: true })), 1)`
+	p.js(press)
+	p.until(`document.body.dataset.connection === "paused"`)
+	p.js(press)
+	p.until(`document.body.dataset.connection === "reconnecting"`)
+	if err := s.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	s.sluice(t, "enqueue", "parcels", "{}", "--delay", "1h")
+	p.until(`document.body.dataset.connection === "live" && document.querySelector('` + row("parcels") + `')`)
 }
 
 func TestADoubleClickOnAChartShowsAllAgain(t *testing.T) {

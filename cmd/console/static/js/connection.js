@@ -45,7 +45,8 @@ export function isPaused() {
 export function togglePause() {
   paused = !paused;
   if (paused) return show("paused", "paused");
-  show("live", "live");
+  if (away) show("reconnecting", "reconnecting");
+  else show("live", "live");
   if (held) htmx.swap({ text: held, target: live, swap: "innerMorph" });
   held = null;
 }
@@ -55,8 +56,22 @@ let connected = document.documentElement.hasAttribute("data-streamed");
 let tried = Date.now();
 const retryAfter = 5000;
 
+// The server says each 15 s that it lives. A connection that is silent for longer is dead, although nobody has closed it.
+const silence = 40_000;
+let heard = Date.now();
+let away = false; // the connection is broken, or dead
+setInterval(() => {
+  if (!connected || document.hidden || Date.now() - heard < silence) return;
+  heard = Date.now(); // the next connection has as long
+  away = true;
+  if (!paused) show("reconnecting", "reconnecting");
+  live._htmx?.sse?.reader?.cancel(); // the extension connects again
+}, 1000);
+
 live.addEventListener("htmx:sse:after:connection", () => {
   connected = true;
+  heard = Date.now();
+  away = false;
   if (!paused) show("live", "live");
 });
 live.addEventListener("htmx:sse:close", () => {
@@ -71,6 +86,7 @@ setInterval(() => {
   htmx.ajax("GET", url, { source: live });
 }, 1000);
 live.addEventListener("htmx:sse:before:message", (event) => {
+  heard = Date.now();
   if (event.detail.message.event) return;
   if (paused) {
     held = event.detail.message.data;
@@ -88,6 +104,7 @@ live.addEventListener("ended", () => location.reload());
 live.addEventListener("restarting", () => show("reconnecting", "the server restarts"));
 live.addEventListener("htmx:sse:error", (event) => {
   if (event.detail.status === 401) return location.reload(); // the session ended while the server was away
+  away = true;
   if (!paused) show("reconnecting", "reconnecting");
 });
 if (!live.hasAttribute("hx-sse:connect")) show("off", "not live");
