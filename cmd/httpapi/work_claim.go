@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -20,6 +21,7 @@ func (a *API) work() {
 	add(a, Route{
 		Method: "POST", Path: "/work/claim", Name: "claim", Group: "work", Summary: "claim jobs",
 		Text: "Answers as soon as there are jobs of one of the queues, or with none after the wait. Waiting costs the store nothing per caller. " +
+			"Of several queues, it passes over those whose jobs an engine runs. " +
 			"To send a claim again after a lost answer, send the same token and again: true.",
 		Needs: access.Work, scope: ofJobs, noun: "queue", timeout: maxWait + claimTime + slack, waits: true,
 	}, claimJobs)
@@ -218,7 +220,22 @@ func claimJobs(ctx context.Context, c *call, in *claimInput) (out claimedList, e
 		}
 		o.Again = false
 	}
-	return c.claimInTurn(ctx, o)
+	for until := time.Now().Add(o.wait); ; o.wait = time.Until(until) {
+		if out, err = c.claimInTurn(ctx, o); !o.passesOver(err) {
+			return out, err
+		}
+	}
+}
+
+// passesOver leaves a queue out that refuses the claim because an engine runs its jobs: it must not keep the jobs of other queues. The
+// only queue is not left out.
+func (o *claimOrder) passesOver(err error) bool {
+	var runner *sluice.OtherRunnerError
+	if len(o.Queues) < 2 || !errors.As(err, &runner) {
+		return false
+	}
+	o.Queues = slices.DeleteFunc(slices.Clone(o.Queues), func(queue string) bool { return queue == runner.Queue })
+	return true
 }
 
 // ending refuses a claim of a server that ends.
@@ -233,17 +250,17 @@ func (a *API) ending() error {
 
 // claimNow claims from the queues, one after another, until one has jobs.
 func (c *call) claimNow(ctx context.Context, o *claimOrder) (claimedList, error) {
-	queues := o.Queues
+	queues, several := o.Queues, len(o.Queues) > 1
 	if len(o.Limits) > 0 {
 		return c.claimTogether(ctx, o)
 	}
-	if len(queues) > 1 && o.Again {
+	if several && o.Again {
 		out, err := c.claimedBefore(ctx, o)
 		if err != nil || len(out.Jobs) > 0 {
 			return out, err
 		}
 	}
-	if len(queues) > 1 { // one look costs less than a claim from each
+	if several { // one look costs less than a claim from each
 		due, err := c.api.store.NextDue(ctx, queues)
 		if err != nil {
 			return claimedList{}, err
@@ -256,11 +273,11 @@ func (c *call) claimNow(ctx context.Context, o *claimOrder) (claimedList, error)
 	out := claimedList{Jobs: []claimedJob{}}
 	for _, queue := range queues {
 		var err error
-		if out, _, err = c.claimFrom(ctx, o, queue); err != nil || len(out.Jobs) > 0 {
+		if out, _, err = c.claimFrom(ctx, o, queue); !o.passesOver(err) && (err != nil || len(out.Jobs) > 0) {
 			return out, err
 		}
 	}
-	if len(o.Queues) > 1 {
+	if several {
 		out.ClaimedDetail = ClaimedDetail{} // of one queue alone
 	}
 	return out, nil
