@@ -65,6 +65,20 @@ class Strange(Unreadable):
     text = b"7"
 
 
+class Engined(Unreadable):
+    """Refuses claims, because an engine runs the jobs of the queue."""
+
+    def do_POST(self):
+        self.server.asked.append((self.path.rpartition("/")[2], json.loads(self.rfile.read(int(self.headers["Content-Length"])))))
+        refused = self.path.endswith("/claim")
+        text = b'{"code":"other_runner","why":"an engine runs its jobs"}' if refused else b'{"wanted":"work"}'
+        with contextlib.suppress(OSError):
+            self.send_response(409 if refused else 200)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+
 @contextlib.contextmanager
 def serving(handler):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
@@ -134,6 +148,25 @@ class Answers(unittest.TestCase):
                 self.assertEqual(asyncio.run(enqueue(url, asked)).id, "two")
             finally:
                 Waits.over.set()
+
+    def test_a_worker_waits_while_an_engine_runs_the_jobs_of_its_queue(self):
+        stop, failures = threading.Event(), []
+
+        def work(client):
+            try:
+                client.work("q", print, stop=stop)
+            except Exception as error:
+                failures.append(error)
+
+        with serving(Engined) as (url, asked), Client(url) as client, self.assertLogs("sluice_client", "WARNING") as logs:
+            worker = threading.Thread(target=work, args=(client,))
+            worker.start()
+            while worker.is_alive() and [what for what, _ in list(asked)].count("claim") < 2:
+                stop.wait(0.05)
+            stop.set()
+            worker.join(60)
+        self.assertEqual((worker.is_alive(), failures), (False, []))
+        self.assertIn("an engine runs its jobs", "".join(logs.output))
 
     def test_an_unexpected_error_of_a_thread_ends_the_worker(self):
         async def work(url):

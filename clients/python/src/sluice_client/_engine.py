@@ -27,6 +27,7 @@ _WAIT = 30.0  # how long the server keeps a claim
 _SLACK = 10.0
 _MOST, _BYTES = 500, 4 << 20  # jobs and bytes of one request
 _REFUSES = (413, 422)  # the request breaks a rule, perhaps by a single job
+_STATE = 409  # the state of the queue forbids the claim, such as an engine that runs its jobs; people may change it
 _HEARTBEAT = 10.0
 _GRACE = 10.0  # how long a handler may go on after its timeout
 _LAST = 5.0  # how long a handler has after it was told to end
@@ -137,7 +138,7 @@ class Engine:
             except (ApiError, ConnectionFailed, *BROKEN) as error:
                 if abort.is_set():
                     return None
-                if isinstance(error, CertificateRefused) or isinstance(error, ApiError) and error.status not in PASSES and error.status < 500:
+                if isinstance(error, CertificateRefused) or isinstance(error, ApiError) and error.status not in (*PASSES, _STATE) and error.status < 500:
                     self._fail(error)
                     return None
                 log.warning("claim of %s: %s; it is sent again", self._queues, error)
