@@ -40,6 +40,8 @@ export interface EnqueueOptions {
   after?: string[];
   /** How the job goes on if one of `after` dies or is cancelled. Default: `cancel`. */
   afterFailure?: "cancel" | "run" | "wait";
+  /** The rules for single jobs of `after`, by their ids. Default: `afterFailure` counts for all. */
+  afterFailures?: Record<string, "cancel" | "run" | "wait">;
   /** The open batch of the job. Default: none. */
   batch?: string;
   /** The reason to hold the job until somebody releases it. Default: nobody holds the job. */
@@ -78,6 +80,7 @@ const readers: Record<keyof EnqueueOptions, Reader> = {
   cost: whole(1_000_000),
   after: (field, value: unknown) => listOf(field, value).map((id) => idOf(field, id)),
   afterFailure: oneOf("cancel", "run", "wait"),
+  afterFailures: rulesOf,
   batch: idOf,
   hold: textOf(1000),
 };
@@ -212,6 +215,14 @@ function listOf(field: string, value: unknown): unknown[] {
     throw new InvalidError(field, "must be a list of ids");
   }
   return value;
+}
+
+function rulesOf(field: string, value: unknown): Record<string, unknown> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new InvalidError(field, "must be an object of rules by the ids of jobs");
+  }
+  const check = oneOf("cancel", "run", "wait") as (field: string, value: unknown) => unknown;
+  return Object.fromEntries(Object.entries(value).map(([id, rule]) => [idOf(field, id), check(field, rule)]));
 }
 
 function labelsOf(field: string, value: unknown): Record<string, string> {

@@ -315,13 +315,12 @@ export class FakeClient implements Producer {
 
   /** blocked reports whether a job waits for another one. */
   #blocked(job: FakeJob): boolean {
-    const runsAnyway = job.options.afterFailure === "run";
     if (this.#behind.get(job)?.state === "queued") {
       return true;
     }
     return (job.options.after ?? []).some((id) => {
       const state = this.#byId.get(id)?.state ?? "completed";
-      return state !== "completed" && !(runsAnyway && state !== "queued");
+      return state !== "completed" && !(ruleFor(job, id) === "run" && state !== "queued");
     });
   }
 
@@ -329,8 +328,7 @@ export class FakeClient implements Producer {
   #cancelWhatFailed(): void {
     const fails = (job: FakeJob): boolean =>
       job.state === "queued" &&
-      (job.options.afterFailure ?? "cancel") === "cancel" &&
-      (job.options.after ?? []).some((id) => ["dead", "cancelled"].includes(this.#byId.get(id)?.state ?? ""));
+      (job.options.after ?? []).some((id) => ruleFor(job, id) === "cancel" && ["dead", "cancelled"].includes(this.#byId.get(id)?.state ?? ""));
     for (let job = this.jobs.find(fails); job; job = this.jobs.find(fails)) {
       this.#finish(job, "cancelled");
     }
@@ -417,6 +415,11 @@ export class FakeClient implements Producer {
       },
     };
   }
+}
+
+/** ruleFor returns how a job goes on if another one, which it runs after, dies or is cancelled. */
+function ruleFor(job: FakeJob, id: string): "cancel" | "run" | "wait" {
+  return job.options.afterFailures?.[id] ?? job.options.afterFailure ?? "cancel";
 }
 
 /** KeyHold is a job that has a key, until an instant; undefined: until the job has ended. */

@@ -29,6 +29,7 @@ export interface JobView<P = unknown> {
   orderKey?: string;
   after?: string[];
   afterFailure?: "cancel" | "run" | "wait";
+  afterFailures?: Record<string, "cancel" | "run" | "wait">;
   batch?: string;
   state: State;
   /** The state as people see it: `queued` is split into ready, scheduled, retrying and blocked. */

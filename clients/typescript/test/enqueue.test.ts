@@ -33,6 +33,7 @@ test("a job is stored with its options, and read back", async () => {
       cost: 3,
       after: [before.id],
       afterFailure: "run",
+      afterFailures: { [before.id]: "wait" },
       hold: "a look first",
     },
   );
@@ -43,6 +44,7 @@ test("a job is stored with its options, and read back", async () => {
     [job.queue, job.tenant, job.key, job.keyScope, job.priority, job.labels, job.maxAttempts, job.orderKey, job.after, job.afterFailure],
     [queue, "acme", "mail-1", "window", 2, { country: "de" }, 7, "ada", [before.id], "run"],
   );
+  assert.deepEqual(job.afterFailures, { [before.id]: "wait" });
   assert.deepEqual([job.dueAt, job.expiresAt, job.state, job.label], [first, second, "queued", "blocked"]);
   assert.ok(job.createdAt instanceof Date && Math.abs(job.createdAt.getTime() - Date.now()) < day);
   const delayed = await client().job((await client().enqueue(queue, 1, { delay: "2d" })).id);
@@ -105,6 +107,9 @@ test("an argument that breaks a rule is refused before anything is sent", async 
     ["after", { after: ["1"] }],
     ["id", { id: "1" }],
     ["afterFailure", { afterFailure: "skip" }],
+    ["afterFailures", { afterFailures: { x: "run" } }],
+    ["afterFailures", { afterFailures: { "01a1fb72-1dea-7abc-8fc6-99e4817522bb": "skip" } }],
+    ["afterFailures", { afterFailures: "run" }],
     ["prioritty", { prioritty: 1 }],
   ];
   for (const [field, options] of cases) {

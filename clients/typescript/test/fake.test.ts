@@ -86,6 +86,7 @@ test("the fake obeys order, priority, hold, expiry, after and cancel", async () 
   const { id: fails } = await fake.enqueue("a", "fails", { maxAttempts: 1, priority: 3 });
   await fake.enqueue("a", "never", { after: [fails] });
   await fake.enqueue("a", "all the same", { after: [fails], afterFailure: "run" });
+  await fake.enqueue("a", "by its own rule", { after: [fails, late], afterFailures: { [fails]: "run" } });
   await fake.enqueue("a", "after late", { after: [late], priority: 1 });
   await fake.enqueue("a", "expires", { dueAt: new Date(start.getTime() + 2000), expiresAt: new Date(start.getTime() + 3000) });
   await fake.enqueue("a", "long", { dueAt: new Date(start.getTime() + 1000) });
@@ -99,7 +100,7 @@ test("the fake obeys order, priority, hold, expiry, after and cancel", async () 
       if (job.payload === "long") fake.advance("1h");
     },
   });
-  assert.deepEqual(seen, ["first", "fails", "all the same", "late", "after late", "long"]);
+  assert.deepEqual(seen, ["first", "fails", "all the same", "late", "after late", "by its own rule", "long"]);
   const states = Object.fromEntries(fake.jobs.map((job) => [job.payload, job.state]));
   assert.deepEqual([states.held, states.never, states.expires, states.gone], ["queued", "cancelled", "cancelled", "cancelled"]);
   assert.equal(states["other queue"], "queued");
