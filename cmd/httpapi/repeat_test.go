@@ -21,12 +21,15 @@ func TestAnActThatIsSentAgainToAnotherServerDoesNothing(t *testing.T) {
 	one, other := serveFile(t, path), serveFile(t, path)
 	job := one.enqueue("mail", "acme")
 	one.ask(http.MethodPost, "/tiers", `{"name":"PRO"}`)
+	cancelled := one.enqueue("mail", "acme")
+	one.ask(http.MethodPost, "/jobs/cancel", `{"ids":["`+cancelled.String()+`"]}`)
 	type send struct{ method, path, body string }
 	for name, a := range map[string]struct{ act, between, look send }{
 		"pause":         {send{"POST", "/queues/mail/pause", `{"reason":"x"}`}, send{"POST", "/queues/mail/resume", `{}`}, send{"GET", "/queues/mail", ""}},
 		"pause a while": {send{"POST", "/queues/bills/pause", `{"reason":"x","for":"1h"}`}, send{"POST", "/queues/bills/resume", `{}`}, send{"GET", "/queues/bills", ""}},
 		"settings":      {send{"PATCH", "/queues/logs/settings", `{"set":{"rate":"5/s"}}`}, send{"PATCH", "/queues/logs/settings", `{"set":{"rate":"9/s"}}`}, send{"GET", "/queues/logs", ""}},
 		"hold":          {send{"POST", "/jobs/hold", `{"ids":["` + job.String() + `"],"reason":"x"}`}, send{"POST", "/jobs/release", `{"ids":["` + job.String() + `"]}`}, send{"GET", "/jobs/" + job.String(), ""}},
+		"retry":         {send{"POST", "/jobs/retry", `{"ids":["` + cancelled.String() + `"],"reason":"x"}`}, send{"POST", "/jobs/reschedule", `{"ids":["` + cancelled.String() + `"],"delay":"1h"}`}, send{"GET", "/jobs/" + cancelled.String(), ""}},
 		"operation":     {send{"POST", "/operations", `{"kind":"cancel","where":"queue:none","reason":"x"}`}, send{}, send{"GET", "/operations", ""}},
 		"tenant":        {send{"PATCH", "/tenants/acme", `{"tier":"PRO","set":{"concurrency":"5"}}`}, send{"PATCH", "/tenants/acme", `{"tier":"","set":{"concurrency":"9"}}`}, send{"GET", "/tenants/acme", ""}},
 		"tenant pause":  {send{"POST", "/tenants/globex/pause", `{"for":"1h"}`}, send{"POST", "/tenants/globex/resume", `{}`}, send{"GET", "/tenants/globex", ""}},

@@ -8,7 +8,8 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Retry makes waiting jobs due now, and requeues finished ones. The jobs that are neither are in a [*sluice.BatchError].
+// Retry makes waiting jobs due now, and requeues finished ones. The jobs that are neither are in a [*sluice.BatchError]. Both are one act: a
+// retry that is sent again makes no job due that the first one requeued.
 func Retry(ctx context.Context, client *sluice.Client, ids []sluice.ID, act sluice.Act) error {
 	err := client.RunNow(ctx, ids, act)
 	var batch *sluice.BatchError
@@ -25,7 +26,6 @@ func Retry(ctx context.Context, client *sluice.Client, ids []sluice.ID, act slui
 		}
 	}
 	if len(finished) > 0 {
-		act.ID[15] ^= 1 // it follows from the first, so that a retry that is sent again repeats nothing
 		if err = client.Requeue(ctx, finished, act); err != nil {
 			var again *sluice.BatchError
 			if !errors.As(err, &again) {
