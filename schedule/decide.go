@@ -28,10 +28,9 @@ type Decision struct {
 	// Hand has the fires that a person asked for, if one did.
 	Hand []Fire
 
-	fires []int // by job: its place among all fires, Recent and the lost ones
-	hand  []int // by job: its place in Hand
-	lost  int   // how many fires Recent has lost in this decision
-	now   time.Time
+	hand   []int // by job: its place in Hand
+	listed bool  // a person asked for instants: the schedule keeps none of the fires
+	now    time.Time
 
 	next    time.Time // the next fire, also if MaxFires forbids it
 	refusal string    // why the queue did not take the last refused job
@@ -181,7 +180,7 @@ func (d *Decision) fire(at time.Time) {
 	switch {
 	case busy && d.After.Overlap == Skip, waits && d.After.Overlap == QueueOne:
 		d.After.Progress.Skipped++
-		d.keep(Fire{At: at, Result: Skipped})
+		d.After.Progress.keep(Fire{At: at, Result: Skipped})
 		return
 	case d.After.Overlap == CancelOther:
 		d.drop()
@@ -206,34 +205,37 @@ func (d *Decision) drop() {
 			f.Job, f.Result, f.State = sluice.ID{}, Skipped, ""
 		}
 	}
-	d.Jobs, d.fires = nil, nil
+	d.Jobs = nil
 }
 
 // add adds a job and its fire.
 func (d *Decision) add(job sluice.Insert, f Fire) {
 	d.After.Progress.Fired++
-	d.keep(f)
+	d.After.Progress.keep(f)
 	d.Jobs = append(d.Jobs, job)
-	d.fires = append(d.fires, len(d.After.Progress.Recent)-1+d.lost)
 }
 
-// keep adds a fire to the last ones.
-func (d *Decision) keep(f Fire) {
-	p := &d.After.Progress
+// keep adds a fire to the last ones. The oldest whose job has ended makes room: the rule for overlaps needs the others. If no job
+// has ended, a fire in the middle makes room, because the oldest jobs end next.
+func (p *Progress) keep(f Fire) {
 	p.Recent = append(p.Recent, f)
-	if more := len(p.Recent) - RecentFires; more > 0 {
-		p.Recent = p.Recent[more:]
-		d.lost += more
+	if len(p.Recent) <= RecentFires {
+		return
 	}
+	place := slices.IndexFunc(p.Recent, func(f Fire) bool { return !f.open() })
+	if place < 0 {
+		place = RecentFires / 2
+	}
+	p.Recent = slices.Delete(p.Recent, place, place+1)
 }
 
 // of returns the fire of a job of the decision. Nil: the schedule does not keep it.
 func (d *Decision) of(job int) *Fire {
-	if job >= len(d.fires) {
-		return nil
-	}
-	if place := d.fires[job] - d.lost; place >= 0 {
-		return &d.After.Progress.Recent[place]
+	recent := d.After.Progress.Recent
+	for i, f := range slices.Backward(recent) {
+		if f.Job == d.Jobs[job].ID && !d.listed {
+			return &recent[i]
+		}
 	}
 	return nil
 }
@@ -266,11 +268,10 @@ func (d *Decision) refuse(reasons map[int]error) {
 	}
 	p := &d.After.Progress
 	var jobs []sluice.Insert
-	var fires []int
 	for k, job := range d.Jobs {
 		reason := reasons[k]
 		if reason == nil {
-			jobs, fires = append(jobs, job), append(fires, d.fires[k])
+			jobs = append(jobs, job)
 			continue
 		}
 		d.refusal = sluice.Brief(reason.Error())
@@ -279,7 +280,7 @@ func (d *Decision) refuse(reasons map[int]error) {
 			f.Job, f.Result, f.State, f.Reason = sluice.ID{}, Refused, "", d.refusal
 		}
 	}
-	if d.Jobs, d.fires = jobs, fires; len(jobs) == 0 {
+	if d.Jobs = jobs; len(jobs) == 0 {
 		d.Cancel = nil // the job that runs stays
 	}
 	d.goOn()

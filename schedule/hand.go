@@ -15,14 +15,14 @@ import (
 // NextAt no further, pay no heed to unfinished jobs, and count nothing. A fire for an instant makes the job that the
 // schedule itself makes for it, so a fire that has been is a duplicate.
 func DecideByHand(s Schedule, now time.Time, instants []time.Time, act sluice.Act) Decision {
-	d := Decision{Before: s, After: s.clone(), now: feature.Instant(now), Hand: []Fire{}}
+	d := Decision{Before: s, After: s.clone(), now: feature.Instant(now), Hand: []Fire{}, listed: len(instants) > 0}
 	for k, at := range instants {
 		at = feature.Instant(at)
 		job := s.insert(at, s.jobID(at))
 		d.Jobs, d.hand = append(d.Jobs, job), append(d.hand, k)
 		d.Hand = append(d.Hand, Fire{At: at, Job: job.ID, Result: Enqueued, State: sluice.StateQueued})
 	}
-	if len(instants) > 0 {
+	if d.listed {
 		return d
 	}
 	id := s.handID(act.ID)
@@ -33,15 +33,14 @@ func DecideByHand(s Schedule, now time.Time, instants []time.Time, act sluice.Ac
 	d.Jobs, d.hand = append(d.Jobs, s.insert(d.now, id)), []int{0}
 	fire := Fire{At: d.now, Job: id, Result: ByHand, State: sluice.StateQueued}
 	d.Hand = append(d.Hand, fire)
-	d.keep(fire)
-	d.fires = []int{len(d.After.Progress.Recent) - 1 + d.lost}
+	d.After.Progress.keep(fire)
 	return d
 }
 
 // waits reports whether a fire by hand that a queue refuses is a result for its caller, who tries it again later: one of a
 // list of instants, because the queue is full.
 func (d *Decision) waits(reason error) bool {
-	return d.Hand != nil && d.fires == nil && errors.Is(reason, pressure.ErrFull)
+	return d.listed && errors.Is(reason, pressure.ErrFull)
 }
 
 // refuseByHand takes back jobs that a full queue does not take, by their places.

@@ -143,7 +143,8 @@ type Progress struct {
 	Through time.Time `json:"through,omitzero"`
 	// Resumed is when a SQL function resumed the schedule. The next FireSchedules finds its next fire. Zero: that is done.
 	Resumed time.Time `json:"resumed,omitzero"`
-	// Recent lists the last fires, the oldest first, at most [RecentFires].
+	// Recent lists the last fires, the oldest first, at most [RecentFires]. A fire whose job is unfinished stays: one whose
+	// job has ended makes room for the next.
 	Recent []Fire `json:"recent,omitempty"`
 
 	seed string // of the IDs of jobs; only stores keep it

@@ -372,7 +372,7 @@ func (w *world) schedule(name string, definition schedule.Definition) schedule.S
 		definition.Queue = queue
 	}
 	if definition.Every > 0 {
-		definition.Start = w.Now().Add(-242 * time.Hour)
+		definition.Start = w.Now().Add(-2402 * time.Hour)
 	}
 	s, err := schedule.Set(w.ctx, w.Store, name, definition, person("test"))
 	w.ok(err)

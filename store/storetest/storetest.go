@@ -68,7 +68,7 @@ func Rules() []Rule {
 		statRules(),
 		operationRules(),
 		scheduleRules(),
-		scheduleRefusedRules(),
+		scheduleRefusedRules(), scheduleLongRules(),
 		batchRules(), batchActRules(),
 		accessRules(),
 		deadNoteRules(),

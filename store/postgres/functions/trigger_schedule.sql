@@ -45,13 +45,14 @@ begin
             select jsonb_object_agg(l.key, sluice._schedule_text(l.value, fire, zone)) from jsonb_each_text(coalesce(d -> 'labels', '{}')) l), '{}'),
         max_attempts => null, timeout => null, order_key => "order", after => '{}', after_failure => null, hold => null, batch_id => null, limit_key => null, cost => null, job_id => job, prepared => false) e;
     said := to_char(fire at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"');
-    course := course || jsonb_build_object('recent', (
+    course := course || jsonb_build_object('recent', ( -- Progress.keep of package schedule chooses in the same way
         select jsonb_agg(r.fire order by r.n)
-        from (select g.fire, g.n, count(*) over () as all_fires
+        from (select g.fire, g.n, count(*) over () as all_fires,
+                     min(g.n) filter (where coalesce(g.fire ->> 'state', 'dead') in ('completed', 'dead', 'cancelled')) over () as ended
               from jsonb_array_elements(coalesce(course -> 'recent', '[]') || case when stored.duplicate
                   then jsonb_build_object('at', said, 'job', stored.id, 'result', 'duplicate')
                   else jsonb_build_object('at', said, 'job', stored.id, 'result', 'by hand', 'state', 'queued') end) with ordinality as g(fire, n)) r
-        where r.n > r.all_fires - {{recent fires}}));
+        where r.all_fires <= {{recent fires}} or r.n <> coalesce(r.ended, {{recent fires}} / 2 + 1)));
     update sluice.schedule s set progress = course::text where s.name = trigger_schedule.name;
     if not stored.duplicate then
         insert into sluice.audit (object, name, event, actor, reason, after, act_id)

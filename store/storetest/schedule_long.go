@@ -1,0 +1,51 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/schedule"
+)
+
+// scheduleLongRules are rules about jobs that run through many fires, or whose end is long ago at the next fire.
+func scheduleLongRules() []Rule {
+	return []Rule{
+		{"R-1150", "However many fires and triggers come while a job runs, the schedule forgets no unfinished job: skip still drops the fires, and queue one lets one wait.", "[schedules](guide/schedules.md)", func(w *world) {
+			for overlap, want := range map[schedule.Overlap]string{schedule.Skip: "1 fired, 26 skipped", schedule.QueueOne: "2 fired, 25 skipped"} {
+				name := string(overlap[len(overlap)-3:])
+				w.schedule(name, schedule.Definition{Queue: name, Every: 24 * time.Hour, Overlap: overlap, CatchUp: schedule.All, CatchUpWindow: 60 * 24 * time.Hour})
+				w.Advance(24 * time.Hour)
+				equal(w, "jobs", w.fire(w.Store).Jobs, 1)
+				request := claimOf(1, 1)
+				request.Queue, request.Lease = name, 24*time.Hour
+				long := w.claimAs(w.Store, request)[0]
+				w.Advance((schedule.RecentFires+5)*24*time.Hour - 7*time.Minute)
+				w.fire(w.Other)
+				for range schedule.RecentFires + 1 {
+					fire, err := schedule.Trigger(w.ctx, w.Store, name, person("test"))
+					w.ok(err)
+					w.ok(w.only(w.Store.Cancel(w.ctx, []sluice.ID{fire.Job}, person("test"))))
+				}
+				w.passDay(13)
+				w.fire(w.Store)
+				s := w.readSchedule(name)
+				equal(w, string(overlap), fmt.Sprintf("%d fired, %d skipped", s.Progress.Fired, s.Progress.Skipped), want)
+				equal(w, "fires that the schedule keeps", len(s.Progress.Recent), schedule.RecentFires)
+				equal(w, "the oldest of them", s.Progress.Recent[0].Job, long.ID)
+				w.done(by(sluice.EventComplete, long))
+				w.ok(schedule.Delete(w.ctx, w.Store, name, person("test")))
+			}
+		}},
+		{"R-1152", "A schedule whose jobs wait for each other pauses when as many as it says have died in a row, also if more fires have come since than it keeps.", "[schedules](guide/schedules.md)", func(w *world) {
+			w.schedule("often", schedule.Definition{Every: 24 * time.Hour, PauseAfter: 3, Overlap: schedule.QueueAll, CatchUp: schedule.All, CatchUpWindow: 60 * 24 * time.Hour})
+			w.Advance(2 * schedule.RecentFires * 24 * time.Hour)
+			equal(w, "jobs", w.fire(w.Store).Jobs, 2*schedule.RecentFires)
+			for range 3 {
+				w.done(by(sluice.EventBury, w.claimOne()))
+			}
+			w.passDay(0)
+			equal(w, "paused", fmt.Sprint(w.fire(w.Other).Paused), "[often]")
+		}},
+	}
+}
