@@ -140,7 +140,8 @@ func (s Schedule) wants(at, now time.Time, last bool) bool {
 	return s.CatchUp == All || s.CatchUp == Last && last
 }
 
-// learn takes over the states of the jobs, and counts the dead ones in a row.
+// learn takes over the states of the jobs, and counts the dead ones in a row. A job that the store has deleted since counts as
+// completed: queues keep dead jobs longest.
 func (d *Decision) learn(states map[sluice.ID]sluice.State) {
 	p := &d.After.Progress
 	for i := range p.Recent {
@@ -152,7 +153,7 @@ func (d *Decision) learn(states map[sluice.ID]sluice.State) {
 		switch f.State {
 		case sluice.StateDead:
 			p.Failures++
-		case sluice.StateCompleted:
+		case sluice.StateCompleted, "":
 			p.Failures = 0
 		}
 	}

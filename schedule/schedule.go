@@ -96,7 +96,8 @@ type Definition struct {
 	// Jitter spreads the jobs: each is due up to this much after its fire. The delay follows from the schedule's name and
 	// the instant. Default: 0.
 	Jitter time.Duration
-	// PauseAfter pauses the schedule when this many of its jobs in a row have died or were refused by the queue. 0: never.
+	// PauseAfter pauses the schedule when this many of its jobs in a row have died or were refused by the queue. 0: never. A
+	// job that the store does not have any more at the next fire counts as completed.
 	PauseAfter int
 }
 

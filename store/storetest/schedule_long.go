@@ -37,6 +37,19 @@ func scheduleLongRules() []Rule {
 				w.ok(schedule.Delete(w.ctx, w.Store, name, person("test")))
 			}
 		}},
+		{"R-1151", "A completed job that its queue keeps no longer at the next fire begins the count of failures again: a schedule pauses only when fires in a row have failed.", "[schedules](guide/schedules.md)", func(w *world) {
+			w.save(func(s *sluice.Settings) { s.KeepCompleted = time.Hour })
+			w.schedule("nightly", schedule.Definition{Every: 24 * time.Hour, PauseAfter: 2})
+			for n, event := range []sluice.Event{sluice.EventBury, sluice.EventComplete, sluice.EventBury, sluice.EventBury} {
+				w.passDay(n)
+				_, err := w.Store.Prune(w.ctx, "", 100)
+				w.ok(err)
+				equal(w, fmt.Sprintf("jobs of fire %d", n), w.fire(w.Store).Jobs, 1)
+				w.done(by(event, w.claimOne()))
+			}
+			w.passDay(4)
+			equal(w, "paused after two in a row", fmt.Sprint(w.fire(w.Store).Paused), "[nightly]")
+		}},
 		{"R-1152", "A schedule whose jobs wait for each other pauses when as many as it says have died in a row, also if more fires have come since than it keeps.", "[schedules](guide/schedules.md)", func(w *world) {
 			w.schedule("often", schedule.Definition{Every: 24 * time.Hour, PauseAfter: 3, Overlap: schedule.QueueAll, CatchUp: schedule.All, CatchUpWindow: 60 * 24 * time.Hour})
 			w.Advance(2 * schedule.RecentFires * 24 * time.Hour)
