@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -59,6 +60,17 @@ func scheduleLongRules() []Rule {
 			}
 			w.passDay(0)
 			equal(w, "paused", fmt.Sprint(w.fire(w.Other).Paused), "[often]")
+		}},
+		{"R-1153", "A trigger makes the job with the payload of the schedule, whatever JSON it is.", "[schedules](guide/schedules.md)", func(w *world) {
+			for payload, want := range map[string]string{`"of:\"{{date}}\""`: "", `"5"`: `"5"`, `null`: `null`, `[1,{"a":2}]`: `[1,{"a":2}]`, `7`: `7`} {
+				w.schedule("nightly", schedule.Definition{Every: 24 * time.Hour, Payload: json.RawMessage(payload)})
+				fire, err := schedule.Trigger(w.ctx, w.Store, "nightly", person("test"))
+				w.ok(err)
+				if want == "" {
+					want = `"of:\"` + fire.At.Format(time.DateOnly) + `\""`
+				}
+				equal(w, "payload", squeezed(w.job(fire.Job).Payload), want)
+			}
 		}},
 	}
 }
