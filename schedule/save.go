@@ -110,10 +110,16 @@ func Undo(ctx context.Context, store sluice.Store, name string, act sluice.Act) 
 			if err := json.Unmarshal(e.Before, &before); err != nil {
 				return err
 			}
-			declared := s.Declared // only a program declares
-			err := s.set(before)
-			s.Definition, s.Declared = s.usual(), declared
-			return err
+			restored := *s
+			if err := restored.set(before); err != nil {
+				return err
+			}
+			restored.Definition, restored.Declared = restored.usual(), s.Declared // only a program declares
+			if same(*s, restored) {
+				continue // a program declared something, which an operator overrides
+			}
+			*s = restored
+			return nil
 		}
 		return fmt.Errorf("it has no change to undo: %w", sluice.ErrNotFound)
 	})
