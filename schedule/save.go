@@ -43,7 +43,7 @@ func (s Schedule) nextAt(stored *Schedule, now time.Time) time.Time {
 	if err != nil {
 		return time.Time{}
 	}
-	if stored != nil && !stored.NextAt.IsZero() && !stored.NextAt.After(now) && (s.End.IsZero() || !stored.NextAt.After(s.End)) {
+	if stored != nil && !stored.NextAt.IsZero() && !stored.NextAt.After(now) && !stored.NextAt.Before(s.Start) && (s.End.IsZero() || !stored.NextAt.After(s.End)) {
 		return stored.NextAt
 	}
 	if through := s.Progress.Through; through.After(now) { // the clock was set back, or was read before a fire

@@ -28,3 +28,18 @@ func TestUndoPassesOverDeclarationsThatChangedNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestADueFireDoesNotComeBeforeANewStart sets the start of a schedule whose fire is due, because no upkeep has run.
+func TestADueFireDoesNotComeBeforeANewStart(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	c.set(t, "hourly", schedule.Definition{Every: time.Hour})
+	c.now = start.Add(90 * time.Minute)
+	begin := start.Add(48 * time.Hour)
+	if s := c.set(t, "hourly", schedule.Definition{Every: time.Hour, Start: begin}); !s.NextAt.Equal(begin) {
+		t.Errorf("the next fire is at %s, want %s", s.NextAt, begin)
+	}
+	if fired := c.fire(t); fired.Jobs != 0 || fired.Schedules != 0 {
+		t.Errorf("fired %+v before the start", fired)
+	}
+}
