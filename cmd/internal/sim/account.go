@@ -135,8 +135,8 @@ func (l *queue) fill(now time.Duration) {
 	}
 }
 
-// started records that jobs were claimed, and returns the tenant of each.
-func (l *queue) started(claims []*sluice.Claim, now time.Duration, start time.Time) []*tenant {
+// started records that jobs were claimed, each of which starts so much later, and returns the tenant of each.
+func (l *queue) started(claims []*sluice.Claim, late []time.Duration, now time.Duration, start time.Time) []*tenant {
 	l.fill(now)
 	if l.pace != nil {
 		l.pace.take(len(claims), now)
@@ -147,7 +147,7 @@ func (l *queue) started(claims []*sluice.Claim, now time.Duration, start time.Ti
 		t := l.tenant(c.Tenant)
 		tenants[i] = t
 		due := c.DueAt.Sub(start)
-		t.waits = append(t.waits, now-due)
+		t.waits = append(t.waits, now+late[i]-due)
 		if t.dues[due]--; t.dues[due] == 0 {
 			delete(t.dues, due)
 		}

@@ -35,7 +35,7 @@ func serve(weights []float64, jobs []int, batch int, next func(left []*tenant) *
 			claims = append(claims, &sluice.Claim{Job: sluice.Job{Tenant: t.Tenant, DueAt: time.Unix(0, 0)}})
 		}
 		left -= len(claims)
-		l.started(claims, 0, time.Unix(0, 0))
+		l.started(claims, make([]time.Duration, len(claims)), 0, time.Unix(0, 0))
 	}
 	parts := make([]float64, len(tenants))
 	for i, t := range tenants {
@@ -80,9 +80,9 @@ func TestFairnessAsksNothingOfWhoIsAtItsCapacity(t *testing.T) {
 	claim := func(name string) *sluice.Claim {
 		return &sluice.Claim{Job: sluice.Job{Tenant: name, DueAt: time.Unix(0, 0)}}
 	}
-	l.started([]*sluice.Claim{claim("capped"), claim("other")}, 0, time.Unix(0, 0))
+	l.started([]*sluice.Claim{claim("capped"), claim("other")}, make([]time.Duration, 2), 0, time.Unix(0, 0))
 	for range 99 {
-		l.started([]*sluice.Claim{claim("other")}, 0, time.Unix(0, 0))
+		l.started([]*sluice.Claim{claim("other")}, make([]time.Duration, 2), 0, time.Unix(0, 0))
 	}
 	if part := l.sharing.part(capped); part != 1 {
 		t.Errorf("it got %.2f of its share", part)
@@ -90,7 +90,7 @@ func TestFairnessAsksNothingOfWhoIsAtItsCapacity(t *testing.T) {
 	if checks := l.checkTenants(); len(checks) != 1 || !checks[0].Holds {
 		t.Errorf("%+v", checks)
 	}
-	l.started([]*sluice.Claim{claim("capped")}, 0, time.Unix(0, 0))
+	l.started([]*sluice.Claim{claim("capped")}, make([]time.Duration, 1), 0, time.Unix(0, 0))
 	if checks := l.checkTenants(); checks[0].Holds {
 		t.Error("two in flight of a tenant who may have one were not seen")
 	}

@@ -15,12 +15,13 @@ type draws struct {
 	seed   uint64
 	ids    *rand.Rand
 	tokens *rand.Rand
+	late   *rand.Rand // by how much jobs start later
 	source rand.PCG
 	last   uint64 // the clock part of the last id
 }
 
 func newDraws(seed uint64) *draws {
-	return &draws{seed: seed, ids: rand.New(rand.NewPCG(seed, 1)), tokens: rand.New(rand.NewPCG(seed, 2))}
+	return &draws{seed: seed, ids: rand.New(rand.NewPCG(seed, 1)), tokens: rand.New(rand.NewPCG(seed, 2)), late: rand.New(rand.NewPCG(seed, 3))}
 }
 
 // arrival returns the random source for the arrivals of a stream.
@@ -49,6 +50,17 @@ func (d *draws) token() sluice.Token {
 func (d *draws) of(id sluice.ID, attempt int) *rand.Rand {
 	d.source.Seed(d.seed^binary.BigEndian.Uint64(id[:8]), binary.BigEndian.Uint64(id[8:])+uint64(attempt))
 	return rand.New(&d.source)
+}
+
+// jitters draws by how much each claimed job starts later.
+func (d *draws) jitters(claims []*sluice.Claim, jitter time.Duration) []time.Duration {
+	late := make([]time.Duration, len(claims))
+	for i := range late {
+		if jitter > 0 {
+			late[i] = time.Duration(d.late.Int64N(int64(jitter) + 1))
+		}
+	}
+	return late
 }
 
 // takes draws the duration of an attempt.

@@ -137,6 +137,19 @@ func (p *process) idle() bool {
 // claim claims jobs of a queue and runs them, and returns how long to wait until the next look at
 // the queue. 0: more jobs may be there at once.
 func (p *process) claim(l *served, room int) time.Duration {
+	if batch := l.settings.Batch; batch > 0 {
+		room = min(room, batch)
+	}
+	wait := p.claimOnce(l, room)
+	if rest := l.settings.Interval; rest > 0 {
+		l.heldUntil = max(l.heldUntil, p.now+rest)
+		wait = max(wait, rest)
+	}
+	return wait
+}
+
+// claimOnce is claim without regard to batch and interval.
+func (p *process) claimOnce(l *served, room int) time.Duration {
 	claimed, err := p.store.Claim(p.ctx, sluice.ClaimRequest{
 		Queue: l.name, Limit: room, Holder: p.holder, Lease: 2 * maxSpan, Token: p.draws.token(), Ageing: l.settings.Ageing,
 	})
@@ -161,7 +174,7 @@ func (p *process) claim(l *served, room int) time.Duration {
 	case claimed.NextDue < 0:
 		return p.Poll
 	}
-	return min(max(claimed.NextDue, minWait), p.Poll)
+	return max(claimed.NextDue, minWait)
 }
 
 // waitForEnd handles a queue at its concurrency limit: the next of its jobs that ends makes it
@@ -176,11 +189,12 @@ func (p *process) waitForEnd(l *served, nextDue time.Duration) time.Duration {
 
 // start runs claimed jobs. Their durations and outcomes are drawn now.
 func (p *process) start(l *served, claims []*sluice.Claim) {
-	tenants := l.started(claims, p.now, p.scenario.Start)
+	late := p.draws.jitters(claims, l.settings.Jitter)
+	tenants := l.started(claims, late, p.now, p.scenario.Start)
 	p.running += len(claims)
 	for i, c := range claims {
 		o := outcome{claim: c, queue: l, tenant: tenants[i]}
-		takes := p.attempt(&o)
+		takes := late[i] + p.attempt(&o)
 		p.moved(p.now + takes)
 		p.after(takes, func() { p.end(o) })
 	}

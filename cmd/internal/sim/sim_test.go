@@ -163,6 +163,8 @@ func TestWorkersOfTheSimulationActLikeRealOnes(t *testing.T) {
 		"held by the rate":              {2, 20, 300 * time.Millisecond, "rate: 25/s, burst: 3"},
 		"held by the concurrency limit": {3, 4, 150 * time.Millisecond, "concurrency: 5"},
 		"slow and rare":                 {2, 2, 5 * time.Second, "rate: 20/m"},
+		"held by batch and interval":    {2, 20, 300 * time.Millisecond, "batch: 10, interval: 5s"},
+		"held by the interval alone":    {1, 20, 300 * time.Millisecond, "interval: 2s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			const jobs = 400
@@ -227,6 +229,14 @@ func drain(t *testing.T, settings sluice.Settings, jobs, processes, slots int, t
 	}
 	workers.Wait()
 	return ended.Sub(due)
+}
+
+func TestJobsStartLaterByTheirJitter(t *testing.T) {
+	t.Parallel()
+	q := run(t, "queues: {q: {jitter: 40s}}\narrivals: [{jobs: 1000}]\nworkers: [{slots: 1000, duration: 1s}]").Queues[0]
+	if !near(*q.Wait.Mean, 20, 0.1) || !near(q.Wait.Max, 40, 0.05) || !near(*q.Drain, 41, 0.05) {
+		t.Errorf("the mean wait is %.1fs, the longest %.1fs, and all took %.1fs; want 20s, 40s and 41s", *q.Wait.Mean, q.Wait.Max, *q.Drain)
+	}
 }
 
 func TestWhatBecomesOfFailures(t *testing.T) {
