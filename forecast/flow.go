@@ -90,13 +90,14 @@ func taker(q sluice.Queue) string {
 // have no slots.
 func (f *queueFlow) addCapacity(q sluice.Queue, counted QueueCounts, holders []presence.Holder, now time.Time, what WhatIf) {
 	concurrency, says := q.Settings.Concurrency, fmt.Sprintf("concurrency %d", q.Settings.Concurrency)
-	workers, slots := 0, 0
+	workers, slots, atOnce := 0, 0, 0
 	for _, h := range holders {
 		if h.Takes(q, now) {
-			workers, slots = workers+1, slots+h.Slots
+			workers, slots, atOnce = workers+1, slots+h.Slots, atOnce+mostOfClaim(q.Settings.Batch, h.Slots)
 		}
 	}
 	f.unserved = workers == 0
+	f.addInterval(q.Settings, counted.Due.Jobs > 0, workers, atOnce, what)
 	switch {
 	case what.Concurrency > 0:
 		concurrency, says = what.Concurrency, fmt.Sprintf("concurrency %d", what.Concurrency)
@@ -114,6 +115,29 @@ func (f *queueFlow) addCapacity(q sluice.Queue, counted QueueCounts, holders []p
 		f.noteNoRunTime(says)
 	default:
 		f.addPlaces(concurrency, counted.InFlight.Jobs, says)
+	}
+}
+
+// mostOfClaim returns how many jobs a claim of a process takes at most: the queue's batch, and the slots of a worker. 0: unknown.
+func mostOfClaim(batch, slots int) int {
+	if batch == 0 || slots == 0 {
+		return max(batch, slots)
+	}
+	return min(batch, slots)
+}
+
+// addInterval adds the least time between two claims of one process. AtOnce is how many jobs a claim of each process takes,
+// together.
+func (f *queueFlow) addInterval(s sluice.Settings, waiting bool, processes, atOnce int, what WhatIf) {
+	every := s.Interval
+	switch {
+	case every == 0 || what.Batch > 0 || processes == 0:
+	case atOnce == 0:
+		f.notes = append(f.notes, fmt.Sprintf("the forecast leaves interval %s out, because how many jobs a dispatcher claims at once is not known; set batch", sluice.FormatDuration(every)))
+	default:
+		jobs := float64(atOnce)
+		says := fmt.Sprintf("%d every %s by interval", atOnce, sluice.FormatDuration(every))
+		f.add(flowLimit{tokens: jobs, burst: jobs, rate: jobs / every.Seconds()}, waiting, "batch", says)
 	}
 }
 

@@ -3,6 +3,7 @@ package forecast_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -151,6 +152,41 @@ func TestForecastOfWhatIsInFlightAtOnce(t *testing.T) {
 	a.counts("with five slots", a.at(q, 10*time.Minute), 100, 20, 80)
 	q = a.forecast(forecast.Request{Bucket: time.Minute, WhatIf: forecast.WhatIf{RunTime: 20 * time.Second, Concurrency: 100}})
 	a.counts("with a concurrency", a.at(q, 10*time.Minute), 100, 100, 0)
+}
+
+// TestForecastKeepsToTheIntervalBetweenClaims has processes that each claim a batch at most, once per interval.
+func TestForecastKeepsToTheIntervalBetweenClaims(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		engine     string
+		batch      int
+		slots      []int // of the processes
+		last       time.Duration
+		held, note string
+	}{
+		"a dispatcher":                  {"temporal", 50, []int{0}, 95 * time.Second, "50 every 5s by interval", ""},
+		"two workers, one of few slots": {"", 50, []int{80, 25}, 185 * time.Second / 3, "75 every 5s by interval", ""},
+		"workers without a batch":       {"", 0, []int{100}, 45 * time.Second, "100 every 5s by interval", ""},
+		"a dispatcher without a batch":  {"temporal", 0, []int{0}, 0, "nothing limits it", "the forecast leaves interval 5s out"},
+		"nobody":                        {"", 50, nil, 0, "nothing limits it", "supposes that there are enough"},
+	} {
+		a := newAhead(t, func(s *sluice.Settings) { s.Interval, s.Batch, s.Engine = 5*time.Second, c.batch, c.engine })
+		for n, slots := range c.slots {
+			role := presence.RoleWorker
+			if c.engine != "" {
+				role = presence.RoleDispatcher
+			}
+			if _, err := presence.Given(a.store).Heartbeat(t.Context(), presence.Holder{ID: fmt.Sprint("h:", n, ":x"), Role: role, Queues: []string{"q"}, Slots: slots}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a.due(10*time.Minute, 1000)
+		q := a.forecast(forecast.Request{Bucket: time.Minute})
+		a.times(name, a.at(q, 10*time.Minute), 10*time.Minute+c.last, 0, c.last)
+		if !strings.HasPrefix(q.Held(), c.held) || !strings.Contains(strings.Join(q.Notes, "\n"), c.note) {
+			t.Errorf("%s: held by %q, notes %q", name, q.Held(), q.Notes)
+		}
+	}
 }
 
 func TestForecastKnowsWhoTakesTheJobs(t *testing.T) {
