@@ -42,7 +42,7 @@ type Schedules struct {
 	// Queues are the queues whose jobs are dispatched.
 	Queues []string
 	// Interval returns the current time between cycles of a queue; 0: 5 s. Temporal takes whole seconds only,
-	// so Interval is rounded.
+	// so Interval is rounded, to at least 1 s.
 	Interval func(ctx context.Context, queue string) (time.Duration, error)
 	// Cycle does one cycle of a queue. Its result is stored in the workflow's history, so it must hold no
 	// payloads.
@@ -117,7 +117,9 @@ func (e *Engine) keepSchedules(ctx context.Context, s Schedules, known map[strin
 		if err != nil {
 			return fmt.Errorf("interval of queue %q: %w", queue, err)
 		}
-		if every = every.Round(time.Second); every < time.Second {
+		if every > 0 {
+			every = max(every.Round(time.Second), time.Second)
+		} else {
 			every = DefaultCycleInterval
 		}
 		if known[queue] == every {

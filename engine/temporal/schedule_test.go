@@ -85,10 +85,11 @@ type book struct {
 	ids       []string // of the requests
 	taskQueue string   // of the cycles of the schedule
 	updates   int
+	every     []time.Duration // of the requests
 }
 
 func (b *book) CreateSchedule(_ context.Context, r *workflowservice.CreateScheduleRequest) (*workflowservice.CreateScheduleResponse, error) {
-	b.ids = append(b.ids, r.GetScheduleId())
+	b.ids, b.every = append(b.ids, r.GetScheduleId()), append(b.every, r.GetSchedule().GetSpec().GetInterval()[0].GetInterval().AsDuration())
 	if b.taskQueue == "" {
 		return nil, told(serviceerror.NewPermissionDenied("no", ""))
 	}
@@ -141,5 +142,24 @@ func TestScheduleOfAnotherTaskQueueIsNotTakenOver(t *testing.T) {
 	}
 	if b.updates > 0 {
 		t.Error("the schedule was changed")
+	}
+}
+
+func TestIntervalsAreWholeSecondsAndAtLeastOne(t *testing.T) {
+	t.Parallel()
+	b := &book{}
+	e, _ := serve(t, b, adapter.Options{})
+	for _, every := range []time.Duration{0, 200 * time.Millisecond, 1400 * time.Millisecond, 1600 * time.Millisecond, 7 * time.Second} {
+		err := e.RunSchedules(t.Context(), adapter.Schedules{
+			Queues:   []string{"payment"},
+			Interval: func(context.Context, string) (time.Duration, error) { return every, nil },
+			Cycle:    func(context.Context, string) (any, error) { return nil, nil },
+		})
+		if !errors.Is(err, engine.ErrTarget) {
+			t.Errorf("every %s: %v, want %v", every, err, engine.ErrTarget)
+		}
+	}
+	if want := []time.Duration{5 * time.Second, time.Second, time.Second, 2 * time.Second, 7 * time.Second}; !slices.Equal(b.every, want) {
+		t.Errorf("the intervals are %v, want %v", b.every, want)
 	}
 }
