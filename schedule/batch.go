@@ -12,7 +12,7 @@ import (
 // receipts, and writes each After.
 type Batch []*Decision
 
-// Open lists the unfinished jobs of schedules, for one read of their states.
+// Open lists what Open of each schedule lists, for one read of the states.
 func Open(schedules []Schedule) (ids []sluice.ID) {
 	for _, s := range schedules {
 		ids = append(ids, s.Open()...)

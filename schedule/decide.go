@@ -36,11 +36,11 @@ type Decision struct {
 	refusal string    // why the queue did not take the last refused job
 }
 
-// Open lists the jobs of the last fires that were unfinished when the store last looked. A store passes their states to
-// [Decide].
+// Open lists the jobs of the last fires that were not completed when the store last looked: unfinished ones, and dead or
+// cancelled ones, which somebody may have requeued. A store passes their states to [Decide].
 func (s Schedule) Open() (ids []sluice.ID) {
 	for _, f := range s.Progress.Recent {
-		if f.open() {
+		if f.mayMove() {
 			ids = append(ids, f.Job)
 		}
 	}
@@ -49,6 +49,9 @@ func (s Schedule) Open() (ids []sluice.ID) {
 
 // open reports whether the job of a fire was unfinished when the store last looked.
 func (f Fire) open() bool { return f.State != "" && !f.State.Finished() }
+
+// mayMove reports whether the job of a fire may have another state since the store last looked.
+func (f Fire) mayMove() bool { return f.State != "" && f.State != sluice.StateCompleted }
 
 // Decide decides what a schedule whose NextAt has come does, by the store's clock. States has the state of each job of
 // [Schedule.Open] that the store still has.
@@ -141,20 +144,24 @@ func (s Schedule) wants(at, now time.Time, last bool) bool {
 }
 
 // learn takes over the states of the jobs, and counts the dead ones in a row. A job that the store has deleted since counts as
-// completed: queues keep dead jobs longest.
+// completed: queues keep dead jobs longest. A dead job that was requeued counts by its next end.
 func (d *Decision) learn(states map[sluice.ID]sluice.State) {
 	p := &d.After.Progress
 	for i := range p.Recent {
 		f := &p.Recent[i]
-		if !f.open() {
+		if !f.mayMove() {
 			continue
 		}
+		was := f.State
 		f.State = states[f.Job]
-		switch f.State {
-		case sluice.StateDead:
+		switch {
+		case f.State == was, f.State == "" && was.Finished():
+		case f.State == sluice.StateDead:
 			p.Failures++
-		case sluice.StateCompleted, "":
+		case f.State == sluice.StateCompleted, f.State == "":
 			p.Failures = 0
+		case was == sluice.StateDead:
+			p.Failures = max(0, p.Failures-1)
 		}
 	}
 }
