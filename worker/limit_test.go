@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/limit"
 	"github.com/sluice-queue/sluice/store/storetest"
 	"github.com/sluice-queue/sluice/worker"
 )
@@ -177,6 +178,58 @@ func TestQueueThatIsHeldBackIsNotAskedInVain(t *testing.T) {
 				counter.mu.Unlock()
 				if asked > 100 && name == "by its rate" || asked > 1100 {
 					t.Errorf("it was asked %d times", asked)
+				}
+				_ = s.end()
+			})
+		})
+	}
+}
+
+// TestJobsThatWaitForTheirLimitKeyAreNotForgotten leaves a queue with jobs that wait for their limit key alone. Nobody
+// signals that the key has room again: by its rate, or because a job of another queue has ended.
+func TestJobsThatWaitForTheirLimitKeyAreNotForgotten(t *testing.T) {
+	for name, c := range map[string]struct {
+		limit limit.Limit
+		queue string // of the first job
+	}{
+		"the rate":                          {limit.Limit{Rate: sluice.Rate{Jobs: 1, Per: 5 * time.Minute}}, payments.Name()},
+		"the end of a job of another queue": {limit.Limit{Concurrency: 1}, "other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inShop(t, func(s *shop) {
+				_, err := limit.Change(t.Context(), s.store, "host", sluice.Act{By: "test"}, func(l *limit.Limit) error {
+					l.Rate, l.Concurrency, l.PerKey = c.limit.Rate, c.limit.Concurrency, true
+					return nil
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				settings := sluice.DefaultSettings()
+				settings.Limits = "host"
+				for _, queue := range []string{payments.Name(), c.queue} {
+					if _, err := s.client.EnsureQueue(t.Context(), queue, settings, sluice.Act{By: "test"}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				first := sluice.QueueOf[payment](c.queue)
+				if _, err := first.Enqueue(t.Context(), s.client, payment{}, sluice.EnqueueOptions{LimitKey: "a"}); err != nil {
+					t.Fatal(err)
+				}
+				handler := func(context.Context, *worker.Job[payment]) error {
+					time.Sleep(time.Minute)
+					return nil
+				}
+				s.worker = worker.New(s.store, worker.Options{Logger: quiet})
+				worker.Handle(s.worker, payments, handler, worker.QueueOptions{})
+				if c.queue != payments.Name() {
+					worker.Handle(s.worker, first, handler, worker.QueueOptions{})
+				}
+				s.begin()
+				time.Sleep(time.Second)
+				begun, waiting := time.Now(), s.add(sluice.EnqueueOptions{LimitKey: "a"})
+				s.becomes(waiting, sluice.StateCompleted)
+				if took := time.Since(begun); took > 7*time.Minute {
+					t.Errorf("the waiting job ended after %s, want 6m at most", took)
 				}
 				_ = s.end()
 			})

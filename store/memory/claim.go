@@ -301,12 +301,17 @@ func (s *Store) NextDue(ctx context.Context, queues []string) (map[string]time.D
 	return out, nil
 }
 
-// firstOfAll is firstDue of a queue and its tenant queues.
+// firstOfAll is firstDue of a queue, its tenant queues, and its jobs that wait for their limit keys.
 func (s *Store) firstOfAll(l *backlog) (due time.Time, some bool) {
 	due, some = s.firstDue(&l.waiting)
 	for _, line := range l.tenantQueues {
 		if first, waits := s.firstDue(&line.waiting); waits && (!some || first.Before(due)) {
 			due, some = first, true
+		}
+	}
+	for _, lane := range l.parked {
+		if j := s.firstParked(lane); j != nil && (!some || j.DueAt.Before(due)) {
+			due, some = j.DueAt, true
 		}
 	}
 	return due, some

@@ -113,6 +113,30 @@ func laneRules() []Rule {
 	}
 }
 
+// lookedForRules are about jobs that a limit keeps waiting, and the looks of workers.
+func lookedForRules() []Rule {
+	return []Rule{
+		{"R-1160", "A look tells of a queue whose jobs all wait for their limit keys, as of one with due jobs.", "I-14, C-35", func(w *world) {
+			w.share(limit.Limit{Name: "host", Concurrency: 1, PerKey: true}, "host")
+			ids := w.addKeyed(queue, "a", "a")
+			equal(w, "claimed", len(w.claimOnce(9).Jobs), 1)
+			look := func() (time.Duration, bool) {
+				found, err := w.Other.NextDue(w.ctx, []string{queue, refunds})
+				w.ok(err)
+				wait, waits := found[queue]
+				return wait, waits
+			}
+			if wait, waits := look(); !waits || wait > 0 {
+				w.Fatalf("a job waits for its limit key: a look tells of %s (%t), want a due job", wait, waits)
+			}
+			w.cancel(person("not needed"), ids[1])
+			if wait, waits := look(); waits {
+				w.Fatalf("no job waits: a look tells of one in %s", wait)
+			}
+		}},
+	}
+}
+
 // overtakingRules are about what keeps its place although something else changes.
 func overtakingRules() []Rule {
 	return []Rule{

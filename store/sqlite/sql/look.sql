@@ -1,5 +1,5 @@
 -- Returns when the first waiting job of each queue may be claimed, limits aside. Null: the queue has no waiting job, or
--- is paused without an end.
+-- is paused without an end. Of the parked jobs, which limits keep waiting, any one counts: they are due, mostly.
 -- ?1 names as JSON   ?2 now
 select n.value,
        case when q.paused and (q.paused_until is null or q.paused_until > ?2) then iif(first_due is null or q.paused_until is null, null, max(first_due, q.paused_until))
@@ -16,6 +16,10 @@ from (
                select (select l.due_at from sluice_live l
                        where l.queue = names.value and l.state = 'queued' and l.blocked_by is null and l.in_tenant_queue = 1
                        order by l.due_at limit 1)
+               union all
+               select (select l.due_at from sluice_live l
+                       where l.queue = names.value and l.parked and (l.expires_at is null or l.expires_at > max(?2, l.due_at))
+                       order by l.limit_key, l.priority, l.due_at limit 1)
            )) as first_due
     from json_each(?1) names
 ) n
