@@ -1,7 +1,7 @@
 -- worker: Claims due jobs of one queue, or of several queues in turn: the lowest priority number first, then the
 -- longest due. Each claim is a lease: renew it while you work, and pass its token with each write. A claim never
 -- exceeds the limits of the queue and of its tenants. An unknown queue has no jobs. Call this function in a transaction
--- of its own.
+-- of its own, which is read committed if a queue has limits.
 create or replace function sluice.claim(
     queues        text[],                        -- the queues to claim from
     holder        text,                          -- the name of the claiming process: host:pid:nonce

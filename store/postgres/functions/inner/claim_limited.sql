@@ -60,6 +60,10 @@ begin
     if not by_tenant and rate <= 0 and concurrency <= 0 and limits = '' then
         return;
     end if;
+    if not look_only and current_setting('transaction_isolation') not in ('read committed', 'read uncommitted') then
+        perform sluice._invalid('queues', format('queue %s has limits, and a transaction that is %s counts the jobs in flight as of its begin; claim in one that is read committed',
+            of_queue, current_setting('transaction_isolation')));
+    end if;
     limited := false;
     if paused then
         return next;
