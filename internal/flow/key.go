@@ -15,6 +15,16 @@ type Key struct {
 	ClosedUntil time.Time
 }
 
+// Rewind makes the bucket of the rate be filled from now on if the clock was set back since, and reports whether it was. The caller
+// stores the bucket, as a claim that gets no job stores none.
+func (k *Key) Rewind(l limit.Limit, now time.Time) bool {
+	if l.Rate.IsZero() || k.Bucket.SetBack(now) == 0 {
+		return false
+	}
+	k.Bucket = k.Bucket.FilledAlone(KeyFigures(l), now)
+	return true
+}
+
 // KeyFigures returns the figures that a limit has for each key, as those of a queue.
 func KeyFigures(l limit.Limit) sluice.Settings {
 	return sluice.Settings{Rate: l.Rate, Burst: l.Burst, Concurrency: l.Concurrency}

@@ -32,6 +32,7 @@ func (l *backlog) laneOf(key string) *waiting {
 // keyOf returns the state of a key of a limit, or of all its jobs.
 func (s *Store) keyOf(of limit.Limit, key string) (state flow.Key) {
 	if kept := s.limitKeys[limitKey{of.Name, key}]; kept != nil {
+		kept.Rewind(of, s.now())
 		state = *kept
 	}
 	queues, _ := s.inFlightOf(of.Name)

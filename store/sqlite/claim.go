@@ -177,10 +177,12 @@ func (g *gate) room(tx runner, request sluice.ClaimRequest, at int64, ahead time
 			return flow.Room{}, err
 		}
 	}
-	g.bucket = g.bucket.Filled(g.settings, time.UnixMicro(at))
+	if err := g.fill(tx, request.Queue, time.UnixMicro(at)); err != nil {
+		return flow.Room{}, err
+	}
 	room := flow.RoomWithin(request.Limit, g.settings, g.bucket, &g.window, time.UnixMicro(g.steady), inFlight[0], ahead)
 	for i := range g.shared {
-		of, err := g.shared[i].room(tx, request.Limit, at, ahead)
+		of, err := g.shared[i].room(tx, request, at, ahead)
 		if err != nil {
 			return flow.Room{}, err
 		}

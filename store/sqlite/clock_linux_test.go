@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/engine"
+	"github.com/sluice-queue/sluice/limit"
 	"github.com/sluice-queue/sluice/store/sqlite"
 	"github.com/sluice-queue/sluice/upkeep"
 	"github.com/sluice-queue/sluice/worker"
@@ -266,5 +267,55 @@ func TestHundredsOfStepsOfTheClockCostNoAttempt(t *testing.T) {
 		if job.State != sluice.StateCompleted || job.Attempts+job.Recoveries > 0 {
 			t.Errorf("job %s is %s after %d attempts and %d recoveries", job.ID, job.State, job.Attempts, job.Recoveries)
 		}
+	}
+}
+
+// TestRateGoesOnWhenTheClockWasSetBack sets the clock back right after a claim took the last token of a rate: of a queue, of
+// a limit that it shares, of a limit key, and of costs. New jobs are due at once, and must not wait for the old time to come again.
+func TestRateGoesOnWhenTheClockWasSetBack(t *testing.T) {
+	rate := sluice.Rate{Jobs: 10, Per: time.Second}
+	for name, of := range map[string]limit.Limit{
+		"of the queue": {}, "of a limit": {Rate: rate}, "of a limit key": {Rate: rate, PerKey: true}, "of costs": {Rate: rate, ByCost: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, client := newStore(t)
+			act, settings := sluice.Act{By: "test"}, sluice.DefaultSettings()
+			if of.Rate.IsZero() {
+				settings.Rate = rate
+			} else {
+				settings.Limits = "bank"
+			}
+			_, err := limit.Change(t.Context(), store, "bank", act, func(l *limit.Limit) error {
+				l.Rate, l.PerKey, l.ByCost = of.Rate, of.PerKey, of.ByCost
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := client.EnsureQueue(t.Context(), "q", settings, act); err != nil {
+				t.Fatal(err)
+			}
+			claimed := func() int {
+				t.Helper()
+				job := sluice.NewJob{Queue: "q", Payload: []byte("1"), EnqueueOptions: sluice.EnqueueOptions{LimitKey: "a"}}
+				if _, err := client.Enqueue(t.Context(), job); err != nil {
+					t.Fatal(err)
+				}
+				out, err := store.Claim(t.Context(), sluice.ClaimRequest{Queue: "q", Limit: 1, Holder: "h:1:x", Lease: time.Minute, Token: sluice.NewToken()})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return len(out.Jobs)
+			}
+			if claimed() != 1 {
+				t.Fatal("the first claim gets no job")
+			}
+			step(t, -time.Hour)
+			for deadline := time.Now().Add(30 * time.Second); claimed() == 0; time.Sleep(20 * time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatal("no claim gets a job")
+				}
+			}
+		})
 	}
 }

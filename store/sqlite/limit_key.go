@@ -137,7 +137,7 @@ func (g *gate) letIn(tx runner, request sluice.ClaimRequest, key string, at int6
 		if !of.PerKey {
 			continue
 		}
-		state, err := keyState(tx, of, key)
+		state, err := claimedState(tx, of, key, at)
 		if err != nil {
 			return err
 		}
@@ -198,7 +198,7 @@ func (g *gate) budget(tx runner, queue string, i int, key string, at int64) (bud
 				return of, nil, err
 			}
 		}
-		state, err := keyState(tx, g.keyed.limits[i], of.key)
+		state, err := claimedState(tx, g.keyed.limits[i], of.key, at)
 		if err != nil {
 			return of, nil, err
 		}
@@ -219,6 +219,21 @@ func keyState(tx runner, of limit.Limit, key string) (flow.Key, error) {
 		return flow.Key{}, err
 	}
 	return states[0], nil
+}
+
+// claimedState is keyState for a claim. If the clock was set back, the bucket of the rate is filled from now on.
+func claimedState(tx runner, of limit.Limit, key string, at int64) (flow.Key, error) {
+	state, err := keyState(tx, of, key)
+	if now := time.UnixMicro(at); err == nil && state.Rewind(of, now) {
+		err = storeTokens(tx, of, key, state.Bucket)
+	}
+	return state, err
+}
+
+// storeTokens keeps what claims have left of the rate of a limit key.
+func storeTokens(tx runner, of limit.Limit, key string, left flow.Bucket) error {
+	_, err := tx.exec(limitKeyTakeSQL, of.Name, key, left.Tokens, left.FilledAt.UnixMicro(), flow.KeyIdle(of, left).UnixMicro())
+	return err
 }
 
 // weighed is a found job with what limits per key and by cost ask for.
@@ -319,8 +334,7 @@ func (g *gate) noteKeys(tx runner) error {
 		if of.Rate.IsZero() {
 			continue
 		}
-		left := g.keyed.budgets[name].Bucket()
-		if _, err := tx.exec(limitKeyTakeSQL, of.Name, name.key, left.Tokens, left.FilledAt.UnixMicro(), flow.KeyIdle(of, left).UnixMicro()); err != nil {
+		if err := storeTokens(tx, of, name.key, g.keyed.budgets[name].Bucket()); err != nil {
 			return err
 		}
 	}

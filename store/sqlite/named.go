@@ -91,7 +91,7 @@ func scanShared(rows *sql.Rows) (l sharedLimit, err error) {
 }
 
 // room fills the bucket, and returns how many jobs the limit lets a claim take.
-func (l *sharedLimit) room(tx runner, most int, at int64, ahead time.Duration) (flow.Room, error) {
+func (l *sharedLimit) room(tx runner, request sluice.ClaimRequest, at int64, ahead time.Duration) (flow.Room, error) {
 	inFlight := []int{0}
 	if l.limit.Concurrency > 0 {
 		var err error
@@ -100,11 +100,13 @@ func (l *sharedLimit) room(tx runner, most int, at int64, ahead time.Duration) (
 		}
 	}
 	now := time.UnixMicro(at)
-	l.bucket = l.bucket.Filled(l.settings, now)
-	if l.limit.ClosedAt(now) {
-		return flow.NamedRoom(most, l.limit, l.bucket, &l.window, now, inFlight[0], 0), nil
+	if err := l.fill(tx, l.of(request).Queue, now); err != nil {
+		return flow.Room{}, err
 	}
-	return flow.RoomWithin(most, l.settings, l.bucket, &l.window, time.UnixMicro(l.steady), inFlight[0], ahead), nil
+	if l.limit.ClosedAt(now) {
+		return flow.NamedRoom(request.Limit, l.limit, l.bucket, &l.window, now, inFlight[0], 0), nil
+	}
+	return flow.RoomWithin(request.Limit, l.settings, l.bucket, &l.window, time.UnixMicro(l.steady), inFlight[0], ahead), nil
 }
 
 // paced reports whether the queue has a rate, of its own or of a limit that it shares.

@@ -101,6 +101,18 @@ func keepWindow(tx runner, queue string, changed []*flow.Permit, started []flow.
 	return nil
 }
 
+// fill fills the bucket of a rate. If the clock was set back, filling starts again from now: the change is stored at once, because
+// a claim without jobs stores nothing, and the next would find the old instant again.
+func (g *gate) fill(tx runner, queue string, now time.Time) error {
+	back := g.bucket.SetBack(now)
+	g.bucket = g.bucket.Filled(g.settings, now)
+	if back == 0 || g.settings.Rate.IsZero() {
+		return nil
+	}
+	_, err := tx.exec(flowTakeSQL, queue, g.bucket.Tokens, g.bucket.FilledAt.UnixMicro())
+	return err
+}
+
 // takeRate counts claimed jobs against the rate.
 func (g *gate) takeRate(tx runner, request sluice.ClaimRequest, jobs int) error {
 	if g.settings.Rate.IsZero() {

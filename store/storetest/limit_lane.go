@@ -134,6 +134,19 @@ func lookedForRules() []Rule {
 				w.Fatalf("no job waits: a look tells of one in %s", wait)
 			}
 		}},
+		{"R-1161", "The rate of a limit per key, and of one by cost, goes on if the clock was set back after its last token was taken.", "I-11, I-26, C-35", func(w *world) {
+			for _, of := range []limit.Limit{{Name: "host", PerKey: true}, {Name: "llm", ByCost: true}} {
+				of.Rate = sluice.Rate{Jobs: 1, Per: time.Minute}
+				w.share(of, of.Name)
+				w.addKeyed(queue, "a")
+				equal(w, "the first", len(w.claimOnce(9).Jobs), 1)
+				w.Advance(-24 * time.Hour)
+				w.addKeyed(queue, "a")
+				equal(w, "at once, by "+of.Name, len(w.claimOnce(9).Jobs), 0)
+				w.Advance(61 * time.Second)
+				equal(w, "a minute later, by "+of.Name, len(w.claimOnce(9).Jobs), 1)
+			}
+		}},
 	}
 }
 

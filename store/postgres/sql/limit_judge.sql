@@ -60,11 +60,12 @@ with lim as materialized (
     select w.key, w.jobs, l.name, l.rate, l.burst, l.concurrency, l.per_key, l.by_cost, k.closed_until, z.asleep_until,
            case when l.rate > 0 and k.filled_at is null then l.burst
                 when l.rate > 0 then least(l.burst, k.tokens + l.rate * greatest(extract(epoch from $6::timestamptz - k.filled_at)::double precision, 0)) end as tokens,
-           case when l.concurrency > 0 then greatest(l.concurrency - f.units - a.units - o.units, 0) end as free
+           case when l.concurrency > 0 then greatest(l.concurrency - f.units - a.units - o.units, 0) end as free,
+           case when l.rate > 0 and k.filled_at > $6::timestamptz + interval '1 second' then k.place end as set_back
     from wanted w
     join lim l on l.name = w.name
     left join lateral (
-        select s.tokens, s.filled_at, s.closed_until from sluice.limit_key s where s.name = l.name and s.key = coalesce(w.key, '') offset 0
+        select s.ctid as place, s.tokens, s.filled_at, s.closed_until from sluice.limit_key s where s.name = l.name and s.key = coalesce(w.key, '') offset 0
     ) k on true
     left join lateral (
         select z.wake_at as asleep_until from sluice.limit_lane z
@@ -97,6 +98,9 @@ with lim as materialized (
         cross join lateral (select r.limit_key, r.cost from sluice.orphan_run r where r.queue = s.queue and l.concurrency > 0 offset 0) r
         where s.name = l.name and (w.key is null or r.limit_key = w.key)
     ) o
+), rewound as (
+    -- The clock was set back, so these buckets fill from now on.
+    update sluice.limit_key set filled_at = $6::timestamptz where ctid = any (array(select s.set_back from state s where s.set_back is not null))
 ), pairs as materialized (
     -- Each row of state stands beside the candidates of its key, so that the server does not compare each candidate with each key.
     select r.id, r.key, r.name, r.priority, r.due_at, r.look_by, r.parked, r.no, r.full_cost, r.cost, r.rate, r.burst, r.concurrency,

@@ -37,6 +37,10 @@ begin
             if filled_at > now_at + interval '1 second' then -- the clock was set back, so recorded starts lie in the future
                 execute {{started_forget.sql}} using '@' || of_name, '-infinity'::timestamptz, now_at;
                 execute {{started_add.sql}} using '@' || of_name, now_at, sluice._window_jobs(rate, rate_per)::bigint + burst;
+                tokens := least(tokens, sluice._queue_burst(rate, rate_per, burst));
+                filled_at := now_at;
+                execute {{flow_take.sql}} using '@' || of_name, tokens, filled_at, greatest(now_at, claimed_at + interval '1 microsecond'), null::timestamptz,
+                    version, now_at, 0::double precision, '', null::timestamptz, null::timestamptz, permits_from, clock_ahead;
             end if;
             select * into bucket from sluice._filled(tokens, filled_at, rate, sluice._queue_burst(rate, rate_per, burst), now_at);
             select * into in_window from sluice._window_wait('@' || of_name, 1, sluice._window_jobs(rate, rate_per) + burst, sluice._window_of(rate, rate_per),
