@@ -70,9 +70,9 @@ func Filling(s sluice.Settings) float64 {
 	return haste * s.Rate.PerSecond()
 }
 
-// FilledAlone is Filled for a limit without a window, whose bucket keeps the rate.
+// FilledAlone is Filled for a limit without a window, whose bucket keeps the rate: see [KeyFigures].
 func (b Bucket) FilledAlone(s sluice.Settings, now time.Time) Bucket {
-	return b.filled(s.Rate.PerSecond(), Burst(s), now)
+	return b.filled(s.Rate.PerSecond(), float64(s.Burst), now)
 }
 
 // filled is Filled with this many tokens per second, and room for this many.

@@ -25,9 +25,15 @@ func (k *Key) Rewind(l limit.Limit, now time.Time) bool {
 	return true
 }
 
-// KeyFigures returns the figures that a limit has for each key, as those of a queue.
+// KeyFigures returns the figures that a limit has for each key, as those of a queue. A key has a bucket and no window, so the bucket
+// keeps the rate as that of a tenant does: see pace. It holds as many units as Burst says.
 func KeyFigures(l limit.Limit) sluice.Settings {
-	return sluice.Settings{Rate: l.Rate, Burst: l.Burst, Concurrency: l.Concurrency}
+	figures := sluice.Settings{}
+	if !l.Rate.IsZero() {
+		figures = pace(sluice.EffectiveLimits{Rate: l.Rate, Burst: l.Burst})
+	}
+	figures.Concurrency = l.Concurrency
+	return figures
 }
 
 // KeyRoom returns how many jobs of a key a limit lets a claim take. The rate counts claims, by a bucket.
@@ -50,7 +56,7 @@ func KeyRoom(l limit.Limit, k Key, now time.Time) Room {
 // KeyIdle returns from when on a bucket of a key says nothing, because it is full.
 func KeyIdle(l limit.Limit, b Bucket) time.Time {
 	figures := KeyFigures(l)
-	return b.FilledAt.Add(b.until(Burst(figures), figures))
+	return b.FilledAt.Add(b.until(float64(figures.Burst), figures))
 }
 
 // KeyUseOf says how much of a limit a key uses. The caller adds the waiting jobs.
@@ -92,7 +98,7 @@ func UnitsOf(l limit.Limit, j *sluice.Job) int {
 // when nothing else counts.
 func (b *Budget) Room(j *sluice.Job) Room {
 	figures, units := KeyFigures(b.limit), UnitsOf(b.limit, j)
-	needed := math.Min(float64(units), Burst(figures))
+	needed := math.Min(float64(units), float64(figures.Burst))
 	switch {
 	case b.closed > 0:
 		return Room{Wait: b.closed}

@@ -88,7 +88,7 @@ func (g *gate) addKeyed() {
 			k.most = min(k.most, figures.Concurrency)
 		}
 		if !figures.Rate.IsZero() {
-			rate, burst, k.paced = figures.Rate.PerSecond(), flow.Burst(figures), true
+			rate, burst, k.paced = figures.Rate.PerSecond(), float64(figures.Burst), true
 			if l.limit.PerKey {
 				k.most = min(k.most, int(burst))
 			}

@@ -147,6 +147,23 @@ func lookedForRules() []Rule {
 				equal(w, "a minute later, by "+of.Name, len(w.claimOnce(9).Jobs), 1)
 			}
 		}},
+		{"R-1162", "In no window have a limit key, or a limit by cost, more claims than its rate and burst, however often holders claim.", "I-12, C-35", func(w *world) {
+			for _, of := range []limit.Limit{{Name: "host", PerKey: true}, {Name: "llm", ByCost: true}} {
+				of.Rate = sluice.Rate{Jobs: 100, Per: 10 * time.Hour}
+				w.share(of, of.Name)
+				w.addKeyed(queue, slices.Repeat([]string{"a"}, 110)...)
+				claimed := len(w.claimOnce(110).Jobs)
+				for range 49 {
+					w.Advance(12 * time.Minute)
+					claimed += len(w.claimOnce(110).Jobs)
+				}
+				w.Advance(11*time.Minute + 30*time.Second)
+				if claimed += len(w.claimOnce(110).Jobs); claimed > 100 {
+					w.Fatalf("%d claims within 10h by %s, want 100 at most", claimed, of.Name)
+				}
+				w.Advance(20 * time.Hour)
+			}
+		}},
 	}
 }
 

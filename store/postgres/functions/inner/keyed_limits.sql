@@ -4,11 +4,11 @@ create or replace function sluice._keyed_limits(limits text, out names text[], o
     out per_keys boolean[], out by_costs boolean[], out most integer)
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
 begin
-    select array_agg(n.name order by n.name collate "C"), array_agg(n.concurrency::integer order by n.name collate "C"), array_agg(n.rate order by n.name collate "C"),
-           array_agg(case when n.rate > 0 then sluice._queue_burst(n.rate, n.rate_per_ms, n.burst) else 0 end order by n.name collate "C"),
+    select array_agg(n.name order by n.name collate "C"), array_agg(n.concurrency::integer order by n.name collate "C"), array_agg(sluice._refill(n.rate, n.rate_per_ms, n.burst) order by n.name collate "C"),
+           array_agg(case when n.rate > 0 then sluice._burst(n.rate, n.rate_per_ms, n.burst) else 0 end order by n.name collate "C"),
            array_agg(n.per_key order by n.name collate "C"), array_agg(n.by_cost order by n.name collate "C"),
            least(min(nullif(n.concurrency, 0)) filter (where n.per_key),
-                 min(case when n.rate > 0 then sluice._queue_burst(n.rate, n.rate_per_ms, n.burst) end) filter (where n.per_key), {{max moved}})::integer
+                 min(case when n.rate > 0 then sluice._burst(n.rate, n.rate_per_ms, n.burst) end) filter (where n.per_key), {{max moved}})::integer
     into names, concurrencies, rates, bursts, per_keys, by_costs, most
     from sluice.named_limit n
     where n.name = any (string_to_array(limits, ',')) and (n.per_key or n.by_cost);

@@ -32,7 +32,7 @@ begin
             end if;
             execute {{limit_key_uses.sql}} into of_key, in_flight, parked, tokens, filled_at, closed_until, clock
                 using n.name, array[limit_key], 1, n.concurrency::integer;
-            wait := case when n.rate > 0 then sluice._token_wait(tokens, filled_at, n.rate, n.rate_per_ms, n.burst, now_at) else 0 end;
+            wait := case when n.rate > 0 then sluice._token_wait(tokens, filled_at, sluice._refill(n.rate, n.rate_per_ms, n.burst), 1000, sluice._burst(n.rate, n.rate_per_ms, n.burst)::bigint, now_at) else 0 end;
             if closed_until > now_at then
                 open := false;
                 until := closed_until;
@@ -58,7 +58,7 @@ begin
         if n.rate > 0 and n.by_cost then
             select k.tokens, k.filled_at into tokens, filled_at from sluice.limit_key k where k.name = n.name and k.key = '';
             if filled_at is not null then
-                wait := sluice._token_wait(tokens, filled_at, n.rate, n.rate_per_ms, n.burst, now_at);
+                wait := sluice._token_wait(tokens, filled_at, sluice._refill(n.rate, n.rate_per_ms, n.burst), 1000, sluice._burst(n.rate, n.rate_per_ms, n.burst)::bigint, now_at);
             end if;
         elsif n.rate > 0 then
             select * into in_window from sluice._window_wait('@' || n.name, 1, sluice._window_jobs(n.rate, n.rate_per_ms) + n.burst,

@@ -1,5 +1,5 @@
--- Returns the tokens per second of a tenant's bucket. Only the bucket bounds a tenant's claims. So the bucket fills
--- more slowly, by its size: then no window sees more claims than the rate and the burst allow.
+-- Returns the tokens per second of the bucket of a tenant or a limit key. Only the bucket bounds these claims. So the bucket
+-- fills more slowly, by its size: then no window sees more claims than the rate and the burst allow.
 create or replace function sluice._refill(rate double precision, per_ms bigint, burst bigint) returns double precision
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 declare
