@@ -71,6 +71,9 @@ const MaxFigure = 1_000_000
 // errUnknown says that a store has no limit of a name. A store without limits returns another ErrNotFound.
 var errUnknown = fmt.Errorf("%w", sluice.ErrNotFound)
 
+// errClosedLonger says that a limit is closed for longer already.
+var errClosedLonger = errors.New("closed for longer")
+
 // closeSlack is how much earlier a limit may open without a write that prolongs its close. So a hundred callers at the
 // same moment write once.
 const closeSlack = time.Second
@@ -258,15 +261,22 @@ func Close(ctx context.Context, store sluice.Store, name string, while time.Dura
 	if while == 0 {
 		return setClosed(ctx, store, name, true, time.Time{}, act)
 	}
-	closed, err := Read(ctx, store, name)
+	now, err := sluice.GivenStore(store).Now(ctx)
 	if err != nil {
-		return closed, err
+		return Limit{}, err
 	}
-	now, err := store.Now(ctx)
-	if err != nil || closed.ClosedAt(now.Add(while-closeSlack)) {
-		return closed, err
+	var longer Limit
+	closed, err := edit(ctx, store, name, act, func(l *Limit) error {
+		if longer = *l; l.ClosedAt(now.Add(while - closeSlack)) {
+			return errClosedLonger // also if somebody has closed it in this moment
+		}
+		l.Closed, l.ClosedUntil = true, now.Add(while)
+		return nil
+	}, false)
+	if errors.Is(err, errClosedLonger) {
+		return longer, nil
 	}
-	return setClosed(ctx, store, name, true, now.Add(while), act)
+	return closed, err
 }
 
 // Open ends a [Close]. An unknown name is a [sluice.ErrNotFound].

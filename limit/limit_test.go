@@ -1,6 +1,7 @@
 package limit_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -93,6 +94,45 @@ func TestCloseNeverShortensAClose(t *testing.T) {
 			t.Errorf("opened: %+v %v", opened, err)
 		}
 	})
+}
+
+// limitPort embeds under another name than that of the store.
+type limitPort = limit.Store
+
+// crowded is a store in which somebody acts right after a limit was read for the first time.
+type crowded struct {
+	sluice.Store
+	limitPort
+	act func()
+}
+
+func (c *crowded) Limits(ctx context.Context, names []string) ([]limit.Limit, error) {
+	found, err := c.limitPort.Limits(ctx, names)
+	if act := c.act; act != nil {
+		c.act = nil
+		act()
+	}
+	return found, err
+}
+
+func TestCloseNeverShortensACloseOfTheSameMoment(t *testing.T) {
+	t.Parallel()
+	store := memory.New(memory.Options{})
+	if _, err := limit.Change(t.Context(), store, "bank", ada, keep); err != nil {
+		t.Fatal(err)
+	}
+	beside := &crowded{store, limit.Given(store), func() {
+		if _, err := limit.Close(t.Context(), store, "bank", 0, ada); err != nil {
+			t.Error(err)
+		}
+	}}
+	closed, err := limit.Close(t.Context(), beside, "bank", time.Minute, ada)
+	if err != nil || !closed.Closed || !closed.ClosedUntil.IsZero() {
+		t.Errorf("a close for a minute answers %+v, want the one without an end: %v", closed, err)
+	}
+	if stored, err := limit.Read(t.Context(), store, "bank"); err != nil || !stored.Closed || !stored.ClosedUntil.IsZero() {
+		t.Errorf("the limit is %+v, want closed without an end: %v", stored, err)
+	}
 }
 
 func TestNamesOfASettingAreSortedAndOnce(t *testing.T) {

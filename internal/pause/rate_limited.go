@@ -15,6 +15,9 @@ import (
 // answer write once.
 const closeSlack = time.Second
 
+// errPausedLonger says that a tenant is paused for longer already.
+var errPausedLonger = errors.New("paused for longer")
+
 // closeLimits closes the limits of a queue: for a job with a limit key, the key of those that are per key, if there are any.
 // Closed is false if there was nothing to close.
 func closeLimits(ctx context.Context, store sluice.Store, job sluice.Job, names []string, d time.Duration, act sluice.Act) (closed bool, err error) {
@@ -68,15 +71,16 @@ func Shared(ctx context.Context, store sluice.Store, claim *sluice.Claim, settin
 	if err != nil {
 		return err
 	}
-	found, err := tenancy.LimitsOf(ctx, store, "", job.Tenant)
-	if err != nil {
-		return err
-	}
-	for _, l := range found {
-		if l.Queue == job.Queue && l.PausedAt(now.Add(d-closeSlack)) {
-			return nil
+	of := tenancy.Limits{Queue: job.Queue, Tenant: job.Tenant}
+	_, err = tenancy.ChangeLimits(ctx, store, of, act, func(l *tenancy.Limits) error {
+		if l.PausedAt(now.Add(d - closeSlack)) {
+			return errPausedLonger // also if somebody has paused it in this moment
 		}
+		l.Paused, l.PausedUntil = true, now.Add(d)
+		return nil
+	})
+	if errors.Is(err, errPausedLonger) {
+		return nil
 	}
-	_, err = tenancy.Pause(ctx, store, job.Queue, job.Tenant, d, act)
 	return err
 }
