@@ -288,6 +288,44 @@ func TestRateCountsFromTheCallOfTheHandler(t *testing.T) {
 	})
 }
 
+// slowPayload takes a while to decode, each time another.
+type slowPayload struct{}
+
+var slowPayloads atomic.Int64
+
+func (*slowPayload) UnmarshalJSON([]byte) error {
+	time.Sleep(300 * time.Millisecond * time.Duration(slowPayloads.Add(1)*37%101) / 100)
+	return nil
+}
+
+// Decoding the payloads of a call may take long. The rate counts all of its jobs from the call.
+func TestRateCountsFromTheCallOfTheManyHandler(t *testing.T) {
+	inShop(t, func(s *shop) {
+		const jobs = 200
+		rate := sluice.RatePerSecond(20)
+		s.settings(func(q *sluice.Settings) { q.Rate = rate })
+		s.enqueueMany(jobs)
+		var mu sync.Mutex
+		var starts []time.Time
+		done := make(chan struct{})
+		s.worker = worker.New(s.store, worker.Options{Logger: quiet})
+		worker.HandleMany(s.worker, sluice.QueueOf[slowPayload](payments.Name()), func(_ context.Context, called []*worker.Job[slowPayload]) error {
+			mu.Lock()
+			defer mu.Unlock()
+			for range called {
+				if starts = append(starts, time.Now()); len(starts) == jobs {
+					close(done)
+				}
+			}
+			return nil
+		}, worker.ManyOptions{QueueOptions: worker.QueueOptions{Slots: 10}, Size: 10, Within: 500 * time.Millisecond})
+		s.begin()
+		<-done
+		storetest.KeepsRate(t, starts, rate, 0)
+		_ = s.end()
+	})
+}
+
 // slowChecker is a payload checker that takes a varying time.
 type slowChecker struct {
 	most time.Duration

@@ -61,11 +61,13 @@ func HandleMany[T any](w *Worker, queue sluice.TypedQueue[T], handler ManyHandle
 				r.settleOne(err)
 				continue
 			}
-			r.begins()
 			jobs = append(jobs, &Job[T]{Claim: r.claim, Payload: payload, run: r})
 		}
 		if len(jobs) == 0 {
 			return nil
+		}
+		for _, job := range jobs { // nothing may come between this and the handler: a rate limits handler calls
+			job.run.begins()
 		}
 		return handler(ctx, jobs)
 	}
