@@ -285,7 +285,9 @@ func (m mapping) inserts(q queues, items []json.RawMessage, c *sluice.Claim, che
 	inserts := make([]sluice.Insert, 0, len(items)+1)
 	for i, item := range items {
 		job := m.Node.job(m.Flow, ElementID(m.Flow, m.Node.Name, i), fill(m.Node.payload(), item, i))
-		job.Labels[LabelItem], job.ExpiresAt = strconv.Itoa(i), m.Deadline
+		if job.Labels[LabelItem] = strconv.Itoa(i); c.Generation == 1 { // a requeued map does not expire, nor do its jobs
+			job.ExpiresAt = m.Deadline
+		}
 		err := cmp.Or(job.Check(), q.check(job))
 		if err == nil && checker != nil {
 			err = q.matches(job, checker)

@@ -239,6 +239,23 @@ func flowGraphRules() []Rule {
 			var failed *await.FailedError
 			equal(w, "a typed error", errors.As(err, &failed) && failed.End.State == sluice.StateDead, true)
 		}},
+		{"R-1155", "A map that is requeued after the deadline of its flow makes jobs that do not expire.", "[flows](guide/pipeline.md)", func(w *world) {
+			id, err := flow.Start(w.ctx, w.Store, flow.Flow{Name: "late", Deadline: w.Now().Add(time.Hour), Nodes: []flow.Node{node("list"), mapOver("pages", "list")}})
+			w.ok(err)
+			list := w.claimOne()
+			w.Advance(2 * time.Hour)
+			w.completes(list, `[1]`)
+			_, err = w.Store.Expire(w.ctx, 100, "upkeep")
+			w.ok(err)
+			w.inState(flow.NodeID(id, "pages"), sluice.StateCancelled)
+			w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{flow.NodeID(id, "pages")}, person("late, but wanted"))))
+			w.flowsGoOn()
+			_, err = w.Store.Expire(w.ctx, 100, "upkeep")
+			w.ok(err)
+			w.completes(w.claimOne(), "")
+			w.flowsGoOn()
+			w.inState(flow.NodeID(id, "pages"), sluice.StateCompleted)
+		}},
 	}
 }
 
