@@ -37,7 +37,7 @@ var doors = map[string][]string{
 	"hold":                 {"", "internal/feature"},
 	"search":               {"", "deadletter", "hold", "internal/feature"},
 	"operation":            {"", "edit", "hold", "schedule", "search", "internal/feature", "audit"},
-	"flow":                 {"", "await", "internal/feature", "internal/graph"},
+	"flow":                 {"", "await", "internal/feature", "internal/graph", "pressure"},
 	"limit":                {"", "internal/feature", "audit"},
 	"schedule":             {"", "pressure", "schedule/cron", "internal/feature", "audit"},
 	"schedule/cron":        {},

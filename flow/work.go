@@ -10,6 +10,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/await"
 	"github.com/sluice-queue/sluice/internal/feature"
+	"github.com/sluice-queue/sluice/pressure"
 )
 
 const (
@@ -226,7 +227,7 @@ func (w working) makeJobs(ctx context.Context, m mapping, items []json.RawMessag
 	if len(items) == 0 {
 		return nil
 	}
-	return store(ctx, w.store, []Node{m.Node}, func(q queues) ([]sluice.Insert, error) {
+	return neverFits(store(ctx, w.store, []Node{m.Node}, func(q queues) ([]sluice.Insert, error) {
 		inserts, err := m.inserts(q, items, c, w.checker)
 		bytes := 0
 		for i := range inserts {
@@ -236,7 +237,20 @@ func (w working) makeJobs(ctx context.Context, m mapping, items []json.RawMessag
 			return nil, feature.Invalid("payload", fmt.Sprintf("%d bytes of all elements must be at most %d", bytes, maxMapBytes))
 		}
 		return inserts, err
-	}, enqueues(ctx, w.store))
+	}, enqueues(ctx, w.store)))
+}
+
+// neverFits makes the error of a map invalid if its jobs are more than may wait even in an empty queue: another try would fail too.
+func neverFits(err error) error {
+	var full *pressure.FullError
+	if !errors.As(err, &full) || full.RetryAfter > 0 {
+		return err
+	}
+	setting := "max_waiting"
+	if full.Tenant != "" {
+		setting = "tenant_max_waiting"
+	}
+	return feature.Invalid("over", fmt.Sprintf("the map stores its %d jobs at once, which are more than the %s of %d of queue %q; raise that, then requeue the map", full.Jobs, setting, full.Limit, full.Queue))
 }
 
 // join wakes a map, all jobs of which have ended.

@@ -256,6 +256,30 @@ func flowGraphRules() []Rule {
 			w.flowsGoOn()
 			w.inState(flow.NodeID(id, "pages"), sluice.StateCompleted)
 		}},
+		{"R-1156", "A map with more elements than may wait in their queue is dead without a job, names the limit, and can be requeued. One that finds the queue full waits for room.", "[back-pressure](guide/back-pressure.md)", func(w *world) {
+			w.save(func(s *sluice.Settings) { s.MaxWaiting = 2 })
+			id := w.startFlow(node("list"), mapOver("pages", "list"))
+			w.completes(w.claimOne(), `[1,2,3]`)
+			w.flowsGoOn()
+			w.inState(flow.NodeID(id, "pages"), sluice.StateDead)
+			if text := w.job(flow.NodeID(id, "pages")).Error; !strings.Contains(text, "max_waiting of 2") {
+				w.Errorf("the map died of %q", text)
+			}
+			w.claimNone("no element has a job")
+			w.save(func(s *sluice.Settings) { s.MaxWaiting = 3 })
+			full := w.add(sluice.EnqueueOptions{})
+			w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{flow.NodeID(id, "pages")}, person("mended"))))
+			w.flowsGoOn()
+			w.inState(flow.NodeID(id, "pages"), sluice.StateQueued)
+			w.finishes(full)
+			var claims []*sluice.Claim
+			for deadline := time.Now().Add(time.Minute); len(claims) == 0 && time.Now().Before(deadline); { // a process counts the queue again in a moment
+				w.Advance(time.Minute)
+				w.flowsGoOn()
+				claims = w.claim(10)
+			}
+			equal(w, "elements", len(claims), 3)
+		}},
 	}
 }
 
