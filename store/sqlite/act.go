@@ -225,10 +225,14 @@ func (s *Store) DeleteJobs(ctx context.Context, ids []sluice.ID, act sluice.Act)
 		if err != nil || !at.state.Prunable() {
 			return false, err
 		}
+		waiting, err := list(tx, scanOne[int64], afterWaitingSQL, at.seq)
+		if err != nil {
+			return false, err
+		}
 		if err := deleteJobs(tx, fmt.Sprintf("[%d]", at.seq)); err != nil {
 			return false, err
 		}
-		if err := unblock(tx, []int64{at.seq}, nil); err != nil {
+		if err := unblock(tx, []int64{at.seq}, waiting); err != nil {
 			return false, err
 		}
 		entry := moveEntry(id, at.queue, at.generation, audit.EventDelete, at.state, act)

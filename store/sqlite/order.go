@@ -31,6 +31,9 @@ var afterRestSQL string
 //go:embed sql/after_forget.sql
 var afterForgetSQL string
 
+//go:embed sql/after_waiting.sql
+var afterWaitingSQL string
+
 //go:embed sql/awaited.sql
 var awaitedSQL string
 

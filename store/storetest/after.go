@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/hold"
 )
 
 func afterRules() []Rule {
@@ -122,6 +123,17 @@ func afterRules() []Rule {
 			w.ok(w.only(w.Store.DeleteJobs(w.ctx, []sluice.ID{gone}, person("test"))))
 			w.inState(waits, sluice.StateCancelled)
 			w.finishes(runs)
+		}},
+		{"R-1157", "When a failed job is deleted for which a job waits, that one is cancelled at once, also while others before it run.", "C-5", func(w *world) {
+			gone, runs := w.add(sluice.EnqueueOptions{}), w.add(sluice.EnqueueOptions{})
+			last := w.add(after(sluice.FailureWaits, gone, runs))
+			held := w.add(after(sluice.FailureWaits, gone))
+			w.ok(hold.Hold(w.ctx, w.Store, []sluice.ID{held}, person("test")))
+			w.done(by(sluice.EventBury, w.claims(gone, runs)[0]))
+			w.ok(w.only(w.Store.DeleteJobs(w.ctx, []sluice.ID{gone}, person("test"))))
+			w.inState(last, sluice.StateCancelled)
+			w.inState(held, sluice.StateCancelled)
+			equal(w, "why", strings.Contains(w.told(last, sluice.EventCancel).Reason, gone.String()), true)
 		}},
 		{"R-286", "A requeued job waits for what is unfinished of those before it, and not for what has failed: a person wants it to run. Both may be requeued at once.", "C-5, C-56", func(w *world) {
 			a, b := w.add(sluice.EnqueueOptions{}), w.add(sluice.EnqueueOptions{})
