@@ -276,6 +276,21 @@ func afterRules() []Rule {
 				dead: sluice.FailureRuns,
 			}})).BlockedBy, sluice.ID{})
 		}},
+		{"R-1158", "If a job of one batch came back as a duplicate, the failure rule for it is the rule for the job that holds its key.", "C-5, I-7", func(w *world) {
+			holds, other := w.add(sluice.EnqueueOptions{Key: "k"}), w.add(sluice.EnqueueOptions{})
+			twin := insertOf(sluice.EnqueueOptions{Key: "k"})
+			mixed := after(sluice.FailureCancels, twin.ID, other)
+			mixed.AfterFailures = map[sluice.ID]sluice.AfterFailure{twin.ID: sluice.FailureRuns}
+			last, ordered := insertOf(mixed), insertOf(mixed)
+			ordered.OrderKey, ordered.Key = "o", "another"
+			w.receipts(twin, last, ordered)
+			claims := w.claims(holds, other)
+			w.done(by(sluice.EventBury, claims[0]))
+			w.done(by(sluice.EventComplete, claims[1]))
+			for _, c := range w.claims(last.ID, ordered.ID) {
+				equal(w, "rule, as its holder gets it", c.AfterFailures[holds], sluice.FailureRuns)
+			}
+		}},
 		{"R-888", "A job that comes after one that has failed already is cancelled at once, whatever else it waits for.", "[flows](guide/pipeline.md)", func(w *world) {
 			dead, waits := w.add(sluice.EnqueueOptions{}), w.add(sluice.EnqueueOptions{})
 			w.ok(w.only(w.Store.Cancel(w.ctx, []sluice.ID{dead}, person("test"))))

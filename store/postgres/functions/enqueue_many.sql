@@ -108,6 +108,7 @@ begin
             plain := '{}';
             no := n; id := null; duplicate := null; replaced := null; error := null; code := null;
             job.after := array(select coalesce((twins ->> a::text)::uuid, a) from unnest(job.after) as a);
+            job.after_failure := sluice._after_twins(job.after_failure, twins);
             select e.* into row
             from sluice._enqueue({{enqueue values of job}}, true) e;
             if row.missing is not null then

@@ -44,6 +44,7 @@ begin
         order by u.k
     loop
         after := array(select distinct coalesce((twins ->> a::text)::uuid, a) as a from unnest(job.after) as a order by a);
+        job.after_failure := sluice._after_twins(job.after_failure, twins);
         rest := '{}'; blocker := null; a_place := 0; error := null;
         has_place := (coalesce(job.order_key, '') <> '' or after <> '{}') and not job.job_id = any (sent);
         if has_place then
