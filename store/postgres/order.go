@@ -24,6 +24,9 @@ var orderLastSQL string
 //go:embed sql/order_places.sql
 var orderPlacesSQL string
 
+//go:embed sql/order_next.sql
+var orderNextSQL string
+
 //go:embed sql/order_keys.sql
 var orderKeysSQL string
 
@@ -331,7 +334,7 @@ func (s *Store) toAwait(jobs []sluice.Insert) (queues []string, others uuidArray
 	return queues, others
 }
 
-// takePlaceAgain gives requeued jobs their places again, and returns the jobs that they wait for.
+// takePlaceAgain gives requeued jobs their places again, and returns the jobs that they, and those behind them, wait for.
 func takePlaceAgain(ctx context.Context, tx pgx.Tx, ids []sluice.ID) (behind []sluice.ID, err error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -339,11 +342,35 @@ func takePlaceAgain(ctx context.Context, tx pgx.Tx, ids []sluice.ID) (behind []s
 	if err := exec(ctx, tx, afterAgainSQL, uuids(ids)); err != nil {
 		return nil, err
 	}
+	if behind, err = lockNext(ctx, tx, ids); err != nil {
+		return nil, err
+	}
 	rows, err := list(ctx, tx, scanLook, unblockSQL, uuidArray{}, uuids(ids), [16]byte{}, len(ids), edgeSlice)
 	for _, r := range rows {
 		behind = append(behind, r.behind)
 	}
 	return slices.DeleteFunc(behind, sluice.ID.IsZero), err
+}
+
+// lockNext locks the first job behind each requeued one in its order, if that waits, and returns the jobs for which those wait.
+func lockNext(ctx context.Context, tx pgx.Tx, ids []sluice.ID) (behind []sluice.ID, err error) {
+	var before []sluice.ID
+	for n := 0; ; n++ {
+		var locked []sluice.ID
+		rows, err := query(ctx, tx, orderNextSQL, uuids(ids))
+		if err != nil {
+			return nil, err
+		}
+		var id, blocker pgtype.UUID
+		_, err = pgx.ForEachRow(rows, []any{&id, &blocker}, func() error {
+			locked, behind = append(locked, idOf(id)), append(behind, idOf(blocker))
+			return nil
+		})
+		if err != nil || n > 0 && slices.Equal(locked, before) {
+			return behind, err
+		}
+		before = locked
+	}
 }
 
 // lockPlaces locks the order keys of jobs that are to be requeued, and returns the jobs that have an order key or

@@ -324,6 +324,7 @@ func planArguments() map[string][]any {
 		"repair_order_keys.sql":     {"", "", 100},
 		"unblock.sql":               {ids, ids, id, 100, 100},
 		"order_last.sql":            {texts, texts},
+		"order_next.sql":            {ids},
 		"order_keys.sql":            {ids},
 		"stored.sql":                {ids},
 		"after_find.sql":            {ids},

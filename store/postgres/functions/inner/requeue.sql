@@ -12,6 +12,7 @@ declare
     waiting  uuid[] := '{}';
     back     uuid[];
     behind   uuid[] := '{}';
+    locked_ids uuid[]; locked_before uuid[];
     leaves   text[];
     job_id   uuid;
     job_queue text;
@@ -54,6 +55,15 @@ begin
     back := array(select i from unnest(free) as i where i = any (placed) and i = any (moved) order by i);
     if back <> '{}' then
         execute {{after_again.sql}} using back;
+        loop
+            locked_before := locked_ids;
+            locked_ids := '{}';
+            for job_id, blocker in execute {{order_next.sql}} using back loop
+                locked_ids := locked_ids || job_id;
+                behind := array_append(behind, blocker);
+            end loop;
+            exit when locked_ids = locked_before;
+        end loop;
         for job_id, job_queue, blocker, failed, outcome, changed, locked, unread in execute {{unblock.sql}}
             using '{}'::uuid[], back, '00000000-0000-0000-0000-000000000000'::uuid, cardinality(back), {{edge slice}}
         loop
