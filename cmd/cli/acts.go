@@ -34,7 +34,7 @@ type selection struct {
 }
 
 // filterNames are the flags that filter the jobs of --all.
-var filterNames = append([]string{"queue", "tenant", "key", "state", "label"}, queryNames...)
+var filterNames = append([]string{"queue", "tenant", "key", "state", "label", "batch", "min-attempts", "min-recoveries"}, queryNames...)
 
 func (s *selection) add(command *cobra.Command) {
 	s.filter.add(command, 0)

@@ -78,6 +78,9 @@ func (a *app) listHeld(ctx context.Context, filter sluice.JobFilter) error {
 
 // readHeld reads a page of held jobs that match, and the job after which the next page begins. Zero: no page follows.
 func readHeld(ctx context.Context, store sluice.Store, query search.Query, filter sluice.JobFilter) (found []heldJob, next sluice.ID, err error) {
+	if !filter.Batch.IsZero() {
+		return readHeldOfBatch(ctx, store, query, filter)
+	}
 	queue := filter.Queue
 	if sluice.IsGroup(queue) {
 		queue = "" // the query chooses the queues of the group
@@ -99,6 +102,31 @@ func readHeld(ctx context.Context, store sluice.Store, query search.Query, filte
 		next = holds[len(holds)-1].JobID
 	}
 	return found, next, nil
+}
+
+// readHeldOfBatch does the same for a batch: the store alone knows which jobs are in it, and in the batches in it.
+func readHeldOfBatch(ctx context.Context, store sluice.Store, query search.Query, filter sluice.JobFilter) (found []heldJob, next sluice.ID, err error) {
+	if sluice.IsGroup(filter.Queue) {
+		filter.Queue = "" // the query chooses the queues of the group
+	}
+	filter.States = []sluice.State{sluice.StateQueued}
+	page, err := sluice.NewClient(store, sluice.ClientOptions{}).Jobs(ctx, filter)
+	if err != nil {
+		return nil, next, err
+	}
+	for _, job := range page.Jobs {
+		if !query.Matches(job) {
+			continue
+		}
+		held, isHeld, err := hold.Of(ctx, store, job)
+		if err != nil {
+			return nil, next, err
+		}
+		if job.Payload = nil; isHeld {
+			found = append(found, heldJob{job, held})
+		}
+	}
+	return found, page.Next, nil
 }
 
 func heldColumns() []column[heldJob] {

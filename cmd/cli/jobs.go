@@ -96,7 +96,7 @@ func (a *app) jobsCommand() *cobra.Command {
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
 			if changed(command, "where", "cursor") {
-				if changed(command, "queue", "tenant", "key", "label", "state", "min-attempts", "min-recoveries", "before", "held") {
+				if changed(command, "queue", "tenant", "key", "label", "state", "batch", "min-attempts", "min-recoveries", "before", "held") {
 					return usagef("--where says it all; it goes with --cursor, --limit and --oldest-first alone")
 				}
 				return a.listWhere(command.Context(), where, cursor, f)
