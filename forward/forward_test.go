@@ -455,6 +455,47 @@ func TestCancelledOnTheWay(t *testing.T) {
 	})
 }
 
+// TestRequeuedAfterItWasCancelledOnTheWay cancels a job here after it arrived at the centre, and requeues it here once it is
+// cancelled there. The job must wait at the centre again, and a later cancel there must stand.
+func TestRequeuedAfterItWasCancelledOnTheWay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSea(t)
+		id := s.add(sluice.EnqueueOptions{})
+		s.centre.fail(s.centre.after, "enqueue", sluice.ErrUnavailable)
+		if _, err := s.forwarder.Once(t.Context()); !errors.Is(err, sluice.ErrUnavailable) {
+			t.Fatal(err)
+		}
+		ids, ada := []sluice.ID{id}, sluice.Act{By: "ada", Reason: "after all"}
+		if err := s.edge.Cancel(t.Context(), ids, ada); err != nil {
+			t.Fatal(err)
+		}
+		s.centre.fail(s.centre.after, "enqueue", nil)
+		time.Sleep(5 * time.Minute)
+		s.forwarder = s.other()
+		s.once(forward.Sent{})
+		s.is(s.mainland, id, sluice.StateCancelled)
+		if err := s.edge.Requeue(t.Context(), ids, ada); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		s.local.fail(s.local.before, "settle", sluice.ErrUnavailable)
+		if _, err := s.forwarder.Once(t.Context()); !errors.Is(err, sluice.ErrUnavailable) {
+			t.Fatal(err)
+		}
+		s.is(s.mainland, id, sluice.StateQueued)
+
+		// The answer was lost here, and the job is sent again. Meanwhile somebody cancelled it there for good.
+		if err := s.mainland.Cancel(t.Context(), ids, ada); err != nil {
+			t.Fatal(err)
+		}
+		s.local.fail(s.local.before, "settle", nil)
+		s.once(forward.Sent{Forwarded: 1})
+		s.is(s.edge, id, sluice.StateCompleted)
+		s.is(s.mainland, id, sluice.StateCancelled)
+	})
+}
+
 func TestQueuesMustBeNamed(t *testing.T) {
 	t.Parallel()
 	for _, queues := range [][]string{nil, {"a b"}} {

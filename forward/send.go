@@ -103,18 +103,13 @@ func (f *Forwarder) enqueue(ctx context.Context, at shore, jobs []sluice.NewJob,
 		if batch != nil {
 			refusal = batch.Failed[i]
 		}
+		var s sluice.Settlement
+		var err error
 		if refusal == nil {
-			twin := sluice.ID{}
-			if receipts[i].ID != h.claim.ID {
-				twin = receipts[i].ID
-				sent.Duplicates++
-			} else {
-				sent.Forwarded++
-			}
-			settlements = append(settlements, f.arrived(h, twin))
-			continue
+			s, err = f.stored(ctx, h, receipts[i].ID, sent)
+		} else {
+			s, err = f.refused(ctx, h, refusal, sent)
 		}
-		s, err := f.refused(ctx, h, refusal, sent)
 		if err != nil {
 			failed = append(failed, err)
 			continue
@@ -122,6 +117,24 @@ func (f *Forwarder) enqueue(ctx context.Context, at shore, jobs []sluice.NewJob,
 		settlements = append(settlements, s)
 	}
 	return settlements, errors.Join(failed...)
+}
+
+// stored settles a job that the centre has under an id: its own, or that of the job that holds its key.
+func (f *Forwarder) stored(ctx context.Context, h *hold, id sluice.ID, sent *Sent) (sluice.Settlement, error) {
+	if id != h.claim.ID {
+		sent.Duplicates++
+		return f.arrived(h, id), nil
+	}
+	refusal, err := f.revive(ctx, h)
+	switch {
+	case err != nil:
+		h.doubtful = true
+		return sluice.Settlement{}, err
+	case refusal != nil:
+		return f.bury(h, refusal, sent), nil
+	}
+	sent.Forwarded++
+	return f.arrived(h, sluice.ID{}), nil
 }
 
 // unwanted reports whether the centre refuses a job for now: until somebody declares its queue or makes room.
@@ -147,11 +160,15 @@ func (f *Forwarder) refused(ctx context.Context, h *hold, refusal error, sent *S
 			return sluice.Settlement{}, fmt.Errorf("ask the centre %s: %w", f.options.Centre, err)
 		}
 	}
+	return f.bury(h, refusal, sent), nil
+}
+
+func (f *Forwarder) bury(h *hold, refusal error, sent *Sent) sluice.Settlement {
 	sent.Refused++
 	s := settlementOf(h, f.holder.ID)
 	s.Event, s.Error, s.Reason = sluice.EventBury, refusal.Error(), "refused by "+f.options.Centre
 	f.log.EmitJob(event.JobBuried, h.claim, "error", s.Error, "reason", s.Reason)
-	return s, nil
+	return s
 }
 
 func settlementOf(h *hold, holder string) sluice.Settlement {
