@@ -11,6 +11,7 @@ package forward
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -179,7 +180,7 @@ func (f *Forwarder) Run(ctx context.Context) error {
 }
 
 // Once forwards the waiting jobs, and those that dead forwarders were sending, and returns their counts. An unreachable centre
-// is an error. When ctx ends, Once claims nothing more, sends the jobs that it has for up to [Options].Drain, hands back the
+// is an error, and so is one that refuses to cancel what was cancelled here. When ctx ends, Once claims nothing more, sends the jobs that it has for up to [Options].Drain, hands back the
 // others, and returns the error of ctx.
 func (f *Forwarder) Once(ctx context.Context) (Sent, error) {
 	var all Sent
@@ -196,6 +197,7 @@ func (f *Forwarder) Once(ctx context.Context) (Sent, error) {
 	defer f.letGo(work)
 	defer beside.Wait()
 	defer stop()
+	var refused []error
 	for _, l := range f.serving {
 		for {
 			sent, err := f.cycle(ctx, work, l)
@@ -207,8 +209,9 @@ func (f *Forwarder) Once(ctx context.Context) (Sent, error) {
 				break
 			}
 		}
+		refused = append(refused, l.refused)
 	}
-	return all, nil
+	return all, errors.Join(refused...)
 }
 
 // serve forwards the jobs of one queue, cycle after cycle, until ctx ends.

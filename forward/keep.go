@@ -128,7 +128,8 @@ func (f *Forwarder) watch(ctx context.Context) {
 }
 
 // cancelStray cancels jobs at the centre that were cancelled locally while being sent. cancelStray waits until
-// no call that sends them can still be under way.
+// no call that sends them can still be under way. A centre that refuses to cancel may take jobs all the same, so a refusal
+// is only noted.
 func (f *Forwarder) cancelStray(ctx context.Context, l *servedQueue) error {
 	if time.Now().Before(l.strayAt) {
 		return nil
@@ -137,7 +138,7 @@ func (f *Forwarder) cancelStray(ctx context.Context, l *servedQueue) error {
 	if err != nil {
 		return fmt.Errorf("look for cancelled jobs that were on their way: %w", err)
 	}
-	l.strayAt = time.Now().Add(strayInterval)
+	l.strayAt, l.refused = time.Now().Add(strayInterval), nil
 	if len(strays) == 0 {
 		return nil
 	}
@@ -145,18 +146,28 @@ func (f *Forwarder) cancelStray(ctx context.Context, l *servedQueue) error {
 	for i, run := range strays {
 		ids[i] = run.JobID
 	}
-	return f.call(ctx, func(ctx context.Context) error {
-		errs, err := f.centre.Cancel(ctx, ids, sluice.Act{By: f.holder.ID, Reason: "cancelled where it was enqueued", ID: sluice.NewID()})
-		if err != nil {
-			return fmt.Errorf("cancel %d jobs at %s: %w", len(ids), f.options.Centre, err)
+	var errs []error
+	err = f.call(ctx, func(ctx context.Context) (err error) {
+		errs, err = f.centre.Cancel(ctx, ids, sluice.Act{By: f.holder.ID, Reason: "cancelled where it was enqueued", ID: sluice.NewID()})
+		return err
+	})
+	if err != nil {
+		err = fmt.Errorf("cancel %d jobs at %s, which were cancelled here: %w", len(ids), f.options.Centre, err)
+		if unanswered(err) {
+			return err
 		}
+		l.refused = err
+		f.log.Emit(event.NotForwarded, l.queue, "error", err)
+		return nil
+	}
+	return f.call(ctx, func(ctx context.Context) error {
 		seen := strays[:0]
 		for i, err := range errs { // the job never arrived, or has ended there
 			if err == nil || errors.Is(err, sluice.ErrNotFound) || errors.Is(err, sluice.ErrNotAllowed) {
 				seen = append(seen, strays[i])
 			}
 		}
-		err = engine.Given(f.local).ForgetOrphanRuns(ctx, seen)
+		err := engine.Given(f.local).ForgetOrphanRuns(ctx, seen)
 		if err == nil && len(seen) > 0 {
 			l.more, l.strayAt = true, time.Time{}
 		}

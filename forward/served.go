@@ -13,6 +13,7 @@ type servedQueue struct {
 	queue    string
 	wake     chan struct{}
 	strayAt  time.Time // when to look for cancelled jobs again
+	refused  error     // why the centre refused to cancel those of the last look; nil: it did not
 	othersAt time.Time // when jobs for another centre were last logged
 	more     bool      // the last cycle found jobs that were on their way, so that there may be more of them
 
