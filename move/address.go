@@ -2,7 +2,9 @@ package move
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -27,6 +29,23 @@ func openStore(ctx context.Context, address string) (store, error) {
 	return opened(s, err)
 }
 
+// openTarget opens the target. A file that is not there, or is empty, is made by the store itself: the store refuses a log
+// that lies beside it, which SQLite would delete with all jobs that only the log holds.
+func openTarget(ctx context.Context, address string) (store, error) {
+	if path, isLite := strings.CutPrefix(address, liteScheme); isLite && emptyFile(strings.TrimPrefix(path, "//")) {
+		if _, err := sqlite.Migrate(ctx, strings.TrimPrefix(path, "//")); err != nil {
+			return nil, err
+		}
+	}
+	return openStore(ctx, address)
+}
+
+// emptyFile reports whether nothing lies at a path, or an empty file.
+func emptyFile(path string) bool {
+	info, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0
+}
+
 // opened returns no store with an error.
 func opened(s store, err error) (store, error) {
 	if err != nil {
@@ -38,8 +57,12 @@ func opened(s store, err error) (store, error) {
 // openSource opens the source, which must exist already.
 func openSource(ctx context.Context, address string) (store, error) {
 	if path, isLite := strings.CutPrefix(address, liteScheme); isLite {
-		if _, err := os.Stat(strings.TrimPrefix(path, "//")); err != nil {
+		path = strings.TrimPrefix(path, "//")
+		if _, err := os.Stat(path); err != nil {
 			return nil, fmt.Errorf("%w: %w", sluice.ErrUnavailable, err)
+		}
+		if emptyFile(path) { // opened, SQLite would delete a log beside it
+			return nil, refused("%s has no tables of Sluice's: %w", path, sluice.ErrNotMigrated)
 		}
 	}
 	s, err := openStore(ctx, address)

@@ -140,7 +140,7 @@ func (m *mover) open(ctx context.Context, from, to string) (err error) {
 	if m.source, err = openSource(ctx, from); err != nil {
 		return fmt.Errorf("open the source: %w", err)
 	}
-	if m.target, err = openStore(ctx, to); err != nil {
+	if m.target, err = openTarget(ctx, to); err != nil {
 		return fmt.Errorf("open the target: %w", err)
 	}
 	if m.source.name() == m.target.name() {
