@@ -196,8 +196,10 @@ func (s *lite) state(ctx context.Context) (*state, error) {
 	return kept[state](ctx, s, "select exists (select 1 from sqlite_master where name = 'sluice_move')", "select state from sluice_move")
 }
 
-// settle has nothing to do: SQLite continues from the highest row.
-func (s *lite) settle(context.Context) error { return nil }
+// settle lets upkeep look at batches. SQLite itself continues from the highest row.
+func (s *lite) settle(ctx context.Context) error {
+	return s.in(ctx, func(ctx context.Context, tx *sql.Tx) error { return execAll(ctx, tx, liteWakeBatches) })
+}
 
 func (s *lite) seal(ctx context.Context) (*sealed, error) {
 	return kept[sealed](ctx, s, "select exists (select 1 from sluice_audit_seal)",

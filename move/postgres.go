@@ -221,15 +221,16 @@ func (s *pg) write(ctx context.Context, t *table, rows []row, st state) error {
 	})
 }
 
-// settle sets the sequences behind the copied rows, and updates the planner's statistics.
+// settle sets the sequences behind the copied rows, lets upkeep look at batches, and updates the planner's statistics.
 func (s *pg) settle(ctx context.Context) error {
 	err := s.in(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		return pgExec(ctx, tx,
 			"select setval('sluice.order_place', greatest((select coalesce(max(order_place), 0) from sluice.job), 1))",
-			"select setval(pg_get_serial_sequence('sluice.audit', 'seq'), greatest((select coalesce(max(seq), 0) from sluice.audit), 1))")
+			"select setval(pg_get_serial_sequence('sluice.audit', 'seq'), greatest((select coalesce(max(seq), 0) from sluice.audit), 1))",
+			pgWakeBatches)
 	})
 	if err != nil {
-		return fmt.Errorf("set the sequences: %w", err)
+		return fmt.Errorf("set the sequences, and let upkeep look at batches: %w", err)
 	}
 	ctx, cancel := briefly(ctx)
 	defer cancel()

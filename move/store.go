@@ -99,7 +99,7 @@ type store interface {
 	begin(ctx context.Context, s state) error
 	// write stores rows and the progress of the move.
 	write(ctx context.Context, t *table, rows []row, s state) error
-	// settle sets the store's sequences behind the copied rows.
+	// settle sets the store's sequences behind the copied rows, and lets upkeep look at batches.
 	settle(ctx context.Context) error
 	// end opens the target for all processes. An addition begins the audit's chain in the same transaction.
 	end(ctx context.Context, chain *audit.Addition) error

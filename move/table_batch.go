@@ -34,5 +34,30 @@ func foldBatches(ctx context.Context, tx pgx.Tx) error {
 		group by b.id
 		on conflict (batch) do update
 		set total = c.total + excluded.total, completed = c.completed + excluded.completed, dead = c.dead + excluded.dead, cancelled = c.cancelled + excluded.cancelled`,
-		"delete from sluice.batch_change")
+		"delete from sluice.batch_change", pgWakeBatches)
 }
+
+// A move leaves behind which batches have changed since upkeep looked. So upkeep is to look at each of which something may
+// have become: a job has died in it or in one directly in it, it may be complete, or have succeeded since. Upkeep
+// decides as if it had seen the change.
+const (
+	pgWakeBatches = `
+		insert into sluice.batch_change (batch, kind, jobs)
+		select b.id, case when d.died then 'died' else 'total' end, 0
+		from sluice.batch b
+		join sluice.batch_count c on c.batch = b.id
+		cross join lateral (select b.died_at is null
+			and (c.dead > 0 or exists (select from sluice.batch i where i.parent = b.id and i.died_at is not null)) as died) d
+		where d.died or b.completed_at is null and b.closed_at is not null
+			or b.completed_at is not null and b.succeeded_at is null and c.completed = c.total`
+	liteWakeBatches = `
+		with seen as materialized (
+			select b.id, b.closed_at, b.completed_at, b.succeeded_at, c.completed = c.total as whole, b.died_at is null
+				and (c.dead > 0 or exists (select 1 from sluice_batch i where i.parent = b.id and i.died_at is not null)) as died
+			from sluice_batch b join sluice_batch_count c on c.batch = b.id
+		)
+		update sluice_batch_count as c set changed = 1, died = s.died
+		from seen s
+		where s.id = c.batch and (s.died or s.completed_at is null and s.closed_at is not null
+			or s.completed_at is not null and s.succeeded_at is null and s.whole)`
+)
