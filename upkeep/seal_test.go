@@ -75,3 +75,33 @@ func TestUpkeepSealsAndTellsTheHeadOutsideOfTheStore(t *testing.T) {
 		t.Errorf("the log does not have the head %s:\n%s", report.Last.Head(), log.String())
 	}
 }
+
+// TestHeadIsToldOfAChainThatBeganAnew makes a store as a move leaves it: its audit has the last head of the old store, whose
+// chain was long, and its own chain begins with seal 1.
+func TestHeadIsToldOfAChainThatBeganAnew(t *testing.T) {
+	t.Parallel()
+	hook, err := webhook.New("http://127.0.0.1:1", webhook.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "jobs.db"), sqlite.Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	if err := store.AppendAudit(t.Context(), []sluice.AuditEntry{{
+		Object: audit.ObjectAudit, Name: "head", Event: audit.EventHead, Actor: "host:1:x", After: json.RawMessage(`{"seal":5000}`),
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	options := upkeep.Options{Receivers: []alert.Receiver{hook}, HeadInterval: time.Nanosecond, Logger: slog.New(slog.DiscardHandler)}
+	for range 3 { // upkeep knows a receiver after its first round
+		if _, err := upkeep.New(store, options).Once(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told, err := store.Audit(t.Context(), sluice.AuditFilter{Object: audit.ObjectAudit, Name: "head", Limit: 10})
+	if err != nil || len(told) < 2 {
+		t.Errorf("the head was told %d times, %v; want that of the new chain too", len(told)-1, err)
+	}
+}
