@@ -297,7 +297,7 @@ func (u *Upkeep) tend(ctx context.Context, all bool) (queues []sluice.Queue, don
 		err,
 		u.recover(ctx, queues, all, &done),
 		u.followIf(ctx, queues, all, &done),
-		u.expire(ctx, &done),
+		u.expire(ctx, all, &done),
 		u.repair(ctx, all, &done),
 		u.pruneIf(ctx, all, &done),
 		u.foldStats(ctx, all),
@@ -317,23 +317,32 @@ func (u *Upkeep) recover(ctx context.Context, queues []sluice.Queue, all bool, d
 			continue
 		}
 		u.recovered[q.Name] = time.Now()
-		out, err := u.store.Recover(ctx, q.Name, q.Settings.RecoverBatch, u.holder.ID)
-		done.Recovered += out.Requeued
-		done.Poisoned += out.Buried
-		if err != nil {
-			failed = append(failed, fmt.Errorf("recover queue %q: %w", q.Name, err))
-		}
-		if out != (sluice.Recovered{}) {
-			u.log.Emit(event.JobsRecovered, q.Name, "requeued", out.Requeued, "buried", out.Buried)
+		for more := true; more; {
+			out, err := u.store.Recover(ctx, q.Name, q.Settings.RecoverBatch, u.holder.ID)
+			done.Recovered += out.Requeued
+			done.Poisoned += out.Buried
+			if err != nil {
+				failed = append(failed, fmt.Errorf("recover queue %q: %w", q.Name, err))
+			}
+			if out != (sluice.Recovered{}) {
+				u.log.Emit(event.JobsRecovered, q.Name, "requeued", out.Requeued, "buried", out.Buried)
+			}
+			recovered := out.Requeued + out.Buried
+			more = all && err == nil && recovered > 0 && recovered >= q.Settings.RecoverBatch
 		}
 	}
 	return errors.Join(failed...)
 }
 
-func (u *Upkeep) expire(ctx context.Context, done *Done) error {
-	var err error
-	if done.Expired, err = u.store.Expire(ctx, u.options.ExpireBatch, u.holder.ID); err != nil {
-		return fmt.Errorf("expire: %w", err)
+// expire cancels a batch of expired jobs, with all every one.
+func (u *Upkeep) expire(ctx context.Context, all bool, done *Done) error {
+	for more := true; more; {
+		expired, err := u.store.Expire(ctx, u.options.ExpireBatch, u.holder.ID)
+		if err != nil {
+			return fmt.Errorf("expire: %w", err)
+		}
+		done.Expired += expired
+		more = all && expired >= u.options.ExpireBatch
 	}
 	return nil
 }

@@ -95,6 +95,31 @@ func TestLostJobIsRecoveredWithinItsQueuesInterval(t *testing.T) {
 	})
 }
 
+// TestOnceDoesAllHoweverManyThereAre leaves more lost and expired jobs than a round recovers and cancels.
+func TestOnceDoesAllHoweverManyThereAre(t *testing.T) {
+	inFarm(t, func(f *farm) {
+		for range 5 {
+			f.add(sluice.EnqueueOptions{})
+			f.claim()
+		}
+		for range 7 {
+			f.add(sluice.EnqueueOptions{DueAt: time.Now().Add(time.Hour), ExpiresAt: time.Now().Add(2 * time.Hour)})
+		}
+		_, err := f.client.ChangeSettings(t.Context(), "payments", sluice.Act{By: "ada"}, func(s *sluice.Settings) error {
+			s.RecoverBatch = 2
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * time.Hour)
+		done, err := upkeep.New(f.store, upkeep.Options{Logger: quiet, ExpireBatch: 3}).Once(t.Context(), true)
+		if err != nil || done.Recovered != 5 || done.Expired != 7 {
+			t.Errorf("recovered %d of 5, cancelled %d of 7, %v", done.Recovered, done.Expired, err)
+		}
+	})
+}
+
 func TestRecoverIntervalAndBatchAreLive(t *testing.T) {
 	inFarm(t, func(f *farm) {
 		for range 5 {
