@@ -310,9 +310,12 @@ func (o Operation) Left() int {
 }
 
 // Total returns how many jobs the operation deals with from its start to its end. False: unknown, because nobody counted them
-// before, or it has met more of them than that; then it is how many it has dealt with.
+// all before, or it has met more of them than that; then it is the least number.
 func (o Operation) Total() (jobs int, known bool) {
 	dealt, left := o.Done+o.Skipped+o.Failed, o.Left()
+	if o.ExpectedMore && (o.Limit == 0 || o.Limit > o.Expected) {
+		return dealt + left, o.State == StateDone || dealt > 0 && dealt == o.Limit
+	}
 	return dealt + left, o.State == StateDone || left > 0 || dealt > 0 && (dealt == o.Expected || dealt == o.Limit)
 }
 

@@ -197,7 +197,7 @@ func doneWord(kind operation.Kind) string {
 func operationLine(op operation.Operation) string {
 	word := doneWord(op.Kind)
 	parts := []string{strings.ToUpper(word[:1]) + word[1:] + " " + draw.Count(op.Done)}
-	if total, known := op.Total(); known && total > 0 && !op.ExpectedMore {
+	if total, known := op.Total(); known && total > 0 {
 		parts[0] = strings.ToUpper(word[:1]) + word[1:] + " " + shareBar(total-op.Left(), total)
 		parts = append(parts, draw.Count(total-op.Left())+"/"+draw.Count(total))
 	}

@@ -78,11 +78,19 @@ func operationColumns() []column[operation.Operation] {
 		figure("DONE", func(op operation.Operation) int { return op.Done }),
 		figure("SKIPPED", func(op operation.Operation) int { return op.Skipped }),
 		figure("REFUSED", func(op operation.Operation) int { return op.Failed }),
-		figure("LEFT", operation.Operation.Left),
+		{"LEFT", leftOf, true},
 		{"BEGAN", func(op operation.Operation) string { return ago(op.CreatedAt) }, true},
 		{"BY", func(op operation.Operation) string { return op.By }, false},
 		{"REASON", func(op operation.Operation) string { return orDash(op.Reason) }, false},
 	}
+}
+
+// leftOf says how many jobs an operation will still act on; a dash: that is not known.
+func leftOf(op operation.Operation) string {
+	if _, known := op.Total(); known {
+		return draw.Count(op.Left())
+	}
+	return "-"
 }
 
 // operationDetail is an operation with its audit.
@@ -161,10 +169,10 @@ func (a *app) printOperation(op operation.Operation, told []sluice.AuditEntry) e
 func expected(op operation.Operation) string {
 	total, known := op.Total()
 	switch {
+	case !known && op.ExpectedMore:
+		return "at least " + draw.Count(total)
 	case !known:
 		return "an unknown number"
-	case op.ExpectedMore:
-		return "at least " + draw.Count(total)
 	}
 	return draw.Count(total)
 }

@@ -58,10 +58,10 @@ func (o operationRow) Share() float64 {
 func (o operationRow) Expect() string {
 	total, known := o.Total()
 	switch {
+	case !known && o.ExpectedMore:
+		return "at least " + draw.Count(total)
 	case !known:
 		return "an unknown number"
-	case o.ExpectedMore:
-		return "at least " + draw.Count(total)
 	}
 	return draw.Count(total)
 }
@@ -77,7 +77,7 @@ func (o operationRow) Until() time.Time {
 	if passed := o.UpdatedAt.Sub(o.CreatedAt).Seconds(); pace == 0 && passed > 0 {
 		pace = float64(o.Ended()) / passed
 	}
-	if o.State != operation.StateRunning || o.Trying() || pace <= 0 || o.Left() == 0 {
+	if _, known := o.Total(); !known || o.State != operation.StateRunning || o.Trying() || pace <= 0 || o.Left() == 0 {
 		return time.Time{}
 	}
 	return o.UpdatedAt.Add(time.Duration(float64(o.Left()) / pace * float64(time.Second)))
