@@ -83,7 +83,7 @@ func (l *lineEnqueuer) verify(ctx context.Context) error {
 	}
 	for i := len(l.batch) - 1; i >= 0; i-- {
 		job := l.batch[i]
-		if job.ID != l.run.id(l.numbers[i]) || job.OnDuplicate == sluice.Coalesce { // may have a newer payload
+		if job.ID != l.run.id(l.numbers[i]) || job.OnDuplicate == sluice.Coalesce || job.OnDuplicate == sluice.Debounce { // may have a newer payload
 			continue
 		}
 		stored, err := l.client.Job(ctx, job.ID)
