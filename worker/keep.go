@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/internal/pause"
 	"github.com/sluice-queue/sluice/presence"
 )
 
@@ -25,30 +27,17 @@ const (
 
 // keep looks after the claimed jobs once a second, or more often if Options.Poll or a lease is short. keep ends
 // attempts that exceed their timeout, gives up handlers that ignore their context, and renews the leases in one
-// statement. keep also ends runs whose lease is lost, hands back jobs that wait too long for a slot, stores how far
-// jobs have come, and sends heartbeats.
+// statement. keep also ends runs whose lease is lost, and hands back jobs that wait too long for a slot.
 func (w *Worker) keep(ctx context.Context) {
 	timer := time.NewTimer(w.keepInterval())
 	defer timer.Stop()
-	reports := time.NewTimer(0)
-	defer reports.Stop()
-	beaten := time.Now()
 	var looked time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-w.reported:
-			reports.Reset(w.reportsDue())
-			continue
-		case <-reports.C:
-			w.saveReports(ctx, w.runs())
-			continue
 		case <-timer.C:
 		case <-w.shorter:
-		case <-w.ear.Changed():
-			beaten = time.Time{} // others wait to see the new mode
-			w.nudge()
 		case <-w.ask:
 			if rest := askInterval - time.Since(looked); rest > 0 {
 				timer.Reset(min(rest, w.keepInterval()))
@@ -62,11 +51,32 @@ func (w *Worker) keep(ctx context.Context) {
 		w.handBackWaiting()
 		w.handBackOverdue()
 		w.renew(ctx, runs)
-		if time.Since(beaten) >= beatInterval {
-			beaten = time.Now()
-			w.beat(ctx)
-		}
 		timer.Reset(w.keepInterval())
+	}
+}
+
+// tellStore stores how far jobs have come, and sends heartbeats. keep does not wait for these calls: a store that hangs
+// would delay the end of a lost handler by their deadlines.
+func (w *Worker) tellStore(ctx context.Context) {
+	beats := time.NewTicker(beatInterval)
+	defer beats.Stop()
+	reports := time.NewTimer(0)
+	defer reports.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.reported:
+			reports.Reset(w.reportsDue())
+		case <-reports.C:
+			w.saveReports(ctx, w.runs())
+		case <-beats.C:
+			w.beat(ctx)
+		case <-w.ear.Changed(): // others wait to see the new mode
+			w.nudge()
+			w.beat(ctx)
+			beats.Reset(beatInterval)
+		}
 	}
 }
 
@@ -126,7 +136,9 @@ func (w *Worker) renew(ctx context.Context, runs []*run) {
 	if len(renewals) == 0 {
 		return
 	}
-	lost, err := w.store.Renew(ctx, renewals)
+	call, stop := context.WithTimeout(ctx, w.patience(held))
+	defer stop()
+	lost, err := w.store.Renew(call, renewals)
 	if err != nil {
 		w.renewFailed(ctx, held, err)
 		return
@@ -135,7 +147,7 @@ func (w *Worker) renew(ctx context.Context, runs []*run) {
 	for _, id := range lost {
 		// A job that completed itself in its own transaction is not really lost.
 		if r := held[id]; r != nil && !r.claim.SettledInTx() {
-			asking.Go(func() { w.loseBy(r, w.whyLost(ctx, r.claim)) })
+			asking.Go(func() { w.loseBy(r, w.whyLost(call, r.claim)) })
 		}
 		delete(held, id)
 	}
@@ -146,6 +158,20 @@ func (w *Worker) renew(ctx context.Context, runs []*run) {
 		// The store renews a lease only when less than two thirds are left.
 		r.leaseUntil = asked.Add(r.queue.Settings.Lease * 2 / 3)
 	}
+}
+
+// patience returns how long a renewal may take: until the first of the leases ends, so that its handler is told then. A
+// lease that is nearly over, as after the process stood still, still gets a moment.
+func (w *Worker) patience(held map[sluice.ID]*run) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	least := time.Duration(math.MaxInt64)
+	for _, r := range held {
+		if left := -pause.Since(r.leaseUntil); left > 0 {
+			least = min(least, max(left, min(maxKeepInterval, r.queue.Settings.Lease/leaseRounds)))
+		}
+	}
+	return least
 }
 
 // whyLost asks the store why a claim is lost: ErrCancelled or ErrLost. If the store does not answer, the result
@@ -193,7 +219,7 @@ func (w *Worker) abandon(runs []*run) {
 		settlement := sluice.FailureOf(r.claim, r.queue.Settings, text)
 		settlement.Holder = w.holder.ID
 		w.tell(r, settlement)
-		w.settlements <- decided{settlement, r.servedQueue}
+		w.decide(decided{settlement, r.servedQueue})
 		go w.failed(r.ctx, r, ErrTimeout, settlement) // the handler still has the slot
 	}
 }
@@ -209,7 +235,7 @@ func (w *Worker) handBackWaiting() {
 				return
 			}
 			if r.settle() {
-				w.settlements <- decided{w.release(r.claim, "claimed ahead, and no slot became free"), r.servedQueue}
+				w.decide(decided{w.release(r.claim, "claimed ahead, and no slot became free"), r.servedQueue})
 			}
 			r.finish(r.readyAt) // counts the wait as a handler's duration: handlers have become that slow
 		default:

@@ -38,6 +38,7 @@ func (w *Worker) Once(ctx context.Context) (ran int, err error) {
 	helping, stopHelping := context.WithCancel(work)
 	var helpers sync.WaitGroup
 	helpers.Go(func() { w.keep(helping) })
+	helpers.Go(func() { w.tellStore(helping) })
 	defer func() {
 		w.reportAllBegun(work)
 		stopHelping()

@@ -25,7 +25,7 @@ func (j *Job[T]) Progress(fraction float64, message string) {
 	j.run.worker.noteReport()
 }
 
-// noteReport makes keep store the reports, at most once per reportInterval.
+// noteReport makes tellStore store the reports, at most once per reportInterval.
 func (w *Worker) noteReport() {
 	if w.reports.Swap(true) {
 		return
@@ -36,7 +36,7 @@ func (w *Worker) noteReport() {
 	}
 }
 
-// reportsDue returns the time until keep may store reports again.
+// reportsDue returns the time until tellStore may store reports again.
 func (w *Worker) reportsDue() time.Duration { return max(0, reportInterval-time.Since(w.reportedAt)) }
 
 // saveReports stores the reports that handlers made since the last call.

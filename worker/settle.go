@@ -23,6 +23,15 @@ type decided struct {
 	servedQueue *servedQueue
 }
 
+// decide passes on a settlement and never waits: whoever calls decide must go on, to renew leases for example.
+func (w *Worker) decide(d decided) {
+	select {
+	case w.settlements <- d:
+	default: // many settlements wait for a store that does not take them
+		go func() { w.settlements <- d }()
+	}
+}
+
 // batch is settlements that are written together, and the queues of their jobs.
 type batch struct {
 	settlements []sluice.Settlement

@@ -178,7 +178,7 @@ func (w *Worker) takeWaiting(which func(*run) bool) []*run {
 func (w *Worker) releaseWaiting(reason string, which func(*run) bool) {
 	for _, r := range w.takeWaiting(which) {
 		if r.settle() {
-			w.settlements <- decided{w.release(r.claim, reason), r.servedQueue}
+			w.decide(decided{w.release(r.claim, reason), r.servedQueue})
 		}
 		r.leave(neverRan)
 	}

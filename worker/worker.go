@@ -110,7 +110,7 @@ type Worker struct {
 	shorter     chan struct{}             // leases now need renewal more often than before
 	ask         chan struct{}             // a claim may have been cancelled
 	reports     atomic.Bool               // some running job has a report that is not stored yet
-	reportedAt  time.Time                 // when reports were stored last; used by keep alone
+	reportedAt  time.Time                 // when reports were stored last; used by tellStore alone
 	busy        atomic.Int64              // slots that run a handler
 	givenUp     atomic.Int64              // settlements that could not be written
 	settleBy    atomic.Pointer[time.Time] // when to give settlements up once draining; nil: not yet
@@ -190,6 +190,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer stopHelping()
 	helpers.Go(func() { w.watch(helping) })
 	helpers.Go(func() { w.keep(helping) })
+	helpers.Go(func() { w.tellStore(helping) })
 	helpers.Go(func() { w.lookOut(helping) })
 	helpers.Go(func() { w.startWaiting(helping) })
 	helpers.Go(func() { w.tenants.Run(helping) })
@@ -290,7 +291,7 @@ func (w *Worker) drain() error {
 	waitFor(w.drained, w.options.Abandon)
 	for _, r := range w.runs() {
 		if d, is := w.giveUp(r); is {
-			w.settlements <- d
+			w.decide(d)
 		}
 	}
 	return ErrDrainTimeout
