@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -33,31 +34,36 @@ func (w *Worker) reportBegun(ctx context.Context, l *servedQueue) (next time.Tim
 	}
 	if wait == 0 {
 		wait = max(l.logAfter, minWait)
-		if !w.reportNow(ctx, l.queue) {
+		if heard, _ := w.reportNow(ctx, l.queue); !heard {
 			wait = minWait
 		}
 	}
 	return time.Now().Add(wait)
 }
 
-// reportNow reports to the store when jobs of a queue began. The result is whether the store accepted the report.
-func (w *Worker) reportNow(ctx context.Context, queue string) bool {
+// reportNow reports to the store when jobs of a queue began. Heard is whether the store accepted the report.
+func (w *Worker) reportNow(ctx context.Context, queue string) (heard bool, err error) {
 	told := w.begun.Report(queue)
 	claimed, err := w.store.Claim(ctx, sluice.ClaimRequest{
 		Queue: queue, Holder: w.holder.ID, Lease: time.Minute, Token: sluice.NewToken(), ReportsBegun: true, Begun: told,
 	})
 	if err != nil || claimed.Unheard {
-		return false
+		return false, err
 	}
 	w.begun.Heard(told)
-	return true
+	return true, nil
 }
 
-// reportAllBegun reports the start times of all queues, before the worker leaves.
+// reportAllBegun reports the start times of all queues, before the worker leaves. A store that does not answer is asked
+// once: each call may take its deadline.
 func (w *Worker) reportAllBegun(ctx context.Context) {
 	for _, queue := range w.begun.Queues(0) {
 		for range 10 {
-			if w.reportNow(ctx, queue) || !waitedFor(ctx, minWait) {
+			heard, err := w.reportNow(ctx, queue)
+			if err != nil && !errors.Is(err, sluice.ErrNotAllowed) {
+				return
+			}
+			if heard || err != nil || !waitedFor(ctx, minWait) {
 				break
 			}
 		}

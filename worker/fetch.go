@@ -97,6 +97,9 @@ func (w *Worker) fetchOnce(ctx, work context.Context) time.Duration {
 	}
 	w.claimAllTogether(ctx, work)
 	for _, l := range w.served() {
+		if ctx.Err() != nil { // a store that hangs would let each further queue take the deadline of a call
+			return 0
+		}
 		if l.rests(time.Now()) {
 			next = earlier(earlier(next, l.lookAt), w.reportBegun(work, l))
 			continue

@@ -138,20 +138,20 @@ func (w *Worker) gather(first decided, b *batch) {
 // settleBatch writes a batch. The handlers have done their work, so the worker retries for a long time.
 func (w *Worker) settleBatch(ctx context.Context, batch []sluice.Settlement, serving []*servedQueue) {
 	begun := time.Now()
-	for {
+	for !w.away { // else each further batch would take the deadline of a call
 		errs, err := w.store.Settle(ctx, batch)
-		if err == nil {
+		if w.away = err != nil && !errors.Is(err, sluice.ErrFollower) && w.drainOver(); err == nil {
 			w.report(batch, serving, errs)
 			return
 		}
 		w.log.Emit(event.NotSettled, "", "jobs", len(batch), "error", err)
 		if w.mayGiveUp(begun, err) || errors.Is(err, context.Canceled) {
-			w.givenUp.Add(int64(len(batch)))
-			w.log.Emit(event.SettlementsGivenUp, "", "jobs", len(batch))
-			return
+			break
 		}
 		waitFor(ctx.Done(), w.options.Poll)
 	}
+	w.givenUp.Add(int64(len(batch)))
+	w.log.Emit(event.SettlementsGivenUp, "", "jobs", len(batch))
 }
 
 // maxSettleTime is how long the worker retries settlements before it gives up. By then another process that
@@ -169,8 +169,13 @@ func (w *Worker) mayGiveUp(begun time.Time, err error) bool {
 	if errors.Is(err, sluice.ErrFollower) {
 		most = maxFollowerTime
 	}
+	return time.Since(begun) > most || w.drainOver()
+}
+
+// drainOver reports whether the drain has taken all its time.
+func (w *Worker) drainOver() bool {
 	by := w.settleBy.Load()
-	return time.Since(begun) > most || by != nil && time.Now().After(*by)
+	return by != nil && time.Now().After(*by)
 }
 
 func (w *Worker) report(batch []sluice.Settlement, serving []*servedQueue, errs []error) {

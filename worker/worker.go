@@ -114,6 +114,7 @@ type Worker struct {
 	busy        atomic.Int64              // slots that run a handler
 	givenUp     atomic.Int64              // settlements that could not be written
 	settleBy    atomic.Pointer[time.Time] // when to give settlements up once draining; nil: not yet
+	away        bool                      // the store did not answer when the drain's time was over; used by settleAll, then by Run
 
 	mu            sync.Mutex
 	running       map[*run]struct{}  // claimed jobs whose handlers have not returned
@@ -165,8 +166,8 @@ func New(store sluice.Store, options Options) *Worker {
 // on for [Options].Drain, ends their contexts, and releases the remaining jobs.
 //
 // Run returns nil after a clean drain and [ErrDrainTimeout] otherwise. If it could not write the outcomes of
-// some jobs, it returns [sluice.ErrUnavailable] too. Run ends within Options.Drain plus Options.Abandon plus a
-// call's deadline.
+// some jobs, it returns [sluice.ErrUnavailable] too. Run ends within Options.Drain plus Options.Abandon, and if the
+// store hangs, plus the deadlines of 3 calls.
 //
 // If somebody tells the process to stop, Run drains too, and returns a [presence.StoppedError]. Told to quiesce,
 // Run goes on without new jobs until somebody lifts that.
@@ -208,7 +209,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	close(w.noMore)
 	close(drained)
 	settler.Wait()
-	w.reportAllBegun(work)
+	if !w.away {
+		w.reportAllBegun(work)
+	}
 	stopHelping()
 	helpers.Wait()
 	if leaveErr := presence.Given(w.store).Deregister(context.WithoutCancel(ctx), w.holder.ID); leaveErr != nil {
