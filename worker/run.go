@@ -65,11 +65,7 @@ func (w *Worker) start(work context.Context, l *servedQueue, claims []*sluice.Cl
 	}
 	w.mu.Lock()
 	older, sooner := w.register(l, runs)
-	more, wanting := w.moreSlots()
 	w.mu.Unlock()
-	for range more {
-		go w.slot(work)
-	}
 	for _, o := range older {
 		w.lose(o, "recovered, and handed out to this worker again")
 	}
@@ -81,7 +77,18 @@ func (w *Worker) start(work context.Context, l *servedQueue, claims []*sluice.Cl
 			w.enter(work, r)
 		}
 	}
+	w.openSlots(work)
 	w.hold(held)
+}
+
+// openSlots opens slots for the runs that wait for one.
+func (w *Worker) openSlots(work context.Context) {
+	w.mu.Lock()
+	more, wanting := w.moreSlots()
+	w.mu.Unlock()
+	for range more {
+		go w.slot(work)
+	}
 	if wanting {
 		time.AfterFunc(reliefTime, func() { w.relieve(work) })
 	}

@@ -94,6 +94,9 @@ func (w *Worker) startWaiting(ctx context.Context) {
 			r.readyAt = time.Now()
 			w.enter(ctx, r)
 		}
+		if len(due) > 0 { // relieve may have looked before these runs were due
+			w.openSlots(ctx)
+		}
 		w.refill()
 		timer.Reset(next)
 	}
