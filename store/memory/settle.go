@@ -59,7 +59,7 @@ func settles(event sluice.Event) bool {
 }
 
 func (s *Store) apply(j *job, in sluice.Settlement) {
-	act := sluice.Act{By: in.Holder, Reason: in.Reason}
+	act := sluice.Act{By: in.Holder, Reason: sluice.StoredText(in.Reason)}
 	switch in.Event {
 	case sluice.EventComplete:
 		j.Result = bytes.Clone(in.Result)

@@ -107,7 +107,7 @@ func (s functionStore) settleGroup(ctx context.Context, settlements []sluice.Set
 			*result = string(in.Result)
 		}
 		results = append(results, result)
-		errors, stacks, reasons = append(errors, textOrNull(sluice.StoredText(in.Error))), append(stacks, textOrNull(sluice.StoredText(in.Stack))), append(reasons, textOrNull(in.Reason))
+		errors, stacks, reasons = append(errors, textOrNull(sluice.StoredText(in.Error))), append(stacks, textOrNull(sluice.StoredText(in.Stack))), append(reasons, textOrNull(sluice.StoredText(in.Reason)))
 		refs, actors = append(refs, textOrNull(in.Ref)), append(actors, textOrNull(in.Holder))
 	}
 	sql, arguments := "", []any{ids, tokens}
@@ -117,7 +117,7 @@ func (s functionStore) settleGroup(ctx context.Context, settlements []sluice.Set
 		arguments = append(arguments, results)
 	case plain:
 		sql = "select state from sluice.release_many(ids => $1::text[]::uuid[], tokens => $2::text[]::uuid[], delay_seconds => nullif($3::double precision, 0), reason => $4)"
-		arguments = append(arguments, first.Delay.Seconds(), textOrNull(first.Reason))
+		arguments = append(arguments, first.Delay.Seconds(), textOrNull(sluice.StoredText(first.Reason)))
 	default:
 		sql = `select state from sluice._settle(ids => $1::text[]::uuid[], tokens => $2::text[]::uuid[], event => $3,
 			results => array(select sluice._bytes(r::json) from unnest($4::text[]) as r), delays => $5::text[]::interval[], errors => $6::text[], stacks => $7::text[],

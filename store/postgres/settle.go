@@ -167,7 +167,7 @@ func endingOf(event sluice.Event, settlements []sluice.Settlement, group []int) 
 	for _, i := range group {
 		in := &settlements[i]
 		e.ids, e.tokens = append(e.ids, in.ID), append(e.tokens, in.Token)
-		e.results, e.reasons = append(e.results, in.Result), append(e.reasons, in.Reason)
+		e.results, e.reasons = append(e.results, in.Result), append(e.reasons, sluice.StoredText(in.Reason))
 	}
 	if !slices.ContainsFunc(e.results, func(result []byte) bool { return result != nil }) {
 		e.results = nil
@@ -312,7 +312,7 @@ func returnOf(event sluice.Event, settlements []sluice.Settlement, group []int) 
 		b.delays = append(b.delays, delay)
 		b.errors = append(b.errors, nullText(sluice.StoredText(in.Error)))
 		b.stacks = append(b.stacks, nullText(sluice.StoredText(in.Stack)))
-		b.reasons = append(b.reasons, in.Reason)
+		b.reasons = append(b.reasons, sluice.StoredText(in.Reason))
 		b.actors = append(b.actors, in.Holder)
 	}
 	return b
@@ -331,7 +331,7 @@ func away(ctx context.Context, db rowsQuerier, event sluice.Event, settlements [
 		in := &settlements[i]
 		ids, tokens = append(ids, in.ID), append(tokens, in.Token)
 		refs, errors = append(refs, nullText(in.Ref)), append(errors, nullText(sluice.StoredText(in.Error)))
-		reasons, actors = append(reasons, in.Reason), append(actors, in.Holder)
+		reasons, actors = append(reasons, sluice.StoredText(in.Reason)), append(actors, in.Holder)
 	}
 	move := sluice.MoveOf(event)
 	return list(ctx, db, scanMoved, awaySQL, ids, tokens, states(move.From), string(event), string(move.To),

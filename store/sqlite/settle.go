@@ -153,7 +153,7 @@ func settles(event sluice.Event) bool {
 }
 
 func moveHeld(tx runner, finish *finisher, row held, in sluice.Settlement) error {
-	act := sluice.Act{By: in.Holder, Reason: in.Reason}
+	act := sluice.Act{By: in.Holder, Reason: sluice.StoredText(in.Reason)}
 	if act.By == "" {
 		act.By = row.holder
 	}

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -194,6 +195,7 @@ func settleRules() []Rule {
 				equal(w, "cut", len(got) <= sluice.MaxErrorBytes, true)
 			}
 		}},
+		{"R-1175", "A settlement whose reason a store cannot hold is stored with the reason mended and cut, and so are those beside it.", "I-9", mendedReasons},
 		{"R-59", "Of two different settlements of one claim at the same moment, exactly one moves the job.", "I-2", func(w *world) {
 			for range 10 {
 				w.add(sluice.EnqueueOptions{})
@@ -295,4 +297,30 @@ func (w *world) zeroTokenMoves(id sluice.ID, want sluice.State) {
 	errs, err := engine.Given(w.Store).RecordIntent(w.ctx, []engine.Intent{{ID: id, Ref: "run", Engine: "engine", Lease: time.Hour}})
 	refused("intend", w.only(errs, err))
 	equal(w, "checkpoint", string(w.inState(id, want).Checkpoint), "")
+}
+
+// mendedReasons settles jobs by each event, with reasons such as an engine of the caller's may give.
+func mendedReasons(w *world) {
+	w.save(func(s *sluice.Settings) { s.Audit = sluice.AuditFull })
+	events := []sluice.Event{
+		sluice.EventComplete, sluice.EventRetry, sluice.EventRelease, sluice.EventRecover, sluice.EventBury, sluice.EventDispatch, sluice.EventDoubt,
+	}
+	for _, reason := range []string{"nul \x00 inside", "bad \xff\xfe utf-8", strings.Repeat("long ", 10_000)} {
+		for range events {
+			w.add(sluice.EnqueueOptions{})
+		}
+		var settlements []sluice.Settlement
+		for n, c := range w.claim(len(events)) {
+			s := by(events[n], c)
+			s.Reason = reason
+			settlements = append(settlements, s)
+		}
+		errs, err := w.Store.Settle(w.ctx, settlements)
+		w.ok(errors.Join(append(errs, err)...))
+		for _, s := range settlements {
+			got := w.told(s.ID, s.Event).Reason
+			equal(w, "valid", utf8.ValidString(got) && !strings.Contains(got, "\x00"), true)
+			equal(w, "cut", len(got) <= sluice.MaxErrorBytes, true)
+		}
+	}
 }
