@@ -267,12 +267,17 @@ func outage(c *sluice.Claim, err error) sluice.Settlement {
 
 // failure makes an error a failed attempt.
 func failure(r *run, err error, cause error, settings sluice.Settings) sluice.Settlement {
-	var later *retryAfter
-	var panic *PanicError
 	text := textOf(err)
 	if errors.Is(cause, ErrTimeout) {
 		text = fmt.Sprintf("%v after %s: %s", ErrTimeout, r.timeout(), text)
 	}
+	return failedBy(r, err, text, settings)
+}
+
+// failedBy returns the settlement of an attempt that failed by an error, with a text for the error.
+func failedBy(r *run, err error, text string, settings sluice.Settings) sluice.Settlement {
+	var later *retryAfter
+	var panic *PanicError
 	out := sluice.FailureOf(r.claim, settings, text)
 	switch backoff := r.servedQueue.options.Backoff; {
 	case out.Event != sluice.EventRetry:

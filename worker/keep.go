@@ -215,13 +215,19 @@ func (w *Worker) abandon(runs []*run) {
 			continue
 		}
 		r.abandoned.Store(true)
-		text := fmt.Sprintf("%v after %s, and the handler ignored it", ErrTimeout, r.timeout())
-		settlement := sluice.FailureOf(r.claim, r.queue.Settings, text)
-		settlement.Holder = w.holder.ID
-		w.tell(r, settlement)
-		w.decide(decided{settlement, r.servedQueue})
-		go w.failed(r.ctx, r, ErrTimeout, settlement) // the handler still has the slot
+		go r.abandon() // the handler still has the slot, and Backoff and OnFailure may take long
 	}
+}
+
+// abandon sends the settlement of an attempt whose handler ignores its timeout.
+func (r *run) abandon() {
+	w := r.worker
+	text := fmt.Sprintf("%v after %s, and the handler ignored it", ErrTimeout, r.timeout())
+	settlement := failedBy(r, ErrTimeout, text, r.queue.Settings)
+	settlement.Holder = w.holder.ID
+	w.tell(r, settlement)
+	w.settlements <- decided{settlement, r.servedQueue}
+	w.failed(r.ctx, r, ErrTimeout, settlement)
 }
 
 // handBackWaiting releases jobs that were claimed ahead of handlers which then became slow. Another worker can

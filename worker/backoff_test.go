@@ -1,0 +1,37 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/worker"
+)
+
+func TestBackoffOfAHandlerSetsTheWaitAlsoAfterAnIgnoredTimeout(t *testing.T) {
+	inShop(t, func(s *shop) {
+		release := make(chan struct{})
+		var causes []error
+		s.worker = worker.New(s.store, worker.Options{Logger: quiet})
+		worker.Handle(s.worker, payments, func(context.Context, *worker.Job[payment]) error { <-release; return nil },
+			worker.QueueOptions{Timeout: time.Second, Backoff: func(attempt int, err error) time.Duration {
+				causes = append(causes, err)
+				return time.Duration(attempt) * 6 * time.Hour
+			}})
+		s.begin()
+		job := s.becomes(s.add(sluice.EnqueueOptions{}), sluice.StateQueued)
+		for job.Attempts == 0 {
+			time.Sleep(time.Second)
+			job = s.job(job.ID)
+		}
+		if wait := time.Until(job.DueAt); wait < 5*time.Hour || len(causes) != 1 || !errors.Is(causes[0], worker.ErrTimeout) {
+			t.Errorf("it waits for %s, and Backoff got %v; want 6 h and a timeout", wait, causes)
+		}
+		close(release)
+		if err := s.end(); err != nil {
+			t.Error(err)
+		}
+	})
+}
