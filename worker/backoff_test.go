@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"time"
 
@@ -30,6 +31,22 @@ func TestBackoffOfAHandlerSetsTheWaitAlsoAfterAnIgnoredTimeout(t *testing.T) {
 			t.Errorf("it waits for %s, and Backoff got %v; want 6 h and a timeout", wait, causes)
 		}
 		close(release)
+		if err := s.end(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestFunctionsOfTheProgramThatEndTheirGoroutineChangeNoOutcome has functions that fail a test by t.FailNow, for example.
+func TestFunctionsOfTheProgramThatEndTheirGoroutineChangeNoOutcome(t *testing.T) {
+	inShop(t, func(s *shop) {
+		s.worker = worker.New(s.store, worker.Options{Logger: quiet, OnFailure: func(context.Context, worker.Failure) { runtime.Goexit() }})
+		worker.Handle(s.worker, payments, func(context.Context, *worker.Job[payment]) error { return errors.New("no luck") },
+			worker.QueueOptions{MaxAttempts: 2, Backoff: func(int, error) time.Duration { runtime.Goexit(); return 0 }})
+		s.begin()
+		if job := s.becomes(s.add(sluice.EnqueueOptions{}), sluice.StateDead); job.Attempts != 2 || job.Error != "no luck" {
+			t.Errorf("%d attempts, error %q", job.Attempts, job.Error)
+		}
 		if err := s.end(); err != nil {
 			t.Error(err)
 		}

@@ -75,12 +75,18 @@ func (w *Worker) failed(ctx context.Context, r *run, err error, s sluice.Settlem
 }
 
 // guard calls a function that the program gave to the worker. guard logs a panic of the function and stops it there,
-// so the attempt gets its outcome all the same.
+// so the attempt gets its outcome all the same. The function has a goroutine of its own, because it may end that, such as
+// by t.FailNow.
 func (w *Worker) guard(what string, c *sluice.Claim, call func()) {
-	defer func() {
-		if value := recover(); value != nil {
-			w.log.EmitJob(event.HookPanicked, c, "what", what, "error", fmt.Errorf("panic: %v", value))
-		}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer func() {
+			if value := recover(); value != nil {
+				w.log.EmitJob(event.HookPanicked, c, "what", what, "error", fmt.Errorf("panic: %v", value))
+			}
+		}()
+		call()
 	}()
-	call()
+	<-ended
 }
