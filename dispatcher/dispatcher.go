@@ -228,19 +228,26 @@ func (d *Dispatcher) serve(ctx, work context.Context, l *servedQueue) {
 	d.finish(ctx, work, l)
 }
 
-// finish hands over the jobs that were claimed ahead when the context ended.
+// finish hands over the jobs that were claimed ahead when the context ended, and settles all jobs that are decided. If
+// the store takes no settlements, finish tries again until the drain is over.
 func (d *Dispatcher) finish(ctx, work context.Context, l *servedQueue) {
-	if len(l.holding(unanswered)) == 0 {
-		return
-	}
-	q, err := d.settings.Queue(work, l.queue)
-	if err == nil {
-		_, _, err = d.cycle(ctx, work, l, q, false)
+	if len(l.holding(unanswered)) > 0 {
+		q, err := d.settings.Queue(work, l.queue)
+		if err == nil {
+			_, _, err = d.cycle(ctx, work, l, q, false)
+		}
+		if err != nil {
+			d.failed(work, "drain", l.queue, err)
+		}
 		d.handBack(l, "claimed ahead, and the dispatcher ends")
-		err = errors.Join(err, d.settle(work, l, &Cycle{}))
 	}
-	if err != nil {
+	for work.Err() == nil {
+		err := d.settle(work, l, &Cycle{})
+		if err == nil {
+			return
+		}
 		d.failed(work, "drain", l.queue, err)
+		l.rest(work, d.options.Poll, 0)
 	}
 }
 
