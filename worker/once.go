@@ -151,14 +151,23 @@ func (w *Worker) runOnce(ctx, work context.Context, l *servedQueue, runs []*run)
 			}
 			drain, abandon = nil, time.After(w.options.Abandon)
 		case <-abandon:
-			for _, r := range runs {
-				if d, is := w.giveUp(r); is {
-					err = errors.Join(err, w.write(work, d))
-				}
-			}
-			return errors.Join(ErrDrainTimeout, err)
+			return errors.Join(ErrDrainTimeout, err, w.giveUpAll(work, runs))
 		}
 	}
+}
+
+// giveUpAll hands back the jobs of a call that ignores the end of its context, and writes what is decided about the others.
+func (w *Worker) giveUpAll(work context.Context, runs []*run) error {
+	var all batch
+	for _, r := range runs {
+		if d, is := w.giveUp(r); is {
+			all.add(d)
+		}
+	}
+	for w.unsettled.Load() > int64(len(all.settlements)) {
+		all.add(<-w.settlements)
+	}
+	return w.writeAll(work, all)
 }
 
 // leftBehind reports whether the outcomes of all runs of a call are written, and its handler ignores the end of its context.
@@ -176,14 +185,26 @@ func (w *Worker) leftBehind(runs []*run) bool {
 
 // write writes one settlement.
 func (w *Worker) write(work context.Context, d decided) error {
-	defer w.unsettled.Add(-1)
-	settled, err := w.store.Settle(work, []sluice.Settlement{d.Settlement})
-	if err == nil && len(settled) > 0 && settled[0] != nil {
-		w.report([]sluice.Settlement{d.Settlement}, []*servedQueue{d.servedQueue}, settled)
+	return w.writeAll(work, batch{[]sluice.Settlement{d.Settlement}, []*servedQueue{d.servedQueue}})
+}
+
+// writeAll writes settlements by one call.
+func (w *Worker) writeAll(work context.Context, all batch) error {
+	if len(all.settlements) == 0 {
+		return nil
 	}
+	defer w.unsettled.Add(-int64(len(all.settlements)))
+	errs, err := w.store.Settle(work, all.settlements)
 	if err != nil {
-		return fmt.Errorf("worker: the outcome of job %s is not stored, so the job runs again: %w", d.ID, err)
+		first, more := all.settlements[0].ID, ""
+		if others := len(all.settlements) - 1; others > 0 {
+			more = fmt.Sprintf(" (and of %d others)", others)
+		}
+		return fmt.Errorf("worker: the outcome of job %s%s is not stored, so the job runs again: %w", first, more, err)
 	}
-	w.ended(d.servedQueue)
+	w.report(all.settlements, all.serving, errs)
+	for _, l := range all.serving {
+		w.ended(l)
+	}
 	return nil
 }
