@@ -118,6 +118,78 @@ func TestHandlerIsToldAtTheEndOfItsLeaseAlsoByAStoreThatHangs(t *testing.T) {
 	}
 }
 
+// dull is a store that takes most of a call's deadline to say that a claim is lost, and all of it to say why.
+type dull struct {
+	sluice.Store
+	on atomic.Bool
+}
+
+// Unwrap returns the decorated store.
+func (d *dull) Unwrap() sluice.Store { return d.Store }
+
+func (d *dull) wait(ctx context.Context, wait time.Duration) error {
+	if !d.on.Load() {
+		return nil
+	}
+	select {
+	case <-time.After(wait):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (d *dull) Renew(ctx context.Context, r []sluice.Renewal) ([]sluice.ID, error) {
+	if err := d.wait(ctx, callTime-time.Second); err != nil {
+		return nil, err
+	}
+	return d.Store.Renew(ctx, r)
+}
+
+func (d *dull) Job(ctx context.Context, id sluice.ID) (sluice.Job, error) {
+	if err := d.wait(ctx, callTime); err != nil {
+		return sluice.Job{}, err
+	}
+	return d.Store.Job(ctx, id)
+}
+
+// TestAHandlerThatLostItsJobDoesNotDelayWhatAnotherIsTold has a handler that goes on after the end of its lease.
+func TestAHandlerThatLostItsJobDoesNotDelayWhatAnotherIsTold(t *testing.T) {
+	inShop(t, func(s *shop) {
+		s.settings(func(q *sluice.Settings) { q.Lease = 10 * time.Second })
+		store, release, told := &dull{Store: s.store}, make(chan struct{}), make(chan error, 1)
+		inner := s.store
+		s.store = store
+		s.run(worker.Options{Slots: 2}, func(ctx context.Context, job *worker.Job[payment]) error {
+			if job.Tenant == "deaf" {
+				<-release
+				return nil
+			}
+			return untilTold(told)(ctx, job)
+		})
+		id := s.add(sluice.EnqueueOptions{Tenant: "deaf"})
+		s.becomes(id, sluice.StateClaimed)
+		store.on.Store(true)
+		time.Sleep(10500 * time.Millisecond) // its lease is over
+		if err := s.client.Cancel(s.Context(), []sluice.ID{id}, sluice.Act{By: "test"}); err != nil {
+			s.Error(err)
+		}
+		synctest.Wait() // the worker asks the store
+		s.add(sluice.EnqueueOptions{})
+		begun := time.Now()
+		time.AfterFunc(10500*time.Millisecond, func() { _, _ = inner.Recover(s.Context(), payments.Name(), 10, "test") })
+		if cause := <-told; !errors.Is(cause, sluice.ErrLost) {
+			s.Errorf("the cause is %v", cause)
+		}
+		if took := time.Since(begun); took > 11*time.Second {
+			s.Errorf("a handler was told %s after it began, with a lease of 10 s", took)
+		}
+		store.on.Store(false)
+		close(release)
+		_ = s.end()
+	})
+}
+
 // TestLeasesAreRenewedWhileOutcomesCannotBeWritten runs one long job beside thousands of quick ones, whose outcomes wait
 // for a row that somebody locks.
 func TestLeasesAreRenewedWhileOutcomesCannotBeWritten(t *testing.T) {

@@ -136,7 +136,7 @@ func (w *Worker) renew(ctx context.Context, runs []*run) {
 	if len(renewals) == 0 {
 		return
 	}
-	call, stop := context.WithTimeout(ctx, w.patience(held))
+	call, stop := context.WithTimeout(ctx, w.patience(runs))
 	defer stop()
 	lost, err := w.store.Renew(call, renewals)
 	if err != nil {
@@ -161,17 +161,23 @@ func (w *Worker) renew(ctx context.Context, runs []*run) {
 }
 
 // patience returns how long a renewal may take: until the first of the leases ends, so that its handler is told then. A
-// lease that is nearly over, as after the process stood still, still gets a moment.
-func (w *Worker) patience(held map[sluice.ID]*run) time.Duration {
+// lease that is nearly over, as after the process stood still, still gets a moment. If all leases are over, their handlers
+// are told already, and half a lease is left to a run that begins meanwhile.
+func (w *Worker) patience(runs []*run) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	least := time.Duration(math.MaxInt64)
-	for _, r := range held {
-		if left := -pause.Since(r.leaseUntil); left > 0 {
-			least = min(least, max(left, min(maxKeepInterval, r.queue.Settings.Lease/leaseRounds)))
+	first, half := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
+	for _, r := range runs {
+		lease := r.queue.Settings.Lease
+		half = min(half, lease/2)
+		if left := -pause.Since(r.leaseUntil); left > 0 && !r.settled.Load() {
+			first = min(first, max(left, min(maxKeepInterval, lease/leaseRounds)))
 		}
 	}
-	return least
+	if first == math.MaxInt64 {
+		return half
+	}
+	return first
 }
 
 // whyLost asks the store why a claim is lost: ErrCancelled or ErrLost. If the store does not answer, the result
