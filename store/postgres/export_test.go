@@ -242,8 +242,8 @@ func (s *Store) ReportsTaken(queue string) bool {
 	return s.crowds.takes(queue, 0)
 }
 
-// FollowUp sends two signals of a queue that n processes serve, one right after the other, and reports whether the second
-// one's look is delayed anew with each signal, for how long at the least, and whether a claim would tell that all jobs are taken.
+// FollowUp sends two signals of a queue that n processes serve, one right after the other. Anew is whether each signal
+// begins the delay of a look anew, and least the shortest delay. Tells is whether a claim would say that all is taken.
 func FollowUp(n int) (anew bool, least time.Duration, tells bool) {
 	var c crowds
 	c.hear(true)

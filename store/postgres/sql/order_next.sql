@@ -1,8 +1,8 @@
--- Locks the first job behind each requeued job in its order, if that one waits, until the transaction ends, and returns the jobs
--- for which those wait. Other transactions do not see the requeued job yet, and could let the job behind it go. They skip a
--- locked job; the caller looks at it after its commit. The caller repeats the statement until two answers are the same, because
--- the first job may have ended while the statement waited. In an order whose first job was not requeued, nothing is locked: the
--- requeued job waits too.
+-- Locks the first job behind each requeued job in its order, if that one waits, until the transaction ends. Returns the jobs for
+-- which the locked ones wait. Other transactions do not see the requeued job yet, and could let the job behind it go. They skip
+-- a locked job; the caller looks at it after its commit. The caller repeats the statement until two answers are the same,
+-- because the first job may have ended while the statement waited. In an order whose first job was not requeued, the statement
+-- locks nothing: the requeued job waits too.
 -- $1 uuid[] requeued jobs
 with next as materialized (
     select n.id
