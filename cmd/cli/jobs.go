@@ -321,7 +321,7 @@ func (a *app) printDetail(d jobDetail) error {
 	line("cost", countText(d.Cost))
 	for i, id := range d.After {
 		if i == maxAfterShown {
-			line("after", fmt.Sprintf("%d more; see --format json", len(d.After)-i))
+			line("after", fmt.Sprintf("%d more; see -o json", len(d.After)-i))
 			break
 		}
 		line("after", strings.TrimSpace(id.String()+" "+string(d.AfterFailures[id])))
