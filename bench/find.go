@@ -99,7 +99,7 @@ func file(n sizes, store string) scenario {
 	spread := task
 	spread.Queues = task.Jobs
 	return scenario{
-		method:   fmt.Sprintf("`sluice enqueue --file` stores %s jobs of 1 KB: all in one new queue, and each in a new queue of its own. The time includes the start of the process.", thousands(task.Jobs)),
+		method:   fmt.Sprintf("The command stores, from a file, %s jobs of 1 KB: all in one new queue, and each in a new queue of its own. The time includes the start of the process.", thousands(task.Jobs)),
 		entrants: []entrant{{one, task}, {many, spread}},
 		headline: []cell.Figure{cell.FileTime},
 		ratio:    "time against one queue's.",
