@@ -59,15 +59,17 @@ func postgresProcesses(n sizes, _ map[string]measured) scenario {
 	task := cell.Task{Kind: cell.Fleet, System: cell.Sluice, Store: cell.Postgres, Processes: 4, Queues: 1, Slots: 100, Seconds: n.seconds, Rate: 1000}
 	spread := task
 	spread.Processes, spread.Queues = 8, 10
-	against := func(m measured) []float64 { return m.against(many, []string{few}, cell.TotalCPU, true) }
+	against := func(m measured, name string) []float64 { return m.against(name, []string{few}, cell.TotalCPU, true) }
 	return scenario{
 		name: "postgres-processes", title: "PostgreSQL: many processes that serve many queues",
 		method:   fleetMethod + "A separate store enqueues 1,000 single jobs/s, spread over the queues; every process serves every queue.",
 		entrants: []entrant{{few, task}, {many, spread}},
 		headline: []cell.Figure{cell.P50, cell.P99, cell.TotalCPU},
 		ratio:    "CPU a job against few processes.",
-		ratios:   func(m measured, name string) []float64 { return m.against(name, []string{few}, cell.TotalCPU, true) },
-		goals:    []goal{{"CPU a job with 8 processes of 10 queues against 4 of one", 1.3, true, "×", against}},
+		ratios:   against,
+		goals: []goal{{"CPU a job with 8 processes of 10 queues against 4 of one", 1.3, true, "×", func(m measured) []float64 {
+			return against(m, many)
+		}}},
 	}
 }
 
@@ -77,16 +79,18 @@ func postgresStored(n sizes, _ map[string]measured) scenario {
 	task := cell.Task{Kind: cell.Fleet, System: cell.Sluice, Store: cell.Postgres, Processes: 1, Queues: 5, Slots: 10, Seconds: n.seconds * 3}
 	stored := task
 	stored.Stored = n.stored
-	against := func(m measured) []float64 { return m.against(among, []string{alone}, cell.Statements, true) }
+	against := func(m measured, name string) []float64 {
+		return m.against(name, []string{alone}, cell.Statements, true)
+	}
 	return scenario{
 		name: "postgres-stored", title: "PostgreSQL: an idle process, and queues of others in the store",
 		method:   fleetMethod + "One process serves 5 queues, and nothing comes in. Statements are counted on the server.",
 		entrants: []entrant{{alone, task}, {among, stored}},
 		headline: []cell.Figure{cell.Statements, cell.ServerCores, cell.ClientCores},
 		ratio:    "statements against 5 queues in all.",
-		ratios: func(m measured, name string) []float64 {
-			return m.against(name, []string{alone}, cell.Statements, true)
-		},
-		goals: []goal{{"statements with 20,000 queues in the store against 5", 1.1, true, "×", against}},
+		ratios:   against,
+		goals: []goal{{"statements with 20,000 queues in the store against 5", 1.1, true, "×", func(m measured) []float64 {
+			return against(m, among)
+		}}},
 	}
 }

@@ -50,6 +50,9 @@ func measureConsole(ctx context.Context, task Task) (Result, error) {
 		return nil, err
 	}
 	result := percentiles(took)
+	if err := c.checkLists(ctx, min(100, task.History/findTenants)); err != nil {
+		return nil, err
+	}
 	lists, err := c.timed(ctx, c.api.URL+httpapi.Root, jobLists, task.Jobs)
 	if err != nil {
 		return nil, err
@@ -162,6 +165,29 @@ func (c *consoles) watch(ctx context.Context, n int) error {
 	for range n {
 		if err := <-first; err != nil {
 			return fmt.Errorf("watch the console: %w", err)
+		}
+	}
+	return nil
+}
+
+// checkLists returns an error if a list has fewer jobs than least: reading it would measure nothing.
+func (c *consoles) checkLists(ctx context.Context, least int) error {
+	for _, page := range jobLists {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.api.URL+httpapi.Root+page, nil)
+		if err != nil {
+			return err
+		}
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		var list struct {
+			Jobs []json.RawMessage `json:"jobs"`
+		}
+		err = json.NewDecoder(answer.Body).Decode(&list)
+		_ = answer.Body.Close()
+		if err != nil || len(list.Jobs) < least {
+			return fmt.Errorf("%s: %d jobs, want %d: %w", page, len(list.Jobs), least, err)
 		}
 	}
 	return nil
