@@ -16,10 +16,16 @@ import (
 // liteScheme begins the address of a SQLite file.
 const liteScheme = "sqlite:"
 
+// litePath returns the path in the address of a SQLite file.
+func litePath(address string) (path string, isLite bool) {
+	path, isLite = strings.CutPrefix(address, liteScheme)
+	return strings.TrimPrefix(path, "//"), isLite
+}
+
 // openStore opens one end of a move, even without tables.
 func openStore(ctx context.Context, address string) (store, error) {
-	if path, isLite := strings.CutPrefix(address, liteScheme); isLite {
-		s, err := openLite(ctx, strings.TrimPrefix(path, "//"))
+	if path, isLite := litePath(address); isLite {
+		s, err := openLite(ctx, path)
 		return opened(s, err)
 	}
 	if scheme, _, found := strings.Cut(address, "://"); found && strings.HasPrefix(scheme, "http") {
@@ -32,18 +38,15 @@ func openStore(ctx context.Context, address string) (store, error) {
 // openTarget opens the target. A file that is not there, or is empty, is made by the store itself: the store refuses a log
 // that lies beside it, which SQLite would delete with all jobs that only the log holds.
 func openTarget(ctx context.Context, address string) (store, error) {
-	if path, isLite := strings.CutPrefix(address, liteScheme); isLite && emptyFile(strings.TrimPrefix(path, "//")) {
-		if _, err := sqlite.Migrate(ctx, strings.TrimPrefix(path, "//")); err != nil {
-			return nil, err
+	if path, isLite := litePath(address); isLite {
+		info, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
+			if _, err := sqlite.Migrate(ctx, path); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return openStore(ctx, address)
-}
-
-// emptyFile reports whether nothing lies at a path, or an empty file.
-func emptyFile(path string) bool {
-	info, err := os.Stat(path)
-	return errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0
 }
 
 // opened returns no store with an error.
@@ -56,12 +59,12 @@ func opened(s store, err error) (store, error) {
 
 // openSource opens the source, which must exist already.
 func openSource(ctx context.Context, address string) (store, error) {
-	if path, isLite := strings.CutPrefix(address, liteScheme); isLite {
-		path = strings.TrimPrefix(path, "//")
-		if _, err := os.Stat(path); err != nil {
+	if path, isLite := litePath(address); isLite {
+		info, err := os.Stat(path)
+		if err != nil {
 			return nil, fmt.Errorf("%w: %w", sluice.ErrUnavailable, err)
 		}
-		if emptyFile(path) { // opened, SQLite would delete a log beside it
+		if info.Size() == 0 { // opened, SQLite would delete a log beside it
 			return nil, refused("%s has no tables of Sluice's: %w", path, sluice.ErrNotMigrated)
 		}
 	}
@@ -86,8 +89,8 @@ func prepareTarget(ctx context.Context, address string, target store) error {
 	if err != nil || len(there) > 0 {
 		return err
 	}
-	if path, isLite := strings.CutPrefix(address, liteScheme); isLite {
-		_, err = sqlite.Migrate(ctx, strings.TrimPrefix(path, "//"))
+	if path, isLite := litePath(address); isLite {
+		_, err = sqlite.Migrate(ctx, path)
 	} else {
 		_, err = postgres.Migrate(ctx, address)
 	}
