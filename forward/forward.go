@@ -180,8 +180,8 @@ func (f *Forwarder) Run(ctx context.Context) error {
 }
 
 // Once forwards the waiting jobs, and those that dead forwarders were sending, and returns their counts. An unreachable centre
-// is an error, and so is one that refuses to cancel what was cancelled here. When ctx ends, Once claims nothing more, sends the jobs that it has for up to [Options].Drain, hands back the
-// others, and returns the error of ctx.
+// is an error, and so is one that refuses to cancel what was cancelled here. When ctx ends, Once claims nothing more, sends
+// the jobs that it has for up to [Options].Drain, hands back the others, and returns the error of ctx.
 func (f *Forwarder) Once(ctx context.Context) (Sent, error) {
 	var all Sent
 	if err := f.check(); err != nil {

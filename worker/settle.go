@@ -140,10 +140,11 @@ func (w *Worker) settleBatch(ctx context.Context, batch []sluice.Settlement, ser
 	begun := time.Now()
 	for !w.away { // else each further batch would take the deadline of a call
 		errs, err := w.store.Settle(ctx, batch)
-		if w.away = err != nil && !errors.Is(err, sluice.ErrFollower) && w.drainOver(); err == nil {
+		if err == nil {
 			w.report(batch, serving, errs)
 			return
 		}
+		w.away = w.drainOver() && !errors.Is(err, sluice.ErrFollower)
 		w.log.Emit(event.NotSettled, "", "jobs", len(batch), "error", err)
 		if w.mayGiveUp(begun, err) || errors.Is(err, context.Canceled) {
 			break
