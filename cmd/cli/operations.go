@@ -139,7 +139,8 @@ func (a *app) printOperation(op operation.Operation, told []sluice.AuditEntry) e
 		line("jobs", compact(query))
 	}
 	line("progress", operationLine(op))
-	line("done", fmt.Sprintf("%s%s  (skipped %s, refused %s, of %s)", atLeast(op), draw.Count(op.Done), draw.Count(op.Skipped), draw.Count(op.Failed), expected(op)))
+	total, known := op.Total()
+	line("done", fmt.Sprintf("%s%s  (skipped %s, refused %s, of %s)", atLeast(op), draw.Count(op.Done), draw.Count(op.Skipped), draw.Count(op.Failed), draw.Total(total, known, op.ExpectedMore)))
 	if !op.Rate.IsZero() {
 		line("pace", op.Rate.String())
 	}
@@ -164,17 +165,6 @@ func (a *app) printOperation(op operation.Operation, told []sluice.AuditEntry) e
 	}
 	_, err = a.stdout.Write(text.Bytes())
 	return err
-}
-
-func expected(op operation.Operation) string {
-	total, known := op.Total()
-	switch {
-	case !known && op.ExpectedMore:
-		return "at least " + draw.Count(total)
-	case !known:
-		return "an unknown number"
-	}
-	return draw.Count(total)
 }
 
 // stateAfter is an operation's state and rate after a change.

@@ -57,13 +57,7 @@ func (o operationRow) Share() float64 {
 // Expect says how many jobs there are to deal with.
 func (o operationRow) Expect() string {
 	total, known := o.Total()
-	switch {
-	case !known && o.ExpectedMore:
-		return "at least " + draw.Count(total)
-	case !known:
-		return "an unknown number"
-	}
-	return draw.Count(total)
+	return draw.Total(total, known, o.ExpectedMore)
 }
 
 // Trying reports whether it waits for its canary.

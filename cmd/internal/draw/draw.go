@@ -53,6 +53,17 @@ func Blocks(length float64) string {
 	return text
 }
 
+// Total formats how many there are in all. If that is not known, total is the least number if there are more.
+func Total(total int, known, more bool) string {
+	switch {
+	case known:
+		return Count(total)
+	case more:
+		return "at least " + Count(total)
+	}
+	return "an unknown number"
+}
+
 // Count formats a number with blanks between the thousands, such as `12 345`.
 func Count(n int) string {
 	text := strconv.Itoa(n)
