@@ -124,7 +124,7 @@ func afterRules() []Rule {
 			w.inState(waits, sluice.StateCancelled)
 			w.finishes(runs)
 		}},
-		{"R-1157", "When a failed job is deleted for which a job waits, that one is cancelled at once, also while others before it run.", "C-5", func(w *world) {
+		{"R-1157", "When a failed job is deleted for which a job waits, that one is cancelled at once, also while others before it run.", "[flows](guide/pipeline.md)", func(w *world) {
 			gone, runs := w.add(sluice.EnqueueOptions{}), w.add(sluice.EnqueueOptions{})
 			last := w.add(after(sluice.FailureWaits, gone, runs))
 			held := w.add(after(sluice.FailureWaits, gone))
@@ -276,7 +276,7 @@ func afterRules() []Rule {
 				dead: sluice.FailureRuns,
 			}})).BlockedBy, sluice.ID{})
 		}},
-		{"R-1158", "If a job of one batch came back as a duplicate, the failure rule for it is the rule for the job that holds its key.", "C-5, I-7", func(w *world) {
+		{"R-1158", "If a job of one batch came back as a duplicate, the failure rule for it is the rule for the job that holds its key.", "[flows](guide/pipeline.md)", func(w *world) {
 			holds, other := w.add(sluice.EnqueueOptions{Key: "k"}), w.add(sluice.EnqueueOptions{})
 			twin := insertOf(sluice.EnqueueOptions{Key: "k"})
 			mixed := after(sluice.FailureCancels, twin.ID, other)

@@ -116,7 +116,7 @@ func laneRules() []Rule {
 // lookedForRules are about jobs that a limit keeps waiting, and the looks of workers.
 func lookedForRules() []Rule {
 	return []Rule{
-		{"R-1160", "A look tells of a queue whose jobs all wait for their limit keys, as of one with due jobs.", "I-14, C-35", func(w *world) {
+		{"R-1160", "A look tells of a queue whose jobs all wait for their limit keys, as of one with due jobs.", "[limits](guide/limits.md)", func(w *world) {
 			w.share(limit.Limit{Name: "host", Concurrency: 1, PerKey: true}, "host")
 			ids := w.addKeyed(queue, "a", "a")
 			equal(w, "claimed", len(w.claimOnce(9).Jobs), 1)
@@ -134,7 +134,7 @@ func lookedForRules() []Rule {
 				w.Fatalf("no job waits: a look tells of one in %s", wait)
 			}
 		}},
-		{"R-1161", "The rate of a limit per key, and of one by cost, goes on if the clock was set back after its last token was taken.", "I-11, I-26, C-35", func(w *world) {
+		{"R-1161", "The rate of a limit per key, and of one by cost, goes on if the clock was set back after its last token was taken.", "[clocks](guide/clocks.md)", func(w *world) {
 			for _, of := range []limit.Limit{{Name: "host", PerKey: true}, {Name: "llm", ByCost: true}} {
 				of.Rate = sluice.Rate{Jobs: 1, Per: time.Minute}
 				w.share(of, of.Name)
@@ -147,7 +147,7 @@ func lookedForRules() []Rule {
 				equal(w, "a minute later, by "+of.Name, len(w.claimOnce(9).Jobs), 1)
 			}
 		}},
-		{"R-1162", "In no window have a limit key, or a limit by cost, more claims than its rate and burst, however often holders claim.", "I-12, C-35", func(w *world) {
+		{"R-1162", "In no window have a limit key, or a limit by cost, more claims than its rate and burst, however often holders claim.", "[limits](guide/limits.md)", func(w *world) {
 			for _, of := range []limit.Limit{{Name: "host", PerKey: true}, {Name: "llm", ByCost: true}} {
 				of.Rate = sluice.Rate{Jobs: 100, Per: 10 * time.Hour}
 				w.share(of, of.Name)

@@ -195,7 +195,7 @@ func settleRules() []Rule {
 				equal(w, "cut", len(got) <= sluice.MaxErrorBytes, true)
 			}
 		}},
-		{"R-1175", "A settlement whose reason a store cannot hold is stored with the reason mended and cut, and so are those beside it.", "I-9", mendedReasons},
+		{"R-1175", "A settlement whose reason a store cannot hold is stored with the reason mended and cut, and so are those beside it.", "", mendedReasons},
 		{"R-59", "Of two different settlements of one claim at the same moment, exactly one moves the job.", "I-2", func(w *world) {
 			for range 10 {
 				w.add(sluice.EnqueueOptions{})
