@@ -106,7 +106,7 @@ cover: ## The coverage of the library and of the store in memory, without the ra
 # not know what of.
 .PHONY: $(MODULES:%=test/%)
 $(MODULES:%=test/%):
-	cd $(@:test/%=%) && go test -vet=off -count=1 -timeout=15m ./...
+	cd $(@:test/%=%) && go test -vet=off -count=1 -timeout=30m ./...
 
 # Its tests start an IPFS node. Built beside each other, they would all build it.
 test/apps/conversations: ipfs
