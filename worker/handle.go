@@ -291,37 +291,3 @@ func failedBy(r *run, err error, text string, settings sluice.Settings) sluice.S
 	}
 	return out
 }
-
-// sound returns a handler's error if it can be unwrapped. Otherwise sound returns another in its place: a nil pointer
-// that is an error panics when somebody looks what it wraps, and the panic would end the process.
-func sound(err error) (out error) {
-	if err == nil {
-		return nil
-	}
-	defer func() {
-		if value := recover(); value != nil {
-			out = fmt.Errorf("an error of type %T, which cannot be unwrapped: %v", err, value)
-		}
-	}()
-	_ = errors.Is(err, errNobodys)
-	_ = errors.As(err, new(*nobodys))
-	return err
-}
-
-// nobodys is an error that no handler returns, so a search for it visits everything that an error wraps.
-type nobodys struct{}
-
-func (*nobodys) Error() string { return "" }
-
-var errNobodys error = new(nobodys)
-
-// textOf returns the text of a handler's error. The error's own methods may panic, for example on a nil
-// pointer.
-func textOf(err error) (text string) {
-	defer func() {
-		if value := recover(); value != nil {
-			text = fmt.Sprintf("an error of type %T, whose text cannot be had: %v", err, value)
-		}
-	}()
-	return err.Error()
-}

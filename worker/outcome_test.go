@@ -39,6 +39,8 @@ func TestNothingInAnErrorEndsTheWorker(t *testing.T) {
 		"a permanent one that is":      {worker.Permanent((*nilError)(nil)), sluice.StateDead, "whose text cannot be had"},
 		"a nil that wraps":             {(*nilWrapper)(nil), sluice.StateDead, "*worker_test.nilWrapper, which cannot be unwrapped"},
 		"a permanent one that wraps":   {worker.Permanent((*nilWrapper)(nil)), sluice.StateDead, "which cannot be unwrapped"},
+		"one beside another":           {errors.Join(errors.New("no luck"), (*nilWrapper)(nil)), sluice.StateDead, "no luck\nan error of type *worker_test.nilWrapper"},
+		"one that is wrapped":          {fmt.Errorf("pay %d: %w", 7, errors.Join(&nilWrapper{errors.New("a")}, (*nilWrapper)(nil))), sluice.StateDead, "pay 7: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inShop(t, func(s *shop) {
@@ -60,8 +62,10 @@ func TestAnErrorThatCannotBeUnwrappedKeepsWhatTheHandlerAskedFor(t *testing.T) {
 		calls   int
 		waits   time.Duration
 	}{
-		"permanent":   {worker.Permanent((*nilWrapper)(nil)), 1, 0},
-		"retry after": {worker.RetryAfter(time.Hour, (*nilWrapper)(nil)), 2, time.Hour},
+		"permanent":          {worker.Permanent((*nilWrapper)(nil)), 1, 0},
+		"retry after":        {worker.RetryAfter(time.Hour, (*nilWrapper)(nil)), 2, time.Hour},
+		"permanent beside":   {errors.Join(worker.Permanent(errors.New("account closed")), (*nilWrapper)(nil)), 1, 0},
+		"retry after beside": {errors.Join((*nilWrapper)(nil), worker.RetryAfter(time.Hour, nil)), 2, time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inShop(t, func(s *shop) {
