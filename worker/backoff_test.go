@@ -52,3 +52,24 @@ func TestFunctionsOfTheProgramThatEndTheirGoroutineChangeNoOutcome(t *testing.T)
 		}
 	})
 }
+
+// TestABackoffThatHangsCostsNoOutcomeAndHoldsUpNoEnd has a Backoff that asks a service which never answers.
+func TestABackoffThatHangsCostsNoOutcomeAndHoldsUpNoEnd(t *testing.T) {
+	inShop(t, func(s *shop) {
+		s.settings(noJitter)
+		release := make(chan struct{})
+		s.worker = worker.New(s.store, worker.Options{Logger: quiet})
+		worker.Handle(s.worker, payments, func(context.Context, *worker.Job[payment]) error { return errors.New("no luck") },
+			worker.QueueOptions{Backoff: func(int, error) time.Duration { <-release; return 0 }})
+		s.begin()
+		id := s.add(sluice.EnqueueOptions{})
+		s.becomes(id, sluice.StateClaimed)
+		if err := s.end(); err != nil {
+			t.Error(err)
+		}
+		if job := s.job(id); job.State != sluice.StateQueued || job.Attempts != 1 || !job.DueAt.After(time.Now()) {
+			t.Errorf("the job is %s, due at %s, after %d attempts; want it to wait after the first", job.State, job.DueAt, job.Attempts)
+		}
+		close(release)
+	})
+}

@@ -279,12 +279,12 @@ func failedBy(r *run, err error, text string, settings sluice.Settings) sluice.S
 	var later *retryAfter
 	var panic *PanicError
 	out := sluice.FailureOf(r.claim, settings, text)
-	switch backoff := r.servedQueue.options.Backoff; {
+	switch {
 	case out.Event != sluice.EventRetry:
 	case errors.As(err, &later):
 		out.Delay = later.delay
-	case backoff != nil:
-		r.worker.guard("Backoff", r.claim, func() { out.Delay = max(0, backoff(r.claim.Attempts+1, err)) })
+	case r.servedQueue.options.Backoff != nil:
+		out.Delay = r.backoff(err, out.Delay)
 	}
 	if errors.As(err, &panic) {
 		out.Stack = string(panic.Stack)

@@ -53,7 +53,7 @@ type PanicError struct {
 // Error returns the value of the panic.
 func (p *PanicError) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
 
-// hookTime limits one call of OnFailure, by its context.
+// hookTime limits one call of OnFailure, by its context, and how long an outcome waits for Backoff.
 const hookTime = 10 * time.Second
 
 // failed calls OnFailure if the settlement is a failed attempt. The context keeps its values, such as a trace, but not
@@ -67,17 +67,17 @@ func (w *Worker) failed(ctx context.Context, r *run, err error, s sluice.Settlem
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), hookTime)
 	defer cancel()
-	w.guard("OnFailure", r.claim, func() {
+	<-w.guard("OnFailure", r.claim, func() {
 		w.options.OnFailure(ctx, Failure{
 			Claim: r.claim, Err: err, Dead: s.Event == sluice.EventBury, RetryIn: s.Delay, Took: time.Since(r.since()),
 		})
 	})
 }
 
-// guard calls a function that the program gave to the worker. guard logs a panic of the function and stops it there,
-// so the attempt gets its outcome all the same. The function has a goroutine of its own, because it may end that, such as
-// by t.FailNow.
-func (w *Worker) guard(what string, c *sluice.Claim, call func()) {
+// guard calls a function that the program gave to the worker, and closes the channel when the function has ended. guard
+// logs a panic of the function and stops it there, so the attempt gets its outcome all the same. The function has a
+// goroutine of its own, because it may end that, such as by t.FailNow.
+func (w *Worker) guard(what string, c *sluice.Claim, call func()) <-chan struct{} {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -88,5 +88,27 @@ func (w *Worker) guard(what string, c *sluice.Claim, call func()) {
 		}()
 		call()
 	}()
-	<-ended
+	return ended
+}
+
+// backoff asks the program's Backoff for the wait after a failed attempt. If it gives none within hookTime, the wait is
+// otherwise: the job must have its outcome, also when the worker ends.
+func (r *run) backoff(err error, otherwise time.Duration) time.Duration {
+	given := make(chan time.Duration, 1)
+	ended := r.worker.guard("Backoff", r.claim, func() {
+		given <- max(0, r.servedQueue.options.Backoff(r.claim.Attempts+1, err))
+	})
+	timer := time.NewTimer(hookTime)
+	defer timer.Stop()
+	select {
+	case <-ended:
+	case <-timer.C:
+		r.worker.log.EmitJob(event.HookPanicked, r.claim, "what", "Backoff", "error", fmt.Errorf("it has not returned within %s", hookTime))
+	}
+	select {
+	case wait := <-given:
+		return wait
+	default:
+		return otherwise
+	}
 }
