@@ -318,6 +318,7 @@ func TestAListNeverSaysThatARunIsAbsentOrRunning(t *testing.T) {
 		"lists are forbidden":            {listErr: serviceerror.NewPermissionDenied("no lists", ""), findErr: serviceerror.NewNotFound("no"), want: engine.Absent},
 		"no namespace for lists":         {listErr: serviceerror.NewNamespaceNotFound("default"), err: engine.ErrTarget},
 		"no namespace":                   {findErr: serviceerror.NewNamespaceNotFound("default"), err: engine.ErrTarget},
+		"a proxy has no such page":       {findErr: status.Error(codes.NotFound, "no such page"), err: engine.ErrUnavailable},
 		"only a copy was asked":          {findErr: &serviceerror.NotFound{Message: "no", CurrentCluster: "b", ActiveCluster: "a"}, err: engine.ErrUnavailable},
 		"down":                           {findErr: serviceerror.NewUnavailable("down"), err: engine.ErrUnavailable},
 	} {

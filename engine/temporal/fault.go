@@ -121,11 +121,12 @@ func lacksNamespace(err error) bool {
 }
 
 // lacksRun reports whether the server certainly has no such run. A missing namespace does not prove this.
-// Neither does the answer of a cluster with only a copy of the namespace, which may lag behind.
+// Neither does the answer of a cluster with only a copy of the namespace, which may lag behind. An answer without the
+// details of a Temporal server may be that of a proxy.
 func lacksRun(err error) bool {
 	var missing *serviceerror.NotFound
 	if !errors.As(err, &missing) {
 		return false
 	}
-	return missing.ActiveCluster == missing.CurrentCluster
+	return missing.ActiveCluster == missing.CurrentCluster && len(missing.Status().Details()) > 0
 }
