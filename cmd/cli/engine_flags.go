@@ -23,12 +23,11 @@ const defaultTemporal = "127.0.0.1:7233"
 
 // engineFlags name the engines and how to reach them.
 type engineFlags struct {
-	flags      *pflag.FlagSet
-	named      []string // NAME=URL; a NAME alone is the engine of the other flags
-	server     temporal.Server
-	namespace  string
-	apiKeyFile string
-	parallel   int
+	flags     *pflag.FlagSet
+	named     []string // NAME=URL; a NAME alone is the engine of the other flags
+	server    temporal.Server
+	namespace string
+	parallel  int
 }
 
 func (f *engineFlags) addTo(flags *pflag.FlagSet) {
@@ -41,17 +40,16 @@ func (f *engineFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.server.Key, "temporal-key", "", "our private key file, PEM")
 	flags.StringVar(&f.server.CA, "temporal-ca", "", "file of the server's CA certificates, PEM")
 	flags.StringVar(&f.server.Name, "temporal-server-name", "", "name in the server's certificate")
-	flags.StringVar(&f.apiKeyFile, "temporal-api-key-file", "", "file with an API key")
+	flags.StringVar(&f.server.APIKeyFile, "temporal-api-key-file", "", "file with an API key")
 	flags.IntVar(&f.parallel, "temporal-calls", temporal.DefaultParallel, "calls in flight at once")
 }
 
 // engineAt says how to reach one engine.
 type engineAt struct {
-	name       string
-	server     temporal.Server
-	namespace  string
-	apiKeyFile string
-	parallel   int
+	name      string
+	server    temporal.Server
+	namespace string
+	parallel  int
 }
 
 // open connects to the engines; their servers may still be down. optional: without an address there is no engine.
@@ -117,7 +115,7 @@ func (f *engineFlags) all(optional bool) ([]engineAt, error) {
 
 // short is the engine of --temporal and its sibling flags. needs: its address must be given.
 func (f *engineFlags) short(name string, needs bool) (engineAt, error) {
-	at := engineAt{name: name, server: f.server, namespace: f.namespace, apiKeyFile: f.apiKeyFile, parallel: f.parallel}
+	at := engineAt{name: name, server: f.server, namespace: f.namespace, parallel: f.parallel}
 	if at.name == "" {
 		at.name = defaultEngine
 	}
@@ -168,25 +166,5 @@ func (f *engineFlags) besides() (given []string) {
 }
 
 func (at engineAt) dial(logger *slog.Logger) (*temporal.Engine, error) {
-	var err error
-	if at.server.APIKey, err = at.apiKey(); err != nil {
-		return nil, err
-	}
 	return temporal.Dial(at.server, temporal.Options{Namespace: at.namespace, Parallel: at.parallel, Logger: logger})
-}
-
-// apiKey reads the API key. A file without a key is an error: the connection would be neither encrypted nor permitted.
-func (at engineAt) apiKey() (string, error) {
-	if at.apiKeyFile == "" {
-		return "", nil
-	}
-	text, err := os.ReadFile(at.apiKeyFile)
-	if err != nil {
-		return "", usagef("read the API key: %w", err)
-	}
-	key := strings.TrimSpace(string(text))
-	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", usagef("read the API key: the file %s must hold one key and nothing else", at.apiKeyFile)
-	}
-	return key, nil
 }

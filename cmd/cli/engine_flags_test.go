@@ -19,28 +19,28 @@ func TestEnginesAreReadFromTheFlags(t *testing.T) {
 	}{
 		"none": {true, nil, nil},
 		"none, and one is needed": {false, nil, []string{
-			`temporal: {Address:127.0.0.1:7233 APIKey: TLS:false Cert: Key: CA: Name:} namespace "" key in "", 8 calls`,
+			`temporal: {Address:127.0.0.1:7233 APIKey: APIKeyFile: TLS:false Cert: Key: CA: Name:} namespace "", 8 calls`,
 		}},
 		"a name alone, and one is needed": {false, []string{"--engine", "eu"}, []string{
-			`eu: {Address:127.0.0.1:7233 APIKey: TLS:false Cert: Key: CA: Name:} namespace "" key in "", 8 calls`,
+			`eu: {Address:127.0.0.1:7233 APIKey: APIKeyFile: TLS:false Cert: Key: CA: Name:} namespace "", 8 calls`,
 		}},
 		"--temporal and all beside it": {true, strings.Fields("--temporal h:1 --temporal-namespace n --temporal-tls --temporal-cert c --temporal-key k --temporal-ca a --temporal-server-name s --temporal-api-key-file f --temporal-calls 3"), []string{
-			`temporal: {Address:h:1 APIKey: TLS:true Cert:c Key:k CA:a Name:s} namespace "n" key in "f", 3 calls`,
+			`temporal: {Address:h:1 APIKey: APIKeyFile:f TLS:true Cert:c Key:k CA:a Name:s} namespace "n", 3 calls`,
 		}},
 		"a URL": {true, []string{"--engine", "eu=temporal://h:7233"}, []string{
-			`eu: {Address:h:7233 APIKey: TLS:false Cert: Key: CA: Name:} namespace "" key in "", 8 calls`,
+			`eu: {Address:h:7233 APIKey: APIKeyFile: TLS:false Cert: Key: CA: Name:} namespace "", 8 calls`,
 		}},
 		"a URL and all parameters": {true, []string{"--engine", "eu=temporal://[::1]:7233/bill%20ing/?tls=true&cert=c&key=k&ca=%2Fa%20b&server-name=s&api-key-file=f&calls=3"}, []string{
-			`eu: {Address:[::1]:7233 APIKey: TLS:true Cert:c Key:k CA:/a b Name:s} namespace "bill ing" key in "f", 3 calls`,
+			`eu: {Address:[::1]:7233 APIKey: APIKeyFile:f TLS:true Cert:c Key:k CA:/a b Name:s} namespace "bill ing", 3 calls`,
 		}},
 		"several, one by its name alone": {false, strings.Fields("--engine eu=temporal://eu:1/a?calls=1 --engine here --engine us=temporal://us:2/b --temporal h:3 --temporal-namespace c"), []string{
-			`eu: {Address:eu:1 APIKey: TLS:false Cert: Key: CA: Name:} namespace "a" key in "", 1 calls`,
-			`us: {Address:us:2 APIKey: TLS:false Cert: Key: CA: Name:} namespace "b" key in "", 8 calls`,
-			`here: {Address:h:3 APIKey: TLS:false Cert: Key: CA: Name:} namespace "c" key in "", 8 calls`,
+			`eu: {Address:eu:1 APIKey: APIKeyFile: TLS:false Cert: Key: CA: Name:} namespace "a", 1 calls`,
+			`us: {Address:us:2 APIKey: APIKeyFile: TLS:false Cert: Key: CA: Name:} namespace "b", 8 calls`,
+			`here: {Address:h:3 APIKey: APIKeyFile: TLS:false Cert: Key: CA: Name:} namespace "c", 8 calls`,
 		}},
 		"several, and none is at the address that is the default": {false, strings.Fields("--engine eu=temporal://eu:1 --engine us=temporal://us:2"), []string{
-			`eu: {Address:eu:1 APIKey: TLS:false Cert: Key: CA: Name:} namespace "" key in "", 8 calls`,
-			`us: {Address:us:2 APIKey: TLS:false Cert: Key: CA: Name:} namespace "" key in "", 8 calls`,
+			`eu: {Address:eu:1 APIKey: APIKeyFile: TLS:false Cert: Key: CA: Name:} namespace "", 8 calls`,
+			`us: {Address:us:2 APIKey: APIKeyFile: TLS:false Cert: Key: CA: Name:} namespace "", 8 calls`,
 		}},
 	} {
 		got, err := cli.Engines(c.optional, c.args...)
@@ -124,11 +124,11 @@ func TestAPIKeyIsOneLineOfItsFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := cli.OpenEngines("--engine", "eu=temporal://127.0.0.1:1/n?api-key-file="+file)
-		if (err == nil) != right || err != nil && (!strings.Contains(err.Error(), `engine "eu": read the API key: the file `+file) || strings.Contains(err.Error(), "s3cr")) {
+		if (err == nil) != right || err != nil && (!strings.Contains(err.Error(), `engine "eu": invalid input: read the API key for Temporal: the file `+file) || strings.Contains(err.Error(), "s3cr")) {
 			t.Errorf("an API key of %q: got the error %v, want it right: %t", text, err, right)
 		}
 	}
-	if err := cli.OpenEngines("--engine", "eu=temporal://127.0.0.1:1/n?api-key-file=/absent"); err == nil || !strings.Contains(err.Error(), `engine "eu": read the API key: open /absent`) {
+	if err := cli.OpenEngines("--engine", "eu=temporal://127.0.0.1:1/n?api-key-file=/absent"); err == nil || !strings.Contains(err.Error(), `read the API key for Temporal: open /absent`) {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }

@@ -86,7 +86,7 @@ func (at *engineAt) setAll(parameters url.Values) error {
 
 func (at *engineAt) set(parameter, value string) (err error) {
 	texts := map[string]*string{
-		"cert": &at.server.Cert, "key": &at.server.Key, "ca": &at.server.CA, "server-name": &at.server.Name, "api-key-file": &at.apiKeyFile,
+		"cert": &at.server.Cert, "key": &at.server.Key, "ca": &at.server.CA, "server-name": &at.server.Name, "api-key-file": &at.server.APIKeyFile,
 	}
 	text := texts[parameter]
 	switch {
@@ -110,7 +110,7 @@ func (at *engineAt) set(parameter, value string) (err error) {
 
 // encrypts reports whether anything besides tls needs encryption.
 func (at engineAt) encrypts() bool {
-	return at.apiKeyFile != "" || at.server.Cert != "" || at.server.Key != "" || at.server.CA != "" || at.server.Name != ""
+	return at.server.APIKeyFile != "" || at.server.Cert != "" || at.server.Key != "" || at.server.CA != "" || at.server.Name != ""
 }
 
 // check refuses impossible combinations, however they were given.

@@ -114,7 +114,7 @@ func Engines(optional bool, args ...string) (all []string, err error) {
 	}
 	engines, err := f.all(optional)
 	for _, at := range engines {
-		all = append(all, fmt.Sprintf("%s: %+v namespace %q key in %q, %d calls", at.name, at.server, at.namespace, at.apiKeyFile, at.parallel))
+		all = append(all, fmt.Sprintf("%s: %+v namespace %q, %d calls", at.name, at.server, at.namespace, at.parallel))
 	}
 	return all, err
 }

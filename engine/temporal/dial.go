@@ -1,11 +1,14 @@
 package temporal
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
+	"strings"
+	"sync/atomic"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
@@ -19,9 +22,12 @@ type Server struct {
 	Address string
 	// APIKey is sent with each call. A key turns on TLS.
 	APIKey string
+	// APIKeyFile is a file with the key, instead of APIKey. Each call reads it again, so a new key needs no restart.
+	APIKeyFile string
 	// TLS turns on TLS without the files below.
 	TLS bool
-	// Cert and Key are PEM files of the client's certificate and its private key; both or none.
+	// Cert and Key are PEM files of the client's certificate and its private key; both or none. Each new connection reads
+	// them again, so a renewed certificate needs no restart.
 	Cert, Key string
 	// CA is a PEM file of the authorities that may have signed the server's certificate. Default: the system's.
 	CA string
@@ -37,12 +43,14 @@ func Dial(server Server, options Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	dial := client.Options{
-		HostPort: server.Address, Namespace: options.Namespace, Identity: options.Identity, DataConverter: options.DataConverter,
-		FailureConverter: options.FailureConverter, Logger: log.NewStructuredLogger(options.Logger), ConnectionOptions: client.ConnectionOptions{TLS: encryption},
+	credentials, err := server.credentials()
+	if err != nil {
+		return nil, err
 	}
-	if server.APIKey != "" {
-		dial.Credentials = client.NewAPIKeyStaticCredentials(server.APIKey)
+	dial := client.Options{
+		Credentials: credentials,
+		HostPort:    server.Address, Namespace: options.Namespace, Identity: options.Identity, DataConverter: options.DataConverter,
+		FailureConverter: options.FailureConverter, Logger: log.NewStructuredLogger(options.Logger), ConnectionOptions: client.ConnectionOptions{TLS: encryption},
 	}
 	c, err := client.NewLazyClient(dial)
 	if err != nil {
@@ -55,16 +63,20 @@ func Dial(server Server, options Options) (*Engine, error) {
 
 // encryption returns nil for a connection without TLS.
 func (s Server) encryption() (*tls.Config, error) {
-	if s.APIKey == "" && !s.TLS && s.Cert == "" && s.Key == "" && s.CA == "" && s.Name == "" {
+	if s.APIKey == "" && s.APIKeyFile == "" && !s.TLS && s.Cert == "" && s.Key == "" && s.CA == "" && s.Name == "" {
 		return nil, nil
 	}
 	config := &tls.Config{ServerName: s.Name, MinVersion: tls.VersionTLS12}
 	if s.Cert != "" || s.Key != "" {
-		pair, err := tls.LoadX509KeyPair(s.Cert, s.Key)
+		first, err := s.pair()
 		if err != nil {
 			return nil, unusable("the certificate and its key", err)
 		}
-		config.Certificates = []tls.Certificate{pair}
+		pair := newest(first, s.pair)
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			now := pair()
+			return &now, nil
+		}
 	}
 	if s.CA != "" {
 		text, err := os.ReadFile(s.CA)
@@ -77,6 +89,51 @@ func (s Server) encryption() (*tls.Config, error) {
 		}
 	}
 	return config, nil
+}
+
+// newest returns a function that reads a value anew at each call. While it cannot be read, such as in the middle of a change,
+// the last value counts.
+func newest[T any](first T, read func() (T, error)) func() T {
+	var last atomic.Pointer[T]
+	last.Store(&first)
+	return func() T {
+		if value, err := read(); err == nil {
+			last.Store(&value)
+		}
+		return *last.Load()
+	}
+}
+
+// pair reads the client's certificate and its private key.
+func (s Server) pair() (tls.Certificate, error) { return tls.LoadX509KeyPair(s.Cert, s.Key) }
+
+// key reads the file with the API key. Without a key, the connection would be neither encrypted nor permitted.
+func (s Server) key() (string, error) {
+	text, err := os.ReadFile(s.APIKeyFile)
+	if err != nil {
+		return "", err
+	}
+	key := strings.TrimSpace(string(text))
+	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", fmt.Errorf("the file %s must hold one key and nothing else", s.APIKeyFile)
+	}
+	return key, nil
+}
+
+// credentials returns the API key for each call; nil: there is none.
+func (s Server) credentials() (client.Credentials, error) {
+	switch {
+	case s.APIKeyFile != "":
+		first, err := s.key()
+		if err != nil {
+			return nil, unusable("the API key", err)
+		}
+		key := newest(first, s.key)
+		return client.NewAPIKeyDynamicCredentials(func(context.Context) (string, error) { return key(), nil }), nil
+	case s.APIKey != "":
+		return client.NewAPIKeyStaticCredentials(s.APIKey), nil
+	}
+	return nil, nil
 }
 
 func unusable(what string, err error) error {
