@@ -52,6 +52,9 @@ run_ref. The first interrupt drains: claimed jobs still start within --grace.`,
 			if how.taskQueue != "" && !how.asSchedule {
 				return usagef("--cycle-task-queue is for --as-temporal-schedule, which is not given")
 			}
+			if how.taskQueue == "" && how.asSchedule {
+				return usagef("--as-temporal-schedule needs a task queue for its cycles, which no other store in the namespace has; add --cycle-task-queue NAME")
+			}
 			options.Queues = queues
 			return a.dispatch(command.Context(), engine, options, how)
 		},
@@ -66,7 +69,7 @@ run_ref. The first interrupt drains: claimed jobs still start within --grace.`,
 	flags.Var(newDuration(&options.Drain, 30*time.Second), "grace", "time for claimed jobs after the first interrupt")
 	flags.BoolVar(&how.once, "once", false, "one cycle of each queue, then end")
 	flags.BoolVar(&how.asSchedule, "as-temporal-schedule", false, "let a Temporal Schedule begin cycles, at the queue's interval")
-	flags.StringVar(&how.taskQueue, "cycle-task-queue", "", "task queue of these cycles, one per store that shares the namespace (default \""+temporal.DefaultScheduleTaskQueue+"\")")
+	flags.StringVar(&how.taskQueue, "cycle-task-queue", "", "task queue of these cycles, which no other store in the namespace has")
 	command.MarkFlagsMutuallyExclusive("once", "as-temporal-schedule")
 	flags.BoolVar(&how.noUpkeep, "no-upkeep", false, "leave following, recovering and pruning to others")
 	return command

@@ -59,8 +59,11 @@ func TestSchedulesBeginCyclesAndKeepToTheInterval(t *testing.T) {
 			t.Fatal("no cycle began")
 		}
 	}
-	every.Store(int64(7 * time.Second))
 	handle := b.client.ScheduleClient().GetHandle(t.Context(), id)
+	if err := handle.Delete(t.Context()); err != nil { // it is made again
+		t.Error(err)
+	}
+	every.Store(int64(7 * time.Second))
 	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		shown, err := handle.Describe(t.Context())
 		if err == nil && len(shown.Schedule.Spec.Intervals) == 1 && shown.Schedule.Spec.Intervals[0].Every == 7*time.Second {
@@ -97,6 +100,9 @@ func (b *book) CreateSchedule(_ context.Context, r *workflowservice.CreateSchedu
 }
 
 func (b *book) DescribeSchedule(context.Context, *workflowservice.DescribeScheduleRequest) (*workflowservice.DescribeScheduleResponse, error) {
+	if b.taskQueue == "" {
+		return nil, told(serviceerror.NewNotFound("no schedule"))
+	}
 	start := &workflowpb.NewWorkflowExecutionInfo{TaskQueue: &taskqueuepb.TaskQueue{Name: b.taskQueue}}
 	return &workflowservice.DescribeScheduleResponse{Info: &schedulepb.ScheduleInfo{}, Schedule: &schedulepb.Schedule{
 		Spec: &schedulepb.ScheduleSpec{}, Policies: &schedulepb.SchedulePolicies{}, State: &schedulepb.ScheduleState{},
@@ -123,12 +129,15 @@ func (b *book) schedules(t *testing.T, queue, taskQueue string) error {
 func TestStoresWithTaskQueuesOfTheirOwnShareNoSchedule(t *testing.T) {
 	t.Parallel()
 	b := &book{}
-	for _, taskQueue := range []string{"", "books"} {
+	for _, taskQueue := range []string{"sales", "books"} {
 		if err := b.schedules(t, "payment", taskQueue); !errors.Is(err, engine.ErrTarget) {
 			t.Errorf("task queue %q: %v, want %v", taskQueue, err, engine.ErrTarget)
 		}
 	}
-	if want := []string{"sluice-dispatch-payment", "books-payment"}; !slices.Equal(b.ids, want) {
+	if err := b.schedules(t, "payment", ""); !errors.Is(err, sluice.ErrInvalid) {
+		t.Errorf("without a task queue: %v, want %v", err, sluice.ErrInvalid)
+	}
+	if want := []string{"sales-payment", "books-payment"}; !slices.Equal(b.ids, want) {
 		t.Errorf("the schedules are %q, want %q", b.ids, want)
 	}
 }
@@ -151,7 +160,7 @@ func TestIntervalsAreWholeSecondsAndAtLeastOne(t *testing.T) {
 	e, _ := serve(t, b, adapter.Options{})
 	for _, every := range []time.Duration{0, 200 * time.Millisecond, 1400 * time.Millisecond, 1600 * time.Millisecond, 7 * time.Second} {
 		err := e.RunSchedules(t.Context(), adapter.Schedules{
-			Queues:   []string{"payment"},
+			Queues: []string{"payment"}, TaskQueue: "books",
 			Interval: func(context.Context, string) (time.Duration, error) { return every, nil },
 			Cycle:    func(context.Context, string) (any, error) { return nil, nil },
 		})

@@ -63,7 +63,7 @@ var (
 	SettlementsGivenUp = is("settlements given up", wrong, "worker", "jobs",
 		"The store did not take the outcomes of jobs for too long. Other holders get these jobs when their leases expire.")
 	HookPanicked = is("hook panicked", wrong, "worker", "job queue [tenant] attempt what error",
-		"The program's `OnFailure` or `Backoff` function panicked; the worker settled the attempt without it.")
+		"The program's `OnFailure` or `Backoff` function panicked, or `Backoff` did not return in time; the worker settled the attempt without it.")
 	NotRenewed = is("leases not renewed", wrong, "worker, forwarder", "jobs error",
 		"The store did not renew leases; the holder tries again, and loses jobs whose leases expire.")
 )
@@ -223,7 +223,7 @@ var (
 	GaugesNotRead = is("metrics not read", warn, "command", "what error",
 		"A part of the store's metrics could not be read. The next read tries again; stale metrics disappear after a while.")
 	SchedulesFailed = is("schedules not kept up to date", wrong, "command", "error",
-		"A Temporal Schedule that starts a queue's cycles could not be changed; the command tries again.")
+		"A Temporal Schedule that starts a queue's cycles could not be made or changed, or no cycles are done here; the command tries again.")
 	NoTraces = is("no traces", warn, "command", "reason",
 		"Sluice cannot export traces as OpenTelemetry's variables ask; the command works without them.")
 	TracesNotSent = is("traces not sent", warn, "command", "error [lines]",
