@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-queue/sluice/dispatcher"
 	"github.com/sluice-queue/sluice/engine/temporal"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/schema"
 	"github.com/sluice-queue/sluice/upkeep"
 )
@@ -95,6 +96,7 @@ func (a *app) dispatch(ctx context.Context, flags engineFlags, options dispatche
 	options.Engines, options.Logger, options.LogLimit, options.Scrub = engines, logger, a.log.limit, a.log.clean()
 	d := dispatcher.New(store, options)
 	if how.once {
+		defer a.leave(ctx, store, d)
 		return a.dispatchOnce(ctx, d, options.Queues)
 	}
 	ctx, stop := context.WithCancel(ctx)
@@ -108,11 +110,21 @@ func (a *app) dispatch(ctx context.Context, flags engineFlags, options dispatche
 	if how.asSchedule {
 		for _, engine := range opened {
 			if scheduler, is := engine.(*temporal.Engine); is {
+				defer a.leave(ctx, store, d)
 				return runSchedules(ctx, store, scheduler, d, options, how.taskQueue)
 			}
 		}
 	}
 	return d.Run(ctx)
+}
+
+// leave takes the process from the list of processes, as Run of the dispatcher does. It would be there as silent for an hour.
+func (a *app) leave(ctx context.Context, store sluice.Store, d *dispatcher.Dispatcher) {
+	log := a.events()
+	defer log.Flush()
+	if err := presence.Given(store).Deregister(context.WithoutCancel(ctx), d.Status().Holder); err != nil {
+		log.Emit(event.NotForgotten, "", "error", err)
+	}
 }
 
 // runSchedules runs the cycles that Temporal begins.
