@@ -11,7 +11,7 @@ var doors = map[string][]string{
 	"upkeep":               {"", "batch", "changes", "flow", "operation", "schedule", "stat", "step", "health", "alert", "audit", "forecast", "internal/event", "internal/obey", "internal/safe", "internal/scrubbed", "engine", "presence", "internal/storing"},
 	"alert":                {"", "changes", "stat", "health", "forecast", "internal/event", "internal/feature", "internal/notify", "audit", "presence", "admission", "pressure"},
 	"audit":                {"", "internal/feature"},
-	"forecast":             {"", "internal/feature", "limit", "tenancy", "presence"},
+	"forecast":             {"", "changes", "internal/feature", "limit", "tenancy", "presence"},
 	"health":               {"", "audit", "internal/feature"},
 	"stat":                 {"", "internal/feature", "presence"},
 	"explain":              {"", "access", "deadletter", "flow", "hold", "internal/feature", "audit", "engine", "presence", "limit", "stat"},

@@ -15,6 +15,8 @@ import (
 type flowLimit struct {
 	tokens, burst float64
 	rate          float64 // tokens per second
+	name          string  // tells the limits of a queue or a tenant apart
+	places        bool    // it limits jobs in flight
 }
 
 // arrival is a number of jobs that fall due at an instant, in seconds from the beginning.
@@ -40,9 +42,10 @@ type startsAt struct {
 }
 
 // drain lets the arrivals of lines, in order, pass the limits of each line and the limits of the queue. Marks are
-// in order too. Lines share the starts of the queue by their weights.
-func drain(lines []flowLine, limits []flowLimit, marks []float64) startsAt {
+// in order too. Lines share the starts of the queue by their weights. Later flows replace the limits, in order.
+func drain(lines []flowLine, limits []flowLimit, marks []float64, later ...laterFlow) startsAt {
 	d := newDrainage(lines, limits)
+	d.later = later
 	var out startsAt
 	for _, mark := range marks {
 		d.arriveUntil(mark)
@@ -65,6 +68,7 @@ type drainage struct {
 	limits  []flowLimit
 	lines   []*lineDrainage
 	active  []*lineDrainage // the lines with waiting jobs
+	later   []laterFlow     // still to come
 	now     float64
 	started float64
 }
@@ -129,8 +133,18 @@ func (l *lineDrainage) arriveAt(at float64) bool {
 	return l.next > from
 }
 
-// advance lets time pass.
+// advance lets time pass, and changes the limits on the way.
 func (d *drainage) advance(to float64) {
+	for len(d.later) > 0 && d.later[0].at <= to {
+		d.pass(d.later[0].at)
+		d.change(d.later[0])
+		d.later = d.later[1:]
+	}
+	d.pass(to)
+}
+
+// pass lets time pass under the present limits.
+func (d *drainage) pass(to float64) {
 	for d.now < to && d.startSteadily(to) {
 		d.forgetIdle()
 	}

@@ -24,24 +24,34 @@ type queueFlow struct {
 	// lines are the waiting lines. held is how tenants' own limits hold their jobs back.
 	lines []tenantLine
 	held  []HeldTenant
+	// later is how scheduled changes change limits and lines, in order.
+	later []laterFlow
 	// unserved says that no process takes the queue's jobs.
 	unserved bool
 	// unknownConcurrency says that a tenant has a concurrency, but its effect is unknown because the run time is unknown.
 	unknownConcurrency bool
 }
 
-// flowOf collects the limits of the whole queue.
-func flowOf(q sluice.Queue, counted QueueCounts, holders []presence.Holder, shared map[string]limit.Use, now time.Time, what WhatIf) queueFlow {
+// surroundings are what a forecast knows beside a queue and its count.
+type surroundings struct {
+	now     time.Time
+	holders []presence.Holder
+	shared  map[string]limit.Use
+	what    WhatIf
+}
+
+// flowOf collects the limits of the whole queue, as of an instant.
+func (s surroundings) flowOf(q sluice.Queue, counted QueueCounts, at time.Time) queueFlow {
 	f := queueFlow{tells: []Limit{}, runTime: counted.RunTime}
-	if what.RunTime > 0 {
-		f.runTime = what.RunTime
+	if s.what.RunTime > 0 {
+		f.runTime = s.what.RunTime
 	}
 	waiting := counted.Due.Jobs > 0
-	f.addRate(q.Settings, waiting, what)
-	f.addBatch(waiting, what)
-	f.addCapacity(q, counted, holders, now, what)
-	f.addPause(q, counted, now)
-	f.addShared(q, counted, shared, now)
+	f.addRate(q.Settings, waiting, s.what)
+	f.addBatch(waiting, s.what)
+	f.addCapacity(q, counted, s.holders, s.now, s.what)
+	f.addPause(q, counted, at)
+	f.addShared(q, counted, s.shared, at)
 	return f
 }
 
@@ -62,7 +72,7 @@ func (f *queueFlow) addRate(s sluice.Settings, waiting bool, what WhatIf) {
 	if rate.IsZero() || what.Rate.IsZero() && what.Batch > 0 {
 		return
 	}
-	f.add(rateLimit(rate, burst, 1), waiting, "rate", rate.String())
+	f.add(rateLimit("rate", rate, burst, 1), waiting, "rate", rate.String())
 }
 
 // addBatch adds batches. Over a while they are a rate.
@@ -71,7 +81,7 @@ func (f *queueFlow) addBatch(waiting bool, what WhatIf) {
 		return
 	}
 	batch := float64(what.Batch)
-	f.add(flowLimit{tokens: batch, burst: batch, rate: batch / what.Every.Seconds()}, waiting, "batch",
+	f.add(flowLimit{tokens: batch, burst: batch, rate: batch / what.Every.Seconds(), name: "batch"}, waiting, "batch",
 		fmt.Sprintf("%d every %s", what.Batch, sluice.FormatDuration(what.Every)))
 }
 
@@ -114,7 +124,7 @@ func (f *queueFlow) addCapacity(q sluice.Queue, counted QueueCounts, holders []p
 	case f.runTime <= 0:
 		f.noteNoRunTime(says)
 	default:
-		f.addPlaces(concurrency, counted.InFlight.Jobs, says)
+		f.addPlaces("places", concurrency, counted.InFlight.Jobs, says)
 	}
 }
 
@@ -137,13 +147,13 @@ func (f *queueFlow) addInterval(s sluice.Settings, waiting bool, processes, atOn
 	default:
 		jobs := float64(atOnce)
 		says := fmt.Sprintf("%d every %s by interval", atOnce, sluice.FormatDuration(every))
-		f.add(flowLimit{tokens: jobs, burst: jobs, rate: jobs / every.Seconds()}, waiting, "batch", says)
+		f.add(flowLimit{tokens: jobs, burst: jobs, rate: jobs / every.Seconds(), name: "interval"}, waiting, "batch", says)
 	}
 }
 
 // addPlaces adds a limit of jobs in flight.
-func (f *queueFlow) addPlaces(places, inFlight int, says string) {
-	f.add(placesLimit(float64(places), inFlight, f.runTime), false, "in_flight", fmt.Sprintf("%s, each job %s", says, sluice.FormatDuration(roundRun(f.runTime))))
+func (f *queueFlow) addPlaces(name string, places, inFlight int, says string) {
+	f.add(placesLimit(name, float64(places), inFlight, f.runTime), false, "in_flight", fmt.Sprintf("%s, each job %s", says, sluice.FormatDuration(roundRun(f.runTime))))
 }
 
 func (f *queueFlow) noteNoRunTime(says string) {
@@ -194,9 +204,9 @@ func forecastOf(counted QueueCounts, flow queueFlow, of Forecast, byTenant bool)
 	for i, l := range flow.lines {
 		lines[i] = l.flowLine
 	}
-	starts := drain(lines, slices.Clone(flow.limits), ends)
+	starts := drain(lines, slices.Clone(flow.limits), ends, flow.later...)
 	fillStarts(out.Waves, starts)
-	fillUse(out.Waves, counted, flow.limits)
+	flow.fillUse(out.Waves, counted)
 	for i, l := range flow.lines {
 		fillTimes(&out, l, starts.last[i], byTenant)
 	}
@@ -252,18 +262,11 @@ func (a arrival) within(w Bucket, end float64) bool {
 }
 
 // fillUse fills in the share of the limits' rate that each bucket uses.
-func fillUse(waves []Bucket, counted QueueCounts, limits []flowLimit) {
-	rate := math.Inf(1)
-	for _, l := range limits {
-		rate = math.Min(rate, l.rate)
-	}
+func (f queueFlow) fillUse(waves []Bucket, counted QueueCounts) {
 	for i := range waves {
 		w := &waves[i]
-		from := w.At
-		if from.Before(counted.CountedAt) {
-			from = counted.CountedAt
-		}
-		if most := rate * w.At.Add(w.Span).Sub(from).Seconds(); most > 0 {
+		from := math.Max(0, w.At.Sub(counted.CountedAt).Seconds())
+		if most := f.mostStarts(from, w.At.Add(w.Span).Sub(counted.CountedAt).Seconds()); most > 0 {
 			w.Used = math.Min(1, float64(w.Starts)/most)
 		}
 	}

@@ -185,10 +185,15 @@ func Of(ctx context.Context, store sluice.Store, request Request) (Forecast, err
 	if err != nil {
 		return Forecast{}, err
 	}
-	shared, err := sharedBy(ctx, store, queues)
+	ahead := make(map[string]ahead, len(queues))
+	for _, q := range queues {
+		ahead[q.Name] = aheadOf(q, waves.Now)
+	}
+	shared, err := sharedBy(ctx, store, queues, ahead)
 	if err != nil {
 		return Forecast{}, err
 	}
+	around := surroundings{waves.Now, holders, shared, request.WhatIf}
 	until := waves.Now.Add(request.Ahead + request.Bucket - 1).Truncate(request.Bucket)
 	out := Forecast{Now: waves.Now, Bucket: request.Bucket, Until: until, Queues: []Queue{}}
 	for _, q := range queues {
@@ -202,8 +207,11 @@ func Of(ctx context.Context, store sluice.Store, request Request) (Forecast, err
 			return Forecast{}, err
 		}
 		counted.until(out.Until)
-		flow := flowOf(q, counted, holders, shared, waves.Now, request.WhatIf)
+		flow := around.flowOf(q, counted, waves.Now)
 		flow.addLines(q, counted, crowd, terms)
+		if err := flow.addLater(ctx, store, around, q, ahead[q.Name], counted, crowd, terms, out.Until); err != nil {
+			return Forecast{}, err
+		}
 		if !request.Tenants {
 			counted.forgetTenants()
 		}

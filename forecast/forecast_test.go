@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/changes"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/limit"
 	"github.com/sluice-queue/sluice/presence"
@@ -264,6 +266,65 @@ func TestForecastOfAPausedQueue(t *testing.T) {
 	}
 	q = a.forecast(forecast.Request{Bucket: time.Minute})
 	a.times("after the pause", a.at(q, time.Minute), 10*time.Minute+59*time.Second, 0, 9*time.Minute+59*time.Second)
+}
+
+// sets schedules settings for a part of each day.
+func (a *ahead) sets(from, to, setting, value string) {
+	a.Helper()
+	if _, err := changes.Schedule(a.Context(), a.client, "q", changes.Window{From: from, To: to, Zone: "UTC"}, map[string]string{setting: value}, sluice.Act{By: "test"}); err != nil {
+		a.Fatal(err)
+	}
+}
+
+func TestForecastObeysScheduledChangesOfARate(t *testing.T) {
+	t.Parallel()
+	a := newAhead(t, func(s *sluice.Settings) { s.Rate = sluice.RatePerSecond(1) })
+	a.due(5*time.Minute, 600)
+	a.sets("16:10", "16:20", "rate", "10/s")
+	// 301 start until 16:10, and the others in 29.9 s.
+	q := a.forecast(forecast.Request{Bucket: time.Minute})
+	a.times("the wave", a.at(q, 5*time.Minute), 10*time.Minute+29900*time.Millisecond, 0, 5*time.Minute+29900*time.Millisecond)
+	a.counts("the last slow minute", a.at(q, 9*time.Minute), 0, 60, 299)
+	if slow, quick := a.at(q, 9*time.Minute).Used, a.at(q, 10*time.Minute).Used; slow != 1 || quick < 0.49 || quick > 0.5 {
+		t.Errorf("used: %v before the change, %v after it", slow, quick)
+	}
+	if want := "the forecast obeys scheduled changes: rate=10/s from 2026-12-01T16:10:00Z, rate=1/s from 2026-12-01T16:20:00Z"; !slices.Contains(q.Notes, want) {
+		t.Errorf("notes %q, want %s", q.Notes, want)
+	}
+	// A change for a while comes to its end.
+	if _, err := changes.For(t.Context(), a.client, "q", 7*time.Minute, sluice.Act{By: "test"}, func(s *sluice.Settings) error { s.Rate = sluice.RatePerSecond(2); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	a.counts("the last minute of 2/s", a.at(a.forecast(forecast.Request{Bucket: time.Minute}), 7*time.Minute), 0, 60, 600-1-240-60)
+	// What people assume stays.
+	q = a.forecast(forecast.Request{Bucket: time.Minute, WhatIf: forecast.WhatIf{Rate: sluice.RatePerSecond(5)}})
+	a.times("at 5/s", a.at(q, 5*time.Minute), 5*time.Minute+599*time.Second/5, 0, 599*time.Second/5)
+}
+
+func TestForecastObeysScheduledPausesAndPlaces(t *testing.T) {
+	t.Parallel()
+	a := newAhead(t, func(s *sluice.Settings) { s.Concurrency = 10 })
+	a.due(10*time.Minute, 100)
+	a.sets("16:11", "18:00", "concurrency", "20")
+	// 10 start at once and 30 more until 16:11, then 10 at once and 1 a second.
+	q := a.forecast(forecast.Request{Bucket: time.Minute, WhatIf: forecast.WhatIf{RunTime: 20 * time.Second}})
+	a.times("the wave", a.at(q, 10*time.Minute), 11*time.Minute+50*time.Second, 12*time.Minute+10*time.Second, time.Minute+50*time.Second)
+	a.sets("16:05", "16:30", "paused", "true")
+	// The limit has 20 places when the queue opens: 20 at once, then 1 a second.
+	q = a.forecast(forecast.Request{Bucket: time.Minute, Ahead: 20 * time.Minute, WhatIf: forecast.WhatIf{RunTime: 20 * time.Second}})
+	a.times("after the pause", a.at(q, 10*time.Minute), 31*time.Minute+20*time.Second, 0, 21*time.Minute+20*time.Second)
+	a.counts("in the pause", a.at(q, 10*time.Minute), 100, 0, 100)
+}
+
+func TestForecastObeysScheduledChangesOfTenants(t *testing.T) {
+	t.Parallel()
+	a := newAhead(t, func(s *sluice.Settings) { s.TenantRate = sluice.RatePerSecond(1) })
+	a.dueOf("acme", 5*time.Minute, 361)
+	a.dueOf("bolt", 12*time.Minute, 61)
+	a.sets("16:10", "23:00", "tenant_rate", "2/s")
+	q := a.forecast(minutes(0))
+	a.starts(a.at(q, 5*time.Minute), "acme", 10*time.Minute+30*time.Second)
+	a.starts(a.at(q, 12*time.Minute), "bolt", 12*time.Minute+30*time.Second)
 }
 
 func TestForecastByTenantByTheHourAndAsJSON(t *testing.T) {

@@ -13,11 +13,13 @@ import (
 	"github.com/sluice-queue/sluice/limit"
 )
 
-// sharedBy reads the named limits that queues share, if any does.
-func sharedBy(ctx context.Context, store sluice.Store, queues []sluice.Queue) (map[string]limit.Use, error) {
+// sharedBy reads the named limits that queues share now or later, if any does.
+func sharedBy(ctx context.Context, store sluice.Store, queues []sluice.Queue, later map[string]ahead) (map[string]limit.Use, error) {
 	var names []string
 	for _, q := range queues {
-		names = append(names, limit.Names(q.Settings.Limits)...)
+		for _, version := range append([]sluice.Queue{q}, later[q.Name].versions...) {
+			names = append(names, limit.Names(version.Settings.Limits)...)
+		}
 	}
 	if len(names) == 0 {
 		return nil, nil
@@ -61,7 +63,7 @@ func (f *queueFlow) addShared(q sluice.Queue, counted QueueCounts, shared map[st
 // addNamed adds the rate and the concurrency of a limit that counts each job as one.
 func (f *queueFlow) addNamed(use limit.Use, counted QueueCounts) {
 	if rate := use.Limit.Rate; !rate.IsZero() {
-		f.add(rateLimit(rate, use.Limit.Burst, 1), counted.Due.Jobs > 0 || use.Wait > 0, "rate", fmt.Sprintf("%s by limit %s", rate, use.Limit.Name))
+		f.add(rateLimit("rate of "+use.Limit.Name, rate, use.Limit.Burst, 1), counted.Due.Jobs > 0 || use.Wait > 0, "rate", fmt.Sprintf("%s by limit %s", rate, use.Limit.Name))
 	}
 	says := fmt.Sprintf("concurrency %d by limit %s", use.Limit.Concurrency, use.Limit.Name)
 	switch {
@@ -69,7 +71,7 @@ func (f *queueFlow) addNamed(use limit.Use, counted QueueCounts) {
 	case f.runTime <= 0:
 		f.noteNoRunTime(says)
 	default:
-		f.addPlaces(use.Limit.Concurrency, use.InFlight, says)
+		f.addPlaces("places of "+use.Limit.Name, use.Limit.Concurrency, use.InFlight, says)
 	}
 }
 

@@ -148,7 +148,7 @@ func (f *queueFlow) addLine(line tenantLine, t sluice.EffectiveLimits, tenants i
 		line.opens, says = f.pausedLine(line, t, counted), append(says, pausedWords(t))
 	}
 	if !t.Rate.IsZero() {
-		limit := rateLimit(t.Rate, t.Burst, many)
+		limit := rateLimit("rate", t.Rate, t.Burst, many)
 		if line.arrivals[0].due {
 			limit.tokens = 0 // claims have taken them already
 		}
@@ -159,7 +159,7 @@ func (f *queueFlow) addLine(line tenantLine, t sluice.EffectiveLimits, tenants i
 	case f.runTime <= 0:
 		f.unknownConcurrency = true
 	default:
-		line.limits = append(line.limits, placesLimit(many*float64(t.Concurrency), inFlight, f.runTime))
+		line.limits = append(line.limits, placesLimit("places", many*float64(t.Concurrency), inFlight, f.runTime))
 		says = append(says, fmt.Sprintf("concurrency %d, each job %s", t.Concurrency, sluice.FormatDuration(roundRun(f.runTime))))
 	}
 	f.lines = append(f.lines, line)
@@ -170,14 +170,14 @@ func (f *queueFlow) addLine(line tenantLine, t sluice.EffectiveLimits, tenants i
 }
 
 // rateLimit returns the limit of a rate for this many tenants.
-func rateLimit(rate sluice.Rate, burst int, many float64) flowLimit {
+func rateLimit(name string, rate sluice.Rate, burst int, many float64) flowLimit {
 	most := rate.Tokens(burst)
-	return flowLimit{tokens: many * most, burst: many * most, rate: many * rate.PerSecond()}
+	return flowLimit{tokens: many * most, burst: many * most, rate: many * rate.PerSecond(), name: name}
 }
 
 // placesLimit returns the limit of jobs in flight.
-func placesLimit(places float64, inFlight int, runTime time.Duration) flowLimit {
-	return flowLimit{tokens: math.Max(0, places-float64(inFlight)), burst: places, rate: places / runTime.Seconds()}
+func placesLimit(name string, places float64, inFlight int, runTime time.Duration) flowLimit {
+	return flowLimit{tokens: math.Max(0, places-float64(inFlight)), burst: places, rate: places / runTime.Seconds(), name: name, places: true}
 }
 
 // slowest returns how many jobs may start per second in the long run. 0: no limit.
