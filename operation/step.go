@@ -123,14 +123,36 @@ func find(ctx context.Context, store sluice.Store, o *Operation) error {
 		if err != nil {
 			return fmt.Errorf("look for jobs of operation %s: %w", o.ID, err)
 		}
-		for _, job := range read.Jobs {
-			o.course.Found = append(o.course.Found, job.ID)
+		ids, err := o.left(ctx, store, read.Jobs)
+		if err != nil {
+			return fmt.Errorf("look for jobs of operation %s: %w", o.ID, err)
 		}
+		o.course.Found = append(o.course.Found, ids...)
 		if o.course.Place = read.Next; read.Compared > 0 && len(read.Jobs) == 0 {
 			page = batchSize // few match
 		}
 	}
 	return nil
+}
+
+// left lists the jobs of a page on which something is left to do: jobs that are held already would use up the limit of an
+// operation that holds.
+func (o *Operation) left(ctx context.Context, store sluice.Store, jobs []sluice.Job) (ids []sluice.ID, err error) {
+	for _, job := range jobs {
+		ids = append(ids, job.ID)
+	}
+	if o.Kind != KindHold || len(ids) == 0 {
+		return ids, nil
+	}
+	holds, err := hold.List(ctx, store, hold.Filter{Jobs: ids, Limit: len(ids)})
+	if err != nil {
+		return nil, err
+	}
+	held := make(map[sluice.ID]bool, len(holds))
+	for _, h := range holds {
+		held[h.JobID] = true
+	}
+	return slices.DeleteFunc(ids, func(id sluice.ID) bool { return held[id] }), nil
 }
 
 // full reports whether the operation has taken as many jobs as Limit allows.

@@ -108,6 +108,8 @@ type verb struct {
 	also   []sluice.State // on which it can act too, if --state names them
 	do     func(ctx context.Context, client *sluice.Client, ids []sluice.ID) error
 	on     func(ctx context.Context, store sluice.Store, ids []sluice.ID) error // instead of do, for acts of a feature's port
+	// left leaves out matching jobs on which nothing is left to do. Nil: there are none.
+	left func(ctx context.Context, store sluice.Store, ids []sluice.ID) ([]sluice.ID, error)
 }
 
 // act acts on a batch of jobs.
@@ -245,6 +247,11 @@ func (a *app) actOnAll(command *cobra.Command, s *selection, v verb) error {
 		ids, last, err := next(ctx)
 		if err != nil {
 			return err
+		}
+		if v.left != nil {
+			if ids, err = v.left(ctx, store, ids); err != nil {
+				return err
+			}
 		}
 		if left > 0 {
 			ids = ids[:min(len(ids), left-matched)]

@@ -253,13 +253,21 @@ func holdWaitRules() []Rule {
 			kept := w.add(sluice.EnqueueOptions{Hold: "by hand"})
 			held := w.carriedOut(operation.Operation{Kind: operation.KindHold, Query: search.Query{Queue: queue}})
 			equal(w, "held", held.Done, 5)
-			equal(w, "skipped", held.Skipped, 1)
+			equal(w, "skipped", held.Skipped, 0)
 			equal(w, "holds", len(w.holds(hold.Filter{})), 6)
 			w.claimNone("all are held")
 			w.cancel(person("enough"), kept)
 			released := w.carriedOut(operation.Operation{Kind: operation.KindRelease, Query: search.Query{Queue: queue}})
 			equal(w, "released", released.Done, 5)
 			equal(w, "claimed", len(w.claim(10)), 5)
+		}},
+		{"R-1210", "The limit of an operation that holds jobs counts only jobs that nobody held before.", "[guide](guide/operations.md)", func(w *world) {
+			ids := w.addMany(6)
+			w.hold(person("by hand"), ids[2:]...)
+			held := w.carriedOut(operation.Operation{Kind: operation.KindHold, Query: search.Query{Queue: queue}, Limit: 2})
+			equal(w, "held", held.Done, 2)
+			equal(w, "skipped", held.Skipped, 0)
+			equal(w, "holds", len(w.holds(hold.Filter{})), 6)
 		}},
 		{"R-972", "A held job keeps back those behind it in its order, and none before it that came back: those run, and the held one after them.", "C-5, C-9", func(w *world) {
 			first, second, third, last := w.add(ordered("o")), w.add(ordered("o")), w.add(ordered("o")), w.add(ordered("o"))
