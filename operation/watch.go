@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -89,4 +89,4 @@ func (o *Operation) stop(failed int, of string) {
 	o.Why = fmt.Sprintf("%d %s failed again, more than %s %%", failed, of, trimFloat(100*o.StopIfFailed))
 }
 
-func trimFloat(f float64) string { return fmt.Sprint(math.Round(f*100) / 100) }
+func trimFloat(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }

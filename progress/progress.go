@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/feature"
 )
 
 // MaxMessageBytes is the most bytes of a report's message.
@@ -44,7 +45,7 @@ func New(id sluice.ID, token sluice.Token, fraction float64, message string) Rep
 
 // String returns the report for people, such as `40 %, page 3 of 8`.
 func (r Report) String() string {
-	return strings.TrimSuffix(fmt.Sprintf("%.0f %%, %s", r.Fraction*100, r.Message), ", ")
+	return strings.TrimSuffix(fmt.Sprintf("%s %%, %s", feature.Percent(0, r.Fraction), r.Message), ", ")
 }
 
 // Of returns the last reports of jobs that run now. It leaves out jobs that do not run, and jobs whose attempt has not

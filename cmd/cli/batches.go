@@ -152,7 +152,7 @@ func (a *app) printBatch(d batchDetail) error {
 	if b.Batches > 0 {
 		line("batches", fmt.Sprintf("%s  (%s complete)", draw.Count(b.Batches), draw.Count(b.BatchesComplete)))
 	}
-	line("progress", fmt.Sprintf("%.0f %%", wholePercent(d.Progress)))
+	line("progress", draw.Percent(0, d.Progress)+" %")
 	line("ETA", d.ETA)
 	instant("opened", b.CreatedAt)
 	line("opened by", b.CreatedBy)

@@ -66,7 +66,7 @@ func (d *demoRun) printTiers() error {
 		{"TIER", func(t demo.Tier) string { return orDash(t.Tier) }, false},
 		{"TENANTS", func(t demo.Tier) string { return draw.Count(t.Tenants) }, true},
 		{"JOBS", func(t demo.Tier) string { return draw.Count(t.Jobs) }, true},
-		{"SHARE", func(t demo.Tier) string { return fmt.Sprintf("%.1f %%", 100*t.Share) }, true},
+		{"SHARE", func(t demo.Tier) string { return draw.Percent(1, t.Share) + " %" }, true},
 		{"AT MOST IN FLIGHT", func(t demo.Tier) string { return draw.Count(t.Highest) }, true},
 		{"CONCURRENCY", func(t demo.Tier) string { return concurrency(t.Concurrency) }, true},
 		{"MEDIAN WAIT", func(t demo.Tier) string { return fmt.Sprintf("%.2f s", t.MedianWait) }, true},

@@ -226,6 +226,10 @@ func openUntil(ctx context.Context, path string) (*os.File, error) {
 	}
 }
 
+// notAll is the largest share of a file that a run shows while it stores lines: it reads further than it has stored, and the file
+// may grow.
+const notAll = 0.99
+
 // store stores the lines. Lines of the result counts lines dealt with for good.
 func (l *lineEnqueuer) store(ctx context.Context) (enqueued, error) {
 	l.out.Run = sluice.ID(l.run)
@@ -252,7 +256,7 @@ func (l *lineEnqueuer) store(ctx context.Context) (enqueued, error) {
 		}
 		share := ""
 		if l.size > 0 {
-			share = fmt.Sprintf("%d %% of the file", counting.read*100/l.size)
+			share = draw.Percent(0, min(float64(counting.read)/float64(l.size), notAll)) + " % of the file"
 		}
 		bar.set(l.out.Stored, share)
 	}

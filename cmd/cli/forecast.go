@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -285,7 +284,7 @@ func used(r waveRow) string {
 	if !r.limited || r.wave.Span == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%.0f%%", 100*r.wave.Used)
+	return draw.Percent(0, r.wave.Used) + "%"
 }
 
 // waveTime formats an instant, without the day if that is the bucket's.

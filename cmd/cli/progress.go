@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"math"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -106,18 +105,11 @@ func (p *progress) line(done int, more string) string {
 	return strings.TrimSpace(line + "  " + more)
 }
 
-// shareBar draws the done share of a total, with its whole per cent: less than all is never 100 %.
+// shareBar draws the done share of a total, with its whole per cent.
 func shareBar(done, total int) string {
 	share := min(float64(done)/float64(total), 1)
 	full := int(share * barWidth)
-	return fmt.Sprintf("▕%s%s▏ %3.0f %%", strings.Repeat("█", full), strings.Repeat("░", barWidth-full), wholePercent(share))
-}
-
-func wholePercent(share float64) float64 {
-	if share < 1 {
-		return min(math.Round(100*share), 99)
-	}
-	return 100
+	return fmt.Sprintf("▕%s%s▏ %3s %%", strings.Repeat("█", full), strings.Repeat("░", barWidth-full), draw.Percent(0, share))
 }
 
 // cutEnd drops the last parts between double blanks until a line fits.

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -92,7 +91,7 @@ func (s percentage) String() string {
 	if s == 0 {
 		return ""
 	}
-	return strconv.FormatFloat(math.Round(1e4*float64(s))/100, 'f', -1, 64) + "%"
+	return strconv.FormatFloat(100*float64(s), 'g', 6, 64) + "%"
 }
 
 // Set reads the share.

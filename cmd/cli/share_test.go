@@ -12,7 +12,7 @@ import (
 
 func TestWhatIsNotDoneIsNeverWhole(t *testing.T) {
 	t.Parallel()
-	for share, want := range map[[2]int]string{{0, 7}: " 0 %", {29, 100}: "29 %", {999, 1000}: " 99 %", {1000, 1000}: "100 %"} {
+	for share, want := range map[[2]int]string{{0, 7}: " 0 %", {1, 1000}: " 1 %", {29, 100}: "29 %", {999, 1000}: " 99 %", {1000, 1000}: "100 %"} {
 		if bar := shareBar(share[0], share[1]); !strings.HasSuffix(bar, want) {
 			t.Errorf("%d of %d: %s, want %s", share[0], share[1], bar, want)
 		}

@@ -94,7 +94,7 @@ func simColumns(report sim.Report, first sim.Row) []column[sim.Row] {
 	return columns
 }
 
-func percent(part float64) string { return fmt.Sprintf("%.1f%%", 100*part) }
+func percent(part float64) string { return draw.Percent(1, part) + "%" }
 
 // seconds formats a number of seconds.
 func seconds(s float64) string { return draw.Duration(time.Duration(s * float64(time.Second))) }

@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/cmd/httpapi"
+	"github.com/sluice-queue/sluice/cmd/internal/draw"
 	"github.com/sluice-queue/sluice/deadletter"
 	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/hold"
@@ -182,7 +183,7 @@ func (j jobView) Acts() []string {
 func (j jobView) Closed() bool { return j.Why != nil && len(j.Why.Closed()) > 0 }
 
 // Percent is how far the running attempt is.
-func (j jobView) Percent() float64 { return 100 * j.Progress.Fraction }
+func (j jobView) Percent() string { return draw.Percent(0, j.Progress.Fraction) }
 
 // relations are the things that a job has to do with.
 func (j jobRow) relations(v *visit, behind []sluice.ID) (all []relation) {

@@ -86,7 +86,7 @@ func seconds(value any) string {
 }
 
 // percent shows a share of 0 to 1.
-func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
+func percent(share float64) string { return draw.Percent(1, share) + " %" }
 
 // asJSON writes data for scripts, in an attribute.
 func asJSON(value any) (string, error) {

@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
+	"strconv"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -49,6 +51,24 @@ func Instant(t time.Time) time.Time {
 		return time.Time{}
 	}
 	return t.UTC().Truncate(time.Microsecond)
+}
+
+// Percent formats a share in percent with some digits, without the sign. A share below 1 is never 100, and a share above 0 never
+// 0, so that nobody takes a large share for all or a small one for none.
+func Percent(digits int, share float64) string {
+	const rounding = 1e-12 // what sums of shares lose
+	least := math.Pow10(-digits)
+	percent := 100 * share
+	switch {
+	case share > rounding:
+		percent = max(percent, least)
+	case share >= 0:
+		percent = 0
+	}
+	if share < 1-rounding {
+		percent = min(percent, 100-least)
+	}
+	return strconv.FormatFloat(percent, 'f', digits, 64)
 }
 
 // InstantText formats an instant for people.

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -189,7 +190,7 @@ func (c *examination) notification() {
 	severity := c.judge("notify", c.on.NotificationQueueUsed)
 	switch {
 	case severity != "":
-		c.Find(severity, "notify", fmt.Sprintf("the server's queue of notifications is %.0f %% full", 100*c.on.NotificationQueueUsed),
+		c.Find(severity, "notify", fmt.Sprintf("the server's queue of notifications is %.0f %% full", math.Floor(100*c.on.NotificationQueueUsed)),
 			"when it is full, commits that notify fail", "end the session that listens and stays in a transaction: select pg_terminate_backend(pid) from pg_stat_activity where state like 'idle in transaction%' order by xact_start limit 1")
 	case on == 1:
 		c.Well("notify", "on: processes wake each other")

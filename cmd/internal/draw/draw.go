@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/feature"
 )
 
 // Missing marks a value that is not known in a sparkline.
@@ -132,8 +133,11 @@ func Share(digits int, part float64, whole int64) string {
 	if whole == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%.*f %%", digits, 100*part)
+	return Percent(digits, part) + " %"
 }
+
+// Percent formats a share in percent, without the sign. Less than all is never 100, and more than nothing never 0.
+func Percent(digits int, share float64) string { return feature.Percent(digits, share) }
 
 // States formats how many jobs are in which state, in the order of a job's life, such as "300 queued, 17 claimed". Empty: they
 // are all in one state, and none is in flight.

@@ -91,6 +91,22 @@ func TestShareOfNothingIsADash(t *testing.T) {
 	}
 }
 
+func TestAShareIsAllOrNothingOnlyIfItIs(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		digits int
+		share  float64
+		want   string
+	}{
+		{0, 0, "0"}, {0, 1e-9, "1"}, {0, 0.004, "1"}, {0, 0.294, "29"}, {0, 0.996, "99"}, {0, 1 - 1e-9, "99"}, {0, 1, "100"}, {0, 1.2, "120"},
+		{1, 0.0001, "0.1"}, {1, 0.5, "50.0"}, {1, 0.9996, "99.9"}, {1, 1, "100.0"}, {1, 1 - 1e-15, "100.0"}, {2, 0.99999, "99.99"},
+	} {
+		if got := draw.Percent(c.digits, c.share); got != c.want {
+			t.Errorf("%g with %d digits: %s, want %s", c.share, c.digits, got, c.want)
+		}
+	}
+}
+
 func TestStatesAreNamedWhenThereAreSeveralOrJobsAreInFlight(t *testing.T) {
 	t.Parallel()
 	for want, jobs := range map[string]map[sluice.State]int{

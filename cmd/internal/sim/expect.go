@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/feature"
 )
 
 // Expectation is a scenario's expected result: bounds on measures of a queue, of a tier, or of each
@@ -107,7 +108,7 @@ func showShare(v float64) string {
 	if math.IsInf(v, 1) {
 		return "none"
 	}
-	return strconv.FormatFloat(100*v, 'f', 1, 64) + "%"
+	return feature.Percent(1, v) + "%"
 }
 
 func showRatio(v float64) string {

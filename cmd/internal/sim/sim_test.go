@@ -322,7 +322,7 @@ expect:
 		"tenant: c, completed: '= 5'":      {"5", true},
 		"tier: PRO, completed: '= 20'":     {"20", true},
 		"queue: q, tenant: b, dead: '= 0'": {"0", true},
-		"slots_used: '>= 99%'":             {"100.0%", true},
+		"slots_used: '>= 99%'":             {"99.9%", true},
 		"queue: q, rate_used: '<= 100%'":   {"none", false},
 		"queue: q, fairness: '> 0.99'":     {"1.000", true},
 	} {
