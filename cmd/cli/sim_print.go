@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sluice-queue/sluice/cmd/internal/draw"
@@ -45,8 +46,12 @@ func mark(holds bool) string {
 // printSimQueue prints a queue's figures one below the other; a row has no room for them.
 func (a *app) printSimQueue(q sim.Row) error {
 	type row struct{ name, value, note string }
+	outcomes := fmt.Sprintf("%s completed, %s dead, %s unfinished", draw.Count(q.Completed), draw.Count(q.Dead), draw.Count(q.Unfinished))
+	if q.Refused > 0 {
+		outcomes += fmt.Sprintf(", %s refused by the full queue", draw.Count(q.Refused))
+	}
 	rows := []row{
-		{"jobs", draw.Count(q.Jobs), fmt.Sprintf("%s completed, %s dead, %s unfinished", draw.Count(q.Completed), draw.Count(q.Dead), draw.Count(q.Unfinished))},
+		{"jobs", draw.Count(q.Jobs), outcomes},
 		{"failed attempts", draw.Count(q.Failed), ""},
 		{"drain", orNever(q.Drain), "from when the last job fell due until all had ended"},
 		{"wait", orNone(q.Wait.P50), fmt.Sprintf("half waited less; mean %s, p99 %s, longest %s", orNone(q.Wait.Mean), orNone(q.Wait.P99), seconds(q.Wait.Max))},
@@ -81,6 +86,9 @@ func simColumns(report sim.Report, first sim.Row) []column[sim.Row] {
 		{"WAIT P50", func(r sim.Row) string { return orNone(r.Wait.P50) }, true},
 		{"P99", func(r sim.Row) string { return orNone(r.Wait.P99) }, true},
 		{"LONGEST", func(r sim.Row) string { return seconds(r.Wait.Max) }, true},
+	}
+	if slices.ContainsFunc(report.Queues, func(q sim.Row) bool { return q.Refused > 0 }) {
+		columns = slices.Insert(columns, 4, column[sim.Row]{"REFUSED", func(r sim.Row) string { return draw.Count(r.Refused) }, true})
 	}
 	if len(report.Tiers) == 0 {
 		columns = columns[1:]

@@ -78,6 +78,7 @@ type simRow struct {
 	Completed  int      `json:"completed"`
 	Dead       int      `json:"dead"`
 	Unfinished int      `json:"unfinished"`
+	Refused    int      `json:"refused"`
 	Drain      *float64 `json:"drain_seconds"`
 	Wait       struct {
 		P50 *float64 `json:"p50_seconds"`
@@ -155,7 +156,7 @@ func (v *visit) simulate(ctx context.Context, s *simulated) {
 
 // simulatedSettings are the settings that a simulation obeys.
 var simulatedSettings = []string{
-	"rate", "burst", "concurrency", "batch", "interval", "jitter", "claim_ahead", "fair", "ageing", "tenant_concurrency", "tenant_rate", "tenant_burst",
+	"rate", "burst", "concurrency", "batch", "interval", "jitter", "claim_ahead", "fair", "ageing", "tenant_concurrency", "tenant_rate", "tenant_burst", "max_waiting", "tenant_max_waiting",
 	"max_attempts", "backoff_base", "backoff_factor", "backoff_jitter", "backoff_max", "lease",
 }
 

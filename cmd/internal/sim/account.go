@@ -10,6 +10,7 @@ import (
 // tally counts the jobs of a queue, or of a tier or a tenant in it.
 type tally struct {
 	jobs, starts, completed, dead, failed int
+	refused                               int // by a full queue; not among the jobs
 	unfinished                            int
 	waiting                               int // due, and not started
 	inFlight, peak                        int
@@ -24,6 +25,9 @@ func (t *tally) arrived(n int, due time.Duration) {
 	t.unfinished += n
 	t.lastDue = max(t.lastDue, due)
 }
+
+// queued counts the jobs that wait, due or not.
+func (t *tally) queued() int { return t.unfinished - t.inFlight }
 
 func (t *tally) started() {
 	t.starts++
@@ -119,6 +123,15 @@ func (l *queue) each(t *tenant, do func(*tally)) {
 func (l *queue) arrived(t *tenant, n int, due time.Duration) {
 	l.each(t, func(x *tally) { x.arrived(n, due) })
 }
+
+// fits reports whether another job of a tenant may wait, after those that the same call has for the queue and for the tenant.
+func (l *queue) fits(t *tenant, inCall, ofTenant int) bool {
+	most, each := l.settings.MaxWaiting, l.settings.TenantMaxWaiting
+	return (most == 0 || l.queued()+inCall < most) && (each == 0 || t.Tenant == "" || t.queued()+ofTenant < each)
+}
+
+// refuse records that the queue was too full for a job.
+func (l *queue) refuse(t *tenant) { l.each(t, func(x *tally) { x.refused++ }) }
 
 // due records that jobs of a tenant fell due.
 func (l *queue) due(t *tenant, n int, due, now time.Duration) {

@@ -60,6 +60,7 @@ func measures() []measure {
 		{"dead", readCount, showCount, func(r Row) float64 { return float64(r.Dead) }, false},
 		{"failed", readCount, showCount, func(r Row) float64 { return float64(r.Failed) }, false},
 		{"unfinished", readCount, showCount, func(r Row) float64 { return float64(r.Unfinished) }, false},
+		{"refused", readCount, showCount, func(r Row) float64 { return float64(r.Refused) }, false},
 		{"in_flight", readCount, showCount, func(r Row) float64 { return float64(r.InFlight) }, false},
 		{"slots_used", readShare, showShare, func(r Row) float64 { return r.SlotsUsed }, true},
 		{"rate_used", readShare, showShare, func(r Row) float64 { return known(r.RateUsed) }, true},

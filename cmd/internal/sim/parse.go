@@ -73,6 +73,9 @@ func (p *parsing) readQueues(n *yaml.Node) error {
 		if err := q.Settings.Check(); err != nil {
 			return faultAt(name, "queue %q: %v", q.Name, err)
 		}
+		if q.Settings.Shed {
+			return faultAt(name, "queue %q: a simulation sheds no jobs; leave shed out, and the report counts the jobs that the full queue refuses", q.Name)
+		}
 		p.Queues = append(p.Queues, q)
 		return nil
 	})

@@ -16,6 +16,9 @@ func (s *simulation) prepare() error {
 		settings := q.Settings
 		// The history is dropped as soon as possible: the simulation does not read it.
 		settings.KeepCompleted, settings.KeepCancelled, settings.KeepDead = time.Millisecond, time.Millisecond, time.Millisecond
+		// The simulation itself refuses what does not fit: the store counts its waiting jobs by the real clock.
+		settings.Fair = settings.Fair || settings.TenantMaxWaiting > 0
+		settings.MaxWaiting, settings.TenantMaxWaiting = 0, 0
 		if _, err := s.client.EnsureQueue(s.ctx, q.Name, settings, act); err != nil {
 			return err
 		}

@@ -35,12 +35,13 @@ type Row struct {
 	Queue  string `json:"queue"`
 	Tier   string `json:"tier,omitempty"`
 	Tenant string `json:"tenant,omitempty"`
-	// Jobs is the number of jobs; Completed, Dead and Unfinished count them by outcome. Failed
-	// counts attempts.
+	// Jobs is the number of jobs; Completed, Dead, Unfinished and Refused count them by outcome. A
+	// job is refused if its queue is full. Failed counts attempts.
 	Jobs       int `json:"jobs"`
 	Completed  int `json:"completed"`
 	Dead       int `json:"dead"`
 	Unfinished int `json:"unfinished"`
+	Refused    int `json:"refused"`
 	Failed     int `json:"failed_attempts"`
 	// Drain is the time from the last due time until all jobs had ended. Nil: they never had.
 	Drain *float64 `json:"drain_seconds"`
@@ -119,7 +120,7 @@ func (l *queue) tenantsOf(tier *string) []*tenant {
 }
 
 func (s *simulation) row(l *queue, t tally, r Row, tenants []*tenant) Row {
-	r.Queue, r.Jobs, r.Completed, r.Dead, r.Unfinished, r.Failed, r.InFlight = l.name, t.jobs, t.completed, t.dead, t.unfinished, t.failed, t.peak
+	r.Queue, r.Jobs, r.Completed, r.Dead, r.Unfinished, r.Refused, r.Failed, r.InFlight = l.name, t.jobs+t.refused, t.completed, t.dead, t.unfinished, t.refused, t.failed, t.peak
 	if t.unfinished == 0 && t.jobs > 0 {
 		drain := (t.lastEnd - t.lastDue).Seconds()
 		r.Drain = &drain

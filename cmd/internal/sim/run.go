@@ -190,22 +190,30 @@ func (c *coming) gap(first bool) time.Duration {
 	return time.Duration(mean)
 }
 
+// enqueue enqueues jobs. A full queue refuses those that do not fit, as if they came one by one; nobody sends them again.
 func (c *coming) enqueue(n int) {
 	due := max(c.Due, c.now)
-	jobs := make([]sluice.NewJob, n)
+	var jobs []sluice.NewJob
 	arrived := make(map[*tenant]int)
 	var tenants []*tenant // in order; the order of the map is random
-	for i := range jobs {
+	for range n {
 		t := c.tenants[c.turn%len(c.tenants)]
 		c.turn++
+		if !c.queue.fits(t, len(jobs), arrived[t]) {
+			c.queue.refuse(t)
+			continue
+		}
 		if arrived[t]++; arrived[t] == 1 {
 			tenants = append(tenants, t)
 		}
-		jobs[i] = sluice.NewJob{Queue: c.Queue, Payload: c.payload, EnqueueOptions: sluice.EnqueueOptions{
+		jobs = append(jobs, sluice.NewJob{Queue: c.Queue, Payload: c.payload, EnqueueOptions: sluice.EnqueueOptions{
 			ID: c.draws.id(c.clock()), Tenant: t.Tenant, DueAt: c.scenario.Start.Add(due), Priority: c.Priority,
-		}}
+		}})
 	}
-	c.jobs += n
+	if len(jobs) == 0 {
+		return
+	}
+	c.jobs += len(jobs)
 	c.moved(due)
 	for _, t := range tenants {
 		c.queue.arrived(t, arrived[t], due)

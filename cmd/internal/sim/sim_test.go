@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -330,6 +331,37 @@ expect:
 		if c := report.Checks[0]; want.got != "" && c.Got != want.got || c.Holds != want.holds {
 			t.Errorf("%s: %+v", subject, c)
 		}
+	}
+}
+
+// TestAFullQueueRefusesJobs simulates producers that meet a full queue.
+func TestAFullQueueRefusesJobs(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		// At once, before any starts.
+		`{queues: {q: {max_waiting: 10}}, arrivals: [{jobs: 12_030}], workers: [{slots: 5, duration: 1s}]}`: "q: 12030 jobs, 10 completed, 12020 refused",
+		// The first have ended when the others come.
+		`{queues: {q: {max_waiting: 3}}, arrivals: [{jobs: 3}, {jobs: 20, at: 1500ms}], workers: [{slots: 5, duration: 1s}]}`: "q: 23 jobs, 6 completed, 17 refused",
+		// Jobs that fall due later wait, too.
+		`{queues: {q: {max_waiting: 3}}, arrivals: [{jobs: 2, due: 1h}, {jobs: 2, at: 1s}], workers: [{}]}`: "q: 4 jobs, 3 completed, 1 refused",
+		// Each tenant has its own limit, and jobs without a tenant have none.
+		`{queues: {q: {tenant_max_waiting: 3}}, arrivals: [{tenant: a, jobs: 10}, {tenant: b, jobs: 2}, {jobs: 4}], workers: [{}]}`: "q: 16 jobs, 9 completed, 7 refused; a: 10 jobs, 3 completed, 7 refused; b: 2 jobs, 2 completed, 0 refused",
+	} {
+		report := run(t, text)
+		var rows []string
+		for _, r := range append(report.Queues, report.Tenants...) {
+			rows = append(rows, fmt.Sprintf("%s: %d jobs, %d completed, %d refused", cmp.Or(r.Tenant, r.Queue), r.Jobs, r.Completed, r.Refused))
+			if r.Drain == nil || r.Unfinished != 0 {
+				t.Errorf("%s: want all jobs ended: %+v", text, r)
+			}
+		}
+		if got := strings.Join(rows, "; "); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+	_, err := sim.Parse([]byte(`{queues: {q: {max_waiting: 10, shed: true}}, arrivals: [{jobs: 1}], workers: [{}]}`))
+	if err == nil || !strings.Contains(err.Error(), "leave shed out") {
+		t.Errorf("shed: %v", err)
 	}
 }
 
