@@ -262,7 +262,7 @@ func otherJob(ctx context.Context, client *sluice.Client, job sluice.NewJob, rec
 		return "of queue " + stored.Queue
 	case stored.Key != job.Key:
 		return "with another key"
-	case len(stored.Payload) > 0 && job.OnDuplicate != sluice.Coalesce && job.OnDuplicate != sluice.Debounce && compact(stored.Payload) != compact(job.Payload):
+	case len(stored.Payload) > 0 && job.OnDuplicate != sluice.Coalesce && job.OnDuplicate != sluice.Debounce && compact(stored.Payload) != compact(job.Payload) && !edited(ctx, client, job.ID):
 		return "with another payload"
 	}
 	return ""
