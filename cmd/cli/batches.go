@@ -128,7 +128,7 @@ func (a *app) batchShowCommand() *cobra.Command {
 				if eta, known := b.ETA(); known && b.Unfinished() > 0 {
 					detail.ETA = draw.Duration(eta)
 				}
-				return a.printOne(detail, func() error { return a.printBatch(detail) })
+				return a.printNamed(detail, id.String(), func() error { return a.printBatch(detail) })
 			})
 		},
 	}
@@ -248,7 +248,7 @@ func (a *app) batchCloseCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.printOne(b, func() error {
+				return a.printNamed(b, id.String(), func() error {
 					_, err := fmt.Fprintf(a.stdout, "closed, with %s, %s unfinished\n", jobs(b.Total), draw.Count(b.Unfinished()))
 					return err
 				})

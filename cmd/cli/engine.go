@@ -277,7 +277,7 @@ func (a *app) askEngineCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.printOne(run, func() error { return a.printRun(job, run) })
+				return a.printNamed(run, job.ID.String(), func() error { return a.printRun(job, run) })
 			})
 		},
 	}
@@ -297,7 +297,7 @@ func (a *app) askThere(ctx context.Context, id sluice.ID) error {
 		if err != nil {
 			return err
 		}
-		return a.printOne(run, func() error { return a.printRun(job, run) })
+		return a.printNamed(run, job.ID.String(), func() error { return a.printRun(job, run) })
 	})
 }
 

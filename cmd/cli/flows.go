@@ -98,7 +98,7 @@ func (a *app) flowShowCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.printOne(tree, func() error { return a.printFlow(tree) })
+				return a.printNamed(tree, id.String(), func() error { return a.printFlow(tree) })
 			})
 		},
 	}

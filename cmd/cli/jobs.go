@@ -251,7 +251,7 @@ func (a *app) jobCommand() *cobra.Command {
 				if err != nil {
 					return fmt.Errorf("job %s: %w", id, err)
 				}
-				return a.printOne(detail, func() error { return a.printDetail(detail) })
+				return a.printNamed(detail, id.String(), func() error { return a.printDetail(detail) })
 			})
 		},
 	}

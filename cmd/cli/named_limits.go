@@ -98,7 +98,7 @@ func (a *app) limitGetCommand() *cobra.Command {
 					return err
 				}
 				row := limitRow{wire.LimitViewOf(uses[0], keys...)}
-				return a.printOne(row, func() error { return a.printLimit(row) })
+				return a.printNamed(row, args[0], func() error { return a.printLimit(row) })
 			})
 		},
 	}

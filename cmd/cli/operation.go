@@ -117,11 +117,7 @@ func (a *app) printPreview(found search.Found, op operation.Operation, name stri
 
 // printBegun prints an operation that runs unwatched.
 func (a *app) printBegun(op operation.Operation) error {
-	if a.output == "ids" {
-		_, err := fmt.Fprintln(a.stdout, op.ID)
-		return err
-	}
-	return a.printOne(op, func() error {
+	return a.printNamed(op, op.ID.String(), func() error {
 		_, err := fmt.Fprintf(a.stdout, "operation %s began; watch it with `sluice operations watch %s`\n", op.ID, op.ID)
 		return err
 	})
@@ -231,7 +227,7 @@ func refusals(op operation.Operation) (parts []string) {
 
 // printEnded prints an operation's result and returns the exit code.
 func (a *app) printEnded(op operation.Operation) error {
-	err := a.printOne(op, func() error {
+	err := a.printNamed(op, op.ID.String(), func() error {
 		text := string(op.State) + ": " + atLeast(op) + doneWord(op.Kind) + " " + jobs(op.Done)
 		for _, part := range refusals(op) {
 			text += ", " + part

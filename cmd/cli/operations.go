@@ -116,7 +116,7 @@ func (a *app) operationGetCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.printOne(operationDetail{op, told}, func() error { return a.printOperation(op, told) })
+				return a.printNamed(operationDetail{op, told}, id.String(), func() error { return a.printOperation(op, told) })
 			})
 		},
 	}
@@ -247,7 +247,7 @@ func (a *app) changeOperation(ctx context.Context, text string, change func(cont
 		if err != nil {
 			return err
 		}
-		return a.printOne(op, func() error {
+		return a.printNamed(op, op.ID.String(), func() error {
 			_, err := fmt.Fprintf(a.stdout, "operation %s is %s: %s\n", op.ID, op.State, operationLine(op))
 			return err
 		})

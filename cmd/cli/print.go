@@ -49,6 +49,15 @@ func printList[T any](a *app, items []T, name func(T) string, columns []column[T
 	return usagef("--output %q is not known", a.output) // settle has checked it
 }
 
+// printNamed is printOne for an item with an id or a name, which is all that `ids` prints.
+func (a *app) printNamed(item any, name string, forPeople func() error) error {
+	if a.output != "ids" {
+		return a.printOne(item, forPeople)
+	}
+	_, err := fmt.Fprintln(a.stdout, name)
+	return err
+}
+
 // printOne prints one item: as JSON for machines, else with forPeople.
 func (a *app) printOne(item any, forPeople func() error) error {
 	switch a.output {

@@ -146,7 +146,7 @@ func (a *app) scheduleShowCommand() *cobra.Command {
 				if detail.Next, err = s.Next(s.Now, min(next, 1000)); err != nil {
 					return err
 				}
-				return a.printOne(detail, func() error { return a.printSchedule(detail) })
+				return a.printNamed(detail, s.Name, func() error { return a.printSchedule(detail) })
 			})
 		},
 	}
@@ -257,7 +257,7 @@ func (a *app) sayNext(ctx context.Context, store sluice.Store, s schedule.Schedu
 	if !s.Paused && !s.NextAt.IsZero() {
 		a.warnOfNoUpkeep(ctx, store)
 	}
-	return a.printOne(s, func() error {
+	return a.printNamed(s, s.Name, func() error {
 		state := scheduleState(s, time.RFC3339)
 		if !s.Paused && !s.NextAt.IsZero() {
 			state = "fires next at " + localText(s.NextAt, s.Zone)
@@ -279,7 +279,7 @@ func (a *app) scheduleTriggerCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.printOne(fire, func() error {
+				return a.printNamed(fire, fire.Job.String(), func() error {
 					text := fire.Job.String()
 					if fire.Result == schedule.Duplicate {
 						text += "  (duplicate: this job has the key)"

@@ -60,7 +60,7 @@ func (a *app) waitFor(ctx context.Context, store sluice.Store, id sluice.ID, mos
 	if end.ResultRemoved && a.output == "table" {
 		return codedError{&await.RemovedError{End: end}, exitFailed, ""}
 	}
-	return a.printOne(end, func() error {
+	return a.printNamed(end, end.ID.String(), func() error {
 		if len(end.Result) == 0 {
 			a.note("completed, without a result")
 			return nil

@@ -26,7 +26,7 @@ func (a *app) whyCommand() *cobra.Command {
 					return fmt.Errorf("job %s: %w", id, err)
 				}
 				why.Job.Payload = nil // irrelevant here, and may be large
-				return a.printOne(why, func() error { return a.printWhy(why) })
+				return a.printNamed(why, id.String(), func() error { return a.printWhy(why) })
 			})
 		},
 	}
