@@ -43,7 +43,7 @@ type Progress struct {
 
 // Report is the result of a move.
 type Report struct {
-	// Tables describes each table, in the order of the move.
+	// Tables describes each table that the call compared, in the order of the move. Empty: an earlier call compared both stores.
 	Tables []TableReport `json:"tables"`
 	// Rows is how many rows were moved in all.
 	Rows int64 `json:"rows"`
@@ -98,7 +98,7 @@ func Run(ctx context.Context, from, to string, options Options) (Report, error) 
 	if options.Progress == nil {
 		options.Progress = func(Progress) {}
 	}
-	m := &mover{options: options, tables: tables()}
+	m := &mover{options: options, tables: tables(), report: Report{Tables: []TableReport{}}}
 	err := m.open(ctx, from, to)
 	defer m.close()
 	if err == nil {

@@ -89,19 +89,29 @@ func (a *app) move(ctx context.Context, source, to string, options move.Options)
 		return moveError(source, err)
 	}
 	return a.printOne(report, func() error {
-		if report.Already {
-			_, err := fmt.Fprintf(a.stdout, "moved to %s before; nothing is left to do\n", redactURL(to))
-			return err
-		}
-		var kinds []string
-		for _, t := range report.Tables {
-			if t.Rows > 0 {
-				kinds = append(kinds, t.Name+" "+draw.Count(int(t.Rows)))
-			}
-		}
-		_, err := fmt.Fprintf(a.stdout, "moved to %s in %s, and compared: %s\n", redactURL(to), report.Took.Round(time.Millisecond), strings.Join(kinds, ", "))
+		_, err := fmt.Fprintln(a.stdout, movedText(report, redactURL(to)))
 		return err
 	})
+}
+
+// movedText says what a move has done.
+func movedText(report move.Report, to string) string {
+	var kinds []string
+	for _, t := range report.Tables {
+		if t.Rows > 0 {
+			kinds = append(kinds, t.Name+" "+draw.Count(int(t.Rows)))
+		}
+	}
+	took := report.Took.Round(time.Millisecond)
+	switch {
+	case report.Already:
+		return fmt.Sprintf("moved to %s before; nothing is left to do", to)
+	case len(report.Tables) == 0:
+		return fmt.Sprintf("moved to %s, and compared, by an earlier run; it is open now", to)
+	case len(kinds) == 0:
+		return fmt.Sprintf("moved to %s in %s; there was nothing to copy", to, took)
+	}
+	return fmt.Sprintf("moved to %s in %s, and compared: %s", to, took, strings.Join(kinds, ", "))
 }
 
 // checkSource refuses a source that is no address, or a file that is not there. Source is the flag that named it.
