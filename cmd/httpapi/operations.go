@@ -260,6 +260,9 @@ func startOperation(ctx context.Context, c *call, in *operationInput) (started, 
 	if op, err = operation.Start(ctx, c.api.store, op, c.act(b.Reason)); err != nil {
 		return started{}, err
 	}
+	if !c.covers(op.Query) { // the act is that of somebody else
+		return started{}, sluice.ErrConflict
+	}
 	out.Operation = &op
 	return out, nil
 }

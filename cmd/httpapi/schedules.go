@@ -375,8 +375,12 @@ func backfillSchedule(ctx context.Context, c *call, in *backfillInput) (out back
 	if op.Rate, err = b.rate(); err != nil {
 		return out, err
 	}
-	if op, err = operation.Start(ctx, c.api.store, op, c.act(b.Reason)); err == nil {
-		out.Operation = &op
+	if op, err = operation.Start(ctx, c.api.store, op, c.act(b.Reason)); err != nil {
+		return out, err
 	}
-	return out, err
+	if op.Backfill == nil || op.Backfill.Schedule != in.Schedule { // the act is another one, and may be that of somebody else
+		return out, sluice.ErrConflict
+	}
+	out.Operation = &op
+	return out, nil
 }
