@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -66,12 +67,12 @@ func (a *app) printFindings(findings []finding) error {
 		case f.Severity != "":
 			mark = "•"
 		}
-		text := fmt.Sprintf("%s %-11s %s\n", mark, f.Check, f.What)
+		text := fmt.Sprintf("%s %-11s %s\n", mark, f.Check, strings.Map(printable, f.What))
 		if f.Why != "" {
-			text += fmt.Sprintf("  why:       %s\n", f.Why)
+			text += fmt.Sprintf("  why:       %s\n", strings.Map(printable, f.Why))
 		}
 		if f.Repair != "" {
-			text += fmt.Sprintf("  do:        %s\n", f.Repair)
+			text += fmt.Sprintf("  do:        %s\n", strings.Map(printable, f.Repair))
 		}
 		if _, err := fmt.Fprint(a.stdout, text); err != nil {
 			return err

@@ -97,14 +97,14 @@ func troubleKinds(h presence.Holder) string {
 func (a *app) printConditions(holders []presence.Holder) error {
 	for _, h := range holders {
 		if i := h.Instruction; i != nil && i.Quiesces() {
-			if _, err := fmt.Fprintf(a.stdout, "! %s: %s\n  do: %s\n", h.ID, i, i.Lift()); err != nil {
+			if _, err := fmt.Fprintf(a.stdout, "! %s: %s\n  do: %s\n", oneLine(h.ID), oneLine(i.String()), oneLine(i.Lift())); err != nil {
 				return err
 			}
 		}
 		for _, c := range h.Conditions {
-			text := fmt.Sprintf("✖ %s: %s\n", h.ID, c)
+			text := fmt.Sprintf("✖ %s: %s\n", oneLine(h.ID), oneLine(c.String()))
 			if c.Repair != "" {
-				text += "  do: " + c.Repair + "\n"
+				text += "  do: " + oneLine(c.Repair) + "\n"
 			}
 			if _, err := fmt.Fprint(a.stdout, text); err != nil {
 				return err

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
@@ -59,13 +60,16 @@ type WorkerBody struct {
 // holder names the worker as holder of jobs, with the caller's token.
 func (b WorkerBody) holder(c *call) (string, error) {
 	switch {
-	case strings.TrimSpace(b.Worker) == "" || sluice.StoredText(b.Worker) != b.Worker:
+	case strings.TrimSpace(b.Worker) == "" || sluice.StoredText(b.Worker) != b.Worker || strings.ContainsFunc(b.Worker, unseen):
 		return "", &sluice.InvalidError{Field: "worker", Rule: fmt.Sprintf("%.60q must be a name such as host:pid:nonce", b.Worker)}
 	case c.caller.Name == local.Name:
 		return b.Worker, nil
 	}
 	return b.Worker + " by " + c.caller.Name, nil
 }
+
+// unseen reports whether a character controls a terminal, or cannot be seen.
+func unseen(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
 
 // claimInput claims jobs.
 type claimInput struct{ Body claimBody }

@@ -345,6 +345,10 @@ func heartbeat(ctx context.Context, c *call, in *heartbeatInput) (told, error) {
 			return out, outOfBounds("the token is bounded to other queues")
 		}
 	}
+	conditions, err := c.conditions(b.Conditions)
+	if err != nil {
+		return out, err
+	}
 	port := presence.Given(c.api.store)
 	if b.Leaving {
 		return out, port.Deregister(ctx, holder)
@@ -354,10 +358,27 @@ func heartbeat(ctx context.Context, c *call, in *heartbeatInput) (told, error) {
 	}
 	instruction, err := port.Heartbeat(ctx, presence.Holder{
 		ID: holder, Role: presence.RoleWorker, Queues: b.Queues, Slots: b.Slots, Busy: b.Busy, Version: sluice.StoredText(b.Version),
-		Protocol: cmp.Or(b.Protocol, presence.Protocol), Mode: b.Mode, Started: b.StartedAt, Conditions: b.Conditions,
+		Protocol: cmp.Or(b.Protocol, presence.Protocol), Mode: b.Mode, Started: b.StartedAt, Conditions: conditions,
 	})
 	if instruction.Wanted != "" {
 		out = told{instruction.Wanted, instruction.Reason, instruction.ChangedBy, &instruction}
 	}
 	return out, err
+}
+
+// conditions returns what keeps a worker from its work, each with the repair that Sluice knows for its kind: people run such a command,
+// so it must not be one that the worker made up.
+func (c *call) conditions(told []presence.Condition) (all []presence.Condition, err error) {
+	for i, one := range told {
+		for _, name := range []string{string(one.Kind), one.Queue, one.Engine} {
+			if name != "" && sluice.CheckQueueName(name) != nil {
+				return nil, &sluice.InvalidError{Field: fmt.Sprintf("conditions[%d]", i), Rule: fmt.Sprintf("%.80q must have 1 to 64 letters, digits and . _ : -", name)}
+			}
+		}
+		if one.Queue != "" && !c.caller.Queue(one.Queue) {
+			return nil, outOfBounds("the token is bounded to other queues")
+		}
+		all = append(all, presence.NewCondition(one.Kind, one.Queue, one.Engine, one.Since, c.api.options.Clean(one.Text)))
+	}
+	return all, nil
 }
