@@ -28,6 +28,8 @@ const (
 	rememberedCallers = 10_000
 	// usedEvery is how exact UsedAt is.
 	usedEvery = time.Minute
+	// noteTime is the longest wait for the note that a token was used.
+	noteTime = time.Second
 )
 
 // Gate finds the callers of secrets. Many goroutines may use it.
@@ -95,14 +97,20 @@ func (g *Gate) find(ctx context.Context, key string, lookUp func() (Token, error
 		return Caller{}, ErrUnknown
 	}
 	if token.Now.Sub(token.UsedAt) > usedEvery {
-		if err := g.port.UseAccessToken(ctx, token.Name); err != nil && !errors.Is(err, sluice.ErrReader) {
-			return Caller{}, err
-		}
+		g.noteUse(ctx, token.Name)
 	}
 	caller = Caller{Name: "token " + token.Name, Role: token.Role, Bounds: token.Bounds}
 	g.remember(key, caller, end)
 	g.giveBack(from, counted)
 	return caller, nil
+}
+
+// noteUse notes that a token was used. A store that cannot be written, such as one on a full disk or on a standby, shuts nobody out:
+// people must be able to look.
+func (g *Gate) noteUse(ctx context.Context, name string) {
+	ctx, cancel := context.WithTimeout(ctx, noteTime)
+	defer cancel()
+	_ = g.port.UseAccessToken(ctx, name) // the next look notes it
 }
 
 // endOf returns how long a secret of the token works from now on, at most Kept. Ended: it works no more.
