@@ -80,7 +80,8 @@ func SealSettled(ctx context.Context, store Store, options SealOptions) (Sealed,
 	}
 	upto, now, err := store.AuditSettled(ctx)
 	for err == nil && ctx.Err() == nil && last.low() < upto && lost < tries && (options.Most == 0 || done.Seals < options.Most) {
-		partial := now.Sub(last.At) >= options.Patience
+		waited := now.Sub(last.At)
+		partial := waited >= options.Patience || waited < 0 // the clock was set back since, or somebody made a seal of the future
 		if !partial && upto-last.Upto < batchSize {
 			break
 		}
@@ -223,7 +224,7 @@ func Waiting(ctx context.Context, store Store) (since, now time.Time, err error)
 		return time.Time{}, now, err
 	}
 	since = oldest[0].At
-	if last.At.After(since) {
+	if last.At.After(since) && !last.At.After(now) { // a seal of the future says nothing
 		since = last.At
 	}
 	return since, now, nil

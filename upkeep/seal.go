@@ -123,8 +123,8 @@ func (u *Upkeep) reportHead(ctx context.Context, last audit.Seal) error {
 	if len(reported) > 0 {
 		var before struct{ Seal int64 }
 		err := json.Unmarshal(reported[0].After, &before)
-		same := err == nil && last.No >= before.Seal // a chain that began anew after a move counts from 1
-		if same && last.No <= before.Seal+1 || last.At.Sub(reported[0].At) < interval {
+		same := err == nil && last.No >= before.Seal                                          // a chain that began anew after a move counts from 1
+		if same && last.No <= before.Seal+1 || last.At.Sub(reported[0].At).Abs() < interval { // the clock may have been set back
 			return nil
 		}
 	}

@@ -123,6 +123,26 @@ func auditRules() []Rule {
 			w.ok(err)
 			equal(w, "changes", len(told), 3)
 		}},
+		{"R-1230", "A seal of the future, as of a clock that was set back since, holds up no later seal.", "[the audit](guide/audit.md)", func(w *world) {
+			now, err := w.Store.Now(w.ctx)
+			w.ok(err)
+			ahead, err := audit.Successor(audit.Seal{}, "a clock that was ahead", now.Add(365*24*time.Hour), sluice.Act{By: "ada"})
+			w.ok(err)
+			added, err := w.chain().AddAuditSeal(w.ctx, ahead)
+			w.ok(err)
+			equal(w, "added", added, true)
+			w.note(1)
+			since, now, err := audit.Waiting(w.ctx, w.chain())
+			w.ok(err)
+			equal(w, "told since when an entry waits", !since.IsZero() && !since.After(now), true)
+			for seals := range 2 {
+				sealed, err := audit.SealSettled(w.ctx, w.chain(), audit.SealOptions{Patience: time.Minute})
+				w.ok(err)
+				equal(w, "seals of the present", sealed.Seals, int64(1-seals))
+				w.note(1)
+			}
+			equal(w, "wait for the patience", w.verified(w.other()).Unsealed, 2)
+		}},
 	}
 }
 
