@@ -77,7 +77,7 @@ func (r Role) Check() error {
 
 // Bounds are the queues and tenants that a caller knows. The zero value is no bound.
 type Bounds struct {
-	// Queues and Tenants are names, or beginnings of names with a * at the end, such as mail.*. Empty: all.
+	// Queues and Tenants are names, or beginnings of names with a * at the end, such as mail.*. Nil: all.
 	Queues  []string `json:"queues,omitempty"`
 	Tenants []string `json:"tenants,omitempty"`
 }
@@ -85,9 +85,12 @@ type Bounds struct {
 // maxPatterns is the most patterns of queues, and of tenants.
 const maxPatterns = 100
 
-// Check returns a [sluice.ErrInvalid] for a pattern that no name matches, and for more than 100 patterns.
+// Check returns a [sluice.ErrInvalid] for a list without patterns, a pattern that no name matches, and more than 100 patterns.
 func (b Bounds) Check() error {
 	for field, patterns := range map[string][]string{"queues": b.Queues, "tenants": b.Tenants} {
+		if patterns != nil && len(patterns) == 0 { // mostly of a program that found none: taken as no bound, it would open all
+			return feature.Invalid(field, "the list is empty; leave it out, or name one")
+		}
 		if len(patterns) > maxPatterns {
 			return feature.Invalid(field, fmt.Sprintf("%d patterns must be at most %d", len(patterns), maxPatterns))
 		}
