@@ -77,6 +77,7 @@ func connectTo(ctx context.Context, dsn string) (*pgx.Conn, error) {
 		return nil, err
 	}
 	config.DefaultQueryExecMode = planEachTime
+	config.RuntimeParams["client_encoding"] = "UTF8"
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", sluice.ErrUnavailable, err)
@@ -128,6 +129,9 @@ func migrateOne(ctx context.Context, conn *pgx.Conn) (next *sluice.Migration, er
 			return err
 		}
 		step := steps[0]
+		if err := checkEncoding(ctx, tx); err != nil {
+			return err
+		}
 		if _, err := tx.Exec(ctx, createMigrationTable); err != nil {
 			return err
 		}
@@ -142,6 +146,15 @@ func migrateOne(ctx context.Context, conn *pgx.Conn) (next *sluice.Migration, er
 		return nil, err
 	}
 	return next, nil
+}
+
+// checkEncoding refuses a database that cannot hold every text, or that would not know where a character begins.
+func checkEncoding(ctx context.Context, db rowsQuerier) error {
+	encoding, err := list(ctx, db, pgx.RowTo[string], "show server_encoding")
+	if err != nil || encoding[0] == "UTF8" {
+		return err
+	}
+	return &sluice.InvalidError{Field: "database", Rule: "has the encoding " + encoding[0] + ", and must have UTF8: create another one with `encoding 'UTF8' template template0`"}
 }
 
 // rowsQuerier is a pool, a connection or a transaction.

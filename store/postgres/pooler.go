@@ -32,8 +32,10 @@ func newSession(options Options) *session {
 	return s
 }
 
-// apply makes every connection of a pool request the settings. Settings in the DSN stay.
+// apply makes every connection of a pool request the settings. Settings in the DSN stay, but for the encoding: the store sends and
+// reads UTF-8 alone, whatever the role has. Every pooler knows that setting.
 func (s *session) apply(config *pgxpool.Config) {
+	config.ConnConfig.RuntimeParams["client_encoding"] = "UTF8"
 	if _, set := config.ConnConfig.RuntimeParams["application_name"]; !set {
 		config.ConnConfig.RuntimeParams["application_name"] = "sluice"
 	}
