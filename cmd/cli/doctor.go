@@ -147,7 +147,7 @@ func denied(err error) ([]finding, error) {
 	}
 	return []finding{{
 		Check: "grant", Severity: health.SeverityError, What: server.Message, Why: "no command works without it",
-		Repair: "as the owner of the schema, for this role: grant usage on schema sluice to ROLE; grant select, insert, update, delete on all tables in schema sluice to ROLE; revoke update, delete on sluice.audit, sluice.audit_seal, sluice.audit_batch from ROLE; grant execute on function sluice._forget_audit to ROLE; grant usage on all sequences in schema sluice to ROLE; or, if it only reads: select sluice.grant_reader('ROLE')",
+		Repair: "as the owner of the schema, for this role: grant usage on schema sluice to ROLE; grant select, insert, update, delete on all tables in schema sluice to ROLE; revoke update, delete on sluice.audit, sluice.audit_seal, sluice.audit_batch from ROLE; revoke insert on sluice.audit from ROLE; grant insert (at, actor, object, name, event, job_id, generation, from_state, to_state, reason, before, after, act_id) on sluice.audit to ROLE; grant execute on function sluice._forget_audit to ROLE; grant usage on all sequences in schema sluice to ROLE; or, if it only reads: select sluice.grant_reader('ROLE')",
 	}}, nil
 }
 

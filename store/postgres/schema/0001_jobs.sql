@@ -1545,7 +1545,8 @@ create trigger audit_goes after delete on sluice.audit_seal referencing old tabl
 create trigger audit_goes after delete on sluice.audit_batch referencing old table as gone for each statement execute function sluice._audit_goes();
 
 -- Rights. Default privileges may grant more on these three tables than roles need. The block takes that back, and
--- lets every role that adds entries call the function that deletes old ones.
+-- lets every role that adds entries call the function that deletes old ones. Such a role does not choose the number of
+-- an entry: no seal could cover the entries between the last number and a much higher one.
 do $do$
 declare
     r text;
@@ -1562,6 +1563,8 @@ begin
         from pg_class c cross join aclexplode(c.relacl) a
         where c.oid = 'sluice.audit'::regclass and a.grantee not in (0, c.relowner) and a.privilege_type = 'INSERT'
     loop
+        execute 'revoke insert on sluice.audit from ' || r;
+        execute 'grant insert (at, actor, object, name, event, job_id, generation, from_state, to_state, reason, before, after, act_id) on sluice.audit to ' || r;
         execute 'grant select, insert on sluice.audit_seal, sluice.audit_batch to ' || r;
         execute 'grant execute on function sluice._forget_audit(text, bigint, bigint) to ' || r;
     end loop;
