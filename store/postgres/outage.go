@@ -47,7 +47,7 @@ func unreachable(err *pgconn.PgError) bool {
 		return false
 	}
 	switch err.Code {
-	case "57P01", "57P02", "57P03", "53300":
+	case "57P01", "57P02", "57P03", "57P05", "53300":
 		return true
 	}
 	return strings.HasPrefix(err.Code, "08")

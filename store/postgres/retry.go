@@ -116,6 +116,7 @@ func transient(err error) bool {
 		switch server.Code {
 		case "55P03", // lock not available
 			"57P01", "57P02", "57P03", // the server shuts down or starts up
+			"57P05", "25P03", // the server has ended the connection, because it was idle for too long
 			"53300": // too many connections
 			return true
 		case "0A000":
@@ -158,7 +159,7 @@ func typed(err error) error {
 		return fmt.Errorf("%w: %w", &sluice.InvalidError{Field: "text", Rule: "must be UTF-8 without the character 0"}, err)
 	case "53100": // disk full
 		return fmt.Errorf("%w: free some space; nothing acknowledged is lost: %w", sluice.ErrDiskFull, err)
-	case "57014", // statement timeout
+	case "57014", "25P04", // statement timeout, transaction timeout
 		"25006": // a read-only server, such as a standby
 		return fmt.Errorf("%w: %w", sluice.ErrUnavailable, err)
 	}
