@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -24,6 +25,7 @@ type board struct {
 	look     bool               // some queue may have jobs
 	nudged   chan struct{}      // room for one
 	settings map[string]readSettings
+	resting  map[string]time.Time           // until when queues rest between two claims
 	tokens   map[sluice.Token]chan struct{} // of the claims under way; each is closed at the end of its claim
 }
 
@@ -36,8 +38,6 @@ type desk struct {
 	signals  int       // counts the signs of new jobs
 	nextAt   time.Time // when jobs may be due again; zero: unknown
 	held     bool      // limits hold jobs back until nextAt
-	rest     time.Duration
-	lastAt   time.Time // of the last claim; the next is a rest later
 }
 
 // waiter is a caller who waits for jobs of some queues.
@@ -71,7 +71,7 @@ const (
 )
 
 func newBoard(store sluice.Store) *board {
-	return &board{store: store, slots: make(chan struct{}, claimsAtOnce), desks: make(map[string]*desk), nudged: make(chan struct{}, 1), settings: make(map[string]readSettings), tokens: make(map[sluice.Token]chan struct{})}
+	return &board{store: store, slots: make(chan struct{}, claimsAtOnce), desks: make(map[string]*desk), nudged: make(chan struct{}, 1), settings: make(map[string]readSettings), resting: make(map[string]time.Time), tokens: make(map[sluice.Token]chan struct{})}
 }
 
 // join puts a caller into the lines of its queues. The first caller of all starts the watch.
@@ -129,11 +129,6 @@ func (b *board) serve(queue string) {
 	if d == nil || !d.hungry {
 		return
 	}
-	if until := d.lastAt.Add(d.rest); d.rest > 0 && time.Now().Before(until) {
-		d.hungry, d.nextAt = false, until
-		b.nudge()
-		return
-	}
 	for _, w := range d.line {
 		if d.claiming >= d.width {
 			return
@@ -153,18 +148,19 @@ func (b *board) served(w *waiter, queue string, signals, got, limit int, claimed
 	d := b.desks[queue]
 	w.called = got > 0 || err != nil // then it leaves
 	d.claiming--
-	d.lastAt, d.held = time.Now(), false
+	d.held = false
+	now := time.Now()
 	switch {
 	case errors.Is(err, context.Canceled): // the caller left, and handed its jobs back
 		d.hungry = true
 	case err != nil:
-		d.hungry, d.nextAt = false, d.lastAt.Add(deafLook)
+		d.hungry, d.nextAt = false, now.Add(deafLook)
 	case got == limit: // more may be due
 		d.hungry, d.width = true, min(2*d.width, claimsAtDesk)
 	case claimed.Limited || claimed.Full:
-		d.hungry, d.held, d.nextAt, d.width = false, true, d.lastAt.Add(deafLook), 1
+		d.hungry, d.held, d.nextAt, d.width = false, true, now.Add(deafLook), 1
 		if claimed.Limited && claimed.NextDue >= 0 {
-			d.nextAt = d.lastAt.Add(min(max(claimed.NextDue, leastLook), deafLook))
+			d.nextAt = now.Add(min(max(claimed.NextDue, leastLook), deafLook))
 		}
 	case d.signals != signals: // of jobs that the claim may have missed
 		d.hungry, d.width = true, 1
@@ -172,9 +168,9 @@ func (b *board) served(w *waiter, queue string, signals, got, limit int, claimed
 		d.hungry, d.width, d.nextAt = false, 1, time.Time{}
 		switch {
 		case got > 0:
-			d.nextAt = d.lastAt.Add(soonLook)
+			d.nextAt = now.Add(soonLook)
 		case claimed.NextDue >= 0:
-			d.nextAt = d.lastAt.Add(max(claimed.NextDue, leastLook))
+			d.nextAt = now.Add(max(claimed.NextDue, leastLook))
 		}
 	}
 	b.serve(queue)
@@ -342,9 +338,6 @@ func (b *board) settingsOf(ctx context.Context, queue string) (sluice.Settings, 
 		clear(b.settings)
 	}
 	b.settings[queue] = kept
-	if d := b.desks[queue]; d != nil {
-		d.rest = kept.settings.Interval
-	}
 	return kept.settings, nil
 }
 
@@ -355,8 +348,44 @@ func (b *board) forget() {
 	clear(b.settings)
 }
 
-// alone waits until no other claim with a token is under way. The caller must call leave. A claim that is sent again would get jobs that
-// the first one hands back, because its client has left.
+// rest returns how long a queue rests until it may be claimed from again. 0: the claim may begin, and the next one is an interval later.
+func (b *board) rest(queue string, interval time.Duration) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	if rest := min(b.resting[queue].Sub(now), interval); rest > 0 {
+		return rest
+	}
+	delete(b.resting, queue)
+	if interval <= 0 {
+		return 0
+	}
+	if len(b.resting) >= settingsKept {
+		maps.DeleteFunc(b.resting, func(_ string, until time.Time) bool { return until.Before(now) })
+	}
+	b.resting[queue] = now.Add(interval)
+	return 0
+}
+
+// enter waits until a claim with a token may begin. The caller must call leave.
+func (b *board) enter(ctx context.Context, token sluice.Token) (leave func(), err error) {
+	done, err := b.alone(ctx, token)
+	if err != nil {
+		return nil, err
+	}
+	if ctx.Err() == nil { // the jobs would wait for a client that has left
+		select {
+		case b.slots <- struct{}{}:
+			return func() { <-b.slots; done() }, nil
+		case <-ctx.Done():
+		}
+	}
+	done()
+	return nil, ctx.Err()
+}
+
+// alone waits until no other claim with a token is under way here. The caller must call leave. A claim that is sent again would claim other
+// jobs beside the first one, and nobody would work on those of the first.
 func (b *board) alone(ctx context.Context, token sluice.Token) (leave func(), err error) {
 	for {
 		b.mu.Lock()

@@ -255,14 +255,14 @@ func (a *API) ending() error {
 // claimNow claims from the queues, one after another, until one has jobs.
 func (c *call) claimNow(ctx context.Context, o *claimOrder) (claimedList, error) {
 	queues, several := o.Queues, len(o.Queues) > 1
-	if len(o.Limits) > 0 {
-		return c.claimTogether(ctx, o)
-	}
-	if several && o.Again {
-		out, err := c.claimedBefore(ctx, o)
+	if o.Again && (several || len(o.Limits) > 0) {
+		out, _, err := c.claimedBefore(ctx, o)
 		if err != nil || len(out.Jobs) > 0 {
 			return out, err
 		}
+	}
+	if len(o.Limits) > 0 {
+		return c.claimTogether(ctx, o)
 	}
 	if several { // one look costs less than a claim from each
 		due, err := c.api.store.NextDue(ctx, queues)
@@ -283,35 +283,6 @@ func (c *call) claimNow(ctx context.Context, o *claimOrder) (claimedList, error)
 	}
 	if several {
 		out.ClaimedDetail = ClaimedDetail{} // of one queue alone
-	}
-	return out, nil
-}
-
-// claimedBefore returns the jobs that a claim from several queues has, if it was sent before. It claims nothing.
-func (c *call) claimedBefore(ctx context.Context, o *claimOrder) (claimedList, error) {
-	out := claimedList{Jobs: []claimedJob{}}
-	request := sluice.ClaimRequest{Holder: o.holder, Token: c.claimToken(o), Again: true}
-	leave, err := c.api.board.alone(ctx, request.Token)
-	if err != nil {
-		return out, err
-	}
-	defer leave()
-	for _, queue := range o.Queues {
-		request.Queues = append(request.Queues, sluice.QueueClaim{Queue: queue})
-	}
-	found, err := c.api.store.Claim(ctx, request)
-	if err == nil {
-		found.Jobs, err = c.holdAnew(ctx, o, c.ownClaims(found.Jobs))
-	}
-	if err != nil {
-		return out, err
-	}
-	for _, claim := range found.Jobs {
-		settings, err := c.api.board.settingsOf(ctx, claim.Queue)
-		if err != nil {
-			return out, err
-		}
-		out.Jobs = append(out.Jobs, claimedOf(claim, settings, o.leaseIn(settings)))
 	}
 	return out, nil
 }
@@ -358,90 +329,45 @@ type claimedFrom struct {
 	limit int
 }
 
-// claimFrom claims once. It goes on if the client leaves, and then hands the jobs back.
+// claimFrom claims once from a queue, unless the queue rests.
 func (c *call) claimFrom(ctx context.Context, o *claimOrder, queue string) (claimedList, claimedFrom, error) {
-	out, from := claimedList{Jobs: []claimedJob{}}, claimedFrom{limit: o.Limit}
-	token := c.claimToken(o)
-	leave, err := c.api.board.alone(ctx, token)
+	from := claimedFrom{limit: o.Limit}
+	settings, err := c.api.board.settingsOf(ctx, queue)
 	if err != nil {
-		return out, from, err
-	}
-	defer leave()
-	select {
-	case c.api.board.slots <- struct{}{}:
-	case <-ctx.Done():
-		return out, from, ctx.Err()
-	}
-	defer func() { <-c.api.board.slots }()
-	work, stop := context.WithTimeout(context.WithoutCancel(ctx), claimTime)
-	defer stop()
-	settings, err := c.api.board.settingsOf(work, queue)
-	if err != nil {
-		return out, from, err
+		return claimedList{}, from, err
 	}
 	if settings.Batch > 0 {
 		from.limit = min(from.limit, settings.Batch)
 	}
-	lease, ageing := o.leaseIn(settings), settings.Ageing
+	ageing := settings.Ageing
 	if o.Ageing != nil {
 		ageing = *o.Ageing
 	}
-	from.Claimed, err = c.api.store.Claim(work, sluice.ClaimRequest{
-		Queue: queue, Limit: from.limit, Holder: o.holder, Lease: lease, Token: token, Ageing: ageing, Again: o.Again,
-		ClaimAhead: o.ahead, ReportsBegun: o.ReportsBegun, Begun: o.begun,
-	})
-	if err != nil {
-		return out, from, err
+	limit, rest := from.limit, c.restOf(o, queue, settings)
+	if rest > 0 {
+		limit = 0 // it reports, and gets what it has
 	}
-	if from.Jobs = c.ownClaims(from.Jobs); ctx.Err() != nil && len(from.Jobs) > 0 {
-		c.handBack(work, o.holder, from.Jobs)
-		return out, from, ctx.Err()
+	out := claimedList{Jobs: []claimedJob{}}
+	switch {
+	case rest > 0 && o.Again:
+		out, from.Claimed, err = c.claimedBefore(ctx, o)
+	case rest == 0 || len(o.begun) > 0:
+		out, from.Claimed, err = c.ask(ctx, o, sluice.ClaimRequest{
+			Queue: queue, Limit: limit, Lease: o.leaseIn(settings), Ageing: ageing, Again: o.Again, ClaimAhead: o.ahead, ReportsBegun: o.ReportsBegun, Begun: o.begun,
+		}, map[string]sluice.Settings{queue: settings})
 	}
-	if from.Jobs, err = c.holdAnew(work, o, from.Jobs); err != nil {
-		return out, from, err
+	if rest > 0 && len(out.Jobs) == 0 {
+		from.NextDue = rest
+		out.ClaimedDetail = extrasOf(from.Claimed)
 	}
-	for _, claim := range from.Jobs {
-		out.Jobs = append(out.Jobs, claimedOf(claim, settings, lease))
-	}
-	out.ClaimedDetail = extrasOf(from.Claimed)
-	return out, from, nil
+	return out, from, err
 }
 
-// ownClaims leaves out jobs outside of the caller's bounds. A claim that is sent again gets what it got before, when the token may have
-// had other bounds.
-func (c *call) ownClaims(jobs []*sluice.Claim) []*sluice.Claim {
-	return slices.DeleteFunc(jobs, func(claim *sluice.Claim) bool { return !c.caller.Job(claim.Queue, claim.Tenant) })
-}
-
-// holdAnew renews the leases of jobs if the claim was sent again: they may be old, and the answer says how long the jobs hold from then
-// on. It leaves out jobs that are lost meanwhile.
-func (c *call) holdAnew(ctx context.Context, o *claimOrder, jobs []*sluice.Claim) ([]*sluice.Claim, error) {
-	if !o.Again || len(jobs) == 0 {
-		return jobs, nil
+// restOf returns how long a queue rests until it may be claimed from again. Workers that name the tokens of their jobs choose by
+// themselves when to claim.
+func (c *call) restOf(o *claimOrder, queue string, settings sluice.Settings) time.Duration {
+	if o.Proof != "" {
+		return 0
 	}
-	now, err := c.api.store.Now(ctx)
-	if err != nil {
-		return nil, err
-	}
-	renewals := make([]sluice.Renewal, len(jobs))
-	for i, claim := range jobs {
-		settings, err := c.api.board.settingsOf(ctx, claim.Queue)
-		if err != nil {
-			return nil, err
-		}
-		lease := o.leaseIn(settings)
-		renewals[i] = sluice.Renewal{ID: claim.ID, Token: claim.Token, Lease: lease, Queue: claim.Queue}
-		claim.LeaseUntil = now.Add(lease)
-	}
-	lost, err := c.api.store.Renew(ctx, renewals)
-	return slices.DeleteFunc(jobs, func(claim *sluice.Claim) bool { return slices.Contains(lost, claim.ID) }), err
-}
-
-// handBack releases jobs whose client has left. If that fails, their leases end.
-func (c *call) handBack(ctx context.Context, holder string, jobs []*sluice.Claim) {
-	var releases []sluice.Settlement
-	for _, claim := range jobs {
-		releases = append(releases, sluice.Settlement{ID: claim.ID, Token: claim.Token, Event: sluice.EventRelease, Holder: holder, Claim: claim, Reason: "the client left before the answer"})
-	}
-	_, _ = c.api.store.Settle(ctx, releases)
+	return c.api.board.rest(queue, settings.Interval)
 }

@@ -120,47 +120,6 @@ func durationOf(seconds float64) time.Duration {
 	return time.Duration(max(-longest, min(seconds, longest)) * float64(time.Second))
 }
 
-// claimTogether claims from several queues at once.
-func (c *call) claimTogether(ctx context.Context, o *claimOrder) (claimedList, error) {
-	out := claimedList{Jobs: []claimedJob{}}
-	request := sluice.ClaimRequest{Limit: o.Limit, Holder: o.holder, Token: c.claimToken(o), Again: o.Again}
-	settings := make(map[string]sluice.Settings)
-	for _, queue := range o.Queues {
-		found, err := c.api.board.settingsOf(ctx, queue)
-		if err != nil {
-			return out, err
-		}
-		limit := o.Limits[queue]
-		if limit < 1 {
-			return out, &sluice.InvalidError{Field: "limits", Rule: fmt.Sprintf("must say a number above 0 for the queue %s", queue)}
-		}
-		settings[queue] = found
-		request.Queues = append(request.Queues, sluice.QueueClaim{Queue: queue, Limit: limit, Lease: o.leaseIn(found), Ageing: found.Ageing})
-	}
-	leave, err := c.api.board.alone(ctx, request.Token)
-	if err != nil {
-		return out, err
-	}
-	defer leave()
-	work, stop := context.WithTimeout(context.WithoutCancel(ctx), claimTime)
-	defer stop()
-	found, err := c.api.store.Claim(work, request)
-	if err != nil {
-		return out, err
-	}
-	if found.Jobs = c.ownClaims(found.Jobs); ctx.Err() != nil && len(found.Jobs) > 0 {
-		c.handBack(work, o.holder, found.Jobs)
-		return out, ctx.Err()
-	}
-	if found.Jobs, err = c.holdAnew(work, o, found.Jobs); err != nil {
-		return out, err
-	}
-	for _, claim := range found.Jobs {
-		out.Jobs = append(out.Jobs, claimedOf(claim, settings[claim.Queue], o.leaseIn(settings[claim.Queue])))
-	}
-	return out, nil
-}
-
 // leaseIn returns the lease in a queue with these settings. It is one that can be renewed over HTTP.
 func (o *claimOrder) leaseIn(settings sluice.Settings) time.Duration {
 	return cmp.Or(o.lease, max(settings.Lease, minLease))
