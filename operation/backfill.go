@@ -153,7 +153,11 @@ func lookAtFires(ctx context.Context, store sluice.Store, o Operation) (Operatio
 			o.course.Found, o.course.Taken = append(slices.Clone(under), o.course.Found...), o.course.Taken-len(under)
 		})
 	}
-	fires, err := schedule.Told(instantsOf(under), told[place].After)
+	fires := make([]schedule.Fire, len(under))
+	for i, at := range instantsOf(under) {
+		fires[i] = schedule.Fire{At: at, Result: schedule.Enqueued}
+	}
+	fires, err = schedule.Told(fires, told[place].After)
 	if err != nil {
 		return o, restTime, fmt.Errorf("batch %d of operation %s: %w", o.course.Batch, o.ID, err)
 	}

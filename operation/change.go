@@ -185,7 +185,7 @@ func change(ctx context.Context, store sluice.Store, id sluice.ID, act sluice.Ac
 			return Operation{}, err
 		}
 		if err := change(&stored); err != nil {
-			return Operation{}, fmt.Errorf("operation %s: %w", id, err)
+			return doneBefore(ctx, store, stored, act, fmt.Errorf("operation %s: %w", id, err))
 		}
 		saved, err := Given(store).SaveOperation(ctx, stored, act)
 		if err == nil {
@@ -195,4 +195,15 @@ func change(ctx context.Context, store sluice.Store, id sluice.ID, act sluice.Ac
 			return Operation{}, fmt.Errorf("change operation %s: %w", id, err)
 		}
 	}
+}
+
+// doneBefore returns the operation if the act was done before and its answer was lost, else why the act is refused. The store knows its
+// acts, and writes nothing over a version that no operation has.
+func doneBefore(ctx context.Context, store sluice.Store, stored Operation, act sluice.Act, why error) (Operation, error) {
+	stored.Version = math.MaxInt64
+	saved, err := Given(store).SaveOperation(ctx, stored, act)
+	if errors.Is(err, sluice.ErrConflict) {
+		err = why
+	}
+	return saved, err
 }

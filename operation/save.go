@@ -19,14 +19,16 @@ func Save(ctx context.Context, store sluice.Store, operation Operation, act slui
 		return Operation{}, err
 	}
 	next, err := Read(ctx, store, operation.ID)
-	if err != nil || next.course.LastAct == act.ID {
+	if err != nil {
 		return next, err
 	}
 	if next.Version != operation.Version {
-		return Operation{}, fmt.Errorf("operation %s: %w", operation.ID, sluice.ErrConflict)
+		err = sluice.ErrConflict
+	} else {
+		err = next.become(operation)
 	}
-	if err := next.become(operation); err != nil {
-		return Operation{}, fmt.Errorf("operation %s: %w", operation.ID, err)
+	if err != nil {
+		return doneBefore(ctx, store, next, act, fmt.Errorf("operation %s: %w", operation.ID, err))
 	}
 	return Given(store).SaveOperation(ctx, next, act)
 }

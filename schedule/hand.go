@@ -93,22 +93,21 @@ func (d Decision) HandText() json.RawMessage {
 	return out
 }
 
-// Told returns the results of fires at instants from what the audit keeps of their act. Stores call it if the act is
+// Told returns fires, of which all made their jobs, with the results that the audit keeps of their act. Stores call it if the act is
 // repeated.
-func Told(instants []time.Time, after json.RawMessage) ([]Fire, error) {
+func Told(fires []Fire, after json.RawMessage) ([]Fire, error) {
 	var text handText
 	if err := json.Unmarshal(after, &text); err != nil {
 		return nil, err
 	}
-	fires := make([]Fire, len(instants))
-	for i, at := range instants {
-		at = feature.Instant(at)
-		fires[i] = Fire{At: at, Result: Enqueued}
+	fires = slices.Clone(fires)
+	for i := range fires {
+		f := &fires[i]
 		switch {
-		case slices.ContainsFunc(text.Skipped, at.Equal):
-			fires[i].Result = Duplicate
-		case slices.ContainsFunc(text.Refused, at.Equal):
-			fires[i].Result = Refused
+		case slices.ContainsFunc(text.Skipped, f.At.Equal):
+			f.Result, f.State = Duplicate, ""
+		case slices.ContainsFunc(text.Refused, f.At.Equal):
+			f.Job, f.Result, f.State = sluice.ID{}, Refused, ""
 		}
 	}
 	return fires, nil

@@ -190,11 +190,22 @@ func (s *Store) EndSilence(ctx context.Context, id sluice.ID, act sluice.Act) er
 	defer leave()
 	at := slices.IndexFunc(s.alerting.silences, func(silence alert.Silence) bool { return silence.ID == id && s.now().Before(silence.Until) })
 	if at < 0 {
+		if s.endedSilence(id, act) {
+			return nil
+		}
 		return sluice.ErrNotFound
 	}
 	ended := s.alerting.silences[at]
 	s.alerting.silences = slices.Delete(s.alerting.silences, at, at+1)
 	return s.tellSilence(ended, audit.EventUnsilence, act)
+}
+
+// endedSilence reports whether an act has ended a silence.
+func (s *Store) endedSilence(id sluice.ID, act sluice.Act) bool {
+	return !act.ID.IsZero() && slices.ContainsFunc(s.audit, func(e sluice.AuditEntry) bool {
+		var ended alert.Silence
+		return e.ActID == act.ID && e.Event == audit.EventUnsilence && json.Unmarshal(e.After, &ended) == nil && ended.ID == id
+	})
 }
 
 // SaveReceiver stores a receiver, and that a process asks for it now.

@@ -156,12 +156,12 @@ func (s *Store) FireSchedule(ctx context.Context, name string, instants []time.T
 	if err != nil {
 		return nil, err
 	}
+	d := schedule.DecideByHand(one, s.now(), instants, act)
 	for _, e := range s.audit {
 		if !act.ID.IsZero() && e.ActID == act.ID && e.Object == audit.ObjectSchedule && e.Name == name && e.Event == audit.EventFire && len(instants) > 0 {
-			return schedule.Told(instants, e.After)
+			return schedule.Told(d.Hand, e.After)
 		}
 	}
-	d := schedule.DecideByHand(one, s.now(), instants, act)
 	if err := s.carryOut(ctx, schedule.Batch{&d}, nil); err != nil {
 		return nil, err
 	}

@@ -54,6 +54,9 @@ var alertSilenceSQL string
 //go:embed sql/alert_silence_end.sql
 var alertSilenceEndSQL string
 
+//go:embed sql/alert_silence_ended.sql
+var alertSilenceEndedSQL string
+
 // AlertBook reads everything that is stored about alerts.
 func (s *Store) AlertBook(ctx context.Context) (book alert.Book, err error) {
 	err = s.call(ctx, "read alerts", func(ctx context.Context, _ bool) (err error) {

@@ -87,7 +87,17 @@ func (s *Store) SaveSilence(ctx context.Context, silence alert.Silence, act slui
 
 // EndSilence ends a silence before its time, and audits this.
 func (s *Store) EndSilence(ctx context.Context, id sluice.ID, act sluice.Act) error {
-	return s.strike(ctx, "end silence", audit.ObjectAlert, "", sluice.Act{}, alertSilenceEndSQL, [16]byte(id), act.By, act.Reason, nullUUID(act.ID))
+	return s.call(ctx, "end silence", func(ctx context.Context, _ bool) error {
+		ended, err := list(ctx, s.pool, pgx.RowTo[string], alertSilenceEndSQL, [16]byte(id), act.By, act.Reason, nullUUID(act.ID))
+		if err != nil || len(ended) > 0 {
+			return err
+		}
+		before, err := list(ctx, s.pool, pgx.RowTo[bool], alertSilenceEndedSQL, nullUUID(act.ID), [16]byte(id))
+		if err == nil && !before[0] {
+			err = sluice.ErrNotFound
+		}
+		return err
+	})
 }
 
 // SaveReceiver stores a receiver, and that a process asks for it now.

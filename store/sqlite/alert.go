@@ -48,6 +48,9 @@ var alertSilenceSQL string
 //go:embed sql/alert_silence_end.sql
 var alertSilenceEndSQL string
 
+//go:embed sql/alert_silence_ended.sql
+var alertSilenceEndedSQL string
+
 // AlertBook reads everything that is stored about alerts.
 func (s *Store) AlertBook(ctx context.Context) (book alert.Book, err error) {
 	err = s.read(ctx, "read alerts", func(tx runner) (err error) {
@@ -148,17 +151,18 @@ func tellSilence(tx runner, silence alert.Silence, event sluice.Event, act sluic
 
 // EndSilence ends a silence before its time, and audits this.
 func (s *Store) EndSilence(ctx context.Context, id sluice.ID, act sluice.Act) error {
-	return s.write(ctx, "end silence", func(tx runner, again bool) error {
+	return s.write(ctx, "end silence", func(tx runner, _ bool) error {
 		at := now()
 		stored, err := list(tx, scanSilence, alertSilenceSQL, id[:])
 		if err != nil {
 			return err
 		}
 		if len(stored) == 0 || !timeOf(&at).Before(stored[0].Until) {
-			if again {
-				return nil
+			before, err := list(tx, scanOne[bool], alertSilenceEndedSQL, act.ID[:], id.String())
+			if err == nil && !before[0] {
+				err = sluice.ErrNotFound
 			}
-			return sluice.ErrNotFound
+			return err
 		}
 		if _, err := tx.exec(alertSilenceEndSQL, id[:]); err != nil {
 			return err

@@ -242,7 +242,7 @@ func (s *Store) FireSchedule(ctx context.Context, name string, instants []time.T
 		}
 		d = schedule.DecideByHand(found[0], found[0].Now, instants, act)
 		if len(told) > 0 && len(instants) > 0 {
-			d.Hand, err = schedule.Told(instants, []byte(told[0]))
+			d.Hand, err = schedule.Told(d.Hand, []byte(told[0]))
 			return err
 		}
 		if jobs, receipts, err = s.carryOut(ctx, tx, schedule.Batch{&d}, nil); err != nil {

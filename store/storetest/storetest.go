@@ -72,7 +72,7 @@ func Rules() []Rule {
 		batchRules(), batchActRules(),
 		accessRules(),
 		deadNoteRules(),
-		savingRules(),
+		savingRules(), againRules(),
 		flowsRules(),
 		alertRules(),
 		auditRules(),
