@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -82,6 +83,19 @@ func (c *call) act(reason string) sluice.Act {
 		id = sluice.NewID()
 	}
 	return sluice.Act{By: c.by, Reason: reason, ID: id}
+}
+
+// idOf returns the ID of the n-th thing that the request makes. It follows from the key of the request, so that the request makes the same
+// things when it is sent again. As with new IDs, the IDs of later things sort later. Without a key it is zero.
+func (c *call) idOf(n int) (id sluice.ID) {
+	if c.actID.IsZero() {
+		return id
+	}
+	id = c.actID
+	high := binary.BigEndian.Uint64(id[:8])
+	at := (high>>16<<12 | high&0xfff) + uint64(n)
+	binary.BigEndian.PutUint64(id[:8], at>>12<<16|high&0xf000|at&0xfff)
+	return id
 }
 
 // within narrows a query to the queues and tenants that the caller knows.

@@ -22,7 +22,7 @@ func (a *API) flows() {
 	})
 	add(a, route(Route{
 		Method: "POST", Path: "/flows", Name: "start-flow", Summary: "start a flow",
-		Text:  "Stores all its jobs, or none. With an `id` of yours, a flow that is sent again is stored once.",
+		Text:  "Stores all its jobs, or none. With an `id` of yours, or the header Idempotency-Key, a flow that is sent again is stored once.",
 		Needs: access.Enqueue, Commands: []string{"flows start"}, scope: ofJobs, status: 201,
 	}), startFlow)
 	add(a, route(Route{
@@ -48,6 +48,9 @@ func startFlow(ctx context.Context, c *call, in *flowInput) (startedFlow, error)
 		if !c.caller.Job(node.Queue, node.Tenant) {
 			return startedFlow{}, outOfBounds("the token is bounded to other queues or tenants")
 		}
+	}
+	if in.Body.ID.IsZero() {
+		in.Body.ID = c.idOf(0)
 	}
 	foreign, err := c.takesForeign(ctx, in.Body)
 	if err != nil {

@@ -171,7 +171,7 @@ func (c *call) enqueueBody(w http.ResponseWriter, r *http.Request) error {
 	}
 	all := make([]offered, len(items))
 	for i, item := range items {
-		all[i] = c.read(item)
+		all[i] = c.readNamed(item, i)
 	}
 	out := enqueuedList{Results: c.enqueueAll(r.Context(), all, c.afterCheck(mostAfter))}
 	for _, result := range out.Results {
@@ -183,7 +183,7 @@ func (c *call) enqueueBody(w http.ResponseWriter, r *http.Request) error {
 
 // enqueueOne stores the only job of a body.
 func (c *call) enqueueOne(ctx context.Context, w http.ResponseWriter, text []byte) error {
-	o, check := c.read(text), c.afterCheck(0)
+	o, check := c.readNamed(text, 0), c.afterCheck(0)
 	if err := check.of(ctx, &o); err != nil {
 		return err
 	}
@@ -194,11 +194,11 @@ func (c *call) enqueueOne(ctx context.Context, w http.ResponseWriter, text []byt
 	if err != nil {
 		return err
 	}
-	status := http.StatusCreated
-	if receipt.Duplicate {
+	out, status := o.became(receipt), http.StatusCreated
+	if out.Duplicate {
 		status = http.StatusOK
 	}
-	writeJSON(w, status, Enqueued{ID: receipt.ID, Duplicate: receipt.Duplicate, Replaced: receipt.Replaced})
+	writeJSON(w, status, out)
 	return nil
 }
 
@@ -229,8 +229,23 @@ func closeAfter(w http.ResponseWriter, r *http.Request) {
 
 // offered is a job to enqueue, as a caller sent it.
 type offered struct {
-	job sluice.NewJob
-	err error // why the text is no job that the caller may enqueue
+	job   sluice.NewJob
+	err   error // why the text is no job that the caller may enqueue
+	keyed bool  // the key of the request names the job
+}
+
+// became says what became of the job. If the key of the request names it, a job that is there is that of an earlier try.
+func (o *offered) became(receipt sluice.Receipt) Enqueued {
+	return Enqueued{ID: receipt.ID, Duplicate: receipt.Duplicate && !(o.keyed && receipt.ID == o.job.ID), Replaced: receipt.Replaced}
+}
+
+// readNamed reads the n-th job of a request. A job without an ID gets one by the key of the request, if it has a key.
+func (c *call) readNamed(text []byte, n int) offered {
+	o := c.read(text)
+	if o.err == nil && o.job.ID.IsZero() && !c.actID.IsZero() {
+		o.job.ID, o.keyed = c.idOf(n), true
+	}
+	return o
 }
 
 // read reads a job, and checks the bounds of the caller.
@@ -243,7 +258,7 @@ func (c *call) read(text []byte) offered {
 	case !job.Batch.IsZero():
 		err = outOfBounds("the token is bounded, and a batch may hold jobs of every queue and tenant")
 	}
-	return offered{job, err}
+	return offered{job: job, err: err}
 }
 
 // enqueueAll stores jobs, and says what became of each.
@@ -292,6 +307,6 @@ func (c *call) enqueueStep(ctx context.Context, all []offered, step []int, after
 			continue
 		}
 		after.note(&jobs[k], receipts[k])
-		out[i] = Enqueued{ID: receipts[k].ID, Duplicate: receipts[k].Duplicate, Replaced: receipts[k].Replaced}
+		out[i] = all[i].became(receipts[k])
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -55,10 +56,9 @@ func (a *API) queues() {
 		Method: "DELETE", Path: "/queues/{queue}/scheduled/{change}", Name: "cancel-scheduled-change", Summary: "cancel a scheduled change",
 		Needs: access.Operate, Commands: []string{"settings unschedule"},
 	}), func(ctx context.Context, c *call, in *scheduledInput) (queueView, error) {
-		if _, err := changes.Cancel(ctx, c.api.client(), in.Queue, in.Change, c.act(in.Reason)); err != nil {
-			return queueView{}, err
-		}
-		return c.queue(ctx, in.Queue)
+		act := c.act(in.Reason)
+		_, err := changes.Cancel(ctx, c.api.client(), in.Queue, in.Change, act)
+		return c.queueAfter(ctx, in.Queue, act, err)
 	})
 	add(a, queue(Route{
 		Method: "POST", Path: "/queues/{queue}/pause", Name: "pause-queue", Summary: "pause a queue",
@@ -94,16 +94,14 @@ type undoBody struct {
 }
 
 func undoSettings(ctx context.Context, c *call, in *undoInput) (queueView, error) {
+	act := c.act(in.Body.Reason)
 	var err error
-	if act := c.act(in.Body.Reason); in.Body.To > 0 {
+	if in.Body.To > 0 {
 		_, err = changes.UndoTo(ctx, c.api.client(), in.Queue, in.Body.To, act)
 	} else {
 		_, err = changes.Undo(ctx, c.api.client(), in.Queue, act)
 	}
-	if err != nil {
-		return queueView{}, err
-	}
-	return c.queue(ctx, in.Queue)
+	return c.queueAfter(ctx, in.Queue, act, err)
 }
 
 // shownChanges is the most changes of settings in an answer.
@@ -200,6 +198,20 @@ func (c *call) queue(ctx context.Context, name string) (queueView, error) {
 		return queueView{}, err
 	}
 	return c.viewOf(ctx, q, true)
+}
+
+// queueAfter reads a queue after an act. If the act failed, it may have been done before, when its answer was lost: the store knows its
+// acts, and writes nothing over a version that no queue has.
+func (c *call) queueAfter(ctx context.Context, name string, act sluice.Act, failure error) (queueView, error) {
+	if failure != nil && !c.actID.IsZero() {
+		if _, err := c.api.store.SaveQueue(ctx, sluice.Queue{Name: name, Version: math.MaxInt64}, act); err == nil {
+			failure = nil
+		}
+	}
+	if failure != nil {
+		return queueView{}, failure
+	}
+	return c.queue(ctx, name)
 }
 
 func (c *call) viewOf(ctx context.Context, q sluice.Queue, counts bool) (queueView, error) {
@@ -338,10 +350,7 @@ func changeSettings(ctx context.Context, c *call, in *settingsInput) (queueView,
 	default:
 		err = c.changeForGood(ctx, in.Queue, b, act)
 	}
-	if err != nil {
-		return queueView{}, err
-	}
-	return c.queue(ctx, in.Queue)
+	return c.queueAfter(ctx, in.Queue, act, err)
 }
 
 // changeForGood changes settings, or makes the queue with them.

@@ -112,3 +112,34 @@ func timeless(t *testing.T, text string) string {
 	strip(value)
 	return fmt.Sprint(value)
 }
+
+// TestWhatARequestWithAKeyMakesIsMadeOnce enqueues without IDs, because the answers were lost, to two servers.
+func TestWhatARequestWithAKeyMakesIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "sluice.db")
+	one, other := serveFile(t, path), serveFile(t, path)
+	for what, body := range map[string]string{
+		"/jobs":         `{"queue":"new","payload":1}`,
+		"/jobs?answers": `[{"queue":"new","payload":2},{"queue":"new","payload":3},{"queue":"new","payload":4,"id":"01a1fb72-1dea-7abc-8fc6-99e4817522bb"}]`,
+		"/flows":        `{"name":"f","nodes":[{"name":"a","queue":"new"}]}`,
+		"/batches":      `{"name":"import"}`,
+	} {
+		request, _, _ := strings.Cut(what, "?")
+		key := sluice.NewID().String()
+		first, again := one.ask(http.MethodPost, request, body, "Idempotency-Key", key), other.ask(http.MethodPost, request, body, "Idempotency-Key", key)
+		if id := `"id":"01a1fb72-1dea-7abc-8fc6-99e4817522bb"`; strings.Contains(first.text, id) {
+			again.text = strings.Replace(again.text, id+`,"duplicate":true`, id, 1)
+			again.text = strings.Replace(again.text, `"stored":2,"duplicates":1`, `"stored":3,"duplicates":0`, 1)
+		}
+		if first.status >= 300 || again.status != first.status || timeless(t, again.text) != timeless(t, first.text) {
+			t.Errorf("%s: %d %s, and again: %d %s", what, first.status, first.text, again.status, again.text)
+		}
+	}
+	var payloads []string
+	for _, job := range one.claim(`"queues":["new"],"limit":10`) {
+		payloads = append(payloads, string(job.Payload))
+	}
+	if got := strings.Join(payloads, " "); strings.Count(got, " ") != 4 || !strings.Contains(got, "2 3") {
+		t.Errorf("the jobs are %s, want five, and those of a list in its order", got)
+	}
+}
