@@ -27,11 +27,12 @@ type statsRow struct {
 	Counts    *stat.Counts `json:"counts"`
 	PerSecond *float64     `json:"completed_per_second"`
 	// SuccessRate and LeaseExpiryRate are also null if no job ended, or none was claimed.
-	SuccessRate     *float64     `json:"success_rate"`
-	LeaseExpiryRate *float64     `json:"lease_expiry_rate"`
-	Wait            *quantileRow `json:"wait_seconds"`
-	Run             *quantileRow `json:"run_seconds"`
-	Total           *quantileRow `json:"total_seconds"`
+	SuccessRate     *float64 `json:"success_rate"`
+	LeaseExpiryRate *float64 `json:"lease_expiry_rate"`
+	// Wait, Run and Total are also null if no job completed.
+	Wait  *quantileRow `json:"wait_seconds"`
+	Run   *quantileRow `json:"run_seconds"`
+	Total *quantileRow `json:"total_seconds"`
 
 	summary stat.Summary
 }
@@ -55,8 +56,11 @@ func threeDigits(d time.Duration) float64 {
 
 // tell sets the figures of a window in which somebody counted.
 func (row *statsRow) tell(s stat.Summary) {
-	wait, run, total := quantilesOf(s.Wait), quantilesOf(s.Run), quantilesOf(s.Total)
-	row.Counts, row.PerSecond, row.Wait, row.Run, row.Total = &s.Counts, &s.Rate, &wait, &run, &total
+	row.Counts, row.PerSecond = &s.Counts, &s.Rate
+	if s.Counts.Completed > 0 {
+		wait, run, total := quantilesOf(s.Wait), quantilesOf(s.Run), quantilesOf(s.Total)
+		row.Wait, row.Run, row.Total = &wait, &run, &total
+	}
 }
 
 func statsRows(all []stat.Summary) []statsRow {

@@ -55,7 +55,8 @@ type statsView struct {
 		Dead      int `json:"dead"`
 		Failed    int `json:"failed"`
 	} `json:"counts"`
-	Success float64 `json:"success_rate"`
+	// Success is nil if no job ended.
+	Success *float64 `json:"success_rate"`
 }
 
 // retry is a failed attempt, and when the next begins.

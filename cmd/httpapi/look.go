@@ -206,12 +206,13 @@ type statsView struct {
 	Counted bool `json:"counted"`
 	// Counts are the counts of the window.
 	Counts *stat.Counts `json:"counts,omitempty"`
-	// PerSecond is how many jobs completed per second. SuccessRate is completed / (completed + dead), and
-	// LeaseExpiryRate recovered / claimed.
-	PerSecond       float64 `json:"completed_per_second"`
-	SuccessRate     float64 `json:"success_rate"`
-	LeaseExpiryRate float64 `json:"lease_expiry_rate"`
-	// Wait is from due to claim, Run from claim to end, and Total from due to end, of completed jobs.
+	// PerSecond is how many jobs completed per second.
+	PerSecond *float64 `json:"completed_per_second,omitempty"`
+	// SuccessRate is completed / (completed + dead). Missing: no job ended, so that nobody knows.
+	SuccessRate *float64 `json:"success_rate,omitempty"`
+	// LeaseExpiryRate is recovered / claimed. Missing: no job was claimed.
+	LeaseExpiryRate *float64 `json:"lease_expiry_rate,omitempty"`
+	// Wait is from due to claim, Run from claim to end, and Total from due to end, of completed jobs. Missing: none completed.
 	Wait  *quantiles `json:"wait_seconds,omitempty"`
 	Run   *quantiles `json:"run_seconds,omitempty"`
 	Total *quantiles `json:"total_seconds,omitempty"`
@@ -239,8 +240,17 @@ func getStats(ctx context.Context, c *call, in *statsInput) (statsView, error) {
 		return statsView{}, err
 	}
 	out := statsView{Queue: s.Queue, From: s.From, To: s.To, Depth: s.Depth, OldestSeconds: s.OldestAge.Seconds(), Counted: s.Counted}
-	if s.Counted {
-		out.Counts, out.PerSecond, out.SuccessRate, out.LeaseExpiryRate = &s.Counts, s.Rate, s.SuccessRate, s.LeaseExpiryRate
+	if !s.Counted {
+		return out, nil
+	}
+	out.Counts, out.PerSecond = &s.Counts, &s.Rate
+	if s.Counts.Completed+s.Counts.Dead > 0 {
+		out.SuccessRate = &s.SuccessRate
+	}
+	if s.Counts.Claimed > 0 {
+		out.LeaseExpiryRate = &s.LeaseExpiryRate
+	}
+	if s.Counts.Completed > 0 {
 		out.Wait, out.Run, out.Total = quantilesOf(s.Wait), quantilesOf(s.Run), quantilesOf(s.Total)
 	}
 	return out, nil

@@ -131,3 +131,35 @@ func TestTheHistoryOfSettingsHasChangesAlone(t *testing.T) {
 		t.Errorf("%d entries, want the change alone", len(got.Entries))
 	}
 }
+
+// TestStatisticsLeaveOutWhatNobodyKnows reads the shares of a queue while nobody counts, while no job has ended, and after the only one has died.
+func TestStatisticsLeaveOutWhatNobodyKnows(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{})
+	s.steps([]step{{"PATCH", "/queues/mail/settings", `{"set":{"rate":"1/s"}}`, 200, nil}})
+	read := func() map[string]any { return get[map[string]any](s, "GET", "/queues/mail/stats", "") }
+	add := func(slot int, counts stat.Counts) {
+		one := stat.Stat{Queue: "mail", At: time.Now().UTC().Truncate(stat.Fine).Add(time.Duration(slot-30) * stat.Fine), Every: stat.Fine, Counts: counts}
+		if err := stat.Given(s.store).AddStats(t.Context(), "test", []stat.Stat{one}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, c := range []struct {
+		counts stat.Counts
+		known  map[string]any
+	}{
+		{stat.Counts{}, map[string]any{"counted": false}},
+		{stat.Counts{Enqueued: 3}, map[string]any{"counted": true, "completed_per_second": 0.0}},
+		{stat.Counts{Claimed: 1, Dead: 1}, map[string]any{"counted": true, "completed_per_second": 0.0, "success_rate": 0.0, "lease_expiry_rate": 0.0}},
+	} {
+		if c.counts != (stat.Counts{}) {
+			add(i, c.counts)
+		}
+		got := read()
+		for _, name := range []string{"counted", "completed_per_second", "success_rate", "lease_expiry_rate", "wait_seconds", "run_seconds", "total_seconds"} {
+			if got[name] != c.known[name] {
+				t.Errorf("%+v: %s is %v, want %v", c.counts, name, got[name], c.known[name])
+			}
+		}
+	}
+}
