@@ -223,7 +223,11 @@ func rescheduleJobs(ctx context.Context, c *call, in *rescheduleInput) (acted, e
 		if err != nil {
 			return acted{}, &sluice.InvalidError{Field: "delay", Rule: "must be a duration such as 10m"}
 		}
-		due = time.Now().Add(wait)
+		now, err := c.api.store.Now(ctx) // the server's clock may be another
+		if err != nil {
+			return acted{}, err
+		}
+		due = now.Add(wait)
 	}
 	return c.doOn(ctx, b.IDs, func(ids []sluice.ID) error {
 		if b.Undo {
