@@ -102,17 +102,18 @@ export class Client implements Producer {
    * enqueueMany stores any number of jobs, in order, with a request for each 1,000. Jobs that break a rule are in `refused`; the others
    * are stored.
    *
-   * @throws EnqueueManyError if the server does not answer any more, or the iterable fails. It has what became of the jobs before.
+   * @throws EnqueueManyError if the server does not answer any more, or not for each job, or the iterable fails. It has what became of the
+   *   jobs before.
    */
   async enqueueMany(jobs: Iterable<NewJob> | AsyncIterable<NewJob>): Promise<EnqueuedMany> {
     const sum: EnqueuedMany = { stored: 0, duplicates: 0, refused: [] };
     let chunk: Item[] = [];
     let bytes = 0;
     let index = 0;
-    let next = 0;
     const flush = async (): Promise<void> => {
-      await this.#sendChunk(chunk, sum);
-      chunk = [];
+      while (chunk.length > 0) {
+        chunk = chunk.slice(await this.#sendSome(chunk, sum));
+      }
       bytes = 0;
     };
     try {
@@ -124,14 +125,15 @@ export class Client implements Producer {
         const size = Buffer.byteLength(item.text);
         if (chunk.length === mostJobs || (chunk.length > 0 && bytes + size > mostBytes)) {
           await flush();
-          next = item.index;
         }
         chunk.push(item);
         bytes += size;
       }
       await flush();
     } catch (error) {
-      throw new EnqueueManyError(sum, next, error);
+      const next = chunk[0]?.index ?? index;
+      const refused = sum.refused.filter((job) => job.index < next);
+      throw new EnqueueManyError({ ...sum, refused }, next, chunk.filter((item) => item.sent).map((item) => item.id), error);
     }
     sum.refused.sort((a, b) => a.index - b.index);
     return sum;
@@ -230,7 +232,7 @@ export class Client implements Producer {
   #itemOf(job: NewJob, index: number, sum: EnqueuedMany): Item | undefined {
     try {
       const wire = wireJob(job, () => this.#ids.next());
-      return { index, id: job.id === undefined ? wire.id : "", text: wireText(wire) };
+      return { index, id: wire.id, made: job.id === undefined ? wire.id : "", text: wireText(wire), sent: false };
     } catch (error) {
       if (!(error instanceof InvalidError)) {
         throw error;
@@ -240,50 +242,60 @@ export class Client implements Producer {
     }
   }
 
-  /** sendChunk stores jobs with one request, and sends those again that the server cannot take yet. */
-  async #sendChunk(items: Item[], sum: EnqueuedMany): Promise<void> {
+  /**
+   * sendSome stores the first of some jobs with one request, and sends those again that the server cannot take yet. It returns how many
+   * have an answer: all, or half if the request was too large.
+   */
+  async #sendSome(items: Item[], sum: EnqueuedMany): Promise<number> {
+    const answers = new Map<Item, Found | undefined>();
     let left = items;
-    let later: Refused[] = [];
+    let answered = false;
     try {
       await again(this.#timeout, undefined, async (limit) => {
-        if (left.length === 0) {
-          return;
+        answered = false;
+        for (const item of left) {
+          item.sent = true;
         }
         const body = `[${left.map((item) => item.text).join(",")}]`;
-        const answer = await this.#transport.send<{ results: Found[] }>({ method: "POST", path: "/jobs", what: "enqueue jobs", body, limit });
-        const sent = left;
-        [left, later] = [[], []];
-        for (const [i, item] of sent.entries()) {
-          const refused = tally(sum, item, answer.results[i]);
-          if (refused) {
-            left.push(item);
-            later.push(refused);
-          }
-        }
-        if (later[0]) {
-          throw later[0].error;
+        const { results } = await this.#transport.send<{ results: Found[] }>({ method: "POST", path: "/jobs", what: "enqueue jobs", body, limit });
+        answered = true;
+        left.forEach((item, i) => void answers.set(item, results[i]));
+        left = left.filter((item) => refusalOf(answers.get(item))?.temporary);
+        const refusal = left[0] && refusalOf(answers.get(left[0]));
+        if (refusal) {
+          throw refusal;
         }
       });
     } catch (error) {
-      if (error instanceof ApiError && error.status === 413 && left.length > 1) {
-        const half = left.length >> 1;
-        await this.#sendChunk(left.slice(0, half), sum);
-        await this.#sendChunk(left.slice(half), sum);
-      } else if (later.length > 0) {
-        sum.refused.push(...later);
-      } else {
-        throw error;
+      const [first] = items;
+      if (first && error instanceof ApiError && error.status === 413) {
+        if (items.length > 1) {
+          return this.#sendSome(items.slice(0, items.length >> 1), sum);
+        }
+        sum.refused.push({ index: first.index, error });
+        return 1;
+      }
+      const full = left.every((item) => refusalOf(answers.get(item))?.code === "full");
+      if (!answered || !full) {
+        throw error; // a job may be stored all the same
       }
     }
+    for (const item of items) {
+      tally(sum, item, answers.get(item));
+    }
+    return items.length;
   }
 }
 
 /** Item is a job of many on its way. */
 interface Item {
   index: number;
-  /** The id, if the client made it: then a duplicate with that id is the job itself. */
+  /** The id, and that if the client made it: then a duplicate with that id is the job itself. */
   id: string;
+  made: string;
   text: string;
+  /** Whether it was sent, and may be stored. */
+  sent: boolean;
 }
 
 /** Found is what the server says of one job. */
@@ -303,20 +315,24 @@ interface End {
   error?: string;
 }
 
-/** tally counts one job. It returns the refusal if the server may take the job later. */
-function tally(sum: EnqueuedMany, item: Item, found: Found | undefined): Refused | undefined {
-  if (found === undefined || found.error) {
-    const error = new ApiError(found?.error ?? { code: "no_answer", what: "enqueue jobs", why: "the answer has no line for the job", status: 503 });
-    if (error.temporary) {
-      return { index: item.index, error };
-    }
+/** refusalOf returns why the server has not stored a job of many. Undefined: it has. */
+function refusalOf(found: Found | undefined): ApiError | undefined {
+  if (found === undefined) {
+    return new ApiError({ code: "no_answer", what: "enqueue jobs", why: "the answer has no line for the job", status: 503 });
+  }
+  return found.error && new ApiError(found.error);
+}
+
+/** tally counts one job of many. */
+function tally(sum: EnqueuedMany, item: Item, found: Found = {}): void {
+  const error = refusalOf(found);
+  if (error) {
     sum.refused.push({ index: item.index, error });
-  } else if (receiptOf(found, item.id).duplicate) {
+  } else if (receiptOf(found, item.made).duplicate) {
     sum.duplicates++;
   } else {
     sum.stored++;
   }
-  return undefined;
 }
 
 /** receiptOf reads an answer. Made is the id that the client made: then a duplicate with that id is its own first try. */

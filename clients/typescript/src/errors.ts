@@ -125,16 +125,16 @@ export class TimeoutError extends SluiceError {}
 export class EnqueueManyError extends SluiceError {
   /** What became of the jobs before `next`. */
   readonly result: { stored: number; duplicates: number; refused: Refused[] };
-  /**
-   * The index of the first job without an answer. Some of the jobs from there on may be stored; send them again with the same ids, or
-   * with keys.
-   */
+  /** The index of the first job without an answer. */
   readonly next: number;
+  /** The ids of the jobs from `next` on that were sent, and may be stored. With the same ids they can be sent again. */
+  readonly ids: readonly string[];
 
-  constructor(result: EnqueueManyError["result"], next: number, cause: unknown) {
+  constructor(result: EnqueueManyError["result"], next: number, ids: string[], cause: unknown) {
     super(`enqueue jobs: job ${next} and later ones have no answer: ${causes(cause)}`, { cause });
     this.result = result;
     this.next = next;
+    this.ids = ids;
   }
 }
 

@@ -173,7 +173,7 @@ export class Settler {
       const later = batch.map((pending) => this.#answered(pending, refused.get(pending.held.id)));
       return later.find((error) => error !== undefined);
     } catch (error) {
-      if (error instanceof ApiError && (error.status === 422 || error.status === 413)) {
+      if (error instanceof ApiError && refusesSome(error, batch)) {
         return this.#sendApart(batch, error);
       }
       this.events.failed(error);
@@ -184,7 +184,7 @@ export class Settler {
     }
   }
 
-  /** sendApart sends the outcomes of a batch that breaks a rule one by one, so that one does not keep the others. */
+  /** sendApart sends the outcomes of a batch, of which one may be at fault, one by one, so that it does not keep the others. */
   async #sendApart(batch: Pending[], refusal: ApiError): Promise<Error | undefined> {
     const [first] = batch;
     if (first && batch.length === 1) {
@@ -234,4 +234,9 @@ export class Settler {
     this.count--;
     this.events.freed();
   }
+}
+
+/** refusesSome reports whether a single outcome may be the cause of an error: it breaks a rule, or the server fails on it. */
+function refusesSome(error: ApiError, batch: Pending[]): boolean {
+  return error.status === 422 || error.status === 413 || (error.status >= 500 && !error.temporary && batch.length > 1);
 }
