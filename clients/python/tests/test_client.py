@@ -580,6 +580,22 @@ class Dies(ClientTest):
         self.assertEqual(child.wait(60), 0)  # after the server has refused its outcome
         self.assertEqual(self.client.result(id, timeout=1), "by another")
 
+    def test_a_frozen_worker_begins_no_job_that_another_has(self):
+        child, claimed = self.child(1), False
+        while not claimed:  # by the claim that waits at the server
+            child.send_signal(signal.SIGSTOP)
+            id = self.client.enqueue(self.queue, 0).id
+            threading.Event().wait(0.5)
+            claimed = self.client.job(id).state == "claimed"
+            if not claimed:
+                child.send_signal(signal.SIGCONT)
+                self.assertEqual([child.stdout.readline().split()[0] for _ in range(2)], ["began", "ended"])
+        with self.working(lambda job: "by another"):
+            self.assertEqual(self.client.result(id, timeout=60), "by another")
+        child.send_signal(signal.SIGCONT)
+        later = self.client.enqueue(self.queue, 0).id
+        self.assertEqual(child.stdout.readline().split(), ["began", later])
+
     def test_sigterm_drains(self):
         child = self.child(30)
         first = self.client.enqueue(self.queue, 2).id

@@ -2,9 +2,10 @@
 
 import json
 import unittest
+import unittest.mock
 from datetime import timedelta
 
-from sluice_client import Client, EnqueueManyError, LostError, PermanentError, RetryError, SnoozeError
+from sluice_client import Client, EnqueueManyError, LostError, PermanentError, RetryError, SnoozeError, _engine
 from sluice_client._engine import Engine
 from sluice_client._held import outcome
 from sluice_client._transport import Transport
@@ -57,6 +58,26 @@ class Away(Unreadable):
 
 class Down(Away):
     down = True
+
+
+class Failing(Unreadable):
+    """Fails for requests of several jobs, and for the first request of the first job. It answers each renewal that the first job is lost."""
+
+    def do_POST(self):
+        jobs = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["jobs"]
+        self.server.asked.append([job["id"] for job in jobs])
+        status, text = 200, {"done": 1, "failed": []}
+        if self.path.endswith("/renew"):
+            text = {"lost": [{"id": "one", "cancelled": False}]}
+        elif len(jobs) > 1:
+            status, text = 500, {"code": "failed", "why": "the server failed"}
+        elif self.server.asked.count(["one"]) == 1 and jobs[0]["id"] == "one":
+            text["failed"] = [{"id": "one", "error": {"status": 500, "code": "failed", "why": "the server failed"}}]
+        answer = json.dumps(text).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
 
 
 class Many(unittest.TestCase):
@@ -117,6 +138,32 @@ class Engines(unittest.TestCase):
         self.assertEqual(asked, [["one", "two", "three"], ["one"], ["two"], ["three"]])
         (again, failed) = engine._outcomes.get_nowait()
         self.assertEqual((again.job.id, failed["outcome"], failed["permanent"], engine._outcomes.empty()), ("two", "fail", True, True))
+
+    def test_an_outcome_on_which_the_server_fails_is_sent_again(self):
+        with serving(Failing) as (url, asked), unittest.mock.patch.object(_engine, "_SOON", 0.01):
+            engine = self.engine(url)
+            engine._take([self.claimed(id, "t") for id in ("one", "two")])
+            engine._send_outcomes([(held, {**held.named(), **outcome(None, None)}) for held in self.started])
+            self.assertEqual([held.job.id for held in engine._held], ["one"])
+            engine._send_outcomes([engine._outcomes.get(timeout=60)])
+            self.assertEqual((asked, engine._held), ([["one", "two"], ["one"], ["two"], ["one"]], set()))
+
+    def test_an_outcome_on_which_the_server_always_fails_is_given_up_with_its_lease(self):
+        with serving(Failing) as (url, asked):
+            engine = self.engine(url)
+            engine._take([{**self.claimed("one", "t"), "lease_seconds": 1}])
+            with self.assertLogs("sluice_client", "WARNING"):
+                engine._send_outcomes([(held, {**held.named(), **outcome(None, None)}) for held in self.started])
+        self.assertEqual((asked, engine._held, engine._outcomes.empty()), ([["one"]], set(), True))
+
+    def test_a_process_that_was_frozen_renews_before_it_begins_jobs(self):
+        with serving(Failing) as (url, asked):
+            engine = self.engine(url)
+            engine._seen -= 100
+            engine._see()
+            engine._take([self.claimed(id, "t") for id in ("one", "two")])
+        self.assertEqual(([held.job.id for held in self.started], asked), (["two"], [["one", "two"]]))
+        self.assertEqual((engine._busy, [held.job.id for held in engine._held]), (1, ["two"]))
 
     def test_a_job_that_is_claimed_anew_is_no_more_that_of_the_earlier_claim(self):
         engine = self.engine()

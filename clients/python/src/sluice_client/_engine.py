@@ -68,6 +68,7 @@ class Engine:
         self._stop, self._end = threading.Event(), threading.Event()
         self._claiming = Abort()  # ends the claim that waits
         self._singly_until = 0.0  # it claims one job at a time, so that one that cannot be read takes no others with it
+        self._seen, self._unseen = time.monotonic(), 0.0  # when the process was seen to run last, and the longest time without that since a claim was sent
         self._failure: Optional[Exception] = None
         self._settler: Optional[threading.Thread] = None
 
@@ -123,11 +124,14 @@ class Engine:
             abort = self._claiming = Abort()
             if not self._claims():  # since it was looked at last
                 continue
+            self._see()
+            self._unseen = 0
             jobs = self._send_claim(body, abort)
+            self._see()
             if jobs is None:
                 self._give_back(body)
             else:
-                self._take(jobs)
+                self._take(jobs, again=body.get("again", False))
 
     def _send_claim(self, body: Dict[str, Any], abort: Abort) -> Optional[List[Dict[str, Any]]]:
         """Claims until there is an answer. None: the worker is to claim no more, and there may be an answer that nobody reads."""
@@ -187,15 +191,27 @@ class Engine:
             body["lease"] = duration(self._lease)
         return body
 
-    def _take(self, jobs: List[Dict[str, Any]]) -> None:
+    def _take(self, jobs: List[Dict[str, Any]], again: bool = False) -> None:
+        """Begins jobs. It renews the leases of late ones first, so that no handler begins a job that another worker has: the answer may have waited for a frozen process."""
         arrived = time.monotonic()
-        for raw in jobs:
-            held = self._hold(raw, arrived)
-            if self._stop.is_set():
+        all_held = [self._hold(raw, arrived) for raw in jobs]
+        late = [held for held in all_held if again or self._unseen > held.lease / 3]
+        for lease in {held.lease for held in late}:
+            same = [held for held in late if held.lease == lease]
+            while not self._stop.is_set() and any(held.reason is None for held in same) and not self._renew(same, lease):
+                pass  # its lease ends at some time
+        for held in all_held:
+            if held.reason is None and self._stop.is_set():
                 held.end(Draining())
+            if held.reason is None:
+                self._start(held)
+            else:
                 self.finish(held, None, held.reason)
-                continue
-            self._start(held)
+
+    def _see(self) -> None:
+        """Notes that the process runs."""
+        now = time.monotonic()
+        self._seen, self._unseen = now, max(self._unseen, now - self._seen)
 
     def _hold(self, raw: Dict[str, Any], arrived: float) -> Held:
         held = Held(raw, arrived, self._save)
@@ -226,6 +242,7 @@ class Engine:
     def _keep(self) -> None:
         """Renews leases each third of their length, and notices those that ended."""
         while not self._end.is_set():
+            self._see()
             now = time.monotonic()
             with self._changed:
                 held = list(self._held)
@@ -242,7 +259,8 @@ class Engine:
             rest = min(looks, default=now + _SOON) - time.monotonic()
             self._end.wait(min(max(rest, 0.02), 0.5))
 
-    def _renew(self, held: List[Held], lease: float) -> None:
+    def _renew(self, held: List[Held], lease: float) -> bool:
+        """Renews leases. False: the server did not answer."""
         sent = time.monotonic()
         body = {"lease": duration(lease), "jobs": [h.named() for h in held]}
         try:
@@ -250,7 +268,7 @@ class Engine:
         except (ApiError, ConnectionFailed, *BROKEN) as error:
             log.warning("renewal of %d leases: %s", len(held), error)
             self._end.wait(min(0.2, lease / 20))
-            return
+            return False
         lost = {entry["id"]: entry for entry in answer["lost"]}
         for h in held:
             entry = lost.get(h.job.id)
@@ -259,6 +277,7 @@ class Engine:
             elif not h.settling:  # otherwise its outcome is stored
                 reason = CancelledError if entry["cancelled"] else LostError
                 self._lose(h, reason(f"job {h.job.id} was " + ("cancelled" if entry["cancelled"] else "lost: its lease ended")))
+        return True
 
     def _time_out(self, held: Held, now: float) -> None:
         """Tells a handler that its timeout is over. If it ignores that, its attempt fails; it keeps its slot."""
@@ -356,30 +375,40 @@ class Engine:
             self._send_outcomes(batch)
 
     def _send_outcomes(self, batch: List[Any]) -> None:
-        left = max(h.until for h, _ in batch) - time.monotonic()
-        again = []
+        now = time.monotonic()
+        for h, _ in batch:
+            h.sends_until = h.sends_until or max(h.until, now + 1)
+        timeout = max(max(h.sends_until for h, _ in batch) - now, 1)
         try:
-            answer = self._transport.request("POST", "/work/settle", {"worker": self._worker, "jobs": [o for _, o in batch]}, timeout=max(left, 1))
-            refused = {entry["id"]: ApiError(entry["error"].get("status", 0), entry["error"]) for entry in answer["failed"]}
+            answer = self._transport.request("POST", "/work/settle", {"worker": self._worker, "jobs": [o for _, o in batch]}, timeout=timeout)
+            refused: Dict[str, Exception] = {entry["id"]: ApiError(entry["error"].get("status", 0), entry["error"]) for entry in answer["failed"]}
         except (ApiError, ConnectionFailed, *BROKEN) as error:
-            if len(batch) > 1 and isinstance(error, ApiError) and error.status in _REFUSES:
+            if len(batch) > 1 and isinstance(error, ApiError) and (error.status in _REFUSES or error.status >= 500):
                 for entry in batch:  # so that one outcome does not take the others with it
                     self._send_outcomes([entry])
                 return
             refused = {h.job.id: error for h, _ in batch}
+        again = [entry for entry in batch if not self._settled(*entry, refused.get(entry[0].job.id))]
         with self._changed:
-            for h, outcome in batch:
-                error = refused.get(h.job.id)
-                if isinstance(error, ApiError) and error.code in ("invalid", "too_large") and "result" in outcome:
-                    text = f"the server refused the result of the handler: {error.why}"
-                    again.append((h, {**h.named(), "outcome": "fail", "permanent": True, "error": text}))
-                    continue
-                if error is not None:
-                    log.warning("the outcome of job %s may not be stored: %s", h.job.id, error)
-                self._held.discard(h)
             self._changed.notify_all()
         for entry in again:
-            self._outcomes.put(entry)
+            timer = threading.Timer(_SOON, self._outcomes.put, [entry])  # others are sent meanwhile
+            timer.daemon = True
+            timer.start()
+
+    def _settled(self, held: Held, outcome: Dict[str, Any], error: Optional[Exception]) -> bool:
+        """Ends a job whose outcome was sent. False: the outcome is sent again, until the lease that the job had has ended."""
+        if isinstance(error, ApiError) and error.code in ("invalid", "too_large") and "result" in outcome:
+            text = f"the server refused the result of the handler: {error.why}"
+            self._outcomes.put((held, {**held.named(), "outcome": "fail", "permanent": True, "error": text}))
+            return True
+        if isinstance(error, ApiError) and (error.status in PASSES or error.status >= 500) and time.monotonic() + _SOON < held.sends_until:
+            return False
+        if error is not None:
+            log.warning("the outcome of job %s may not be stored: %s", held.job.id, error)
+        with self._changed:
+            self._held.discard(held)
+        return True
 
     # The end.
 

@@ -87,6 +87,7 @@ class Held:
         self.reason: Optional[Exception] = None  # why the handler is to end
         self.report: Optional[tuple[float, str]] = None  # to be sent
         self.settling = False
+        self.sends_until = 0.0  # until when its outcome is sent again; 0: it was not sent
         self.interrupt: Optional[Callable[[], object]] = None
         self._save = save
         read = Job.of(raw)

@@ -97,8 +97,9 @@ class Transport:
         until = time.monotonic() + timeout
         pause = 0.05
         while True:
-            try:
-                return self.once(method, path, data, timeout=until - time.monotonic() + wait, headers=headers, abort=abort)
+            left = until - time.monotonic()
+            try:  # half of the time for the first try: a connection that went dead is noticed, and another one tried
+                return self.once(method, path, data, timeout=(left / 2 if left > 2 else left) + wait, headers=headers, abort=abort)
             except ApiError as error:
                 if error.status not in PASSES:
                     raise
