@@ -86,7 +86,7 @@ var doors = map[string][]string{
 	"sluicetest":           {"", "dispatcher", "engine", "schedule", "store/memory", "upkeep", "worker"},
 	"store/storetest":      {"", "schema", "edit", "hold", "changes", "search", "stat", "explain", "operation", "schedule", "tenancy", "alert", "audit", "forecast", "health", "internal/verbtest", "engine", "presence", "internal/notify", "internal/storing", "admission", "pressure", "await", "flow", "limit", "progress", "batch", "access", "deadletter"},
 	"engine/enginetest":    {"", "engine"},
-	"engine/local":         {"", "worker", "audit", "engine", "presence", "pressure"},
+	"engine/local":         {"", "worker", "audit", "engine", "internal/jsonscan", "presence", "pressure"},
 	"engine/temporal":      {"", "engine"},
 	"internal/demo":        {"", "explain", "tenancy", "internal/flow", "worker", "store/sqlite", "store/postgres", "audit"},
 	"cmd/internal/sim":     {"", "tenancy", "internal/feature", "internal/flow", "internal/near", "store/memory"},

@@ -119,7 +119,7 @@ func batchRules() []Rule {
 			w.becomes(kept, engine.Completed)
 		}},
 		{"E-9", "The payload that a run gets equals the payload given: big integers, text beyond ASCII, deep nesting.", "I-9, D-11, D-24", func(w *world) {
-			deep := strings.Repeat(`{"a":[`, 50) + `12345678901234567890` + strings.Repeat(`]}`, 50)
+			deep := `[` + strings.Repeat(`{"a":[`, 249) + `12345678901234567890` + strings.Repeat(`]}`, 249) + `]` // the script has a level too
 			for _, data := range []string{
 				`9007199254740993`, `-0.1e-7`, `1.10`, `"Grüße, 世界 🚀 \u0000 <&> \u2028"`, `{"ключ":["ß",null,true,""]}`, `[]`, deep,
 			} {

@@ -113,8 +113,8 @@ func (e *Engine) ensure(ctx context.Context, queue string) error {
 }
 
 // Start stores runs as jobs of their queue. A run whose type no process handles waits; see [Engine.Check].
-// Start refuses a run whose ref is empty, longer than [MaxRefBytes] or not UTF-8, whose payload exceeds payload_limit
-// of the runs' queue, or is nested deeper than 499 levels: it stands inside the payload of the run's job.
+// Start refuses a run whose ref is empty, longer than [MaxRefBytes] or not UTF-8, or whose payload exceeds payload_limit
+// of the runs' queue.
 func (e *Engine) Start(ctx context.Context, target engine.Target, runs []engine.Run) []error {
 	ctx, stop := context.WithTimeout(ctx, callTime)
 	defer stop()

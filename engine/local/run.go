@@ -17,6 +17,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/engine"
+	"github.com/sluice-queue/sluice/internal/jsonscan"
 	"github.com/sluice-queue/sluice/worker"
 )
 
@@ -82,6 +83,7 @@ type envelope struct {
 	Labels     map[string]string `json:"labels,omitempty"`
 	TimeoutMS  int64             `json:"timeout_ms,omitempty"`
 	Work       string            `json:"work,omitempty"`
+	Text       string            `json:"text,omitempty"`    // a payload that is nested too deep to stand in this one
 	Payload    json.RawMessage   `json:"payload,omitempty"` // must stay last
 }
 
@@ -98,6 +100,9 @@ func (e envelope) within(ctx context.Context) (context.Context, context.CancelFu
 // open takes a run out of its envelope.
 func open[T any](job *worker.Job[envelope]) (*Run[T], error) {
 	e := job.Payload
+	if e.Text != "" {
+		e.Payload = json.RawMessage(e.Text)
+	}
 	run := &Run[T]{
 		Run: engine.Run{
 			Ref: e.Ref, Job: e.Job, Generation: e.Generation, Attempt: e.Attempt, Tenant: e.Tenant, Priority: e.Priority,
@@ -120,19 +125,24 @@ func newJob(queue string, target engine.Target, run engine.Run) (sluice.NewJob, 
 		return sluice.NewJob{}, &sluice.InvalidError{Field: "ref", Rule: fmt.Sprintf("%d bytes are more than %d", len(run.Ref), MaxRefBytes)}
 	case !utf8.ValidString(run.Ref):
 		return sluice.NewJob{}, &sluice.InvalidError{Field: "ref", Rule: "it is not valid UTF-8"}
-	case !json.Valid(run.Payload):
-		return sluice.NewJob{}, &sluice.InvalidError{Field: "payload", Rule: "it is not valid JSON"}
+	}
+	if fault := jsonscan.Fault(run.Payload); fault != "" {
+		return sluice.NewJob{}, &sluice.InvalidError{Field: "payload", Rule: fault}
+	}
+	text := "" // of a payload that is as deep as payloads may be
+	if list := slices.Concat([]byte("["), run.Payload, []byte("]")); !jsonscan.Shallow(list) && jsonscan.Fault(list) != "" {
+		text = string(run.Payload)
 	}
 	payload, err := json.Marshal(envelope{
-		Ref: run.Ref, Queue: target.Queue, Job: run.Job, Generation: run.Generation, Attempt: run.Attempt, Tenant: run.Tenant,
+		Text: text, Ref: run.Ref, Queue: target.Queue, Job: run.Job, Generation: run.Generation, Attempt: run.Attempt, Tenant: run.Tenant,
 		Priority: run.Priority, Labels: run.Labels, Work: run.Work, TimeoutMS: max(cmp.Or(run.Timeout, target.Timeout), 0).Milliseconds(),
 	})
 	if err != nil {
 		return sluice.NewJob{}, &sluice.InvalidError{Field: "run", Rule: err.Error()}
 	}
-	// The payload is appended byte for byte; encoding/json would rewrite it.
-	payload = append(bytes.TrimSuffix(payload, []byte("}")), `,"payload":`...)
-	payload = append(append(payload, run.Payload...), '}')
+	if text == "" { // it is appended byte for byte; encoding/json would rewrite it
+		payload = slices.Concat(bytes.TrimSuffix(payload, []byte("}")), []byte(`,"payload":`), run.Payload, []byte("}"))
+	}
 	return sluice.NewJob{Queue: queue, Payload: payload, EnqueueOptions: sluice.EnqueueOptions{
 		ID: idOf(queue, run.Ref), Delay: max(run.Delay, 0), Priority: run.Priority, Labels: labelsOf(run),
 	}}, nil

@@ -300,7 +300,7 @@ func TestRunTellsWhatIsWrongAtTheStart(t *testing.T) {
 
 func TestRunIsRefusedIfItsPayloadIsNestedTooDeep(t *testing.T) {
 	inShop(t, func(s *shop) {
-		for depth, refused := range map[int]bool{499: false, 500: true} {
+		for depth, refused := range map[int]bool{499: false, 500: false, 501: true} {
 			deep := run(fmt.Sprintf("rules-%d", depth))
 			deep.Payload = json.RawMessage(strings.Repeat("[", depth) + strings.Repeat("]", depth))
 			if err := s.start(deep); errors.Is(err, engine.ErrRefused) != refused || !refused && err != nil {
