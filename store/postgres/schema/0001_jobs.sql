@@ -680,6 +680,7 @@ comment on column sluice.orphan_run.terminate is 'a person asked upkeep to termi
 comment on column sluice.orphan_run.limit_key is 'the limit key of the job when the run began; null: none';
 comment on column sluice.orphan_run.cost is 'what the run takes of limits by cost: the cost of the job when the run began';
 create index orphan_run_held on sluice.orphan_run (queue, tenant);
+create index orphan_run_limit_key on sluice.orphan_run (queue, limit_key) where limit_key is not null;
 -- Expressions keep the planner from this index when it looks for the runs of one job or one tenant.
 create index orphan_run_order on sluice.orphan_run ((queue || ''), cancelled_at, uuid_send(job_id));
 

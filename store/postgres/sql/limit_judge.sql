@@ -95,8 +95,13 @@ with lim as materialized (
     cross join lateral (
         select coalesce(sum(case when l.by_cost then r.cost else 1 end), 0) as units
         from sharing s
-        cross join lateral (select r.limit_key, r.cost from sluice.orphan_run r where r.queue = s.queue and l.concurrency > 0 offset 0) r
-        where s.name = l.name and (w.key is null or r.limit_key = w.key)
+        cross join lateral (
+            (select h.cost from sluice.orphan_run h where h.queue = s.queue and h.limit_key = w.key and l.concurrency > 0 limit l.concurrency)
+            union all
+            (select h.cost from sluice.orphan_run h
+             where h.queue = s.queue and w.key is null and l.concurrency > 0 order by h.tenant limit l.concurrency)
+        ) r
+        where s.name = l.name
     ) o
 ), rewound as (
     -- The clock was set back, so these buckets fill from now on.

@@ -35,8 +35,7 @@ cross join lateral (
 cross join lateral (
     select coalesce(sum(case when (select by_cost from of) then r.cost else 1 end), 0) as units
     from sharing s
-    cross join lateral (select r.limit_key, r.cost from sluice.orphan_run r where r.queue = s.queue offset 0) r
-    where r.limit_key = w.key
+    cross join lateral (select h.cost from sluice.orphan_run h where h.queue = s.queue and h.limit_key = w.key limit $4::integer) r
 ) o
 cross join lateral (
     select count(*) as jobs

@@ -393,6 +393,7 @@ create table sluice_orphan_run (
 -- Orphan runs in the order in which their jobs ended.
 create index sluice_orphan_run_order on sluice_orphan_run (queue, cancelled_at, job_id);
 create index sluice_orphan_run_held on sluice_orphan_run (queue, tenant);
+create index sluice_orphan_run_limit_key on sluice_orphan_run (queue, limit_key) where limit_key is not null;
 
 -- Holds: queued jobs that no claim takes until somebody releases them. Such a job waits for itself. The row goes when
 -- the job ends.
