@@ -329,14 +329,14 @@ func (j NewJob) checkPayload(limit int) error {
 	return nil
 }
 
-// CheckResult returns an [ErrInvalid] if a result or a checkpoint is larger than [MaxResultBytes], or nested deeper than
-// 500 levels. Field names the text in the error. Stores call it before they write a result or a checkpoint.
+// CheckResult returns an [ErrInvalid] if a result or a checkpoint is larger than [MaxResultBytes], nested deeper than 500
+// levels, or not UTF-8. Field names the text in the error. Stores call it before they write a result or a checkpoint.
 func CheckResult(field string, text json.RawMessage) error {
 	switch {
 	case len(text) > MaxResultBytes:
 		return invalid(field, fmt.Sprintf("%d bytes must be at most %d; keep the data elsewhere, and store its address", len(text), MaxResultBytes))
-	case !jsonscan.Shallow(text) && jsonscan.Fault(text) != "":
-		return invalid(field, jsonscan.Fault(text))
+	case !utf8.Valid(text), !jsonscan.Shallow(text) && jsonscan.Fault(text) != "":
+		return invalid(field, cmp.Or(jsonscan.Fault(text), "it is not valid UTF-8"))
 	}
 	return nil
 }

@@ -96,7 +96,7 @@ func named(err error) error {
 		return err
 	}
 	for code, name := range map[string]error{
-		"SL001": sluice.ErrLost, "SL003": sluice.ErrNotAllowed, "SL004": sluice.ErrInvalid, "SL005": sluice.ErrNotFound, "SL006": sluice.ErrDuplicate, "SL007": sluice.ErrNotAllowed, "SL009": sluice.ErrConflict,
+		"22021": sluice.ErrInvalid, "SL001": sluice.ErrLost, "SL003": sluice.ErrNotAllowed, "SL004": sluice.ErrInvalid, "SL005": sluice.ErrNotFound, "SL006": sluice.ErrDuplicate, "SL007": sluice.ErrNotAllowed, "SL009": sluice.ErrConflict,
 	} {
 		if server.Code == code {
 			return fmt.Errorf("%w: %w", name, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 
@@ -57,7 +58,7 @@ func (s functionStore) Settle(ctx context.Context, settlements []sluice.Settleme
 	var order []key
 	rounds := make(map[sluice.ID]int)
 	for i, in := range settlements {
-		k := key{event: in.Event, poison: in.Poison, inTx: in.InTx, round: rounds[in.ID], large: len(in.Result) > sluice.MaxResultBytes}
+		k := key{event: in.Event, poison: in.Poison, inTx: in.InTx, round: rounds[in.ID], large: len(in.Result) > sluice.MaxResultBytes || !utf8.Valid(in.Result)}
 		if k.plain = !in.InTx && (in.Event == sluice.EventComplete || in.Event == sluice.EventRelease && in.Holder == ""); k.plain && in.Event == sluice.EventRelease {
 			k.delay, k.reason = in.Delay, in.Reason
 		}
@@ -69,7 +70,7 @@ func (s functionStore) Settle(ctx context.Context, settlements []sluice.Settleme
 	}
 	for _, k := range order {
 		states, err := again(func() ([]string, error) { return s.settleGroup(ctx, settlements, groups[k], k.plain) })
-		if isCode(err, "SL004") && k.large {
+		if (isCode(err, "SL004") || isCode(err, "22021")) && k.large {
 			for _, i := range groups[k] {
 				errs[i] = named(err)
 			}

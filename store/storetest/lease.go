@@ -201,5 +201,23 @@ func leaseRules() []Rule {
 			w.done(large)
 			equal(w, "the result", len(w.inState(id, sluice.StateCompleted).Result), len(most))
 		}},
+		{"R-1220", "A result or a checkpoint that is not UTF-8 is refused, alone, and the job stays claimed.", "[limits](guide/workers-in-other-languages.md)", func(w *world) {
+			broken := json.RawMessage("\"caf\xe9\"")
+			id, other := w.add(sluice.EnqueueOptions{}), w.add(sluice.EnqueueOptions{})
+			claims := w.claim(2)
+			c, beside := claims[0], claims[1]
+			if c.ID != id {
+				c, beside = beside, c
+			}
+			w.is(w.Store.SaveCheckpoint(w.ctx, id, c.Token, broken), sluice.ErrInvalid)
+			done := by(sluice.EventComplete, c)
+			done.Result = broken
+			errs, err := w.Store.Settle(w.ctx, []sluice.Settlement{done, by(sluice.EventComplete, beside)})
+			w.ok(err)
+			w.is(errs[0], sluice.ErrInvalid)
+			w.ok(errs[1])
+			w.inState(other, sluice.StateCompleted)
+			equal(w, "the checkpoint", string(w.inState(id, sluice.StateClaimed).Checkpoint), "")
+		}},
 	}
 }
