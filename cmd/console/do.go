@@ -151,7 +151,7 @@ func (c *Console) answerWith(w http.ResponseWriter, name string, d *dialog) {
 
 // curl is a request to the API as a command. SLUICE is the server's address.
 func curl(method, path string, query url.Values, body map[string]any) string {
-	at := `"$SLUICE` + httpapi.Root + path
+	at := `"$SLUICE` + httpapi.Root + strings.ReplaceAll(path, "$", "%24") // a shell would read a name such as $TOKEN as a variable
 	if len(query) > 0 {
 		at += "?" + query.Encode()
 	}

@@ -64,3 +64,6 @@ func NewestRate(every, passed time.Duration, completed int64) *float64 {
 func SparkOfDeaths(hours ...int) []string {
 	return deadGroup{Group: deadletter.Group{Hours: hours}}.Spark().Lines
 }
+
+// Curl is a request to the API as a command.
+var Curl = curl
