@@ -246,7 +246,8 @@ func isCobraUsage(err error) bool {
 // passwordInURL matches up to the last @ of a word: an unescaped password may contain others.
 var passwordInURL = regexp.MustCompile(`((?:://|\bpostgres(?:ql)?:/?)[^:@/\s]*):\S*@`)
 
-var passwordInQuery = regexp.MustCompile(`(?i)([?&\s]password=)[^&\s]*`)
+// passwordInQuery matches sslpassword too, which opens the key of a certificate.
+var passwordInQuery = regexp.MustCompile(`(?i)([?&\s](?:ssl)?password=)[^&\s]*`)
 
 // redact removes passwords from a text that may show a store's address.
 func redact(text string) string {

@@ -183,6 +183,9 @@ func TestPasswordsAreNotShown(t *testing.T) {
 			t.Errorf("%q is shown as %q", typo, shown)
 		}
 	}
+	if shown := cli.RedactURL("postgres://ada@host/jobs?sslkey=ada.key&sslpassword=secret"); strings.Contains(shown, "secret") {
+		t.Errorf("the password of a key is shown as %q", shown)
+	}
 	if shown := cli.RedactURL("sqlite:/var/jobs.db"); shown != "sqlite:/var/jobs.db" {
 		t.Errorf("it is shown as %q", shown)
 	}
