@@ -78,6 +78,7 @@ func connectTo(ctx context.Context, dsn string) (*pgx.Conn, error) {
 	}
 	config.DefaultQueryExecMode = planEachTime
 	config.RuntimeParams["client_encoding"] = "UTF8"
+	config.RuntimeParams["standard_conforming_strings"] = "on"
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", sluice.ErrUnavailable, err)

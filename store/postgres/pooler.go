@@ -32,10 +32,11 @@ func newSession(options Options) *session {
 	return s
 }
 
-// apply makes every connection of a pool request the settings. Settings in the DSN stay, but for the encoding: the store sends and
-// reads UTF-8 alone, whatever the role has. Every pooler knows that setting.
+// apply makes every connection of a pool request the settings. Settings in the DSN stay, but for two: the store sends and
+// reads UTF-8 alone, and its statements are in standard SQL, whatever the role has. Every pooler knows these settings.
 func (s *session) apply(config *pgxpool.Config) {
 	config.ConnConfig.RuntimeParams["client_encoding"] = "UTF8"
+	config.ConnConfig.RuntimeParams["standard_conforming_strings"] = "on"
 	if _, set := config.ConnConfig.RuntimeParams["application_name"]; !set {
 		config.ConnConfig.RuntimeParams["application_name"] = "sluice"
 	}

@@ -82,7 +82,7 @@ begin
             else h.role = 'dispatcher' and position('"queue":"' || job.queue || '"' in h.conditions) = 0 end);
     summary := case when open then reason || ' serve the queue' else coalesce(
         (select format('no dispatcher hands the queue''s jobs to the engine "%s": %s', q.engine,
-                substring(h.conditions from '"queue":"' || job.queue || '"[^}]*"text":"((?:[^"\\]|\\.)*)'))
+                substring(h.conditions from '"queue":"' || job.queue || E'"[^}]*"text":"((?:[^"\\\\]|\\\\.)*)'))
             from sluice.holder h where reason = 'dispatchers' and h.role = 'dispatcher' and h.seen >= o.now_at - interval '30 seconds'
             and position('"queue":"' || job.queue || '"' in h.conditions) > 0 limit 1),
         (select format('all %s of queue "%s" that run were told to claim nothing; see: sluice holders', reason, job.queue)

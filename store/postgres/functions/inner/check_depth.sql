@@ -8,7 +8,7 @@ begin
     if coalesce(length(rest), 0) <= 2 * {{max depth}} or length(rest) - length(replace(replace(rest, '[', ''), '{', '')) <= {{max depth}} then
         return;
     end if;
-    rest := regexp_replace(rest, '"(?:[^"\\]|\\.)*"', '', 'g');
+    rest := regexp_replace(rest, E'"(?:[^"\\\\]|\\\\.)*"', '', 'g');
     rest := translate(regexp_replace(rest, '[^][{}]+', '', 'g'), '{}', '[]');
     for n in 1..{{max depth}} loop
         exit when rest = '';

@@ -50,7 +50,7 @@ begin
         perform sluice._invalid('over', format('%L must be one of after', left(node ->> 'over', 80)));
     elsif coalesce(rules ->> (node ->> 'over'), nullif(node ->> 'on_failure', ''), 'cancel') = 'run' then
         perform sluice._invalid('over', format('a map cannot run if %L has failed: there is no array', node ->> 'over'));
-    elsif (node -> 'payload')::text ~ '"\{\{(item|index)\}\}"\s*:' then
+    elsif (node -> 'payload')::text ~ E'"\\{\\{(item|index)\\}\\}"\\s*:' then
         perform sluice._invalid('payload', 'an element cannot be the name of a field; put "{{item}}" in place of a value');
     elsif (node ->> 'most')::integer not between 0 and {{max after}} then
         perform sluice._invalid('most', format('%s must be from 1 to {{max after}}', node ->> 'most'));

@@ -3,7 +3,7 @@
 create or replace function sluice._readable(job json) returns json
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 begin
-    if json_typeof(job) = 'object' and strpos(job::text, '\u0000') > 0 then
+    if json_typeof(job) = 'object' and strpos(job::text, E'\\u0000') > 0 then
         perform e.key, case when e.key <> 'payload' then jsonb_typeof(e.value::jsonb) end from json_each(job) e;
     end if;
     return job;

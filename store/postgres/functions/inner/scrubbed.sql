@@ -2,7 +2,7 @@
 -- worker in another language. The rules are fewer and simpler than the rules of the Go package scrub, which also sees
 -- these texts when they are logged. Each row is a pattern and its replacement.
 create or replace function sluice._scrubbed(given text) returns text
-language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
+language plpgsql immutable set search_path = pg_catalog, pg_temp set standard_conforming_strings = on as $function$
 declare
     -- the names of secrets, and a sign with the blanks around it
     names constant text := '(?:password|passwd|passphrase|pwd|secret|token|credential|(?:api|access|private|auth|client|account|master|signing|encryption|shared)[ _-]?key)s?[0-9]{0,2}';
