@@ -20,7 +20,7 @@ func processRules() []Rule {
 			w.beat(w.Store, h)
 			w.beat(w.Store, presence.Holder{ID: holder(2), Role: "upkeep"})
 			h.Busy, h.Conditions = 4, []presence.Condition{
-				{Kind: presence.ConditionEngineAway, Queue: "a", Engine: "eu", Since: time.Unix(1_800_000_000, 0).UTC(), Text: `no route: "eu"`, Repair: "sluice engine check a"},
+				presence.NewCondition(presence.ConditionEngineAway, "a", "eu", time.Unix(1_800_000_000, 0).UTC(), `no route: "eu"`),
 				{Kind: presence.ConditionNoPollers, Queue: "b", Text: "nobody\x00 polls"},
 			}
 			w.beat(w.Store, h)
