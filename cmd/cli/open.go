@@ -158,6 +158,10 @@ func (a *app) runMigrations(ctx context.Context) ([]sluice.Migration, error) {
 		return nil, needsDatabase("migrate")
 	}
 	if at.postgres != "" {
+		slow := time.AfterFunc(slowOpen, func() {
+			a.note("still migrating: a step may wait for transactions, vacuums and other programs that migrate; `select pid, query from pg_stat_activity` shows them")
+		})
+		defer slow.Stop()
 		return postgres.Migrate(ctx, at.postgres)
 	}
 	if err := checkFolder(at.sqlite); err != nil {
