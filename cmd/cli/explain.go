@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -128,6 +130,7 @@ func diagnose(command *cobra.Command, err error) (code int, todo string) {
 	var usage usageError
 	var server *pgconn.PgError
 	var config *pgconn.ParseConfigError
+	var output *fs.PathError
 	code, todo = diagnoseServer(err)
 	switch {
 	case errors.As(err, &coded):
@@ -142,6 +145,8 @@ func diagnose(command *cobra.Command, err error) (code int, todo string) {
 		return exitUnreachable, "end what holds connections (select application_name, count(*) from pg_stat_activity group by 1), give each process fewer with pool_max_conns=N in --db (or SLUICE_DB), or allow more: alter role ROLE connection limit N; or alter system set max_connections = N, and a restart"
 	case todo != "":
 		return code, todo
+	case errors.As(err, &output) && output.Op == "write" && output.Path == os.Stdout.Name():
+		return exitFailed, "the command did its work, but could not write its output; make room where the output goes, and look what is done before you run it again"
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted, "run it again; what was done is done"
 	case errors.Is(err, sluice.ErrNotMigrated):
