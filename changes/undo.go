@@ -8,13 +8,14 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/internal/feature"
 )
 
 // Undo restores a queue's settings from before their last change, by a person, by upkeep or by plain SQL. Undo
 // removes the windows and the revert that the change added, and restores the windows that it removed.
 //
-// Undo is itself an audited change, and a second Undo undoes it. Without a change in the last 100 audit entries of
-// the queue, the error is a [sluice.ErrNotFound].
+// Undo is itself an audited change, and a second Undo undoes it. If the audit has no change since the queue was made, the
+// error is a [sluice.ErrNotFound].
 func Undo(ctx context.Context, client *sluice.Client, queue string, act sluice.Act) (sluice.Queue, error) {
 	return edit(ctx, client, queue, act, func(q *sluice.Queue) error {
 		scheduled, unreadable := List(*q)
@@ -74,21 +75,17 @@ func UndoTo(ctx context.Context, client *sluice.Client, queue string, version in
 	})
 }
 
-// undoHistory is how many changes Undo searches for one that it can undo.
-const undoHistory = 100
-
-// lastChange returns the last audit entry that changed something.
-func lastChange(ctx context.Context, client *sluice.Client, queue string) (sluice.AuditEntry, error) {
-	entries, err := client.Audit(ctx, sluice.AuditFilter{Object: audit.ObjectQueue, Name: queue, Event: audit.EventChange, Limit: undoHistory})
-	if err != nil {
-		return sluice.AuditEntry{}, err
+// lastChange returns the last audit entry that changed something since the queue was made.
+func lastChange(ctx context.Context, client *sluice.Client, queue string) (last sluice.AuditEntry, err error) {
+	changes := sluice.AuditFilter{Object: audit.ObjectQueue, Name: queue, Event: audit.EventChange}
+	found, err := feature.LastChange(ctx, client, changes, audit.EventDelete, func(change sluice.AuditEntry) (bool, error) {
+		last = change
+		return true, nil
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("queue %.80q has no change to undo in the audit: %w", queue, sluice.ErrNotFound)
 	}
-	for _, e := range entries {
-		if len(e.Before) > 0 && string(e.Before) != string(e.After) {
-			return e, nil
-		}
-	}
-	return sluice.AuditEntry{}, fmt.Errorf("queue %.80q has no change to undo: %w", queue, sluice.ErrNotFound)
+	return last, err
 }
 
 // InAudit reads the scheduled changes from an audit entry's Before or After.

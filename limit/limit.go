@@ -292,28 +292,20 @@ func setClosed(ctx context.Context, store sluice.Store, name string, closed bool
 }
 
 // Undo restores a limit from before its last change, and whether it was closed. Undo is itself an audited change, and a
-// second Undo undoes it. Without a change in the last 100 audit entries of the limit, the error is a [sluice.ErrNotFound].
+// second Undo undoes it. If the audit has no change since the limit was made, the error is a [sluice.ErrNotFound].
 func Undo(ctx context.Context, store sluice.Store, name string, act sluice.Act) (Limit, error) {
 	return edit(ctx, store, name, act, func(l *Limit) error {
-		entries, err := store.Audit(ctx, sluice.AuditFilter{Object: audit.ObjectLimit, Name: name, Limit: 100})
-		if err != nil {
-			return err
-		}
-		for _, e := range entries {
-			if e.Event == audit.EventDelete {
-				break
-			}
-			if e.Event != audit.EventChange || len(e.Before) == 0 || string(e.Before) == string(e.After) {
-				continue
-			}
+		changes := sluice.AuditFilter{Object: audit.ObjectLimit, Name: name, Event: audit.EventChange}
+		found, err := feature.LastChange(ctx, store, changes, audit.EventDelete, func(change sluice.AuditEntry) (bool, error) {
 			before := Limit{Name: name, Version: l.Version}
-			if err := json.Unmarshal(e.Before, &before); err != nil {
-				return err
-			}
+			err := json.Unmarshal(change.Before, &before)
 			*l = before
-			return nil
+			return err == nil, err
+		})
+		if err == nil && !found {
+			err = fmt.Errorf("limit %q has no change to undo in the audit: %w", name, sluice.ErrNotFound)
 		}
-		return fmt.Errorf("limit %q has no change to undo: %w", name, sluice.ErrNotFound)
+		return err
 	}, false)
 }
 

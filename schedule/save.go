@@ -92,36 +92,30 @@ func Lift(ctx context.Context, store sluice.Store, name string, act sluice.Act) 
 }
 
 // Undo restores a schedule from before its last change, with its pause. Undo is itself an audited change, and a second Undo
-// undoes it. Without a change in the last 100 audit entries of the schedule, the error is a [sluice.ErrNotFound].
+// undoes it. If the audit has no change since the schedule was made, the error is a [sluice.ErrNotFound].
 func Undo(ctx context.Context, store sluice.Store, name string, act sluice.Act) (Schedule, error) {
 	return edit(ctx, store, name, false, act, func(s *Schedule) error {
-		entries, err := store.Audit(ctx, sluice.AuditFilter{Object: audit.ObjectSchedule, Name: name, Limit: 100})
-		if err != nil {
-			return err
-		}
-		for _, e := range entries {
-			if e.Event == audit.EventDelete {
-				break
-			}
-			if e.Event != audit.EventChange || len(e.Before) == 0 || string(e.Before) == string(e.After) {
-				continue
-			}
+		changes := sluice.AuditFilter{Object: audit.ObjectSchedule, Name: name, Event: audit.EventChange}
+		found, err := feature.LastChange(ctx, store, changes, audit.EventDelete, func(change sluice.AuditEntry) (bool, error) {
 			var before content
-			if err := json.Unmarshal(e.Before, &before); err != nil {
-				return err
+			if err := json.Unmarshal(change.Before, &before); err != nil {
+				return false, err
 			}
 			restored := *s
 			if err := restored.set(before); err != nil {
-				return err
+				return false, err
 			}
 			restored.Definition, restored.Declared = restored.usual(), s.Declared // only a program declares
 			if same(*s, restored) {
-				continue // a program declared something, which an operator overrides
+				return false, nil // a program declared something, which an operator overrides
 			}
 			*s = restored
-			return nil
+			return true, nil
+		})
+		if err == nil && !found {
+			err = fmt.Errorf("it has no change to undo in the audit: %w", sluice.ErrNotFound)
 		}
-		return fmt.Errorf("it has no change to undo: %w", sluice.ErrNotFound)
+		return err
 	})
 }
 

@@ -16,7 +16,7 @@ import (
 
 // limitKeyRules are those of limits that are per key.
 func limitKeyRules() []Rule {
-	return slices.Concat(keyConcurrencyRules(), keyRateRules(), laneRules(), lookedForRules(), overtakingRules(), aheadRules(), parkedRules(), keyStoreRules(), costRules(), limitReplayRules(), limitedRunRules())
+	return slices.Concat(keyConcurrencyRules(), keyRateRules(), laneRules(), lookedForRules(), overtakingRules(), aheadRules(), parkedRules(), keyStoreRules(), costRules(), limitReplayRules(), limitedRunRules(), keptLimitRules())
 }
 
 func keyConcurrencyRules() []Rule {
