@@ -76,8 +76,7 @@ func setKeyClosed(ctx context.Context, store sluice.Store, name, key string, whi
 	return Given(store).CloseKey(ctx, name, key, feature.Instant(until), act)
 }
 
-// CloseKeyUntil closes a key of a limit until an instant of the store's clock, also if the key is closed for longer. The zero
-// instant opens the key. [CloseKey] never shortens a close.
+// CloseKeyUntil is [CloseKey] until an instant of the store's clock. The zero instant opens the key.
 func CloseKeyUntil(ctx context.Context, store sluice.Store, name, key string, until time.Time, act sluice.Act) error {
 	if err := errors.Join(checkKeyOf(ctx, store, name, key, until.IsZero(), act), feature.CheckInstant("closed_until", until)); err != nil {
 		return err

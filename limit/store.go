@@ -22,8 +22,8 @@ type Store interface {
 	// KeyUses says how much of a limit that is per key the given keys use, in their order. Nil keys: those that are closed or
 	// have waiting jobs, by name, at most that many.
 	KeyUses(ctx context.Context, name string, keys []string, most int) ([]KeyUse, error)
-	// CloseKey closes a key of a limit until an instant, with an audit entry. The zero instant opens the key. It counts from
-	// the next claim on.
+	// CloseKey closes a key of a limit until an instant, with an audit entry. A key that is closed for longer stays as it
+	// is, without an entry. The zero instant opens the key. It counts from the next claim on.
 	CloseKey(ctx context.Context, name, key string, until time.Time, act sluice.Act) error
 }
 

@@ -284,13 +284,17 @@ func (s *Store) keysOf(name string, waiting map[string]int, most int) (keys []st
 	return keys[:min(len(keys), most)]
 }
 
-// CloseKey closes a key of a limit, or opens it.
+// CloseKey closes a key of a limit, or opens it. It shortens no close.
 func (s *Store) CloseKey(ctx context.Context, name, key string, until time.Time, act sluice.Act) error {
 	return s.once(ctx, audit.ObjectLimit, name, act, func() error {
 		if _, known := s.named[name]; !known {
 			return sluice.ErrNotFound
 		}
-		s.keep(name, key).ClosedUntil = until
+		kept := s.keep(name, key)
+		if !until.IsZero() && !kept.ClosedUntil.Before(until) {
+			return nil
+		}
+		kept.ClosedUntil = until
 		s.add(saving.KeyClosed(name, key, until, act))
 		s.signal(sluice.Signal{})
 		return nil

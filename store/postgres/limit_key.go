@@ -333,7 +333,7 @@ func keyUses(ctx context.Context, db rowsQuerier, of limit.Limit, keys []string,
 	}, limitKeyUsesSQL, of.Name, keys, most, limit.MaxFigure)
 }
 
-// CloseKey closes a key of a limit or opens it, and audits this.
+// CloseKey closes a key of a limit or opens it, and audits this. It shortens no close.
 func (s *Store) CloseKey(ctx context.Context, name, key string, until time.Time, act sluice.Act) error {
 	entry := saving.KeyClosed(name, key, until, act)
 	err := s.strike(ctx, "close limit key", audit.ObjectLimit, name, act, limitKeyCloseSQL, name, key, nullTime(until), act.By, act.Reason, nullUUID(act.ID), string(entry.Event), string(entry.After))

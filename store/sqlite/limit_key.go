@@ -398,7 +398,7 @@ func (s *Store) KeyUses(ctx context.Context, name string, keys []string, most in
 	return out, err
 }
 
-// CloseKey closes a key of a limit or opens it, and audits this.
+// CloseKey closes a key of a limit or opens it, and audits this. It shortens no close.
 func (s *Store) CloseKey(ctx context.Context, name, key string, until time.Time, act sluice.Act) error {
 	return s.once(ctx, "close limit key", audit.ObjectLimit, name, act, func(tx runner) error {
 		found, err := namedLimits(tx, []string{name})
@@ -408,7 +408,8 @@ func (s *Store) CloseKey(ctx context.Context, name, key string, until time.Time,
 		if len(found) == 0 {
 			return sluice.ErrNotFound
 		}
-		if _, err := tx.exec(limitKeyCloseSQL, name, key, micros(until), now()); err != nil {
+		changed, err := affected(tx.exec(limitKeyCloseSQL, name, key, micros(until), now()))
+		if err != nil || changed == 0 {
 			return err
 		}
 		if _, err := tx.exec(limitKeyWakeSQL, key); err != nil {
