@@ -40,6 +40,21 @@ func (s *Store) SaveTenantLimits(ctx context.Context, limits tenancy.Limits, act
 	return save(ctx, s, saving.Limits, limits, act, in(s.limits, of).then(func(tenancy.Limits) { s.termsChanged() }))
 }
 
+// endTenantLimits ends pauses and limits of tenants whose time is over.
+func (s *Store) endTenantLimits(by string) error {
+	for of, was := range s.limits {
+		next := saving.WithoutEnded(was, s.now())
+		if next == was {
+			continue
+		}
+		home := in(s.limits, of).then(func(tenancy.Limits) { s.termsChanged() })
+		if _, err := put(s, saving.Limits, next, saving.EndedBy(by), home); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // termsChanged makes the next claims evaluate every tenant's limits again.
 func (s *Store) termsChanged() {
 	s.wakeAll()

@@ -101,7 +101,7 @@ func (s *Store) Expire(ctx context.Context, limit int, by string) (int, error) {
 }
 
 // Repair repairs states that no other method handles: jobs of queues without settings, and jobs whose
-// blocker is gone.
+// blocker is gone. It also ends limits of tenants whose time is over.
 func (s *Store) Repair(ctx context.Context, by string) (int, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -127,6 +127,9 @@ func (s *Store) Repair(ctx context.Context, by string) (int, error) {
 		}
 	}
 	s.repairParked()
+	if err := s.endTenantLimits(by); err != nil {
+		return repaired, err
+	}
 	s.forgetInstructions()
 	return repaired, nil
 }

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"slices"
 	"time"
 
@@ -20,6 +21,9 @@ var tenantLimitsSQL string
 
 //go:embed sql/tenant_limits_save.sql
 var tenantLimitsSaveSQL string
+
+//go:embed sql/tenant_limits_ended.sql
+var tenantLimitsEndedSQL string
 
 //go:embed sql/tier_delete.sql
 var tierDeleteSQL string
@@ -86,6 +90,25 @@ func (s *Store) SaveTenantLimits(ctx context.Context, limits tenancy.Limits, act
 		s.signal(sluice.Signal{Queue: limits.Queue})
 	}
 	return saved, err
+}
+
+// endTenantLimits ends pauses and limits of tenants whose time is over.
+func (s *Store) endTenantLimits(ctx context.Context, by string) error {
+	var now time.Time
+	var ended []tenancy.Limits
+	err := s.call(ctx, "look for limits whose time is over", func(ctx context.Context, _ bool) (err error) {
+		if now, err = readNow(ctx, s.pool); err != nil {
+			return err
+		}
+		ended, err = list(ctx, s.pool, func(row pgx.CollectableRow) (tenancy.Limits, error) { return scanLimits(row) }, tenantLimitsEndedSQL, now, saving.MostEnded)
+		return err
+	})
+	for _, l := range ended {
+		if _, err := s.SaveTenantLimits(ctx, saving.WithoutEnded(l, now), saving.EndedBy(by)); err != nil && !errors.Is(err, sluice.ErrConflict) {
+			return err
+		}
+	}
+	return err
 }
 
 // Delete deletes a tier or a tenant, and its limits.

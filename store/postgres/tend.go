@@ -128,8 +128,8 @@ func (s *Store) Expire(ctx context.Context, limit int, by string) (int, error) {
 }
 
 // Repair repairs states that no other method handles: jobs of queues without settings, and jobs whose blocker has
-// ended. Repair also deletes unused order keys, reads old tenant changes, wakes tenant queues, deletes old holders and
-// begins a vacuum where many rows are dead.
+// ended. Repair also deletes unused order keys, ends limits of tenants whose time is over, reads old tenant changes, wakes
+// tenant queues, deletes old holders and begins a vacuum where many rows are dead.
 func (s *Store) Repair(ctx context.Context, by string) (int, error) {
 	repaired, err := s.repair(ctx, by)
 	return repaired, errors.Join(err, s.clean(ctx))
@@ -141,6 +141,9 @@ func (s *Store) repair(ctx context.Context, by string) (int, error) {
 		return freed, err
 	}
 	if err := s.repairOrderKeys(ctx); err != nil {
+		return freed, err
+	}
+	if err := s.endTenantLimits(ctx, by); err != nil {
 		return freed, err
 	}
 	if err := s.repairTenantChanges(ctx); err != nil {

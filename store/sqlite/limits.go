@@ -22,6 +22,9 @@ var tenantLimitsSaveSQL string
 //go:embed sql/tenant_limits_delete.sql
 var tenantLimitsDeleteSQL string
 
+//go:embed sql/tenant_limits_ended.sql
+var tenantLimitsEndedSQL string
+
 //go:embed sql/tier_delete.sql
 var tierDeleteSQL string
 
@@ -78,12 +81,29 @@ func (s *Store) SaveTenantLimits(ctx context.Context, limits tenancy.Limits, act
 			all, err := tenantLimits(tx, limits.Tier, limits.Tenant)
 			return slices.DeleteFunc(all, func(l tenancy.Limits) bool { return l.Queue != limits.Queue }), err
 		},
-		store: func(tx runner, next tenancy.Limits) error {
-			_, err := tx.exec(tenantLimitsSaveSQL, limitsRow(next)...)
-			tx.signal(sluice.Signal{Queue: next.Queue})
-			return err
-		},
+		store: storeLimits,
 	})
+}
+
+func storeLimits(tx runner, next tenancy.Limits) error {
+	_, err := tx.exec(tenantLimitsSaveSQL, limitsRow(next)...)
+	tx.signal(sluice.Signal{Queue: next.Queue})
+	return err
+}
+
+// endTenantLimits ends pauses and limits of tenants whose time is over.
+func endTenantLimits(tx runner, by string) error {
+	at := now()
+	ended, err := list(tx, func(rows *sql.Rows) (tenancy.Limits, error) { return scanLimits(rows) }, tenantLimitsEndedSQL, at, saving.MostEnded)
+	if err != nil {
+		return err
+	}
+	for _, was := range ended {
+		if _, err := put(tx, saving.Limits, &was, saving.WithoutEnded(was, time.UnixMicro(at)), saving.EndedBy(by), home[tenancy.Limits]{store: storeLimits}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func limitsRow(l tenancy.Limits) []any {

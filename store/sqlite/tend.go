@@ -111,7 +111,7 @@ func (s *Store) Expire(ctx context.Context, limit int, by string) (int, error) {
 }
 
 // Repair repairs states that no other method handles: jobs of queues without settings, and jobs whose
-// blocker has ended.
+// blocker has ended. It also ends limits of tenants whose time is over, and deletes old holders.
 func (s *Store) Repair(ctx context.Context, by string) (int, error) {
 	freed, err := s.repairBlocked(ctx)
 	if err != nil {
@@ -127,6 +127,9 @@ func (s *Store) Repair(ctx context.Context, by string) (int, error) {
 			return err
 		}
 		repaired = len(orphans)
+		if err := endTenantLimits(tx, by); err != nil {
+			return err
+		}
 		if _, err = tx.exec(forgetHoldersSQL, now()-time.Hour.Microseconds()); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/sluice-queue/sluice/changes"
 	"github.com/sluice-queue/sluice/limit"
 	"github.com/sluice-queue/sluice/schedule"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // keptLimitRules are about what stores keep of limits: their changes, closes and ends.
@@ -29,6 +30,31 @@ func keptLimitRules() []Rule {
 			entries, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: audit.ObjectLimit, Name: "host", Event: audit.EventCloseKey, Limit: 10})
 			w.ok(err)
 			equal(w, "closes in the audit", len(entries), 2)
+		}},
+		{"R-1192", "Upkeep ends the pause and the limits of a tenant whose time is over; then they do not make their queue serve its tenants in turns. The audit tells of it.", "[tenants](guide/tenants.md)", func(w *world) {
+			w.save(func(*sluice.Settings) {})
+			w.limit(tenancy.Limits{Queue: queue, Tenant: "acme", Paused: true, PausedUntil: w.Now().Add(10 * time.Minute)})
+			w.limit(tenancy.Limits{Tenant: "globex", Concurrency: new(2), Until: w.Now().Add(20 * time.Minute), Paused: true, PausedUntil: w.Now().Add(5 * time.Minute)})
+			w.addOf("acme", 2)
+			w.addOf("globex", 3)
+			equal(w, "of a paused tenant", w.claimAll()["acme"], 0)
+			for _, step := range []struct {
+				passes        time.Duration
+				paused, turns bool
+			}{{time.Minute, true, true}, {10 * time.Minute, false, true}, {10 * time.Minute, false, false}} {
+				w.Advance(step.passes)
+				_, err := w.Store.Repair(w.ctx, "upkeep")
+				w.ok(err)
+				equal(w, "whether the tenant is paused", w.limitsOf("acme").Paused, step.paused)
+				equal(w, "whether the queue serves its tenants in turns", w.stored().ByTenant, step.turns)
+			}
+			left := w.limitsOf("globex")
+			equal(w, "what the limits still say", left.Say() || !left.Until.IsZero() || !left.PausedUntil.IsZero(), false)
+			got := w.claimAll()
+			equal(w, "jobs claimed without limits", got["acme"]+got["globex"] >= 3, true)
+			entries, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: audit.ObjectTenant, Name: "acme", Limit: 1})
+			w.ok(err)
+			equal(w, "who ended the pause, and why", entries[0].Actor+": "+entries[0].Reason, "upkeep: their time is over")
 		}},
 	}
 }
@@ -67,4 +93,13 @@ func (w *world) keyOpens(key string, want time.Time) {
 	uses, err := limit.KeyUses(w.ctx, w.Store, "host", key)
 	w.ok(err)
 	equal(w, "when the key opens", uses[0].ClosedUntil.Equal(want), true)
+}
+
+// limitsOf reads the only limits of a tenant.
+func (w *world) limitsOf(tenant string) tenancy.Limits {
+	w.Helper()
+	all, err := tenancy.LimitsOf(w.ctx, w.Other, "", tenant)
+	w.ok(err)
+	equal(w, "limits of the tenant", len(all), 1)
+	return all[0]
 }

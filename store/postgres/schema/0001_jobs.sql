@@ -219,6 +219,7 @@ comment on column sluice.tenant_limit.reason is 'why the last change was made';
 comment on column sluice.tenant_limit.given is 'the row says something, so that its queue serves tenants apart';
 comment on column sluice.tenant_limit.rate_per_ms is 'ms of the window of rate';
 create index tenant_limit_given on sluice.tenant_limit (queue) where given;
+create index tenant_limit_end on sluice.tenant_limit (queue) where until is not null or paused_until is not null;
 create index tenant_limit_tier on sluice.tenant_limit (tier, queue) where tier <> '';
 create index tenant_limit_tenant on sluice.tenant_limit (tenant, queue) where tenant <> '';
 

@@ -128,6 +128,7 @@ create table sluice_tenant_limit (
     check ((tier = '') <> (tenant = ''))
 ) without rowid;
 create index sluice_tenant_limit_says on sluice_tenant_limit (queue) where given;
+create index sluice_tenant_limit_end on sluice_tenant_limit (queue) where until is not null or paused_until is not null;
 create index sluice_tenant_limit_tier on sluice_tenant_limit (tier, queue) where tier <> '';
 create index sluice_tenant_limit_tenant on sluice_tenant_limit (tenant, queue) where tenant <> '';
 

@@ -1,0 +1,6 @@
+-- Lists limits of tenants with a pause or figures whose time is over, along the index tenant_limit_end.
+-- $1 timestamptz now   $2 integer limit
+select queue, tier, tenant, concurrency, rate, rate_per_ms, burst, weight, until, paused, paused_until, version, changed_at, changed_by, reason
+from sluice.tenant_limit
+where (until is not null or paused_until is not null) and (until <= $1::timestamptz or paused_until <= $1::timestamptz)
+limit $2::integer
