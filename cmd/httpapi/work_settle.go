@@ -171,9 +171,17 @@ func (c *call) closeShared(ctx context.Context, b outcomeBody, s sluice.Settleme
 	if err != nil {
 		return
 	}
+	now, err := c.api.store.Now(ctx)
+	if err != nil {
+		return
+	}
+	while := min(s.Delay, job.DueAt.Sub(now)) // an outcome that is sent again late closes no longer than the first one
+	if while <= 0 {
+		return
+	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "rate limited %s %s", proofOf(s.Token), b.ID))
 	act := sluice.Act{By: holder, Reason: fmt.Sprintf("job %s was rate limited for %s", b.ID, sluice.FormatDuration(s.Delay)), ID: sluice.ID(sum[:16])}
-	_ = pause.Shared(ctx, c.api.store, &sluice.Claim{Job: job}, settings, s.Delay, act)
+	_ = pause.Shared(ctx, c.api.store, &sluice.Claim{Job: job}, settings, while, act)
 }
 
 // settlement returns what the store is to write for an outcome.

@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/access"
@@ -51,6 +52,21 @@ func TestWhatIsSentAgainClosesNothingAgain(t *testing.T) {
 		s.steps([]step{closed, open})
 		s.steps([]step{pause}, again...)
 		s.steps([]step{isOpen, settle, closed, tenant(`,"paused":true`), open, resume, settle, isOpen, tenant("}")})
+	})
+}
+
+// TestALateRepetitionClosesNoLongerThanTheFirstOutcome repeats an outcome when its delay is over. At first, it changed
+// nothing, because a person had closed the limit for longer; so no act of it is known.
+func TestALateRepetitionClosesNoLongerThanTheFirstOutcome(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(s *served) {
+		s.steps([]step{{"PATCH", "/limits/bank", `{"set":{"concurrency":"5"}}`, 200, nil}, {"PATCH", "/queues/mail/settings", `{"set":{"limits":"bank"}}`, 200, nil}})
+		s.enqueue("mail", "")
+		mail := s.claimOne(ofMail)
+		settle := step{"POST", "/work/settle", fmt.Sprintf(`{"worker":"h:1:a","jobs":[{%s,"outcome":"rate_limited","delay":"1s"}]}`, mail.named()), 200, []string{`"done":1`}}
+		s.steps([]step{{"POST", "/limits/bank/close", `{"for":"2h","reason":"down"}`, 200, nil}, settle, {"POST", "/limits/bank/open", `{}`, 200, nil}})
+		time.Sleep(1100 * time.Millisecond)
+		s.steps([]step{settle, {"GET", "/limits/bank", "", 200, []string{`"closed":false`}}})
 	})
 }
 
