@@ -68,37 +68,55 @@ func (w *Worker) Once(ctx context.Context) (ran int, err error) {
 // drainQueue runs the jobs of a queue until none is due.
 func (w *Worker) drainQueue(ctx, work context.Context, l *servedQueue) (ran int, err error) {
 	for ctx.Err() == nil {
-		got, err := w.claimNext(ctx, work, l)
+		got, unseen, err := w.claimNext(ctx, work, l)
 		ran += got
-		if err != nil || got == 0 {
+		if err != nil || got == 0 && unseen == 0 {
 			return ran, err
+		}
+		if got == 0 {
+			select {
+			case <-ctx.Done():
+			case <-time.After(unseen):
+			}
 		}
 	}
 	return ran, nil
 }
 
-// claimNext claims one job, or the jobs of one call, and runs them to their end.
-func (w *Worker) claimNext(ctx, work context.Context, l *servedQueue) (got int, err error) {
+// unseenWait is how long Once waits for what a claim has left out. A store remembers how far it has emptied a queue, and
+// begins there again for a moment.
+const unseenWait = 100 * time.Millisecond
+
+// unseen returns when a claim without jobs is worth a repetition, because it has not looked at all jobs. 0: it has.
+func unseen(claimed sluice.Claimed) time.Duration {
+	if claimed.Unheard || !claimed.Limited && !claimed.Full && claimed.NextDue > 0 && claimed.NextDue <= unseenWait {
+		return max(claimed.NextDue, minWait)
+	}
+	return 0
+}
+
+// claimNext claims one job, or the jobs of one call, and runs them to their end. See [unseen].
+func (w *Worker) claimNext(ctx, work context.Context, l *servedQueue) (got int, again time.Duration, err error) {
 	queue, err := w.settings.Queue(ctx, l.queue)
 	if err != nil {
-		return 0, fmt.Errorf("worker: settings of queue %q: %w", l.queue, err)
+		return 0, 0, fmt.Errorf("worker: settings of queue %q: %w", l.queue, err)
 	}
 	request := sluice.ClaimRequest{
 		Queue: l.queue, Limit: l.atOnce(), Holder: w.holder.ID, Lease: queue.Settings.Lease, Token: sluice.NewToken(),
 		ReportsBegun: true, Begun: w.begun.Report(l.queue), // no ageing: nobody starves in a run that ends with the last job
 	}
 	if !w.ear.Begin() {
-		return 0, w.ear.Refusal()
+		return 0, 0, w.ear.Refusal()
 	}
 	defer w.ear.End()
 	asked := time.Now()
 	claimed, err := w.store.Claim(work, request)
 	if err != nil {
-		return 0, fmt.Errorf("worker: claim from queue %q: %w", l.queue, err)
+		return 0, 0, fmt.Errorf("worker: claim from queue %q: %w", l.queue, err)
 	}
 	w.paced(l, queue.Settings, request, claimed)
 	if len(claimed.Jobs) == 0 {
-		return 0, nil
+		return 0, unseen(claimed), nil
 	}
 	w.logClaimed(l, claimed.Jobs)
 	runs := newRuns(w, work, l, claimed.Jobs, &queue, asked)
@@ -108,7 +126,7 @@ func (w *Worker) claimNext(ctx, work context.Context, l *servedQueue) (got int, 
 	if sooner {
 		w.keepSooner()
 	}
-	return len(runs), w.runOnce(ctx, work, l, runs)
+	return len(runs), 0, w.runOnce(ctx, work, l, runs)
 }
 
 // atOnce returns how many jobs one call of the handler gets.
