@@ -29,7 +29,7 @@ func (s *Store) pipelined(ctx context.Context, do func(p *pipeline) error) error
 	conn := keepingConn{acquired, s.pool.keepsPlans()}
 	defer conn.Release() // closes a connection that is still in the transaction
 	p := &pipeline{conn: conn, together: s.pool.together}
-	p.queue("begin isolation level read committed", nil) // whatever the default is: limits count after they have the lock
+	p.queue(beginSQL, nil)
 	p.queue(walkSQL(p.conn.keeps), nil)
 	err = do(p)
 	if err == nil {

@@ -38,11 +38,15 @@ func (p pool) forgetPlans() {
 	}
 }
 
+// beginSQL begins a transaction of the store, whatever isolation the server, the role or the DSN makes the default. Most
+// of its statements need the rows that others have committed since it began, after they have waited for a lock.
+const beginSQL = "begin isolation level read committed"
+
 // Begin begins a transaction whose statements have the plan settings of the pool, and keep their plans if the pool
 // does.
 func (p pool) Begin(ctx context.Context) (pgx.Tx, error) {
 	keeps := p.keepsPlans()
-	tx, err := p.BeginTx(ctx, pgx.TxOptions{BeginQuery: "begin;\n" + walkSQL(keeps)})
+	tx, err := p.BeginTx(ctx, pgx.TxOptions{BeginQuery: beginSQL + ";\n" + walkSQL(keeps)})
 	if err != nil || !keeps {
 		return tx, err
 	}

@@ -65,6 +65,19 @@ func checkDriver(tx rowsQuerier) error {
 	return nil
 }
 
+// inCallersTx is typed for an error in a caller's transaction. The store repeats its own transactions after a conflict with
+// another, but only the caller can repeat this one. A deadlock is a [sluice.ErrUnavailable], so that a worker whose handler
+// returns it counts no attempt.
+func inCallersTx(err error) error {
+	switch {
+	case isCode(err, "40P01"):
+		return fmt.Errorf("your transaction and another waited for each other; roll back, and begin it again: %w: %w", sluice.ErrUnavailable, err)
+	case isCode(err, "40001"):
+		return fmt.Errorf("another transaction has changed the same rows since yours began; roll back, and begin it again, or begin it with the isolation level read committed: %w", err)
+	}
+	return typed(err)
+}
+
 type txEnqueuer struct {
 	store *Store
 	tx    rowsQuerier
@@ -78,17 +91,17 @@ func (e txEnqueuer) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice
 		return nil, fmt.Errorf("enqueue: %w", err)
 	}
 	if err := e.store.mayWork(ctx, e.tx); err != nil {
-		return nil, fmt.Errorf("enqueue: %w", typed(err))
+		return nil, fmt.Errorf("enqueue: %w", inCallersTx(err))
 	}
 	tx := preparingTx{e.tx, e.store}
 	stay, err := e.store.room.Enter(ctx, jobs, e.store.roomSourceIn(tx))
 	if err != nil {
-		return make([]sluice.Receipt, len(jobs)), typed(err)
+		return make([]sluice.Receipt, len(jobs)), inCallersTx(err)
 	}
 	out, err := enqueue(ctx, tx, jobs, enqueuing{})
 	stay.End(jobs, out.receipts)
 	if err != nil {
-		return nil, typed(err)
+		return nil, inCallersTx(err)
 	}
 	if err := e.store.signalInTx(ctx, e.tx, queuesOf(jobs)); err != nil {
 		return nil, err
@@ -106,10 +119,10 @@ func (e txEnqueuer) do(ctx context.Context, verb string, run func(context.Contex
 		return fmt.Errorf("%s: %w", verb, err)
 	}
 	if err := e.store.mayWork(ctx, e.tx); err != nil {
-		return fmt.Errorf("%s: %w", verb, typed(err))
+		return fmt.Errorf("%s: %w", verb, inCallersTx(err))
 	}
 	if err := run(ctx); err != nil {
-		return typed(err)
+		return inCallersTx(err)
 	}
 	return nil
 }
@@ -122,11 +135,11 @@ func (e txEnqueuer) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sl
 		return nil, fmt.Errorf("read queues: %w", err)
 	}
 	if err := e.store.mayWork(ctx, e.tx); err != nil {
-		return nil, fmt.Errorf("read queues: %w", typed(err))
+		return nil, fmt.Errorf("read queues: %w", inCallersTx(err))
 	}
 	queues, err := listQueues(ctx, e.tx, filter)
 	if err != nil {
-		return nil, typed(err)
+		return nil, inCallersTx(err)
 	}
 	return queues, nil
 }
@@ -139,11 +152,11 @@ func (e txEnqueuer) Admit(ctx context.Context, queues []string, _ sluice.Act) ([
 		return nil, fmt.Errorf("admit queues: %w", err)
 	}
 	if err := e.store.mayWork(ctx, e.tx); err != nil {
-		return nil, fmt.Errorf("admit queues: %w", typed(err))
+		return nil, fmt.Errorf("admit queues: %w", inCallersTx(err))
 	}
 	refused, _, err := admit(ctx, e.tx, queues)
 	if err != nil {
-		return nil, typed(err)
+		return nil, inCallersTx(err)
 	}
 	return refused, nil
 }
@@ -156,11 +169,11 @@ func (e txEnqueuer) Now(ctx context.Context) (time.Time, error) {
 		return time.Time{}, fmt.Errorf("read clock: %w", err)
 	}
 	if err := e.store.mayWork(ctx, e.tx); err != nil {
-		return time.Time{}, fmt.Errorf("read clock: %w", typed(err))
+		return time.Time{}, fmt.Errorf("read clock: %w", inCallersTx(err))
 	}
 	now, err := readNow(ctx, e.tx)
 	if err != nil {
-		return time.Time{}, typed(err)
+		return time.Time{}, inCallersTx(err)
 	}
 	return now, nil
 }
@@ -214,7 +227,7 @@ func complete(ctx context.Context, given any, tx rowsQuerier, claim *sluice.Clai
 		err = unblockIn(ctx, tx, []sluice.ID{claim.ID})
 	}
 	if err != nil {
-		return fmt.Errorf("complete job %s: %w", claim.ID, typed(err))
+		return fmt.Errorf("complete job %s: %w", claim.ID, inCallersTx(err))
 	}
 	claim.MarkSettledInTx()
 	return nil
