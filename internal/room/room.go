@@ -36,8 +36,8 @@ type Source struct {
 	Waiting func(ctx context.Context, queue, tenant string, limit int) (int, error)
 	// Shed cancels waiting jobs whose priority number is above below. It cancels as many as jobs says, or none of them.
 	Shed func(ctx context.Context, shed Shedding) (done bool, err error)
-	// Stored returns those of these jobs that are stored already.
-	Stored func(ctx context.Context, jobs []sluice.ID) (map[sluice.ID]bool, error)
+	// Stored returns those of these jobs that are stored already, or whose key keeps them out.
+	Stored func(ctx context.Context, jobs []sluice.Insert) (map[sluice.ID]bool, error)
 	// InTx says that the functions use a transaction of the caller. Then nobody may wait for another caller.
 	InTx bool
 }
@@ -109,7 +109,8 @@ type want struct {
 // limit applies. A full queue is a [*sluice.BatchError] that has a [*pressure.FullError] for each job.
 //
 // Jobs that are stored already need no room: a caller whose answer was lost sends them again, and they may be what fills
-// the queue. Enter looks for them only if there is no room.
+// the queue. Neither does a job that only keeps the one with its key: nothing may be shed for it. Enter looks for them
+// only if there is no room.
 func (r *Room) Enter(ctx context.Context, jobs []sluice.Insert, from Source) (*Stay, error) {
 	stay, full, err := r.enter(ctx, wantsOf(jobs), from, false)
 	if full == nil || err != nil {
@@ -129,13 +130,12 @@ func (r *Room) Enter(ctx context.Context, jobs []sluice.Insert, from Source) (*S
 	return nil, &sluice.BatchError{Failed: failed, Total: len(jobs)}
 }
 
-// unstored returns the jobs that are not stored yet.
+// Keeps reports whether a job is not stored if another job holds its key.
+func Keeps(in *sluice.Insert) bool { return in.Key != "" && in.OnDuplicate == sluice.Keep }
+
+// unstored returns the jobs that an enqueue would store.
 func unstored(ctx context.Context, jobs []sluice.Insert, from Source) ([]sluice.Insert, error) {
-	ids := make([]sluice.ID, len(jobs))
-	for i := range jobs {
-		ids[i] = jobs[i].ID
-	}
-	stored, err := from.Stored(ctx, ids)
+	stored, err := from.Stored(ctx, jobs)
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ func (q *queue) source() room.Source {
 		seen := min(int(q.waiting.Load()), limit)
 		time.Sleep(q.takes)
 		return seen, q.err
-	}, Stored: func(context.Context, []sluice.ID) (map[sluice.ID]bool, error) { return nil, nil }}
+	}, Stored: func(context.Context, []sluice.Insert) (map[sluice.ID]bool, error) { return nil, nil }}
 }
 
 // enqueue stores n jobs through a room.

@@ -50,13 +50,13 @@ func (s *Store) roomSource() room.Source {
 		}
 		defer leave()
 		return s.shed(ctx, shed)
-	}, Stored: func(ctx context.Context, ids []sluice.ID) (map[sluice.ID]bool, error) {
+	}, Stored: func(ctx context.Context, jobs []sluice.Insert) (map[sluice.ID]bool, error) {
 		leave, err := s.enter(ctx)
 		if err != nil {
 			return nil, err
 		}
 		defer leave()
-		return s.stored(ctx, ids)
+		return s.stored(ctx, jobs)
 	}}
 }
 
@@ -65,11 +65,13 @@ func (s *Store) roomSourceIn() room.Source {
 	return room.Source{Waiting: s.waitingJobs, Shed: s.shed, Stored: s.stored, InTx: true}
 }
 
-// stored returns those of these jobs that are stored.
-func (s *Store) stored(_ context.Context, ids []sluice.ID) (map[sluice.ID]bool, error) {
+// stored returns those of these jobs that are stored, or whose key keeps them out.
+func (s *Store) stored(_ context.Context, jobs []sluice.Insert) (map[sluice.ID]bool, error) {
 	stored := make(map[sluice.ID]bool)
-	for _, id := range ids {
-		stored[id] = s.jobs[id] != nil
+	for i := range jobs {
+		in := &jobs[i]
+		hold, held := s.keys[queueKey{in.Queue, in.Key}]
+		stored[in.ID] = s.jobs[in.ID] != nil || room.Keeps(in) && held && s.holds(hold)
 	}
 	return stored, nil
 }
@@ -80,7 +82,7 @@ func (s *Store) shed(_ context.Context, shed room.Shedding) (bool, error) {
 	var found []*job
 	for _, j := range s.jobs {
 		waits := j.live && j.State == sluice.StateQueued && j.Queue == shed.Queue && j.Priority > shed.Below
-		if waits && (shed.Tenant == "" || j.Tenant == shed.Tenant) && j.BlockedBy.IsZero() && j.OrderKey == "" && len(s.after[j.ID]) == 0 {
+		if waits && (shed.Tenant == "" || j.Tenant == shed.Tenant) && (j.BlockedBy.IsZero() || j.parked) && j.OrderKey == "" && len(s.after[j.ID]) == 0 {
 			found = append(found, j)
 		}
 	}

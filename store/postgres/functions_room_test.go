@@ -52,3 +52,25 @@ func TestFullQueuesRefuseCallsOfFunctions(t *testing.T) {
 		}
 	}
 }
+
+// TestQueuesRememberTheirCountsBesideEachOther enqueues in queues whose counts begin at one sequence. Each must keep its own
+// count for a moment: a queue that counts at each call makes each enqueue as slow as its waiting jobs are many.
+func TestQueuesRememberTheirCountsBesideEachOther(t *testing.T) {
+	t.Parallel()
+	store := openStore(t, migrated.Copy(t))
+	run(t, store, `create table queues as
+		select name from (select 'q' || n as name from generate_series(1, 200) n) q
+		where hashtextextended(name || ' ', floor(extract(epoch from clock_timestamp()) * 100)::bigint >> 17) & 15 = 3 limit 4`)
+	run(t, store, "insert into sluice.queue (name, max_waiting) select name, 10 from queues union all select 'spare', 0")
+	run(t, store, "select sluice.enqueue(queue => 'spare', payload => '1') from generate_series(1, 80)")
+	_, err := store.Pool().Exec(t.Context(), `do $do$ begin
+		perform sluice.enqueue(queue => name, payload => '1') from queues;
+		update sluice.live l set queue = q.name
+		from (select name, row_number() over () as n from queues) q, (select id, row_number() over () as n from sluice.live where queue = 'spare') s
+		where s.id = l.id and s.n % 4 + 1 = q.n; -- 20 more in each, which no count has seen
+		perform sluice.enqueue(queue => name, payload => '1') from queues;
+	end $do$`)
+	if err != nil {
+		t.Errorf("a queue has counted again at once: %v", err)
+	}
+}

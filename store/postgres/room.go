@@ -18,6 +18,9 @@ var waitingJobsSQL string
 //go:embed sql/waiting_jobs_tenant.sql
 var waitingJobsTenantSQL string
 
+//go:embed sql/stored_or_kept.sql
+var storedOrKeptSQL string
+
 //go:embed sql/shed.sql
 var shedSQL string
 
@@ -69,9 +72,9 @@ func (s *Store) roomSource() room.Source {
 			return err
 		})
 		return done, err
-	}, Stored: func(ctx context.Context, ids []sluice.ID) (found map[sluice.ID]bool, err error) {
+	}, Stored: func(ctx context.Context, jobs []sluice.Insert) (found map[sluice.ID]bool, err error) {
 		err = s.call(ctx, "look for jobs that are sent again", func(ctx context.Context, _ bool) (err error) {
-			found, err = stored(ctx, s.pool, uuids(ids))
+			found, err = storedOrKept(ctx, s.pool, jobs)
 			return err
 		})
 		return found, err
@@ -91,11 +94,31 @@ func (s *Store) roomSourceIn(tx rowsQuerier) room.Source {
 			}
 			return done, err
 		},
-		Stored: func(ctx context.Context, ids []sluice.ID) (map[sluice.ID]bool, error) {
-			return stored(ctx, tx, uuids(ids))
+		Stored: func(ctx context.Context, jobs []sluice.Insert) (map[sluice.ID]bool, error) {
+			return storedOrKept(ctx, tx, jobs)
 		},
 		InTx: true,
 	}
+}
+
+// storedOrKept returns those of these jobs that are stored, or whose key keeps them out.
+func storedOrKept(ctx context.Context, db rowsQuerier, jobs []sluice.Insert) (map[sluice.ID]bool, error) {
+	ids, queues, keys := make(uuidArray, len(jobs)), make([]string, len(jobs)), make([]*string, len(jobs))
+	for i := range jobs {
+		in := &jobs[i]
+		if ids[i], queues[i] = in.ID, in.Queue; room.Keeps(in) {
+			keys[i] = &in.Key
+		}
+	}
+	rows, err := list(ctx, db, pgx.RowTo[pgtype.UUID], storedOrKeptSQL, ids, queues, keys)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[sluice.ID]bool, len(rows))
+	for _, id := range rows {
+		found[idOf(id)] = true
+	}
+	return found, nil
 }
 
 // shed cancels waiting jobs to make room, or none of them if there are too few. It leaves jobs that a claim or another

@@ -59,9 +59,9 @@ func (s *Store) roomSource() room.Source {
 			return err
 		})
 		return done, err
-	}, Stored: func(ctx context.Context, ids []sluice.ID) (found map[sluice.ID]bool, err error) {
+	}, Stored: func(ctx context.Context, jobs []sluice.Insert) (found map[sluice.ID]bool, err error) {
 		err = s.read(ctx, "look for jobs that are sent again", func(tx runner) (err error) {
-			found, err = stored(tx, ids)
+			found, err = stored(tx, jobs)
 			return err
 		})
 		return found, err
@@ -74,21 +74,29 @@ func roomSourceIn(tx runner) room.Source {
 		Waiting: func(_ context.Context, queue, tenant string, limit int) (int, error) {
 			return waitingJobs(tx, queue, tenant, limit)
 		},
-		Shed:   func(_ context.Context, of room.Shedding) (bool, error) { return shed(tx, of) },
-		Stored: func(_ context.Context, ids []sluice.ID) (map[sluice.ID]bool, error) { return stored(tx, ids) },
-		InTx:   true,
+		Shed: func(_ context.Context, of room.Shedding) (bool, error) { return shed(tx, of) },
+		Stored: func(_ context.Context, jobs []sluice.Insert) (map[sluice.ID]bool, error) {
+			return stored(tx, jobs)
+		},
+		InTx: true,
 	}
 }
 
-// stored returns those of these jobs that are stored.
-func stored(tx runner, ids []sluice.ID) (map[sluice.ID]bool, error) {
+// stored returns those of these jobs that are stored, or whose key keeps them out.
+func stored(tx runner, jobs []sluice.Insert) (map[sluice.ID]bool, error) {
 	found := make(map[sluice.ID]bool)
-	for _, id := range ids {
-		is, err := isStored(tx, id)
+	for i := range jobs {
+		in := &jobs[i]
+		is, err := isStored(tx, in.ID)
+		if err == nil && !is && room.Keeps(in) {
+			var holds []keyHold
+			holds, err = list(tx, scanKeyHold, keyHolderSQL, in.Queue, in.Key)
+			is = len(holds) > 0 && holds[0].holds(now())
+		}
 		if err != nil {
 			return nil, err
 		}
-		found[id] = is
+		found[in.ID] = is
 	}
 	return found, nil
 }

@@ -56,6 +56,23 @@ func keptLimitRules() []Rule {
 			w.ok(err)
 			equal(w, "who ended the pause, and why", entries[0].Actor+": "+entries[0].Reason, "upkeep: their time is over")
 		}},
+		{"R-1193", "A full queue that sheds cancels jobs that wait for their limit key too, by the same order of priorities.", "[back-pressure](guide/back-pressure.md)", shedsParkedJobs},
+		{"R-1194", "A full queue sheds nothing for a job whose key another job holds: that job is a duplicate.", "[back-pressure](guide/back-pressure.md), I-7", func(w *world) {
+			keyed := func(rule sluice.OnDuplicate) sluice.Insert {
+				in := insertOf(sluice.EnqueueOptions{Key: "k", Priority: 1, OnDuplicate: rule})
+				in.MaxWaiting, in.Shed = 2, true
+				return in
+			}
+			first, low := keyed(sluice.Keep), w.add(sluice.EnqueueOptions{Priority: 9})
+			w.receipts(first)
+			equal(w, "the receipt of a second job with the key", w.receipts(keyed(sluice.Keep))[0], sluice.Receipt{ID: first.ID, Duplicate: true})
+			w.inState(low, sluice.StateQueued)
+			w.noRoom(limited(func(in *sluice.Insert) { in.MaxWaiting, in.Priority = 2, 10 }))
+			w.done(by(sluice.EventComplete, w.claimOne()))
+			w.receipts(limited(func(in *sluice.Insert) { in.Priority = 8 }))
+			w.receipts(keyed(sluice.Keep)) // the key is free
+			w.inState(low, sluice.StateCancelled)
+		}},
 	}
 }
 
@@ -102,4 +119,40 @@ func (w *world) limitsOf(tenant string) tenancy.Limits {
 	w.ok(err)
 	equal(w, "limits of the tenant", len(all), 1)
 	return all[0]
+}
+
+func shedsParkedJobs(w *world) {
+	w.share(limit.Limit{Name: "host", Concurrency: 1, PerKey: true}, "host")
+	for _, turns := range []bool{false, true} {
+		w.save(func(s *sluice.Settings) { s.Fair = turns })
+		of := func(priority, most int, o sluice.EnqueueOptions) sluice.Insert {
+			o.Priority, o.Tenant, o.LimitKey = priority, "acme", "a"
+			in := insertOf(o)
+			in.MaxWaiting, in.Shed, in.ByTenant = most, true, turns
+			return in
+		}
+		running := of(1, 0, sluice.EnqueueOptions{})
+		w.receipts(running)
+		claims := w.claimOnce(1).Jobs
+		equal(w, "running", len(claims), 1)
+		lowest, ordered, low := of(9, 0, sluice.EnqueueOptions{Key: "k"}), of(10, 0, sluice.EnqueueOptions{OrderKey: "o"}), of(7, 0, sluice.EnqueueOptions{})
+		w.receipts(lowest, ordered, low)
+		equal(w, "beside the running one", len(w.claimOnce(5).Jobs), 0)
+		w.noRoom(of(9, 3, sluice.EnqueueOptions{}))
+		later := of(8, 3, sluice.EnqueueOptions{})
+		w.receipts(later)
+		w.inState(lowest.ID, sluice.StateCancelled)
+		w.inState(low.ID, sluice.StateQueued)
+		equal(w, "the key of the shed one is free", w.receipt(sluice.EnqueueOptions{Key: "k"}).Duplicate, false)
+		for _, shed := range []sluice.ID{later.ID, low.ID} { // a full tenant
+			if urgent := of(6, 0, sluice.EnqueueOptions{}); turns {
+				urgent.TenantMaxWaiting = 3
+				w.receipts(urgent)
+				w.inState(shed, sluice.StateCancelled)
+			}
+		}
+		w.inState(ordered.ID, sluice.StateQueued)
+		w.empty()
+		w.inState(claims[0].ID, sluice.StateCancelled)
+	}
 }

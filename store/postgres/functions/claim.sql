@@ -87,6 +87,11 @@ begin
     -- A number drawn from the token decides which queue comes first, so that no queue is always the last.
     share := ('x' || substr(replace(of_token::text, '-', ''), 26, 7))::bit(28)::integer % cardinality(names);
     names := names[share + 1:] || names[:share];
+    begin
+        perform sluice._lock_limits(names);
+    exception when lock_not_available then
+        return;
+    end;
     for round in 1..2 loop
         for n in 1..cardinality(names) loop
             exit when left_over <= 0;

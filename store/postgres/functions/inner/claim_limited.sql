@@ -107,7 +107,14 @@ begin
         full_up := true;
     end if;
     if limits <> '' then
-        select * into shared from sluice._shared_room(limits, most);
+        begin
+            select * into shared from sluice._shared_room(limits, most);
+        exception when lock_not_available then
+            wait := 1;
+            limited := true;
+            return next;
+            return;
+        end;
         now_at := greatest(now_at, clock_timestamp()); -- the claim may have waited for the locks of the limits
         at := greatest(at, now_at);
         if shared.room < room then

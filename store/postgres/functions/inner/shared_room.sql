@@ -1,7 +1,8 @@
 -- Locks the limits that a queue shares. Room is how many jobs the limits let a claim take, and wait is the seconds
--- until they admit more. Is_full says whether a job must end first. A limit that is not stored limits nothing.
+-- until they admit more. Is_full says whether a job must end first. A limit that is not stored limits nothing. The
+-- process that holds a lock may be frozen, so the function waits 1 s for each.
 create or replace function sluice._shared_room(limits text, most integer, out room integer, out wait double precision, out is_full boolean)
-language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
+language plpgsql volatile set search_path = pg_catalog, pg_temp set lock_timeout = '1s' as $function$
 declare
     names text[] := string_to_array(limits, ',');
     of_name text; closed boolean; closed_until timestamptz; rate double precision; rate_per bigint; burst bigint; concurrency bigint; version bigint;
