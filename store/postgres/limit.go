@@ -78,6 +78,9 @@ func (s *Store) claimLimited(ctx context.Context, request sluice.ClaimRequest) (
 		answer, err = s.claimThrough(ctx, tx, gate, walk, request)
 		return err
 	})
+	if isCode(err, "55P03") { // another claim has held the lock of a shared limit for too long, and this one has changed nothing
+		return sluice.Claimed{NextDue: sharedWait, Limited: true, Unheard: true}, true, nil
+	}
 	if err == nil {
 		out, err = answer()
 	}

@@ -79,8 +79,16 @@ func (g *gate) readShared(ctx context.Context, tx *pipeline, s *Store, request s
 	return nil
 }
 
+// sharedWait is how long a claim waits for the lock of a limit. The process that holds the lock may be frozen, and the
+// worker has other queues to claim from.
+const (
+	sharedWait    = time.Second
+	sharedWaitSQL = "select set_config('lock_timeout', '1s', true)"
+)
+
 // lockShared locks and reads limits. A new limit gets its row of flow first.
 func lockShared(ctx context.Context, tx *pipeline, names []string) ([]*sharedLimit, error) {
+	tx.queue(sharedWaitSQL, nil)
 	tx.queue(namedLimitLockSQL, nil, names)
 	locked, err := list(ctx, tx, scanShared, namedLimitReadSQL, names)
 	if err != nil || len(locked) == len(names) {
