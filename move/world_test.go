@@ -212,7 +212,7 @@ func (w *world) mustHave() {
 	w.ok(err)
 	_, err = schedule.Set(ctx, w.store, "nightly", schedule.Definition{Queue: "plain", Cron: "30 2 * * *", Zone: "Europe/Berlin"}, by("every night"))
 	w.ok(err)
-	_, err = schedule.Trigger(ctx, w.store, "nightly", by("now"))
+	_, err = schedule.Trigger(ctx, w.store, "nightly", by("now"), nil)
 	w.ok(err)
 	dead := w.add("plain", sluice.EnqueueOptions{Priority: 1, MaxAttempts: 1})
 	w.add("plain", sluice.EnqueueOptions{After: []sluice.ID{dead}, AfterFailure: sluice.FailureWaits})

@@ -38,10 +38,10 @@ func (s *store) FireSchedules(ctx context.Context, limit int, checker sluice.Pay
 	})
 }
 
-func (s *store) FireSchedule(ctx context.Context, name string, instants []time.Time, act sluice.Act) ([]schedule.Fire, error) {
+func (s *store) FireSchedule(ctx context.Context, name string, instants []time.Time, act sluice.Act, checker sluice.PayloadChecker) ([]schedule.Fire, error) {
 	c := &Call{Kind: KindStore, Name: "fire_schedule"}
 	return observed(ctx, s.observers, c, func(ctx context.Context) ([]schedule.Fire, error) {
-		fires, err := s.schedules.FireSchedule(ctx, name, instants, act)
+		fires, err := s.schedules.FireSchedule(ctx, name, instants, act, checker)
 		c.Jobs = len(fires)
 		return fires, err
 	})

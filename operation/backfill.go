@@ -102,7 +102,7 @@ func findFires(ctx context.Context, store sluice.Store, o *Operation) error {
 // fireBatch makes the jobs of the present batch, and stores the outcome. Fires that a full queue refuses come again.
 func fireBatch(ctx context.Context, store sluice.Store, o Operation) (Operation, time.Duration, error) {
 	under := o.course.Under
-	fires, err := schedule.Given(store).FireSchedule(ctx, o.Backfill.Schedule, instantsOf(under), o.actOfBatch())
+	fires, err := schedule.Given(store).FireSchedule(ctx, o.Backfill.Schedule, instantsOf(under), o.actOfBatch(), o.checker)
 	if errors.Is(err, sluice.ErrNotFound) || errors.Is(err, sluice.ErrInvalid) {
 		o.State, o.Why, o.course.Under = StateFailed, sluice.Brief(fmt.Sprintf("schedule %q: %v", o.Backfill.Schedule, err)), nil
 		return saveStep(ctx, store, o, 0)

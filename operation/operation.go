@@ -145,6 +145,7 @@ type Operation struct {
 	readAt   time.Time // when the store read it, by the clock of this process
 	lookedAt time.Time // when watch last looked at jobs, by the same clock
 	carrier  string    // the process that carries the operation out here
+	checker  sluice.PayloadChecker
 }
 
 // course is the progress of an operation beyond the figures that people see.

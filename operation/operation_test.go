@@ -90,7 +90,7 @@ func (r *redrive) carry(id sluice.ID) operation.Operation {
 	for range 1000 {
 		op, err := operation.Read(r.Context(), r.store, id)
 		r.ok(err)
-		next, wait, err := operation.CarryOut(r.Context(), r.store, op, "upkeep")
+		next, wait, err := operation.CarryOut(r.Context(), r.store, op, "upkeep", nil)
 		r.ok(err)
 		if wait > 0 || !next.EndedAt.IsZero() {
 			return next
@@ -187,7 +187,7 @@ func (r *redrive) pauseKilled(acts bool, done int) {
 	time.Sleep(time.Second)
 	op, err := operation.Read(r.Context(), r.store, begun.ID)
 	r.ok(err)
-	if _, _, err := operation.CarryOut(r.Context(), &killed{Store: r.store, operations: operation.Given(r.store), acts: acts}, op, "upkeep"); !errors.Is(err, sluice.ErrUnavailable) {
+	if _, _, err := operation.CarryOut(r.Context(), &killed{Store: r.store, operations: operation.Given(r.store), acts: acts}, op, "upkeep", nil); !errors.Is(err, sluice.ErrUnavailable) {
 		r.Fatal(err)
 	}
 	act := sluice.Act{By: "bob", Reason: "bank is slow"}

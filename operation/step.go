@@ -38,11 +38,13 @@ const (
 // Several processes may carry out the same operation, and each may end at any instant. CarryOut stores a batch
 // before it acts, and every process acts under the same act ID. So nothing is repeated, nothing is skipped, and the
 // counts are exact.
-func CarryOut(ctx context.Context, store sluice.Store, o Operation, by string) (Operation, time.Duration, error) {
+//
+// The checker compares the payloads of a backfill with the payload_schema of their queue; nil: only workers do.
+func CarryOut(ctx context.Context, store sluice.Store, o Operation, by string, checker sluice.PayloadChecker) (Operation, time.Duration, error) {
 	if err := sluice.CheckGiven("store", store); err != nil {
 		return o, restTime, err
 	}
-	o.carrier = by
+	o.carrier, o.checker = by, checker
 	switch {
 	case len(o.course.Under) > 0 && o.State == StateRunning:
 		return finishBatch(ctx, store, o)

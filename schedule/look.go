@@ -51,8 +51,11 @@ func Results(ctx context.Context, store sluice.Store, s Schedule) ([]Fire, error
 }
 
 // Trigger fires a schedule now, also if it is paused or an earlier job is unfinished. It changes nothing of the next fires.
-func Trigger(ctx context.Context, store sluice.Store, name string, act sluice.Act) (Fire, error) {
-	fires, err := FireFor(ctx, store, name, nil, act)
+//
+// A payload that breaks a rule of the queue is a [sluice.ErrInvalid]. The checker compares it with the payload_schema; package
+// schema has one. Nil: only workers do.
+func Trigger(ctx context.Context, store sluice.Store, name string, act sluice.Act, checker sluice.PayloadChecker) (Fire, error) {
+	fires, err := FireFor(ctx, store, name, nil, act, checker)
 	if err != nil {
 		return Fire{}, err
 	}
@@ -60,8 +63,8 @@ func Trigger(ctx context.Context, store sluice.Store, name string, act sluice.Ac
 }
 
 // FireFor makes the jobs of a schedule for instants, in one transaction. For an instant whose job is there, or for which a
-// full queue has no room, the result says so. Without instants, it is [Trigger].
-func FireFor(ctx context.Context, store sluice.Store, name string, instants []time.Time, act sluice.Act) ([]Fire, error) {
+// full queue has no room, the result says so. Without instants, it is [Trigger]. The checker is that of Trigger.
+func FireFor(ctx context.Context, store sluice.Store, name string, instants []time.Time, act sluice.Act, checker sluice.PayloadChecker) ([]Fire, error) {
 	if err := act.Check(); err != nil {
 		return nil, err
 	}
@@ -70,7 +73,7 @@ func FireFor(ctx context.Context, store sluice.Store, name string, instants []ti
 			return nil, errors.Join(err, feature.Invalid("at", "each must be an instant"))
 		}
 	}
-	fires, err := Given(store).FireSchedule(ctx, name, instants, act)
+	fires, err := Given(store).FireSchedule(ctx, name, instants, act, checker)
 	return fires, about(name, err)
 }
 

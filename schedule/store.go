@@ -29,8 +29,9 @@ type Store interface {
 	// paused schedule. If the queue does not take one of the jobs, FireSchedule stores none and returns why. But instants
 	// for which a full queue has no room are [Refused], and the others fire.
 	//
-	// If the act is repeated, FireSchedule makes no further job, and returns the results of the first time.
-	FireSchedule(ctx context.Context, name string, instants []time.Time, act sluice.Act) ([]Fire, error)
+	// If the act is repeated, FireSchedule makes no further job, and returns the results of the first time. The checker is that
+	// of FireSchedules.
+	FireSchedule(ctx context.Context, name string, instants []time.Time, act sluice.Act, checker sluice.PayloadChecker) ([]Fire, error)
 }
 
 // Filter chooses schedules. The zero value chooses all.
@@ -106,6 +107,6 @@ func (m missing) FireSchedules(context.Context, int, sluice.PayloadChecker) (Fir
 	return Fired{}, m.err
 }
 
-func (m missing) FireSchedule(context.Context, string, []time.Time, sluice.Act) ([]Fire, error) {
+func (m missing) FireSchedule(context.Context, string, []time.Time, sluice.Act, sluice.PayloadChecker) ([]Fire, error) {
 	return nil, m.err
 }

@@ -77,7 +77,7 @@ func (u *Upkeep) operate(ctx context.Context, budget time.Duration) (done int, e
 		wait := time.Duration(-1)
 		var rest []operation.Operation
 		for _, op := range open {
-			next, pause, err := operation.CarryOut(ctx, u.store, op, u.holder.ID)
+			next, pause, err := operation.CarryOut(ctx, u.store, op, u.holder.ID, u.options.PayloadChecker)
 			done += max(0, next.Done-op.Done)
 			switch {
 			case errors.Is(err, sluice.ErrConflict): // another process was quicker; the next round sees its step

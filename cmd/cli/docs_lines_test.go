@@ -202,7 +202,7 @@ func (r *docRun) operation(state operation.State) sluice.ID {
 		r.ok(err)
 	}
 	for state == operation.StateDone && !o.State.Ended() {
-		o, _, err = operation.CarryOut(r.Context(), r.store, o, "ada")
+		o, _, err = operation.CarryOut(r.Context(), r.store, o, "ada", nil)
 		r.ok(err)
 	}
 	return o.ID

@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/cmd/internal/draw"
 	"github.com/sluice-queue/sluice/schedule"
+	"github.com/sluice-queue/sluice/schema"
 )
 
 func (a *app) schedulesCommand() *cobra.Command {
@@ -275,7 +276,7 @@ func (a *app) scheduleTriggerCommand() *cobra.Command {
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
-				fire, err := schedule.Trigger(ctx, store, args[0], a.act(""))
+				fire, err := schedule.Trigger(ctx, store, args[0], a.act(""), schema.New())
 				if err != nil {
 					return err
 				}

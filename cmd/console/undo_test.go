@@ -23,7 +23,7 @@ func (s *site) operate(o operation.Operation, where string) operation.Operation 
 		o, err = operation.Start(s.t.Context(), s.store, o, sluice.Act{By: "bob", Reason: "the bank is slow"})
 	}
 	for err == nil && !o.State.Ended() {
-		o, _, err = operation.CarryOut(s.t.Context(), s.store, o, "upkeep")
+		o, _, err = operation.CarryOut(s.t.Context(), s.store, o, "upkeep", nil)
 	}
 	if err != nil {
 		s.t.Fatal(err)

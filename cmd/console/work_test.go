@@ -159,7 +159,7 @@ func TestAnOperationThatNobodyCountedIsNotWhole(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := operation.CarryOut(t.Context(), s.store, op, "upkeep"); err != nil {
+		if _, _, err := operation.CarryOut(t.Context(), s.store, op, "upkeep", nil); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := operation.Stop(t.Context(), s.store, op.ID, sluice.Act{By: "bob", Reason: "enough"}); err != nil {

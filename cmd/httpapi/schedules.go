@@ -83,7 +83,7 @@ func (a *API) scheduleActs(route func(Route) Route) {
 		if _, err := c.schedule(ctx, in.Schedule); err != nil {
 			return schedule.Fire{}, err
 		}
-		fire, err := schedule.Trigger(ctx, c.api.store, in.Schedule, c.act(in.Body.Reason))
+		fire, err := schedule.Trigger(ctx, c.api.store, in.Schedule, c.act(in.Body.Reason), c.api.checker)
 		fires := []schedule.Fire{fire}
 		if err == nil {
 			err = c.knownFires(ctx, fires)
@@ -324,7 +324,7 @@ func fireSchedule(ctx context.Context, c *call, in *fireInput) (wire.FireList, e
 	if err != nil {
 		return wire.FireList{}, err
 	}
-	fires, err := schedule.FireFor(ctx, c.api.store, in.Schedule, in.Body.At, c.act(in.Body.Reason))
+	fires, err := schedule.FireFor(ctx, c.api.store, in.Schedule, in.Body.At, c.act(in.Body.Reason), c.api.checker)
 	if err == nil {
 		err = c.knownFires(ctx, fires)
 	}

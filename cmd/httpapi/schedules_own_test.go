@@ -67,9 +67,9 @@ func TestASchedulesFiresShowNoForeignJobs(t *testing.T) {
 		access.Caller{Name: "a", Role: access.RoleOperator, Bounds: access.Bounds{Queues: []string{"mail.*"}}})
 	act := sluice.Act{By: "test"}
 	must(schedule.Set(t.Context(), s.store, "nightly", schedule.Definition{Queue: "pay", Every: time.Hour}, act))
-	foreign := must(schedule.Trigger(t.Context(), s.store, "nightly", act)).Job.String()
+	foreign := must(schedule.Trigger(t.Context(), s.store, "nightly", act, nil)).Job.String()
 	must(schedule.Set(t.Context(), s.store, "nightly", schedule.Definition{Queue: "mail.a", Every: time.Hour}, act))
-	own := must(schedule.Trigger(t.Context(), s.store, "nightly", act)).Job.String()
+	own := must(schedule.Trigger(t.Context(), s.store, "nightly", act, nil)).Job.String()
 	for _, path := range []string{"/schedules/nightly", "/schedules"} {
 		r := s.ask("GET", path, "", "Authorization", "Bearer a")
 		if r.status != 200 || strings.Contains(r.text, foreign) || !strings.Contains(r.text, own) || strings.Count(r.text, `"by hand"`) < 2 {

@@ -58,8 +58,8 @@ func (s dyingStore) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act
 	return errs, err
 }
 
-func (s dyingStore) FireSchedule(ctx context.Context, name string, instants []time.Time, act sluice.Act) ([]schedule.Fire, error) {
-	fires, err := s.schedules.FireSchedule(ctx, name, instants, act)
+func (s dyingStore) FireSchedule(ctx context.Context, name string, instants []time.Time, act sluice.Act, checker sluice.PayloadChecker) ([]schedule.Fire, error) {
+	fires, err := s.schedules.FireSchedule(ctx, name, instants, act, checker)
 	s.die()
 	return fires, err
 }

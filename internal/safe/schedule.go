@@ -33,7 +33,7 @@ func (s store) FireSchedules(ctx context.Context, limit int, checker sluice.Payl
 	return s.schedules.FireSchedules(ctx, limit, checker)
 }
 
-func (s store) FireSchedule(ctx context.Context, name string, instants []time.Time, act sluice.Act) (_ []schedule.Fire, err error) {
+func (s store) FireSchedule(ctx context.Context, name string, instants []time.Time, act sluice.Act, checker sluice.PayloadChecker) (_ []schedule.Fire, err error) {
 	defer s.caught(&err)
-	return s.schedules.FireSchedule(ctx, name, instants, act)
+	return s.schedules.FireSchedule(ctx, name, instants, act, checker)
 }

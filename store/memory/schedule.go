@@ -146,7 +146,7 @@ func (s *Store) carryOut(ctx context.Context, batch schedule.Batch, checker slui
 }
 
 // FireSchedule fires a schedule as the act of a person.
-func (s *Store) FireSchedule(ctx context.Context, name string, instants []time.Time, act sluice.Act) ([]schedule.Fire, error) {
+func (s *Store) FireSchedule(ctx context.Context, name string, instants []time.Time, act sluice.Act, checker sluice.PayloadChecker) ([]schedule.Fire, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return nil, err
@@ -162,7 +162,7 @@ func (s *Store) FireSchedule(ctx context.Context, name string, instants []time.T
 			return schedule.Told(d.Hand, e.After)
 		}
 	}
-	if err := s.carryOut(ctx, schedule.Batch{&d}, nil); err != nil {
+	if err := s.carryOut(ctx, schedule.Batch{&d}, checker); err != nil {
 		return nil, err
 	}
 	if after := d.HandText(); after != nil {

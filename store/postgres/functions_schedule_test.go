@@ -44,9 +44,9 @@ func contentOf(s schedule.Schedule) string {
 
 // FireSchedule triggers a schedule with the function. Fires at given instants go to the store, because no function has
 // them.
-func (s functionStore) FireSchedule(ctx context.Context, name string, instants []time.Time, act sluice.Act) ([]schedule.Fire, error) {
+func (s functionStore) FireSchedule(ctx context.Context, name string, instants []time.Time, act sluice.Act, checker sluice.PayloadChecker) ([]schedule.Fire, error) {
 	if len(instants) > 0 { // makes the functions count again, so that they see these jobs
-		fires, err := s.Store.FireSchedule(ctx, name, instants, act)
+		fires, err := s.Store.FireSchedule(ctx, name, instants, act, checker)
 		_, failed := s.Pool().Exec(ctx, "select setval('sluice.room_' || n, 1) from generate_series(0, 31) n")
 		return fires, errors.Join(err, named(failed))
 	}

@@ -308,7 +308,7 @@ func (s *Store) tellCarried(ctx context.Context, done carried) {
 }
 
 // FireSchedule fires a schedule as the act of a person.
-func (s *Store) FireSchedule(ctx context.Context, name string, instants []time.Time, act sluice.Act) ([]schedule.Fire, error) {
+func (s *Store) FireSchedule(ctx context.Context, name string, instants []time.Time, act sluice.Act, checker sluice.PayloadChecker) ([]schedule.Fire, error) {
 	act = saving.Named(act)
 	var d schedule.Decision
 	var done carried
@@ -330,7 +330,7 @@ func (s *Store) FireSchedule(ctx context.Context, name string, instants []time.T
 				d.Hand, err = schedule.Told(d.Hand, []byte(told[0]))
 				return err
 			}
-			if done, err = s.carryOut(ctx, tx, schedule.Batch{&d}, nil); err != nil {
+			if done, err = s.carryOut(ctx, tx, schedule.Batch{&d}, checker); err != nil {
 				return err
 			}
 			after := d.HandText()

@@ -64,8 +64,8 @@ func (s *Store) DeleteSchedule(ctx context.Context, name string, act sluice.Act)
 	return s.call(ctx, deleting("delete a schedule", schedulePath(name, ""), &act))
 }
 
-// FireSchedule fires a schedule for instants, or now.
-func (s *Store) FireSchedule(ctx context.Context, name string, instants []time.Time, act sluice.Act) ([]schedule.Fire, error) {
+// FireSchedule fires a schedule for instants, or now. The server checks the payloads.
+func (s *Store) FireSchedule(ctx context.Context, name string, instants []time.Time, act sluice.Act, _ sluice.PayloadChecker) ([]schedule.Fire, error) {
 	if act.ID.IsZero() {
 		act.ID = sluice.NewID()
 	}

@@ -224,7 +224,7 @@ func putFired(tx runner, d *schedule.Decision) error {
 }
 
 // FireSchedule fires a schedule as the act of a person.
-func (s *Store) FireSchedule(ctx context.Context, name string, instants []time.Time, act sluice.Act) ([]schedule.Fire, error) {
+func (s *Store) FireSchedule(ctx context.Context, name string, instants []time.Time, act sluice.Act, checker sluice.PayloadChecker) ([]schedule.Fire, error) {
 	var d schedule.Decision
 	var jobs []sluice.Insert
 	var receipts []sluice.Receipt
@@ -245,7 +245,7 @@ func (s *Store) FireSchedule(ctx context.Context, name string, instants []time.T
 			d.Hand, err = schedule.Told(d.Hand, []byte(told[0]))
 			return err
 		}
-		if jobs, receipts, err = s.carryOut(ctx, tx, schedule.Batch{&d}, nil); err != nil {
+		if jobs, receipts, err = s.carryOut(ctx, tx, schedule.Batch{&d}, checker); err != nil {
 			return err
 		}
 		after := d.HandText()

@@ -62,13 +62,13 @@ func againRules() []Rule {
 		{"R-1182", "An act that has fired a schedule for instants, sent again to whichever process, makes no job and gives the same fires with their jobs.", "[guide](guide/http.md)", func(w *world) {
 			w.schedule("daily", schedule.Definition{Cron: "@daily"})
 			instants := []time.Time{time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2020, 1, 2, 0, 0, 0, 0, time.UTC)}
-			_, err := schedule.FireFor(w.ctx, w.Store, "daily", instants[:1], person("the first"))
+			_, err := schedule.FireFor(w.ctx, w.Store, "daily", instants[:1], person("the first"), nil)
 			w.ok(err)
 			act := person("both")
-			first, err := schedule.FireFor(w.ctx, w.Store, "daily", instants, act)
+			first, err := schedule.FireFor(w.ctx, w.Store, "daily", instants, act, nil)
 			w.ok(err)
 			for _, store := range []sluice.Store{w.Store, w.Other} {
-				again, err := schedule.FireFor(w.ctx, store, "daily", instants, act)
+				again, err := schedule.FireFor(w.ctx, store, "daily", instants, act, nil)
 				w.ok(err)
 				equal(w, "fires", fmt.Sprint(again), fmt.Sprint(first))
 			}

@@ -269,7 +269,7 @@ func (w *world) carryOut(o operation.Operation) operation.Operation {
 	w.Helper()
 	for range 100 {
 		var err error
-		if o, _, err = operation.CarryOut(w.ctx, w.Store, o, "upkeep"); o.State.Ended() {
+		if o, _, err = operation.CarryOut(w.ctx, w.Store, o, "upkeep", nil); o.State.Ended() {
 			w.ok(err)
 			return o
 		}

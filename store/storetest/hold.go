@@ -342,7 +342,7 @@ func (w *world) carriedOut(op operation.Operation) operation.Operation {
 	o := w.begin(op)
 	for range 100 {
 		var err error
-		if o, _, err = operation.CarryOut(w.ctx, w.Store, o, "upkeep"); o.State.Ended() {
+		if o, _, err = operation.CarryOut(w.ctx, w.Store, o, "upkeep", nil); o.State.Ended() {
 			w.ok(err)
 			return o
 		}

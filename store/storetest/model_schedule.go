@@ -94,7 +94,7 @@ func (m *machine) trigger(t *rapid.T) {
 	name := m.pickSchedule(t)
 	before := m.readSchedule(name)
 	m.tick()
-	fire, err := schedule.Trigger(m.ctx, m.store(t), name, person("model"))
+	fire, err := schedule.Trigger(m.ctx, m.store(t), name, person("model"), nil)
 	m.must(err)
 	d := schedule.DecideByHand(before, before.Now, nil, person("model"))
 	options := d.Jobs[0].EnqueueOptions

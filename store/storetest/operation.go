@@ -184,13 +184,13 @@ func operationRules() []Rule {
 			moved := "acme"
 			change := operation.Edit{Priority: 2, Postpone: time.Hour, Tenant: &moved}
 			began := w.begin(operation.Operation{Kind: operation.KindEdit, Query: search.Query{Queue: queue}, Edit: &change})
-			_, _, err := operation.CarryOut(w.ctx, lostSave{w.Store, operation.Given(w.Store)}, began, "upkeep")
+			_, _, err := operation.CarryOut(w.ctx, lostSave{w.Store, operation.Given(w.Store)}, began, "upkeep", nil)
 			w.is(err, sluice.ErrUnavailable)
 			w.cancel(person("enough"), ids[1])
 			w.ok(w.only(w.Store.Reschedule(w.ctx, ids[2:3], due, person("sooner"))))
 			under, err := operation.Given(w.Other).Operation(w.ctx, began.ID)
 			w.ok(err)
-			op, _, err := operation.CarryOut(w.ctx, w.Other, under, "upkeep")
+			op, _, err := operation.CarryOut(w.ctx, w.Other, under, "upkeep", nil)
 			w.ok(err)
 			equal(w, "done", op.Done, 20)
 			equal(w, "skipped", op.Skipped, 0)
@@ -215,7 +215,7 @@ func operationRules() []Rule {
 					equal(w, "done", op.Done, 30)
 					break
 				}
-				_, _, err = operation.CarryOut(w.ctx, store, op, "upkeep")
+				_, _, err = operation.CarryOut(w.ctx, store, op, "upkeep", nil)
 				w.ok(err)
 				for _, c := range w.claim(100) { // they fail again at once, and are left alone
 					w.done(by(sluice.EventBury, c))
@@ -238,15 +238,15 @@ func operationRules() []Rule {
 		{"R-366", "A batch of an operation on which somebody acted, and whose counts were not stored, is not repeated, and is counted exactly, also if several come across it.", "I-4, I-6", func(w *world) {
 			began := w.redrive(20)
 			behind := began // as somebody read it who is slow
-			_, _, err := operation.CarryOut(w.ctx, lostSave{w.Store, operation.Given(w.Store)}, began, "upkeep")
+			_, _, err := operation.CarryOut(w.ctx, lostSave{w.Store, operation.Given(w.Store)}, began, "upkeep", nil)
 			w.is(err, sluice.ErrUnavailable)
-			_, _, err = operation.CarryOut(w.ctx, w.Other, behind, "upkeep")
+			_, _, err = operation.CarryOut(w.ctx, w.Other, behind, "upkeep", nil)
 			w.is(err, sluice.ErrConflict)
 			under, err := operation.Given(w.Store).Operation(w.ctx, began.ID)
 			w.ok(err)
 			equal(w, "counted", under.Done, 0)
 			for _, store := range []sluice.Store{w.Store, w.Other} {
-				op, _, err := operation.CarryOut(w.ctx, store, under, "upkeep")
+				op, _, err := operation.CarryOut(w.ctx, store, under, "upkeep", nil)
 				w.ok(err)
 				equal(w, "counted", op.Done, 20)
 				equal(w, "skipped", op.Skipped, 0)

@@ -243,7 +243,7 @@ func scheduleRules() []Rule {
 			act := person("the bank asks")
 			var jobs []sluice.ID
 			for _, store := range []sluice.Store{w.Store, w.Other} {
-				fire, err := schedule.Trigger(w.ctx, store, "nightly", act)
+				fire, err := schedule.Trigger(w.ctx, store, "nightly", act, nil)
 				w.ok(err)
 				equal(w, "result", fire.Result, schedule.ByHand)
 				jobs = append(jobs, fire.Job)
@@ -257,7 +257,7 @@ func scheduleRules() []Rule {
 			told := w.toldOf("nightly")
 			equal(w, "event", told[0].Event, audit.EventFire)
 			equal(w, "reason", told[0].Reason, "the bank asks")
-			_, err = schedule.Trigger(w.ctx, w.Store, "unknown", person("test"))
+			_, err = schedule.Trigger(w.ctx, w.Store, "unknown", person("test"), nil)
 			w.is(err, sluice.ErrNotFound)
 		}},
 		{"R-810", "A person fires instants of a schedule: each makes its job once, however often it is repeated, and no fire that has been makes one; a repeated act has the results of the first.", "I-15", func(w *world) {
@@ -276,10 +276,10 @@ func scheduleRules() []Rule {
 			made := 0
 			for _, store := range []sluice.Store{w.Store, w.Other} {
 				act := person("test")
-				fires, err := schedule.Given(store).FireSchedule(w.ctx, "nightly", plan, act)
+				fires, err := schedule.Given(store).FireSchedule(w.ctx, "nightly", plan, act, nil)
 				w.ok(err)
 				equal(w, "fires", len(fires), len(plan))
-				again, err := schedule.Given(w.Other).FireSchedule(w.ctx, "nightly", plan, act)
+				again, err := schedule.Given(w.Other).FireSchedule(w.ctx, "nightly", plan, act, nil)
 				w.ok(err)
 				equal(w, "results of the repeated act", results(again), results(fires))
 				for _, f := range fires {
@@ -304,7 +304,7 @@ func scheduleRules() []Rule {
 			for range 2 {
 				w.schedule("nightly", schedule.Definition{Every: 24 * time.Hour})
 				for _, store := range []sluice.Store{w.Store, w.Other} {
-					fires, err := schedule.FireFor(w.ctx, store, "nightly", []time.Time{at}, person("test"))
+					fires, err := schedule.FireFor(w.ctx, store, "nightly", []time.Time{at}, person("test"), nil)
 					w.ok(err)
 					jobs = append(jobs, fires[0].Job)
 				}

@@ -24,7 +24,7 @@ func scheduleLongRules() []Rule {
 				w.Advance((schedule.RecentFires+5)*24*time.Hour - 7*time.Minute)
 				w.fire(w.Other)
 				for range schedule.RecentFires + 1 {
-					fire, err := schedule.Trigger(w.ctx, w.Store, name, person("test"))
+					fire, err := schedule.Trigger(w.ctx, w.Store, name, person("test"), nil)
 					w.ok(err)
 					w.ok(w.only(w.Store.Cancel(w.ctx, []sluice.ID{fire.Job}, person("test"))))
 				}
@@ -92,7 +92,7 @@ func scheduleLongRules() []Rule {
 		{"R-1153", "A trigger makes the job with the payload of the schedule, whatever JSON it is.", "[schedules](guide/schedules.md)", func(w *world) {
 			for payload, want := range map[string]string{`"of:\"{{date}}\""`: "", `"5"`: `"5"`, `null`: `null`, `[1,{"a":2}]`: `[1,{"a":2}]`, `7`: `7`} {
 				w.schedule("nightly", schedule.Definition{Every: 24 * time.Hour, Payload: json.RawMessage(payload)})
-				fire, err := schedule.Trigger(w.ctx, w.Store, "nightly", person("test"))
+				fire, err := schedule.Trigger(w.ctx, w.Store, "nightly", person("test"), nil)
 				w.ok(err)
 				if want == "" {
 					want = `"of:\"` + fire.At.Format(time.DateOnly) + `\""`

@@ -111,20 +111,20 @@ func scheduleRefusedRules() []Rule {
 			w.schedule("nightly", schedule.Definition{Every: 24 * time.Hour})
 			act, at := person("test"), w.Now().Truncate(time.Second)
 			instants := []time.Time{at.Add(-2 * time.Hour), at.Add(-time.Hour), at}
-			_, err := schedule.Trigger(w.ctx, w.Store, "nightly", person("test"))
+			_, err := schedule.Trigger(w.ctx, w.Store, "nightly", person("test"), nil)
 			w.ok(err)
 			before := jsonText(w, w.readSchedule("nightly").Progress)
 			for _, store := range []sluice.Store{w.Store, w.Other} {
-				fires, err := schedule.Given(store).FireSchedule(w.ctx, "nightly", instants, act)
+				fires, err := schedule.Given(store).FireSchedule(w.ctx, "nightly", instants, act, nil)
 				w.ok(err)
 				equal(w, "results", fmt.Sprint([]schedule.Result{fires[0].Result, fires[1].Result, fires[2].Result}), "[enqueued enqueued refused]")
 			}
-			_, err = schedule.Trigger(w.ctx, w.Store, "nightly", person("test"))
+			_, err = schedule.Trigger(w.ctx, w.Store, "nightly", person("test"), nil)
 			w.is(err, pressure.ErrFull)
 			equal(w, "progress after a refusal", jsonText(w, w.readSchedule("nightly").Progress), before)
 			equal(w, "jobs", len(w.claim(10)), 3)
 			w.save(func(s *sluice.Settings) { s.MaxWaiting, s.PayloadLimit = 0, 10 })
-			_, err = schedule.Given(w.Store).FireSchedule(w.ctx, "nightly", instants, person("test"))
+			_, err = schedule.Given(w.Store).FireSchedule(w.ctx, "nightly", instants, person("test"), nil)
 			w.is(err, sluice.ErrInvalid)
 		}},
 		{"R-818", "A backfill operation makes the job of each fire in its range once, at its rate, waits while the queue is full, and counts exactly.", "I-15", func(w *world) {
@@ -143,10 +143,10 @@ func scheduleRefusedRules() []Rule {
 			for n := 0; op.EndedAt.IsZero() && n < 1000; n++ {
 				store := []sluice.Store{w.Store, w.Other}[n%2]
 				stale := op
-				if op, _, err = operation.CarryOut(w.ctx, store, op, "upkeep"); err != nil {
+				if op, _, err = operation.CarryOut(w.ctx, store, op, "upkeep", nil); err != nil {
 					w.Fatalf("carry out: %v", err)
 				}
-				if _, _, err := operation.CarryOut(w.ctx, w.Other, stale, "a slow upkeep"); err != nil && !errors.Is(err, sluice.ErrConflict) {
+				if _, _, err := operation.CarryOut(w.ctx, w.Other, stale, "a slow upkeep", nil); err != nil && !errors.Is(err, sluice.ErrConflict) {
 					w.Fatalf("carry out a step again: %v", err)
 				}
 				if op, err = operation.Read(w.ctx, w.Store, op.ID); err != nil {
@@ -163,11 +163,34 @@ func scheduleRefusedRules() []Rule {
 			again, err := operation.Start(w.ctx, w.Store, operation.Operation{Kind: operation.KindBackfill, Backfill: &of}, person("again"))
 			w.ok(err)
 			for n := 0; again.EndedAt.IsZero() && n < 1000; n++ {
-				if again, _, err = operation.CarryOut(w.ctx, w.Other, again, "upkeep"); err != nil {
+				if again, _, err = operation.CarryOut(w.ctx, w.Other, again, "upkeep", nil); err != nil {
 					w.Fatalf("carry out: %v", err)
 				}
 			}
 			equal(w, "skipped", fmt.Sprint(again.Done, again.Skipped), "0 6")
+		}},
+		{"R-1200", "A person fires no job whose payload breaks a rule of its queue, and nothing is stored. A backfill fails with the reason.", "[schedules](guide/schedules.md)", func(w *world) {
+			w.schedule("nightly", schedule.Definition{Every: time.Hour, Payload: json.RawMessage(`{"day":"{{date}}"}`)})
+			of := operation.Backfill{Schedule: "nightly", From: w.Now().Add(-6 * time.Hour), To: w.Now()}
+			for _, change := range []func(*sluice.Settings){
+				func(s *sluice.Settings) { s.PayloadSchema = `{"properties":{"day":{"type":"number"}}}` },
+				func(s *sluice.Settings) { s.PayloadSchema, s.PayloadLimit = "", 10 },
+			} {
+				w.save(change)
+				_, err := schedule.Trigger(w.ctx, w.Store, "nightly", person("test"), schema.New())
+				w.is(err, sluice.ErrInvalid)
+				_, err = schedule.FireFor(w.ctx, w.Other, "nightly", []time.Time{of.To}, person("test"), schema.New())
+				w.is(err, sluice.ErrInvalid)
+				op, err := operation.Start(w.ctx, w.Store, operation.Operation{Kind: operation.KindBackfill, Backfill: &of}, person("test"))
+				w.ok(err)
+				op, _, err = operation.CarryOut(w.ctx, w.Other, op, "upkeep", schema.New())
+				w.ok(err)
+				if op.State != operation.StateFailed || !strings.Contains(op.Why, "payload") {
+					w.Errorf("the backfill is %s: %q", op.State, op.Why)
+				}
+			}
+			w.claimNone("nothing is stored")
+			equal(w, "fires", len(w.readSchedule("nightly").Progress.Recent), 0)
 		}},
 		{"R-819", "A backfill of an unknown schedule, a wrong range or too many fires is refused; one whose schedule is deleted fails with the reason.", "", func(w *world) {
 			start := func(of operation.Backfill) (operation.Operation, error) {
@@ -186,7 +209,7 @@ func scheduleRefusedRules() []Rule {
 			op, err := start(operation.Backfill{Schedule: "nightly", From: at.Add(-time.Hour), To: at})
 			w.ok(err)
 			w.ok(schedule.Delete(w.ctx, w.Store, "nightly", person("test")))
-			op, _, err = operation.CarryOut(w.ctx, w.Other, op, "upkeep")
+			op, _, err = operation.CarryOut(w.ctx, w.Other, op, "upkeep", nil)
 			w.ok(err)
 			equal(w, "state", op.State, operation.StateFailed)
 			if !strings.Contains(op.Why, `schedule "nightly"`) {

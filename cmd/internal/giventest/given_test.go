@@ -296,7 +296,7 @@ var calls = map[string]func(ctx context.Context) error{
 		return err
 	},
 	"operation.CarryOut": func(ctx context.Context) error {
-		_, _, err := operation.CarryOut(ctx, nil, cancelling, "h")
+		_, _, err := operation.CarryOut(ctx, nil, cancelling, "h", nil)
 		return err
 	},
 	"limit.Read":     func(ctx context.Context) error { _, err := limit.Read(ctx, nil, "bank"); return err },
@@ -328,12 +328,12 @@ var calls = map[string]func(ctx context.Context) error{
 		_, err := schedule.Results(ctx, nil, schedule.Schedule{Progress: schedule.Progress{Recent: fires}})
 		return err
 	},
-	"schedule.FireFor": func(ctx context.Context) error { _, err := schedule.FireFor(ctx, nil, "s", nil, act); return err },
+	"schedule.FireFor": func(ctx context.Context) error { _, err := schedule.FireFor(ctx, nil, "s", nil, act, nil); return err },
 	"schedule.Save": func(ctx context.Context) error {
 		_, err := schedule.Save(ctx, nil, schedule.Schedule{Name: "s", Definition: daily}, act)
 		return err
 	},
-	"schedule.Trigger": func(ctx context.Context) error { _, err := schedule.Trigger(ctx, nil, "s", act); return err },
+	"schedule.Trigger": func(ctx context.Context) error { _, err := schedule.Trigger(ctx, nil, "s", act, nil); return err },
 	"schedule.Set":     func(ctx context.Context) error { _, err := schedule.Set(ctx, nil, "s", daily, act); return err },
 	"schedule.Pause":   func(ctx context.Context) error { _, err := schedule.Pause(ctx, nil, "s", "", act); return err },
 	"schedule.Resume":  func(ctx context.Context) error { _, err := schedule.Resume(ctx, nil, "s", act); return err },

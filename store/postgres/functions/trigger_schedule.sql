@@ -21,6 +21,7 @@ declare
     fire   timestamptz := now();
     said   text;
     job    uuid;
+    body   json;
     "key"  text;
     "order" text;
 begin
@@ -36,9 +37,11 @@ begin
     end if;
     "key" := sluice._schedule_text(d ->> 'key', fire, zone);
     "order" := case when d ->> 'overlap' in ('queue one', 'queue all') then 'schedule:' || name end;
+    body := sluice._schedule_text((it.definition::json -> 'payload')::text, fire, zone)::json;
+    perform sluice._check_payload(it.queue, body);
     perform sluice._note_awaited(array[it.queue], array["order"], array["key"], array[false], '{}', '{}');
     select e.* into stored from sluice._enqueue(
-        queue => it.queue, payload => sluice._schedule_text((it.definition::json -> 'payload')::text, fire, zone)::json, tenant => d ->> 'tenant',
+        queue => it.queue, payload => body, tenant => d ->> 'tenant',
         key => "key", key_scope => 'unfinished', key_window => null, on_duplicate => 'keep', due_at => null, delay => null,
         priority => coalesce((d ->> 'priority')::integer, 5), expires_at => null,
         labels => jsonb_build_object('schedule', name) || coalesce((

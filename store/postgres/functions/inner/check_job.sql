@@ -2,9 +2,7 @@
 create or replace function sluice._check_job({{enqueue arguments}}) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
 declare
-    settings record;
     label    record;
-    bytes    integer := octet_length(convert_to(payload::text, 'UTF8'));
     instant  timestamptz;
 begin
     perform sluice._check_name('tenant', tenant, {{max tenant bytes}});
@@ -87,11 +85,6 @@ begin
     if queue <> 'sluice.flow.map' then -- there the payload stands inside the definition of the map
         perform sluice._check_depth('payload', payload);
     end if;
-    select q.payload_limit, q.payload_schema into settings from sluice.queue q where q.name = queue;
-    if bytes > coalesce(settings.payload_limit, {{payload limit}}) then
-        perform sluice._invalid('payload', format('%s bytes are more than the queue''s payload_limit of %s', bytes, coalesce(settings.payload_limit, {{payload limit}})));
-    elsif settings.payload_schema <> '' then
-        perform sluice._invalid('payload', format('queue %s has a payload_schema, which the database cannot check; enqueue through a program', queue));
-    end if;
+    perform sluice._check_payload(queue, payload);
 end
 $function$;
