@@ -56,8 +56,24 @@ func (s Schedule) nextAt(stored *Schedule, now time.Time) time.Time {
 // Set stores a definition under a name, as an operator. A schedule that a program has declared is overridden from then on:
 // see [Lift]. The queue is made if it is new; see package admission.
 func Set(ctx context.Context, store sluice.Store, name string, definition Definition, act sluice.Act) (Schedule, error) {
+	return Change(ctx, store, name, act, func(d *Definition) error {
+		*d = definition
+		return nil
+	})
+}
+
+// Change is [Set] with what change makes of the stored definition, so that changes of other fields at the same time stay. The
+// definition of a new schedule is empty. If somebody else changes the schedule in the meantime, Change calls change again.
+func Change(ctx context.Context, store sluice.Store, name string, act sluice.Act, change func(*Definition) error) (Schedule, error) {
 	return edit(ctx, store, name, true, act, func(s *Schedule) error {
-		s.Definition = definition.usual()
+		if err := sluice.CheckGiven("change", change); err != nil {
+			return err
+		}
+		d := s.Definition.clone()
+		if err := change(&d); err != nil {
+			return err
+		}
+		s.Definition = d.usual()
 		return nil
 	})
 }

@@ -38,19 +38,20 @@ If a program declares the schedule, the change overrides the program until ` + "
   sluice schedules set nightly --pause-after 3`,
 		Args: arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
+			if command.Flags().NFlag() == 0 {
+				return usagef("say what to set, such as --queue and --cron")
+			}
 			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
 				stored, err := schedule.Read(ctx, store, args[0])
 				if err != nil && !errors.Is(err, sluice.ErrNotFound) {
 					return err
 				}
-				definition, err := f.change(stored.Definition, command.Flags())
-				if err != nil {
+				s, err := schedule.Change(ctx, store, args[0], a.act(""), func(d *schedule.Definition) (err error) {
+					if *d, err = f.change(*d, command.Flags()); err == nil && d.Queue == "" {
+						err = usagef("it is new: say the queue of its jobs with --queue")
+					}
 					return err
-				}
-				if definition.Queue == "" {
-					return usagef("%s is a new schedule: say the queue of its jobs with --queue", args[0])
-				}
-				s, err := schedule.Set(ctx, store, args[0], definition, a.act(""))
+				})
 				if err != nil {
 					return err
 				}
@@ -90,9 +91,6 @@ func (f *scheduleFlags) addTo(flags *pflag.FlagSet) {
 
 // change returns a definition with what the flags say.
 func (f *scheduleFlags) change(d schedule.Definition, flags *pflag.FlagSet) (schedule.Definition, error) {
-	if flags.NFlag() == 0 {
-		return d, usagef("say what to set, such as --queue and --cron")
-	}
 	if flags.Changed("cron") || flags.Changed("every") || flags.Changed("at") {
 		d.Cron, d.Every, d.At = "", 0, nil
 	}

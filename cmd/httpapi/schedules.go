@@ -270,19 +270,10 @@ type setScheduleBody struct {
 }
 
 func setSchedule(ctx context.Context, c *call, in *setScheduleInput) (schedule.Schedule, error) {
-	stored, err := schedule.Read(ctx, c.api.store, in.Schedule)
-	known := err == nil
-	if err != nil && !errors.Is(err, sluice.ErrNotFound) {
-		return stored, err
-	}
-	definition, err := in.Body.Definition.apply(stored.Definition)
-	if err != nil {
-		return stored, err
-	}
-	if known && !c.caller.Job(stored.Queue, stored.Tenant) || !c.caller.Job(definition.Queue, definition.Tenant) {
-		return schedule.Schedule{}, foreignSchedule()
-	}
-	changed, err := schedule.Set(ctx, c.ownSchedules(), in.Schedule, definition, c.act(in.Body.Reason))
+	changed, err := schedule.Change(ctx, c.ownSchedules(), in.Schedule, c.act(in.Body.Reason), func(d *schedule.Definition) (err error) {
+		*d, err = in.Body.Definition.apply(*d)
+		return err
+	})
 	return c.shown(changed), err
 }
 

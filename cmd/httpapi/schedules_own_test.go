@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"encoding/json"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -103,5 +104,25 @@ func TestANullResetsOneFieldAlone(t *testing.T) {
 		if got := must(schedule.Read(t.Context(), s.store, name)); got.Cron != "" || got.Every != 2*time.Hour || len(got.At) > 0 {
 			t.Errorf("%s: the definition is %+v, want every 2 h alone", name, got.Definition)
 		}
+	}
+}
+
+// TestFieldsThatAreSetAtTheSameTimeAllStay changes each field of a schedule by a call of its own.
+func TestFieldsThatAreSetAtTheSameTimeAllStay(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpapi.Options{})
+	must(schedule.Set(t.Context(), s.store, "nightly", schedule.Definition{Queue: "mail", Every: time.Hour}, sluice.Act{By: "test"}))
+	var all sync.WaitGroup
+	for _, field := range []string{`"tenant":"acme"`, `"key":"k"`, `"priority":3`, `"max_fires":7`, `"pause_after":2`, `"jitter":"1m"`, `"catch_up":"all"`} {
+		all.Go(func() {
+			if r := s.ask("PATCH", "/schedules/nightly", `{"definition":{`+field+`}}`); r.status != 200 {
+				t.Errorf("%s: %d %s", field, r.status, r.text)
+			}
+		})
+	}
+	all.Wait()
+	d := must(schedule.Read(t.Context(), s.store, "nightly")).Definition
+	if d.Tenant != "acme" || d.Key != "k" || d.Priority != 3 || d.MaxFires != 7 || d.PauseAfter != 2 || d.Jitter != time.Minute || d.CatchUp != schedule.All {
+		t.Errorf("the definition is %+v, want all fields", d)
 	}
 }

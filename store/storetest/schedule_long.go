@@ -100,5 +100,25 @@ func scheduleLongRules() []Rule {
 				equal(w, "payload", squeezed(w.job(fire.Job).Payload), want)
 			}
 		}},
+		{"R-1201", "Changes of different fields of one schedule at the same time both stay.", "[schedules](guide/schedules.md)", func(w *world) {
+			calls := 0
+			saved, err := schedule.Change(w.ctx, w.Store, "nightly", person("ada"), func(d *schedule.Definition) error {
+				if d.Priority = 3; d.Every == 0 {
+					d.Queue, d.Every = queue, 2*time.Hour
+				}
+				if calls++; calls <= 2 { // somebody makes the schedule, and then changes it
+					other, err := schedule.Change(w.ctx, w.Other, "nightly", person("bob"), func(d *schedule.Definition) error {
+						d.Queue, d.Every, d.MaxFires = queue, time.Hour, calls
+						return nil
+					})
+					w.ok(err)
+					equal(w, "version", other.Version, int64(calls))
+				}
+				return nil
+			})
+			w.ok(err)
+			equal(w, "the schedule", fmt.Sprint(saved.Every, saved.MaxFires, saved.Priority), "1h0m0s 2 3")
+			equal(w, "calls", calls, 3)
+		}},
 	}
 }

@@ -128,6 +128,7 @@ var (
 	silence    = alert.Silence{During: time.Hour}
 	ofFlow     = sluice.Job{Labels: map[string]string{flow.LabelFlow: sluice.NewID().String()}}
 	daily      = schedule.Definition{Queue: "q", Cron: "@daily"}
+	nightly    = schedule.Schedule{Name: "s", Definition: daily}
 	cancelling = operation.Operation{Kind: operation.KindCancel, State: operation.StateRunning}
 )
 
@@ -329,19 +330,17 @@ var calls = map[string]func(ctx context.Context) error{
 		return err
 	},
 	"schedule.FireFor": func(ctx context.Context) error { _, err := schedule.FireFor(ctx, nil, "s", nil, act, nil); return err },
-	"schedule.Save": func(ctx context.Context) error {
-		_, err := schedule.Save(ctx, nil, schedule.Schedule{Name: "s", Definition: daily}, act)
-		return err
-	},
+	"schedule.Save":    func(ctx context.Context) error { _, err := schedule.Save(ctx, nil, nightly, act); return err },
 	"schedule.Trigger": func(ctx context.Context) error { _, err := schedule.Trigger(ctx, nil, "s", act, nil); return err },
 	"schedule.Set":     func(ctx context.Context) error { _, err := schedule.Set(ctx, nil, "s", daily, act); return err },
+	"schedule.Change":  func(ctx context.Context) error { _, err := schedule.Change(ctx, nil, "s", act, nil); return err },
 	"schedule.Pause":   func(ctx context.Context) error { _, err := schedule.Pause(ctx, nil, "s", "", act); return err },
 	"schedule.Resume":  func(ctx context.Context) error { _, err := schedule.Resume(ctx, nil, "s", act); return err },
 	"schedule.Lift":    func(ctx context.Context) error { _, err := schedule.Lift(ctx, nil, "s", act); return err },
 	"schedule.Undo":    func(ctx context.Context) error { _, err := schedule.Undo(ctx, nil, "s", act); return err },
 	"schedule.Delete":  func(ctx context.Context) error { return schedule.Delete(ctx, nil, "s", act) },
 	"schedule.Ensure": func(ctx context.Context) error {
-		_, err := schedule.Ensure(ctx, nil, []schedule.Schedule{{Name: "s", Definition: daily}}, act)
+		_, err := schedule.Ensure(ctx, nil, []schedule.Schedule{nightly}, act)
 		return err
 	},
 	"schedule.Given": func(ctx context.Context) error { _, err := schedule.Given(nil).Schedule(ctx, "s"); return err },
