@@ -58,8 +58,8 @@ type NodeState struct {
 	Job   sluice.ID `json:"job"`
 	After []string  `json:"after,omitempty"`
 	Over  string    `json:"over,omitempty"`
-	// State is that of the job, as people see it: see Label of [sluice.Job]. A map whose jobs run is mapped. Empty: upkeep has
-	// deleted the job.
+	// State is that of the job, as people see it: see Label of [sluice.Job]. A map whose jobs run is mapped. Empty: upkeep or a
+	// person has deleted the job.
 	State string `json:"state"`
 	// Elements are how many jobs a map has made, and Ended and FailedElements how many of them have ended and failed.
 	Elements       int `json:"elements,omitempty"`

@@ -1,10 +1,12 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -149,9 +151,14 @@ func (w working) end(ctx context.Context, c *sluice.Claim) verdict {
 	}
 	failed, first := 0, ""
 	for _, n := range f.Nodes {
-		if end := ends[NodeID(c.ID, n.Name)]; end.State == sluice.StateDead || end.State == sluice.StateCancelled {
+		id := NodeID(c.ID, n.Name)
+		how, err := w.failure(ctx, id, ends[id])
+		if err != nil {
+			return verdict{err: err}
+		}
+		if how != "" {
 			if failed++; failed == 1 {
-				first = fmt.Sprintf("%s is %s", n.Name, end.State)
+				first = n.Name + " " + how
 			}
 		}
 	}
@@ -159,6 +166,28 @@ func (w working) end(ctx context.Context, c *sluice.Claim) verdict {
 		return verdict{err: feature.Invalid("flow", fmt.Sprintf("%d of %d nodes failed: %s", failed, len(f.Nodes), first))}
 	}
 	return verdict{}
+}
+
+// failure says how a job has failed. Empty: it has not. Of a job that is deleted, the audit knows: it keeps deaths, cancels and
+// deletions far longer than queues keep their jobs.
+func (w working) failure(ctx context.Context, id sluice.ID, end await.End) (how string, err error) {
+	state, deleted := end.State, end.State == ""
+	if deleted {
+		entries, err := w.store.Audit(ctx, sluice.AuditFilter{JobID: id, Limit: 100})
+		if err != nil {
+			return "", fmt.Errorf("read how job %s ended, which is deleted: %w", id, err)
+		}
+		for _, e := range slices.Backward(entries) { // the oldest first
+			state = cmp.Or(e.To, state)
+		}
+	}
+	switch {
+	case state != sluice.StateDead && state != sluice.StateCancelled:
+		return "", nil
+	case deleted:
+		return fmt.Sprintf("was %s, and is deleted", state), nil
+	}
+	return fmt.Sprintf("is %s", state), nil
 }
 
 // mapOver makes the jobs of a map, and ends the map when they have ended. A map that was claimed again after a lost answer finds
@@ -190,12 +219,17 @@ func (w working) mapOver(ctx context.Context, m mapping, c *sluice.Claim) verdic
 	failed, first := 0, ""
 	for i, id := range ids {
 		if end := ends[id]; end.State != sluice.StateCompleted {
-			if failed++; failed == 1 {
-				first = fmt.Sprintf("element %d, job %s, is %s", i, id, end.State)
-				if end.State == "" {
-					first = fmt.Sprintf("element %d, job %s, is gone from the history; keep_completed of queue %q must be longer than the map takes", i, id, m.Node.Queue)
-				}
+			if failed++; failed > 1 {
+				continue
 			}
+			how, err := w.failure(ctx, id, end)
+			if err != nil {
+				return verdict{err: err}
+			}
+			if how == "" {
+				how = fmt.Sprintf("is gone from the history; keep_completed of queue %q must be longer than the map takes", m.Node.Queue)
+			}
+			first = fmt.Sprintf("element %d, job %s, %s", i, id, how)
 		}
 	}
 	if failed > 0 {

@@ -280,6 +280,52 @@ func flowGraphRules() []Rule {
 			}
 			equal(w, "elements", len(claims), 3)
 		}},
+		{"R-1202", "A flow whose dead or cancelled node is deleted before its end, by a person or by upkeep, fails and says so. One whose completed node is deleted completes.", "[flows](guide/pipeline.md)", func(w *world) {
+			w.save(func(s *sluice.Settings) { s.KeepCompleted, s.KeepDead = time.Hour, time.Hour })
+			for want, gone := range map[string]func(c *sluice.Claim){
+				"1 of 2 nodes failed: gone was dead, and is deleted": func(c *sluice.Claim) {
+					w.done(by(sluice.EventBury, c))
+					w.ok(w.only(w.Store.DeleteJobs(w.ctx, []sluice.ID{c.ID}, person("test"))))
+				},
+				"1 of 2 nodes failed: gone was cancelled, and is deleted": func(c *sluice.Claim) {
+					w.ok(w.only(w.Store.Cancel(w.ctx, []sluice.ID{c.ID}, person("test"))))
+					w.ok(w.only(w.Store.DeleteJobs(w.ctx, []sluice.ID{c.ID}, person("test"))))
+				},
+				" 1 of 2 nodes failed: gone was dead, and is deleted": func(c *sluice.Claim) {
+					w.done(by(sluice.EventBury, c))
+					w.Advance(2 * time.Hour)
+					w.prune()
+				},
+				"": func(c *sluice.Claim) {
+					w.completes(c, "1")
+					w.Advance(2 * time.Hour)
+					w.prune()
+				},
+			} {
+				id := w.startFlow(node("gone"), node("stays"))
+				claims := w.claims(flow.NodeID(id, "gone"), flow.NodeID(id, "stays"))
+				gone(claims[0])
+				_, err := w.Store.Job(w.ctx, claims[0].ID)
+				w.is(err, sluice.ErrNotFound)
+				w.completes(claims[1], "1")
+				w.flowsGoOn()
+				for n := range 2 { // as it ended, and requeued
+					tree, err := flow.Read(w.ctx, w.Store, id)
+					w.ok(err)
+					if want == "" {
+						equal(w, "state", tree.State, flow.Completed)
+						break
+					}
+					if tree.State != flow.Failed || !strings.Contains(tree.Error, strings.TrimSpace(want)) {
+						w.Errorf("the flow is %s with the error %q, want %q", tree.State, tree.Error, want)
+					}
+					if n == 0 {
+						w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{id}, person("test"))))
+						w.flowsGoOn()
+					}
+				}
+			}
+		}},
 	}
 }
 
