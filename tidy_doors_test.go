@@ -22,7 +22,7 @@ var doors = map[string][]string{
 	"pressure":             {"", "internal/feature"},
 	"internal/room":        {"", "pressure"},
 	"presence":             {"", "engine", "internal/feature"},
-	"internal/storing":     {""},
+	"internal/storing":     {"", "flow"},
 	"internal/saving":      {"", "admission", "alert", "audit", "internal/storing", "operation", "presence", "schedule", "tenancy", "limit", "deadletter", "access"},
 	"await":                {"", "internal/feature", "progress"},
 	"progress":             {"", "internal/feature"},

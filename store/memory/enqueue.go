@@ -31,6 +31,9 @@ func (s *Store) enqueueAll(ctx context.Context, inserts []sluice.Insert) ([]slui
 	if s.gone(inserts) {
 		return nil, sluice.ErrQueueGone
 	}
+	if id := storing.FlowOf(inserts); s.jobs[id] != nil {
+		return storing.Known(inserts, false), nil
+	}
 	receipts := make([]sluice.Receipt, len(inserts))
 	queues := make(map[string]bool)
 	twins, failed := make(map[sluice.ID]sluice.ID), make(map[int]error)

@@ -12,6 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/flow"
+	"github.com/sluice-queue/sluice/internal/storing"
 )
 
 //go:embed sql/enqueue.sql
@@ -25,6 +27,9 @@ var enqueueNewSQL string
 
 //go:embed sql/enqueue_batch.sql
 var enqueueBatchSQL string
+
+//go:embed sql/flow_start.sql
+var flowStartSQL string
 
 // Enqueue stores jobs in one transaction.
 func (s *Store) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
@@ -161,6 +166,9 @@ type enqueuing struct {
 
 // enqueue stores jobs through a pool or a transaction. For jobs that are keyed, db must be a transaction.
 func enqueue(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, how enqueuing) (enqueued, error) {
+	if known, err := flowKnown(ctx, db, jobs); known || err != nil {
+		return enqueued{receipts: storing.Known(jobs, how.again)}, err
+	}
 	receipts := make([]sluice.Receipt, len(jobs))
 	jobs, refused, err := enterBatches(ctx, db, jobs)
 	if err != nil {
@@ -208,6 +216,19 @@ func enqueue(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, how enqu
 		}
 	}
 	return line.outcome(receipts, refused, behind), nil
+}
+
+// flowKnown reports whether jobs are those of a flow that is stored. It waits for another start of the same flow.
+func flowKnown(ctx context.Context, db rowsQuerier, jobs []sluice.Insert) (bool, error) {
+	id := storing.FlowOf(jobs)
+	if id.IsZero() {
+		return false, nil
+	}
+	if err := exec(ctx, db, flowStartSQL, [16]byte(id)); err != nil {
+		return false, err
+	}
+	found, err := list(ctx, db, pgx.RowTo[bool], jobInSQL, [16]byte(id), flow.EndQueue)
+	return first(found), err
 }
 
 // insert stores the chosen jobs and returns the ids that were taken.

@@ -80,6 +80,11 @@ func (s *Store) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Rec
 // enqueue stores jobs one after the other. If again is set, an earlier try may have stored them,
 // and jobs that are already stored are no duplicates. Refused holds the errors of single jobs.
 func enqueue(tx runner, jobs []sluice.Insert, again bool) (receipts []sluice.Receipt, refused map[int]error, err error) {
+	if id := storing.FlowOf(jobs); !id.IsZero() {
+		if known, err := isStored(tx, id); known || err != nil {
+			return storing.Known(jobs, again), nil, err
+		}
+	}
 	receipts = make([]sluice.Receipt, len(jobs))
 	queues := make(map[string]bool)
 	at := now()

@@ -280,6 +280,30 @@ func flowGraphRules() []Rule {
 			}
 			equal(w, "elements", len(claims), 3)
 		}},
+		{"R-1203", "Of several starts of a flow at the same time, with one ID and other nodes, one stores its nodes, and the others store nothing and return the ID.", "[flows](guide/pipeline.md)", func(w *world) {
+			for range 5 {
+				id, stores := sluice.NewID(), []sluice.Store{w.Store, w.Other}
+				var all sync.WaitGroup
+				for i := range 8 {
+					all.Go(func() {
+						f := flow.Flow{ID: id, Name: "race", Nodes: []flow.Node{node("same"), node(fmt.Sprintf("of-%d", i))}}
+						if got, err := flow.Start(w.ctx, stores[i%2], f); err != nil || got != id {
+							w.Errorf("start %d: %s, %v", i, got, err)
+						}
+					})
+				}
+				all.Wait()
+				tree, err := flow.Read(w.ctx, w.Store, id)
+				w.ok(err)
+				claims := w.claims(tree.Nodes[0].Job, tree.Nodes[1].Job)
+				w.claimNone("no other node is stored")
+				for _, c := range claims {
+					w.completes(c, "1")
+				}
+				w.flowsGoOn()
+				w.flowIs(id, flow.Completed)
+			}
+		}},
 		{"R-1202", "A flow whose dead or cancelled node is deleted before its end, by a person or by upkeep, fails and says so. One whose completed node is deleted completes.", "[flows](guide/pipeline.md)", func(w *world) {
 			w.save(func(s *sluice.Settings) { s.KeepCompleted, s.KeepDead = time.Hour, time.Hour })
 			for want, gone := range map[string]func(c *sluice.Claim){

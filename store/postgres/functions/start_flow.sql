@@ -33,6 +33,7 @@ begin
     names := array(select node ->> 'name' from unnest(nodes) as node);
     sorted := sluice._check_flow_nodes(nodes, names);
     ids := array(select sluice._flow_id(of_id, names[s]) from unnest(sorted) with ordinality as g(s, k) order by k) || of_id;
+    execute {{flow_start.sql}} using of_id;
     if exists (select from sluice.job j where j.id = of_id and j.queue = 'sluice.flow.end') then
         return of_id;
     end if;
