@@ -1,6 +1,7 @@
 package move
 
 import (
+	"context"
 	"log/slog"
 	"math/rand/v2"
 	"strings"
@@ -49,6 +50,7 @@ func TestCallbacksThatWereDueAreEnqueuedAfterAMove(t *testing.T) {
 		outer := w.open(batch.Batch{Callbacks: batch.Callbacks{OnDeath: call("outer-died")}})
 		inner := w.open(batch.Batch{Parent: outer.ID})
 		early := w.open(batch.Batch{Callbacks: batch.Callbacks{OnDeath: call("died")}})
+		again := w.open(batch.Batch{Callbacks: batch.Callbacks{OnDeath: call("died-once")}})
 		quiet := w.open(batch.Batch{Callbacks: batch.Callbacks{OnDeath: call("quiet"), OnComplete: call("quiet"), OnSuccess: call("quiet")}})
 
 		dead := w.end(later.ID, sluice.EventBury)
@@ -60,6 +62,8 @@ func TestCallbacksThatWereDueAreEnqueuedAfterAMove(t *testing.T) {
 		w.settle(w.claim("plain", 1)[0], sluice.EventComplete)
 		w.end(early.ID, sluice.EventBury)
 		w.end(quiet.ID, sluice.EventComplete)
+		revived := w.end(again.ID, sluice.EventBury)
+		w.ok(w.client.Requeue(t.Context(), []sluice.ID{revived}, by("again"))) // before upkeep has seen the death
 
 		mustMove(t, way[0], way[1])
 		moved := open(t, way[1])
@@ -67,13 +71,40 @@ func TestCallbacksThatWereDueAreEnqueuedAfterAMove(t *testing.T) {
 			_, err := upkeep.New(moved, upkeep.Options{Logger: slog.New(slog.DiscardHandler)}).Once(t.Context(), true)
 			w.ok(err)
 		}
-		for queue, want := range map[string]int{"succeeded": 1, "outer-died": 1, "died": 1, "quiet": 0} {
+		for queue, want := range map[string]int{"succeeded": 1, "outer-died": 1, "died": 1, "died-once": 1, "quiet": 0} {
 			page, err := moved.Jobs(t.Context(), sluice.JobFilter{Queue: queue, Limit: 10})
 			w.ok(err)
 			if len(page.Jobs) != want {
 				from, _, _ := strings.Cut(way[0], ":")
 				t.Errorf("from %s: %d callbacks in %s, want %d", from, len(page.Jobs), queue, want)
 			}
+		}
+	}
+}
+
+// TestAMoveThatIsGivenUpForgetsNoChangeOfABatch gives a move up after it has closed the store. The store's programs run on.
+func TestAMoveThatIsGivenUpForgetsNoChangeOfABatch(t *testing.T) {
+	t.Parallel()
+	for _, way := range [][2]string{{newFile(t), newFile(t)}, {pgtest.NewDatabase(t), newFile(t)}} {
+		store := open(t, way[0])
+		w := batchWorld{&world{T: t, store: store, client: sluice.NewClient(store, sluice.ClientOptions{}), random: rand.New(rand.NewPCG(1, 0))}}
+		w.advance(1) // the first call of a process looks at all batches
+		b := w.open(batch.Batch{Callbacks: batch.Callbacks{OnDeath: &batch.Callback{Queue: "calls"}, OnComplete: &batch.Callback{Queue: "calls"}}})
+		revived := w.end(b.ID, sluice.EventBury)
+		w.ok(w.client.Requeue(t.Context(), []sluice.ID{revived}, by("again")))
+		w.settle(w.claim("plain", 1)[0], sluice.EventComplete)
+		w.ok(batch.Close(t.Context(), store, b.ID, by("batch")))
+		ctx, stop := context.WithCancel(t.Context())
+		if _, err := Run(ctx, way[0], way[1], Options{Progress: func(Progress) { stop() }}); err == nil {
+			t.Fatal("the move ended well, want an error after its context ended")
+		}
+		w.ok(Reopen(t.Context(), way[0]))
+		w.advance(3)
+		page, err := store.Jobs(t.Context(), sluice.JobFilter{Queue: "calls", Limit: 10})
+		w.ok(err)
+		if len(page.Jobs) != 2 {
+			from, _, _ := strings.Cut(way[0], ":")
+			t.Errorf("in %s: %d callbacks, want those of the death and of the end", from, len(page.Jobs))
 		}
 	}
 }

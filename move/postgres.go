@@ -217,6 +217,11 @@ func (s *pg) write(ctx context.Context, t *table, rows []row, st state) error {
 		if err != nil {
 			return fmt.Errorf("up to row %v: %w", key, err)
 		}
+		if t.name == batchCounts {
+			if err := noteDeaths(ctx, tx, rows); err != nil {
+				return fmt.Errorf("note deaths: %w", err)
+			}
+		}
 		return pgState(ctx, tx, st)
 	})
 }

@@ -143,7 +143,7 @@ var notMoved = map[string]string{
 	"sluice.stat_holder": "processes of the source", "sluice_stat_holder": "processes of the source",
 	"sluice.stat_fold":     "a lock",
 	"sluice.batch_counted": "how far upkeep has added up changes of batches",
-	"sluice.batch_change":  "added to the counts of batches before they are moved",
+	"sluice.batch_change":  "added to the counts of batches before they are moved; deaths go with these",
 	"sluice.stat_call":     "what upkeep has not added up yet, of calls of functions",
 	"sluice.tenant_change": "changes of tenants, from which claims make tenant queues anew",
 	"sluice.limit_lane":    "keys of limits with jobs that wait, which upkeep lets in for claims to judge anew", "sluice_limit_lane": "keys of limits with jobs that wait, which upkeep lets in for claims to judge anew",
