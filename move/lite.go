@@ -1,9 +1,9 @@
 package move
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -179,21 +179,35 @@ func (s *lite) begin(ctx context.Context, st state) error {
 		if err != nil {
 			return err
 		}
-		return liteState(ctx, tx, st)
+		if _, err := tx.ExecContext(ctx, "insert into sluice_move values (1, ?) on conflict do nothing", st.text()); err != nil {
+			return err
+		}
+		kept, err := liteStateIn(ctx, tx)
+		return cmp.Or(err, kept.of(st.ID))
 	})
 }
 
+// liteState stores how far a move has come. If another move has the target by now, liteState fails.
 func liteState(ctx context.Context, tx *sql.Tx, st state) error {
-	text, err := json.Marshal(st)
+	done, err := tx.ExecContext(ctx, "update sluice_move set state = ? where json_extract(state, '$.ID') = ?", st.text(), st.ID)
 	if err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, "insert into sluice_move values (1, ?) on conflict do update set state = excluded.state", string(text))
-	return err
+	if changed, err := done.RowsAffected(); err != nil || changed == 0 {
+		return cmp.Or(err, (*state)(nil).of(st.ID))
+	}
+	return nil
 }
 
+const liteHasState, liteReadState = "select exists (select 1 from sqlite_master where name = 'sluice_move')", "select state from sluice_move"
+
 func (s *lite) state(ctx context.Context) (*state, error) {
-	return kept[state](ctx, s, "select exists (select 1 from sqlite_master where name = 'sluice_move')", "select state from sluice_move")
+	return kept[state](ctx, s, liteHasState, liteReadState)
+}
+
+// liteStateIn is state in a transaction.
+func liteStateIn(ctx context.Context, tx *sql.Tx) (*state, error) {
+	return kept[state](ctx, liteTx{tx}, liteHasState, liteReadState)
 }
 
 // settle lets upkeep look at batches. SQLite itself continues from the highest row.
@@ -207,13 +221,20 @@ func (s *lite) seal(ctx context.Context) (*sealed, error) {
 		from sluice_audit_seal order by no desc limit 1`)
 }
 
-func (s *lite) end(ctx context.Context, chain *audit.Addition) error {
+func (s *lite) end(ctx context.Context, id string, chain *audit.Addition) error {
 	return s.in(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		kept, err := liteStateIn(ctx, tx)
+		if err != nil || kept == nil {
+			return err
+		}
+		if err := kept.of(id); err != nil {
+			return err
+		}
 		var at any
 		if chain != nil {
 			at = chain.Seal.At.UnixMicro()
 		}
-		err := addChain(ctx, chain, at,
+		err = addChain(ctx, chain, at,
 			"insert into sluice_audit_seal ("+sealColumns+") values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
 			"insert into sluice_audit (at, actor, object, name, event, reason, after) values (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
 			func(ctx context.Context, text string, args ...any) error {

@@ -1,6 +1,7 @@
 package move
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -27,6 +28,19 @@ func liteCursor(ctx context.Context, tx *sql.Tx, m mark) error {
 	return err
 }
 
+// liteMark reads the mark in a transaction. Nil: the store has none.
+func liteMark(ctx context.Context, tx *sql.Tx) (*mark, error) {
+	return kept[mark](ctx, liteTx{tx}, "select exists (select 1 from sqlite_master where name = 'sluice_moved')",
+		"select coalesce((select mark from sluice_moved), '{}')")
+}
+
+// liteTx reads in a transaction.
+type liteTx struct{ *sql.Tx }
+
+func (t liteTx) one(ctx context.Context, into any, text string, args ...any) error {
+	return t.QueryRowContext(ctx, text, args...).Scan(into)
+}
+
 // refusing returns the body of a trigger.
 func refusing(m mark) string {
 	said := strings.ReplaceAll(migration.MovedText+m.To+" ("+m.At.UTC().Format(time.RFC3339)+")", "'", "''")
@@ -41,6 +55,10 @@ func (s *lite) shut(ctx context.Context, m mark) error {
 			"create trigger if not exists sluice_moved_claim before update of state on sluice_live when new.state = 'claimed'"+refusing(m))
 		if err != nil {
 			return err
+		}
+		was, err := liteMark(ctx, tx)
+		if err != nil || was.ID != "" {
+			return cmp.Or(err, was.of(m.ID))
 		}
 		return liteCursor(ctx, tx, m)
 	})
@@ -73,14 +91,15 @@ func holdersOf(next func() bool, scan func(...any) error, failed func() error) (
 	return claimed, holders, failed()
 }
 
-func (s *lite) freeze(ctx context.Context) (frozen bool, err error) {
-	m, err := s.mark(ctx)
-	if err != nil {
-		return false, err
-	}
+func (s *lite) freeze(ctx context.Context, id string) (frozen bool, err error) {
 	err = s.in(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		m, err := liteMark(ctx, tx)
+		if err = cmp.Or(err, m.of(id)); err != nil || m.Frozen {
+			frozen = err == nil
+			return err
+		}
 		var claimed int64
-		err := tx.QueryRowContext(ctx, "select count(*) from sluice_live where state = 'claimed' and lease_until >= ?", time.Now().UnixMicro()).Scan(&claimed)
+		err = tx.QueryRowContext(ctx, "select count(*) from sluice_live where state = 'claimed' and lease_until >= ?", time.Now().UnixMicro()).Scan(&claimed)
 		if err != nil || claimed > 0 {
 			return err
 		}
@@ -98,17 +117,26 @@ func (s *lite) freeze(ctx context.Context) (frozen bool, err error) {
 	return frozen, err
 }
 
-func (s *lite) done(ctx context.Context) error {
-	m, err := s.mark(ctx)
-	if err != nil {
-		return err
-	}
-	m.Done = true
-	return s.in(ctx, func(ctx context.Context, tx *sql.Tx) error { return liteCursor(ctx, tx, *m) })
+func (s *lite) done(ctx context.Context, id string) error {
+	return s.in(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		m, err := liteMark(ctx, tx)
+		if err = cmp.Or(err, m.of(id)); err != nil {
+			return err
+		}
+		m.Done = true
+		return liteCursor(ctx, tx, *m)
+	})
 }
 
-func (s *lite) reopen(ctx context.Context) error {
+func (s *lite) reopen(ctx context.Context, id string, byPerson bool) error {
 	return s.in(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		m, err := liteMark(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if may, err := m.mayReopen(id, byPerson); !may {
+			return err
+		}
 		rows, err := tx.QueryContext(ctx, `select name from sqlite_master where type = 'trigger' and name like 'sluice\_moved\_%' escape '\'`)
 		if err != nil {
 			return err

@@ -124,7 +124,7 @@ func Reopen(ctx context.Context, from string) error {
 	case m.Done:
 		return refused("%s was moved to %s, which has all of its jobs: both would run them; to come back, move that one into a new store", source.name(), m.To)
 	}
-	return source.reopen(ctx)
+	return source.reopen(ctx, m.ID, true)
 }
 
 type mover struct {
@@ -239,7 +239,7 @@ func (m *mover) run(ctx context.Context) error {
 	if err := m.compare(ctx); err != nil {
 		return err
 	}
-	if err := m.source.done(ctx); err != nil {
+	if err := m.source.done(ctx, m.state.ID); err != nil {
 		return err
 	}
 	return m.admit(ctx)
@@ -255,7 +255,7 @@ func (m *mover) admit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return m.target.end(ctx, chain)
+	return m.target.end(ctx, m.state.ID, chain)
 }
 
 // begin resumes an earlier move, or begins one. over is true if no work is left.
@@ -324,8 +324,15 @@ func (m *mover) freeze(ctx context.Context) (err error) {
 		}
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 		defer cancel()
-		err = errors.Join(err, m.source.reopen(undo), m.target.end(undo, nil))
+		stays := m.source.reopen(undo, m.state.ID, false)
+		if stays == nil { // else the target stays closed too
+			stays = m.target.end(undo, m.state.ID, nil)
+		}
+		err = errors.Join(err, stays)
 	}()
+	if err := m.empty(ctx); err != nil { // another move may have filled it since the last look
+		return err
+	}
 	until := time.Now().Add(m.options.Wait)
 	if err := m.source.shut(ctx, mark{ID: m.state.ID, To: m.target.name(), At: time.Now()}); err != nil {
 		return err
@@ -336,7 +343,7 @@ func (m *mover) freeze(ctx context.Context) (err error) {
 			return err
 		}
 		if claimed == 0 {
-			if frozen, err := m.source.freeze(ctx); err != nil || frozen {
+			if frozen, err := m.source.freeze(ctx, m.state.ID); err != nil || frozen {
 				return err
 			}
 			continue

@@ -1,8 +1,8 @@
 package move
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -176,21 +176,32 @@ func (s *pg) begin(ctx context.Context, st state) error {
 		if err != nil {
 			return err
 		}
-		return pgState(ctx, tx, st)
+		if _, err := tx.Exec(ctx, "insert into sluice.move values (1, $1) on conflict (one) do nothing", st.text()); err != nil {
+			return err
+		}
+		kept, err := pgStateIn(ctx, tx)
+		return cmp.Or(err, kept.of(st.ID))
 	})
 }
 
+// pgState stores how far a move has come. If another move has the target by now, pgState fails.
 func pgState(ctx context.Context, tx pgx.Tx, st state) error {
-	text, err := json.Marshal(st)
-	if err != nil {
-		return err
+	done, err := tx.Exec(ctx, "update sluice.move set state = $1 where state::json ->> 'ID' = $2", st.text(), st.ID)
+	if err == nil && done.RowsAffected() == 0 {
+		err = (*state)(nil).of(st.ID)
 	}
-	_, err = tx.Exec(ctx, "insert into sluice.move values (1, $1) on conflict (one) do update set state = excluded.state", string(text))
 	return err
 }
 
+const pgHasState, pgReadState = "select to_regclass('sluice.move') is not null", "select state from sluice.move"
+
 func (s *pg) state(ctx context.Context) (*state, error) {
-	return kept[state](ctx, s, "select to_regclass('sluice.move') is not null", "select state from sluice.move")
+	return kept[state](ctx, s, pgHasState, pgReadState)
+}
+
+// pgStateIn is state in a transaction.
+func pgStateIn(ctx context.Context, tx pgx.Tx) (*state, error) {
+	return kept[state](ctx, pgTx{tx}, pgHasState, pgReadState)
 }
 
 func (s *pg) write(ctx context.Context, t *table, rows []row, st state) error {
@@ -253,13 +264,20 @@ func (s *pg) seal(ctx context.Context) (*sealed, error) {
 		from sluice.audit_seal order by no desc limit 1`)
 }
 
-func (s *pg) end(ctx context.Context, chain *audit.Addition) error {
+func (s *pg) end(ctx context.Context, id string, chain *audit.Addition) error {
 	return s.in(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		kept, err := pgStateIn(ctx, tx)
+		if err != nil || kept == nil {
+			return err
+		}
+		if err := kept.of(id); err != nil {
+			return err
+		}
 		var at any
 		if chain != nil {
 			at = chain.Seal.At
 		}
-		err := addChain(ctx, chain, at,
+		err = addChain(ctx, chain, at,
 			"insert into sluice.audit_seal ("+sealColumns+") values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
 			"insert into sluice.audit (at, actor, object, name, event, reason, after) values ($1, $2, $3, $4, $5, $6, $7::text::jsonb)",
 			func(ctx context.Context, text string, args ...any) error {

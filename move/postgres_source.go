@@ -1,6 +1,7 @@
 package move
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,6 +33,27 @@ func pgCursor(ctx context.Context, tx pgx.Tx, m mark) error {
 	}
 	_, err = tx.Exec(ctx, "insert into sluice.moved values (1, $1) on conflict (one) do update set mark = excluded.mark", string(text))
 	return err
+}
+
+// pgMark reads the mark in a transaction, and keeps others from changing it until that ends. Nil: the store has none.
+func pgMark(ctx context.Context, tx pgx.Tx) (*mark, error) {
+	const exists = "select to_regclass('sluice.moved') is not null"
+	var there bool
+	err := tx.QueryRow(ctx, exists).Scan(&there)
+	if err == nil && there {
+		err = pgExec(ctx, tx, "lock table sluice.moved in share row exclusive mode")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return kept[mark](ctx, pgTx{tx}, exists, "select coalesce((select mark from sluice.moved), '{}')")
+}
+
+// pgTx reads in a transaction.
+type pgTx struct{ pgx.Tx }
+
+func (t pgTx) one(ctx context.Context, into any, text string, args ...any) error {
+	return t.QueryRow(ctx, text, args...).Scan(into)
 }
 
 func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
@@ -70,6 +92,10 @@ func (s *pg) shut(ctx context.Context, m mark) error {
 		if err != nil {
 			return err
 		}
+		was, err := pgMark(ctx, tx)
+		if err != nil || was.ID != "" {
+			return cmp.Or(err, was.of(m.ID))
+		}
 		return pgCursor(ctx, tx, m)
 	})
 }
@@ -85,13 +111,12 @@ func (s *pg) claims(ctx context.Context) (int64, []string, error) {
 	return holdersOf(rows.Next, rows.Scan, rows.Err)
 }
 
-func (s *pg) freeze(ctx context.Context) (frozen bool, err error) {
-	m, err := s.mark(ctx)
-	if err != nil {
-		return false, err
-	}
-	m.Frozen = true
+func (s *pg) freeze(ctx context.Context, id string) (frozen bool, err error) {
 	err = s.patiently(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		m, err := pgMark(ctx, tx)
+		if err = cmp.Or(err, m.of(id)); err != nil || m.Frozen {
+			return err
+		}
 		for _, t := range tables() {
 			name := tableName(s, t.postgres)
 			if t.name == batchCounts {
@@ -106,13 +131,14 @@ func (s *pg) freeze(ctx context.Context) (frozen bool, err error) {
 			}
 		}
 		var claimed int64 // no process can write any more
-		err := tx.QueryRow(ctx, "select count(*) from sluice.live where state = 'claimed' and lease_until >= clock_timestamp()").Scan(&claimed)
+		err = tx.QueryRow(ctx, "select count(*) from sluice.live where state = 'claimed' and lease_until >= clock_timestamp()").Scan(&claimed)
 		if err != nil {
 			return err
 		}
 		if claimed > 0 {
 			return errHeld
 		}
+		m.Frozen = true
 		return pgCursor(ctx, tx, *m)
 	})
 	if errors.Is(err, errHeld) {
@@ -121,17 +147,26 @@ func (s *pg) freeze(ctx context.Context) (frozen bool, err error) {
 	return err == nil, err
 }
 
-func (s *pg) done(ctx context.Context) error {
-	m, err := s.mark(ctx)
-	if err != nil {
-		return err
-	}
-	m.Done = true
-	return s.in(ctx, func(ctx context.Context, tx pgx.Tx) error { return pgCursor(ctx, tx, *m) })
+func (s *pg) done(ctx context.Context, id string) error {
+	return s.in(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		m, err := pgMark(ctx, tx)
+		if err = cmp.Or(err, m.of(id)); err != nil {
+			return err
+		}
+		m.Done = true
+		return pgCursor(ctx, tx, *m)
+	})
 }
 
-func (s *pg) reopen(ctx context.Context) error {
+func (s *pg) reopen(ctx context.Context, id string, byPerson bool) error {
 	return s.patiently(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		m, err := pgMark(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if may, err := m.mayReopen(id, byPerson); !may {
+			return err
+		}
 		return pgExec(ctx, tx, "drop function if exists sluice.refuse_moved() cascade", "drop table if exists sluice.moved")
 	})
 }

@@ -34,6 +34,34 @@ type mark struct {
 	Done   bool // the target is complete and may be used
 }
 
+// of returns why a move does not have a store: another one has begun, or somebody has given this one up. It is checked in the
+// transaction that writes, because the process may have stood still while somebody else went on.
+func (m *mark) of(id string) error {
+	switch {
+	case m == nil || m.ID == "":
+		return refused("somebody has given the move up")
+	case m.ID != id:
+		return refused("another move, to %s, has begun", m.To)
+	}
+	return nil
+}
+
+// mayReopen reports whether a move may reopen a store, or why the store stays closed. A store that refuses all changes reopens only
+// if a person says so. If another move has the store, a move that ends has nothing to undo.
+func (m *mark) mayReopen(id string, byPerson bool) (bool, error) {
+	switch other := m.of(id); {
+	case other != nil && byPerson:
+		return false, other
+	case other != nil:
+		return false, nil
+	case m.Done:
+		return false, refused("%s has all of the jobs by now: both stores would run them", m.To)
+	case m.Frozen && !byPerson:
+		return false, refused("the move is under way; run it again to go on, or give up with --reopen")
+	}
+	return true, nil
+}
+
 // state is the target's record of the move's progress, written in the same transactions as the rows.
 type state struct {
 	ID    string
@@ -42,6 +70,23 @@ type state struct {
 	After []keyPart // the key of its last copied row, as in the source
 	Rows  int64     // copied rows of this table
 	Base  int64     // jobs without a place in an order come after this seq in SQLite
+}
+
+// of returns why a move does not have a target.
+func (s *state) of(id string) error {
+	switch {
+	case s == nil || s.ID == "":
+		return refused("the target is another move's by now, or open")
+	case s.ID != id:
+		return refused("the target has a part of another move, from %s", s.From)
+	}
+	return nil
+}
+
+// text writes a state for its table.
+func (s *state) text() string {
+	text, _ := json.Marshal(s) // texts, numbers and instants
+	return string(text)
 }
 
 // fresh reports whether no row was copied yet.
@@ -83,26 +128,28 @@ type store interface {
 	last(ctx context.Context) (int64, error)
 
 	mark(ctx context.Context) (*mark, error)
-	// shut makes the store refuse new jobs and new claims. A repeated call is allowed.
+	// shut makes the store refuse new jobs and new claims. A repeated call is allowed. A store that another move has is an
+	// ErrRefused, here and below.
 	shut(ctx context.Context, m mark) error
 	// claims counts the jobs under running leases, and names some of their holders.
 	claims(ctx context.Context) (int64, []string, error)
 	// freeze makes the store refuse every change, unless jobs are claimed.
-	freeze(ctx context.Context) (frozen bool, err error)
+	freeze(ctx context.Context, id string) (frozen bool, err error)
 	// done records that the target is complete.
-	done(ctx context.Context) error
-	// reopen undoes shut and freeze.
-	reopen(ctx context.Context) error
+	done(ctx context.Context, id string) error
+	// reopen undoes shut; by a person, freeze too.
+	reopen(ctx context.Context, id string, byPerson bool) error
 
 	state(ctx context.Context) (*state, error)
-	// begin keeps other processes from using the target until end.
+	// begin keeps other processes from using the target until end. A target that another move has is an ErrRefused, here and
+	// below.
 	begin(ctx context.Context, s state) error
 	// write stores rows and the progress of the move.
 	write(ctx context.Context, t *table, rows []row, s state) error
 	// settle sets the store's sequences behind the copied rows, and lets upkeep look at batches.
 	settle(ctx context.Context) error
-	// end opens the target for all processes. An addition begins the audit's chain in the same transaction.
-	end(ctx context.Context, chain *audit.Addition) error
+	// end opens the target for all processes, unless it is open. An addition begins the audit's chain in the same transaction.
+	end(ctx context.Context, id string, chain *audit.Addition) error
 	// seal returns the last seal of the audit's chain; nil: none.
 	seal(ctx context.Context) (*sealed, error)
 
