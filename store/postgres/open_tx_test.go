@@ -191,6 +191,57 @@ func TestOpenCompletionKeepsNeitherRenewalsNorRecoveryWaiting(t *testing.T) {
 	}
 }
 
+// TestDelayInATransactionCountsFromItsStatement enqueues in a transaction that has been open for a while.
+func TestDelayInATransactionCountsFromItsStatement(t *testing.T) {
+	const delay = time.Hour
+	debounce := sluice.EnqueueOptions{Key: "k", OnDuplicate: sluice.Debounce, Delay: delay}
+	for name, many := range map[string][]sluice.EnqueueOptions{
+		"one job":    {{Delay: delay}},
+		"several":    {{Delay: delay}, {Delay: delay, Tenant: "acme"}},
+		"a key":      {{Delay: delay, Key: "other"}},
+		"put off":    {debounce, debounce},
+		"no delay":   {{}, {}},
+		"a function": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShop(t)
+			var begun, at time.Time
+			if err := s.tx.QueryRow(t.Context(), "select now(), clock_timestamp() from pg_sleep(0.3)").Scan(&begun, &at); err != nil {
+				t.Fatal(err)
+			}
+			var ids []sluice.ID
+			if many == nil {
+				var id [16]byte
+				if err := s.tx.QueryRow(t.Context(), "select id from sluice.enqueue(queue => 'payments', payload => '1', delay => '1 hour')").Scan(&id); err != nil {
+					t.Fatal(err)
+				}
+				ids = append(ids, id)
+			}
+			jobs := make([]sluice.NewJob, len(many))
+			for i := range many {
+				jobs[i] = newJob(many[i])
+			}
+			receipts, err := s.client.Within(s.store.InTx(s.tx)).EnqueueMany(t.Context(), jobs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range receipts {
+				ids = append(ids, r.ID)
+			}
+			s.commit()
+			earliest := at.Add(delay)
+			if name == "no delay" {
+				earliest = begun
+			}
+			for _, id := range ids {
+				if due := s.state(id).DueAt; due.Before(earliest) || due.After(earliest.Add(time.Minute)) {
+					t.Errorf("it is due at %s, want %s or a little later", due, earliest)
+				}
+			}
+		})
+	}
+}
+
 func TestPruneLeavesAJobThatIsBeingRequeued(t *testing.T) {
 	s := newShop(t)
 	s.add(s.client, sluice.EnqueueOptions{})

@@ -2,7 +2,7 @@
 -- $1 uuid[] ids, sorted   $2 text[] queues   $3 text[] tenants   $4 smallint[] priorities
 -- An array without a value for any job may be empty.
 -- $5 text[] keys ('': none)   $7 text[] labels as JSON ('': none)   $8 smallint[] max_attempts (0: the queue's)
--- $9 timestamptz[] due_at (null: now)   $10 interval[] delays   $11 timestamptz[] expires_at
+-- $9 timestamptz[] due_at (null: now)   $10 interval[] delays, from the beginning of the statement   $11 timestamptz[] expires_at
 -- $12 boolean[] keyed   $13 uuid[] blocked_by   $14 boolean[] whether to audit the job
 -- $15 integer[] where each payload begins, from 1   $16 integer[] its length   $17 boolean[] whether the job waits in its tenant queue
 -- $18 text[] order keys ('': none)   $19 bigint[] places   $20 text[] after, each as an array's text ('': none)   $21 text[] after_failure ('': none)
@@ -30,14 +30,14 @@ with given as (
     returning id
 ), waiting as (
     insert into sluice.live (id, queue, tenant, priority, due_at, expires_at, keyed, blocked_by, in_tenant_queue, order_key, order_place, batch_id, limit_key, cost)
-    select g.id, g.queue, coalesce(g.tenant, ''), g.priority, coalesce(g.due_at, now() + coalesce(g.delay, '0')), g.expires_at,
+    select g.id, g.queue, coalesce(g.tenant, ''), g.priority, coalesce(g.due_at, statement_timestamp() + nullif(g.delay, '0'), now()), g.expires_at,
            coalesce(g.keyed, false), g.blocked_by, coalesce(g.in_tenant_queue, false) and g.blocked_by is null,
            nullif(g.order_key, ''), nullif(g.order_place, 0), g.batch_id, nullif(g.limit_key, ''), coalesce(nullif(g.cost, 0), 1)
     from given g join stored s on s.id = g.id
 ), tenant_changed as (
     insert into sluice.tenant_change (queue, tenant, jobs, due_at)
     select g.queue, coalesce(g.tenant, ''), bit_or(1 << g.priority),
-           min(coalesce(g.due_at, now() + coalesce(g.delay, '0')))
+           min(coalesce(g.due_at, statement_timestamp() + nullif(g.delay, '0'), now()))
     from given g join stored s on s.id = g.id
     where g.in_tenant_queue and g.blocked_by is null
     group by 1, 2

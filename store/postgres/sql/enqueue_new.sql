@@ -22,7 +22,7 @@ with given as (
     from given
 ), waiting as (
     insert into sluice.live (id, queue, tenant, priority, due_at, expires_at, keyed, blocked_by)
-    select g.id, g.queue, coalesce(g.tenant, ''), g.priority, coalesce(g.due_at, now() + coalesce(g.delay, '0')), g.expires_at,
+    select g.id, g.queue, coalesce(g.tenant, ''), g.priority, coalesce(g.due_at, statement_timestamp() + nullif(g.delay, '0'), now()), g.expires_at,
            coalesce(g.keyed, false), g.blocked_by
     from given g
 ), audited as (

@@ -13,7 +13,7 @@ with stored as (
     returning id
 ), waiting as (
     insert into sluice.live (id, queue, tenant, priority, due_at, expires_at)
-    select s.id, $2::text, $3::text, $4::smallint, coalesce($8::timestamptz, now() + coalesce($9::interval, '0')), $10::timestamptz
+    select s.id, $2::text, $3::text, $4::smallint, coalesce($8::timestamptz, statement_timestamp() + $9::interval, now()), $10::timestamptz
     from stored s
     returning case when $12::text is not null then pg_notify('sluice', $12::text) end
 )

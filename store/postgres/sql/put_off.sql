@@ -4,7 +4,7 @@
 -- $5 timestamptz expires_at (null: never)
 with put_off as (
     update sluice.live l
-    set due_at = least(coalesce($2::timestamptz, now() + coalesce($3::interval, '0')),
+    set due_at = least(coalesce($2::timestamptz, statement_timestamp() + $3::interval, now()),
                        (select j.created_at + $4::interval from sluice.job j where j.id = $1::uuid)),
         expires_at = case when l.generation = 1 then $5::timestamptz end, in_tenant_queue = false
     where l.id = $1::uuid and l.state = 'queued'
