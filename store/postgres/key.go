@@ -266,14 +266,23 @@ func replace(ctx context.Context, db rowsQuerier, j sluice.Insert, hold keyHold,
 }
 
 // freeKeys frees the keys of ended jobs and unblocks the jobs behind them. If an ended job waited behind a running
-// holder, that holder gets the key back.
-func freeKeys(ctx context.Context, db rowsQuerier, ended, blockers []pgtype.UUID) ([]moved, error) {
+// holder, that holder gets the key back. Locked are the ended jobs of which a job behind is locked by another transaction:
+// unblock looks at them again.
+func freeKeys(ctx context.Context, db rowsQuerier, ended, blockers []pgtype.UUID) (free []moved, locked []sluice.ID, err error) {
 	if slices.ContainsFunc(blockers, func(id pgtype.UUID) bool { return id.Valid }) {
 		if err := exec(ctx, db, keyHandOnSQL, ended, blockers); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return list(ctx, db, scanMoved, keyFreeSQL, ended)
+	rows, err := list(ctx, db, scanMoved, keyFreeSQL, ended)
+	for _, m := range rows {
+		if m.from == lookAgain {
+			locked = append(locked, m.id)
+		} else {
+			free = append(free, m)
+		}
+	}
+	return free, locked, err
 }
 
 // wantedKey is a key that a job asks for.

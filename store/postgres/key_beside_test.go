@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/store/postgres"
 )
@@ -140,4 +142,51 @@ func TestReplaceLocksTheRunningTwinFirst(t *testing.T) {
 		t.Fatalf("receipt %+v, %v; want a replacement of %s", got, err, waiting)
 	}
 	s.goesNext(got.ID)
+}
+
+// TestSettlingDoesNotWaitForATransactionThatReplacesTheWaitingTwin settles a running job whose waiting twin an open transaction has
+// replaced, among others of one batch.
+func TestSettlingDoesNotWaitForATransactionThatReplacesTheWaitingTwin(t *testing.T) {
+	for name, settle := range map[string]func(s *shop, claims []*sluice.Claim){
+		"store": func(s *shop, claims []*sluice.Claim) { s.settle(sluice.EventComplete, claims...) },
+		"transaction": func(s *shop, claims []*sluice.Claim) {
+			err := pgx.BeginFunc(s.Context(), s.store.Pool(), func(tx pgx.Tx) error { return postgres.CompleteTx(s.Context(), tx, claims[0], nil) })
+			if err != nil {
+				s.Fatal(err)
+			}
+		},
+		"function": func(s *shop, claims []*sluice.Claim) {
+			if _, err := s.store.Pool().Exec(s.Context(), "select sluice.complete($1, $2)", [16]byte(claims[0].ID), [16]byte(claims[0].Token)); err != nil {
+				s.Fatal(err)
+			}
+		},
+	} {
+		for _, end := range []string{"commits", "rolls back"} {
+			t.Run(name+", which "+end, func(t *testing.T) {
+				s := newShop(t)
+				s.add(s.client, sluice.EnqueueOptions{Key: "k"})
+				s.add(s.client, sluice.EnqueueOptions{Priority: 6})
+				claims := s.claim(2)
+				next := s.add(s.client, sluice.EnqueueOptions{Key: "k", OnDuplicate: sluice.Coalesce})
+				later := s.add(s.client.Within(s.store.InTx(s.tx)), sluice.EnqueueOptions{Key: "k", OnDuplicate: sluice.Replace})
+				if later.Replaced != next.ID {
+					t.Fatalf("receipt %+v, want a replacement of %s", later, next.ID)
+				}
+				settle(s, claims)
+				if state := s.state(claims[0].ID).State; state != sluice.StateCompleted {
+					t.Errorf("the running job is %s", state)
+				}
+				if end == "commits" {
+					s.commit()
+					next = later
+				} else if err := s.tx.Rollback(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := s.store.Repair(t.Context(), "upkeep"); err != nil {
+					t.Fatal(err)
+				}
+				s.goesNext(next.ID)
+			})
+		}
+	}
 }

@@ -32,8 +32,9 @@ var standingSQL string
 //go:embed sql/tell_lost.sql
 var tellLostSQL string
 
-// letGo marks a row of key_free.sql: a job that may start now that another has ended.
-const letGo = "let go"
+// letGo marks a row of key_free.sql: a job that may start now that another has ended. lookAgain marks an ended job for which a
+// job waits that another transaction has locked.
+const letGo, lookAgain = "let go", "look again"
 
 // moved is a row of a statement that moves jobs: the job, its queue, and the state that it left.
 type moved struct {
@@ -261,8 +262,8 @@ func ended(ctx context.Context, db rowsQuerier, rows pgx.Rows, ids []sluice.ID) 
 	if err != nil || len(keyed) == 0 {
 		return out, err
 	}
-	free, err := freeKeys(ctx, db, keyed, blockers)
-	out.rows = append(out.rows, free...)
+	free, locked, err := freeKeys(ctx, db, keyed, blockers)
+	out.rows, out.awaited = append(out.rows, free...), append(out.awaited, locked...)
 	return out, err
 }
 

@@ -220,10 +220,11 @@ func complete(ctx context.Context, given any, tx rowsQuerier, claim *sluice.Clai
 	if err == nil && len(rows) == 0 {
 		err = whyNotCompleted(ctx, tx)
 	}
+	var locked []sluice.ID
 	if err == nil && rows[0].keyed {
-		_, err = freeKeys(ctx, tx, []pgtype.UUID{{Bytes: claim.ID, Valid: true}}, []pgtype.UUID{rows[0].blockedBy})
+		_, locked, err = freeKeys(ctx, tx, []pgtype.UUID{{Bytes: claim.ID, Valid: true}}, []pgtype.UUID{rows[0].blockedBy})
 	}
-	if err == nil && rows[0].awaited {
+	if err == nil && (rows[0].awaited || len(locked) > 0) {
 		err = unblockIn(ctx, tx, []sluice.ID{claim.ID})
 	}
 	if err != nil {

@@ -132,26 +132,36 @@ func (u *unblocker) cancelFailed(ctx context.Context, rows []look) (endings, err
 }
 
 // unblock evaluates the jobs that wait for jobs that may have ended. Call it after the commit. If it fails, upkeep
-// does the work: the ended jobs stay ended.
+// does the work: the ended jobs stay ended. So it does for jobs that a caller's transaction has locked; unblock itself looks again
+// once, because most transactions are brief.
 func (s *Store) unblock(ctx context.Context, ended []sluice.ID) {
 	if len(ended) == 0 {
 		return
 	}
-	if _, err := s.unblockUpTo(ctx, ended, unblockRounds); err != nil && ctx.Err() == nil {
+	u, err := s.unblockUpTo(ctx, ended, unblockRounds)
+	if err != nil && ctx.Err() == nil {
 		s.log.Emit(event.NotUnblocked, "", "error", err)
 	}
+	if err != nil || len(u.ended) == 0 {
+		return
+	}
+	time.AfterFunc(txNotifyInterval, func() {
+		if !s.closed.Load() {
+			_, _ = s.unblockUpTo(context.Background(), u.ended, unblockRounds) // upkeep does what fails
+		}
+	})
 }
 
-func (s *Store) unblockUpTo(ctx context.Context, ended []sluice.ID, rounds int) (changed int, err error) {
-	u := unblocker{db: s.pool, ended: ended, cancel: func(ctx context.Context, e actEnding) (out endings, err error) {
+// unblockUpTo returns the unblocker, whose ended jobs are left.
+func (s *Store) unblockUpTo(ctx context.Context, ended []sluice.ID, rounds int) (*unblocker, error) {
+	u := &unblocker{db: s.pool, ended: ended, cancel: func(ctx context.Context, e actEnding) (out endings, err error) {
 		err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 			out, err = endByAct(ctx, tx, e)
 			return err
 		})
 		return out, err
 	}}
-	err = s.call(ctx, "unblock", func(ctx context.Context, _ bool) error { return u.run(ctx, rounds, s.unblocked) })
-	return u.changed, err
+	return u, s.call(ctx, "unblock", func(ctx context.Context, _ bool) error { return u.run(ctx, rounds, s.unblocked) })
 }
 
 // unblockIn is unblock inside a caller's transaction, whose changes no other transaction can see yet. Upkeep
@@ -211,8 +221,8 @@ func (s *Store) repairBlocked(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	s.unblocked(sluice.EventRelease, letIn)
-	changed, err := s.unblockUpTo(ctx, sortedOnce(ended), repairRounds)
-	return len(letIn) + changed, err
+	u, err := s.unblockUpTo(ctx, sortedOnce(ended), repairRounds)
+	return len(letIn) + u.changed, err
 }
 
 // repairOrderKeys deletes order keys without unfinished jobs, in one slice.

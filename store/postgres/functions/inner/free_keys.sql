@@ -1,4 +1,5 @@
--- Frees the keys of jobs that have ended, or hands them on, and returns the jobs that may start now.
+-- Frees the keys of jobs that have ended, or hands them on, and returns the jobs that may start now. The next recheck looks
+-- at waiting jobs that another transaction has locked.
 create or replace function sluice._free_keys(with_key uuid[], blockers uuid[])
 returns table (id uuid, queue text, state text)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
@@ -9,6 +10,12 @@ begin
     if array_remove(blockers, null) <> '{}' then
         execute {{key_hand_on.sql}} using with_key, blockers;
     end if;
-    return query execute {{key_free.sql}} using with_key;
+    for id, queue, state in execute {{key_free.sql}} using with_key loop
+        if state = 'look again' then
+            insert into sluice.recheck (job_id) values (id);
+        else
+            return next;
+        end if;
+    end loop;
 end
 $function$;
