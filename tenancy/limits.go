@@ -286,6 +286,8 @@ func PresetTiers() []Limits {
 
 // DeleteTier deletes a tier and its limits. Its tenants stay, without a tier. An unknown tier is a
 // [sluice.ErrNotFound].
+//
+// Tenants leave the tier before it goes, some thousands in each transaction. If the call is cut off, call it again.
 func DeleteTier(ctx context.Context, store sluice.Store, name string, act sluice.Act) error {
 	if err := act.Check(); err != nil {
 		return err

@@ -28,6 +28,9 @@ var tenantLimitsEndedSQL string
 //go:embed sql/tier_delete.sql
 var tierDeleteSQL string
 
+//go:embed sql/tier_leave.sql
+var tierLeaveSQL string
+
 //go:embed sql/tenant_delete.sql
 var tenantDeleteSQL string
 
@@ -111,11 +114,32 @@ func (s *Store) endTenantLimits(ctx context.Context, by string) error {
 	return err
 }
 
+// leaveBatch is how many tenants one transaction looks at of those that leave a tier, so that each is brief.
+const leaveBatch = 2000
+
+// leaveTier takes the tenants of a tier out of it, unless the act has deleted the tier before.
+func (s *Store) leaveTier(ctx context.Context, tier string, act sluice.Act) error {
+	for after := ""; ; {
+		var last []string
+		err := s.once(ctx, "take tenants out of tier", audit.ObjectTier, tier, act, func(ctx context.Context, tx pgx.Tx, _ bool) (err error) {
+			last, err = list(ctx, tx, pgx.RowTo[string], tierLeaveSQL, tier, act.By, act.Reason, nullUUID(act.ID), after, leaveBatch)
+			return err
+		})
+		if err != nil || len(last) == 0 {
+			return err
+		}
+		after = last[0]
+	}
+}
+
 // Delete deletes a tier or a tenant, and its limits.
 func (s *Store) Delete(ctx context.Context, object sluice.Object, name string, act sluice.Act) error {
-	text := tenantDeleteSQL
+	text, act := tenantDeleteSQL, saving.Named(act)
 	if object == audit.ObjectTier {
 		text = tierDeleteSQL
+		if err := s.leaveTier(ctx, name, act); err != nil {
+			return err
+		}
 	}
 	err := s.strike(ctx, "delete "+string(object), object, name, act, text, name, act.By, act.Reason, nullUUID(act.ID))
 	if err == nil {

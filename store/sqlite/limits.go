@@ -124,8 +124,12 @@ func orNull(value *int) any {
 // Delete deletes a tier or a tenant, and its limits.
 func (s *Store) Delete(ctx context.Context, object sluice.Object, name string, act sluice.Act) error {
 	text, tier, tenant := tenantDeleteSQL, "", name
+	act = saving.Named(act)
 	if object == audit.ObjectTier {
 		text, tier, tenant = tierDeleteSQL, name, ""
+		if err := s.leaveTierInParts(ctx, tier, act); err != nil {
+			return err
+		}
 	}
 	return s.strike(ctx, "delete "+string(object), object, name, act, func(tx runner) (int64, error) {
 		gone, err := affected(tx.exec(text, name))
@@ -136,16 +140,41 @@ func (s *Store) Delete(ctx context.Context, object sluice.Object, name string, a
 		if _, err := tx.exec(tenantLimitsDeleteSQL, tier, tenant); err != nil || tier == "" {
 			return gone, err
 		}
-		return gone, leaveTier(tx, tier, act)
+		members, err := list(tx, scanTenant, tenantsOfTierSQL, tier)
+		if err != nil {
+			return gone, err
+		}
+		return gone, leaveTier(tx, members, act)
 	})
 }
 
-// leaveTier takes the tenants of a deleted tier out of it. A new tier of that name begins without tenants.
-func leaveTier(tx runner, tier string, act sluice.Act) error {
-	members, err := list(tx, scanTenant, tenantsOfTierSQL, tier)
-	if err != nil {
-		return err
+// leaveBatch is how many tenants one transaction looks at of those that leave a tier, so that each is brief.
+const leaveBatch = 2000
+
+// leaveTierInParts takes the tenants of a tier out of it, unless the act has deleted the tier before.
+func (s *Store) leaveTierInParts(ctx context.Context, tier string, act sluice.Act) error {
+	for after := ""; ; {
+		var part []tenancy.Tenant
+		err := s.once(ctx, "take tenants out of tier", audit.ObjectTier, tier, act, func(tx runner) error {
+			all, err := tiers(tx)
+			if err != nil || !slices.ContainsFunc(all, func(t tenancy.Tier) bool { return t.Name == tier }) {
+				return err
+			}
+			if part, err = list(tx, scanTenant, tenantsSQL, after, leaveBatch); err != nil {
+				return err
+			}
+			members := slices.DeleteFunc(slices.Clone(part), func(t tenancy.Tenant) bool { return t.Tier != tier })
+			return leaveTier(tx, members, act)
+		})
+		if err != nil || len(part) == 0 {
+			return err
+		}
+		after = part[len(part)-1].Name
 	}
+}
+
+// leaveTier takes tenants out of their tier. A new tier of that name begins without tenants.
+func leaveTier(tx runner, members []tenancy.Tenant, act sluice.Act) error {
 	for _, was := range members {
 		next := was
 		next.Tier = ""
