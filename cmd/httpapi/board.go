@@ -367,6 +367,13 @@ func (b *board) rest(queue string, interval time.Duration) time.Duration {
 	return 0
 }
 
+// wake ends the rest of a queue.
+func (b *board) wake(queue string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.resting, queue)
+}
+
 // enter waits until a claim with a token may begin. The caller must call leave.
 func (b *board) enter(ctx context.Context, token sluice.Token) (leave func(), err error) {
 	done, err := b.alone(ctx, token)

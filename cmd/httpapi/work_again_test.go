@@ -164,6 +164,39 @@ func TestEachClaimKeepsTheInterval(t *testing.T) {
 	})
 }
 
+// failsOnce is a store whose first claim fails.
+type failsOnce struct {
+	sluice.Store
+	failed *bool
+}
+
+func (f failsOnce) Unwrap() sluice.Store { return f.Store }
+
+func (f failsOnce) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
+	if !*f.failed {
+		*f.failed = true
+		return sluice.Claimed{}, sluice.ErrUnavailable
+	}
+	return f.Store.Claim(ctx, request)
+}
+
+// TestAQueueDoesNotRestAfterAClaimThatFailed claims again at once.
+func TestAQueueDoesNotRestAfterAClaimThatFailed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := failsOnce{memory.New(memory.Options{}), new(bool)}
+		api := httpapi.New(store, httpapi.Options{NoLogin: true, Logger: slog.New(slog.DiscardHandler)})
+		client := sluice.NewClient(store, sluice.ClientOptions{})
+		settings := sluice.DefaultSettings()
+		settings.Interval = time.Hour
+		must(client.EnsureQueue(t.Context(), "mail", settings, sluice.Act{By: "test"}))
+		must(client.Enqueue(t.Context(), sluice.NewJob{Queue: "mail", Payload: []byte("1")}))
+		if first, second := claimFor(t.Context(), t, api, ""), claimFor(t.Context(), t, api, ""); len(first) != 0 || len(second) != 1 {
+			t.Errorf("%d jobs, and then %d, want 0 and 1", len(first), len(second))
+		}
+	})
+}
+
 // TestAJobThatComesAgainHoldsFromThenOn sends a claim again when a part of its lease is over.
 func TestAJobThatComesAgainHoldsFromThenOn(t *testing.T) {
 	t.Parallel()

@@ -355,6 +355,9 @@ func (c *call) claimFrom(ctx context.Context, o *claimOrder, queue string) (clai
 		out, from.Claimed, err = c.ask(ctx, o, sluice.ClaimRequest{
 			Queue: queue, Limit: limit, Lease: o.leaseIn(settings), Ageing: ageing, Again: o.Again, ClaimAhead: o.ahead, ReportsBegun: o.ReportsBegun, Begun: o.begun,
 		}, map[string]sluice.Settings{queue: settings})
+		if err != nil && rest == 0 {
+			c.api.board.wake(queue) // it got nothing
+		}
 	}
 	if rest > 0 && len(out.Jobs) == 0 {
 		from.NextDue = rest

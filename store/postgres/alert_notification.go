@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/internal/notify"
+	"github.com/sluice-queue/sluice/internal/saving"
 )
 
 //go:embed sql/alert_receiver_seen.sql
@@ -87,6 +88,7 @@ func (s *Store) SaveSilence(ctx context.Context, silence alert.Silence, act slui
 
 // EndSilence ends a silence before its time, and audits this.
 func (s *Store) EndSilence(ctx context.Context, id sluice.ID, act sluice.Act) error {
+	act = saving.Named(act)
 	return s.call(ctx, "end silence", func(ctx context.Context, _ bool) error {
 		ended, err := list(ctx, s.pool, pgx.RowTo[string], alertSilenceEndSQL, [16]byte(id), act.By, act.Reason, nullUUID(act.ID))
 		if err != nil || len(ended) > 0 {

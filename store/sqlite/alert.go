@@ -151,6 +151,7 @@ func tellSilence(tx runner, silence alert.Silence, event sluice.Event, act sluic
 
 // EndSilence ends a silence before its time, and audits this.
 func (s *Store) EndSilence(ctx context.Context, id sluice.ID, act sluice.Act) error {
+	act = saving.Named(act)
 	return s.write(ctx, "end silence", func(tx runner, _ bool) error {
 		at := now()
 		stored, err := list(tx, scanSilence, alertSilenceSQL, id[:])
