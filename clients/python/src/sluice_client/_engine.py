@@ -383,7 +383,7 @@ class Engine:
             answer = self._transport.request("POST", "/work/settle", {"worker": self._worker, "jobs": [o for _, o in batch]}, timeout=timeout)
             refused: Dict[str, Exception] = {entry["id"]: ApiError(entry["error"].get("status", 0), entry["error"]) for entry in answer["failed"]}
         except (ApiError, ConnectionFailed, *BROKEN) as error:
-            if len(batch) > 1 and isinstance(error, ApiError) and (error.status in _REFUSES or error.status >= 500):
+            if len(batch) > 1 and isinstance(error, ApiError) and (error.status in _REFUSES or error.status >= 500 and error.status not in PASSES):
                 for entry in batch:  # so that one outcome does not take the others with it
                     self._send_outcomes([entry])
                 return
