@@ -1,12 +1,12 @@
 -- Locks the jobs that a full queue sheds: the lowest priority first, and in a priority the last due first. Of the jobs
 -- that limit keys keep waiting, it looks at 10,000. The statement never sheds jobs of an order, jobs that wait for others,
--- and jobs that others run after.
+-- and jobs that others run after: of their table, the primary key alone has the order, also by old statistics.
 -- $1 text queue   $2 integer only jobs with a higher priority number   $3 integer limit
 with waiting as materialized (
     select l.id, l.priority, l.due_at from sluice.live l
     where l.queue = $1::text and l.priority > $2::integer and l.state = 'queued' and l.blocked_by is null and not l.in_tenant_queue
       and l.order_key is null
-      and (select true from sluice.job_after a where a.after_id = l.id limit 1) is null
+      and (select a.after_id = l.id from sluice.job_after a where a.after_id >= l.id order by a.after_id limit 1) is not true
     order by l.priority desc, l.due_at desc, l.id desc
     limit $3::integer
     for update of l skip locked
@@ -16,7 +16,7 @@ with waiting as materialized (
             select w.id from (
                 select p.id, p.priority, p.due_at, p.order_key from sluice.live p where p.queue = $1::text and p.parked limit 10000) w
             where w.priority > $2::integer and w.order_key is null
-              and (select true from sluice.job_after a where a.after_id = w.id limit 1) is null
+              and (select a.after_id = w.id from sluice.job_after a where a.after_id >= w.id order by a.after_id limit 1) is not true
             order by w.priority desc, w.due_at desc, w.id desc
             limit $3::integer))
       and l.parked

@@ -10,7 +10,7 @@ where l.id = any (array(
             union all
             (select p.id, p.priority, p.due_at, p.order_key from sluice.live p where p.queue = $1::text and p.parked limit 10000)) w
         where w.priority > $2::integer and w.order_key is null
-          and (select true from sluice.job_after a where a.after_id = w.id limit 1) is null
+          and (select a.after_id = w.id from sluice.job_after a where a.after_id >= w.id order by a.after_id limit 1) is not true
         order by w.priority desc, w.due_at desc, w.id desc
         limit $3::integer))
   and l.state = 'queued' and (l.blocked_by is null or l.parked)
