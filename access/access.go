@@ -77,7 +77,7 @@ func (r Role) Check() error {
 
 // Bounds are the queues and tenants that a caller knows. The zero value is no bound.
 type Bounds struct {
-	// Queues and Tenants are names, or beginnings of names with a * at the end, such as mail.*. Nil: all.
+	// Queues and Tenants are names, or beginnings of names with a * at the end, such as mail.*. Default: all.
 	Queues  []string `json:"queues,omitempty"`
 	Tenants []string `json:"tenants,omitempty"`
 }
