@@ -296,7 +296,7 @@ func TestForecastObeysScheduledChangesOfARate(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.counts("the last minute of 2/s", a.at(a.forecast(forecast.Request{Bucket: time.Minute}), 7*time.Minute), 0, 60, 600-1-240-60)
-	// What people assume stays.
+	// A rate that somebody assumes stays.
 	q = a.forecast(forecast.Request{Bucket: time.Minute, WhatIf: forecast.WhatIf{Rate: sluice.RatePerSecond(5)}})
 	a.times("at 5/s", a.at(q, 5*time.Minute), 5*time.Minute+599*time.Second/5, 0, 599*time.Second/5)
 }
