@@ -101,7 +101,9 @@ const tops = `[...document.querySelectorAll("h1, #live, #live tr, .top, footer")
 func keepsItsPicture(t *testing.T, s *server, freeze func() (thaw func())) {
 	t.Helper()
 	s.sluice(t, "enqueue", "mail", "{}", "--delay", "1h")
-	p, late := open(t, s, "/queues"), open(t, s, "/workers")
+	p, late, still := open(t, s, "/queues"), open(t, s, "/workers"), open(t, s, "/queues")
+	still.keys("l")
+	still.until(`document.body.dataset.connection === "paused"`)
 	if p.is(`document.getElementById("age").checkVisibility()`) {
 		t.Error("the page shows the age of a live picture")
 	}
@@ -127,12 +129,25 @@ func keepsItsPicture(t *testing.T, s *server, freeze func() (thaw func())) {
 	if p.text(`getComputedStyle(document.querySelector(".act")).pointerEvents`) != "none" {
 		t.Error("acts can be clicked that cannot be done")
 	}
+	paused := func() {
+		if got := still.text(`document.body.dataset.connection`); got != "paused" {
+			t.Errorf("the page that somebody has paused is %s", got)
+		}
+	}
+	paused()
+	still.keys("l")
+	still.until(`document.body.dataset.connection === "stale"`)
+	still.keys("l")
+	paused()
 	thaw()
 	s.sluice(t, "enqueue", "parcels", "{}", "--delay", "1h")
 	for _, p := range []*tab{p, late} {
 		p.until(`document.body.dataset.connection === "live" && document.querySelector('` + row("parcels") + `') && !document.querySelector("#live .problem")`)
 		p.until(`!document.getElementById("age").checkVisibility()`)
 	}
+	paused()
+	still.keys("l")
+	still.until(`document.body.dataset.connection === "live" && document.querySelector('` + row("parcels") + `')`)
 	p.click(`#dialog button[type=submit]`)
 	p.until(`document.querySelector('` + row("mail") + ` [data-act="resume-queue"]')`)
 }

@@ -10,6 +10,7 @@ let since = new Date(); // when the picture on the page was last known to be tru
 let began = Date.now(); // when the state began
 let paused = false;
 let held = null; // the newest message while paused
+let trouble = null; // shows what the server said last, if it could paint no picture
 
 const age = document.getElementById("age");
 
@@ -46,6 +47,7 @@ export function togglePause() {
   paused = !paused;
   if (paused) return show("paused", "paused");
   if (away) show("reconnecting", "reconnecting");
+  else if (trouble) trouble();
   else show("live", "live");
   if (held) htmx.swap({ text: held, target: live, swap: "innerMorph" });
   held = null;
@@ -88,6 +90,7 @@ setInterval(() => {
 live.addEventListener("htmx:sse:before:message", (event) => {
   heard = Date.now();
   if (event.detail.message.event) return;
+  trouble = null;
   if (paused) {
     held = event.detail.message.data;
     event.preventDefault();
@@ -95,13 +98,22 @@ live.addEventListener("htmx:sse:before:message", (event) => {
   }
   show("live", "live");
 });
+
+// troubled shows that the picture grows old. A page that is paused stays so.
+function troubled(how) {
+  trouble = how;
+  if (!paused) how();
+}
 live.addEventListener("stale", (event) => {
   const { why, at } = JSON.parse(event.detail.data);
-  show("stale", "not known now", at, why);
+  troubled(() => show("stale", "not known now", at, why));
 });
-live.addEventListener("slow", (event) => show("slow", "the store is slow", JSON.parse(event.detail.data).at, "the store is slow"));
+live.addEventListener("slow", (event) => {
+  const { at } = JSON.parse(event.detail.data);
+  troubled(() => show("slow", "the store is slow", at, "the store is slow"));
+});
 live.addEventListener("ended", () => location.reload());
-live.addEventListener("restarting", () => show("reconnecting", "the server restarts"));
+live.addEventListener("restarting", () => paused || show("reconnecting", "the server restarts"));
 live.addEventListener("htmx:sse:error", (event) => {
   if (event.detail.status === 401) return location.reload(); // the session ended while the server was away
   away = true;
