@@ -126,6 +126,7 @@ func (f queueFlow) mostStarts(from, to float64) float64 {
 
 // change replaces the limits of the queue and its lines by later ones.
 func (d *drainage) change(next laterFlow) {
+	d.changed = true
 	d.limits = carried(d.limits, next.limits)
 	for i, l := range d.lines {
 		if !l.active {

@@ -69,6 +69,7 @@ type drainage struct {
 	lines   []*lineDrainage
 	active  []*lineDrainage // the lines with waiting jobs
 	later   []laterFlow     // still to come
+	changed bool            // the limits have changed at this instant
 	now     float64
 	started float64
 }
@@ -143,8 +144,12 @@ func (d *drainage) advance(to float64) {
 	d.pass(to)
 }
 
-// pass lets time pass under the present limits.
+// pass lets time pass under the present limits. If they are new, lines share their tokens by weight, together with what arrives at
+// the same instant.
 func (d *drainage) pass(to float64) {
+	if d.changed && d.now < to {
+		d.startAtOnce()
+	}
 	for d.now < to && d.startSteadily(to) {
 		d.forgetIdle()
 	}
@@ -191,6 +196,7 @@ func refill(limits []flowLimit, rate, took float64) {
 // startAtOnce starts a job for each token. It runs when jobs arrive or a line opens; at other times jobs wait for
 // tokens.
 func (d *drainage) startAtOnce() {
+	d.changed = false
 	for _, l := range d.active {
 		l.want = 0
 		if l.opens <= d.now {
