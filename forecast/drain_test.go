@@ -31,7 +31,7 @@ func TestDrainAgreesWithSmallSteps(t *testing.T) {
 		if len(got.last) != len(lines) || len(got.by) != len(marks) {
 			t.Fatalf("%d of %d lines, %d of %d marks", len(got.last), len(lines), len(got.by), len(marks))
 		}
-		// The simulation shares tokens up to one step late, so it may be off by a part of a job, with the limits of each time.
+		// The simulation shares tokens up to one step late. So it may be off by a part of a job, at the limits of each time.
 		slowest := slowestOf(limits, lines)
 		for _, l := range later {
 			slowest = math.Min(slowest, slowestOf(l.limits, flowLinesOf(l.lines)))
