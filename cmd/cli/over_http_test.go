@@ -111,7 +111,9 @@ func TestWritesOverHTTPDoWhatTheyDoOnTheDatabase(t *testing.T) {
 		run(t, db, "migrate")
 		run(t, db, "enqueue", "mail", `{"to":"ada"}`, "--tenant", "acme")
 		run(t, db, "settings", "set", "payment", "engine=temporal", "run_type=PaymentExec", "run_task_queue=payment-exec")
-		run(t, db, "alerts", "disable", "uncertain", "--reason", "it would fire at any time")
+		for _, rule := range []string{"uncertain", "unserved", "success-rate", "dying", "stalled"} {
+			run(t, db, "alerts", "disable", rule, "--reason", "it would fire at any time")
+		}
 		jobs := &docRun{scene: &scene{T: t, logger: slog.New(slog.DiscardHandler), db: db}}
 		jobs.open()
 		told := map[string]string{
