@@ -49,10 +49,11 @@ func (m *mark) of(id string) error {
 // mayReopen reports whether a move may reopen a store, or why the store stays closed. A store that refuses all changes reopens only
 // if a person says so. If another move has the store, a move that ends has nothing to undo.
 func (m *mark) mayReopen(id string, byPerson bool) (bool, error) {
-	switch other := m.of(id); {
+	other := m.of(id)
+	switch {
 	case other != nil && byPerson:
 		return false, other
-	case other != nil:
+	case m == nil || m.ID != id:
 		return false, nil
 	case m.Done:
 		return false, refused("%s has all of the jobs by now: both stores would run them", m.To)

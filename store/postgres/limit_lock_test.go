@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/limit"
@@ -43,19 +42,24 @@ func shareLimits(t *testing.T, concurrency int, limitsOf map[string]string) *pos
 	return store
 }
 
-// lockFlows locks rows of flow in a transaction of another process.
-func lockFlows(t *testing.T, store *postgres.Store, rows ...string) pgx.Tx {
+// lockFlows locks rows of flow in a transaction of another process, until somebody calls the function, or the test ends.
+func lockFlows(t *testing.T, store *postgres.Store, rows ...string) (unlock func()) {
 	t.Helper()
 	run(t, store, "insert into sluice.flow (queue) select unnest($1::text[]) on conflict do nothing", rows)
 	tx, err := store.Pool().Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
+	unlock = sync.OnceFunc(func() {
+		if err := tx.Rollback(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(unlock)
 	if _, err := tx.Exec(t.Context(), "select from sluice.flow where queue = any ($1) order by queue for update", rows); err != nil {
 		t.Fatal(err)
 	}
-	return tx
+	return unlock
 }
 
 // TestAClaimWaitsBrieflyForTheLockOfASharedLimit has a frozen process hold the lock. The worker of the claim has other
@@ -63,9 +67,10 @@ func lockFlows(t *testing.T, store *postgres.Store, rows ...string) pgx.Tx {
 func TestAClaimWaitsBrieflyForTheLockOfASharedLimit(t *testing.T) {
 	t.Parallel()
 	store := shareLimits(t, 1, map[string]string{"q": "bank"})
-	frozen := lockFlows(t, store, "@bank")
+	unlock := lockFlows(t, store, "@bank")
 	ended := make(chan struct{})
-	time.AfterFunc(time.Minute, func() { _ = frozen.Rollback(context.Background()); close(ended) })
+	late := time.AfterFunc(time.Minute, func() { close(ended); unlock() })
+	defer late.Stop()
 	answer := answerOf(t, store, 1)
 	select {
 	case <-ended:
@@ -75,9 +80,7 @@ func TestAClaimWaitsBrieflyForTheLockOfASharedLimit(t *testing.T) {
 	if len(answer.Jobs) > 0 || !answer.Limited || !answer.Unheard || answer.NextDue <= 0 {
 		t.Errorf("beside a frozen claim the answer is %+v", answer)
 	}
-	if err := frozen.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	unlock()
 	if n := len(answerOf(t, store, 1).Jobs); n != 1 {
 		t.Errorf("afterwards a claim gets %d jobs, want 1", n)
 	}
@@ -88,7 +91,7 @@ func TestAClaimWaitsBrieflyForTheLockOfASharedLimit(t *testing.T) {
 func TestAFunctionWaitsBrieflyForTheLockOfASharedLimit(t *testing.T) {
 	t.Parallel()
 	store := shareLimits(t, 1, map[string]string{"q": "bank", "other": "bank,ledger", "third": "ledger"})
-	frozen := lockFlows(t, store, "@bank")
+	unlock := lockFlows(t, store, "@bank")
 	claim := func(queues ...string) (n int) {
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
@@ -100,9 +103,7 @@ func TestAFunctionWaitsBrieflyForTheLockOfASharedLimit(t *testing.T) {
 	if n := claim("other") + claim("other", "third"); n != 0 {
 		t.Errorf("beside a frozen claim the function gets %d jobs", n)
 	}
-	if err := frozen.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	unlock()
 	got := make(chan int, 1)
 	go func() { got <- len(answerOf(t, store, 1).Jobs) }()
 	if n := claim("other") + <-got; n > 1 {
@@ -115,7 +116,7 @@ func TestAFunctionWaitsBrieflyForTheLockOfASharedLimit(t *testing.T) {
 func TestFunctionsLockTheLimitsOfSeveralQueuesInOneOrder(t *testing.T) {
 	t.Parallel()
 	store := shareLimits(t, 9, map[string]string{"q": "ledger", "other": "bank"})
-	another := lockFlows(t, store, "@bank", "@ledger")
+	unlock := lockFlows(t, store, "@bank", "@ledger")
 	errs := make(chan error, 2)
 	for first := range 2 {
 		go func() {
@@ -130,9 +131,7 @@ func TestFunctionsLockTheLimitsOfSeveralQueuesInOneOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := another.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	unlock()
 	if err := errors.Join(<-errs, <-errs); err != nil {
 		t.Error(err)
 	}

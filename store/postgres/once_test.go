@@ -33,10 +33,10 @@ func TestOnceFindsJobsThatAnotherProcessPutBehindTheMarks(t *testing.T) {
 func TestOnceWaitsForAnotherClaim(t *testing.T) {
 	t.Parallel()
 	store := openLimited(t, 5, 2)
-	another := lockFlows(t, store, "q")
+	unlock := lockFlows(t, store, "q")
 	w := worker.New(store, worker.Options{Slots: 1})
 	worker.Handle(w, sluice.QueueOf[int]("q"), func(context.Context, *worker.Job[int]) error { return nil }, worker.QueueOptions{})
-	time.AfterFunc(100*time.Millisecond, func() { _ = another.Rollback(context.Background()) })
+	time.AfterFunc(100*time.Millisecond, unlock)
 	if n, err := w.Once(t.Context()); err != nil || n != 2 {
 		t.Errorf("ran %d jobs, %v; want 2", n, err)
 	}

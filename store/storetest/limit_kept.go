@@ -80,7 +80,7 @@ func undoneAnyhow(w *world) {
 	w.share(limit.Limit{Name: "bank", Concurrency: 3}, "bank")
 	w.saveLimit("bank", func(l *limit.Limit) { l.Concurrency = 9 })
 	daily := w.schedule("daily", schedule.Definition{Queue: refunds, Every: 24 * time.Hour})
-	daily.Definition.Every = 48 * time.Hour
+	daily.Every = 48 * time.Hour
 	_, err := schedule.Set(w.ctx, w.Store, "daily", daily.Definition, person("a slip"))
 	w.ok(err)
 	w.save(func(s *sluice.Settings) { s.Concurrency = 7 })
@@ -96,7 +96,7 @@ func undoneAnyhow(w *world) {
 	equal(w, "concurrency", undone.Concurrency, 3)
 	again, err := schedule.Undo(w.ctx, w.Store, "daily", person("a slip"))
 	w.ok(err)
-	equal(w, "interval", again.Definition.Every, 24*time.Hour)
+	equal(w, "interval", again.Every, 24*time.Hour)
 
 	w.ok(sluice.NewClient(w.Store, sluice.ClientOptions{}).DeleteQueue(w.ctx, queue, person("gone")))
 	w.save(func(s *sluice.Settings) { s.Concurrency = 5 })
