@@ -236,7 +236,7 @@ type offered struct {
 
 // became says what became of the job. If the key of the request names it, a job that is there is that of an earlier try.
 func (o *offered) became(receipt sluice.Receipt) Enqueued {
-	return Enqueued{ID: receipt.ID, Duplicate: receipt.Duplicate && !(o.keyed && receipt.ID == o.job.ID), Replaced: receipt.Replaced}
+	return Enqueued{ID: receipt.ID, Duplicate: receipt.Duplicate && (!o.keyed || receipt.ID != o.job.ID), Replaced: receipt.Replaced}
 }
 
 // readNamed reads the n-th job of a request. A job without an ID gets one by the key of the request, if it has a key.

