@@ -211,10 +211,27 @@ func (m *turnsMachine) terms(tenant string, clock time.Duration) sluice.Effectiv
 func (m *turnsMachine) upkeep(t *rapid.T) {
 	store := m.store(t)
 	if rapid.IntRange(0, 3).Draw(t, "mend") == 0 {
+		byTenant := m.byTenant()
 		_, err := store.Repair(m.ctx, "upkeep")
 		m.must(err)
+		m.readEnded()
+		m.changed(byTenant)
 		return
 	}
 	_, err := store.Prune(m.ctx, "", 1000)
 	m.must(err)
+}
+
+// readEnded reads the limits whose time is over, and which upkeep has ended.
+func (m *turnsMachine) readEnded() {
+	for key, l := range m.limits {
+		all, err := tenancy.Given(m.bench.Store).TenantLimits(m.ctx, key.tier, key.tenant)
+		m.must(err)
+		for _, stored := range all {
+			if stored.Queue == key.queue && stored.Version != l.Version {
+				stored.Until, stored.PausedUntil = m.virtual(stored.Until), m.virtual(stored.PausedUntil)
+				m.limits[key] = stored
+			}
+		}
+	}
 }
