@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -94,6 +95,22 @@ func List(ctx context.Context, store sluice.Store, filter Filter) ([]Held, error
 	}
 	filter.Limit = limit
 	return Given(store).Holds(ctx, filter)
+}
+
+// NotHeld leaves out the jobs that are held, of at most 10,000. It reuses the slice.
+func NotHeld(ctx context.Context, store sluice.Store, ids []sluice.ID) ([]sluice.ID, error) {
+	if len(ids) == 0 {
+		return ids, nil
+	}
+	found, err := List(ctx, store, Filter{Jobs: ids, Limit: len(ids)})
+	if err != nil {
+		return nil, err
+	}
+	held := make(map[sluice.ID]bool, len(found))
+	for _, h := range found {
+		held[h.JobID] = true
+	}
+	return slices.DeleteFunc(ids, func(id sluice.ID) bool { return held[id] }), nil
 }
 
 // Of returns the hold of a job that waits for its own ID. False: the job is not held. For any other job, Of asks the

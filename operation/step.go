@@ -143,18 +143,10 @@ func (o *Operation) left(ctx context.Context, store sluice.Store, jobs []sluice.
 	for _, job := range jobs {
 		ids = append(ids, job.ID)
 	}
-	if o.Kind != KindHold || len(ids) == 0 {
+	if o.Kind != KindHold {
 		return ids, nil
 	}
-	holds, err := hold.List(ctx, store, hold.Filter{Jobs: ids, Limit: len(ids)})
-	if err != nil {
-		return nil, err
-	}
-	held := make(map[sluice.ID]bool, len(holds))
-	for _, h := range holds {
-		held[h.JobID] = true
-	}
-	return slices.DeleteFunc(ids, func(id sluice.ID) bool { return held[id] }), nil
+	return hold.NotHeld(ctx, store, ids)
 }
 
 // full reports whether the operation has taken as many jobs as Limit allows.

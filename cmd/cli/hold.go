@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -25,24 +24,8 @@ and can be cancelled, as any other. "sluice why" shows who holds it, since when 
 	}, &selection{kind: operation.KindHold}, func() (verb, error) {
 		return verb{name: "held", states: []sluice.State{sluice.StateQueued}, on: func(ctx context.Context, store sluice.Store, ids []sluice.ID) error {
 			return hold.Hold(ctx, store, ids, a.act(""))
-		}, left: notHeld}, nil
+		}, left: hold.NotHeld}, nil
 	})
-}
-
-// notHeld leaves out jobs that are held already.
-func notHeld(ctx context.Context, store sluice.Store, ids []sluice.ID) ([]sluice.ID, error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	found, err := hold.List(ctx, store, hold.Filter{Jobs: ids, Limit: len(ids)})
-	if err != nil {
-		return nil, err
-	}
-	held := make(map[sluice.ID]bool, len(found))
-	for _, h := range found {
-		held[h.JobID] = true
-	}
-	return slices.DeleteFunc(ids, func(id sluice.ID) bool { return held[id] }), nil
 }
 
 func (a *app) releaseCommand() *cobra.Command {
