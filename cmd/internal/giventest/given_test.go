@@ -128,6 +128,7 @@ var (
 	silence    = alert.Silence{During: time.Hour}
 	ofFlow     = sluice.Job{Labels: map[string]string{flow.LabelFlow: sluice.NewID().String()}}
 	daily      = schedule.Definition{Queue: "q", Cron: "@daily"}
+	held       = sluice.Job{ID: sluice.ID{1}, BlockedBy: sluice.ID{1}, State: sluice.StateQueued}
 	nightly    = schedule.Schedule{Name: "s", Definition: daily}
 	cancelling = operation.Operation{Kind: operation.KindCancel, State: operation.StateRunning}
 )
@@ -271,15 +272,12 @@ var calls = map[string]func(ctx context.Context) error{
 		return err
 	},
 	"batch.Given":  func(ctx context.Context) error { _, err := batch.Given(nil).AdvanceBatches(ctx, 1); return err },
-	"hold.Hold":    func(ctx context.Context) error { return hold.Hold(ctx, nil, []sluice.ID{sluice.NewID()}, act) },
-	"hold.Release": func(ctx context.Context) error { return hold.Release(ctx, nil, []sluice.ID{sluice.NewID()}, act) },
+	"hold.NotHeld": func(ctx context.Context) error { _, err := hold.NotHeld(ctx, nil, []sluice.ID{held.ID}); return err },
+	"hold.Hold":    func(ctx context.Context) error { return hold.Hold(ctx, nil, []sluice.ID{held.ID}, act) },
+	"hold.Release": func(ctx context.Context) error { return hold.Release(ctx, nil, []sluice.ID{held.ID}, act) },
 	"hold.List":    func(ctx context.Context) error { _, err := hold.List(ctx, nil, hold.Filter{}); return err },
-	"hold.Of": func(ctx context.Context) error {
-		id := sluice.NewID()
-		_, _, err := hold.Of(ctx, nil, sluice.Job{ID: id, BlockedBy: id, State: sluice.StateQueued})
-		return err
-	},
-	"hold.Given": func(ctx context.Context) error { _, err := hold.Given(nil).Holds(ctx, hold.Filter{}); return err },
+	"hold.Of":      func(ctx context.Context) error { _, _, err := hold.Of(ctx, nil, held); return err },
+	"hold.Given":   func(ctx context.Context) error { _, err := hold.Given(nil).Holds(ctx, hold.Filter{}); return err },
 	"search.ReadPage, held": func(ctx context.Context) error {
 		_, err := search.ReadPage(ctx, nil, search.Query{Held: true}, search.Place{}, 1)
 		return err
