@@ -49,7 +49,7 @@ func DropTemplates() {
 	defer keeping.Unlock()
 	for _, name := range kept {
 		if base, err := server(); err == nil {
-			_ = admin(base, "drop database if exists "+name+" with (force)") // the server may be gone
+			_ = administer(base, "drop database if exists "+name+" with (force)") // the server may be gone
 		}
 	}
 	kept = nil
@@ -104,7 +104,7 @@ func dropped(t testing.TB, how string) string {
 	}
 	base, _ := server() // create has found it
 	t.Cleanup(func() {
-		if err := admin(base, "drop database if exists "+name+" with (force)"); err != nil {
+		if err := administer(base, "drop database if exists "+name+" with (force)"); err != nil {
 			t.Error(err)
 		}
 	})
@@ -126,7 +126,7 @@ func create(how string) (at, name string, err error) {
 	}
 	name = fmt.Sprintf("sluice_test_%d_%d_%d", os.Getpid(), time.Now().UnixMilli(), databases.Add(1))
 	parsed.Path = "/" + name
-	return parsed.String(), name, admin(base, "create database "+name+how+strategy)
+	return parsed.String(), name, administer(base, "create database "+name+how+strategy)
 }
 
 // copying returns how databases are created, if the server knows two ways. Copying files takes 1/40
@@ -143,7 +143,14 @@ var copying = sync.OnceValues(func() (strategy string, err error) {
 	return strategy, err
 })
 
-func admin(base, statement string) error {
+// admin is the connection that creates and drops databases. A new one for each takes longer than most databases do.
+var admin struct {
+	mu   sync.Mutex
+	conn *pgx.Conn
+}
+
+// administer runs a statement on the server's first database.
+func administer(base, statement string) error {
 	return onServer(base, func(ctx context.Context, conn *pgx.Conn) error {
 		if _, err := conn.Exec(ctx, statement); err != nil {
 			return fmt.Errorf("%s: %w", statement, err)
@@ -152,14 +159,18 @@ func admin(base, statement string) error {
 	})
 }
 
-// onServer calls a function with its own connection.
+// onServer calls a function with the connection of this process.
 func onServer(base string, do func(context.Context, *pgx.Conn) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, base)
-	if err != nil {
-		return fmt.Errorf("connect to the test server: %w", err)
+	admin.mu.Lock()
+	defer admin.mu.Unlock()
+	if admin.conn == nil || admin.conn.IsClosed() || admin.conn.Ping(ctx) != nil {
+		conn, err := pgx.Connect(ctx, base)
+		if err != nil {
+			return fmt.Errorf("connect to the test server: %w", err)
+		}
+		admin.conn = conn
 	}
-	defer func() { _ = conn.Close(ctx) }()
-	return do(ctx, conn)
+	return do(ctx, admin.conn)
 }
