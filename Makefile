@@ -54,7 +54,7 @@ MODULES = \
 # The servers of tests are only formatted: to lint Temporal takes compiling the whole of it once more.
 LINTED = . $(PARTS) $(MODULES)
 FORMATTED = $(LINTED) tools/temporal tools/oidc
-# All that must hold, as steps of which STEPS run at a time. The longest come first, and among them the browser and the clients, whose
+# All that must hold, as steps of which up to STEPS run at a time, while processors are idle. The longest come first, and among them the browser and the clients, whose
 # tests wait more than they compute. On a machine that has built nothing yet, Temporal is built for the others while IPFS is.
 EARLY = test/browser test/clients test/apps/conversations
 HOLDS = race test/browser plain test/clients one-by-one test/apps/conversations lint $(filter-out $(EARLY),$(MODULES:%=test/%)) cross cover tidy vuln

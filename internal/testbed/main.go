@@ -8,8 +8,8 @@
 //	testbed [-temporal] COMMAND [ARG…]
 //	testbed [-temporal] -steps N GOAL…
 //
-// With -steps, testbed runs goals of the Makefile, up to N at a time, and prints the time of each.
-// All share the same servers.
+// With -steps, testbed runs goals of the Makefile, up to N at a time while processors are idle, and
+// prints the time of each. All share the same servers.
 //
 // Read next: the Makefile, and steps.go.
 package main

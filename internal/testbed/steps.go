@@ -18,12 +18,21 @@ import (
 // quiet is the time without output after which a line lists the running steps.
 const quiet = 20 * time.Second
 
-// steps runs goals of the Makefile side by side. Each line of a goal's output begins with the
-// goal's name.
+// A step begins beside others only when enoughIdle of the processors had nothing to do for a time of
+// look. On a busy machine steps beside each other gain nothing, and miss each other's deadlines.
+const (
+	enoughIdle = 0.15
+	look       = 5 * time.Second
+)
+
+// steps runs goals of the Makefile, side by side while the machine has room. Each line of a goal's
+// output begins with the goal's name.
 type steps struct {
 	make   string
-	atOnce int
+	atOnce int // at most
 	out    io.Writer
+	idle   func() float64   // the idle share of the processors since the last call
+	looks  <-chan time.Time // when to ask
 
 	mu      sync.Mutex
 	printed time.Time
@@ -42,23 +51,36 @@ type step struct {
 // run runs the goals in order, and prints the cost of each. After a failure, run starts no more
 // goals.
 func (s *steps) run(goals []string) error {
-	for _, goal := range goals {
-		s.all = append(s.all, &step{goal: goal})
-	}
+	s.plan(goals)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go s.beat(ctx)
 	begun := time.Now()
-	var wait sync.WaitGroup
-	for range min(s.atOnce, len(goals)) {
-		wait.Go(func() {
-			for next := s.next(); next != nil; next = s.next() {
-				s.do(next)
-			}
-		})
+	ended := make(chan struct{})
+	for running, room := 0, false; ; {
+		next := s.next()
+		switch {
+		case next != nil && (running == 0 || room && running < s.atOnce):
+			running++
+			s.begin(next, ended)
+		case running == 0:
+			return s.report(time.Since(begun))
+		}
+		select {
+		case <-ended:
+			running, room = running-1, false
+		case <-s.looks:
+			room = s.idle() >= enoughIdle
+		}
 	}
-	wait.Wait()
-	return s.report(time.Since(begun))
+}
+
+func (s *steps) plan(goals []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, goal := range goals {
+		s.all = append(s.all, &step{goal: goal})
+	}
 }
 
 // next returns the next step to run. Nil: none.
@@ -74,10 +96,18 @@ func (s *steps) next() *step {
 			next = one
 		}
 	}
-	if next != nil {
-		next.begun = time.Now()
-	}
 	return next
+}
+
+// begin runs a step beside the caller.
+func (s *steps) begin(one *step, ended chan<- struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one.begun = time.Now()
+	go func() {
+		s.do(one)
+		ended <- struct{}{}
+	}()
 }
 
 // do runs a step.
@@ -207,7 +237,9 @@ func seconds(d time.Duration) string { return d.Round(time.Second).String() }
 func runSteps(atOnce int, goals []string) (int, error) {
 	leaveInterrupts()
 	program := cmp.Or(os.Getenv("MAKE"), "make")
-	s := &steps{make: program, atOnce: atOnce, out: os.Stdout, printed: time.Now()}
+	tick := time.NewTicker(look)
+	defer tick.Stop()
+	s := &steps{make: program, atOnce: atOnce, out: os.Stdout, idle: new(processors).idle, looks: tick.C, printed: time.Now()}
 	if err := s.run(goals); err != nil {
 		return 1, err
 	}
