@@ -78,7 +78,10 @@ func (e *Engine) RunSchedules(ctx context.Context, s Schedules) error {
 		return fmt.Errorf("keep schedules: %w", err)
 	}
 	known := make(map[string]kept)
-	if err := e.keepSchedules(ctx, s, known); err != nil {
+	switch err := e.keepSchedules(ctx, s, known); {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
 		return err
 	}
 	ended := make(chan error, 1)

@@ -172,3 +172,17 @@ func TestIntervalsAreWholeSecondsAndAtLeastOne(t *testing.T) {
 		t.Errorf("the intervals are %v, want %v", b.every, want)
 	}
 }
+
+func TestInterruptWhileSchedulesAreMadeIsNoFault(t *testing.T) {
+	t.Parallel()
+	e, _ := serve(t, &book{taskQueue: "books"}, adapter.Options{})
+	ctx, interrupt := context.WithCancel(t.Context())
+	err := e.RunSchedules(ctx, adapter.Schedules{
+		Queues: []string{"payment"}, TaskQueue: "books",
+		Interval: func(context.Context, string) (time.Duration, error) { interrupt(); return time.Second, nil },
+		Cycle:    func(context.Context, string) (any, error) { return nil, nil },
+	})
+	if err != nil {
+		t.Errorf("the error is %v", err)
+	}
+}
