@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -72,9 +73,12 @@ func TestMain(m *testing.M) {
 // onBoth is the line that marks scripts for both kinds of store; all other scripts run on SQLite alone.
 const onBoth = "# On SQLite and PostgreSQL."
 
+// TestScriptsOnSQLite runs each command of scripts for SQLite alone as a process of its own, as people do.
 func TestScriptsOnSQLite(t *testing.T) {
 	t.Parallel()
-	testscript.Run(t, parameters("sqlite", scripts(t, ""), func(env *testscript.Env) (string, error) {
+	both := scripts(t, onBoth)
+	alone := slices.DeleteFunc(scripts(t, ""), func(path string) bool { return slices.Contains(both, path) })
+	testscript.Run(t, parameters("sqlite", append(withSessions(t, both), alone...), func(env *testscript.Env) (string, error) {
 		return "sqlite:" + filepath.Join(env.WorkDir, "jobs.db"), nil
 	}))
 }
