@@ -1,5 +1,6 @@
 // Keys. Those that act on jobs need Shift if they cannot be taken back. A person can turn single keys off.
 import { togglePause } from "./connection.js";
+import { copy } from "./copy.js";
 import { setTheme } from "./look.js";
 
 const help = document.getElementById("help");
@@ -69,7 +70,7 @@ function act(name) {
 
 function copyID() {
   const id = current()?.dataset.row || document.querySelector("#live [data-id]")?.dataset.id;
-  if (id) navigator.clipboard.writeText(id);
+  if (id) copy(id);
 }
 
 function allThatMatch() {
