@@ -86,16 +86,16 @@ test: ## Everything that must hold
 # steps of test: alone it finds or starts servers for itself.
 .PHONY: race
 race: ## The tests with the race detector, a soak, and the coverage of the stores
-	CGO_ENABLED=1 go test $(RACE) -vet=off -p=2 -shuffle=on -timeout=30m -skip='$(ONE_BY_ONE)|$(COVERED_ALONE)' -coverpkg=$(call listed,$(COVERED_RACING)) -coverprofile=coverage.out $(LONGEST) $$(go list $(RELEASED) | grep -vxF $(patsubst %,-e %,- $(WITHOUT_RACE)))
+	CGO_ENABLED=1 go test $(RACE) -vet=off -p=2 -shuffle=on -timeout=60m -skip='$(ONE_BY_ONE)|$(COVERED_ALONE)' -coverpkg=$(call listed,$(COVERED_RACING)) -coverprofile=coverage.out $(LONGEST) $$(go list $(RELEASED) | grep -vxF $(patsubst %,-e %,- $(WITHOUT_RACE)))
 	go run ./internal/coverage -profile=coverage.out -least=85 $(COVERED_RACING)
 
 .PHONY: plain
 plain: ## The tests without the race detector: of the command, of simulations, and of processes that die
-	go test -vet=off -p=1 -shuffle=on -timeout=30m $(WITHOUT_RACE)
+	go test -vet=off -p=1 -shuffle=on -timeout=60m $(WITHOUT_RACE)
 
 .PHONY: one-by-one
 one-by-one: ## Without the race detector: rules by SQL functions and over HTTP, and random sequences
-	go test -vet=off -p=1 -shuffle=on -timeout=20m -run='$(ONE_BY_ONE)' $(ONE_BY_ONE_IN)
+	go test -vet=off -p=1 -shuffle=on -timeout=60m -run='$(ONE_BY_ONE)' $(ONE_BY_ONE_IN)
 
 .PHONY: cover
 cover: ## The coverage of the library and of the store in memory, without the race detector
@@ -106,7 +106,7 @@ cover: ## The coverage of the library and of the store in memory, without the ra
 # not know what of.
 .PHONY: $(MODULES:%=test/%)
 $(MODULES:%=test/%):
-	cd $(@:test/%=%) && go test -vet=off -count=1 -timeout=30m ./...
+	cd $(@:test/%=%) && go test -vet=off -count=1 -timeout=60m ./...
 
 # Its tests start an IPFS node. Built beside each other, they would all build it.
 test/apps/conversations: ipfs
