@@ -239,13 +239,29 @@ func (b *bank) tend() {
 // settled waits until every job is completed.
 func (b *bank) settled() {
 	b.Helper()
-	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	b.moves(func() (left int, state any) {
 		depth, err := b.store.Depth(b.Context(), queue, sluice.DepthLimit)
-		if err == nil && depth.Ready+depth.Scheduled+depth.Claimed+depth.Blocked+depth.Dispatched == 0 {
-			return
+		if err != nil { // the store is busy
+			return -1, err
 		}
-		if time.Now().After(deadline) {
-			b.Fatalf("not settled after ten minutes: %+v, %v", depth, err)
+		return depth.Ready + depth.Scheduled + depth.Claimed + depth.Blocked + depth.Dispatched, depth
+	})
+}
+
+// moves waits until no jobs are left. It fails when their number has not changed for ten minutes: on a busy machine all of
+// them may take longer.
+func (b *bank) moves(look func() (left int, state any)) {
+	b.Helper()
+	before, since := -1, time.Now()
+	for ; ; time.Sleep(50 * time.Millisecond) {
+		left, state := look()
+		switch {
+		case left == 0:
+			return
+		case left != before && left > 0:
+			before, since = left, time.Now()
+		case time.Since(since) > 10*time.Minute:
+			b.Fatalf("for ten minutes no job was settled: %+v", state)
 		}
 	}
 }

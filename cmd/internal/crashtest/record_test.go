@@ -228,19 +228,14 @@ func (r *record) forgetUnstarted() {
 // finish resumes the queue, and waits until every job has ended.
 func (r *record) finish() {
 	r.set(func(s *sluice.Settings) { s.Paused = false })
-	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	r.moves(func() (left int, state any) {
 		r.forgetUnstarted()
 		depth, err := r.store.Depth(r.Context(), queue, sluice.DepthLimit)
 		if err != nil {
 			r.Fatal(err)
 		}
-		if depth.Ready+depth.Scheduled+depth.Blocked+depth.InFlight() == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			r.Fatalf("not settled in time: %+v", depth)
-		}
-	}
+		return depth.Ready + depth.Scheduled + depth.Blocked + depth.InFlight(), depth
+	})
 }
 
 // span is a run in Temporal's record.
