@@ -26,6 +26,7 @@ type Pooler struct {
 	process *exec.Cmd
 	said    *output
 	ended   chan struct{} // closed once the process is gone
+	killed  bool          // by Kill
 }
 
 // PoolerOptions configure a pooler.
@@ -65,7 +66,12 @@ func NewPooler(t testing.TB, server string, options PoolerOptions) (p *Pooler, t
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(p.Stop)
+	t.Cleanup(func() {
+		if how := p.died(); how != "" {
+			t.Error(how)
+		}
+		p.Stop()
+	})
 	at.Host = p.address
 	return p, at.String()
 }
@@ -123,7 +129,7 @@ func (p *Pooler) Start() error {
 	if err != nil {
 		return err
 	}
-	p.said = &output{}
+	p.said, p.killed = &output{}, false
 	p.process = exec.Command(program, p.config())
 	p.process.SysProcAttr = &syscall.SysProcAttr{Credential: p.owner, Setpgid: true}
 	p.process.Stdout, p.process.Stderr = p.said, p.said
@@ -152,9 +158,22 @@ func (p *Pooler) Start() error {
 	}
 }
 
+// died returns how the pooler ended by itself. "": it did not.
+func (p *Pooler) died() string {
+	select {
+	case <-p.ended:
+		if !p.killed {
+			return fmt.Sprintf("PgBouncer ended by itself: %s: %s", p.process.ProcessState, p.said)
+		}
+	default:
+	}
+	return ""
+}
+
 // Kill ends the pooler at once, as a crash would, and waits until its port is free.
 func (p *Pooler) Kill() {
 	if p.process != nil && p.process.Process != nil {
+		p.killed = true
 		_ = p.process.Process.Kill()
 		<-p.ended
 	}
