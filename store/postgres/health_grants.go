@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -17,6 +18,9 @@ var healthGrantsSQL string
 
 //go:embed sql/health_exposed.sql
 var healthExposedSQL string
+
+//go:embed sql/health_gone.sql
+var healthGoneSQL string
 
 //go:embed sql/health_unread.sql
 var healthUnreadSQL string
@@ -50,7 +54,25 @@ func (c *examination) grants(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.exposed(ctx)
+	return cmp.Or(c.exposed(ctx), c.gone(ctx))
+}
+
+// gone finds grants of roles that are gone. Most roles may not read grants.
+func (c *examination) gone(ctx context.Context) error {
+	may, err := list(ctx, c.store.pool, pgx.RowTo[bool], "select has_table_privilege('sluice.queue_grant', 'select')")
+	if err != nil || !slices.Contains(may, true) {
+		return err
+	}
+	roles, err := list(ctx, c.store.pool, pgx.RowTo[string], healthGoneSQL)
+	if err != nil {
+		return err
+	}
+	if len(roles) > 0 {
+		c.Find(health.SeverityWarning, "grant", "roles that are gone still have grants: numbers "+strings.Join(roles, ", "),
+			"a dump keeps the number, and where it is restored another role may have that number, and with it the grant",
+			"delete from sluice.queue_grant g where not exists (select from pg_roles r where r.oid = g.role)")
+	}
+	return nil
 }
 
 // reads reports a role that only reads, and finds columns that the role cannot read although readers may.

@@ -243,6 +243,9 @@ func schemaFindings() []trouble {
 			p.follow()
 			p.exec("drop table rows")
 		}},
+		{check: "grant", severity: health.SeverityWarning, says: "roles that are gone still have grants", provoke: does(
+			"insert into sluice.queue_grant (role, may, queue) values (4000000000::oid::regrole, 'work', 'mail')",
+		)},
 		{check: "trigger", severity: health.SeverityError, says: "audit_stays", provoke: does("alter table sluice.audit disable trigger audit_stays")},
 		{check: "trigger", severity: health.SeverityError, says: "terms_changed", provoke: does("alter table sluice.tenant disable trigger terms_changed")},
 		{
