@@ -53,7 +53,7 @@ func prepareAndRun(m *testing.M) (code int, err error) {
 	if axe, err = accessibility(); err != nil {
 		return 1, err
 	}
-	// The shell is Chromium without its own windows, which cost a third of its CPU.
+	// The shell is Chromium without windows of its own, which cost most of the CPU of its first process.
 	chromium, err := installed("chromium-headless-shell", "chromium")
 	if err != nil {
 		return 1, err

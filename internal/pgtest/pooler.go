@@ -160,14 +160,15 @@ func (p *Pooler) Start() error {
 
 // died returns how the pooler ended by itself. "": it did not.
 func (p *Pooler) died() string {
+	if p.killed {
+		return ""
+	}
 	select {
 	case <-p.ended:
-		if !p.killed {
-			return fmt.Sprintf("PgBouncer ended by itself: %s: %s", p.process.ProcessState, p.said)
-		}
+		return fmt.Sprintf("PgBouncer ended by itself: %s: %s", p.process.ProcessState, p.said)
 	default:
+		return ""
 	}
-	return ""
 }
 
 // Kill ends the pooler at once, as a crash would, and waits until its port is free.

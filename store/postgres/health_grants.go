@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -54,7 +53,10 @@ func (c *examination) grants(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return cmp.Or(c.exposed(ctx), c.gone(ctx))
+	if err := c.exposed(ctx); err != nil {
+		return err
+	}
+	return c.gone(ctx)
 }
 
 // gone finds grants of roles that are gone. Most roles may not read grants.
